@@ -83,7 +83,7 @@ def run(method, X, y, kind, rate, seed, budget, every):
     start = time.process_time()
     trace = simulate(interview, oracle, budget, truth=y, every=every)
     spent = time.process_time() - start
-    curve = trace.at(np.arange(0, budget + 1, every)).tolist()
+    curve = trace.get_scores_at(np.arange(0, budget + 1, every)).tolist()
     estimate = interview.error_rate
     return {
         "curve": curve,

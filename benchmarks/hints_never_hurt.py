@@ -100,7 +100,7 @@ def measure(
     records = []
     for method in methods:
         fit = METHODS[method]
-        plain = [fit(X, Supervision.none(len(y)), k, seed) for seed in range(n_seeds)]
+        plain = [fit(X, Supervision.empty(len(y)), k, seed) for seed in range(n_seeds)]
         for n_links in numbers:
             record: dict[str, Any] = {"data": name, "method": method, "links": n_links}
             record |= {"without": [], "with": []}

@@ -191,7 +191,7 @@ async def kills(times, n_people, wanted):
         served.stop()
         project = Project.open(Path(folder) / "rows.likewise")
         store = open_store(project.database_url)
-        stored = [event.key for event in store.read(lambda tx: tx.events())]
+        stored = [event.key for event in store.read(lambda tx: tx.get_events())]
         store.close()
         acknowledged = len(kept)
         lost, repeated = len(set(kept) - set(stored)), len(stored) - len(set(stored))

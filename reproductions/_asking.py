@@ -76,7 +76,7 @@ def interview(
     asked = Asked()
     keys: set[Any] = set()
     fixed: dict[str, Any] = {"n_clusters": len(np.unique(y)), "seed": seed, "cache": {}}
-    state = InterviewState.of(X, **fixed)
+    state = InterviewState.from_data(X, **fixed)
     fitted_at = -1
     for n_answers in range(budget + 1):
         if n_answers in marks or (looks and (n_answers == 0 or not by_node)):
@@ -94,7 +94,7 @@ def interview(
         asked.pairs.append(question.rows)
         keys.add(question.key)
         said = state.supervision | links(y, [question.rows])
-        state = InterviewState.of(
+        state = InterviewState.from_data(
             X,
             said,
             model=state.model,

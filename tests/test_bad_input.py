@@ -50,7 +50,7 @@ NOISE = np.random.default_rng(1).normal(size=(N, 97))
 
 def true_hints(cls, *, n=30, noise=0.0):
     """Return hints of the kinds that a method honours, all true unless there is noise."""
-    hints = Supervision.none(N)
+    hints = Supervision.empty(N)
     if "links" in cls.supported_hints:
         hints |= sample_links(Y, n, noise=noise, random_state=0)
     if "triplets" in cls.supported_hints:
@@ -150,7 +150,7 @@ def test_odd_hints(cls, name):
     said = [part for kind, part in SAY[name].items() if kind in cls.supported_hints]
     if SAY[name] and not said:
         pytest.skip("the method honours no hint of this sort")
-    hints = Supervision.none(N)
+    hints = Supervision.empty(N)
     for part in said if cls.__name__ != "RCA" else said[:1]:
         hints |= part
     if (
@@ -170,7 +170,7 @@ def test_odd_hints(cls, name):
 @pytest.mark.parametrize("noise", ["uniform", "confusion"])
 @pytest.mark.parametrize("name", SAY)
 def test_odd_hints_with_noise_that_is_learned(noise, name):
-    hints = Supervision.none(N)
+    hints = Supervision.empty(N)
     for kind in ("links", "triplets"):
         hints |= SAY[name].get(kind, hints)
     model = fitted(DiscriminativeClustering, X0, hints, noise=noise)
@@ -586,7 +586,7 @@ LINKS = sample_links(Y, 30, random_state=0)
     ("hints", "words"),
     [
         (None, "no hints.*supervision="),
-        (Supervision.none(N), "0 pair.*5 folds.*Gather more"),
+        (Supervision.empty(N), "0 pair.*5 folds.*Gather more"),
         (Supervision.from_links(N, must=[(0, 1)]), "1 pair.*5 folds.*fewer folds"),
         (Supervision.from_links(N, must_groups=[range(N)]), "Groups of links and bags are not held out"),
         (LINKS[:59], "59 rows, but X has 60"),

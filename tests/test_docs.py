@@ -121,7 +121,7 @@ def link_terms():
 
 def test_every_page_links_the_first_use_of_a_term_to_the_glossary(link_terms):
     assert [
-        page.name for page in link_terms.find_pages() if link_terms.link(page) != page.read_text("utf-8")
+        page.name for page in link_terms.find_pages() if link_terms.make_link(page) != page.read_text("utf-8")
     ] == [], "run python docs/link_terms.py"
 
 

@@ -208,7 +208,7 @@ def test_every_public_name_of_base_is_documented():
 
 def test_the_example_strategy_asks_about_close_rows_in_different_clusters():
     X = np.array([[0.0], [1.0], [4.0], [5.5], [9.0]])
-    state = InterviewState.of(X, labels=np.array([0, 0, 1, 1, 2]))
+    state = InterviewState.from_data(X, labels=np.array([0, 0, 1, 1, 2]))
     assert [question.rows for question in BoundaryPairs(1).choose(state, 1)] != []
     first, second = BoundaryPairs(2).choose(state, 2)
     assert (sorted(first.rows), sorted(second.rows)) == ([1, 2], [3, 4])
@@ -219,7 +219,7 @@ def test_the_example_strategy_keeps_the_protocol():
     X = rng.normal(size=(12, 2))
     hints = Supervision.from_links(12, must=[(0, 1)], cannot=[(1, 2)])
     asked = frozenset({Question.pair(3, 4).key})
-    state = InterviewState.of(X, hints, labels=rng.integers(0, 3, size=12), asked=asked)
+    state = InterviewState.from_data(X, hints, labels=rng.integers(0, 3, size=12), asked=asked)
     for n in (1, 5, 1000):
         questions = BoundaryPairs().choose(state, n)
         assert len(questions) == min(n, 12 * 11 // 2 - 3 - 1)  # (0, 1), (1, 2), (0, 2); (3, 4)

@@ -23,7 +23,7 @@ LABELS = [0, 0, 0, 0, 1, 1, 1, 1, 1]
 TRACE = Trace(np.array([0, 2]), np.array([0.1, 0.3]), np.zeros(2))
 RESULTS = {
     "hints": LINKS | TRIPLETS | Supervision.from_labels([ROUGE, *[None] * 8]),
-    "no hints": Supervision.none(3),
+    "no hints": Supervision.empty(3),
     "links": link_satisfaction(LABELS, LINKS),
     "triplets": triplet_satisfaction(LABELS, TRIPLETS),
     "question": Question.pair(0, 1, reason=ROUGE, score=0.5),

@@ -8,12 +8,12 @@ from numpy.testing import assert_allclose
 from scipy.spatial.distance import cdist
 
 from likewise import _near_blocks
-from likewise._near_blocks import near_rows_by_blocks
+from likewise._near_blocks import find_near_rows_by_blocks
 
 
 def check(X, k):
     """Compare with all distances; which of equally near rows is found does not matter."""
-    distances, neighbors = near_rows_by_blocks(X, k)
+    distances, neighbors = find_near_rows_by_blocks(X, k)
     n, rows = len(X), np.arange(len(X))
     away = cdist(X.astype(np.float64), X.astype(np.float64))
     away[rows, rows] = np.inf
@@ -60,7 +60,7 @@ def test_they_are_found_of_any_rows(seed, n, d, k, whole):
 
 
 def test_two_rows_have_one_another():
-    distances, neighbors = near_rows_by_blocks(np.array([[0.0], [3.0]]), 1)
+    distances, neighbors = find_near_rows_by_blocks(np.array([[0.0], [3.0]]), 1)
     assert distances.tolist() == [[3.0], [3.0]]
     assert neighbors.tolist() == [[1], [0]]
 
@@ -69,11 +69,11 @@ def test_two_rows_have_one_another():
 def test_rows_of_which_too_few_or_too_many_are_near_are_compared_with_all(monkeypatch, name, value):
     compared = []
 
-    def all_of(X, rows, k, whole=_near_blocks._compared_with_all):
+    def all_of(X, rows, k, whole=_near_blocks._compare_with_all):
         compared.extend(rows.tolist())
         return whole(X, rows, k)
 
     monkeypatch.setattr(_near_blocks, name, value)
-    monkeypatch.setattr(_near_blocks, "_compared_with_all", all_of)
+    monkeypatch.setattr(_near_blocks, "_compare_with_all", all_of)
     check(np.random.default_rng(1).normal(size=(600, 9)), 10)
     assert compared

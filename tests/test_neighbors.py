@@ -13,7 +13,7 @@ from sklearn.metrics import pairwise_distances
 from threadpoolctl import threadpool_limits
 
 from likewise import _neighbors
-from likewise._neighbors import near_rows, near_rows_by_cells
+from likewise._neighbors import find_near_rows, find_near_rows_by_cells
 from likewise.exceptions import MissingDependencyError
 from likewise.kernels.nearest import keep_nearest
 
@@ -23,7 +23,7 @@ def drawn(seed, n=20, d=3):
 
 
 def test_near_rows_by_hand():
-    distances, neighbors = near_rows(np.array([[0.0], [1.0], [3.0], [7.0]]), 2, "exact", 0)
+    distances, neighbors = find_near_rows(np.array([[0.0], [1.0], [3.0], [7.0]]), 2, "exact", 0)
     assert neighbors.tolist() == [[1, 2], [0, 2], [1, 0], [2, 1]]
     assert distances.tolist() == [[1, 3], [1, 2], [2, 3], [4, 6]]
 
@@ -38,9 +38,9 @@ def test_without_the_package_many_rows_are_searched_exactly(monkeypatch):
     monkeypatch.setattr(_neighbors, "require", missing)
     monkeypatch.setattr(_neighbors, "EXACT_ROWS", 10)
     X = drawn(6)
-    assert_array_equal(near_rows(X, 3, "auto", 0)[1], near_rows(X, 3, "exact", 0)[1])
+    assert_array_equal(find_near_rows(X, 3, "auto", 0)[1], find_near_rows(X, 3, "exact", 0)[1])
     with pytest.raises(MissingDependencyError):
-        near_rows(X, 3, "approximate", 0)
+        find_near_rows(X, 3, "approximate", 0)
 
 
 def require_cached(monkeypatch, folder):
@@ -90,7 +90,7 @@ class Sloppy:
 
 def approximately(monkeypatch, X, k, spoil=lambda neighbors, distances: None):
     monkeypatch.setattr(_neighbors, "require", lambda name, extra: Sloppy(spoil))
-    return near_rows(X, k, "approximate", 0)
+    return find_near_rows(X, k, "approximate", 0)
 
 
 def test_the_row_itself_is_taken_out_wherever_it_stands(monkeypatch):
@@ -99,7 +99,7 @@ def test_the_row_itself_is_taken_out_wherever_it_stands(monkeypatch):
         neighbors[1, 0], distances[1, 0] = 19, 9.0  # and the row itself may be missing
 
     X = drawn(7)
-    true = near_rows(X, 3, "exact", 0)[1]
+    true = find_near_rows(X, 3, "exact", 0)[1]
     found = approximately(monkeypatch, X, 3, elsewhere)[1]
     assert_array_equal(found[2:], true[2:])
     assert set(found[0]) == set(true[0])
@@ -113,7 +113,7 @@ def test_rows_that_were_found_too_few_neighbours_are_searched_exactly(monkeypatc
 
     X = drawn(8)
     distances, neighbors = approximately(monkeypatch, X, 5, lost)
-    assert_array_equal(neighbors, near_rows(X, 5, "exact", 0)[1])
+    assert_array_equal(neighbors, find_near_rows(X, 5, "exact", 0)[1])
     assert np.isfinite(distances).all()
 
 
@@ -129,17 +129,19 @@ def test_a_search_that_misses_many_is_told(monkeypatch):
 def test_the_approximate_search_finds_nearly_all_and_the_same_again():
     pytest.importorskip("pynndescent")
     X = drawn(10, 3000, 8)
-    true = near_rows(X, 10, "exact", 0)
-    found = near_rows(X, 10, "approximate", 0)
+    true = find_near_rows(X, 10, "exact", 0)
+    found = find_near_rows(X, 10, "approximate", 0)
     shared = [len(np.intersect1d(a, b)) for a, b in zip(true[1], found[1], strict=True)]
     assert np.mean(shared) / 10 > 0.95
     assert found[0].dtype == np.float64
-    assert_array_equal(found[1], near_rows(X, 10, "approximate", 0)[1])
+    assert_array_equal(found[1], find_near_rows(X, 10, "approximate", 0)[1])
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        distances, neighbors = near_rows(X[:12], 11, "approximate", 0)  # more than it can find in so few rows
+        distances, neighbors = find_near_rows(
+            X[:12], 11, "approximate", 0
+        )  # more than it can find in so few rows
     assert (np.sort(neighbors, axis=1) == [[j for j in range(12) if j != i] for i in range(12)]).all()
-    assert_allclose(distances, near_rows(X[:12], 11, "exact", 0)[0], rtol=1e-5)
+    assert_allclose(distances, find_near_rows(X[:12], 11, "exact", 0)[0], rtol=1e-5)
 
 
 # ---------------------------------------------------------------------- cell by cell
@@ -162,7 +164,7 @@ def test_few_rows_are_all_looked_at(seed, n, d):
     rng = np.random.default_rng(seed)
     X = rng.integers(0, 5, size=(n, d)) + 1e4  # many distances are equal, and far from the origin
     k = min(n - 1, 4)
-    found = near_rows_by_cells(X, k, seed)
+    found = find_near_rows_by_cells(X, k, seed)
     far = pairwise_distances(X)
     np.fill_diagonal(far, np.inf)
     assert_allclose(np.take_along_axis(far, found, axis=1), np.sort(far, axis=1)[:, :k], atol=1e-6)
@@ -180,30 +182,30 @@ def test_of_many_rows_most_neighbours_are_found_and_the_same_again(monkeypatch, 
     monkeypatch.setattr(_neighbors, "_CANDIDATES", 400)
     rng = np.random.default_rng(0)
     X = rng.normal(size=(3000, 6)) + clusters * rng.normal(size=(8, 6))[rng.integers(8, size=3000)]
-    found = near_rows_by_cells(X, 10, 0)
+    found = find_near_rows_by_cells(X, 10, 0)
     assert share_found(X, found, 10) > 0.95
     with threadpool_limits(2):
-        assert_array_equal(near_rows_by_cells(X, 10, 0), found)
+        assert_array_equal(find_near_rows_by_cells(X, 10, 0), found)
 
 
 def test_a_row_far_from_all_others_still_has_neighbours(monkeypatch):
     monkeypatch.setattr(_neighbors, "_CANDIDATES", 2)
     X = np.concatenate([drawn(3, 200, 2), [[500.0, 0.0], [0.0, 500.0]]])
-    found = near_rows_by_cells(X, 5, 0)
+    found = find_near_rows_by_cells(X, 5, 0)
     assert found.shape == (202, 5)
     assert (found >= 0).all()
     assert (found != np.arange(202)[:, None]).all()
 
 
 def test_rows_that_are_all_the_same_have_neighbours_too():
-    found = near_rows_by_cells(np.ones((50, 2)), 3, 0)
+    found = find_near_rows_by_cells(np.ones((50, 2)), 3, 0)
     assert all(len({*row, i}) == 4 for i, row in enumerate(found.tolist()))
 
 
 def test_cells_give_distances_of_the_rows_they_name(monkeypatch):
     monkeypatch.setattr(_neighbors, "EXACT_ROWS", 100)
     X = np.random.default_rng(0).normal(size=(300, 3))
-    distances, neighbors = _neighbors.near_rows(X, 5, "cells", 0)
+    distances, neighbors = _neighbors.find_near_rows(X, 5, "cells", 0)
     wanted = np.linalg.norm(X[neighbors] - X[:, None], axis=2)
     np.testing.assert_allclose(distances, wanted)
     assert (np.diff(distances, axis=1) >= -1e-6).all()

@@ -10,10 +10,10 @@ from likewise.exceptions import LikewiseError
 
 
 @contextmanager
-def naming_file(path: str | os.PathLike[str]) -> Iterator[None]:
+def name_file_in_errors(path: str | os.PathLike[str]) -> Iterator[None]:
     """Let errors of the system, such as that of a full disk, name the file that was meant.
 
-    >>> with naming_file("labels.csv"):
+    >>> with name_file_in_errors("labels.csv"):
     ...     raise OSError(28, "No space left on device", ".labels.part")
     Traceback (most recent call last):
     OSError: [Errno 28] No space left on device: 'labels.csv'

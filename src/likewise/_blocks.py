@@ -20,7 +20,7 @@ from typing import Any, TypeVar
 import numpy as np
 
 from likewise import _threads
-from likewise._atomic_files import naming_file
+from likewise._atomic_files import name_file_in_errors
 
 T = TypeVar("T")
 Self = TypeVar("Self", bound="Rows")
@@ -50,7 +50,7 @@ class Block:
     def __len__(self) -> int:
         return len(self.X)
 
-    def weight_without(self, rows: np.ndarray) -> np.ndarray:
+    def get_weight_without(self, rows: np.ndarray) -> np.ndarray:
         """Return the weights with 0 for the rows of the block that are in `rows`.
 
         `rows` are ascending positions among all rows. The result is valid until the next call in the same
@@ -59,7 +59,7 @@ class Block:
         first, last = np.searchsorted(rows, [self.rows.start, self.rows.stop])
         if first == last:
             return self.weight
-        weight = _threads.scratch("weight", self.weight.shape, np.float64)
+        weight = _threads.get_scratch("weight", self.weight.shape, np.float64)
         weight[...] = self.weight
         weight[rows[first:last] - self.rows.start] = 0.0
         return weight
@@ -91,7 +91,7 @@ class _LocalColumn(Column):
         self.parts, self.held = parts, held
         self.made = [False] * len(parts)
 
-    def part(self, number: int, block: Block, afresh: bool) -> np.ndarray | None:
+    def get_part(self, number: int, block: Block, afresh: bool) -> np.ndarray | None:
         """Return the part of a block. With `afresh`, the caller overwrites it without reading it."""
         here = self.parts[number]
         if here is None:
@@ -165,7 +165,7 @@ class Rows(ABC):
         """
 
     @abstractmethod
-    def through(self, function: Callable[[np.ndarray], np.ndarray]) -> Rows:
+    def transform(self, function: Callable[[np.ndarray], np.ndarray]) -> Rows:
         """Transform the rows with a function.
 
         Parameters
@@ -181,7 +181,7 @@ class Rows(ABC):
 
     # ------------------------------------------------------------------ weights
 
-    def weighed(self: Self, weight: np.ndarray | None) -> Self:
+    def with_weights(self: Self, weight: np.ndarray | None) -> Self:
         """Return the same rows with other weights.
 
         Parameters
@@ -201,14 +201,14 @@ class Rows(ABC):
     @property
     def total_weight(self) -> float:
         """The sum of the weights."""
-        return float(self.weight_by_block().sum())  # in the same order for every kind of storage
+        return float(self.sum_weights_by_block().sum())  # in the same order for every kind of storage
 
     @property
     def heaviest(self) -> float:
         """The largest weight."""
         return 1.0 if self._weight is None else float(self._weight.max())
 
-    def weight_of(self, rows: np.ndarray) -> np.ndarray:
+    def get_weights(self, rows: np.ndarray) -> np.ndarray:
         """Return the weights of a small number of rows.
 
         Parameters
@@ -223,7 +223,7 @@ class Rows(ABC):
         """
         return np.ones(len(rows)) if self._weight is None else self._weight[rows]
 
-    def weight_by_block(self) -> np.ndarray:
+    def sum_weights_by_block(self) -> np.ndarray:
         """Return the total weight of each block.
 
         Returns
@@ -235,14 +235,14 @@ class Rows(ABC):
             return np.array([float(rows.stop - rows.start) for rows in self.blocks])
         return np.array([float(self._weight[rows].sum()) for rows in self.blocks])
 
-    def _weight_within(self, rows: slice) -> np.ndarray:
+    def _get_weight_within(self, rows: slice) -> np.ndarray:
         if self._weight is None:
-            return _threads.ones(rows.stop - rows.start)
+            return _threads.get_ones(rows.stop - rows.start)
         return np.ascontiguousarray(self._weight[rows])
 
     # ------------------------------------------------------------------ passes
 
-    def column(self, dtype: Any, recipe: Recipe, width: int | None = None) -> Column:
+    def make_column(self, dtype: Any, recipe: Recipe, width: int | None = None) -> Column:
         """Create a column of values, which are computed when they are first used.
 
         Parameters
@@ -258,18 +258,18 @@ class Rows(ABC):
 
         Returns
         -------
-        column : Column
-            The column, to be passed to :meth:`map`, :meth:`sum` or :meth:`whole`.
+        make_column : Column
+            The column, to be passed to :meth:`map`, :meth:`sum` or :meth:`collect`.
         """
         if width is not None:
             parts: list[np.ndarray | None] = [
                 np.empty((width, rows.stop - rows.start), dtype=dtype) for rows in self.blocks
             ]
             return _LocalColumn(recipe, parts, None)
-        held = self._held(np.dtype(dtype))
+        held = self._allocate(np.dtype(dtype))
         return _LocalColumn(recipe, [held[rows] for rows in self.blocks], held)
 
-    def _held(self, dtype: np.dtype) -> np.ndarray:
+    def _allocate(self, dtype: np.dtype) -> np.ndarray:
         return np.empty(len(self), dtype=dtype)
 
     def map(
@@ -310,15 +310,15 @@ class Rows(ABC):
         numbers = range(len(self.blocks)) if only is None else only
         local = column if isinstance(column, _LocalColumn) else None
 
-        def on_block(number: int) -> T:
+        def visit_block(number: int) -> T:
             rows = self.blocks[number]
-            block = Block(self.read(rows), rows, self._weight_within(rows))
+            block = Block(self.read(rows), rows, self._get_weight_within(rows))
             if local is not None:
-                block.kept = local.part(number, block, afresh)
+                block.kept = local.get_part(number, block, afresh)
             return work(block)
 
-        with _threads.block_map(self.threads) as each:
-            yield from each(on_block, list(numbers))
+        with _threads.map_blocks(self.threads) as each:
+            yield from each(visit_block, list(numbers))
         if column is not None and becomes is not None:
             column.recipe = becomes
 
@@ -348,9 +348,9 @@ class Rows(ABC):
         total : object
             The sum of the results.
         """
-        return added(self.map(work, column, becomes=becomes, afresh=afresh))
+        return add_in_pairs(self.map(work, column, becomes=becomes, afresh=afresh))
 
-    def whole(self, column: Column, renumber: np.ndarray | None = None) -> Any:
+    def collect(self, column: Column, renumber: np.ndarray | None = None) -> Any:
         """Return the values of a column for all rows. The column must not be used afterwards.
 
         Parameters
@@ -368,7 +368,7 @@ class Rows(ABC):
         assert isinstance(column, _LocalColumn)
         assert column.held is not None
         if not all(column.made):
-            for _ in self.map(_nothing, column):
+            for _ in self.map(_visit, column):
                 pass
         if renumber is not None:
             for rows in self.blocks:
@@ -392,7 +392,7 @@ class Rows(ABC):
         out : ndarray of shape (n_samples,) or (n_samples, width)
             The outputs; a Dask array for rows on a cluster.
         """
-        out = self._held(np.dtype(dtype)) if width is None else np.empty((len(self), width), dtype=dtype)
+        out = self._allocate(np.dtype(dtype)) if width is None else np.empty((len(self), width), dtype=dtype)
 
         def write(block: Block) -> None:
             out[block.rows] = work(block.X)
@@ -418,11 +418,11 @@ def pass_through(
     return out
 
 
-def _nothing(block: Block) -> None:
+def _visit(block: Block) -> None:
     """Do nothing with a block; the pass computes its column."""
 
 
-def added(parts: Iterable[Any]) -> Any:
+def add_in_pairs(parts: Iterable[Any]) -> Any:
     """Sum the parts with ``+`` in a fixed order: pairs of neighbours, pairs of pairs, and so on.
 
     The sum of an aligned run of 2^p parts is a term of the whole sum, so another process can compute it and
@@ -447,7 +447,7 @@ class ArrayRows(Rows):
     def __init__(self, X: np.ndarray, blocks: Sequence[slice] | None = None, threads: int = 1) -> None:
         self._X = X
         self.shape, self.dtype, self.threads = (X.shape[0], X.shape[1]), X.dtype, threads
-        self.blocks = _threads.row_blocks(len(X)) if blocks is None else blocks
+        self.blocks = _threads.split_rows(len(X)) if blocks is None else blocks
 
     def read(self, rows: slice) -> np.ndarray:
         """Return a view of one block; see :meth:`Rows.read`."""
@@ -457,17 +457,17 @@ class ArrayRows(Rows):
         """Return a small number of rows; see :meth:`Rows.take`."""
         return self._X[rows]
 
-    def through(self, function: Callable[[np.ndarray], np.ndarray]) -> ArrayRows:
-        """Apply the function once, block by block, and store the result; see :meth:`Rows.through`."""
+    def transform(self, function: Callable[[np.ndarray], np.ndarray]) -> ArrayRows:
+        """Apply the function once, block by block, and store the result; see :meth:`Rows.transform`."""
         out = np.empty(self.shape, dtype=self.dtype)
 
         def write(rows: slice) -> None:
             pass_through(self._X[rows], (function,), out[rows])
 
-        with _threads.block_map(self.threads) as each:
+        with _threads.map_blocks(self.threads) as each:
             for _ in each(write, list(self.blocks)):
                 pass
-        return ArrayRows(out, self.blocks, self.threads).weighed(self._weight)
+        return ArrayRows(out, self.blocks, self.threads).with_weights(self._weight)
 
 
 # Columns of files that are larger than this are stored in a scratch file.
@@ -495,9 +495,9 @@ class MappedRows(Rows):
         self._X, self._functions, self._scratch = X, functions, scratch
         self.shape, self.threads = (X.shape[0], X.shape[1]), threads
         self.dtype: np.dtype[Any] = np.dtype(np.float32 if X.dtype == np.float32 else np.float64)
-        self.blocks: Sequence[slice] = _threads.row_blocks(len(X)) if blocks is None else blocks
+        self.blocks: Sequence[slice] = _threads.split_rows(len(X)) if blocks is None else blocks
 
-    def _made(self, raw: np.ndarray) -> np.ndarray:
+    def _read_raw(self, raw: np.ndarray) -> np.ndarray:
         # Convert to a plain array first: arithmetic on a memmap has an overhead at every step.
         block = np.asarray(raw, dtype=self.dtype)
         if not self._functions:
@@ -517,7 +517,7 @@ class MappedRows(Rows):
         X : ndarray of shape (n, n_features)
             The rows, in C order.
         """
-        return self._made(self._X[rows])
+        return self._read_raw(self._X[rows])
 
     def take(self, rows: np.ndarray) -> np.ndarray:
         """Read a small number of rows from the file.
@@ -532,9 +532,9 @@ class MappedRows(Rows):
         X : ndarray of shape (n, n_features)
             The rows, in the order of `rows`.
         """
-        return self._made(self._X[rows])
+        return self._read_raw(self._X[rows])
 
-    def through(self, function: Callable[[np.ndarray], np.ndarray]) -> MappedRows:
+    def transform(self, function: Callable[[np.ndarray], np.ndarray]) -> MappedRows:
         """Transform the rows with a function, which is applied to each block when it is read.
 
         Parameters
@@ -551,9 +551,9 @@ class MappedRows(Rows):
         rows = MappedRows(
             self._X, self.blocks, threads=self.threads, functions=functions, scratch=self._scratch
         )
-        return rows.weighed(self._weight)
+        return rows.with_weights(self._weight)
 
-    def column(self, dtype: Any, recipe: Recipe, width: int | None = None) -> Column:
+    def make_column(self, dtype: Any, recipe: Recipe, width: int | None = None) -> Column:
         """Create a column of values, which are computed when they are first used.
 
         Parameters
@@ -568,19 +568,19 @@ class MappedRows(Rows):
 
         Returns
         -------
-        column : Column
-            The column, to be passed to :meth:`map`, :meth:`sum` or :meth:`whole`.
+        make_column : Column
+            The column, to be passed to :meth:`map`, :meth:`sum` or :meth:`collect`.
         """
         if width is not None:
             return _LocalColumn(recipe, [None] * len(self.blocks), None)
-        return super().column(dtype, recipe)
+        return super().make_column(dtype, recipe)
 
-    def _held(self, dtype: np.dtype) -> np.ndarray:
+    def _allocate(self, dtype: np.dtype) -> np.ndarray:
         if len(self) * dtype.itemsize <= _HELD_BYTES:
-            return super()._held(dtype)
+            return super()._allocate(dtype)
         with tempfile.TemporaryFile(dir=self._scratch) as file:  # deleted together with the array
             if hasattr(os, "posix_fallocate"):  # else a full disk would kill the process at the first write
-                with naming_file(self._scratch or tempfile.gettempdir()):
+                with name_file_in_errors(self._scratch or tempfile.gettempdir()):
                     os.posix_fallocate(file.fileno(), 0, len(self) * dtype.itemsize)
             return np.memmap(file, dtype=dtype, mode="w+", shape=(len(self),))
 
@@ -609,7 +609,7 @@ class MappedRows(Rows):
 _ELSEWHERE = {"dask": ("likewise.distributed", "rows_of")}
 
 
-def lies_elsewhere(X: Any) -> bool:
+def is_distributed(X: Any) -> bool:
     """Return whether X is stored outside this process, like a Dask array."""
     return type(X).__module__.partition(".")[0] in _ELSEWHERE
 
@@ -617,18 +617,18 @@ def lies_elsewhere(X: Any) -> bool:
 def as_rows(X: Any, threads: int = 1, weight: np.ndarray | None = None) -> Rows:
     """Return an array, a memory map or a Dask collection as :class:`Rows`; rows are returned as they are."""
     if isinstance(X, Rows):
-        return X if weight is None else X.weighed(weight)
-    if lies_elsewhere(X):
+        return X if weight is None else X.with_weights(weight)
+    if is_distributed(X):
         room, maker = _ELSEWHERE[type(X).__module__.partition(".")[0]]
         rows: Rows = getattr(importlib.import_module(room), maker)(X)
     elif isinstance(X, np.memmap):
         rows = MappedRows(X, threads=threads)
     else:
         rows = ArrayRows(X, threads=threads)
-    return rows if weight is None else rows.weighed(weight)
+    return rows if weight is None else rows.with_weights(weight)
 
 
-def drawn_rows(n_rows: int, size: int, rng: np.random.RandomState) -> np.ndarray:
+def draw_rows(n_rows: int, size: int, rng: np.random.RandomState) -> np.ndarray:
     """Draw `size` distinct rows of `n_rows`, in ascending order, with memory for O(size) rows."""
     if n_rows <= 4 * size:
         return np.sort(rng.permutation(n_rows)[:size])
@@ -639,7 +639,7 @@ def drawn_rows(n_rows: int, size: int, rng: np.random.RandomState) -> np.ndarray
     return drawn[np.sort(rng.permutation(len(drawn))[:size])]
 
 
-def block_rows_within(memory: int, n_features: int) -> int:
+def get_block_rows(memory: int, n_features: int) -> int:
     """Return the number of rows in a block that one thread can process within `memory` bytes.
 
     It is at most the default number. A pass needs at most two float64 copies of a block beside the block

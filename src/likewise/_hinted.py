@@ -34,22 +34,22 @@ class HintedSubset:
     weight: np.ndarray
 
     @classmethod
-    def of(cls, X: Rows, rows: np.ndarray, hints: Supervision, closure: Closure) -> HintedSubset:
+    def from_data(cls, X: Rows, rows: np.ndarray, hints: Supervision, closure: Closure) -> HintedSubset:
         """Gather the rows."""
-        return cls(rows, hints, closure, X.take(rows), X.weight_of(rows))
+        return cls(rows, hints, closure, X.take(rows), X.get_weights(rows))
 
     @classmethod
-    def none(cls, X: Rows) -> HintedSubset:
+    def empty(cls, X: Rows) -> HintedSubset:
         """Return no rows."""
-        hints = Supervision.none(1)
-        return cls.of(X, np.empty(0, dtype=np.int64), hints, hints.closure())
+        hints = Supervision.empty(1)
+        return cls.from_data(X, np.empty(0, dtype=np.int64), hints, hints.closure())
 
-    def through(self, X: Rows) -> HintedSubset:
+    def transform(self, X: Rows) -> HintedSubset:
         """Return the same for rows in another space."""
         return replace(self, X=X.take(self.rows))
 
-    def satisfaction(self, labels: np.ndarray) -> Satisfaction:
+    def compute_satisfaction(self, labels: np.ndarray) -> Satisfaction:
         """Return which links the labels of these rows keep."""
         if not len(self.rows):  # the hints then speak of one row, and say nothing
             labels = np.zeros(1, dtype=np.int32)
-        return link_satisfaction(labels, self.hints).of_rows(self.rows)
+        return link_satisfaction(labels, self.hints).renumber(self.rows)

@@ -13,7 +13,7 @@ _RANK = 6
 _MOST = 20  # of so many times as many a block is left to a search that makes no lists of them
 
 
-def near_rows_by_blocks(X: np.ndarray, k: int) -> tuple[np.ndarray, np.ndarray]:
+def find_near_rows_by_blocks(X: np.ndarray, k: int) -> tuple[np.ndarray, np.ndarray]:
     r"""Return the distances and numbers of the k nearest other rows of each row, nearest first.
 
     A row's distance to the sixth nearest of a sample of rows is a limit within which some 4 k of all rows
@@ -29,14 +29,14 @@ def near_rows_by_blocks(X: np.ndarray, k: int) -> tuple[np.ndarray, np.ndarray]:
     found = np.zeros(n, dtype=bool)
     for lo in range(0, n, _BLOCK):
         part = slice(lo, min(lo + _BLOCK, n))
-        at, other = search.candidates(part)
+        at, other = search.find_candidates(part)
         if len(at):
-            away, neighbors[part] = _nearest(X, part, at, other, k)
+            away, neighbors[part] = _select_nearest(X, part, at, other, k)
             distances[part] = np.sqrt(away)
             found[part] = away[:, -1] <= search.limits[part]
     rest = np.flatnonzero(~found)
     if len(rest):
-        distances[rest], neighbors[rest] = _compared_with_all(X, rest, k)
+        distances[rest], neighbors[rest] = _compare_with_all(X, rest, k)
     return distances, neighbors
 
 
@@ -51,7 +51,7 @@ class _NeighborSearch:
         ones = np.ones(n, dtype=np.float32)
         # The sample decides how many are looked at, not what is found.
         some = np.random.default_rng(0).choice(n, min(n, 1 + _RANK * n // (_WIDTH * k)), replace=False)
-        least = _limits(np.column_stack([rows, ones]), np.column_stack([-2 * rows, squares])[some])
+        least = _compute_limits(np.column_stack([rows, ones]), np.column_stack([-2 * rows, squares])[some])
         self.limits = np.maximum(least + squares, 0.0)
         # Of d + 2 rounded products that are added up, and of rounded rows.
         self.rounding = (d + 8) * np.finfo(np.float32).eps * (np.sqrt(squares) + np.sqrt(squares.max())) ** 2
@@ -60,7 +60,7 @@ class _NeighborSearch:
         self._scores = np.empty((_BLOCK, n), dtype=np.float32)
         self._near = np.empty((_BLOCK, n), dtype=bool)
 
-    def candidates(self, part: slice) -> tuple[np.ndarray, np.ndarray]:
+    def find_candidates(self, part: slice) -> tuple[np.ndarray, np.ndarray]:
         """Return which rows can be among the k nearest of those of a block: of which of these, and which.
 
         All of them that are within the limits; none at all if too many are.
@@ -79,7 +79,7 @@ class _NeighborSearch:
         return at[use], other[use]
 
 
-def _limits(mine: np.ndarray, sample: np.ndarray) -> np.ndarray:
+def _compute_limits(mine: np.ndarray, sample: np.ndarray) -> np.ndarray:
     """Return the sixth least product of each row with those of a sample."""
     rank = min(_RANK, len(sample)) - 1
     parts = [
@@ -101,7 +101,7 @@ def _as_table(at: np.ndarray, values: np.ndarray, n_rows: int, least: int) -> tu
     return table, starts
 
 
-def _nearest(
+def _select_nearest(
     X: np.ndarray, part: slice, at: np.ndarray, other: np.ndarray, k: int
 ) -> tuple[np.ndarray, np.ndarray]:
     """Measure candidates; return the k least squared distances of each row, infinite if there are fewer."""
@@ -113,7 +113,7 @@ def _nearest(
     return np.take_along_axis(table, order, axis=1), other[places]
 
 
-def _compared_with_all(X: np.ndarray, rows: np.ndarray, k: int) -> tuple[np.ndarray, np.ndarray]:
+def _compare_with_all(X: np.ndarray, rows: np.ndarray, k: int) -> tuple[np.ndarray, np.ndarray]:
     search = NearestNeighbors(n_neighbors=k + 1, algorithm="brute").fit(X)
     distances, neighbors = search.kneighbors(X[rows])
     own = neighbors == rows[:, None]

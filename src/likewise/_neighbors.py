@@ -11,7 +11,7 @@ from sklearn.metrics import euclidean_distances
 from sklearn.neighbors import NearestNeighbors
 from threadpoolctl import threadpool_limits
 
-from likewise._near_blocks import near_rows_by_blocks
+from likewise._near_blocks import find_near_rows_by_blocks
 from likewise._optional import require
 from likewise.base import warn_caller
 from likewise.exceptions import LikewiseWarning, MissingDependencyError
@@ -26,16 +26,16 @@ _BLOCK_COLUMNS = 8
 _FEW_FOUND = 0.9  # an approximate search that finds a smaller share of the true neighbours is told about
 
 
-def near_rows(X: np.ndarray, k: int, search: Search, random_state: int) -> tuple[np.ndarray, np.ndarray]:
+def find_near_rows(X: np.ndarray, k: int, search: Search, random_state: int) -> tuple[np.ndarray, np.ndarray]:
     """Return the distances and numbers of the k nearest other rows of each row, nearest first.
 
     "auto" and "cells" are exact for up to 40,000 rows. Beyond, the first searches by a package for it, if it
     is there, which takes half a minute to begin; the second cell by cell.
     """
     if search == "exact" or (search != "approximate" and len(X) <= EXACT_ROWS):
-        return _exact(X, k)
+        return _find_exact(X, k)
     if search == "cells":
-        neighbors = near_rows_by_cells(X, k, random_state)
+        neighbors = find_near_rows_by_cells(X, k, random_state)
         distances = np.empty(neighbors.shape)
         for lo in range(0, len(X), _BLOCK):
             away = X[neighbors[lo : lo + _BLOCK]] - X[lo : lo + _BLOCK, None]
@@ -46,7 +46,7 @@ def near_rows(X: np.ndarray, k: int, search: Search, random_state: int) -> tuple
     except MissingDependencyError:
         if search == "approximate":
             raise
-        return _exact(X, k)  # slower, and no worse
+        return _find_exact(X, k)  # slower, and no worse
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", UserWarning)  # that rows have too few: see to it here
         found = package.NNDescent(X, n_neighbors=k + 1, random_state=random_state, compressed=False)
@@ -56,8 +56,8 @@ def near_rows(X: np.ndarray, k: int, search: Search, random_state: int) -> tuple
     few = (neighbors < 0).any(axis=1)
     if few.any():
         distances[few], neighbors[few] = NearestNeighbors(n_neighbors=k + 1).fit(X).kneighbors(X[few])
-    distances, neighbors = _without_self(distances, neighbors)
-    share = _share_found(X, neighbors)
+    distances, neighbors = _drop_self(distances, neighbors)
+    share = _compute_recall(X, neighbors)
     if share < _FEW_FOUND:
         warn_caller(
             f"the approximate search found {share:.0%} of the true neighbours of a sample of rows; the data "
@@ -83,14 +83,14 @@ def _import_pynndescent() -> ModuleType:
         ) from error
 
 
-def _exact(X: np.ndarray, k: int) -> tuple[np.ndarray, np.ndarray]:
+def _find_exact(X: np.ndarray, k: int) -> tuple[np.ndarray, np.ndarray]:
     if len(X) >= _BLOCK_ROWS and X.shape[1] >= _BLOCK_COLUMNS:
-        return near_rows_by_blocks(X, k)
+        return find_near_rows_by_blocks(X, k)
     found = NearestNeighbors(n_neighbors=k).fit(X).kneighbors()  # without X, a row is not its own neighbour
     return found[0].astype(np.float64), found[1]
 
 
-def _without_self(distances: np.ndarray, neighbors: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+def _drop_self(distances: np.ndarray, neighbors: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Take each row out of its own neighbours, or the farthest one where it is not among them."""
     own = neighbors == np.arange(len(neighbors))[:, None]
     own[~own.any(axis=1), -1] = True
@@ -98,7 +98,7 @@ def _without_self(distances: np.ndarray, neighbors: np.ndarray) -> tuple[np.ndar
     return distances[~own].reshape(shape), neighbors[~own].reshape(shape)
 
 
-def _share_found(X: np.ndarray, neighbors: np.ndarray, n_rows: int = 100) -> float:
+def _compute_recall(X: np.ndarray, neighbors: np.ndarray, n_rows: int = 100) -> float:
     rows = np.linspace(0, len(X) - 1, min(n_rows, len(X)), dtype=np.int64)
     distances = euclidean_distances(X[rows], X)
     distances[np.arange(len(rows)), rows] = np.inf
@@ -118,7 +118,7 @@ _MOST_CELLS = 60_000  # the number of a cell fits 16 bits, which sort ten times 
 _BLOCK = 1_024
 
 
-def near_rows_by_cells(X: np.ndarray, k: int, random_state: int) -> np.ndarray:
+def find_near_rows_by_cells(X: np.ndarray, k: int, random_state: int) -> np.ndarray:
     """Return the numbers of k near other rows of each row, nearest first: most of them the k nearest.
 
     Rows are parted into some 2 sqrt(n) cells around centres by a few steps of k-means, and each row is
@@ -131,12 +131,17 @@ def near_rows_by_cells(X: np.ndarray, k: int, random_state: int) -> np.ndarray:
     n = len(X)
     rows = np.asarray(X - X.mean(axis=0), dtype=np.float32)
     with threadpool_limits(1):  # blocks are small, and a second thread would only wait
-        centers = _centers(rows, min(max(int(2 * np.sqrt(n)), 1), _MOST_CELLS), random_state)
+        centers = _draw_centers(rows, min(max(int(2 * np.sqrt(n)), 1), _MOST_CELLS), random_state)
         n_cells = len(centers)
-        own, cells = _nearest_cells(rows, centers, min(n_cells, max(2, round(_CANDIDATES * n_cells / n))))
-        members, starts = np.argsort(own, kind="stable"), _ends(own, n_cells)
+        own, cells = _find_nearest_cells(
+            rows, centers, min(n_cells, max(2, round(_CANDIDATES * n_cells / n)))
+        )
+        members, starts = np.argsort(own, kind="stable"), _find_cell_starts(own, n_cells)
         # Which rows look at a cell: the same table, read by columns.
-        lookers, looks = np.argsort(cells.ravel(), kind="stable") // cells.shape[1], _ends(cells, n_cells)
+        lookers, looks = (
+            np.argsort(cells.ravel(), kind="stable") // cells.shape[1],
+            _find_cell_starts(cells, n_cells),
+        )
         # |x - z|^2 less |x|^2 is one product of longer rows.
         mine = np.column_stack([rows, np.ones(n, dtype=np.float32)])
         other = np.column_stack([-2 * rows, np.einsum("nd,nd->n", rows, rows)])
@@ -153,16 +158,16 @@ def near_rows_by_cells(X: np.ndarray, k: int, random_state: int) -> np.ndarray:
                     keep_nearest(mine[looking] @ other[inside].T, looking, inside, best, found)
     few = np.flatnonzero((found < 0).any(axis=1))
     if len(few):
-        found[few] = _exact_of_some(X, few, k)
+        found[few] = _find_exact_of_some(X, few, k)
     return found
 
 
-def _centers(rows: np.ndarray, n_cells: int, random_state: int) -> np.ndarray:
+def _draw_centers(rows: np.ndarray, n_cells: int, random_state: int) -> np.ndarray:
     rng = np.random.default_rng(random_state)
     some = rows[rng.choice(len(rows), min(len(rows), _ROWS_PER_CENTER * n_cells), replace=False)]
     centers = some[:n_cells].copy()
     for _ in range(_LLOYD_STEPS):
-        labels, _ = _nearest_cells(some, centers, 1)
+        labels, _ = _find_nearest_cells(some, centers, 1)
         sizes = np.bincount(labels, minlength=n_cells)
         sums = np.column_stack([np.bincount(labels, column, n_cells) for column in some.T])
         filled = sizes > 0
@@ -170,7 +175,9 @@ def _centers(rows: np.ndarray, n_cells: int, random_state: int) -> np.ndarray:
     return centers
 
 
-def _nearest_cells(rows: np.ndarray, centers: np.ndarray, n_nearest: int) -> tuple[np.ndarray, np.ndarray]:
+def _find_nearest_cells(
+    rows: np.ndarray, centers: np.ndarray, n_nearest: int
+) -> tuple[np.ndarray, np.ndarray]:
     """Return the nearest cell of each row, and the n nearest ones in no order."""
     own = np.empty(len(rows), dtype=np.uint16)
     nearest = np.empty((len(rows), n_nearest), dtype=np.uint16)
@@ -184,12 +191,12 @@ def _nearest_cells(rows: np.ndarray, centers: np.ndarray, n_nearest: int) -> tup
     return own, nearest
 
 
-def _ends(cells: np.ndarray, n_cells: int) -> np.ndarray:
+def _find_cell_starts(cells: np.ndarray, n_cells: int) -> np.ndarray:
     """Return where each cell begins among the numbers in order."""
     return np.concatenate([[0], np.cumsum(np.bincount(cells.ravel(), minlength=n_cells))])
 
 
-def _exact_of_some(X: np.ndarray, some: np.ndarray, k: int) -> np.ndarray:
+def _find_exact_of_some(X: np.ndarray, some: np.ndarray, k: int) -> np.ndarray:
     found = NearestNeighbors(n_neighbors=k + 1).fit(X).kneighbors(X[some], return_distance=False)
     own = found == some[:, None]
     own[~own.any(axis=1), -1] = True

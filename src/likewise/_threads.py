@@ -21,7 +21,7 @@ BLOCK_ROWS = 32_768
 _WORTH_A_THREAD = 20_000_000
 
 
-def n_threads(work: int, n_jobs: int | None) -> int:
+def get_n_threads(work: int, n_jobs: int | None) -> int:
     """Return how many threads to use for `work` products: 1 if little, else what the limits in force allow.
 
     Limits set by threadpoolctl, ``OMP_NUM_THREADS`` or joblib's workers are honoured, since all of them
@@ -39,13 +39,13 @@ def n_threads(work: int, n_jobs: int | None) -> int:
     return max(1, min(allowed, joblib.cpu_count()))
 
 
-def row_blocks(n_rows: int) -> list[slice]:
+def split_rows(n_rows: int) -> list[slice]:
     """Return the blocks of rows, always cut the same way."""
     return [slice(lo, min(lo + BLOCK_ROWS, n_rows)) for lo in range(0, n_rows, BLOCK_ROWS)]
 
 
 @contextmanager
-def block_map(threads: int) -> Iterator[Callable[[Callable[[B], T], list[B]], Iterator[T]]]:
+def map_blocks(threads: int) -> Iterator[Callable[[Callable[[B], T], list[B]], Iterator[T]]]:
     """Yield a ``map`` over blocks that keeps their order, on `threads` threads."""
     if threads == 1:
         yield map
@@ -57,7 +57,7 @@ def block_map(threads: int) -> Iterator[Callable[[Callable[[B], T], list[B]], It
 _local = threading.local()
 
 
-def scratch(name: str, shape: tuple[int, ...], dtype: Any) -> np.ndarray:
+def get_scratch(name: str, shape: tuple[int, ...], dtype: Any) -> np.ndarray:
     """Return room for numbers that are used up before this thread asks for the same name again.
 
     Fresh memory for every block can cost more than the work on it, most of all in processes that are told to
@@ -71,7 +71,7 @@ def scratch(name: str, shape: tuple[int, ...], dtype: Any) -> np.ndarray:
 
 
 @lru_cache(maxsize=16)
-def ones(n: int) -> np.ndarray:
+def get_ones(n: int) -> np.ndarray:
     """Return n ones, which cannot be written to."""
     found = np.ones(n)
     found.flags.writeable = False

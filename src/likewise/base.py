@@ -22,7 +22,7 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_array
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from likewise._blocks import Block, Rows, as_rows, lies_elsewhere
+from likewise._blocks import Block, Rows, as_rows, is_distributed
 from likewise._compat import HAS_CALLBACKS, BaseEstimator, CallbackSupportMixin, ClusterMixin
 from likewise.exceptions import (
     InconsistentSupervisionWarning,
@@ -295,9 +295,9 @@ class FitProgress:
             self._fit.call_on_fit_task_end(estimator=self._estimator, X=self._X)
 
 
-def _kind(X: Any) -> str:
+def _describe_kind(X: Any) -> str:
     """Return the name of the type of X for an error message."""
-    return f"a Dask {type(X).__name__}" if lies_elsewhere(X) else type(X).__name__
+    return f"a Dask {type(X).__name__}" if is_distributed(X) else type(X).__name__
 
 
 def _look(block: Block) -> tuple[int, int, float]:
@@ -385,9 +385,9 @@ class HintedEstimator(CallbackSupportMixin, BaseEstimator):
     def _check_X(self, X: Any, *, reset: bool) -> np.ndarray:
         """Validate the rows: dense, finite, two-dimensional. float32 is kept; other types become float64."""
         check_no_times(X, type(self).__name__)
-        if isinstance(X, Rows) or lies_elsewhere(X):
+        if isinstance(X, Rows) or is_distributed(X):
             raise TypeError(
-                f"{type(self).__name__} works on rows in memory, and {_kind(X)} reads them in "
+                f"{type(self).__name__} works on rows in memory, and {_describe_kind(X)} reads them in "
                 "blocks. Pass an array, or use a method of the k-means or mixture family."
             )
         checked: np.ndarray = validate_data(
@@ -427,12 +427,12 @@ class HintedEstimator(CallbackSupportMixin, BaseEstimator):
             return rows
         largest = check_finite(rows, type(self).__name__) * self._row_unit
         self._check_largest(largest, rows.dtype, rows.shape[0] * rows.shape[1])
-        return rows.through(partial(np.multiply, self._row_unit))
+        return rows.transform(partial(np.multiply, self._row_unit))
 
     def _check_given_rows(self, X: Any, *, reset: bool) -> Rows:
         """Validate an array with :meth:`_check_X`, and other data block by block."""
         check_no_times(X, type(self).__name__)
-        if lies_elsewhere(X) or (
+        if is_distributed(X) or (
             isinstance(X, np.memmap) and X.ndim == 2 and X.dtype.kind in "fiub" and X.size
         ):
             X = as_rows(X)
@@ -483,9 +483,9 @@ class HintedEstimator(CallbackSupportMixin, BaseEstimator):
         """Return the rows with their weights. Weights that are all 1 take no memory."""
         if sample_weight is None:
             return rows
-        if rows.elsewhere and lies_elsewhere(sample_weight):  # checked where they are
-            return rows.weighed(sample_weight)
-        return rows.weighed(self._check_weight(sample_weight, len(rows)))
+        if rows.elsewhere and is_distributed(sample_weight):  # checked where they are
+            return rows.with_weights(sample_weight)
+        return rows.with_weights(self._check_weight(sample_weight, len(rows)))
 
     def _rescale_weights(self, rows: Rows) -> Rows:
         """Multiply the row weights by a power of two if weighted sums of squares would over- or underflow.
@@ -504,7 +504,7 @@ class HintedEstimator(CallbackSupportMixin, BaseEstimator):
         """Return the rows with their weights multiplied by ``_weight_unit``."""
         if self._weight_unit == 1.0:
             return rows
-        return rows.weighed(rows.weight_of(np.arange(len(rows))) * self._weight_unit)
+        return rows.with_weights(rows.get_weights(np.arange(len(rows))) * self._weight_unit)
 
     def _check_fit(
         self, X: Any, y: Any, supervision: Any, *, in_blocks: bool = False
@@ -534,7 +534,7 @@ class HintedEstimator(CallbackSupportMixin, BaseEstimator):
                 estimator=name,
             )
         if supervision is None:
-            return Supervision.none(n_samples)
+            return Supervision.empty(n_samples)
         if not isinstance(supervision, Supervision):
             raise SupervisionError(
                 "{estimator}: supervision must be a likewise.Supervision, got "
@@ -567,7 +567,7 @@ class HintedEstimator(CallbackSupportMixin, BaseEstimator):
             )
         return supervision
 
-    def _soft_closure(
+    def _compute_soft_closure(
         self,
         hints: Supervision,
         what_then: str = "All are weighed against one another.",
@@ -597,7 +597,7 @@ class HintedEstimator(CallbackSupportMixin, BaseEstimator):
             warn_caller(crowd)
         return closure
 
-    def _hard_closure(self, hints: Supervision, rows: np.ndarray) -> Closure:
+    def _compute_hard_closure(self, hints: Supervision, rows: np.ndarray) -> Closure:
         """Return the closure of hints that cover only `rows`; raise an error for contradictions."""
         closure = hints.closure(on_conflict="keep")
         if len(closure.conflicts):
@@ -620,7 +620,7 @@ class HintedEstimator(CallbackSupportMixin, BaseEstimator):
     def __getstate__(self) -> Any:
         """Return the state to pickle, without Dask collections, which are useless outside their cluster."""
         state = super().__getstate__()
-        left = [name for name, value in state.items() if lies_elsewhere(value)]
+        left = [name for name, value in state.items() if is_distributed(value)]
         for name in left:
             warn_caller(
                 f"{type(self).__name__}: {name} lies on a cluster and is not written with the model. Write "
@@ -706,7 +706,7 @@ class HintedClusterer(ClusterMixin, HintedEstimator):
                 estimator=type(self).__name__,
             )
 
-    def _given_init(self, init: Any, shape: tuple[int, int]) -> np.ndarray:
+    def _check_init_array(self, init: Any, shape: tuple[int, int]) -> np.ndarray:
         """Validate starting points that were passed as an array."""
         try:
             given = np.array(init, dtype=np.float64)

@@ -17,12 +17,12 @@ from likewise.supervision import Closure, RowGroups, Supervision
 
 __all__ = [
     "breaks_clearly_less",
-    "component_centroids",
+    "compute_component_centroids",
+    "compute_hinted_space",
+    "draw_seeds_from_closure",
     "extend_seeds",
     "farthest_first",
-    "fewest_broken",
-    "hinted_space",
-    "seeds_from_closure",
+    "find_fewest_broken",
 ]
 
 
@@ -31,7 +31,9 @@ MANY_ROWS = 2**19
 _ROUNDS = 5
 
 
-def component_centroids(X: np.ndarray, closure: Closure, weight: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+def compute_component_centroids(
+    X: np.ndarray, closure: Closure, weight: np.ndarray
+) -> tuple[np.ndarray, np.ndarray]:
     """Return the centroids of the must-link components with at least two rows.
 
     Parameters
@@ -50,7 +52,7 @@ def component_centroids(X: np.ndarray, closure: Closure, weight: np.ndarray) -> 
     total : ndarray of shape (n_components,)
         The total weight of each component; components without weight are left out.
     """
-    tied = ComponentCentroids.of(X, closure, weight)
+    tied = ComponentCentroids.from_closure(X, closure, weight)
     use = tied.mass > 0
     centroids, total = tied.centroids[use], tied.mass[use]
     order = np.argsort(-total, kind="stable")
@@ -67,7 +69,7 @@ class ComponentCentroids:
     mass: np.ndarray
 
     @classmethod
-    def of(
+    def from_closure(
         cls, X: np.ndarray, closure: Closure, weight: np.ndarray, names: np.ndarray | None = None
     ) -> ComponentCentroids:
         """Collect the components. Row i of X and of the closure is row ``names[i]`` of the data, or i."""
@@ -79,7 +81,7 @@ class ComponentCentroids:
         centroids = sums / np.where(mass > 0, mass, 1.0)[:, None]
         return cls(rows if names is None else names[rows], place, centroids, mass)
 
-    def moved(self, rows: np.ndarray, X: np.ndarray) -> np.ndarray:
+    def move_to_centroids(self, rows: np.ndarray, X: np.ndarray) -> np.ndarray:
         """Return drawn rows, with rows in a component replaced by its centroid."""
         X = np.array(X, dtype=np.float64)
         at = np.searchsorted(self.rows, rows)
@@ -153,22 +155,22 @@ def extend_seeds(
     seeds = np.asarray(seeds, dtype=np.float64).reshape(-1, X.shape[1])
     if len(seeds) == 0 and len(X.blocks) == 1 and len(X) >= k:
         block = X.read(X.blocks[0])
-        weights = X.weight_of(np.arange(len(X)))
+        weights = X.get_weights(np.arange(len(X)))
         drawn, _ = kmeans_plusplus(block, k, sample_weight=weights, random_state=rng)
         return np.asarray(drawn, dtype=np.float64)
     nearest = _Nearest(X, _from_differences if len(seeds) else _from_products)
     if len(seeds) == 0:
         seeds = nearest.draw_by_weight(rng)[1].astype(np.float64)
     if len(seeds) < k:
-        nearest.approach([seed[None] for seed in seeds])
+        nearest.update_distances([seed[None] for seed in seeds])
     while len(seeds) < k:
         drawn = nearest.draw(rng.uniform(size=2 + int(np.log(k))))[1]
-        best = nearest.best_of(drawn)
+        best = nearest.choose_best(drawn)
         seeds = np.vstack([seeds, drawn[best]])
     return seeds
 
 
-def overdrawn(X: Rows, k: int, tied: ComponentCentroids, rng: np.random.RandomState) -> Rows:
+def oversample(X: Rows, k: int, tied: ComponentCentroids, rng: np.random.RandomState) -> Rows:
     """Return a small weighted sample that represents many rows when k seeds are drawn.
 
     In the manner of k-means|| (Bahmani, Moseley, Vattani, Kumar and Vassilvitskii 2012): in each of five
@@ -178,33 +180,35 @@ def overdrawn(X: Rows, k: int, tied: ComponentCentroids, rng: np.random.RandomSt
     centroid.
     """
     nearest = _Nearest(X, None)
-    points = tied.moved(*nearest.draw_by_weight(rng))
+    points = tied.move_to_centroids(*nearest.draw_by_weight(rng))
     found = points
     for _ in range(_ROUNDS):
-        nearest.approach([found])
-        found = np.unique(tied.moved(*nearest.draw(rng.uniform(size=2 * k))), axis=0)
+        nearest.update_distances([found])
+        found = np.unique(tied.move_to_centroids(*nearest.draw(rng.uniform(size=2 * k))), axis=0)
         points = np.vstack([points, found])
     points = points[np.sort(np.unique(points, axis=0, return_index=True)[1])]
-    weight: np.ndarray = X.sum(partial(_mass_near, points, tied.rows))
+    weight: np.ndarray = X.sum(partial(_sum_mass_near, points, tied.rows))
     if len(tied.mass):
         own = _from_products(points, tied.centroids).argmin(axis=0)
         weight = weight + np.bincount(own, weights=tied.mass, minlength=len(points))
-    return ArrayRows(points.astype(X.dtype)).weighed(weight)
+    return ArrayRows(points.astype(X.dtype)).with_weights(weight)
 
 
-def _mass_near(points: np.ndarray, without: np.ndarray, block: Block) -> np.ndarray:
+def _sum_mass_near(points: np.ndarray, without: np.ndarray, block: Block) -> np.ndarray:
     """Return the weight of the rows of a block that are nearest to each point, excluding some rows."""
-    return _nearest_point(points, block.X, block.weight_without(without))[1]
+    return _find_nearest_point(points, block.X, block.get_weight_without(without))[1]
 
 
-def _nearest_point(points: np.ndarray, X: np.ndarray, weight: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+def _find_nearest_point(
+    points: np.ndarray, X: np.ndarray, weight: np.ndarray
+) -> tuple[np.ndarray, np.ndarray]:
     """Return the nearest point of each row, and the total weight of the rows of each point."""
     from likewise.kernels import assign
 
     W, b = -2.0 * points, row_norms(points, squared=True)
     if len(W) % 2:  # the kernel processes points in pairs
         W, b = np.vstack([W, np.zeros(points.shape[1])]), np.append(b, np.inf)
-    labels = _threads.scratch("labels", (len(X),), np.int32)
+    labels = _threads.get_scratch("labels", (len(X),), np.int32)
     sums, counts = np.zeros(W.shape), np.zeros(len(W))
     assign.nearest_linear(X, weight, W.astype(X.dtype), b.astype(X.dtype), labels, sums, counts)
     return labels, counts[: len(points)]
@@ -223,14 +227,14 @@ class _Nearest:
     def __init__(self, X: Rows, squared: Squared | None) -> None:
         self._X, self._squared = X, squared
         self._batches: tuple[Batch, ...] = ()  # the seeds that the column takes into account
-        self._squares = X.column(X.dtype, partial(_to_nearest, squared, ()))
+        self._squares = X.make_column(X.dtype, partial(_to_nearest, squared, ()))
         self._newest = np.empty((0, X.shape[1]))  # not yet in the column
         self._mass = np.empty(0)  # of each block, including the newest seed
 
     def draw_by_weight(self, rng: np.random.RandomState) -> tuple[np.ndarray, np.ndarray]:
         """Draw one row; return its position and the row."""
-        mass = self._X.weight_by_block()
-        number, rest = self._into(mass, np.array([rng.random_sample()]) * mass.sum())
+        mass = self._X.sum_weights_by_block()
+        number, rest = self._find_block(mass, np.array([rng.random_sample()]) * mass.sum())
 
         def pick(block: Block) -> int:
             at = int(np.searchsorted(np.cumsum(block.weight), rest[0], side="right"))
@@ -239,7 +243,7 @@ class _Nearest:
         row = np.array(list(self._X.map(pick, only=number.tolist())))
         return row, self._X.take(row)
 
-    def _into(self, mass: np.ndarray, value: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    def _find_block(self, mass: np.ndarray, value: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Return the block that each value of the cumulative mass falls into, and the offset in the block."""
         ends = np.cumsum(mass)
         at = np.minimum(np.searchsorted(ends, value), len(mass) - 1)
@@ -254,24 +258,24 @@ class _Nearest:
         recipe = partial(_to_nearest, self._squared, self._batches)
         return np.array(list(self._X.map(work, self._squares, becomes=recipe)))
 
-    def approach(self, batches: list[np.ndarray]) -> None:
+    def update_distances(self, batches: list[np.ndarray]) -> None:
         """Update the distances with batches of new seeds."""
         every, squared = [(points, len(points)) for points in batches], self._squared
 
-        def mass(block: Block) -> np.ndarray:
+        def sum_mass(block: Block) -> np.ndarray:
             assert block.kept is not None
             _come_nearer(block.kept, squared, every, block.X)
-            mass = _threads.scratch("mass", block.kept.shape, np.float64)
+            mass = _threads.get_scratch("mass", block.kept.shape, np.float64)
             return np.multiply(block.kept, block.weight, out=mass).sum()
 
-        self._mass = self._pass(every, mass)
+        self._mass = self._pass(every, sum_mass)
 
     def draw(self, uniform: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Draw rows with probability proportional to their distance, from uniform numbers in [0, 1).
 
         Returns their positions and the rows.
         """
-        block_of, rest = self._into(self._mass, uniform * self._mass.sum())
+        block_of, rest = self._find_block(self._mass, uniform * self._mass.sum())
         newest, squared = self._newest, self._squared or _from_products
         numbers = np.unique(block_of).tolist()
         # An empty block has the same start as the next one, but is never drawn, so the starts are unique.
@@ -293,19 +297,19 @@ class _Nearest:
             rows[here], drawn[here] = at, X
         return rows, drawn
 
-    def best_of(self, drawn: np.ndarray) -> int:
+    def choose_best(self, drawn: np.ndarray) -> int:
         """Make the drawn row with the smallest sum of distances the newest seed, and return its index."""
         points, n_new = np.vstack([self._newest, drawn]), len(self._newest)
         squared = self._squared or _from_products
 
-        def masses(block: Block) -> np.ndarray:
+        def sum_masses(block: Block) -> np.ndarray:
             assert block.kept is not None
             squares = squared(points, block.X)
             if n_new:
                 np.minimum(block.kept, squares[0], out=block.kept)
             return np.asarray(np.minimum(block.kept, squares[n_new:]) @ block.weight)
 
-        mass = self._pass([(points, n_new)] if n_new else [], masses)
+        mass = self._pass([(points, n_new)] if n_new else [], sum_masses)
         best = int(np.argmin(mass.sum(axis=0)))
         self._newest, self._mass = drawn[best][None], mass[:, best]
         return best
@@ -325,7 +329,7 @@ def _come_nearer(
 
     for points, count in batches:
         if squared is None:  # with many points, only the distance to the nearest is computed
-            labels, _ = _nearest_point(points, X, _threads.ones(len(X)))
+            labels, _ = _find_nearest_point(points, X, _threads.get_ones(len(X)))
             assign.come_nearer(X, points.astype(X.dtype), labels, nearest)
         else:
             np.minimum(nearest, squared(points, X)[:count].min(axis=0), out=nearest)
@@ -348,7 +352,7 @@ def _from_differences(points: np.ndarray, block: np.ndarray) -> np.ndarray:
     return np.stack([row_norms(block - point.astype(block.dtype), squared=True) for point in points])
 
 
-def seeds_from_closure(
+def draw_seeds_from_closure(
     X: np.ndarray,
     closure: Closure,
     k: int,
@@ -382,7 +386,7 @@ def seeds_from_closure(
     centers : ndarray of shape (k, n_features)
         The initial centres.
     """
-    centroids, total = component_centroids(X, closure, weight)
+    centroids, total = compute_component_centroids(X, closure, weight)
     if len(centroids) >= k:
         return farthest_first(centroids, total, k)
     if draws is None:
@@ -390,7 +394,7 @@ def seeds_from_closure(
     return extend_seeds(draws, centroids, k, None, rng)
 
 
-def hinted_space(X: np.ndarray, hints: Supervision, told: np.ndarray | None = None) -> np.ndarray:
+def compute_hinted_space(X: np.ndarray, hints: Supervision, told: np.ndarray | None = None) -> np.ndarray:
     """Transform the rows linearly so that distances agree with the links.
 
     Directions that separate cannot-linked rows but not must-linked rows are stretched. Let B be the scatter
@@ -421,20 +425,20 @@ def hinted_space(X: np.ndarray, hints: Supervision, told: np.ndarray | None = No
     everything = 2 * (rows.T @ rows) / len(rows)
     everything[np.diag_indices(d)] += 1e-6
 
-    def scatter(pairs: np.ndarray, groups: RowGroups) -> np.ndarray:
-        ends = np.concatenate([pairs, groups.star_edges()])
+    def compute_scatter(pairs: np.ndarray, groups: RowGroups) -> np.ndarray:
+        ends = np.concatenate([pairs, groups.list_star_edges()])
         ends = ends if told is None else told[ends]
         steps = rows[ends[:, 0]] - rows[ends[:, 1]]
         found: np.ndarray = (steps.T @ steps + d * everything) / (len(steps) + d)
         return found
 
-    must = scatter(hints.must, hints.must_groups)
-    cannot = scatter(hints.cannot, hints.cannot_groups)
+    must = compute_scatter(hints.must, hints.must_groups)
+    cannot = compute_scatter(hints.cannot, hints.cannot_groups)
     values, directions = eigh(cannot, must)  # directions.T @ must @ directions = I
     return np.asarray((rows @ directions) * values, dtype=X.dtype)
 
 
-def fewest_broken(
+def find_fewest_broken(
     clusterings: list[np.ndarray], hints: Supervision, *, against_chance: bool = False
 ) -> list[int]:
     """Return the clusterings that violate so few links that chance could explain the difference to the best.
@@ -457,12 +461,12 @@ def fewest_broken(
     indices : list of int
         The positions of these clusterings in the list.
     """
-    broken = np.array([float(_broken_weights(labels, hints).sum()) for labels in clusterings])
+    broken = np.array([float(_sum_broken_weights(labels, hints).sum()) for labels in clusterings])
     chance = np.zeros(len(broken))
     if against_chance:
         sizes = [np.unique(labels, return_counts=True)[1] / len(labels) for labels in clusterings]
         apart = 1 - np.array([np.square(each).sum() for each in sizes])
-        everything = _broken_weights(np.arange(hints.shape[0]), hints).sum()  # no two rows are together
+        everything = _sum_broken_weights(np.arange(hints.shape[0]), hints).sum()  # no two rows are together
         chance = apart * everything
     excess = broken - chance
     best = int(excess.argmin())
@@ -494,7 +498,7 @@ def breaks_clearly_less(
     is_better : bool
         Whether `labels` violates less weight by more than that.
     """
-    difference = _broken_weights(others, hints) - _broken_weights(labels, hints)
+    difference = _sum_broken_weights(others, hints) - _sum_broken_weights(labels, hints)
     sizes = [len(rows) for groups in (hints.must_groups, hints.cannot_groups) for rows in groups]
     n_pairs = len(difference) - len(sizes)
     n_independent = np.concatenate([np.ones(n_pairs), np.maximum(np.array(sizes, dtype=float) - 1.0, 1.0)])
@@ -502,7 +506,7 @@ def breaks_clearly_less(
     return bool(difference.sum() > n_deviations * deviation)
 
 
-def _broken_weights(labels: np.ndarray, hints: Supervision) -> np.ndarray:
+def _sum_broken_weights(labels: np.ndarray, hints: Supervision) -> np.ndarray:
     """Return the violated weight of each must-link, cannot-link, must group and cannot group, in this order.
 
     A group counts as all its pairs.

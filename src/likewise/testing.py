@@ -53,12 +53,12 @@ def all_hinted_estimators() -> list[type[HintedEstimator]]:
     return sorted(found, key=lambda cls: cls.__name__)
 
 
-def _problem(kinds: frozenset[str]) -> tuple[np.ndarray, np.ndarray, Supervision]:
+def _make_problem(kinds: frozenset[str]) -> tuple[np.ndarray, np.ndarray, Supervision]:
     """Return three blobs of 20 rows, their classes, and correct hints of the given kinds."""
     rng = np.random.default_rng(0)
     y = np.repeat([0, 1, 2], 20)
     X = rng.normal(size=(60, 3)) + 6 * np.eye(3)[y]
-    hints = Supervision.none(60)
+    hints = Supervision.empty(60)
     if "links" in kinds:
         hints = hints | sample_links(y, 30, random_state=0)
     if "triplets" in kinds:
@@ -71,7 +71,7 @@ def _problem(kinds: frozenset[str]) -> tuple[np.ndarray, np.ndarray, Supervision
     return X, y, hints
 
 
-def _fitted(estimator: Any, X: np.ndarray, hints: Any, n_clusters: int = 3) -> Any:
+def _fit(estimator: Any, X: np.ndarray, hints: Any, n_clusters: int = 3) -> Any:
     model = clone(estimator)
     known = model.get_params(deep=False)
     wanted: dict[str, Any] = {"n_clusters": n_clusters, "random_state": 0}
@@ -83,12 +83,12 @@ def _fitted(estimator: Any, X: np.ndarray, hints: Any, n_clusters: int = 3) -> A
         return model.fit(X, supervision=hints)
 
 
-def _outcome(model: Any, X: np.ndarray) -> np.ndarray:
+def _get_outcome(model: Any, X: np.ndarray) -> np.ndarray:
     """Return the result of a fit: the clusters of the rows, or the transformed rows."""
     return np.asarray(model.labels_ if hasattr(model, "labels_") else model.transform(X))
 
 
-def _clusters(model: Any, X: np.ndarray) -> np.ndarray:
+def _get_clusters(model: Any, X: np.ndarray) -> np.ndarray:
     """Return the clusters of the model, or those of k-means in the space that it learned."""
     if hasattr(model, "labels_"):
         return np.asarray(model.labels_)
@@ -101,8 +101,8 @@ def _same_partition(a: np.ndarray, b: np.ndarray) -> bool:
 
 def check_uses_what_it_honours(estimator: Any) -> None:
     """Hints of every supported kind are accepted, and correct hints preserve well-separated clusters."""
-    X, y, hints = _problem(estimator.supported_hints)
-    labels = _clusters(_fitted(estimator, X, hints), X)
+    X, y, hints = _make_problem(estimator.supported_hints)
+    labels = _get_clusters(_fit(estimator, X, hints), X)
     assert labels.shape == (60,), labels.shape
     assert adjusted_rand_score(y, labels) > 0.9, adjusted_rand_score(y, labels)
 
@@ -110,20 +110,20 @@ def check_uses_what_it_honours(estimator: Any) -> None:
 def check_refuses_what_it_does_not_honour(estimator: Any) -> None:
     """An unsupported kind of hint raises an error that names it; it is never dropped."""
     for kind in set(KINDS) - estimator.supported_hints:
-        X, _, hints = _problem(frozenset({kind}))
+        X, _, hints = _make_problem(frozenset({kind}))
         _assert_raises(UnsupportedSupervisionError, kind, estimator, X, hints)
 
 
 def check_refuses_other_rows(estimator: Any) -> None:
     """Hints for another number of rows, and objects that are not hints, raise an error."""
-    X, y, hints = _problem(estimator.supported_hints)
+    X, y, hints = _make_problem(estimator.supported_hints)
     _assert_raises(SupervisionError, "59", estimator, X, hints[:59])
     _assert_raises(SupervisionError, "ndarray", estimator, X, y)
 
 
 def check_refuses_hints_as_y(estimator: Any) -> None:
     """Hints passed as y, which is ignored, raise an error that says how to pass them."""
-    X, _, hints = _problem(estimator.supported_hints)
+    X, _, hints = _make_problem(estimator.supported_hints)
     message = None
     try:
         clone(estimator).fit(X, hints)
@@ -135,18 +135,18 @@ def check_refuses_hints_as_y(estimator: Any) -> None:
 
 def check_no_hints(estimator: Any) -> None:
     """None and an empty Supervision give the same result."""
-    X, _, _ = _problem(frozenset())
-    bare, empty = _fitted(estimator, X, None), _fitted(estimator, X, Supervision.none(60))
-    np.testing.assert_array_equal(_outcome(bare, X), _outcome(empty, X))
+    X, _, _ = _make_problem(frozenset())
+    bare, empty = _fit(estimator, X, None), _fit(estimator, X, Supervision.empty(60))
+    np.testing.assert_array_equal(_get_outcome(bare, X), _get_outcome(empty, X))
 
 
 def check_deterministic(estimator: Any) -> None:
     """The same seed gives the same labels, also with pickled hints, and fit does not change its input."""
-    X, _, hints = _problem(estimator.supported_hints)
+    X, _, hints = _make_problem(estimator.supported_hints)
     before, said = X.copy(), pickle.dumps(hints)
-    first = _fitted(estimator, X, hints)
-    again = _fitted(estimator, X, pickle.loads(said))
-    np.testing.assert_array_equal(_outcome(first, X), _outcome(again, X))
+    first = _fit(estimator, X, hints)
+    again = _fit(estimator, X, pickle.loads(said))
+    np.testing.assert_array_equal(_get_outcome(first, X), _get_outcome(again, X))
     np.testing.assert_array_equal(X, before)
     assert pickle.loads(said) == hints
     copy = pickle.loads(pickle.dumps(first))
@@ -158,32 +158,32 @@ def check_link_order(estimator: Any) -> None:
     """Neither the order of the links nor the order of the rows in a link changes the result."""
     if "links" not in estimator.supported_hints:
         return
-    X, _, hints = _problem(frozenset({"links"}))
+    X, _, hints = _make_problem(frozenset({"links"}))
     turned = Supervision.from_links(60, must=hints.must[::-1, ::-1], cannot=hints.cannot[::-1, ::-1])
-    one, other = _fitted(estimator, X, hints), _fitted(estimator, X, turned)
-    np.testing.assert_allclose(_outcome(one, X), _outcome(other, X), rtol=1e-6, atol=1e-6)
+    one, other = _fit(estimator, X, hints), _fit(estimator, X, turned)
+    np.testing.assert_allclose(_get_outcome(one, X), _get_outcome(other, X), rtol=1e-6, atol=1e-6)
 
 
 def check_k_one_with_cannot(estimator: Any) -> None:
     """A cannot-link with a single cluster is refused."""
     if "links" not in estimator.supported_hints or not hasattr(estimator, "n_clusters"):
         return
-    X, _, _ = _problem(frozenset())
+    X, _, _ = _make_problem(frozenset())
     hints = Supervision.from_links(60, cannot=[(0, 59)])
     _assert_raises(InfeasibleSupervisionError, "n_clusters=1", estimator, X, hints, n_clusters=1)
 
 
 def check_dtypes_and_layouts(estimator: Any) -> None:
     """float32, integer, Fortran-ordered and read-only data give the same clusters as float64 data."""
-    X, _, hints = _problem(estimator.supported_hints)
+    X, _, hints = _make_problem(estimator.supported_hints)
     X = np.round(X * 16)
-    expected = _fitted(estimator, X, hints)
+    expected = _fit(estimator, X, hints)
     frozen = X.copy()
     frozen.flags.writeable = False
     for other in (X.astype(np.float32), X.astype(np.int64), np.asfortranarray(X), frozen):
-        model = _fitted(estimator, other, hints)
-        assert _same_partition(_clusters(expected, X), _clusters(model, other)), other.dtype
-    centers = getattr(_fitted(estimator, X.astype(np.float32), hints), "cluster_centers_", None)
+        model = _fit(estimator, other, hints)
+        assert _same_partition(_get_clusters(expected, X), _get_clusters(model, other)), other.dtype
+    centers = getattr(_fit(estimator, X.astype(np.float32), hints), "cluster_centers_", None)
     assert centers is None or centers.dtype == np.float32
 
 
@@ -191,8 +191,8 @@ def check_predict_agrees(estimator: Any) -> None:
     """For rows without hints, predict agrees with the labels of the fit."""
     if not hasattr(estimator, "predict"):
         return
-    X, _, hints = _problem(estimator.supported_hints)
-    model = _fitted(estimator, X, hints)
+    X, _, hints = _make_problem(estimator.supported_hints)
+    model = _fit(estimator, X, hints)
     free = ~hints.touched
     np.testing.assert_array_equal(model.predict(X)[free], model.labels_[free])
 
@@ -202,7 +202,7 @@ def _assert_raises(
 ) -> None:
     message = None
     try:
-        _fitted(estimator, X, hints, n_clusters)
+        _fit(estimator, X, hints, n_clusters)
     except wanted as raised:
         message = str(raised)
     assert message is not None, f"{type(estimator).__name__} accepted what it should refuse ({words})"

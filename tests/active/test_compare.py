@@ -21,7 +21,7 @@ from likewise.active import (
     compare,
     simulate,
 )
-from likewise.active._registry import DEFAULT, STRATEGIES, model_for, strategy_named
+from likewise.active._registry import DEFAULT, STRATEGIES, make_model, make_strategy
 from likewise.bayesian import BayesianClustering
 from likewise.exceptions import LikewiseError, SupervisionError, UnsupportedSupervisionError
 from likewise.oracles import LabelOracle, NoisyOracle
@@ -111,7 +111,7 @@ def test_differences_are_paired_by_seed():
 def test_intervals_are_those_of_scipy():
     rng = np.random.default_rng(0)
     one, other = rng.random((2, 8))
-    by_us = Estimate.of(one, 0.9)
+    by_us = Estimate.from_values(one, 0.9)
     interval = ttest_1samp(one, 0).confidence_interval(0.9)
     np.testing.assert_allclose([by_us.low, by_us.high], [interval.low, interval.high])
     found = Comparison(
@@ -242,12 +242,12 @@ def test_strategies_may_come_in_many_ways():
 
 
 def test_every_name_is_that_of_its_strategy():
-    called = {name: strategy_named(name).name for name in STRATEGIES}
+    called = {name: make_strategy(name).name for name in STRATEGIES}
     assert called == {name: name for name in STRATEGIES}
-    assert strategy_named(DEFAULT) is None
-    assert isinstance(model_for("uncertain", 3), BayesianClustering)
-    assert model_for("random", 3) is None
-    assert all(model_for(name, 3) is not None for name in STRATEGIES if "proba" in strategy_named(name).needs)
+    assert make_strategy(DEFAULT) is None
+    assert isinstance(make_model("uncertain", 3), BayesianClustering)
+    assert make_model("random", 3) is None
+    assert all(make_model(name, 3) is not None for name in STRATEGIES if "proba" in make_strategy(name).needs)
 
 
 def test_scores_are_taken_every_so_many_answers():

@@ -9,7 +9,7 @@ from sklearn.metrics import adjusted_rand_score
 
 from likewise import MPCKMeans
 from likewise.active import Answer, Interview, Question, RandomPairs, simulate
-from likewise.active._suspects import collect_votes, list_pairs, metric_due
+from likewise.active._suspects import collect_votes, get_metric_answers, list_pairs
 from likewise.exceptions import SupervisionError
 from likewise.oracles import LabelOracle, NoisyOracle, make_oracle
 from likewise.supervision import Supervision
@@ -152,15 +152,15 @@ def test_answers_to_one_pair_add_up_and_negative_weights_reverse_them():
     interview = Interview(X, n_clusters=K)
     for answer in ("SAME", "SAME", "DIFFERENT"):
         interview.tell(Question.pair(0, 3), answer)
-    votes = collect_votes(Supervision.none(N), interview.replies, N)
+    votes = collect_votes(Supervision.empty(N), interview.replies, N)
     assert (votes.must.tolist(), votes.must_weights.tolist()) == ([[0, 3]], [2.0])
     assert (votes.cannot.tolist(), votes.cannot_weights.tolist()) == ([[0, 3]], [1.0])
-    turned = collect_votes(Supervision.none(N), interview.replies, N, [1.0, -2.0, 0.0])
+    turned = collect_votes(Supervision.empty(N), interview.replies, N, [1.0, -2.0, 0.0])
     assert (turned.must_weights.tolist(), turned.cannot_weights.tolist()) == ([1.0], [2.0])
 
 
 def test_the_metric_is_learned_at_numbers_of_answers_that_depend_on_nothing_else():
-    due = [metric_due(n) for n in range(1, 200)]
+    due = [get_metric_answers(n) for n in range(1, 200)]
     assert due == sorted(due)
     assert all(d <= n for n, d in enumerate(due, start=1))
     assert len(set(due[8:100])) < 12

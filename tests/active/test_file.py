@@ -101,7 +101,7 @@ def test_what_is_loaded_is_what_was_saved(saved, tmp_path):
     interview, path = saved
     loaded = Interview.load(path, X.tolist())
     assert loaded.history == interview.history
-    assert (loaded.seed, loaded.budget, loaded.left, loaded.strategy) == (4, 9, 8, RandomPairs())
+    assert (loaded.random_state, loaded.budget, loaded.left, loaded.strategy) == (4, 9, 8, RandomPairs())
     assert loaded.ask() == interview.ask()
     loaded.save(tmp_path / "again.json")
     assert (tmp_path / "again.json").read_bytes() == path.read_bytes()

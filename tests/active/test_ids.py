@@ -67,7 +67,7 @@ def test_ids_change_no_question():
 
 def test_a_file_speaks_of_ids(saved):
     content = json.loads(saved[1].read_text(encoding="utf-8"))
-    assert content["data"]["ids"] == RowIds.of(IDS).digest
+    assert content["data"]["ids"] == RowIds.from_ids(IDS).digest
     assert content["hints"] == [
         {"kind": "must", "items": ["wren-1", "007"]},
         {"kind": "cannot_group", "items": ["wren-1", "owl", "ärztin"]},
@@ -93,7 +93,7 @@ def test_a_file_speaks_of_ids(saved):
     assert "ärztin" in saved[1].read_text(encoding="utf-8")
 
 
-@pytest.mark.parametrize("ids", [IDS, tuple(IDS), RowIds.of(IDS), np.array(IDS)])
+@pytest.mark.parametrize("ids", [IDS, tuple(IDS), RowIds.from_ids(IDS), np.array(IDS)])
 def test_it_comes_back_with_the_same_ids(saved, tmp_path, ids):
     asking, path = saved
     loaded = Interview.load(path, X, ids=ids)

@@ -108,7 +108,7 @@ def test_skipping_is_remembered_and_costs_nothing():
     asking.skip(question)
     assert asking.ask().key != question.key
     assert (asking.n_asked, asking.left, len(asking.history)) == (0, 4, 1)
-    assert asking.supervision == Supervision.none(6)
+    assert asking.supervision == Supervision.empty(6)
 
 
 def test_undo_is_an_event():
@@ -236,7 +236,7 @@ def test_a_pipeline_is_a_model_where_hints_are_routed():
         asking.tell(Question.triplet(0, 1, 4), "AB")
         assert asking.ask() is not None
         assert asking.labels_ is asking.model_[-1].labels_
-        assert asking.model_[-1].random_state == asking.seed
+        assert asking.model_[-1].random_state == asking.random_state
 
 
 def test_the_default_model_and_strategy():
@@ -377,7 +377,7 @@ def test_identical_rows_can_be_asked_about():
             "needs probabilities",
         ),
         ({"n_clusters": None, "strategy": NodeUncertainty()}, ValueError, "needs a model. Pass n_clusters"),
-        ({"supervision": Supervision.none(5)}, SupervisionError, "hints for the 6 rows"),
+        ({"supervision": Supervision.empty(5)}, SupervisionError, "hints for the 6 rows"),
         ({"supervision": [(0, 1)]}, SupervisionError, "hints for the 6 rows"),
         (
             {"supervision": Supervision.from_labels([1, 1, None, 2, None, None])},

@@ -68,7 +68,7 @@ def test_asking_again_gives_the_same_whatever_was_cached(problem, happened):
     assert interview.ask() == first
     interview.ask(3)
     assert interview.ask() == first
-    anew = Interview(X, n_clusters=3, strategy=interview.strategy, seed=interview.seed)
+    anew = Interview(X, n_clusters=3, strategy=interview.strategy, seed=interview.random_state)
     for reply in interview.replies:  # told at once, with nothing asked in between
         anew.tell(reply.question, reply.answer)
     for event in interview.history:

@@ -68,36 +68,36 @@ def told(talk, n, oracle=None):
 
 
 def test_a_pool_goes_by_rows_and_seed_and_not_by_blocks(path):
-    first = SMALL.first(X, seed=1)
+    first = SMALL.choose_first(X, seed=1)
     assert len(first) == len(np.unique(first)) == 150
     among, labels = np.arange(400), Y[:400]
-    refreshed = SMALL.refreshed(X, among, labels, seed=1)
+    refreshed = SMALL.choose_again(X, among, labels, seed=1)
     for rows in (ArrayRows(X, BLOCKS), MemmapRows(path, block_rows=97)):
-        np.testing.assert_array_equal(SMALL.first(rows, seed=1), first)
-        np.testing.assert_array_equal(SMALL.refreshed(rows, among, labels, seed=1), refreshed)
-    assert not np.array_equal(SMALL.first(X, seed=2), first)
+        np.testing.assert_array_equal(SMALL.choose_first(rows, seed=1), first)
+        np.testing.assert_array_equal(SMALL.choose_again(rows, among, labels, seed=1), refreshed)
+    assert not np.array_equal(SMALL.choose_first(X, seed=2), first)
 
 
 def test_a_small_cluster_has_more_than_its_share():
-    pools = [SMALL.first(X, seed=seed) for seed in range(5)]
+    pools = [SMALL.choose_first(X, seed=seed) for seed in range(5)]
     assert min((Y[rows] == 3).sum() for rows in pools) >= 3  # its share would be one or two
     assert np.mean([(Y[rows] == 3).mean() for rows in pools]) > 2 * (Y == 3).mean()
 
 
 def test_named_rows_stay():
     named = [2_999, 5, 17]
-    assert set(named) <= set(SMALL.first(X, named=named).tolist())
-    rows = SMALL.refreshed(X, np.arange(300), Y[:300], named=named)
+    assert set(named) <= set(SMALL.choose_first(X, named=named).tolist())
+    rows = SMALL.choose_again(X, np.arange(300), Y[:300], named=named)
     assert len(rows) == 150
     assert set(named) <= set(rows.tolist())
-    assert len(SMALL.first(X, named=range(200))) == 200  # more than its size
+    assert len(SMALL.choose_first(X, named=range(200))) == 200  # more than its size
 
 
 def test_a_later_pool_brings_rows_from_between_clusters():
     model = MPCKMeans(3, random_state=0).fit(X[Y < 3])
     some = np.flatnonzero(Y < 3)
-    first = SMALL.first(X)
-    rows = SMALL.refreshed(X, some, model.labels_, model=model)
+    first = SMALL.choose_first(X)
+    rows = SMALL.choose_again(X, some, model.labels_, model=model)
     new = np.setdiff1d(rows, first)
     assert len(new) > 15
 
@@ -113,21 +113,23 @@ def test_a_later_pool_brings_rows_from_between_clusters():
 def test_of_very_many_rows_every_so_many_th_is_looked_at(monkeypatch):
     monkeypatch.setattr(doubt_module, "_LOOKED_AT", 600)
     monkeypatch.setattr(doubt_module, "_CLEAR", 1.0)
-    sites = doubt_module.ClusterSites.of(X[:300], Y[:300], 0)
-    rows = doubt_module.rows_in_doubt(ArrayRows(X), sites, None, 50)
+    sites = doubt_module.ClusterSites.from_clusters(X[:300], Y[:300], 0)
+    rows = doubt_module.find_ambiguous_rows(ArrayRows(X), sites, None, 50)
     assert len(rows) == 50
     assert not (rows % 5).any()
-    np.testing.assert_array_equal(doubt_module.rows_in_doubt(ArrayRows(X, BLOCKS), sites, None, 50), rows)
+    np.testing.assert_array_equal(
+        doubt_module.find_ambiguous_rows(ArrayRows(X, BLOCKS), sites, None, 50), rows
+    )
 
 
 def test_with_one_cluster_nothing_is_in_doubt():
-    rows = SMALL.refreshed(X, [0, 1, 2], [0, 0, 0])
-    np.testing.assert_array_equal(rows, SMALL.first(X))
+    rows = SMALL.choose_again(X, [0, 1, 2], [0, 0, 0])
+    np.testing.assert_array_equal(rows, SMALL.choose_first(X))
 
 
 def test_duplicates_make_a_pool():
-    assert len(Pool(size=10, sample=40).first(np.zeros((50, 2)))) == 10
-    assert Pool(size=2, sample=2).first(np.zeros((2, 1))).tolist() == [0, 1]
+    assert len(Pool(size=10, sample=40).choose_first(np.zeros((50, 2)))) == 10
+    assert Pool(size=2, sample=2).choose_first(np.zeros((2, 1))).tolist() == [0, 1]
 
 
 @pytest.mark.parametrize(
@@ -156,7 +158,7 @@ def test_questions_speak_of_all_rows_and_labels_are_those_of_the_model(path):
     rows = talk.pool_rows
     assert set(np.unique(asked)) <= set(rows.tolist())
     assert talk.supervision.n_samples == N
-    assert talk.supervision.named()[0].tolist() == np.unique(asked).tolist()
+    assert talk.supervision.restrict_to_hinted()[0].tolist() == np.unique(asked).tolist()
 
     hints = talk.state().closure.links
     supervision = Supervision.from_links(len(rows), must=hints.must, cannot=hints.cannot)
@@ -298,7 +300,7 @@ class Endless(Rows):
     def take(self, rows):
         return np.column_stack([np.asarray(rows) % 7, np.asarray(rows) % 11]).astype(np.float64)
 
-    def through(self, function):
+    def transform(self, function):
         raise AssertionError("the rows stay as they are")
 
 

@@ -36,10 +36,13 @@ def test_a_triplet_keeps_its_order_and_is_known_without_it():
         (lambda: Question.triplet(1, 2, 1), "3 different rows"),
         (lambda: Question("pile", (1, 2)), "kind must be one of"),
         (lambda: Question.pair(0, 1, score=float("nan")), "finite"),
-        (lambda: Answer.of("perhaps"), "an answer is a word"),
-        (lambda: Answer.of(True), "an answer is a word"),
-        (lambda: Question.pair(0, 1).fitting("AB"), "AB does not answer a pair"),
-        (lambda: Question.triplet(0, 1, 2).fitting(Answer.SAME), "wanted one of UNSURE, AB, AC, BC, NEITHER"),
+        (lambda: Answer.from_word("perhaps"), "an answer is a word"),
+        (lambda: Answer.from_word(True), "an answer is a word"),
+        (lambda: Question.pair(0, 1).check_answer("AB"), "AB does not answer a pair"),
+        (
+            lambda: Question.triplet(0, 1, 2).check_answer(Answer.SAME),
+            "wanted one of UNSURE, AB, AC, BC, NEITHER",
+        ),
         (lambda: Reply((0, 1), "SAME"), "a reply is to a Question"),
         (lambda: Reply(Question.pair(0, 1), "SAME", annotator=3), "annotator must be a name"),
         (lambda: Reply(Question.pair(0, 1), "SAME", time="noon"), "time must be"),
@@ -53,8 +56,8 @@ def test_what_is_no_question_or_answer_is_refused(make, said):
 
 
 def test_words_are_read_in_either_case():
-    assert Answer.of(" same ") is Answer.SAME
-    assert Answer.of(Answer.NEITHER) is Answer.NEITHER
+    assert Answer.from_word(" same ") is Answer.SAME
+    assert Answer.from_word(Answer.NEITHER) is Answer.NEITHER
     assert str(Answer.AB) == "AB"
 
 
@@ -76,8 +79,8 @@ def test_a_reply_says_the_same_of_the_rows_in_any_order():
     ("yes", "no"), [("yes", "no"), ("Y", " n "), (True, False), (np.True_, np.False_), ("same", "DIFFERENT")]
 )
 def test_yes_and_no_answer_a_pair(yes, no):
-    assert Question.pair(0, 1).fitting(yes) is Answer.SAME
-    assert Question.pair(0, 1).fitting(no) is Answer.DIFFERENT
+    assert Question.pair(0, 1).check_answer(yes) is Answer.SAME
+    assert Question.pair(0, 1).check_answer(no) is Answer.DIFFERENT
 
 
 @pytest.mark.parametrize("answer", ["yes", True, False, "SAME", "different", 1.5])
@@ -90,10 +93,10 @@ def test_yes_and_no_answer_a_pair(yes, no):
 )
 def test_answers_for_pairs_only_are_refused_with_the_words_for_the_question(question, words, answer):
     with pytest.raises(SupervisionError, match=f"does not answer {words}"):
-        question.fitting(answer)
+        question.check_answer(answer)
 
 
 def test_a_number_or_a_strange_word_does_not_answer_a_pair():
     for answer in (1, 0, "perhaps", None):
         with pytest.raises(SupervisionError, match="wanted one of SAME, DIFFERENT, UNSURE, or yes or no"):
-            Question.pair(0, 1).fitting(answer)
+            Question.pair(0, 1).check_answer(answer)

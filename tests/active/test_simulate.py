@@ -57,7 +57,7 @@ def test_area_and_answers_to_reach():
     assert [trace.answers_to_reach(score) for score in (0.0, 0.4, 1.0, 1.1)] == [0, 2, 6, None]
     assert Trace(np.array([3]), np.array([0.7]), np.zeros(0)).area == 0.7
     assert (trace.start, trace.final) == (0.0, 1.0)
-    np.testing.assert_allclose(trace.at([0, 1, 2, 4, 6, 9]), [0.0, 0.25, 0.5, 0.75, 1.0, 1.0])
+    np.testing.assert_allclose(trace.get_scores_at([0, 1, 2, 4, 6, 9]), [0.0, 0.25, 0.5, 0.75, 1.0, 1.0])
 
 
 def test_a_trace_goes_through_json():

@@ -15,7 +15,7 @@ SIX = np.zeros((6, 1))
 
 def test_what_follows_is_known():
     hints = Supervision.from_links(6, must=[(0, 1), (1, 2)], cannot=[(2, 3)])
-    state = InterviewState.of(SIX, hints)
+    state = InterviewState.from_data(SIX, hints)
     assert state.knows(0, 2) == "must"
     assert state.knows(0, 3) == state.knows(3, 1) == "cannot"
     assert state.knows(0, 4) == state.knows(3, 4) == "unknown"
@@ -28,7 +28,7 @@ def test_what_follows_is_known():
 
 
 def test_nothing_told_is_no_neighbourhood():
-    assert InterviewState.of(SIX).neighbourhoods() == []
+    assert InterviewState.from_data(SIX).neighbourhoods() == []
 
 
 def test_triplets_labels_and_groups_count_too():
@@ -37,14 +37,16 @@ def test_triplets_labels_and_groups_count_too():
         | Supervision.from_labels([None, None, None, "x", "x", "y"])
         | Supervision.from_links(6, cannot_groups=[[0, 3]])
     )
-    state = InterviewState.of(SIX, hints)
+    state = InterviewState.from_data(SIX, hints)
     assert state.knows(0, 1) == state.knows(3, 4) == "must"
     assert state.knows(1, 2) == state.knows(4, 5) == state.knows(1, 4) == "cannot"
     assert state.knows(2, 5) == "unknown"
 
 
 def test_contradictions_are_dropped_and_the_must_links_win():
-    state = InterviewState.of(SIX, Supervision.from_links(6, must=[(0, 1), (1, 2)], cannot=[(0, 2), (2, 3)]))
+    state = InterviewState.from_data(
+        SIX, Supervision.from_links(6, must=[(0, 1), (1, 2)], cannot=[(0, 2), (2, 3)])
+    )
     assert state.knows(0, 2) == "must"
     assert state.knows(0, 3) == "cannot"
     assert state.closure.conflicts.tolist() == [[0, 2]]
@@ -52,7 +54,7 @@ def test_contradictions_are_dropped_and_the_must_links_win():
 
 def test_a_question_that_is_implied_or_was_put_cannot_be_asked():
     hints = Supervision.from_links(6, must=[(0, 1)], cannot=[(1, 2)])
-    state = InterviewState.of(SIX, hints, asked=frozenset({Question.pair(4, 5).key}))
+    state = InterviewState.from_data(SIX, hints, asked=frozenset({Question.pair(4, 5).key}))
     assert not state.can_ask(Question.pair(0, 2))
     assert not state.can_ask(Question.pair(5, 4))
     assert state.can_ask(Question.pair(0, 5))
@@ -62,10 +64,10 @@ def test_a_question_that_is_implied_or_was_put_cannot_be_asked():
 
 def test_draws_depend_on_the_seed_and_the_number_of_answers_alone():
     def draw(**more):
-        return InterviewState.of(SIX, **more).rng().integers(1 << 30)
+        return InterviewState.from_data(SIX, **more).rng().integers(1 << 30)
 
-    assert draw(seed=3, n_answers=2) == draw(seed=3, n_answers=2, asked=frozenset({"x"}))
-    assert len({draw(seed=s, n_answers=a) for s in range(3) for a in range(3)}) == 9
+    assert draw(random_state=3, n_answers=2) == draw(random_state=3, n_answers=2, asked=frozenset({"x"}))
+    assert len({draw(random_state=s, n_answers=a) for s in range(3) for a in range(3)}) == 9
 
 
 @st.composite
@@ -75,7 +77,9 @@ def hinted(draw):
     groups = st.lists(st.lists(st.integers(0, n - 1), min_size=2, max_size=4, unique=True), max_size=2)
     hints = Supervision.from_links(n, must=draw(pairs), cannot=draw(pairs), cannot_groups=draw(groups))
     asked = frozenset(Question.pair(*pair).key for pair in draw(pairs))
-    return InterviewState.of(np.zeros((n, 1)), hints, asked=asked, seed=draw(st.integers(0, 5)))
+    return InterviewState.from_data(
+        np.zeros((n, 1)), hints, asked=asked, random_state=draw(st.integers(0, 5))
+    )
 
 
 @settings(max_examples=60, deadline=None)
@@ -107,7 +111,7 @@ def test_random_pairs_are_uniform_when_few_are_left():
     # All but row 9's pairs are known; these should come alike, those of the large component too.
     hints = Supervision.from_links(10, must_groups=[[0, 1, 2, 3]], cannot_groups=[[0, 4, 5, 6, 7, 8]])
     seen = [
-        RandomPairs().choose(InterviewState.of(np.zeros((10, 1)), hints, seed=s), 1)[0].rows
+        RandomPairs().choose(InterviewState.from_data(np.zeros((10, 1)), hints, random_state=s), 1)[0].rows
         for s in range(450)
     ]
     assert {rows[1] for rows in seen} == {9}
@@ -118,4 +122,4 @@ def test_random_pairs_are_uniform_when_few_are_left():
 
 @pytest.mark.parametrize("n", [1, 2])
 def test_one_or_two_rows(n):
-    assert len(RandomPairs().choose(InterviewState.of(np.zeros((n, 1))), 5)) == n - 1
+    assert len(RandomPairs().choose(InterviewState.from_data(np.zeros((n, 1))), 5)) == n - 1

@@ -6,7 +6,7 @@ from sklearn.metrics import adjusted_rand_score
 
 from likewise import MPCKMeans
 from likewise.active import Answer, Interview, NodeUncertainty, Outlook, Question, RandomPairs
-from likewise.active._stopping import _changed, _interval
+from likewise.active._stopping import _compute_changed_share, _compute_wilson_interval
 from likewise.oracles import LabelOracle
 
 
@@ -45,9 +45,11 @@ class Echo(MPCKMeans):
 
 def test_changes_are_counted_whatever_the_clusters_are_called():
     before = np.array([0, 0, 0, 1, 1, 2])
-    assert _changed(before, np.array([5, 5, 5, 3, 3, 4])) == 0.0
-    assert _changed(before, np.array([1, 1, 0, 0, 0, 2])) == pytest.approx(1 / 6)
-    assert _changed(before, np.zeros(6)) == pytest.approx(1 / 2)  # one cluster where there were three
+    assert _compute_changed_share(before, np.array([5, 5, 5, 3, 3, 4])) == 0.0
+    assert _compute_changed_share(before, np.array([1, 1, 0, 0, 0, 2])) == pytest.approx(1 / 6)
+    assert _compute_changed_share(before, np.zeros(6)) == pytest.approx(
+        1 / 2
+    )  # one cluster where there were three
 
 
 def test_the_interval_is_that_of_wilson():
@@ -55,7 +57,7 @@ def test_the_interval_is_that_of_wilson():
 
     for right, n in [(0, 10), (7, 10), (45, 50), (50, 50)]:
         wanted = binomtest(right, n).proportion_ci(method="wilson")
-        assert _interval(right / n, n) == pytest.approx((wanted.low, wanted.high), abs=1e-6)
+        assert _compute_wilson_interval(right / n, n) == pytest.approx((wanted.low, wanted.high), abs=1e-6)
 
 
 # ---------------------------------------------------------------------- held-out answers by hand
@@ -70,7 +72,7 @@ def test_held_out_answers_are_compared_with_labels_that_did_not_know_them():
     asking.tell(Question.pair(11, 23), "SAME")
     found = asking.progress()
     assert (found.n_held_out, found.accuracy) == (12, pytest.approx(11 / 12))
-    assert found.interval == pytest.approx(_interval(11 / 12, 12))
+    assert found.interval == pytest.approx(_compute_wilson_interval(11 / 12, 12))
     assert (found.changed, found.n_answers, found.last) == (0.0, 12, 10)
 
 

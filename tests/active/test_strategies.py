@@ -17,17 +17,17 @@ def asked_by(strategy, X, y, k, seed=0, budget=1000):
     """All pairs that a strategy asks of an oracle that knows y."""
     must, cannot, asked = [], [], []
     while len(asked) < budget:
-        state = told(X, must, cannot, asked, n_clusters=k, seed=seed)
+        state = told(X, must, cannot, asked, n_clusters=k, random_state=seed)
         found = strategy.choose(state, 1)
         if not found:
             break
         asked.append(found[0].rows)
         (must if y[asked[-1][0]] == y[asked[-1][1]] else cannot).append(asked[-1])
-    return asked, PlacedRows.of(told(X, must, cannot, asked, n_clusters=k, seed=seed))
+    return asked, PlacedRows.from_state(told(X, must, cannot, asked, n_clusters=k, random_state=seed))
 
 
 def first_row(n, seed=0):
-    return int(InterviewState.of(np.zeros((n, 1)), seed=seed).rng().integers(n))
+    return int(InterviewState.from_data(np.zeros((n, 1)), random_state=seed).rng().integers(n))
 
 
 # ---------------------------------------------------------------------- groups, read off the answers
@@ -35,7 +35,7 @@ def first_row(n, seed=0):
 
 def test_groups_are_components_that_are_all_apart_and_a_row_in_the_middle_is_not_one():
     X = line(0, 1, 2, 3, 4, 5, 6)
-    places = PlacedRows.of(told(X, must=[(0, 1), (2, 3)], cannot=[(0, 2), (4, 1)], n_clusters=3))
+    places = PlacedRows.from_state(told(X, must=[(0, 1), (2, 3)], cannot=[(0, 2), (4, 1)], n_clusters=3))
     assert [rows.tolist() for rows in places.members] == [[0, 1], [2, 3]]
     assert places.group.tolist() == [0, 0, 1, 1, -1, -1, -1]
     assert places.begun == (4,)
@@ -45,48 +45,49 @@ def test_groups_are_components_that_are_all_apart_and_a_row_in_the_middle_is_not
 def test_a_row_apart_from_all_groups_but_one_of_k_is_in_that_one():
     X = line(0, 1, 2, 3, 4)
     links = {"must": [(0, 1), (2, 3)], "cannot": [(0, 2), (4, 1)]}
-    assert PlacedRows.of(told(X, **links, n_clusters=2)).group.tolist() == [0, 0, 1, 1, 1]
-    assert PlacedRows.of(told(X, **links, n_clusters=3)).group.tolist() == [0, 0, 1, 1, -1]
-    assert PlacedRows.of(told(X, **links)).group.tolist() == [0, 0, 1, 1, -1]
+    assert PlacedRows.from_state(told(X, **links, n_clusters=2)).group.tolist() == [0, 0, 1, 1, 1]
+    assert PlacedRows.from_state(told(X, **links, n_clusters=3)).group.tolist() == [0, 0, 1, 1, -1]
+    assert PlacedRows.from_state(told(X, **links)).group.tolist() == [0, 0, 1, 1, -1]
 
 
 def test_what_is_implied_of_one_row_implies_more():
     # 4 is not with 0, so it is with 2; 5 is not with 4, so it is with 0.
     links = {"must": [(0, 1), (2, 3)], "cannot": [(0, 2), (4, 1), (4, 5)]}
-    places = PlacedRows.of(told(line(0, 1, 2, 3, 4, 5), **links, n_clusters=2))
+    places = PlacedRows.from_state(told(line(0, 1, 2, 3, 4, 5), **links, n_clusters=2))
     assert places.group.tolist() == [0, 0, 1, 1, 1, 0]
 
 
 def test_a_row_apart_from_k_groups_opens_one_more():
-    places = PlacedRows.of(told(line(0, 1, 2), cannot=[(0, 1), (0, 2), (1, 2)], n_clusters=2))
+    places = PlacedRows.from_state(told(line(0, 1, 2), cannot=[(0, 1), (0, 2), (1, 2)], n_clusters=2))
     assert sorted(places.group.tolist()) == [0, 1, 2]
 
 
 def test_a_row_apart_from_what_is_implied_of_every_group_opens_one_more():
     # With two clusters 4 is with 2 and 6 is with 0, so 5, apart from both, is with neither.
     links = {"must": [(0, 1), (2, 3)], "cannot": [(0, 2), (4, 1), (6, 2), (5, 4), (5, 6)]}
-    places = PlacedRows.of(told(line(0, 1, 2, 3, 4, 5, 6), **links, n_clusters=2))
+    places = PlacedRows.from_state(told(line(0, 1, 2, 3, 4, 5, 6), **links, n_clusters=2))
     assert places.group.tolist() == [0, 0, 1, 1, 1, 2, 0]
 
 
 def test_hints_given_beforehand_begin_nothing():
-    places = PlacedRows.of(told(line(0, 1, 2, 3), must=[(0, 1)], cannot=[(0, 2), (2, 3)], asked=[]))
+    places = PlacedRows.from_state(told(line(0, 1, 2, 3), must=[(0, 1)], cannot=[(0, 2), (2, 3)], asked=[]))
     assert places.begun == ()
     assert places.members[0].tolist() == [0, 1]
 
 
 def test_labels_and_groups_of_cannot_links_make_groups_too():
     hints = Supervision.from_labels(["a", "b", None, "a", "c"])
-    places = PlacedRows.of(InterviewState.of(line(0, 1, 2, 3, 4), hints, n_clusters=3))
+    places = PlacedRows.from_state(InterviewState.from_data(line(0, 1, 2, 3, 4), hints, n_clusters=3))
     assert places.group.tolist() == [0, 1, -1, 0, 2]
     cannot = Supervision.from_links(5, must=[(0, 4)], cannot_groups=[[0, 1, 2]])
-    places = PlacedRows.of(InterviewState.of(line(0, 1, 2, 3, 4), cannot))
+    places = PlacedRows.from_state(InterviewState.from_data(line(0, 1, 2, 3, 4), cannot))
     assert places.group.tolist() == [0, 1, 2, -1, 0]
 
 
 def test_without_answers_a_row_drawn_by_the_seed_is_the_first_group():
     firsts = {
-        PlacedRows.of(InterviewState.of(np.zeros((50, 1)), seed=seed)).members[0][0] for seed in range(20)
+        PlacedRows.from_state(InterviewState.from_data(np.zeros((50, 1)), random_state=seed)).members[0][0]
+        for seed in range(20)
     }
     assert len(firsts) > 5
 
@@ -146,8 +147,8 @@ def test_likely_groups_are_asked_before_near_ones():
     state = told(line(0, 10, 4), cannot=[(0, 1)])
     likely = Placing(np.array([2]), lambda row: "is tried", likely=lambda row: np.array([0.2, 0.8]))
     near = Placing(np.array([2]), lambda row: "is tried")
-    assert place(state, PlacedRows.of(state), likely, 1)[0].rows == (1, 2)
-    assert place(state, PlacedRows.of(state), near, 1)[0].rows == (0, 2)
+    assert place(state, PlacedRows.from_state(state), likely, 1)[0].rows == (1, 2)
+    assert place(state, PlacedRows.from_state(state), near, 1)[0].rows == (0, 2)
 
 
 # ---------------------------------------------------------------------- farthest first, min-max
@@ -164,7 +165,7 @@ def test_the_walk_goes_to_the_farthest_row():
 def test_consolidation_draws_rows_by_the_seed():
     X = np.arange(60.0)[:, None]
     drawn = {
-        FarthestFirst().choose(told(X, cannot=[(0, 59)], n_clusters=2, seed=seed), 1)[0].rows
+        FarthestFirst().choose(told(X, cannot=[(0, 59)], n_clusters=2, random_state=seed), 1)[0].rows
         for seed in range(10)
     }
     assert len(drawn) > 5
@@ -173,9 +174,9 @@ def test_consolidation_draws_rows_by_the_seed():
 def test_without_a_number_of_clusters_the_walk_ends_when_few_rows_are_alone():
     X = np.arange(30.0)[:, None]
     few = told(X, must=[(0, 1)], cannot=[(0, 20)])
-    assert is_exploring(few, PlacedRows.of(few))
+    assert is_exploring(few, PlacedRows.from_state(few))
     many = told(X, must=[(0, j) for j in range(1, 19)], cannot=[(0, 20)])
-    assert not is_exploring(many, PlacedRows.of(many))
+    assert not is_exploring(many, PlacedRows.from_state(many))
 
 
 @settings(max_examples=40, deadline=None)

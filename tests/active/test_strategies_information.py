@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from likewise import Supervision
 from likewise.active import Interview, InterviewState
 from likewise.active.strategies import InformationGain, MarginalUncertainty
-from likewise.active.strategies._information_gain import differed_on
+from likewise.active.strategies._information_gain import order_by_disagreement
 from likewise.bayesian import BayesianClustering, score_triplets
 from likewise.discriminative import DiscriminativeClustering
 from likewise.exceptions import LikewiseError
@@ -61,13 +61,13 @@ def test_a_real_model_is_asked_for_its_best_pair_and_ties_come_last():
     X = np.random.default_rng(1).normal(size=(12, 2))
     hints = Supervision.from_links(12, must=[(0, 1), (2, 3)], cannot=[(1, 2)])
     model = BayesianClustering(2, n_particles=12, random_state=0).fit(X, supervision=hints)
-    state = InterviewState.of(X, hints, model=model)
+    state = InterviewState.from_data(X, hints, model=model)
     every = InformationGain().choose(state, 66)
     assert every[0].rows == tuple(model.best_pairs().pairs[0])
     assert len(every) == 66 - 6  # six pairs among 0, 1, 2 and 3 are known
     hints |= Supervision.from_links(12, must=[(4, 5)], cannot=[(5, 6), (6, 7)])
     model.fit(X, supervision=hints)
-    state = InterviewState.of(X, hints, model=model)
+    state = InterviewState.from_data(X, hints, model=model)
     every = InformationGain().choose(state, 66)
     # Rows 4 and 6 to 7 are tied by answers that do not settle all of their pairs.
     tied = [at for at, question in enumerate(every) if {*question.rows} <= {4, 5, 6, 7}]
@@ -78,7 +78,7 @@ def test_a_real_model_is_asked_for_its_best_pair_and_ties_come_last():
 def test_marginal_uncertainty_looks_at_the_mean_of_the_particles():
     X = np.random.default_rng(2).normal(size=(25, 2))
     model = BayesianClustering(3, n_particles=20, random_state=0).fit(X)
-    question = MarginalUncertainty().choose(InterviewState.of(X, model=model), 1)[0]
+    question = MarginalUncertainty().choose(InterviewState.from_data(X, model=model), 1)[0]
     chance = model.co_membership_proba()[np.triu_indices(25, 1)]
     at = chance[np.abs(chance - 0.5).argmin()]
     assert question.score == pytest.approx(-(at * np.log(at) + (1 - at) * np.log(1 - at)))
@@ -94,10 +94,10 @@ def test_rows_that_draws_differ_on_come_first_whatever_the_clusters_are_called()
     samples = np.tile(np.eye(2)[[0, 1] * 4], (3, 1, 1))
     samples[1, 5] = samples[1, 5, ::-1]
     state = told(np.zeros((8, 1)))
-    assert [order[0] for order in differed_on(state, Draws(samples))][:1] == [5]
-    before = [order.tolist() for order in differed_on(state, Draws(samples))]
+    assert [order[0] for order in order_by_disagreement(state, Draws(samples))][:1] == [5]
+    before = [order.tolist() for order in order_by_disagreement(state, Draws(samples))]
     samples[2] = samples[2, :, ::-1]
-    assert [order.tolist() for order in differed_on(state, Draws(samples))] == before
+    assert [order.tolist() for order in order_by_disagreement(state, Draws(samples))] == before
 
 
 def test_of_many_rows_those_that_draws_differ_on_are_looked_at():

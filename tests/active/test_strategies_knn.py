@@ -7,9 +7,9 @@ from hypothesis import strategies as st
 from scipy.special import entr
 
 from likewise.active.strategies import ProbabilisticKNN
-from likewise.active.strategies._knn import group_chances, learn_column_weights
+from likewise.active.strategies._knn import compute_group_probabilities, learn_column_weights
 from likewise.active.strategies._node_to_pairs import PlacedRows
-from likewise.active.strategies._scaling import standardized
+from likewise.active.strategies._scaling import standardize_columns
 from reference import strategies as twin
 from reference.strategies import line, told
 
@@ -17,24 +17,26 @@ from reference.strategies import line, told
 def test_chances_of_groups_by_hand():
     # Groups {0, 1} at 0 and 1, {4} at 5.5; row 2 is 2 and 1 away from the first, and 3.5 from the second.
     X = line(0, 1, 2, 3, 5.5)
-    places = PlacedRows.of(told(X, must=[(0, 1)], cannot=[(0, 4)], n_clusters=2))
-    found = group_chances(X, places, 3, 0.1)
+    places = PlacedRows.from_state(told(X, must=[(0, 1)], cannot=[(0, 4)], n_clusters=2))
+    found = compute_group_probabilities(X, places, 3, 0.1)
     first, second = np.exp(-0.4) + np.exp(-0.1), np.exp(-1.225)
     assert found[2] == pytest.approx([first / (first + second), second / (first + second)])
     # Of the two nearest of row 3, at 2 and 2.5 from it, one is of each group.
     first, second = np.exp(-0.4), np.exp(-0.625)
-    assert group_chances(X, places, 2, 0.1)[3] == pytest.approx(
+    assert compute_group_probabilities(X, places, 2, 0.1)[3] == pytest.approx(
         [first / (first + second), second / (first + second)]
     )
-    assert group_chances(X, places, 1, 0.1)[3].tolist() == [1, 0]
+    assert compute_group_probabilities(X, places, 1, 0.1)[3].tolist() == [1, 0]
 
 
 @settings(max_examples=30, deadline=None)
 @given(seed=st.integers(0, 10**6), k=st.integers(1, 8), gamma=st.sampled_from([0.01, 1.0]))
 def test_chances_equal_their_twin(seed, k, gamma):
     X = np.random.default_rng(seed).normal(size=(12, 2))
-    places = PlacedRows.of(told(X, must=[(0, 1), (2, 3)], cannot=[(0, 2), (0, 4), (2, 4)], n_clusters=3))
-    found = group_chances(X, places, k, gamma)
+    places = PlacedRows.from_state(
+        told(X, must=[(0, 1), (2, 3)], cannot=[(0, 2), (0, 4), (2, 4)], n_clusters=3)
+    )
+    found = compute_group_probabilities(X, places, k, gamma)
     wanted = [twin.group_chances(X, places.members, k, gamma, row) for row in range(12)]
     assert found == pytest.approx(np.array(wanted))
 
@@ -43,15 +45,17 @@ def test_blocks_change_nothing(monkeypatch):
     from likewise.active.strategies import _scaling
 
     X = np.random.default_rng(0).normal(size=(40, 2))
-    places = PlacedRows.of(told(X, cannot=[(0, 1), (0, 2), (1, 2)], n_clusters=3))
-    whole = group_chances(X, places, 2, 0.5)
+    places = PlacedRows.from_state(told(X, cannot=[(0, 1), (0, 2), (1, 2)], n_clusters=3))
+    whole = compute_group_probabilities(X, places, 2, 0.5)
     monkeypatch.setattr(_scaling, "_ENTRIES", 20)
-    assert group_chances(X, places, 2, 0.5) == pytest.approx(whole)
+    assert compute_group_probabilities(X, places, 2, 0.5) == pytest.approx(whole)
 
 
 def test_a_row_too_far_for_any_similarity_goes_with_the_nearest():
     X = line(0, 1, 1e4)
-    found = group_chances(X, PlacedRows.of(told(X, cannot=[(0, 1)], n_clusters=2)), 5, 1.0)
+    found = compute_group_probabilities(
+        X, PlacedRows.from_state(told(X, cannot=[(0, 1)], n_clusters=2)), 5, 1.0
+    )
     assert found[2] == pytest.approx([0, 1])
 
 
@@ -60,7 +64,7 @@ def test_the_row_between_groups_is_asked_against_the_likeliest_first():
     state = told(X, must=[(0, 1), (5, 6)], cannot=[(0, 6)], n_clusters=2)
     question = ProbabilisticKNN(learn_metric=False).choose(state, 1)[0]
     assert question.rows == (3, 5)
-    rows = standardized(X)
+    rows = standardize_columns(X)
     chance = twin.group_chances(rows, [[0, 1], [5, 6]], 10, 1.0, 3)
     assert question.score == pytest.approx(1 - max(chance))
     assert "is in its likeliest group with a chance of 62%" in str(question.reason)
@@ -72,7 +76,7 @@ def test_the_smallest_maximum_is_asked_and_not_the_largest_entropy():
     X = np.array([[0.0, 0.0], [4.0, 0.0], [2.0, 3.4], [1.4, 0.95], [2.0, 0.0]])
     state = told(X, cannot=[(0, 1), (0, 2), (1, 2)], n_clusters=3)
     strategy = ProbabilisticKNN(learn_metric=False, gamma=0.5)
-    p = group_chances(standardized(X), PlacedRows.of(state), 10, 0.5)
+    p = compute_group_probabilities(standardize_columns(X), PlacedRows.from_state(state), 10, 0.5)
     assert p[4].max() < p[3].max()
     assert entr(p[4]).sum() < entr(p[3]).sum()
     assert 4 in strategy.choose(state, 1)[0].rows
@@ -119,9 +123,9 @@ def test_questions_follow_the_learned_metric():
         "n_clusters": 2,
     }
     state = told(X, **links)
-    rows = standardized(X)
+    rows = standardize_columns(X)
     learned = rows * np.sqrt(learn_column_weights(rows[:40], groups[:40], 0.5))
-    chance = group_chances(learned, PlacedRows.of(state), 10, 0.5)
+    chance = compute_group_probabilities(learned, PlacedRows.from_state(state), 10, 0.5)
     question = ProbabilisticKNN().choose(state, 1)[0]
     assert question.score == pytest.approx(1 - chance[40:].max(axis=1).min())
     assert question.score != ProbabilisticKNN(learn_metric=False).choose(state, 1)[0].score

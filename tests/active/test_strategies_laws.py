@@ -96,7 +96,7 @@ def drawn_state(seed, strategy=None, n=9, **more):
         "seed": seed,
         "n_answers": len(chosen),
     }
-    return InterviewState.of(
+    return InterviewState.from_data(
         X, Supervision.from_links(n, must=must or None, cannot=cannot or None), **settings | more
     )
 
@@ -106,14 +106,14 @@ def interview(strategy, X, answer, *, n_clusters=None, seed=0, at_a_time=1):
     model = model_for(strategy, X)
     must, cannot, asked, cache = [], [], [], {}
     for _ in range(len(X) ** 2):
-        state = InterviewState.of(
+        state = InterviewState.from_data(
             X,
             Supervision.from_links(len(X), must=must or None, cannot=cannot or None),
             n_clusters=n_clusters,
             model=model,
             labels=Halves(X).labels,
             asked=frozenset(Question.pair(*pair).key for pair in asked),
-            seed=seed,
+            random_state=seed,
             cache=cache,
             n_answers=len(asked),
         )
@@ -154,8 +154,8 @@ def test_what_was_cached_under_other_answers_changes_nothing(strategy, seed, k):
     model, halves = model_for(strategy, X), Halves(X).labels
     for hint, labels in zip(hints, (halves, 1 - halves, rng.integers(2, size=8)), strict=True):
         more = {"model": model, "labels": labels, "n_clusters": k, "seed": seed}
-        kept = strategy.choose(InterviewState.of(X, hint, cache=cache, **more), 2)
-        assert kept == strategy.choose(InterviewState.of(X, hint, **more), 2)
+        kept = strategy.choose(InterviewState.from_data(X, hint, cache=cache, **more), 2)
+        assert kept == strategy.choose(InterviewState.from_data(X, hint, **more), 2)
 
 
 @placing
@@ -168,7 +168,7 @@ def test_answers_that_are_true_lead_to_the_groups(strategy, seed, k, at_a_time):
     last = interview(
         strategy, X, lambda i, j: 1 if y[i] == y[j] else -1, n_clusters=k, seed=seed, at_a_time=at_a_time
     )
-    places = PlacedRows.of(last)
+    places = PlacedRows.from_state(last)
     assert places.n_groups == k
     assert len(places.unplaced) == 0
     assert all(len(np.unique(y[rows])) == 1 for rows in places.members)
@@ -214,7 +214,8 @@ def test_two_rows_have_one_question_and_one_row_has_none(strategy):
             assert last.asked == {("pair", (0, 1))}
     one = np.zeros((1, 2))
     assert (
-        strategy.choose(InterviewState.of(one, model=model_for(strategy, one), labels=np.zeros(1)), 3) == []
+        strategy.choose(InterviewState.from_data(one, model=model_for(strategy, one), labels=np.zeros(1)), 3)
+        == []
     )
 
 

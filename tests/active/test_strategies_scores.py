@@ -14,19 +14,19 @@ from likewise.active.strategies import (
     NodeUncertainty,
     NormalizedPointUncertainty,
 )
-from likewise.active.strategies._marginal import least_certain
+from likewise.active.strategies._marginal import find_least_certain
 from likewise.active.strategies._node_to_pairs import PlacedRows
 from likewise.active.strategies._node_uncertainty import (
-    density_entropy,
-    disagreement,
-    mahalanobis_neighbors,
-    mixture_entropy,
+    compute_density_entropy,
+    compute_disagreement,
+    compute_mixture_entropy,
+    find_mahalanobis_neighbors,
 )
 from likewise.active.strategies._point_uncertainty import (
-    normalized_uncertainty,
-    probabilities,
-    similarities,
-    some_of_each,
+    compute_group_similarities,
+    compute_normalized_uncertainty,
+    compute_probabilities,
+    draw_some_of_each,
 )
 from likewise.exceptions import LikewiseError
 from reference import strategies as twin
@@ -37,16 +37,16 @@ from reference.strategies import line, told
 
 def test_similarities_and_uncertainty_by_hand():
     leaves = np.array([[1, 1], [1, 2], [2, 2], [2, 1], [3, 3]])
-    places = PlacedRows.of(told(np.zeros((5, 1)), must=[(0, 1)], cannot=[(0, 2)]))
-    found = similarities(leaves, places)
+    places = PlacedRows.from_state(told(np.zeros((5, 1)), must=[(0, 1)], cannot=[(0, 2)]))
+    found = compute_group_similarities(leaves, places)
     # Row 3 shares a leaf with row 0 once and with row 2 once, of two trees.
     assert found[3].tolist() == [0.25, 0.5]
-    chance = probabilities(found)
+    chance = compute_probabilities(found)
     assert chance[3] == pytest.approx([1 / 3, 2 / 3])
     assert chance[4].tolist() == [0.5, 0.5]
     entropy = -(1 / 3 * np.log(1 / 3) + 2 / 3 * np.log(2 / 3))
-    assert normalized_uncertainty(chance)[3] == pytest.approx(entropy / (2 / 3 * 1 + 1 / 3 * 2))
-    assert normalized_uncertainty(chance)[4] == pytest.approx(np.log(2) / 1.5)
+    assert compute_normalized_uncertainty(chance)[3] == pytest.approx(entropy / (2 / 3 * 1 + 1 / 3 * 2))
+    assert compute_normalized_uncertainty(chance)[4] == pytest.approx(np.log(2) / 1.5)
 
 
 @settings(max_examples=30, deadline=None)
@@ -55,8 +55,8 @@ def test_normalized_uncertainty_equals_its_twin(seed):
     rng = np.random.default_rng(seed)
     leaves = rng.integers(4, size=(10, 6))
     state = told(np.zeros((10, 1)), must=[(0, 1), (2, 3)], cannot=[(0, 2), (0, 4), (2, 4)])
-    places = PlacedRows.of(state)
-    found = normalized_uncertainty(probabilities(similarities(leaves, places)))
+    places = PlacedRows.from_state(state)
+    found = compute_normalized_uncertainty(compute_probabilities(compute_group_similarities(leaves, places)))
     wanted = [twin.normalized_uncertainty(leaves, places.members, row) for row in range(10)]
     assert found == pytest.approx(wanted)
 
@@ -93,12 +93,12 @@ def test_the_forest_is_kept_while_the_labels_stay():
 def test_a_forest_for_many_rows_sees_some_of_every_cluster():
     labels = np.zeros(1000, dtype=np.int64)
     labels[[3, 5, 8]] = 1
-    some = some_of_each(labels, 100, 0)
+    some = draw_some_of_each(labels, 100, 0)
     assert {3, 5, 8} <= {*some.tolist()}
     assert 100 <= len(some) <= 103
     assert (np.diff(some) > 0).all()
-    assert some_of_each(labels, 1000, 0).tolist() == list(range(1000))
-    assert some_of_each(labels, 100, 1).tolist() != some.tolist()
+    assert draw_some_of_each(labels, 1000, 0).tolist() == list(range(1000))
+    assert draw_some_of_each(labels, 100, 1).tolist() != some.tolist()
 
 
 # ---------------------------------------------------------------------- node uncertainty
@@ -106,8 +106,8 @@ def test_a_forest_for_many_rows_sees_some_of_every_cluster():
 
 def test_local_uncertainty_by_hand():
     neighbors = np.array([[1, 2], [0, 2], [1, 3], [2, 1]])
-    assert disagreement(np.array([0, 0, 1, 1]), neighbors).tolist() == [0.5, 0.5, 0.5, 0.5]
-    assert disagreement(np.array([0, 0, 0, 1]), neighbors).tolist() == [0.0, 0.0, 0.5, 1.0]
+    assert compute_disagreement(np.array([0, 0, 1, 1]), neighbors).tolist() == [0.5, 0.5, 0.5, 0.5]
+    assert compute_disagreement(np.array([0, 0, 0, 1]), neighbors).tolist() == [0.0, 0.0, 0.5, 1.0]
 
 
 def test_local_uncertainty_equals_its_twin_by_the_mahalanobis_distance():
@@ -118,7 +118,7 @@ def test_local_uncertainty_equals_its_twin_by_the_mahalanobis_distance():
     scale = X.std(axis=0)
     covariance = ledoit_wolf((X - X.mean(axis=0)) / scale)[0] * np.outer(scale, scale)
     wanted = twin.disagreement(X, labels, 10, covariance)
-    found = disagreement(labels, mahalanobis_neighbors(X, 10))
+    found = compute_disagreement(labels, find_mahalanobis_neighbors(X, 10))
     assert found == pytest.approx(wanted)
     assert np.abs(found - twin.disagreement(X, labels, 10, np.eye(3))).mean() > 0.05
     # The shrinkage is slight: what the plain covariance finds is almost the same.
@@ -129,26 +129,26 @@ def test_local_uncertainty_equals_its_twin_by_the_mahalanobis_distance():
 def test_neighbours_exclude_the_row_and_survive_columns_that_say_nothing(columns):
     X = np.zeros((12, columns))
     X[:, 0] = np.arange(12)
-    neighbors = mahalanobis_neighbors(X, 3)
+    neighbors = find_mahalanobis_neighbors(X, 3)
     assert neighbors.shape == (12, 3)
     assert not (neighbors == np.arange(12)[:, None]).any()
     assert sorted(neighbors[0].tolist()) == [1, 2, 3]
-    assert mahalanobis_neighbors(X[:2], 3).tolist() == [[1], [0]]
+    assert find_mahalanobis_neighbors(X[:2], 3).tolist() == [[1], [0]]
 
 
 def test_many_rows_of_many_columns_are_searched_cell_by_cell(monkeypatch):
     from likewise.active.strategies import _node_uncertainty
 
     X = np.random.default_rng(0).normal(size=(400, 9)) * np.arange(1, 10)
-    exact = mahalanobis_neighbors(X, 5)
+    exact = find_mahalanobis_neighbors(X, 5)
     monkeypatch.setattr(_node_uncertainty, "_EXACT_ROWS", 100)
-    found = mahalanobis_neighbors(X, 5)  # so few that every row is looked at
+    found = find_mahalanobis_neighbors(X, 5)  # so few that every row is looked at
     assert np.mean(np.sort(found, axis=1) == np.sort(exact, axis=1)) > 0.999
     called = []
-    monkeypatch.setattr("likewise._neighbors.near_rows_by_cells", lambda *args: called.append(args))
-    mahalanobis_neighbors(X[:, :8], 5)
+    monkeypatch.setattr("likewise._neighbors.find_near_rows_by_cells", lambda *args: called.append(args))
+    find_mahalanobis_neighbors(X[:, :8], 5)
     assert called == []
-    mahalanobis_neighbors(X, 5)
+    find_mahalanobis_neighbors(X, 5)
     assert len(called) == 1
 
 
@@ -161,7 +161,7 @@ def two_bells():
 
 def test_global_uncertainty_is_largest_between_the_clusters():
     X, labels = two_bells()
-    entropy = mixture_entropy(X, labels, 0)
+    entropy = compute_mixture_entropy(X, labels, 0)
     assert entropy == pytest.approx(entropy[::-1], abs=1e-3)
     assert set(np.argsort(entropy)[-2:].tolist()) == {39, 40}
     assert (np.diff(entropy[10:40]) > 0).all()
@@ -192,7 +192,7 @@ def test_global_uncertainty_looks_at_the_embedding_of_the_model():
 def test_density_uncertainty_equals_its_twin(seed, columns):
     rng = np.random.default_rng(seed)
     X, labels = rng.normal(size=(25, columns)), np.append([0, 1, 2], rng.integers(3, size=22))
-    assert density_entropy(X, labels, 0) == pytest.approx(twin.density_entropy(X, labels), abs=1e-9)
+    assert compute_density_entropy(X, labels, 0) == pytest.approx(twin.density_entropy(X, labels), abs=1e-9)
 
 
 def test_density_uncertainty_needs_no_gaussian_clusters():
@@ -202,9 +202,9 @@ def test_density_uncertainty_needs_no_gaussian_clusters():
     radius = np.where(np.arange(400) < 100, rng.uniform(0, 0.5, 400), rng.uniform(2, 2.4, 400))
     X = np.column_stack([radius * np.cos(angle), radius * np.sin(angle)])
     labels = (radius > 1).astype(int)
-    assert density_entropy(X, labels, 0).max() < 0.1
+    assert compute_density_entropy(X, labels, 0).max() < 0.1
     border = (radius > 2.2).astype(int)  # labels that cut through the ring
-    uncertain = density_entropy(X, border, 0)
+    uncertain = compute_density_entropy(X, border, 0)
     assert uncertain[radius > 1].min() > uncertain[radius < 1].mean()
 
 
@@ -212,18 +212,18 @@ def test_densities_are_estimated_from_a_sample_of_many_rows(monkeypatch):
     from likewise.active.strategies import _node_uncertainty
 
     X, labels = two_bells()
-    whole = density_entropy(X, labels, 0)
+    whole = compute_density_entropy(X, labels, 0)
     monkeypatch.setattr(_node_uncertainty, "_DENSITY_ROWS", 40)
-    sampled = density_entropy(X, labels, 0)
+    sampled = compute_density_entropy(X, labels, 0)
     assert np.corrcoef(whole, sampled)[0, 1] > 0.9
     assert not np.array_equal(whole, sampled)
 
 
 def test_identical_and_single_rows_have_an_entropy():
-    assert density_entropy(np.zeros((4, 2)), np.array([0, 0, 1, 1]), 0) == pytest.approx(
+    assert compute_density_entropy(np.zeros((4, 2)), np.array([0, 0, 1, 1]), 0) == pytest.approx(
         [-(1 / 3 * np.log(1 / 3) + 2 / 3 * np.log(2 / 3))] * 4
     )
-    assert density_entropy(np.zeros((1, 2)), np.array([0]), 0).tolist() == [0]
+    assert compute_density_entropy(np.zeros((1, 2)), np.array([0]), 0).tolist() == [0]
 
 
 def test_compound_uncertainty_is_the_mean_of_local_and_density():
@@ -231,7 +231,7 @@ def test_compound_uncertainty_is_the_mean_of_local_and_density():
     X, labels = rng.normal(size=(40, 2)), np.append([0, 1, 2], rng.integers(3, size=37))
     model = type("Model", (), {"embedding_": X})()
     state = told(X, cannot=[(0, 1), (0, 2), (1, 2)], n_clusters=3, labels=labels, model=model)
-    local = disagreement(labels, mahalanobis_neighbors(X, 10))
+    local = compute_disagreement(labels, find_mahalanobis_neighbors(X, 10))
     wanted = (local + twin.density_entropy(X, labels) / np.log(3)) / 2
     question = NodeUncertainty("compound").choose(state, 1)[0]
     assert question.score == pytest.approx(wanted[3:].max())
@@ -242,7 +242,9 @@ def test_compound_uncertainty_is_the_mean_of_local_and_density():
 def test_ties_of_the_local_measure_are_broken_by_the_seed():
     X, labels = np.arange(40.0)[:, None], np.zeros(40)
     drawn = {
-        NodeUncertainty().choose(told(X, cannot=[(0, 39)], n_clusters=2, labels=labels, seed=seed), 1)[0].rows
+        NodeUncertainty()
+        .choose(told(X, cannot=[(0, 39)], n_clusters=2, labels=labels, random_state=seed), 1)[0]
+        .rows
         for seed in range(10)
     }
     assert len(drawn) > 5
@@ -255,9 +257,9 @@ def test_node_uncertainty_explores_first_and_the_graph_is_found_once(monkeypatch
 
     def counted(X, k):
         calls.append(k)
-        return mahalanobis_neighbors(X, k)
+        return find_mahalanobis_neighbors(X, k)
 
-    monkeypatch.setattr(_node_uncertainty, "mahalanobis_neighbors", counted)
+    monkeypatch.setattr(_node_uncertainty, "find_mahalanobis_neighbors", counted)
     X, cache = line(0, 1, 2, 7, 8, 9), {}
     more = {"labels": np.array([0, 0, 1, 1, 1, 1]), "cache": cache}
     exploring = NodeUncertainty("local", 2).choose(told(X, cannot=[(0, 5)], n_clusters=3, **more), 1)[0]
@@ -322,7 +324,7 @@ def test_blocks_find_the_least_certain_pairs_that_the_twin_finds(seed, n, entrie
     proba = rng.dirichlet([0.5] * 3, size=11)
     allowed = rng.uniform(size=(11, 11)) < 0.6
     gaps = twin.marginal_uncertainty(proba, lambda i, j: allowed[i, j])
-    pairs, chance = least_certain(proba, n, lambda i, j: allowed[i, j], entries)
+    pairs, chance = find_least_certain(proba, n, lambda i, j: allowed[i, j], entries)
     wanted = sorted(gaps, key=gaps.get)[:n]
     assert [tuple(pair) for pair in pairs.tolist()] == wanted
     assert np.abs(chance - 0.5) == pytest.approx([gaps[pair] for pair in wanted])

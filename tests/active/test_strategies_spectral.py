@@ -111,7 +111,7 @@ def test_the_rank_one_answers_are_the_leading_singular_vectors(seed, with_groups
     for group in groups:
         Q[np.ix_(group, group)] = 1
     Q = Q[np.ix_(rows, rows)]
-    sigma, vector = asc.rank_one_answers(hints.links, rows, n)
+    sigma, vector = asc.approximate_answers(hints.links, rows, n)
     singular = np.linalg.svd(Q)[1]
     if not (Q - np.eye(len(Q))).any():
         assert not vector.any()
@@ -123,7 +123,7 @@ def test_the_rank_one_answers_are_the_leading_singular_vectors(seed, with_groups
 
 def test_of_equal_groups_of_answers_the_first_in_the_order_counts():
     hints = Supervision.from_links(5, must=[(0, 1)], cannot=[(2, 3)])
-    sigma, vector = asc.rank_one_answers(hints.links, np.array([4, 3, 0, 1, 2]), 5)
+    sigma, vector = asc.approximate_answers(hints.links, np.array([4, 3, 0, 1, 2]), 5)
     assert sigma == pytest.approx(2)
     assert_allclose(np.outer(vector, vector)[[1, 1, 4], [1, 4, 4]], [0.5, -0.5, 0.5])
     assert vector[[0, 2, 3]].tolist() == [0, 0, 0]
@@ -135,9 +135,9 @@ def test_many_answers_give_the_same_as_the_dense_solver(monkeypatch):
     pairs = np.array([(i, rng.integers(i)) for i in range(1, 60)])
     same = y[pairs[:, 0]] == y[pairs[:, 1]]
     hints = Supervision.from_links(60, must=pairs[same], cannot=pairs[~same], must_groups=[[1, 4, 9]])
-    dense = asc.rank_one_answers(hints.links, np.arange(60), 60)
+    dense = asc.approximate_answers(hints.links, np.arange(60), 60)
     monkeypatch.setattr(asc, "_DENSE_ROWS", 5)
-    few = asc.rank_one_answers(hints.links, np.arange(60), 60)
+    few = asc.approximate_answers(hints.links, np.arange(60), 60)
     assert few[0] == pytest.approx(dense[0])
     assert_allclose(np.outer(few[1], few[1]), np.outer(dense[1], dense[1]), atol=1e-6)
 
@@ -146,7 +146,7 @@ def test_ties_go_to_one_row_order_drawn_from_the_seed():
     # All pairs are equally sure: the questions are about the first row of the order, one after the other.
     u = np.array([1.0, 1.0, -1.0, -1.0, 1.0, -1.0])[:, None]
     for seed in range(5):
-        state = told(np.zeros((6, 1)), n_clusters=2, seed=seed, model=Embedded(u))
+        state = told(np.zeros((6, 1)), n_clusters=2, random_state=seed, model=Embedded(u))
         questions = ActiveSpectral().choose(state, 5)
         first = np.random.default_rng(seed).permutation(6)[0]
         assert all(first in question.rows for question in questions)
@@ -154,7 +154,7 @@ def test_ties_go_to_one_row_order_drawn_from_the_seed():
 
 def test_one_column_is_scaled_by_the_degrees_of_the_models_graph():
     u, degrees = np.array([0.5, -2.0, 1.0]), np.array([1.0, 2.0, 4.0])
-    factors = asc.relation_factors(u[:, None], 2, degrees)
+    factors = asc.compute_relation_factors(u[:, None], 2, degrees)
     scaled = u * np.sqrt(degrees.sum() / (degrees @ u**2))
     assert_allclose(2 * factors @ factors.T - 1, np.outer(scaled, scaled))
 
@@ -179,7 +179,7 @@ def test_rows_of_k_eigenvectors_are_compared_by_their_angle():
 
 def test_k_minus_one_columns_are_corners_of_a_simplex():
     corners = np.array([[1, 0], [-0.5, np.sqrt(0.75)], [-0.5, -np.sqrt(0.75)]])
-    factors = asc.relation_factors(corners[[0, 0, 1, 2]] * 4, 3)
+    factors = asc.compute_relation_factors(corners[[0, 0, 1, 2]] * 4, 3)
     chance = factors @ factors.T
     assert_allclose(chance, [[1, 1, 0, 0], [1, 1, 0, 0], [0, 0, 1, 0], [0, 0, 0, 1]], atol=1e-12)
 
@@ -189,12 +189,14 @@ def test_k_minus_one_columns_are_corners_of_a_simplex():
 
 def test_what_is_known_is_written_into_the_graph():
     X = line(0, 1, 2, 3, 4)
-    graph = asc.similarity_graph(X, 1)
+    graph = asc.build_similarity_graph(X, 1)
     plain = graph.toarray()
     assert (plain == plain.T).all()
     assert plain[0, 1] > 0
     assert plain[0, 3] == 0
-    told_of = asc.told_graph(graph, told(X, must=[(0, 3), (3, 4)], cannot=[(0, 1)]), np.arange(5)).toarray()
+    told_of = asc.constrain_graph(
+        graph, told(X, must=[(0, 3), (3, 4)], cannot=[(0, 1)]), np.arange(5)
+    ).toarray()
     wanted = plain.copy()
     wanted[0, 3] = wanted[3, 0] = wanted[0, 4] = wanted[4, 0] = 1
     wanted[3, 4] = wanted[4, 3] = 1 if plain[3, 4] else 0
@@ -205,12 +207,12 @@ def test_what_is_known_is_written_into_the_graph():
 @pytest.mark.parametrize("k", [2, 3, 4])
 def test_few_eigenvectors_equal_those_of_the_dense_solver(monkeypatch, k):
     X, _ = blobs(k, 80, apart=2.0)
-    told_of = asc.told_graph(
-        asc.similarity_graph(X, 10), told(X, must=[(0, 1)], cannot=[(0, 5)]), np.arange(80)
+    told_of = asc.constrain_graph(
+        asc.build_similarity_graph(X, 10), told(X, must=[(0, 1)], cannot=[(0, 5)]), np.arange(80)
     )
-    dense = asc.eigenvectors(told_of, k)
+    dense = asc.compute_eigenvectors(told_of, k)
     monkeypatch.setattr(asc, "_DENSE_ROWS", 5)
-    few = asc.eigenvectors(told_of, k)
+    few = asc.compute_eigenvectors(told_of, k)
     assert dense.shape == few.shape == (80, 1 if k == 2 else k)
     overlap = np.linalg.svd(np.linalg.qr(dense)[0].T @ np.linalg.qr(few)[0])[1]
     assert_allclose(overlap, 1, atol=1e-3)
@@ -218,8 +220,8 @@ def test_few_eigenvectors_equal_those_of_the_dense_solver(monkeypatch, k):
 
 def test_the_relaxed_indicator_parts_a_graph_that_falls_into_two():
     X, y = blobs(2, 40, apart=20.0)
-    weights = asc.told_graph(asc.similarity_graph(X, 10), told(X), np.arange(40))
-    u = asc.eigenvectors(weights, 2)[:, 0]
+    weights = asc.constrain_graph(asc.build_similarity_graph(X, 10), told(X), np.arange(40))
+    u = asc.compute_eigenvectors(weights, 2)[:, 0]
     # The graph falls into two parts, on each of which it is constant.
     assert len(np.unique(np.round(u[y == 0], 9))) == len(np.unique(np.round(u[y == 1], 9))) == 1
     assert u[y == 0][0] * u[y == 1][0] < 0
@@ -234,9 +236,11 @@ def test_the_pair_found_is_the_best_of_all_that_can_be_asked(seed, k):
     rng = np.random.default_rng(seed)
     X = rng.normal(size=(14, 2))
     pairs = rng.permutation(14)[:8].reshape(4, 2)
-    state = told(X, must=pairs[:2], cannot=pairs[2:], n_clusters=k, seed=seed)
-    weights = asc.told_graph(asc.similarity_graph(asc.standardized(X), 15), state, np.arange(14))
-    vectors = asc.eigenvectors(weights, k)
+    state = told(X, must=pairs[:2], cannot=pairs[2:], n_clusters=k, random_state=seed)
+    weights = asc.constrain_graph(
+        asc.build_similarity_graph(asc.standardize_columns(X), 15), state, np.arange(14)
+    )
+    vectors = asc.compute_eigenvectors(weights, k)
     if k == 2:
         degrees = np.asarray(weights.sum(axis=1))
         u = vectors[:, 0] * np.sqrt(degrees.sum() / (degrees @ vectors[:, 0] ** 2))
@@ -244,8 +248,8 @@ def test_the_pair_found_is_the_best_of_all_that_can_be_asked(seed, k):
     else:
         z = vectors / np.linalg.norm(vectors, axis=1, keepdims=True)
         relaxed = 2 * z @ z.T - 1
-    sigma, v = asc.rank_one_answers(state.closure.links, np.arange(14), 14)
-    errors = asc.expected_error(relaxed, sigma * np.outer(v, v))
+    sigma, v = asc.approximate_answers(state.closure.links, np.arange(14), 14)
+    errors = asc.compute_expected_error(relaxed, sigma * np.outer(v, v))
     best = max(
         errors[i, j] for i, j in itertools.combinations(range(14), 2) if state.knows(i, j) == "unknown"
     )
@@ -263,8 +267,8 @@ def test_the_graph_is_made_once_and_the_eigenvectors_once_for_what_is_known(monk
 
         monkeypatch.setattr(asc, name, call)
 
-    counted("similarity_graph", asc.similarity_graph)
-    counted("eigenvectors", asc.eigenvectors)
+    counted("similarity_graph", asc.build_similarity_graph)
+    counted("eigenvectors", asc.compute_eigenvectors)
     X, cache = blobs(2, 30)[0], {}
     for must in ([], [], [(0, 1)]):
         ActiveSpectral().choose(told(X, must=must, n_clusters=2, cache=cache), 1)
@@ -281,7 +285,7 @@ def test_the_embedding_of_a_spectral_model_is_used(model):
     X, _ = blobs(2, 40, apart=1.5)
     model.fit(X)
     question = ActiveSpectral().choose(told(X, n_clusters=2, model=model, labels=model.labels_), 1)[0]
-    factors = asc.relation_factors(model.embedding_, 2)
+    factors = asc.compute_relation_factors(model.embedding_, 2)
     relaxed = np.clip(2 * (factors @ factors.T)[np.triu_indices(40, 1)] - 1, -1, 1)
     assert question.score == pytest.approx(max(1 + relaxed**2))
 
@@ -289,7 +293,7 @@ def test_the_embedding_of_a_spectral_model_is_used(model):
 def test_of_many_rows_a_pool_is_looked_at_and_then_all():
     X = np.random.default_rng(0).normal(size=(12, 2))
     strategy = ActiveSpectral(max_rows=5)
-    questions = strategy.choose(told(X, n_clusters=2, seed=1), 66)
+    questions = strategy.choose(told(X, n_clusters=2, random_state=1), 66)
     assert len({question.key for question in questions}) == 66
     seen = {row for question in questions[:10] for row in question.rows}
     assert len(seen) == 5

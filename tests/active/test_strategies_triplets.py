@@ -20,7 +20,7 @@ from likewise.active import (
     RandomPairs,
     WithThird,
 )
-from likewise.active._registry import strategy_named
+from likewise.active._registry import make_strategy
 from likewise.oracles import LabelOracle
 
 SIDE = np.repeat([0, 1, 2], 12)
@@ -78,8 +78,8 @@ def test_pairs_and_triplets_take_turns():
 
 
 def test_by_their_names():
-    assert strategy_named("triplets") == WithThird()
-    assert strategy_named("both") == Alternating()
+    assert make_strategy("triplets") == WithThird()
+    assert make_strategy("both") == Alternating()
     assert Interview(LINE, n_clusters=3, strategy="triplets").ask().kind == "triplet"
 
 
@@ -100,7 +100,7 @@ def state_of(said, must=(), cannot=(), n=6, **more):
     hints = Supervision.from_links(n, must=list(must), cannot=list(cannot))
     for rows, word in said:
         hints = hints | Supervision.from_triplets(n, [rows], word)
-    return InterviewState.of(np.zeros((n, 1)), hints, **more)
+    return InterviewState.from_data(np.zeros((n, 1)), hints, **more)
 
 
 @pytest.mark.parametrize(

@@ -37,7 +37,7 @@ class Sure:
 
 def state_of(X, hints=None, **more):
     X = np.asarray(X, dtype=float)
-    return InterviewState.of(X[:, None] if X.ndim == 1 else X, hints, **more)
+    return InterviewState.from_data(X[:, None] if X.ndim == 1 else X, hints, **more)
 
 
 def answered(y, strategy, *, X=None, k=None, seed=0, answer=None, most=200):
@@ -84,12 +84,12 @@ def test_groups_that_a_row_is_apart_from_are_not_shown():
     names = Sure(np.r_[np.eye(4), np.full((4, 4), 0.25)])
     hints = Supervision.from_links(8, cannot_groups=[[0, 1, 2, 3]], cannot=[(4, 0), (4, 1)])
     state = state_of(np.arange(8.0), hints, n_clusters=4, model=names, labels=np.zeros(8))
-    doubts = _GroupProbabilities.of(state, "tray")
+    doubts = _GroupProbabilities.from_state(state, "tray")
     np.testing.assert_allclose(doubts.chance[4:6], [[0, 0, 0.5, 0.5], [0.25, 0.25, 0.25, 0.25]])
     np.testing.assert_allclose(doubts.doubt[4:6], np.log([2, 4]))
     free = np.ones(8, dtype=bool)
-    assert doubts.tray(4, free, 8)[0] == [2, 3]
-    assert len(doubts.tray(5, free, 8)[0]) == 4
+    assert doubts.fill_tray(4, free, 8)[0] == [2, 3]
+    assert len(doubts.fill_tray(5, free, 8)[0]) == 4
 
 
 def test_before_anything_is_told_the_middle_of_each_cluster_comes_with_rows_far_apart():
@@ -160,7 +160,7 @@ def test_trays_are_distinct_askable_and_the_same_each_time(seed, n):
 
     def chosen(count, names=(0, 1, 2), cache=None):
         named = np.array(names)[labels]
-        state = InterviewState.of(X, hints, labels=named, cache={} if cache is None else cache, **more)
+        state = InterviewState.from_data(X, hints, labels=named, cache={} if cache is None else cache, **more)
         found = FillTray(size=5).choose(state, count)
         assert all(state.can_ask(question) and str(question.reason) for question in found)
         return found
@@ -214,7 +214,7 @@ def test_an_oracle_that_lies_and_sets_aside_comes_to_an_end(seed):
 
 @pytest.mark.filterwarnings("ignore:.*distinct clusters.*")
 def test_two_rows_one_row_and_identical_rows():
-    assert FillTray().choose(InterviewState.of(np.zeros((1, 2)), labels=np.zeros(1)), 3) == []
+    assert FillTray().choose(InterviewState.from_data(np.zeros((1, 2)), labels=np.zeros(1)), 3) == []
     two = answered([0, 1], FillTray(), X=np.array([[0.0], [1.0]]), k=2)
     assert (two.n_asked, two.finished) == (1, True)
     same = answered([0, 0, 0, 1, 1, 1], FillTray(size=4), X=np.ones((6, 2)), k=2)
@@ -224,7 +224,7 @@ def test_two_rows_one_row_and_identical_rows():
 
 def test_it_needs_labels():
     with pytest.raises(ValueError, match="looks at clusters, but no model was fitted"):
-        FillTray().choose(InterviewState.of(np.zeros((4, 1))), 1)
+        FillTray().choose(InterviewState.from_data(np.zeros((4, 1))), 1)
 
 
 @pytest.mark.parametrize("model", [MPCKMeans(n_clusters=3), DiscriminativeClustering(n_clusters=3)])

@@ -42,16 +42,16 @@ def test_piles_have_one_form():
 
 def test_answers_are_brought_to_one_form():
     odd, tray = Question.odd([0, 3, 4]), Question.piles([0, 1, 3])
-    assert odd.fitting(3) == odd.fitting(OddOne(3)) == odd.fitting(np.int64(3)) == OddOne(3)
-    assert [odd.fitting(word) for word in ("same", "NEITHER", "unsure")] == ["SAME", "NEITHER", "UNSURE"]
-    assert tray.fitting([[3], [1, 0]]) == tray.fitting(((0, 1), (3,))) == Piles([[0, 1], [3]])
-    assert tray.fitting("unsure") is Answer.UNSURE
+    assert odd.check_answer(3) == odd.check_answer(OddOne(3)) == odd.check_answer(np.int64(3)) == OddOne(3)
+    assert [odd.check_answer(word) for word in ("same", "NEITHER", "unsure")] == ["SAME", "NEITHER", "UNSURE"]
+    assert tray.check_answer([[3], [1, 0]]) == tray.check_answer(((0, 1), (3,))) == Piles([[0, 1], [3]])
+    assert tray.check_answer("unsure") is Answer.UNSURE
 
 
 def test_piles_that_say_nothing_are_unsure():
     tray = Question.piles([0, 1, 3])
-    assert tray.fitting([]) is tray.fitting([[3]]) is Answer.UNSURE
-    assert tray.fitting([[3], [1]]) == Piles([[1], [3]])
+    assert tray.check_answer([]) is tray.check_answer([[3]]) is Answer.UNSURE
+    assert tray.check_answer([[3], [1]]) == Piles([[1], [3]])
 
 
 @pytest.mark.parametrize(
@@ -72,16 +72,22 @@ def test_piles_that_say_nothing_are_unsure():
         (lambda: Piles([0, 1]), r"piles are lists of row numbers, such as \[\[0, 3\], \[1\]\]"),
         (lambda: Piles(3), "piles are lists of row numbers"),
         (lambda: Piles(["01"]), "by their numbers"),
-        (lambda: Question.piles([0, 1, 2]).fitting([[0, 1], [3]]), "row 3 was not asked about; .* 0, 1, 2"),
-        (lambda: Question.odd([0, 1, 2]).fitting(3), "row 3 was not asked about"),
-        (lambda: Question.odd([0, 1, 2]).fitting([[0, 1], [2]]), "does not answer an odd one out"),
-        (lambda: Question.odd([0, 1, 2]).fitting(True), "True does not answer an odd one out"),
-        (lambda: Question.odd([0, 1, 2]).fitting("DIFFERENT"), "DIFFERENT does not answer an odd one out"),
-        (lambda: Question.piles([0, 1, 2]).fitting("SAME"), "SAME does not answer a tray; .*, or piles"),
-        (lambda: Question.piles([0, 1, 2]).fitting(OddOne(1)), "does not answer a tray"),
-        (lambda: Question.pair(0, 1).fitting(OddOne(1)), "does not answer a pair"),
-        (lambda: Question.triplet(0, 1, 2).fitting(Piles([[0, 1]])), "does not answer a triplet"),
-        (lambda: Question.pair(0, 1).fitting(1), "1 does not answer a pair"),
+        (
+            lambda: Question.piles([0, 1, 2]).check_answer([[0, 1], [3]]),
+            "row 3 was not asked about; .* 0, 1, 2",
+        ),
+        (lambda: Question.odd([0, 1, 2]).check_answer(3), "row 3 was not asked about"),
+        (lambda: Question.odd([0, 1, 2]).check_answer([[0, 1], [2]]), "does not answer an odd one out"),
+        (lambda: Question.odd([0, 1, 2]).check_answer(True), "True does not answer an odd one out"),
+        (
+            lambda: Question.odd([0, 1, 2]).check_answer("DIFFERENT"),
+            "DIFFERENT does not answer an odd one out",
+        ),
+        (lambda: Question.piles([0, 1, 2]).check_answer("SAME"), "SAME does not answer a tray; .*, or piles"),
+        (lambda: Question.piles([0, 1, 2]).check_answer(OddOne(1)), "does not answer a tray"),
+        (lambda: Question.pair(0, 1).check_answer(OddOne(1)), "does not answer a pair"),
+        (lambda: Question.triplet(0, 1, 2).check_answer(Piles([[0, 1]])), "does not answer a triplet"),
+        (lambda: Question.pair(0, 1).check_answer(1), "1 does not answer a pair"),
     ],
 )
 def test_what_is_no_tray_or_no_answer_to_one_is_refused(make, said):
@@ -132,7 +138,7 @@ def test_no_single_odd_one_says_what_a_triplet_can_hold_and_no_link():
     asking = interview()
     asking.tell(Question.odd([0, 3, 5, 6]), "NEITHER")
     asking.tell(Question.odd([1, 3, 5, 6]), "UNSURE")
-    assert asking.supervision == Supervision.none(8)
+    assert asking.supervision == Supervision.empty(8)
     asking.tell(Question.odd([0, 3, 5]), "NEITHER")
     assert asking.supervision == Supervision.from_triplets(8, [(0, 3, 5)], "NEITHER")
     assert asking.n_asked == 3

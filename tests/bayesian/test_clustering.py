@@ -207,7 +207,7 @@ def test_co_membership_of_new_rows():
 
 def test_the_best_pair_is_not_tied_already_unless_allowed():
     model = fitted(tree_of_links(Y, 30))
-    groups = model._posterior.groups()
+    groups = model._posterior.number_groups()
     for a, b in model.best_pairs(20).pairs:
         assert groups[a] != groups[b] or groups[a] < 0
     scores = pair_scores(model.membership_samples(), 0.05, "info")
@@ -228,7 +228,7 @@ def test_asking_what_tells_most_beats_asking_at_random():
     rows, y = load_wine(return_X_y=True)
     ends = {}
     for how in ("info", "random"):
-        rng, hints = np.random.default_rng(0), Supervision.none(len(y))
+        rng, hints = np.random.default_rng(0), Supervision.empty(len(y))
         model = fitted(hints, rows, warm_start=True)
         for _ in range(25):
             pair = rng.choice(len(y), 2, replace=False) if how == "random" else model.best_pairs().pairs[0]

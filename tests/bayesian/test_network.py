@@ -36,26 +36,28 @@ def drawn_log_p(rng, network, n_models=2):
 
 
 def assert_equals_enumeration(hints, network, log_p):
-    total, nodes = network.log_likelihood(log_p), network.row_posterior(log_p)
+    total, nodes = network.log_likelihood(log_p), network.compute_row_posterior(log_p)
     for s, own in enumerate(log_p):
         expected, r, together, value = by_enumeration(hints, network.rows, own, EPSILON)
         np.testing.assert_allclose(total[s], expected, rtol=1e-10)
         np.testing.assert_allclose(nodes[s], r, atol=1e-10)
-        np.testing.assert_allclose(value[tuple(network.best(own).tolist())], max(value.values()), rtol=1e-10)
-        np.testing.assert_allclose(network.together(log_p, 0)[s], together[0], atol=1e-10)
+        np.testing.assert_allclose(
+            value[tuple(network.find_best(own).tolist())], max(value.values()), rtol=1e-10
+        )
+        np.testing.assert_allclose(network.compute_together(log_p, 0)[s], together[0], atol=1e-10)
 
 
 def test_a_must_link_by_hand():
-    network = AnswerNetwork.of(Supervision.from_links(9, must=[(2, 7)]), 2, 0.1)
+    network = AnswerNetwork.from_hints(Supervision.from_links(9, must=[(2, 7)]), 2, 0.1)
     log_p = np.log([[[0.75, 0.25], [0.5, 0.5]]])
     assert network.rows.tolist() == [2, 7]
     assert network.component.tolist() == [0, 0]
     # Together with probability 1/2: 0.9 / 2 + 0.1 / 2.
     np.testing.assert_allclose(network.log_likelihood(log_p), np.log(0.5))
     # Row 7 is in the first cluster with weight 0.5 (0.75 * 0.9 + 0.25 * 0.1) = 0.35, of 0.5.
-    np.testing.assert_allclose(network.row_posterior(log_p)[0, 1], [0.7, 0.3])
-    np.testing.assert_allclose(network.together(log_p, 0), [[1.0, 0.9]])
-    assert network.best(log_p[0]).tolist() == [0, 0]
+    np.testing.assert_allclose(network.compute_row_posterior(log_p)[0, 1], [0.7, 0.3])
+    np.testing.assert_allclose(network.compute_together(log_p, 0), [[1.0, 0.9]])
+    assert network.find_best(log_p[0]).tolist() == [0, 0]
 
 
 @settings(max_examples=40, deadline=None)
@@ -65,7 +67,7 @@ def test_a_must_link_by_hand():
 def test_small_networks_are_exact_whether_they_have_cycles_or_not(seed, n_pairs, n_triplets, k):
     rng = np.random.default_rng(seed)
     hints = drawn_hints(rng, 6, n_pairs, n_triplets)
-    network = AnswerNetwork.of(hints, k, EPSILON)
+    network = AnswerNetwork.from_hints(hints, k, EPSILON)
     assert network.exact
     if len(network.rows):
         assert_equals_enumeration(hints, network, drawn_log_p(rng, network))
@@ -82,7 +84,7 @@ def test_trees_need_no_ways_at_all(seed):
     words = rng.choice(["AB", "AC", "BC", "NEITHER"], 2)
     hints = Supervision.from_links(7, must=pairs[:1], cannot=pairs[1:])
     hints |= Supervision.from_triplets(7, triplets, words)
-    network = AnswerNetwork.of(hints, 3, EPSILON, most_ways=1)
+    network = AnswerNetwork.from_hints(hints, 3, EPSILON, most_ways=1)
     assert network.exact
     assert len(set(network.component.tolist())) == 1
     assert_equals_enumeration(hints, network, drawn_log_p(rng, network, 1))
@@ -92,7 +94,7 @@ def test_trees_that_hang_on_a_cycle_cost_no_ways():
     cycle = [(0, 1), (1, 2), (0, 2)]
     trees = [(0, 3), (3, 4), (1, 5), (2, 6)]
     hints = Supervision.from_links(7, must=cycle[:2] + trees[:2], cannot=cycle[2:] + trees[2:])
-    network = AnswerNetwork.of(hints, 3, EPSILON, most_ways=27)
+    network = AnswerNetwork.from_hints(hints, 3, EPSILON, most_ways=27)
     assert network.exact
     assert_equals_enumeration(hints, network, drawn_log_p(np.random.default_rng(0), network))
 
@@ -100,7 +102,7 @@ def test_trees_that_hang_on_a_cycle_cost_no_ways():
 def test_groups_are_stars_of_must_links_and_cliques_of_cannot_links():
     groups = Supervision.from_links(7, must_groups=[[0, 1, 2]], cannot_groups=[[2, 3, 4]])
     links = Supervision.from_links(7, must=[(0, 1), (0, 2)], cannot=[(2, 3), (2, 4), (3, 4)])
-    one, other = AnswerNetwork.of(groups, 3, EPSILON), AnswerNetwork.of(links, 3, EPSILON)
+    one, other = AnswerNetwork.from_hints(groups, 3, EPSILON), AnswerNetwork.from_hints(links, 3, EPSILON)
     log_p = drawn_log_p(np.random.default_rng(1), one)
     np.testing.assert_array_equal(one.log_likelihood(log_p), other.log_likelihood(log_p))
     assert_equals_enumeration(links, other, log_p)
@@ -111,33 +113,37 @@ def test_groups_are_stars_of_must_links_and_cliques_of_cannot_links():
 
 def test_in_large_cycles_must_links_are_certain():
     hints = Supervision.from_links(5, must=[(0, 1), (2, 3)], cannot=[(0, 2), (1, 3), (3, 4)])
-    network = AnswerNetwork.of(hints, 2, EPSILON, most_ways=2)
+    network = AnswerNetwork.from_hints(hints, 2, EPSILON, most_ways=2)
     assert not network.exact
     log_p = drawn_log_p(np.random.default_rng(0), network)
-    r = network.row_posterior(log_p)
+    r = network.compute_row_posterior(log_p)
     np.testing.assert_array_equal(r[:, 0], r[:, 1])
     np.testing.assert_array_equal(r[:, 2], r[:, 3])
     # As must-links so loud that nobody doubts them.
     loud = Supervision.from_links(
         5, must=[(0, 1), (2, 3)], cannot=[(0, 2), (1, 3), (3, 4)], must_weights=[15.0, 15.0]
     )
-    np.testing.assert_allclose(r, AnswerNetwork.of(loud, 2, EPSILON).row_posterior(log_p), atol=1e-8)
+    np.testing.assert_allclose(
+        r, AnswerNetwork.from_hints(loud, 2, EPSILON).compute_row_posterior(log_p), atol=1e-8
+    )
 
 
 def test_an_answer_that_closes_a_large_cycle_speaks_of_a_copy():
     hints = Supervision.from_links(3, cannot=[(0, 1), (0, 2), (1, 2)])
-    network = AnswerNetwork.of(hints, 3, EPSILON, most_ways=2)
+    network = AnswerNetwork.from_hints(hints, 3, EPSILON, most_ways=2)
     assert not network.exact
     log_p = drawn_log_p(np.random.default_rng(0), network)
     # The same as a fourth row with the columns of row 2, of which only row 1 is told.
     chain = Supervision.from_links(4, cannot=[(0, 1), (0, 2), (1, 3)])
-    copy = AnswerNetwork.of(chain, 3, EPSILON)
+    copy = AnswerNetwork.from_hints(chain, 3, EPSILON)
     with_copy = np.concatenate([log_p, log_p[:, 2:]], axis=1)
     np.testing.assert_allclose(network.log_likelihood(log_p), copy.log_likelihood(with_copy), rtol=1e-12)
-    np.testing.assert_allclose(network.row_posterior(log_p), copy.row_posterior(with_copy)[:, :3], atol=1e-12)
+    np.testing.assert_allclose(
+        network.compute_row_posterior(log_p), copy.compute_row_posterior(with_copy)[:, :3], atol=1e-12
+    )
     # The best clusters hear the answers as they were stated.
     even = np.log(np.full((3, 3), 1 / 3))
-    assert sorted(network.best(even).tolist()) == [0, 1, 2]
+    assert sorted(network.find_best(even).tolist()) == [0, 1, 2]
 
 
 @settings(max_examples=25, deadline=None)
@@ -145,14 +151,14 @@ def test_an_answer_that_closes_a_large_cycle_speaks_of_a_copy():
 def test_moving_rows_one_by_one_only_helps(seed):
     rng = np.random.default_rng(seed)
     hints = drawn_hints(rng, 7, 8, 3)
-    network = AnswerNetwork.of(hints, 3, EPSILON, most_ways=3)
+    network = AnswerNetwork.from_hints(hints, 3, EPSILON, most_ways=3)
     log_p = drawn_log_p(rng, network, 1)[0]
 
     def value(label):
         y = dict(zip(network.rows.tolist(), label.tolist(), strict=True))
         return log_chance(hints, y, EPSILON) + log_p[np.arange(len(label)), label].sum()
 
-    label = network.best(log_p)
+    label = network.find_best(log_p)
     for i, h in itertools.product(range(len(label)), range(3)):
         other = label.copy()
         other[i] = h
@@ -162,10 +168,10 @@ def test_moving_rows_one_by_one_only_helps(seed):
 
 def test_contradictions_of_large_cycles_are_weighed():
     hints = Supervision.from_links(4, must=[(0, 1), (1, 2), (2, 3), (0, 3)], cannot=[(0, 2), (1, 3)])
-    network = AnswerNetwork.of(hints, 2, EPSILON, most_ways=2)
+    network = AnswerNetwork.from_hints(hints, 2, EPSILON, most_ways=2)
     log_p = drawn_log_p(np.random.default_rng(0), network)
     assert np.isfinite(network.log_likelihood(log_p)).all()
-    np.testing.assert_allclose(network.row_posterior(log_p).sum(axis=2), 1.0)
+    np.testing.assert_allclose(network.compute_row_posterior(log_p).sum(axis=2), 1.0)
 
 
 def test_weights_of_any_size_are_finite():
@@ -176,10 +182,10 @@ def test_weights_of_any_size_are_finite():
         must_weights=[1e12, 1],
         cannot_weights=[1e-12, 1e12],
     )
-    network = AnswerNetwork.of(hints, 3, EPSILON)
+    network = AnswerNetwork.from_hints(hints, 3, EPSILON)
     log_p = drawn_log_p(np.random.default_rng(0), network)
     assert np.isfinite(network.log_likelihood(log_p)).all()
-    np.testing.assert_allclose(network.together(log_p, 0)[:, 1], 1.0)
+    np.testing.assert_allclose(network.compute_together(log_p, 0)[:, 1], 1.0)
 
 
 # ---------------------------------------------------------------------- the gradient
@@ -189,12 +195,12 @@ def test_weights_of_any_size_are_finite():
 def test_the_gradient_is_that_of_finite_differences(most_ways):
     rng = np.random.default_rng(0)
     hints = drawn_hints(rng, 7, 7, 2)
-    network = AnswerNetwork.of(hints, 3, EPSILON, most_ways=most_ways)
+    network = AnswerNetwork.from_hints(hints, 3, EPSILON, most_ways=most_ways)
     assert network.exact == (most_ways == 4096)
     logits = rng.normal(size=(len(network.rows), 3))
 
     def value(x):
-        return network.gradient(x - np.log(np.exp(x).sum(axis=1, keepdims=True)))
+        return network.compute_gradient(x - np.log(np.exp(x).sum(axis=1, keepdims=True)))
 
     _, gradient = value(logits)
     for i, h in itertools.product(range(len(logits)), range(3)):

@@ -70,10 +70,10 @@ def test_what_float32_loses_is_within_the_slack(criterion, k, sharp):
     r = np.nan_to_num(drawn(0, n_particles=96, n_rows=128, k=k, sharp=sharp), nan=1 / k).transpose(1, 0, 2)
     search = pairs_module._PairSearch(np.ascontiguousarray(r), 1, criterion, 0.05)
     pairs = np.column_stack(np.triu_indices(128, 1))
-    loss = np.abs(search._rough(pairs) - search.score(pairs)).max()
+    loss = np.abs(search._score_roughly(pairs) - search.score_pairs(pairs)).max()
     assert loss < pairs_module._SLACK_SCORE / 2
     same = np.einsum("ask,bsk->abs", r, r)
-    mean, square = search._moments(slice(0, 128), slice(0, 128))
+    mean, square = search._compute_moments(slice(0, 128), slice(0, 128))
     assert np.abs(mean - same.mean(axis=2)).max() < pairs_module._SLACK_MEAN / 2
     if criterion == "info":
         assert np.abs(square - mean * mean - same.var(axis=2)).max() < pairs_module._SLACK_VARIANCE / 1.5

@@ -8,20 +8,20 @@ from scipy.special import entr, log_softmax, softmax
 
 from likewise import Supervision
 from likewise.bayesian._answer_network import AnswerNetwork
-from likewise.bayesian._mode import climb, log_joint, starts
+from likewise.bayesian._mode import draw_starts, find_mode, log_joint
 from likewise.bayesian._particles import (
     Target,
     carry,
-    effective_number,
-    next_degree,
-    slice_moves,
-    systematic,
+    compute_effective_number,
+    find_next_degree,
+    move_by_slices,
+    resample_systematically,
 )
 from likewise.bayesian._prior import Prior
 
 
 def target(X, hints, k, prior, seen=None):
-    network = AnswerNetwork.of(hints, k, 0.1)
+    network = AnswerNetwork.from_hints(hints, k, 0.1)
     seen = X if seen is None else seen
     features = np.concatenate([X[network.rows], seen])
     m = len(network.rows)
@@ -37,9 +37,9 @@ def test_the_prior_by_its_formula():
     p = softmax(logits, axis=1)
     expected = -2.0 * entr(p).sum(axis=1).mean(axis=1) + 5.0 * entr(p.mean(axis=2)).sum(axis=1)
     prior = Prior(1.0, 2.0, 5.0)
-    np.testing.assert_allclose(prior.of_rows(logits.copy()), expected)
+    np.testing.assert_allclose(prior.compute_row_part(logits.copy()), expected)
     for s in range(4):
-        value, _ = prior.gradient(log_softmax(logits[s].T, axis=1))
+        value, _ = prior.compute_gradient(log_softmax(logits[s].T, axis=1))
         np.testing.assert_allclose(value, expected[s])
 
 
@@ -48,7 +48,7 @@ def test_the_gradient_of_the_posterior_is_that_of_finite_differences():
     rng = np.random.default_rng(0)
     X, W = rng.normal(size=(12, 3)), rng.normal(size=(3, 3))
     hints = Supervision.from_links(12, must=[(0, 1)], cannot=[(1, 2), (4, 7)])
-    prior, network = Prior(0.7, 4.0, 3.0), AnswerNetwork.of(hints, 3, 0.1)
+    prior, network = Prior(0.7, 4.0, 3.0), AnswerNetwork.from_hints(hints, 3, 0.1)
     _, gradient = log_joint(W, X, prior, network)
     for i, j in itertools.product(range(3), range(3)):
         step = np.zeros_like(W)
@@ -63,15 +63,15 @@ def test_the_particles_density_is_that_of_the_climb():
     hints = Supervision.from_links(10, must=[(0, 3)], cannot=[(3, 9), (1, 2)])
     prior = Prior(0.5, 3.0, 2.0)
     whole = target(X, hints, 3, prior)
-    value = whole.value(whole.logits(W)) - 0.25 * (W**2).sum(axis=(1, 2))
+    value = whole.compute_value(whole.compute_logits(W)) - 0.25 * (W**2).sum(axis=(1, 2))
     expected = [log_joint(w, X, prior, whole.network)[0] for w in W]
     np.testing.assert_allclose(value, expected, rtol=1e-12)
 
 
 def test_with_the_papers_prior_and_no_answers_the_mode_is_nothing():
     X = np.random.default_rng(0).normal(size=(50, 3))
-    none = AnswerNetwork.of(Supervision.none(50), 2, 0.05)
-    mode = climb(np.ones((2, 3)), X, Prior(10.0, 1.0, 0.0), none, max_iter=200, tol=1e-12)
+    none = AnswerNetwork.from_hints(Supervision.empty(50), 2, 0.05)
+    mode = find_mode(np.ones((2, 3)), X, Prior(10.0, 1.0, 0.0), none, max_iter=200, tol=1e-12)
     assert mode.converged
     assert np.abs(mode.W).max() < 1e-3
 
@@ -80,16 +80,16 @@ def test_a_climb_never_ends_below_its_start():
     rng = np.random.default_rng(2)
     X = np.column_stack([rng.normal(size=(40, 2)) + 5 * (np.arange(40) % 2)[:, None], np.ones(40)])
     hints = Supervision.from_links(40, must=[(0, 2)], cannot=[(0, 1)])
-    prior, network = Prior(1.0, 10.0, 10.0), AnswerNetwork.of(hints, 2, 0.05)
-    for W in [*starts(X, 2, 2, rng), rng.normal(size=(2, 3))]:
+    prior, network = Prior(1.0, 10.0, 10.0), AnswerNetwork.from_hints(hints, 2, 0.05)
+    for W in [*draw_starts(X, 2, 2, rng), rng.normal(size=(2, 3))]:
         before, _ = log_joint(W, X, prior, network)
-        assert climb(W, X, prior, network, max_iter=3, tol=0.0).value >= before
+        assert find_mode(W, X, prior, network, max_iter=3, tol=0.0).value >= before
 
 
 def test_a_climb_can_be_stopped():
     X = np.random.default_rng(0).normal(size=(30, 3))
-    none = AnswerNetwork.of(Supervision.none(30), 2, 0.05)
-    mode = climb(np.ones((2, 3)), X, Prior(1.0, 9.0, 9.0), none, max_iter=99, tol=0.0, done=lambda: True)
+    none = AnswerNetwork.from_hints(Supervision.empty(30), 2, 0.05)
+    mode = find_mode(np.ones((2, 3)), X, Prior(1.0, 9.0, 9.0), none, max_iter=99, tol=0.0, done=lambda: True)
     assert mode.n_iter <= 1
 
 
@@ -98,31 +98,31 @@ def test_a_climb_can_be_stopped():
 
 def test_systematic_resampling_by_hand():
     weight = np.log([0.5, 0.25, 0.125, 0.125])
-    assert systematic(weight, 0.0).tolist() == [0, 0, 1, 2]
-    assert systematic(weight, 0.9).tolist() == [0, 0, 1, 3]
-    assert systematic(np.zeros(5), 0.99).tolist() == [0, 1, 2, 3, 4]
+    assert resample_systematically(weight, 0.0).tolist() == [0, 0, 1, 2]
+    assert resample_systematically(weight, 0.9).tolist() == [0, 0, 1, 3]
+    assert resample_systematically(np.zeros(5), 0.99).tolist() == [0, 1, 2, 3, 4]
 
 
 @pytest.mark.parametrize("start", [0.0, 0.3, 0.999999])
 def test_a_particle_goes_on_as_often_as_its_weight_says_but_for_rounding(start):
     weight = np.random.default_rng(0).dirichlet(np.ones(20))
-    times = np.bincount(systematic(np.log(weight) + 300.0, start), minlength=20)
+    times = np.bincount(resample_systematically(np.log(weight) + 300.0, start), minlength=20)
     assert times.sum() == 20
     assert np.abs(times - 20 * weight).max() < 1
 
 
 def test_the_effective_number():
-    assert effective_number(np.full(8, -900.0)) == pytest.approx(8)
-    assert effective_number(np.array([0.0, -1e4, -1e4])) == pytest.approx(1)
+    assert compute_effective_number(np.full(8, -900.0)) == pytest.approx(8)
+    assert compute_effective_number(np.array([0.0, -1e4, -1e4])) == pytest.approx(1)
 
 
 def test_a_step_keeps_half_of_the_particles_effective():
     gain = np.linspace(-50, 0, 64)
-    degree = next_degree(gain, 0.0)
+    degree = find_next_degree(gain, 0.0)
     assert 0 < degree < 1
-    assert effective_number(degree * gain) == pytest.approx(32, rel=1e-3)
-    assert next_degree(gain / 1000, 0.0) == 1.0
-    assert next_degree(gain, 0.9999) == 1.0
+    assert compute_effective_number(degree * gain) == pytest.approx(32, rel=1e-3)
+    assert find_next_degree(gain / 1000, 0.0) == 1.0
+    assert find_next_degree(gain, 0.9999) == 1.0
 
 
 # ---------------------------------------------------------------------- moves
@@ -130,9 +130,9 @@ def test_a_step_keeps_half_of_the_particles_effective():
 
 def test_with_no_rows_and_no_answers_moves_keep_the_variance():
     rng = np.random.default_rng(0)
-    flat = target(np.zeros((0, 4)), Supervision.none(1), 3, Prior(4.0, 0.0, 0.0))
+    flat = target(np.zeros((0, 4)), Supervision.empty(1), 3, Prior(4.0, 0.0, 0.0))
     W = rng.standard_normal((400, 3, 4)) / 2
-    moved = slice_moves(W, flat.value, flat.logits, 4.0, 3, rng)
+    moved = move_by_slices(W, flat.compute_value, flat.compute_logits, 4.0, 3, rng)
     assert moved.var() == pytest.approx(0.25, rel=0.08)
     assert np.abs(moved - W).min() > 0
 
@@ -147,9 +147,9 @@ def test_particles_have_the_moments_of_the_posterior(way):
     W = rng.standard_normal((1500, 2, 1)) / np.sqrt(0.5)
     if way == "after another answer":
         # The same rows in the same order, of which the first network names two, and says the opposite.
-        network = AnswerNetwork.of(Supervision.from_links(4, cannot=[(0, 1)]), 2, 0.1)
+        network = AnswerNetwork.from_hints(Supervision.from_links(4, cannot=[(0, 1)]), 2, 0.1)
         old = Target(
-            prior, network, new.features, np.searchsorted(new.network.rows, network.rows), new.n_told
+            prior, network, new.features, np.searchsorted(new.network.rows, network.rows), new.n_answers
         )
         W, _ = carry(W, None, old, 6, rng)
         W, n_steps = carry(W, old, new, 6, rng)
@@ -159,7 +159,7 @@ def test_particles_have_the_moments_of_the_posterior(way):
     # |w0 - w1| is all that matters; its prior has variance 2 / precision. The sum w0 + w1 is as before.
     grid = np.linspace(0, 12, 4001)
     W_grid = np.stack([grid / 2, -grid / 2], axis=1)[:, :, None]
-    log_density = new.value(new.logits(W_grid)) - grid**2 / 8
+    log_density = new.compute_value(new.compute_logits(W_grid)) - grid**2 / 8
     density = np.exp(log_density - log_density.max())
     density /= density.sum()
     mean = (density * grid).sum()

@@ -145,7 +145,7 @@ class Served:
         """Somebody new, and a link by which they log in."""
         self.n_people += 1
         person, token = self.studio.people.add(name or f"Ann {self.n_people}", role)
-        return person, self.server.link(token)
+        return person, self.server.make_link(token)
 
     def events(self, person):
         """What the store has of somebody, in order."""

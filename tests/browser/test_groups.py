@@ -36,7 +36,7 @@ def last_event(visitor, kind="answer"):
 def say(studio, person, *pairs):
     """Keep what somebody said of pairs of squares."""
     for k, (i, j, answer) in enumerate(pairs):
-        studio.studio.asking.state_pair(
+        studio.studio.asking.store_pair(
             person,
             key=f"said {person.id} {k}",
             items=(f"square-{i:02d}.png", f"square-{j:02d}.png"),

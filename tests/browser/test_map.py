@@ -188,7 +188,7 @@ def test_new_groups_recolour_the_map_by_themselves(studio, visit):
     visitor = visit(studio)
     page = open_map(visitor)
     before = recolours(page)
-    studio.studio.asking.state_pair(
+    studio.studio.asking.store_pair(
         visitor.person,
         key=f"recolour {before} {visitor.person.id}",
         items=("square-00.png", "square-03.png"),

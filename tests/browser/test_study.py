@@ -10,7 +10,7 @@ from browser.conftest import READY, Served, blobs, pictures
 from likewise.studio.project import Project
 from likewise.studio.records import Described
 from likewise.studio.study import SURVEY, Study, StudyOptions
-from likewise.studio.study.answers import participants
+from likewise.studio.study.answers import find_participants
 
 OPTIONS = StudyOptions(n_pairs=3, n_triplets=2, practice=1)
 KEYS = {"SAME": "s", "DIFFERENT": "d", "AB": "1", "AC": "2", "BC": "3", "NEITHER": "n"}
@@ -89,7 +89,7 @@ def test_a_study_from_beginning_to_end(visit, held):
     ann.page.get_by_role("dialog", name="That is right").wait_for()
     start(ann, "Go on")
 
-    sizes = [len(task.questions) for task in held.study.tasks(ann.person.id)]
+    sizes = [len(task.questions) for task in held.study.get_tasks(ann.person.id)]
     stage(ann, "break")
     assert ann.page.get_by_role("heading", name="Practice is over").is_visible()
     start(ann, "Start task 1")
@@ -111,7 +111,7 @@ def test_a_study_from_beginning_to_end(visit, held):
     stage(ann, "done")
 
     events = ann.events()
-    (found,) = participants(held.study, events)
+    (found,) = find_participants(held.study, events)
     assert found.finished
     assert all(one.answer == one.truth and one.seconds > 0 for one in (*found.pairs, *found.triplets))
     assert found.survey.comments == "Two are <b>easier</b> than three."

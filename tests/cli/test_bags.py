@@ -6,7 +6,7 @@ import json
 import numpy as np
 import pytest
 
-from likewise.cli._bag_report import BagReport, size_words
+from likewise.cli._bag_report import BagReport, describe_sizes
 from likewise.cli._methods import METHODS
 from likewise.supervision import Bags, RowIds
 
@@ -54,8 +54,10 @@ def records(path):
 
 
 def report_by_hand():
-    bags = Bags.of(["r2", "r2", "r1", "r1", None, "r3"], {"r2": ["wren", "owl"], "r1": ["wren", "finch"]})
-    labels, ids = np.array([0, 0, 1, 2, 0, 1]), RowIds.of(list("abcdef"))
+    bags = Bags.from_arrays(
+        ["r2", "r2", "r1", "r1", None, "r3"], {"r2": ["wren", "owl"], "r1": ["wren", "finch"]}
+    )
+    labels, ids = np.array([0, 0, 1, 2, 0, 1]), RowIds.from_ids(list("abcdef"))
     return BagReport(bags, labels, ids, 3, ("wren", "owl", None))
 
 
@@ -67,9 +69,9 @@ def test_a_report_by_hand():
     assert report.unclaimed == ["finch"]
     assert report.n_rows == (2, 4)
     assert report.n_labels == (1, 4)
-    assert report.doubtful() == [0, 1]
-    assert [row["bag"] for row in report.rows()] == ["r2", "r1", "r3"]
-    assert report.rows()[1] == {
+    assert report.find_doubtful() == [0, 1]
+    assert [row["bag"] for row in report.make_rows()] == ["r2", "r1", "r3"]
+    assert report.make_rows()[1] == {
         "bag": "r1",
         "rows": 2,
         "labels": ["finch", "wren"],
@@ -77,8 +79,8 @@ def test_a_report_by_hand():
         "strangers": ["c"],
         "clusters": {"1": 1, "2": 1},
     }
-    assert report.rows()[2]["labels"] is None
-    assert report.columns() == {
+    assert report.make_rows()[2]["labels"] is None
+    assert report.make_columns() == {
         "bag": ["r2", "r1", "r3"],
         "rows": [2, 2, 1],
         "labels": ["owl;wren", "finch;wren", ""],
@@ -88,7 +90,7 @@ def test_a_report_by_hand():
         "cluster 1: owl": [0, 1, 1],
         "cluster 2": [0, 1, 0],
     }
-    assert report.lines() == [
+    assert report.format_lines() == [
         "bags        3, 2 of them labelled; 1 to 2 rows each; 1 row in no bag",
         "            2 of 4 rows in a cluster whose class their bag holds (50%)",
         "            1 of 4 labels of bags carried by a row of the bag (25%)",
@@ -102,19 +104,19 @@ def test_a_report_by_hand():
 def test_without_classes_only_the_counts_are_told():
     whole = report_by_hand()
     report = BagReport(whole.bags, whole.labels, whole.ids, 3)
-    assert report.lines() == ["bags        3, 2 of them labelled; 1 to 2 rows each; 1 row in no bag"]
-    assert report.doubtful() == []
+    assert report.format_lines() == ["bags        3, 2 of them labelled; 1 to 2 rows each; 1 row in no bag"]
+    assert report.find_doubtful() == []
     assert report.as_dict()["labels_carried"] is None
-    assert list(report.columns())[-3:] == ["cluster 0", "cluster 1", "cluster 2"]
+    assert list(report.make_columns())[-3:] == ["cluster 0", "cluster 1", "cluster 2"]
 
 
 def test_long_tables_of_doubt_are_cut():
-    bags = Bags.of([f"r{i}" for i in range(15)], {f"r{i}": ["x" * 40] for i in range(15)})
-    report = BagReport(bags, np.zeros(15, dtype=np.int64), RowIds.numbered(15), 1, ("y",))
-    lines = report.lines()
+    bags = Bags.from_arrays([f"r{i}" for i in range(15)], {f"r{i}": ["x" * 40] for i in range(15)})
+    report = BagReport(bags, np.zeros(15, dtype=np.int64), RowIds.from_row_numbers(15), 1, ("y",))
+    lines = report.format_lines()
     assert lines[-1] == "            and 5 more; --bag-report and --json have all bags"
     assert len([line for line in lines if "…" in line]) == 10
-    assert size_words(bags) == "1 row each"
+    assert describe_sizes(bags) == "1 row each"
 
 
 # ---------------------------------------------------------------------- clustering

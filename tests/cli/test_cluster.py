@@ -14,7 +14,7 @@ import likewise.kmeans
 import likewise.mixture
 import likewise.spectral
 from likewise.cli._methods import METHODS
-from likewise.cli._report import scores_of, strayed_rows
+from likewise.cli._report import compute_scores, find_strayed_rows
 from likewise.exceptions import InconsistentSupervisionError, InconsistentSupervisionWarning
 from likewise.kmeans import MPCKMeans
 from likewise.supervision import Supervision
@@ -277,14 +277,14 @@ def test_labelled_rows_that_stray_are_told(run, files):
 
 def test_strayed_rows_by_hand():
     none = np.full(4, -1)
-    assert strayed_rows(np.array([0, 0, 1, 1]), none) == ()
-    assert strayed_rows(np.array([0, 0, 1, 1]), np.array([0, 0, 0, 1])) == (2,)
+    assert find_strayed_rows(np.array([0, 0, 1, 1]), none) == ()
+    assert find_strayed_rows(np.array([0, 0, 1, 1]), np.array([0, 0, 0, 1])) == (2,)
     # Two classes in one cluster: only one of them can have it.
-    assert strayed_rows(np.array([0, 0, 0, 1]), np.array([0, 0, 1, -1])) == (2,)
+    assert find_strayed_rows(np.array([0, 0, 0, 1]), np.array([0, 0, 1, -1])) == (2,)
 
 
 def test_scores_leave_out_rows_whose_class_is_not_known():
-    found = scores_of(("A", None, "B"), np.array([0, 0, 1]), np.array([True, False, False]))
+    found = compute_scores(("A", None, "B"), np.array([0, 0, 1]), np.array([True, False, False]))
     assert found["all"].n_rows == 2
     assert found["untouched"].n_rows == 1
 

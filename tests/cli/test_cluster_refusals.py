@@ -119,7 +119,7 @@ def test_more_clusters_than_rows(run, files):
 
 @pytest.mark.parametrize("out", ["nowhere/l.csv", "."])
 def test_places_that_cannot_be_written_are_noticed_before_the_work(run, files, out, monkeypatch):
-    monkeypatch.setattr(cluster_module, "estimator_of", lambda *a: pytest.fail("the work began"))
+    monkeypatch.setattr(cluster_module, "make_estimator", lambda *a: pytest.fail("the work began"))
     if out == ".":
         (files / "l.csv").mkdir()
         out = "l.csv"

@@ -11,7 +11,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from likewise._compat import HAS_CALLBACKS
-from likewise.cli._options import bytes_option
+from likewise.cli._options import parse_bytes
 from likewise.supervision import RowIds, read_hints, write_hints
 from reference.problems import N, hints_for, some_rows
 
@@ -165,7 +165,7 @@ def test_iterations_and_rows_written_are_shown(run, rows, monkeypatch):
     def progress(n_steps, *, quiet):
         yield lambda name, *, within=False: told.append((name, within))
 
-    monkeypatch.setattr("likewise.cli._parquet_cluster.progress", progress)
+    monkeypatch.setattr("likewise.cli._parquet_cluster.show_progress", progress)
     run(*BASE, "--parquet", "rows", "--id", "name")
     steps = [name for name, within in told if not within]
     assert steps == ["looking at files", "finding rows", "clustering", "writing"]
@@ -175,7 +175,7 @@ def test_iterations_and_rows_written_are_shown(run, rows, monkeypatch):
 
 
 def test_amounts_of_memory():
-    assert [bytes_option(None, None, text) for text in ("200MB", "1.5 GiB", "800000", "3k", None)] == [
+    assert [parse_bytes(None, None, text) for text in ("200MB", "1.5 GiB", "800000", "3k", None)] == [
         200_000_000,
         3 * 2**29,
         800_000,
@@ -187,10 +187,10 @@ def test_amounts_of_memory():
 def test_hints_written_for_these_ids_are_read_with_few_of_them(rows):
     from likewise.exceptions import ChangedIdsWarning
     from likewise.supervision import FewIds
-    from likewise.supervision.io import ids_named_in
+    from likewise.supervision.io import list_ids_in_file
 
-    all_ids = RowIds.of(f"r{i}" for i in range(N))
-    named = ids_named_in(rows / "hints.csv")
+    all_ids = RowIds.from_ids(f"r{i}" for i in range(N))
+    named = list_ids_in_file(rows / "hints.csv")
     few = FewIds({name: all_ids.row_of[name] for name in named}, N)
     assert len(few) == N
     assert read_hints(rows / "hints.csv", few) == read_hints(rows / "hints.csv", all_ids)

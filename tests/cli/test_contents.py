@@ -28,8 +28,8 @@ class Sure(Labelled):
 def contents_of(X, labels, model=None):
     X = np.array(X, dtype=float)
     names = tuple("xyzuvw"[: X.shape[1]])
-    table = DataTable(RowIds.of([f"r{i}" for i in range(len(X))]), X, names)
-    return Contents.of(model or Labelled(), X, table, np.array(labels))
+    table = DataTable(RowIds.from_ids([f"r{i}" for i in range(len(X))]), X, names)
+    return Contents.from_model(model or Labelled(), X, table, np.array(labels))
 
 
 def test_columns_typical_and_doubtful_rows_by_hand():
@@ -57,18 +57,18 @@ def test_probabilities_say_what_is_in_doubt():
 
 def test_a_cluster_without_rows_is_left_out_and_one_cluster_has_no_others():
     assert [one.cluster for one in contents_of([[0], [1], [9]], [0, 0, 2]).clusters] == [0, 2]
-    assert contents_of([[0], [1]], [0, 0]).lines() == []
+    assert contents_of([[0], [1]], [0, 0]).format_lines() == []
 
 
 def test_a_cluster_that_differs_in_nothing_says_so():
-    lines = contents_of([[1, 1], [1, 1], [1, 1]], [0, 0, 1]).lines()
+    lines = contents_of([[1, 1], [1, 1], [1, 1]], [0, 0, 1]).format_lines()
     assert lines[0] == "contents      0  no column differs much"
 
 
 def test_many_clusters_are_folded_to_the_largest():
     labels = np.repeat(np.arange(12), [3] * 2 + [4] * 8 + [3] * 2)
     contents = contents_of(labels[:, None] * 5.0, labels)
-    lines = contents.lines()
+    lines = contents.format_lines()
     assert len(lines) == 2 * 8 + 1
     assert lines[-1].strip() == "and 4 smaller clusters; --json lists all"
     assert [int(line[12:15]) for line in lines[:-1:2]] == list(range(2, 10))

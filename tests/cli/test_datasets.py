@@ -8,7 +8,7 @@ import numpy as np
 import pyarrow.parquet as pq
 import pytest
 
-from likewise.cli.datasets import columns_of_bags, columns_of_dataset
+from likewise.cli.datasets import make_bag_columns, make_dataset_columns
 from likewise.datasets import Dataset, describe
 from likewise.exceptions import LikewiseError
 from likewise.supervision import read_bags
@@ -64,20 +64,20 @@ def dataset(**fields):
 
 def test_columns_of_other_kinds():
     bags = dataset(X=np.array([[1.0], [np.nan]]), y=np.array([5, 3]), bags=np.array([7, 7]))
-    assert columns_of_dataset(bags) == {
+    assert make_dataset_columns(bags) == {
         "id": ["0", "1"],
         "bag": [7, 7],
         "f0": [1.0, None],
         "label": ["5", "3"],
     }
     texts = dataset(texts=("a", "b"), y=np.array(["u", "v"]), ids=np.array(["p", "q"]))
-    assert columns_of_dataset(texts) == {"id": ["p", "q"], "text": ["a", "b"], "label": ["u", "v"]}
+    assert make_dataset_columns(texts) == {"id": ["p", "q"], "text": ["a", "b"], "label": ["u", "v"]}
     clash = dataset(X=np.zeros((1, 2)), y=np.array([0]), feature_names=("id", "label"))
-    assert list(columns_of_dataset(clash)) == ["id", "id_", "label_", "label"]
+    assert list(make_dataset_columns(clash)) == ["id", "id_", "label_", "label"]
     sparse = SimpleNamespace(toarray=lambda: np.ones((1, 1)))
-    assert columns_of_dataset(dataset(X=sparse, y=np.array([0])))["f0"] == [1.0]
+    assert make_dataset_columns(dataset(X=sparse, y=np.array([0])))["f0"] == [1.0]
     with pytest.raises(LikewiseError, match="several labels"):
-        columns_of_dataset(dataset(X=np.zeros((1, 1)), Y=np.zeros((1, 2))))
+        make_dataset_columns(dataset(X=np.zeros((1, 1)), Y=np.zeros((1, 2))))
 
 
 def test_what_bags_hold_is_told_in_the_words_of_the_classes():
@@ -88,9 +88,9 @@ def test_what_bags_hold_is_told_in_the_words_of_the_classes():
         bags=np.array([7, 7, 8]),
         bag_labels={7: (1, 2), 8: (2,)},
     )
-    assert columns_of_bags(birds) == {"bag": [7, 8], "labels": ["wren;owl", "owl"]}
+    assert make_bag_columns(birds) == {"bag": [7, 8], "labels": ["wren;owl", "owl"]}
     with pytest.raises(LikewiseError, match="d has no bags"):
-        columns_of_bags(dataset(X=np.zeros((1, 1)), y=np.array([0])))
+        make_bag_columns(dataset(X=np.zeros((1, 1)), y=np.array([0])))
 
 
 def test_bags_are_written_beside_the_rows(run, tmp_path, monkeypatch):

@@ -25,7 +25,7 @@ def test_the_demo_does_what_it_says(run, tmp_path):
     assert (folder / "clusters.png").read_bytes().startswith(b"\x89PNG")
     rows = list(csv.DictReader((folder / "data.csv").read_text().splitlines()))
     assert len(rows) == 300
-    hints = read_hints(folder / "hints.csv", RowIds.of([row["id"] for row in rows]))
+    hints = read_hints(folder / "hints.csv", RowIds.from_ids([row["id"] for row in rows]))
     assert len(hints.must) + len(hints.cannot) == demo.BUDGETS[-1]
 
     labels = (folder / "labels.csv").read_text()
@@ -71,7 +71,7 @@ def test_a_folder_that_cannot_be_made(run, few, tmp_path):
 
 def test_hints_grow():
     y = make_two_views(random_state=0).y
-    growing = demo.growing_hints(y, 0)
+    growing = demo.draw_growing_hints(y, 0)
     assert [len(h.must) + len(h.cannot) for h in growing] == list(demo.BUDGETS)
     for less, more in pairwise(growing):
         assert less | more == more

@@ -8,7 +8,7 @@ import re
 import numpy as np
 import pytest
 
-from likewise.cli._tree_text import SHOWN, least_sure, tree_lines
+from likewise.cli._tree_text import SHOWN, format_least_sure, format_tree
 from likewise.hierarchy import LabelHierarchy, read_hierarchy
 
 PARENTS = {"animal": None, "bird": "animal", "owl": "bird", "wren": "bird", "tool": None, "saw": "tool"}
@@ -453,23 +453,23 @@ def test_a_rate_that_nothing_tells_is_called_a_guess(run, items):
 
 def test_a_large_tree_is_cut_at_a_depth():
     tree = LabelHierarchy.from_parents([-1] * 10 + [k // 9 for k in range(90)])
-    lines = tree_lines(tree)
+    lines = format_tree(tree)
     assert len(lines) == 11
     assert lines[0] == "0  … 9 more below"
     assert lines[-1] == "(100 labels in all; --all shows every one)"
-    assert len(tree_lines(tree, whole=True)) == 100
-    assert tree_lines(tree, whole=True)[:3] == ["0", "  10", "  11"]
+    assert len(format_tree(tree, whole=True)) == 100
+    assert format_tree(tree, whole=True)[:3] == ["0", "  10", "  11"]
 
 
 def test_a_large_star_is_cut_too():
-    lines = tree_lines(LabelHierarchy(list(map(str, range(SHOWN + 7)))))
+    lines = format_tree(LabelHierarchy(list(map(str, range(SHOWN + 7)))))
     assert lines[SHOWN - 1 :] == [
         str(SHOWN - 1),
         "… 7 more beside these",
         "(47 labels in all; --all shows every one)",
     ]
     whole = LabelHierarchy(list(map(str, range(SHOWN))))
-    assert tree_lines(whole) == list(whole.names)
+    assert format_tree(whole) == list(whole.names)
 
 
 def test_what_a_line_says():
@@ -479,9 +479,9 @@ def test_what_a_line_says():
         margins=[np.inf, 12.34, 0.5],
         counts=[1234, 2.6, np.nan],
     )
-    assert tree_lines(tree) == ["a  (1,234)  given", "  c d  open +0.5  also under b", "b  (3)  sure +12.3"]
-    assert least_sure(tree) == ["c\nd under a and b: 0.5", "b under the root: 12.3"]
-    assert least_sure(LabelHierarchy(["a"])) == []
+    assert format_tree(tree) == ["a  (1,234)  given", "  c d  open +0.5  also under b", "b  (3)  sure +12.3"]
+    assert format_least_sure(tree) == ["c\nd under a and b: 0.5", "b under the root: 12.3"]
+    assert format_least_sure(LabelHierarchy(["a"])) == []
 
 
 def test_the_tree_goes_to_stdout_and_the_rest_to_stderr(run, items):

@@ -7,13 +7,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from likewise.cli._item_features import FeatureOptions, items_of
+from likewise.cli._item_features import FeatureOptions, build_items
 from likewise.cli._raw_tables import RawTable, read_raw
-from likewise.cli._tags import LabelTable, shared_id, tags_of_columns, tags_of_table
+from likewise.cli._tags import LabelTable, find_shared_id, read_tag_columns, read_tag_table
 from likewise.exceptions import FileFormatError
 from likewise.supervision import RowIds
 
-IDS = RowIds.of(["r1", "r2", "r3"])
+IDS = RowIds.from_ids(["r1", "r2", "r3"])
 Y = [[1, 0], [0, 0], [1, 1]]  # cat, pet
 
 WIDE = "id,cat,pet\nr3,1,1\nr1,1,0\nr2,0,0\n"
@@ -29,7 +29,7 @@ def raw_of(text):
 
 
 def tags_of(text, *, ids=IDS, id_column="id", separator=";"):
-    return tags_of_table(raw_of(text), ids, id_column=id_column, separator=separator, data="items.csv")
+    return read_tag_table(raw_of(text), ids, id_column=id_column, separator=separator, data="items.csv")
 
 
 @pytest.mark.parametrize(
@@ -58,25 +58,25 @@ def test_the_same_tags_in_every_shape(text, layout):
 
 
 def test_rows_without_an_id_column_are_numbers():
-    tags = tags_of("row,label\n0,cat\n2,cat\n2,pet\n", ids=RowIds.numbered(3), id_column=None)
+    tags = tags_of("row,label\n0,cat\n2,cat\n2,pet\n", ids=RowIds.from_row_numbers(3), id_column=None)
     assert tags.Y.tolist() == Y
 
 
 def test_numbers_from_other_formats(tmp_path):
     np.save(tmp_path / "tags.npy", np.array(Y))
     raw = read_raw(str(tmp_path / "tags.npy"))
-    tags = tags_of_table(raw, IDS, id_column="id", separator=";", data="items.csv")
+    tags = read_tag_table(raw, IDS, id_column="id", separator=";", data="items.csv")
     assert tags.Y.tolist() == Y
     assert tags.names == ("f0", "f1")
     raw = RawTable("t", ("id", "a", "b"), (["r1", "r2"], np.array([1.0, np.nan]), np.array([0, 1])), None)
-    assert tags_of_table(raw, IDS, id_column="id", separator=";", data="d").Y.tolist() == [
+    assert read_tag_table(raw, IDS, id_column="id", separator=";", data="d").Y.tolist() == [
         [1, 0],
         [0, 1],
         [0, 0],
     ]
     raw = RawTable("t", ("id", "a", "b"), (["r1", "r2"], np.array([1.0, 3.0]), np.array([0, 1])), None)
     with pytest.raises(FileFormatError, match="the column 'a' holds"):
-        tags_of_table(raw, IDS, id_column="id", separator=";", data="d")
+        read_tag_table(raw, IDS, id_column="id", separator=";", data="d")
 
 
 def test_one_column_of_zeros_and_ones_is_one_label_unless_ids_repeat():
@@ -147,7 +147,7 @@ def test_every_shape_says_the_same(data):
         )
     )
     held[0, :] = True  # every label is used
-    ids = RowIds.of([f"i{k}" for k in range(n)])
+    ids = RowIds.from_ids([f"i{k}" for k in range(n)])
     order = data.draw(st.permutations(range(n)))
     wide = "id," + ",".join(names) + "\n"
     wide += "".join(f"i{k}," + ",".join(str(int(cell)) for cell in held[k]) + "\n" for k in order)
@@ -163,18 +163,18 @@ def test_every_shape_says_the_same(data):
 
 def test_columns_of_the_data():
     raw = raw_of("id,cat,pet,toy\nr1,1,0,0\nr2,0,0,0\nr3,1,1,0\n")
-    assert tags_of_columns(raw, ("cat", "pet")).Y.tolist() == Y
-    assert tags_of_columns(raw, ("toy", "pet")).unused == ("toy",)
+    assert read_tag_columns(raw, ("cat", "pet")).Y.tolist() == Y
+    assert read_tag_columns(raw, ("toy", "pet")).unused == ("toy",)
     with pytest.raises(FileFormatError, match="the label column 'id' holds 'r1'; wanted 0 or 1"):
-        tags_of_columns(raw, ("cat", "id"))
+        read_tag_columns(raw, ("cat", "id"))
 
 
 def test_the_shared_column_must_tell_rows_apart():
     tags = raw_of("key,label\nr1,cat\n")
-    assert shared_id(raw_of("x,key\n1,r1\n2,r2\n"), tags) == "key"
-    assert shared_id(raw_of("x,key\n1,r1\n2,r1\n"), tags) is None
-    assert shared_id(raw_of("x,key\n1,r1\n2,\n"), tags) is None
-    assert shared_id(raw_of("x,y\n1,r2\n"), tags) is None
+    assert find_shared_id(raw_of("x,key\n1,r1\n2,r2\n"), tags) == "key"
+    assert find_shared_id(raw_of("x,key\n1,r1\n2,r1\n"), tags) is None
+    assert find_shared_id(raw_of("x,key\n1,r1\n2,\n"), tags) is None
+    assert find_shared_id(raw_of("x,y\n1,r2\n"), tags) is None
 
 
 def test_a_label_table_is_read_as_a_table():
@@ -192,40 +192,48 @@ ITEMS = "id,text,x,note\nr1,red owl,1,a\nr2,blue owl,2,b\nr3,red saw,4,c\n"
 
 
 def test_files_of_features_are_told_from_columns_by_their_names():
-    wanted = FeatureOptions.of(("x", "e.NPY"), id="id")
+    wanted = FeatureOptions.from_options(("x", "e.NPY"), id="id")
     assert wanted.columns == ("x",)
     assert wanted.files == ("e.NPY",)
-    assert FeatureOptions.of(("e.npy",)).columns is None
-    assert FeatureOptions.of(None).files == ()
+    assert FeatureOptions.from_options(("e.npy",)).columns is None
+    assert FeatureOptions.from_options(None).files == ()
 
 
 def test_blocks_stand_side_by_side(tmp_path):
     np.save(tmp_path / "e.npy", np.array([[3.0, 0.0], [3.0, 4.0], [3.0, 2.0]]))
     path = str(tmp_path / "e.npy")
-    found = items_of(
-        raw_of(ITEMS), FeatureOptions.of(("x", path), id="id", text=("text",), drop=("note",)), seed=0
+    found = build_items(
+        raw_of(ITEMS),
+        FeatureOptions.from_options(("x", path), id="id", text=("text",), drop=("note",)),
+        seed=0,
     )
     assert found.X.shape == (3, 1 + 2 + 4)
     assert found.X[:, 0].tolist() == [1, 2, 4]
     assert found.X[:, 1:3].var(axis=0).mean() == pytest.approx(1)
     assert found.X[:, 3:].var(axis=0).mean() == pytest.approx(1)
     assert (found.X[:, 3:] > 0).sum(axis=1).tolist() == [2, 2, 2]  # two words each
-    assert found.said == ("1 column(s) of numbers", f"2 numbers a row from {path}", "4 words in 'text'")
+    assert found.descriptions == (
+        "1 column(s) of numbers",
+        f"2 numbers a row from {path}",
+        "4 words in 'text'",
+    )
     assert found.notes == ()
 
 
 def test_few_components_of_many_words_do_not_depend_on_chance():
-    wanted = FeatureOptions.of(None, id="id", text=("text", "note"), components=2)
-    one, two = (items_of(raw_of(ITEMS), wanted, seed=5) for _ in range(2))
+    wanted = FeatureOptions.from_options(None, id="id", text=("text", "note"), components=2)
+    one, two = (build_items(raw_of(ITEMS), wanted, seed=5) for _ in range(2))
     assert one.X.shape == (3, 2)
     np.testing.assert_array_equal(one.X, two.X)
-    assert one.said == ("2 components of 4 words in 'text' and 'note'",)
+    assert one.descriptions == ("2 components of 4 words in 'text' and 'note'",)
     assert one.notes == ("not used: x. Name columns of numbers with --features, text with --text.",)
 
 
 def test_text_that_is_the_same_everywhere_is_no_error():
-    found = items_of(
-        raw_of("id,text\nr1,same\nr2,same\n"), FeatureOptions.of(None, id="id", text=("text",)), seed=0
+    found = build_items(
+        raw_of("id,text\nr1,same\nr2,same\n"),
+        FeatureOptions.from_options(None, id="id", text=("text",)),
+        seed=0,
     )
     assert np.isfinite(found.X).all()
 
@@ -233,9 +241,9 @@ def test_text_that_is_the_same_everywhere_is_no_error():
 def test_ids_under_another_name_are_not_taken_for_row_numbers():
     data, tags = raw_of("id,x\n2,5\n0,6\n1,7\n"), raw_of("item,label\n0,cat\n2,pet\n")
     with pytest.raises(FileFormatError, match="If these are the ids, pass --id id"):
-        shared_id(data, tags)
-    assert shared_id(data, tags, ["id"]) is None
-    assert shared_id(data, raw_of("cat,pet\n1,0\n0,1\n1,1\n")) is None  # labels, no ids
+        find_shared_id(data, tags)
+    assert find_shared_id(data, tags, ["id"]) is None
+    assert find_shared_id(data, raw_of("cat,pet\n1,0\n0,1\n1,1\n")) is None  # labels, no ids
 
 
 def test_a_separator_that_was_not_meant_is_told():

@@ -18,8 +18,8 @@ def project(tmp_path):
 
 def said(project):
     with opened(project) as store:
-        snapshot = Snapshot.of(store)
-    return [(snapshot.name_of(e.person), *e.body["items"], e.body["answer"]) for e in snapshot.answers]
+        snapshot = Snapshot.from_store(store)
+    return [(snapshot.get_name(e.person), *e.body["items"], e.body["answer"]) for e in snapshot.answers]
 
 
 def test_a_file_of_hints(run, tmp_path, project):

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from likewise.cli._output import Outputs, check_output, gathered_warnings, message_of
+from likewise.cli._output import Outputs, check_output, format_error, gather_warnings
 from likewise.cli._write import write_table
 from likewise.supervision import RowIds, sample_links, write_hints
 from patience import PATIENCE
@@ -76,18 +76,18 @@ def test_a_folder_without_permission(tmp_path):
     ],
 )
 def test_messages(error, text):
-    assert message_of(error).startswith(text)
+    assert format_error(error).startswith(text)
 
 
 @pytest.mark.filterwarnings("error::DeprecationWarning")
 def test_warnings_for_people_are_gathered_and_others_are_not():
     import warnings
 
-    with gathered_warnings() as notes:
+    with gather_warnings() as notes:
         warnings.warn("once", UserWarning, stacklevel=1)
         warnings.warn("once", UserWarning, stacklevel=1)
     assert notes == ["once"]
-    with pytest.raises(DeprecationWarning), gathered_warnings():
+    with pytest.raises(DeprecationWarning), gather_warnings():
         warnings.warn("old", DeprecationWarning, stacklevel=1)
 
 
@@ -170,7 +170,7 @@ def test_a_full_disk_behind_a_file_is_named(run, files, words):
         lambda part: part.write_bytes(bytes(100_000)),
         lambda part: write_table(part.with_suffix(".parquet"), {"id": list(range(100_000))}),
         lambda part: write_hints(
-            part.with_suffix(".csv"), sample_links([0, 1] * 9000, 9000), RowIds.numbered(18_000)
+            part.with_suffix(".csv"), sample_links([0, 1] * 9000, 9000), RowIds.from_row_numbers(18_000)
         ),
     ],
     ids=["bytes", "parquet", "hints"],
@@ -185,7 +185,7 @@ def test_a_full_disk_is_told_by_the_name_that_was_given(small_disk, write):
 
     with pytest.raises(OSError, match="No space left on device") as caught:
         put()
-    assert message_of(caught.value) == (
+    assert format_error(caught.value) == (
         f"{str(target)!r}: No space left on device. Make room there, or write to another disk."
     )
     assert target.read_text() == "old"

@@ -15,7 +15,7 @@ from sklearn.metrics import adjusted_rand_score
 
 from likewise.active import Interview, Question, RandomPairs
 from likewise.active._registry import STRATEGIES as KNOWN
-from likewise.cli._strategies import MODELS, STRATEGIES, strategy_and_model
+from likewise.cli._strategies import MODELS, STRATEGIES, make_strategy_and_model
 from likewise.cli.main import cli
 from likewise.cli.simulate import ERROR_KINDS
 from likewise.oracles._make import ErrorKind
@@ -236,7 +236,7 @@ def test_every_strategy_of_the_library_has_a_name_here():
 @pytest.mark.parametrize("name", MODELS)
 def test_every_model_takes_answers(name, birds):
     X = np.random.RandomState(0).normal(size=(18, 2)) + np.repeat([[0, 0], [9, 0], [11, 2]], 6, axis=0)
-    strategy, model = strategy_and_model("random", 3, name)
+    strategy, model = make_strategy_and_model("random", 3, name)
     interview = Interview(X, strategy=strategy, model=model)
     for pair, answer in (((0, 1), "SAME"), ((0, 7), "DIFFERENT")):
         interview.tell(Question.pair(*pair), answer)

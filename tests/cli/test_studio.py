@@ -53,7 +53,7 @@ def served(monkeypatch):
     def serve(self, ready=None, **_):
         projects.append(self.project)
         self._socket.close()
-        ready(None, self.link("token"))
+        ready(None, self.make_link("token"))
 
     monkeypatch.setattr(StudioServer, "serve", serve)
     return projects
@@ -87,7 +87,7 @@ def test_the_same_command_makes_a_project_and_opens_it_again(run, data, served, 
     assert said["login"].startswith(f"{said['url']}/login#")
     assert (made.described.kind, made.described.n_items, made.described.has_truth) == (kind, 6, truth)
     assert again.settings == made.settings
-    assert made.changed_source() is None
+    assert made.describe_changed_source() is None
 
 
 def test_a_parquet_table(run, data, served):
@@ -102,7 +102,7 @@ def test_a_parquet_table(run, data, served):
 def test_numbers_are_shown_with_sensible_digits(run, data, served):
     (data / "n.csv").write_text("x,y\n0.12345678901234567,2.50\n0.30000000000000004,1065\n5,3\n")
     studio(run, "n.csv", "-k", "2")
-    shown = [dict(item.cells) for item in served[0].items.many([0, 1, 2])]
+    shown = [dict(item.cells) for item in served[0].items.get_items([0, 1, 2])]
     assert shown == [{"x": "0.1235", "y": "2.50"}, {"x": "0.3", "y": "1065"}, {"x": "5", "y": "3"}]
 
 
@@ -156,7 +156,7 @@ def test_file_names_that_mean_trouble(run, tmp_path, served):
     for k, name in enumerate(names):
         picture(tmp_path / "o d'd" / f"{name}.png", 20 * k)
     studio(run, "o d'd", "-k", "2")
-    assert sorted(served[0].items.ids()) == sorted(f"{name}.png" for name in names)
+    assert sorted(served[0].items.get_ids()) == sorted(f"{name}.png" for name in names)
     assert served[0].folder.name == "o d'd.likewise"
 
 
@@ -305,9 +305,9 @@ def test_a_database_that_cannot_be_reached_is_told_before_a_project_is_made(run,
     ],
 )
 def test_the_password_is_not_kept(url, kept):
-    from likewise.cli.studio import _without_password
+    from likewise.cli.studio import _hide_password
 
-    assert _without_password(url) == kept
+    assert _hide_password(url) == kept
 
 
 def test_a_database_is_for_one_project_and_takes_a_lost_one_back(run, data, served):
@@ -327,12 +327,12 @@ def test_a_database_is_for_one_project_and_takes_a_lost_one_back(run, data, serv
 
 def test_a_study_knows_its_classes_and_tells_none_by_the_order_of_rows(tmp_path):
     from likewise.cli._studio_data import SourceData
-    from likewise.cli.studio import _shuffled
+    from likewise.cli.studio import _shuffle_items
     from likewise.studio.records import Described, Item
 
     X = np.arange(40.0)[:, None]
     items = [Item(k, f"i{k}", "row", f"item {k}", truth="ab"[k // 20]) for k in range(40)]
-    mixed = _shuffled(SourceData(X, items, Described("row", 40, has_truth=True)), 0)
+    mixed = _shuffle_items(SourceData(X, items, Described("row", 40, has_truth=True)), 0)
     assert [item.row for item in mixed.items] == list(range(40))
     assert [f"i{int(x)}" for x in mixed.X[:, 0]] == [item.id for item in mixed.items]
     assert sorted(item.id for item in mixed.items) == sorted(item.id for item in items)

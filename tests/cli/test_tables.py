@@ -9,7 +9,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from likewise.cli._data_tables import ColumnRoles, read_table, split_names, standardized
+from likewise.cli._data_tables import ColumnRoles, read_table, split_names, standardize_columns
 from likewise.exceptions import FileFormatError, MissingDependencyError
 
 
@@ -159,7 +159,7 @@ def test_names_may_hold_commas_and_quotes():
 
 def test_standardized_columns_have_mean_zero_and_variance_one():
     X = np.array([[1.0, 0.1, 1e9], [2.0, 0.1, 1e9 + 1], [6.0, 0.1, 1e9 + 2]])
-    Z = standardized(X)
+    Z = standardize_columns(X)
     np.testing.assert_allclose(Z.mean(axis=0), 0, atol=1e-6)
     np.testing.assert_allclose(Z.std(axis=0), [1, 0, 1])
 

@@ -10,7 +10,7 @@ import pytest
 from scipy import sparse
 
 from likewise import datasets
-from likewise.datasets import catalogue, describe, load
+from likewise.datasets import describe, get_catalogue, load
 from likewise.exceptions import DatasetNotFoundError
 
 FOLDER = Path(os.environ.get("LIKEWISE_DATA") or "no folder given")
@@ -28,9 +28,9 @@ def stated():
 @with_folder
 def test_the_catalogue_has_what_the_readme_states():
     table = {name: rest for name, *rest in stated()}
-    assert set(table) == set(catalogue())
+    assert set(table) == set(get_catalogue())
     for name, (shape, n_classes, digests) in table.items():
-        entry = catalogue()[name]
+        entry = get_catalogue()[name]
         numbers = [int(n) for n in re.findall(r"\d+", shape)]
         assert entry.n_rows == numbers[0], name
         assert entry.n_columns == (numbers[1] if " x " in shape else 0), name
@@ -41,14 +41,14 @@ def test_the_catalogue_has_what_the_readme_states():
 
 @with_folder
 def test_every_data_file_is_in_the_catalogue():
-    known = {file for entry in catalogue().values() for file, _ in entry.files}
+    known = {file for entry in get_catalogue().values() for file, _ in entry.files}
     assert known == {path.name for path in FOLDER.iterdir() if path.name != "README.md"}
 
 
 @with_folder
-@pytest.mark.parametrize("name", catalogue())
+@pytest.mark.parametrize("name", get_catalogue())
 def test_each_set_loads_as_stated(name):
-    entry, data = catalogue()[name], load(name, folder=FOLDER)
+    entry, data = get_catalogue()[name], load(name, folder=FOLDER)
     assert (data.name, data.origin) == (name, "folder")
     assert (data.citation, data.licence) == (entry.citation, entry.licence)
     if entry.n_columns:
@@ -69,10 +69,10 @@ def test_each_set_loads_as_stated(name):
 
 
 @with_folder
-@pytest.mark.parametrize("name", [n for n, e in catalogue().items() if e.kind == "bags"])
+@pytest.mark.parametrize("name", [n for n, e in get_catalogue().items() if e.kind == "bags"])
 def test_bags_hold_the_labels_of_their_rows(name):
     data = load(name, folder=FOLDER)
-    assert len(data.bag_labels) == catalogue()[name].n_bags
+    assert len(data.bag_labels) == get_catalogue()[name].n_bags
     held = {bag: tuple(np.unique(data.y[data.bags == bag]).tolist()) for bag in np.unique(data.bags).tolist()}
     assert held == data.bag_labels
 
@@ -131,9 +131,9 @@ def test_scikit_learn_and_the_folder_hold_the_same(name):
 
 
 @with_folder
-@pytest.mark.parametrize("name", [n for n, e in catalogue().items() if e.parent])
+@pytest.mark.parametrize("name", [n for n, e in get_catalogue().items() if e.parent])
 def test_parts_are_their_parents_rows(name, tmp_path):
-    file = catalogue()[catalogue()[name].parent].files[0][0]
+    file = get_catalogue()[get_catalogue()[name].parent].files[0][0]
     shutil.copy(FOLDER / file, tmp_path / file)
     cut, filed = load(name, folder=tmp_path), load(name, folder=FOLDER)
     np.testing.assert_array_equal(cut.X, filed.X)
@@ -142,21 +142,21 @@ def test_parts_are_their_parents_rows(name, tmp_path):
 
 
 def test_entries_are_whole():
-    for name, entry in catalogue().items():
+    for name, entry in get_catalogue().items():
         assert entry.name == name == name.lower()
         assert entry.source
         assert entry.citation.endswith(".")
         assert entry.licence
         assert all(re.fullmatch(r"[0-9a-f]{64}", digest) for _, digest in entry.files)
-        assert entry.parent is None or (entry.parent in catalogue() and entry.keep)
+        assert entry.parent is None or (entry.parent in get_catalogue() and entry.keep)
         assert (entry.kind == "bags") == (entry.n_bags is not None)
     with pytest.raises(TypeError):
-        catalogue()["mine"] = catalogue()["iris"]
+        get_catalogue()["mine"] = get_catalogue()["iris"]
 
 
 def test_describe():
     lines = describe().splitlines()
-    assert len(lines) == 1 + len(catalogue())
+    assert len(lines) == 1 + len(get_catalogue())
     assert lines[0].split() == ["name", "rows", "columns", "classes", "kind", "found", "in", "licence"]
     one = describe("Letters-IJL")
     assert "cut from letter: classes I, J, L" in one

@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 from sklearn import datasets as sk
 
-from likewise.datasets import _catalogue, _load, catalogue, load
+from likewise.datasets import _catalogue, _load, get_catalogue, load
 from likewise.exceptions import DatasetNotFoundError, FileFormatError
 
 
@@ -43,7 +43,7 @@ def test_scikit_learns_copy_comes_first(name, original, monkeypatch, tmp_path):
     np.testing.assert_array_equal(data.X, bunch.data)
     np.testing.assert_array_equal(data.y, bunch.target)
     assert data.target_names == tuple(map(str, bunch.target_names))
-    entry = catalogue()[data.name]
+    entry = get_catalogue()[data.name]
     assert data.X.shape == (entry.n_rows, entry.n_columns)
     assert len(data.target_names) == entry.n_classes
 
@@ -60,7 +60,7 @@ def write(folder, name, text):
 @pytest.fixture
 def folder(tmp_path, monkeypatch):
     """A small folder: `letter` with 4 rows, its part `letters_ij`, and the bags `letter_carroll`."""
-    small = dict(catalogue())
+    small = dict(get_catalogue())
     rows = "a,b,label\n1,2.5,I\n3,4,J\n5,6,L\n7,8,I\n"
     small["letter"] = replace(small["letter"], files=(write(tmp_path, "letter.csv.gz", rows),))
     small["letter_carroll"] = replace(
@@ -71,8 +71,8 @@ def folder(tmp_path, monkeypatch):
         ),
     )
     frozen = MappingProxyType(small)
-    monkeypatch.setattr(_catalogue, "catalogue", lambda: frozen)
-    monkeypatch.setattr(_load, "catalogue", lambda: frozen)
+    monkeypatch.setattr(_catalogue, "get_catalogue", lambda: frozen)
+    monkeypatch.setattr(_load, "get_catalogue", lambda: frozen)
     return tmp_path
 
 

@@ -18,7 +18,7 @@ from likewise import DiscriminativeClustering, MiniBatchDiscriminativeClustering
 from likewise._blocks import ArrayRows, MappedRows
 from likewise.datasets import MemmapRows, ParquetRows
 from likewise.discriminative._feature_space import ColumnMoments
-from likewise.discriminative._model import drawn_free
+from likewise.discriminative._model import draw_unhinted_rows
 from likewise.discriminative._row_order import hash_rows
 from likewise.supervision import sample_links, sample_triplets
 from reference.rows import PickledRows
@@ -174,17 +174,17 @@ def test_labels_and_violations_without_an_array_over_all_hints():
 
 def test_by_hand_moments_of_parts_add_up():
     X = np.array([[1.0, 1e9], [3.0, 1e9], [8.0, 1e9]])
-    rows = ArrayRows(X, slices(np.array([0, 1, 1, 3]))).weighed(np.array([1.0, 1.0, 2.0]))
-    moments = rows.sum(ColumnMoments.of)
+    rows = ArrayRows(X, slices(np.array([0, 1, 1, 3]))).with_weights(np.array([1.0, 1.0, 2.0]))
+    moments = rows.sum(ColumnMoments.from_block)
     np.testing.assert_allclose(moments.mean, [5.0, 1e9])
-    np.testing.assert_allclose(moments.scale(3), [np.sqrt((16 + 4 + 2 * 9) / 4), 1.0])  # constant: 1
+    np.testing.assert_allclose(moments.compute_scale(3), [np.sqrt((16 + 4 + 2 * 9) / 4), 1.0])  # constant: 1
 
 
 def test_free_rows_are_drawn_from_all_that_no_hint_names():
     told = np.array([0, 1, 5, 9])
     rng = np.random.RandomState(0)
-    np.testing.assert_array_equal(drawn_free(6, 6, told, rng), [2, 3, 4, 6, 7, 8])
-    seen = np.concatenate([drawn_free(6, 2, told, rng) for _ in range(100)])
+    np.testing.assert_array_equal(draw_unhinted_rows(6, 6, told, rng), [2, 3, 4, 6, 7, 8])
+    seen = np.concatenate([draw_unhinted_rows(6, 2, told, rng) for _ in range(100)])
     np.testing.assert_array_equal(np.unique(seen), [2, 3, 4, 6, 7, 8])
 
 
@@ -240,7 +240,9 @@ def test_by_hand_the_running_mean_and_the_first_step():
     assert mean.add(4.0, 0.5) == 4.0
     assert mean.add(1.0, 0.5) == 2.0  # (4 / 4 + 1 / 2) / (3 / 4)
     step = minibatch.Ascent(minibatch.RunningMean(), minibatch.RunningMean())
-    moved = step.step(np.zeros(2), np.array([1e-3, -5.0]), 0.1)  # either weight as far, along its gradient
+    moved = step.make_step(
+        np.zeros(2), np.array([1e-3, -5.0]), 0.1
+    )  # either weight as far, along its gradient
     np.testing.assert_allclose(moved, np.array([0.1, -0.1]) / np.sqrt(1.1), rtol=1e-4)
 
 

@@ -65,7 +65,7 @@ def test_the_bound_is_the_twins_and_below_what_it_bounds():
     bound = lower_bound(W, of, Z, hints, model.noise_, **known)
     assert model.lower_bound_ == pytest.approx(bound)
     # What the bound has for the hints is at most the logarithm of their probability, by enumeration.
-    rest = lower_bound(W, of, Z, Supervision.none(9), model.noise_, **known)
+    rest = lower_bound(W, of, Z, Supervision.empty(9), model.noise_, **known)
     evidence = log_evidence({i: log_softmax(W, Z)[i] for i in of}, hints, model.noise_)
     assert bound - rest <= evidence / 3 + 1e-12
 
@@ -83,7 +83,7 @@ def test_pairs_and_triplets_together_beat_each_alone():
     for name, few in (("links", 12), ("triplets", 12), ("both", 12)):
         scores = []
         for seed in range(5):
-            hints = Supervision.none(150)
+            hints = Supervision.empty(150)
             if name != "triplets":
                 hints = hints | sample_links(Y, few, random_state=seed)
             if name != "links":
@@ -324,14 +324,14 @@ def test_fourier_features_find_clusters_that_are_not_straight():
 def test_an_iteration_from_a_given_state_keeps_q():
     terms = HintTerms(LINKS, use_neither=True)
     rows, m = X - X.mean(axis=0), terms.total_weight
-    objective = Objective.of(rows, np.ones(150), terms.rows, 3, m=m, tau=0.5, alpha=0.01)
+    objective = Objective.from_memory(rows, np.ones(150), terms.rows, 3, m=m, tau=0.5, alpha=0.01)
     problem = HintedObjective(objective, terms, Noise.uniform(0.05, 0.05))
     start = problem.start(np.random.default_rng(0).normal(size=(3, 5)))
-    whole = problem.climb(start, max_iter=6, tol=0.0)
-    first = problem.climb(start, max_iter=3, tol=0.0)
-    rest = problem.climb(first.state, max_iter=3, tol=0.0)
+    whole = problem.maximise(start, max_iter=6, tol=0.0)
+    first = problem.maximise(start, max_iter=3, tol=0.0)
+    rest = problem.maximise(first.state, max_iter=3, tol=0.0)
     np.testing.assert_allclose(first.bounds + rest.bounds, whole.bounds)
-    assert rest.after(first).bounds == first.bounds + rest.bounds
+    assert rest.continue_from(first).bounds == first.bounds + rest.bounds
 
 
 # ---------------------------------------------------------------------- known data

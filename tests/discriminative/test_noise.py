@@ -8,15 +8,15 @@ from sklearn.datasets import make_blobs
 
 from likewise import Supervision
 from likewise.discriminative import DiscriminativeClustering, Noise
-from likewise.discriminative._noise import PRIOR_COUNT, learn_noise, prior_log_density
+from likewise.discriminative._noise import PRIOR_COUNT, compute_prior_log_density, learn_noise
 from likewise.supervision import sample_triplets
 
 PRIOR = Noise.uniform(0.1, 0.2)
 
 
 def value(noise, counts):
-    return prior_log_density(noise, PRIOR) + sum(
-        float((seen * table).sum()) for seen, table in zip(counts, noise.logs(), strict=True)
+    return compute_prior_log_density(noise, PRIOR) + sum(
+        float((seen * table).sum()) for seen, table in zip(counts, noise.compute_logs(), strict=True)
     )
 
 

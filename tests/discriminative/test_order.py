@@ -42,7 +42,7 @@ def hints_for(y):
 def test_permuting_the_rows_permutes_the_labels(model, hinted):
     X, y = some_rows()
     weight = np.random.default_rng(1).uniform(0.5, 2, len(y))
-    hints = hints_for(y) if hinted else Supervision.none(len(y))
+    hints = hints_for(y) if hinted else Supervision.empty(len(y))
     found = clone(model).fit(X, supervision=hints, sample_weight=weight)
     for order in ORDERS:
         other = clone(model).fit(X[order], supervision=hints[order], sample_weight=weight[order])
@@ -138,7 +138,7 @@ def test_by_hand_equal_rows_have_equal_hashes():
 def summarise(X, edges, hinted, size):
     blocks = [slice(a, b) for a, b in pairwise(edges)]
     return ArrayRows(X, blocks).sum(
-        lambda block: SampleSummary.of(np.array(hinted, dtype=np.int64), size, 7, block)
+        lambda block: SampleSummary.from_block(np.array(hinted, dtype=np.int64), size, 7, block)
     )
 
 

@@ -24,7 +24,9 @@ def drawn(seed, *, hints=HINTS, k=3, d=2, tau=0.7, alpha=0.05):
     rng = np.random.default_rng(seed)
     X, weight = rng.normal(size=(10, d)), rng.uniform(0.5, 2, 10)
     terms = HintTerms(hints, use_neither=True)
-    objective = Objective.of(X, weight, terms.rows, k, m=terms.total_weight or 1.0, tau=tau, alpha=alpha)
+    objective = Objective.from_memory(
+        X, weight, terms.rows, k, m=terms.total_weight or 1.0, tau=tau, alpha=alpha
+    )
     W = rng.normal(size=(k, d + 1))
     q = rng.dirichlet(np.ones(k), len(terms.rows))
     return X, weight, terms, objective, W, q
@@ -35,8 +37,8 @@ def drawn(seed, *, hints=HINTS, k=3, d=2, tau=0.7, alpha=0.05):
 def test_the_bound_is_the_twins(seed, k):
     X, weight, terms, objective, W, q = drawn(seed, k=k)
     noise = Noise.uniform(0.1, 0.2)
-    value, _ = objective.value_and_gradient(W, q.T)
-    found = HintedObjective(objective, terms, noise).bound(VariationalState(W, q, noise), value)
+    value, _ = objective.compute_value_and_gradient(W, q.T)
+    found = HintedObjective(objective, terms, noise).compute_bound(VariationalState(W, q, noise), value)
     of = dict(zip(terms.rows.tolist(), q, strict=True))
     assert found == pytest.approx(lower_bound(W, of, X, HINTS, noise, tau=0.7, alpha=0.05, weight=weight))
 
@@ -44,18 +46,21 @@ def test_the_bound_is_the_twins(seed, k):
 EVERY_ROW = Supervision.from_links(10, must=[(i, i + 1) for i in range(9)])
 
 
-@pytest.mark.parametrize("hints", [HINTS, Supervision.none(10), EVERY_ROW], ids=["some", "none", "all"])
+@pytest.mark.parametrize("hints", [HINTS, Supervision.empty(10), EVERY_ROW], ids=["some", "none", "all"])
 @settings(max_examples=10, deadline=None)
 @given(seed=st.integers(0, 10**6))
 def test_the_gradient_is_that_of_differences(hints, seed):
     *_, objective, W, q = drawn(seed, hints=hints)
-    _, gradient = objective.value_and_gradient(W, q.T)
+    _, gradient = objective.compute_value_and_gradient(W, q.T)
     step = 1e-5
     for place in np.ndindex(W.shape):
         up, down = W.copy(), W.copy()
         up[place] += step
         down[place] -= step
-        rise = objective.value_and_gradient(up, q.T)[0] - objective.value_and_gradient(down, q.T)[0]
+        rise = (
+            objective.compute_value_and_gradient(up, q.T)[0]
+            - objective.compute_value_and_gradient(down, q.T)[0]
+        )
         assert gradient[place] == pytest.approx(rise / (2 * step), abs=1e-7)
 
 
@@ -69,18 +74,18 @@ def test_probabilities_of_hinted_rows_are_those_of_the_model():
 def test_a_dead_cluster_and_far_rows_give_finite_numbers():
     *_, objective, W, q = drawn(0)
     W[:, -1] = [0.0, 0.0, -5000.0]
-    value, gradient = objective.value_and_gradient(W, q.T)
+    value, gradient = objective.compute_value_and_gradient(W, q.T)
     assert np.isfinite(value)
     assert np.isfinite(gradient).all()
 
 
 def test_climbing_never_ends_lower():
     *_, objective, W, q = drawn(1)
-    before = objective.value_and_gradient(W, q.T)[0]
+    before = objective.compute_value_and_gradient(W, q.T)[0]
     for steps in (1, 3, 50):
         W, value = objective.maximise(W, np.ascontiguousarray(q.T), max_iter=steps, tol=1e-12)
         assert value >= before
-        assert value == pytest.approx(objective.value_and_gradient(W, q.T)[0])
+        assert value == pytest.approx(objective.compute_value_and_gradient(W, q.T)[0])
         before = value
 
 
@@ -92,13 +97,13 @@ def test_blocks_and_threads_change_nothing_but_rounding(monkeypatch, kind):
     terms = {"m": 5.0, "tau": 0.5, "alpha": 0.01}
 
     def evaluate(threads=1):
-        rows = kind(X).weighed(weight)
+        rows = kind(X).with_weights(weight)
         rows.threads = threads
-        whole = Objective.over(rows, told, 4, see=as_they_are, **terms)
-        return (*whole.value_and_gradient(W, q), whole.log_p_hinted(W))
+        whole = Objective.from_rows(rows, told, 4, see=as_they_are, **terms)
+        return (*whole.compute_value_and_gradient(W, q), whole.log_p_hinted(W))
 
-    gathered = Objective.of(X, weight, told, 4, **terms)
-    expected = (*gathered.value_and_gradient(W, q), gathered.log_p_hinted(W))
+    gathered = Objective.from_memory(X, weight, told, 4, **terms)
+    expected = (*gathered.compute_value_and_gradient(W, q), gathered.log_p_hinted(W))
     monkeypatch.setattr(likewise._threads, "BLOCK_ROWS", 128)  # the hinted rows are in all blocks but one
     monkeypatch.setattr(softmax, "_PART", 50)
     cut = evaluate()
@@ -114,10 +119,12 @@ def test_the_offset_and_scale_of_columns_are_those_of_rows_brought_there():
     offset, scale = np.array([5.0, 0.0, -2.0]), np.array([0.1, 1.0, 30.0])
     W, q = rng.normal(size=(4, 4)), rng.dirichlet(np.ones(4), 20).T
     terms = {"m": 5.0, "tau": 0.5, "alpha": 0.01}
-    there = Objective.of((X - offset) / scale, np.ones(50), told, 4, **terms)
-    folded = Objective.over(as_rows(X), told, 4, see=as_they_are, offset=offset, scale=scale, **terms)
+    there = Objective.from_memory((X - offset) / scale, np.ones(50), told, 4, **terms)
+    folded = Objective.from_rows(as_rows(X), told, 4, see=as_they_are, offset=offset, scale=scale, **terms)
     np.testing.assert_allclose(folded.log_p_hinted(W), there.log_p_hinted(W))
-    for found, wanted in zip(folded.value_and_gradient(W, q), there.value_and_gradient(W, q), strict=True):
+    for found, wanted in zip(
+        folded.compute_value_and_gradient(W, q), there.compute_value_and_gradient(W, q), strict=True
+    ):
         np.testing.assert_allclose(found, wanted, rtol=1e-10, atol=1e-12)
 
 
@@ -127,8 +134,10 @@ def test_free_rows_of_no_weight_count_nothing():
     W, q = np.random.default_rng(1).normal(size=(3, 3)), np.full((3, 6), 1 / 3)
     terms = {"m": 1.0, "tau": 0.5, "alpha": 0.01}
     all_of, some = (
-        Objective.of(X, weight, told, 3, **terms),
-        Objective.of(X[:6], weight[:6], told, 3, **terms),
+        Objective.from_memory(X, weight, told, 3, **terms),
+        Objective.from_memory(X[:6], weight[:6], told, 3, **terms),
     )
-    for found, wanted in zip(all_of.value_and_gradient(W, q), some.value_and_gradient(W, q), strict=True):
+    for found, wanted in zip(
+        all_of.compute_value_and_gradient(W, q), some.compute_value_and_gradient(W, q), strict=True
+    ):
         np.testing.assert_allclose(found, wanted)

@@ -11,7 +11,7 @@ import pytest
 from sklearn.base import clone
 
 from likewise import MPCKMeans, PCKMeans, SpectralLearning, Supervision
-from likewise.distributed import fit, rows_of
+from likewise.distributed import fit, make_dask_rows
 from likewise.distributed._dask_rows import DaskRows
 from likewise.evaluation import HintSearchCV, cross_validate_hints
 from likewise.exceptions import ClusterError
@@ -49,7 +49,7 @@ def at_pass(monkeypatch):
 
     def _at_pass(numbers, happen):
         passes = []
-        gather = DaskRows._gathered
+        gather = DaskRows._gather
 
         def gathered(self, futures):
             passes.append(len(futures))
@@ -57,7 +57,7 @@ def at_pass(monkeypatch):
                 happen()
             return gather(self, futures)
 
-        monkeypatch.setattr(DaskRows, "_gathered", gathered)
+        monkeypatch.setattr(DaskRows, "_gather", gathered)
         return passes
 
     return _at_pass
@@ -117,7 +117,7 @@ def die(block):
 def test_work_that_no_worker_survives_is_explained(mortal):
     mortal.scheduler.allowed_failures = 0
     with distributed.Client(mortal, set_as_default=False) as client:
-        rows = rows_of(da.zeros((10, 2), chunks=(10, 2)), client)
+        rows = make_dask_rows(da.zeros((10, 2), chunks=(10, 2)), client)
         with pytest.raises(ClusterError, match=r"1 workers were lost .* too little memory .* smaller chunks"):
             rows.sum(die)
 
@@ -217,7 +217,7 @@ def test_data_that_cannot_be_used(client):
     with pytest.raises(ValueError, match="n_samples=2 should be >= n_clusters=3"):
         PCKMeans(3).fit(da.zeros((2, 2)))
     with pytest.raises(ValueError, match="speak of 5 rows, but X has 2"):
-        PCKMeans(2).fit(da.zeros((2, 2)), supervision=Supervision.none(5))
+        PCKMeans(2).fit(da.zeros((2, 2)), supervision=Supervision.empty(5))
     with pytest.raises(TypeError, match="SpectralLearning works on rows in memory, and a Dask Array"):
         SpectralLearning(2).fit(da.zeros((3, 2)))
     with pytest.raises(TypeError, match="SpectralLearning works on rows in memory, and DaskRows"):

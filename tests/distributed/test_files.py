@@ -6,7 +6,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from likewise import PCKMeans, Supervision
-from likewise.distributed import fit, read_parquet, rows_named
+from likewise.distributed import find_rows_by_id, fit, read_parquet
 from reference.problems import N, hints_for, some_rows
 
 pytest.importorskip("distributed")
@@ -50,20 +50,20 @@ def test_a_fit_to_files_is_the_fit_to_the_array(client, folder, monkeypatch):
 
 def test_rows_are_found_by_their_ids(client, folder):
     names = ["r239", "r0", "r100", "r101"]
-    assert rows_named(folder, names, column="name").tolist() == [239, 0, 100, 101]
-    assert rows_named(str(folder), ["7", "150"], column="n").tolist() == [7, 150]
+    assert find_rows_by_id(folder, names, column="name").tolist() == [239, 0, 100, 101]
+    assert find_rows_by_id(str(folder), ["7", "150"], column="n").tolist() == [7, 150]
     import dask.dataframe as dd
 
     series = dd.read_parquet(folder)["name"]
-    rows = rows_named(series, names)
+    rows = find_rows_by_id(series, names)
     assert rows.tolist() == [239, 0, 100, 101]
     assert Supervision.from_links(N, must=[rows[:2]]).must.tolist() == [[0, 239]]
     with pytest.raises(ValueError, match=r"no row has the id 'r240'\. Neither are 1 others"):
-        rows_named(folder, ["r240", "r1", "R2"], column="name")
+        find_rows_by_id(folder, ["r240", "r1", "R2"], column="name")
     pq.write_table(pa.table({"name": ["r5"], "c0": [0.5]}), folder / "part-9.parquet")
     with pytest.raises(ValueError, match=r"rows 5 and 240 of .* both have the id 'r5'"):
-        rows_named(folder, ["r5"], column="name")
-    assert rows_named(folder, ["r6"], column="name").tolist() == [6]
+        find_rows_by_id(folder, ["r5"], column="name")
+    assert find_rows_by_id(folder, ["r6"], column="name").tolist() == [6]
 
 
 def test_files_and_columns_that_cannot_be_read_are_named(client, folder):
@@ -80,12 +80,12 @@ def test_files_and_columns_that_cannot_be_read_are_named(client, folder):
     with pytest.raises(ValueError, match="chunk_rows must be an integer of at least 1, got 0"):
         read_parquet(folder, chunk_rows=0)
     with pytest.raises(ValueError, match="ids must be text or whole numbers; the column holds float"):
-        rows_named(folder, ["1"], column="c0")
+        find_rows_by_id(folder, ["1"], column="c0")
     with pytest.raises(ValueError, match="column= must name the column"):
-        rows_named(folder, ["1"])
+        find_rows_by_id(folder, ["1"])
     for wrong in ("r1", [7]):
         with pytest.raises(TypeError, match="names must be a sequence of ids"):
-            rows_named(folder, wrong, column="name")
+            find_rows_by_id(folder, wrong, column="name")
     pq.write_table(pa.table({"c0": ["a"], "name": ["b"]}), folder / "part-9.parquet")
     with pytest.raises(ValueError, match=r"part-9\.parquet: 'c0' \(string\) cannot be used"):
         read_parquet(folder, columns=["c0"])

@@ -20,7 +20,7 @@ from likewise import (
     SeededKMeans,
     Supervision,
 )
-from likewise.distributed import rows_of
+from likewise.distributed import make_dask_rows
 from patience import wait_until
 from reference.problems import N, hints_for, some_rows
 
@@ -193,7 +193,7 @@ def test_two_fits_at_one_time_do_not_disturb_each_other(client):
     alone, together = {}, {}
 
     def fit(found, seed):
-        rows = rows_of(da.from_array(X[::seed], chunks=(61, -1)), client)
+        rows = make_dask_rows(da.from_array(X[::seed], chunks=(61, -1)), client)
         found[seed] = PCKMeans(4, **FAST).fit(rows).cluster_centers_
 
     for seed in (1, -1):

@@ -17,7 +17,7 @@ from sklearn.preprocessing import StandardScaler
 
 from likewise import COPKMeans, MPCKMeans, PCKMeans
 from likewise.evaluation import HeldOut, HintFold, HintKFold, cross_validate_hints, triplet_satisfaction
-from likewise.evaluation._hint_cv import cluster_chances
+from likewise.evaluation._hint_cv import predict_cluster_proba
 from likewise.evaluation._hint_scores import check_scoring
 from likewise.exceptions import InconsistentSupervisionWarning, SupervisionError
 from likewise.supervision import Supervision, sample_links, sample_triplets
@@ -51,7 +51,7 @@ def one_fold(hints):
     """Return the fold that holds out what `hints` say, with nothing to train on."""
     return HintFold(
         n_implied=0,
-        train=Supervision.none(hints.n_samples),
+        train=Supervision.empty(hints.n_samples),
         pairs=np.concatenate([hints.must, hints.cannot]),
         together=np.arange(len(hints.must) + len(hints.cannot)) < len(hints.must),
         pair_weights=np.ones(len(hints.must) + len(hints.cannot)),
@@ -62,7 +62,7 @@ def one_fold(hints):
 
 
 def held_out(hints, labels):
-    return HeldOut.of(one_fold(hints), np.eye(max(labels) + 1)[labels])
+    return HeldOut.from_fold(one_fold(hints), np.eye(max(labels) + 1)[labels])
 
 
 def score(name, held):
@@ -76,7 +76,7 @@ def test_chances_of_answers_by_hand():
     hints = Supervision.from_links(3, must=[(0, 1)], cannot=[(1, 2)])
     hints |= Supervision.from_triplets(3, [(0, 1, 2)], "AC")
     clusters = np.array([[0.8, 0.2], [0.5, 0.5], [0.1, 0.9]])
-    held = HeldOut.of(one_fold(hints), clusters)
+    held = HeldOut.from_fold(one_fold(hints), clusters)
     np.testing.assert_allclose(held.chances[0, :2], [0.5, 0.5])  # .8 × .5 + .2 × .5
     np.testing.assert_allclose(held.chances[1, :2], [0.5, 0.5])
     # All in the first: .04; all in the second: .09. AB: .5 - .13, AC: .26 - .13, BC: .5 - .13.
@@ -85,8 +85,8 @@ def test_chances_of_answers_by_hand():
     assert held.predicted.tolist() == [1, 1, 0]  # as likely together as apart counts as apart
     assert held.right.tolist() == [False, True, False]
     assert held.strata.tolist() == [0, 1, 2]
-    assert held.share_right(triplets=False) == 0.5
-    assert held.share_right(triplets=True) == 0.0
+    assert held.compute_accuracy(triplets=False) == 0.5
+    assert held.compute_accuracy(triplets=True) == 0.0
 
 
 @given(st.integers(0, 10_000), st.integers(1, 4))
@@ -95,7 +95,7 @@ def test_chances_are_those_of_drawn_clusters(seed, k):
     rng = np.random.RandomState(seed)
     clusters = rng.dirichlet(np.ones(k), size=3)
     hints = Supervision.from_triplets(3, [(0, 1, 2)], "AB") | Supervision.from_links(3, must=[(0, 2)])
-    held = HeldOut.of(one_fold(hints), clusters)
+    held = HeldOut.from_fold(one_fold(hints), clusters)
     expected, together = np.zeros(4), 0.0
     for labels in np.ndindex(k, k, k):
         chance = np.prod(clusters[np.arange(3), labels])
@@ -108,20 +108,20 @@ def test_chances_are_those_of_drawn_clusters(seed, k):
 
 def test_rows_in_no_cluster_are_together_with_none():
     model = DBSCAN(eps=1.0, min_samples=2).fit([[0.0], [0.5], [9.0], [20.0]])
-    chances = cluster_chances(model, None)
+    chances = predict_cluster_proba(model, None)
     np.testing.assert_array_equal(chances @ chances.T, [[1, 1, 0, 0], [1, 1, 0, 0], [0] * 4, [0] * 4])
 
 
 def test_chances_come_from_predict_proba_then_predict_then_labels():
     mixture = GaussianMixture(2, random_state=0).fit(X)
-    np.testing.assert_array_equal(cluster_chances(mixture, X), mixture.predict_proba(X))
+    np.testing.assert_array_equal(predict_cluster_proba(mixture, X), mixture.predict_proba(X))
     model = KMeans(2, n_init=1, random_state=0).fit(X)
     model.labels_ = None
-    np.testing.assert_array_equal(cluster_chances(model, X)[:, 1], model.predict(X))
+    np.testing.assert_array_equal(predict_cluster_proba(model, X)[:, 1], model.predict(X))
     pipeline = make_pipeline(StandardScaler(), DBSCAN(eps=0.5)).fit(X)
-    assert len(cluster_chances(pipeline, X)) == 60
+    assert len(predict_cluster_proba(pipeline, X)) == 60
     with pytest.raises(TypeError, match="StandardScaler has neither"):
-        cluster_chances(StandardScaler().fit(X), X)
+        predict_cluster_proba(StandardScaler().fit(X), X)
 
 
 # ---------------------------------------------------------------------- scores
@@ -162,8 +162,8 @@ def test_triplets_are_right_where_they_are_kept(seed):
     y, labels = rng.randint(0, 3, 9), rng.randint(0, 3, 9)
     hints = sample_triplets(y, 20, random_state=seed)
     held = held_out(hints, labels)
-    assert held.share_right(triplets=True) == pytest.approx(triplet_satisfaction(labels, hints).share)
-    assert np.isnan(held.share_right(triplets=False))
+    assert held.compute_accuracy(triplets=True) == pytest.approx(triplet_satisfaction(labels, hints).share)
+    assert np.isnan(held.compute_accuracy(triplets=False))
 
 
 def test_agreement_of_triplets_is_0_for_chance_and_1_for_truth():
@@ -186,8 +186,8 @@ def test_heavier_hints_count_more():
 
 def test_probabilities_pay_in_the_log_score():
     hints = Supervision.from_links(2, must=[(0, 1)])
-    unsure = HeldOut.of(one_fold(hints), np.array([[0.5, 0.5], [0.5, 0.5]]))
-    wrong = HeldOut.of(one_fold(hints), np.eye(2))
+    unsure = HeldOut.from_fold(one_fold(hints), np.array([[0.5, 0.5], [0.5, 0.5]]))
+    wrong = HeldOut.from_fold(one_fold(hints), np.eye(2))
     assert score("log_score", unsure).value == pytest.approx(-1)
     assert score("log_score", wrong).value < -5
     assert score("accuracy", unsure).value == score("accuracy", wrong).value == 0
@@ -246,7 +246,7 @@ def test_parallel_fits_change_nothing_and_progress_is_told():
 
 @pytest.mark.parametrize("cls", [cls for cls in all_hinted_estimators() if cls.supported_hints - {"bags"}])
 def test_every_estimator_of_the_package_can_be_scored(cls):
-    hints = Supervision.none(60)
+    hints = Supervision.empty(60)
     if "links" in cls.supported_hints:
         hints |= sample_links(Y, 40, random_state=0)
     if "triplets" in cls.supported_hints:

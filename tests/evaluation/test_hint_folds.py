@@ -24,7 +24,7 @@ def test_every_hint_is_held_out_once_and_trains_otherwise():
     out = [len(hints.must) - len(f.train.must) for f in folds(hints)]
     assert sum(out) == len(hints.must)
     assert max(out) - min(out) <= 1
-    joined = Supervision.none(60)
+    joined = Supervision.empty(60)
     for fold in folds(hints):
         joined |= fold.train
         n_out = len(hints.must) + len(hints.cannot) + len(hints.triplets)

@@ -13,7 +13,7 @@ from likewise.exceptions import FileFormatError, PictureError
 from likewise.features import _pictures as pictures
 from likewise.features import image_features
 from likewise.features._features import main_directions
-from likewise.features._pictures import picture
+from likewise.features._pictures import read_picture
 
 
 def draw(path, seed, size=(40, 30), **options):
@@ -40,7 +40,7 @@ def test_each_picture_gets_a_row_and_the_words_say_what_it_is(paths):
     assert found.X.dtype == np.float32
     assert np.isfinite(found.X).all()
     assert found.X.var(axis=0).mean() == pytest.approx(1.0, rel=1e-4)
-    assert "4 numbers from 16 x 16 grey pixels and 4 x 4 colours" in found.said
+    assert "4 numbers from 16 x 16 grey pixels and 4 x 4 colours" in found.description
     assert found.failed == {}
 
 
@@ -69,7 +69,7 @@ def test_grey_pictures_have_no_block_of_colours(tmp_path):
         grey = np.random.default_rng(k).integers(0, 256, (16, 16), dtype=np.uint8)
         Image.fromarray(grey).save(tmp_path / f"{k}.png")
         files.append(tmp_path / f"{k}.png")
-    assert "colours" not in image_features(files, method="pixels").said
+    assert "colours" not in image_features(files, method="pixels").description
 
 
 def test_equal_pictures_get_equal_finite_rows(tmp_path):
@@ -126,7 +126,7 @@ def test_outlines_are_used_where_scikit_image_is(paths, monkeypatch):
     monkeypatch.setitem(sys.modules, "skimage", whole)
     monkeypatch.setitem(sys.modules, "skimage.feature", feature)
     found = image_features(paths, method="hog")
-    assert "outlines (HOG)" in found.said
+    assert "outlines (HOG)" in found.description
 
 
 # ---------------------------------------------------------------------- opening with care
@@ -137,14 +137,14 @@ def test_a_photo_is_turned_as_its_camera_says():
     image.paste("red", (0, 0, 20, 20))
     exif = Image.Exif()
     exif[0x0112] = 6  # to be turned a quarter to the right
-    found = picture(bytes_of(image, "JPEG", exif=exif, quality=95))
+    found = read_picture(bytes_of(image, "JPEG", exif=exif, quality=95))
     assert found.size == (20, 40)
     assert found.getpixel((10, 5))[0] > 200
     assert found.getpixel((10, 35))[0] < 50
 
 
 def test_what_is_transparent_becomes_white():
-    found = picture(bytes_of(Image.new("RGBA", (4, 4), (255, 0, 0, 0))))
+    found = read_picture(bytes_of(Image.new("RGBA", (4, 4), (255, 0, 0, 0))))
     assert found.mode == "RGB"
     assert found.getpixel((0, 0)) == (255, 255, 255)
 
@@ -152,12 +152,12 @@ def test_what_is_transparent_becomes_white():
 @pytest.mark.parametrize("mode", ["1", "L", "LA", "P", "RGB", "RGBA", "CMYK", "I;16"])
 def test_every_mode_becomes_rgb(mode):
     kind = "JPEG" if mode == "CMYK" else "PNG"
-    assert picture(bytes_of(Image.new(mode, (5, 4)), kind)).mode == "RGB"
+    assert read_picture(bytes_of(Image.new(mode, (5, 4)), kind)).mode == "RGB"
 
 
 def test_sixteen_bits_are_scaled_not_clipped():
     image = Image.fromarray(np.full((4, 4), 32_768, dtype=np.uint16))
-    assert abs(picture(bytes_of(image)).getpixel((0, 0))[0] - 127) <= 1
+    assert abs(read_picture(bytes_of(image)).getpixel((0, 0))[0] - 127) <= 1
 
 
 def test_the_first_frame_of_a_moving_picture_is_taken():
@@ -165,13 +165,13 @@ def test_the_first_frame_of_a_moving_picture_is_taken():
     for frame in frames:
         frame.putpalette([255, 0, 0, 0, 0, 255] + [0] * 762)
     out = bytes_of(frames[0], "GIF", save_all=True, append_images=frames[1:])
-    assert picture(out).getpixel((0, 0)) == (255, 0, 0)
+    assert read_picture(out).getpixel((0, 0)) == (255, 0, 0)
 
 
 def test_a_bomb_is_refused_before_it_is_unpacked(monkeypatch):
     monkeypatch.setattr(pictures, "MOST_PIXELS", 1000)
     with pytest.raises(PictureError, match="100 x 100 pixels; wanted at most 1,000"):
-        picture(bytes_of(Image.new("L", (100, 100))))
+        read_picture(bytes_of(Image.new("L", (100, 100))))
 
 
 def test_a_picture_that_claims_enormous_sides_is_refused():
@@ -181,14 +181,14 @@ def test_a_picture_that_claims_enormous_sides_is_refused():
 
     data[29:33] = zlib.crc32(data[12:29]).to_bytes(4, "big")
     with pytest.raises(PictureError, match="pixels"):
-        picture(io.BytesIO(bytes(data)))
+        read_picture(io.BytesIO(bytes(data)))
 
 
 def test_other_formats_are_not_opened():
     with pytest.raises(PictureError, match="not a PNG"):
-        picture(bytes_of(Image.new("L", (8, 8)), "TIFF"))
+        read_picture(bytes_of(Image.new("L", (8, 8)), "TIFF"))
     with pytest.raises(PictureError, match="not a PNG"):
-        picture(io.BytesIO(b"%!PS-Adobe-3.0 EPSF-3.0\n%%BoundingBox: 0 0 1 1\n"))
+        read_picture(io.BytesIO(b"%!PS-Adobe-3.0 EPSF-3.0\n%%BoundingBox: 0 0 1 1\n"))
 
 
 # ---------------------------------------------------------------------- main directions

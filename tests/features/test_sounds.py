@@ -10,7 +10,7 @@ from scipy.io import wavfile
 
 from likewise.exceptions import FileFormatError, SoundError
 from likewise.features import sound_features
-from likewise.features._waves import Wave, log_mel, wave
+from likewise.features._waves import Wave, log_mel, read_wave
 
 RATE = 16_000
 
@@ -43,7 +43,7 @@ def test_low_and_high_tones_fall_apart(paths):
     assert np.isfinite(X).all()
     within = np.linalg.norm(X[0] - X[1])
     assert np.linalg.norm(X[0] - X[3]) > 2 * within
-    assert "40 bands of pitch" in found.said
+    assert "40 bands of pitch" in found.description
 
 
 def test_loudness_changes_nothing(tmp_path, paths):
@@ -83,7 +83,7 @@ def test_long_sounds_are_cut_and_that_is_said(paths):
 
 def test_channels_become_one_at_one_rate():
     stereo = np.column_stack([tone(440, rate=44_100), -tone(440, rate=44_100)])
-    found = wave(as_file(stereo, 44_100))
+    found = read_wave(as_file(stereo, 44_100))
     assert found.rate == RATE
     assert found.seconds == pytest.approx(0.5, abs=0.01)
     assert np.abs(found.samples).max() < 1e-3
@@ -91,7 +91,7 @@ def test_channels_become_one_at_one_rate():
 
 @pytest.mark.parametrize("kind", ["WAV", "FLAC", "OGG", "MP3"])
 def test_every_kind_of_file_is_heard(kind):
-    found = wave(as_file(tone(440, 1.0), kind=kind))
+    found = read_wave(as_file(tone(440, 1.0), kind=kind))
     assert found.seconds == pytest.approx(1.0, abs=0.15)
     spectrum = np.abs(np.fft.rfft(found.samples))
     assert np.fft.rfftfreq(len(found.samples), 1 / RATE)[spectrum.argmax()] == pytest.approx(440, abs=3)
@@ -108,17 +108,17 @@ def test_a_wav_is_read_without_soundfile_too(dtype, monkeypatch):
         data = (samples * np.iinfo(dtype).max).astype(dtype)
     out = io.BytesIO()
     wavfile.write(out, RATE, data)
-    with_it = wave(io.BytesIO(out.getvalue())).samples
+    with_it = read_wave(io.BytesIO(out.getvalue())).samples
     monkeypatch.setattr(importlib.util, "find_spec", lambda name: None)
-    without = wave(io.BytesIO(out.getvalue())).samples
+    without = read_wave(io.BytesIO(out.getvalue())).samples
     np.testing.assert_allclose(without, with_it, atol=0.02)
     with pytest.raises(SoundError, match="only WAV files can be read without soundfile"):
-        wave(io.BytesIO(b"OggS"))
+        read_wave(io.BytesIO(b"OggS"))
 
 
 def test_a_rate_that_nobody_has_is_refused():
     with pytest.raises(SoundError, match="10 samples a second; wanted 1,000 to 384,000"):
-        wave(as_file(np.zeros(100), 10))
+        read_wave(as_file(np.zeros(100), 10))
 
 
 def test_a_number_that_is_none_is_silence():
@@ -127,7 +127,7 @@ def test_a_number_that_is_none_is_silence():
     out = io.BytesIO()
     wavfile.write(out, RATE, samples)
     out.seek(0)
-    assert np.isfinite(wave(out).samples).all()
+    assert np.isfinite(read_wave(out).samples).all()
 
 
 def test_a_tone_is_loudest_in_its_band():

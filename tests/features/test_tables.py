@@ -19,7 +19,7 @@ def test_numbers_by_hand():
     found = table_features({"a": ["1", "3", "5"], "flat": ["2", "2", "2.0"]})
     assert found.X.ravel().tolist() == pytest.approx([-(1.5**0.5), 0.0, 1.5**0.5])
     assert found.notes == ("left out, for they have one value only: flat.",)
-    assert found.said == "1 numbers from 1 column(s) of numbers"
+    assert found.description == "1 numbers from 1 column(s) of numbers"
 
 
 def test_a_gap_is_filled_with_the_median_and_flagged():
@@ -33,7 +33,7 @@ def test_categories_have_variance_one_in_all():
     found = table_features({"colour": ["red", "blue", "red", None]})
     assert found.X.shape == (4, 3)
     assert found.X.var(axis=0).sum() == pytest.approx(1.0)
-    assert found.said == "3 numbers from 1 of categories"
+    assert found.description == "3 numbers from 1 of categories"
 
 
 def test_rare_levels_are_taken_together():

@@ -15,7 +15,7 @@ TEXTS = ["the bird sings", "a bird flies", "stocks fell today", "stocks rose tod
 
 def test_few_words_are_kept_as_they_are():
     found = text_features(TEXTS, named="'message'")
-    assert found.said == "8 words in 'message'"
+    assert found.description == "8 words in 'message'"
     assert found.notes == ("1 row(s) have no text in 'message'.",)
     assert found.X.shape == (5, 8)
     assert (found.X[4] == 0).all()
@@ -25,7 +25,7 @@ def test_few_words_are_kept_as_they_are():
 def test_many_words_are_reduced_and_the_seed_settles_how():
     texts = [f"word{k} word{k + 1} word{k + 2}" for k in range(30)]
     found = text_features(texts, n_features=5, seed=1)
-    assert found.said == "5 components of 32 words in the texts"
+    assert found.description == "5 components of 32 words in the texts"
     np.testing.assert_array_equal(found.X, text_features(texts, n_features=5, seed=1).X)
 
 
@@ -65,4 +65,4 @@ def test_a_model_that_is_installed_is_asked_and_nothing_is_fetched(monkeypatch, 
     found = text_features(TEXTS, method="auto")
     assert asked == {"path": str(tmp_path), "device": "cpu", "local_files_only": True}
     assert found.X.shape == (5, 2)
-    assert "MiniLM" in found.said
+    assert "MiniLM" in found.description

@@ -12,13 +12,17 @@ from likewise.hierarchy import PartialHierarchy
 
 def wrong(names=None, **named):
     with pytest.raises(HierarchyError) as error:
-        PartialHierarchy(**named).allowed(names)
+        PartialHierarchy(**named).get_allowed_edges(names)
     return str(error.value)
 
 
 def test_nothing_known_allows_everything():
     assert PartialHierarchy() == PartialHierarchy([], [])
-    assert PartialHierarchy().allowed(["a", "b"]).astype(int).tolist() == [[0, 1, 1], [0, 0, 1], [0, 1, 0]]
+    assert PartialHierarchy().get_allowed_edges(["a", "b"]).astype(int).tolist() == [
+        [0, 1, 1],
+        [0, 0, 1],
+        [0, 1, 0],
+    ]
 
 
 def test_fixed_and_forbidden_edges_by_hand():
@@ -28,7 +32,7 @@ def test_fixed_and_forbidden_edges_by_hand():
     assert known.fixed == (("a", "b"), ("b", "c"), ("top", "d"))
     assert known.names == ("a", "b", "c", "d")
     #                     to: -  a  b  c  d  e
-    assert known.allowed(list("abcde")).astype(int).tolist() == [
+    assert known.get_allowed_edges(list("abcde")).astype(int).tolist() == [
         [0, 1, 0, 0, 1, 1],  # the root
         [0, 0, 1, 0, 0, 1],  # a
         [0, 0, 0, 1, 0, 1],  # b, which is below a and so cannot be above it
@@ -78,7 +82,7 @@ def test_a_tree_is_allowed_by_what_is_known_of_it(tree, data):
     fixed = data.draw(st.lists(st.sampled_from(edges), unique=True))
     some = [(a, b) for a in [root, *tree.names] for b in tree.names if a != b and (a, b) not in edges]
     forbidden = data.draw(st.lists(st.sampled_from(some), unique=True)) if some else []
-    may = PartialHierarchy(fixed, forbidden, root).allowed(tree.names)
+    may = PartialHierarchy(fixed, forbidden, root).get_allowed_edges(tree.names)
     node = {root: 0, **{name: k + 1 for k, name in enumerate(tree.names)}}
     assert all(may[node[p], node[c]] for p, c in edges)
     assert not any(may[node[p], node[c]] for p, c in forbidden)

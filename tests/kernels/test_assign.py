@@ -7,7 +7,13 @@ from hypothesis import strategies as st
 
 from likewise._blocks import as_rows
 from likewise.kmeans._metric import Metric
-from likewise.kmeans._stats import ClusterStats, all_in_one, assign_rows, second_moment, total_cost
+from likewise.kmeans._stats import (
+    ClusterStats,
+    assign_rows,
+    compute_second_moment,
+    compute_total_cost,
+    label_all_zero,
+)
 from reference.kmeans import nearest
 
 
@@ -18,9 +24,9 @@ def drawn_problem(seed, n, d, k, dtype=np.float64):
 
 def assigned(X, weight, centers, metric, threads=1):
     rows = as_rows(X, threads, weight)
-    labels = rows.column(np.int32, all_in_one)
+    labels = rows.make_column(np.int32, label_all_zero)
     stats = assign_rows(rows, labels, centers, metric)
-    return rows.whole(labels), stats
+    return rows.collect(labels), stats
 
 
 def metrics(rng, k, d):
@@ -52,8 +58,8 @@ def test_assign_rows_equals_the_plain_formula(name, seed, n, d, k):
     np.testing.assert_array_equal(labels, expected)
     np.testing.assert_allclose(stats.sums, sums, atol=1e-10)
     np.testing.assert_allclose(stats.counts, counts)
-    second = second_moment(as_rows(X, weight=weight), diagonal=metric.diagonal)
-    assert total_cost(stats, centers, metric, second) == pytest.approx(cost, rel=1e-9, abs=1e-9)
+    second = compute_second_moment(as_rows(X, weight=weight), diagonal=metric.diagonal)
+    assert compute_total_cost(stats, centers, metric, second) == pytest.approx(cost, rel=1e-9, abs=1e-9)
 
 
 def test_by_hand():
@@ -65,7 +71,7 @@ def test_by_hand():
     assert stats.counts.tolist() == [2, 4]
     assert stats.sums.tolist() == [[1], [25]]
     # 0 + 1 + 9 + 2 * 1 + 4, of which 0 + 1 + 16 + 72 + 81 is the same everywhere
-    assert total_cost(stats, centers, Metric.euclidean(1), np.array([170.0])) == pytest.approx(16)
+    assert compute_total_cost(stats, centers, Metric.euclidean(1), np.array([170.0])) == pytest.approx(16)
 
 
 @pytest.mark.parametrize("name", ["shared full", "own diagonal", "own full"])
@@ -92,9 +98,9 @@ def test_threads_and_block_cuts_change_nothing(name, monkeypatch):
 def test_statistics_of_two_parts_add_up(seed, cut, moments):
     X, weight, _, rng = drawn_problem(seed, 40, 3, 4)
     labels = rng.integers(0, 4, 40)
-    whole = ClusterStats.of(X, labels, weight, 4, moments=moments)
+    whole = ClusterStats.from_labels(X, labels, weight, 4, moments=moments)
     parts = [
-        ClusterStats.of(X[s], labels[s], weight[s], 4, moments=moments)
+        ClusterStats.from_labels(X[s], labels[s], weight[s], 4, moments=moments)
         for s in (slice(cut), slice(cut, None))
     ]
     total = parts[0] + parts[1]

@@ -69,7 +69,7 @@ def energy_of(labels, X, hints, metric, penalty, linked, centers):
         ]
     everywhere = np.full(len(X), -1)
     everywhere[linked.rows] = labels
-    cost = metric.costs(linked.X, centers)[np.arange(len(labels)), labels].sum()
+    cost = metric.compute_costs(linked.X, centers)[np.arange(len(labels)), labels].sum()
     return cost + link_energy(
         X, everywhere, hints, A,
         must_weight=penalty.must_weight, cannot_weight=penalty.cannot_weight,

@@ -95,7 +95,7 @@ def test_likelihood_and_counts_are_those_of_every_hint_written_out(seed):
     expected = {2: np.zeros((2, 2)), 3: np.zeros((4, 4))}
     for rows, answer, weight in stated(hints):
         expected[len(rows)][:, answer] += weight * relation_probabilities([of[i] for i in rows])
-    for counts, size in zip(terms.counts(q), (2, 3), strict=True):
+    for counts, size in zip(terms.compute_counts(q), (2, 3), strict=True):
         np.testing.assert_allclose(counts, expected[size], atol=1e-12)
     weights = [weight for *_, weight in stated(hints)]
     assert terms.total_weight == pytest.approx(max(sum(weights), len(weights)))  # faint hints stay faint
@@ -106,7 +106,7 @@ def test_likelihood_and_counts_are_those_of_every_hint_written_out(seed):
 def test_the_four_relations_of_a_triplet_sum_to_one_and_equal_enumeration(seed, k):
     hints, _, terms, _, q = drawn(seed, k, n_pairs=0, n_groups=0)
     of = dict(zip(terms.rows.tolist(), q, strict=True))
-    found = terms.relations(q)
+    found = terms.compute_relations(q)
     np.testing.assert_allclose(found.sum(axis=0), 1.0)
     for column, (rows, _, _) in zip(found.T, stated(hints), strict=True):
         np.testing.assert_allclose(column, relation_probabilities([of[i] for i in rows]), atol=1e-12)

@@ -86,7 +86,7 @@ def test_row_weights_that_make_no_sense_are_refused():
 
 
 def test_no_hints_at_all_and_empty_hints_are_fine():
-    for hints in (None, Supervision.none(150), Supervision.from_links(150, must=[], cannot=[])):
+    for hints in (None, Supervision.empty(150), Supervision.from_links(150, must=[], cannot=[])):
         model = MPCKMeans(3, random_state=0).fit(X, supervision=hints)
         assert model.violations_.share == 1.0
         assert len(np.unique(model.labels_)) == 3

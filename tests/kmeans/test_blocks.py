@@ -20,11 +20,11 @@ from likewise import (
     SpectralLearning,
     Supervision,
 )
-from likewise._blocks import ArrayRows, MappedRows, as_rows, block_rows_within
+from likewise._blocks import ArrayRows, MappedRows, as_rows, get_block_rows
 from likewise._compat import HAS_CALLBACKS
 from likewise.datasets import MemmapRows, ParquetRows
-from likewise.kmeans._stats import second_moment
-from likewise.seeding import ComponentCentroids, extend_seeds, overdrawn
+from likewise.kmeans._stats import compute_second_moment
+from likewise.seeding import ComponentCentroids, extend_seeds, oversample
 from likewise.supervision import sample_links
 from reference.rows import PickledRows
 
@@ -154,7 +154,7 @@ def test_the_number_of_threads_changes_nothing_in_a_file(tmp_path):
         rows = MemmapRows(tmp_path / "rows.npy", block_rows=100)
         rows.threads = threads
         seeds = extend_seeds(rows, np.empty((0, 5)), 4, None, np.random.RandomState(0))
-        found.append((seeds, second_moment(rows, diagonal=False)))
+        found.append((seeds, compute_second_moment(rows, diagonal=False)))
     np.testing.assert_array_equal(found[0][0], found[1][0])
     np.testing.assert_array_equal(found[0][1], found[1][1])
 
@@ -177,26 +177,28 @@ def test_an_overdrawn_set_stands_for_all_rows(weighted):
     X, _ = some_rows(n=2000)
     weight = np.random.default_rng(0).uniform(size=2000) if weighted else np.ones(2000)
     hints = Supervision.from_links(2000, must=[(3, 700), (700, 1500), (8, 9)])
-    tied = ComponentCentroids.of(X, hints.closure(), weight)
-    found = overdrawn(as_rows(X, weight=weight), 4, tied, np.random.RandomState(0))
+    tied = ComponentCentroids.from_closure(X, hints.closure(), weight)
+    found = oversample(as_rows(X, weight=weight), 4, tied, np.random.RandomState(0))
     assert len(found) <= 1 + 5 * 2 * 4
     assert found.total_weight == pytest.approx(weight.sum())
-    rows = ArrayRows(X, slices(np.array([0, 0, 300, 1999, 2000]))).weighed(weight)
-    again = overdrawn(rows, 4, tied, np.random.RandomState(0))
+    rows = ArrayRows(X, slices(np.array([0, 0, 300, 1999, 2000]))).with_weights(weight)
+    again = oversample(rows, 4, tied, np.random.RandomState(0))
     np.testing.assert_array_equal(again.take(np.arange(len(again))), found.take(np.arange(len(found))))
-    np.testing.assert_allclose(again.weight_of(np.arange(len(again))), found.weight_of(np.arange(len(found))))
+    np.testing.assert_allclose(
+        again.get_weights(np.arange(len(again))), found.get_weights(np.arange(len(found)))
+    )
 
     # No row of a component is drawn by itself: whoever draws one gets the centroid.
     points = found.take(np.arange(len(found)))
     members = X[[3, 8, 9, 700, 1500]]
     assert not (points[:, None] == members).all(axis=2).any()
     centroid = np.average(X[[3, 700, 1500]], axis=0, weights=weight[[3, 700, 1500]])
-    np.testing.assert_allclose(tied.moved(np.array([700, 4]), X[[700, 4]]), [centroid, X[4]])
+    np.testing.assert_allclose(tied.move_to_centroids(np.array([700, 4]), X[[700, 4]]), [centroid, X[4]])
 
 
 def test_seeds_from_an_overdrawn_set_are_as_good_as_seeds_from_all_rows():
     X, _ = some_rows(n=4000)
-    tied = ComponentCentroids.of(X, Supervision.none(4000).closure(), np.ones(4000))
+    tied = ComponentCentroids.from_closure(X, Supervision.empty(4000).closure(), np.ones(4000))
 
     def cost(seeds):
         return ((X[:, None] - seeds) ** 2).sum(axis=2).min(axis=1).sum()
@@ -205,7 +207,7 @@ def test_seeds_from_an_overdrawn_set_are_as_good_as_seeds_from_all_rows():
     for seed in range(20):
         rng = np.random.RandomState(seed)
         found["all"].append(cost(extend_seeds(X, none, 4, None, rng)))
-        rows = overdrawn(as_rows(X), 4, tied, rng)
+        rows = oversample(as_rows(X), 4, tied, rng)
         found["overdrawn"].append(cost(extend_seeds(rows, none, 4, None, rng)))
     assert np.mean(found["overdrawn"]) < 1.05 * np.mean(found["all"]), found
 
@@ -248,9 +250,9 @@ def test_memory_is_bounded_by_the_blocks_not_by_the_file(tmp_path):
 
 
 def test_a_memory_limit_makes_smaller_blocks():
-    assert block_rows_within(10**12, 16) == 32_768
-    assert block_rows_within(1_000_000, 16) == 1_000_000 // (24 * 16 + 80)
-    assert block_rows_within(1, 16) == 1
+    assert get_block_rows(10**12, 16) == 32_768
+    assert get_block_rows(1_000_000, 16) == 1_000_000 // (24 * 16 + 80)
+    assert get_block_rows(1, 16) == 1
 
 
 @pytest.mark.parametrize("bad", [np.nan, np.inf, -np.inf])
@@ -292,7 +294,7 @@ def test_empty_data_and_fewer_rows_than_clusters(tmp_path):
     with pytest.raises(ValueError, match="n_samples=2 should be >= n_clusters=3"):
         PCKMeans(3).fit(ParquetRows(tmp_path / "two.parquet"))
     with pytest.raises(ValueError, match="speak of 5 rows, but X has 2"):
-        PCKMeans(2).fit(ParquetRows(tmp_path / "two.parquet"), supervision=Supervision.none(5))
+        PCKMeans(2).fit(ParquetRows(tmp_path / "two.parquet"), supervision=Supervision.empty(5))
     with pytest.raises(ValueError, match="X has 1 features, but PCKMeans is expecting 2"):
         PCKMeans(2).fit([[0.0, 1], [2, 3], [4, 5]]).predict(ParquetRows(tmp_path / "two.parquet"))
 

@@ -19,7 +19,7 @@ from likewise._blocks import as_rows
 from likewise.kmeans._alternation import KMeansSteps, Learning
 from likewise.kmeans._farthest_rows import FarthestRows
 from likewise.kmeans._linked_rows import LinkedRows, Penalty
-from likewise.kmeans._metric import Metric, inverse_metric
+from likewise.kmeans._metric import Metric, compute_inverse_metric
 from likewise.kmeans._stats import ClusterStats
 from likewise.supervision import sample_links
 from reference.kmeans import gathered, scatter
@@ -61,8 +61,8 @@ def test_no_sweep_and_no_move_of_the_centres_raises_the_objective(seed, constant
     for _ in range(8):
         found = steps.assign(centers, metric, previous)
         values.append(found.objective)
-        centers, _ = steps.update(found.told, found.stats, centers, metric, learn=False)
-        previous = found.told
+        centers, _ = steps.update(found.hinted_labels, found.stats, centers, metric, learn=False)
+        previous = found.hinted_labels
     assert (np.diff(values) <= 1e-8 * np.abs(values[:-1])).all(), values
 
 
@@ -85,11 +85,13 @@ def test_the_metric_step_is_the_papers_formula(diagonal, per_cluster):
     metric = Metric.euclidean(3)
     labels = rng.integers(0, 3, 240).astype(np.int32)
     labels[:10] = [0, 1, 1, 1, 2, 0, 1, 1, 0, 2]  # breaks two must-links and a cannot-link
-    stats = ClusterStats.of(X, labels, np.ones(240), 3, moments=steps.learning.moments)
+    stats = ClusterStats.from_labels(X, labels, np.ones(240), 3, moments=steps.learning.moments)
     centers, learned = steps.update(labels[linked.rows], stats, X[:3], metric, learn=True)
     np.testing.assert_allclose(centers, [X[labels == h].mean(axis=0) for h in range(3)])
 
-    far = FarthestRows(X, np.empty((0, 3)), np.empty((0, 3)), np.random.RandomState(0)).farthest(metric)[1]
+    far = FarthestRows(X, np.empty((0, 3)), np.empty((0, 3)), np.random.RandomState(0)).find_farthest(metric)[
+        1
+    ]
     S = scatter(X, labels, centers, hints, 3, np.repeat(far, 3, axis=0))
     mass = np.bincount(labels, minlength=3)
     if not per_cluster:  # all clusters added up: both halves of a broken must-link go to the same metric
@@ -105,11 +107,11 @@ def test_the_metric_step_is_the_papers_formula(diagonal, per_cluster):
 
 def test_a_scatter_that_is_not_positive_still_gives_a_metric():
     for scatter_ in (np.array([[4.0, -1.0, 0.0]]), np.diag([4.0, -1.0, 0.0])[None]):
-        metric = inverse_metric(scatter_, np.array([2.0]), np.ones(3), 0.01)
+        metric = compute_inverse_metric(scatter_, np.array([2.0]), np.ones(3), 0.01)
         assert np.isfinite(metric.log_det).all()
         A = metric.A[0] if metric.diagonal else np.linalg.eigvalsh(metric.A[0])
         assert (np.atleast_1d(A) > 0).all()
-    nothing = inverse_metric(np.zeros((1, 2)), np.array([0.0]), np.ones(2), 0.01)
+    nothing = compute_inverse_metric(np.zeros((1, 2)), np.array([0.0]), np.ones(2), 0.01)
     assert np.isfinite(nothing.A).all()
     assert np.isfinite(nothing.log_det).all()
 
@@ -119,12 +121,12 @@ def test_the_farthest_pair_is_exact_for_few_rows_and_never_too_far_for_many():
     for n in (100, 5000):
         X = rng.normal(size=(n, 4))
         metric = Metric(np.array([[1.0, 5.0, 0.2, 1.0]]), np.zeros(1))
-        reach, far = FarthestRows(X, np.empty((0, 4)), np.empty((0, 4)), np.random.RandomState(0)).farthest(
-            metric
-        )
+        reach, far = FarthestRows(
+            X, np.empty((0, 4)), np.empty((0, 4)), np.random.RandomState(0)
+        ).find_farthest(metric)
         Z = X * np.sqrt(metric.A[0])
         exact = max(np.square(Z - z).sum(axis=1).max() for z in Z)
-        assert reach[0] == pytest.approx(metric.lengths(far)[0, 0])
+        assert reach[0] == pytest.approx(metric.compute_lengths(far)[0, 0])
         assert 0.9 * exact <= reach[0] <= exact * (1 + 1e-12)
         if n == 100:
             assert reach[0] == pytest.approx(exact)
@@ -215,7 +217,7 @@ def test_the_penalty_of_a_far_pair_in_a_cannot_group_is_not_negative():
     X = np.random.default_rng(0).normal(size=(1000, 50))
     squared = euclidean_distances(X, squared=True)
     u, v = np.unravel_index(squared.argmax(), squared.shape)
-    reach, _ = FarthestRows(X, np.empty((0, 50)), X[[u, v, 0]], np.random.RandomState(0)).farthest(
+    reach, _ = FarthestRows(X, np.empty((0, 50)), X[[u, v, 0]], np.random.RandomState(0)).find_farthest(
         Metric.euclidean(50)
     )
     assert reach[0] == pytest.approx(squared.max())

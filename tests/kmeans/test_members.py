@@ -36,7 +36,7 @@ def test_hard_links_all_hold_or_no_labelling_exists(seed, k):
         must=[p for p, must in zip(chosen, kinds, strict=True) if must],
         cannot=[p for p, must in zip(chosen, kinds, strict=True) if not must],
         cannot_groups=[rng.permutation(7)[:3]] if seed % 3 == 0 else None,
-    ).without_conflicts()
+    ).drop_conflicts()
     X = rng.normal(size=(7, 2))
     exists = any(
         link_satisfaction(np.array(labels), hints).share == 1.0

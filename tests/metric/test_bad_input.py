@@ -172,7 +172,7 @@ def test_many_links_on_few_rows():
 def test_groups_beyond_the_limit_are_refused_with_a_way_on():
     hints = Supervision.from_links(2000, must_groups=[range(2000)], cannot=[(0, 1)])
     with pytest.raises(SupervisionError, match=r"1999000 links.*use RCA"):
-        ITML().fit(np.zeros((2000, 2)), supervision=hints.without_conflicts())
+        ITML().fit(np.zeros((2000, 2)), supervision=hints.drop_conflicts())
 
 
 def test_a_tight_iteration_limit_is_told():

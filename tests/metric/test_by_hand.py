@@ -15,7 +15,7 @@ TOLD = Supervision.from_triplets(4, [(0, 1, 2), (2, 3, 0)], "AB")
 
 
 @pytest.mark.parametrize("cls", LEARNERS)
-@pytest.mark.parametrize("hints", [None, Supervision.none(4)])
+@pytest.mark.parametrize("hints", [None, Supervision.empty(4)])
 def test_without_hints_distances_stay_as_they_are(cls, hints):
     model = cls().fit(X, supervision=hints)
     np.testing.assert_array_equal(model.components_, np.eye(2))

@@ -13,7 +13,7 @@ from sklearn.preprocessing import StandardScaler
 from likewise import Supervision
 from likewise.exceptions import ThinSupervisionWarning
 from likewise.metric import ITML, LSML, MMC, RCA, RelativeSVM, SparseLP
-from likewise.metric._shrinkage import _first_near_best, _held_out_pairs, shrink
+from likewise.metric._shrinkage import _draw_held_out_pairs, _find_first_near_best, shrink
 from likewise.supervision import sample_links, sample_triplets
 
 WINE, WINE_Y = load_wine(return_X_y=True)
@@ -113,12 +113,12 @@ def test_without_hints_and_without_the_parameter_nothing_is_chosen():
 
 def test_groups_and_must_links_alone_are_held_out_too():
     groups = Supervision.from_links(10, must_groups=[[0, 1, 2, 3]], cannot_groups=[[0, 8, 9]])
-    pairs, apart, weight = _held_out_pairs(groups, 10, np.random.RandomState(0))
+    pairs, apart, weight = _draw_held_out_pairs(groups, 10, np.random.RandomState(0))
     assert apart.tolist() == [False] * 3 + [True] * 2
     assert len(weight) == 5
     assert set(pairs[:3].ravel()) == {0, 1, 2, 3}
     alone = Supervision.from_links(10, must=[(0, 1), (2, 3)])
-    _, apart, _ = _held_out_pairs(alone, 10, np.random.RandomState(0))
+    _, apart, _ = _draw_held_out_pairs(alone, 10, np.random.RandomState(0))
     assert apart[2:].all()
     assert not apart[:2].any()
 
@@ -133,10 +133,10 @@ def test_by_hand_rca_weighs_rows_in_chunklets_against_the_numbers_of_the_metric(
 def test_by_hand_the_first_candidate_within_one_standard_error():
     losses = np.array([[1.0, 1.0, 1.0, 1.0], [1.0, 0.9, 1.0, 0.9], [0.5, 1.2, 0.5, 1.2]])
     # Means 1, .95 and .85. The last is the best; the second exceeds it by .1, with errors of about .2.
-    assert _first_near_best(losses, np.ones(4), 1.0) == 0
-    assert _first_near_best(losses[:2], np.ones(4), 1.0) == 1  # .05 over, error .025
-    assert _first_near_best(losses[:2], np.ones(4), 3.0) == 0
-    assert _first_near_best(np.zeros((3, 4)), np.ones(4), 1.0) == 0
+    assert _find_first_near_best(losses, np.ones(4), 1.0) == 0
+    assert _find_first_near_best(losses[:2], np.ones(4), 1.0) == 1  # .05 over, error .025
+    assert _find_first_near_best(losses[:2], np.ones(4), 3.0) == 0
+    assert _find_first_near_best(np.zeros((3, 4)), np.ones(4), 1.0) == 0
 
 
 @pytest.mark.parametrize("model", [LSML(), SparseLP()], ids=str)

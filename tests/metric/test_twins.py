@@ -11,7 +11,7 @@ from sklearn.exceptions import ConvergenceWarning
 
 from likewise import Supervision
 from likewise.metric import ITML, LSML, MMC, RCA, RelativeSVM, SparseLP
-from likewise.metric._comparisons import Comparisons, told_comparisons
+from likewise.metric._comparisons import Comparisons, get_comparisons
 from likewise.metric._lsml import Residuals
 from likewise.metric._sssvad import SssvadProblem, SssvadState
 from likewise.supervision import sample_links, sample_triplets
@@ -98,7 +98,7 @@ def test_mmc_diagonal_is_the_best_of_the_diagonal_ones(seed):
 def test_lsml_gradient_is_that_of_finite_differences(seed):
     X, y = problem(seed)
     hints = sample_triplets(y, 20, neither=False, random_state=seed)
-    told = told_comparisons(LSML(), X, hints, "refuse")
+    told = get_comparisons(LSML(), X, hints, "refuse")
     residuals = Residuals(X, Comparisons(told.rows, told.weights))
     L = np.eye(3) + 0.3 * np.random.default_rng(seed).normal(size=(3, 3))
     error = check_grad(
@@ -148,7 +148,7 @@ def test_sssvad_states_cost_what_the_formula_says_and_never_rise(seed):
     X, y = problem(seed)
     X = (X - X.mean(axis=0)) / np.sqrt(np.square(X - X.mean(axis=0)).mean())
     hints = sample_triplets(y, 25, neither=False, random_state=seed)
-    told = told_comparisons(LSML(), X, hints, "refuse")
+    told = get_comparisons(LSML(), X, hints, "refuse")
     p = SssvadProblem(X, told, price=0.5, margin=1.0, temperature=0.5)
     state = SssvadState.start(p, X[:3])
     for _ in range(8):
@@ -170,7 +170,7 @@ def test_sssvad_weights_are_the_optimum_of_a_convex_problem():
     X, y = problem(1)
     X = (X - X.mean(axis=0)) / np.sqrt(np.square(X - X.mean(axis=0)).mean())
     hints = sample_triplets(y, 25, neither=False, random_state=1)
-    told = told_comparisons(LSML(), X, hints, "refuse")
+    told = get_comparisons(LSML(), X, hints, "refuse")
     p = SssvadProblem(X, told, price=0.5, margin=1.0, temperature=0.5)
     state = p.improve(SssvadState.start(p, X[:3]))
 

@@ -143,7 +143,7 @@ def test_starts_of_many_rows_are_tried_on_the_named_rows_and_a_sample(model, mon
     hints = sample_links(y, 20, random_state=1)
     rows = Watched(X, slices(CUTS["unequal blocks"]))
     found = clone(model).fit(rows, supervision=hints)
-    assert 60 <= rows.most <= 60 + len(hints.named()[0]) < N
+    assert 60 <= rows.most <= 60 + len(hints.restrict_to_hinted()[0]) < N
     assert adjusted_rand_score(y, found.labels_) > 0.95
     # Iterations are those on all rows, and there the bound never falls.
     assert len(found.lower_bounds_) == found.n_iter_

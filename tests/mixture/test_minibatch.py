@@ -92,7 +92,7 @@ def test_a_fit_goes_on_with_batches_and_a_fit_begins_anew():
 def test_links_of_unequal_weight_and_links_that_name_every_row():
     X, y = blobs(1, n=60)
     hints = sample_links(y, 400, random_state=0)
-    assert len(hints.named()[0]) == 60
+    assert len(hints.restrict_to_hinted()[0]) == 60
     model = MiniBatchPairwiseGaussianMixture(3, batch_size=5, random_state=0).fit(X, supervision=hints)
     assert adjusted_rand_score(y, model.labels_) == 1
     weighed = Supervision.from_links(60, must=hints.must, must_weights=0.5)
@@ -111,7 +111,7 @@ def test_what_a_batch_may_not_be():
     new.partial_fit(X)
     assert len(new.partial_fit(X[:1]).labels_) == 1  # later ones may be small
     with pytest.raises(SupervisionError, match="speak of 300 rows, but X has 5"):
-        new.partial_fit(X[:5], supervision=Supervision.none(300))
+        new.partial_fit(X[:5], supervision=Supervision.empty(300))
     with pytest.raises(ValueError, match="4 features"):
         new.partial_fit(X[:, :2])
     with pytest.raises(ValueError, match="too large to square"):

@@ -127,7 +127,7 @@ def test_nothing_can_be_asked_before_a_fit():
 def test_same_seed_same_result_on_any_number_of_threads(cls, monkeypatch):
     # Small blocks, and as many threads as are asked for, whatever the machine would allow.
     monkeypatch.setattr("likewise._threads.BLOCK_ROWS", 50)
-    monkeypatch.setattr("likewise.mixture._base.n_threads", lambda work, n_jobs: n_jobs)
+    monkeypatch.setattr("likewise.mixture._base.get_n_threads", lambda work, n_jobs: n_jobs)
     X = rows()
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)

@@ -22,7 +22,7 @@ def problem(seed, n, k, n_must, n_cannot):
     pairs = rng.permutation(list(itertools.combinations(range(n), 2)))
     hints = Supervision.from_links(n, must=pairs[:n_must], cannot=pairs[n_must : n_must + n_cannot])
     logits = 2 * rng.normal(size=(n, k)) + 2 * np.eye(k)[0]  # most rows lean to one class, so links matter
-    return Units.of(hints.without_conflicts()), logits
+    return Units.from_hints(hints.drop_conflicts()), logits
 
 
 def geometric_means(units, logits):
@@ -73,7 +73,7 @@ def test_a_penalty_is_the_price_of_what_is_too_much(seed, k, penalty):
 def test_must_links_make_the_geometric_mean():
     hints = Supervision.from_links(4, must=[(0, 1), (1, 2)])
     logits = np.log([[0.5, 0.3, 0.2], [0.1, 0.8, 0.1], [0.2, 0.2, 0.6], [0.3, 0.3, 0.4]])
-    units = Units.of(hints)
+    units = Units.from_hints(hints)
     q = projected(units, logits)
     mean = np.cbrt([0.5 * 0.1 * 0.2, 0.3 * 0.8 * 0.2, 0.2 * 0.1 * 0.6])
     assert units.rows.tolist() == [0, 1, 2]
@@ -83,21 +83,21 @@ def test_must_links_make_the_geometric_mean():
 def test_one_cannot_link_by_hand():
     # Two rows with (0.9, 0.1) and (0.8, 0.2): the odds 9 and 4 are both divided by sqrt(36) = 6.
     hints = Supervision.from_links(2, cannot=[(0, 1)])
-    q = projected(Units.of(hints), np.log([[0.9, 0.1], [0.8, 0.2]]))
+    q = projected(Units.from_hints(hints), np.log([[0.9, 0.1], [0.8, 0.2]]))
     np.testing.assert_allclose(q[:, 0], [1.5 / 2.5, (2 / 3) / (5 / 3)])
     # A price of log 2 divides both odds by no more than 2.
-    capped = projected(Units.of(hints), np.log([[0.9, 0.1], [0.8, 0.2]]), np.log(2))
+    capped = projected(Units.from_hints(hints), np.log([[0.9, 0.1], [0.8, 0.2]]), np.log(2))
     np.testing.assert_allclose(capped[:, 0], [4.5 / 5.5, 2 / 3])
     # A link that holds already moves nothing.
     holds = [[0.6, 0.2, 0.2], [0.3, 0.4, 0.3]]
-    np.testing.assert_allclose(projected(Units.of(hints), np.log(holds)), holds)
+    np.testing.assert_allclose(projected(Units.from_hints(hints), np.log(holds)), holds)
 
 
 def test_a_larger_unit_moves_less():
     # Rows 0, 1, 2 are one unit: a third of the multiplier acts on each. Odds 9 and 4, thirds and wholes.
     hints = Supervision.from_links(4, must=[(0, 1), (1, 2)], cannot=[(0, 3)])
     p = np.array([[0.9, 0.1]] * 3 + [[0.8, 0.2]])
-    q = projected(Units.of(hints), np.log(p))
+    q = projected(Units.from_hints(hints), np.log(p))
     step = np.log(36) / (1 / 3 + 1)
     odds = [9 * np.exp(-step / 3), 4 * np.exp(-step)]
     np.testing.assert_allclose(q[:, 0], [o / (1 + o) for o in odds])
@@ -116,7 +116,7 @@ def test_calls_that_follow_start_where_the_last_one_ended():
 def test_extreme_logits_stay_finite():
     hints = Supervision.from_links(3, cannot=[(0, 1), (1, 2)])
     logits = np.array([[1e5, 0.0, -1e5], [1e5, -1e5, 0.0], [1e5, 0.0, 0.0]])
-    q = projected(Units.of(hints), logits)
+    q = projected(Units.from_hints(hints), logits)
     assert np.isfinite(q).all()
     assert (q[0] + q[1]).max() < 1 + 1e-6
     assert (q[1] + q[2]).max() < 1 + 1e-6

@@ -16,7 +16,7 @@ from likewise import (
     Supervision,
 )
 from likewise._blocks import ArrayRows
-from likewise.seeding import fewest_broken, hinted_space
+from likewise.seeding import compute_hinted_space, find_fewest_broken
 from likewise.supervision import sample_links
 
 
@@ -61,20 +61,20 @@ def test_without_links_the_corners_are_split_the_other_way():
 
 def test_the_space_that_links_suggest_is_long_where_cannot_linked_rows_differ():
     X, _, hints = corners(0, 3, n_links=40)
-    before, after = X.std(axis=0), hinted_space(X, hints)
+    before, after = X.std(axis=0), compute_hinted_space(X, hints)
     up = np.array([np.corrcoef(X[:, 1], column)[0, 1] for column in after.T])
     # The last direction is the one in which the links tell rows apart: up and down.
     assert before[0] > 2 * before[1]
     assert abs(up[1]) > 0.9
     assert after[:, 1].std() > 2 * after[:, 0].std()
     # Hints without links leave everything alone, but for the whitening.
-    plain = hinted_space(X, Supervision.none(200))
+    plain = compute_hinted_space(X, Supervision.empty(200))
     np.testing.assert_allclose(np.cov(plain.T, bias=True) * 2, np.eye(2), atol=1e-4)
 
 
 def test_the_space_does_not_depend_on_the_units_of_the_columns():
     X, _, hints = corners(1, 2)
-    one, two = hinted_space(X, hints), hinted_space(X * [1e3, 1e-2] + [5, -3], hints)
+    one, two = compute_hinted_space(X, hints), compute_hinted_space(X * [1e3, 1e-2] + [5, -3], hints)
     np.testing.assert_allclose(np.abs(one), np.abs(two), rtol=1e-7)  # the sign of a direction says nothing
 
 
@@ -90,7 +90,7 @@ def test_the_space_does_not_depend_on_the_units_of_the_columns():
 )
 def test_the_space_is_finite_whatever_the_rows(X):
     hints = Supervision.from_links(20, must=[(0, 1)], cannot=[(2, 3)], must_groups=[[4, 5, 6]])
-    space = hinted_space(X, hints)
+    space = compute_hinted_space(X, hints)
     assert space.shape == X.shape
     assert space.dtype == X.dtype
     assert np.isfinite(space).all()
@@ -159,10 +159,10 @@ def test_twenty_links_do_not_hurt_on_wine(cls):
 def test_a_fit_with_hints_also_begins_where_a_fit_without_hints_does():
     X, _, hints = corners(0, 3)
     rows, drawn = {}, {}
-    for name, each in (("without", Supervision.none(200)), ("with", hints)):
+    for name, each in (("without", Supervision.empty(200)), ("with", hints)):
         model, rng = PairwiseGaussianMixture(2, n_init=3), np.random.RandomState(0)
-        ground = model._ground(ArrayRows(X), each, rng)
-        drawn[name] = [start.gaussians.means for start in model._starts(ground, rng)]
+        ground = model._prepare_fit(ArrayRows(X), each, rng)
+        drawn[name] = [start.gaussians.means for start in model._make_starts(ground, rng)]
         rows[name] = len(drawn[name])
     assert rows == {"without": 3, "with": 6}
     np.testing.assert_array_equal(drawn["without"], drawn["with"][3:])
@@ -182,9 +182,9 @@ def test_one_large_cluster_does_not_explain_must_links_better_than_chance():
     must = [(0, 1), (1, 2), (3, 4), (4, 5), (0, 5)]
     hints = Supervision.from_links(6, must=must)
     merged, split, wrong = np.zeros(6, int), np.array([0, 0, 0, 1, 1, 1]), np.array([0, 1, 0, 1, 0, 1])
-    assert fewest_broken([merged, split, wrong], hints) == [0, 1]  # 0, 1 and 5 broken
+    assert find_fewest_broken([merged, split, wrong], hints) == [0, 1]  # 0, 1 and 5 broken
     # By chance halves break 5 / 2 of them: 0 - 0, 1 - 2.5, 5 - 2.5, and 1 is the standard deviation.
-    assert fewest_broken([merged, split, wrong], hints, against_chance=True) == [1]
+    assert find_fewest_broken([merged, split, wrong], hints, against_chance=True) == [1]
 
 
 def test_subclusters_follow_shapes_that_one_gaussian_cannot():

@@ -13,10 +13,10 @@ from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
 
 from likewise import EquivalenceGaussianMixture, PairwiseGaussianMixture, Supervision
-from likewise.mixture._factors import lse, lse_of_others, pair_posterior
+from likewise.mixture._factors import compute_pair_posterior, log_sum_exp, log_sum_exp_of_others
 from likewise.mixture._most_probable import eliminate, label_graph
 from likewise.mixture._relations import LoopyGroups, NormalisedRelations
-from likewise.mixture._units import Units, component_network, pair_network
+from likewise.mixture._units import Units, build_pair_network, component_network
 from reference import mixture_twin as twin
 
 # Drawn links may ask for more clusters than there are; pairs weigh them all the same.
@@ -38,7 +38,7 @@ def drawn_links(rng, n, n_must, n_cannot, *, weights=False, groups=False):
         must_weights=rng.integers(1, 4, n_must) if weights else None,
         cannot_weights=rng.uniform(0.5, 3, n_cannot) if weights else None,
     )
-    return hints.without_conflicts()
+    return hints.drop_conflicts()
 
 
 def one_step(make, X, hints, n_iter):
@@ -205,7 +205,7 @@ def test_a_class_of_several_gaussians_has_their_sum_as_density(seed, shape):
 def test_the_posterior_of_a_cannot_link_is_that_of_the_whole_table(seed, k, scale):
     rng = np.random.default_rng(seed)
     log_unary = scale * rng.normal(size=(2, k))
-    first, second, log_z = pair_posterior(log_unary, np.array([[0, 1]]))
+    first, second, log_z = compute_pair_posterior(log_unary, np.array([[0, 1]]))
     table, norm = twin.pair_table(np.ones(k), *np.exp(log_unary))
     np.testing.assert_allclose(first[0], table.sum(axis=1), rtol=1e-8, atol=1e-300)
     np.testing.assert_allclose(second[0], table.sum(axis=0), rtol=1e-8, atol=1e-300)
@@ -222,17 +222,17 @@ def brute_others(table):
 @given(seed=SEEDS, k=st.integers(2, 6), scale=st.sampled_from([1.0, 40.0, 1e5]))
 def test_log_sum_of_the_others(seed, k, scale):
     table = scale * np.random.default_rng(seed).normal(size=(5, k))
-    np.testing.assert_allclose(lse_of_others(table), brute_others(table), rtol=1e-12, atol=1e-12)
-    np.testing.assert_allclose(lse(table), logsumexp(table, axis=1), rtol=1e-12)
+    np.testing.assert_allclose(log_sum_exp_of_others(table), brute_others(table), rtol=1e-12, atol=1e-12)
+    np.testing.assert_allclose(log_sum_exp(table), logsumexp(table, axis=1), rtol=1e-12)
 
 
 def test_log_sum_of_the_others_where_subtracting_would_leave_nothing():
     table = np.array(
         [[0.0, -1e5, 1e5], [0.0, -800.0, -900.0], [1e5, 1e5, -1e5], [3.0, 3.0, 3.0], [0.0, -40.0, -40.0]]
     )
-    np.testing.assert_allclose(lse_of_others(table), brute_others(table), rtol=1e-14)
-    assert lse_of_others(table)[1].tolist() == [-800.0, 0.0, 0.0]
-    assert lse_of_others(np.zeros((2, 1))).tolist() == [[-np.inf], [-np.inf]]
+    np.testing.assert_allclose(log_sum_exp_of_others(table), brute_others(table), rtol=1e-14)
+    assert log_sum_exp_of_others(table)[1].tolist() == [-800.0, 0.0, 0.0]
+    assert log_sum_exp_of_others(np.zeros((2, 1))).tolist() == [[-np.inf], [-np.inf]]
 
 
 def test_each_row_has_as_much_mass_as_it_is_in_factors():
@@ -244,14 +244,14 @@ def test_each_row_has_as_much_mass_as_it_is_in_factors():
         must_groups=[[4, 5, 6]],
         cannot_groups=[[0, 5, 7]],
     )
-    network = pair_network(hints)
+    network = build_pair_network(hints)
     assert network.rows.tolist() == list(range(8))
     log_unary = network.members @ np.random.default_rng(0).normal(size=(8, 3))
     mass, _ = network.infer(log_unary)
     # Row 0: a must-link of weight 2, two cannot-links, two pairs of a group. Row 1: 2 + 1 + 1. And so on.
     expected = [6, 4, 1, 1, 3, 3, 1, 2]
     np.testing.assert_allclose((network.members.T @ mass).sum(axis=1), expected)
-    units = Units.of(hints)
+    units = Units.from_hints(hints)
     exact, large = component_network(units, 3)
     assert len(large) == 0
     mass, _ = exact.infer(exact.members @ np.zeros((8, 3)))
@@ -260,9 +260,9 @@ def test_each_row_has_as_much_mass_as_it_is_in_factors():
 
 def test_groups_of_one_sort_share_their_prior():
     paths = [(i, i + 1) for start in range(0, 30, 3) for i in (start, start + 1)]
-    network, _ = component_network(Units.of(Supervision.from_links(30, cannot=paths)), 3)
+    network, _ = component_network(Units.from_hints(Supervision.from_links(30, cannot=paths)), 3)
     a = np.array([0.5, 0.3, 0.2])
-    counts, log_z = network.prior(np.log(a))
+    counts, log_z = network.compute_prior(np.log(a))
     one = Supervision.from_links(3, cannot=paths[:2])
     _, log_prior, _, expected, _ = twin.all_labellings(a, np.ones((3, 3)), one)
     assert log_z == pytest.approx(10 * log_prior)
@@ -288,25 +288,27 @@ def best_weights(counts, n_single, n_cannot):
 def test_class_weights_minimise_the_energy(seed, k):
     rng = np.random.default_rng(seed)
     cannot = rng.permutation(list(itertools.combinations(range(10), 2)))[: rng.integers(1, 8)]
-    relations = NormalisedRelations(pair_network(Supervision.from_links(10, cannot=cannot)))
+    relations = NormalisedRelations(build_pair_network(Supervision.from_links(10, cannot=cannot)))
     n_free, n_cannot = 20.0, len(cannot)
     share = rng.dirichlet(np.full(k, 5.0))
     # Counts that can occur: no class has more than one row of each cannot-link.
     counts = n_free * share + n_cannot * 2 * share * (1 - share) / (1 - np.sum(share**2))
     counts += 0.3 * (rng.dirichlet(np.ones(k)) - 1 / k)
-    found = np.exp(relations.weights(counts, np.full(k, -np.log(k)), n_free))
+    found = np.exp(relations.update_weights(counts, np.full(k, -np.log(k)), n_free))
     np.testing.assert_allclose(found, best_weights(counts, n_free, n_cannot), atol=1e-6)
     if k == 2:
         np.testing.assert_allclose(found, (counts - n_cannot) / n_free, atol=1e-9)
 
 
 def test_two_classes_learn_their_weights_from_rows_that_are_not_in_cannot_links():
-    relations = NormalisedRelations(pair_network(Supervision.from_links(6, cannot=[(0, 1), (2, 3), (4, 5)])))
-    weights = np.exp(relations.weights(np.array([3 + 6.0, 3 + 2.0]), np.log([0.5, 0.5]), 8.0))
+    relations = NormalisedRelations(
+        build_pair_network(Supervision.from_links(6, cannot=[(0, 1), (2, 3), (4, 5)]))
+    )
+    weights = np.exp(relations.update_weights(np.array([3 + 6.0, 3 + 2.0]), np.log([0.5, 0.5]), 8.0))
     np.testing.assert_allclose(weights, [0.75, 0.25])
     # Nothing but cannot-links: nothing is learned, the weights stay.
     np.testing.assert_allclose(
-        relations.weights(np.array([3.0, 3.0]), np.log([0.6, 0.4]), 0.0), np.log([0.6, 0.4])
+        relations.update_weights(np.array([3.0, 3.0]), np.log([0.6, 0.4]), 0.0), np.log([0.6, 0.4])
     )
 
 

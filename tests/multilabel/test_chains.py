@@ -7,8 +7,8 @@ from hypothesis import strategies as st
 
 from likewise.hierarchy import LabelHierarchy
 from likewise.multilabel._best_tree import LearnedTree
-from likewise.multilabel._chains import chain_evidence, held_for_certain, settle
-from likewise.multilabel._known_hierarchy import all_edges
+from likewise.multilabel._chains import compute_chain_evidence, find_certain_labels, settle
+from likewise.multilabel._known_hierarchy import allow_all_edges
 from reference import multilabel as twin
 
 seeds = st.integers(0, 2**32 - 1)
@@ -28,7 +28,7 @@ def test_what_is_certain_by_hand():
     # a > b > c
     parents = np.array([-1, 0, 1])
     Z = np.array([[0, 0, 1], [0, 1, 0], [1, 0, 0], [0, 0, 0]], dtype=np.uint8)
-    below, known = held_for_certain(Z, LabelHierarchy.from_parents(parents))
+    below, known = find_certain_labels(Z, LabelHierarchy.from_parents(parents))
     np.testing.assert_array_equal(below, [[1, 1, 0], [1, 0, 0], [0, 0, 0], [0, 0, 0]])
     np.testing.assert_array_equal(known, [[1, 1, 1], [1, 1, 0], [1, 0, 0], [0, 0, 0]])
 
@@ -41,7 +41,7 @@ def test_evidence_is_summed_row_by_row_up_to_the_root(seed, k):
     Z[0] = 1
     rates = rng.uniform(0.05, 0.6, k)
     tree = LabelHierarchy.from_parents(parents)
-    found = chain_evidence(Z, tree, rates)
+    found = compute_chain_evidence(Z, tree, rates)
     above = tree.ancestor_matrix()
     for c in range(k):
         for p in range(k):
@@ -55,7 +55,7 @@ def test_evidence_is_summed_row_by_row_up_to_the_root(seed, k):
 def test_labels_settle_on_a_tree_that_is_allowed(seed, k):
     rng = np.random.default_rng(seed)
     parents, Z = drawn(rng, k)
-    allowed = all_edges(k) & (rng.random((k + 1, k + 1)) < 0.7)
+    allowed = allow_all_edges(k) & (rng.random((k + 1, k + 1)) < 0.7)
     allowed[parents + 1, np.arange(k) + 1] = True
     start = LearnedTree(parents.copy(), np.zeros(k), np.zeros(k))
     found = settle(Z, start, rng.uniform(0.0, 0.6, k), allowed)
@@ -78,6 +78,6 @@ def test_a_label_moves_from_its_grandparent_to_its_parent(seed):
     Z = (np.column_stack([a, b, c]) & (rng.random((2000, 3)) >= 0.3)).astype(np.uint8)
     for parents in ([-1, 0, 0], [-1, 0, -1], [-1, -1, -1], [-1, 0, 1]):
         start = LearnedTree(np.array(parents), np.zeros(3), np.zeros(3))
-        found = settle(Z, start, np.full(3, 0.3), all_edges(3))
+        found = settle(Z, start, np.full(3, 0.3), allow_all_edges(3))
         assert found.parents.tolist() == [-1, 0, 1]
         assert found.margins.min() > 5

@@ -10,12 +10,12 @@ from sklearn.linear_model import LogisticRegression
 
 from likewise.multilabel import BinaryRelevance, ChowLiuTree
 from likewise.multilabel._mutual_tree import (
-    directed,
+    compute_mutual_information,
+    compute_tree_marginals,
+    direct_edges,
     exchange_margins,
-    mutual_information,
-    spanning_tree,
-    tree_marginals,
-    tree_maximum,
+    find_spanning_tree,
+    find_tree_maximum,
 )
 from reference import multilabel as twin
 
@@ -45,7 +45,7 @@ def random_parents(rng, k):
 @given(seeds, st.integers(1, 30), st.integers(1, 5))
 def test_mutual_information_is_summed_cell_by_cell(seed, n, k):
     Y = drawn(seed, n, k)
-    found = mutual_information(Y)
+    found = compute_mutual_information(Y)
     wanted = [[twin.mutual_information(Y[:, i], Y[:, j]) for j in range(k)] for i in range(k)]
     np.testing.assert_allclose(found, wanted, atol=1e-12)
     np.testing.assert_array_equal(found, found.T)
@@ -54,8 +54,10 @@ def test_mutual_information_is_summed_cell_by_cell(seed, n, k):
 def test_smoothing_adds_rows():
     Y = np.array([[1, 1], [0, 0]] * 4)
     more = np.vstack([Y, [[1, 1], [1, 0], [0, 1], [0, 0]]])
-    np.testing.assert_allclose(mutual_information(Y, 4.0)[0, 1], mutual_information(more)[0, 1])
-    np.testing.assert_allclose(mutual_information(Y, 4.0)[0, 0], np.log(2))
+    np.testing.assert_allclose(
+        compute_mutual_information(Y, 4.0)[0, 1], compute_mutual_information(more)[0, 1]
+    )
+    np.testing.assert_allclose(compute_mutual_information(Y, 4.0)[0, 0], np.log(2))
 
 
 @settings(deadline=None)
@@ -63,7 +65,7 @@ def test_smoothing_adds_rows():
 def test_the_tree_is_the_best_of_all(seed, k):
     worth = np.random.default_rng(seed).integers(0, 4, size=(k, k)).astype(float)
     worth += worth.T
-    edges = list(map(tuple, spanning_tree(worth).tolist()))
+    edges = list(map(tuple, find_spanning_tree(worth).tolist()))
     every = list(twin.spanning_trees(k))
     assert len(every) == (k ** (k - 2) if k > 1 else 1)
     assert frozenset(edges) in every
@@ -71,7 +73,7 @@ def test_the_tree_is_the_best_of_all(seed, k):
 
 
 def test_edges_of_no_worth_are_still_a_tree():
-    assert spanning_tree(np.zeros((4, 4))).tolist() == [[0, 1], [0, 2], [0, 3]]
+    assert find_spanning_tree(np.zeros((4, 4))).tolist() == [[0, 1], [0, 2], [0, 3]]
 
 
 @settings(deadline=None)
@@ -79,8 +81,8 @@ def test_edges_of_no_worth_are_still_a_tree():
 def test_a_margin_is_what_the_next_best_tree_without_the_edge_lacks(seed, k):
     worth = np.random.default_rng(seed).normal(size=(k, k))
     worth += worth.T
-    tree = spanning_tree(worth)
-    parents = directed(tree, np.arange(k))
+    tree = find_spanning_tree(worth)
+    parents = direct_edges(tree, np.arange(k))
     totals = {edges: sum(worth[e] for e in edges) for edges in twin.spanning_trees(k)}
     for child, margin in enumerate(exchange_margins(worth, tree, parents)):
         if parents[child] < 0:
@@ -93,7 +95,7 @@ def test_a_margin_is_what_the_next_best_tree_without_the_edge_lacks(seed, k):
 
 def test_the_most_frequent_label_of_each_part_is_its_top():
     edges = np.array([[0, 1], [1, 2], [3, 4]])
-    assert directed(edges, np.array([5, 3, 9, 2, 2])).tolist() == [1, 2, -1, -1, 3]
+    assert direct_edges(edges, np.array([5, 3, 9, 2, 2])).tolist() == [1, 2, -1, -1, 3]
 
 
 @settings(deadline=None)
@@ -102,9 +104,9 @@ def test_sums_along_the_tree_are_sums_over_all_labellings(seed, k):
     rng = np.random.default_rng(seed)
     parents, order = random_parents(rng, k)
     held = rng.random((2, 3, k))
-    shares = tree_marginals(held, parents, order)
+    shares = compute_tree_marginals(held, parents, order)
     log_p = np.log(np.stack([1 - held, held]))
-    best = tree_maximum(log_p, parents, order)
+    best = find_tree_maximum(log_p, parents, order)
     every = twin.labellings(k)
     for i in range(3):
         joint = np.array([twin.tree_joint(held[:, i], parents, y) for y in every])

@@ -9,7 +9,7 @@ from sklearn.exceptions import ConvergenceWarning
 
 from likewise.multilabel import BinaryRelevance, CliqueLabelGraph
 from likewise.multilabel import _clique_model as model_module
-from likewise.multilabel._clique_generation import CliqueFit, SoftMargin, extended, generated
+from likewise.multilabel._clique_generation import CliqueFit, SoftMargin, extend_graph, generate_cliques
 from likewise.multilabel._clique_model import LabelGraph
 from reference import multilabel as twin
 
@@ -42,8 +42,8 @@ def test_what_is_expected_is_summed_over_all_labellings(seed, k, scale):
     graph = drawn_graph(rng, k)
     weights, odds = scale * rng.normal(size=len(graph.edges)), scale * rng.normal(size=(4, k))
     expected = graph.expect(odds, weights)
-    sums, variances = graph.pair_moments(odds, weights)
-    best = graph.best(odds, weights)
+    sums, variances = graph.compute_pair_moments(odds, weights)
+    best = graph.find_best(odds, weights)
     every, pairs = twin.labellings(k), pairs_of(graph, weights)
     scores = np.array([[twin.graph_score(o, pairs, y) for y in every] for o in odds])
     totals = np.logaddexp.reduce(scores, axis=1)
@@ -65,16 +65,16 @@ def test_rows_may_be_taken_in_blocks(monkeypatch):
     weights, odds = rng.normal(size=len(graph.edges)), rng.normal(size=(50, 5))
     whole, pairs, best = (
         graph.expect(odds, weights),
-        graph.pair_moments(odds, weights),
-        graph.best(odds, weights),
+        graph.compute_pair_moments(odds, weights),
+        graph.find_best(odds, weights),
     )
     monkeypatch.setattr(model_module, "_BLOCK", 7 << 5)
     parts = graph.expect(odds, weights)
     np.testing.assert_allclose(parts.held, whole.held)
     np.testing.assert_allclose(parts.joined, whole.joined)
     np.testing.assert_allclose(parts.log_total, whole.log_total)
-    np.testing.assert_allclose(graph.pair_moments(odds, weights), pairs)
-    np.testing.assert_array_equal(graph.best(odds, weights), best)
+    np.testing.assert_allclose(graph.compute_pair_moments(odds, weights), pairs)
+    np.testing.assert_array_equal(graph.find_best(odds, weights), best)
 
 
 @settings(max_examples=30, deadline=None)
@@ -88,15 +88,17 @@ def test_the_loss_is_the_formula_and_its_slope_is_right(seed, k, margin):
     odds, pairs = X @ found[:, :-1].T + found[:, -1], pairs_of(graph, weights)
     wanted = sum(twin.soft_margin(o, pairs, y, margin) for o, y in zip(odds, Y, strict=True))
     wanted += (np.sum(found[:, :-1] ** 2) + np.sum(weights**2)) / 1.4
-    np.testing.assert_allclose(loss.value(graph, found, weights)[0], wanted)
+    np.testing.assert_allclose(loss.compute_value(graph, found, weights)[0], wanted)
 
     def split(at):
         return at[: found.size].reshape(found.shape), at[found.size :]
 
     at = np.append(found.ravel(), weights)
     off = check_grad(
-        lambda a: loss.value(graph, *split(a))[0],
-        lambda a: np.append(loss.value(graph, *split(a))[1].ravel(), loss.value(graph, *split(a))[2]),
+        lambda a: loss.compute_value(graph, *split(a))[0],
+        lambda a: np.append(
+            loss.compute_value(graph, *split(a))[1].ravel(), loss.compute_value(graph, *split(a))[2]
+        ),
         at,
     )
     assert off < 1e-4
@@ -125,18 +127,18 @@ def test_a_gain_is_what_an_edge_brings():
     loss = SoftMargin(X, Y.astype(float), 1.0, 0.0)
     bare = LabelGraph(3, np.empty((0, 2), dtype=np.int64))
     start = loss.fit(bare, CliqueFit(np.zeros((3, 3)), np.zeros(0), 0), max_iter=500, tol=1e-7)
-    gains = loss.gains(bare, start)
+    gains = loss.compute_gains(bare, start)
     best = np.unravel_index(gains.argmax(), gains.shape)
     assert set(best) == {0, 2}
-    graph, fitted = extended(bare, start, [(0, 2)])
-    before, after = loss.value(graph, fitted.coef, fitted.weights)[0], np.inf
+    graph, fitted = extend_graph(bare, start, [(0, 2)])
+    before, after = loss.compute_value(graph, fitted.coef, fitted.weights)[0], np.inf
     for weight in np.linspace(-4, 4, 801):
-        after = min(after, loss.value(graph, fitted.coef, np.array([weight]))[0])
+        after = min(after, loss.compute_value(graph, fitted.coef, np.array([weight]))[0])
     # To second order at v = 0; the loss is not a quadratic.
     assert 0.7 < gains[best] / (before - after) < 1.4
     full = loss.fit(graph, fitted, max_iter=500, tol=1e-7)
-    assert before - loss.value(graph, full.coef, full.weights)[0] >= before - after
-    assert loss.gains(graph, full)[0, 2] == 0.0
+    assert before - loss.compute_value(graph, full.coef, full.weights)[0] >= before - after
+    assert loss.compute_gains(graph, full)[0, 2] == 0.0
 
 
 def none(k):
@@ -154,23 +156,23 @@ def net(k, **gains):
 def test_cliques_are_generated_greedily():
     gains = net(6, e01=9, e02=4, e12=3, e03=2, e13=-1, e23=-2, e45=1)
     # 2 brings 4 + 3 to (0, 1); 3 would then bring 2 - 1 - 2 < 0.
-    assert generated(gains, none(6), 4, 6) == [(0, 1, 2), (4, 5)]
-    assert generated(gains, none(6), 2, 6) == [(0, 1), (4, 5)]
-    assert generated(net(3), none(3), 4, 6) == []
+    assert generate_cliques(gains, none(6), 4, 6) == [(0, 1, 2), (4, 5)]
+    assert generate_cliques(gains, none(6), 2, 6) == [(0, 1), (4, 5)]
+    assert generate_cliques(net(3), none(3), 4, 6) == []
 
 
 def test_edges_that_are_there_cost_a_clique_nothing():
     graph = LabelGraph(4, np.array([[0, 1], [1, 2]]))
-    assert generated(net(4, e01=7, e12=7), graph, 3, 6) == []
-    assert generated(net(4, e01=-7, e13=2), graph, 3, 6) == [(1, 3)]
-    assert generated(net(4, e03=2, e13=2), graph, 3, 6) == [(0, 1, 3)]
+    assert generate_cliques(net(4, e01=7, e12=7), graph, 3, 6) == []
+    assert generate_cliques(net(4, e01=-7, e13=2), graph, 3, 6) == [(1, 3)]
+    assert generate_cliques(net(4, e03=2, e13=2), graph, 3, 6) == [(0, 1, 3)]
 
 
 def test_groups_do_not_grow_beyond_what_can_be_summed():
     graph = LabelGraph(6, np.array([[0, 1], [1, 2], [3, 4]]))
-    assert generated(net(6, e03=9, e05=1), graph, 4, 4) == [(0, 5)]
-    assert generated(net(6, e03=9, e05=1), graph, 4, 5) == [(0, 3)]
-    assert generated(net(6, e03=9, e05=10), graph, 4, 5) == [(0, 5)]  # the group is taken this round
+    assert generate_cliques(net(6, e03=9, e05=1), graph, 4, 4) == [(0, 5)]
+    assert generate_cliques(net(6, e03=9, e05=1), graph, 4, 5) == [(0, 3)]
+    assert generate_cliques(net(6, e03=9, e05=10), graph, 4, 5) == [(0, 5)]  # the group is taken this round
 
 
 @settings(max_examples=10, deadline=None)

@@ -9,7 +9,13 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.svm import LinearSVC
 
 from likewise.multilabel import CliqueLabelGraph
-from likewise.multilabel._clique_hinge import CliqueGraph, HingeLoss, climb, clique_norms, relaxed_margins
+from likewise.multilabel._clique_hinge import (
+    CliqueGraph,
+    HingeLoss,
+    compute_clique_norms,
+    compute_relaxed_margins,
+    improve_labels,
+)
 from likewise.multilabel._clique_model import LabelGroup
 from reference import multilabel as twin
 
@@ -27,7 +33,7 @@ def problem(seed, n=60, d=2, k=4):
 
 
 def pairs_of(graph, weights):
-    edges = graph.edge_weights(weights)
+    edges = graph.compute_edge_weights(weights)
     return dict(zip(map(tuple, graph.graph.edges.tolist()), edges.tolist(), strict=True))
 
 
@@ -38,7 +44,7 @@ def test_cliques_that_share_a_pair_add_their_weights():
     graph = CliqueGraph(6, OVERLAPPING, 6)
     weights = np.arange(1.0, 8.0)  # 01, 02, 12; 12, 13, 23; 45
     assert pairs_of(graph, weights) == {(0, 1): 1, (0, 2): 2, (1, 2): 3 + 4, (1, 3): 5, (2, 3): 6, (4, 5): 7}
-    assert clique_norms(graph, weights) == pytest.approx([14**0.5, 77**0.5, 7])
+    assert compute_clique_norms(graph, weights) == pytest.approx([14**0.5, 77**0.5, 7])
 
 
 @settings(max_examples=30, deadline=None)
@@ -47,7 +53,11 @@ def test_small_groups_are_labelled_exactly(seed, scale):
     rng = np.random.default_rng(seed)
     graph = CliqueGraph(6, OVERLAPPING, 6)
     odds, weights = scale * rng.normal(size=(5, 6)), scale * rng.normal(size=7)
-    best, margins, pairs = graph.best(odds, weights), graph.margins(odds, weights), pairs_of(graph, weights)
+    best, margins, pairs = (
+        graph.find_best(odds, weights),
+        graph.compute_margins(odds, weights),
+        pairs_of(graph, weights),
+    )
     every = twin.labellings(6)
     for o, found, margin in zip(odds, best, margins, strict=True):
         scores = np.array([twin.graph_score(o, pairs, y) for y in every])
@@ -64,7 +74,9 @@ def test_the_relaxation_finds_the_best_labelling_of_nearly_all_trees():
         relaxed, exact = CliqueGraph(8, tree, 2), CliqueGraph(8, tree, 8)
         odds, weights = rng.normal(size=(6, 8)), 2 * rng.normal(size=7)
         pairs = pairs_of(exact, weights)
-        for o, found, best in zip(odds, relaxed.best(odds, weights), exact.best(odds, weights), strict=True):
+        for o, found, best in zip(
+            odds, relaxed.find_best(odds, weights), exact.find_best(odds, weights), strict=True
+        ):
             lost.append(twin.graph_score(o, pairs, best) - twin.graph_score(o, pairs, found))
     assert min(lost) > -1e-9
     assert np.mean(np.array(lost) < 1e-9) > 0.95
@@ -77,7 +89,7 @@ def test_relaxed_labellings_are_close_to_the_best_and_cannot_be_improved_by_one_
     graph, exact = CliqueGraph(7, cliques, 2), CliqueGraph(7, cliques, 7)
     odds, weights = rng.normal(size=(20, 7)), rng.normal(size=len(graph.pairs))
     pairs = pairs_of(graph, weights)
-    found, best = graph.best(odds, weights), exact.best(odds, weights)
+    found, best = graph.find_best(odds, weights), exact.find_best(odds, weights)
     scores, most = (
         np.array([twin.graph_score(o, pairs, y) for o, y in zip(odds, labels, strict=True)])
         for labels in (found, best)
@@ -93,8 +105,10 @@ def test_relaxed_labellings_are_close_to_the_best_and_cannot_be_improved_by_one_
 
 def test_climbing_changes_the_label_that_gains_most_first():
     group = LabelGroup(np.arange(2), np.arange(1), np.array([[0, 1]]))
-    assert climb(group, np.array([[1.0, 2.0]]), np.array([-3.0]), np.array([[1, 1]])).tolist() == [[0, 1]]
-    assert relaxed_margins(group, np.array([[1.0, 2.0]]), np.array([-3.0])) == pytest.approx(
+    assert improve_labels(group, np.array([[1.0, 2.0]]), np.array([-3.0]), np.array([[1, 1]])).tolist() == [
+        [0, 1]
+    ]
+    assert compute_relaxed_margins(group, np.array([[1.0, 2.0]]), np.array([-3.0])) == pytest.approx(
         np.array([[-1.0, 1.0]]) / 2, abs=1
     )
 
@@ -110,7 +124,7 @@ def test_the_bound_at_the_present_rivals_is_the_sum_of_hinges(seed, margin):
     graph = CliqueGraph(4, ((0, 1, 3), (1, 2, 3)), 4)
     loss = HingeLoss(X, Y, 1.0, margin)
     found, weights = rng.normal(size=(4, 3)), rng.normal(size=6)
-    plane = loss.plane(graph, loss.find_rivals(graph, found, weights))
+    plane = loss.make_plane(graph, loss.find_rivals(graph, found, weights))
     odds, pairs = X @ found[:, :-1].T + found[:, -1], pairs_of(graph, weights)
     wanted = sum(twin.hinge(o, pairs, y, margin) for o, y in zip(odds, Y, strict=True))
     theta = np.append(found.ravel(), weights)
@@ -179,7 +193,7 @@ def test_clique_weights_follow_the_norms_of_their_pairs():
     X, Y = problem(1, n=200)
     graph = CliqueGraph(4, ((0, 3), (1, 2)), 4)
     found = HingeLoss(X, Y, 1.0, 1.0).fit(graph, max_iter=500, tol=1e-3)
-    norms = clique_norms(graph, found.weights)
+    norms = compute_clique_norms(graph, found.weights)
     assert found.clique_weights.mean() == pytest.approx(1)
     # Labels 0 and 3 exclude each other; 1 and 2 have nothing to do with each other.
     assert norms[0] > 3 * norms[1]

@@ -8,7 +8,7 @@ from sklearn.metrics import f1_score
 from likewise.datasets import make_label_tree
 from likewise.hierarchy import LabelHierarchy
 from likewise.multilabel import BinaryRelevance, LatentHierarchyClassifier
-from likewise.multilabel._combined import _climb, _combine, _log_odds, folds_of_rows
+from likewise.multilabel._combined import _combine, _log_odds, _maximise_likelihood, iterate_folds
 
 
 def unions(n=1200, seed=0):
@@ -52,17 +52,17 @@ def test_weights_maximise_the_likelihood_of_records_with_gaps():
     held = rng.random(6000) < expit(0.7 * odds[:, 0] - 1.0)
     z = held & (rng.random(6000) < 0.6)
     np.testing.assert_allclose(
-        _climb(odds, z, np.full(6000, 0.6), np.array([1.0, 0.0]), 1e-6), [0.7, -1.0], atol=0.15
+        _maximise_likelihood(odds, z, np.full(6000, 0.6), np.array([1.0, 0.0]), 1e-6), [0.7, -1.0], atol=0.15
     )
     # a label with few records keeps what it is drawn towards
-    few = _climb(odds[:3], z[:3], np.full(3, 0.6), np.array([1.0, 0.5]), 10.0)
+    few = _maximise_likelihood(odds[:3], z[:3], np.full(3, 0.6), np.array([1.0, 0.5]), 10.0)
     np.testing.assert_allclose(few, [1.0, 0.5], atol=0.3)
 
     def value(at):
         s = expit(odds[:, 0] * at[0] + at[1])
         return -np.log(np.where(z, 0.6 * s, 1 - 0.6 * s)).sum()
 
-    best = _climb(odds, z, np.full(6000, 0.6), np.zeros(2), 0.0)
+    best = _maximise_likelihood(odds, z, np.full(6000, 0.6), np.zeros(2), 0.0)
     assert all(value(best) <= value(best + step) for step in 0.01 * np.vstack([np.eye(2), -np.eye(2)]))
 
 
@@ -70,13 +70,13 @@ def test_folds_follow_from_rows_and_not_from_their_order():
     rng = np.random.default_rng(0)
     key = rng.normal(size=23)
     order = rng.permutation(23)
-    plain = [set(key[test]) for _, test in folds_of_rows(key)]
-    mixed = [set(key[order][test]) for _, test in folds_of_rows(key[order])]
+    plain = [set(key[test]) for _, test in iterate_folds(key)]
+    mixed = [set(key[order][test]) for _, test in iterate_folds(key[order])]
     assert plain == mixed
     assert sorted(len(fold) for fold in plain) == [4, 4, 5, 5, 5]
-    for train, test in folds_of_rows(key):
+    for train, test in iterate_folds(key):
         assert sorted([*train, *test]) == list(range(23))
-    assert [len(test) for _, test in folds_of_rows(np.zeros(1))] == [1]
+    assert [len(test) for _, test in iterate_folds(np.zeros(1))] == [1]
 
 
 # ---------------------------------------------------------------------- laws

@@ -15,12 +15,12 @@ from likewise.multilabel import LatentHierarchyClassifier
 from likewise.multilabel._em import (
     LatentHierarchyModel,
     ScaledColumns,
-    expectation_maximisation,
-    first_model,
+    compute_objective,
+    compute_rates,
     fit_logistic,
     infer,
-    objective,
-    rates_from_counts,
+    make_first_model,
+    run_em,
 )
 from reference import multilabel as twin
 
@@ -44,7 +44,9 @@ def test_soft_targets_are_rows_with_weights(seed, l2):
     X = rng.normal(size=(n, d))
     above = rng.random((n, k))
     both = above * rng.random((n, k))
-    coef, intercept = fit_logistic(ScaledColumns.of(X), both, above, np.zeros((k, d)), np.zeros(k), l2, 500)
+    coef, intercept = fit_logistic(
+        ScaledColumns.from_data(X), both, above, np.zeros((k, d)), np.zeros(k), l2, 500
+    )
     for c in range(k):
         rows, target = np.vstack([X, X]), np.repeat([1, 0], n)
         weights = np.concatenate([both[:, c], above[:, c] - both[:, c]])
@@ -61,10 +63,10 @@ def test_a_few_steps_never_lose_and_sparse_rows_are_the_same(seed, n_steps):
     above = rng.random((30, 3))
     both = above * (rng.random((30, 3)) < 0.5)
     start = rng.normal(size=(3, 4)), rng.normal(size=3)
-    found = fit_logistic(ScaledColumns.of(X), both, above, *start, 1.0, n_steps)
+    found = fit_logistic(ScaledColumns.from_data(X), both, above, *start, 1.0, n_steps)
     before, after = (gain(X, both, above, *at, 1.0).sum() for at in (start, found))
     assert after >= before - 1e-5
-    other = fit_logistic(ScaledColumns.of(sparse.csr_array(X)), both, above, *start, 1.0, n_steps)
+    other = fit_logistic(ScaledColumns.from_data(sparse.csr_array(X)), both, above, *start, 1.0, n_steps)
     for ours, theirs in zip(found, other, strict=True):
         np.testing.assert_allclose(theirs, ours, atol=1e-6)
 
@@ -72,7 +74,7 @@ def test_a_few_steps_never_lose_and_sparse_rows_are_the_same(seed, n_steps):
 def test_a_label_that_nobody_can_hold_keeps_its_classifier():
     nothing = np.zeros((5, 1))
     coef, intercept = fit_logistic(
-        ScaledColumns.of(np.ones((5, 2))), nothing, nothing, np.zeros((1, 2)), np.zeros(1), 1.0, 50
+        ScaledColumns.from_data(np.ones((5, 2))), nothing, nothing, np.zeros((1, 2)), np.zeros(1), 1.0, 50
     )
     assert not coef.any()
     assert not intercept.any()
@@ -81,20 +83,20 @@ def test_a_label_that_nobody_can_hold_keeps_its_classifier():
 def test_rates_by_hand():
     Z = np.array([[1, 0], [0, 1], [0, 1], [0, 0]])
     one = np.array([[1.0, 0.5], [0.5, 1.0], [0.5, 1.0], [0.0, 0.5]])  # 2 and 3 are held, 1 and 2 recorded
-    np.testing.assert_allclose(rates_from_counts(Z, shared=True)(one), [1 - 3 / 5] * 2)
-    np.testing.assert_allclose(rates_from_counts(Z, shared=False)(one), [1 - 1 / 2, 1 - 2 / 3])
+    np.testing.assert_allclose(compute_rates(Z, shared=True)(one), [1 - 3 / 5] * 2)
+    np.testing.assert_allclose(compute_rates(Z, shared=False)(one), [1 - 1 / 2, 1 - 2 / 3])
     # never more than 0.95, and never below 0 by rounding
     few = np.eye(1, 40).reshape(20, 2)
-    assert rates_from_counts(few, shared=True)(np.ones((20, 2))).tolist() == [0.95, 0.95]
+    assert compute_rates(few, shared=True)(np.ones((20, 2))).tolist() == [0.95, 0.95]
     # what was never recorded tells nothing
-    assert rates_from_counts(np.zeros((4, 2)), shared=True)(one).tolist() == [0.0, 0.0]
-    np.testing.assert_allclose(rates_from_counts(Z, shared=True)(Z.astype(float)), 0.0)
+    assert compute_rates(np.zeros((4, 2)), shared=True)(one).tolist() == [0.0, 0.0]
+    np.testing.assert_allclose(compute_rates(Z, shared=True)(Z.astype(float)), 0.0)
 
 
 def test_the_first_model_knows_shares_only():
     Z = np.array([[1, 1, 0], [1, 1, 0], [1, 0, 0], [1, 0, 0]] + [[0, 0, 0]] * 4)
     tree = LabelHierarchy(["a", "b", "c"], [("a", "b")])
-    model = first_model(Z, 2, tree, np.zeros(3), np.full(3, 1e-3))
+    model = make_first_model(Z, 2, tree, np.zeros(3), np.full(3, 1e-3))
     np.testing.assert_allclose(expit(model.intercept), [0.5, 0.5, 0.01])
     assert not model.coef.any()
     assert model.coef.shape == (3, 2)
@@ -116,18 +118,18 @@ def test_what_is_held_is_enumerated(seed, k, graph):
         np.full(k, 0.01),
     )
     X, Z = rng.normal(size=(4, 2)), (rng.random((4, k)) < 0.3).astype(np.uint8)
-    held = infer(model, model.logits(X), Z)
+    held = infer(model, model.compute_logits(X), Z)
     total = 0.0
     for i, z in enumerate(Z):
         one, both, above, log_p = twin.graph_by_enumeration(
-            model.hierarchy.parent_lists, model.logits(X)[i], model.relaxations, z, 1 - model.rates
+            model.hierarchy.parent_lists, model.compute_logits(X)[i], model.relaxations, z, 1 - model.rates
         )
         np.testing.assert_allclose(held.one[i], one, atol=1e-8)
         np.testing.assert_allclose(held.both[i], both, atol=1e-8)
         np.testing.assert_allclose(held.above[i], above, atol=1e-8)
         total += log_p
     assert held.log_likelihood == pytest.approx(total)
-    assert objective(model, held, 2.0) == pytest.approx(total - (model.coef**2).sum())
+    assert compute_objective(model, held, 2.0) == pytest.approx(total - (model.coef**2).sum())
 
 
 # ---------------------------------------------------------------------- the loop
@@ -175,9 +177,11 @@ def test_a_fit_that_stops_early_says_so():
 def test_a_caller_may_stop_the_loop():
     data = make_label_tree(100, 3, random_state=0)
     Z = data.Z.astype(np.uint8)
-    model = first_model(Z, 10, LabelHierarchy.from_parents(data.parents), np.full(3, 0.2), np.full(3, 1e-3))
+    model = make_first_model(
+        Z, 10, LabelHierarchy.from_parents(data.parents), np.full(3, 0.2), np.full(3, 1e-3)
+    )
     calls = []
-    found = expectation_maximisation(
+    found = run_em(
         data.X,
         Z,
         model,

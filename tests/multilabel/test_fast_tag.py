@@ -9,8 +9,8 @@ from scipy.optimize import minimize
 from scipy.special import expit
 
 from likewise.multilabel import FastTag
-from likewise.multilabel._enrichment import RidgeAxes, enriching, restoring
-from likewise.multilabel._fast_tag import logistic_curves
+from likewise.multilabel._enrichment import RidgeAxes, compute_restoring_terms, iterate_layers
+from likewise.multilabel._fast_tag import fit_logistic_curves
 from reference import multilabel as twin
 
 seeds = st.integers(0, 2**32 - 1)
@@ -30,7 +30,7 @@ def test_the_loss_of_restoring_is_a_mean_over_all_ways_to_lose_labels(seed, k, c
     _, Y = problem(seed, k=k)
     B = np.random.default_rng(seed).normal(size=(k, k))
     S = Y.T @ Y
-    P, Q = restoring(S, corruption)
+    P, Q = compute_restoring_terms(S, corruption)
     closed = np.trace(S - 2 * P @ B.T + B @ Q @ B.T)
     np.testing.assert_allclose(closed, twin.restoring_loss(Y, B, corruption), atol=1e-9)
 
@@ -79,7 +79,7 @@ def test_the_two_closed_forms_in_turn_come_to_the_joint_solution():
     X, Y = problem(5, n=20)
     n, corruption, ridge, weight = len(X), 0.4, 0.2, 1.5
     model = FastTag(corruption, ridge, reconstruction=weight, n_layers=1).fit(X, Y)
-    P, Q = restoring(Y.T @ Y, corruption)
+    P, Q = compute_restoring_terms(Y.T @ Y, corruption)
     Xc, Yc = X - X.mean(axis=0), Y - Y.mean(axis=0)
     B = np.eye(3)
     for _ in range(2000):
@@ -91,23 +91,23 @@ def test_the_two_closed_forms_in_turn_come_to_the_joint_solution():
 
 def test_labels_without_one_another_are_left_as_they_are():
     Y = np.repeat(np.eye(3), 4, axis=0)
-    seen = RidgeAxes.of(np.random.default_rng(0).normal(size=(12, 1)), Y)
-    (B,) = enriching(seen, 0.5, 0.1, 1e9, 1)  # all weight is on restoring
+    seen = RidgeAxes.from_data(np.random.default_rng(0).normal(size=(12, 1)), Y)
+    (B,) = iterate_layers(seen, 0.5, 0.1, 1e9, 1)  # all weight is on restoring
     np.testing.assert_allclose(B, np.eye(3), atol=1e-6)
 
 
 def test_equal_labels_share_what_is_known():
     # With y = z and each lost with chance p, the best sum of the two has the weight 1 / (2 - p).
     Y = np.repeat([[1.0, 1.0], [0.0, 0.0]], 5, axis=0)
-    seen = RidgeAxes.of(np.zeros((10, 1)), Y)
-    (B,) = enriching(seen, 0.5, 0.1, 1e9, 1)
+    seen = RidgeAxes.from_data(np.zeros((10, 1)), Y)
+    (B,) = iterate_layers(seen, 0.5, 0.1, 1e9, 1)
     np.testing.assert_allclose(B, 1 / 1.5, atol=1e-6)
 
 
 def test_a_layer_is_the_first_one_on_labels_that_were_enriched():
     X, Y = problem(7)
-    first, second = enriching(RidgeAxes.of(X, Y), 0.3, 0.1, 2.0, 2)
-    (again,) = enriching(RidgeAxes.of(X, Y @ first.T), 0.3, 0.1, 2.0, 1)
+    first, second = iterate_layers(RidgeAxes.from_data(X, Y), 0.3, 0.1, 2.0, 2)
+    (again,) = iterate_layers(RidgeAxes.from_data(X, Y @ first.T), 0.3, 0.1, 2.0, 1)
     np.testing.assert_allclose(again @ first, second, atol=1e-8)
 
 
@@ -116,7 +116,7 @@ def test_layers_reach_labels_that_never_meet():
     Y = np.zeros((90, 3))
     Y[:30, :2] = 1  # 0 goes with 1,
     Y[30:60, 1:] = 1  # and 1 with 2
-    one, two = enriching(RidgeAxes.of(rng.normal(size=(90, 1)), Y), 0.5, 0.1, 1e6, 2)
+    one, two = iterate_layers(RidgeAxes.from_data(rng.normal(size=(90, 1)), Y), 0.5, 0.1, 1e6, 2)
     assert one[2, 0] < two[2, 0]
 
 
@@ -130,9 +130,9 @@ def test_more_columns_than_rows_and_sparse_rows_are_the_same_regression(seed, n,
     unit = X.var(axis=0).mean() or 1.0
     wanted = np.linalg.solve(Xc.T @ Xc + n * 0.3 * unit * np.eye(d), Xc.T @ (Y - Y.mean(axis=0)))
     for rows in (X, sparse.csr_array(X)):
-        seen = RidgeAxes.of(rows, Y)
-        np.testing.assert_allclose(seen.axes @ seen.held_back(0.3), wanted, atol=1e-8)
-        np.testing.assert_allclose(seen.along(rows), Xc @ seen.axes, atol=1e-8)
+        seen = RidgeAxes.from_data(rows, Y)
+        np.testing.assert_allclose(seen.axes @ seen.regress(0.3), wanted, atol=1e-8)
+        np.testing.assert_allclose(seen.project(rows), Xc @ seen.axes, atol=1e-8)
 
 
 @settings(max_examples=20, deadline=None)
@@ -149,10 +149,10 @@ def test_curves_are_fitted_to_shares():
     rng = np.random.default_rng(0)
     scores = rng.normal(size=(5000, 2)) * [1.0, 100.0] + [0.0, 50.0]
     wanted = expit(scores * [2.0, 0.01] + [-1.0, 0.3])
-    slopes, shifts = logistic_curves(scores, wanted)
+    slopes, shifts = fit_logistic_curves(scores, wanted)
     np.testing.assert_allclose(slopes, [2.0, 0.01], rtol=0.02)
     np.testing.assert_allclose(shifts, [-1.0, 0.3], rtol=0.03)
-    turned, level = logistic_curves(scores, 1 - wanted)  # a curve never falls
+    turned, level = fit_logistic_curves(scores, 1 - wanted)  # a curve never falls
     assert not turned.any()
     np.testing.assert_allclose(expit(level), ((1 - wanted).sum(axis=0) + 0.5) / 5001)
 

@@ -9,9 +9,9 @@ from likewise.datasets import make_label_tree
 from likewise.hierarchy import LabelHierarchy, PartialHierarchy
 from likewise.multilabel import LatentHierarchyClassifier
 from likewise.multilabel._further_parents import with_further_parents
-from likewise.multilabel._graph_inference import graph_posterior
-from likewise.multilabel._inclusion import anchored_rates, pair_counts
-from likewise.multilabel._known_hierarchy import all_edges
+from likewise.multilabel._graph_inference import compute_graph_posterior
+from likewise.multilabel._inclusion import count_pairs, estimate_anchored_rates
+from likewise.multilabel._known_hierarchy import allow_all_edges
 from reference import multilabel as twin
 
 seeds = st.integers(0, 2**32 - 1)
@@ -42,7 +42,7 @@ def test_on_a_tree_messages_are_exact(seed, k, scale):
     parents = np.array([rng.integers(-1, c) if c else -1 for c in range(k)])
     tree = LabelHierarchy.from_parents(parents)
     logits, eps, Z, keep = drawn_rows(rng, k, scale=scale)
-    found = graph_posterior(tree, logits, eps, Z, keep)
+    found = compute_graph_posterior(tree, logits, eps, Z, keep)
     for ours, wanted in zip(found, enumerated(tree, logits, eps, Z, keep), strict=True):
         np.testing.assert_allclose(ours, wanted, rtol=1e-7, atol=1e-9)
 
@@ -50,7 +50,7 @@ def test_on_a_tree_messages_are_exact(seed, k, scale):
 def test_two_parents_by_hand():
     # Nothing recorded but c, which needs a and b: with eps at 0 both are held for certain.
     graph = LabelHierarchy(list("abc"), [("a", "c"), ("b", "c")])
-    one, both, above, log_likelihood = graph_posterior(
+    one, both, above, log_likelihood = compute_graph_posterior(
         graph, np.zeros((1, 3)), np.full(3, 1e-12), np.array([[0, 0, 1]]), np.full(3, 0.5)
     )
     np.testing.assert_allclose(one, 1.0, atol=1e-9)
@@ -67,7 +67,7 @@ def test_a_graph_without_loops_is_exact_however_sure_the_classifier_is(seed, sca
     graph = LabelHierarchy(list("abcde"), [("a", "c"), ("b", "c"), ("c", "d"), ("b", "e")])
     logits, eps, Z, _ = drawn_rows(rng, 5, scale=scale)
     logits = scale * np.sign(logits) if seed % 2 else logits
-    found = graph_posterior(graph, logits, eps, Z, np.full(5, keep))
+    found = compute_graph_posterior(graph, logits, eps, Z, np.full(5, keep))
     for ours, wanted in zip(found, enumerated(graph, logits, eps, Z, np.full(5, keep)), strict=True):
         assert np.isfinite(ours).all()
         np.testing.assert_allclose(ours, wanted, rtol=1e-6, atol=1e-7)
@@ -83,7 +83,7 @@ def test_on_small_graphs_chances_are_off_by_a_hundredth_in_the_mean():
         logits, _, Z, _ = drawn_rows(rng, k, n=5)
         eps, keep = np.full(k, 1e-3), np.full(k, 0.7)
         found, wanted = (
-            graph_posterior(graph, logits, eps, Z, keep),
+            compute_graph_posterior(graph, logits, eps, Z, keep),
             enumerated(graph, logits, eps, Z, keep),
         )
         off += [np.abs(ours - exact).mean() for ours, exact in zip(found[:3], wanted[:3], strict=True)]
@@ -97,7 +97,7 @@ def test_on_small_graphs_chances_are_off_by_a_hundredth_in_the_mean():
 def test_chances_on_a_loop_are_chances(seed):
     rng = np.random.default_rng(seed)
     logits, eps, Z, keep = drawn_rows(rng, 4, n=6, scale=20.0)
-    one, both, above, log_likelihood = graph_posterior(DIAMOND, logits, eps, Z, keep)
+    one, both, above, log_likelihood = compute_graph_posterior(DIAMOND, logits, eps, Z, keep)
     for chance in (one, both, above):
         assert ((chance >= 0) & (chance <= 1 + 1e-12)).all()
     assert (one[Z == 1] == 1).all()
@@ -109,7 +109,7 @@ def test_chances_on_a_loop_are_chances(seed):
 def test_with_nothing_recorded_messages_only_go_down():
     logits = np.array([[0.3, -1.0, 0.5, 2.0], [1.0, 1.0, 1.0, 1.0]])
     tree = LabelHierarchy(list("abcd"), [("a", "b"), ("a", "c"), ("b", "d")])
-    one, _, _, log_likelihood = graph_posterior(tree, logits, np.full(4, 0.01), None, None)
+    one, _, _, log_likelihood = compute_graph_posterior(tree, logits, np.full(4, 0.01), None, None)
     s = 1 / (1 + np.exp(-logits))
     b = s[:, 0] * s[:, 1] + (1 - s[:, 0]) * 0.01
     np.testing.assert_allclose(one[:, 3], b * s[:, 3] + (1 - b) * 0.01)
@@ -166,8 +166,8 @@ def test_trees_get_no_further_parents():
         data = make_label_tree(2000, 8, missing_rate=0.2, random_state=seed)
         tree = LabelHierarchy.from_parents(data.parents)
         known = LabelHierarchy(tree.names, tree.edges, margins=np.full(8, np.inf))
-        rate, _, _ = anchored_rates(data.Z, tree)
-        found = with_further_parents(known, pair_counts(data.Z), 2000, np.full(8, rate), all_edges(8))
+        rate, _, _ = estimate_anchored_rates(data.Z, tree)
+        found = with_further_parents(known, count_pairs(data.Z), 2000, np.full(8, rate), allow_all_edges(8))
         spared += found.edges == tree.edges
     assert spared >= 9
 

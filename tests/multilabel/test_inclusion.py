@@ -8,16 +8,16 @@ from hypothesis import strategies as st
 from likewise.datasets import make_label_tree
 from likewise.exceptions import HierarchyError
 from likewise.hierarchy import LabelHierarchy
-from likewise.multilabel._best_tree import best_tree
+from likewise.multilabel._best_tree import find_best_tree
 from likewise.multilabel._inclusion import (
-    anchored_rates,
-    inclusion_scores,
+    compute_inclusion_scores,
+    compute_relaxations,
+    count_pairs,
+    estimate_anchored_rates,
     learn_tree,
-    pair_counts,
-    relaxations,
 )
-from likewise.multilabel._initial_trees import by_counts, chow_liu, star
-from likewise.multilabel._known_hierarchy import all_edges
+from likewise.multilabel._initial_trees import make_chow_liu_tree, make_count_tree, make_star
+from likewise.multilabel._known_hierarchy import allow_all_edges
 from reference import label_tree as tree_twin
 from reference import multilabel as twin
 
@@ -45,7 +45,7 @@ def test_a_score_by_hand():
     # and eps elsewhere; unrelated, 1/4 everywhere. What is said of p is the same under both.
     Z = np.array([[1, 1]] * 2 + [[1, 0]] * 2 + [[0, 0]] * 4)
     eps = 1e-9
-    scores = inclusion_scores(pair_counts(Z), 8, 0.0, eps)
+    scores = compute_inclusion_scores(count_pairs(Z), 8, 0.0, eps)
     wanted = 2 * np.log(1 / 2) + 2 * np.log(1 / 2) - (2 * np.log(1 / 4) + 6 * np.log(3 / 4))
     assert scores[0, 1] == pytest.approx(wanted, abs=1e-6)
     # If c included p, all 4 rows with p would have c; p without c has the chance eps, and happens twice.
@@ -60,7 +60,7 @@ def test_scores_are_those_of_tables_written_out(seed, k):
     keep, eps = rng.uniform(0.6, 0.95, k), rng.uniform(1e-4, 0.01, k)
     Z = (rng.uniform(size=(n, k)) < rng.uniform(0.05, 0.9, k)).astype(np.uint8)
     Z[0], Z[20:] = 1, 0  # every label is recorded somewhere, and no share is above 1
-    scores = inclusion_scores(pair_counts(Z), n, 1 - keep, eps)
+    scores = compute_inclusion_scores(count_pairs(Z), n, 1 - keep, eps)
     for p in range(k):
         for c in range(k):
             if p != c:
@@ -73,15 +73,15 @@ def test_a_label_that_follows_scores_more_than_one_that_does_not():
     p, q = rng.random((2, 4000)) < 0.5
     c = p & (rng.random(4000) < 0.5)
     Z = (np.column_stack([p, q, c]) & (rng.random((4000, 3)) > 0.3)).astype(np.uint8)
-    scores = inclusion_scores(pair_counts(Z), 4000, 0.3, 1e-3)
+    scores = compute_inclusion_scores(count_pairs(Z), 4000, 0.3, 1e-3)
     assert scores[0, 2] > 50 > 0 > scores[1, 2]
     assert scores[2, 0] < 0
     # taken for complete, the rows with c and without p speak against the true edge
-    assert inclusion_scores(pair_counts(Z), 4000, 0.0, 1e-3)[0, 2] < scores[0, 2]
+    assert compute_inclusion_scores(count_pairs(Z), 4000, 0.0, 1e-3)[0, 2] < scores[0, 2]
 
 
 def test_relaxations_stay_below_the_share_of_a_label():
-    found = relaxations(np.array([500, 5, 0]), 1000, 0.5, 1e-2)
+    found = compute_relaxations(np.array([500, 5, 0]), 1000, 0.5, 1e-2)
     np.testing.assert_allclose(found, [1e-2, 1e-3, 1e-9])
 
 
@@ -93,17 +93,17 @@ def test_relaxations_stay_below_the_share_of_a_label():
 def test_the_best_tree_and_its_margins_are_enumerated(seed, k, preference):
     rng = np.random.default_rng(seed)
     scores = rng.normal(size=(k, k))
-    allowed = all_edges(k) & (rng.random((k + 1, k + 1)) < 0.8)
+    allowed = allow_all_edges(k) & (rng.random((k + 1, k + 1)) < 0.8)
     weights = np.where(allowed, 0.0, -np.inf)
     weights[0] -= preference
     weights[1:, 1:] += scores
-    every = {tree: tree_twin.weight_of(weights, tree) for tree in tree_twin.arborescences(k + 1)}
+    every = {tree: tree_twin.get_weights(weights, tree) for tree in tree_twin.arborescences(k + 1)}
     best = max(every.values())
     if best == -np.inf:
         with pytest.raises(HierarchyError, match="form no tree"):
-            best_tree(scores, allowed, preference)
+            find_best_tree(scores, allowed, preference)
         return
-    found = best_tree(scores, allowed, preference)
+    found = find_best_tree(scores, allowed, preference)
     assert every[(-1, *(found.parents + 1))] == pytest.approx(best)
     for c, p in enumerate(found.parents):
         assert found.scores[c] == pytest.approx(scores[p, c] if p >= 0 else 0.0)
@@ -113,16 +113,16 @@ def test_the_best_tree_and_its_margins_are_enumerated(seed, k, preference):
 
 def test_a_label_that_may_as_well_include_another_is_its_parent():
     scores = np.array([[0.0, -1.0], [-9.0, 0.0]])
-    assert best_tree(scores, all_edges(2), 2.0).parents.tolist() == [-1, 0]
-    assert best_tree(scores, all_edges(2), 0.5).parents.tolist() == [-1, -1]
-    assert best_tree(scores, all_edges(2)).parents.tolist() == [-1, -1]
+    assert find_best_tree(scores, allow_all_edges(2), 2.0).parents.tolist() == [-1, 0]
+    assert find_best_tree(scores, allow_all_edges(2), 0.5).parents.tolist() == [-1, -1]
+    assert find_best_tree(scores, allow_all_edges(2)).parents.tolist() == [-1, -1]
 
 
 def test_the_star_keeps_to_the_root_where_it_may():
-    assert star(4, all_edges(4)).parents.tolist() == [-1] * 4
-    allowed = all_edges(3)
+    assert make_star(4, allow_all_edges(4)).parents.tolist() == [-1] * 4
+    allowed = allow_all_edges(3)
     allowed[0, 2] = False
-    found = star(3, allowed)
+    found = make_star(3, allowed)
     assert found.parents[:1].tolist() == [-1]
     assert found.parents[1] >= 0
 
@@ -130,15 +130,15 @@ def test_the_star_keeps_to_the_root_where_it_may():
 def test_counts_find_the_tree_of_complete_labels():
     for seed in range(5):
         data = make_label_tree(1000, 8, missing_rate=0.0, random_state=seed)
-        np.testing.assert_array_equal(by_counts(data.Z, all_edges(8), 1e-3).parents, data.parents)
+        np.testing.assert_array_equal(make_count_tree(data.Z, allow_all_edges(8), 1e-3).parents, data.parents)
 
 
 def test_the_chow_liu_start_is_the_tree_of_mutual_information():
     # Of a chain a > b > c every neighbour tells more than what is further off.
     Z = np.array([[1, 1, 1]] * 3 + [[1, 1, 0]] * 3 + [[1, 0, 0]] * 3 + [[0, 0, 0]] * 2)
-    assert chow_liu(Z, all_edges(3)).parents.tolist() == [-1, 0, 1]
+    assert make_chow_liu_tree(Z, allow_all_edges(3)).parents.tolist() == [-1, 0, 1]
     for order in ([1, 0, 2], [2, 1, 0], [2, 0, 1]):
-        found = chow_liu(Z[:, order], all_edges(3)).parents
+        found = make_chow_liu_tree(Z[:, order], allow_all_edges(3)).parents
         edges = {(order[p], order[c]) for c, p in enumerate(found) if p >= 0}
         assert edges == {(0, 1), (1, 2)}
 
@@ -150,7 +150,7 @@ def test_the_chow_liu_start_is_worth_as_much_as_the_best_spanning_tree(seed, k):
     Z = (rng.random((30, k)) < rng.uniform(0.2, 0.8, k)).astype(np.uint8)
     worth = {(i, j): twin.mutual_information(Z[:, i], Z[:, j]) for i in range(k) for j in range(k) if i != j}
     best = max(sum(worth[e] for e in tree) for tree in twin.spanning_trees(k))
-    parents = chow_liu(Z, all_edges(k)).parents
+    parents = make_chow_liu_tree(Z, allow_all_edges(k)).parents
     counts = Z.sum(axis=0)
     edges = [(p, c) for c, p in enumerate(parents) if p >= 0]
     # Going from the more frequent label only, a tree may lack edges that a spanning tree has, never gain.
@@ -168,7 +168,7 @@ def test_rates_by_hand():
     # a > b > c, and d apart. Rows: c alone; a, b and c; b alone; a alone; d alone.
     Z = np.array([[0, 0, 1, 0], [1, 1, 1, 0], [0, 1, 0, 0], [1, 0, 0, 0], [0, 0, 0, 1]])
     tree = LabelHierarchy.from_parents([-1, 0, 1, -1])
-    shared, own, n_cells = anchored_rates(Z, tree)
+    shared, own, n_cells = estimate_anchored_rates(Z, tree)
     # a is certain in the first three rows and recorded in one; b in the first two, and recorded in one.
     assert n_cells == 5
     assert shared == pytest.approx(3 / 5)
@@ -180,7 +180,7 @@ def test_rates_by_hand():
 
 def test_without_a_label_below_another_there_is_no_rate():
     star_of = LabelHierarchy(["a", "b"])
-    shared, own, n_cells = anchored_rates(np.eye(2), star_of)
+    shared, own, n_cells = estimate_anchored_rates(np.eye(2), star_of)
     assert n_cells == 0
     assert np.isnan(shared)
     assert np.isnan(own).all()
@@ -198,7 +198,7 @@ def test_rates_are_those_of_rows_looked_at_one_by_one(seed, k, graph):
     else:
         tree = LabelHierarchy.from_parents(drawn_parents(rng, k))
     certain, found = twin.anchors(Z, tree.parent_lists)
-    shared, own, n_cells = anchored_rates(Z, tree)
+    shared, own, n_cells = estimate_anchored_rates(Z, tree)
     assert n_cells == certain.sum()
     if n_cells:
         wanted = min(1 - found.sum() / certain.sum(), 0.95)
@@ -216,8 +216,8 @@ def test_the_true_tree_is_learned(missing_rate):
     for seed in range(8):
         data = make_label_tree(2000, 12, missing_rate=missing_rate, random_state=seed)
         Z = data.Z.astype(np.uint8)
-        found = learn_tree(Z, all_edges(12), 1e-3, None)
-        given_rate = learn_tree(Z, all_edges(12), 1e-3, missing_rate)
+        found = learn_tree(Z, allow_all_edges(12), 1e-3, None)
+        given_rate = learn_tree(Z, allow_all_edges(12), 1e-3, missing_rate)
         assert (found.parents != data.parents).sum() <= 1
         exact += np.array_equal(found.parents, data.parents)
         assert (given_rate.parents != data.parents).sum() <= 1
@@ -226,7 +226,7 @@ def test_the_true_tree_is_learned(missing_rate):
 
 def test_the_margin_is_small_where_the_tree_errs():
     data = make_label_tree(2000, 12, missing_rate=0.3, random_state=3)
-    found = learn_tree(data.Z.astype(np.uint8), all_edges(12), 1e-3, None)
+    found = learn_tree(data.Z.astype(np.uint8), allow_all_edges(12), 1e-3, None)
     wrong = found.parents != data.parents
     if wrong.any():
         assert found.margins[wrong].max() < np.median(found.margins[~wrong])
@@ -239,15 +239,15 @@ def test_labels_that_have_nothing_to_do_with_each_other_are_on_the_root(n, k, sh
     # That every row holds all of them, and that most are not recorded, would fit as well.
     for seed in range(5):
         Z = (np.random.default_rng(seed).random((n, k)) < share).astype(np.uint8)
-        assert (learn_tree(Z, all_edges(k), 1e-3, None).parents == -1).mean() > 0.9
+        assert (learn_tree(Z, allow_all_edges(k), 1e-3, None).parents == -1).mean() > 0.9
 
 
 def test_a_label_that_was_never_recorded_is_on_the_root_where_it_may():
     data = make_label_tree(300, 4, missing_rate=0.1, random_state=0)
     Z = np.column_stack([data.Z, np.zeros(300)]).astype(np.uint8)
-    found = learn_tree(Z, all_edges(5), 1e-3, None)
+    found = learn_tree(Z, allow_all_edges(5), 1e-3, None)
     np.testing.assert_array_equal(found.parents, [*data.parents, -1])
-    allowed = all_edges(5)
+    allowed = allow_all_edges(5)
     allowed[[0, 1, 2, 4], 5] = False
     assert learn_tree(Z, allowed, 1e-3, None).parents[4] == 2
 
@@ -259,8 +259,8 @@ def test_the_order_of_labels_and_of_rows_does_not_matter(seed):
     data = make_label_tree(400, 7, missing_rate=0.2, random_state=int(rng.integers(1000)))
     Z = data.Z.astype(np.uint8)
     order = rng.permutation(7)
-    found = learn_tree(Z, all_edges(7), 1e-3, None)
-    other = learn_tree(Z[rng.permutation(400)][:, order], all_edges(7), 1e-3, None)
+    found = learn_tree(Z, allow_all_edges(7), 1e-3, None)
+    other = learn_tree(Z[rng.permutation(400)][:, order], allow_all_edges(7), 1e-3, None)
     edges = {(p, c) for c, p in enumerate(found.parents)}
     moved = {(order[p] if p >= 0 else -1, order[c]) for c, p in enumerate(other.parents)}
     assert moved == edges

@@ -7,11 +7,11 @@ from likewise.datasets import make_label_tree
 from likewise.evaluation import ancestor_f1
 from likewise.hierarchy import LabelHierarchy, PartialHierarchy
 from likewise.multilabel import LatentHierarchyClassifier
-from likewise.multilabel._chains import held_for_certain
+from likewise.multilabel._chains import find_certain_labels
 from likewise.multilabel._own_rates import (
     compute_exchange_evidence,
     compute_log_likelihood,
-    rates_differ,
+    has_different_rates,
     run_gap_test,
 )
 
@@ -88,10 +88,10 @@ def test_rates_that_differ_by_hand():
     Z = np.zeros((400, 4), dtype=np.uint8)
     Z[:200, 1], Z[200:, 3] = 1, 1  # both parents are held in 200 rows each
     Z[:100, 0], Z[200:300, 2] = 1, 1
-    assert not rates_differ(Z, tree)
+    assert not has_different_rates(Z, tree)
     Z[:180, 0] = 1
-    assert rates_differ(Z, tree)
-    assert not rates_differ(Z, LabelHierarchy.from_parents([-1, 0, -1, -1]))  # one rate alone
+    assert has_different_rates(Z, tree)
+    assert not has_different_rates(Z, LabelHierarchy.from_parents([-1, 0, -1, -1]))  # one rate alone
 
 
 def test_the_likelihood_of_records_by_hand():
@@ -181,7 +181,7 @@ def test_evidence_against_an_exchange_comes_from_records_and_from_features():
     noise = rng.normal(size=(4000, 4))
 
     def evidence(Z, scores, tree=tree):
-        return compute_exchange_evidence(Z, held_for_certain(Z, tree)[1], tree, 1, scores)
+        return compute_exchange_evidence(Z, find_certain_labels(Z, tree)[1], tree, 1, scores)
 
     # a label that holds for 60 % of its parent's rows looks like one that equals it and has more gaps
     assert abs(evidence(Z, noise)) < 3
@@ -192,7 +192,7 @@ def test_evidence_against_an_exchange_comes_from_records_and_from_features():
     assert evidence(np.column_stack([Z, child]), noise, chain) > 50
     # upside down, the exchange is better
     turned = LabelHierarchy.from_parents([1, -1, 1])
-    known = held_for_certain(Z, turned)[1]
+    known = find_certain_labels(Z, turned)[1]
     assert compute_exchange_evidence(Z, known, turned, 0, Y + noise[:, :3]) < -50
 
 

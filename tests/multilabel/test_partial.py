@@ -35,7 +35,7 @@ def partials(draw):
 def is_possible(partial):
     """Tell whether the root reaches every label over edges that are allowed."""
     try:
-        allowed = partial.allowed(list("abcd"))
+        allowed = partial.get_allowed_edges(list("abcd"))
     except HierarchyError:
         return False
     reached = np.eye(5, dtype=bool)[0]

@@ -11,13 +11,13 @@ from likewise.datasets import make_label_tree
 from likewise.hierarchy import LabelHierarchy
 from likewise.multilabel import LatentHierarchyClassifier
 from likewise.multilabel._em import LatentHierarchyModel, infer
-from likewise.multilabel._known_hierarchy import all_edges
+from likewise.multilabel._known_hierarchy import allow_all_edges
 from likewise.multilabel._tree_steps import (
     SCORES,
-    intercept_scores,
-    literal_scores,
-    next_tree,
-    profile_scores,
+    compute_intercept_scores,
+    compute_literal_scores,
+    compute_profile_scores,
+    find_next_tree,
 )
 from reference import label_tree as twin
 
@@ -52,16 +52,16 @@ def fitted(parents, missing_rate=0.2, n=400, seed=0):
     model = LatentHierarchyModel(
         given.hierarchy_, given.coef_, given.intercept_, given.missing_rates_, given.relaxations_
     )
-    return model, infer(model, model.logits(data.X), Z), data.X, Z
+    return model, infer(model, model.compute_logits(data.X), Z), data.X, Z
 
 
 @settings(max_examples=40, deadline=None)
 @given(seed=st.integers(0, 2**32 - 1), k=st.integers(1, 4))
 def test_literal_scores_are_sums_over_all_labellings(seed, k):
     model, X, Z = drawn_model(np.random.default_rng(seed), k)
-    logits, eps, keep = model.logits(X), model.relaxations, 1 - model.rates
+    logits, eps, keep = model.compute_logits(X), model.relaxations, 1 - model.rates
     held = infer(model, logits, Z)
-    found = literal_scores(model, held, X, Z, L2)
+    found = compute_literal_scores(model, held, X, Z, L2)
     wanted = np.zeros((k, k))
     for logit, z in zip(logits, Z, strict=True):
         _, one, both = twin.by_enumeration(model.hierarchy.parents, logit, eps, z, keep)
@@ -81,9 +81,11 @@ def test_literal_scores_are_sums_over_all_labellings(seed, k):
 @given(seed=st.integers(0, 2**32 - 1))
 def test_one_newton_step_of_the_intercept(seed):
     model, X, Z = drawn_model(np.random.default_rng(seed), 3)
-    logits = model.logits(X)
+    logits = model.compute_logits(X)
     held = infer(model, logits, Z)
-    literal, moved = (how(model, held, X, Z, L2) for how in (literal_scores, intercept_scores))
+    literal, moved = (
+        how(model, held, X, Z, L2) for how in (compute_literal_scores, compute_intercept_scores)
+    )
     s = expit(logits)
     for p, c in ((0, 1), (2, 0)):
         together = twin.pair_sums(
@@ -107,7 +109,7 @@ def test_refitting_is_a_regression_on_the_rows_that_hold_the_parent():
     Z = np.column_stack([p, c]).astype(np.uint8)
     eps = np.full(2, 1e-3)
     model = LatentHierarchyModel(LabelHierarchy(["p", "c"]), np.zeros((2, 2)), np.zeros(2), np.zeros(2), eps)
-    found = profile_scores(model, infer(model, model.logits(X), Z), X, Z, L2)[0, 1]
+    found = compute_profile_scores(model, infer(model, model.compute_logits(X), Z), X, Z, L2)[0, 1]
 
     def value(rows):
         fit = LogisticRegression(C=1 / L2, tol=1e-10).fit(X[rows], c[rows])
@@ -134,7 +136,9 @@ def test_on_a_star_refitting_favours_every_parent(seed):
 def test_refitting_favours_rivals_of_the_present_parent(seed):
     parents = make_label_tree(400, 5, random_state=seed).parents
     model, held, X, Z = fitted(parents, seed=seed)
-    literal, refitted = (how(model, held, X, Z, L2) for how in (literal_scores, profile_scores))
+    literal, refitted = (
+        how(model, held, X, Z, L2) for how in (compute_literal_scores, compute_profile_scores)
+    )
     for c, p in enumerate(parents):
         if p < 0:
             continue
@@ -145,7 +149,7 @@ def test_refitting_favours_rivals_of_the_present_parent(seed):
 
 def test_the_literal_step_never_leaves_the_star():
     model, held, X, Z = fitted(np.full(6, -1), n=800)
-    assert next_tree("literal", model, held, X, Z, L2, all_edges(6)).parents.tolist() == [-1] * 6
+    assert find_next_tree("literal", model, held, X, Z, L2, allow_all_edges(6)).parents.tolist() == [-1] * 6
 
 
 @pytest.mark.parametrize("how", SCORES)

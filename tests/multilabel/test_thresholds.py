@@ -10,7 +10,7 @@ from likewise.datasets import make_label_tree
 from likewise.multilabel import LatentHierarchyClassifier
 from likewise.multilabel._combined import cross_fit
 from likewise.multilabel._em import infer
-from likewise.multilabel._thresholds import best_thresholds
+from likewise.multilabel._thresholds import find_best_thresholds
 from reference import multilabel as twin
 
 
@@ -18,9 +18,9 @@ def test_thresholds_by_hand():
     chances = np.array([[0.9, 0.2], [0.8, 0.2], [0.3, 0.1], [0.1, 0.1]])
     Z = np.array([[1, 0], [1, 0], [0, 0], [0, 0]])
     # The first label is parted half way between 0.8 and 0.3; the second was never recorded.
-    np.testing.assert_allclose(best_thresholds(chances, Z, np.zeros(2)), [0.55, 0.5])
+    np.testing.assert_allclose(find_best_thresholds(chances, Z, np.zeros(2)), [0.55, 0.5])
     # If half is missing, 2 recorded speak for 4 held: F1 is 1 with all rows predicted.
-    assert best_thresholds(chances, Z, np.array([0.5, 0.5]))[0] == pytest.approx(0.05)
+    assert find_best_thresholds(chances, Z, np.array([0.5, 0.5]))[0] == pytest.approx(0.05)
 
 
 @settings(max_examples=150, deadline=None)
@@ -34,7 +34,7 @@ def test_no_cut_is_better(seed, n, rate, ties):
     rng = np.random.default_rng(seed)
     chances = rng.choice([0.1, 0.3, 0.5, 0.9], (n, 2)) if ties else rng.random((n, 2))
     Z = (rng.random((n, 2)) < 0.5).astype(np.uint8)
-    for c, threshold in enumerate(best_thresholds(chances, Z, np.full(2, rate))):
+    for c, threshold in enumerate(find_best_thresholds(chances, Z, np.full(2, rate))):
         z = Z[:, c].astype(bool)
         if not z.any():
             assert threshold == 0.5
@@ -48,8 +48,8 @@ def test_no_cut_is_better(seed, n, rate, ties):
 
 
 def test_chances_that_are_all_equal():
-    assert 0 <= best_thresholds(np.full((4, 1), 0.4), np.ones((4, 1)), np.zeros(1))[0] < 0.4
-    assert np.isfinite(best_thresholds(np.zeros((4, 1)), np.ones((4, 1)), np.zeros(1))).all()
+    assert 0 <= find_best_thresholds(np.full((4, 1), 0.4), np.ones((4, 1)), np.zeros(1))[0] < 0.4
+    assert np.isfinite(find_best_thresholds(np.zeros((4, 1)), np.ones((4, 1)), np.zeros(1))).all()
 
 
 @pytest.mark.parametrize("seed", range(3))
@@ -61,7 +61,7 @@ def test_gaps_in_other_rows_hardly_matter_to_thresholds(seed):
     with_gaps = model.calibrate(data.X[other], data.Z[other])
     assert with_gaps is model
     found = f1_score(data.Y[new], model.predict(data.X[new]), average="macro")
-    thresholds = best_thresholds(model.predict_proba(data.X[other]), data.Y[other], np.zeros(6))
+    thresholds = find_best_thresholds(model.predict_proba(data.X[other]), data.Y[other], np.zeros(6))
     best = f1_score(data.Y[new], model.predict_proba(data.X[new]) > thresholds, average="macro")
     assert abs(found - best) < 0.03
     assert found > at_half - 0.01
@@ -71,11 +71,11 @@ def test_gaps_in_other_rows_hardly_matter_to_thresholds(seed):
 def test_default_thresholds_come_from_classifiers_that_have_not_seen_the_row():
     data = make_label_tree(400, 5, missing_rate=0.3, random_state=0)
     model = LatentHierarchyClassifier().fit(data.X, data.Z)
-    held = infer(model._model, model._model.logits(data.X), data.Z.astype(np.uint8))
+    held = infer(model._model, model._model.compute_logits(data.X), data.Z.astype(np.uint8))
     crossed = cross_fit(data.X, data.Z.astype(np.uint8), model._model, held, 1.0, combine=True)
-    wanted = best_thresholds(crossed.chances, data.Z, model.missing_rates_)
+    wanted = find_best_thresholds(crossed.chances, data.Z, model.missing_rates_)
     np.testing.assert_array_equal(model.thresholds_, wanted)
-    seen = best_thresholds(model.predict_proba(data.X), data.Z, model.missing_rates_)
+    seen = find_best_thresholds(model.predict_proba(data.X), data.Z, model.missing_rates_)
     assert (seen != wanted).any()
 
 

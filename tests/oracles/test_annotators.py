@@ -14,10 +14,10 @@ from likewise.exceptions import InconsistentSupervisionWarning, SupervisionError
 from likewise.oracles import Annotators, NoisyOracle
 from likewise.oracles._dawid_skene import (
     AnnotatorVotes,
+    compute_krippendorff_alpha,
+    compute_observed_agreement,
     judge,
-    krippendorff_alpha,
-    observed_agreement,
-    prior_table,
+    make_prior_table,
 )
 from reference.dawid_skene import enumerated_posterior, log_density
 
@@ -71,13 +71,13 @@ def test_alpha_of_the_worked_example_with_gaps():
         for question, value in enumerate(row):
             if value is not None:
                 counts[question, value - 1] += 1
-    assert krippendorff_alpha(counts) == pytest.approx(0.743, abs=5e-4)
+    assert compute_krippendorff_alpha(counts) == pytest.approx(0.743, abs=5e-4)
 
 
 def test_agreement_that_cannot_be_told():
     alone = np.array([[1, 0], [0, 1]])
-    assert krippendorff_alpha(alone) is None
-    assert observed_agreement(alone) is None
+    assert compute_krippendorff_alpha(alone) is None
+    assert compute_observed_agreement(alone) is None
     found = Annotators(said(Ann="SSS", Bob="SSS")).agreement()
     assert (found.observed, found.alpha, found.kappas) == (1.0, None, {("Ann", "Bob"): None})
 
@@ -125,7 +125,7 @@ def test_what_em_finds_is_a_maximum_of_the_density():
         *np.array([[q, a, (q * a + (q == 2)) % 2] for q in range(5) for a in range(3)]).T, 5, 3, 2
     )
     found = judge(votes, **EASY)
-    told = 4 * prior_table(2, 0.8)
+    told = 4 * make_prior_table(2, 0.8)
     assert found.objective[-1] == pytest.approx(log_density(votes, found.shares, found.tables, told))
     rng = np.random.default_rng(0)
     for size in (1e-3, 1e-2):
@@ -156,7 +156,7 @@ def test_known_tables_are_found_again():
 
 
 def test_known_tables_of_triplets_are_found_again():
-    tables = np.stack([prior_table(4, accuracy) for accuracy in (0.9, 0.75, 0.6)])
+    tables = np.stack([make_prior_table(4, accuracy) for accuracy in (0.9, 0.75, 0.6)])
     votes, _ = drawn(np.random.default_rng(2), tables, [0.3, 0.3, 0.2, 0.2], 3000)
     found = judge(votes, **{**EASY, "tol": 1e-6})
     np.testing.assert_allclose(found.tables, tables, atol=0.06)

@@ -86,7 +86,7 @@ def test_every_question_gets_a_fitting_answer_in_any_order(kind):
     oracle = make_oracle(kind, Y, X, rate=0.2, seed=5)
     for question in MANY:
         answer = oracle.answer(question)
-        assert question.fitting(answer) == answer
+        assert question.check_answer(answer) == answer
         if isinstance(answer, Piles):
             assert sorted(row for pile in answer.groups for row in pile) == sorted(question.rows)
         if question.kind == "triplet":
@@ -147,15 +147,15 @@ def test_look_alike_chances_by_hand():
     oracle = LookAlikeOracle([0, 0, 1, 1], [[0.0], [3.0], [4.0], [9.0]], rate=0.3)
     expected = {(1, 2): 11, (0, 1): 3, (0, 2): 7, (2, 3): 7, (1, 3): 3, (0, 3): 1}
     for (i, j), weight in expected.items():
-        assert oracle.error_chance(i, j) == oracle.error_chance(j, i)
-        assert oracle.error_chance(i, j) == pytest.approx(0.3 * 36 / 16 * weight / 12)
+        assert oracle.compute_error_probability(i, j) == oracle.compute_error_probability(j, i)
+        assert oracle.compute_error_probability(i, j) == pytest.approx(0.3 * 36 / 16 * weight / 12)
 
 
 @pytest.mark.parametrize("rate", [0.1, 0.6, 0.95])
 def test_look_alike_chances_grow_with_similarity_and_have_the_rate_as_their_mean(rate):
     oracle = LookAlikeOracle(Y, X, rate=rate)
     pairs = np.array([question.rows for question in PAIRS])
-    chances = np.array([oracle.error_chance(i, j) for i, j in pairs.tolist()])
+    chances = np.array([oracle.compute_error_probability(i, j) for i, j in pairs.tolist()])
     assert chances.mean() == pytest.approx(rate)
     assert chances.max() <= 0.95
     distances = np.abs(X[pairs[:, 0], 0] - X[pairs[:, 1], 0])
@@ -170,7 +170,7 @@ def test_look_alike_chances_grow_with_similarity_and_have_the_rate_as_their_mean
 def test_look_alike_answers_are_wrong_where_the_chances_are_high():
     oracle = LookAlikeOracle(Y, X, rate=0.2, seed=1)
     wrong = find_wrong(oracle, Y, PAIRS)
-    chances = np.array([oracle.error_chance(*question.rows) for question in PAIRS])
+    chances = np.array([oracle.compute_error_probability(*question.rows) for question in PAIRS])
     high = chances > np.quantile(chances, 0.75)
     assert wrong[high].mean() == pytest.approx(chances[high].mean(), abs=0.07)  # 440 draws
     assert wrong[~high].mean() == pytest.approx(chances[~high].mean(), abs=0.035)
@@ -181,10 +181,12 @@ def test_look_alike_ranks_of_many_rows_come_from_a_sample():
     y = rng.integers(5, size=400)  # 79,800 pairs
     rows = rng.normal(size=(400, 2)) + y[:, None]
     oracle = LookAlikeOracle(y, rows, rate=0.1)
-    chances = [oracle.error_chance(i, (i + step) % 400) for i in range(400) for step in (1, 57, 133)]
+    chances = [
+        oracle.compute_error_probability(i, (i + step) % 400) for i in range(400) for step in (1, 57, 133)
+    ]
     assert np.mean(chances) == pytest.approx(0.1, abs=0.008)
     assert chances[:30] == [
-        LookAlikeOracle(y, rows, rate=0.1, seed=9).error_chance(i, (i + step) % 400)
+        LookAlikeOracle(y, rows, rate=0.1, seed=9).compute_error_probability(i, (i + step) % 400)
         for i in range(10)
         for step in (1, 57, 133)
     ]
@@ -216,8 +218,10 @@ def test_look_alike_triplets_confuse_the_near_row():
 
 def test_rows_that_are_all_equal_have_one_chance():
     oracle = LookAlikeOracle([0, 0, 1], np.ones((3, 2)), rate=0.2)
-    assert [oracle.error_chance(*pair) for pair in ((0, 1), (0, 2), (1, 2))] == pytest.approx([0.2] * 3)
-    assert LookAlikeOracle([None, None], [[0.0], [1.0]]).error_chance(0, 1) == 0
+    assert [oracle.compute_error_probability(*pair) for pair in ((0, 1), (0, 2), (1, 2))] == pytest.approx(
+        [0.2] * 3
+    )
+    assert LookAlikeOracle([None, None], [[0.0], [1.0]]).compute_error_probability(0, 1) == 0
 
 
 # ---------------------------------------------------------------------- coarse

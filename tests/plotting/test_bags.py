@@ -15,7 +15,7 @@ from likewise import Supervision
 from likewise.exceptions import MissingDependencyError, SupervisionError
 from likewise.plotting import BagDisplay
 from likewise.plotting._clusters import BROKEN, NOISE, PALETTE
-from likewise.plotting._examples import standardized, typical_rows
+from likewise.plotting._examples import find_typical_rows, standardize_columns
 
 # Two clusters of three and two of one row; the fifth row is in a bag that does not hold its class.
 X = np.array(
@@ -108,7 +108,7 @@ def test_profiles_are_standardised_features():
     assert (len(frames), len(stairs)) == (6, 6)
     middle = frames[0].get_y() + frames[0].get_height() / 2
     heights = middle - stairs[0].get_data().values
-    expected = np.clip(standardized(X)[6] / 2.5, -1, 1) * frames[0].get_height() / 2
+    expected = np.clip(standardize_columns(X)[6] / 2.5, -1, 1) * frames[0].get_height() / 2
     np.testing.assert_allclose(heights, expected)
 
 
@@ -145,9 +145,9 @@ def test_classes_may_be_numbers():
 def test_typical_rows_by_hand():
     space = np.array([[0.0], [2.0], [1.0], [7.0]])
     labels = np.array([0, 0, 0, 1])
-    assert typical_rows(space, labels, [0], 9).tolist() == [2, 0, 1]
-    assert typical_rows(space, labels, [1, 0], 2).tolist() == [2, 3]
-    assert typical_rows(space, labels, [5], 2).tolist() == []
+    assert find_typical_rows(space, labels, [0], 9).tolist() == [2, 0, 1]
+    assert find_typical_rows(space, labels, [1, 0], 2).tolist() == [2, 3]
+    assert find_typical_rows(space, labels, [5], 2).tolist() == []
 
 
 # ---------------------------------------------------------------------- doors

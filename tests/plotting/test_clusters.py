@@ -16,7 +16,7 @@ from likewise import Supervision
 from likewise.exceptions import MissingDependencyError, SupervisionError
 from likewise.plotting import ClusterDisplay
 from likewise.plotting._clusters import BROKEN, KEPT, MARKERS, NOISE, PALETTE
-from likewise.plotting._drawn_links import drawn_links
+from likewise.plotting._drawn_links import select_links
 from likewise.plotting._projection import project
 
 X = np.array([[0.0, 0.0], [0.0, 1.0], [5.0, 5.0], [5.0, 6.0]])
@@ -159,13 +159,13 @@ def test_links_left_out_with_their_rows_are_counted():
 
 def test_groups_are_drawn_as_stars_and_as_pairs():
     hints = Supervision.from_links(6, must_groups=[[0, 1, 2]], cannot_groups=[[3, 4, 5]])
-    must, cannot = drawn_links(np.zeros(6), hints, 500)
+    must, cannot = select_links(np.zeros(6), hints, 500)
     assert must.pairs.tolist() == [[0, 1], [0, 2]]
     assert cannot.pairs.tolist() == [[3, 4], [3, 5], [4, 5]]
     assert not must.broken.any()
     assert cannot.broken.all()
     big = Supervision.from_links(2000, cannot_groups=[range(2000)])
-    _, cannot = drawn_links(np.zeros(2000), big, 10)
+    _, cannot = select_links(np.zeros(2000), big, 10)
     assert len(cannot.pairs) == 10
     assert cannot.n_stated == 1999000
 
@@ -176,14 +176,14 @@ def test_groups_are_drawn_as_stars_and_as_pairs():
 def test_the_two_kinds_take_turns(n_must, n_cannot, shares):
     pairs = [(i, i + 1) for i in range(200)]
     hints = Supervision.from_links(201, must=pairs[:n_must], cannot=pairs[100 : 100 + n_cannot])
-    must, cannot = drawn_links(np.maximum(np.arange(201), 100), hints, 10)  # all are kept
+    must, cannot = select_links(np.maximum(np.arange(201), 100), hints, 10)  # all are kept
     assert (len(must.pairs), len(cannot.pairs)) == shares
 
 
 def test_broken_links_go_before_others():
     hints = Supervision.from_links(9, must=[(0, 1), (1, 2), (2, 3)], cannot=[(5, 6), (6, 7), (7, 8)])
     labels = np.array([0, 0, 0, 1, 1, 2, 3, 4, 4])
-    must, cannot = drawn_links(labels, hints, 3)
+    must, cannot = select_links(labels, hints, 3)
     assert must.pairs.tolist() == [[0, 1], [2, 3]]
     assert must.broken.tolist() == [False, True]
     assert cannot.pairs.tolist() == [[7, 8]]
@@ -286,7 +286,7 @@ def test_what_cannot_be_drawn_is_refused(rows, labels, options, error):
 
 def test_hints_about_other_rows_are_refused():
     with pytest.raises(SupervisionError, match="speak of 5 rows"):
-        ClusterDisplay.from_predictions(X, LABELS, supervision=Supervision.none(5))
+        ClusterDisplay.from_predictions(X, LABELS, supervision=Supervision.empty(5))
 
 
 def test_without_matplotlib_the_extra_is_named(monkeypatch):

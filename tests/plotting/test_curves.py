@@ -10,7 +10,7 @@ from matplotlib.text import Text
 
 from likewise.active import Comparison, Trace
 from likewise.plotting import CurveDisplay
-from likewise.plotting._curves import COLOURS, QUIET, apart
+from likewise.plotting._curves import COLOURS, QUIET, spread_out
 
 
 def runs(*scores):
@@ -89,11 +89,11 @@ def test_many_strategies_stay_apart():
 
 
 def test_names_are_moved_no_more_than_needed():
-    np.testing.assert_allclose(apart(np.array([0.1, 0.5, 0.9]), 0.1), [0.1, 0.5, 0.9])
-    np.testing.assert_allclose(apart(np.array([0.5, 0.5]), 0.2), [0.4, 0.6])
-    np.testing.assert_allclose(apart(np.array([1.0, 1.0]), 0.2), [0.8, 1.0])
-    np.testing.assert_allclose(apart(np.array([0.0, 0.0, 0.0]), 0.9), [0, 1 / 3, 2 / 3])
-    np.testing.assert_allclose(apart(np.array([0.3]), 0.2), [0.3])
+    np.testing.assert_allclose(spread_out(np.array([0.1, 0.5, 0.9]), 0.1), [0.1, 0.5, 0.9])
+    np.testing.assert_allclose(spread_out(np.array([0.5, 0.5]), 0.2), [0.4, 0.6])
+    np.testing.assert_allclose(spread_out(np.array([1.0, 1.0]), 0.2), [0.8, 1.0])
+    np.testing.assert_allclose(spread_out(np.array([0.0, 0.0, 0.0]), 0.9), [0, 1 / 3, 2 / 3])
+    np.testing.assert_allclose(spread_out(np.array([0.3]), 0.2), [0.3])
 
 
 def test_colours_can_be_told_from_white():

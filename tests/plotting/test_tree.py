@@ -12,8 +12,8 @@ from sklearn.exceptions import NotFittedError
 
 from likewise.hierarchy import LabelHierarchy
 from likewise.plotting import HierarchyDisplay
-from likewise.plotting._sureness import GIVEN, STEPS, UNKNOWN, sureness, sureness_of
-from likewise.plotting._tree_layout import LINE, children_of, lay_out
+from likewise.plotting._sureness import GIVEN, STEPS, UNKNOWN, find_edge_sureness, find_sureness
+from likewise.plotting._tree_layout import LINE, find_children, lay_out
 
 #   root ── animal ── bird ── owl
 #        │         │       └─ wren
@@ -76,16 +76,16 @@ def test_an_edge_from_a_second_parent_goes_round_a_name_in_its_way():
     a, b, c = 1, 0, 2
     assert layout.first_parents[c] == b
     assert layout.y[b] == layout.y[c]
-    assert layout.lane(b, c) == layout.y[c]
-    assert abs(layout.lane(a, c) - layout.y[c]) == LINE / 2
+    assert layout.find_lane(b, c) == layout.y[c]
+    assert abs(layout.find_lane(a, c) - layout.y[c]) == LINE / 2
 
 
 def test_the_most_frequent_come_first_and_every_label_once():
-    assert children_of(animals([("tool", "owl")], counts=COUNTS)) == {
+    assert find_children(animals([("tool", "owl")], counts=COUNTS)) == {
         **{-1: [5, 0], 0: [1, 4], 1: [3, 2]},
         **{2: [], 3: [], 4: [], 5: []},
     }
-    assert children_of(animals())[-1] == [0, 5]
+    assert find_children(animals())[-1] == [0, 5]
 
 
 def test_a_chain_of_a_thousand_labels_needs_no_recursion():
@@ -99,10 +99,10 @@ def test_a_chain_of_a_thousand_labels_needs_no_recursion():
 
 
 def test_margins_become_words_colours_and_widths():
-    steps = sureness_of(animals(margins=MARGINS))
+    steps = find_edge_sureness(animals(margins=MARGINS))
     assert [step.word for step in steps] == ["very sure", "sure", "open", "likely", "given", ""]
-    assert sureness_of(animals()) == [UNKNOWN] * 6
-    assert sureness(None) is UNKNOWN
+    assert find_edge_sureness(animals()) == [UNKNOWN] * 6
+    assert find_sureness(None) is UNKNOWN
     widths = [step.width for step in STEPS]
     assert widths == sorted(widths)
     assert len({step.colour for step in (*STEPS, GIVEN, UNKNOWN)}) == 6
@@ -113,7 +113,7 @@ def test_edges_look_as_sure_as_they_are():
 
     display = HierarchyDisplay.from_hierarchy(animals(margins=MARGINS))
     for (_, child), edge in display.edges_.items():
-        step = sureness(MARGINS[NAMES.index(child)])
+        step = find_sureness(MARGINS[NAMES.index(child)])
         assert to_hex(edge.get_edgecolor()).upper() == step.colour.upper()
         assert edge.get_linewidth() == step.width
     assert set(display.edges_) == {*EDGES, (None, "animal"), (None, "tool")}

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from likewise.hierarchy import LabelHierarchy
 from likewise.plotting import write_hierarchy_html
-from likewise.plotting._tree_html import hierarchy_page
+from likewise.plotting._tree_html import make_hierarchy_page
 
 VOID = {"meta", "input", "br"}
 
@@ -68,15 +68,15 @@ def test_counts_margins_and_further_parents_are_told():
         counts=[9, 7, 3, 4, np.nan, 1234],
         margins=[1e6, 20.0, 2.0, 5.0, np.inf, np.nan],
     )
-    lines = dict(re.findall(r"<b>(\w+)</b>(.*?)</(?:summary|div)>", hierarchy_page(tree, "t")))
+    lines = dict(re.findall(r"<b>(\w+)</b>(.*?)</(?:summary|div)>", make_hierarchy_page(tree, "t")))
     assert "<small>1,234</small>" in lines["tool"]
     assert "very sure</i>" in lines["animal"]
     assert 'title="the next best choice is worse by 20.0"' in lines["bird"]
     assert ">open</i> <small>also under tool</small>" in lines["owl"]
     assert ">given</i>" in lines["fish"]
     assert "worse" not in lines["fish"]
-    assert "nan" not in hierarchy_page(tree, "t")
-    plain = hierarchy_page(LabelHierarchy(NAMES, EDGES), "t")
+    assert "nan" not in make_hierarchy_page(tree, "t")
+    plain = make_hierarchy_page(LabelHierarchy(NAMES, EDGES), "t")
     assert "class=legend" not in plain
     assert plain.count("<b>") == 6
 
@@ -86,12 +86,12 @@ EVIL = "</b><script>alert('x')</script>&amp;\"'"
 
 def test_a_name_that_looks_like_a_script_is_text():
     tree = LabelHierarchy([EVIL, "b"], [(EVIL, "b")])
-    page = Page(hierarchy_page(tree, EVIL))
+    page = Page(make_hierarchy_page(tree, EVIL))
     assert page.tags.count("script") == 1  # ours
     assert [name for _, name in page.labels] == [EVIL, "b"]
     second = LabelHierarchy([EVIL, "b", "c"], [("b", "c"), (EVIL, "c")])
-    assert Page(hierarchy_page(second, "t")).tags.count("script") == 1
-    assert "<title>&lt;/b&gt;" in hierarchy_page(tree, EVIL)
+    assert Page(make_hierarchy_page(second, "t")).tags.count("script") == 1
+    assert "<title>&lt;/b&gt;" in make_hierarchy_page(tree, EVIL)
 
 
 @given(st.lists(st.text(min_size=1, max_size=12), min_size=1, max_size=8, unique=True), st.data())
@@ -102,7 +102,7 @@ def test_any_names_give_a_page_with_one_script(names, data):
         tree = LabelHierarchy(names, edges)
     except ValueError:
         return  # blank names and the like are refused there
-    page = Page(hierarchy_page(tree, names[0]))
+    page = Page(make_hierarchy_page(tree, names[0]))
     assert page.tags.count("script") == 1
     assert len(page.labels) == len(names)
     assert page.tags.count("details") == len({parent for parent, _ in edges})
@@ -116,16 +116,16 @@ def test_letters_that_cannot_be_written_do_not_break_the_page(tmp_path):
 
 
 def test_a_large_tree_opens_two_levels_and_a_deep_one_needs_no_recursion():
-    deep = Page(hierarchy_page(LabelHierarchy.from_parents(np.arange(-1, 1500)), "deep"))
+    deep = Page(make_hierarchy_page(LabelHierarchy.from_parents(np.arange(-1, 1500)), "deep"))
     assert sum(deep.expanded) == 2
     assert len(deep.expanded) == 1500
     assert deep.labels[-1][0] == 1500
-    wide = Page(hierarchy_page(LabelHierarchy(list(map(str, range(300)))), "wide"))
+    wide = Page(make_hierarchy_page(LabelHierarchy(list(map(str, range(300)))), "wide"))
     assert [depth for depth, _ in wide.labels] == [0] * 300
 
 
 def test_one_label_is_a_label():
-    page = hierarchy_page(LabelHierarchy(["a"]), "t")
+    page = make_hierarchy_page(LabelHierarchy(["a"]), "t")
     assert "1 label." in page
 
 

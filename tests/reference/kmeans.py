@@ -66,5 +66,5 @@ def scatter(X, labels, centers, hints, k, far):
 
 
 def gathered(X, hints):
-    rows, few = hints.named()
-    return HintedSubset.of(as_rows(X), rows, few, few.closure(on_conflict="keep"))
+    rows, few = hints.restrict_to_hinted()
+    return HintedSubset.from_data(as_rows(X), rows, few, few.closure(on_conflict="keep"))

@@ -16,13 +16,13 @@ class PickledRows(ArrayRows):
         self.rng = np.random.default_rng(seed)
         self.most_sent = 0
 
-    def through(self, function):
-        rows = PickledRows(super().through(cloudpickle.loads(cloudpickle.dumps(function)))._X, self.blocks)
+    def transform(self, function):
+        rows = PickledRows(super().transform(cloudpickle.loads(cloudpickle.dumps(function)))._X, self.blocks)
         rows.rng = self.rng
-        return rows.weighed(self._weight)
+        return rows.with_weights(self._weight)
 
-    def column(self, dtype, recipe, width=None):
-        column = super().column(dtype, recipe, width)
+    def make_column(self, dtype, recipe, width=None):
+        column = super().make_column(dtype, recipe, width)
         column.recipe = self.sent(recipe)
         return column
 

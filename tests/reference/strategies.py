@@ -21,7 +21,7 @@ def line(*points):
 def told(X, must=(), cannot=(), asked=None, **more):
     """A state in which these links were asked for, unless `asked` says otherwise."""
     pairs = [*must, *cannot] if asked is None else asked
-    return InterviewState.of(
+    return InterviewState.from_data(
         X,
         Supervision.from_links(len(X), must=list(must) or None, cannot=list(cannot) or None),
         asked=frozenset(Question.pair(*pair).key for pair in pairs),

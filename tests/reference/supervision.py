@@ -165,7 +165,7 @@ def drawn_bags(draw, n, values=NAMES):
 def drawn_hints(draw, n=None):
     """Hints of any kinds for a few rows."""
     n = draw(st.integers(2, 8)) if n is None else n
-    hints = Supervision.none(n)
+    hints = Supervision.empty(n)
     if draw(st.booleans()):
         hints |= draw(drawn_links(n))
     if n >= 3 and draw(st.booleans()):

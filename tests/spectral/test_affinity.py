@@ -11,7 +11,7 @@ from sklearn.metrics.pairwise import rbf_kernel
 from sklearn.neighbors import kneighbors_graph
 
 from likewise.spectral import _affinity
-from likewise.spectral._affinity import Graph, Recipe, build_graph, given_graph, similarities
+from likewise.spectral._affinity import Graph, Recipe, build_graph, check_given_graph, compute_similarities
 from reference import bag_constraints as twin
 
 SEEDS = st.integers(0, 10_000)
@@ -61,12 +61,12 @@ def test_the_common_scale_of_a_sparse_graph_is_that_of_neighbours():
 
 
 def test_how_many_neighbours_are_kept():
-    assert Recipe("local").neighbors_for(_affinity.DENSE_ROWS) is None
-    assert Recipe("local").neighbors_for(_affinity.DENSE_ROWS + 1) == _affinity.NEIGHBORS
-    assert Recipe("neighbors").neighbors_for(100) == _affinity.NEIGHBORS
-    assert Recipe("neighbors").neighbors_for(5) == 4
-    assert Recipe("rbf", 50).neighbors_for(20) == 19
-    assert Recipe("rbf", None).neighbors_for(10**6) is None
+    assert Recipe("local").get_n_neighbors(_affinity.DENSE_ROWS) is None
+    assert Recipe("local").get_n_neighbors(_affinity.DENSE_ROWS + 1) == _affinity.NEIGHBORS
+    assert Recipe("neighbors").get_n_neighbors(100) == _affinity.NEIGHBORS
+    assert Recipe("neighbors").get_n_neighbors(5) == 4
+    assert Recipe("rbf", 50).get_n_neighbors(20) == 19
+    assert Recipe("rbf", None).get_n_neighbors(10**6) is None
 
 
 # ---------------------------------------------------------------------- twins
@@ -135,7 +135,7 @@ def test_a_graph_is_symmetric_without_loops_and_none_is_negative(recipe, seed):
     X = drawn(seed)
     graph = build_graph(X, recipe)
     weights = dense(graph.weights)
-    assert isinstance(graph.weights, csr_array if recipe.neighbors_for(20) else np.ndarray)
+    assert isinstance(graph.weights, csr_array if recipe.get_n_neighbors(20) else np.ndarray)
     assert_allclose(weights, weights.T, atol=1e-15)
     assert not weights.diagonal().any()
     assert (weights >= 0).all()
@@ -202,7 +202,7 @@ def test_two_and_three_rows(recipe, n):
 def test_given_similarities_lose_their_diagonal_and_stay_untouched(kind):
     A = np.array([[1.0, 0.5, 0.0], [0.5, 0.0, 0.0], [0.0, 0.0, 2.0]])
     given_one = kind(A)
-    graph = given_graph(given_one)
+    graph = check_given_graph(given_one)
     assert_array_equal(dense(graph.weights), [[0, 0.5, 0], [0.5, 0, 0], [0, 0, 0]])
     assert graph.degrees.tolist() == [0.5, 0.5, 1.0]  # the last row is like no other
     assert_array_equal(dense(given_one), A)
@@ -211,12 +211,12 @@ def test_given_similarities_lose_their_diagonal_and_stay_untouched(kind):
 
 def test_given_sparse_similarities_with_duplicate_entries_add_up():
     twice = csr_array(([0.25, 0.25, 0.5, 3.0], [1, 1, 0, 1], [0, 2, 4]), shape=(2, 2))
-    graph = given_graph(twice)
+    graph = check_given_graph(twice)
     assert_array_equal(graph.weights.toarray(), [[0, 0.5], [0.5, 0]])
 
 
 def test_degrees_count_what_is_added():
-    graph = Graph.of(np.zeros((2, 2)), added=np.array([2.0, 0.0]))
+    graph = Graph.from_weights(np.zeros((2, 2)), added=np.array([2.0, 0.0]))
     assert graph.degrees.tolist() == [2.0, 1.0]
     assert graph.scales.tolist() == [1.0, 1.0]
 
@@ -230,7 +230,7 @@ def test_a_row_of_the_graph_as_a_new_row(recipe, d):
     # In 30 dimensions distances come from products, and that of a row to itself is not quite 0.
     X = drawn(4, 40, d) + 100
     graph = build_graph(X, recipe)
-    found = dense(similarities(X, X, graph, recipe))
+    found = dense(compute_similarities(X, X, graph, recipe))
     assert_allclose(found.diagonal(), 1.0, atol=1e-8)
     np.fill_diagonal(found, 0.0)
     squared = pairwise_distances(X) ** 2
@@ -250,16 +250,16 @@ def test_new_rows_by_hand():
     graph = build_graph(X, recipe)
     assert graph.scales.tolist() == [6, 5, 3, 6]
     # The new row at 2 has all four rows as neighbours, the farthest at 4.
-    found = similarities(np.array([[2.0]]), X, graph, recipe)
+    found = compute_similarities(np.array([[2.0]]), X, graph, recipe)
     assert_allclose(
         found[0], np.exp([-4 / (2 * 4 * 6), -1 / (2 * 4 * 5), -1 / (2 * 4 * 3), -16 / (2 * 4 * 6)])
     )
     mere = Recipe("neighbors", 2)
-    found = similarities(np.array([[2.5], [9.0]]), X, build_graph(X, mere), mere).toarray()
+    found = compute_similarities(np.array([[2.5], [9.0]]), X, build_graph(X, mere), mere).toarray()
     assert_array_equal(found, [[0, 1, 1, 0], [0, 0, 1, 1]])
 
 
 def test_a_new_row_far_from_all_is_like_none():
     X = drawn(5)
     recipe = Recipe("rbf", None, 1.0)
-    assert not similarities(np.full((1, 3), 1e3), X, build_graph(X, recipe), recipe).any()
+    assert not compute_similarities(np.full((1, 3), 1e3), X, build_graph(X, recipe), recipe).any()

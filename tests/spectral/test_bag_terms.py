@@ -8,7 +8,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 
 from likewise import Supervision
 from likewise.exceptions import InconsistentSupervisionError
-from likewise.spectral._bag_terms import BagMatrices, bag_terms
+from likewise.spectral._bag_terms import BagMatrices, compute_bag_terms
 from reference import bag_constraints as twin
 
 SEEDS = st.integers(0, 10_000)
@@ -22,9 +22,9 @@ MU = 8.5 / 16
 
 
 def matrix(hints, variant, alpha=1.0, weights=None, keep_must=True, keep_cannot=True):
-    told = BagMatrices.of(hints)
+    told = BagMatrices.from_hints(hints)
     given_weights = np.ones(told.allowed.shape[1]) if weights is None else weights
-    terms = bag_terms(
+    terms = compute_bag_terms(
         told, variant, alpha=alpha, weights=given_weights, keep_must=keep_must, keep_cannot=keep_cannot
     )
     return sum(term.toarray() for term in terms)
@@ -84,21 +84,21 @@ def test_unlabelled_bags_have_no_say_in_the_labelled_form():
 
 def test_bags_and_labels_of_rows_by_hand():
     hints = Supervision.from_bags(["a", "a", "b", None], {"a": ["x", "y"]})
-    told = BagMatrices.of(hints | Supervision.from_labels([None, "y", None, "z"]))
+    told = BagMatrices.from_hints(hints | Supervision.from_labels([None, "y", None, "z"]))
     assert told.codes.tolist() == [0, 2, 1, 3]
     assert told.n_bags == 4
     assert told.sets.classes == ("x", "y", "z")
     assert_array_equal(told.allowed.toarray(), [[1, 1, 0], [0, 1, 0], [0, 0, 0], [0, 0, 1]])
     assert told.labelled_bags.tolist() == [0, 1, 3]
     every = np.ones(4, dtype=bool)
-    assert_array_equal(told.members(every).toarray(), np.eye(4)[[0, 2, 1, 3]])
+    assert_array_equal(told.make_indicators(every).toarray(), np.eye(4)[[0, 2, 1, 3]])
 
 
 def test_a_row_whose_label_its_bag_does_not_hold_is_a_contradiction():
     hints = Supervision.from_bags(["a", "a", "b"], {"a": ["x", "y"]})
     with pytest.raises(InconsistentSupervisionError, match=r"row 1 has the label 'z'.*'a' holds only.*x.*y"):
-        BagMatrices.of(hints | Supervision.from_labels([None, "z", None]))
-    BagMatrices.of(hints | Supervision.from_labels([None, None, "z"]))  # nothing is known of bag b
+        BagMatrices.from_hints(hints | Supervision.from_labels([None, "z", None]))
+    BagMatrices.from_hints(hints | Supervision.from_labels([None, None, "z"]))  # nothing is known of bag b
 
 
 def test_a_bag_all_of_whose_rows_have_labels_counts_no_more():
@@ -134,7 +134,7 @@ def test_the_printed_form_is_the_product_written_out(seed):
 @given(SEEDS, st.sampled_from(VARIANTS), st.booleans(), st.booleans(), st.booleans())
 def test_each_form_is_its_twin(seed, variant, without_links, more_clusters, weighed):
     hints = drawn(seed)
-    classes = BagMatrices.of(hints).sets.classes
+    classes = BagMatrices.from_hints(hints).sets.classes
     weights = np.random.default_rng(seed).uniform(0.5, 2, len(classes)) if weighed else np.ones(len(classes))
     wanted = twin.bag_matrix(
         hints, variant, without_links, more_clusters, dict(zip(classes, weights, strict=True))
@@ -203,7 +203,9 @@ def test_the_terms_take_as_many_numbers_as_rows_have_labels():
     hints = Supervision.from_bags(
         np.arange(5000) // 10, {b: rng.integers(0, 30, 3).tolist() for b in range(500)}
     )
-    told = BagMatrices.of(hints)
+    told = BagMatrices.from_hints(hints)
     for variant in VARIANTS:
-        terms = bag_terms(told, variant, alpha=1.0, weights=np.ones(30), keep_must=True, keep_cannot=True)
+        terms = compute_bag_terms(
+            told, variant, alpha=1.0, weights=np.ones(30), keep_must=True, keep_cannot=True
+        )
         assert sum(getattr(term.rows, "nnz", term.rows.size) for term in terms) <= 5000 * 4

@@ -45,13 +45,13 @@ def birds(seed=0, n_bags=24, k=4, noise=1.0):
 def matrix_of(monkeypatch, model, W, hints):
     """Return the matrix whose eigenvectors a fit takes."""
     seen = []
-    part = SpectralFamily._part
+    part = SpectralFamily._partition
 
     def look(self, operator, *args, **kwargs):
         seen.append(operator.toarray())
         return part(self, operator, *args, **kwargs)
 
-    monkeypatch.setattr(SpectralFamily, "_part", look)
+    monkeypatch.setattr(SpectralFamily, "_partition", look)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         model.set_params(affinity="precomputed", random_state=0).fit(W, supervision=hints)
@@ -96,7 +96,7 @@ def test_links_are_written_in_beside_the_bags(monkeypatch, seed):
 def test_the_default_matrix_is_the_one_written_out(monkeypatch, cut, seed):
     W, rng = weights(seed)
     hints = drawn_bags(rng, 9, rng.integers(0, 3, 9)) | Supervision.from_labels([*[None] * 8, 1])
-    told = BagMatrices.of(hints)
+    told = BagMatrices.from_hints(hints)
     known, k = told.sets.known, 3
     # Rows of bags that share no label are cut apart; the degrees stay those of the graph.
     sets = twin.gathered(hints)
@@ -129,7 +129,7 @@ def test_alpha_in_degrees_adds_as_much_as_the_graph_has(monkeypatch):
     assert_allclose(factor, factor[0])
     sets = twin.gathered(hints)
     shares = np.array([[twin.alike(sets[1].get(a), sets[1].get(b)) for b in sets[0]] for a in sets[0]])
-    known = BagMatrices.of(hints).sets.known
+    known = BagMatrices.from_hints(hints).sets.known
     assert_allclose(factor[0] * shares.sum(axis=1)[known].mean(), 2.0 * W.sum(axis=1).mean())
 
 

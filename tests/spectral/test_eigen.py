@@ -11,7 +11,7 @@ from scipy import sparse
 from sklearn.neighbors import kneighbors_graph
 
 from likewise.spectral import _eigen
-from likewise.spectral._eigen import Eigen, leading_eigenvectors
+from likewise.spectral._eigen import Eigen, compute_leading_eigenvectors
 from likewise.spectral._operator import LowRank, SpectralOperator
 
 ITERATIVE = ("auto", "arpack", "inverse", "lobpcg")
@@ -103,7 +103,7 @@ def problems(draw):
 
 def test_a_path_of_three():
     path = SpectralOperator(np.array([[0.0, 1.0, 0.0], [1.0, 0.0, 1.0], [0.0, 1.0, 0.0]]))
-    eigen = leading_eigenvectors(path, 3, rng=rng())
+    eigen = compute_leading_eigenvectors(path, 3, rng=rng())
     assert_allclose(eigen.values, [np.sqrt(2), 0, -np.sqrt(2)], atol=1e-12)
     assert_allclose(eigen.vectors[:, 0], [0.5, np.sqrt(0.5), 0.5], atol=1e-12)
     assert eigen.solver == "dense"
@@ -112,13 +112,13 @@ def test_a_path_of_three():
 @pytest.mark.parametrize("k", [1, 2])
 def test_two_rows(k):
     pair = SpectralOperator(sparse.csr_array(np.array([[0.0, 2.0], [2.0, 0.0]])))
-    assert_allclose(leading_eigenvectors(pair, k, rng=rng()).values, [2.0, -2.0][:k], atol=1e-12)
+    assert_allclose(compute_leading_eigenvectors(pair, k, rng=rng()).values, [2.0, -2.0][:k], atol=1e-12)
 
 
 @pytest.mark.parametrize("missing", [0, 1])
 def test_nearly_all_eigenvectors(missing):
     operator = normalised(knn(cloud(40)))
-    agree(operator, leading_eigenvectors(operator, 40 - missing, rng=rng()), 40 - missing)
+    agree(operator, compute_leading_eigenvectors(operator, 40 - missing, rng=rng()), 40 - missing)
 
 
 # ---------------------------------------------------------------------- twins
@@ -130,7 +130,7 @@ def test_every_solver_finds_what_the_whole_matrix_has(problem, solver):
     operator, k, seed = problem
     if solver == "inverse" and operator.graph is None:
         solver = "arpack"
-    agree(operator, leading_eigenvectors(operator, k, tol=1e-6, solver=solver, rng=rng(seed)), k)
+    agree(operator, compute_leading_eigenvectors(operator, k, tol=1e-6, solver=solver, rng=rng(seed)), k)
 
 
 @settings(max_examples=40, deadline=None)
@@ -146,7 +146,7 @@ def test_any_start_leads_to_the_same_end(problem, kind, whole):
     )[kind]
     if whole:
         start = Eigen(np.zeros(k), start, 0, "warm", True)
-    eigen = leading_eigenvectors(operator, k, start=start, tol=1e-6, rng=rng(seed))
+    eigen = compute_leading_eigenvectors(operator, k, start=start, tol=1e-6, rng=rng(seed))
     # One start in a thousand of the last two kinds ends with a pair that is next to the one it missed.
     agree(operator, eigen, k, missed=0.05 if kind >= 2 else 0.0)
 
@@ -160,7 +160,7 @@ def test_a_graph_in_seven_parts_has_the_eigenvalue_one_seven_times(solver, k):
     parts = [knn(cloud(60, seed), 5) for seed in range(6)]
     weights = sparse.csr_array(sparse.block_diag([*parts, parts[0]]))  # two parts alike: every value twice
     operator = normalised(weights)
-    eigen = leading_eigenvectors(operator, k, tol=1e-6, solver=solver, rng=rng())
+    eigen = compute_leading_eigenvectors(operator, k, tol=1e-6, solver=solver, rng=rng())
     agree(operator, eigen, k)
 
 
@@ -174,15 +174,17 @@ def test_thin_graphs_in_parts_whose_eigenvalues_crowd_below_one(seed, handed_on)
         + 4 * draws.normal(size=(6, 1 + seed % 2))[draws.integers(0, 6, 450)]
     )
     operator = normalised(knn(X, 4))
-    start = leading_eigenvectors(with_link(operator, 3, 400), 10, rng=rng(seed)) if handed_on else None
-    agree(operator, leading_eigenvectors(operator, 10, start=start, tol=1e-6, rng=rng(seed)), 10)
+    start = (
+        compute_leading_eigenvectors(with_link(operator, 3, 400), 10, rng=rng(seed)) if handed_on else None
+    )
+    agree(operator, compute_leading_eigenvectors(operator, 10, start=start, tol=1e-6, rng=rng(seed)), 10)
 
 
 @pytest.mark.parametrize("solver", ITERATIVE)
 @pytest.mark.parametrize("shift", [0.0, 1.0, -2.0])
 def test_a_multiple_of_the_identity(solver, shift):
     operator = SpectralOperator(sparse.csr_array((400, 400)), shift=shift)
-    eigen = leading_eigenvectors(operator, 5, solver=solver, rng=rng())
+    eigen = compute_leading_eigenvectors(operator, 5, solver=solver, rng=rng())
     assert_allclose(eigen.values, shift, atol=1e-9)
     assert_allclose(eigen.vectors.T @ eigen.vectors, np.eye(5), atol=1e-9)
 
@@ -197,7 +199,7 @@ def test_terms_that_lift_eigenvalues_and_terms_that_press_them_down(solver):
     ]
     for X in (cloud(n), surface(n)):
         operator = normalised(knn(X), terms)
-        eigen = leading_eigenvectors(operator, 9, tol=1e-6, solver=solver, rng=rng())
+        eigen = compute_leading_eigenvectors(operator, 9, tol=1e-6, solver=solver, rng=rng())
         agree(operator, eigen, 9)
         assert eigen.values[0] > 1.5
 
@@ -206,7 +208,7 @@ def test_dense_weights():
     X = cloud(400)
     weights = np.exp(-((X[:, None] - X[None]) ** 2).sum(axis=2) / 20)
     operator = normalised(weights)
-    eigen = leading_eigenvectors(operator, 6, tol=1e-6, rng=rng())
+    eigen = compute_leading_eigenvectors(operator, 6, tol=1e-6, rng=rng())
     assert eigen.solver == "arpack"
     agree(operator, eigen, 6)
 
@@ -215,16 +217,16 @@ def test_dense_weights():
 
 
 def test_surfaces_are_factored_and_clouds_are_not():
-    assert leading_eigenvectors(normalised(knn(surface())), 4, rng=rng()).solver == "inverse"
+    assert compute_leading_eigenvectors(normalised(knn(surface())), 4, rng=rng()).solver == "inverse"
     thick = normalised(knn(np.random.default_rng(0).normal(size=(600, 8))))
-    assert leading_eigenvectors(thick, 4, rng=rng()).solver == "arpack"
+    assert compute_leading_eigenvectors(thick, 4, rng=rng()).solver == "arpack"
     both = sparse.csr_array(sparse.block_diag([knn(surface()), thick.weights]))
-    assert leading_eigenvectors(normalised(both), 4, rng=rng()).solver == "arpack"
+    assert compute_leading_eigenvectors(normalised(both), 4, rng=rng()).solver == "arpack"
 
 
 def test_small_matrices_are_decomposed_whole(monkeypatch):
     monkeypatch.setattr(_eigen, "_SMALL", 600)
-    assert leading_eigenvectors(normalised(knn(cloud())), 4, rng=rng()).solver == "dense"
+    assert compute_leading_eigenvectors(normalised(knn(cloud())), 4, rng=rng()).solver == "dense"
 
 
 # ---------------------------------------------------------------------- from a start
@@ -234,11 +236,11 @@ def test_small_matrices_are_decomposed_whole(monkeypatch):
 @pytest.mark.parametrize("handed_on", ["eigen", "array", "unpickled"])
 def test_warm_equals_cold_after_one_link(rows, handed_on):
     before = normalised(knn(rows(1500)))
-    old = leading_eigenvectors(before, 5, tol=1e-7, rng=rng())
+    old = compute_leading_eigenvectors(before, 5, tol=1e-7, rng=rng())
     start = {"eigen": old, "array": old.vectors, "unpickled": pickle.loads(pickle.dumps(old))}[handed_on]
     after = with_link(before, 3, 700)
-    cold = leading_eigenvectors(after, 5, tol=1e-7, rng=rng())
-    warm = leading_eigenvectors(after, 5, start=start, tol=1e-7, rng=rng())
+    cold = compute_leading_eigenvectors(after, 5, tol=1e-7, rng=rng())
+    warm = compute_leading_eigenvectors(after, 5, start=start, tol=1e-7, rng=rng())
     assert warm.solver == "warm"
     agree(after, warm, 5, 1e-7)
     assert_allclose(warm.values, cold.values, atol=1e-7)
@@ -247,10 +249,10 @@ def test_warm_equals_cold_after_one_link(rows, handed_on):
 
 def test_a_warm_start_needs_fewer_products():
     before = normalised(knn(cloud(3000)))
-    old = leading_eigenvectors(before, 5, rng=rng())
+    old = compute_leading_eigenvectors(before, 5, rng=rng())
     after = with_link(before, 3, 700)
-    warm = leading_eigenvectors(after, 5, start=old, rng=rng())
-    assert 2 * warm.n_products < leading_eigenvectors(after, 5, rng=rng()).n_products
+    warm = compute_leading_eigenvectors(after, 5, start=old, rng=rng())
+    assert 2 * warm.n_products < compute_leading_eigenvectors(after, 5, rng=rng()).n_products
 
 
 @pytest.mark.parametrize("seed", range(5))
@@ -258,24 +260,24 @@ def test_a_new_leading_vector_orthogonal_to_the_start_is_found(seed):
     # What is given are vectors of the first part, exact also for the new matrix; the term is in the second.
     first, second = knn(cloud(800, 1)), knn(cloud(800, 2))
     weights = sparse.csr_array(sparse.block_diag([first, second]))
-    part = leading_eigenvectors(normalised(first), 4, tol=1e-8, rng=rng())
+    part = compute_leading_eigenvectors(normalised(first), 4, tol=1e-8, rng=rng())
     start = np.vstack([part.vectors, np.zeros((800, 4))])
     rows = np.zeros((1600, 1))
     rows[900:950] = 1.0
     for terms in ([LowRank(rows, np.array([3.0]))], []):
         operator = normalised(weights, terms)
-        agree(operator, leading_eigenvectors(operator, 4, start=start, tol=1e-6, rng=rng(seed)), 4)
+        agree(operator, compute_leading_eigenvectors(operator, 4, start=start, tol=1e-6, rng=rng(seed)), 4)
 
 
 def test_a_start_with_the_factors_of_another_graph_still_arrives():
-    old = leading_eigenvectors(normalised(knn(surface(seed=1))), 4, rng=rng())
+    old = compute_leading_eigenvectors(normalised(knn(surface(seed=1))), 4, rng=rng())
     assert old.inverse is not None
     operator = normalised(knn(cloud()))
-    agree(operator, leading_eigenvectors(operator, 4, start=old, tol=1e-6, rng=rng()), 4)
+    agree(operator, compute_leading_eigenvectors(operator, 4, start=old, tol=1e-6, rng=rng()), 4)
 
 
 def test_factors_are_not_pickled():
-    old = leading_eigenvectors(normalised(knn(surface())), 4, rng=rng())
+    old = compute_leading_eigenvectors(normalised(knn(surface())), 4, rng=rng())
     copy = pickle.loads(pickle.dumps(old))
     assert copy.inverse is None
     assert_array_equal(copy.vectors, old.vectors)
@@ -287,7 +289,7 @@ def test_factors_are_not_pickled():
 @pytest.mark.parametrize("solver", [*ITERATIVE, "dense"])
 def test_same_seed_same_vectors_and_signs(solver):
     operator = normalised(knn(cloud()))
-    one, two = (leading_eigenvectors(operator, 4, solver=solver, rng=rng(3)) for _ in range(2))
+    one, two = (compute_leading_eigenvectors(operator, 4, solver=solver, rng=rng(3)) for _ in range(2))
     assert_array_equal(one.vectors, two.vectors)
     largest = one.vectors[np.abs(one.vectors).argmax(axis=0), np.arange(4)]
     assert (largest > 0).all()
@@ -296,13 +298,13 @@ def test_same_seed_same_vectors_and_signs(solver):
 
 def test_a_generator_will_do_as_well():
     operator = normalised(knn(cloud()))
-    agree(operator, leading_eigenvectors(operator, 4, tol=1e-6, rng=np.random.default_rng(0)), 4)
+    agree(operator, compute_leading_eigenvectors(operator, 4, tol=1e-6, rng=np.random.default_rng(0)), 4)
 
 
 def test_the_operator_is_left_as_it_was():
     operator = normalised(knn(surface()))
     before = operator.weights.toarray()
-    leading_eigenvectors(operator, 4, rng=rng())
+    compute_leading_eigenvectors(operator, 4, rng=rng())
     assert_array_equal(operator.weights.toarray(), before)
     assert_allclose(operator.toarray(), operator.toarray().T, atol=1e-14)
 
@@ -324,4 +326,6 @@ def test_the_operator_is_left_as_it_was():
 def test_bad_input(change, sentence):
     arguments = {"k": 3, **change}
     with pytest.raises(ValueError, match=sentence):
-        leading_eigenvectors(SpectralOperator(np.eye(100)), arguments.pop("k"), rng=rng(), **arguments)
+        compute_leading_eigenvectors(
+            SpectralOperator(np.eye(100)), arguments.pop("k"), rng=rng(), **arguments
+        )

@@ -13,7 +13,7 @@ from likewise.spectral import _propagation_clustering
 from likewise.spectral._gaussian_metric import HintedMixtureRows, MixtureSpace, learn_metric
 from likewise.spectral._link_evidence import (
     LinkVotes,
-    _likelihoods,
+    _compute_likelihoods,
     _propagate,
     compute_unreliability,
     estimate_rate,
@@ -33,7 +33,7 @@ def test_a_row_that_two_groups_claim_stays_with_the_one_that_has_more_votes():
     must, cannot = [(0, 1), (1, 2), (0, 2), (3, 4), (0, 9), (3, 9), (4, 9)], [(0, 3), (1, 4)]
     votes = votes_of(10, must, cannot)
     assert groups_of(votes) == {frozenset({0, 1, 2}), frozenset({3, 4, 9})}
-    doubted = votes.pairs[~votes.agree(votes.join())].tolist()
+    doubted = votes.pairs[~votes.find_agreeing(votes.join())].tolist()
     assert doubted == [[0, 9]]
 
 
@@ -66,7 +66,7 @@ def test_true_links_are_all_believed_and_their_groups_are_the_closure(labels, se
     hints = Supervision.from_links(len(y), must=pairs[same], cannot=pairs[~same])
     votes = LinkVotes.from_links(hints.links)
     group = votes.join()
-    assert votes.agree(group).all()
+    assert votes.find_agreeing(group).all()
     component = hints.closure().component[votes.rows]
     assert adjusted_rand_score(component, group) == 1.0
 
@@ -74,7 +74,7 @@ def test_true_links_are_all_believed_and_their_groups_are_the_closure(labels, se
 def enumerate_posterior(votes, prior, same, different):
     """Sum over all classes of all rows: the definition, one term at a time."""
     n, k = prior.shape
-    yes, no = _likelihoods(votes, same, different)
+    yes, no = _compute_likelihoods(votes, same, different)
     marginal, together, total = np.zeros((n, k)), np.zeros(len(votes)), 0.0
     for classes in product(range(k), repeat=n):
         chance = np.prod([prior[i, c] for i, c in enumerate(classes)])
@@ -94,7 +94,7 @@ def test_messages_along_a_tree_of_links_are_exact(k):
     classes, without = _propagate(votes, prior, 0.1, 0.2)
     expected, together = enumerate_posterior(votes, prior, 0.1, 0.2)
     np.testing.assert_allclose(classes, expected, atol=1e-6)
-    yes, no = _likelihoods(votes, 0.1, 0.2)
+    yes, no = _compute_likelihoods(votes, 0.1, 0.2)
     np.testing.assert_allclose(yes * without / (yes * without + no * (1 - without)), together, atol=1e-6)
 
 
@@ -151,7 +151,7 @@ def test_wrong_links_are_found_and_do_no_harm():
     worst = {tuple(pair) for pair in pairs[np.argsort(model.link_proba_)[: len(wrong)]].tolist()}
     assert len(worst & {tuple(pair) for pair in wrong.tolist()}) >= 7
     assert 0.04 < model.error_rate_.mean < 0.2
-    certain = PropagationClustering(3, random_state=0).fit(X, supervision=hints.without_conflicts())
+    certain = PropagationClustering(3, random_state=0).fit(X, supervision=hints.drop_conflicts())
     assert adjusted_rand_score(y, certain.labels_) < adjusted_rand_score(y, model.labels_) - 0.05
 
 

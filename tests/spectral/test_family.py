@@ -206,7 +206,7 @@ def test_rows_without_hints_are_extended_exactly(seed, cls):
     model = cls(8, affinity="precomputed", random_state=0, **params).fit(A, supervision=hints)
     found = model._last.partition
     useful = found.eigen.values > _base._LEAST_VALUE * found.eigen.values[0]
-    extended = model._extended(A[4:], A[4:].sum(axis=1), found)
+    extended = model._extend_eigenvectors(A[4:], A[4:].sum(axis=1), found)
     assert_allclose(extended[:, useful], found.eigen.vectors[4:][:, useful], atol=1e-7)
     assert not extended[:, ~useful].any()
 
@@ -497,12 +497,12 @@ def test_a_link_within_one_row_is_refused():
 
 @pytest.mark.parametrize("cls", MEMBERS)
 def test_eigenvectors_that_are_not_found_are_told_in_the_family_s_own_words(cls, monkeypatch):
-    found = _base.leading_eigenvectors
+    found = _base.compute_leading_eigenvectors
 
     def unfinished(*args, **kwargs):
         eigen = found(*args, **kwargs)
         return type(eigen)(eigen.values, eigen.vectors, eigen.n_products, eigen.solver, False)
 
-    monkeypatch.setattr(_base, "leading_eigenvectors", unfinished)
+    monkeypatch.setattr(_base, "compute_leading_eigenvectors", unfinished)
     with pytest.warns(ConvergenceWarning, match=r"eigenvectors.*tol"):
         cls(3, random_state=0).fit(blobs()[0])

@@ -18,8 +18,8 @@ from likewise.exceptions import (
     UnsupportedSupervisionError,
 )
 from likewise.spectral import FlexibleSpectralClustering, SpectralLearning, _pencil
-from likewise.spectral._affinity import Graph, given_graph
-from likewise.spectral._link_terms import count_implied, implied_links
+from likewise.spectral._affinity import Graph, check_given_graph
+from likewise.spectral._link_terms import count_implied, derive_implied_links
 from likewise.spectral._pencil import Pencil
 from likewise.supervision import sample_links
 from reference import spectral_links as twin
@@ -45,9 +45,9 @@ def drawn(seed, n=14, n_links=10):
 
 
 def pencil(weights, hints, **how):
-    links = implied_links(hints, hints.closure(on_conflict="keep"))
+    links = derive_implied_links(hints, hints.closure(on_conflict="keep"))
     how = {"tol": 1e-10, "solver": "auto", "rng": np.random.RandomState(0)} | how
-    return Pencil(Graph.of(weights), links, **how)
+    return Pencil(Graph.from_weights(weights), links, **how)
 
 
 # ---------------------------------------------------------------------- by hand
@@ -95,7 +95,7 @@ def test_one_cluster_of_all_keeps_must_links_as_well():
 def test_a_level_that_the_trivial_vector_meets_exactly():
     # One must-link: sum(Q) / vol = 2 / 16, and half of the largest eigenvalue, 1/4, is the same.
     hints = Supervision.from_links(4, must=[(0, 3)])
-    solved = pencil(RING, hints).feasible(0.125, 1)
+    solved = pencil(RING, hints).find_feasible(0.125, 1)
     assert np.isfinite(solved.vectors).all()
     assert np.isfinite(on_ring().fit(RING, supervision=hints).embedding_).all()
 
@@ -116,12 +116,12 @@ def test_links_and_what_follows_from_them(seed):
         hints |= Supervision.from_links(12, cannot_groups=[firsts] if len(firsts) > 1 else [])
     closure = hints.closure()
     expected = twin.implied_matrix(hints)
-    found = implied_links(hints, closure)
+    found = derive_implied_links(hints, closure)
     # What is stated twice, by a pair and by a group, counts twice.
     np.testing.assert_array_equal(np.sign(found.toarray().round(9)), expected)
     if seed % 2 == 0:
         np.testing.assert_allclose(found.toarray(), expected, atol=1e-12)
-        np.testing.assert_allclose(found.row_sums(), expected.sum(axis=1), atol=1e-12)
+        np.testing.assert_allclose(found.compute_row_sums(), expected.sum(axis=1), atol=1e-12)
         np.testing.assert_allclose(count_implied(hints, closure), np.abs(expected).sum(axis=1), atol=1e-12)
 
 
@@ -129,7 +129,7 @@ def test_weights_of_implied_links():
     hints = Supervision.from_links(
         5, must=[(0, 1), (1, 2)], cannot=[(0, 3), (2, 3)], must_weights=[1, 3], cannot_weights=[4, 5]
     )
-    Q = implied_links(hints, hints.closure()).toarray()
+    Q = derive_implied_links(hints, hints.closure()).toarray()
     expected = np.zeros((5, 5))
     expected[:3, :3] = 2.0
     expected[3, :3] = expected[:3, 3] = -5.0
@@ -141,7 +141,7 @@ def test_a_contradiction_stands_beside_the_must_links():
     hints = Supervision.from_links(4, must=[(0, 1), (1, 2)], cannot=[(0, 2)], cannot_weights=3)
     grouped = Supervision.from_links(4, must=[(0, 1), (1, 2)], cannot_groups=[[0, 2]], cannot_group_weights=3)
     for said in (hints, grouped):
-        Q = implied_links(said, said.closure(on_conflict="keep")).toarray()
+        Q = derive_implied_links(said, said.closure(on_conflict="keep")).toarray()
         assert (Q[0, 1], Q[1, 2], Q[0, 2], Q[0, 3]) == (1, 1, -2, 0)
 
 
@@ -150,9 +150,9 @@ def test_a_contradiction_stands_beside_the_must_links():
 def test_the_dense_solver_against_the_printed_problem(seed, share):
     weights, _, hints = drawn(seed)
     solver = pencil(weights, hints)
-    level = share * solver.link_eigenvalues(2)[-1]
+    level = share * solver.compute_link_eigenvalues(2)[-1]
     lambdas, vectors, costs = twin.flexible_solutions(weights, twin.implied_matrix(hints), level)
-    found = solver.feasible(level, 2)
+    found = solver.find_feasible(level, 2)
     np.testing.assert_allclose(found.costs, costs[:2], atol=1e-6)
     np.testing.assert_allclose(found.eigenvalues, lambdas[:2], rtol=1e-5, atol=1e-8)
     overlap = np.abs(np.einsum("ij,ij->j", found.vectors, vectors[:, :2]))
@@ -165,13 +165,15 @@ def test_the_dense_solver_against_the_printed_problem(seed, share):
 def test_the_other_solvers_against_the_dense_one(seed, share):
     weights, _, hints = drawn(seed, n=60, n_links=40)
     dense = pencil(weights, hints)
-    level = share * dense.link_eigenvalues(2)[-1]
-    every = dense.feasible(level, 60)
+    level = share * dense.compute_link_eigenvalues(2)[-1]
+    every = dense.find_feasible(level, 60)
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(_pencil, "DENSE_ROWS", 10)
         factored, searched = pencil(weights, hints), pencil(csr_array(weights), hints)
-        np.testing.assert_allclose(factored.link_eigenvalues(2), dense.link_eigenvalues(2), rtol=1e-6)
-        few, first = factored.feasible(level, 2), searched.feasible(level, 2)
+        np.testing.assert_allclose(
+            factored.compute_link_eigenvalues(2), dense.compute_link_eigenvalues(2), rtol=1e-6
+        )
+        few, first = factored.find_feasible(level, 2), searched.find_feasible(level, 2)
     for found, n in ((few, 10), (first, 2)):
         # They look at the n solutions of least lambda.
         near = np.sort(np.argsort(every.eigenvalues, kind="stable")[:n])[:2]
@@ -220,8 +222,8 @@ def test_links_that_leave_nothing_feasible_are_told_of_by_every_solver(sparse, m
 def test_feasible_vectors_keep_the_links_to_the_level(seed, share):
     weights, _, hints = drawn(seed)
     solver = pencil(weights, hints)
-    level = share * solver.link_eigenvalues(1)[0]
-    found = solver.feasible(level, 14)
+    level = share * solver.compute_link_eigenvalues(1)[0]
+    found = solver.find_feasible(level, 14)
     half = weights.sum(axis=1) ** -0.5
     Q = half[:, None] * twin.implied_matrix(hints) * half
     assert (np.einsum("ij,ij->j", found.vectors, Q @ found.vectors) > level - 1e-9).all()
@@ -356,10 +358,10 @@ def test_graphs_in_parts_and_rows_alone(rows, sparse, monkeypatch):
 
 
 def test_a_graph_without_edges():
-    solved = pencil(np.zeros((4, 4)), ACROSS).feasible(0.1, 1)
+    solved = pencil(np.zeros((4, 4)), ACROSS).find_feasible(0.1, 1)
     # Nothing but the links is left: y = (1, -1, -1, 1).
     np.testing.assert_allclose(np.abs(solved.vectors[:, 0]), 0.5)
-    assert given_graph(np.zeros((4, 4))).degrees.tolist() == [1.0] * 4
+    assert check_given_graph(np.zeros((4, 4))).degrees.tolist() == [1.0] * 4
 
 
 def test_duplicate_rows():

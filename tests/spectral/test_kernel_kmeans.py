@@ -77,8 +77,8 @@ def test_links_move_the_cut():
 
 def added_by_links(hints, weights=LINE, **params):
     """Return the matrix that links add to the similarities."""
-    made = on_line(**params)._association(Graph.of(weights), hints, hints.closure())
-    return made.product(np.eye(6)) - weights
+    made = on_line(**params)._make_association(Graph.from_weights(weights), hints, hints.closure())
+    return made.multiply(np.eye(6)) - weights
 
 
 def test_all_links_together_weigh_the_size_of_a_cluster():
@@ -125,10 +125,10 @@ def test_250_right_links_do_not_lower_the_purity_on_coil20():
 
 def test_many_links_of_one_row_count_as_few():
     hints = Supervision.from_links(6, must_groups=[[0, 1, 2, 3, 4]])
-    graph = Graph.of(LINE)
+    graph = Graph.from_weights(LINE)
     model = on_line(max_links=2.0, link_weight=0.5)
-    made = model._association(graph, hints, hints.closure())
-    links = made.product(np.eye(6)) - LINE
+    made = model._make_association(graph, hints, hints.closure())
+    links = made.multiply(np.eye(6)) - LINE
     expected = np.zeros((6, 6))
     expected[:5, :5] = 0.5 * 3 * 2 / 4  # four links a row, of which two count
     np.fill_diagonal(expected, 0)
@@ -143,17 +143,19 @@ def test_many_links_of_one_row_count_as_few():
 def test_products_values_and_units(seed, sparse):
     made, whole, rng = drawn(seed, sparse=sparse)
     block = rng.normal(size=(12, 2))
-    np.testing.assert_allclose(made.product(block), whole @ block, atol=1e-12)
+    np.testing.assert_allclose(made.multiply(block), whole @ block, atol=1e-12)
     np.testing.assert_allclose(made.own, whole.diagonal(), atol=1e-12)
     labels = rng.permutation(np.arange(12) % 3)
     np.testing.assert_allclose(
-        Sums.of(made, labels, 3).value, twin.association_value(whole, made.mass, labels), atol=1e-12
+        Sums.from_labels(made, labels, 3).value, twin.association_value(whole, made.mass, labels), atol=1e-12
     )
     component = np.unique(rng.integers(0, 6, 12), return_inverse=True)[1]
-    units = made.joined(component)
+    units = made.merge_units(component)
     of_units = rng.integers(0, 3, component.max() + 1)
     np.testing.assert_allclose(
-        Sums.of(units, of_units, 3).value, Sums.of(made, of_units[component], 3).value, atol=1e-12
+        Sums.from_labels(units, of_units, 3).value,
+        Sums.from_labels(made, of_units[component], 3).value,
+        atol=1e-12,
     )
     np.testing.assert_allclose(
         units.own,
@@ -167,14 +169,14 @@ def test_products_values_and_units(seed, sparse):
 def test_nearness_against_explicit_feature_vectors(seed):
     made, whole, rng = drawn(seed)
     labels = rng.permutation(np.arange(12) % 3)
-    shift = max(-made.lowest(np.random.RandomState(0)), 0.0) + 0.1
-    sums = Sums.of(made, labels, 3)
-    near = sums.nearness(sums.linked, made.mass, shift)
+    shift = max(-made.bound_eigenvalues(np.random.RandomState(0)), 0.0) + 0.1
+    sums = Sums.from_labels(made, labels, 3)
+    near = sums.compute_nearness(sums.linked, made.mass, shift)
     near[np.arange(12), labels] += 2 * shift / sums.mass[labels]
     far = twin.distances_to_means(whole, made.mass, labels, 3, shift)
     constant = shift / made.mass + whole.diagonal() / made.mass**2
     np.testing.assert_allclose(constant[:, None] - near, far, atol=1e-8)
-    moved = made.batch(labels, sums, shift)
+    moved = made.move_all(labels, sums, shift)
     if len(np.unique(far.argmin(axis=1))) == 3:
         np.testing.assert_array_equal(moved, far.argmin(axis=1))
 
@@ -184,7 +186,7 @@ def test_nearness_against_explicit_feature_vectors(seed):
 def test_gains_are_differences_of_values(seed, sparse):
     made, whole, rng = drawn(seed, sparse=sparse)
     labels = rng.permutation(np.r_[np.arange(11) % 2, 2])  # one cluster of a single row
-    gains = Sums.of(made, labels, 4).gains(made, np.arange(12), labels)
+    gains = Sums.from_labels(made, labels, 4).compute_gains(made, np.arange(12), labels)
     before = twin.association_value(whole, made.mass, labels)
     for i in range(12):
         for c in range(4):
@@ -201,7 +203,7 @@ def test_the_least_shift_makes_the_kernel_positive(seed):
     made, whole, _ = drawn(seed)
     half = made.mass**-0.5
     least = np.linalg.eigvalsh(half[:, None] * whole * half)[0]
-    np.testing.assert_allclose(made.lowest(np.random.RandomState(0)), least, atol=1e-9)
+    np.testing.assert_allclose(made.bound_eigenvalues(np.random.RandomState(0)), least, atol=1e-9)
 
 
 @pytest.mark.parametrize("sparse", [False, True])
@@ -209,7 +211,7 @@ def test_the_least_shift_of_many_rows_is_a_bound(sparse):
     made, whole, _ = drawn(0, n=300, sparse=sparse)
     half = made.mass**-0.5
     least = np.linalg.eigvalsh(half[:, None] * whole * half)[0]
-    found = made.lowest(np.random.RandomState(0))
+    found = made.bound_eigenvalues(np.random.RandomState(0))
     assert 1.05 * least - 1 < found <= least + 1e-9
 
 
@@ -220,19 +222,19 @@ def test_the_least_shift_of_many_rows_is_a_bound(sparse):
 @settings(max_examples=30, deadline=None)
 def test_no_step_lowers_the_value(seed, sparse, k):
     made, _, rng = drawn(seed, n=20, sparse=sparse)
-    shift = max(-made.lowest(np.random.RandomState(0)), 0.0)
-    labels = made.filled(rng.integers(0, k, 20), k)
+    shift = max(-made.bound_eigenvalues(np.random.RandomState(0)), 0.0)
+    labels = made.fill_empty(rng.integers(0, k, 20), k)
     assert set(labels) == set(range(k))
     for _ in range(10):
-        sums = Sums.of(made, labels, k)
-        moved = made.batch(labels, sums, shift)
-        assert Sums.of(made, moved, k).value >= sums.value - 1e-9
+        sums = Sums.from_labels(made, labels, k)
+        moved = made.move_all(labels, sums, shift)
+        assert Sums.from_labels(made, moved, k).value >= sums.value - 1e-9
         assert set(moved) == set(range(k))
         labels = moved
-    sums = Sums.of(made, labels, k)
+    sums = Sums.from_labels(made, labels, k)
     before = sums.value
-    n_moves = made.climb(labels, sums)
-    fresh = Sums.of(made, labels, k)
+    n_moves = made.move_single_rows(labels, sums)
+    fresh = Sums.from_labels(made, labels, k)
     np.testing.assert_allclose(sums.linked, fresh.linked, atol=1e-9)
     np.testing.assert_allclose(sums.inner, fresh.inner, atol=1e-9)
     np.testing.assert_array_equal(sums.sizes, fresh.sizes)
@@ -250,10 +252,10 @@ def test_no_single_move_helps_where_it_ends(objective):
     X, y = three_clouds()
     hints = sample_links(y, 40, random_state=0)
     model = ConstrainedKernelKMeans(3, objective=objective, random_state=0).fit(X, supervision=hints)
-    made = model._association(Graph.of(model.affinity_matrix_), hints, hints.closure())
+    made = model._make_association(Graph.from_weights(model.affinity_matrix_), hints, hints.closure())
     labels = model.labels_.astype(np.int64)
-    sums = Sums.of(made, labels, 3)
-    assert sums.gains(made, np.arange(90), labels).max() < 1e-8
+    sums = Sums.from_labels(made, labels, 3)
+    assert sums.compute_gains(made, np.arange(90), labels).max() < 1e-8
     np.testing.assert_allclose(model.objective_, (3 if objective == "normalized_cut" else 0) - sums.value)
 
 

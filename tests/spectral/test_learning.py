@@ -31,7 +31,7 @@ def matrix_of(model, W, hints, as_sparse=False):
     told = model._check_supervision(hints, len(W), given=W)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", InconsistentSupervisionWarning)
-        return model._operator(Graph.of(csr_array(W) if as_sparse else W), told).toarray()
+        return model._make_operator(Graph.from_weights(csr_array(W) if as_sparse else W), told).toarray()
 
 
 def ring(n=24):
@@ -177,7 +177,7 @@ def test_a_row_without_hints_is_extended_exactly_in_the_additive_form(seed):
     found = model._last.partition
     free = np.arange(4, 10)
     degrees = W[free].sum(axis=1)
-    whole = model._extended(W[free], degrees, found)
+    whole = model._extend_eigenvectors(W[free], degrees, found)
     below = (found.eigen.values - 1) * found.scale[0] ** -2 + degrees[:, None]
     certain = below > 1e-3  # elsewhere the entry is not known well, and left at 0
     assert_allclose(whole[certain], found.eigen.vectors[free][certain], atol=1e-6)
@@ -192,7 +192,7 @@ def test_contradictory_links_warn_and_the_must_links_win():
     hints = Supervision.from_links(8, must=[(0, 1), (1, 2)], cannot=[(0, 2), (4, 5)])
     with pytest.warns(InconsistentSupervisionWarning, match=r"0 – 1 – 2\. Here the must-links win"):
         model = SpectralLearning(2, random_state=0).fit(X, supervision=hints)
-    right = SpectralLearning(2, random_state=0).fit(X, supervision=hints.without_conflicts())
+    right = SpectralLearning(2, random_state=0).fit(X, supervision=hints.drop_conflicts())
     assert_array_equal(model.labels_, right.labels_)
     assert_allclose(model.eigenvalues_, right.eigenvalues_)
 

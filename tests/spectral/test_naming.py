@@ -6,32 +6,32 @@ from hypothesis import strategies as st
 
 from likewise import Supervision
 from likewise.spectral._bag_terms import BagMatrices
-from likewise.spectral._cluster_names import named_clusters, profile_of
+from likewise.spectral._cluster_names import compute_profile, name_clusters
 
 
 def told(bags, said):
-    return BagMatrices.of(Supervision.from_bags(bags, said))
+    return BagMatrices.from_hints(Supervision.from_bags(bags, said))
 
 
 def test_a_class_that_always_comes_with_another_names_its_own_cluster():
     # Every bag with an L has an E; E has a cluster of its own, so the other one must be the L.
     bags = ["one", "one", "two", "two", "three"]
     known = told(bags, {"one": ["E", "L"], "two": ["E", "L"], "three": ["E"]})
-    names = named_clusters(known, np.array([0, 1, 0, 1, 0]), 2)
+    names = name_clusters(known, np.array([0, 1, 0, 1, 0]), 2)
     assert [known.sets.classes[c] for c in names] == ["E", "L"]
 
 
 def test_a_cluster_of_rows_of_which_nothing_is_known_has_no_name():
     known = told(["a", "a", "b"], {"a": ["wren"]})
-    assert named_clusters(known, np.array([0, 0, 1]), 3).tolist() == [0, -1, -1]
-    assert named_clusters(told(["a", "a", "b"], {}), np.array([0, 0, 1]), 2).tolist() == [-1, -1]
+    assert name_clusters(known, np.array([0, 0, 1]), 3).tolist() == [0, -1, -1]
+    assert name_clusters(told(["a", "a", "b"], {}), np.array([0, 0, 1]), 2).tolist() == [-1, -1]
 
 
 def test_profiles_begin_with_the_name_and_sum_to_one():
     known = told(["a", "a", "b", "b"], {"a": ["owl", "wren"], "b": ["owl", "wren"]})
     labels = np.array([0, 1, 0, 1])
-    names = named_clusters(known, labels, 2)
-    profile = profile_of(known, labels, 2, names)
+    names = name_clusters(known, labels, 2)
+    profile = compute_profile(known, labels, 2, names)
     assert sorted(names) == [0, 1]
     assert profile.argmax(axis=1).tolist() == names.tolist()
     np.testing.assert_allclose(profile.sum(axis=1), 1.0)
@@ -58,7 +58,7 @@ def test_no_single_name_can_be_bettered(seed):
     labels = rng.integers(0, 4, 14)
     known = told(bags, said)
     classes = known.sets.classes
-    names = named_clusters(known, labels, 4)
+    names = name_clusters(known, labels, 4)
     best = objective(bags, said, labels, names, classes)
     for cluster in set(labels.tolist()):
         for other in range(len(classes)):

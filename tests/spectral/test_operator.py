@@ -53,12 +53,12 @@ def test_products_are_those_of_the_dense_form(problem, sparse_weights, sparse_ro
     assert_allclose(operator.T @ block, whole @ block, atol=1e-10)
     assert_allclose(operator.toarray(), whole, atol=1e-10)
     low_rank = dense(0 * weights, scale, terms, 0 * diagonal, 0.0)
-    assert_allclose(operator.terms_image(block), low_rank @ block, atol=1e-10)
+    assert_allclose(operator.apply_terms(block), low_rank @ block, atol=1e-10)
     if sparse_weights:
-        part, complete = operator.sparse_part()
+        part, complete = operator.get_sparse_part()
         kept = [term for term in operator.terms if term.n_entries <= 0.1 * np.count_nonzero(weights)]
         assert complete == (len(kept) == len(terms))
-        left = sum((term.scaled(scale).toarray() for term in operator.terms if term not in kept), 0 * whole)
+        left = sum((term.scale(scale).toarray() for term in operator.terms if term not in kept), 0 * whole)
         assert_allclose(part.toarray(), whole - left, atol=1e-10)
 
 
@@ -97,12 +97,12 @@ def test_terms_with_few_entries_are_written_into_the_sparse_part(core):
     link[[3, 90]] = 1.0
     terms = [LowRank(sparse.csr_array(link), core), LowRank(np.ones((200, 1)), np.ones(1))]
     operator = SpectralOperator(sparse.csr_array(ring + ring.T), np.full(200, 0.5), terms[:1], shift=1.0)
-    part, complete = operator.sparse_part()
+    part, complete = operator.get_sparse_part()
     assert complete
     assert terms[0].n_entries == 4
     assert_allclose(part.toarray(), operator.toarray(), atol=1e-14)
     assert part.nnz == 400 + 200 + 2
-    assert not SpectralOperator(sparse.csr_array(ring + ring.T), terms=terms).sparse_part()[1]
+    assert not SpectralOperator(sparse.csr_array(ring + ring.T), terms=terms).get_sparse_part()[1]
 
 
 def test_weights_are_not_copied_nor_changed():
@@ -152,4 +152,4 @@ def test_dense_weights_have_no_sparse_part():
     operator = SpectralOperator(np.zeros((2, 2)))
     assert operator.graph is None
     with pytest.raises(TypeError, match="wants sparse"):
-        operator.sparse_part()
+        operator.get_sparse_part()

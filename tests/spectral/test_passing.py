@@ -10,7 +10,7 @@ from sklearn.exceptions import NotFittedError
 from sklearn.metrics import adjusted_rand_score
 
 from likewise import PropagationClustering, Supervision
-from likewise.spectral._classes import _merged, normalize_shares, pass_classes
+from likewise.spectral._classes import _merge_classes, normalize_shares, pass_classes
 from likewise.supervision import sample_links
 
 
@@ -155,13 +155,13 @@ def test_more_groups_than_clusters_are_told_about():
 
 def test_classes_join_where_it_costs_least():
     alike = np.array([[-1, 0.5, 0.4], [0.5, -1, 0.1], [0.4, 0.1, -1.0]])
-    clusters = _merged(alike, np.array([100.0, 90.0, 2.0]), 2)
+    clusters = _merge_classes(alike, np.array([100.0, 90.0, 2.0]), 2)
     assert clusters.tolist() == [0, 1, 1] or clusters.tolist() == [0, 1, 0]
     cost = {(0, 2): 100 * 2 * 0.6, (1, 2): 90 * 2 * 0.9}
     assert (clusters[2] == clusters[0]) == (cost[0, 2] < cost[1, 2])
     apart = alike.copy()
     apart[0, 2] = apart[2, 0] = -1
-    assert _merged(apart, np.array([100.0, 90.0, 2.0]), 2).tolist() == [0, 1, 1]
+    assert _merge_classes(apart, np.array([100.0, 90.0, 2.0]), 2).tolist() == [0, 1, 1]
 
 
 def test_a_row_without_any_share_has_even_ones():

@@ -6,7 +6,12 @@ from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy.sparse import csr_array
 
-from likewise.spectral._bag_propagation import at_places, class_profile, even_shares, propagated
+from likewise.spectral._bag_propagation import (
+    compute_class_profile,
+    compute_even_shares,
+    propagate,
+    restrict_to_allowed,
+)
 from reference import bag_constraints as twin
 from reference.bag_constraints import drawn_weights
 
@@ -20,7 +25,7 @@ def indicators(sets, n_classes):
 def passed(W, sets, n_classes):
     degrees = np.maximum(W.sum(axis=1), 1e-300)
     allowed = indicators(sets, n_classes)
-    return at_places(allowed, propagated(W.__matmul__, degrees, allowed)).toarray()
+    return restrict_to_allowed(allowed, propagate(W.__matmul__, degrees, allowed)).toarray()
 
 
 def drawn_sets(rng, n, n_classes=3):
@@ -35,7 +40,8 @@ def drawn_sets(rng, n, n_classes=3):
 
 def test_even_shares_by_hand():
     assert_array_equal(
-        even_shares(indicators([{0}, {0, 2}, set()], 3)).toarray(), [[1, 0, 0], [0.5, 0, 0.5], [0, 0, 0]]
+        compute_even_shares(indicators([{0}, {0, 2}, set()], 3)).toarray(),
+        [[1, 0, 0], [0.5, 0, 0.5], [0, 0, 0]],
     )
 
 
@@ -64,7 +70,7 @@ def test_what_is_not_known_passes_on_and_is_not_told():
 def test_profiles_by_hand():
     # Cluster 0 has two rows of class 0 and one of either; cluster 1 one row of class 1.
     sets, labels = [{0}, {0}, {0, 1}, {1}], np.array([0, 0, 0, 1])
-    profile = class_profile(labels, indicators(sets, 2), 3)
+    profile = compute_class_profile(labels, indicators(sets, 2), 3)
     assert_allclose(profile.sum(axis=1), 1.0)
     assert profile[0, 0] > 0.9
     assert profile[1, 1] > 0.9
@@ -73,9 +79,9 @@ def test_profiles_by_hand():
 
 
 def test_profiles_of_rows_of_which_nothing_is_known():
-    profile = class_profile(np.array([0, 1]), csr_array((2, 3)), 2)
+    profile = compute_class_profile(np.array([0, 1]), csr_array((2, 3)), 2)
     assert not profile.any()
-    profile = class_profile(np.array([0, 1]), csr_array((2, 0)), 2)
+    profile = compute_class_profile(np.array([0, 1]), csr_array((2, 0)), 2)
     assert profile.shape == (2, 0)
 
 
@@ -114,8 +120,8 @@ def test_a_start_near_the_end_leads_to_the_same_end(seed):
     rng = np.random.default_rng(seed)
     W, sets = drawn_weights(rng, 12) + 0.1 * (1 - np.eye(12)), drawn_sets(rng, 12)
     allowed = indicators(sets, 3)
-    first = propagated(W.__matmul__, W.sum(axis=1), allowed)
-    again = propagated(W.__matmul__, W.sum(axis=1), allowed, first)
+    first = propagate(W.__matmul__, W.sum(axis=1), allowed)
+    again = propagate(W.__matmul__, W.sum(axis=1), allowed, first)
     assert_allclose(again, first, atol=0.02)
 
 
@@ -128,14 +134,14 @@ def test_profiles_are_shares_and_never_less_likely(seed, given_start):
     start = None
     if given_start:
         drawn = allowed.toarray() * rng.uniform(0.1, 1, (20, 3))
-        start = even_shares(allowed)
+        start = compute_even_shares(allowed)
         start.data[:] = (drawn / np.maximum(drawn.sum(axis=1, keepdims=True), 1e-300))[allowed.nonzero()]
 
     def value(n_steps):
-        profile = class_profile(labels, allowed, 4, start, n_steps)
+        profile = compute_class_profile(labels, allowed, 4, start, n_steps)
         assert_allclose(profile.sum(axis=1), 1.0)
         known = np.diff(allowed.indptr) > 0
-        usual = np.asarray((start if given_start else even_shares(allowed)).sum(axis=0)).ravel()
+        usual = np.asarray((start if given_start else compute_even_shares(allowed)).sum(axis=0)).ravel()
         prior = 0.1 * (usual / usual.sum() * np.log(np.maximum(profile, 1e-300))).sum()
         return np.log((profile[labels] * allowed.toarray()).sum(axis=1)[known]).sum() + prior
 

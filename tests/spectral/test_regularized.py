@@ -19,7 +19,7 @@ SEEDS = st.integers(0, 10_000)
 
 def matrix_of(model, W, hints, as_sparse=False):
     told = model._check_supervision(hints, len(W), given=W)
-    return model._operator(Graph.of(csr_array(W) if as_sparse else W), told).toarray()
+    return model._make_operator(Graph.from_weights(csr_array(W) if as_sparse else W), told).toarray()
 
 
 def test_the_matrix_by_hand():

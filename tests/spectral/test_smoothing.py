@@ -63,18 +63,18 @@ def test_spread_is_a_walk_of_so_many_steps(graph):
     values = np.random.default_rng(2).random(40)
     walk = W / d[:, None]
     smoother = Smoother(graph, 0.05)
-    np.testing.assert_allclose(smoother.spread(values, 2, 0.0), walk @ walk @ values)
-    np.testing.assert_allclose(smoother.spread(values, 2, 1.0), walk.T @ walk.T @ values)
-    np.testing.assert_allclose(smoother.spread(values, 0, 0.4), values)
+    np.testing.assert_allclose(smoother.diffuse(values, 2, 0.0), walk @ walk @ values)
+    np.testing.assert_allclose(smoother.diffuse(values, 2, 1.0), walk.T @ walk.T @ values)
+    np.testing.assert_allclose(smoother.diffuse(values, 0, 0.4), values)
 
 
 def test_neighbors_are_the_rows_with_an_edge(graph):
     row = graph.weights.toarray()[7]
-    assert sorted(Smoother(graph, 0.05).neighbors(7)) == np.flatnonzero(row).tolist()
+    assert sorted(Smoother(graph, 0.05).get_neighbors(7)) == np.flatnonzero(row).tolist()
 
 
 def test_twins_do_not_break_the_interpolation():
     weights = np.array([[0.0, 1.0], [1.0, 0.0]])
-    smoother = Smoother(Graph.of(weights), 1e-3)
+    smoother = Smoother(Graph.from_weights(weights), 1e-3)
     found = smoother.interpolate(np.zeros((2, 1)), np.array([0, 1]), np.array([[1.0], [0.0]]))
     np.testing.assert_allclose(found[:, 0], [1.0, 0.0], atol=1e-3)

@@ -18,8 +18,8 @@ from likewise.spectral._pair_constraints import (
     LabelSets,
     LinkedGraph,
     RowLabelSets,
-    components,
-    single_label_links,
+    derive_single_label_links,
+    make_component_matrix,
 )
 from reference import bag_constraints as twin
 from reference.bag_constraints import drawn_bags, drawn_links, drawn_weights
@@ -35,34 +35,36 @@ BAGS = Supervision.from_bags(
 
 
 def test_label_sets_by_hand():
-    sets = LabelSets.of(BAGS.bags, 6)
+    sets = LabelSets.from_bags(BAGS.bags, 6)
     assert sets.classes == ("owl", "thrush", "wren")
     assert sets.of_row.tolist() == [0, 0, 1, -1, -1, 2]
     assert sets.sizes.tolist() == [1, 2, 2]
     assert sets.known.tolist() == [True, True, True, False, False, True]
-    assert sets.alone().tolist() == [2, 2, -1, -1, -1, -1]
-    assert_array_equal(sets.disjoint(), [[False, True, False], [True, False, False], [False, False, False]])
+    assert sets.get_single_classes().tolist() == [2, 2, -1, -1, -1, -1]
     assert_array_equal(
-        sets.indicators().toarray(), [[0, 0, 1], [0, 0, 1], [1, 1, 0], [0, 0, 0], [0, 0, 0], [0, 1, 1]]
+        sets.find_disjoint(), [[False, True, False], [True, False, False], [False, False, False]]
+    )
+    assert_array_equal(
+        sets.make_indicators().toarray(), [[0, 0, 1], [0, 0, 1], [1, 1, 0], [0, 0, 0], [0, 0, 0], [0, 1, 1]]
     )
     i, j = np.array(list(product(range(6), repeat=2))).T
-    apart = RowLabelSets.of(sets).apart(i, j).reshape(6, 6)
+    apart = RowLabelSets.from_closure(sets).are_apart(i, j).reshape(6, 6)
     assert set(zip(*np.nonzero(apart), strict=True)) == {(0, 2), (1, 2), (2, 0), (2, 1)}
 
 
 def test_label_sets_of_nothing():
-    for sets in (LabelSets.of(None, 3), LabelSets.of(Supervision.from_bags([1, 1, 2]).bags, 3)):
+    for sets in (LabelSets.from_bags(None, 3), LabelSets.from_bags(Supervision.from_bags([1, 1, 2]).bags, 3)):
         assert sets.classes == ()
         assert not sets.known.any()
-        assert sets.alone().tolist() == [-1, -1, -1]
-        assert sets.indicators().shape == (3, 0)
-        assert not RowLabelSets.of(sets).apart(np.array([0]), np.array([1])).any()
+        assert sets.get_single_classes().tolist() == [-1, -1, -1]
+        assert sets.make_indicators().shape == (3, 0)
+        assert not RowLabelSets.from_closure(sets).are_apart(np.array([0]), np.array([1])).any()
 
 
 def test_links_are_written_in_by_hand():
     W = np.array([[0, 0.5, 0.2, 0.1], [0.5, 0, 0.3, 0], [0.2, 0.3, 0, 0.4], [0.1, 0, 0.4, 0]])
     hints = Supervision.from_links(4, must=[(0, 1)], cannot=[(1, 2)])
-    linked = LinkedGraph.of(Graph.of(W), hints.closure())
+    linked = LinkedGraph.from_closure(Graph.from_weights(W), hints.closure())
     whole = SpectralOperator(linked.weights, None, linked.terms, linked.diagonal).toarray()
     assert_allclose(whole, [[0, 1, 0, 0.1], [1, 0, 0, 0], [0, 0, 0, 0.4], [0.1, 0, 0.4, 0]])
     assert_allclose(linked.degrees, [1.1, 1.0, 0.4, 0.5])
@@ -70,15 +72,19 @@ def test_links_are_written_in_by_hand():
 
 def test_a_row_cut_off_from_all_has_degree_one():
     W = np.array([[0, 0.5, 0.0], [0.5, 0, 0.0], [0.0, 0.0, 0.0]])
-    linked = LinkedGraph.of(Graph.of(W), Supervision.from_links(3, cannot=[(0, 1)]).closure())
+    linked = LinkedGraph.from_closure(
+        Graph.from_weights(W), Supervision.from_links(3, cannot=[(0, 1)]).closure()
+    )
     assert linked.degrees.tolist() == [1, 1, 1]
     assert linked.diagonal is None
 
 
 def test_components_by_hand():
     hints = Supervision.from_links(6, must=[(0, 4)], must_groups=[[1, 2, 5]])
-    assert_array_equal(components(hints.closure()).toarray().T, [[1, 0, 0, 0, 1, 0], [0, 1, 1, 0, 0, 1]])
-    assert components(Supervision.none(3).closure()).shape == (3, 0)
+    assert_array_equal(
+        make_component_matrix(hints.closure()).toarray().T, [[1, 0, 0, 0, 1, 0], [0, 1, 1, 0, 0, 1]]
+    )
+    assert make_component_matrix(Supervision.empty(3).closure()).shape == (3, 0)
 
 
 def test_must_links_carry_what_is_known_of_a_row():
@@ -86,20 +92,27 @@ def test_must_links_carry_what_is_known_of_a_row():
     W = np.ones((3, 3)) - np.eye(3)
     bags = Supervision.from_bags(["x", None, "y"], {"x": ["wren"], "y": ["owl"]})
     closure = Supervision.from_links(3, must=[(0, 1)]).closure()
-    sets = LabelSets.of(bags.bags, 3)
-    assert not LinkedGraph.of(Graph.of(W), closure, sets).weights.any()
-    assert RowLabelSets.of(sets, closure).of_row.tolist() == [0, 0, 1]
-    assert RowLabelSets.of(sets, closure).clash() is None
+    sets = LabelSets.from_bags(bags.bags, 3)
+    assert not LinkedGraph.from_closure(Graph.from_weights(W), closure, sets).weights.any()
+    assert RowLabelSets.from_closure(sets, closure).of_row.tolist() == [0, 0, 1]
+    assert RowLabelSets.from_closure(sets, closure).find_clash() is None
 
 
 def test_linked_rows_whose_bags_share_no_label_are_noticed():
     bags = Supervision.from_bags(list("uvwxyz"), {"u": [1, 2], "v": [2, 3], "w": [4, 5], "x": [4], "y": [6]})
-    sets = LabelSets.of(bags.bags, 6)
-    assert RowLabelSets.of(sets, Supervision.from_links(6, must=[(2, 3), (0, 1)]).closure()).clash() is None
+    sets = LabelSets.from_bags(bags.bags, 6)
+    assert (
+        RowLabelSets.from_closure(
+            sets, Supervision.from_links(6, must=[(2, 3), (0, 1)]).closure()
+        ).find_clash()
+        is None
+    )
     # Rows 0 and 2 are joined through row 5, of which nothing is known.
     closure = Supervision.from_links(6, must=[(3, 4), (0, 5), (2, 5)]).closure()
-    assert RowLabelSets.of(sets, closure).clash() == (0, 2)
-    assert RowLabelSets.of(sets, Supervision.from_links(6, must=[(3, 4)]).closure()).clash() == (3, 4)
+    assert RowLabelSets.from_closure(sets, closure).find_clash() == (0, 2)
+    assert RowLabelSets.from_closure(
+        sets, Supervision.from_links(6, must=[(3, 4)]).closure()
+    ).find_clash() == (3, 4)
 
 
 def test_links_of_bags_with_a_single_label():
@@ -107,14 +120,14 @@ def test_links_of_bags_with_a_single_label():
         ["a", "a", "b", "c", "d", "e"],
         {"a": ["wren"], "b": ["wren"], "c": ["owl"], "d": ["owl", "wren"]},
     )
-    links = single_label_links(hints)
+    links = derive_single_label_links(hints)
     kinds = {(i, j): links.relation(i, j).kind for i in range(6) for j in range(i + 1, 6)}
     assert {pair for pair, kind in kinds.items() if kind == "must"} == {(0, 1), (0, 2), (1, 2)}
     assert {pair for pair, kind in kinds.items() if kind == "cannot"} == {(0, 3), (1, 3), (2, 3)}
 
 
 def test_label_sets_with_nothing_alone_imply_no_links():
-    assert not single_label_links(Supervision.from_bags(["a", "a"], {"a": [1, 2]}))
+    assert not derive_single_label_links(Supervision.from_bags(["a", "a"], {"a": [1, 2]}))
 
 
 # ---------------------------------------------------------------------- twins
@@ -129,7 +142,7 @@ def test_what_is_apart_is_what_to_links_says(seed, as_sparse):
     W = drawn_weights(rng, n)
     bags = drawn_bags(rng, n, y)
     wanted = twin.linked_matrix(W, bags.to_links(more_clusters_than_classes=True))
-    found = ApartPairs(None, LabelSets.of(bags.bags, n)).cut(csr_array(W) if as_sparse else W)
+    found = ApartPairs(None, LabelSets.from_bags(bags.bags, n)).cut(csr_array(W) if as_sparse else W)
     assert issparse(found) == as_sparse
     assert_allclose(found.toarray() if as_sparse else found, wanted)
 
@@ -141,7 +154,9 @@ def test_links_written_in_are_relations_of_all_pairs(seed, as_sparse, true_links
     n = int(rng.integers(3, 10))
     W = drawn_weights(rng, n)
     hints = drawn_links(rng, n, rng.integers(0, 3, n) if true_links else None)
-    linked = LinkedGraph.of(Graph.of(csr_array(W) if as_sparse else W), hints.closure(on_conflict="keep"))
+    linked = LinkedGraph.from_closure(
+        Graph.from_weights(csr_array(W) if as_sparse else W), hints.closure(on_conflict="keep")
+    )
     wanted = twin.linked_matrix(W, hints)
     found = SpectralOperator(linked.weights, None, linked.terms, linked.diagonal).toarray()
     assert_allclose(found, wanted, atol=1e-12)
@@ -157,7 +172,9 @@ def test_links_and_label_sets_together_are_relations_of_all_pairs(seed):
     y = rng.integers(0, 3, n)
     W = drawn_weights(rng, n)
     links, bags = drawn_links(rng, n, y), drawn_bags(rng, n, y)
-    linked = LinkedGraph.of(Graph.of(W), links.closure(), LabelSets.of(bags.bags, n))
+    linked = LinkedGraph.from_closure(
+        Graph.from_weights(W), links.closure(), LabelSets.from_bags(bags.bags, n)
+    )
     wanted = twin.linked_matrix(W, (links | bags).to_links(more_clusters_than_classes=True))
     found = SpectralOperator(linked.weights, None, linked.terms, linked.diagonal).toarray()
     assert_allclose(found, wanted, atol=1e-12)
@@ -170,13 +187,13 @@ def test_many_label_sets_and_small_blocks_change_nothing(seed):
     y = rng.integers(0, 3, 9)
     W = drawn_weights(rng, 9)
     closure, bags = drawn_links(rng, 9, y).closure(), drawn_bags(rng, 9, y)
-    wanted = ApartPairs(closure, LabelSets.of(bags.bags, 9)).cut(W)
+    wanted = ApartPairs(closure, LabelSets.from_bags(bags.bags, 9)).cut(W)
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(_pair_constraints, "_BLOCK", 7)
         patch.setattr(_pair_constraints, "_MOST_SETS", 0)
-        assert_array_equal(ApartPairs(closure, LabelSets.of(bags.bags, 9)).cut(W), wanted)
+        assert_array_equal(ApartPairs(closure, LabelSets.from_bags(bags.bags, 9)).cut(W), wanted)
         assert_array_equal(
-            ApartPairs(closure, LabelSets.of(bags.bags, 9)).cut(csr_array(W)).toarray(), wanted
+            ApartPairs(closure, LabelSets.from_bags(bags.bags, 9)).cut(csr_array(W)).toarray(), wanted
         )
         loose = drawn_links(rng, 9).closure(on_conflict="keep")
         few = ApartPairs(loose).cut(W)
@@ -187,7 +204,7 @@ def test_the_graph_is_left_alone():
     W = drawn_weights(np.random.default_rng(0), 6)
     hints = Supervision.from_links(6, must=[(0, 1)], cannot=[(2, 3)])
     for weights in (W.copy(), csr_array(W)):
-        LinkedGraph.of(Graph.of(weights), hints.closure())
+        LinkedGraph.from_closure(Graph.from_weights(weights), hints.closure())
         assert_array_equal(weights.toarray() if issparse(weights) else weights, W)
-    graph = Graph.of(W)
-    assert LinkedGraph.of(graph, Supervision.none(6).closure()).weights is graph.weights
+    graph = Graph.from_weights(W)
+    assert LinkedGraph.from_closure(graph, Supervision.empty(6).closure()).weights is graph.weights

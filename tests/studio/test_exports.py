@@ -15,13 +15,13 @@ from likewise.exceptions import LikewiseError
 from likewise.studio.exports import (
     ExportTable,
     Snapshot,
-    answers_table,
+    build_hints,
+    escape_formula,
     export_bytes,
-    group_names,
-    harmless,
-    hints_of,
-    original,
-    table_bytes,
+    find_group_names,
+    format_table,
+    make_answers_table,
+    unescape_formula,
 )
 from likewise.studio.records import Group, Picture
 from likewise.supervision import read_hints
@@ -54,7 +54,7 @@ def told(tmp_path):
         ann.answer("a1", "b2", answer="SAME", source="practice")
         ann.skip("a3", "b3")
         ann.name_group("b2", "owls")
-        yield Snapshot.of(store)
+        yield Snapshot.from_store(store)
     project.items.close()
 
 
@@ -97,15 +97,15 @@ def test_labels_have_group_name_and_doubt(told):
 
 
 def test_the_latest_name_of_a_group_counts_and_an_empty_one_takes_it_away():
-    assert group_names(PICTURE, IDS, [("a1", "wrens"), ("a2", "larks"), ("b1", "owls")]) == {
+    assert find_group_names(PICTURE, IDS, [("a1", "wrens"), ("a2", "larks"), ("b1", "owls")]) == {
         0: "larks",
         1: "owls",
     }
-    assert group_names(PICTURE, IDS, [("a1", "wrens"), ("a2", ""), ("gone", "x")]) == {}
+    assert find_group_names(PICTURE, IDS, [("a1", "wrens"), ("a2", ""), ("gone", "x")]) == {}
 
 
 def test_hints_are_what_counts(told, tmp_path):
-    hints = hints_of(told, IDS)
+    hints = build_hints(told, IDS)
     assert hints.must.tolist() == [[0, 1]]
     assert hints.cannot.tolist() == [[0, 4]]
     assert hints.triplets.tolist() == [[0, 2, 5]]
@@ -120,8 +120,8 @@ def test_an_undo_that_was_undone_undoes_nothing(tmp_path):
         ann = Told(store)
         said = ann.answer("a1", "a2", answer="SAME")
         ann.undo(ann.undo(said))
-        assert Snapshot.of(store).undone == {2}
-        assert len(Snapshot.of(store).answers) == 1
+        assert Snapshot.from_store(store).undone == {2}
+        assert len(Snapshot.from_store(store).answers) == 1
 
 
 def test_what_two_people_say_differently_is_no_hint(tmp_path):
@@ -130,14 +130,14 @@ def test_what_two_people_say_differently_is_no_hint(tmp_path):
         ann.answer("a1", "a2", answer="SAME")
         bob.answer("a1", "a2", answer="DIFFERENT")
         bob.answer("a1", "b1", answer="DIFFERENT")
-        hints = hints_of(Snapshot.of(store), IDS)
+        hints = build_hints(Snapshot.from_store(store), IDS)
     assert hints.must.tolist() == []
     assert hints.cannot.tolist() == [[0, 4]]
 
 
 def test_an_empty_project_has_files_with_a_header_only(tmp_path):
     with opened(make(tmp_path)) as store:
-        empty = Snapshot.of(store)
+        empty = Snapshot.from_store(store)
     assert export_bytes("answers", empty, IDS).decode().count("\n") == 1
     assert export_bytes("answers", empty, IDS, format="jsonl") == b""
     path = tmp_path / "hints.csv"
@@ -189,27 +189,27 @@ def test_unknown_words_are_refused(told):
     ],
 )
 def test_what_looks_like_a_formula_gets_an_apostrophe(text):
-    assert harmless(text) == f"'{text}"
-    assert original(harmless(text)) == text
+    assert escape_formula(text) == f"'{text}"
+    assert unescape_formula(escape_formula(text)) == text
 
 
 @pytest.mark.parametrize("text", ["", "wren", "'tis", "a=b", "1-2", "🦉", "עברית", "007", " x"])
 def test_what_does_not_stays_as_it_is(text):
-    assert harmless(text) == text
-    assert original(text) == text
+    assert escape_formula(text) == text
+    assert unescape_formula(text) == text
 
 
 @given(st.text(alphabet=st.sampled_from("=+-@'\t\r\n \"ab,;\ufeff＝🦉"), max_size=8))
 def test_a_cell_is_never_a_formula_and_can_be_read_back(text):
-    cell = harmless(text)
-    assert original(cell) == text
+    cell = escape_formula(text)
+    assert unescape_formula(cell) == text
     assert not DANGEROUS.match(cell)
     table = ExportTable({"id": [text], "n": [-1]}, {"id": "text", "n": "int"})
-    header, row = csv.reader(io.StringIO(table_bytes(table, "csv").decode(), newline=""), strict=True)
+    header, row = csv.reader(io.StringIO(format_table(table, "csv").decode(), newline=""), strict=True)
     assert (header, row) == (["id", "n"], [cell, "-1"])  # a number may be below 0
-    raw = csv.reader(io.StringIO(table_bytes(table, "csv", raw=True).decode(), newline=""), strict=True)
+    raw = csv.reader(io.StringIO(format_table(table, "csv", raw=True).decode(), newline=""), strict=True)
     assert list(raw)[1][0] == text
-    assert json.loads(table_bytes(table, "jsonl"))["id"] == text
+    assert json.loads(format_table(table, "jsonl"))["id"] == text
 
 
 def test_ids_names_and_annotators_are_all_made_harmless(tmp_path):
@@ -218,7 +218,7 @@ def test_ids_names_and_annotators_are_all_made_harmless(tmp_path):
         for one, other in pairwise(WEIRD):
             eve.answer(one, other, answer="SAME")
         eve.name_group(WEIRD[0], "@SUM(1)")
-        snapshot = Snapshot.of(store)
+        snapshot = Snapshot.from_store(store)
     picture = Picture(1, np.zeros(len(WEIRD), np.int32), np.zeros(len(WEIRD), np.float32), (), (), None, 0.0)
     for what in ("answers", "labels"):
         data = export_bytes(what, snapshot, WEIRD, picture)
@@ -227,7 +227,7 @@ def test_ids_names_and_annotators_are_all_made_harmless(tmp_path):
     raw = rows_of(export_bytes("labels", snapshot, WEIRD, picture, raw=True))
     assert [row["id"] for row in raw] == list(WEIRD)
     assert raw[0]["name"] == "@SUM(1)"
-    assert answers_table(snapshot).columns["annotator"][0] == eve.name
+    assert make_answers_table(snapshot).columns["annotator"][0] == eve.name
 
 
 def test_hints_with_such_ids_are_refused_as_csv_and_right_in_every_other_way(tmp_path):
@@ -235,16 +235,16 @@ def test_hints_with_such_ids_are_refused_as_csv_and_right_in_every_other_way(tmp
         ann = Told(store)
         for one, other in pairwise(WEIRD):
             ann.answer(one, other, answer="SAME")
-        snapshot = Snapshot.of(store)
+        snapshot = Snapshot.from_store(store)
     with pytest.raises(LikewiseError, match="for a formula, '=1\\+1' first"):
         export_bytes("hints", snapshot, WEIRD)
     for format, raw in (("csv", True), ("jsonl", False), ("parquet", False)):
         path = tmp_path / f"hints.{format}"
         path.write_bytes(export_bytes("hints", snapshot, WEIRD, format=format, raw=raw))
-        assert read_hints(path, WEIRD) == hints_of(snapshot, WEIRD)
+        assert read_hints(path, WEIRD) == build_hints(snapshot, WEIRD)
 
 
 def test_ids_that_no_hint_names_are_no_reason_to_refuse(tmp_path):
     with opened(make(tmp_path, WEIRD)) as store:
         Told(store).answer("007", "🦉", answer="SAME")
-        assert b"007" in export_bytes("hints", Snapshot.of(store), WEIRD)
+        assert b"007" in export_bytes("hints", Snapshot.from_store(store), WEIRD)

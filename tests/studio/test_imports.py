@@ -10,7 +10,7 @@ import pytest
 from likewise.active import Interview, Piles, Question
 from likewise.exceptions import FileFormatError, StoreError
 from likewise.studio import _statements
-from likewise.studio.exports import Snapshot, export_bytes, hints_of
+from likewise.studio.exports import Snapshot, build_hints, export_bytes
 from likewise.studio.imports import import_answers
 from likewise.studio.jobs.brain import Brain
 from likewise.studio.records import Settings
@@ -38,8 +38,8 @@ def put(tmp_path, text, name="earlier.csv"):
 
 def said(store):
     """What counts: who said what of which items."""
-    snapshot = Snapshot.of(store)
-    return [(snapshot.name_of(e.person), *e.body["items"], e.body["answer"]) for e in snapshot.answers]
+    snapshot = Snapshot.from_store(store)
+    return [(snapshot.get_name(e.person), *e.body["items"], e.body["answer"]) for e in snapshot.answers]
 
 
 def labels_by(store, ids=IDS):
@@ -47,8 +47,8 @@ def labels_by(store, ids=IDS):
         [[0.0, k / len(ids)] if k < len(ids) // 2 else [9.0, k / len(ids)] for k in range(len(ids))]
     )
     brain = Brain(rows, ids, SETTINGS)
-    brain.tell(Snapshot.of(store).events)
-    return brain.picture().labels.tolist()
+    brain.tell(Snapshot.from_store(store).events)
+    return brain.make_picture().labels.tolist()
 
 
 # ---------------------------------------------------------------------- round trips
@@ -66,7 +66,7 @@ def test_answers_of_one_project_make_the_same_labels_in_another(tmp_path, format
         ann.undo(ann.answer("a3", "b3", answer="SAME"))
         bob.answer("a1", "a4", answer="SAME", source="practice")
         path = tmp_path / f"answers.{format}"
-        path.write_bytes(export_bytes("answers", Snapshot.of(one), IDS, format=format))
+        path.write_bytes(export_bytes("answers", Snapshot.from_store(one), IDS, format=format))
         done = import_answers(two, IDS, path)
         assert (done.form, done.n_read, done.n_new, done.people) == ("answers", 3, 3, ("Ann", "Bob"))
         assert done.notes == (
@@ -74,13 +74,13 @@ def test_answers_of_one_project_make_the_same_labels_in_another(tmp_path, format
             "Left out: 1 answer for practice.",
         )
         assert said(two) == said(one)
-        assert hints_of(Snapshot.of(two), IDS) == hints_of(Snapshot.of(one), IDS)
+        assert build_hints(Snapshot.from_store(two), IDS) == build_hints(Snapshot.from_store(one), IDS)
         assert labels_by(two) == labels_by(one)
-        events = Snapshot.of(two).answers
+        events = Snapshot.from_store(two).answers
         assert [event.seconds for event in events] == [1.5, 2.5, 2.5]
         assert {event.body["source"] for event in events} == {"import"}
         # The moment at which something was said comes along, so that what goes home is known there.
-        path.write_bytes(export_bytes("answers", Snapshot.of(two), IDS, format=format))
+        path.write_bytes(export_bytes("answers", Snapshot.from_store(two), IDS, format=format))
         assert import_answers(one, IDS, path).n_new == 0
 
 
@@ -93,7 +93,7 @@ def test_weird_ids_and_names_come_through(tmp_path, format):
         for a, b in pairwise(WEIRD):
             eve.answer(a, b, answer="UNSURE")
         path = tmp_path / f"answers.{format}"
-        path.write_bytes(export_bytes("answers", Snapshot.of(one), WEIRD, format=format))
+        path.write_bytes(export_bytes("answers", Snapshot.from_store(one), WEIRD, format=format))
         assert import_answers(two, WEIRD, path).n_new == len(WEIRD) - 1
         assert said(two) == said(one)
 
@@ -121,11 +121,11 @@ def test_the_labels_of_an_export_come_back_as_groups_and_names(tmp_path, store, 
     ann = Told(store)
     ann.answer("a1", "b1", answer="DIFFERENT")
     ann.name_group("b1", "owls")
-    snapshot = Snapshot.of(store)
+    snapshot = Snapshot.from_store(store)
     brain = Brain(X, IDS, SETTINGS)
     brain.tell(snapshot.events)
     path = tmp_path / f"labels.{format}"
-    path.write_bytes(export_bytes("labels", snapshot, IDS, brain.picture(), format=format))
+    path.write_bytes(export_bytes("labels", snapshot, IDS, brain.make_picture(), format=format))
     (tmp_path / "two").mkdir()
     with opened(make(tmp_path / "two")) as two:
         with pytest.raises(FileFormatError, match="guesses would become facts"):
@@ -134,7 +134,7 @@ def test_the_labels_of_an_export_come_back_as_groups_and_names(tmp_path, store, 
         done = import_answers(two, IDS, path)
         assert (done.form, done.n_read, done.n_names) == ("labels", 3 + 3 + 1, 1)
         assert labels_by(two) == labels_by(store)
-        assert Snapshot.of(two).names() == [("b1", "owls")]
+        assert Snapshot.from_store(two).get_group_names() == [("b1", "owls")]
 
 
 @pytest.mark.parametrize("format", FORMATS)
@@ -158,7 +158,7 @@ def test_labels_that_people_write_name_the_groups(tmp_path, store):
     path = put(tmp_path, "id,label\na1,wren\na2,wren\nb1,owl\nb2,\n")
     done = import_answers(store, IDS, path)
     assert said(store) == [("imported", "a1", "a2", "SAME"), ("imported", "a1", "b1", "DIFFERENT")]
-    assert Snapshot.of(store).names() == [("a1", "wren"), ("b1", "owl")]
+    assert Snapshot.from_store(store).get_group_names() == [("a1", "wren"), ("b1", "owl")]
     assert done.n_names == 2
     assert import_answers(store, IDS, path).n_names == 0
     assert import_answers(store, IDS, path, annotator="Ann").n_names == 2  # Ann says so too
@@ -191,7 +191,7 @@ def test_an_interview_comes_in_as_it_stands(tmp_path, store, ids):
         ("imported", "a3", "b4", "DIFFERENT"),
     ]
     assert "Left out: 1 answer about trays without a link." in done.notes
-    assert Snapshot.of(store).answers[0].seconds == 3.0
+    assert Snapshot.from_store(store).answers[0].seconds == 3.0
     assert import_answers(store, IDS, tmp_path / "birds.ask.json").n_new == 0
 
 
@@ -227,7 +227,7 @@ def test_what_was_undone_since_stays_undone(tmp_path, store):
     path = put(tmp_path, "a,b,answer\na1,a2,SAME\n")
     import_answers(store, IDS, path)
     owner = Told(store, "Olga", "owner")
-    owner.undo(Snapshot.of(store).answers[0])
+    owner.undo(Snapshot.from_store(store).answers[0])
     assert import_answers(store, IDS, path).n_new == 0
     assert said(store) == []
 
@@ -275,7 +275,7 @@ def test_every_problem_is_told_with_its_line_and_nothing_is_written(tmp_path, st
         "one line of text",
     ):
         assert part in told
-    snapshot = Snapshot.of(store)
+    snapshot = Snapshot.from_store(store)
     assert (snapshot.events, snapshot.people) == ((), {})
 
 
@@ -310,7 +310,7 @@ def test_every_problem_is_told_with_its_line_and_nothing_is_written(tmp_path, st
 def test_a_file_that_is_wrong_is_refused(tmp_path, store, name, text, match):
     with pytest.raises(ValueError, match=match):
         import_answers(store, IDS, put(tmp_path, text, name))
-    assert Snapshot.of(store).events == ()
+    assert Snapshot.from_store(store).events == ()
 
 
 def test_more_than_a_studio_can_bear_is_refused(tmp_path, store, monkeypatch):
@@ -335,7 +335,7 @@ def test_it_is_the_same_on_every_database(tmp_path, database_url):
         assert import_answers(store, IDS, path).n_new == 2
         assert import_answers(store, IDS, path).n_new == 0
         assert said(store) == [("Ann", "a1", "a2", "SAME"), ("Bob", "a1", "b1", "DIFFERENT")]
-        assert export_bytes("answers", Snapshot.of(store), IDS).count(b"\n") == 3
+        assert export_bytes("answers", Snapshot.from_store(store), IDS).count(b"\n") == 3
     finally:
         store.close()
 

@@ -30,12 +30,12 @@ def file(tmp_path):
 def test_items_are_found_by_row_and_by_id(file):
     assert file.n == len(file) == 2500
     assert file.get(7).id == "i7"
-    assert [item.row for item in file.many([9, 3, 9])] == [9, 3, 9]
-    assert file.row_of("i2499") == 2499
-    assert file.rows_of([f"i{k}" for k in range(2000)]) == list(range(2000))
-    assert file.ids() == [f"i{k}" for k in range(2500)]
-    assert list(file) == items_of(file.ids())
-    assert file.many([]) == []
+    assert [item.row for item in file.get_items([9, 3, 9])] == [9, 3, 9]
+    assert file.get_row("i2499") == 2499
+    assert file.get_rows([f"i{k}" for k in range(2000)]) == list(range(2000))
+    assert file.get_ids() == [f"i{k}" for k in range(2500)]
+    assert list(file) == items_of(file.get_ids())
+    assert file.get_items([]) == []
 
 
 def test_an_unknown_row_or_id_is_refused(file):
@@ -44,10 +44,10 @@ def test_an_unknown_row_or_id_is_refused(file):
     with pytest.raises(LikewiseError, match="no item -1"):
         file.get(-1)
     with pytest.raises(LikewiseError, match="no item with the id 'x'"):
-        file.row_of("x")
+        file.get_row("x")
     for odd in ("", "\x00", "\ud800", "x" * 10_000, "i7' OR 1=1 --"):
         with pytest.raises(LikewiseError, match="no item with the id"):
-            file.row_of(odd)
+            file.get_row(odd)
     with pytest.raises(LikewiseError, match="no item 9223372036854775808"):
         file.get(2**63)
 
@@ -57,7 +57,7 @@ def test_many_threads_read_at_once(file):
 
     def read(start):
         for k in range(start, start + 100):
-            if file.row_of(file.get(k).id) != k:
+            if file.get_row(file.get(k).id) != k:
                 wrong.append(k)
 
     threads = [threading.Thread(target=read, args=(100 * t,)) for t in range(12)]
@@ -86,9 +86,9 @@ def test_what_was_written_is_read_again(tmp_path_factory, rows):
     path = tmp_path_factory.mktemp("items") / "items.sqlite"
     assert write_items(path, iter(items)) == len(items)
     file = ItemFile(path)
-    assert file.many(range(len(items))) == items
-    assert [file.row_of(item.id) for item in items] == list(range(len(items)))
-    assert file.truths() == [item.truth for item in items]
+    assert file.get_items(range(len(items))) == items
+    assert [file.get_row(item.id) for item in items] == list(range(len(items)))
+    assert file.get_classes() == [item.truth for item in items]
     file.close()
 
 

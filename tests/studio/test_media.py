@@ -13,8 +13,8 @@ from PIL import Image
 from likewise.exceptions import MediaError, NotAFileError, OutsideFolderError
 from likewise.studio import media as media_module
 from likewise.studio._safe_open import open_beneath
-from likewise.studio._sniff import content_type
-from likewise.studio.media import broken, open_media, spectrogram, thumbnail
+from likewise.studio._sniff import detect_content_type
+from likewise.studio.media import explain_broken, make_spectrogram, make_thumbnail, open_media
 from likewise.studio.project import Project
 from likewise.studio.records import Described, Item, Settings
 
@@ -58,7 +58,7 @@ def refused(project, item, reason, said):
         open_media(project, item)
     assert caught.value.reason == reason
     assert str(project.folder.parent) not in str(caught.value)  # where the data are is nobody's business
-    assert broken(project, item) == str(caught.value)
+    assert explain_broken(project, item) == str(caught.value)
 
 
 def test_a_file_is_opened_with_its_type_and_size(project, folder):
@@ -69,14 +69,14 @@ def test_a_file_is_opened_with_its_type_and_size(project, folder):
     assert media.file.closed
     with open_media(project, project.items.get(1)) as media:
         assert media.content_type == "image/jpeg"
-    assert broken(project, project.items.get(0)) is None
+    assert explain_broken(project, project.items.get(0)) is None
 
 
 def test_a_part_of_a_file_can_be_read(project, folder):
     whole = (folder / "c.wav").read_bytes()
     for start, stop in ((0, None), (10, 20), (len(whole) - 5, len(whole) + 100), (7, 7)):
         media = open_media(project, sound("c.wav"))
-        assert b"".join(media.part(start, stop, chunk=1000)) == whole[start:stop]
+        assert b"".join(media.iterate_part(start, stop, chunk=1000)) == whole[start:stop]
         assert media.file.closed
 
 
@@ -215,7 +215,7 @@ def test_a_file_that_may_not_be_read_says_so(project, monkeypatch):
     ],
 )
 def test_what_is_not_on_the_list_is_refused(project, folder, content):
-    assert content_type(content) is None
+    assert detect_content_type(content) is None
     for name in ("x.png", "x.svg", "x.html"):
         (folder / name).write_bytes(content)
         with pytest.raises(MediaError):
@@ -226,12 +226,12 @@ def test_what_is_on_the_list_is_known_by_its_first_bytes():
     def drawn(kind):
         out = io.BytesIO()
         Image.new("RGB", (4, 4)).save(out, kind)
-        return content_type(out.getvalue()[:64])
+        return detect_content_type(out.getvalue()[:64])
 
     def heard(kind):
         out = io.BytesIO()
         soundfile.write(out, np.zeros(20_000), 44_100, format=kind)
-        return content_type(out.getvalue()[:64])
+        return detect_content_type(out.getvalue()[:64])
 
     pictures = {kind: drawn(kind) for kind in ("PNG", "JPEG", "GIF", "WEBP", "BMP")}
     assert pictures == {kind: f"image/{kind.lower()}" for kind in pictures}
@@ -243,8 +243,8 @@ def test_what_is_on_the_list_is_known_by_its_first_bytes():
 @given(st.binary(max_size=64))
 def test_no_text_is_taken_for_media(data):
     """Whatever begins like markup is refused, whatever follows."""
-    assert content_type(b"<" + data) is None
-    assert content_type(b" <" + data) is None
+    assert detect_content_type(b"<" + data) is None
+    assert detect_content_type(b" <" + data) is None
 
 
 def test_an_item_without_a_file_says_so(project):
@@ -252,50 +252,50 @@ def test_an_item_without_a_file_says_so(project):
     with pytest.raises(MediaError, match="no picture and no sound") as caught:
         open_media(project, refused_item)
     assert caught.value.reason == "none"
-    assert broken(project, refused_item) is None
+    assert explain_broken(project, refused_item) is None
 
 
 # ---------------------------------------------------------------------- small pictures
 
 
 def test_a_thumbnail_is_small_and_made_once(project, monkeypatch):
-    with thumbnail(project, project.items.get(0)) as made:
+    with make_thumbnail(project, project.items.get(0)) as made:
         assert made.content_type == "image/webp"
         first = made.read()
     assert Image.open(io.BytesIO(first)).size == (512, 256)
-    monkeypatch.setattr(media_module, "_small", None)  # it is not called again
-    with thumbnail(project, project.items.get(0)) as again:
+    monkeypatch.setattr(media_module, "_make_small", None)  # it is not called again
+    with make_thumbnail(project, project.items.get(0)) as again:
         assert again.read() == first
         assert again.etag == made.etag
         assert again.size == len(first)
 
 
 def test_a_small_picture_stays_as_it_is(project):
-    with thumbnail(project, project.items.get(1)) as made:
+    with make_thumbnail(project, project.items.get(1)) as made:
         assert Image.open(made.file).size == (60, 30)
 
 
 def test_a_changed_picture_gets_another_thumbnail(project, folder):
-    with thumbnail(project, project.items.get(0)) as made:
+    with make_thumbnail(project, project.items.get(0)) as made:
         was = made.read()
     Image.new("RGB", (90, 90), "green").save(folder / "a.png")
-    with thumbnail(project, project.items.get(0)) as made:
+    with make_thumbnail(project, project.items.get(0)) as made:
         assert made.read() != was
 
 
 def test_a_picture_is_not_kept_twice_when_half_written(project):
-    with thumbnail(project, project.items.get(0)) as made:
+    with make_thumbnail(project, project.items.get(0)) as made:
         whole = made.read()
     [kept] = [path for path in (project.folder / "cache").rglob("*") if path.is_file()]
     kept.write_bytes(b"")
-    with thumbnail(project, project.items.get(0)) as made:
+    with make_thumbnail(project, project.items.get(0)) as made:
         assert made.read() == whole
 
 
 def test_without_room_for_the_cache_pictures_are_shown_still(project, monkeypatch):
     (project.folder / "cache").rmdir()
     (project.folder / "cache").write_text("in the way")
-    with thumbnail(project, project.items.get(0)) as made:
+    with make_thumbnail(project, project.items.get(0)) as made:
         assert made.size > 0
 
 
@@ -303,11 +303,11 @@ def test_broken_pictures_and_sounds_say_so(project, folder):
     whole = (folder / "a.png").read_bytes()
     (folder / "cut.png").write_bytes(whole[: len(whole) // 2])
     with pytest.raises(MediaError, match=r"'cut\.png' cannot be shown: the picture is broken") as caught:
-        thumbnail(project, image("cut.png"))
+        make_thumbnail(project, image("cut.png"))
     assert caught.value.reason == "broken"
     (folder / "cut.ogg").write_bytes(b"OggS" + b"\x00" * 50)
     with pytest.raises(MediaError, match=r"'cut\.ogg' cannot be shown"):
-        spectrogram(project, sound("cut.ogg"))
+        make_spectrogram(project, sound("cut.ogg"))
 
 
 def test_a_bomb_is_not_unpacked(project, folder, monkeypatch):
@@ -315,7 +315,7 @@ def test_a_bomb_is_not_unpacked(project, folder, monkeypatch):
 
     monkeypatch.setattr(_pictures, "MOST_PIXELS", 1000)
     with pytest.raises(MediaError, match="700 x 350 pixels; wanted at most 1,000"):
-        thumbnail(project, image("a.png"))
+        make_thumbnail(project, image("a.png"))
 
 
 def test_a_spectrogram_shows_pitch_upwards(project, folder):
@@ -324,7 +324,7 @@ def test_a_spectrogram_shows_pitch_upwards(project, folder):
     soundfile.write(folder / "high.wav", 0.5 * np.sin(2 * np.pi * 4000 * time), 16_000)
     rows = {}
     for name in ("low.wav", "high.wav"):
-        with spectrogram(project, sound(name)) as made:
+        with make_spectrogram(project, sound(name)) as made:
             assert made.content_type == "image/png"
             drawn = np.asarray(Image.open(made.file).convert("L"), dtype=float)
         assert drawn.shape == (128, 640)
@@ -334,7 +334,7 @@ def test_a_spectrogram_shows_pitch_upwards(project, folder):
 
 def test_a_long_sound_and_silence_have_spectrograms(project, folder):
     soundfile.write(folder / "long.wav", np.zeros(16_000 * 40), 16_000)
-    with spectrogram(project, sound("long.wav")) as made:
+    with make_spectrogram(project, sound("long.wav")) as made:
         drawn = np.asarray(Image.open(made.file).convert("L"))
     assert drawn.shape == (128, 640)
     assert drawn.max() < 30  # silence is dark
@@ -342,6 +342,6 @@ def test_a_long_sound_and_silence_have_spectrograms(project, folder):
 
 def test_a_picture_has_no_spectrogram_and_a_sound_no_thumbnail(project):
     with pytest.raises(MediaError, match="has no spectrogram"):
-        spectrogram(project, image("a.png"))
+        make_spectrogram(project, image("a.png"))
     with pytest.raises(MediaError, match="it has a spectrogram instead"):
-        thumbnail(project, sound("c.wav"))
+        make_thumbnail(project, sound("c.wav"))

@@ -13,7 +13,7 @@ import pytest
 
 from likewise.exceptions import FileFormatError, LikewiseError
 from likewise.studio import project as project_module
-from likewise.studio.project import Project, folder_beside
+from likewise.studio.project import Project, get_default_folder
 from likewise.studio.records import Described, Item, Settings
 from patience import PATIENCE
 
@@ -50,11 +50,11 @@ def test_what_was_made_is_opened_again(tmp_path):
     assert again.described == made.described
     assert again.source == tmp_path / "birds.csv"
     assert again.media_root == tmp_path
-    np.testing.assert_array_equal(again.features(), X)
-    assert isinstance(again.features(), np.memmap)
+    np.testing.assert_array_equal(again.load_features(), X)
+    assert isinstance(again.load_features(), np.memmap)
     assert list(again.items) == items()
-    assert again.changed_source() is None
-    assert len(again.secret()) == 64
+    assert again.describe_changed_source() is None
+    assert len(again.get_secret()) == 64
     assert sorted(entry.name for entry in tmp_path.iterdir()) == ["birds.csv", "birds.likewise"]
 
 
@@ -65,16 +65,16 @@ def test_nobody_else_may_look_into_it(tmp_path):
     secret = project.folder / "secret"
     assert secret.stat().st_mode & 0o777 == 0o600
     secret.chmod(0o644)
-    assert project.secret()
+    assert project.get_secret()
     assert secret.stat().st_mode & 0o777 == 0o600
 
 
 def test_a_lost_secret_is_made_anew(tmp_path):
     project = make(tmp_path)
-    was = project.secret()
+    was = project.get_secret()
     (project.folder / "secret").unlink()
-    assert project.secret() != was
-    assert project.secret() == project.secret()
+    assert project.get_secret() != was
+    assert project.get_secret() == project.get_secret()
 
 
 def test_its_file_can_be_read_by_people(tmp_path):
@@ -92,7 +92,7 @@ def test_data_and_project_can_be_moved_together(tmp_path):
         (tmp_path / name).rename(tmp_path / "new" / name)
     moved = Project.open(tmp_path / "new" / "birds.likewise")
     assert moved.source == tmp_path / "new" / "birds.csv"
-    assert moved.changed_source() is None
+    assert moved.describe_changed_source() is None
 
 
 def test_data_elsewhere_are_named_in_full(tmp_path):
@@ -105,12 +105,12 @@ def test_data_elsewhere_are_named_in_full(tmp_path):
 
 def test_where_a_project_is_kept(tmp_path, monkeypatch):
     (tmp_path / "v1.2").mkdir()
-    assert folder_beside(tmp_path / "v1.2") == tmp_path / "v1.2.likewise"
-    assert folder_beside(tmp_path / "t.csv") == tmp_path / "t.likewise"
+    assert get_default_folder(tmp_path / "v1.2") == tmp_path / "v1.2.likewise"
+    assert get_default_folder(tmp_path / "t.csv") == tmp_path / "t.likewise"
     monkeypatch.chdir(tmp_path / "v1.2")
     from pathlib import Path
 
-    assert folder_beside(Path()) == tmp_path / "v1.2.likewise"
+    assert get_default_folder(Path()) == tmp_path / "v1.2.likewise"
 
 
 def test_other_settings_can_be_kept(tmp_path):
@@ -302,15 +302,15 @@ def test_a_changed_data_file_is_noticed_and_a_touched_one_is_not(tmp_path):
     project = make(tmp_path)
     data = tmp_path / "birds.csv"
     os.utime(data, (1, 1))
-    assert project.changed_source() is None
+    assert project.describe_changed_source() is None
     data.write_text("a\n1\n2\n3\n5\n")
-    assert "contents differ" in project.changed_source()
+    assert "contents differ" in project.describe_changed_source()
     data.write_text("a\n1\n")
-    assert "had 10 bytes and has 4 now" in project.changed_source()
+    assert "had 10 bytes and has 4 now" in project.describe_changed_source()
     data.unlink()
-    assert "is gone or cannot be read" in project.changed_source()
+    assert "is gone or cannot be read" in project.describe_changed_source()
     data.mkdir()
-    assert "was a file when the project was made and is a folder now" in project.changed_source()
+    assert "was a file when the project was made and is a folder now" in project.describe_changed_source()
 
 
 def test_a_changed_folder_is_noticed(tmp_path):
@@ -320,11 +320,11 @@ def test_a_changed_folder_is_noticed(tmp_path):
     (pictures / ".hidden").write_bytes(b"1")
     project = make(tmp_path, source=pictures)
     (pictures / ".other").write_bytes(b"1")
-    assert project.changed_source() is None
+    assert project.describe_changed_source() is None
     (pictures / "b.png").write_bytes(b"1")
-    assert "had 1 files and has 2 now" in project.changed_source()
+    assert "had 1 files and has 2 now" in project.describe_changed_source()
     (pictures / "a.png").unlink()
-    assert "names or contents differ" in project.changed_source()
+    assert "names or contents differ" in project.describe_changed_source()
 
 
 # ---------------------------------------------------------------------- one server
@@ -335,9 +335,9 @@ def test_a_second_server_is_told_where_the_first_one_is(tmp_path, monkeypatch):
 
     monkeypatch.setattr(_locks, "_PAUSE", 0.001)
     project = make(tmp_path)
-    assert project.running() is None
+    assert project.find_running() is None
     with project.lock("http://127.0.0.1:1/x"):
-        assert project.running() == "http://127.0.0.1:1/x"
+        assert project.find_running() == "http://127.0.0.1:1/x"
         with (
             pytest.raises(
                 LikewiseError,
@@ -346,10 +346,10 @@ def test_a_second_server_is_told_where_the_first_one_is(tmp_path, monkeypatch):
             project.lock("http://127.0.0.1:3"),
         ):
             pass
-        assert project.running() == "http://127.0.0.1:1/x"
-    assert project.running() is None
+        assert project.find_running() == "http://127.0.0.1:1/x"
+    assert project.find_running() is None
     with project.lock("http://127.0.0.1:4"):
-        assert project.running() == "http://127.0.0.1:4"
+        assert project.find_running() == "http://127.0.0.1:4"
 
 
 def test_a_server_that_was_killed_holds_nothing(tmp_path):
@@ -366,22 +366,22 @@ def test_a_server_that_was_killed_holds_nothing(tmp_path):
     ) as server:
         try:
             assert server.stdout.readline().strip() == b"held"
-            assert project.running() == "http://127.0.0.1:9"
+            assert project.find_running() == "http://127.0.0.1:9"
         finally:
             server.send_signal(signal.SIGKILL)
             server.wait(timeout=PATIENCE)
-    assert project.running() is None
+    assert project.find_running() is None
     with project.lock("http://127.0.0.1:10"):
-        assert project.running() == "http://127.0.0.1:10"
+        assert project.find_running() == "http://127.0.0.1:10"
 
 
 def test_groups_keep_their_numbers_and_a_broken_file_of_them_is_no_matter(tmp_path):
     project = make(tmp_path)
-    assert project.kept_groups() is None
+    assert project.get_kept_groups() is None
     labels = np.arange(project.described.n_items, dtype=np.int32)
     project.keep_groups(labels)
-    assert project.kept_groups().tolist() == labels.tolist()
+    assert project.get_kept_groups().tolist() == labels.tolist()
     project.keep_groups(labels[:-1])
-    assert project.kept_groups() is None
+    assert project.get_kept_groups() is None
     (project.cache / "groups.npy").write_bytes(b"nothing")
-    assert project.kept_groups() is None
+    assert project.get_kept_groups() is None

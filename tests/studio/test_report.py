@@ -15,9 +15,15 @@ import numpy as np
 import pytest
 
 from likewise.studio.exports import Snapshot
-from likewise.studio.report import DerivedResults, ReportData, content_security_policy, gather, report_html
-from likewise.studio.report._elements import data_uri
-from likewise.studio.report._gather import _worded
+from likewise.studio.report import (
+    DerivedResults,
+    ReportData,
+    gather,
+    get_content_security_policy,
+    make_report,
+)
+from likewise.studio.report._elements import make_data_uri
+from likewise.studio.report._gather import _describe_answer
 from likewise.studio.report._map_picture import map_picture
 from likewise.studio.report._report_data import (
     AnswerShown,
@@ -28,7 +34,7 @@ from likewise.studio.report._report_data import (
     PersonShown,
     TimeShown,
 )
-from likewise.studio.report._sections import code
+from likewise.studio.report._sections import make_code
 from likewise.studio.study.study_report import FigurePiece, Section, TablePiece
 from small_projects import WEIRD, Told, make, opened
 
@@ -117,7 +123,7 @@ def check(html):
     policy = next(a["content"] for a in page.all("meta") if a.get("http-equiv") == "Content-Security-Policy")
     style = re.search("<style>(.*?)</style>", html, re.DOTALL).group(1)
     digest = base64.b64encode(hashlib.sha256(style.encode()).digest()).decode()
-    assert policy == content_security_policy()
+    assert policy == get_content_security_policy()
     assert f"style-src 'sha256-{digest}'" in policy
     assert policy.startswith("default-src 'none';")
     return page
@@ -174,7 +180,7 @@ def evil_data():
 
 
 def test_every_text_of_a_page_means_itself():
-    page = check(report_html(evil_data()))
+    page = check(make_report(evil_data()))
     seen = page.text
     shown = EVIL.replace("\x00", "\N{REPLACEMENT CHARACTER}")
     assert seen.count(shown) >= 25
@@ -186,14 +192,16 @@ def test_every_text_of_a_page_means_itself():
 
 def test_pictures_that_could_do_something_are_refused():
     with pytest.raises(ValueError, match="image/svg"):
-        data_uri(b"<svg/>", "image/svg+xml")
+        make_data_uri(b"<svg/>", "image/svg+xml")
 
 
 def test_the_page_of_an_empty_project_says_so(tmp_path):
     project = make(tmp_path)
     with opened(project) as store:
-        snapshot = Snapshot.of(store)
-    page = check(report_html(gather(project, snapshot, DerivedResults.of(project, snapshot), now=NOW)))
+        snapshot = Snapshot.from_store(store)
+    page = check(
+        make_report(gather(project, snapshot, DerivedResults.from_project(project, snapshot), now=NOW))
+    )
     assert "Nothing was answered yet" in page.text
     assert "No hints yet." in page.text
     assert "2026-03-09 12:00 UTC" in page.text
@@ -225,8 +233,8 @@ def project(tmp_path):
 
 def reported(project):
     with opened(project) as store:
-        snapshot = Snapshot.of(store)
-    return gather(project, snapshot, DerivedResults.of(project, snapshot), now=NOW)
+        snapshot = Snapshot.from_store(store)
+    return gather(project, snapshot, DerivedResults.from_project(project, snapshot), now=NOW)
 
 
 def test_a_report_tells_what_was_said_and_what_follows(project):
@@ -255,7 +263,7 @@ def test_a_report_tells_what_was_said_and_what_follows(project):
     assert "a1 and a3: apart" in [answer.text for answer in conflict.answers]
     assert (data.hints.n_must, data.hints.n_cannot, data.hints.n_triplets) == (3, 2, 1)
     assert ("a and b together", ("a1", "a2", "b3")) in data.hints.first
-    page = check(report_html(data))
+    page = check(make_report(data))
     assert "Joined through: a1 = a2 = a3" in page.text
     assert "wrens" in page.text
     assert "text of a1" in page.text
@@ -267,8 +275,8 @@ def test_weird_ids_and_texts_are_shown_as_they_are(tmp_path):
         eve = Told(store, "<b>Eve</b>")
         eve.answer(WEIRD[0], WEIRD[1], answer="SAME")
         eve.name_group(WEIRD[0], "<i>group</i>")
-        snapshot = Snapshot.of(store)
-    page = check(report_html(gather(project, snapshot, DerivedResults.of(project, snapshot))))
+        snapshot = Snapshot.from_store(store)
+    page = check(make_report(gather(project, snapshot, DerivedResults.from_project(project, snapshot))))
     assert "<b>Eve</b>" in page.text
     assert "<i>group</i>" in page.text
 
@@ -293,7 +301,7 @@ def test_pictures_are_in_the_page_and_a_broken_one_is_told_of(tmp_path):
         described=Described("image", 4),
         source=source,
     )
-    page = check(report_html(reported(project)))
+    page = check(make_report(reported(project)))
     assert {attrs["alt"] for attrs in page.all("img")} >= {"Picture wren", "Picture lark", "Picture owl"}
     assert "broken.png" in page.text
     project.items.close()
@@ -314,7 +322,7 @@ def test_a_study_has_its_section(tmp_path):
         described=Described("text", 12, has_truth=True),
         source=source,
     )
-    page = check(report_html(reported(project)))
+    page = check(make_report(reported(project)))
     assert "Nobody has begun" in page.text
     project.items.close()
 
@@ -328,7 +336,7 @@ def test_answers_in_words():
     from likewise.studio.records import StoredEvent
 
     def said(answer, *items):
-        return _worded(StoredEvent(1, "k", "answer", 1, "", {"items": items, "answer": answer}))
+        return _describe_answer(StoredEvent(1, "k", "answer", 1, "", {"items": items, "answer": answer}))
 
     assert said("SAME", "x", "y") == "x and y: together"
     assert said("NEITHER", "x", "y", "z") == "x, y and z: neither"
@@ -361,18 +369,18 @@ def test_the_code_of_the_page_loads_the_result(project, tmp_path, monkeypatch, c
 
     if not conflict:
         with opened(project) as store:
-            wrong = Snapshot.of(store).answers[4]
+            wrong = Snapshot.from_store(store).answers[4]
             Told(store, "Olga").undo(wrong)
     data = reported(project)
-    page = Page(report_html(data))
+    page = Page(make_report(data))
     words = export_command(data).split()
     assert " ".join(words) in page.text
-    assert code(data) in page.text
+    assert make_code(data) in page.text
     monkeypatch.chdir(tmp_path)
     result = CliRunner().invoke(command, words[2:])
     assert result.exit_code == 0, result.output
     found = {}
-    exec(compile(code(data), "report", "exec"), found)
+    exec(compile(make_code(data), "report", "exec"), found)
     assert found["ids"] == ["a1", "a2", "a3", "a4", "b1", "b2", "b3", "b4"]
     assert found["X"].shape == (8, 2)
     assert "wrens" in found["names"].values()
@@ -403,7 +411,7 @@ def test_axe_finds_nothing_and_nothing_is_fetched(tmp_path):
     axe = pytest.importorskip("axe_playwright_python")
     script = next(Path(axe.__file__).parent.rglob("axe.min.js")).read_text(encoding="utf-8")
     path = tmp_path / "report.html"
-    path.write_text(report_html(evil_data()), encoding="utf-8")
+    path.write_text(make_report(evil_data()), encoding="utf-8")
     trouble = []
     with browser() as chromium:
         page = chromium.new_page(viewport={"width": 390, "height": 800})

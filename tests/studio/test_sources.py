@@ -11,7 +11,7 @@ from PIL import Image
 from likewise.cli._studio_data import read_source
 from likewise.exceptions import FileFormatError, LikewiseError
 from likewise.studio.media import open_media
-from likewise.studio.project import Project, folder_beside
+from likewise.studio.project import Project, get_default_folder
 from likewise.studio.records import Settings
 from likewise.studio.sample import write_sample
 
@@ -71,7 +71,7 @@ def test_a_folder_of_pictures_with_a_folder_for_each_class(folder):
 def test_a_project_can_be_made_of_it(folder):
     data = read_source(folder)
     project = Project.create(
-        folder_beside(folder),
+        get_default_folder(folder),
         X=data.X,
         items=data.items,
         settings=Settings("Birds"),

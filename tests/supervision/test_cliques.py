@@ -9,7 +9,13 @@ from hypothesis import strategies as st
 
 from likewise import MPCKMeans, Supervision
 from likewise.active import FarthestFirst, Interview, InterviewState, Question, RandomPairs
-from likewise.supervision._cliques import Edges, clique, grown, implied_links, large_first
+from likewise.supervision._cliques import (
+    Edges,
+    derive_implied_links,
+    find_clique,
+    grow_groups,
+    order_large_first,
+)
 
 
 def links(n, must=(), cannot=(), groups=None):
@@ -19,7 +25,7 @@ def links(n, must=(), cannot=(), groups=None):
 
 
 def implied(n, k, **more):
-    return implied_links(links(n, **more).closure(on_conflict="drop"), k).must.tolist()
+    return derive_implied_links(links(n, **more).closure(on_conflict="drop"), k).must.tolist()
 
 
 def test_what_is_apart_from_all_groups_but_one_belongs_to_that_one():
@@ -55,8 +61,8 @@ def test_a_said_cannot_link_is_stronger_than_what_would_follow():
 def test_a_row_apart_from_every_group_is_one_more():
     closure = links(7, must=[(0, 1), (2, 3)], cannot=[(0, 2), (4, 1), (6, 2), (5, 4), (5, 6)]).closure()
     edges = Edges(closure)
-    first = clique(edges, large_first(edges, np.arange(closure.n_components)))
-    found = grown(edges, first, 2)
+    first = find_clique(edges, order_large_first(edges, np.arange(closure.n_components)))
+    found = grow_groups(edges, first, 2)
     assert found.place[closure.component].tolist() == [0, 0, 1, 1, 1, 2, 0]
     assert found.apart.shape == (5, 3)
 
@@ -158,10 +164,10 @@ def told(draw):
 @given(told())
 def test_what_follows_holds_in_every_way_to_sort_the_rows(problem):
     n, k, hints = problem
-    found = implied_links(hints.closure(on_conflict="drop"), k)
-    kept = hints.without_conflicts()
-    cannot = np.concatenate([kept.cannot, kept.cannot_groups.pairs()[0]])
-    must = np.concatenate([kept.must, kept.must_groups.star_edges()])
+    found = derive_implied_links(hints.closure(on_conflict="drop"), k)
+    kept = hints.drop_conflicts()
+    cannot = np.concatenate([kept.cannot, kept.cannot_groups.list_pairs()[0]])
+    must = np.concatenate([kept.must, kept.must_groups.list_star_edges()])
     ways = [np.array(way) for way in product(range(k), repeat=n)]
     ways = [
         way
@@ -173,7 +179,7 @@ def test_what_follows_holds_in_every_way_to_sort_the_rows(problem):
     assert both.conflicts.tolist() == hints.closure(on_conflict="drop").conflicts.tolist()
     # What was found is all that can be: a second look finds nothing more, unless something clashes.
     if ways:
-        assert not implied_links(both, k)
+        assert not derive_implied_links(both, k)
 
 
 @settings(max_examples=60, deadline=None)
@@ -181,9 +187,11 @@ def test_what_follows_holds_in_every_way_to_sort_the_rows(problem):
 def test_the_state_knows_the_same_by_pairs_and_by_sets(problem):
     n, k, hints = problem
     as_pairs = Supervision.from_links(
-        n, must=hints.must, cannot=np.concatenate([hints.cannot, hints.cannot_groups.pairs()[0]])
+        n, must=hints.must, cannot=np.concatenate([hints.cannot, hints.cannot_groups.list_pairs()[0]])
     )
     rows = np.arange(n)
-    one, other = (InterviewState.of(np.zeros((n, 1)), said, n_clusters=k) for said in (hints, as_pairs))
+    one, other = (
+        InterviewState.from_data(np.zeros((n, 1)), said, n_clusters=k) for said in (hints, as_pairs)
+    )
     first, second = (state.relations(rows[:, None], rows[None, :]) for state in (one, other))
     assert (first == second).all()

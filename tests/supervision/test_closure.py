@@ -59,8 +59,8 @@ def test_a_contradiction_shows_the_chain():
     assert dropped.conflicts.tolist() == [[0, 3], [0, 5]]
     assert dropped.cannot.tolist() == [[1, 2]]
     assert hints.closure(on_conflict="keep").cannot.tolist() == [[0, 0], [1, 2]]
-    assert hints.without_conflicts().cannot.tolist() == [[1, 2]]
-    assert hints.without_conflicts().closure().conflicts.tolist() == []
+    assert hints.drop_conflicts().cannot.tolist() == [[1, 2]]
+    assert hints.drop_conflicts().closure().conflicts.tolist() == []
     assert hints.relation(0, 5).kind == "must"  # the must-links win
 
 
@@ -81,7 +81,7 @@ def test_a_contradiction_inside_a_cannot_group():
         hints.closure()
     assert [g.tolist() for g in hints.closure("drop").cannot_groups] == [[0, 1]]
     assert hints.closure("keep").cannot.tolist() == [[0, 0]]
-    assert [g.tolist() for g in hints.without_conflicts().cannot_groups] == [[0, 3]]
+    assert [g.tolist() for g in hints.drop_conflicts().cannot_groups] == [[0, 3]]
 
 
 def test_bad_questions():
@@ -121,7 +121,7 @@ def test_closure_equals_the_brute_force(hints):
     contradicted = {(i, j) for i, j in pairs_of(hints, "cannot") if joined[i, j]}
     assert bool(contradicted) == (len(closed.conflicts) > 0)
     assert {tuple(p) for p in closed.conflicts.tolist()} <= contradicted
-    clean = hints.without_conflicts()
+    clean = hints.drop_conflicts()
     assert (together(clean) == joined).all()
     assert (apart(clean) == kept_apart & ~joined).all()
 

@@ -44,7 +44,7 @@ def test_one_class_is_all_together():
     assert labels_to_links(Supervision.from_labels(["a", "a"])) == Supervision.from_links(
         2, must_groups=[[0, 1]]
     )
-    assert labels_to_links(Supervision.from_labels(["a", None])) == Supervision.none(2)
+    assert labels_to_links(Supervision.from_labels(["a", None])) == Supervision.empty(2)
 
 
 def test_bags_by_hand_for_as_many_clusters_as_classes():
@@ -80,7 +80,7 @@ def test_to_links_joins_all_kinds_with_the_stated_links():
     links = (stated | BAGS | triplets | labels).to_links()
     assert links.kinds == {"links"}
     assert links == stated | bags_to_links(BAGS) | triplets_to_links(triplets) | labels_to_links(labels)
-    assert Supervision.none(3).to_links() == Supervision.none(3)
+    assert Supervision.empty(3).to_links() == Supervision.empty(3)
 
 
 def test_too_many_pairs_are_counted_not_built():

@@ -60,7 +60,7 @@ def test_describe_is_readable():
         "clusters    at least 2\n"
         "links are   25% informative"
     )
-    assert Supervision.none(3).describe() == "3 rows; hints speak of 0 of them (0%)"
+    assert Supervision.empty(3).describe() == "3 rows; hints speak of 0 of them (0%)"
     twice = Supervision.from_triplets(3, [(0, 1, 2)] * 2, ["AB", "AC"])
     assert "2: 1 AB, 1 AC; 1 with two answers" in twice.describe()
 
@@ -72,7 +72,7 @@ def test_informativeness_counts_what_a_clustering_gets_wrong():
     groups = Supervision.from_links(6, must_groups=[[0, 1, 2, 3]], cannot_groups=[[3, 4, 5]])
     # Of 6 must pairs 0-3, 1-3 and 2-3 are broken; of 3 cannot pairs all.
     assert groups.diagnose(labels=[0, 0, 0, 1, 1, 1]).informativeness == 6 / 9
-    assert Supervision.none(6).diagnose(labels=[0] * 6).informativeness is None
+    assert Supervision.empty(6).diagnose(labels=[0] * 6).informativeness is None
 
 
 def test_coherence_by_hand():
@@ -152,7 +152,7 @@ def test_coherence_and_informativeness_equal_their_twins(data):
 def test_what_is_redundant_could_be_left_out(hints):
     found = hints.diagnose()
     edges = [frozenset(p) for p in hints.must.tolist()]
-    edges += [frozenset(p) for p in hints.must_groups.star_edges().tolist()]
+    edges += [frozenset(p) for p in hints.must_groups.list_star_edges().tolist()]
     joined = together(hints)
     n_components = len({tuple(row) for row in joined.tolist()})
     assert found.n_redundant_must == len(edges) - (len(hints) - n_components)
@@ -172,7 +172,7 @@ def test_what_is_redundant_could_be_left_out(hints):
 @settings(deadline=None)
 @given(st.integers(2, 6).flatmap(drawn_links))
 def test_fewer_clusters_than_the_bound_never_do(hints):
-    hints = hints.without_conflicts()
+    hints = hints.drop_conflicts()
     k = hints.diagnose().min_clusters - 1
     joined, kept_apart = together(hints), apart(hints)
     first = sorted(set(joined.argmax(axis=1).tolist()))

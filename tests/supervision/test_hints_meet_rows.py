@@ -82,9 +82,9 @@ def test_hints_by_index_refuse_a_frame_in_another_order(meet):
     [
         lambda hints: hints.only("links"),
         lambda hints: hints.to_links(),
-        lambda hints: hints.without_conflicts(),
-        lambda hints: hints | Supervision.none(4),
-        lambda hints: Supervision.none(4) | hints,
+        lambda hints: hints.drop_conflicts(),
+        lambda hints: hints | Supervision.empty(4),
+        lambda hints: Supervision.empty(4) | hints,
         lambda hints: pickle.loads(pickle.dumps(hints)),
     ],
     ids=["only", "to_links", "without_conflicts", "joined", "joined to", "pickled"],

@@ -13,26 +13,26 @@ TEXTS = st.lists(st.text(st.characters(exclude_categories=["Cs"]), min_size=1), 
 
 
 def test_ids_and_rows():
-    ids = RowIds.of(np.array(["a", "007", "7"]))
+    ids = RowIds.from_ids(np.array(["a", "007", "7"]))
     assert ids.ids == ("a", "007", "7")
     assert type(ids[0]) is str
-    assert ids.rows(["7", "a"]).tolist() == [2, 0]
-    assert ids.rows("007").tolist() == [1]
-    assert ids.rows([]).tolist() == []
+    assert ids.find_rows(["7", "a"]).tolist() == [2, 0]
+    assert ids.find_rows("007").tolist() == [1]
+    assert ids.find_rows([]).tolist() == []
     assert "7" in ids
     assert 7 not in ids
     assert list(ids) == ["a", "007", "7"]
     assert len(ids) == 3
-    assert RowIds.of(ids) is ids
-    assert RowIds.of(pd.Series(["x", "y"])) == RowIds.of(("x", "y"))
-    assert repr(RowIds.of(list("abcd"))) == "RowIds(4 rows: 'a', 'b', 'c', …)"
+    assert RowIds.from_ids(ids) is ids
+    assert RowIds.from_ids(pd.Series(["x", "y"])) == RowIds.from_ids(("x", "y"))
+    assert repr(RowIds.from_ids(list("abcd"))) == "RowIds(4 rows: 'a', 'b', 'c', …)"
     assert pickle.loads(pickle.dumps(ids)) == ids
 
 
 def test_numbered_ids():
-    assert RowIds.numbered(3).ids == ("0", "1", "2")
+    assert RowIds.from_row_numbers(3).ids == ("0", "1", "2")
     with pytest.raises(SupervisionError, match="at least 1"):
-        RowIds.numbered(0)
+        RowIds.from_row_numbers(0)
 
 
 @pytest.mark.parametrize(
@@ -51,7 +51,7 @@ def test_numbered_ids():
 )
 def test_bad_ids(ids, text):
     with pytest.raises(SupervisionError, match=text):
-        RowIds.of(ids)
+        RowIds.from_ids(ids)
 
 
 @pytest.mark.parametrize(
@@ -66,17 +66,17 @@ def test_bad_ids(ids, text):
     ],
 )
 def test_unknown_ids_name_the_nearest(wanted, text):
-    ids = RowIds.of(["wren_01", "owl_01", "007"])
+    ids = RowIds.from_ids(["wren_01", "owl_01", "007"])
     with pytest.raises(SupervisionError, match=text):
-        ids.rows(["owl_01", wanted])
+        ids.find_rows(["owl_01", wanted])
 
 
 def test_unknown_among_many_is_answered_soon():
-    ids = RowIds.numbered(300_000)
+    ids = RowIds.from_row_numbers(300_000)
     with pytest.raises(SupervisionError, match="did you mean '299999'"):
-        ids.rows(["0299999"])
+        ids.find_rows(["0299999"])
     with pytest.raises(SupervisionError, match=r"'nobody'\."):
-        ids.rows(["nobody"])
+        ids.find_rows(["nobody"])
 
 
 def test_the_digest_is_settled():
@@ -84,31 +84,31 @@ def test_the_digest_is_settled():
     import hashlib
 
     data = b"\x01" + bytes(7) + b"a" + b"\x02" + bytes(7) + "é".encode()
-    assert RowIds.of(["a", "é"]).digest == hashlib.sha256(data).hexdigest()[:16]
-    assert RowIds.of(["ab", "c"]).digest != RowIds.of(["a", "bc"]).digest
+    assert RowIds.from_ids(["a", "é"]).digest == hashlib.sha256(data).hexdigest()[:16]
+    assert RowIds.from_ids(["ab", "c"]).digest != RowIds.from_ids(["a", "bc"]).digest
 
 
 @given(TEXTS, st.randoms())
 def test_digests_tell_order_from_content(texts, random):
-    ids = RowIds.of(texts)
+    ids = RowIds.from_ids(texts)
     shuffled = random.sample(texts, len(texts))
-    other = RowIds.of(shuffled)
+    other = RowIds.from_ids(shuffled)
     assert (ids.digest == other.digest) == (texts == shuffled)
     assert ids.sorted_digest == other.sorted_digest
-    assert ids.rows(shuffled).tolist() == [texts.index(t) for t in shuffled]
-    assert RowIds.of([*texts, max(texts, key=len) + "x"]).sorted_digest != ids.sorted_digest
+    assert ids.find_rows(shuffled).tolist() == [texts.index(t) for t in shuffled]
+    assert RowIds.from_ids([*texts, max(texts, key=len) + "x"]).sorted_digest != ids.sorted_digest
 
 
 def test_content_follows_ids():
     X = np.array([[1.0, 2], [3, 4], [5, 6]])
-    ids = RowIds.of(["b", "a", "c"])
-    digest = ids.content_digest(X)
-    assert RowIds.of(["a", "c", "b"]).content_digest(X[[1, 2, 0]]) == digest
-    assert ids.content_digest(X.astype(int)) == digest
-    assert ids.content_digest(pd.DataFrame(X)) == digest
-    assert ids.content_digest(X[[1, 0, 2]]) != digest
-    assert ids.content_digest(X.reshape(3, 1, 2)) != digest
-    words = ids.content_digest(np.array([["x"], ["y"], ["z"]]))
-    assert words != ids.content_digest(np.array([["x"], ["z"], ["y"]]))
+    ids = RowIds.from_ids(["b", "a", "c"])
+    digest = ids.compute_content_digest(X)
+    assert RowIds.from_ids(["a", "c", "b"]).compute_content_digest(X[[1, 2, 0]]) == digest
+    assert ids.compute_content_digest(X.astype(int)) == digest
+    assert ids.compute_content_digest(pd.DataFrame(X)) == digest
+    assert ids.compute_content_digest(X[[1, 0, 2]]) != digest
+    assert ids.compute_content_digest(X.reshape(3, 1, 2)) != digest
+    words = ids.compute_content_digest(np.array([["x"], ["y"], ["z"]]))
+    assert words != ids.compute_content_digest(np.array([["x"], ["z"], ["y"]]))
     with pytest.raises(SupervisionError, match="one row an id: 3, got shape"):
-        ids.content_digest(X[:2])
+        ids.compute_content_digest(X[:2])

@@ -65,8 +65,8 @@ def test_everything_comes_back(tmp_path, format):
     write_hints(path, EVERY, IDS)
     assert read_hints(path, IDS) == EVERY
     assert [p.name for p in tmp_path.iterdir()] == [path.name]
-    write_hints(path, Supervision.none(6), RowIds.of(IDS))  # replaced, and empty hints are hints
-    assert read_hints(path, IDS) == Supervision.none(6)
+    write_hints(path, Supervision.empty(6), RowIds.from_ids(IDS))  # replaced, and empty hints are hints
+    assert read_hints(path, IDS) == Supervision.empty(6)
 
 
 @pytest.mark.parametrize("format", FORMATS)
@@ -120,7 +120,7 @@ def test_the_csv_is_plain(tmp_path):
     hints = Supervision.from_links(6, must=[(0, 3)], cannot_groups=[[0, 1]], cannot_group_weights=0.5)
     write_hints(path, hints | Supervision.from_bags(["r"] * 2 + [None] * 4, {"r": [3]}), IDS)
     first, *lines = path.read_text(encoding="utf-8").splitlines()
-    digest, in_order = RowIds.of(IDS).digest, RowIds.of(IDS).sorted_digest
+    digest, in_order = RowIds.from_ids(IDS).digest, RowIds.from_ids(IDS).sorted_digest
     assert first == f"# likewise hints; n=6; digest={digest}; sorted={in_order}; lines=6; bag_label_type=int"
     assert lines == [
         "kind,a,b,c,answer,label,bag,group,weight",
@@ -396,7 +396,7 @@ def test_an_empty_file(file, name, content):
 
 def test_only_a_header_is_no_hints(file):
     for header in ("a,b,link", "kind,a,b", "id,label\n\n"):
-        assert read_hints(file(header), IDS) == Supervision.none(6)
+        assert read_hints(file(header), IDS) == Supervision.empty(6)
     assert "hints.csv:2: there is no header" in bad(file("# notes\n"))
     assert read_hints(file("# my notes\n# more\na,b,link\ns1,s2,must\n"), IDS).must.tolist() == [[0, 1]]
 
@@ -606,7 +606,7 @@ def test_shuffled_and_changed_ids_are_noticed(tmp_path, format):
 def test_shuffled_rows_without_ids_are_noticed_by_their_content(tmp_path, format):
     path = tmp_path / f"hints.{format}"
     X = np.arange(12.0).reshape(6, 2)
-    ids = RowIds.numbered(6)
+    ids = RowIds.from_row_numbers(6)
     write_hints(path, EVERY, ids, content=X)
     assert read_hints(path, ids, content=X) == EVERY
     assert read_hints(path, ids) == EVERY
@@ -628,7 +628,7 @@ def test_a_failed_writing_leaves_the_old_file(tmp_path, monkeypatch):
     before = path.read_bytes()
     monkeypatch.setattr(os, "replace", lambda *_: (_ for _ in ()).throw(OSError("disk full")))
     with pytest.raises(OSError, match="disk full"):
-        write_hints(path, Supervision.none(6), IDS)
+        write_hints(path, Supervision.empty(6), IDS)
     assert path.read_bytes() == before
     assert [p.name for p in tmp_path.iterdir()] == ["hints.csv"]
 

@@ -5,7 +5,7 @@ from hypothesis import strategies as st
 
 from likewise.exceptions import SupervisionError
 from likewise.supervision import Supervision, sample_links, sample_triplets
-from likewise.supervision._sample import _pairs, _triples
+from likewise.supervision._sample import _number_to_pairs, _number_to_triples
 from reference.supervision import said
 
 Y = np.array([0, 0, 0, 1, 1, 2])
@@ -89,8 +89,8 @@ def _all_pairs(hints):
 
 
 def test_nothing_asked_nothing_drawn():
-    assert sample_links(Y, 0) == Supervision.none(6)
-    assert sample_triplets([1], 0) == Supervision.none(1)
+    assert sample_links(Y, 0) == Supervision.empty(6)
+    assert sample_triplets([1], 0) == Supervision.empty(1)
 
 
 @pytest.mark.parametrize(
@@ -123,14 +123,14 @@ def test_too_many_triplets_to_number():
 
 @given(st.integers(0, 2**61))
 def test_numbers_of_pairs_are_decoded_exactly(number):
-    i, j = _pairs(np.array([number]))[0].tolist()
+    i, j = _number_to_pairs(np.array([number]))[0].tolist()
     assert 0 <= i < j
     assert j * (j - 1) // 2 + i == number
 
 
 @given(st.integers(0, 2**62))
 def test_numbers_of_triplets_are_decoded_exactly(number):
-    i, j, k = _triples(np.array([number]))[0].tolist()
+    i, j, k = _number_to_triples(np.array([number]))[0].tolist()
     assert 0 <= i < j < k
     assert k * (k - 1) * (k - 2) // 6 + j * (j - 1) // 2 + i == number
 

@@ -133,14 +133,14 @@ def test_repr_says_what_is_inside():
         "Supervision(6 rows: 1 must, 1 cannot, 1 cannot group(s); 1 triplet(s); "
         "1 bag(s), 0 of them labelled; 1 label(s) of 1 class(es))"
     )
-    assert repr(Supervision.none(3)) == "Supervision(3 rows: no hints)"
+    assert repr(Supervision.empty(3)) == "Supervision(3 rows: no hints)"
     assert every.kinds == {"links", "triplets", "bags", "labels"}
-    assert every.only("links") == LINKS
-    assert every.only({"triplets"}, "bags").kinds == {"triplets", "bags"}
+    assert every.select_kinds("links") == LINKS
+    assert every.select_kinds({"triplets"}, "bags").kinds == {"triplets", "bags"}
 
 
 def test_empty_hints_say_nothing():
-    none = Supervision.none(4)
+    none = Supervision.empty(4)
     assert not none
     assert none == Supervision.from_links(4) == Supervision.from_links(4, must=[], cannot=np.empty((0, 2)))
     assert none == Supervision.from_triplets(4, [], []) == Supervision.from_labels([None] * 4)
@@ -148,7 +148,7 @@ def test_empty_hints_say_nothing():
     assert none.triplets.shape == (0, 3)
     assert none.bags is None
     assert none.closure().n_components == 4
-    assert none[1:3] == Supervision.none(2)
+    assert none[1:3] == Supervision.empty(2)
     assert none | LINKS[:4] == LINKS[:4]
 
 
@@ -220,7 +220,7 @@ def test_merging_labels_that_are_sets_does_not_depend_on_the_order():
 
 def test_hints_for_another_number_of_rows_are_not_joined():
     with pytest.raises(SupervisionError, match="hints for 6 rows and hints for 5 rows"):
-        LINKS | Supervision.none(5)
+        LINKS | Supervision.empty(5)
     with pytest.raises(TypeError):
         LINKS | [(0, 1)]
 
@@ -464,7 +464,7 @@ def test_bad_bags_are_refused(labels, text):
 
 def test_no_such_kind():
     with pytest.raises(SupervisionError, match="no such kind of hint"):
-        LINKS.only("pairs")
+        LINKS.select_kinds("pairs")
 
 
 # ------------------------------------------------------------------ laws
@@ -483,7 +483,7 @@ def test_merging_is_idempotent_commutative_and_associative(data):
     assert a | a == a
     assert a | b == b | a
     assert (a | b) | c == a | (b | c)
-    assert Supervision.none(n) | a == a
+    assert Supervision.empty(n) | a == a
 
 
 def _some(data, whole):

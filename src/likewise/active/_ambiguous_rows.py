@@ -18,7 +18,7 @@ from sklearn.cluster import KMeans
 from sklearn.exceptions import ConvergenceWarning
 
 from likewise._blocks import Block, Rows
-from likewise._threads import n_threads
+from likewise._threads import get_n_threads
 from likewise.active._survey import FloatArray, IntArray
 
 _SITES = 64  # of all clusters together, or one each
@@ -46,7 +46,7 @@ class ClusterSites:
     cluster: IntArray
 
     @classmethod
-    def of(cls, X: npt.NDArray[Any], labels: IntArray, seed: int) -> ClusterSites:
+    def from_clusters(cls, X: npt.NDArray[Any], labels: IntArray, seed: int) -> ClusterSites:
         """Find the centres of the rows of each cluster by k-means."""
         clusters = np.unique(labels)
         points: list[npt.NDArray[Any]] = []
@@ -79,10 +79,10 @@ class AmbiguousRows:
     pair: IntArray
     margin: FloatArray
 
-    def least(self, most: int) -> AmbiguousRows:
+    def keep_smallest_margins(self, most: int) -> AmbiguousRows:
         """Keep for each pair of clusters the rows with the least margins, of equal ones the first."""
         order = np.lexsort((self.rows, self.margin, self.pair))
-        order = order[_places(self.pair[order]) < most]
+        order = order[_rank_within_groups(self.pair[order]) < most]
         return AmbiguousRows(self.rows[order], self.pair[order], self.margin[order])
 
     def __add__(self, other: AmbiguousRows) -> AmbiguousRows:
@@ -90,12 +90,12 @@ class AmbiguousRows:
         return AmbiguousRows(*map(np.concatenate, both))
 
 
-def _places(groups: IntArray) -> IntArray:
+def _rank_within_groups(groups: IntArray) -> IntArray:
     """Return which of its group each is, counted from 0, where those of a group follow one another."""
     return np.arange(len(groups)) - np.searchsorted(groups, groups)
 
 
-def in_block(sites: ClusterSites, most: int, step: int, block: Block) -> AmbiguousRows:
+def find_in_block(sites: ClusterSites, most: int, step: int, block: Block) -> AmbiguousRows:
     """Return the rows of a block that are in doubt, the most doubtful of any two clusters.
 
     Of all rows those are looked at whose numbers `step` divides.
@@ -116,10 +116,10 @@ def in_block(sites: ClusterSites, most: int, step: int, block: Block) -> Ambiguo
     total = near + far
     margin = np.divide(far - near, total, out=np.zeros(len(total)), where=total > 0)
     pair = np.minimum(first, second) * (int(sites.cluster[-1]) + 1) + np.maximum(first, second)
-    return AmbiguousRows(block.rows.start + start + step * between, pair, margin).least(most)
+    return AmbiguousRows(block.rows.start + start + step * between, pair, margin).keep_smallest_margins(most)
 
 
-def rows_in_doubt(rows: Rows, sites: ClusterSites, model: Any, wanted: int) -> IntArray:
+def find_ambiguous_rows(rows: Rows, sites: ClusterSites, model: Any, wanted: int) -> IntArray:
     """Return up to `wanted` rows in doubt, of any two clusters alike, ascending.
 
     One pass over the rows; the result is the same whatever the blocks are, since a row's margin goes by the
@@ -130,25 +130,25 @@ def rows_in_doubt(rows: Rows, sites: ClusterSites, model: Any, wanted: int) -> I
         return np.empty(0, dtype=np.int64)
     most = max(_LEAST, -(-_OVER * wanted // (n_clusters * (n_clusters - 1) // 2)))
     step = -(-len(rows) // _LOOKED_AT)
-    rows.threads = n_threads(rows.shape[0] // step * sites.X.size, None)
+    rows.threads = get_n_threads(rows.shape[0] // step * sites.X.size, None)
     found = AmbiguousRows(np.empty(0, dtype=np.int64), np.empty(0, dtype=np.int64), np.empty(0))
-    for part in rows.map(partial(in_block, sites, most, step)):
-        found = (found + part).least(most)
+    for part in rows.map(partial(find_in_block, sites, most, step)):
+        found = (found + part).keep_smallest_margins(most)
     if not len(found.rows):
         return found.rows
     order = np.argsort(found.rows)
     found = AmbiguousRows(found.rows[order], found.pair[order], found.margin[order])
-    margin = margins_of(model, rows.take(found.rows))
+    margin = compute_margins(model, rows.take(found.rows))
     if margin is not None:
         found = AmbiguousRows(found.rows, found.pair, margin)
-    found = found.least(len(found.rows))
+    found = found.keep_smallest_margins(len(found.rows))
     # One of each two clusters, then the next of each, and so on.
-    turn = np.lexsort((found.rows, found.margin, _places(found.pair)))[:wanted]
+    turn = np.lexsort((found.rows, found.margin, _rank_within_groups(found.pair)))[:wanted]
     chosen: IntArray = np.sort(found.rows[turn])
     return chosen
 
 
-def margins_of(model: Any, X: npt.NDArray[Any]) -> FloatArray | None:
+def compute_margins(model: Any, X: npt.NDArray[Any]) -> FloatArray | None:
     """Return how much likelier, or nearer, the first cluster of each row is than the second, if known."""
     if hasattr(model, "predict_proba"):
         chances = np.sort(np.asarray(model.predict_proba(X), dtype=np.float64), axis=1)

@@ -19,9 +19,9 @@ from threadpoolctl import threadpool_limits
 
 from likewise.active._comparison import Comparison, RunFailure
 from likewise.active._interview import Interview
-from likewise.active._registry import DEFAULT, model_for, strategy_named
-from likewise.active._simulate import Score, Trace, check_oracle, checked_truth, simulate
-from likewise.active._state import checked_rows
+from likewise.active._registry import DEFAULT, make_model, make_strategy
+from likewise.active._simulate import Score, Trace, check_oracle, check_y_true, simulate
+from likewise.active._state import check_rows
 from likewise.base import Warned, choice, either, integer, repeat_warnings, warn_caller
 from likewise.exceptions import LikewiseError
 
@@ -115,15 +115,15 @@ def compare(
     ):
         if not rule.holds(value):
             raise ValueError(f"compare: {name} must be {rule.wanted}, got {value!r}.")
-    rows = checked_rows(X)
-    classes = checked_truth(truth, len(rows))
+    rows = check_rows(X)
+    classes = check_y_true(truth, len(rows))
     n_classes = len(set(classes.tolist()))
     if n_classes < 2:
         raise ValueError(
             f"compare: all {len(rows)} rows are of one class, {classes.tolist()[0]!r}, so that there is "
             "nothing to find. Is truth the right column?"
         )
-    entries = _entries(strategies, n_clusters, model, n_classes)
+    entries = _make_entries(strategies, n_clusters, model, n_classes)
     make = _LabelOracles(classes) if oracle is None else oracle
     if not callable(make):
         raise TypeError(
@@ -132,11 +132,11 @@ def compare(
         )
     check_oracle(make(seed))
     for entry in entries:  # raises errors about a strategy or a model before the work begins
-        entry.interview(rows, seed)
+        entry.make_interview(rows, seed)
     runs = [(entry, number) for number in range(seed, seed + repeats) for entry in entries]
     parallel = Parallel(n_jobs=n_jobs, return_as="generator_unordered")
     found: list[_Run | None] = [None] * len(runs)
-    with _telling(progress, len(runs)) as tell:
+    with _report_progress(progress, len(runs)) as tell:
         done = parallel(
             delayed(_run)(place, entry, number, rows, classes, make, budget, every, score)
             for place, (entry, number) in enumerate(runs)
@@ -144,7 +144,7 @@ def compare(
         for n_done, (place, run) in enumerate(done, start=1):
             found[place] = run
             tell(n_done, len(runs))
-    return _gathered(entries, [run for run in found if run is not None], score)
+    return _gather_runs(entries, [run for run in found if run is not None], score)
 
 
 # ---------------------------------------------------------------------- what is compared
@@ -159,7 +159,7 @@ class _Entry:
     model: Any
     n_clusters: int
 
-    def interview(self, X: npt.NDArray[Any], seed: int) -> Interview:
+    def make_interview(self, X: npt.NDArray[Any], seed: int) -> Interview:
         """Return a new interview for one run."""
         return Interview(X, model=self.model, strategy=self.strategy, n_clusters=self.n_clusters, seed=seed)
 
@@ -169,7 +169,7 @@ def _is_pair(spec: Any) -> bool:
     return isinstance(spec, tuple) and len(spec) == 2 and (spec[1] is None or hasattr(spec[1], "fit"))
 
 
-def _entries(strategies: Any, n_clusters: int | None, model: Any, n_classes: int) -> list[_Entry]:
+def _make_entries(strategies: Any, n_clusters: int | None, model: Any, n_classes: int) -> list[_Entry]:
     if isinstance(strategies, str) or _is_pair(strategies) or hasattr(strategies, "choose"):
         strategies = [strategies]  # a single strategy
     if not isinstance(strategies, Iterable):
@@ -184,8 +184,8 @@ def _entries(strategies: Any, n_clusters: int | None, model: Any, n_classes: int
         k = n_clusters or getattr(chosen, "n_clusters", None) or n_classes
         called = DEFAULT if strategy is None else strategy
         if isinstance(called, str):
-            strategy = strategy_named(called)
-            chosen = model_for(called, k) if chosen is None else chosen
+            strategy = make_strategy(called)
+            chosen = make_model(called, k) if chosen is None else chosen
         else:
             called = str(getattr(strategy, "name", strategy))
         if name is None:
@@ -245,7 +245,7 @@ def _run(
     with warnings.catch_warnings(record=True) as caught, threadpool_limits(1):
         warnings.simplefilter("always")
         try:
-            interview = entry.interview(np.array(X, order="C"), seed)
+            interview = entry.make_interview(np.array(X, order="C"), seed)
             trace = simulate(interview, oracle(seed), budget, truth=classes, score=score, every=every)
         except Exception as error:  # whatever a model, a strategy, an oracle or a score may raise
             failure = " ".join([f"{type(error).__name__}: {error}", *getattr(error, "__notes__", ())])
@@ -254,7 +254,7 @@ def _run(
     return place, _Run(entry.name, seed, trace, failure, rows, warned)
 
 
-def _gathered(entries: list[_Entry], runs: list[_Run], score: Score) -> Comparison:
+def _gather_runs(entries: list[_Entry], runs: list[_Run], score: Score) -> Comparison:
     traces: dict[str, dict[int, Trace]] = {entry.name: {} for entry in entries}
     errors: list[RunFailure] = []
     for run in runs:
@@ -276,7 +276,7 @@ def _gathered(entries: list[_Entry], runs: list[_Run], score: Score) -> Comparis
 
 
 @contextmanager
-def _telling(progress: Progress, n_runs: int) -> Iterator[Callable[[int, int], Any]]:
+def _report_progress(progress: Progress, n_runs: int) -> Iterator[Callable[[int, int], Any]]:
     """Yield the function that is called after every run."""
     if callable(progress):
         yield progress

@@ -74,7 +74,7 @@ class Estimate:
     Examples
     --------
     >>> from likewise.active import Estimate
-    >>> estimate = Estimate.of([0.4, 0.6])
+    >>> estimate = Estimate.from_values([0.4, 0.6])
     >>> round(estimate.mean, 2), round(estimate.error, 2), round(estimate.high - estimate.mean, 2)
     (0.5, 0.1, 1.27)
     """
@@ -86,7 +86,7 @@ class Estimate:
     n_runs: int
 
     @classmethod
-    def of(cls, values: Sequence[float] | FloatArray, level: float = _LEVEL) -> Estimate:
+    def from_values(cls, values: Sequence[float] | FloatArray, level: float = _LEVEL) -> Estimate:
         """Estimate the mean of the population from a sample: mean ± t s / √n (Student).
 
         Parameters
@@ -105,7 +105,7 @@ class Estimate:
         mean = float(numbers.mean())
         if len(numbers) < 2:
             return cls(mean, None, None, None, len(numbers))
-        error, reach = (float(part) for part in _spread(numbers, level))
+        error, reach = (float(part) for part in _compute_spread(numbers, level))
         return cls(mean, error, mean - reach, mean + reach, len(numbers))
 
 
@@ -236,7 +236,7 @@ class Comparison:
         ndarray of shape (n_runs, n_scores)
             The score of each run at each entry of `n_answers`.
         """
-        return np.array([trace.at(self.n_answers) for trace in self._runs(name).values()])
+        return np.array([trace.get_scores_at(self.n_answers) for trace in self._get_runs(name).values()])
 
     def curve(self, name: str, *, level: float = _LEVEL) -> Curve:
         """Return the mean curve of one strategy with its confidence band.
@@ -257,7 +257,7 @@ class Comparison:
         mean = scores.mean(axis=0)
         if len(scores) < 2:
             return Curve(self.n_answers, mean, None, None)
-        _, reach = _spread(scores, level)
+        _, reach = _compute_spread(scores, level)
         return Curve(self.n_answers, mean, mean - reach, mean + reach)
 
     def measure(self, name: str, of: Measure = "area", *, level: float = _LEVEL) -> Estimate:
@@ -277,7 +277,7 @@ class Comparison:
         Estimate
             The mean over the runs, with its standard error and interval.
         """
-        return Estimate.of(list(self._measured(name, of).values()), level)
+        return Estimate.from_values(list(self._get_measure(name, of).values()), level)
 
     @property
     def areas(self) -> dict[str, Estimate]:
@@ -326,11 +326,11 @@ class Comparison:
         Estimate
             The mean of first minus second over the shared seeds.
         """
-        one, other = self._measured(first, of), self._measured(second, of)
+        one, other = self._get_measure(first, of), self._get_measure(second, of)
         shared = [seed for seed in one if seed in other]
         if not shared:
             raise ValueError(f"{first!r} and {second!r} have no seed for which both runs succeeded.")
-        return Estimate.of([one[seed] - other[seed] for seed in shared], level)
+        return Estimate.from_values([one[seed] - other[seed] for seed in shared], level)
 
     # ------------------------------------------------------------------ tables, files and plots
 
@@ -351,9 +351,11 @@ class Comparison:
         reached = {} if reach is None else self.answers_to_reach(reach)
         areas = self.areas
         order = sorted(areas, key=lambda name: -areas[name].mean)
-        rows = [self._row(name, order[0], reached.get(name)) for name in order]
+        rows = [self._make_row(name, order[0], reached.get(name)) for name in order]
         failed = [name for name in self.traces if name not in areas]
-        return rows + [self._row(name, None, None) | ({"reached": 0} if reached else {}) for name in failed]
+        return rows + [
+            self._make_row(name, None, None) | ({"reached": 0} if reached else {}) for name in failed
+        ]
 
     def table(self, reach: float | None = None) -> str:
         """Return the rows as a text table.
@@ -369,10 +371,10 @@ class Comparison:
             One line per strategy: first score, last score and area (± standard error), the difference to the
             best strategy with its 95 % interval, and the mean seconds per question.
         """
-        return _text(self._columns(reach), left=_LEFT)
+        return _format_columns(self._get_columns(reach), left=_LEFT)
 
     def _repr_html_(self) -> str:
-        columns = self._columns()
+        columns = self._get_columns()
         head = ["±" if name.startswith("±") else name for name in columns]
         notes = [
             "Sorted by area, the largest first.",
@@ -381,7 +383,7 @@ class Comparison:
         ]
         return render_table(repr(self), head, zip(*columns.values(), strict=True), notes)
 
-    def _columns(self, reach: float | None = None) -> dict[str, list[str]]:
+    def _get_columns(self, reach: float | None = None) -> dict[str, list[str]]:
         """Return the cells of each column by its heading."""
         rows = self.rows(reach)
         counts = {row["runs"] for row in rows}
@@ -389,13 +391,13 @@ class Comparison:
         if len(counts) > 1:  # some failed
             columns["runs"] = [str(row["runs"]) for row in rows]
         for key in ("start", "final", "area"):
-            columns[key] = [_short(row[key]) for row in rows]
+            columns[key] = [_format_short(row[key]) for row in rows]
             if key != "start":
-                columns[f"± {key}"] = [_short(row[f"{key}_error"]) for row in rows]
-        columns["behind the best, 95 %"] = [_behind(row) for row in rows]
+                columns[f"± {key}"] = [_format_short(row[f"{key}_error"]) for row in rows]
+        columns["behind the best, 95 %"] = [_format_behind(row) for row in rows]
         if reach is not None:
-            columns[f"answers to {_short(reach, 'g')}"] = [_needed(row) for row in rows]
-        columns["seconds"] = [_short(row["seconds"], ".2f") for row in rows]
+            columns[f"answers to {_format_short(reach, 'g')}"] = [_format_needed(row) for row in rows]
+        columns["seconds"] = [_format_short(row["seconds"], ".2f") for row in rows]
         return columns
 
     def to_dict(self) -> dict[str, Any]:
@@ -455,18 +457,18 @@ class Comparison:
 
     # ------------------------------------------------------------------ parts
 
-    def _runs(self, name: str) -> Mapping[int, Trace]:
+    def _get_runs(self, name: str) -> Mapping[int, Trace]:
         if name not in self.traces:
             raise ValueError(f"no strategy here is called {name!r}; there are {', '.join(self.traces)}.")
         if not self.traces[name]:
             raise ValueError(f"every run of {name!r} failed; `errors` tells why.")
         return self.traces[name]
 
-    def _measured(self, name: str, of: Measure) -> dict[int, float]:
+    def _get_measure(self, name: str, of: Measure) -> dict[int, float]:
         """Return the measure of each seed."""
         if of not in get_args(Measure):
             raise ValueError(f"of must be one of {get_args(Measure)}, got {of!r}.")
-        runs = self._runs(name)
+        runs = self._get_runs(name)
         if of != "area":
             return {seed: float(getattr(trace, of)) for seed, trace in runs.items()}
         # All areas are taken over the same range of answers, which a single trace does not know.
@@ -475,7 +477,7 @@ class Comparison:
         areas = trapezoid(scores, self.n_answers, axis=1) / width if width else scores[:, -1]
         return dict(zip(runs, areas.tolist(), strict=True))
 
-    def _row(self, name: str, best: str | None, reached: Reached | None) -> dict[str, Any]:
+    def _make_row(self, name: str, best: str | None, reached: Reached | None) -> dict[str, Any]:
         runs = self.traces[name]
         failed = sum(failure.strategy == name for failure in self.errors)
         row: dict[str, Any] = {"strategy": name, "runs": len(runs), "failed": failed}
@@ -493,7 +495,7 @@ class Comparison:
         return row
 
 
-def _spread(values: FloatArray, level: float) -> tuple[FloatArray, FloatArray]:
+def _compute_spread(values: FloatArray, level: float) -> tuple[FloatArray, FloatArray]:
     """Return the standard error of the mean over the first axis, and half the width of its interval."""
     if not 0 < level < 1:
         raise ValueError(f"level must be between 0 and 1, such as 0.95; got {level!r}.")
@@ -502,7 +504,7 @@ def _spread(values: FloatArray, level: float) -> tuple[FloatArray, FloatArray]:
     return error, np.asarray(student.ppf((1 + level) / 2, n - 1) * error)
 
 
-def _text(columns: Mapping[str, list[str]], left: tuple[str, ...]) -> str:
+def _format_columns(columns: Mapping[str, list[str]], left: tuple[str, ...]) -> str:
     """Return columns as lines of text. Numbers are right-aligned; headings that begin with ± become ±."""
     padded = []
     for head, cells in columns.items():
@@ -512,7 +514,7 @@ def _text(columns: Mapping[str, list[str]], left: tuple[str, ...]) -> str:
     return "\n".join("  ".join(line).rstrip() for line in zip(*padded, strict=True))
 
 
-def _short(value: float | None, form: str = ".3f") -> str:
+def _format_short(value: float | None, form: str = ".3f") -> str:
     """Format a number without the zero before its decimal point; None gives an empty string."""
     if value is None:
         return ""
@@ -520,15 +522,18 @@ def _short(value: float | None, form: str = ".3f") -> str:
     return text.replace("0.", ".", 1) if text.lstrip("-").startswith("0.") else text
 
 
-def _behind(row: Mapping[str, Any]) -> str:
+def _format_behind(row: Mapping[str, Any]) -> str:
     if row["behind"] is None:
         return "" if row["runs"] else "every run failed"
     if row["behind_low"] is None:
-        return _short(row["behind"])
-    return f"{_short(row['behind'])} [{_short(row['behind_low'])}, {_short(row['behind_high'])}]"
+        return _format_short(row["behind"])
+    return (
+        f"{_format_short(row['behind'])} [{_format_short(row['behind_low'])}, "
+        f"{_format_short(row['behind_high'])}]"
+    )
 
 
-def _needed(row: Mapping[str, Any]) -> str:
+def _format_needed(row: Mapping[str, Any]) -> str:
     if not row["runs"]:
         return ""
     some = "" if row["reached"] == row["runs"] else f" ({row['reached']} of {row['runs']} runs)"

@@ -102,13 +102,13 @@ class Contradiction:
         return f"{apart} from one another, which takes more clusters than there are"
 
 
-def standing(history: Sequence[Event]) -> list[int]:
+def get_standing_events(history: Sequence[Event]) -> list[int]:
     """Return the indices of the answers and skips that were not undone, in order."""
     undone = {event.undoes for event in history}
     return [at for at, event in enumerate(history) if event.kind != "undo" and at not in undone]
 
 
-def supervision_of(replies: Sequence[Reply], n_samples: int) -> Supervision:
+def build_supervision(replies: Sequence[Reply], n_samples: int) -> Supervision:
     """Return the replies as supervision; UNSURE adds nothing.
 
     A tray states must-links within its piles, stored as groups, and a cannot-link for any two rows of
@@ -143,12 +143,12 @@ def supervision_of(replies: Sequence[Reply], n_samples: int) -> Supervision:
     return links | Supervision.from_triplets(n_samples, *zip(*triplets, strict=True))
 
 
-def contradictions_of(closure: Closure, replies: Sequence[Reply]) -> tuple[Contradiction, ...]:
+def find_contradictions(closure: Closure, replies: Sequence[Reply]) -> tuple[Contradiction, ...]:
     """Return the cannot-links between rows that must-links join, each with the answers involved."""
     found = []
     piles = [{row: at for at, pile in enumerate(reply.piles) for row in pile} for reply in replies]
 
-    def say(reply: dict[int, int], i: int, j: int, *, together: bool) -> bool:
+    def describe(reply: dict[int, int], i: int, j: int, *, together: bool) -> bool:
         return i in reply and j in reply and (reply[i] == reply[j]) is together
 
     for i, j in closure.conflicts.tolist():
@@ -156,14 +156,14 @@ def contradictions_of(closure: Closure, replies: Sequence[Reply]) -> tuple[Contr
         about = tuple(
             reply
             for reply, told in zip(replies, piles, strict=True)
-            if say(told, i, j, together=False)
-            or any(say(told, *step, together=True) for step in pairwise(chain))
+            if describe(told, i, j, together=False)
+            or any(describe(told, *step, together=True) for step in pairwise(chain))
         )
         found.append(Contradiction((i, j), chain, about))
     return tuple(found)
 
 
-def crowds_of(
+def find_crowds(
     closure: Closure, replies: Sequence[Reply], n_clusters: int | None
 ) -> tuple[Contradiction, ...]:
     """Return sets of mutually cannot-linked rows that are larger than the number of clusters.

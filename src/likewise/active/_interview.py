@@ -14,39 +14,39 @@ from likewise.active import _saved_interview
 from likewise.active._history import (
     Contradiction,
     Event,
-    contradictions_of,
-    crowds_of,
-    standing,
-    supervision_of,
+    build_supervision,
+    find_contradictions,
+    find_crowds,
+    get_standing_events,
 )
-from likewise.active._models import FitCache, check_model, default_model
+from likewise.active._models import FitCache, check_model, make_default_model
 from likewise.active._pool import Pool
 from likewise.active._pooled_interview import PooledInterview
-from likewise.active._questions import Answer, Key, Question, Reply, Said, keys_of
-from likewise.active._registry import model_for, strategy_named
+from likewise.active._questions import Answer, Key, Question, Reply, Said, get_keys
+from likewise.active._registry import make_model, make_strategy
 from likewise.active._state import InterviewState, Knowledge, Strategy, find_neither
-from likewise.active._stopping import Outlook, outlook
+from likewise.active._stopping import Outlook, compute_outlook
 from likewise.active._suspects import (
     Pair,
     Suspect,
     check_errors,
     collect_votes,
     find_suspects,
+    get_metric_answers,
     list_pairs,
-    metric_due,
     weigh_annotators,
 )
 from likewise.active._validation import (
+    check_data,
+    check_hints,
+    check_ids,
+    check_integer,
+    check_n_clusters,
     check_question,
-    checked_data,
-    checked_hints,
-    checked_ids,
-    checked_n_clusters,
-    checked_strategy,
+    check_strategy,
     warn_of_crowd,
-    whole,
 )
-from likewise.active.strategies import default_strategy
+from likewise.active.strategies import make_default_strategy
 from likewise.exceptions import LikewiseError, SupervisionError
 from likewise.supervision import Supervision
 
@@ -86,7 +86,7 @@ class Interview:
         Hints that are known before the interview.
     ids : list of str or RowIds, optional
         Unique names of the rows. :meth:`text` and saved files use them instead of row numbers.
-    seed : int, default=0
+    random_state : int, default=0
         Seed of the interview. It is also passed to a model whose ``random_state`` is None.
     budget : int, optional
         Maximum number of answers. By default questions are asked until there is nothing left to ask.
@@ -167,27 +167,29 @@ class Interview:
         errors: float | Literal["learn"] = "learn",
         pool: Pool | Literal["auto"] | None = "auto",
     ) -> None:
-        self.X, self.pool = checked_data(X, pool)
-        self.ids: RowIds | None = checked_ids(ids, self.n_samples)
-        self.seed: int = whole("seed", seed, low=0)
-        self.budget: int | None = budget if budget is None else whole("budget", budget, low=0)
+        self.X, self.pool = check_data(X, pool)
+        self.ids: RowIds | None = check_ids(ids, self.n_samples)
+        self.random_state: int = check_integer("seed", seed, low=0)
+        self.budget: int | None = budget if budget is None else check_integer("budget", budget, low=0)
         if not isinstance(discover, bool | np.bool_):
             raise ValueError(f"Interview: discover must be True or False, got {discover!r}.")
         self.discover: bool = bool(discover)
         self.errors: float | str = check_errors(errors)
-        self.given: Supervision = checked_hints(supervision, self.n_samples, X)
-        self.n_clusters: int | None = checked_n_clusters(n_clusters, model, self.discover, self.n_samples)
+        self.given: Supervision = check_hints(supervision, self.n_samples, X)
+        self.n_clusters: int | None = check_n_clusters(n_clusters, model, self.discover, self.n_samples)
         warn_of_crowd(self.given, self._n_known_clusters)
         if isinstance(strategy, str):
             if model is None and self.n_clusters is not None:
-                model = model_for(strategy, self.n_clusters)
-            strategy = strategy_named(strategy)
+                model = make_model(strategy, self.n_clusters)
+            strategy = make_strategy(strategy)
         if strategy is None:
-            strategy = default_strategy(model is not None or self.n_clusters is not None, model is not None)
-        self.strategy: Strategy = checked_strategy(strategy)
+            strategy = make_default_strategy(
+                model is not None or self.n_clusters is not None, model is not None
+            )
+        self.strategy: Strategy = check_strategy(strategy)
         self.model_is_default: bool = model is None
         if model is None and self.n_clusters is not None:
-            model = default_model(self.n_clusters)
+            model = make_default_model(self.n_clusters)
         self.model: Any | None = None if model is None else check_model(model, self.strategy, self.given)
         parameters = {} if self.model is None else self.model.get_params()
         self._weighs_errors = self.errors != 0 and "error_rate" in parameters
@@ -204,13 +206,13 @@ class Interview:
         self._standing: tuple[int, tuple[Reply, ...], frozenset[Key]] | None = None  # with n_events
         self._known: tuple[int, Knowledge] | None = None
         self._found_suspects: tuple[int, tuple[Suspect, ...]] | None = None
-        self._fits = FitCache(self.model, self.X, self.n_clusters, self.discover, self.seed)
+        self._fits = FitCache(self.model, self.X, self.n_clusters, self.discover, self.random_state)
         # Fits with the answers that they used: the last two, and the one whose metric the others reuse.
         self._recent_fits: list[tuple[tuple[Reply, ...], tuple[Any, npt.NDArray[Any]]]] = []
         self._last: tuple[tuple[Any, ...], list[Question]] | None = None
         self._pooled = None if self.pool is None else PooledInterview(self, self.X, self.pool)
 
-    def _about(self, X: npt.NDArray[Any], hints: Supervision) -> Interview:
+    def _restrict(self, X: npt.NDArray[Any], hints: Supervision) -> Interview:
         """Return an interview with the same settings about the rows of a pool."""
         alike = {
             name: getattr(self, name)
@@ -258,13 +260,13 @@ class Interview:
             The next question, or None if there is nothing left to ask. If `n` is given, a list of at most `n`
             different questions.
         """
-        pending = keys_of(exclude)
-        wanted = 1 if n is None else whole("n", n, low=1)
+        pending = get_keys(exclude)
+        wanted = 1 if n is None else check_integer("n", n, low=1)
         if self.left is not None:
-            wanted = min(wanted, self.left - len(pending - self._told_keys()))
+            wanted = min(wanted, self.left - len(pending - self._get_answered_keys()))
         key = (len(self._history), wanted, pending, self.strategy, annotator)
         if self._last is None or self._last[0] != key:
-            self._last = (key, self._chosen(wanted, pending, annotator) if wanted > 0 else [])
+            self._last = (key, self._choose(wanted, pending, annotator) if wanted > 0 else [])
         questions = list(self._last[1])
         if n is not None:
             return questions
@@ -302,7 +304,7 @@ class Interview:
             The recorded answer.
         """
         check_question(question, self.n_samples)
-        reply = Reply(question, question.fitting(answer), annotator, time, seconds)  # type: ignore[arg-type]
+        reply = Reply(question, question.check_answer(answer), annotator, time, seconds)  # type: ignore[arg-type]
         self._history.append(Event("answer", question, reply))
         return reply
 
@@ -331,7 +333,7 @@ class Interview:
             The event that no longer counts.
         """
         wanted = None if question is None else question.key
-        for at in reversed(standing(self._history)):
+        for at in reversed(get_standing_events(self._history)):
             event = self._history[at]
             if wanted is None or event.question.key == wanted:
                 self._undo_event(at)
@@ -340,7 +342,7 @@ class Interview:
         raise SupervisionError(f"there is no answer{which} to undo.")
 
     def _undo_event(self, at: int) -> None:
-        if at not in standing(self._history):
+        if at not in get_standing_events(self._history):
             raise SupervisionError(f"event {at} is no answer or skip that still counts.")
         self._history.append(Event("undo", self._history[at].question, undoes=at))
 
@@ -386,7 +388,7 @@ class Interview:
         'Do wren and owl belong together?'
         """
         check_question(question, self.n_samples)
-        return question.text if self.ids is None else question.worded(self.ids.__getitem__)
+        return question.text if self.ids is None else question.to_text(self.ids.__getitem__)
 
     # ------------------------------------------------------------------ results
 
@@ -398,7 +400,7 @@ class Interview:
     @property
     def pool_rows(self) -> npt.NDArray[np.int64] | None:
         """The rows of the pool, ascending; None if strategy and model see all rows."""
-        return None if self._pooled is None else self._pooled.rows()
+        return None if self._pooled is None else self._pooled.get_rows()
 
     @property
     def history(self) -> tuple[Event, ...]:
@@ -408,7 +410,7 @@ class Interview:
     @property
     def replies(self) -> tuple[Reply, ...]:
         """The answers that were not undone, in order."""
-        return self._counting()[0]
+        return self._get_standing_replies()[0]
 
     @property
     def n_asked(self) -> int:
@@ -429,23 +431,23 @@ class Interview:
     def supervision(self) -> Supervision:
         """The hints and the answers, including contradictions."""
         if self._pooled is not None:
-            return self.given | supervision_of(self.replies, self.n_samples)
-        return self._knowledge().supervision
+            return self.given | build_supervision(self.replies, self.n_samples)
+        return self._get_knowledge().supervision
 
     @property
     def contradictions(self) -> tuple[Contradiction, ...]:
         """Answers that cannot all be true, because of other answers or the number of clusters."""
         if self._pooled is not None:
-            return self._pooled.contradictions()
-        said = self._knowledge().said
-        crowds = crowds_of(said, self.replies, self._n_known_clusters)
-        return contradictions_of(said, self.replies) + crowds
+            return self._pooled.find_contradictions()
+        said = self._get_knowledge().stated
+        crowds = find_crowds(said, self.replies, self._n_known_clusters)
+        return find_contradictions(said, self.replies) + crowds
 
     @property
     def suspects(self) -> tuple[Suspect, ...]:
         """Answers that look wrong, most suspicious first; empty if answers are taken as correct."""
         if self._pooled is not None:
-            return self._pooled.suspects()
+            return self._pooled.find_suspects()
         if not self._weighs_errors or not self.replies:
             return ()
         if self._found_suspects is None or self._found_suspects[0] != len(self._history):
@@ -463,16 +465,16 @@ class Interview:
     def labels_(self) -> npt.NDArray[Any]:
         """The cluster of each row, given the hints and all answers."""
         if self._pooled is not None:
-            found: npt.NDArray[Any] = self._pooled.labels()
+            found: npt.NDArray[Any] = self._pooled.predict_labels()
             return found
-        return self._fitted()[1]
+        return self._fit_model()[1]
 
     @property
     def model_(self) -> Any:
         """The model fitted to the hints and all answers, on the rows of the pool if there is one."""
         if self._pooled is not None:
-            return self._pooled.interview().model_
-        return self._fitted()[0]
+            return self._pooled.get_interview().model_
+        return self._fit_model()[0]
 
     def progress(self, last: int = 10) -> Outlook:
         """Estimate how far the interview has come and whether more questions are worthwhile.
@@ -490,8 +492,8 @@ class Interview:
         Outlook
             What the last answers changed, how well answers are predicted, and advice.
         """
-        last = whole("last", last, low=1)
-        return outlook(self, last) if self._pooled is None else self._pooled.progress(last)
+        last = check_integer("last", last, low=1)
+        return compute_outlook(self, last) if self._pooled is None else self._pooled.compute_progress(last)
 
     def state(self, exclude: Iterable[Question] = ()) -> InterviewState:
         """Return the state that a strategy selects the next question from.
@@ -507,8 +509,8 @@ class Interview:
             The rows, the hints and answers, and the fitted model. With a pool, these are the rows of the
             pool, numbered from 0; see `pool_rows`.
         """
-        pending = keys_of(exclude)
-        return self._state(pending) if self._pooled is None else self._pooled.state(pending)
+        pending = get_keys(exclude)
+        return self._make_state(pending) if self._pooled is None else self._pooled.make_state(pending)
 
     # ------------------------------------------------------------------ files
 
@@ -561,78 +563,81 @@ class Interview:
             The interview with its history.
         """
         read = _saved_interview.read(path)
-        return read.interview(cls, X, model=model, strategy=strategy, ids=ids)
+        return read.restore(cls, X, model=model, strategy=strategy, ids=ids)
 
     # ------------------------------------------------------------------ derived state
 
-    def _knowledge(self) -> Knowledge:
+    def _get_knowledge(self) -> Knowledge:
         """Return the hints and answers with what they imply, if all answers are taken as correct."""
         if self._known is None or self._known[0] != len(self._history):
-            hints = self.given | supervision_of(self.replies, self.n_samples)
-            self._known = (len(self._history), Knowledge.of(hints, self._n_known_clusters))
+            hints = self.given | build_supervision(self.replies, self.n_samples)
+            self._known = (len(self._history), Knowledge.from_supervision(hints, self._n_known_clusters))
         return self._known[1]
 
-    def _known_by(self, replies: Sequence[Reply], weights: Sequence[float] | None = None) -> Knowledge:
+    def _derive_knowledge(
+        self, replies: Sequence[Reply], weights: Sequence[float] | None = None
+    ) -> Knowledge:
         """Return the knowledge that a model is fitted to, given some of the answers."""
         if self._weighs_errors:
             neither = self._find_neither(replies)
             return Knowledge.from_votes(collect_votes(self.given, replies, self.n_samples, weights), neither)
         if len(replies) == self.n_asked and replies == self.replies:
-            return self._knowledge()
-        hints = self.given | supervision_of(replies, self.n_samples)
-        return Knowledge.of(hints, self._n_known_clusters)
+            return self._get_knowledge()
+        hints = self.given | build_supervision(replies, self.n_samples)
+        return Knowledge.from_supervision(hints, self._n_known_clusters)
 
     def _find_neither(self, replies: Sequence[Reply]) -> npt.NDArray[np.int64]:
         """Return the triplets answered NEITHER, which links cannot express."""
         vague = [reply for reply in replies if reply.answer is Answer.NEITHER]
         if not vague and "triplets" not in self.given.kinds:
             return np.empty((0, 3), dtype=np.int64)
-        return find_neither(self.given | supervision_of(vague, self.n_samples))
+        return find_neither(self.given | build_supervision(vague, self.n_samples))
 
     @property
     def _n_known_clusters(self) -> int | None:
         return None if self.discover else self.n_clusters
 
-    def _fitted(self) -> tuple[Any, npt.NDArray[Any]]:
+    def _fit_model(self) -> tuple[Any, npt.NDArray[Any]]:
         return self._fit_to(self.replies)
 
     def _fit_to(self, replies: tuple[Reply, ...]) -> tuple[Any, npt.NDArray[Any]]:
         """Return the model fitted to the first answers, `replies`, and the cluster of each row.
 
-        The metric is learned at the numbers of answers that `metric_due` gives, and reused in between.
+        The metric is learned at the numbers of answers that `get_metric_answers` gives, and reused in
+        between.
         """
         for before, found in self._recent_fits:
             if before == replies:
                 return found
-        due = metric_due(len(replies)) if self._learns_metric else len(replies)
+        due = get_metric_answers(len(replies)) if self._learns_metric else len(replies)
         source = None if due == len(replies) else self._fit_to(replies[:due])[0]
-        found = self._fits.of(self._known_by(replies), source)
+        found = self._fits.get(self._derive_knowledge(replies), source)
         if self._weighs_errors and len({reply.annotator for reply in replies}) > 1:
             passed = getattr(found[0], "passed_", None)
             weights = weigh_annotators(replies, getattr(passed, "evidence", None))
             if weights is not None:
-                found = self._fits.of(self._known_by(replies, weights), source)
+                found = self._fits.get(self._derive_knowledge(replies, weights), source)
         kept = [entry for entry in self._recent_fits if len(entry[0]) == due or entry is self._recent_fits[0]]
         self._recent_fits = [(replies, found), *kept[:2]]
         return found
 
-    def _n_looked_at(self) -> int:
+    def _count_used_answers(self) -> int:
         """Return the number of answers that the strategy's model is fitted to."""
         count = getattr(self.strategy, "count_answers_to_fit", None)
         return self.n_asked if count is None else count(self.n_asked)
 
-    def _known_to_strategy(self, model: Any, n: int) -> Knowledge:
+    def _derive_strategy_knowledge(self, model: Any, n: int) -> Knowledge:
         """Return what follows from those of the first n answers that `model` believes and all later ones."""
         believed = getattr(model, "believed_", None)
         if not self._weighs_errors or believed is None:
-            return self._knowledge()
+            return self._get_knowledge()
         hints = believed
         if n < self.n_asked:
-            hints = (hints | supervision_of(self.replies[n:], self.n_samples)).without_conflicts()
+            hints = (hints | build_supervision(self.replies[n:], self.n_samples)).drop_conflicts()
         neither = self._find_neither(self.replies[:n])
         if len(neither):
             hints = hints | Supervision.from_triplets(self.n_samples, neither, "NEITHER")
-        return Knowledge.of(hints, self._n_known_clusters)
+        return Knowledge.from_supervision(hints, self._n_known_clusters)
 
     def _list_own_pairs(self, annotator: str | None) -> frozenset[Pair]:
         """Return the pairs that this annotator answered; none with fewer than two annotators."""
@@ -641,10 +646,10 @@ class Interview:
         own = [reply for reply in self.replies if reply.annotator == annotator]
         return frozenset(pair for reply in own for pair, _ in list_pairs(reply))
 
-    def _state(self, pending: frozenset[Any], annotator: str | None = None) -> InterviewState:
-        n = self._n_looked_at()
+    def _make_state(self, pending: frozenset[Any], annotator: str | None = None) -> InterviewState:
+        n = self._count_used_answers()
         model, labels = self._fit_to(self.replies[:n]) if self.strategy.needs else (None, None)
-        known = self._known_to_strategy(model, n)
+        known = self._derive_strategy_knowledge(model, n)
         return InterviewState(
             X=self.X,
             supervision=known.supervision,
@@ -652,16 +657,16 @@ class Interview:
             n_clusters=self._n_known_clusters,
             model=model,
             labels=labels,
-            asked=pending | self._told_keys(),
-            seed=self.seed,
+            asked=pending | self._get_answered_keys(),
+            random_state=self.random_state,
             cache=self._cache,
             n_answers=self.n_asked,
             own_pairs=self._list_own_pairs(annotator),
         )
 
-    def _events(self) -> list[Event]:
+    def _get_standing_events(self) -> list[Event]:
         """Return the answers and skips that were not undone."""
-        return [self._history[at] for at in standing(self._history)]
+        return [self._history[at] for at in get_standing_events(self._history)]
 
     def _hold(self, history: list[Event]) -> None:
         """Replace the history. Fits stay valid, since their keys are the answers that they used."""
@@ -670,25 +675,25 @@ class Interview:
             # The keys of these caches are lengths of the history.
             self._standing = self._known = self._last = self._found_suspects = None
 
-    def _told_keys(self) -> frozenset[Key]:
-        return self._counting()[1]
+    def _get_answered_keys(self) -> frozenset[Key]:
+        return self._get_standing_replies()[1]
 
-    def _counting(self) -> tuple[tuple[Reply, ...], frozenset[Key]]:
+    def _get_standing_replies(self) -> tuple[tuple[Reply, ...], frozenset[Key]]:
         """Return the replies that were not undone, and the keys of answered and skipped questions."""
         if self._standing is None or self._standing[0] != len(self._history):
-            events = self._events()
+            events = self._get_standing_events()
             replies = tuple(event.reply for event in events if event.reply is not None)
             keys = frozenset(event.question.key for event in events)
             self._standing = (len(self._history), replies, keys)
         return self._standing[1:]
 
-    def _chosen(self, n: int, pending: frozenset[Any], annotator: str | None = None) -> list[Question]:
+    def _choose(self, n: int, pending: frozenset[Any], annotator: str | None = None) -> list[Question]:
         if self._pooled is not None:
-            return self._pooled.chosen(n, pending)
-        state = self._state(pending, annotator)
+            return self._pooled.choose(n, pending)
+        state = self._make_state(pending, annotator)
         questions = self.strategy.choose(state, n)
         wrong = [question for question in questions if not state.can_ask(question)]
-        if wrong or len(keys_of(questions)) < len(questions) or len(questions) > n:
+        if wrong or len(get_keys(questions)) < len(questions) or len(questions) > n:
             raise LikewiseError(
                 f"the strategy {self.strategy.name!r} chose {wrong or questions} where at most {n} different "
                 "questions that can be asked were wanted. This is an error of the strategy."

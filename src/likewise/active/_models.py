@@ -16,7 +16,7 @@ from sklearn.pipeline import Pipeline
 from likewise.active._state import Knowledge, Strategy
 from likewise.exceptions import LikewiseError, TooFewClustersWarning, UnsupportedSupervisionError
 from likewise.supervision import Closure, Supervision
-from likewise.supervision._cliques import clique
+from likewise.supervision._cliques import find_clique
 from likewise.supervision._component_edges import Edges
 
 # A strategy and an interview are given a model and import none; the default alone is known, by its name.
@@ -24,7 +24,7 @@ DEFAULT_MODEL = ("likewise.spectral", "PropagationClustering")
 _KEPT_FITS = 32  # enough to look back ten answers and to leave out five folds of them
 
 
-def default_model(n_clusters: int) -> Any:
+def make_default_model(n_clusters: int) -> Any:
     """Return the model that an interview uses if it was given none."""
     module, name = DEFAULT_MODEL
     return getattr(importlib.import_module(module), name)(n_clusters=n_clusters, learn_metric=True)
@@ -43,7 +43,7 @@ def check_model(model: Any, strategy: Strategy, given: Supervision) -> Any:
         raise UnsupportedSupervisionError(
             f"{name} takes no hints: its fit has no parameter `supervision`. Use a clusterer of likewise."
         )
-    honours = getattr(_clusterer(model), "supported_hints", None)
+    honours = getattr(_find_clusterer(model), "supported_hints", None)
     if honours is not None and "links" not in honours:
         raise UnsupportedSupervisionError(
             f"{name} honours {', '.join(sorted(honours))}, but the answers of an interview are links. "
@@ -64,12 +64,12 @@ def check_model(model: Any, strategy: Strategy, given: Supervision) -> Any:
     return clone(model)
 
 
-def _clusterer(model: Any) -> Any:
+def _find_clusterer(model: Any) -> Any:
     """Return the step of a pipeline that clusters: its labels keep the hints, which its predict may not."""
     return model.steps[-1][1] if isinstance(model, Pipeline) else model
 
 
-def ready(model: Any, n_clusters: int | None, seed: int, more: bool) -> Any:
+def prepare_model(model: Any, n_clusters: int | None, seed: int, more: bool) -> Any:
     """Return a copy of the model that is ready to be fitted.
 
     Random states that were left open come from the seed. If there may be `more` clusters than that, a model
@@ -89,7 +89,7 @@ def ready(model: Any, n_clusters: int | None, seed: int, more: bool) -> Any:
     return copy.set_params(**changes)
 
 
-def fitted(
+def fit_model(
     model: Any,
     X: npt.NDArray[Any],
     hints: Supervision,
@@ -113,14 +113,14 @@ def fitted(
         copy.take_over(before)
     if metric_source is not None and hasattr(copy, "reuse_metric"):
         copy.reuse_metric(metric_source)
-    honours = getattr(_clusterer(copy), "supported_hints", hints.kinds)
+    honours = getattr(_find_clusterer(copy), "supported_hints", hints.kinds)
     if "triplets" in hints.kinds and "triplets" not in honours:
-        others = hints.only(*(hints.kinds - {"triplets"}))
-        hints = hints.only("triplets").to_links() | others
+        others = hints.select_kinds(*(hints.kinds - {"triplets"}))
+        hints = hints.select_kinds("triplets").to_links() | others
     with warnings.catch_warnings():  # the interview lists contradictions itself
         warnings.simplefilter("ignore", TooFewClustersWarning)
-        copy.fit(X, supervision=hints if settled else hints.without_conflicts())
-    labels = getattr(_clusterer(copy), "labels_", None)
+        copy.fit(X, supervision=hints if settled else hints.drop_conflicts())
+    labels = getattr(_find_clusterer(copy), "labels_", None)
     if labels is None and hasattr(copy, "predict"):
         labels = copy.predict(X)
     if labels is None:
@@ -140,13 +140,13 @@ class FitCache:
     X: npt.NDArray[Any]
     n_clusters: int | None
     discover: bool
-    seed: int
+    random_state: int
     like: Any = None  # a model fitted to other rows of the same kind
     _last: list[tuple[Supervision, Any, Any, npt.NDArray[Any]]] = field(default_factory=list)
     _labels: dict[Supervision, npt.NDArray[Any]] = field(default_factory=dict)
     _ready: dict[int | None, Any] = field(default_factory=dict)  # by the number of clusters
 
-    def of(self, known: Knowledge, metric_source: Any = None) -> tuple[Any, npt.NDArray[Any]]:
+    def get(self, known: Knowledge, metric_source: Any = None) -> tuple[Any, npt.NDArray[Any]]:
         """Return the model fitted to what is known, and the cluster of each row.
 
         The metric is that of `metric_source`, a model fitted to fewer answers, if there is one.
@@ -155,17 +155,17 @@ class FitCache:
         for before, source, model, labels in self._last:
             if source is metric_source and (before is hints or before == hints):
                 return model, labels
-        model, labels = self._fitted(known, metric_source)
+        model, labels = self._fit(known, metric_source)
         self._last = [(hints, metric_source, model, labels), *self._last[:1]]
         if metric_source is None:
             self._keep(hints, labels)
         return model, labels
 
-    def labels(self, known: Knowledge) -> npt.NDArray[Any]:
+    def get_labels(self, known: Knowledge) -> npt.NDArray[Any]:
         """Return the cluster of each row alone, which may have been kept from an earlier fit."""
         hints = known.hints
         if hints not in self._labels:
-            self._keep(hints, self._fitted(known)[1])
+            self._keep(hints, self._fit(known)[1])
         return self._labels[hints]
 
     def _keep(self, hints: Supervision, labels: npt.NDArray[Any]) -> None:
@@ -173,24 +173,24 @@ class FitCache:
         if len(self._labels) > _KEPT_FITS:
             del self._labels[next(iter(self._labels))]  # the oldest
 
-    def _fitted(self, known: Knowledge, metric_source: Any = None) -> tuple[Any, npt.NDArray[Any]]:
+    def _fit(self, known: Knowledge, metric_source: Any = None) -> tuple[Any, npt.NDArray[Any]]:
         if self.model is None:
             raise ValueError("Interview: there is no model to label the rows. Pass n_clusters, or model.")
         k = self.n_clusters
         if self.discover:
-            k = min(max(k or 2, demanded(known.closure)), len(self.X))
+            k = min(max(k or 2, count_required_clusters(known.closure)), len(self.X))
         if k not in self._ready:
-            self._ready = {k: ready(self.model, k, self.seed, self.discover)}
+            self._ready = {k: prepare_model(self.model, k, self.random_state, self.discover)}
         before = self._last[0][2] if self._last else None
         settled = known.are_votes or not len(known.closure.conflicts)
-        return fitted(self._ready[k], self.X, known.hints, before, settled, self.like, metric_source)
+        return fit_model(self._ready[k], self.X, known.hints, before, settled, self.like, metric_source)
 
 
-def demanded(closure: Closure) -> int:
+def count_required_clusters(closure: Closure) -> int:
     """Return how many clusters the answers demand at least: components found that are all apart.
 
     A greedy walk from the component told apart from most others; the best such set is hard to find.
     """
     edges = Edges(closure)
     told = np.flatnonzero(edges.counts)
-    return max(len(clique(edges, told[np.argsort(-edges.counts[told], kind="stable")])), 1)
+    return max(len(find_clique(edges, told[np.argsort(-edges.counts[told], kind="stable")])), 1)

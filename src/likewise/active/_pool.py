@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
-from likewise._blocks import Rows, as_rows, drawn_rows
+from likewise._blocks import Rows, as_rows, draw_rows
 from likewise._neighbors import Search
-from likewise.active._ambiguous_rows import ClusterSites, rows_in_doubt
+from likewise.active._ambiguous_rows import ClusterSites, find_ambiguous_rows
 from likewise.active._survey import IntArray, PoolSample
 from likewise.base import Rule, check_parameters, choice, integer, real
 
@@ -73,7 +73,7 @@ class Pool:
     >>> from likewise.active import Pool
     >>> rng = np.random.default_rng(0)
     >>> X = np.r_[rng.normal(size=(3960, 2)), rng.normal(size=(40, 2)) + 9.0]   # one in a hundred
-    >>> rows = Pool(size=200).first(X, named=[7])
+    >>> rows = Pool(size=200).choose_first(X, named=[7])
     >>> len(rows), 7 in rows, bool((rows >= 3960).mean() > 0.01)
     (200, True, True)
     """
@@ -107,8 +107,9 @@ class Pool:
                 "one, or look at all rows: Interview(X, pool=None)."
             )
 
-    def survey(self, X: MatrixLike, *, seed: int = 0) -> PoolSample:
-        """Draw the sample and find its nearest neighbours, for use by :meth:`first` and :meth:`refreshed`.
+    def draw_sample(self, X: MatrixLike, *, seed: int = 0) -> PoolSample:
+        """Draw the sample and find its nearest neighbours, for use by :meth:`choose_first` and
+        :meth:`choose_again`.
 
         Parameters
         ----------
@@ -124,10 +125,12 @@ class Pool:
         """
         rows = _as_rows(X)
         self.check_size(len(rows))
-        drawn = drawn_rows(len(rows), self.sample, np.random.RandomState(seed % 2**32))
-        return PoolSample.of(drawn, rows.take(drawn), self.n_neighbors, self.neighbor_search, seed % 2**31)
+        drawn = draw_rows(len(rows), self.sample, np.random.RandomState(seed % 2**32))
+        return PoolSample.from_rows(
+            drawn, rows.take(drawn), self.n_neighbors, self.neighbor_search, seed % 2**31
+        )
 
-    def first(
+    def choose_first(
         self, X: MatrixLike, *, named: Iterable[int] = (), seed: int = 0, survey: PoolSample | None = None
     ) -> IntArray:
         """Select the first pool, before there are answers.
@@ -148,10 +151,10 @@ class Pool:
         ndarray of int
             The numbers of the selected rows, ascending.
         """
-        survey = self.survey(X, seed=seed) if survey is None else survey
-        return self._filled(_numbers(named), survey)
+        survey = self.draw_sample(X, seed=seed) if survey is None else survey
+        return self._fill(_as_row_numbers(named), survey)
 
-    def refreshed(
+    def choose_again(
         self,
         X: MatrixLike,
         among: Any,
@@ -188,16 +191,18 @@ class Pool:
             The numbers of the selected rows, ascending.
         """
         rows = _as_rows(X)
-        survey = self.survey(rows, seed=seed) if survey is None else survey
-        sites = ClusterSites.of(rows.take(_numbers(among)), np.asarray(labels), seed % 2**31)
+        survey = self.draw_sample(rows, seed=seed) if survey is None else survey
+        sites = ClusterSites.from_clusters(
+            rows.take(_as_row_numbers(among)), np.asarray(labels), seed % 2**31
+        )
         wanted = int(self.size * self.doubtful / 2)
-        doubtful = rows_in_doubt(rows, sites, model, wanted)
+        doubtful = find_ambiguous_rows(rows, sites, model, wanted)
         if not len(doubtful):
-            return self._filled(_numbers(named), survey)
-        around = survey.around(rows.take(doubtful))[:wanted]
-        return self._filled(np.concatenate([_numbers(named), doubtful, around]), survey)
+            return self._fill(_as_row_numbers(named), survey)
+        around = survey.find_around(rows.take(doubtful))[:wanted]
+        return self._fill(np.concatenate([_as_row_numbers(named), doubtful, around]), survey)
 
-    def _filled(self, chosen: IntArray, survey: PoolSample) -> IntArray:
+    def _fill(self, chosen: IntArray, survey: PoolSample) -> IntArray:
         """Return the chosen rows, filled up with sampled rows to the size of the pool."""
         chosen = np.unique(chosen)
         ordered = survey.rows[survey.order]
@@ -210,11 +215,11 @@ def _as_rows(X: Any) -> Rows:
     return as_rows(X if isinstance(X, Rows) or hasattr(X, "dtype") else np.asarray(X))
 
 
-def _numbers(rows: Any) -> IntArray:
+def _as_row_numbers(rows: Any) -> IntArray:
     return np.asarray(rows if isinstance(rows, np.ndarray) else list(rows), dtype=np.int64)
 
 
-def inside(rows: IntArray, others: npt.ArrayLike) -> bool:
+def contains_all(rows: IntArray, others: npt.ArrayLike) -> bool:
     """Return whether an ascending array contains all of some rows."""
     wanted = np.asarray(others, dtype=np.int64)
     at = np.minimum(np.searchsorted(rows, wanted), len(rows) - 1)

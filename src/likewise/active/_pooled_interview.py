@@ -11,9 +11,9 @@ import numpy as np
 import numpy.typing as npt
 
 from likewise._blocks import Block, Rows
-from likewise._threads import n_threads
+from likewise._threads import get_n_threads
 from likewise.active._history import Contradiction, Event
-from likewise.active._pool import LARGE, Pool, inside
+from likewise.active._pool import LARGE, Pool, contains_all
 from likewise.active._questions import Key, Question, Reply
 from likewise.active._state import InterviewState
 from likewise.active._stopping import Outlook
@@ -52,7 +52,7 @@ class PooledInterview:
             raise ValueError(
                 f"Interview: n_clusters={owner.n_clusters}, but pool.size={pool.size}. Make it larger."
             )
-        self._hinted = owner.given.named()[0]
+        self._hinted = owner.given.restrict_to_hinted()[0]
         if len(self._hinted) > LARGE:
             raise SupervisionError(
                 f"Interview: the hints name {len(self._hinted):,} rows, and all of them would have to be in "
@@ -65,87 +65,92 @@ class PooledInterview:
     @cached_property
     def _start(self) -> Any:
         """The model of the first pool before any answer: others begin like it, so that clusters stay."""
-        rows = self._by(())
-        return self.owner._about(self.all_rows.take(rows), self.owner.given._among(rows)).model_
+        rows = self._choose_pool(())
+        return self.owner._restrict(self.all_rows.take(rows), self.owner.given._restrict_to(rows)).model_
 
     @cached_property
     def survey(self) -> PoolSample:
         """The sample that pools are chosen from."""
-        return self.pool.survey(self.all_rows, seed=self.owner.seed)
+        return self.pool.draw_sample(self.all_rows, seed=self.owner.random_state)
 
     # ------------------------------------------------------------------ the pool
 
-    def rows(self) -> IntArray:
+    def get_rows(self) -> IntArray:
         """Return the rows of the pool by the events that count, ascending."""
         replies = self.owner.replies
         due = 0 if self.owner.model is None else len(replies) - len(replies) % self.pool.every
-        chosen = self._by(replies[:due])
-        named = self._named(event.question for event in self.owner._events())
-        return chosen if inside(chosen, named) else np.union1d(chosen, named)
+        chosen = self._choose_pool(replies[:due])
+        named = self._find_named_rows(event.question for event in self.owner._get_standing_events())
+        return chosen if contains_all(chosen, named) else np.union1d(chosen, named)
 
-    def _named(self, questions: Iterable[Question]) -> IntArray:
+    def _find_named_rows(self, questions: Iterable[Question]) -> IntArray:
         told = np.array([row for question in questions for row in question.rows], dtype=np.int64)
         return np.union1d(self._hinted, told)
 
-    def _by(self, replies: tuple[Reply, ...]) -> IntArray:
+    def _choose_pool(self, replies: tuple[Reply, ...]) -> IntArray:
         """Return the pool chosen by so many answers."""
         for before, rows in self._chosen:
             if before == replies:
                 return rows
         of: dict[str, Any] = {
-            "named": self._named(reply.question for reply in replies),
-            "seed": self.owner.seed,
+            "named": self._find_named_rows(reply.question for reply in replies),
+            "seed": self.owner.random_state,
             "survey": self.survey,
         }
-        rows = self.pool.first(self.all_rows, **of)
+        rows = self.pool.choose_first(self.all_rows, **of)
         if replies:
-            inner = self._about(rows, [Event("answer", reply.question, reply) for reply in replies])
-            model, labels = inner._fitted()
-            rows = self.pool.refreshed(self.all_rows, rows, labels, model=model, **of)
+            inner = self._make_interview(rows, [Event("answer", reply.question, reply) for reply in replies])
+            model, labels = inner._fit_model()
+            rows = self.pool.choose_again(self.all_rows, rows, labels, model=model, **of)
         self._chosen = [(replies, rows), *self._chosen[: _KEPT - 1]]
         return rows
 
     # ------------------------------------------------------------------ the interview about it
 
-    def _about(self, rows: IntArray, events: Sequence[Event]) -> Interview:
+    def _make_interview(self, rows: IntArray, events: Sequence[Event]) -> Interview:
         """Return an interview about some rows that holds these events."""
-        inner = self.owner._about(self.all_rows.take(rows), self.owner.given._among(rows))
+        inner = self.owner._restrict(self.all_rows.take(rows), self.owner.given._restrict_to(rows))
         if self.owner.model is not None:
             inner._fits.like = self._start
         inner._hold([event.renumber(partial(_place, rows)) for event in events])
         return inner
 
-    def interview(self) -> Interview:
+    def get_interview(self) -> Interview:
         """Return the interview about the pool, which holds the events that count."""
-        rows, events = self.rows(), self.owner._events()
+        rows, events = self.get_rows(), self.owner._get_standing_events()
         if self._inner is None or not np.array_equal(self._inner[0], rows):
-            self._inner = (rows, self._about(rows, events))
+            self._inner = (rows, self._make_interview(rows, events))
         inner = self._inner[1]
         inner._hold([event.renumber(partial(_place, rows)) for event in events])
         inner.strategy = self.owner.strategy  # it may be changed at any time
         return inner
 
-    def chosen(self, n: int, pending: frozenset[Any]) -> list[Question]:
+    def choose(self, n: int, pending: frozenset[Any]) -> list[Question]:
         """Return up to n questions about the pool, in the numbers of all rows."""
-        return [self._outside(question) for question in self.interview()._chosen(n, self._inside(pending))]
+        return [
+            self._to_all_rows(question)
+            for question in self.get_interview()._choose(n, self._to_pool_keys(pending))
+        ]
 
-    def state(self, pending: frozenset[Any]) -> InterviewState:
+    def make_state(self, pending: frozenset[Any]) -> InterviewState:
         """Return what a strategy is shown, in the numbers of the pool."""
-        return self.interview()._state(self._inside(pending))
+        return self.get_interview()._make_state(self._to_pool_keys(pending))
 
-    def _outside(self, question: Question) -> Question:
-        return question.renumber(partial(_number, self.rows()))
+    def _to_all_rows(self, question: Question) -> Question:
+        return question.renumber(partial(_find_row, self.get_rows()))
 
-    def _inside(self, keys: frozenset[Any]) -> frozenset[Key]:
+    def _to_pool_keys(self, keys: frozenset[Any]) -> frozenset[Key]:
         """Return keys of questions in the numbers of the pool; those about other rows are left out."""
-        rows = self.rows()
+        rows = self.get_rows()
         return frozenset(
-            (kind, tuple(_place(rows, row) for row in named)) for kind, named in keys if inside(rows, named)
+            (kind, tuple(_place(rows, row) for row in named))
+            for kind, named in keys
+            if contains_all(rows, named)
         )
 
-    def contradictions(self) -> tuple[Contradiction, ...]:
+    def find_contradictions(self) -> tuple[Contradiction, ...]:
         """Return what cannot all be true, in the numbers of all rows."""
-        inner, rows = self.interview(), self.rows()
+        inner, rows = self.get_interview(), self.get_rows()
         own = {id(reply): told for reply, told in zip(inner.replies, self.owner.replies, strict=True)}
         return tuple(
             Contradiction(
@@ -156,9 +161,9 @@ class PooledInterview:
             for found in inner.contradictions
         )
 
-    def suspects(self) -> tuple[Suspect, ...]:
+    def find_suspects(self) -> tuple[Suspect, ...]:
         """Return the answers that look wrong, in the numbers of all rows."""
-        inner, rows = self.interview(), self.rows()
+        inner, rows = self.get_interview(), self.get_rows()
         own = {id(reply): given for reply, given in zip(inner.replies, self.owner.replies, strict=True)}
         return tuple(
             replace(
@@ -170,19 +175,19 @@ class PooledInterview:
             for found in inner.suspects
         )
 
-    def progress(self, last: int) -> Outlook:
+    def compute_progress(self, last: int) -> Outlook:
         """Return how far the interview about the pool has come."""
-        seen = self.interview().progress(last)
-        return seen if seen.question is None else replace(seen, question=self._outside(seen.question))
+        seen = self.get_interview().progress(last)
+        return seen if seen.question is None else replace(seen, question=self._to_all_rows(seen.question))
 
-    def labels(self) -> Any:
+    def predict_labels(self) -> Any:
         """Return the cluster of each row: in the pool as it was fitted, elsewhere as it is predicted."""
-        inner, rows = self.interview(), self.rows()
-        model, own = inner._fitted()
+        inner, rows = self.get_interview(), self.get_rows()
+        model, own = inner._fit_model()
         if self._labels is None or self._labels[0] is not own:
-            self.all_rows.threads = n_threads(len(self.all_rows) * inner.X.size, None)
-            labelled = partial(_labelled, model, inner.X, rows, own.astype(np.int32))
-            self._labels = (own, self.all_rows.whole(self.all_rows.column(np.int32, labelled)))
+            self.all_rows.threads = get_n_threads(len(self.all_rows) * inner.X.size, None)
+            labelled = partial(_label_block, model, inner.X, rows, own.astype(np.int32))
+            self._labels = (own, self.all_rows.collect(self.all_rows.make_column(np.int32, labelled)))
         return self._labels[1]
 
 
@@ -190,23 +195,23 @@ def _place(rows: IntArray, row: int) -> int:
     return int(np.searchsorted(rows, row))
 
 
-def _number(rows: IntArray, place: int) -> int:
+def _find_row(rows: IntArray, place: int) -> int:
     return int(rows[place])
 
 
-def _labelled(
+def _label_block(
     model: Any, X: npt.NDArray[Any], rows: IntArray, labels: npt.NDArray[np.int32], block: Block
 ) -> npt.NDArray[np.int32]:
     """Return the cluster of each row of a block, given those of the pool."""
     found = np.empty(len(block), dtype=np.int32)
     for lo in range(0, len(block), _AT_ONCE):
-        found[lo : lo + _AT_ONCE] = _extended(model, X, labels, block.X[lo : lo + _AT_ONCE])
+        found[lo : lo + _AT_ONCE] = _extend_labels(model, X, labels, block.X[lo : lo + _AT_ONCE])
     low, high = np.searchsorted(rows, [block.rows.start, block.rows.stop])
     found[rows[low:high] - block.rows.start] = labels[low:high]
     return found
 
 
-def _extended(
+def _extend_labels(
     model: Any, X: npt.NDArray[Any], labels: npt.NDArray[np.int32], others: npt.NDArray[Any]
 ) -> npt.NDArray[Any]:
     """Return the clusters of other rows: what the model predicts, or that of the nearest row of the pool."""

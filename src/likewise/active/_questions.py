@@ -43,7 +43,7 @@ class Answer(enum.StrEnum):
     Examples
     --------
     >>> from likewise.active import Answer
-    >>> Answer("SAME") is Answer.SAME, Answer.of("different")
+    >>> Answer("SAME") is Answer.SAME, Answer.from_word("different")
     (True, <Answer.DIFFERENT: 'DIFFERENT'>)
     """
 
@@ -56,7 +56,7 @@ class Answer(enum.StrEnum):
     NEITHER = "NEITHER"
 
     @classmethod
-    def of(cls, word: Any) -> Answer:
+    def from_word(cls, word: Any) -> Answer:
         """Return the answer with a given name.
 
         "yes", "no", True and False are not names of answers; :meth:`Question.fitting` accepts them for pairs.
@@ -90,14 +90,14 @@ class OddOne:
     Examples
     --------
     >>> from likewise.active import OddOne, Question
-    >>> Question.odd([4, 1, 7]).fitting(7) == OddOne(7)
+    >>> Question.odd([4, 1, 7]).check_answer(7) == OddOne(7)
     True
     """
 
     row: int
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "row", _row_numbers([self.row])[0])
+        object.__setattr__(self, "row", _as_row_numbers([self.row])[0])
 
     def __str__(self) -> str:
         return f"ODD {self.row}"
@@ -126,7 +126,7 @@ class Piles:
 
     def __post_init__(self) -> None:
         try:
-            piles = [_row_numbers(pile) for pile in self.groups]
+            piles = [_as_row_numbers(pile) for pile in self.groups]
         except TypeError as error:
             raise SupervisionError(
                 f"piles are lists of row numbers, such as [[0, 3], [1]]; got {self.groups!r}."
@@ -170,15 +170,15 @@ def _is_row(row: Any) -> bool:
     return isinstance(row, numbers.Integral) and not isinstance(row, bool) and int(row) >= 0
 
 
-def _row_numbers(rows: Iterable[Any]) -> tuple[int, ...]:
+def _as_row_numbers(rows: Iterable[Any]) -> tuple[int, ...]:
     given = tuple(rows)
     if not all(map(_is_row, given)):
         raise SupervisionError(f"rows are named by their numbers, 0 and up; got {given!r}.")
     return tuple(int(row) for row in given)
 
 
-def _checked_rows(kind: str, rows: Any) -> tuple[int, ...]:
-    given = _row_numbers(rows)
+def _check_rows(kind: str, rows: Any) -> tuple[int, ...]:
+    given = _as_row_numbers(rows)
     least, most = _SIZES[kind]
     if not least <= len(given) <= most or len(set(given)) < len(given):
         size = str(least) if least == most else f"{least} to {most}"
@@ -223,7 +223,7 @@ class Question:
     def __post_init__(self) -> None:
         if self.kind not in get_args(QuestionKind):
             raise SupervisionError(f"kind must be one of {get_args(QuestionKind)}, got {self.kind!r}.")
-        object.__setattr__(self, "rows", _checked_rows(self.kind, self.rows))
+        object.__setattr__(self, "rows", _check_rows(self.kind, self.rows))
         if self.score is not None:
             if not math.isfinite(self.score):
                 raise SupervisionError(f"the score of a question must be finite, got {self.score}.")
@@ -326,9 +326,9 @@ class Question:
     @property
     def text(self) -> str:
         """The question as a sentence with row numbers; :meth:`~likewise.active.Interview.text` uses ids."""
-        return self.worded(str, "rows ")
+        return self.to_text(str, "rows ")
 
-    def worded(self, name: Callable[[int], str], noun: str = "") -> str:
+    def to_text(self, name: Callable[[int], str], noun: str = "") -> str:
         """Return the question as a sentence.
 
         Parameters
@@ -377,7 +377,7 @@ class Question:
         rows += [("score", f"{self.score:.4g}")] if self.score is not None else []
         return render_table(self.text, (), rows)
 
-    def fitting(self, answer: Any) -> Said:
+    def check_answer(self, answer: Any) -> Said:
         """Convert an answer to its standard form. Raise a SupervisionError if it does not fit the question.
 
         Parameters
@@ -395,7 +395,7 @@ class Question:
         Examples
         --------
         >>> from likewise.active import Question
-        >>> str(Question.pair(0, 1).fitting("yes")), str(Question.pair(0, 1).fitting(False))
+        >>> str(Question.pair(0, 1).check_answer("yes")), str(Question.pair(0, 1).check_answer(False))
         ('SAME', 'DIFFERENT')
         """
         if self.kind == "odd" and (isinstance(answer, OddOne) or _is_row(answer)):
@@ -459,12 +459,12 @@ class Reply:
     def __post_init__(self) -> None:
         if not isinstance(self.question, Question):
             raise SupervisionError(f"a reply is to a Question, got {self.question!r}.")
-        object.__setattr__(self, "answer", self.question.fitting(self.answer))
+        object.__setattr__(self, "answer", self.question.check_answer(self.answer))
         if self.annotator is not None and not isinstance(self.annotator, str):
             raise SupervisionError(f"annotator must be a name, got {self.annotator!r}.")
-        object.__setattr__(self, "time", _iso(self.time))
+        object.__setattr__(self, "time", _check_time(self.time))
         if self.seconds is not None:
-            object.__setattr__(self, "seconds", _duration(self.seconds))
+            object.__setattr__(self, "seconds", _check_duration(self.seconds))
 
     @cached_property
     def piles(self) -> tuple[tuple[int, ...], ...]:
@@ -541,7 +541,7 @@ class Reply:
         return _LEAVES_OUT[question.rows.index(odd)]
 
 
-def _iso(time: Any) -> str | None:
+def _check_time(time: Any) -> str | None:
     if isinstance(time, datetime.datetime):
         return time.isoformat()
     try:
@@ -554,14 +554,14 @@ def _iso(time: Any) -> str | None:
     return time  # type: ignore[no-any-return]
 
 
-def _duration(seconds: Any) -> float:
+def _check_duration(seconds: Any) -> float:
     number = isinstance(seconds, numbers.Real) and not isinstance(seconds, bool)
     if not number or not math.isfinite(seconds) or seconds < 0:
         raise SupervisionError(f"seconds must be a number of at least 0, got {seconds!r}.")
     return float(seconds)
 
 
-def keys_of(questions: Any) -> frozenset[Hashable]:
+def get_keys(questions: Any) -> frozenset[Hashable]:
     """Return the keys of one question or several."""
     several = [questions] if isinstance(questions, Question) else list(questions)
     for question in several:

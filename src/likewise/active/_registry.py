@@ -37,11 +37,11 @@ _BAYESIAN = ("likewise.bayesian", "BayesianClustering")
 _MODELS = dict.fromkeys(("uncertain", "info", "info-triplet"), _BAYESIAN)
 
 
-def strategy_named(name: str) -> Strategy | None:
+def make_strategy(name: str) -> Strategy | None:
     """Return the strategy of a name; None for "default", by which an interview chooses for itself.
 
-    >>> from likewise.active._registry import strategy_named
-    >>> strategy_named("node-local").name
+    >>> from likewise.active._registry import make_strategy
+    >>> make_strategy("node-local").name
     'node-local'
     """
     if name == DEFAULT:
@@ -53,7 +53,7 @@ def strategy_named(name: str) -> Strategy | None:
     return STRATEGIES[name]()
 
 
-def model_for(name: str, n_clusters: int) -> Any:
+def make_model(name: str, n_clusters: int) -> Any:
     """Return the model that the strategy of a name wants; None if the model of an interview will do."""
     if name not in _MODELS:
         return None

@@ -15,20 +15,20 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from likewise._atomic_files import naming_file
-from likewise._blocks import Rows, drawn_rows
+from likewise._atomic_files import name_file_in_errors
+from likewise._blocks import Rows, draw_rows
 from likewise._reasons import Reason
 from likewise.active import strategies
 from likewise.active._history import Event
 from likewise.active._pool import Pool
 from likewise.active._questions import Answer, OddOne, Piles, Question, Said
 from likewise.active._state import Strategy
-from likewise.active._validation import checked_data, checked_ids
+from likewise.active._validation import check_data, check_ids
 from likewise.exceptions import ChangedFileError, FileFormatError, LikewiseError
 from likewise.supervision import RowIds, Supervision
-from likewise.supervision._jsonl import json_objects, json_records
-from likewise.supervision._records import Problems, hints_of, records_of
-from likewise.supervision.io import put_in_place
+from likewise.supervision._jsonl import iterate_json_objects, iterate_json_records
+from likewise.supervision._records import Problems, build_hints, iterate_records
+from likewise.supervision.io import replace_file
 
 if TYPE_CHECKING:
     from likewise.active._interview import Interview
@@ -43,11 +43,11 @@ _END_EMPTY, _END = b"]\n}\n", b"\n ]\n}\n"  # how a file ends, without events an
 
 def save(interview: Interview, path: str | os.PathLike[str]) -> None:
     """Write an interview beside the old file, then put it in its place."""
-    text = _document(interview, path)
-    put_in_place(path, lambda part: part.write_bytes(text.encode("utf-8")))
+    text = _make_document(interview, path)
+    replace_file(path, lambda part: part.write_bytes(text.encode("utf-8")))
 
 
-def _document(interview: Interview, path: str | os.PathLike[str]) -> str:
+def _make_document(interview: Interview, path: str | os.PathLike[str]) -> str:
     folder = os.path.dirname(os.path.realpath(path))
     if not os.path.isdir(folder):
         raise FileNotFoundError(
@@ -55,25 +55,28 @@ def _document(interview: Interview, path: str | os.PathLike[str]) -> str:
         )
     ids = interview.ids
     # Of rows that nothing was said of nothing is written, so that very many cost nothing.
-    named, few = interview.given.named()
-    names = RowIds(tuple(_named(named.tolist() or [0], ids or _numbered(interview.X))))
-    hints = list(json_objects(records_of(few, names)))
+    named, few = interview.given.restrict_to_hinted()
+    names = RowIds(tuple(_get_ids(named.tolist() or [0], ids or _number_rows(interview.X))))
+    hints = list(iterate_json_objects(iterate_records(few, names)))
     head: dict[str, Any] = {
         "format": FORMAT,
         "version": VERSION,
-        "data": _described(interview.X, ids),
-        "seed": interview.seed,
+        "data": _describe_data(interview.X, ids),
+        "seed": interview.random_state,
         "n_clusters": interview.n_clusters,
         "discover": interview.discover,
         "budget": interview.budget,
         "errors": interview.errors,
-        "strategy": _strategy_entry(interview.strategy),
+        "strategy": _make_strategy_entry(interview.strategy),
         "model": None if interview.model_is_default else repr(interview.model),
     }
     if interview.pool is not None:
         head["pool"] = dataclasses.asdict(interview.pool)
-    parts = [f" {json.dumps(key)}: {_text(value)}" for key, value in head.items()]
-    parts += [_lines("hints", hints), _lines("history", [_event_entry(e, ids) for e in interview.history])]
+    parts = [f" {json.dumps(key)}: {_format_value(value)}" for key, value in head.items()]
+    parts += [
+        _format_lines("hints", hints),
+        _format_lines("history", [_make_event_entry(e, ids) for e in interview.history]),
+    ]
     return "{\n" + ",\n".join(parts) + "\n}\n"
 
 
@@ -98,18 +101,18 @@ class GrowingFile:
         """Write the whole interview at first, and then the events that are new."""
         if self._n_events < 0:
             save(interview, self.path)
-            self._stamp = _stamp(os.stat(self.path))
+            self._stamp = _format_time(os.stat(self.path))
             self._n_events = len(interview.history)
         elif events := interview.history[self._n_events :]:
-            self._append([_event_entry(event, interview.ids) for event in events])
+            self._append([_make_event_entry(event, interview.ids) for event in events])
             self._n_events += len(events)
 
     def _append(self, entries: list[dict[str, Any]]) -> None:
         end = _END if self._n_events else _END_EMPTY
-        lines = ",".join(f"\n  {_text(entry)}" for entry in entries)
+        lines = ",".join(f"\n  {_format_value(entry)}" for entry in entries)
         added = ("," if self._n_events else "").encode() + lines.encode("utf-8") + _END
-        with naming_file(self.path), open(self.path, "r+b", buffering=0) as file:
-            if _stamp(os.fstat(file.fileno())) != self._stamp:
+        with name_file_in_errors(self.path), open(self.path, "r+b", buffering=0) as file:
+            if _format_time(os.fstat(file.fileno())) != self._stamp:
                 raise ChangedFileError(f"{self.path!r} was changed by another program.")
             size = file.seek(0, os.SEEK_END)
             try:
@@ -120,10 +123,10 @@ class GrowingFile:
                 file.truncate(size)
                 raise
             finally:
-                self._stamp = _stamp(os.fstat(file.fileno()))
+                self._stamp = _format_time(os.fstat(file.fileno()))
 
 
-def _stamp(found: os.stat_result) -> tuple[int, ...]:
+def _format_time(found: os.stat_result) -> tuple[int, ...]:
     return found.st_dev, found.st_ino, found.st_size, found.st_mtime_ns
 
 
@@ -154,25 +157,25 @@ def repair(path: str | os.PathLike[str]) -> int | None:
         except ValueError:
             break
         events.append(event)
-    mended = f"{head}\n{_lines('history', events)}\n}}\n"
-    put_in_place(path, lambda part: part.write_bytes(mended.encode("utf-8")))
+    mended = f"{head}\n{_format_lines('history', events)}\n}}\n"
+    replace_file(path, lambda part: part.write_bytes(mended.encode("utf-8")))
     return len(events)
 
 
-def _text(value: Any) -> str:
+def _format_value(value: Any) -> str:
     return json.dumps(value, ensure_ascii=False, allow_nan=False)
 
 
-def _lines(key: str, entries: list[dict[str, Any]]) -> str:
-    inside = ",".join(f"\n  {_text(entry)}" for entry in entries)
+def _format_lines(key: str, entries: list[dict[str, Any]]) -> str:
+    inside = ",".join(f"\n  {_format_value(entry)}" for entry in entries)
     return f" {json.dumps(key)}: [{inside}{chr(10) + ' ' if inside else ''}]"
 
 
-def _described(X: np.ndarray | Rows, ids: RowIds | None) -> dict[str, Any]:
+def _describe_data(X: np.ndarray | Rows, ids: RowIds | None) -> dict[str, Any]:
     some = X
     if isinstance(X, Rows):
-        some = X.take(drawn_rows(len(X), _LOOKED_AT, np.random.RandomState(0)))
-    digest = RowIds.numbered(len(some)).content_digest(some)
+        some = X.take(draw_rows(len(X), _LOOKED_AT, np.random.RandomState(0)))
+    digest = RowIds.from_row_numbers(len(some)).compute_content_digest(some)
     described = {"rows": X.shape[0], "columns": X.shape[1], "digest": digest}
     return described if ids is None else described | {"ids": ids.digest}
 
@@ -215,30 +218,30 @@ class _RowLookup(Mapping[str, int]):
         return self._n
 
 
-def _numbered(X: np.ndarray | Rows) -> RowIds:
+def _number_rows(X: np.ndarray | Rows) -> RowIds:
     """Return the numbers of rows that have no ids."""
-    return _NumberedRows(_NumberTexts(len(X))) if isinstance(X, Rows) else RowIds.numbered(len(X))  # type: ignore[arg-type]
+    return _NumberedRows(_NumberTexts(len(X))) if isinstance(X, Rows) else RowIds.from_row_numbers(len(X))  # type: ignore[arg-type]
 
 
-def _strategy_entry(strategy: Strategy) -> dict[str, Any]:
+def _make_strategy_entry(strategy: Strategy) -> dict[str, Any]:
     """Return what a strategy is made of; parameters that JSON cannot hold have to be given again."""
     entry: dict[str, Any] = {"name": strategy.name, "class": type(strategy).__name__, "parameters": None}
     if dataclasses.is_dataclass(strategy):
         values = {part.name: getattr(strategy, part.name) for part in dataclasses.fields(strategy)}
         try:
-            same = json.loads(_text(values)) == values
+            same = json.loads(_format_value(values)) == values
         except (TypeError, ValueError):
             same = False
         entry["parameters"] = values if same else None
     return entry
 
 
-def _event_entry(event: Event, ids: RowIds | None) -> dict[str, Any]:
+def _make_event_entry(event: Event, ids: RowIds | None) -> dict[str, Any]:
     if event.kind == "undo":
         return {"event": "undo", "of": event.undoes}
     question = event.question
     entry: dict[str, Any] = {"event": event.kind, "kind": question.kind}
-    entry["rows" if ids is None else "items"] = _named(question.rows, ids)
+    entry["rows" if ids is None else "items"] = _get_ids(question.rows, ids)
     if event.reply is not None:
         entry["answer"] = answer_entry(event.reply.answer, ids)
         for name in ("annotator", "time", "seconds"):
@@ -246,46 +249,46 @@ def _event_entry(event: Event, ids: RowIds | None) -> dict[str, Any]:
     entry |= {"score": question.score, "why": str(question.reason)}
     if not question.reason.is_plain:  # for whoever shows rows under other names; `why` is for readers
         rows = [int(row) for row in question.reason.rows]
-        entry["reason"] = {"template": question.reason.template, "rows": _named(rows, ids)}
+        entry["reason"] = {"template": question.reason.template, "rows": _get_ids(rows, ids)}
     return {name: value for name, value in entry.items() if value not in (None, "")}
 
 
 def answer_entry(said: Said, ids: RowIds | None) -> Any:
     """Return a word, or an object that names rows: {"odd": 3} or {"piles": [[0, 3], [1]]}."""
     if isinstance(said, OddOne):
-        return {"odd": _named([said.row], ids)[0]}
+        return {"odd": _get_ids([said.row], ids)[0]}
     if isinstance(said, Piles):
-        return {"piles": [_named(pile, ids) for pile in said.groups]}
+        return {"piles": [_get_ids(pile, ids) for pile in said.groups]}
     return str(said)
 
 
-def _reason_of(entry: Mapping[str, Any], ids: RowIds | None) -> Reason:
+def _read_reason(entry: Mapping[str, Any], ids: RowIds | None) -> Reason:
     """Return why a question was chosen; older files have a sentence only."""
     if "reason" not in entry:
         return Reason.from_text(str(entry.get("why", "")))
     document = entry["reason"]
-    return Reason(document["template"], _rows(document["rows"], ids))
+    return Reason(document["template"], _get_rows(document["rows"], ids))
 
 
 def _answer_of(entry: Any, ids: RowIds | None) -> Any:
     """Return what an entry says; whether it fits is for the question to tell."""
     if not isinstance(entry, dict):
-        return Answer.of(entry)
+        return Answer.from_word(entry)
     if set(entry) == {"odd"}:
-        return OddOne(_rows([entry["odd"]], ids)[0])
+        return OddOne(_get_rows([entry["odd"]], ids)[0])
     if set(entry) == {"piles"} and isinstance(entry["piles"], list):
-        return Piles(tuple(_rows(pile, ids) for pile in entry["piles"]))
+        return Piles(tuple(_get_rows(pile, ids) for pile in entry["piles"]))
     raise ValueError(f"an answer is a word, an odd row or piles; got {entry!r}.")
 
 
-def _named(rows: Iterable[int], ids: RowIds | None) -> list[Any]:
+def _get_ids(rows: Iterable[int], ids: RowIds | None) -> list[Any]:
     return [row if ids is None else ids[row] for row in rows]
 
 
-def _rows(named: Any, ids: RowIds | None) -> tuple[int, ...]:
+def _get_rows(named: Any, ids: RowIds | None) -> tuple[int, ...]:
     if not isinstance(named, list):
         raise ValueError(f"wanted a list of rows, got {named!r}.")
-    return tuple(named) if ids is None else tuple(ids.rows(named).tolist())
+    return tuple(named) if ids is None else tuple(ids.find_rows(named).tolist())
 
 
 @dataclass(frozen=True)
@@ -295,20 +298,20 @@ class SavedInterview:
     path: str
     content: dict[str, Any]
 
-    def interview(
+    def restore(
         self, make: Callable[..., Interview], X: Any, *, model: Any, strategy: Strategy | str | None, ids: Any
     ) -> Interview:
         """Make the interview again, for the rows that it was about."""
         said = self.content
-        rows, pool = checked_data(X, self._pool())
-        names = self._check_data(rows, checked_ids(ids, len(rows)))
+        rows, pool = check_data(X, self._restore_pool())
+        names = self._check_data(rows, check_ids(ids, len(rows)))
         if model is None and said.get("model") is not None:
             raise LikewiseError(
                 f"{self.path}: the interview was held with the model {said['model']}. "
                 "Give it again: Interview.load(path, X, model=…)."
             )
-        chosen = self._strategy() if strategy is None else strategy
-        hints = self._hints(names or _numbered(rows))
+        chosen = self._restore_strategy() if strategy is None else strategy
+        hints = self._restore_hints(names or _number_rows(rows))
         try:
             plain = {name: said[name] for name in ("n_clusters", "seed", "budget", "discover")}
             if getattr(model, "n_clusters", None) is not None and not said["discover"]:
@@ -338,7 +341,7 @@ class SavedInterview:
         """Refuse other rows than those of the file, and other ids; return the ids that the file speaks of."""
         was = dict(self._get("data", dict))
         named = was.pop("ids", None)
-        now = _described(X, None)
+        now = _describe_data(X, None)
         if was != now:
             raise FileFormatError(
                 f"{self.path}: the interview is about other rows: {was.get('rows')} x {was.get('columns')} "
@@ -358,7 +361,7 @@ class SavedInterview:
             )
         return ids
 
-    def _pool(self) -> Pool | None:
+    def _restore_pool(self) -> Pool | None:
         """Return the pool that the interview was held with, if it was."""
         entry = self.content.get("pool")
         if entry is None:
@@ -368,7 +371,7 @@ class SavedInterview:
         except (TypeError, ValueError) as error:
             raise FileFormatError(f"{self.path}: the pool {entry!r} cannot be made: {error}") from error
 
-    def _strategy(self) -> Strategy:
+    def _restore_strategy(self) -> Strategy:
         entry = self._get("strategy", dict)
         found = getattr(strategies, str(entry.get("class")), None)
         if entry.get("class") not in strategies.__all__ or found is None or entry.get("parameters") is None:
@@ -382,14 +385,14 @@ class SavedInterview:
             raise FileFormatError(f"{self.path}: the strategy {entry!r} cannot be made: {error}.") from error
         return made
 
-    def _hints(self, ids: RowIds) -> Supervision:
+    def _restore_hints(self, ids: RowIds) -> Supervision:
         problems = Problems(self.path, word=", hint ")
         objects = list(enumerate(self._get("hints", list), start=1))
         for number, value in objects:
             if not isinstance(value, dict):
                 problems.add(number, f"wanted an object, got {value!r}.")
         problems.settle()
-        return hints_of(json_records(objects, problems), ids, problems)
+        return build_hints(iterate_json_records(objects, problems), ids, problems)
 
     @staticmethod
     def _replay(interview: Interview, entry: dict[str, Any], ids: RowIds | None) -> None:
@@ -397,8 +400,8 @@ class SavedInterview:
         if entry["event"] == "undo":
             interview._undo_event(entry["of"])
             return
-        rows = _rows(entry["rows" if ids is None else "items"], ids)
-        question = Question(entry["kind"], rows, entry.get("score"), _reason_of(entry, ids))
+        rows = _get_rows(entry["rows" if ids is None else "items"], ids)
+        question = Question(entry["kind"], rows, entry.get("score"), _read_reason(entry, ids))
         if entry["event"] == "skip":
             interview.skip(question)
         elif entry["event"] == "answer":

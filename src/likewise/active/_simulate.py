@@ -117,7 +117,7 @@ class Trace:
         reached = np.flatnonzero(self.scores >= score)
         return int(self.n_answers[reached[0]]) if len(reached) else None
 
-    def at(self, n_answers: Any) -> FloatArray:
+    def get_scores_at(self, n_answers: Any) -> FloatArray:
         """Return the scores at given numbers of answers.
 
         Scores are interpolated linearly. After the last one the score stays constant, since an interview with
@@ -219,7 +219,7 @@ def simulate(
     >>> int(trace.n_answers[-1]) <= 6, trace.final, interview.finished
     (True, 1.0, True)
     """
-    classes = checked_truth(truth, interview.n_samples)
+    classes = check_y_true(truth, interview.n_samples)
     for name, value, rule in (
         ("budget", budget, either(integer(0), choice(None))),
         ("every", every, integer(1)),
@@ -239,16 +239,16 @@ def simulate(
             seconds += [time.perf_counter() - start] * (question is not None)
         if question is None or told % every == 0:
             n_answers.append(interview.n_asked)
-            scores.append(_finite(score(classes, interview.labels_)))
+            scores.append(_finite_or_none(score(classes, interview.labels_)))
         if question is None:
             return Trace(np.array(n_answers, dtype=np.int64), np.array(scores), np.array(seconds))
-        _tell(interview, oracle, question, told)
+        _answer_question(interview, oracle, question, told)
         told += 1
         if progress is not None:
             progress(told, budget)
 
 
-def checked_truth(truth: Any, n_samples: int) -> npt.NDArray[Any]:
+def check_y_true(truth: Any, n_samples: int) -> npt.NDArray[Any]:
     """Return the classes as an array after checking that each row has one."""
     classes = np.asarray(truth)
     if classes.shape != (n_samples,):
@@ -271,7 +271,7 @@ def check_oracle(oracle: Any) -> None:
         )
 
 
-def _tell(interview: Interview, oracle: Oracle, question: Question, told: int) -> None:
+def _answer_question(interview: Interview, oracle: Oracle, question: Question, told: int) -> None:
     """Let the oracle answer a question and record the answer; errors state the number of answers so far."""
     kept = f"This was after {told} answer(s), which the interview holds."
     try:
@@ -295,7 +295,7 @@ def _tell(interview: Interview, oracle: Oracle, question: Question, told: int) -
         ) from error
 
 
-def _finite(value: Any) -> float:
+def _finite_or_none(value: Any) -> float:
     number = float(value)
     if not math.isfinite(number):
         raise ValueError(f"the score of the clusters must be a finite number, got {number}.")

@@ -16,7 +16,7 @@ from likewise.active._questions import Question
 from likewise.active._suspects import Merge, Pair, find_merges
 from likewise.base import check_no_times
 from likewise.supervision import Closure, Supervision
-from likewise.supervision._cliques import implied_links
+from likewise.supervision._cliques import derive_implied_links
 from likewise.supervision._triplets import TRIPLET_ANSWERS
 
 IntArray = npt.NDArray[np.int64]
@@ -49,7 +49,7 @@ class InterviewState:
     asked : frozenset, default=frozenset()
         The keys of the questions that must not be selected, because they were answered or skipped or because
         another person is answering them.
-    seed : int, default=0
+    random_state : int, default=0
         The seed of the interview.
     cache : dict, default={}
         A cache for results that are expensive to compute, such as a neighbour graph. It outlives the state,
@@ -66,7 +66,7 @@ class InterviewState:
     >>> from likewise import Supervision
     >>> from likewise.active import Question, InterviewState
     >>> hints = Supervision.from_links(5, must=[(0, 3)], cannot=[(3, 1)])
-    >>> state = InterviewState.of(np.zeros((5, 2)), hints)
+    >>> state = InterviewState.from_data(np.zeros((5, 2)), hints)
     >>> state.knows(0, 1), state.knows(0, 2), [rows.tolist() for rows in state.neighbourhoods()]
     ('cannot', 'unknown', [[0, 3], [1]])
     >>> state.can_ask(Question.pair(0, 1)), state.can_ask(Question.pair(1, 2))
@@ -80,13 +80,15 @@ class InterviewState:
     model: Any = None
     labels: npt.NDArray[Any] | None = None
     asked: frozenset[Hashable] = frozenset()
-    seed: int = 0
+    random_state: int = 0
     cache: dict[Any, Any] = field(default_factory=dict, repr=False)
     n_answers: int = 0
     own_pairs: frozenset[Pair] = frozenset()
 
     @classmethod
-    def of(cls, X: npt.NDArray[Any], supervision: Supervision | None = None, **more: Any) -> InterviewState:
+    def from_data(
+        cls, X: npt.NDArray[Any], supervision: Supervision | None = None, **more: Any
+    ) -> InterviewState:
         """Make a state from rows and hints, and compute the closure.
 
         Parameters
@@ -103,11 +105,11 @@ class InterviewState:
         State
             The state with its closure.
         """
-        hints = Supervision.none(len(X)) if supervision is None else supervision
+        hints = Supervision.empty(len(X)) if supervision is None else supervision
         return cls(
             X=X,
             supervision=hints,
-            closure=Knowledge.of(hints, more.get("n_clusters")).closure,
+            closure=Knowledge.from_supervision(hints, more.get("n_clusters")).closure,
             **more,
         )
 
@@ -137,7 +139,7 @@ class InterviewState:
         if at < len(keys) and keys[at] == key:
             return "cannot"
         groups = self.closure.cannot_groups
-        return "cannot" if len(groups) and len(groups.shared(c, d)) else "unknown"
+        return "cannot" if len(groups) and len(groups.find_shared(c, d)) else "unknown"
 
     def relations(self, i: Any, j: Any) -> npt.NDArray[np.int8]:
         """Return what the answers state or imply about many pairs of rows.
@@ -169,7 +171,9 @@ class InterviewState:
         """
         c, d = np.broadcast_arrays(np.asarray(c), np.asarray(d))
         known = np.zeros(c.shape, dtype=np.int8)
-        known[_among(np.minimum(c, d) * self.closure.n_components + np.maximum(c, d), self._cannot_keys)] = -1
+        known[
+            _is_among(np.minimum(c, d) * self.closure.n_components + np.maximum(c, d), self._cannot_keys)
+        ] = -1
         if len(self.closure.cannot_groups):
             member = self._memberships
             both = member[c.reshape(-1)].multiply(member[d.reshape(-1)]).sum(axis=1)
@@ -216,7 +220,7 @@ class InterviewState:
         numpy.random.Generator
             A new generator. It draws the same numbers until the next answer.
         """
-        return np.random.default_rng([self.seed, self.n_answers])
+        return np.random.default_rng([self.random_state, self.n_answers])
 
     @property
     def merges(self) -> tuple[Merge, ...]:
@@ -253,7 +257,7 @@ class InterviewState:
         return bool((self.relations(rows[first], rows[second]) == 0).any())
 
 
-def checked_rows(X: Any) -> npt.NDArray[Any]:
+def check_rows(X: Any) -> npt.NDArray[Any]:
     """Check that rows are dense, finite and two-dimensional, as every interview does."""
     check_no_times(X, "Interview")
     checked: npt.NDArray[Any] = check_array(X, dtype=[np.float64, np.float32], order="C", input_name="X")
@@ -271,7 +275,7 @@ class Knowledge:
     hints : Supervision
         The same, with the links that follow from the number of clusters, and those that follow from NEITHER
         about three rows once the relation of two of them is known.
-    said : Closure
+    stated : Closure
         The closure of `supervision`; must-links win over cannot-links that contradict them.
     closure : Closure
         The closure of `hints`.
@@ -281,7 +285,7 @@ class Knowledge:
 
     supervision: Supervision
     hints: Supervision
-    said: Closure
+    stated: Closure
     closure: Closure
     are_votes: bool = False
 
@@ -292,24 +296,24 @@ class Knowledge:
         `neither` are triplets answered NEITHER; links that follow from them are added to the votes.
         """
         closure = votes.closure(on_conflict="drop")
-        while implied := _of_neither(closure, neither):
+        while implied := _derive_neither_links(closure, neither):
             votes = votes | implied
             closure = votes.closure(on_conflict="drop")
         return cls(votes, votes, closure, closure, are_votes=True)
 
     @classmethod
-    def of(cls, supervision: Supervision, n_clusters: int | None) -> Knowledge:
+    def from_supervision(cls, supervision: Supervision, n_clusters: int | None) -> Knowledge:
         """Compute what follows from links, triplets and labels, in time linear in rows and hints."""
         plain = supervision.kinds <= {"links"}
-        links = supervision if plain else supervision.only(*_LINKED_KINDS).to_links()
+        links = supervision if plain else supervision.select_kinds(*_LINKED_KINDS).to_links()
         said = links.closure(on_conflict="drop")
         hints, closure = supervision, said
         neither = find_neither(supervision)
-        implied = implied_links(closure, n_clusters) | _of_neither(closure, neither)
+        implied = derive_implied_links(closure, n_clusters) | _derive_neither_links(closure, neither)
         while implied:
             hints, links = hints | implied, links | implied
             closure = links.closure(on_conflict="drop")
-            implied = _of_neither(closure, neither)  # what follows may settle the next
+            implied = _derive_neither_links(closure, neither)  # what follows may settle the next
         return cls(supervision, hints, said, closure)
 
 
@@ -319,13 +323,13 @@ def find_neither(supervision: Supervision) -> IntArray:
     return found
 
 
-def _of_neither(closure: Closure, triplets: IntArray) -> Supervision:
+def _derive_neither_links(closure: Closure, triplets: IntArray) -> Supervision:
     """Return the links that follow from NEITHER once the relation of two of the three rows is known.
 
     NEITHER means that all three rows belong together or that all are different, so one known relation implies
     the others. Nothing follows if the known relations contradict both readings.
     """
-    nothing = Supervision.none(len(closure.component))
+    nothing = Supervision.empty(len(closure.component))
     if not len(triplets):
         return nothing
     ends = triplets[:, [[0, 1], [0, 2], [1, 2]]].reshape(-1, 2)
@@ -338,7 +342,7 @@ def _of_neither(closure: Closure, triplets: IntArray) -> Supervision:
     return Supervision.from_links(nothing.n_samples, must=must, cannot=cannot)
 
 
-def _among(values: Any, ordered: IntArray) -> npt.NDArray[np.bool_]:
+def _is_among(values: Any, ordered: IntArray) -> npt.NDArray[np.bool_]:
     """Return which values occur in a sorted array."""
     if not len(ordered):
         return np.zeros(np.shape(values), dtype=bool)

@@ -106,7 +106,7 @@ class Outlook:
         return self.advice
 
 
-def outlook(interview: Interview, last: int) -> Outlook:
+def compute_outlook(interview: Interview, last: int) -> Outlook:
     """Compute what the last answers changed and how well held-out answers are predicted."""
     replies = interview.replies
     question = interview.ask()
@@ -114,7 +114,7 @@ def outlook(interview: Interview, last: int) -> Outlook:
     changed, right, at_start = None, np.empty(0), np.empty(0)
     if interview.model is not None and replies:
         labels = interview._fit_to(replies)[1]
-        changed = _changed(interview._fit_to(replies[:-last])[1], labels)
+        changed = _compute_changed_share(interview._fit_to(replies[:-last])[1], labels)
         right, at_start = _predict_held_out(interview, replies)
     enough = len(right) >= _FEWEST
     accuracy = float(right.mean()) if enough else None
@@ -125,7 +125,7 @@ def outlook(interview: Interview, last: int) -> Outlook:
         question=question,
         gain=None if question is None else question.score,
         accuracy=accuracy,
-        interval=None if accuracy is None else _interval(accuracy, len(right)),
+        interval=None if accuracy is None else _compute_wilson_interval(accuracy, len(right)),
         n_held_out=len(right),
         worth_asking=True,
         advice="",
@@ -134,11 +134,11 @@ def outlook(interview: Interview, last: int) -> Outlook:
         error_interval=None if rate is None else (rate.low, rate.high),
         n_suspects=n_suspects,
     )
-    worth, advice = _advice(interview, found, last)
+    worth, advice = _advise(interview, found, last)
     return replace(found, worth_asking=worth, advice=advice)
 
 
-def _advice(interview: Interview, seen: Outlook, last: int) -> tuple[bool, str]:
+def _advise(interview: Interview, seen: Outlook, last: int) -> tuple[bool, str]:
     """Return whether more questions are worthwhile, and a sentence that says why."""
     replies = interview.replies
     if seen.question is None:
@@ -192,7 +192,7 @@ def _advice(interview: Interview, seen: Outlook, last: int) -> tuple[bool, str]:
     return False, f"{moved} and {held_out}: more answers will change little."
 
 
-def _changed(before: npt.NDArray[Any], after: npt.NDArray[Any]) -> float:
+def _compute_changed_share(before: npt.NDArray[Any], after: npt.NDArray[Any]) -> float:
     """Return the smallest proportion of rows in another cluster over all matchings of the clusters."""
     table = contingency_matrix(before, after)
     return 1.0 - float(table[linear_sum_assignment(table, maximize=True)].sum()) / len(before)
@@ -208,25 +208,25 @@ def _predict_held_out(
     """
     if sum(bool(reply.piles) for reply in replies) < _FEWEST:
         return np.empty(0), np.empty(0)
-    start = interview._fits.labels(interview._known_by(()))
+    start = interview._fits.get_labels(interview._derive_knowledge(()))
     found: list[tuple[float, float]] = []
     for fold in range(_FOLDS):
-        known = interview._known_by([r for at, r in enumerate(replies) if at % _FOLDS != fold])
-        labels = interview._fits.labels(known)
-        state = _state(interview, known)
+        known = interview._derive_knowledge([r for at, r in enumerate(replies) if at % _FOLDS != fold])
+        labels = interview._fits.get_labels(known)
+        state = _make_state(interview, known)
         for reply in replies[fold::_FOLDS]:
-            share = _share_right(reply, state, labels)
-            before = _share_right(reply, state, start)
+            share = _score_reply(reply, state, labels)
+            before = _score_reply(reply, state, start)
             found += [] if share is None or before is None else [(share, before)]
     right, at_start = np.array(found, dtype=np.float64).reshape(-1, 2).T
     return right, at_start
 
 
-def _state(interview: Interview, known: Knowledge) -> InterviewState:
+def _make_state(interview: Interview, known: Knowledge) -> InterviewState:
     return InterviewState(X=interview.X, supervision=known.supervision, closure=known.closure)
 
 
-def _share_right(reply: Reply, state: InterviewState, labels: npt.NDArray[Any]) -> float | None:
+def _score_reply(reply: Reply, state: InterviewState, labels: npt.NDArray[Any]) -> float | None:
     """Return the proportion of the pairs of an answer that the labels predict; None if all are implied."""
     pairs = [(i, j, True) for pile in reply.piles for i, j in combinations(pile, 2)]
     pairs += [(i, j, False) for one, other in combinations(reply.piles, 2) for i, j in product(one, other)]
@@ -238,7 +238,7 @@ def _share_right(reply: Reply, state: InterviewState, labels: npt.NDArray[Any]) 
     return float(right[open_ones].mean()) if open_ones.any() else None
 
 
-def _interval(share: float, n: int) -> tuple[float, float]:
+def _compute_wilson_interval(share: float, n: int) -> tuple[float, float]:
     """Return Wilson's interval for a proportion of n."""
     middle = (share + _Z**2 / (2 * n)) / (1 + _Z**2 / n)
     half = _Z / (1 + _Z**2 / n) * math.sqrt(share * (1 - share) / n + _Z**2 / (4 * n**2))

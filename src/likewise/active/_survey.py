@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from likewise._neighbors import Search, near_rows
+from likewise._neighbors import Search, find_near_rows
 
 IntArray = npt.NDArray[np.int64]
 FloatArray = npt.NDArray[np.float64]
@@ -38,20 +38,20 @@ class PoolSample:
     order: IntArray
 
     @classmethod
-    def of(
+    def from_rows(
         cls, rows: IntArray, X: npt.NDArray[Any], n_neighbors: int, search: Search, seed: int
     ) -> PoolSample:
         """Find the neighbours of the drawn rows, the regions that they make, and the order."""
         n = len(rows)
         if n <= 2:
             return cls(rows, X, np.empty((n, 0), dtype=np.int64), np.arange(n))
-        distances, neighbors = near_rows(X, min(n_neighbors, n - 1), search, seed)
+        distances, neighbors = find_near_rows(X, min(n_neighbors, n - 1), search, seed)
         reach = distances[:, -1]
-        small = regions_of(reach, neighbors)
-        larger = [joined(small, reach, neighbors, share) for share in (_JOINS, 0.0)]
-        return cls(rows, X, neighbors, _order([small, *larger], seed))
+        small = find_regions(reach, neighbors)
+        larger = [merge_regions(small, reach, neighbors, share) for share in (_JOINS, 0.0)]
+        return cls(rows, X, neighbors, _order_by_region([small, *larger], seed))
 
-    def around(self, X: npt.NDArray[Any]) -> IntArray:
+    def find_around(self, X: npt.NDArray[Any]) -> IntArray:
         """Return the drawn rows around some rows: the nearest of each, then the neighbours of these.
 
         Each once, in the order in which they speak for them.
@@ -65,26 +65,26 @@ class PoolSample:
         return found
 
 
-def regions_of(reach: FloatArray, neighbors: IntArray) -> IntArray:
+def find_regions(reach: FloatArray, neighbors: IntArray) -> IntArray:
     """Return the region of each row: the row that a walk uphill from it ends at, a peak of the density.
 
     Each step goes to the nearest neighbour that lies denser, which is to say whose own k-th neighbour is
     nearer (`reach`; of as near ones the lower number), until there is none.
     """
     n = len(reach)
-    rank = _ranks(reach)
+    rank = _rank_density(reach)
     denser = rank[neighbors] < rank[:, None]
     up = np.where(denser.any(axis=1), neighbors[np.arange(n), denser.argmax(axis=1)], np.arange(n))
-    return _ends(up)
+    return _follow_to_end(up)
 
 
-def joined(region: IntArray, reach: FloatArray, neighbors: IntArray, share: float) -> IntArray:
+def merge_regions(region: IntArray, reach: FloatArray, neighbors: IntArray, share: float) -> IntArray:
     """Return larger regions: each goes to the one with a denser peak that most of its edges lead to, and on.
 
     A cluster has many peaks by chance, and these become one. What leads away from a region counts if it is
     at least a `share` of its edges; without one, regions stay apart that no edge joins.
     """
-    (n, k), rank = neighbors.shape, _ranks(reach)
+    (n, k), rank = neighbors.shape, _rank_density(reach)
     here, there = np.repeat(region, k), region[neighbors].ravel()
     edges, counts = np.unique((here * n + there)[rank[there] < rank[here]], return_counts=True)
     here, there = np.divmod(edges, n)
@@ -94,23 +94,23 @@ def joined(region: IntArray, reach: FloatArray, neighbors: IntArray, share: floa
     first = order[np.unique(here[order], return_index=True)[1]]
     up = np.arange(n)
     up[here[first]] = there[first]
-    return _ends(up)[region]
+    return _follow_to_end(up)[region]
 
 
-def _ranks(reach: FloatArray) -> IntArray:
+def _rank_density(reach: FloatArray) -> IntArray:
     rank = np.empty(len(reach), dtype=np.int64)
     rank[np.argsort(reach, kind="stable")] = np.arange(len(reach))
     return rank
 
 
-def _ends(up: IntArray) -> IntArray:
+def _follow_to_end(up: IntArray) -> IntArray:
     """Return where walks end that go from each to its next."""
     while not ((further := up[up]) == up).all():
         up = further
     return up
 
 
-def _order(regions: Sequence[IntArray], seed: int) -> IntArray:
+def _order_by_region(regions: Sequence[IntArray], seed: int) -> IntArray:
     """Return the order in which rows are taken: of a region of s rows the square root of s, all being equal.
 
     So a region with a hundredth of the rows of another has a tenth of its share, and a small cluster is not

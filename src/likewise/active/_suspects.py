@@ -55,7 +55,7 @@ def check_errors(errors: Any) -> float | str:
     return float(errors)
 
 
-def metric_due(n_answers: int) -> int:
+def get_metric_answers(n_answers: int) -> int:
     """Return the number of answers that the metric is learned from.
 
     It depends on the number of answers alone, so that a loaded interview learns the same metric again.
@@ -70,14 +70,14 @@ def metric_due(n_answers: int) -> int:
 
 def list_pairs(reply: Reply) -> list[tuple[Pair, int]]:
     """Return the pairs that a reply states: 1 for must-link, -1 for cannot-link. Piles become chains."""
-    together = [(_ordered(i, j), 1) for pile in reply.piles for i, j in pairwise(sorted(pile))]
+    together = [(_sort_pair(i, j), 1) for pile in reply.piles for i, j in pairwise(sorted(pile))]
     apart = [
-        (_ordered(i, j), -1) for one, other in combinations(reply.piles, 2) for i, j in product(one, other)
+        (_sort_pair(i, j), -1) for one, other in combinations(reply.piles, 2) for i, j in product(one, other)
     ]
     return together + apart
 
 
-def _ordered(i: int, j: int) -> Pair:
+def _sort_pair(i: int, j: int) -> Pair:
     return (i, j) if i < j else (j, i)
 
 
@@ -106,7 +106,7 @@ def collect_votes(
     )
     if not given:
         return answers
-    stated = given.only(*(given.kinds & {"links", "triplets", "labels"})).to_links()
+    stated = given.select_kinds(*(given.kinds & {"links", "triplets", "labels"})).to_links()
     certain = Supervision.from_links(
         n_samples,
         must=stated.must,
@@ -256,11 +256,11 @@ def find_suspects(interview: Interview) -> tuple[Suspect, ...]:
         if chance < _SUSPICIOUS:
             continue
         others = dict.fromkeys(o for row in pair for o in about[row] if o != at)
-        odd = not _fits([(pair, sign)], classes)
+        odd = not _agree_with_classes([(pair, sign)], classes)
         against = [
             replies[o]
             for o in others
-            if (pair, -sign) in stated[o] or (odd and stated[o] and _fits(stated[o], classes))
+            if (pair, -sign) in stated[o] or (odd and stated[o] and _agree_with_classes(stated[o], classes))
         ]
         near = _find_near(passed, pair, classes) if odd else ()
         found.append(
@@ -323,7 +323,7 @@ def find_merges(model: Any) -> tuple[Merge, ...]:
         if group[i] == group[j]:
             continue
         merge = Merge(
-            pair=_ordered(int(votes.rows[i]), int(votes.rows[j])),
+            pair=_sort_pair(int(votes.rows[i]), int(votes.rows[j])),
             first=votes.rows[group == group[i]],
             second=votes.rows[group == group[j]],
         )
@@ -334,7 +334,7 @@ def find_merges(model: Any) -> tuple[Merge, ...]:
     return tuple(sorted(found, key=lambda merge: -min(len(merge.first), len(merge.second))))
 
 
-def _fits(pairs: Sequence[tuple[Pair, int]], classes: npt.NDArray[np.int64]) -> bool:
+def _agree_with_classes(pairs: Sequence[tuple[Pair, int]], classes: npt.NDArray[np.int64]) -> bool:
     """Return whether the pairs agree with the most probable clusters."""
     return all((classes[i] == classes[j]) == (sign > 0) for (i, j), sign in pairs)
 
@@ -343,6 +343,6 @@ def _find_near(passed: Any, pair: Pair, classes: npt.NDArray[np.int64]) -> tuple
     """Return neighbours that have answers and are in the most probable cluster of one row of the pair."""
     found: list[int] = []
     for row in pair:
-        near = passed.smoother.neighbors(row)
+        near = passed.smoother.get_neighbors(row)
         found += [int(r) for r in near if classes[r] >= 0 and classes[r] == classes[row] and r not in pair]
     return tuple(dict.fromkeys(found))[:_MOST_REASONS]

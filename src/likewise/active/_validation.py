@@ -6,17 +6,17 @@ from typing import Any
 
 import numpy as np
 
-from likewise._blocks import Block, Rows, as_rows, lies_elsewhere
+from likewise._blocks import Block, Rows, as_rows, is_distributed
 from likewise.active._pool import LARGE, Pool
 from likewise.active._questions import Question
-from likewise.active._state import NEEDS, Strategy, checked_rows
+from likewise.active._state import NEEDS, Strategy, check_rows
 from likewise.base import check_finite, describe_crowd, integer, warn_caller
 from likewise.exceptions import SupervisionError, TooFewClustersWarning
 from likewise.supervision import RowIds, Supervision
 from likewise.supervision._index import check_row_labels
 
 
-def whole(name: str, value: Any, *, low: int) -> int:
+def check_integer(name: str, value: Any, *, low: int) -> int:
     """Return a whole number of at least `low`."""
     rule = integer(low)
     if not rule.holds(value):
@@ -24,17 +24,17 @@ def whole(name: str, value: Any, *, low: int) -> int:
     return int(value)
 
 
-def checked_data(X: Any, pool: Any) -> tuple[Any, Pool | None]:
+def check_data(X: Any, pool: Any) -> tuple[Any, Pool | None]:
     """Return the rows, as an array if all of them are looked at, and the pool if only some are.
 
     Which of both goes by their number, wherever they are: few rows of a file are read at once.
     """
     if pool is not None and pool != "auto" and not isinstance(pool, Pool):
         raise TypeError(f"Interview: pool must be a Pool, 'auto' or None for none, got {pool!r}.")
-    if lies_elsewhere(X) or (isinstance(X, np.memmap) and X.ndim == 2 and X.dtype.kind in "fiub"):
+    if is_distributed(X) or (isinstance(X, np.memmap) and X.ndim == 2 and X.dtype.kind in "fiub"):
         X = as_rows(X)
     if not isinstance(X, Rows):
-        X = checked_rows(X)
+        X = check_rows(X)
         if pool is None or (pool == "auto" and len(X) <= LARGE):
             return X, None
         return as_rows(X), Pool() if pool == "auto" else pool
@@ -47,15 +47,15 @@ def checked_data(X: Any, pool: Any) -> tuple[Any, Pool | None]:
             "Pass an array, or leave pool out."
         )
     if pool is None or (pool == "auto" and len(X) <= LARGE):
-        return checked_rows(np.concatenate(list(X.map(_itself)))), None
+        return check_rows(np.concatenate(list(X.map(_return_block)))), None
     return X, Pool() if pool == "auto" else pool
 
 
-def _itself(block: Block) -> Any:
+def _return_block(block: Block) -> Any:
     return block.X
 
 
-def checked_strategy(strategy: Any) -> Strategy:
+def check_strategy(strategy: Any) -> Strategy:
     """Return what can choose questions."""
     if isinstance(strategy, type) or not all(hasattr(strategy, part) for part in ("name", "needs", "choose")):
         raise TypeError(
@@ -71,10 +71,10 @@ def checked_strategy(strategy: Any) -> Strategy:
     return found
 
 
-def checked_hints(supervision: Any, n_samples: int, X: Any) -> Supervision:
+def check_hints(supervision: Any, n_samples: int, X: Any) -> Supervision:
     """Return the hints that were given, which must speak of the rows."""
     if supervision is None:
-        return Supervision.none(n_samples)
+        return Supervision.empty(n_samples)
     if not isinstance(supervision, Supervision) or supervision.n_samples != n_samples:
         raise SupervisionError(
             f"Interview: supervision must be hints for the {n_samples} rows, got {supervision!r}. Make some "
@@ -84,17 +84,17 @@ def checked_hints(supervision: Any, n_samples: int, X: Any) -> Supervision:
     return supervision
 
 
-def checked_ids(ids: Any, n_samples: int) -> RowIds | None:
+def check_ids(ids: Any, n_samples: int) -> RowIds | None:
     """Return the names of the rows, if there are any."""
     if ids is None:
         return None
-    names = RowIds.of(ids)
+    names = RowIds.from_ids(ids)
     if len(names) != n_samples:
         raise SupervisionError(f"Interview: ids must be one a row: {n_samples}, got {len(names)}.")
     return names
 
 
-def checked_n_clusters(n_clusters: Any, model: Any, discover: bool, n_samples: int) -> int | None:
+def check_n_clusters(n_clusters: Any, model: Any, discover: bool, n_samples: int) -> int | None:
     """Return the number of clusters, by itself or as the model has it; None if it is not known."""
     of_model = getattr(model, "n_clusters", None)
     if discover and model is not None and of_model is None:
@@ -109,7 +109,7 @@ def checked_n_clusters(n_clusters: Any, model: Any, discover: bool, n_samples: i
         )
     if n_clusters is None:
         return None
-    k = whole("n_clusters", n_clusters, low=2)
+    k = check_integer("n_clusters", n_clusters, low=2)
     if k > n_samples:
         raise ValueError(
             f"Interview: n_clusters={k}, but there are only {n_samples} rows. Ask for fewer clusters."
@@ -121,7 +121,7 @@ def warn_of_crowd(hints: Supervision, n_clusters: int | None) -> None:
     """Warn if the hints keep more rows apart from one another than there are clusters."""
     if n_clusters is None or not (len(hints.cannot) or len(hints.cannot_groups)):
         return
-    rows, few = hints.only("links").named()
+    rows, few = hints.select_kinds("links").restrict_to_hinted()
     crowd = describe_crowd(
         TooFewClustersWarning, "Interview", few.closure(on_conflict="drop"), n_clusters, few, rows
     )

@@ -16,11 +16,11 @@ from likewise.bayesian._answers import (
     SEEN_FROM,
     Answers,
     Forest,
+    collect_answers,
     find_cycles,
-    hang,
-    joined,
-    opened,
-    stated,
+    hang_on_roots,
+    join_hard_nodes,
+    open_cycles,
 )
 from likewise.kernels.messages import gather, spread
 from likewise.supervision import Supervision
@@ -64,7 +64,7 @@ class AnswerNetwork:
     _stated: Answers
 
     @classmethod
-    def of(
+    def from_hints(
         cls, hints: Supervision, n_clusters: int, epsilon: float, most_ways: int = MOST_WAYS
     ) -> AnswerNetwork:
         """Make the network of links and triplets.
@@ -74,36 +74,36 @@ class AnswerNetwork:
         that no cannot-link contradicts are taken as certain. If that is not enough, each answer that closes
         a cycle speaks of a copy of one of its rows: a row with the same columns, whose cluster is drawn anew.
         """
-        rows, said = stated(hints, epsilon)
+        rows, said = collect_answers(hints, epsilon)
         answers, node, settled = said, np.arange(len(rows)), 0.0
         cycles = find_cycles(answers, len(rows), n_clusters, most_ways)
         exact = not cycles.hard.any()
         if not exact:
-            node = joined(answers, cycles.hard)
-            answers, settled = answers.renamed(node)
+            node = join_hard_nodes(answers, cycles.hard)
+            answers, settled = answers.renumber(node)
             cycles = find_cycles(answers, int(node.max()) + 1, n_clusters, most_ways)
         n_nodes = len(cycles.hard)
         of, in_core, in_cores = np.arange(n_nodes), cycles.core & ~cycles.hard, cycles.answers
         if cycles.hard.any():
             in_cores = in_cores & ~cycles.hard[answers.nodes[:, 0]]
-            answers, of = opened(answers, cycles.hard)
+            answers, of = open_cycles(answers, cycles.hard)
             in_core = np.concatenate([in_core, np.zeros(len(of) - n_nodes, dtype=bool)])
-        chance, taken_out = answers.chances()
-        cores = _cores(answers[in_cores], chance[in_cores], len(of), n_clusters)
-        forest = hang(answers[~in_cores], chance[~in_cores], len(of), in_core)
+        chance, taken_out = answers.compute_probabilities()
+        cores = _list_cores(answers[in_cores], chance[in_cores], len(of), n_clusters)
+        forest = hang_on_roots(answers[~in_cores], chance[~in_cores], len(of), in_core)
         order = np.argsort(node, kind="stable")
         first = np.searchsorted(node[order], np.arange(n_nodes + 1))
         members = [order[first[v] : first[v + 1]] for v in of]
         member = np.concatenate([*members, np.zeros(0, dtype=np.int64)])
         start = np.cumsum([0, *(len(m) for m in members)])[: len(of)].astype(np.int64)
         return cls(
-            n_clusters, rows, said.components(len(rows)), exact, settled + taken_out,
+            n_clusters, rows, said.number_components(len(rows)), exact, settled + taken_out,
             member, start, node, forest, cores, said,
         )  # fmt: skip
 
     # ------------------------------------------------------------------ sums over the clusters
 
-    def _heard(self, log_p: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    def _pass_upwards(self, log_p: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Return what each node hears from below, (S, n_nodes, k), and the logarithm of all sums, (S,)."""
         if len(self._start) == len(self.rows) == len(self._member):
             belief, total = np.exp(log_p), np.full(len(log_p), self._constant)
@@ -118,7 +118,7 @@ class AnswerNetwork:
         gather(tree.parent, tree.first, tree.second, tree.chance, belief, total)
         return belief, total
 
-    def _ways(self, core: _Core, belief: np.ndarray) -> np.ndarray:
+    def _weigh_placements(self, core: _Core, belief: np.ndarray) -> np.ndarray:
         """Return the weight of every way to place the nodes of a core, shape (S, k ** m)."""
         joint = belief[:, core.nodes[0]]
         for v in core.nodes[1:]:
@@ -127,16 +127,16 @@ class AnswerNetwork:
 
     def log_likelihood(self, log_p: np.ndarray) -> np.ndarray:
         """Return log P(answers | W), shape (S,), for the rows' log-probabilities, (S, n_hinted, k)."""
-        belief, total = self._heard(log_p)
+        belief, total = self._pass_upwards(log_p)
         for core in self._cores:
-            total += np.log(np.maximum(self._ways(core, belief).sum(axis=1), 1e-300))
+            total += np.log(np.maximum(self._weigh_placements(core, belief).sum(axis=1), 1e-300))
         return total
 
-    def posterior(self, log_p: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    def compute_posterior(self, log_p: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Return log P(answers | W), and the nodes' distributions given answers and W, (S, n_nodes, k)."""
-        belief, total = self._heard(log_p)
+        belief, total = self._pass_upwards(log_p)
         for core in self._cores:
-            ways = self._ways(core, belief)
+            ways = self._weigh_placements(core, belief)
             mass = np.maximum(ways.sum(axis=1), 1e-300)
             total += np.log(mass)
             ways = (ways / mass[:, None]).reshape(-1, *[self.n_clusters] * len(core.nodes))
@@ -147,27 +147,27 @@ class AnswerNetwork:
         spread(tree.parent, tree.first, tree.second, tree.chance, room, belief)
         return total, belief
 
-    def row_posterior(self, log_p: np.ndarray) -> np.ndarray:
+    def compute_row_posterior(self, log_p: np.ndarray) -> np.ndarray:
         """Return the rows' distributions given answers and W, shape (S, n_hinted, k)."""
-        return np.asarray(self.posterior(log_p)[1][:, self._node])
+        return np.asarray(self.compute_posterior(log_p)[1][:, self._node])
 
-    def together(self, log_p: np.ndarray, i: int) -> np.ndarray:
+    def compute_together(self, log_p: np.ndarray, i: int) -> np.ndarray:
         """Return the probability, given answers and W, that row i is with each row, shape (S, n_hinted)."""
         shared = np.zeros(log_p.shape[:2])
-        own = self.row_posterior(log_p)[:, i]
+        own = self.compute_row_posterior(log_p)[:, i]
         for h in range(self.n_clusters):
             there = log_p.copy()
             there[:, i] = np.where(np.arange(self.n_clusters) == h, 0.0, -2 * LOUDEST)
-            shared += own[:, h, None] * self.row_posterior(there)[:, :, h]
+            shared += own[:, h, None] * self.compute_row_posterior(there)[:, :, h]
         shared[:, i] = 1.0
         return np.minimum(shared, 1.0)
 
-    def gradient(self, log_p: np.ndarray) -> tuple[float, np.ndarray]:
+    def compute_gradient(self, log_p: np.ndarray) -> tuple[float, np.ndarray]:
         """Return log P(answers | W) of one model, and its gradient by the logits of the rows.
 
         `log_p` has shape (n_hinted, k). The gradient is r - p, added up over a row and its copies.
         """
-        total, belief = self.posterior(log_p[None])
+        total, belief = self.compute_posterior(log_p[None])
         size = np.diff(np.append(self._start, len(self._member)))
         of_member = np.repeat(np.arange(len(size)), size)
         gradient = np.zeros_like(log_p)
@@ -176,7 +176,7 @@ class AnswerNetwork:
 
     # ------------------------------------------------------------------ the best clusters
 
-    def best(self, log_p: np.ndarray) -> np.ndarray:
+    def find_best(self, log_p: np.ndarray) -> np.ndarray:
         """Return the most probable clusters of the rows together, given answers and one model, (n_hinted,).
 
         Max-product on forests and over the ways of cores. Where sums are not exact, rows are then moved one
@@ -205,12 +205,12 @@ class AnswerNetwork:
             else:
                 label[a], label[b] = np.divmod(int((row + score[a][:, None] + score[b]).argmax()), k)
         label = label[self._node]
-        return label if self.exact else self._improved(label, log_p)
+        return label if self.exact else self._improve(label, log_p)
 
-    def _improved(self, label: np.ndarray, log_p: np.ndarray, max_sweeps: int = 20) -> np.ndarray:
+    def _improve(self, label: np.ndarray, log_p: np.ndarray, max_sweeps: int = 20) -> np.ndarray:
         said = self._stated
         logs = np.maximum(said.logs - said.logs.max(axis=1, keepdims=True), -LOUDEST)
-        node, answer = said.incidence(len(label))
+        node, answer = said.list_incidences(len(label))
         place = np.nonzero(said.nodes >= 0)[1]
         order = np.argsort(node, kind="stable")
         first = np.searchsorted(node[order], np.arange(len(label) + 1))
@@ -249,9 +249,9 @@ def _log_table(chance: np.ndarray, triplet: bool, k: int) -> np.ndarray:
     return np.where(apart & ~with_first, log_chance[2], table)
 
 
-def _cores(answers: Answers, chance: np.ndarray, n_nodes: int, k: int) -> tuple[_Core, ...]:
+def _list_cores(answers: Answers, chance: np.ndarray, n_nodes: int, k: int) -> tuple[_Core, ...]:
     """List the cores, with the weight of every way to place their nodes."""
-    component = answers.components(n_nodes)
+    component = answers.number_components(n_nodes)
     of_answer = component[answers.nodes[:, 0]]
     cores = []
     for c in np.unique(of_answer):

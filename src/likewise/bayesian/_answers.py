@@ -45,12 +45,12 @@ class Answers:
         """Which answers are about pairs."""
         return np.asarray(self.nodes[:, 2] < 0)
 
-    def chances(self) -> tuple[np.ndarray, float]:
+    def compute_probabilities(self) -> tuple[np.ndarray, float]:
         """Return probabilities over the largest of each answer, and the logarithm of what was taken out."""
         most = self.logs.max(axis=1, keepdims=True)
         return np.exp(np.maximum(self.logs - most, -LOUDEST)), float(most.sum())
 
-    def renamed(self, node: np.ndarray) -> tuple[Answers, float]:
+    def renumber(self, node: np.ndarray) -> tuple[Answers, float]:
         """Give nodes new numbers, the same for some; return the answers and the logarithm of settled ones.
 
         A triplet of which two nodes are now the same is an answer about a pair; parallel pairs become one.
@@ -75,25 +75,25 @@ class Answers:
         ends = np.column_stack([ends.reshape(-1, 2), np.full(len(ends), -1)])
         return Answers(np.concatenate([ends, nodes[~pair]]), np.concatenate([merged, logs[~pair]])), constant
 
-    def incidence(self, n_nodes: int) -> tuple[np.ndarray, np.ndarray]:
+    def list_incidences(self, n_nodes: int) -> tuple[np.ndarray, np.ndarray]:
         """Return node and answer of each place of each answer."""
         answer, place = np.nonzero(self.nodes >= 0)
         return self.nodes[answer, place], answer
 
-    def components(self, n_nodes: int) -> np.ndarray:
+    def number_components(self, n_nodes: int) -> np.ndarray:
         """Number the nodes so that those joined by chains of answers have the same number."""
-        node, answer = self.incidence(n_nodes)
+        node, answer = self.list_incidences(n_nodes)
         size = n_nodes + len(self)
         graph = coo_array((np.ones(len(node)), (node, n_nodes + answer)), shape=(size, size)).tocsr()
         found: np.ndarray = connected_components(graph, directed=False)[1][:n_nodes]
         return np.unique(found, return_inverse=True)[1].ravel()
 
 
-def stated(hints: Supervision, epsilon: float) -> tuple[np.ndarray, Answers]:
+def collect_answers(hints: Supervision, epsilon: float) -> tuple[np.ndarray, Answers]:
     """Return the rows that hints name, ascending, and the answers about them, parallel pairs joined."""
-    cliques, clique_weights = hints.cannot_groups.pairs()
+    cliques, clique_weights = hints.cannot_groups.list_pairs()
     star_weights = np.repeat(hints.must_groups.weights, np.diff(hints.must_groups.indptr) - 1)
-    must = np.concatenate([hints.must, hints.must_groups.star_edges()])
+    must = np.concatenate([hints.must, hints.must_groups.list_star_edges()])
     pairs = np.concatenate([must, hints.cannot, cliques])
     weight = np.concatenate([hints.must_weights, star_weights, hints.cannot_weights, clique_weights])
     right, wrong = weight * np.log1p(-epsilon), weight * np.log(epsilon)
@@ -106,7 +106,7 @@ def stated(hints: Supervision, epsilon: float) -> tuple[np.ndarray, Answers]:
     pairs = np.column_stack([np.searchsorted(rows, pairs), np.full(len(pairs), -1)])
     nodes = np.concatenate([pairs, np.searchsorted(rows, hints.triplets)])
     logs = np.concatenate([of_pairs, told * hints.triplet_weights[:, None]])
-    return rows, Answers(nodes, logs).renamed(np.arange(len(rows)))[0]
+    return rows, Answers(nodes, logs).renumber(np.arange(len(rows)))[0]
 
 
 @dataclass(frozen=True, eq=False)
@@ -130,7 +130,7 @@ class AnswerCycles:
 
 def find_cycles(answers: Answers, n_nodes: int, n_clusters: int, most_ways: int) -> AnswerCycles:
     """Find the core of each component: what is left when leaves are cut off again and again."""
-    node, answer = answers.incidence(n_nodes)
+    node, answer = answers.list_incidences(n_nodes)
     alive = np.ones(len(node), dtype=bool)
     while True:
         of_node = np.bincount(node[alive], minlength=n_nodes)
@@ -142,26 +142,26 @@ def find_cycles(answers: Answers, n_nodes: int, n_clusters: int, most_ways: int)
     inside = of_answer > 0
     core = of_node > 0
     core[node[inside[answer]]] = True  # the third row of a triplet of which two are on a cycle
-    component = answers.components(n_nodes)
+    component = answers.number_components(n_nodes)
     size = np.bincount(component, weights=core, minlength=1)
     too_large = size * np.log(max(n_clusters, 2)) > np.log(most_ways) + 1e-9
     return AnswerCycles(too_large[component], core, inside)
 
 
-def joined(answers: Answers, hard: np.ndarray) -> np.ndarray:
+def join_hard_nodes(answers: Answers, hard: np.ndarray) -> np.ndarray:
     """Return a number for each node, the same for hard nodes that uncontradicted must-links join."""
     n = len(hard)
     pairs = answers[answers.is_pair]
     says_same = pairs.logs[:, 0] > pairs.logs[:, 3]
     must = pairs[says_same & hard[pairs.nodes[:, 0]]]
-    together = must.components(n)
+    together = must.number_components(n)
     against = pairs.nodes[~says_same, :2]
     against = against[together[against[:, 0]] == together[against[:, 1]]]
     contradicted = np.isin(together, together[against[:, 0]])
     return np.unique(np.where(contradicted, n + np.arange(n), together), return_inverse=True)[1].ravel()
 
 
-def opened(answers: Answers, hard: np.ndarray) -> tuple[Answers, np.ndarray]:
+def open_cycles(answers: Answers, hard: np.ndarray) -> tuple[Answers, np.ndarray]:
     """Open the cycles of hard nodes; return the answers, and the node that each node or copy is.
 
     Answers come in by what they tell: must-links, triplets, cannot-links. A node that an answer would join
@@ -196,7 +196,7 @@ class Forest:
     chance: np.ndarray
 
 
-def hang(answers: Answers, chance: np.ndarray, n_nodes: int, roots: np.ndarray) -> Forest:
+def hang_on_roots(answers: Answers, chance: np.ndarray, n_nodes: int, roots: np.ndarray) -> Forest:
     """Hang answers that form a forest on roots: `roots`, no two of one tree, and one more where none is."""
     near: list[list[tuple[int, int]]] = [[] for _ in range(n_nodes)]
     for f, nodes in enumerate(answers.nodes.tolist()):

@@ -14,9 +14,9 @@ from likewise._compat import check_random_state, with_callbacks
 from likewise.base import FitProgress, HintedClusterer, Rule, choice, integer, real
 from likewise.bayesian._answer_network import AnswerNetwork
 from likewise.bayesian._answers import LOUDEST
-from likewise.bayesian._mode import climb, starts
+from likewise.bayesian._mode import draw_starts, find_mode
 from likewise.bayesian._pair_scores import BestPairs, Criterion, best_pairs
-from likewise.bayesian._particle_posterior import Posterior, checked_rows, together
+from likewise.bayesian._particle_posterior import Posterior, check_rows, compute_together
 from likewise.bayesian._particles import Target, carry
 from likewise.bayesian._prior import Prior
 from likewise.bayesian._triplet_scores import score_triplets
@@ -247,9 +247,9 @@ class BayesianClustering(HintedClusterer):
                 estimator=type(self).__name__,
             )
         self._check_weights(hints)
-        self._soft_closure(hints.to_links())
+        self._compute_soft_closure(hints.to_links())
         self._scaler = StandardScaler().fit(np.asarray(X, dtype=np.float64))
-        features = self._features(self._scaler, X)
+        features = self._compute_features(self._scaler, X)
         # One thread: sums in another order differ in their last digits, and random draws amplify that.
         with threadpool_limits(1):
             self._fit(features, hints)
@@ -279,17 +279,17 @@ class BayesianClustering(HintedClusterer):
                     estimator=type(self).__name__,
                 )
 
-    def _features(self, scaler: StandardScaler, X: np.ndarray) -> np.ndarray:
+    def _compute_features(self, scaler: StandardScaler, X: np.ndarray) -> np.ndarray:
         """Return the features of the model: standardised columns and a last one for the intercept."""
         Z = scaler.transform(np.asarray(X, dtype=np.float64))
         return np.column_stack([Z, np.full(len(Z), 1.0 if self.intercept else 0.0)])
 
     def _fit(self, features: np.ndarray, hints: Supervision) -> None:
         prior = Prior(self.precision, self.tau, self.balance)
-        network = AnswerNetwork.of(hints, self.n_clusters, self.epsilon)
+        network = AnswerNetwork.from_hints(hints, self.n_clusters, self.epsilon)
         shape = (self.n_particles, self.n_clusters, features.shape[1])
         last: Posterior | None = getattr(self, "_posterior", None) if self.warm_start else None
-        if last is not None and not last.suits(features, shape, prior):
+        if last is not None and not last.is_reusable(features, shape, prior):
             last = None
         n_refits = 0 if last is None else last.n_refits + 1
         # A refit uses new random numbers, or all particles would repeat the same moves.
@@ -302,17 +302,19 @@ class BayesianClustering(HintedClusterer):
         else:
             seen, W, named = last.seen, last.W, np.union1d(network.rows, last.network.rows)
 
-        def target(told: AnswerNetwork) -> Target:
+        def make_target(told: AnswerNetwork) -> Target:
             rows = np.concatenate([named, seen])
             return Target(prior, told, features[rows], np.searchsorted(named, told.rows), len(named))
 
-        new = target(network)
-        W, self.n_steps_ = carry(W, None if last is None else target(last.network), new, self.n_moves, rng)
-        mode = self._climb(W, last, new, features, rng)
+        new = make_target(network)
+        W, self.n_steps_ = carry(
+            W, None if last is None else make_target(last.network), new, self.n_moves, rng
+        )
+        mode = self._find_mode(W, last, new, features, rng)
         self.particles_ = W
         self._posterior = Posterior(prior, network, features, seen, W, mode, n_refits)
 
-    def _climb(
+    def _find_mode(
         self,
         W: np.ndarray,
         last: Posterior | None,
@@ -321,18 +323,18 @@ class BayesianClustering(HintedClusterer):
         rng: np.random.Generator,
     ) -> np.ndarray:
         """Find the mode, from the last one or from k-means, and from the best particles."""
-        value = target.value(target.logits(W)) - self.precision / 2 * (W**2).sum(axis=(1, 2))
+        value = target.compute_value(target.compute_logits(W)) - self.precision / 2 * (W**2).sum(axis=(1, 2))
         best = W[np.argsort(-value, kind="stable")]
         if last is None:
             begin = [*best[: (self.n_init + 1) // 2]]
-            begin += starts(features, self.n_clusters, self.n_init - len(begin), rng)
+            begin += draw_starts(features, self.n_clusters, self.n_init - len(begin), rng)
         else:
             begin = [last.mode, best[0]]
         progress = FitProgress(self, features, len(begin))
         found = None
         for start in begin:
             progress.begin(self.max_iter)
-            mode = climb(
+            mode = find_mode(
                 start, features, target.prior, target.network,
                 max_iter=self.max_iter, tol=self.tol, done=progress.step,
             )  # fmt: skip
@@ -353,7 +355,7 @@ class BayesianClustering(HintedClusterer):
         self.exact_ = network.exact
         self.labels_ = log_p.argmax(axis=1).astype(np.int32)
         if len(network.rows):
-            self.labels_[network.rows] = network.best(log_p[network.rows])
+            self.labels_[network.rows] = network.find_best(log_p[network.rows])
         self.violations_ = link_satisfaction(self.labels_, hints)
         self.triplet_violations_ = triplet_satisfaction(self.labels_, hints)
         why = "Neither hints nor rows ask for more; X may have fewer distinct rows."
@@ -363,10 +365,10 @@ class BayesianClustering(HintedClusterer):
 
     # ------------------------------------------------------------------ using
 
-    def _seen(self, X: Any) -> np.ndarray:
+    def _transform_new(self, X: Any) -> np.ndarray:
         """Return the features of new rows."""
         check_is_fitted(self)
-        return self._features(self._scaler, self._check_X(X, reset=False))
+        return self._compute_features(self._scaler, self._check_X(X, reset=False))
 
     def predict_proba(self, X: MatrixLike) -> np.ndarray:
         """Return the probabilities of the clusters under the most probable weights.
@@ -381,7 +383,7 @@ class BayesianClustering(HintedClusterer):
         proba : ndarray of shape (n_samples, n_clusters)
             The probabilities.
         """
-        probability: np.ndarray = softmax(self._seen(X) @ self._posterior.mode.T, axis=1)
+        probability: np.ndarray = softmax(self._transform_new(X) @ self._posterior.mode.T, axis=1)
         return probability
 
     def predict(self, X: MatrixLike) -> np.ndarray:
@@ -418,8 +420,8 @@ class BayesianClustering(HintedClusterer):
         """
         check_is_fitted(self)
         if X is not None:
-            return self._posterior.new_proba(self._seen(X))
-        return self._posterior.proba()
+            return self._posterior.predict_proba(self._transform_new(X))
+        return self._posterior.compute_proba()
 
     def co_membership_proba(self, X: MatrixLike | None = None, *, pairs: Any = None) -> np.ndarray:
         """Return the posterior probability that two rows are together, averaged over all particles.
@@ -439,8 +441,8 @@ class BayesianClustering(HintedClusterer):
         r = self.membership_samples(X)
         n = r.shape[1]
         if pairs is not None:
-            pairs = checked_rows(pairs, n, width=2, what="pairs")
-            chance = together(r, pairs)
+            pairs = check_rows(pairs, n, width=2, what="pairs")
+            chance = compute_together(r, pairs)
             if X is None:
                 self._posterior.put_right(chance, pairs)
             return chance
@@ -487,11 +489,11 @@ class BayesianClustering(HintedClusterer):
             The pairs with their scores, best first.
         """
         r = self.membership_samples()
-        groups = None if cycles else self._posterior.groups()
-        exclude = checked_rows(exclude, r.shape[1], width=2, what="exclude")
+        groups = None if cycles else self._posterior.number_groups()
+        exclude = check_rows(exclude, r.shape[1], width=2, what="exclude")
         if rows is None:
             return best_pairs(r, n, criterion=criterion, epsilon=self.epsilon, exclude=exclude, groups=groups)
-        rows = np.unique(checked_rows(rows, r.shape[1]))
+        rows = np.unique(check_rows(rows, r.shape[1]))
         at = np.full(r.shape[1], -1)
         at[rows] = np.arange(len(rows))
         inner = at[exclude]
@@ -524,7 +526,7 @@ class BayesianClustering(HintedClusterer):
             The score of each triplet, in nats.
         """
         r = self.membership_samples()
-        rows = checked_rows(triplets, r.shape[1], width=3, what="triplets")
+        rows = check_rows(triplets, r.shape[1], width=3, what="triplets")
         return score_triplets(r, rows, criterion=criterion, epsilon=self.epsilon)
 
     def score(self, X: MatrixLike, y: ArrayLike | None = None) -> float:
@@ -542,5 +544,5 @@ class BayesianClustering(HintedClusterer):
         score : float
             The mutual information. Higher is better.
         """
-        value, _ = Prior(1.0, 1.0, 1.0).gradient(np.log(np.maximum(self.predict_proba(X), 1e-300)))
+        value, _ = Prior(1.0, 1.0, 1.0).compute_gradient(np.log(np.maximum(self.predict_proba(X), 1e-300)))
         return value

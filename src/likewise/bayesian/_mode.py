@@ -27,9 +27,9 @@ def log_joint(
     `features` holds all rows in their order, shape (n_samples, n_columns).
     """
     log_p = log_softmax(features @ W.T, axis=1)
-    value, by_logits = prior.gradient(log_p)
+    value, by_logits = prior.compute_gradient(log_p)
     if len(network.rows):
-        told, by_told = network.gradient(log_p[network.rows])
+        told, by_told = network.compute_gradient(log_p[network.rows])
         value += told
         by_logits[network.rows] += by_told
     value -= prior.precision / 2 * float((W**2).sum())
@@ -46,7 +46,7 @@ class Mode:
     converged: bool
 
 
-def climb(
+def find_mode(
     W: np.ndarray,
     features: np.ndarray,
     prior: Prior,
@@ -58,26 +58,26 @@ def climb(
 ) -> Mode:
     """Climb from W, until a summit, `max_iter` steps, or a callback that asks to stop."""
 
-    def downhill(flat: np.ndarray) -> tuple[float, np.ndarray]:
+    def compute_loss(flat: np.ndarray) -> tuple[float, np.ndarray]:
         value, gradient = log_joint(flat.reshape(W.shape), features, prior, network)
         return -value, -gradient.ravel()
 
-    def after(intermediate_result: object) -> None:
+    def call_progress(intermediate_result: object) -> None:
         if done():
             raise StopIteration
 
     found = minimize(
-        downhill,
+        compute_loss,
         W.ravel(),
         jac=True,
         method="L-BFGS-B",
-        callback=after,
+        callback=call_progress,
         options={"maxiter": max_iter, "ftol": tol, "gtol": 1e-5},
     )
     return Mode(found.x.reshape(W.shape), -float(found.fun), int(found.nit), found.status not in (1, 99))
 
 
-def starts(features: np.ndarray, n_clusters: int, n: int, rng: np.random.Generator) -> list[np.ndarray]:
+def draw_starts(features: np.ndarray, n_clusters: int, n: int, rng: np.random.Generator) -> list[np.ndarray]:
     """Return weights that part the rows as k-means does, each from its own draw.
 
     The weights are a ridge regression on the clusters, stretched: a logistic one would be no better a place

@@ -116,18 +116,18 @@ def best_pairs(
     if not 0 <= epsilon < 0.5:
         raise ValueError(f"epsilon must be from 0 to below 0.5, got {epsilon!r}.")
     r = np.ascontiguousarray(r.transpose(1, 0, 2))
-    search = _PairSearch(r, n, checked_criterion(criterion), epsilon)
+    search = _PairSearch(r, n, check_criterion(criterion), epsilon)
     n_rows = len(r)
     masks = _Masks(n_rows, exclude, groups)
     blocks = [slice(lo, min(lo + _BLOCK, n_rows)) for lo in range(0, n_rows, _BLOCK)]
-    search.warm_up(masks)
+    search.raise_bar(masks)
     for i, a in enumerate(blocks):
         for b in blocks[i:]:
             search.look(a, b, masks)
-    return search.result()
+    return search.get_result()
 
 
-def checked_criterion(criterion: Any) -> Criterion:
+def check_criterion(criterion: Any) -> Criterion:
     """Return the criterion, or raise an error that lists the options."""
     if criterion not in get_args(Criterion):
         raise ValueError(f"criterion must be one of {get_args(Criterion)}, got {criterion!r}.")
@@ -165,7 +165,7 @@ class _Masks:
             i, j = np.nonzero(self._groups[rows][:, None] == self._groups[columns])
             bound[rows[i] - a.start, columns[j] - b.start] = -np.inf
 
-    def allows(self, pairs: np.ndarray) -> np.ndarray:
+    def find_allowed(self, pairs: np.ndarray) -> np.ndarray:
         """Return which of the pairs a < b are allowed."""
         n = max(int(pairs.max(initial=0)), int(self._pairs.max(initial=0))) + 1
         free = ~np.isin(pairs @ [n, 1], self._pairs @ [n, 1])
@@ -195,11 +195,11 @@ class _PairSearch:
                 self._squares[part : part + _BLOCK] = (some[:, :, i] * some[:, :, j] * twice).reshape(
                     len(some), -1
                 )
-        self._bounds = _cell_bounds(epsilon, criterion)
+        self._bounds = _compute_cell_bounds(epsilon, criterion)
 
     # ------------------------------------------------------------------ exact scores
 
-    def score(self, pairs: np.ndarray) -> np.ndarray:
+    def score_pairs(self, pairs: np.ndarray) -> np.ndarray:
         """Score pairs in float64."""
         same = np.einsum("csk,csk->cs", self._r[pairs[:, 0]], self._r[pairs[:, 1]])
         q = np.clip(self._epsilon + (1 - 2 * self._epsilon) * same, 0.0, 1.0)
@@ -209,7 +209,7 @@ class _PairSearch:
             value -= (entr(q) + entr(1 - q)).mean(axis=1)
         return np.asarray(np.maximum(value, 0.0))
 
-    def _rough(self, pairs: np.ndarray) -> np.ndarray:
+    def _score_roughly(self, pairs: np.ndarray) -> np.ndarray:
         """Score pairs in float32, four times as fast as in float64."""
         self._n_scored += len(pairs)
         n_particles, k = self._r.shape[1:]
@@ -219,9 +219,9 @@ class _PairSearch:
         q *= np.float32(n_particles * (1 - 2 * self._epsilon))
         q += np.float32(self._epsilon)
         np.clip(q, low, high, out=q)
-        value = _binary_entropy(q.mean(axis=1))
+        value = _compute_binary_entropy(q.mean(axis=1))
         if self._criterion == "info":
-            value -= _binary_entropy(q).mean(axis=1)
+            value -= _compute_binary_entropy(q).mean(axis=1)
         return np.asarray(value)
 
     @property
@@ -233,31 +233,31 @@ class _PairSearch:
         if not len(pairs):
             return
         pairs = np.concatenate([self._pairs, pairs])
-        scores = np.concatenate([self._scores, self.score(pairs[len(self._pairs) :])])
+        scores = np.concatenate([self._scores, self.score_pairs(pairs[len(self._pairs) :])])
         # The warm-up may have found a pair already.
         _, first = np.unique(pairs @ [len(self._r), 1], return_index=True)
         pairs, scores = pairs[first], scores[first]
         order = np.lexsort((pairs[:, 1], pairs[:, 0], -scores))[: self._n]
         self._pairs, self._scores = pairs[order], scores[order]
 
-    def result(self) -> BestPairs:
+    def get_result(self) -> BestPairs:
         return BestPairs(self._pairs, self._scores, self._n_scored)
 
     # ------------------------------------------------------------------ blocks
 
-    def warm_up(self, masks: _Masks) -> None:
+    def raise_bar(self, masks: _Masks) -> None:
         """Score some pairs of rows on which particles differ most, for an initial bound."""
         differ = np.argsort(-self._r.var(axis=1).sum(axis=1), kind="stable")[:_FIRST_ROWS]
         unclear = np.argsort(self._r.mean(axis=1).max(axis=1), kind="stable")[: _FIRST_ROWS // 2]
         few = np.unique(np.concatenate([differ, unclear]))
         pairs = few[np.column_stack(np.triu_indices(len(few), 1))]
-        pairs = pairs[masks.allows(pairs)]
+        pairs = pairs[masks.find_allowed(pairs)]
         self._n_scored += len(pairs)
         self._add(pairs)
 
     def look(self, a: slice, b: slice, masks: _Masks) -> None:
         """Score the pairs of a block that can be among the best."""
-        same, square = self._moments(a, b)
+        same, square = self._compute_moments(a, b)
         cell = (same * np.float32(_CELLS)).astype(np.int32)
         by_mean, curve = self._bounds
         if square is None:
@@ -281,9 +281,9 @@ class _PairSearch:
                 break
             i, j = np.divmod(some, bound.shape[1])
             pairs = np.column_stack([i + a.start, j + b.start])
-            self._add(pairs[self._rough(pairs) >= self._bar - _SLACK_SCORE])
+            self._add(pairs[self._score_roughly(pairs) >= self._bar - _SLACK_SCORE])
 
-    def _moments(self, a: slice, b: slice) -> tuple[np.ndarray, np.ndarray | None]:
+    def _compute_moments(self, a: slice, b: slice) -> tuple[np.ndarray, np.ndarray | None]:
         """Return the means over the particles of r_a . r_b and of its square, in float32."""
         if self._criterion == "uncertain" or self._squares is not None:
             square = None if self._squares is None else self._squares[a] @ self._squares[b].T
@@ -301,13 +301,13 @@ class _PairSearch:
         return same, square * np.float32(n_particles)
 
 
-def _binary_entropy(q: np.ndarray) -> np.ndarray:
+def _compute_binary_entropy(q: np.ndarray) -> np.ndarray:
     """Return the binary entropy of q, above 0 and below 1."""
     other = 1 - q
     return np.asarray(-(q * np.log(q) + other * np.log(other)))
 
 
-def _cell_bounds(epsilon: float, criterion: Criterion) -> tuple[np.ndarray, np.ndarray]:
+def _compute_cell_bounds(epsilon: float, criterion: Criterion) -> tuple[np.ndarray, np.ndarray]:
     """Return bounds for every cell of the mean of r_a . r_b: H(m) minus the smallest entropy, and c(m).
 
     H is concave and c is convex: H is largest at the end of a cell closest to 1/2, and c at one of the ends.
@@ -320,12 +320,12 @@ def _cell_bounds(epsilon: float, criterion: Criterion) -> tuple[np.ndarray, np.n
     by_mean = entr(nearest) + entr(1 - nearest)
     if criterion == "info":
         by_mean -= entr(epsilon) + entr(1 - epsilon)
-    curve = np.maximum(_curvature(low, epsilon), _curvature(high, epsilon))
+    curve = np.maximum(_compute_curvature(low, epsilon), _compute_curvature(high, epsilon))
     # Rounded up: float32 keeps seven digits.
     return ((by_mean + 1e-6) * (1 + 1e-6)).astype(np.float32), (curve * (1 + 1e-5)).astype(np.float32)
 
 
-def _curvature(m: np.ndarray, epsilon: float) -> np.ndarray:
+def _compute_curvature(m: np.ndarray, epsilon: float) -> np.ndarray:
     """Return sup KL(q || m) / (q - m)^2 over q from epsilon to 1 - epsilon."""
     inside = np.clip(m, max(epsilon, 1e-7), min(1 - epsilon, 1 - 1e-7))
     found = np.zeros_like(inside)

@@ -41,11 +41,11 @@ class Posterior:
     mode: np.ndarray
     n_refits: int
 
-    def suits(self, features: np.ndarray, shape: tuple[int, ...], prior: Prior) -> bool:
+    def is_reusable(self, features: np.ndarray, shape: tuple[int, ...], prior: Prior) -> bool:
         """Tell whether the particles are draws for these rows and this prior."""
         return self.W.shape == shape and self.prior == prior and np.array_equal(features, self.features)
 
-    def new_proba(self, features: np.ndarray) -> np.ndarray:
+    def predict_proba(self, features: np.ndarray) -> np.ndarray:
         """Return the probabilities of the clusters of new rows by each particle, (S, n, k)."""
         S, k, _ = self.W.shape
         with threadpool_limits(1):
@@ -55,19 +55,19 @@ class Posterior:
         logits /= logits.sum(axis=2, keepdims=True)
         return logits.transpose(1, 0, 2)
 
-    def proba(self) -> np.ndarray:
+    def compute_proba(self) -> np.ndarray:
         """Return the probabilities of the clusters of the rows, given answers and each particle."""
-        r = self.new_proba(self.features)
+        r = self.predict_proba(self.features)
         if len(self.network.rows):
-            r[:, self.network.rows] = self.network.row_posterior(self._told())
+            r[:, self.network.rows] = self.network.compute_row_posterior(self._get_log_proba_of_answered())
         return r
 
-    def _told(self) -> np.ndarray:
+    def _get_log_proba_of_answered(self) -> np.ndarray:
         """Return the log-probabilities of the rows that answers name, before the answers, (S, m, k)."""
         logits = np.einsum("skd,nd->snk", self.W, self.features[self.network.rows])
         return np.ascontiguousarray(log_softmax(logits, axis=2))
 
-    def groups(self) -> np.ndarray:
+    def number_groups(self) -> np.ndarray:
         """Return a number for each row, the same for rows that answers tie, -1 for rows they do not name."""
         groups = np.full(len(self.features), -1)
         groups[self.network.rows] = self.network.component
@@ -79,26 +79,26 @@ class Posterior:
         Given the weights the clusters of such rows are not independent: the first is put into each cluster
         in turn, and the answers tell how far the others follow.
         """
-        groups = self.groups()
+        groups = self.number_groups()
         a, b = pairs.T
         tied = np.flatnonzero((groups[a] == groups[b]) & (groups[a] >= 0) & (a != b))
         if not len(tied):
             return
-        log_p = self._told()
+        log_p = self._get_log_proba_of_answered()
         place = np.searchsorted(self.network.rows, pairs[tied])
         for i in np.unique(place[:, 0]):
             mine = place[:, 0] == i
-            shared = self.network.together(log_p, int(i)).mean(axis=0)
+            shared = self.network.compute_together(log_p, int(i)).mean(axis=0)
             together[tied[mine]] = shared[place[mine, 1]]
 
 
-def together(r: np.ndarray, pairs: np.ndarray) -> np.ndarray:
+def compute_together(r: np.ndarray, pairs: np.ndarray) -> np.ndarray:
     """Return the chance that the rows of each pair are together, were they independent given the weights."""
     shared = np.einsum("snk,snk->n", r[:, pairs[:, 0]], r[:, pairs[:, 1]]) / len(r)
     return np.where(pairs[:, 0] == pairs[:, 1], 1.0, np.clip(shared, 0.0, 1.0))
 
 
-def checked_rows(given: Any, n: int, *, width: int | None = None, what: str = "rows") -> np.ndarray:
+def check_rows(given: Any, n: int, *, width: int | None = None, what: str = "rows") -> np.ndarray:
     """Check rows, or pairs and triplets of rows: integers from 0 to n - 1."""
     rows = np.asarray([tuple(item) for item in given] if width else given)
     if rows.size == 0:

@@ -33,41 +33,41 @@ class Target:
         The answers.
     features : ndarray of shape (n_rows, n_columns)
         The columns of the rows that answers name, or may name, then of those that the prior looks at.
-    told : ndarray
+    log_likelihood : ndarray
         Where the rows of the network stand among them.
-    n_told : int
+    n_answers : int
         How many rows come before those that the prior looks at.
     """
 
     prior: Prior
     network: AnswerNetwork
     features: np.ndarray
-    told: np.ndarray
-    n_told: int
+    log_likelihood: np.ndarray
+    n_answers: int
 
-    def logits(self, W: np.ndarray) -> np.ndarray:
+    def compute_logits(self, W: np.ndarray) -> np.ndarray:
         """Return the logits of all rows for weights of shape (S, k, n_columns), shape (S, k, n)."""
         flat = W.reshape(-1, W.shape[2]) @ self.features.T
         return np.asarray(flat.reshape(*W.shape[:2], -1))
 
-    def value(self, logits: np.ndarray) -> np.ndarray:
+    def compute_value(self, logits: np.ndarray) -> np.ndarray:
         """Return the log-density beside the Gaussian, shape (S,); the logits are used up."""
         value = np.zeros(len(logits))
-        if len(self.told):
+        if len(self.log_likelihood):
             # SciPy's log_softmax also looks out for infinite logits, and takes half as long again.
-            log_p = logits[:, :, self.told]
+            log_p = logits[:, :, self.log_likelihood]
             log_p -= log_p.max(axis=1, keepdims=True)
             log_p -= np.log(np.exp(log_p).sum(axis=1, keepdims=True))
             value += self.network.log_likelihood(np.ascontiguousarray(log_p.transpose(0, 2, 1)))
-        return value + self.prior.of_rows(logits[:, :, self.n_told :])
+        return value + self.prior.compute_row_part(logits[:, :, self.n_answers :])
 
 
-def effective_number(log_weight: np.ndarray) -> float:
+def compute_effective_number(log_weight: np.ndarray) -> float:
     """Return the effective number of particles: 1 / sum of squared weights."""
     return float(np.exp(2 * logsumexp(log_weight) - logsumexp(2 * log_weight)))
 
 
-def systematic(log_weight: np.ndarray, start: float) -> np.ndarray:
+def resample_systematically(log_weight: np.ndarray, start: float) -> np.ndarray:
     """Return which particles go on: each as often as its weight says, but for rounding.
 
     `start`, from 0 to below 1, is the only draw.
@@ -78,22 +78,22 @@ def systematic(log_weight: np.ndarray, start: float) -> np.ndarray:
     return np.minimum(np.searchsorted(steps, (start + np.arange(n)) / n, side="right"), n - 1)
 
 
-def next_degree(gain: np.ndarray, degree: float) -> float:
+def find_next_degree(gain: np.ndarray, degree: float) -> float:
     """Return how far to go from `degree` towards 1 so that enough particles stay effective."""
     wanted = ENOUGH * len(gain)
-    if effective_number((1.0 - degree) * gain) >= wanted:
+    if compute_effective_number((1.0 - degree) * gain) >= wanted:
         return 1.0
     low, high = 0.0, 1.0 - degree
     for _ in range(30):
         middle = (low + high) / 2
-        if effective_number(middle * gain) >= wanted:
+        if compute_effective_number(middle * gain) >= wanted:
             low = middle
         else:
             high = middle
     return degree + max(low, 1e-6)
 
 
-def slice_moves(
+def move_by_slices(
     W: np.ndarray,
     value: Callable[[np.ndarray], np.ndarray],
     logits: Callable[[np.ndarray], np.ndarray],
@@ -143,26 +143,26 @@ def carry(
     None is the Gaussian alone. Each step goes as far as keeps half of the particles effective, then
     resamples and moves them. `old` and `new` must have the same features in the same order.
     """
-    before = old.value if old is not None else _nothing
+    before = old.compute_value if old is not None else _return_zero
     degree, n_steps = 0.0, 0
     while degree < 1.0:
-        logits = new.logits(W)
-        gain = new.value(logits.copy()) - before(logits)
-        further = next_degree(gain, degree)
+        logits = new.compute_logits(W)
+        gain = new.compute_value(logits.copy()) - before(logits)
+        further = find_next_degree(gain, degree)
         log_weight = (further - degree) * gain
-        W = W[systematic(log_weight, rng.random())]
+        W = W[resample_systematically(log_weight, rng.random())]
         degree = further
 
-        def value(logits: np.ndarray, degree: float = degree) -> np.ndarray:
+        def compute_value(logits: np.ndarray, degree: float = degree) -> np.ndarray:
             if degree == 1.0:
-                return new.value(logits)
+                return new.compute_value(logits)
             part = (1.0 - degree) * before(logits.copy()) if old is not None else 0.0
-            return np.asarray(degree * new.value(logits) + part)
+            return np.asarray(degree * new.compute_value(logits) + part)
 
-        W = slice_moves(W, value, new.logits, new.prior.precision, n_moves, rng)
+        W = move_by_slices(W, compute_value, new.compute_logits, new.prior.precision, n_moves, rng)
         n_steps += 1
     return W, n_steps
 
 
-def _nothing(logits: np.ndarray) -> np.ndarray:
+def _return_zero(logits: np.ndarray) -> np.ndarray:
     return np.zeros(len(logits))

@@ -17,7 +17,7 @@ class Prior:
     tau: float
     balance: float
 
-    def of_rows(self, logits: np.ndarray) -> np.ndarray:
+    def compute_row_part(self, logits: np.ndarray) -> np.ndarray:
         """Return the part that depends on rows, (S,), for logits of shape (S, k, n); these are used up."""
         if not logits.shape[2] or not (self.tau or self.balance):
             return np.zeros(len(logits))
@@ -33,7 +33,7 @@ class Prior:
             value -= self.balance * (mean * np.log(np.maximum(mean, _TINY))).sum(axis=1)
         return np.asarray(value)
 
-    def gradient(self, log_p: np.ndarray) -> tuple[float, np.ndarray]:
+    def compute_gradient(self, log_p: np.ndarray) -> tuple[float, np.ndarray]:
         """Return the part that depends on rows of one model, and its gradient by the logits, (n, k)."""
         p, n = np.exp(log_p), len(log_p)
         mean = p.mean(axis=0)

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from scipy.special import entr
 
-from likewise.bayesian._pair_scores import Criterion, checked_criterion
+from likewise.bayesian._pair_scores import Criterion, check_criterion
 
 _CHUNK = 8192
 
@@ -46,7 +46,7 @@ def score_triplets(
     >>> score_triplets([sure, other], [(0, 1, 2), (0, 2, 3)], epsilon=1e-9).round(3).tolist()
     [0.0, 0.693]
     """
-    checked_criterion(criterion)
+    check_criterion(criterion)
     r = np.asarray(proba, dtype=np.float64)
     rows = np.asarray(triplets, dtype=np.int64).reshape(-1, 3)
     scores = np.empty(len(rows))

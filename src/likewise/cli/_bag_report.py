@@ -98,14 +98,14 @@ class BagReport:
         found: list[list[Hashable]] = []
         for said, counts in zip(self.bags.labels, self.profile, strict=True):
             there = {self.classes[c] for c in np.flatnonzero(counts).tolist()} if self.classes else set()
-            found.append(sorted((said or frozenset()) - there, key=_by_number) if self.classes else [])
+            found.append(sorted((said or frozenset()) - there, key=_make_sort_key) if self.classes else [])
         return found
 
     @property
     def unclaimed(self) -> list[str]:
         """The labels that no cluster stands for."""
         said = {label for labels in self.bags.labels for label in labels or ()}
-        return sorted(map(str, said - set(self.classes)), key=_by_number) if self.classes else []
+        return sorted(map(str, said - set(self.classes)), key=_make_sort_key) if self.classes else []
 
     @property
     def n_rows(self) -> tuple[int, int]:
@@ -121,7 +121,7 @@ class BagReport:
         n = sum(len(said or ()) for said in self.bags.labels)
         return n - sum(map(len, self.missing)), n
 
-    def doubtful(self) -> list[int]:
+    def find_doubtful(self) -> list[int]:
         """Return the bags with strangers or missing labels, those with the most of them first."""
         doubt = [len(s) + len(m) for s, m in zip(self.strangers, self.missing, strict=True)]
         sizes = self.profile.sum(axis=1)
@@ -129,14 +129,14 @@ class BagReport:
 
     # ------------------------------------------------------------------ as values
 
-    def rows(self) -> list[dict[str, Any]]:
+    def make_rows(self) -> list[dict[str, Any]]:
         """Return one record a bag, in the order of the data, with plain values."""
         names, labels = self.bags.names, self.bags.labels
         return [
             {
                 "bag": str(names[b]),
                 "rows": int(self.profile[b].sum()),
-                "labels": None if (said := labels[b]) is None else sorted(map(str, said), key=_by_number),
+                "labels": None if (said := labels[b]) is None else sorted(map(str, said), key=_make_sort_key),
                 "missing": list(map(str, self.missing[b])),
                 "strangers": [self.ids[row] for row in self.strangers[b]],
                 "clusters": {
@@ -155,12 +155,12 @@ class BagReport:
             "unclaimed": self.unclaimed,
             "rows_in_a_class_of_their_bag": list(self.n_rows) if self.classes else None,
             "labels_carried": list(self.n_labels) if self.classes else None,
-            "report": self.rows(),
+            "report": self.make_rows(),
         }
 
-    def columns(self) -> dict[str, list[Any]]:
+    def make_columns(self) -> dict[str, list[Any]]:
         """Return the report as a table: one row a bag, one column a cluster, named by number and class."""
-        rows = self.rows()
+        rows = self.make_rows()
         table: dict[str, list[Any]] = {
             "bag": [row["bag"] for row in rows],
             "rows": [row["rows"] for row in rows],
@@ -176,11 +176,11 @@ class BagReport:
 
     # ------------------------------------------------------------------ to read
 
-    def lines(self) -> list[str]:
+    def format_lines(self) -> list[str]:
         """Return the summary, line by line."""
         known = sum(said is not None for said in self.bags.labels)
         labelled = "all" if known == len(self.bags) else f"{known:,} of them"
-        lines = [f"bags        {len(self.bags):,}, {labelled} labelled; {size_words(self.bags)}"]
+        lines = [f"bags        {len(self.bags):,}, {labelled} labelled; {describe_sizes(self.bags)}"]
         if not self.classes:
             return lines
         for (found, n), what in (
@@ -189,11 +189,11 @@ class BagReport:
         ):
             lines += [f"            {found:,} of {n:,} {what} ({found / n:.0%})"] if n else []
         if self.unclaimed:
-            lines.append(f"            no cluster stands for {_some(self.unclaimed)}")
-        return [*lines, *self._doubtful_lines()]
+            lines.append(f"            no cluster stands for {_format_some(self.unclaimed)}")
+        return [*lines, *self._format_doubtful()]
 
-    def _doubtful_lines(self) -> list[str]:
-        worst = self.doubtful()
+    def _format_doubtful(self) -> list[str]:
+        worst = self.find_doubtful()
         if not worst:
             return []
         cells = [("bag", "rows", "holds", "not found", "found besides")]
@@ -203,7 +203,7 @@ class BagReport:
                 (
                     str(self.bags.names[b]),
                     str(self.profile[b].sum()),
-                    PARTED_BY.join(sorted(map(str, self.bags.labels[b] or ()), key=_by_number)),
+                    PARTED_BY.join(sorted(map(str, self.bags.labels[b] or ()), key=_make_sort_key)),
                     PARTED_BY.join(map(str, self.missing[b])),
                     ", ".join(f"{name} ({n})" if n > 1 else name for name, n in besides.most_common()),
                 )
@@ -221,10 +221,10 @@ class BagReport:
         return lines
 
 
-def size_words(bags: Bags) -> str:
+def describe_sizes(bags: Bags) -> str:
     """Say how large bags are.
 
-    >>> size_words(Bags.of(["r1", "r1", "r2", None]))
+    >>> describe_sizes(Bags.from_arrays(["r1", "r1", "r2", None]))
     '1 to 2 rows each; 1 row in no bag'
     """
     sizes = np.bincount(bags.codes[bags.codes >= 0], minlength=len(bags))
@@ -235,7 +235,7 @@ def size_words(bags: Bags) -> str:
     return f"{each}{words}"
 
 
-def label_words(bags: Bags) -> dict[str, Any]:
+def describe_labels(bags: Bags) -> dict[str, Any]:
     """Say how many labels the bags hold, and which of them occur but once."""
     said = [labels for labels in bags.labels if labels is not None]
     counts = Counter(str(label) for labels in said for label in labels)
@@ -251,13 +251,13 @@ def label_words(bags: Bags) -> dict[str, Any]:
     }
 
 
-def _by_number(label: Any) -> tuple[float, str]:
+def _make_sort_key(label: Any) -> tuple[float, str]:
     """Sort 9 before 10, and words after numbers."""
     text = str(label)
     return (float(text) if text.isdecimal() else math.inf, text)
 
 
-def _some(words: list[str]) -> str:
+def _format_some(words: list[str]) -> str:
     more = len(words) - SHOWN
     return ", ".join(words[:SHOWN]) + (f" and {more} more" if more > 0 else "")
 

@@ -11,7 +11,7 @@ import numpy.typing as npt
 from scipy.sparse import csr_array
 from sklearn.metrics.pairwise import euclidean_distances
 
-from likewise.cli._data_tables import DataTable, standardized
+from likewise.cli._data_tables import DataTable, standardize_columns
 from likewise.cli._row_text import format_number
 
 FloatArray = npt.NDArray[np.float64]
@@ -76,7 +76,7 @@ class Contents:
     table: DataTable
 
     @classmethod
-    def of(cls, model: Any, X: FloatArray, table: DataTable, labels: IntArray) -> Contents:
+    def from_model(cls, model: Any, X: FloatArray, table: DataTable, labels: IntArray) -> Contents:
         """Look through the clusters that a fitted model gives to the rows of a table.
 
         Uncertainty comes from the model's probabilities or distances to centres if it has them; otherwise
@@ -102,7 +102,7 @@ class Contents:
         found = np.flatnonzero(counts)
         if len(found) < 2:
             return cls((), table)
-        rows = standardized(table.X)
+        rows = standardize_columns(table.X)
         means, raw_means = _compute_means(rows, labels), _compute_means(table.X, labels)
         squares = _compute_squared_distances(rows, means)
         other, rank = _rank_doubt(model, X, labels, squares)
@@ -141,7 +141,7 @@ class Contents:
             for one in self.clusters
         ]
 
-    def lines(self) -> list[str]:
+    def format_lines(self) -> list[str]:
         """Return the summary, line by line; of many clusters the largest are shown."""
         shown = self.clusters
         if len(shown) > _MOST_CLUSTERS:
@@ -211,18 +211,22 @@ def _compute_margins(
     if hasattr(model, "predict_proba"):
         shares = np.asarray(model.predict_proba(X), dtype=np.float64)
         if shares.shape[1] >= n_clusters:
-            return _margin(-shares, labels, relative=False)
+            return _compute_margin(-shares, labels, relative=False)
     elif hasattr(model, "transform"):
         distances = np.asarray(model.transform(X), dtype=np.float64)
         if distances.shape[1] >= n_clusters:
-            return _margin(distances, labels)
+            return _compute_margin(distances, labels)
     elif getattr(model, "embedding_", None) is not None:
         embedding = np.asarray(model.embedding_, dtype=np.float64)
-        return _margin(_compute_squared_distances(embedding, _compute_means(embedding, labels)), labels)
-    return _margin(squares, labels)
+        return _compute_margin(
+            _compute_squared_distances(embedding, _compute_means(embedding, labels)), labels
+        )
+    return _compute_margin(squares, labels)
 
 
-def _margin(distances: FloatArray, labels: IntArray, *, relative: bool = True) -> tuple[IntArray, FloatArray]:
+def _compute_margin(
+    distances: FloatArray, labels: IntArray, *, relative: bool = True
+) -> tuple[IntArray, FloatArray]:
     """Return the nearest other cluster of each row, and by how much it is farther than the row's own."""
     at = np.arange(len(labels))
     others = distances.copy()
@@ -242,5 +246,5 @@ def _rank_doubt(
     """Return the next cluster and the rank of each row, the most doubtful first; means break ties."""
     other, margin = _compute_margins(model, X, labels, squares)
     rank = np.empty(len(margin), dtype=np.int64)
-    rank[np.lexsort((_margin(squares, labels)[1], margin))] = np.arange(len(margin))
+    rank[np.lexsort((_compute_margin(squares, labels)[1], margin))] = np.arange(len(margin))
     return other, rank

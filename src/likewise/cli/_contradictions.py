@@ -33,14 +33,14 @@ class TripletConflict:
         return f"{', '.join(self.items)}: {' and '.join(self.answers)}"
 
 
-def link_conflicts(hints: Supervision, ids: RowIds) -> list[LinkConflict]:
+def find_link_conflicts(hints: Supervision, ids: RowIds) -> list[LinkConflict]:
     """Return the cannot-links that the must-links contradict, labels read as links.
 
     >>> hints = Supervision.from_links(3, must=[(0, 1), (1, 2)], cannot=[(0, 2)])
-    >>> print(link_conflicts(hints, RowIds.of(["wren", "finch", "owl"]))[0])
+    >>> print(find_link_conflicts(hints, RowIds.from_ids(["wren", "finch", "owl"]))[0])
     wren ≠ owl, yet wren = finch = owl
     """
-    closed = hints.only("links", "labels").to_links().closure(on_conflict="drop")
+    closed = hints.select_kinds("links", "labels").to_links().closure(on_conflict="drop")
     return [
         LinkConflict(ids[i], ids[j], tuple(ids[row] for row in closed.path(i, j)))
         for i, j in closed.conflicts.tolist()
@@ -73,7 +73,7 @@ def compare_with_truth(hints: Supervision, classes: Sequence[str | None], ids: R
     """Compare links, triplets and labels with the true classes of the rows.
 
     >>> hints = Supervision.from_links(4, must=[(0, 1), (1, 2)], cannot=[(0, 3)])
-    >>> found = compare_with_truth(hints, ["owl", "owl", "wren", None], RowIds.of(["a", "b", "c", "d"]))
+    >>> found = compare_with_truth(hints, ["owl", "owl", "wren", None], RowIds.from_ids(["a", "b", "c", "d"]))
     >>> print(found, found.against)
     1 of 2 must-links agree with it ('b = c',)
     """
@@ -113,7 +113,7 @@ def compare_with_truth(hints: Supervision, classes: Sequence[str | None], ids: R
     )
 
 
-def triplet_conflicts(hints: Supervision, ids: RowIds) -> list[TripletConflict]:
+def find_triplet_conflicts(hints: Supervision, ids: RowIds) -> list[TripletConflict]:
     """Return the triplets that were given more than one answer."""
     said: dict[tuple[int, int, int], list[str]] = {}
     for (i, j, k), word in zip(hints.triplets.tolist(), hints.answer_words, strict=True):

@@ -86,7 +86,7 @@ class ColumnRoles:
         for option, names in said.items():
             for name in names:
                 if name not in raw.names:
-                    raise click.BadParameter(unknown_column(name, raw), param_hint=f"'{option}'")
+                    raise click.BadParameter(make_unknown_column_error(name, raw), param_hint=f"'{option}'")
                 if name in ends:
                     what = "twice" if ends[name] == option else f"for {ends[name]} as well"
                     raise click.BadParameter(
@@ -108,13 +108,13 @@ def split_names(text: str) -> tuple[str, ...]:
 def read_table(path: str, columns: ColumnRoles, *, header: bool = True, encoding: str = "utf-8") -> DataTable:
     """Read a table of rows and features, or say what is wrong with it and where."""
     raw = read_raw(path, header=header, encoding=encoding)
-    return table_of(raw, columns)
+    return make_table(raw, columns)
 
 
-def table_of(raw: RawTable, columns: ColumnRoles) -> DataTable:
+def make_table(raw: RawTable, columns: ColumnRoles) -> DataTable:
     """Take ids, features and kept columns out of a table."""
     columns.check(raw)
-    ids = ids_of(raw, columns.id)
+    ids = get_ids(raw, columns.id)
     others = {columns.id, columns.truth, columns.bag, *columns.drop}
     names = columns.features or tuple(name for name in raw.names if name not in others)
     if not names:
@@ -124,13 +124,13 @@ def table_of(raw: RawTable, columns: ColumnRoles) -> DataTable:
             f"{raw.path}: {stray[0]!r} has no name of its own, and may be an index that pandas wrote. "
             f"Use it as the ids with --id '{stray[0]}', or leave it out with --drop '{stray[0]}'."
         )
-    X = _features(raw, names)
-    kept = {name: texts_of(raw, name) for name in (columns.truth, columns.bag) if name is not None}
+    X = _read_features(raw, names)
+    kept = {name: get_texts(raw, name) for name in (columns.truth, columns.bag) if name is not None}
     dropped = tuple(name for name in raw.names if name not in {*names, columns.id, columns.bag})
     return DataTable(ids, X, names, dropped, kept)
 
 
-def unknown_column(name: str, raw: RawTable) -> str:
+def make_unknown_column_error(name: str, raw: RawTable) -> str:
     """Say that there is no such column, and which one may be meant."""
     close = difflib.get_close_matches(name, raw.names, n=1)
     if close:
@@ -142,25 +142,26 @@ def unknown_column(name: str, raw: RawTable) -> str:
 # ---------------------------------------------------------------------- ids and other texts
 
 
-def ids_of(raw: RawTable, name: str | None) -> RowIds:
+def get_ids(raw: RawTable, name: str | None) -> RowIds:
     """Return the cells of a column as ids, or row numbers from 0 if there is none."""
     if name is None:
-        return RowIds.numbered(raw.n_rows)
-    texts = texts_of(raw, name)
+        return RowIds.from_row_numbers(raw.n_rows)
+    texts = get_texts(raw, name)
     first: dict[str, int] = {}
     for row, text in enumerate(texts):
         if text is None:
             raise FileFormatError(f"{raw.place(row)}: the id (column {name!r}) is empty; each row needs one.")
         if text in first:
             raise FileFormatError(
-                f"{raw.place(row)}: the id {text!r} (column {name!r}) is that of {raw.where(first[text])} "
+                f"{raw.place(row)}: the id {text!r} (column {name!r}) is that of "
+                f"{raw.describe_row(first[text])} "
                 "too; ids must differ. Choose another column, or leave --id out to number the rows."
             )
         first[text] = row
-    return RowIds.of(first)
+    return RowIds.from_ids(first)
 
 
-def texts_of(raw: RawTable, name: str) -> tuple[str | None, ...]:
+def get_texts(raw: RawTable, name: str) -> tuple[str | None, ...]:
     """Return the cells of a column as texts; None where a cell is empty."""
     column = raw.columns[raw.names.index(name)]
     if isinstance(column, list):
@@ -179,20 +180,20 @@ def texts_of(raw: RawTable, name: str) -> tuple[str | None, ...]:
 # ---------------------------------------------------------------------- features
 
 
-def _features(raw: RawTable, names: tuple[str, ...]) -> FloatArray:
+def _read_features(raw: RawTable, names: tuple[str, ...]) -> FloatArray:
     at = {name: c for c, name in enumerate(raw.names)}
-    parsed = [_numbers(raw.columns[at[name]]) for name in names]
+    parsed = [_parse_numbers(raw.columns[at[name]]) for name in names]
     texts = {name: bad for name, bad in zip(names, parsed, strict=True) if isinstance(bad, _NonNumericCell)}
     wrong = {name: bad for name, bad in texts.items() if bad.text}
     if wrong:
-        raise FileFormatError(_not_numeric(raw, wrong))
+        raise FileFormatError(_make_not_numeric_error(raw, wrong))
     if texts:
         name, bad = min(texts.items(), key=lambda item: item[1].row)
         others = sum(isinstance(other, _NonNumericCell) for other in parsed) - 1
         more = f" {others} more column(s) have such cells." if others else ""
         raise FileFormatError(
             f"{raw.place(bad.row)}: the column {name!r} is {bad.shown}; wanted a finite number. Fill the "
-            f"cell, leave out the row, or leave out the column with --drop {_quoted([name])}.{more}"
+            f"cell, leave out the row, or leave out the column with --drop {_quote_names([name])}.{more}"
         )
     X = np.empty((raw.n_rows, len(names)))
     for c, column in enumerate(parsed):
@@ -203,7 +204,7 @@ def _features(raw: RawTable, names: tuple[str, ...]) -> FloatArray:
 
 def is_wordy(raw: RawTable, name: str) -> bool:
     """Tell whether a column holds a word where a feature would hold a number."""
-    found = _numbers(raw.columns[raw.names.index(name)])
+    found = _parse_numbers(raw.columns[raw.names.index(name)])
     return isinstance(found, _NonNumericCell) and bool(found.text)
 
 
@@ -216,7 +217,7 @@ class _NonNumericCell:
     text: str = ""  # the cell, if it is a word and not a gap
 
 
-def _numbers(column: Column) -> FloatArray | _NonNumericCell:
+def _parse_numbers(column: Column) -> FloatArray | _NonNumericCell:
     """Return a column as numbers, or the first cell that is none; a word counts before a gap."""
     try:
         if isinstance(column, np.ndarray) and column.dtype.kind in "biuf":
@@ -224,23 +225,23 @@ def _numbers(column: Column) -> FloatArray | _NonNumericCell:
         else:
             values = np.array([float(cell) for cell in column], dtype=np.float64)
     except (TypeError, ValueError):
-        return _first_bad(column)
+        return _find_first_bad(column)
     # Python reads 1_000 as a number; in a table it is rather a name.
     if isinstance(column, list) and any("_" in cell for cell in column):
-        return _first_bad(column)
+        return _find_first_bad(column)
     gaps = np.flatnonzero(~np.isfinite(values))
     if gaps.size:
         row = int(gaps[0])
         cell = column[row]
-        return _NonNumericCell(row, repr(cell) if isinstance(cell, str) else _number_word(float(cell)))
+        return _NonNumericCell(row, repr(cell) if isinstance(cell, str) else _format_number(float(cell)))
     return values
 
 
-def _number_word(value: float) -> str:
+def _format_number(value: float) -> str:
     return "missing" if math.isnan(value) else "infinite"
 
 
-def _first_bad(column: Column) -> _NonNumericCell:
+def _find_first_bad(column: Column) -> _NonNumericCell:
     gap: _NonNumericCell | None = None
     for row, cell in enumerate(column):
         if cell is None or (isinstance(cell, str) and not cell.strip()):
@@ -262,7 +263,7 @@ def is_plain_number(cell: Any) -> bool:
     return True
 
 
-def _not_numeric(raw: RawTable, wrong: dict[str, _NonNumericCell]) -> str:
+def _make_not_numeric_error(raw: RawTable, wrong: dict[str, _NonNumericCell]) -> str:
     name, bad = next(iter(wrong.items()))
     if re.fullmatch(r"[-+]?\d+,\d+", bad.text.strip()):
         tip = "It seems to have a decimal comma; save the file with decimal points."
@@ -273,24 +274,25 @@ def _not_numeric(raw: RawTable, wrong: dict[str, _NonNumericCell]) -> str:
     else:
         names = list(wrong)
         tip = (
-            f"Leave out what is not a number with --drop {_quoted(names)}, take a column as the ids with "
-            f"--id {_quoted([name])}, or name the columns to use with --features."
+            f"Leave out what is not a number with --drop {_quote_names(names)}, take a column as the ids "
+            "with "
+            f"--id {_quote_names([name])}, or name the columns to use with --features."
         )
     others = [repr(other) for other in list(wrong)[1:4]]
     more = f" Neither is {' nor '.join(others)}." if others else ""
     return f"{raw.place(bad.row)}: the column {name!r} is not numeric; it has {bad.shown}.{more} {tip}"
 
 
-def _quoted(names: list[str]) -> str:
+def _quote_names(names: list[str]) -> str:
     """Return names as an option takes them, in quotes where a shell would cut them."""
     text = ",".join(f'"{name}"' if "," in name else name for name in names)
     return text if re.fullmatch(r"[\w.,-]+", text) else "'" + text.replace("'", "'\\''") + "'"
 
 
-def standardized(X: FloatArray) -> FloatArray:
+def standardize_columns(X: FloatArray) -> FloatArray:
     """Return columns with mean 0 and variance 1; a constant column becomes 0.
 
-    >>> standardized(np.array([[1.0, 5.0], [3.0, 5.0]])).tolist()
+    >>> standardize_columns(np.array([[1.0, 5.0], [3.0, 5.0]])).tolist()
     [[-1.0, 0.0], [1.0, 0.0]]
     """
     centred = X - X.mean(axis=0)

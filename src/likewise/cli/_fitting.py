@@ -15,7 +15,7 @@ from likewise.exceptions import (
 from likewise.supervision import RowIds, Supervision
 
 
-def used_hints(
+def select_hints(
     said: Supervision, method: str, n_clusters: int, as_links: bool, options: dict[str, Any]
 ) -> Supervision:
     """Return the hints that the method is given, or refuse those that it does not use."""
@@ -25,10 +25,10 @@ def used_hints(
     if METHODS[method].says_links:
         options["as_links"] = True
         return said
-    links = said.only("links", "triplets", "labels").to_links()
+    links = said.select_kinds("links", "triplets", "labels").to_links()
     if (bags := said.bags) is not None:
         n_classes = len({label for labels in bags.labels for label in labels or ()})
-        links |= said.only("bags").to_links(more_clusters_than_classes=n_clusters > n_classes)
+        links |= said.select_kinds("bags").to_links(more_clusters_than_classes=n_clusters > n_classes)
     check_honoured(method, links.kinds)
     return links
 
@@ -37,7 +37,7 @@ def fit_by_ids(model: Any, X: Any, hints: Supervision, ids: RowIds, method: str)
     """Fit; tell of contradictions by ids, where the estimator would tell of them by rows."""
     import warnings
 
-    from likewise.cli._contradictions import link_conflicts
+    from likewise.cli._contradictions import find_link_conflicts
 
     if method == "sss-vad" and (hints.answers == 3).any():
         raise UnsupportedSupervisionError(
@@ -47,11 +47,14 @@ def fit_by_ids(model: Any, X: Any, hints: Supervision, ids: RowIds, method: str)
     if not hints:
         model.fit(X)
         return []
-    rows, few = hints.named()  # there may be very many rows, and few that hints name
-    conflicts = link_conflicts(few, RowIds.of([ids[row] for row in rows.tolist()])) if len(rows) else []
+    rows, few = hints.restrict_to_hinted()  # there may be very many rows, and few that hints name
+    conflicts = (
+        find_link_conflicts(few, RowIds.from_ids([ids[row] for row in rows.tolist()])) if len(rows) else []
+    )
     if conflicts and METHODS[method].hard:
         raise InconsistentSupervisionError(
-            f"the hints contradict one another: {conflicts[0]}. {_more(len(conflicts))}{method} breaks no "
+            f"the hints contradict one another: {conflicts[0]}. {_format_more(len(conflicts))}{method} "
+            "breaks no "
             "link, so it cannot go on. Take one of these hints out, or use a method that weighs them, such "
             "as --method pck-means."
         )
@@ -64,7 +67,10 @@ def fit_by_ids(model: Any, X: Any, hints: Supervision, ids: RowIds, method: str)
             raise type(error)(render(error, ids, words=list_terms())) from error
     if not conflicts:
         return []
-    return [f"the hints contradict one another: {conflicts[0]}. {_more(len(conflicts))}Not all can be kept."]
+    return [
+        f"the hints contradict one another: {conflicts[0]}. {_format_more(len(conflicts))}Not all can be "
+        "kept."
+    ]
 
 
 def list_terms() -> dict[str, str]:
@@ -73,5 +79,5 @@ def list_terms() -> dict[str, str]:
     return {**methods, "cannot='drop'": "--drop-cannot"}
 
 
-def _more(n_conflicts: int) -> str:
+def _format_more(n_conflicts: int) -> str:
     return f"There are {n_conflicts - 1} more such; likewise check lists them. " if n_conflicts > 1 else ""

@@ -82,7 +82,8 @@ class Files:
                 if n_events is not None:
                     self.note = (
                         f"{self.save} ended in the middle of an answer, because the process that wrote it "
-                        f"was killed. That answer is left out; {counted(n_events, 'event')} before it stay."
+                        f"was killed. That answer is left out; {format_count(n_events, 'event')} before it "
+                        "stay."
                     )
             if self.hints is not None and not self.resumed and os.path.exists(self.hints):
                 raise click.UsageError(
@@ -110,7 +111,7 @@ class Files:
 
     def write_results(self, interview: Interview, table: DataTable, labels: Any) -> None:
         """Write hints and clusters, if they are wanted."""
-        from likewise.cli._report import labels_table
+        from likewise.cli._report import make_labels_table
         from likewise.cli._write import write_table
         from likewise.supervision import write_hints
 
@@ -119,7 +120,7 @@ class Files:
                 said = interview.supervision
                 outputs.add(self.hints, lambda part: write_hints(part, said, table.ids))
             if self.labels is not None and labels is not None:
-                columns = labels_table(table.ids, labels)
+                columns = make_labels_table(table.ids, labels)
                 outputs.add(self.labels, lambda part: write_table(part, columns))
 
     @property
@@ -165,13 +166,13 @@ class InterviewOptions:
     seed: int
     errors: float | Literal["learn"] | None = None
 
-    def interview(self, X: Any, table: DataTable, given: Supervision | None, files: Files) -> Interview:
+    def make_interview(self, X: Any, table: DataTable, given: Supervision | None, files: Files) -> Interview:
         """Begin an interview, or go on with the one that was saved."""
         if len(table.ids) < 2:
             raise FileFormatError(f"{files.data} has one row; there is nothing to ask.")
         if self.clusters is not None and self.clusters > len(table.ids):
             raise FileFormatError(f"{self.clusters} clusters were asked of {len(table.ids)} row(s).")
-        made = self._resumed(X, table, given, files) if files.resumed else self._new(X, table, given)
+        made = self._resume(X, table, given, files) if files.resumed else self._start_new(X, table, given)
         if self.errors and "error_rate" not in getattr(made.model, "get_params", dict)():
             raise click.UsageError(
                 f"--errors {self.errors} has no effect with the strategy {made.strategy.name!r}: its model "
@@ -180,12 +181,12 @@ class InterviewOptions:
             )
         return made
 
-    def _new(self, X: Any, table: DataTable, given: Supervision | None) -> Interview:
+    def _start_new(self, X: Any, table: DataTable, given: Supervision | None) -> Interview:
         from likewise.active import Interview
 
         if self.clusters is None and not self.discover:
             raise click.UsageError("give the number of clusters with -k, or --discover if it is not known.")
-        strategy, model = self._strategy(self.strategy, self.clusters or 2)
+        strategy, model = self._make_strategy(self.strategy, self.clusters or 2)
         return Interview(
             X,
             ids=table.ids,
@@ -199,7 +200,7 @@ class InterviewOptions:
             errors="learn" if self.errors is None else self.errors,
         )
 
-    def _resumed(self, X: Any, table: DataTable, given: Supervision | None, files: Files) -> Interview:
+    def _resume(self, X: Any, table: DataTable, given: Supervision | None, files: Files) -> Interview:
         from likewise.active import Interview
         from likewise.active._saved_interview import read
 
@@ -208,14 +209,14 @@ class InterviewOptions:
             saved = read(files.save)
             if self.errors is not None:
                 saved.content["errors"] = self.errors
-            strategy, model = self._strategy_of(saved.content)
-            interview = saved.interview(Interview, X, ids=table.ids, model=model, strategy=strategy)
+            strategy, model = self._restore_strategy(saved.content)
+            interview = saved.restore(Interview, X, ids=table.ids, model=model, strategy=strategy)
         except LikewiseError as error:
             raise FileFormatError(f"{error}\n{anew}") from error
         for option, now, before in (
             ("-k", self.clusters, interview.n_clusters),
             ("--discover", self.discover or None, interview.discover),
-            ("--seed", self.seed or None, interview.seed),
+            ("--seed", self.seed or None, interview.random_state),
             ("--known", given, interview.given),
         ):
             if now is not None and now != before:
@@ -227,26 +228,26 @@ class InterviewOptions:
             interview.budget = self.budget
         return interview
 
-    def _strategy(self, name: str | None, n_clusters: int) -> tuple[Any, Any]:
+    def _make_strategy(self, name: str | None, n_clusters: int) -> tuple[Any, Any]:
         """Return the strategy of a name and its model; None is for the interview to choose."""
         if self.trays or name == TRAY:
             from likewise.active.strategies._fill_tray import FillTray
 
             return FillTray(), None
-        from likewise.cli._strategies import strategy_and_model
+        from likewise.cli._strategies import make_strategy_and_model
 
-        return (None, None) if name is None else strategy_and_model(name, n_clusters)
+        return (None, None) if name is None else make_strategy_and_model(name, n_clusters)
 
-    def _strategy_of(self, said: dict[str, Any]) -> tuple[Any, Any]:
+    def _restore_strategy(self, said: dict[str, Any]) -> tuple[Any, Any]:
         """Return what a saved interview goes on with; None is for its file to say."""
         k = said.get("n_clusters") or 2
         before = (said.get("strategy") or {}).get("name")
         has_model = said.get("model") is not None  # a strategy wanted a model of its own
-        strategy, model = self._strategy(self.strategy, k)
+        strategy, model = self._make_strategy(self.strategy, k)
         if strategy is None and (has_model or before == TRAY):
-            return self._strategy(before, k)
+            return self._make_strategy(before, k)
         if model is None and has_model:
-            model = self._strategy(before, k)[1]
+            model = self._make_strategy(before, k)[1]
         return strategy, model
 
 
@@ -256,35 +257,35 @@ class InterviewProgress:
     def __init__(self, n_samples: int) -> None:
         self.looks_back = n_samples <= _MOST_ROWS
         self._labels: Any = None
-        self._n_told = 0
+        self._n_reported = 0
 
-    def heading(self, interview: Interview) -> str:
+    def format_heading(self, interview: Interview) -> str:
         """Return the number of the question, what changed since the last one, and at times what to expect."""
         n = interview.n_asked
         number = f"{n + 1}" if interview.budget is None else f"{n + 1} of {interview.budget}"
-        lines = [f"Question {number}{self._moved(interview)}"]
-        if self.looks_back and n and n % EVERY == 0 and n != self._n_told:
-            lines.insert(0, f"{counted(n, 'answer')} so far. {interview.progress().advice}")
-        self._n_told = n
+        lines = [f"Question {number}{self._format_moved(interview)}"]
+        if self.looks_back and n and n % EVERY == 0 and n != self._n_reported:
+            lines.insert(0, f"{format_count(n, 'answer')} so far. {interview.progress().advice}")
+        self._n_reported = n
         return "\n" + "\n".join(lines)
 
-    def _moved(self, interview: Interview) -> str:
+    def _format_moved(self, interview: Interview) -> str:
         """Say how many rows changed cluster; nothing where that would cost a fit of its own."""
         if not interview.strategy.needs:
             return ""
-        from likewise.cli._report import strayed_rows
+        from likewise.cli._report import find_strayed_rows
 
         before, self._labels = self._labels, interview.labels_
         if before is None:
             return ""
-        n_moved = len(strayed_rows(self._labels, before))
-        return f"   ({counted(n_moved, 'row')} changed cluster since the last)" if n_moved else ""
+        n_moved = len(find_strayed_rows(self._labels, before))
+        return f"   ({format_count(n_moved, 'row')} changed cluster since the last)" if n_moved else ""
 
 
-def counted(n: int, word: str) -> str:
+def format_count(n: int, word: str) -> str:
     """Say how many.
 
-    >>> counted(1, "answer"), counted(2000, "row")
+    >>> format_count(1, "answer"), format_count(2000, "row")
     ('1 answer', '2,000 rows')
     """
     return f"{n:,} {word}{'' if n == 1 else 's'}"

@@ -9,7 +9,7 @@ import click
 import numpy as np
 import numpy.typing as npt
 
-from likewise.cli._data_tables import ColumnRoles, is_wordy, table_of, texts_of, unknown_column
+from likewise.cli._data_tables import ColumnRoles, get_texts, is_wordy, make_table, make_unknown_column_error
 from likewise.cli._raw_tables import RawTable, read_raw
 from likewise.exceptions import FileFormatError
 from likewise.features import text_features
@@ -49,7 +49,7 @@ class FeatureOptions:
     components: int = 100
 
     @classmethod
-    def of(cls, features: tuple[str, ...] | None, **others: Any) -> FeatureOptions:
+    def from_options(cls, features: tuple[str, ...] | None, **others: Any) -> FeatureOptions:
         """Tell the files of ``--features`` from its columns by the ends of their names."""
         named = features or ()
         files = tuple(name for name in named if name.lower().endswith(".npy"))
@@ -65,18 +65,18 @@ class Items:
     ----------
     X : ndarray of shape (n_rows, n_features)
         The features.
-    said : tuple of str
+    descriptions : tuple of str
         What they are, in words.
     notes : tuple of str
         What else ought to be said.
     """
 
     X: FloatArray
-    said: tuple[str, ...]
+    descriptions: tuple[str, ...]
     notes: tuple[str, ...] = ()
 
 
-def items_of(raw: RawTable, wanted: FeatureOptions, *, seed: int) -> Items:
+def build_items(raw: RawTable, wanted: FeatureOptions, *, seed: int) -> Items:
     """Put together the features of the rows of a table."""
     _check_columns(raw, wanted)
     blocks: list[FloatArray] = []
@@ -87,16 +87,16 @@ def items_of(raw: RawTable, wanted: FeatureOptions, *, seed: int) -> Items:
     # Text and embeddings speak for themselves; beside them a number is a feature only if it is named.
     alone = wanted.columns is None and not wanted.files and not wanted.text
     if wanted.columns or (alone and left):
-        block = _numbers(raw, wanted, left)
+        block = _read_numeric_columns(raw, wanted, left)
         blocks.append(block)
         said.append(f"{block.shape[1]} column(s) of numbers")
     for path in wanted.files:
-        blocks.append(_embeddings(path, raw))
+        blocks.append(_read_embeddings(path, raw))
         said.append(f"{blocks[-1].shape[1]} numbers a row from {path}")
     if wanted.text:
-        found = _text(raw, wanted, seed)
+        found = _vectorize_text(raw, wanted, seed)
         blocks.append(found.X)
-        said += found.said
+        said += found.descriptions
         notes += found.notes
     if not blocks:
         raise FileFormatError(
@@ -121,26 +121,26 @@ def _check_columns(raw: RawTable, wanted: FeatureOptions) -> None:
     ):
         for name in names:
             if name not in raw.names:
-                raise click.BadParameter(unknown_column(name, raw), param_hint=f"'{option}'")
+                raise click.BadParameter(make_unknown_column_error(name, raw), param_hint=f"'{option}'")
             if name in ends:
                 what = "twice" if ends[name] == option else f"for {ends[name]} as well"
                 raise click.BadParameter(f"the column {name!r} is named {what}.", param_hint=f"'{option}'")
             ends[name] = option
 
 
-def _numbers(raw: RawTable, wanted: FeatureOptions, left: list[str]) -> FloatArray:
+def _read_numeric_columns(raw: RawTable, wanted: FeatureOptions, left: list[str]) -> FloatArray:
     """Return columns of numbers: those named, or all that are left."""
     names = wanted.columns or tuple(left)
     wordy = next((name for name in names if is_wordy(raw, name)), None)
     try:
-        return table_of(raw, ColumnRoles(id=wanted.id, features=names)).X
+        return make_table(raw, ColumnRoles(id=wanted.id, features=names)).X
     except FileFormatError as error:
         if wordy is None:
             raise
         raise FileFormatError(f"{error} If it is text to learn from, pass --text '{wordy}'.") from error
 
 
-def _embeddings(path: str, raw: RawTable) -> FloatArray:
+def _read_embeddings(path: str, raw: RawTable) -> FloatArray:
     found = read_raw(path)
     X = np.column_stack(found.columns).astype(np.float64)
     if len(X) != raw.n_rows:
@@ -156,13 +156,13 @@ def _embeddings(path: str, raw: RawTable) -> FloatArray:
     return one_scale(X).astype(np.float64, copy=False)
 
 
-def _text(raw: RawTable, wanted: FeatureOptions, seed: int) -> Items:
+def _vectorize_text(raw: RawTable, wanted: FeatureOptions, seed: int) -> Items:
     """Turn the words of some columns into numbers."""
-    cells = [texts_of(raw, name) for name in wanted.text]
+    cells = [get_texts(raw, name) for name in wanted.text]
     texts = [" ".join(cell for cell in row if cell) for row in zip(*cells, strict=True)]
     named = " and ".join(map(repr, wanted.text))
     try:
         found = text_features(texts, n_features=wanted.components, named=named, seed=seed)
     except FileFormatError as error:
         raise FileFormatError(f"{raw.path}: {error}") from error
-    return Items(found.X.astype(np.float64, copy=False), (found.said,), found.notes)
+    return Items(found.X.astype(np.float64, copy=False), (found.description,), found.notes)

@@ -6,7 +6,7 @@ import difflib
 from collections.abc import Callable
 from pathlib import Path
 
-from likewise.cli._data_tables import texts_of
+from likewise.cli._data_tables import get_texts
 from likewise.cli._raw_tables import RawTable, read_raw
 from likewise.cli._tags import Tags
 from likewise.exceptions import FileFormatError, UnknownFormatError
@@ -28,10 +28,11 @@ def read_tree(path: str, tags: Tags, option: str) -> tuple[LabelHierarchy, list[
     if lost:
         raise FileFormatError(
             f"{path}: {len(lost)} of the {len(tags.names)} labels of the tags are not in it: "
-            f"{_listed(lost)}.{_meant(lost[0], tree.names)} Add them; one without a parent is on the root."
+            f"{_format_names(lost)}.{_suggest_name(lost[0], tree.names)} Add them; one without a parent is "
+            "on the root."
         )
     extra = [name for name in tree.names if name not in tags.names]
-    notes = [f"{len(extra)} label(s) of {path} are in no tag and are left out: {_listed(extra)}."]
+    notes = [f"{len(extra)} label(s) of {path} are in no tag and are left out: {_format_names(extra)}."]
     return tree.restrict(tags.names), notes * bool(extra)
 
 
@@ -64,7 +65,9 @@ def _read_edges(
         )
     edges: list[tuple[str, str]] = []
     idle = 0
-    for row, (parent, child) in enumerate(zip(texts_of(raw, "parent"), texts_of(raw, "child"), strict=True)):
+    for row, (parent, child) in enumerate(
+        zip(get_texts(raw, "parent"), get_texts(raw, "child"), strict=True)
+    ):
         if child is None:
             raise FileFormatError(f"{raw.place(row)}: the child is empty; wanted a label.")
         if child == root:
@@ -82,13 +85,13 @@ def _read_edges(
 def _is_used(label: str, raw: RawTable, row: int, tags: Tags) -> bool:
     if label in tags.names or label in tags.unused:
         return label in tags.names
-    raise FileFormatError(f"{raw.place(row)}: no tag is {label!r}.{_meant(label, tags.names)}")
+    raise FileFormatError(f"{raw.place(row)}: no tag is {label!r}.{_suggest_name(label, tags.names)}")
 
 
-def _meant(name: str, names: tuple[str, ...]) -> str:
+def _suggest_name(name: str, names: tuple[str, ...]) -> str:
     close = difflib.get_close_matches(name, names, n=1)
     return f" Did you mean {close[0]!r}?" if close else ""
 
 
-def _listed(names: list[str]) -> str:
+def _format_names(names: list[str]) -> str:
     return ", ".join(map(repr, names[:_SHOWN])) + (", …" if len(names) > _SHOWN else "")

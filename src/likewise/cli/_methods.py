@@ -121,7 +121,7 @@ _OPTIONS = {
 }
 
 
-def options_of(method: str, *, n_init: int | None = None, **own: Any) -> dict[str, Any]:
+def build_options(method: str, *, n_init: int | None = None, **own: Any) -> dict[str, Any]:
     """Return the parameters that the options set; an option that the method does not have is refused.
 
     `own` are the options that not all methods have, by the names of the parameters; None was not given.
@@ -136,33 +136,33 @@ def options_of(method: str, *, n_init: int | None = None, **own: Any) -> dict[st
     return {name: value for name, value in said.items() if value is not None}
 
 
-def estimator_of(method: str, n_clusters: int, seed: int, options: dict[str, Any]) -> Any:
+def make_estimator(method: str, n_clusters: int, seed: int, options: dict[str, Any]) -> Any:
     """Make the estimator of a method."""
     settings = dict(METHODS[method].settings)
     return METHODS[method].estimator(n_clusters, random_state=seed, **settings | options)
 
 
-def reads_blocks(method: str) -> bool:
+def is_blockwise(method: str) -> bool:
     """Tell whether a method clusters rows that are not in memory; its module is imported now."""
     return bool(getattr(METHODS[method].estimator, "_reads_blocks", False))
 
 
-def honoured(method: str) -> frozenset[str]:
+def get_honoured_kinds(method: str) -> frozenset[str]:
     """Return the kinds of hint that a method uses."""
     return METHODS[method].uses
 
 
-def methods_for(kinds: frozenset[str]) -> list[str]:
+def find_methods(kinds: frozenset[str]) -> list[str]:
     """Return the methods that use all of these kinds of hint."""
     return [name for name, method in METHODS.items() if kinds <= method.uses]
 
 
 def check_honoured(method: str, kinds: frozenset[str]) -> None:
     """Refuse hints that a method does not use, and say which methods do."""
-    if kinds <= honoured(method):
+    if kinds <= get_honoured_kinds(method):
         return
-    missing = sorted(kinds - honoured(method))
-    fitting = methods_for(kinds)
+    missing = sorted(kinds - get_honoured_kinds(method))
+    fitting = find_methods(kinds)
     if fitting:
         way_on = f"These methods use them: {', '.join(fitting)}."
     else:

@@ -18,14 +18,14 @@ if TYPE_CHECKING:
 Function = TypeVar("Function", bound=Callable[..., Any])
 
 
-def _encoding(ctx: click.Context, param: click.Parameter, value: str) -> str:
+def _check_encoding(ctx: click.Context, param: click.Parameter, value: str) -> str:
     try:
         return codecs.lookup(value).name
     except LookupError:
         raise click.BadParameter(f"there is no encoding {value!r}; try utf-8, latin-1 or cp1252.") from None
 
 
-def names_option(ctx: click.Context, param: click.Parameter, value: str | None) -> tuple[str, ...] | None:
+def parse_names(ctx: click.Context, param: click.Parameter, value: str | None) -> tuple[str, ...] | None:
     """Read the names of columns with commas between."""
     if value is None:
         return None
@@ -40,7 +40,7 @@ def names_option(ctx: click.Context, param: click.Parameter, value: str | None) 
 _UNITS = {"": 1, "k": 10**3, "m": 10**6, "g": 10**9, "t": 10**12, "ki": 2**10, "mi": 2**20, "gi": 2**30}
 
 
-def bytes_option(ctx: click.Context, param: click.Parameter, value: str | None) -> int | None:
+def parse_bytes(ctx: click.Context, param: click.Parameter, value: str | None) -> int | None:
     """Read an amount of memory: 200MB, 1.5 GiB, 800000."""
     if value is None:
         return None
@@ -61,17 +61,17 @@ _DATA = (
     ),
     click.option(
         "--features",
-        callback=names_option,
+        callback=parse_names,
         metavar="A,B,C",
         help="The columns to use; by default all others.",
     ),
-    click.option("--drop", callback=names_option, metavar="A,B,C", help="Columns to leave out."),
+    click.option("--drop", callback=parse_names, metavar="A,B,C", help="Columns to leave out."),
     click.option(
         "--no-header", is_flag=True, help="The CSV file has no header; columns are f0, f1 and so on."
     ),
     click.option(
         "--encoding",
-        callback=_encoding,
+        callback=_check_encoding,
         default="utf-8",
         show_default=True,
         help="Encoding of a CSV DATA file.",
@@ -80,7 +80,7 @@ _DATA = (
 _HINTS = (
     click.option(
         "--hints-encoding",
-        callback=_encoding,
+        callback=_check_encoding,
         default="utf-8",
         show_default=True,
         help="Encoding of a CSV or JSON Lines file of hints.",
@@ -88,12 +88,12 @@ _HINTS = (
 )
 
 
-def table_options(function: Function) -> Function:
+def add_table_options(function: Function) -> Function:
     """Add the options that say how DATA and hints are read."""
     return _with(_DATA + _HINTS, function)
 
 
-def data_options(function: Function) -> Function:
+def add_data_options(function: Function) -> Function:
     """Add the options that say how DATA is read, for a command that reads no hints."""
     return _with(_DATA, function)
 
@@ -104,7 +104,7 @@ def _with(options: Sequence[Callable[[Function], Function]], function: Function)
     return function
 
 
-def columns_of(
+def make_column_roles(
     id_column: str | None,
     features: tuple[str, ...] | None,
     drop: tuple[str, ...] | None,
@@ -118,20 +118,20 @@ def columns_of(
     return ColumnRoles(id_column, features, drop or (), truth, bag, truth_option)
 
 
-def same_table(asked: Mapping[str, Any]) -> list[str]:
+def format_table_options(asked: Mapping[str, Any]) -> list[str]:
     """Return the words that let another command read DATA in the same way."""
     words: list[str] = []
     for option, value in (
         ("--id", asked["id_column"]),
-        ("--features", _listed(asked["features"])),
-        ("--drop", _listed(asked["drop"])),
+        ("--features", _format_names(asked["features"])),
+        ("--drop", _format_names(asked["drop"])),
         ("--encoding", asked["encoding"]),
     ):
         words += [] if value in (None, "utf-8") else [option, value]
     return words + [f"--{name.replace('_', '-')}" for name in ("no_header", "standardize") if asked[name]]
 
 
-def _listed(names: tuple[str, ...] | None) -> str | None:
+def _format_names(names: tuple[str, ...] | None) -> str | None:
     return None if names is None else ",".join(f'"{name}"' if "," in name else name for name in names)
 
 
@@ -150,17 +150,17 @@ def read_all_hints(
     """Read and join files of hints; errors speak of options where the library speaks of arguments."""
     from likewise.supervision import Supervision, read_hints
 
-    hints = Supervision.none(len(ids))
+    hints = Supervision.empty(len(ids))
     for file in paths:
         try:
             hints |= read_hints(file, ids, encoding=encoding)
         except FileFormatError as error:
-            more = _about_ids(id_column, path) if error.ids else ""
+            more = _explain_ids(id_column, path) if error.ids else ""
             raise FileFormatError(render(error, words=HINT_OPTIONS) + more) from error
     return hints
 
 
-def _about_ids(id_column: str | None, path: str) -> str:
+def _explain_ids(id_column: str | None, path: str) -> str:
     if id_column is None:
         return (
             f"\nSince there is no --id, the rows of {path} are called 0, 1, 2 and so on. If one of its "

@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 import click
 
-from likewise._atomic_files import naming_file
+from likewise._atomic_files import name_file_in_errors
 from likewise.exceptions import FileFormatError, LikewiseError, render
 
 if TYPE_CHECKING:
@@ -52,13 +52,13 @@ class Command(click.Command):
         except (LikewiseError, ValueError, OSError, MemoryError) as error:
             if debug or (isinstance(error, OSError) and error.errno == errno.EPIPE):
                 raise
-            raise click.ClickException(message_of(error)) from error
+            raise click.ClickException(format_error(error)) from error
 
 
-def message_of(error: Exception) -> str:
+def format_error(error: Exception) -> str:
     """Word an error for somebody who reads no tracebacks.
 
-    >>> message_of(FileNotFoundError(2, "No such file or directory", "hints.csv"))
+    >>> format_error(FileNotFoundError(2, "No such file or directory", "hints.csv"))
     "there is no file 'hints.csv'."
     """
     if isinstance(error, MemoryError):
@@ -80,14 +80,14 @@ def message_of(error: Exception) -> str:
 # ---------------------------------------------------------------------- streams
 
 
-def console(*, stderr: bool = True) -> Console:
+def make_console(*, stderr: bool = True) -> Console:
     """Return a console on stderr or stdout; it colours only a terminal, and none if NO_COLOR is set."""
     from rich.console import Console
 
     return Console(stderr=stderr, highlight=False, markup=False, emoji=False, soft_wrap=True)
 
 
-def own_name() -> str:
+def get_program_name() -> str:
     """Return what to type to run this program: its path, if its plain name would not find it."""
     return "likewise" if shutil.which("likewise") or not Path(sys.argv[0]).exists() else sys.argv[0]
 
@@ -106,7 +106,7 @@ class OutputPath(click.Path):
 
 def write_stdout(data: str | bytes) -> None:
     """Write results to stdout; errors of the system name it as they name a file."""
-    with naming_file("stdout"):
+    with name_file_in_errors("stdout"):
         click.echo(data, nl=False)
 
 
@@ -122,7 +122,7 @@ class Notes(list[str]):
 
 
 @contextmanager
-def gathered_warnings() -> Iterator[Notes]:
+def gather_warnings() -> Iterator[Notes]:
     """Gather the warnings that are meant for the user as texts, each once, instead of printing them."""
     texts = Notes()
     with warnings.catch_warnings(record=True) as caught:
@@ -141,15 +141,15 @@ class Step(Protocol):
         """Show it."""
 
 
-def _no_step(name: str, *, within: bool = False) -> None:
+def _ignore_step(name: str, *, within: bool = False) -> None:
     """Show nothing."""
 
 
 @contextmanager
-def progress(n_steps: int, *, quiet: bool = False) -> Iterator[Step]:
+def show_progress(n_steps: int, *, quiet: bool = False) -> Iterator[Step]:
     """Yield a function to call with the name of each step; a bar is drawn if stderr is a terminal."""
     if quiet or not sys.stderr.isatty():
-        yield _no_step
+        yield _ignore_step
         return
     from rich.progress import BarColumn, Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 
@@ -159,16 +159,16 @@ def progress(n_steps: int, *, quiet: bool = False) -> Iterator[Step]:
         BarColumn(),
         TimeElapsedColumn(),
     )
-    with Progress(*columns, console=console(), transient=True) as bar:
+    with Progress(*columns, console=make_console(), transient=True) as bar:
         task = bar.add_task("", total=n_steps)
         begun = False
 
-        def step(name: str, *, within: bool = False) -> None:
+        def advance(name: str, *, within: bool = False) -> None:
             nonlocal begun
             bar.update(task, description=name, advance=1 if begun and not within else 0)
             begun = True
 
-        yield step
+        yield advance
 
 
 # ---------------------------------------------------------------------- files
@@ -189,7 +189,7 @@ class Outputs:
 
     def add(self, path: str, write: Callable[[Path], Any]) -> None:
         """Let `write` make a file that will stand at `path`."""
-        with naming_file(path):
+        with name_file_in_errors(path):
             if _is_special(path):
                 write(Path(path))
                 return
@@ -207,10 +207,10 @@ class Outputs:
         try:
             if kind is None:
                 for part, target in self._parts:
-                    with naming_file(target), open(part, "rb+") as file:
+                    with name_file_in_errors(target), open(part, "rb+") as file:
                         os.fsync(file.fileno())
                 for part, target in self._parts:
-                    with naming_file(target):
+                    with name_file_in_errors(target):
                         os.replace(part, target)
         finally:
             for part, _ in self._parts:
@@ -260,14 +260,14 @@ def check_output(path: str, endings: tuple[str, ...], option: str, *, links: boo
 def check_distinct(outputs: dict[str, str | None], inputs: list[str]) -> None:
     """Refuse to write over a file that the same command reads, or over another that it writes."""
     seen = {os.path.realpath(path): "a file that is read" for path in inputs if path != STDOUT}
-    read = [_identity(path) for path in inputs]
+    read = [_get_file_identity(path) for path in inputs]
     folders = [real for real in seen if os.path.isdir(real)]
     for option, path in outputs.items():
         if path is None or path == STDOUT or _is_special(path):
             continue
         real = os.path.realpath(path)
         also = seen.get(real)
-        if also is None and (found := _identity(path)) is not None and found in read:
+        if also is None and (found := _get_file_identity(path)) is not None and found in read:
             also = "a file that is read, by another name"
         if also is None and real.endswith(".parquet") and any(Path(real).is_relative_to(f) for f in folders):
             also = "in the folder that is read"
@@ -276,7 +276,7 @@ def check_distinct(outputs: dict[str, str | None], inputs: list[str]) -> None:
         seen[real] = f"the file of {option}"
 
 
-def _identity(path: str) -> tuple[int, int] | None:
+def _get_file_identity(path: str) -> tuple[int, int] | None:
     """Return what two names of one file share; - is the file that stdin was redirected from."""
     try:
         found = os.fstat(sys.stdin.fileno()) if path == STDOUT else os.stat(path)

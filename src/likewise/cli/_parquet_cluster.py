@@ -17,18 +17,18 @@ import numpy.typing as npt
 from likewise._compat import HAS_CALLBACKS
 from likewise._optional import require
 from likewise.cli._data_tables import ColumnRoles, DataTable
-from likewise.cli._fitting import fit_by_ids, used_hints
-from likewise.cli._methods import estimator_of
+from likewise.cli._fitting import fit_by_ids, select_hints
+from likewise.cli._methods import make_estimator
 from likewise.cli._options import read_all_hints
-from likewise.cli._output import STDOUT, Outputs, Step, gathered_warnings, print_json, progress
+from likewise.cli._output import STDOUT, Outputs, Step, gather_warnings, print_json, show_progress
 from likewise.cli._raw_tables import RawTable
-from likewise.cli._report import Report, tell
+from likewise.cli._report import Report, print_report
 from likewise.cli._write import BlockWriter
 from likewise.datasets import ParquetRows
 from likewise.datasets import _parquet as files
 from likewise.exceptions import FileFormatError
 from likewise.supervision import FewIds, RowIds, Supervision
-from likewise.supervision.io import ids_named_in
+from likewise.supervision.io import list_ids_in_file
 
 IntArray = npt.NDArray[np.int64]
 _BATCH_ROWS = 2**16
@@ -58,13 +58,13 @@ class Source(Protocol):
     def find(self, column: str, names: Sequence[str]) -> files.FoundIds:
         """Look for ids in a column."""
 
-    def rows(self, features: Sequence[str]) -> Any:
+    def get_rows(self, features: Sequence[str]) -> Any:
         """Return the rows as an estimator takes them."""
 
-    def labels_of(self, labels: Any, rows: IntArray) -> IntArray:
+    def get_labels(self, labels: Any, rows: IntArray) -> IntArray:
         """Return the labels of few rows."""
 
-    def parts(self, labels: Any, id_column: str | None) -> Iterator[tuple[Any, Any]]:
+    def iterate_parts(self, labels: Any, id_column: str | None) -> Iterator[tuple[Any, Any]]:
         """Yield ids as texts (None if there is no column of them) and labels, some rows at a time."""
 
 
@@ -73,21 +73,21 @@ class LocalFiles:
 
     def __init__(self, path: str, memory_limit: int | None) -> None:
         self._path, self._memory_limit = path, memory_limit
-        self.footers = tuple(files.footer(file) for file in files.listed(path))
+        self.footers = tuple(files.read_footer(file) for file in files.list_files(path))
 
     def find(self, column: str, names: Sequence[str]) -> files.FoundIds:
         """Look for ids in one pass."""
-        return files.rows_named(self.footers, column, names)
+        return files.find_rows_by_id(self.footers, column, names)
 
-    def rows(self, features: Sequence[str]) -> Any:
+    def get_rows(self, features: Sequence[str]) -> Any:
         """Return a reader of the rows."""
         return ParquetRows(self._path, features, memory_limit=self._memory_limit)
 
-    def labels_of(self, labels: Any, rows: IntArray) -> IntArray:
+    def get_labels(self, labels: Any, rows: IntArray) -> IntArray:
         """Return the labels of few rows."""
         return np.asarray(labels[rows], dtype=np.int64)
 
-    def parts(self, labels: Any, id_column: str | None) -> Iterator[tuple[Any, Any]]:
+    def iterate_parts(self, labels: Any, id_column: str | None) -> Iterator[tuple[Any, Any]]:
         """Yield ids and labels, some rows at a time."""
         if id_column is None:
             for at in range(0, len(labels), _BATCH_ROWS):
@@ -95,7 +95,7 @@ class LocalFiles:
             return
         at = 0
         for one in self.footers:
-            for cells in files.id_cells(one, id_column, _BATCH_ROWS):
+            for cells in files.iterate_ids(one, id_column, _BATCH_ROWS):
                 yield cells, labels[at : at + len(cells)]
                 at += len(cells)
 
@@ -104,9 +104,9 @@ class ClusterFiles:
     """Files that the workers of a cluster read."""
 
     def __init__(self, path: str, client: Any) -> None:
-        from likewise.distributed._dask_parquet import plan_of
+        from likewise.distributed._dask_parquet import make_plan
 
-        self._client, self._plan = client, plan_of(path, client=client)
+        self._client, self._plan = client, make_plan(path, client=client)
         self.footers = self._plan.footers
 
     def find(self, column: str, names: Sequence[str]) -> files.FoundIds:
@@ -115,40 +115,42 @@ class ClusterFiles:
 
         return find_in_files(self._plan, column, names, self._client)
 
-    def rows(self, features: Sequence[str]) -> Any:
+    def get_rows(self, features: Sequence[str]) -> Any:
         """Return the rows on the workers."""
-        from likewise.distributed import rows_of
-        from likewise.distributed._dask_parquet import array_of
+        from likewise.distributed import make_dask_rows
+        from likewise.distributed._dask_parquet import make_array
 
-        return rows_of(array_of(self._plan, features), self._client)
+        return make_dask_rows(make_array(self._plan, features), self._client)
 
-    def labels_of(self, labels: Any, rows: IntArray) -> IntArray:
+    def get_labels(self, labels: Any, rows: IntArray) -> IntArray:
         """Fetch the labels of few rows."""
-        return np.asarray(self._asked(labels[rows]).result(), dtype=np.int64)
+        return np.asarray(self._submit(labels[rows]).result(), dtype=np.int64)
 
-    def _asked(self, data: Any) -> Any:
+    def _submit(self, data: Any) -> Any:
         return self._client.compute(data)
 
-    def parts(self, labels: Any, id_column: str | None) -> Iterator[tuple[Any, Any]]:
+    def iterate_parts(self, labels: Any, id_column: str | None) -> Iterator[tuple[Any, Any]]:
         """Yield ids and labels, a chunk at a time; some chunks are fetched ahead."""
-        from likewise.distributed._cluster_errors import explained
-        from likewise.distributed._dask_parquet import ids_of_chunk
+        from likewise.distributed._cluster_errors import explain_failures
+        from likewise.distributed._dask_parquet import read_chunk_ids
 
         waiting: deque[tuple[Any, Any]] = deque()
 
-        def fetched() -> tuple[Any, Any]:
+        def fetch_ahead() -> tuple[Any, Any]:
             ids, part = waiting.popleft()
-            return explained(self._client, lambda: (None if ids is None else ids.result(), part.result()))
+            return explain_failures(
+                self._client, lambda: (None if ids is None else ids.result(), part.result())
+            )
 
         for number, pieces in enumerate(self._plan.chunks):
             ids = None
             if id_column is not None:
-                ids = self._client.submit(partial(ids_of_chunk, column=id_column), pieces, pure=False)
-            waiting.append((ids, self._asked(labels.blocks[number])))
+                ids = self._client.submit(partial(read_chunk_ids, column=id_column), pieces, pure=False)
+            waiting.append((ids, self._submit(labels.blocks[number])))
             if len(waiting) > _AHEAD:
-                yield fetched()
+                yield fetch_ahead()
         while waiting:
-            yield fetched()
+            yield fetch_ahead()
 
 
 @dataclass(frozen=True, eq=False)
@@ -182,28 +184,28 @@ def cluster_files(
     if as_json and out is None:
         raise click.UsageError("--json with --parquet leaves out the labels; give them a file with --out.")
     require("pyarrow.parquet", extra="scale")
-    with gathered_warnings() as notes, progress(4, quiet=quiet) as step, ExitStack() as stack:
+    with gather_warnings() as notes, show_progress(4, quiet=quiet) as step, ExitStack() as stack:
         step("looking at files")
         source: Source
         if scheduler is None:
             source = LocalFiles(asked.path, memory_limit)
         else:
-            source = ClusterFiles(asked.path, stack.enter_context(_client(scheduler)))
-        features, dropped = _features(asked, source.footers)
+            source = ClusterFiles(asked.path, stack.enter_context(_open_client(scheduler)))
+        features, dropped = _select_features(asked, source.footers)
         n_rows = sum(one.n_rows for one in source.footers)
         if asked.n_clusters > n_rows:
             raise FileFormatError(f"{asked.n_clusters} clusters were asked of {n_rows} row(s).")
         step("finding rows")
-        ids = _few_ids(asked, source, n_rows)
+        ids = _find_hinted_ids(asked, source, n_rows)
         said = read_all_hints(
             asked.hints, ids, encoding=asked.hints_encoding, id_column=asked.columns.id, path=asked.path
         )
-        used = used_hints(said, asked.method, asked.n_clusters, asked.as_links, asked.options)
+        used = select_hints(said, asked.method, asked.n_clusters, asked.as_links, asked.options)
         step("clustering")
-        model = estimator_of(asked.method, asked.n_clusters, asked.seed, asked.options)
+        model = make_estimator(asked.method, asked.n_clusters, asked.seed, asked.options)
         if HAS_CALLBACKS:
             model.set_callbacks(Iterations(step))
-        contradiction = fit_by_ids(model, source.rows(features), used, ids, asked.method)
+        contradiction = fit_by_ids(model, source.get_rows(features), used, ids, asked.method)
         step("writing")
         outputs = stack.enter_context(Outputs())
         counts = np.zeros(asked.n_clusters, dtype=np.int64)
@@ -211,17 +213,17 @@ def cluster_files(
         def write(path: Path | None) -> None:
             with BlockWriter(path) as writer:
                 at = 0
-                for names, labels in source.parts(model.labels_, asked.columns.id):
+                for names, labels in source.iterate_parts(model.labels_, asked.columns.id):
                     step(f"writing, row {at:,}", within=True)
                     counts[:] += np.bincount(labels, minlength=asked.n_clusters)
-                    writer.add(_numbers(at, len(labels)) if names is None else names, labels)
+                    writer.add(_format_row_numbers(at, len(labels)) if names is None else names, labels)
                     at += len(labels)
 
         if out is None or out == STDOUT:
             write(None)
         else:
             outputs.add(out, write)
-        report = _report(asked, model, used, ids, source, (features, dropped), counts)
+        report = _make_report(asked, model, used, ids, source, (features, dropped), counts)
     notes += contradiction
     wrote = [] if out is None or out == STDOUT else [out]
     if as_json:
@@ -229,17 +231,17 @@ def cluster_files(
         told |= {"seed": asked.seed, **asked.options}
         print_json({**report.as_dict(), **told, "wrote": wrote, "notes": notes})
     if not quiet:
-        tell(report, notes, wrote)
+        print_report(report, notes, wrote)
 
 
-def _client(address: str) -> Any:
+def _open_client(address: str) -> Any:
     """Return a client that is closed in the end."""
-    from likewise.distributed._cluster_errors import connected
+    from likewise.distributed._cluster_errors import get_client
 
-    return connected(address)
+    return get_client(address)
 
 
-def _features(
+def _select_features(
     asked: ParquetOptions, footers: Sequence[files.Footer]
 ) -> tuple[tuple[str, ...], tuple[str, ...]]:
     """Return the columns to cluster by and those that are left out."""
@@ -250,7 +252,7 @@ def _features(
     if not features:
         raise FileFormatError(f"{asked.path} has no column left to cluster by; drop fewer of them.")
     try:
-        files.chosen(footers, features)
+        files.choose_columns(footers, features)
     except FileFormatError as error:
         if error.parameter != "columns":
             raise
@@ -261,27 +263,27 @@ def _features(
     return features, tuple(name for name in names if name not in {*features, columns.id})
 
 
-def _few_ids(asked: ParquetOptions, source: Source, n_rows: int) -> FewIds:
+def _find_hinted_ids(asked: ParquetOptions, source: Source, n_rows: int) -> FewIds:
     """Return the ids that hints name; the others are not held."""
     names: dict[str, None] = {}
     for path in asked.hints:
         with suppress(ValueError):  # what is wrong with the file is told of when it is read
-            names |= dict.fromkeys(ids_named_in(path, encoding=asked.hints_encoding))
+            names |= dict.fromkeys(list_ids_in_file(path, encoding=asked.hints_encoding))
     column = asked.columns.id
     if column is None:
-        return FewIds.numbers(names, n_rows)
+        return FewIds.from_numbers(names, n_rows)
     found = source.find(column, list(names)) if names else files.FoundIds()
     known = [name for name in names if name in dict(found.rows)]  # an unknown one is told of with its line
-    places = found.places(known, f"{asked.path}, column {column!r}")
+    places = found.find_rows(known, f"{asked.path}, column {column!r}")
     return FewIds(dict(zip(known, places.tolist(), strict=True)), n_rows)
 
 
-def _numbers(first: int, count: int) -> Any:
+def _format_row_numbers(first: int, count: int) -> Any:
     pyarrow = require("pyarrow", extra="scale")
     return pyarrow.array(np.arange(first, first + count)).cast("string")
 
 
-def _report(
+def _make_report(
     asked: ParquetOptions,
     model: Any,
     used: Supervision,
@@ -291,11 +293,11 @@ def _report(
     counts: IntArray,
 ) -> LargeReport:
     """Look at the rows that hints name, and at the counts of all."""
-    rows, few = used.named()
-    named = RowIds.of([ids[row] for row in rows.tolist()] or ["none"])
-    labels = source.labels_of(model.labels_, rows) if len(rows) else np.zeros(1, dtype=np.int64)
+    rows, few = used.restrict_to_hinted()
+    named = RowIds.from_ids([ids[row] for row in rows.tolist()] or ["none"])
+    labels = source.get_labels(model.labels_, rows) if len(rows) else np.zeros(1, dtype=np.int64)
     table = DataTable(named, np.empty((len(named), 0)), *columns)
-    found = Report.of(asked.method, _LabelledRows(model, labels), table, few, None)
+    found = Report.from_model(asked.method, _LabelledRows(model, labels), table, few, None)
     return LargeReport(**vars(found), all_rows=len(ids), counts=tuple(counts.tolist()))
 
 

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 F = TypeVar("F", bound=Callable[..., Any])
 
 
-def project_options(function: F) -> F:
+def add_project_options(function: F) -> F:
     """Give a command the argument PROJECT and the option --db."""
     function = click.option(
         "--db",
@@ -38,7 +38,7 @@ class OpenProject:
 
 
 @contextmanager
-def opened(path: str, database: str | None) -> Iterator[OpenProject]:
+def open_project(path: str, database: str | None) -> Iterator[OpenProject]:
     """Open a project for the time of a block; a studio may be running on it."""
     from likewise.studio.project import Project
     from likewise.studio.store import open_store
@@ -54,10 +54,10 @@ def opened(path: str, database: str | None) -> Iterator[OpenProject]:
 
 def find_project(path: str) -> Path:
     """Return the folder of a project, given itself or the data that it belongs to."""
-    from likewise.studio.project import folder_beside
+    from likewise.studio.project import get_default_folder
 
     given = Path(path)
-    beside = folder_beside(given)
+    beside = get_default_folder(given)
     places = [given, beside, beside.with_name(f"{given.name}{beside.suffix}")]
     for place in places:
         if (place / "project.json").exists():

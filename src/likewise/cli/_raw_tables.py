@@ -18,7 +18,7 @@ from likewise._optional import require
 from likewise.exceptions import FileFormatError, describe_cause
 from likewise.supervision._hint_tables import TextLines, find_delimiter
 from likewise.supervision._records import Problems
-from likewise.supervision.io import decoded, xlsx_rows
+from likewise.supervision.io import decode, xlsx_rows
 
 STDIN = "-"
 _SHOWN = 5  # so many bad lines are told of at once
@@ -67,7 +67,7 @@ class RawTable:
             return f"{self.path}:{self.lines[row]}"
         return f"{self.path}, row {row} (counted from 0)"
 
-    def where(self, row: int) -> str:
+    def describe_row(self, row: int) -> str:
         """Name a row of this file without the file."""
         return f"line {self.lines[row]}" if self.lines is not None else f"row {row}"
 
@@ -91,17 +91,17 @@ def read_raw(
     for start, what in _OTHERS.items():
         if data.startswith(start):
             raise FileFormatError(f"{name} is {what}.")
-    return _read_csv(decoded(data, encoding, name, option=f"{encoding_option} {{}}"), name, header)
+    return _read_csv(decode(data, encoding, name, option=f"{encoding_option} {{}}"), name, header)
 
 
 # ---------------------------------------------------------------------- CSV
 
 
 def _read_csv(text: str, path: str, header: bool) -> RawTable:
-    return _raw_of(*_rows(text, path), path, header)
+    return _make_raw_table(*_split_rows(text, path), path, header)
 
 
-def _raw_of(rows: list[list[str]], lines: list[int], path: str, header: bool) -> RawTable:
+def _make_raw_table(rows: list[list[str]], lines: list[int], path: str, header: bool) -> RawTable:
     """Make columns of rows of texts, the first of them the header if there is one."""
     first = [cell.strip() for cell in rows[0]]
     if not header:
@@ -114,7 +114,7 @@ def _raw_of(rows: list[list[str]], lines: list[int], path: str, header: bool) ->
                 f"{path}:{lines[0]}: the first row is all numbers ({shown}); wanted the names of the "
                 "columns. If there is no header, pass --no-header; the columns are then called f0, f1, ..."
             )
-        names, unnamed = _named(first)
+        names, unnamed = _name_columns(first)
         _check_names(names, path)
         rows, lines = rows[1:], lines[1:]
         if not rows:
@@ -130,7 +130,7 @@ def _raw_of(rows: list[list[str]], lines: list[int], path: str, header: bool) ->
     return RawTable(path, names, tuple(map(list, zip(*rows, strict=True))), lines, unnamed)
 
 
-def _rows(text: str, path: str) -> tuple[list[list[str]], list[int]]:
+def _split_rows(text: str, path: str) -> tuple[list[list[str]], list[int]]:
     """Return the rows of a CSV text and the line on which each begins; blank lines are passed over."""
     source = TextLines(text)
     reader = csv.reader(source, delimiter=find_delimiter(text), strict=True)
@@ -168,7 +168,7 @@ def _is_number(cell: str) -> bool:
     return True
 
 
-def _named(first: list[str]) -> tuple[tuple[str, ...], tuple[str, ...]]:
+def _name_columns(first: list[str]) -> tuple[tuple[str, ...], tuple[str, ...]]:
     """Give a column without a name the name ``column 1``, and so on."""
     names = tuple(cell or f"column {c}" for c, cell in enumerate(first, start=1))
     return names, tuple(name for name, cell in zip(names, first, strict=True) if not cell)
@@ -194,7 +194,7 @@ def _read_xlsx(data: bytes, path: str, header: bool) -> RawTable:
         warnings.warn(f"{path}: {note}", stacklevel=2)
     # A sheet may be wider than its table: columns that are empty in every row are no part of it.
     width = max(at for row in rows.values() for at, cell in enumerate(row, start=1) if cell)
-    return _raw_of([row[:width] for row in rows.values()], list(rows), path, header)
+    return _make_raw_table([row[:width] for row in rows.values()], list(rows), path, header)
 
 
 def _read_parquet(data: bytes, path: str) -> RawTable:
@@ -208,12 +208,12 @@ def _read_parquet(data: bytes, path: str) -> RawTable:
     if not names or not table.num_rows:
         raise FileFormatError(f"{path} has no {'rows' if names else 'columns'}.")
     _check_names(names, path)
-    columns = tuple(_arrow_column(pyarrow, column) for column in table.columns)
+    columns = tuple(_convert_arrow_column(pyarrow, column) for column in table.columns)
     unnamed = tuple(name for name in names if name.startswith("__index_level_"))  # as pandas writes them
     return RawTable(path, names, columns, None, unnamed)
 
 
-def _arrow_column(pyarrow: Any, column: Any) -> npt.NDArray[Any]:
+def _convert_arrow_column(pyarrow: Any, column: Any) -> npt.NDArray[Any]:
     """Return numbers as float64 with NaN for null, or as int64 where all are whole; else objects."""
     kinds = pyarrow.types
     type_ = column.type

@@ -13,7 +13,7 @@ import numpy.typing as npt
 from likewise.cli._bag_report import BagReport
 from likewise.cli._contents import Contents
 from likewise.cli._data_tables import DataTable
-from likewise.cli._output import console
+from likewise.cli._output import make_console
 from likewise.evaluation import (
     Satisfaction,
     Scores,
@@ -72,7 +72,7 @@ class Report:
     contents: Contents | None = None
 
     @classmethod
-    def of(
+    def from_model(
         cls,
         method: str,
         model: Any,
@@ -105,12 +105,12 @@ class Report:
             kept=link_satisfaction(labels, hints),
             kept_triplets=triplet_satisfaction(labels, hints),
             classes=tuple(None if name is None else str(name) for name in classes),
-            strayed=strayed_rows(labels, hints.label_codes),
-            scores={} if truth is None else scores_of(table.kept[truth], labels, hints.touched),
+            strayed=find_strayed_rows(labels, hints.label_codes),
+            scores={} if truth is None else compute_scores(table.kept[truth], labels, hints.touched),
             bags=None
             if bags is None
             else BagReport(bags, labels, table.ids, int(model.n_clusters), by_cluster),
-            contents=None if X is None else Contents.of(model, X, table, labels),
+            contents=None if X is None else Contents.from_model(model, X, table, labels),
         )
 
     @property
@@ -124,7 +124,7 @@ class Report:
         counts: list[int] = np.bincount(self.labels, minlength=self.n_clusters).tolist()
         return counts
 
-    def broken(self) -> list[dict[str, str]]:
+    def find_broken_links(self) -> list[dict[str, str]]:
         """Return the links stated as pairs that are broken, by ids."""
         ids, kept = self.table.ids, self.kept
         return [
@@ -133,7 +133,7 @@ class Report:
             for i, j in pairs.tolist()
         ]
 
-    def broken_triplets(self) -> list[dict[str, Any]]:
+    def find_broken_triplets(self) -> list[dict[str, Any]]:
         """Return the triplets that are broken, by ids."""
         ids, words = self.table.ids, self.hints.answer_words
         return [
@@ -170,8 +170,8 @@ class Report:
                 "must": [kept.n_must_kept, kept.n_must],
                 "cannot": [kept.n_cannot_kept, kept.n_cannot],
                 "triplets": [self.kept_triplets.n_kept, self.kept_triplets.n_triplets],
-                "broken": self.broken(),
-                "broken_triplets": self.broken_triplets(),
+                "broken": self.find_broken_links(),
+                "broken_triplets": self.find_broken_triplets(),
                 "broken_groups": kept.n_broken_must_groups + kept.n_broken_cannot_groups,
                 "strayed": [self.table.ids[row] for row in self.strayed],
             },
@@ -181,13 +181,13 @@ class Report:
 
     # ------------------------------------------------------------------ to read
 
-    def lines(self) -> list[str]:
+    def format_lines(self) -> list[str]:
         """Return the summary, line by line."""
         table, n_iter = self.table, self.n_iter
-        dropped = f" (left out: {_some(list(table.dropped))})" if table.dropped else ""
+        dropped = f" (left out: {_format_some(list(table.dropped))})" if table.dropped else ""
         lines = [
             f"rows        {self.n_rows:,}, {_count(len(table.feature_names), 'feature')}{dropped}",
-            f"hints       {self._hint_words()}",
+            f"hints       {self._describe_hints()}",
             f"method      {self.method}, {_count(self.n_clusters, 'cluster')}, {_count(n_iter, 'iteration')}",
         ]
         largest = max(self.sizes)
@@ -195,21 +195,21 @@ class Report:
             bar = "█" * round(_BAR * size / largest)
             name = f"  {self.classes[c] or '(no class)'}" if c < len(self.classes) else ""
             lines.append(f"{'sizes' if c == 0 else '':<12}{c:>3}  {size:>7,}  {bar}".rstrip() + name)
-        contents = [] if self.contents is None else self.contents.lines()
-        bags = [] if self.bags is None else self.bags.lines()
-        return [*lines, *contents, *self._kept_lines(), *bags, *self._score_lines()]
+        contents = [] if self.contents is None else self.contents.format_lines()
+        bags = [] if self.bags is None else self.bags.format_lines()
+        return [*lines, *contents, *self._format_kept(), *bags, *self._format_scores()]
 
-    def _hint_words(self) -> str:
+    def _describe_hints(self) -> str:
         if not self.hints:
             return "none"
         said = repr(self.hints).partition(": ")[2].removesuffix(")")
         return f"{said}, about {_count(int(self.hints.touched.sum()), 'row')}"
 
-    def _kept_lines(self) -> list[str]:
+    def _format_kept(self) -> list[str]:
         lines = []
         if "links" in self.hints.kinds:
             lines.append(f"links       {self.kept}")
-            broken = self.broken()
+            broken = self.find_broken_links()
             lines += [
                 f"            broken: {pair['a']} {'=' if pair['link'] == 'must' else '≠'} {pair['b']}"
                 f"   ({pair['link']}-link)"
@@ -223,7 +223,7 @@ class Report:
             lines.append(f"triplets    {self.kept_triplets}")
             lines += [
                 f"            broken: {', '.join(one['items'])}   ({one['answer']})"
-                for one in self.broken_triplets()[:SHOWN]
+                for one in self.find_broken_triplets()[:SHOWN]
             ]
             if len(self.kept_triplets.broken) > SHOWN:
                 more = len(self.kept_triplets.broken) - SHOWN
@@ -232,18 +232,20 @@ class Report:
             n_labels = int((self.hints.label_codes >= 0).sum())
             lines.append(f"labels      {n_labels - len(self.strayed)} of {n_labels} with their class")
             if self.strayed:
-                lines.append(f"            not: {_some([self.table.ids[row] for row in self.strayed])}")
+                lines.append(
+                    f"            not: {_format_some([self.table.ids[row] for row in self.strayed])}"
+                )
         return lines
 
-    def _score_lines(self) -> list[str]:
+    def _format_scores(self) -> list[str]:
         lines = []
         for rows, found in self.scores.items():
-            words = "there are none with a known class" if found is None else _score_words(found)
+            words = "there are none with a known class" if found is None else _describe_score(found)
             lines.append(f"{'all rows' if rows == 'all' else rows:<12}{words}")
         return lines
 
 
-def _score_words(found: Scores) -> str:
+def _describe_score(found: Scores) -> str:
     return f"ARI {found.ari:.3f}  NMI {found.nmi:.3f}  pairwise F {found.f:.3f}  ({found.n_rows:,} rows)"
 
 
@@ -251,17 +253,17 @@ def _count(n: int, word: str) -> str:
     return f"{n:,} {word}{'' if n == 1 else 's'}"
 
 
-def _some(words: list[str]) -> str:
+def _format_some(words: list[str]) -> str:
     more = len(words) - SHOWN
     return ", ".join(words[:SHOWN]) + (f" and {more} more" if more > 0 else "")
 
 
-def labels_table(
+def make_labels_table(
     ids: RowIds, labels: npt.NDArray[np.int64], classes: Sequence[Any] = ()
 ) -> dict[str, list[Any]]:
     """Return the columns of a file of labels; with `classes`, what the cluster of each row stands for.
 
-    >>> labels_table(RowIds.of(["s1", "s2"]), np.array([1, 0]), ["owl", None])
+    >>> make_labels_table(RowIds.from_ids(["s1", "s2"]), np.array([1, 0]), ["owl", None])
     {'id': ['s1', 's2'], 'cluster': [1, 0], 'class': ['', 'owl']}
     """
     columns: dict[str, list[Any]] = {"id": list(ids), "cluster": labels.tolist()}
@@ -270,12 +272,12 @@ def labels_table(
     return columns
 
 
-def strayed_rows(labels: npt.NDArray[np.int64], codes: npt.NDArray[np.int64]) -> tuple[int, ...]:
+def find_strayed_rows(labels: npt.NDArray[np.int64], codes: npt.NDArray[np.int64]) -> tuple[int, ...]:
     """Return the labelled rows that are not in the cluster of their class.
 
     Classes are given to clusters one to one, so that as many labelled rows as possible agree.
 
-    >>> strayed_rows(np.array([0, 0, 1, 1, 1]), np.array([1, 1, 0, 1, -1]))
+    >>> find_strayed_rows(np.array([0, 0, 1, 1, 1]), np.array([1, 1, 0, 1, -1]))
     (3,)
     """
     from scipy.optimize import linear_sum_assignment
@@ -291,7 +293,7 @@ def strayed_rows(labels: npt.NDArray[np.int64], codes: npt.NDArray[np.int64]) ->
     return tuple(rows[labels[rows] != cluster_of[codes[rows]]].tolist())
 
 
-def scores_of(
+def compute_scores(
     truth: tuple[str | None, ...], labels: npt.NDArray[np.int64], touched: npt.NDArray[np.bool_]
 ) -> dict[str, Scores | None]:
     """Score a clustering on the rows whose class is known: all of them, and those that no hint names."""
@@ -303,10 +305,10 @@ def scores_of(
     return found
 
 
-def tell(report: Report, notes: list[str], wrote: list[str]) -> None:
+def print_report(report: Report, notes: list[str], wrote: list[str]) -> None:
     """Print the summary on stderr, what is to be noted, and what was written."""
-    stderr = console()
-    for line in report.lines():
+    stderr = make_console()
+    for line in report.format_lines():
         stderr.print(line, style="red" if line.lstrip().startswith("broken:") else None)
     for note in notes:
         stderr.print(f"note: {note}", style="yellow")

@@ -9,7 +9,13 @@ from dataclasses import replace
 import click
 import numpy as np
 
-from likewise.cli._data_tables import ColumnRoles, is_plain_number, is_wordy, texts_of, unknown_column
+from likewise.cli._data_tables import (
+    ColumnRoles,
+    get_texts,
+    is_plain_number,
+    is_wordy,
+    make_unknown_column_error,
+)
 from likewise.cli._raw_tables import Column, RawTable
 
 _SHORT = 60  # so much stands on one line
@@ -22,10 +28,10 @@ def check_shown(raw: RawTable, names: tuple[str, ...] | None) -> None:
     """Refuse columns that are not there."""
     for name in names or ():
         if name not in raw.names:
-            raise click.BadParameter(unknown_column(name, raw), param_hint="'--show'")
+            raise click.BadParameter(make_unknown_column_error(name, raw), param_hint="'--show'")
 
 
-def without_words(columns: ColumnRoles, raw: RawTable, shown: tuple[str, ...] | None) -> ColumnRoles:
+def drop_text_columns(columns: ColumnRoles, raw: RawTable, shown: tuple[str, ...] | None) -> ColumnRoles:
     """Leave out of the features what is shown and is no number; it is there to be read."""
     if columns.features is not None:
         return columns
@@ -34,18 +40,21 @@ def without_words(columns: ColumnRoles, raw: RawTable, shown: tuple[str, ...] | 
     return replace(columns, drop=(*columns.drop, *texts))
 
 
-def shown_rows(raw: RawTable, id_column: str | None, names: tuple[str, ...] | None) -> Callable[[int], str]:
+def make_row_formatter(
+    raw: RawTable, id_column: str | None, names: tuple[str, ...] | None
+) -> Callable[[int], str]:
     """Return a function that words a row: its id and the columns named, or all of them cut short.
 
     >>> raw = RawTable("birds.csv", ("name", "song"), (["wren", "owl"], ["loud", "low"]), None)
-    >>> shown_rows(raw, None, ("song",))(1), shown_rows(raw, "name", None)(1), shown_rows(raw, None, None)(1)
+    >>> (make_row_formatter(raw, None, ("song",))(1), make_row_formatter(raw, "name", None)(1),
+    ...  make_row_formatter(raw, None, None)(1))
     ('low', 'owl: song low', 'name owl, song low')
     """
     listed = names or tuple(name for name in raw.names if name != id_column)
-    wanted = [(name, cell_formatter(raw.columns[raw.names.index(name)])) for name in listed]
+    wanted = [(name, make_cell_formatter(raw.columns[raw.names.index(name)])) for name in listed]
     ids = None
     if id_column is not None and id_column not in listed:
-        ids = texts_of(raw, id_column)
+        ids = get_texts(raw, id_column)
 
     def show(row: int) -> str:
         cells = [(name, show_cell(row)) for name, show_cell in wanted]
@@ -64,10 +73,10 @@ def shown_rows(raw: RawTable, id_column: str | None, names: tuple[str, ...] | No
 # ---------------------------------------------------------------------- numbers
 
 
-def cell_formatter(column: Column) -> Callable[[int], str]:
+def make_cell_formatter(column: Column) -> Callable[[int], str]:
     """Return a function that formats the cell of a row; long decimals are rounded, all else is as it was.
 
-    >>> show = cell_formatter(["0.12345678901234567", "2.50", "007", "n/a"])
+    >>> show = make_cell_formatter(["0.12345678901234567", "2.50", "007", "n/a"])
     >>> [show(row) for row in range(4)]
     ['0.1235', '2.50', '007', 'n/a']
     """
@@ -84,7 +93,7 @@ def cell_formatter(column: Column) -> Callable[[int], str]:
             return cell
         value = float(text)
         # What has no more digits than needed stays as it was written: 1.10 may be a version.
-        return text if len(text) <= len(_round(value, spread)) else format_number(value, spread)
+        return text if len(text) <= len(_round_cell(value, spread)) else format_number(value, spread)
 
     return show
 
@@ -111,11 +120,11 @@ def format_number(value: float, spread: float = 0.0) -> str:
     >>> format_number(1000001.23456, spread=2.0), format_number(1.23456e-9)
     ('1000001.23', '1.235e-09')
     """
-    text = _round(value, spread)
+    text = _round_cell(value, spread)
     return text.rstrip("0").rstrip(".") if "." in text and "e" not in text else text
 
 
-def _round(value: float, spread: float) -> str:
+def _round_cell(value: float, spread: float) -> str:
     """Return a number with the digits that it needs, noughts at the end included."""
     if value == 0 or not math.isfinite(value):
         return f"{value:g}"

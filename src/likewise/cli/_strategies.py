@@ -75,18 +75,18 @@ class StrategyName(StrategyNames):
         return names[0]
 
 
-def model_called(name: str, n_clusters: int) -> Any:
+def make_named_model(name: str, n_clusters: int) -> Any:
     """Make the model of a name; an interview gives it its seed."""
     return MODELS[name].estimator(n_clusters=n_clusters)
 
 
-def strategy_and_model(name: str, n_clusters: int, model: str | None = None) -> tuple[Any, Any]:
+def make_strategy_and_model(name: str, n_clusters: int, model: str | None = None) -> tuple[Any, Any]:
     """Make the strategy and the model of a name, as ``Interview`` takes them: None is its own choice.
 
     `model` is the name of the model that was asked for. Without it a strategy that looks at probabilities
     gets ``BayesianClustering``.
     """
-    from likewise.active._registry import model_for, strategy_named
+    from likewise.active._registry import make_model, make_strategy
 
-    chosen = model_for(name, n_clusters) if model is None else model_called(model, n_clusters)
-    return strategy_named(name), chosen
+    chosen = make_model(name, n_clusters) if model is None else make_named_model(model, n_clusters)
+    return make_strategy(name), chosen

@@ -15,16 +15,16 @@ from likewise.cli._studio_source import (
     Reiterable,
     SourceData,
     check_enough,
-    features_of,
-    short,
-    unreadable,
+    compute_features,
+    find_unreadable,
+    shorten,
 )
 from likewise.cli._studio_table import read_table_source
 from likewise.exceptions import FileFormatError
-from likewise.features._features import Step, some
-from likewise.studio._fingerprint import files_beneath
-from likewise.studio._sniff import FIRST, content_type
-from likewise.studio.items import id_problem
+from likewise.features._features import Step, format_some
+from likewise.studio._fingerprint import iterate_files
+from likewise.studio._sniff import FIRST, detect_content_type
+from likewise.studio.items import find_id_problem
 from likewise.studio.records import Described, Item
 
 __all__ = ["SourceData", "read_source"]
@@ -71,7 +71,7 @@ def read_source(
         for option, name in [*named.items(), ("--drop", ", ".join(drop) or None)]:
             if name is not None:
                 raise click.UsageError(f"{option} names a column of a table, and {place} is a folder.")
-        return _folder(place, features, progress)
+        return _read_folder(place, features, progress)
     if not place.exists():
         if re.match("[a-z]{3,}:/", place.as_posix()):
             raise FileFormatError(
@@ -100,78 +100,79 @@ def read_source(
 # ---------------------------------------------------------------------- a folder
 
 
-def _folder(folder: Path, features: str | None, progress: Step | None) -> SourceData:
+def _read_folder(folder: Path, features: str | None, progress: Step | None) -> SourceData:
     names: dict[Medium, list[str]] = {"image": [], "sound": []}
     others: list[str] = []
     away: list[str] = []
     top = folder.resolve()
-    for name, _ in files_beneath(folder):
-        medium = _medium(folder / name)
+    for name, _ in iterate_files(folder):
+        medium = _detect_medium(folder / name)
         if medium is None:
             others.append(name)
-        elif id_problem(name) or not (folder / name).resolve().is_relative_to(top):
-            away.append(ascii(name)[1:-1] if id_problem(name) else name)
+        elif find_id_problem(name) or not (folder / name).resolve().is_relative_to(top):
+            away.append(ascii(name)[1:-1] if find_id_problem(name) else name)
         else:
             names[medium].append(name)
     kind: Medium = max(names, key=lambda each: len(names[each]))
     found = sorted(names[kind])
     minor: Medium = "sound" if kind == "image" else "image"
     if not found:
-        raise FileFormatError(_no_media(folder, others))
+        raise FileFormatError(_format_no_media(folder, others))
     notes = []
     if names[minor]:
-        notes.append(f"{len(names[minor])} {WORD[minor]} are left out: {some(sorted(names[minor]))}.")
+        notes.append(f"{len(names[minor])} {WORD[minor]} are left out: {format_some(sorted(names[minor]))}.")
     if others:
-        notes.append(f"{len(others)} file(s) of other kinds are left out: {some(sorted(others))}.")
+        notes.append(f"{len(others)} file(s) of other kinds are left out: {format_some(sorted(others))}.")
     if away:
         notes.append(
-            f"{len(away)} link(s) out of the folder or names that are not UTF-8 are left out: {some(away)}."
+            f"{len(away)} link(s) out of the folder or names that are not UTF-8 are left out: "
+            f"{format_some(away)}."
         )
-    made, kept = features_of(folder, kind, found, features, progress)
-    notes += [*made.notes, *unreadable(found, made)]
+    made, kept = compute_features(folder, kind, found, features, progress)
+    notes += [*made.notes, *find_unreadable(found, made)]
     found = [found[row] for row in kept]
     check_enough(len(found), str(folder))
-    truths = _sub_folders(found)
+    truths = _find_sub_folders(found)
     if truths is not None:
         notes.append(f"the names of the {len(set(truths))} sub-folders are taken for the true classes.")
 
-    def items() -> Iterator[Item]:
+    def iterate_items() -> Iterator[Item]:
         for row, name in enumerate(found):
             # The title leaves out the folder, which may be the true class.
             title = PurePosixPath(name).name
             known = None if truths is None else truths[row]
-            yield Item(row, name, kind, short(title), media=name, truth=known)
+            yield Item(row, name, kind, shorten(title), media=name, truth=known)
 
     described = Described(
-        kind, len(found), has_truth=truths is not None, features=made.said, notes=tuple(notes)
+        kind, len(found), has_truth=truths is not None, features=made.description, notes=tuple(notes)
     )
-    return SourceData(made.X, Reiterable(items), described)
+    return SourceData(made.X, Reiterable(iterate_items), described)
 
 
-def _medium(path: Path) -> Medium | None:
+def _detect_medium(path: Path) -> Medium | None:
     """Tell pictures and sounds by the ends of their names, or by their first bytes if they have none."""
     if path.suffix:
         return ENDS.get(path.suffix.lower())
     try:
         with path.open("rb") as file:
-            kind = content_type(file.read(FIRST))
+            kind = detect_content_type(file.read(FIRST))
     except OSError:
         return None
     return None if kind is None else "image" if kind.startswith("image/") else "sound"
 
 
-def _no_media(folder: Path, others: list[str]) -> str:
+def _format_no_media(folder: Path, others: list[str]) -> str:
     ends = ", ".join(sorted(end[1:] for end in ENDS))
     tables = [name for name in others if name.lower().endswith((".csv", ".tsv", ".xlsx", ".parquet", ".pq"))]
     if tables:
         return (
             f"{folder} has no pictures or sounds. If the items are in a table, give it: {folder / tables[0]}."
         )
-    has = f"It has {some(sorted(others))}" if others else "It is empty"
+    has = f"It has {format_some(sorted(others))}" if others else "It is empty"
     return f"{folder} has no pictures or sounds. {has}; wanted files that end in one of {ends}."
 
 
-def _sub_folders(names: list[str]) -> list[str] | None:
+def _find_sub_folders(names: list[str]) -> list[str] | None:
     """Return the folder of each file, if each is one level deep and there are several folders."""
     parts = [PurePosixPath(name).parts for name in names]
     if any(len(each) != 2 for each in parts) or len({each[0] for each in parts}) < 2:

@@ -11,7 +11,7 @@ import numpy as np
 
 from likewise.exceptions import FileFormatError
 from likewise.features import Features, array_features, image_features, sound_features
-from likewise.features._features import Step, some
+from likewise.features._features import Step, format_some
 from likewise.studio.records import Described, Item
 
 Medium = Literal["image", "sound"]
@@ -53,7 +53,7 @@ class Reiterable:
         return self._make()
 
 
-def features_of(
+def compute_features(
     root: Path, kind: Medium, names: list[str], features: str | None, progress: Step | None
 ) -> tuple[Features, list[int]]:
     """Return features, and which of the files they are of."""
@@ -67,11 +67,11 @@ def features_of(
     return made, [row for row in range(len(names)) if row not in made.failed]
 
 
-def unreadable(names: list[str], made: Features) -> list[str]:
+def find_unreadable(names: list[str], made: Features) -> list[str]:
     if not made.failed:
         return []
     told = [f"{names[row]} ({why.rstrip('.')})" for row, why in made.failed.items()]
-    return [f"{len(told)} file(s) cannot be read and are left out: {some(told)}."]
+    return [f"{len(told)} file(s) cannot be read and are left out: {format_some(told)}."]
 
 
 def check_enough(n: int, where: str) -> None:
@@ -79,7 +79,7 @@ def check_enough(n: int, where: str) -> None:
         raise FileFormatError(f"{where} has {n} item(s) to look at; wanted two or more.")
 
 
-def short(text: str) -> str:
+def shorten(text: str) -> str:
     """Return a title: one line, not too long."""
     line = " ".join(text.split())
     return line if len(line) <= _TITLE else line[: _TITLE - 1] + "…"

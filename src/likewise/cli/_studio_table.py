@@ -12,22 +12,22 @@ from typing import Any
 import click
 import numpy as np
 
-from likewise.cli._data_tables import ids_of, texts_of, unknown_column
+from likewise.cli._data_tables import get_ids, get_texts, make_unknown_column_error
 from likewise.cli._raw_tables import Column, RawTable, read_raw
-from likewise.cli._row_text import cell_formatter
+from likewise.cli._row_text import make_cell_formatter
 from likewise.cli._studio_source import (
     Medium,
     Reiterable,
     SourceData,
     check_enough,
-    features_of,
-    short,
-    unreadable,
+    compute_features,
+    find_unreadable,
+    shorten,
 )
 from likewise.exceptions import FileFormatError
 from likewise.features import Features, array_features, table_features, text_features
-from likewise.features._features import Step, some
-from likewise.studio.items import id_problem
+from likewise.features._features import Step, format_some
+from likewise.studio.items import find_id_problem
 from likewise.studio.records import Described, Item, ItemKind
 
 
@@ -54,10 +54,10 @@ def read_table_source(
     table = _StudioTable(raw, id_column, truth, tuple(name for _, name in named), tuple(drop))
     table.check(named)
     if text:
-        return _texts(table, features, seed)
+        return _read_texts(table, features, seed)
     if named:
-        return _media_column(table, place, "image" if image is not None else "sound", features, progress)
-    return _rows(table, features)
+        return _read_media_column(table, place, "image" if image is not None else "sound", features, progress)
+    return _read_rows(table, features)
 
 
 @dataclass(frozen=True, eq=False)
@@ -78,7 +78,7 @@ class _StudioTable:
             if name is None:
                 continue
             if name not in self.raw.names:
-                raise click.BadParameter(unknown_column(name, self.raw), param_hint=f"'{option}'")
+                raise click.BadParameter(make_unknown_column_error(name, self.raw), param_hint=f"'{option}'")
             if name in ends:
                 what = "twice" if ends[name] == option else f"for {ends[name]} as well"
                 raise click.BadParameter(f"the column {name!r} is named {what}.", param_hint=f"'{option}'")
@@ -90,19 +90,19 @@ class _StudioTable:
         taken = {self.id, self.truth, *self.shown, *self.drop}
         return tuple(name for name in self.raw.names if name not in taken)
 
-    def ids(self) -> tuple[str, ...]:
+    def get_ids(self) -> tuple[str, ...]:
         """Return the id of each row."""
-        ids = ids_of(self.raw, self.id).ids
+        ids = get_ids(self.raw, self.id).ids
         for row, id in enumerate(ids):
-            if problem := id_problem(id):
+            if problem := find_id_problem(id):
                 raise FileFormatError(f"{self.raw.place(row)}: the id (column {self.id!r}) {problem}.")
         return ids
 
-    def truths(self) -> tuple[str | None, ...] | None:
+    def get_classes(self) -> tuple[str | None, ...] | None:
         """Return the true class of each row, if a column holds it."""
-        return None if self.truth is None else texts_of(self.raw, self.truth)
+        return None if self.truth is None else get_texts(self.raw, self.truth)
 
-    def _advice(self, beside: Sequence[str]) -> Iterator[str]:
+    def _advise(self, beside: Sequence[str]) -> Iterator[str]:
         """Say what people often find out too late."""
         if beside:
             yield (
@@ -111,20 +111,20 @@ class _StudioTable:
             )
         columns = zip(self.raw.names, self.raw.columns, strict=True)
         if self.id is None and (
-            name := next((name for name, column in columns if self._could_be_ids(name, column)), None)
+            name := next((name for name, column in columns if self._looks_like_ids(name, column)), None)
         ):
             yield f"items are called 0, 1, 2 and so on in files; --id {name} would call them by that column."
 
-    def _could_be_ids(self, name: str, column: Any) -> bool:
+    def _looks_like_ids(self, name: str, column: Any) -> bool:
         if name in (self.truth, *self.shown, *self.drop):
             return False
-        first = [_cell(cell) for cell in column[:20]]
+        first = [_format_cell(cell) for cell in column[:20]]
         if all(cell.replace(".", "", 1).lstrip("-").isdigit() for cell in first):
             return False  # measurements differ too
-        cells = [_cell(cell) for cell in column]
+        cells = [_format_cell(cell) for cell in column]
         return all(0 < len(cell) <= 40 for cell in cells) and len(set(cells)) == len(cells)
 
-    def data(
+    def make_data(
         self,
         made: Features,
         kind: ItemKind,
@@ -134,10 +134,10 @@ class _StudioTable:
     ) -> SourceData:
         """Put together features and items; `look` gives title, text and file of a row of the table."""
         check_enough(len(kept), self.raw.path)
-        ids, truths, names = self.ids(), self.truths(), self.others
+        ids, truths, names = self.get_ids(), self.get_classes(), self.others
         shown = [_cell_formatter(self.raw.columns[self.raw.names.index(name)]) for name in names]
 
-        def items() -> Iterator[Item]:
+        def iterate_items() -> Iterator[Item]:
             for row, at in enumerate(kept):
                 title, text, media = look(at)
                 cells = tuple((name, show(at)) for name, show in zip(names, shown, strict=True))
@@ -145,14 +145,14 @@ class _StudioTable:
                 yield Item(row, ids[at], kind, title or ids[at], text, cells, media, known)
 
         has_truth = truths is not None and any(known is not None for known in truths)
-        told = (*notes, *made.notes, *self._advice(names if self.shown else ()))
-        described = Described(kind, len(kept), names, has_truth, made.said, told)
-        return SourceData(made.X, Reiterable(items), described)
+        told = (*notes, *made.notes, *self._advise(names if self.shown else ()))
+        described = Described(kind, len(kept), names, has_truth, made.description, told)
+        return SourceData(made.X, Reiterable(iterate_items), described)
 
 
-def _texts(table: _StudioTable, features: str | None, seed: int) -> SourceData:
+def _read_texts(table: _StudioTable, features: str | None, seed: int) -> SourceData:
     raw = table.raw
-    columns = [_words(raw, name) for name in table.shown]
+    columns = [_get_words(raw, name) for name in table.shown]
     texts = ["\n\n".join(cell for cell in row if cell) for row in zip(*columns, strict=True)]
     named = " and ".join(map(repr, table.shown))
     if features is not None:
@@ -162,10 +162,12 @@ def _texts(table: _StudioTable, features: str | None, seed: int) -> SourceData:
             made = text_features(texts, method="auto", named=named, seed=seed)
         except FileFormatError as error:
             raise FileFormatError(f"{raw.path}: {error}") from error
-    return table.data(made, "text", range(raw.n_rows), lambda row: (short(texts[row]), texts[row], None))
+    return table.make_data(
+        made, "text", range(raw.n_rows), lambda row: (shorten(texts[row]), texts[row], None)
+    )
 
 
-def _rows(table: _StudioTable, features: str | None) -> SourceData:
+def _read_rows(table: _StudioTable, features: str | None) -> SourceData:
     raw, notes = table.raw, []
     if features is not None:
         made = array_features(features, n_rows=raw.n_rows, of="rows in the table")
@@ -173,23 +175,27 @@ def _rows(table: _StudioTable, features: str | None) -> SourceData:
         names = [name for name in table.others if name not in raw.unnamed]
         if left := [name for name in table.others if name in raw.unnamed]:
             notes.append(
-                f"{some(left)} has no name of its own, and may be an index that pandas wrote; it is not "
+                f"{format_some(left)} has no name of its own, and may be an index that pandas wrote; it is "
+                "not "
                 f"learnt from. Use it as the ids with --id '{left[0]}'."
             )
         try:
             made = table_features({name: raw.columns[raw.names.index(name)] for name in names})
         except FileFormatError as error:
             raise FileFormatError(f"{raw.path}: {error}") from error
-    return table.data(made, "row", range(raw.n_rows), lambda row: ("", None, None), notes)
+    return table.make_data(made, "row", range(raw.n_rows), lambda row: ("", None, None), notes)
 
 
-def _media_column(
+def _read_media_column(
     table: _StudioTable, place: Path, kind: Medium, features: str | None, progress: Step | None
 ) -> SourceData:
     raw, column = table.raw, table.shown[0]
     option = "--image" if kind == "image" else "--audio"
-    cells = _words(raw, column)
-    names = [None if cell is None else _beneath(raw, row, cell, option) for row, cell in enumerate(cells)]
+    cells = _get_words(raw, column)
+    names = [
+        None if cell is None else _make_relative_path(raw, row, cell, option)
+        for row, cell in enumerate(cells)
+    ]
     rows = [row for row, name in enumerate(names) if name is not None]
     found = [name for name in names if name is not None]
     notes = []
@@ -199,20 +205,20 @@ def _media_column(
         raise FileFormatError(f"{raw.path}: every cell of {column!r} is empty; there is nothing to show.")
     if features is not None:
         whole = array_features(features, n_rows=raw.n_rows, of="rows in the table")
-        made, kept = Features(whole.X[rows], whole.said, whole.notes), rows
+        made, kept = Features(whole.X[rows], whole.description, whole.notes), rows
     else:
-        made, places = features_of(place.absolute().parent, kind, found, None, progress)
-        notes += unreadable(found, made)
+        made, places = compute_features(place.absolute().parent, kind, found, None, progress)
+        notes += find_unreadable(found, made)
         kept = [rows[at] for at in places]
 
     def look(row: int) -> tuple[str, str | None, str | None]:
         name = str(names[row])
-        return short(PurePosixPath(name).name), None, name  # the folder may be the true class
+        return shorten(PurePosixPath(name).name), None, name  # the folder may be the true class
 
-    return table.data(made, kind, kept, look, notes)
+    return table.make_data(made, kind, kept, look, notes)
 
 
-def _beneath(raw: RawTable, row: int, cell: str, option: str) -> str:
+def _make_relative_path(raw: RawTable, row: int, cell: str, option: str) -> str:
     """Return the path of a file relative to the folder of the table, with slashes."""
     where = f"{raw.place(row)}: {option} names {cell[:80]!r}, "
     if "://" in cell or cell.lower().startswith(("data:", "//", "\\\\")):
@@ -244,11 +250,11 @@ def _is_inside(path: Path, folder: Path) -> bool:
 # ---------------------------------------------------------------------- cells as text
 
 
-def _words(raw: RawTable, name: str) -> tuple[str | None, ...]:
+def _get_words(raw: RawTable, name: str) -> tuple[str | None, ...]:
     column = raw.columns[raw.names.index(name)]
     if isinstance(column, np.ndarray) and column.dtype.kind in "biuf":
         raise FileFormatError(f"{raw.path}: the column {name!r} holds numbers; wanted text.")
-    return tuple(_cell(value) or None for value in column)
+    return tuple(_format_cell(value) or None for value in column)
 
 
 def _cell_formatter(column: Column) -> Callable[[int], str]:
@@ -258,19 +264,19 @@ def _cell_formatter(column: Column) -> Callable[[int], str]:
     >>> [show(row) for row in range(5)]
     ['0.1235', '', '', '1065', '0.3']
     """
-    show_number = cell_formatter(column)
+    show_number = make_cell_formatter(column)
 
     def show(row: int) -> str:
-        text = _cell(column[row])
+        text = _format_cell(column[row])
         return show_number(row) if text and isinstance(column[row], str | float | np.floating) else text
 
     return show
 
 
-def _cell(value: Any) -> str:
+def _format_cell(value: Any) -> str:
     """Return a cell as it is shown.
 
-    >>> _cell(2.0), _cell(None), _cell(b"abc")
+    >>> _format_cell(2.0), _format_cell(None), _format_cell(b"abc")
     ('2', '', '3 bytes')
     """
     if value is None:

@@ -10,7 +10,7 @@ import click
 import numpy as np
 import numpy.typing as npt
 
-from likewise.cli._data_tables import ids_of, texts_of, unknown_column
+from likewise.cli._data_tables import get_ids, get_texts, make_unknown_column_error
 from likewise.cli._raw_tables import Column, RawTable
 from likewise.exceptions import FileFormatError
 from likewise.supervision import RowIds
@@ -85,25 +85,25 @@ class LabelTable:
 # ---------------------------------------------------------------------- from columns of DATA
 
 
-def tags_of_columns(raw: RawTable, names: tuple[str, ...]) -> Tags:
+def read_tag_columns(raw: RawTable, names: tuple[str, ...]) -> Tags:
     """Take the columns of 0 and 1 that ``--label-columns`` names."""
     for name in names:
         if name not in raw.names:
-            raise click.BadParameter(unknown_column(name, raw), param_hint="'--label-columns'")
+            raise click.BadParameter(make_unknown_column_error(name, raw), param_hint="'--label-columns'")
         if names.count(name) > 1:
             raise click.BadParameter(f"the column {name!r} is named twice.", param_hint="'--label-columns'")
-    held = _zeros_and_ones(raw, names)
+    held = _read_indicators(raw, names)
     if isinstance(held, _NonBinaryCell):
         raise FileFormatError(
             f"{raw.place(held.row)}: the label column {held.name!r} holds {held.cell!r}; wanted 0 or 1."
         )
-    return _tags(held, names, "columns of 0 and 1")
+    return _make_tags(held, names, "columns of 0 and 1")
 
 
 # ---------------------------------------------------------------------- from a table of its own
 
 
-def shared_id(data: RawTable, tags: RawTable, dropped: Iterable[str] = ()) -> str | None:
+def find_shared_id(data: RawTable, tags: RawTable, dropped: Iterable[str] = ()) -> str | None:
     """Return the first column of the tags if DATA has it too and its cells tell the rows apart.
 
     `dropped` are columns of DATA that are left out, and hold no ids.
@@ -113,7 +113,7 @@ def shared_id(data: RawTable, tags: RawTable, dropped: Iterable[str] = ()) -> st
         _check_not_elsewhere(data, tags, set(dropped))
         return None
     try:
-        ids_of(data, name)
+        get_ids(data, name)
     except FileFormatError:
         return None
     return name
@@ -134,7 +134,7 @@ def _check_not_elsewhere(data: RawTable, tags: RawTable, dropped: set[str]) -> N
             )
 
 
-def tags_of_table(raw: RawTable, ids: RowIds, *, id_column: str | None, separator: str, data: str) -> Tags:
+def read_tag_table(raw: RawTable, ids: RowIds, *, id_column: str | None, separator: str, data: str) -> Tags:
     """Read a table of tags for the rows that have these ids.
 
     Parameters
@@ -151,9 +151,11 @@ def tags_of_table(raw: RawTable, ids: RowIds, *, id_column: str | None, separato
         What to call DATA in messages.
     """
     if id_column not in raw.names and raw.n_rows == len(ids):
-        every = _zeros_and_ones(raw, raw.names)
+        every = _read_indicators(raw, raw.names)
         if not isinstance(every, _NonBinaryCell):
-            return _tags(every, raw.names, f"a column of 0 and 1 for each label, rows in the order of {data}")
+            return _make_tags(
+                every, raw.names, f"a column of 0 and 1 for each label, rows in the order of {data}"
+            )
     key = id_column if id_column in raw.names else raw.names[0]
     if key in ids and key != id_column:
         raise FileFormatError(
@@ -163,11 +165,11 @@ def tags_of_table(raw: RawTable, ids: RowIds, *, id_column: str | None, separato
     rest = tuple(name for name in raw.names if name != key)
     if not rest:
         raise FileFormatError(f"{raw.path} has one column, {key!r}. {LAYOUTS}")
-    rows = _rows(raw, key, ids, id_column, data)
-    held = _zeros_and_ones(raw, rest)
+    rows = _match_rows(raw, key, ids, id_column, data)
+    held = _read_indicators(raw, rest)
     repeated = len(set(rows.tolist())) < len(rows)
     if len(rest) == 1 and (isinstance(held, _NonBinaryCell) or repeated):
-        return _listed(raw, rows, key, rest[0], len(ids), separator)
+        return _read_label_lists(raw, rows, key, rest[0], len(ids), separator)
     if isinstance(held, _NonBinaryCell):
         raise FileFormatError(
             f"{raw.place(held.row)}: the column {held.name!r} holds {held.cell!r}, not 0 or 1, and there are "
@@ -181,12 +183,16 @@ def tags_of_table(raw: RawTable, ids: RowIds, *, id_column: str | None, separato
         )
     Y = np.zeros((len(ids), len(rest)), dtype=np.uint8)
     Y[rows] = held
-    return _tags(Y, rest, f"a column of 0 and 1 for each label, ids in {key!r}", *_unlisted(rows, ids))
+    return _make_tags(
+        Y, rest, f"a column of 0 and 1 for each label, ids in {key!r}", *_format_unlisted(rows, ids)
+    )
 
 
-def _rows(raw: RawTable, key: str, ids: RowIds, id_column: str | None, data: str) -> npt.NDArray[np.int64]:
+def _match_rows(
+    raw: RawTable, key: str, ids: RowIds, id_column: str | None, data: str
+) -> npt.NDArray[np.int64]:
     """Return the row that each line of the tags speaks of, or say which ids are not there."""
-    cells = texts_of(raw, key)
+    cells = get_texts(raw, key)
     for k, cell in enumerate(cells):
         if cell is None:
             raise FileFormatError(f"{raw.place(k)}: the id (column {key!r}) is empty.")
@@ -206,11 +212,11 @@ def _rows(raw: RawTable, key: str, ids: RowIds, id_column: str | None, data: str
     )
 
 
-def _listed(
+def _read_label_lists(
     raw: RawTable, rows: npt.NDArray[np.int64], key: str, column: str, n_rows: int, separator: str
 ) -> Tags:
     """Read a column of labels, one or several a cell."""
-    cells = [cell or "" for cell in texts_of(raw, column)]
+    cells = [cell or "" for cell in get_texts(raw, column)]
     held = [[label for part in cell.split(separator) if (label := part.strip())] for cell in cells]
     names = sorted({label for labels in held for label in labels})
     if not names:
@@ -221,12 +227,12 @@ def _listed(
         Y[row, [at[label] for label in labels]] = 1
     several = any(separator in cell for cell in cells)
     how = f"labels with {separator!r} between, in {column!r}" if several else f"one tag a line, in {column!r}"
-    notes = [] if several else _other_separator(cells, separator)
-    unlisted = _unlisted(rows, range(n_rows)) if several else []
-    return _tags(Y, tuple(names), f"{how}, ids in {key!r}", *notes, *unlisted)
+    notes = [] if several else _suggest_separator(cells, separator)
+    unlisted = _format_unlisted(rows, range(n_rows)) if several else []
+    return _make_tags(Y, tuple(names), f"{how}, ids in {key!r}", *notes, *unlisted)
 
 
-def _other_separator(cells: list[str], separator: str) -> list[str]:
+def _suggest_separator(cells: list[str], separator: str) -> list[str]:
     """Say so if many cells look like lists that something else cuts."""
     for other in _OTHER_SEPARATORS:
         count = sum(other in cell for cell in cells)
@@ -238,12 +244,12 @@ def _other_separator(cells: list[str], separator: str) -> list[str]:
     return []
 
 
-def _unlisted(rows: npt.NDArray[np.int64], ids: Iterable[Any]) -> list[str]:
+def _format_unlisted(rows: npt.NDArray[np.int64], ids: Iterable[Any]) -> list[str]:
     count = len(list(ids)) - len(set(rows.tolist()))
     return [f"{count} row(s) are not in the table of tags and count as rows without tags."] if count else []
 
 
-def _tags(Y: npt.NDArray[np.uint8], names: tuple[str, ...], layout: str, *notes: str) -> Tags:
+def _make_tags(Y: npt.NDArray[np.uint8], names: tuple[str, ...], layout: str, *notes: str) -> Tags:
     used = np.flatnonzero(Y.sum(axis=0, dtype=np.int64)).tolist()
     if not used:
         raise FileFormatError("no row holds any label; there is nothing to learn from.")
@@ -267,7 +273,7 @@ class _NonBinaryCell:
     cell: Any
 
 
-def _zeros_and_ones(raw: RawTable, names: tuple[str, ...]) -> npt.NDArray[np.uint8] | _NonBinaryCell:
+def _read_indicators(raw: RawTable, names: tuple[str, ...]) -> npt.NDArray[np.uint8] | _NonBinaryCell:
     """Return columns as 0 and 1; an empty cell is 0, since neither tells that a row holds the label."""
     held = np.zeros((raw.n_rows, len(names)), dtype=np.uint8)
     for k, name in enumerate(names):

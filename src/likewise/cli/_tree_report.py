@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from likewise.cli._item_features import Items
 from likewise.cli._tags import LabelTable, Tags
-from likewise.cli._tree_text import least_sure, legend, tree_lines
+from likewise.cli._tree_text import format_least_sure, format_legend, format_tree
 from likewise.supervision import RowIds
 
 if TYPE_CHECKING:
@@ -59,7 +59,7 @@ class TreeReport:
             "ancestor_f1": float(ancestor_f1(self.truth, self.tree)),
         }
 
-    def suggestions(self, X: Any, top: int, at_least: float) -> Mapping[str, list[Any]]:
+    def make_suggestions(self, X: Any, top: int, at_least: float) -> Mapping[str, list[Any]]:
         """Return a table of labels that are not recorded and may hold, most probable first in each row."""
         kept = self.model.suggest(X, LabelTable(self.tags.Y, self.tags.names), top=top, least=at_least)
         return {
@@ -70,7 +70,9 @@ class TreeReport:
 
     # ------------------------------------------------------------------ in words
 
-    def lines(self, labels: str | None, id_column: str | None, *, whole: bool, fixed_rate: bool) -> list[str]:
+    def format_lines(
+        self, labels: str | None, id_column: str | None, *, whole: bool, fixed_rate: bool
+    ) -> list[str]:
         """Return the report."""
         n_rows, n_labels, n_tags = self.tags.Y.shape[0], self.tags.Y.shape[1], self.tags.n_tags
         n_bare, s = self.tags.n_bare, "s" * (n_labels != 1)
@@ -79,22 +81,22 @@ class TreeReport:
         said = [
             f"{n_rows:,} rows, {n_labels} label{s}, {n_tags:,} tags: {n_tags / n_rows:.1f} a row{bare}",
             f"tags in {labels or 'the data'}: {self.tags.layout}; {rows}",
-            f"learned from {' and '.join(self.items.said)}",
-            self._rate(fixed_rate),
+            f"learned from {' and '.join(self.items.descriptions)}",
+            self._format_rate(fixed_rate),
             "",
-            f"the tree ({legend(self.tree)}):" if legend(self.tree) else "the tree:",
-            *(f"  {line}" for line in tree_lines(self.tree, whole=whole)),
+            f"the tree ({format_legend(self.tree)}):" if format_legend(self.tree) else "the tree:",
+            *(f"  {line}" for line in format_tree(self.tree, whole=whole)),
         ]
         summary = self.model.summary()
         said += ["", *(line for line in str(summary).splitlines() if not line.startswith("Missing rate"))]
-        if doubtful := least_sure(self.tree):
+        if doubtful := format_least_sure(self.tree):
             said += ["", "least sure:", *(f"  {line}" for line in doubtful)]
         if self.against_truth:
             distance, f1 = self.against_truth.values()
             said += ["", f"against the truth: Robinson-Foulds distance {distance:g}, ancestor F1 {f1:.3f}"]
         return said
 
-    def _rate(self, fixed: bool) -> str:
+    def _format_rate(self, fixed: bool) -> str:
         rate = float(self.model.missing_rate_)
         if fixed:
             return f"missing rate {rate:.2f}, as given"
@@ -118,9 +120,9 @@ class TreeReport:
                 "label": name,
                 "parents": [tree.names[p] for p in tree.parent_lists[k]],
                 "recorded": int(self.tags.Y[:, k].sum()),
-                "held": _plain(tree.counts, k),
-                "score": _plain(tree.scores, k),
-                "margin": _plain(tree.margins, k),
+                "held": _format_values(tree.counts, k),
+                "score": _format_values(tree.scores, k),
+                "margin": _format_values(tree.margins, k),
                 "missing_rate": float(rates[k]),
             }
             for k, name in enumerate(tree.names)
@@ -132,7 +134,7 @@ class TreeReport:
             "n_rows_without_tags": self.tags.n_bare,
             "unused_labels": list(self.tags.unused),
             "layout": self.tags.layout,
-            "features": list(self.items.said),
+            "features": list(self.items.descriptions),
             "n_features": int(self.items.X.shape[1]),
             "missing_rate": float(self.model.missing_rate_),
             "n_guesses": self.model.summary().n_guesses,
@@ -142,6 +144,6 @@ class TreeReport:
         }
 
 
-def _plain(values: Any, k: int) -> float | None:
+def _format_values(values: Any, k: int) -> float | None:
     value = math.nan if values is None else float(values[k])
     return value if math.isfinite(value) else None

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from likewise.plotting._sureness import MEANING, count_texts, sureness_of
-from likewise.plotting._tree_layout import children_of
+from likewise.plotting._sureness import MEANING, count_texts, find_edge_sureness
+from likewise.plotting._tree_layout import find_children
 
 if TYPE_CHECKING:
     from likewise.hierarchy import LabelHierarchy
@@ -17,16 +17,16 @@ SHOWN = 40  # labels on a screen
 _LEAST_SURE = 5
 
 
-def tree_lines(hierarchy: LabelHierarchy, *, whole: bool = False) -> list[str]:
+def format_tree(hierarchy: LabelHierarchy, *, whole: bool = False) -> list[str]:
     """Return a line for each label, indented by its depth; a large tree is cut at a depth that fits."""
-    below = children_of(hierarchy)
-    entries = _entries(below)
+    below = find_children(hierarchy)
+    entries = _list_entries(below)
     deepest = max(depth for _, depth in entries)
     if not whole and len(entries) > SHOWN:
         sizes = np.cumsum(np.bincount([depth for _, depth in entries]))
         deepest = max(0, int((sizes <= SHOWN).sum()) - 1)
-    said = _said(hierarchy)
-    sizes_below = _sizes_below(entries, below)
+    said = _describe_labels(hierarchy)
+    sizes_below = _count_below(entries, below)
     lines: list[str] = []
     for k, depth in entries:
         if depth > deepest:
@@ -40,7 +40,7 @@ def tree_lines(hierarchy: LabelHierarchy, *, whole: bool = False) -> list[str]:
     return lines
 
 
-def least_sure(hierarchy: LabelHierarchy) -> list[str]:
+def format_least_sure(hierarchy: LabelHierarchy) -> list[str]:
     """Return a line for each of the edges with the smallest margins, the least sure first."""
     if hierarchy.margins is None:
         return []
@@ -53,7 +53,7 @@ def least_sure(hierarchy: LabelHierarchy) -> list[str]:
     return lines
 
 
-def legend(hierarchy: LabelHierarchy) -> str:
+def format_legend(hierarchy: LabelHierarchy) -> str:
     """Say what the numbers and words of a line mean."""
     counted = "" if hierarchy.counts is None else "in brackets about how many rows hold the label"
     known = hierarchy.margins is not None and bool(np.isfinite(hierarchy.margins).any())
@@ -61,7 +61,7 @@ def legend(hierarchy: LabelHierarchy) -> str:
     return "; ".join(part for part in (counted, sure) if part)
 
 
-def _entries(below: dict[int, list[int]]) -> list[tuple[int, int]]:
+def _list_entries(below: dict[int, list[int]]) -> list[tuple[int, int]]:
     """Return labels with their depths, each before what is under it."""
     entries: list[tuple[int, int]] = []
     waiting = [(k, 0) for k in below[-1][::-1]]
@@ -72,16 +72,16 @@ def _entries(below: dict[int, list[int]]) -> list[tuple[int, int]]:
     return entries
 
 
-def _sizes_below(entries: list[tuple[int, int]], below: dict[int, list[int]]) -> dict[int, int]:
+def _count_below(entries: list[tuple[int, int]], below: dict[int, list[int]]) -> dict[int, int]:
     sizes: dict[int, int] = {}
     for k, _ in reversed(entries):
         sizes[k] = sum(1 + sizes[child] for child in below[k])
     return sizes
 
 
-def _said(hierarchy: LabelHierarchy) -> list[str]:
+def _describe_labels(hierarchy: LabelHierarchy) -> list[str]:
     """Return what is said of each label: name, count, how sure its place is, further parents."""
-    steps, counts, margins = sureness_of(hierarchy), count_texts(hierarchy), hierarchy.margins
+    steps, counts, margins = find_edge_sureness(hierarchy), count_texts(hierarchy), hierarchy.margins
     lines: list[str] = []
     for k, name in enumerate(hierarchy.names):
         parts = [" ".join(name.split())]

@@ -21,10 +21,10 @@ def check_writer(path: str) -> None:
         require("pyarrow.parquet", extra="scale")
 
 
-def csv_text(columns: Mapping[str, Sequence[Any]]) -> str:
+def format_csv(columns: Mapping[str, Sequence[Any]]) -> str:
     """Return columns of equal length as CSV with a header; None is an empty cell.
 
-    >>> csv_text({"id": ["a", "b,c"], "cluster": [0, 1]})
+    >>> format_csv({"id": ["a", "b,c"], "cluster": [0, 1]})
     'id,cluster\\na,0\\n"b,c",1\\n'
     """
     text = io.StringIO(newline="")
@@ -34,7 +34,7 @@ def csv_text(columns: Mapping[str, Sequence[Any]]) -> str:
     return text.getvalue()
 
 
-def _json_lines(columns: Mapping[str, Sequence[Any]]) -> str:
+def _format_json_lines(columns: Mapping[str, Sequence[Any]]) -> str:
     rows = (dict(zip(columns, cells, strict=True)) for cells in zip(*columns.values(), strict=True))
     return "".join(json.dumps(row, ensure_ascii=False, allow_nan=False) + "\n" for row in rows)
 
@@ -48,9 +48,9 @@ def write_table(path: Path, columns: Mapping[str, Sequence[Any]]) -> None:
         parquet.write_table(pyarrow.table({name: list(cells) for name, cells in columns.items()}), path)
         return
     if suffix == ".jsonl":
-        text = _json_lines(columns)
+        text = _format_json_lines(columns)
     else:
-        text = csv_text(columns)
+        text = format_csv(columns)
     path.write_bytes(text.encode("utf-8"))
 
 
@@ -75,7 +75,7 @@ class BlockWriter:
         if self._path is not None:
             self._file = open(self._path, "wb")
         if self._suffix != ".jsonl":
-            self._put(csv_text({"id": [], "cluster": []}))
+            self._put(format_csv({"id": [], "cluster": []}))
         return self
 
     def add(self, ids: Any, labels: Any) -> None:
@@ -87,9 +87,9 @@ class BlockWriter:
             return
         columns = {"id": ids.to_pylist(), "cluster": labels.tolist()}
         if self._suffix == ".jsonl":
-            self._put(_json_lines(columns))
+            self._put(_format_json_lines(columns))
         else:
-            self._put(csv_text(columns).partition("\n")[2])
+            self._put(format_csv(columns).partition("\n")[2])
 
     def _put(self, text: str) -> None:
         if self._file is None:

@@ -18,14 +18,20 @@ from likewise.cli._interview_options import (
     Files,
     InterviewOptions,
     InterviewProgress,
-    counted,
+    format_count,
 )
-from likewise.cli._options import columns_of, names_option, read_all_hints, same_table, table_options
+from likewise.cli._options import (
+    add_table_options,
+    format_table_options,
+    make_column_roles,
+    parse_names,
+    read_all_hints,
+)
 from likewise.cli._output import (
     Command,
-    console,
-    gathered_warnings,
-    own_name,
+    gather_warnings,
+    get_program_name,
+    make_console,
     print_json,
 )
 from likewise.cli._strategies import STRATEGIES, StrategyName
@@ -50,11 +56,11 @@ INTERRUPTED = 130  # as shells have it: 128 and the number of the signal
 @click.option("--discover", is_flag=True, help="The number of clusters is not known; answers open new ones.")
 @click.option(
     "--show",
-    callback=names_option,
+    callback=parse_names,
     metavar="COLUMN[,COLUMN]",
     help="What to show of a row; by default all columns, cut short. A column of words is no feature then.",
 )
-@table_options
+@add_table_options
 @click.option("--standardize", is_flag=True, help="Give every feature mean 0 and variance 1.")
 @click.option("--known", type=click.Path(), multiple=True, help="A file of hints that are known already.")
 @click.option(
@@ -134,24 +140,24 @@ def command(
         raise click.UsageError("--trays and --strategy both say what to ask; give one of them.")
 
     ctx.with_resource(files.hold())
-    from likewise.cli._data_tables import standardized, table_of
+    from likewise.cli._data_tables import make_table, standardize_columns
     from likewise.cli._raw_tables import read_raw
-    from likewise.cli._row_text import check_shown, shown_rows, without_words
+    from likewise.cli._row_text import check_shown, drop_text_columns, make_row_formatter
     from likewise.oracles import ConsoleOracle
 
     raw = read_raw(data, header=not no_header, encoding=encoding)
     check_shown(raw, show)
-    columns = without_words(columns_of(id_column, features, drop), raw, show)
-    table = table_of(raw, columns)
+    columns = drop_text_columns(make_column_roles(id_column, features, drop), raw, show)
+    table = make_table(raw, columns)
     given = read_all_hints(known, table.ids, encoding=hints_encoding, id_column=id_column, path=data)
     if "labels" in given.kinds:  # links say all that they do
-        given = given.only(given.kinds - {"labels"}) | given.only("labels").to_links()
-    X = standardized(table.X) if standardize else table.X
+        given = given.select_kinds(given.kinds - {"labels"}) | given.select_kinds("labels").to_links()
+    X = standardize_columns(table.X) if standardize else table.X
     asked = InterviewOptions(clusters, discover, budget, strategy, trays, seed, errors)
     _read_any_bytes()
-    person = ConsoleOracle(shown_rows(raw, id_column, show), annotator=annotator)
-    with gathered_warnings() as notes:
-        interview = asked.interview(X, table, given if known else None, files)
+    person = ConsoleOracle(make_row_formatter(raw, id_column, show), annotator=annotator)
+    with gather_warnings() as notes:
+        interview = asked.make_interview(X, table, given if known else None, files)
         files.save_interview(interview)
         n_read = interview.n_asked
         _greet(person, interview, files)
@@ -159,7 +165,7 @@ def command(
         interrupted = False
         try:
             finished = person.hold(
-                interview, after=files.save_interview, heading=progress.heading, check=not as_json
+                interview, after=files.save_interview, heading=progress.format_heading, check=not as_json
             )
         except KeyboardInterrupt:
             finished, interrupted = False, True
@@ -171,14 +177,19 @@ def command(
         files.write_results(interview, table, found)
     ctx.params["drop"] = columns.drop or None
     end = InterviewSummary(
-        interview, found, finished, files, advice, _next_command(interview, ctx.params, found)
+        interview, found, finished, files, advice, _suggest_command(interview, ctx.params, found)
     )
     if as_json:
         print_json(
-            {**end.as_dict(), "answers_read": n_read, "labels": _listed(table, found, labels), "notes": notes}
+            {
+                **end.as_dict(),
+                "answers_read": n_read,
+                "labels": _list_clusters(table, found, labels),
+                "notes": notes,
+            }
         )
-    stderr = console()
-    for line in end.lines():
+    stderr = make_console()
+    for line in end.format_lines():
         stderr.print(line)
     for note in notes:
         stderr.print(f"note: {note}", style="yellow")
@@ -194,13 +205,15 @@ def _read_any_bytes() -> None:
 
 def _greet(person: Any, interview: Interview, files: Files) -> None:
     if files.note is not None:
-        person.say(files.note)
+        person.write_line(files.note)
     if files.resumed:
         names = dict.fromkeys(reply.annotator for reply in interview.replies if reply.annotator)
         by = f" by {', '.join(names)}" if names else ""
-        person.say(f"Resuming: read {counted(interview.n_asked, 'answer')}{by} from {files.save}.")
+        person.write_line(
+            f"Resuming: read {format_count(interview.n_asked, 'answer')}{by} from {files.save}."
+        )
     else:
-        person.say(f"{interview.n_samples:,} rows. Every answer is saved at once, in {files.save}.")
+        person.write_line(f"{interview.n_samples:,} rows. Every answer is saved at once, in {files.save}.")
 
 
 # ---------------------------------------------------------------------- the end
@@ -258,12 +271,12 @@ class InterviewSummary:
             "sizes": self.sizes,
             "advice": self.advice,
             "contradictions": [str(one) for one in self.interview.contradictions],
-            **self._evidence(),
+            **self._collect_evidence(),
             "wrote": self.files.wrote,
             "next": self.todo,
         }
 
-    def _evidence(self) -> dict[str, Any]:
+    def _collect_evidence(self) -> dict[str, Any]:
         """Return the error rate and the suspicious answers as plain values; None after an interruption."""
         from likewise.active._saved_interview import answer_entry
 
@@ -287,7 +300,7 @@ class InterviewSummary:
         values = None if rate is None else {"mean": rate.mean, "low": rate.low, "high": rate.high}
         return {"error_rate": values, "suspects": suspects}
 
-    def _evidence_lines(self) -> list[str]:
+    def _format_evidence(self) -> list[str]:
         """Return the error rate, if it was learned from enough answers, and the first odd answers."""
         from likewise.oracles._console import CHECK_EVERY, describe_suspect
 
@@ -299,7 +312,9 @@ class InterviewSummary:
                 about = f"About {mean}" if mean else "Fewer than 1"
                 lines.append(f"errors      {about} % of the answers are probably wrong ({low} to {high} %).")
         if odd := self.odd:
-            lines.append(f"odd         {counted(len(odd), 'answer')} look{'s' if len(odd) == 1 else ''} odd:")
+            lines.append(
+                f"odd         {format_count(len(odd), 'answer')} look{'s' if len(odd) == 1 else ''} odd:"
+            )
         for suspect in odd[:3]:
             number = interview.replies.index(suspect.reply) + 1
             lines.append(f"            answer {number}: {describe_suspect(interview, suspect)}")
@@ -307,10 +322,13 @@ class InterviewSummary:
             lines.append(f"            and {len(odd) - 3} more; --json lists them all")
         return lines
 
-    def lines(self) -> list[str]:
+    def format_lines(self) -> list[str]:
         """Return the summary, line by line."""
         said = ", ".join(f"{n} {word}" for word, n in self.words.items())
-        lines = ["", f"answers     {counted(self.interview.n_asked, 'answer')}{f': {said}' if said else ''}"]
+        lines = [
+            "",
+            f"answers     {format_count(self.interview.n_asked, 'answer')}{f': {said}' if said else ''}",
+        ]
         if self.finished and self.interview.left == 0:
             lines.append(
                 f"            the budget is spent; go on with --budget {self.interview.n_asked + 20}"
@@ -321,7 +339,7 @@ class InterviewSummary:
             lines.append(f"            {self.advice}")
         for one in self.interview.contradictions:
             lines.append(f"contradict  {one}")
-        lines += self._evidence_lines()
+        lines += self._format_evidence()
         if self.sizes is not None:
             lines.append(f"clusters    {len(self.sizes)}, of {', '.join(map(str, self.sizes))} rows")
             wanted = self.interview.n_clusters
@@ -343,7 +361,7 @@ class InterviewSummary:
         return lines
 
 
-def _next_command(interview: Interview, asked: dict[str, Any], labels: Any) -> str | None:
+def _suggest_command(interview: Interview, asked: dict[str, Any], labels: Any) -> str | None:
     """Return the command that clusters by the answers, if they were written as hints.
 
     Its labels can differ in a few rows from those of the interview, which learns its metric from fewer
@@ -352,10 +370,10 @@ def _next_command(interview: Interview, asked: dict[str, Any], labels: Any) -> s
     if asked["hints"] is None or not interview.supervision:
         return None
     k = interview.n_clusters if labels is None or not interview.discover else int(labels.max()) + 1
-    words = [own_name(), "cluster", asked["data"], "-k", str(k), "--hints", asked["hints"]]
+    words = [get_program_name(), "cluster", asked["data"], "-k", str(k), "--hints", asked["hints"]]
     words += ["--method", "propagation"] if interview.model_is_default else []  # the clusters seen here
     words += ["--as-links"] if "triplets" in interview.supervision.kinds else []
-    words += same_table(asked)
+    words += format_table_options(asked)
     words += ["--seed", str(asked["seed"])] if asked["seed"] else []
     return shlex.join([*words, "--out", _find_free_name(asked["labels"] or "labels.csv")])
 
@@ -368,7 +386,7 @@ def _find_free_name(path: str) -> str:
     return str(free)
 
 
-def _listed(table: DataTable, labels: Any, written: str | None) -> list[dict[str, Any]] | None:
+def _list_clusters(table: DataTable, labels: Any, written: str | None) -> list[dict[str, Any]] | None:
     """Return the clusters for the JSON document, unless a file has them."""
     if labels is None or written is not None:
         return None

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from likewise.cli._options import columns_of, read_all_hints, table_options
-from likewise.cli._output import Command, check_inputs, console, gathered_warnings, print_json
+from likewise.cli._options import add_table_options, make_column_roles, read_all_hints
+from likewise.cli._output import Command, check_inputs, gather_warnings, make_console, print_json
 
 if TYPE_CHECKING:
     from likewise.cli._contradictions import LinkConflict, TripletConflict
@@ -30,7 +30,7 @@ SHOWN = 10
     metavar="COLUMN",
     help="The column of DATA that names bags; HINTS is then a table bag,labels.",
 )
-@table_options
+@add_table_options
 @click.option(
     "--truth", metavar="COLUMN", help="A column of true classes to compare the hints with; it is no feature."
 )
@@ -62,31 +62,31 @@ def command(
       likewise check bags.csv rows.csv --bag-column bag
     """
     check_inputs(hints, data)
-    from likewise.cli._bag_report import label_words, read_bag_hints, size_words
-    from likewise.cli._contradictions import compare_with_truth, link_conflicts, triplet_conflicts
-    from likewise.cli._data_tables import ids_of, table_of, texts_of
+    from likewise.cli._bag_report import describe_labels, describe_sizes, read_bag_hints
+    from likewise.cli._contradictions import compare_with_truth, find_link_conflicts, find_triplet_conflicts
+    from likewise.cli._data_tables import get_ids, get_texts, make_table
     from likewise.cli._raw_tables import read_raw
     from likewise.exceptions import FileFormatError
 
-    columns = columns_of(id_column, features, drop, truth, bag_column)
-    with gathered_warnings() as notes:
+    columns = make_column_roles(id_column, features, drop, truth, bag_column)
+    with gather_warnings() as notes:
         raw = read_raw(data, header=not no_header, encoding=encoding)
         columns.check(raw)
-        ids = ids_of(raw, id_column)
+        ids = get_ids(raw, id_column)
         if bag_column is None:
             said = read_all_hints([hints], ids, encoding=hints_encoding, id_column=id_column, path=raw.path)
         else:
-            bags = texts_of(raw, bag_column)
+            bags = get_texts(raw, bag_column)
             said = read_bag_hints(hints, bags, encoding=hints_encoding, column=bag_column)
         X = None
         no_coherence = None
         try:
-            X = table_of(raw, columns).X
+            X = make_table(raw, columns).X
         except FileFormatError as error:  # hints can be checked without features, less their coherence
             no_coherence = str(error)
-        found = said.diagnose(X, labels=_without_hints(X, clusters))
-        links, triplets = link_conflicts(said, ids), triplet_conflicts(said, ids)
-        agreement = None if truth is None else compare_with_truth(said, texts_of(raw, truth), ids)
+        found = said.diagnose(X, labels=_cluster_without_hints(X, clusters))
+        links, triplets = find_link_conflicts(said, ids), find_triplet_conflicts(said, ids)
+        agreement = None if truth is None else compare_with_truth(said, get_texts(raw, truth), ids)
     if no_coherence is not None and found.n_must and found.n_cannot:
         notes.append(f"coherence is left out: {no_coherence}")
     too_few = clusters is not None and found.min_clusters > clusters
@@ -95,7 +95,7 @@ def command(
             {
                 **dataclasses.asdict(found),
                 "conflicts": [dataclasses.asdict(conflict) for conflict in links],
-                "bags": None if said.bags is None else label_words(said.bags),
+                "bags": None if said.bags is None else describe_labels(said.bags),
                 "truth": None if agreement is None else dataclasses.asdict(agreement),
                 "triplet_conflicts": [dataclasses.asdict(conflict) for conflict in triplets],
                 "ok": not (links or triplets or too_few),
@@ -105,16 +105,16 @@ def command(
     else:
         click.echo(str(found))
         if said.bags is not None:
-            click.echo(f"            {size_words(said.bags)}")
-            _tell_labels(label_words(said.bags))
+            click.echo(f"            {describe_sizes(said.bags)}")
+            _print_label_counts(describe_labels(said.bags))
         if agreement is not None:
             click.echo(f"truth       {agreement}")
-        _tell(links, triplets)
+        _print_conflicts(links, triplets)
         if agreement is not None and agreement.against:
             click.echo(f"\nhints that the column {truth!r} speaks against (= together, ≠ apart)")
-            _tell_some(list(agreement.against))
+            _print_some(list(agreement.against))
         for note in notes:
-            console().print(f"note: {note}", style="yellow")
+            make_console().print(f"note: {note}", style="yellow")
     if too_few:
         click.echo(
             f"the hints need at least {found.min_clusters} clusters, more than the {clusters} given.",
@@ -124,7 +124,7 @@ def command(
         raise click.exceptions.Exit(1)
 
 
-def _without_hints(X: Any, n_clusters: int | None) -> Any:
+def _cluster_without_hints(X: Any, n_clusters: int | None) -> Any:
     """Return the clusters that k-means finds on its own, for the links to be compared with."""
     if X is None or n_clusters is None or n_clusters > len(X):
         return None
@@ -133,7 +133,7 @@ def _without_hints(X: Any, n_clusters: int | None) -> Any:
     return KMeans(n_clusters, n_init=5, random_state=0).fit_predict(X)
 
 
-def _tell_labels(words: dict[str, Any]) -> None:
+def _print_label_counts(words: dict[str, Any]) -> None:
     if not words["labelled"]:
         return
     click.echo(
@@ -145,16 +145,16 @@ def _tell_labels(words: dict[str, Any]) -> None:
         click.echo(f"            in one bag only: {', '.join(once[:SHOWN])}{more}")
 
 
-def _tell(links: list[LinkConflict], triplets: list[TripletConflict]) -> None:
+def _print_conflicts(links: list[LinkConflict], triplets: list[TripletConflict]) -> None:
     if links:
         click.echo("\ncontradictions among links and labels (= together, ≠ apart)")
-        _tell_some(links)
+        _print_some(links)
     if triplets:
         click.echo("\ntriplets with more than one answer")
-        _tell_some(triplets)
+        _print_some(triplets)
 
 
-def _tell_some(conflicts: list[Any]) -> None:
+def _print_some(conflicts: list[Any]) -> None:
     for conflict in conflicts[:SHOWN]:
         click.echo(f"  {conflict}")
     if len(conflicts) > SHOWN:

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from likewise.cli._methods import LINKS, METHODS, check_honoured, estimator_of, methods_for
-from likewise.cli._options import columns_of, read_all_hints, same_table, table_options
+from likewise.cli._methods import LINKS, METHODS, check_honoured, find_methods, make_estimator
+from likewise.cli._options import add_table_options, format_table_options, make_column_roles, read_all_hints
 from likewise.cli._output import (
     STDOUT,
     Command,
@@ -18,11 +18,11 @@ from likewise.cli._output import (
     check_distinct,
     check_inputs,
     check_output,
-    console,
-    gathered_warnings,
-    own_name,
+    gather_warnings,
+    get_program_name,
+    make_console,
     print_json,
-    progress,
+    show_progress,
     write_stdout,
 )
 from likewise.cli.cluster import PICTURES
@@ -95,7 +95,7 @@ def _list(names: Any) -> str:
     return ", ".join(names)
 
 
-def _no_bags(ctx: click.Context, param: click.Parameter, value: str | None) -> None:
+def _refuse_bags(ctx: click.Context, param: click.Parameter, value: str | None) -> None:
     if value is not None:
         raise click.UsageError(
             "likewise choose takes no bags: it holds out links, triplets and labels of rows, and a bag says "
@@ -144,9 +144,9 @@ def _no_bags(ctx: click.Context, param: click.Parameter, value: str | None) -> N
 @click.option(
     "--as-links", is_flag=True, help="Say hints as links to methods that do not use them as they are."
 )
-@click.option("--bags", hidden=True, expose_value=False, callback=_no_bags)
-@click.option("--bag-column", hidden=True, expose_value=False, callback=_no_bags)
-@table_options
+@click.option("--bags", hidden=True, expose_value=False, callback=_refuse_bags)
+@click.option("--bag-column", hidden=True, expose_value=False, callback=_refuse_bags)
+@add_table_options
 @click.option("--standardize", is_flag=True, help="Give every feature mean 0 and variance 1.")
 @click.option(
     "--seed",
@@ -202,23 +202,23 @@ def command(
         raise click.UsageError("--json and --out - would both write to stdout; give --out a file.")
     _check_files(data, hints, out, plot)
 
-    from likewise.cli._data_tables import read_table, standardized
-    from likewise.cli._write import csv_text, write_table
+    from likewise.cli._data_tables import read_table, standardize_columns
+    from likewise.cli._write import format_csv, write_table
     from likewise.evaluation import HintSearchCV
 
-    with gathered_warnings() as notes, Outputs() as outputs:
-        columns = columns_of(id_column, features, drop)
+    with gather_warnings() as notes, Outputs() as outputs:
+        columns = make_column_roles(id_column, features, drop)
         table = read_table(data, columns, header=not no_header, encoding=encoding)
         notes.names = table.ids
         if clusters[-1] > len(table.ids):
             raise FileFormatError(f"{clusters[-1]} clusters were asked of {len(table.ids)} row(s).")
         said = read_all_hints(hints, table.ids, encoding=hints_encoding, id_column=id_column, path=data)
-        names = _methods_for(methods, said, as_links)
-        X = standardized(table.X) if standardize else table.X
+        names = _select_methods(methods, said, as_links)
+        X = standardize_columns(table.X) if standardize else table.X
         grid = {"n_clusters": list(clusters)}
         n_repeats = repeats or (3 if len(names) > 1 else 1)
         search = HintSearchCV(
-            [(name, estimator_of(name, clusters[0], seed, {}), grid) for name in names],
+            [(name, make_estimator(name, clusters[0], seed, {}), grid) for name in names],
             cv=cv,
             n_repeats=n_repeats,
             scoring=scoring.replace("-", "_"),
@@ -228,17 +228,17 @@ def command(
             n_jobs=jobs,
             random_state=seed,
         )
-        with progress(len(names) * len(clusters) * cv * n_repeats, quiet=quiet) as step:
-            _fit(search.set_params(progress=_teller(step)), X, said)
-        rows = _rows(search)
+        with show_progress(len(names) * len(clusters) * cv * n_repeats, quiet=quiet) as step:
+            _fit(search.set_params(progress=_make_progress_callback(step)), X, said)
+        rows = _make_rows(search)
         if plot is not None:
-            outputs.add(plot, _picture(search).save)
+            outputs.add(plot, _draw_picture(search).save)
         cells = {name: [row[name] for row in rows] for name in rows[0]}
         if out is not None and out != STDOUT:
             outputs.add(out, lambda part: write_table(part, cells))
-    notes += _failures(search, table.ids)
+    notes += _format_failures(search, table.ids)
     best = next(row for row in rows if row["chosen"])
-    todo = _next_command(best, said, click.get_current_context().params)
+    todo = _suggest_command(best, said, click.get_current_context().params)
     wrote = [path for path in (out, plot) if path is not None and path != STDOUT]
     if as_json:
         used = search.scoring_.replace("_", "-")
@@ -250,7 +250,7 @@ def command(
                 **asked,
                 **counted,
                 "best": best,
-                "ties": _ties(search),
+                "ties": _find_ties(search),
                 "results": rows,
                 "next": todo,
                 "wrote": wrote,
@@ -259,14 +259,14 @@ def command(
         )
         return
     if out == STDOUT:
-        write_stdout(csv_text(cells))
+        write_stdout(format_csv(cells))
     if out != STDOUT or not quiet:
-        _tell(rows, search, todo, console(stderr=out == STDOUT))
+        _print_result(rows, search, todo, make_console(stderr=out == STDOUT))
     if not quiet:
         for note in notes:
-            console().print(f"note: {note}", style="yellow")
+            make_console().print(f"note: {note}", style="yellow")
         for path in wrote:
-            console().print(f"wrote {path}")
+            make_console().print(f"wrote {path}")
 
 
 def _check_files(data: str, hints: tuple[str, ...], out: str | None, plot: str | None) -> None:
@@ -284,10 +284,10 @@ def _check_files(data: str, hints: tuple[str, ...], out: str | None, plot: str |
         require("matplotlib", extra="plot")
 
 
-def _methods_for(asked: tuple[str, ...] | None, hints: Supervision, as_links: bool) -> tuple[str, ...]:
+def _select_methods(asked: tuple[str, ...] | None, hints: Supervision, as_links: bool) -> tuple[str, ...]:
     """Return the methods to compare, or say why one of them will not do."""
     if asked is None:
-        fitting = {*methods_for(hints.kinds), *(methods_for(LINKS) if as_links else ())}
+        fitting = {*find_methods(hints.kinds), *(find_methods(LINKS) if as_links else ())}
         usual = tuple(name for name in USUAL if name in fitting)
         if not usual:
             raise UnsupportedSupervisionError(
@@ -301,7 +301,7 @@ def _methods_for(asked: tuple[str, ...] | None, hints: Supervision, as_links: bo
     return asked
 
 
-def _teller(step: Callable[[str], None]) -> Callable[[int, int], None]:
+def _make_progress_callback(step: Callable[[str], None]) -> Callable[[int, int], None]:
     step("fitting")
     return lambda n_done, n_fits: step(f"{n_done} of {n_fits} fits")
 
@@ -317,7 +317,7 @@ def _fit(search: Any, X: Any, hints: Supervision) -> None:
         search.fit(X, supervision=hints)
 
 
-def _failures(search: Any, ids: RowIds) -> list[str]:
+def _format_failures(search: Any, ids: RowIds) -> list[str]:
     from likewise.cli._fitting import list_terms
 
     results = search.cv_results_
@@ -337,7 +337,7 @@ def _failures(search: Any, ids: RowIds) -> list[str]:
     ]
 
 
-def _rows(search: Any) -> list[dict[str, Any]]:
+def _make_rows(search: Any) -> list[dict[str, Any]]:
     """Return one row a candidate, the best score first, with plain values."""
     results = search.cv_results_
     order = sorted(range(len(results["rank_test_score"])), key=lambda c: (results["rank_test_score"][c], c))
@@ -345,11 +345,11 @@ def _rows(search: Any) -> list[dict[str, Any]]:
         {
             "method": str(results["method"][c]),
             "clusters": int(results["n_clusters"][c]),
-            "score": _plain(results["mean_test_score"][c]),
-            "error": _plain(results["error_test_score"][c]),
-            "pairs_right": _plain(results["pair_accuracy"][c]),
-            "triplets_right": _plain(results["triplet_accuracy"][c]),
-            "seconds": _plain(results["mean_fit_time"][c]),
+            "score": _plain_value(results["mean_test_score"][c]),
+            "error": _plain_value(results["error_test_score"][c]),
+            "pairs_right": _plain_value(results["pair_accuracy"][c]),
+            "triplets_right": _plain_value(results["triplet_accuracy"][c]),
+            "seconds": _plain_value(results["mean_fit_time"][c]),
             "chosen": c == search.best_index_,
             "tied": bool(results["tied"][c]),
             "failure": results["failure"][c],
@@ -358,7 +358,7 @@ def _rows(search: Any) -> list[dict[str, Any]]:
     ]
 
 
-def _ties(search: Any) -> list[dict[str, Any]]:
+def _find_ties(search: Any) -> list[dict[str, Any]]:
     """Return the candidates within one standard error of the best, the simplest first."""
     results = search.cv_results_
     return [
@@ -367,37 +367,45 @@ def _ties(search: Any) -> list[dict[str, Any]]:
     ]
 
 
-def _folds(search: Any) -> str:
+def _describe_folds(search: Any) -> str:
     times = f", cut {search.n_repeats_} times" if search.n_repeats_ > 1 else ""
     return f"{search.n_splits_} folds{times}"
 
 
-def _plain(value: Any) -> float | None:
+def _plain_value(value: Any) -> float | None:
     return None if value != value else float(value)
 
 
-def _picture(search: Any) -> Any:
+def _draw_picture(search: Any) -> Any:
     from likewise.plotting import ChoiceDisplay
 
-    title = f"{search.n_scored_} held-out hints in {_folds(search)}"
+    title = f"{search.n_scored_} held-out hints in {_describe_folds(search)}"
     return ChoiceDisplay.from_search(search, title=title)
 
 
-def _next_command(best: dict[str, Any], said: Supervision, asked: dict[str, Any]) -> str:
+def _suggest_command(best: dict[str, Any], said: Supervision, asked: dict[str, Any]) -> str:
     """Return the command that clusters as was chosen."""
     uses = METHODS[best["method"]].uses
-    words = [own_name(), "cluster", asked["data"], "-k", str(best["clusters"]), "--method", best["method"]]
+    words = [
+        get_program_name(),
+        "cluster",
+        asked["data"],
+        "-k",
+        str(best["clusters"]),
+        "--method",
+        best["method"],
+    ]
     for path in asked["hints"] if uses else ():
         words += ["--hints", path]
     words += ["--as-links"] if uses and not said.kinds <= uses else []
-    words += same_table(asked)
+    words += format_table_options(asked)
     if uses and asked["hints_encoding"] not in (None, "utf-8"):
         words += ["--hints-encoding", asked["hints_encoding"]]
     words += ["--seed", str(asked["seed"])] if asked["seed"] else []
     return shlex.join([*words, "--out", "labels.csv"])
 
 
-def _tell(rows: list[dict[str, Any]], search: Any, todo: str, stdout: Console) -> None:
+def _print_result(rows: list[dict[str, Any]], search: Any, todo: str, stdout: Console) -> None:
     from rich import box
     from rich.table import Table
 
@@ -417,20 +425,27 @@ def _tell(rows: list[dict[str, Any]], search: Any, todo: str, stdout: Console) -
     table.add_column("")
     chosen = next(place for place, row in enumerate(rows) if row["chosen"])
     for row in rows[: max(SHOWN, chosen + 1)]:
-        cells = [row["method"], str(row["clusters"]), _cell(row["score"], ".3f"), _cell(row["error"], ".3f")]
-        cells += [_cell(row["pairs_right"], ".0%")] if pairs else []
-        cells += [_cell(row["triplets_right"], ".0%")] if triplets else []
+        cells = [
+            row["method"],
+            str(row["clusters"]),
+            _format_cell(row["score"], ".3f"),
+            _format_cell(row["error"], ".3f"),
+        ]
+        cells += [_format_cell(row["pairs_right"], ".0%")] if pairs else []
+        cells += [_format_cell(row["triplets_right"], ".0%")] if triplets else []
         note = next((word for word in ("chosen", "failure", "tied") if row[word]), "")
         note = "failed" if note == "failure" else note
-        table.add_row(*cells, _cell(row["seconds"], ".2f"), note, style="bold" if row["chosen"] else None)
+        table.add_row(
+            *cells, _format_cell(row["seconds"], ".2f"), note, style="bold" if row["chosen"] else None
+        )
     stdout.print(
-        f"{search.n_scored_} held-out hints in {_folds(search)}"
+        f"{search.n_scored_} held-out hints in {_describe_folds(search)}"
         f" ({search.n_implied_} more follow from others and do not count)"
     )
     stdout.print(table)
     if len(rows) > SHOWN:
         stdout.print(f"and {len(rows) - SHOWN} more; --out and --json have all")
-    ties = _ties(search)
+    ties = _find_ties(search)
     if len(ties) > 1:
         first = ties[0]
         stdout.print(
@@ -441,5 +456,5 @@ def _tell(rows: list[dict[str, Any]], search: Any, todo: str, stdout: Console) -
     stdout.print(f"  {todo}", style="bold")
 
 
-def _cell(value: float | None, form: str) -> str:
+def _format_cell(value: float | None, form: str) -> str:
     return "" if value is None else format(value, form)

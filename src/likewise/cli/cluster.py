@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from likewise.cli._methods import DEFAULT, METHODS, estimator_of, options_of, reads_blocks
-from likewise.cli._options import bytes_option, columns_of, read_all_hints, table_options
+from likewise.cli._methods import DEFAULT, METHODS, build_options, is_blockwise, make_estimator
+from likewise.cli._options import add_table_options, make_column_roles, parse_bytes, read_all_hints
 from likewise.cli._output import (
     STDOUT,
     Command,
@@ -17,9 +17,9 @@ from likewise.cli._output import (
     check_distinct,
     check_inputs,
     check_output,
-    gathered_warnings,
+    gather_warnings,
     print_json,
-    progress,
+    show_progress,
     write_stdout,
 )
 from likewise.exceptions import FileFormatError
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 PICTURES = (".png", ".svg", ".pdf")
 
 
-def _shape(ctx: click.Context, param: click.Parameter, value: str | None) -> tuple[int, int] | None:
+def _parse_shape(ctx: click.Context, param: click.Parameter, value: str | None) -> tuple[int, int] | None:
     if value is None:
         return None
     match = re.fullmatch(r"\s*([1-9]\d*)\s*[x×,]\s*([1-9]\d*)\s*", value.lower())
@@ -52,7 +52,7 @@ def _shape(ctx: click.Context, param: click.Parameter, value: str | None) -> tup
 )
 @click.option(
     "--memory-limit",
-    callback=bytes_option,
+    callback=parse_bytes,
     metavar="SIZE",
     help="With --parquet: the most memory for work on one block, such as 200MB.",
 )
@@ -106,7 +106,7 @@ def _shape(ctx: click.Context, param: click.Parameter, value: str | None) -> tup
 @click.option(
     "--bag-column", metavar="COLUMN", help="The column of DATA that names bags.  [default: bag, with --bags]"
 )
-@table_options
+@add_table_options
 @click.option("--standardize", is_flag=True, help="Give every feature mean 0 and variance 1.")
 @click.option("--truth", metavar="COLUMN", help="A column of true classes: no feature, but scored against.")
 @click.option(
@@ -119,7 +119,7 @@ def _shape(ctx: click.Context, param: click.Parameter, value: str | None) -> tup
 @click.option("--plot", type=click.Path(), help="Draw clusters and links: .png, .svg or .pdf.")
 @click.option(
     "--image-shape",
-    callback=_shape,
+    callback=_parse_shape,
     metavar="HxW",
     help="With --plot for bag-spectral: draw rows as images, such as 8x8.",
 )
@@ -206,7 +206,7 @@ def command(
     _check_way(method, parquet, in_memory, of_files)
     others = (*hints, *([bags] if bags else []))
     _check_files(data, others, {"--out": out, "--bag-report": bag_report}, plot, parquet)
-    options = options_of(
+    options = build_options(
         method,
         n_init=n_init,
         max_iter=max_iter,
@@ -221,7 +221,7 @@ def command(
         cannot="drop" if drop_cannot else None,
     )
 
-    columns = columns_of(id_column, features, drop, truth, bag_column)
+    columns = make_column_roles(id_column, features, drop, truth, bag_column)
     if parquet is not None:
         from likewise.cli._parquet_cluster import ParquetOptions, cluster_files
 
@@ -233,12 +233,12 @@ def command(
     assert data is not None
 
     from likewise.cli._bag_report import read_bag_hints
-    from likewise.cli._data_tables import read_table, standardized
-    from likewise.cli._fitting import fit_by_ids, used_hints
-    from likewise.cli._report import Report, labels_table, tell
-    from likewise.cli._write import csv_text, write_table
+    from likewise.cli._data_tables import read_table, standardize_columns
+    from likewise.cli._fitting import fit_by_ids, select_hints
+    from likewise.cli._report import Report, make_labels_table, print_report
+    from likewise.cli._write import format_csv, write_table
 
-    with gathered_warnings() as notes, progress(4, quiet=quiet) as step, Outputs() as outputs:
+    with gather_warnings() as notes, show_progress(4, quiet=quiet) as step, Outputs() as outputs:
         step("reading")
         table = read_table(data, columns, header=not no_header, encoding=encoding)
         if clusters > len(table.ids):
@@ -249,26 +249,30 @@ def command(
             said |= read_bag_hints(bags, cells, encoding=hints_encoding, column=bag_column)
         if bag_report is not None and said.bags is None:
             raise click.UsageError("--bag-report wants bags; name their column with --bag-column.")
-        used = used_hints(said, method, clusters, as_links, options)
+        used = select_hints(said, method, clusters, as_links, options)
         step("clustering")
-        X = standardized(table.X) if standardize else table.X
-        model = estimator_of(method, clusters, seed, options)
+        X = standardize_columns(table.X) if standardize else table.X
+        model = make_estimator(method, clusters, seed, options)
         contradiction = fit_by_ids(model, X, used, table.ids, method)
         shown = X if as_json or not quiet else None
-        report = Report.of(method, model, table, used, truth, said.bags, shown)
-        labels = labels_table(table.ids, report.labels, getattr(model, "class_of_cluster_", ()))
+        report = Report.from_model(method, model, table, used, truth, said.bags, shown)
+        labels = make_labels_table(table.ids, report.labels, getattr(model, "class_of_cluster_", ()))
         if plot is not None:
             step("drawing")
-            picture = _picture(X, report, model, image_shape)
+            picture = _draw_picture(X, report, model, image_shape)
             outputs.add(plot, picture.save)
         if bag_report is not None:
             assert report.bags is not None
-            by_bag = report.bags.columns()
+            by_bag = report.bags.make_columns()
             outputs.add(bag_report, lambda part: write_table(part, by_bag))
         if out is not None and out != STDOUT:
             outputs.add(out, lambda part: write_table(part, labels))
         step("writing")
-    notes += [*contradiction, *_id_like(table.feature_names), *(_unsaid(said) if as_links else [])]
+    notes += [
+        *contradiction,
+        *_warn_of_id_columns(table.feature_names),
+        *(_warn_of_neither(said) if as_links else []),
+    ]
     wrote = [path for path in (out, plot, bag_report) if path is not None and path != STDOUT]
     if as_json:
         asked = {"data": data, "hint_files": list(hints), "bag_file": bags, "seed": seed}
@@ -277,9 +281,9 @@ def command(
         in_document = {"labels": listed if out is None else None}
         print_json({**report.as_dict(), **asked, **in_document, "wrote": wrote, "notes": notes})
     elif out is None or out == STDOUT:
-        write_stdout(csv_text(labels))
+        write_stdout(format_csv(labels))
     if not quiet:
-        tell(report, notes, wrote)
+        print_report(report, notes, wrote)
 
 
 def _check_way(method: str, parquet: str | None, in_memory: dict[str, Any], of_files: dict[str, Any]) -> None:
@@ -294,8 +298,8 @@ def _check_way(method: str, parquet: str | None, in_memory: dict[str, Any], of_f
         raise click.UsageError(
             f"{given[0]} is for rows in memory, and --parquet holds none. Give the file as DATA if it fits."
         )
-    if not reads_blocks(method):
-        able = ", ".join(name for name in METHODS if reads_blocks(name))
+    if not is_blockwise(method):
+        able = ", ".join(name for name in METHODS if is_blockwise(name))
         raise click.UsageError(
             f"--parquet reads rows in blocks, which --method {method} cannot. These can: {able}. "
             "Or give the file as DATA if it fits in memory."
@@ -325,13 +329,13 @@ def _check_files(
         require("matplotlib", extra="plot")
 
 
-def _unsaid(said: Supervision) -> list[str]:
+def _warn_of_neither(said: Supervision) -> list[str]:
     """Tell of the answers that no link can say."""
     count = int((said.answers == 3).sum())
     return [f"{count} triplet(s) answered NEITHER say no link and were left out by --as-links."] * bool(count)
 
 
-def _id_like(names: tuple[str, ...]) -> list[str]:
+def _warn_of_id_columns(names: tuple[str, ...]) -> list[str]:
     """Say so if a feature looks like a column of ids or of bags."""
     options = {
         **dict.fromkeys(("id", "index", "key", "row"), ("rows", "--id")),
@@ -344,7 +348,7 @@ def _id_like(names: tuple[str, ...]) -> list[str]:
     ]
 
 
-def _picture(X: Any, report: Report, model: Any, image_shape: tuple[int, int] | None) -> Any:
+def _draw_picture(X: Any, report: Report, model: Any, image_shape: tuple[int, int] | None) -> Any:
     from likewise.plotting import BagDisplay, ClusterDisplay
 
     title = f"{report.method}, {report.n_clusters} clusters"

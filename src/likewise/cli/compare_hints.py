@@ -12,7 +12,7 @@ from likewise.cli._output import (
     check_distinct,
     check_inputs,
     check_output,
-    console,
+    make_console,
     print_json,
 )
 from likewise.cli.cluster import PICTURES
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 IDS = ("id", "index", "key", "row", "name")  # a column of this name is not taken for labels unasked
 
 
-def _shares(ctx: click.Context, param: click.Parameter, value: str | None) -> tuple[float, ...] | None:
+def _parse_shares(ctx: click.Context, param: click.Parameter, value: str | None) -> tuple[float, ...] | None:
     if value is None:
         return None
     try:
@@ -44,7 +44,7 @@ _time = click.FloatRange(0, min_open=True)
     "--classes", type=click.IntRange(min=1), help="Instead of LABELS: so many classes of equal size."
 )
 @click.option(
-    "--shares", callback=_shares, metavar="P,Q,R", help="Instead of LABELS: the share of each class."
+    "--shares", callback=_parse_shares, metavar="P,Q,R", help="Instead of LABELS: the share of each class."
 )
 @click.option("--noise-pair", type=_chance, default=0.0, help="The share of answers to pairs that are wrong.")
 @click.option("--noise-triplet", type=_chance, default=0.0, help="The same of triplets.")
@@ -105,12 +105,12 @@ def command(
     if labels is None:
         found = compare_hints(shares=shares if classes is None else [1 / classes] * classes, **told)
     else:
-        from likewise.cli._data_tables import texts_of
+        from likewise.cli._data_tables import get_texts
         from likewise.cli._raw_tables import read_raw
 
         raw = read_raw(labels, header=not no_header, encoding=encoding)
-        name = _column(raw, column)
-        known = [text for text in texts_of(raw, name) if text is not None]
+        name = _find_column(raw, column)
+        known = [text for text in get_texts(raw, name) if text is not None]
         if not known:
             raise FileFormatError(f"{raw.path}: the column {name!r} is empty; wanted labels.")
         notes.append(f"{len(known):,} labels of the column {name!r} were counted.")
@@ -130,12 +130,12 @@ def command(
         return
     click.echo(str(found))
     for note in notes:
-        console().print(f"note: {note}", style="yellow")
+        make_console().print(f"note: {note}", style="yellow")
     for path in wrote:
-        console().print(f"wrote {path}")
+        make_console().print(f"wrote {path}")
 
 
-def _column(raw: RawTable, asked: str | None) -> str:
+def _find_column(raw: RawTable, asked: str | None) -> str:
     """Return the column of labels: the one that is named, or the only one that is not of ids."""
     shown = ", ".join(map(repr, raw.names[:8])) + (", …" if len(raw.names) > 8 else "")
     if asked is not None:

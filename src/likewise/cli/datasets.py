@@ -14,7 +14,7 @@ from likewise.cli._output import (
     Outputs,
     check_distinct,
     check_output,
-    console,
+    make_console,
     print_json,
     write_stdout,
 )
@@ -53,14 +53,14 @@ def command(name: str | None, out: str | None, bags: str | None, folder: str | N
         raise click.UsageError("--out and --folder want the NAME of a data set.")
     if out is not None and as_json:
         raise click.UsageError("give --out or --json, not both.")
-    from likewise.datasets import catalogue, describe
+    from likewise.datasets import describe, get_catalogue
     from likewise.datasets._catalogue import find
 
     if out is not None:
         assert name is not None
         _write(name, out, bags, folder)
     elif as_json:
-        entries = [find(name)] if name is not None else list(catalogue().values())
+        entries = [find(name)] if name is not None else list(get_catalogue().values())
         document: dict[str, Any] = {"datasets": [dataclasses.asdict(entry) for entry in entries]}
         print_json(document)
     else:
@@ -68,7 +68,7 @@ def command(name: str | None, out: str | None, bags: str | None, folder: str | N
 
 
 def _write(name: str, out: str, bags: str | None, folder: str | None) -> None:
-    from likewise.cli._write import check_writer, csv_text, write_table
+    from likewise.cli._write import check_writer, format_csv, write_table
     from likewise.datasets import load
 
     if out != STDOUT:
@@ -79,22 +79,24 @@ def _write(name: str, out: str, bags: str | None, folder: str | None) -> None:
         check_writer(bags)
         check_distinct({"--out": out, "--bags": bags}, [])
     data = load(name, folder=folder)
-    columns = columns_of_dataset(data)
-    held = None if bags is None else columns_of_bags(data)
+    columns = make_dataset_columns(data)
+    held = None if bags is None else make_bag_columns(data)
     if out == STDOUT:
-        write_stdout(csv_text(columns))
+        write_stdout(format_csv(columns))
         return
     with Outputs() as outputs:
         outputs.add(out, lambda part: write_table(part, columns))
         if bags is not None and held is not None:
             outputs.add(bags, lambda part: write_table(part, held))
     wrote = out if bags is None else f"{out} and {bags}"
-    console().print(f"{data!r}\nwrote {wrote}")
+    make_console().print(f"{data!r}\nwrote {wrote}")
     if bags is None and data.bags is not None:
-        console().print("note: its rows are in bags; --bags FILE writes what these hold.", style="yellow")
+        make_console().print(
+            "note: its rows are in bags; --bags FILE writes what these hold.", style="yellow"
+        )
 
 
-def columns_of_dataset(data: Dataset) -> dict[str, list[Any]]:
+def make_dataset_columns(data: Dataset) -> dict[str, list[Any]]:
     """Return a data set as columns: id, bag if there are bags, the features or the text, label."""
     import numpy as np
 
@@ -116,14 +118,16 @@ def columns_of_dataset(data: Dataset) -> dict[str, list[Any]]:
         names = data.feature_names or tuple(f"f{c}" for c in range(X.shape[1]))
         for c, name in enumerate(names):
             cells = X[:, c].tolist()
-            columns[_free(name, {*columns, "label"})] = [None if cell != cell else cell for cell in cells]
+            columns[_make_free_name(name, {*columns, "label"})] = [
+                None if cell != cell else cell for cell in cells
+            ]
     classes, codes = np.unique(data.y, return_inverse=True)
     words = data.target_names or tuple(map(str, classes.tolist()))
     columns["label"] = [words[code] for code in codes.tolist()]
     return columns
 
 
-def columns_of_bags(data: Dataset) -> dict[str, list[Any]]:
+def make_bag_columns(data: Dataset) -> dict[str, list[Any]]:
     """Return what the bags of a data set hold as columns: bag, and labels in the words of its classes."""
     import numpy as np
 
@@ -137,7 +141,7 @@ def columns_of_bags(data: Dataset) -> dict[str, list[Any]]:
     return {"bag": list(told), "labels": [";".join(labels) for labels in told.values()]}
 
 
-def _free(name: str, taken: set[str]) -> str:
+def _make_free_name(name: str, taken: set[str]) -> str:
     """Return a name that no column has yet."""
     while name in taken:
         name += "_"

@@ -9,7 +9,15 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from likewise.cli._output import Command, Outputs, console, gathered_warnings, own_name, print_json, progress
+from likewise.cli._output import (
+    Command,
+    Outputs,
+    gather_warnings,
+    get_program_name,
+    make_console,
+    print_json,
+    show_progress,
+)
 from likewise.exceptions import MissingDependencyError
 
 if TYPE_CHECKING:
@@ -64,7 +72,7 @@ def command(out_dir: str, seed: int, as_json: bool) -> None:
       likewise demo
       likewise demo --out-dir /tmp/demo --seed 7
     """
-    from likewise.cli._report import labels_table
+    from likewise.cli._report import make_labels_table
     from likewise.cli._write import write_table
     from likewise.datasets import make_two_views
     from likewise.kmeans import MPCKMeans
@@ -72,27 +80,27 @@ def command(out_dir: str, seed: int, as_json: bool) -> None:
 
     folder = Path(out_dir)
     toy = make_two_views(random_state=seed)
-    ids = RowIds.of([f"r{row:03}" for row in range(len(toy.X))])
+    ids = RowIds.from_ids([f"r{row:03}" for row in range(len(toy.X))])
     runs: list[list[Round]] = []
-    with gathered_warnings() as notes, progress(N_DRAWS + 1) as step:
+    with gather_warnings() as notes, show_progress(N_DRAWS + 1) as step:
         for draw in range(N_DRAWS):
             step(f"clustering, draw {draw + 1} of {N_DRAWS}")
-            growing = growing_hints(toy.y, seed + draw)
+            growing = draw_growing_hints(toy.y, seed + draw)
             models = [MPCKMeans(N_CLUSTERS, random_state=seed).fit(toy.X, supervision=h) for h in growing]
             if draw == 0:
                 hints, found = growing[-1], models[-1].labels_
             rows = zip(models, growing, strict=True)
-            runs.append([_round(toy.y, model.labels_, h, growing[-1]) for model, h in rows])
+            runs.append([_run_round(toy.y, model.labels_, h, growing[-1]) for model, h in rows])
         step("drawing")
-        picture = _picture(toy.X, found, hints, notes)
-    rounds = [_mean(group) for group in zip(*runs, strict=True)]
+        picture = _draw_picture(toy.X, found, hints, notes)
+    rounds = [_average_rounds(group) for group in zip(*runs, strict=True)]
     folder.mkdir(parents=True, exist_ok=True)
     data = {
         "id": list(ids),
         **{name: toy.X[:, c].tolist() for c, name in enumerate(FEATURES)},
         "group": [f"g{code}" for code in toy.y.tolist()],
     }
-    labels = labels_table(ids, found)
+    labels = make_labels_table(ids, found)
     with Outputs() as outputs:
         outputs.add(str(folder / "data.csv"), lambda part: write_table(part, data))
         outputs.add(str(folder / "hints.csv"), lambda part: write_table(part, _as_links(hints, ids)))
@@ -100,13 +108,13 @@ def command(out_dir: str, seed: int, as_json: bool) -> None:
         if picture is not None:
             outputs.add(str(folder / "clusters.png"), picture.save)
     if as_json:
-        todo = next_command(folder, picture is not None)
+        todo = suggest_command(folder, picture is not None)
         print_json({"rounds": [vars(one) for one in rounds], "next": todo, "notes": notes})
     else:
-        _tell(rounds, folder, picture is not None, notes)
+        _print_rounds(rounds, folder, picture is not None, notes)
 
 
-def growing_hints(y: Any, seed: int) -> list[Supervision]:
+def draw_growing_hints(y: Any, seed: int) -> list[Supervision]:
     """Draw links once and hand out more and more of them, so that each round knows what the last one knew."""
     import numpy as np
 
@@ -122,9 +130,9 @@ def growing_hints(y: Any, seed: int) -> list[Supervision]:
     ]
 
 
-def next_command(folder: Path, drawn: bool) -> str:
+def suggest_command(folder: Path, drawn: bool) -> str:
     """Return a command that does the last round again from the files."""
-    words = [own_name(), "cluster", str(folder / "data.csv"), "-k", str(N_CLUSTERS), "--id", "id"]
+    words = [get_program_name(), "cluster", str(folder / "data.csv"), "-k", str(N_CLUSTERS), "--id", "id"]
     words += ["--truth", "group", "--hints", str(folder / "hints.csv")]
     words += ["--out", str(folder / "labels.csv")]
     words += ["--plot", str(folder / "clusters.png")] if drawn else []
@@ -143,7 +151,7 @@ def _as_links(hints: Supervision, ids: RowIds) -> dict[str, list[str]]:
     }
 
 
-def _round(y: Any, labels: Any, hints: Supervision, all_hints: Supervision) -> Round:
+def _run_round(y: Any, labels: Any, hints: Supervision, all_hints: Supervision) -> Round:
     from likewise.evaluation import adjusted_rand_score, link_satisfaction
 
     # The same rows in every round, so that the scores can be compared.
@@ -156,14 +164,14 @@ def _round(y: Any, labels: Any, hints: Supervision, all_hints: Supervision) -> R
     )
 
 
-def _mean(rounds: tuple[Round, ...]) -> Round:
+def _average_rounds(rounds: tuple[Round, ...]) -> Round:
     from statistics import fmean
 
     names = ("ari_untouched", "ari_all", "kept")
     return Round(rounds[0].n_hints, *(fmean(getattr(one, name) for one in rounds) for name in names))
 
 
-def _picture(X: Any, labels: Any, hints: Supervision, notes: list[str]) -> Any:
+def _draw_picture(X: Any, labels: Any, hints: Supervision, notes: list[str]) -> Any:
     from likewise.plotting import ClusterDisplay
 
     title = f"mpck-means with {BUDGETS[-1]} hints"
@@ -176,7 +184,7 @@ def _picture(X: Any, labels: Any, hints: Supervision, notes: list[str]) -> Any:
         return None
 
 
-def _tell(rounds: list[Round], folder: Path, drawn: bool, notes: list[str]) -> None:
+def _print_rounds(rounds: list[Round], folder: Path, drawn: bool, notes: list[str]) -> None:
     from rich import box
     from rich.table import Table
 
@@ -193,7 +201,7 @@ def _tell(rounds: list[Round], folder: Path, drawn: bool, notes: list[str]) -> N
             f"{one.kept:.0%}" if one.n_hints else "",
         )
         table.add_row(str(one.n_hints), *cells)
-    stdout = console(stderr=False)
+    stdout = make_console(stderr=False)
     stdout.print("300 rows in 3 groups, but k-means sees another grouping. Hints say which one is meant;")
     stdout.print(f"scores are means over {N_DRAWS} draws of the hints (ARI: 1 is right, 0 is chance).")
     stdout.print(table)
@@ -203,4 +211,4 @@ def _tell(rounds: list[Round], folder: Path, drawn: bool, notes: list[str]) -> N
     stdout.print(f"wrote {', '.join(names)} to {folder} (another demo overwrites them)\n")
     stdout.print("to be asked for hints in a browser, type: make studio\n")
     stdout.print("next, cluster the same file yourself, then change hints.csv and try again:")
-    stdout.print(f"  {next_command(folder, drawn)}", style="bold")
+    stdout.print(f"  {suggest_command(folder, drawn)}", style="bold")

@@ -15,11 +15,11 @@ from likewise.cli._output import (
     OutputPath,
     Outputs,
     check_output,
-    console,
+    make_console,
     print_json,
     write_stdout,
 )
-from likewise.cli._projects import opened, project_options
+from likewise.cli._projects import add_project_options, open_project
 
 if TYPE_CHECKING:
     from likewise.studio.exports import Format, Snapshot, What
@@ -31,7 +31,7 @@ _FORMATS = ("csv", "jsonl", "parquet")
 
 
 @click.command("export", cls=Command)
-@project_options
+@add_project_options
 @click.option(
     "--what",
     type=click.Choice([*_WHAT, "all"]),
@@ -77,7 +77,7 @@ def command(
     """
     wanted = cast("tuple[What, ...]", _WHAT if what == "all" else (what,))
     format = _format(format_, out, several=what == "all")
-    paths = _paths(wanted, format, out, as_json=as_json, several=what == "all")
+    paths = _choose_paths(wanted, format, out, as_json=as_json, several=what == "all")
     if format == "parquet":
         from likewise._optional import require
 
@@ -85,10 +85,10 @@ def command(
 
     from likewise.studio.exports import Snapshot, export_bytes
 
-    with opened(project, db) as found:
-        snapshot = Snapshot.of(found.store)
-        picture = _picture(found.project, snapshot) if "labels" in wanted else None
-        ids = found.project.items.ids()
+    with open_project(project, db) as found:
+        snapshot = Snapshot.from_store(found.store)
+        picture = _get_picture(found.project, snapshot) if "labels" in wanted else None
+        ids = found.project.items.get_ids()
     made = {one: export_bytes(one, snapshot, ids, picture, format=format, raw=raw) for one in wanted}
     if out == STDOUT:
         write_stdout(made[wanted[0]])
@@ -107,7 +107,7 @@ def command(
     }
     if as_json:
         print_json(told)
-    _tell(told, paths)
+    _print_summary(told, paths)
 
 
 def _format(format: str | None, out: str, *, several: bool) -> Format:
@@ -120,7 +120,7 @@ def _format(format: str | None, out: str, *, several: bool) -> Format:
     return cast("Format", ending)
 
 
-def _paths(
+def _choose_paths(
     wanted: tuple[What, ...], format: Format, out: str, *, as_json: bool, several: bool
 ) -> dict[str, str]:
     """Return where each file goes; find out now what cannot be written."""
@@ -143,14 +143,14 @@ def _paths(
     return {wanted[0]: out}
 
 
-def _picture(project: Project, snapshot: Snapshot) -> Picture:
+def _get_picture(project: Project, snapshot: Snapshot) -> Picture:
     from likewise.studio.report import DerivedResults
 
-    return DerivedResults.of(project, snapshot, picture_only=True).picture
+    return DerivedResults.from_project(project, snapshot, picture_only=True).picture
 
 
-def _tell(told: dict[str, Any], paths: dict[str, str]) -> None:
-    stderr = console()
+def _print_summary(told: dict[str, Any], paths: dict[str, str]) -> None:
+    stderr = make_console()
     groups = "" if told["groups"] is None else f" in {told['groups']:,} groups"
     stderr.print(f"project     {told['items']:,} items{groups}, {told['answers']:,} answers")
     for path in paths.values():

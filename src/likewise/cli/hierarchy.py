@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from likewise.cli._options import _encoding, names_option
+from likewise.cli._options import _check_encoding, parse_names
 from likewise.cli._output import (
     STDOUT,
     Command,
@@ -17,10 +17,10 @@ from likewise.cli._output import (
     check_distinct,
     check_inputs,
     check_output,
-    console,
-    gathered_warnings,
+    gather_warnings,
+    make_console,
     print_json,
-    progress,
+    show_progress,
     write_stdout,
 )
 from likewise.cli.cluster import PICTURES
@@ -63,7 +63,7 @@ class MissingRate(click.ParamType):
 @click.argument("data", type=click.Path(allow_dash=True))
 @click.option("--labels", type=click.Path(), help="A table of the tags: id and 0/1 columns, or id,label.")
 @click.option(
-    "--label-columns", callback=names_option, metavar="A,B,C", help="Columns of DATA that are 0/1 labels."
+    "--label-columns", callback=parse_names, metavar="A,B,C", help="Columns of DATA that are 0/1 labels."
 )
 @click.option("--separator", default=";", show_default=True, help="What parts the labels of one cell.")
 @click.option("--text", metavar="COLUMN", multiple=True, help="A column of text; may be given several times.")
@@ -76,7 +76,7 @@ class MissingRate(click.ParamType):
 )
 @click.option(
     "--features",
-    callback=names_option,
+    callback=parse_names,
     metavar="A,B,C",
     help="Columns of numbers, or a .npy file with a row for each row of DATA. By default all other columns; "
     "none with --text.",
@@ -88,14 +88,18 @@ class MissingRate(click.ParamType):
     help="The column of ids. By default the first column of the tags if DATA has it too; otherwise rows are "
     "called 0, 1, 2 and so on.",
 )
-@click.option("--drop", callback=names_option, metavar="A,B,C", help="Columns to leave out.")
+@click.option("--drop", callback=parse_names, metavar="A,B,C", help="Columns to leave out.")
 @click.option("--no-header", is_flag=True, help="DATA has no header; columns are f0, f1 and so on.")
 @click.option(
-    "--encoding", callback=_encoding, default="utf-8", show_default=True, help="Encoding of a CSV DATA file."
+    "--encoding",
+    callback=_check_encoding,
+    default="utf-8",
+    show_default=True,
+    help="Encoding of a CSV DATA file.",
 )
 @click.option(
     "--labels-encoding",
-    callback=_encoding,
+    callback=_check_encoding,
     default="utf-8",
     show_default=True,
     help="Encoding of a CSV file of tags or of edges.",
@@ -212,8 +216,8 @@ def command(
         raise click.UsageError("--json and --out - would both write to stdout; give --out a file.")
     _check_files(data, read, out, drawn, suggest, structure)
 
-    from likewise.cli._data_tables import ids_of, standardized
-    from likewise.cli._item_features import FeatureOptions, items_of
+    from likewise.cli._data_tables import get_ids, standardize_columns
+    from likewise.cli._item_features import FeatureOptions, build_items
     from likewise.cli._known_edges import read_known, read_tree
     from likewise.cli._raw_tables import read_raw
     from likewise.cli._tree_report import TreeReport
@@ -221,13 +225,13 @@ def command(
     from likewise.hierarchy import write_hierarchy
     from likewise.hierarchy._json import compose
 
-    with gathered_warnings() as notes, progress(4, quiet=quiet) as step, Outputs() as outputs:
+    with gather_warnings() as notes, show_progress(4, quiet=quiet) as step, Outputs() as outputs:
         step("reading")
         raw = read_raw(data, header=not no_header, encoding=encoding)
         table = None if labels is None else _read_labels(labels, labels_encoding)
         if id_column is None and table is not None:
-            id_column = _shared(raw, table, drop or ())
-        wanted = FeatureOptions.of(
+            id_column = _find_shared_id(raw, table, drop or ())
+        wanted = FeatureOptions.from_options(
             features,
             id=id_column,
             text=text,
@@ -235,32 +239,32 @@ def command(
             labels=label_columns or (),
             components=components,
         )
-        items = items_of(raw, wanted, seed=seed)
-        ids = ids_of(raw, id_column)
-        tags = _tags(raw, table, ids, id_column, label_columns, separator)
+        items = build_items(raw, wanted, seed=seed)
+        ids = get_ids(raw, id_column)
+        tags = _read_tags(raw, table, ids, id_column, label_columns, separator)
         true, told = (None, []) if truth is None else read_tree(truth, tags, "--truth")
         known, more = read_known(fixed, forbidden, tags, labels_encoding)
         tree, yet = (None, []) if given is None else read_tree(given, tags, "--hierarchy")
         if tree is not None and not tree.is_tree:
             _check_not_newick(out)
         step("learning")
-        X = standardized(items.X) if standardize else items.X
+        X = standardize_columns(items.X) if standardize else items.X
         options = {"structure": structure, "missing_rate": missing_rate, "random_state": seed}
         options |= {} if max_iter is None else {"max_iter": max_iter}
         model = _fit(X, tags, known if tree is None else tree, options)
         report = TreeReport(model, tags, ids, items, true)
-        suggested = report.suggestions(X, top, at_least) if suggest is not None else None
+        suggested = report.make_suggestions(X, top, at_least) if suggest is not None else None
         step("writing")
         if out is not None and out != STDOUT:
             outputs.add(out, lambda part: write_hierarchy(report.tree, part))
         for option, path in drawn.items():
             if path is not None:
-                outputs.add(path, _drawing(option, path, report))
+                outputs.add(path, _make_writer(option, path, report))
         if suggest is not None and suggested is not None:
             outputs.add(suggest, lambda part: write_table(part, suggested))
     notes[:0] = [*items.notes, *tags.notes, *told, *more, *yet]
-    notes += _lacking_letters(drawn, report)
-    notes += _long_picture(plot, report.tree)
+    notes += _find_missing_letters(drawn, report)
+    notes += _draw_long_picture(plot, report.tree)
     wrote = [path for path in (out, *drawn.values(), suggest) if path is not None and path != STDOUT]
     if as_json:
         asked = {"data": data, "labels_file": labels, "seed": seed, "standardize": standardize}
@@ -272,12 +276,14 @@ def command(
         write_stdout(compose(report.tree))
     if quiet:
         return
-    for line in report.lines(labels, id_column, whole=whole, fixed_rate=isinstance(missing_rate, float)):
+    for line in report.format_lines(
+        labels, id_column, whole=whole, fixed_rate=isinstance(missing_rate, float)
+    ):
         click.echo(line, err=out == STDOUT)
     if suggested is not None:
         counts = f"{len(suggested['id']):,} suggestions for {len(set(suggested['id'])):,} rows"
         click.echo(counts, err=out == STDOUT)
-    stderr = console()
+    stderr = make_console()
     for note in notes:
         stderr.print(f"note: {note}", style="yellow")
     for path in wrote:
@@ -331,13 +337,13 @@ def _read_labels(path: str, encoding: str) -> Any:
     return read_raw(path, encoding=encoding, encoding_option="--labels-encoding")
 
 
-def _shared(raw: Any, table: Any, dropped: tuple[str, ...]) -> str | None:
-    from likewise.cli._tags import shared_id
+def _find_shared_id(raw: Any, table: Any, dropped: tuple[str, ...]) -> str | None:
+    from likewise.cli._tags import find_shared_id
 
-    return shared_id(raw, table, dropped)
+    return find_shared_id(raw, table, dropped)
 
 
-def _tags(
+def _read_tags(
     raw: Any,
     table: Any,
     ids: RowIds,
@@ -345,11 +351,11 @@ def _tags(
     columns: tuple[str, ...] | None,
     separator: str,
 ) -> Tags:
-    from likewise.cli._tags import tags_of_columns, tags_of_table
+    from likewise.cli._tags import read_tag_columns, read_tag_table
 
     if columns is not None:
-        return tags_of_columns(raw, columns)
-    return tags_of_table(table, ids, id_column=id_column, separator=separator, data=raw.path)
+        return read_tag_columns(raw, columns)
+    return read_tag_table(table, ids, id_column=id_column, separator=separator, data=raw.path)
 
 
 # ---------------------------------------------------------------------- learning and drawing
@@ -376,7 +382,7 @@ def _fit(X: Any, tags: Tags, hierarchy: Any, options: dict[str, Any]) -> Any:
     return model
 
 
-def _drawing(option: str, path: str, report: TreeReport) -> Any:
+def _make_writer(option: str, path: str, report: TreeReport) -> Any:
     """Return the function that writes a picture or a page to a file."""
     title = f"{len(report.tags.names)} labels of {len(report.ids):,} rows"
     if Path(path).suffix.lower() == PAGE:
@@ -399,7 +405,7 @@ def _save_quietly(display: Any, part: Path) -> None:
         display.save(part)
 
 
-def _lacking_letters(drawn: Mapping[str, str | None], report: TreeReport) -> list[str]:
+def _find_missing_letters(drawn: Mapping[str, str | None], report: TreeReport) -> list[str]:
     """Return a note on the letters that the font of the pictures lacks."""
     if all(path is None or Path(path).suffix.lower() == PAGE for path in drawn.values()):
         return []
@@ -412,7 +418,7 @@ def _lacking_letters(drawn: Mapping[str, str | None], report: TreeReport) -> lis
     return [f"the font of the picture lacks {len(lacking)} letter(s); --html shows all of them."]
 
 
-def _long_picture(plot: str | None, tree: LabelHierarchy) -> list[str]:
+def _draw_long_picture(plot: str | None, tree: LabelHierarchy) -> list[str]:
     if plot is None or Path(plot).suffix.lower() == PAGE or tree.n_labels <= _READS_BADLY:
         return []
     return [

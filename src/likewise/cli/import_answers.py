@@ -6,12 +6,12 @@ from dataclasses import asdict
 
 import click
 
-from likewise.cli._output import Command, check_inputs, console, print_json
-from likewise.cli._projects import opened, project_options
+from likewise.cli._output import Command, check_inputs, make_console, print_json
+from likewise.cli._projects import add_project_options, open_project
 
 
 @click.command("import-answers", cls=Command)
-@project_options
+@add_project_options
 @click.argument("file", type=click.Path())
 @click.option(
     "--annotator",
@@ -57,10 +57,10 @@ def command(
 
     from likewise.studio.imports import import_answers
 
-    with opened(project, db) as found:
+    with open_project(project, db) as found:
         done = import_answers(
             found.store,
-            found.project.items.ids(),
+            found.project.items.get_ids(),
             file,
             annotator=annotator,
             format=format_,
@@ -69,7 +69,7 @@ def command(
         )
     if as_json:
         print_json({"project": project, "file": file, **asdict(done)})
-    stderr = console()
+    stderr = make_console()
     known = done.n_read - done.n_new
     stderr.print(f"read        {done.n_read:,} answers from {done.form}")
     stderr.print(f"imported    {done.n_new:,}{f'; {known:,} were there already' if known else ''}")

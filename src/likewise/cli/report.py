@@ -12,19 +12,19 @@ from likewise.cli._output import (
     OutputPath,
     Outputs,
     check_output,
-    console,
+    make_console,
     print_json,
-    progress,
+    show_progress,
     write_stdout,
 )
-from likewise.cli._projects import opened, project_options
+from likewise.cli._projects import add_project_options, open_project
 
 if TYPE_CHECKING:
     from likewise.studio.report import ReportData
 
 
 @click.command("report", cls=Command)
-@project_options
+@add_project_options
 @click.option("--html", type=OutputPath(), metavar="FILE", help="Write the page here; - for stdout.")
 @click.option("--json", "as_json", is_flag=True, help="Print the figures as one JSON document.")
 def command(project: str, db: str | None, html: str | None, as_json: bool) -> None:
@@ -48,30 +48,30 @@ def command(project: str, db: str | None, html: str | None, as_json: bool) -> No
         check_output(html, (".html", ".htm"), "--html")
 
     from likewise.studio.exports import Snapshot
-    from likewise.studio.report import DerivedResults, gather, report_html
+    from likewise.studio.report import DerivedResults, gather, make_report
 
-    with opened(project, db) as found, progress(3) as step:
+    with open_project(project, db) as found, show_progress(3) as step:
         step("reading")
-        snapshot = Snapshot.of(found.store)
+        snapshot = Snapshot.from_store(found.store)
         step("grouping")
-        derived = DerivedResults.of(found.project, snapshot)
+        derived = DerivedResults.from_project(found.project, snapshot)
         step("writing")
         data = gather(found.project, snapshot, derived)
     if html is not None:
-        page = report_html(data).encode()
+        page = make_report(data).encode()
         if html == STDOUT:
             write_stdout(page)
         else:
             with Outputs() as outputs:
                 outputs.add(html, lambda part: part.write_bytes(page))
     if as_json:
-        print_json(_figures(data, project, html))
-    stderr = console()
-    for line in _lines(data, html):
+        print_json(_make_figures(data, project, html))
+    stderr = make_console()
+    for line in _format_lines(data, html):
         stderr.print(line)
 
 
-def _figures(data: ReportData, project: str, html: str | None) -> dict[str, Any]:
+def _make_figures(data: ReportData, project: str, html: str | None) -> dict[str, Any]:
     return {
         "project": project,
         "title": data.title,
@@ -110,7 +110,7 @@ def _figures(data: ReportData, project: str, html: str | None) -> dict[str, Any]
     }
 
 
-def _lines(data: ReportData, html: str | None) -> list[str]:
+def _format_lines(data: ReportData, html: str | None) -> list[str]:
     who = "1 person" if len(data.people) == 1 else f"{len(data.people):,} people"
     lines = [
         f"project     {data.title}: {data.n_items:,} items in {data.n_clusters:,} groups",

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from likewise.cli._options import columns_of, data_options
+from likewise.cli._options import add_data_options, make_column_roles
 from likewise.cli._output import (
     STDOUT,
     Command,
@@ -17,13 +17,13 @@ from likewise.cli._output import (
     check_distinct,
     check_inputs,
     check_output,
-    console,
-    gathered_warnings,
+    gather_warnings,
+    make_console,
     print_json,
-    progress,
+    show_progress,
     write_stdout,
 )
-from likewise.cli._strategies import MODELS, STRATEGIES, StrategyNames, strategy_and_model
+from likewise.cli._strategies import MODELS, STRATEGIES, StrategyNames, make_strategy_and_model
 from likewise.cli.cluster import PICTURES
 from likewise.exceptions import FileFormatError, LikewiseWarning, render
 
@@ -99,7 +99,7 @@ ERROR_KINDS = {
     metavar="SCORE",
     help="Tell after how many answers this score is reached.",
 )
-@data_options
+@add_data_options
 @click.option("--standardize", is_flag=True, help="Give every feature mean 0 and variance 1.")
 @click.option(
     "--seed",
@@ -164,21 +164,21 @@ def command(
     _check_files(data, out, plot)
 
     from likewise.active import compare
-    from likewise.cli._data_tables import read_table, standardized
-    from likewise.cli._write import csv_text, write_table
+    from likewise.cli._data_tables import read_table, standardize_columns
+    from likewise.cli._write import format_csv, write_table
 
-    with gathered_warnings() as notes, Outputs() as outputs:
-        asked_columns = columns_of(id_column, features, drop, label, truth_option="--label")
+    with gather_warnings() as notes, Outputs() as outputs:
+        asked_columns = make_column_roles(id_column, features, drop, label, truth_option="--label")
         table = read_table(data, asked_columns, header=not no_header, encoding=encoding)
         notes.names = table.ids
-        classes = _classes(table, label, data)
+        classes = _read_classes(table, label, data)
         k = len(set(classes)) if clusters is None else clusters
         if k > len(classes):
             raise FileFormatError(f"{k} clusters were asked of {len(classes)} row(s).")
-        X = standardized(table.X) if standardize else table.X
-        asked = {name: strategy_and_model(name, k, model) for name in strategies}
-        with progress(len(asked) * repeats, quiet=quiet) as step:
-            found = _quietly(
+        X = standardize_columns(table.X) if standardize else table.X
+        asked = {name: make_strategy_and_model(name, k, model) for name in strategies}
+        with show_progress(len(asked) * repeats, quiet=quiet) as step:
+            found = _silence_failures(
                 compare,
                 asked,
                 X,
@@ -190,16 +190,16 @@ def command(
                 oracle=None if kind is None else _OracleMaker(kind, classes, X, errors, max(2, budget)),
                 seed=seed,
                 n_jobs=jobs,
-                progress=_teller(step),
+                progress=_make_progress_callback(step),
             )
         curves = {name: found.curve(name) for name in found.areas}
         if plot is not None:
-            title = f"{data}: {len(classes)} rows, {k} clusters, {_runs(repeats)}"
+            title = f"{data}: {len(classes)} rows, {k} clusters, {_format_runs(repeats)}"
             outputs.add(plot, found.plot(reach=reach, title=title).save)
-        columns = _columns(curves)
+        columns = _make_columns(curves)
         if out is not None and out != STDOUT:
             outputs.add(out, lambda part: write_table(part, columns))
-    notes += [render(remark, table.ids) for remark in _remarks(found, budget)]
+    notes += [render(remark, table.ids) for remark in _format_remarks(found, budget)]
     rows = found.rows(reach)
     wrote = [path for path in (out, plot) if path is not None and path != STDOUT]
     if as_json:
@@ -207,27 +207,31 @@ def command(
         said |= {"budget": budget, "repeats": repeats, "every": every, "reach": reach}
         said |= {"error_rate": errors, "error_kind": kind}
         said |= {"seed": seed, "standardize": standardize, "score": found.score_name}
-        shown = {name: {key: _listed(part) for key, part in vars(c).items()} for name, c in curves.items()}
+        shown = {
+            name: {key: _format_names(part) for key, part in vars(c).items()} for name, c in curves.items()
+        }
         failures = [vars(failure) for failure in found.errors]
         print_json(
             {**said, "results": rows, "curves": shown, "errors": failures, "wrote": wrote, "notes": notes}
         )
         return
     if out == STDOUT:
-        write_stdout(csv_text(columns))
+        write_stdout(format_csv(columns))
         if quiet:
             return
-    stdout = console(stderr=out == STDOUT)
+    stdout = make_console(stderr=out == STDOUT)
     wrong = f", {kind} errors at a rate of {errors:g}" if errors else ""
-    stdout.print(f"{len(classes)} rows, {k} clusters, {_runs(repeats)} of up to {budget} answers{wrong}\n")
+    stdout.print(
+        f"{len(classes)} rows, {k} clusters, {_format_runs(repeats)} of up to {budget} answers{wrong}\n"
+    )
     stdout.print(found.table(reach))
     stdout.print("\nsorted by area, the largest first")
     stdout.print(f"score: {found.score_name}; area: its mean over the answers; ±: one standard error")
     if not quiet:
         for note in notes:
-            console().print(f"note: {note}", style="yellow")
+            make_console().print(f"note: {note}", style="yellow")
         for path in wrote:
-            console().print(f"wrote {path}")
+            make_console().print(f"wrote {path}")
 
 
 def _check_files(data: str, out: str | None, plot: str | None) -> None:
@@ -245,7 +249,7 @@ def _check_files(data: str, out: str | None, plot: str | None) -> None:
         require("matplotlib", extra="plot")
 
 
-def _classes(table: DataTable, label: str, data: str) -> list[str]:
+def _read_classes(table: DataTable, label: str, data: str) -> list[str]:
     """Return the class of each row, or say why the column will not do."""
     cells = table.kept[label]
     classes = [cell for cell in cells if cell is not None]
@@ -287,7 +291,7 @@ class _OracleMaker:
         )
 
 
-def _quietly(function: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
+def _silence_failures(function: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
     """Compare without the warning about runs that failed: the table and a note tell of them."""
     import warnings
 
@@ -298,12 +302,12 @@ def _quietly(function: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
         return function(*args, **kwargs)
 
 
-def _teller(step: Callable[[str], None]) -> Callable[[int, int], None]:
+def _make_progress_callback(step: Callable[[str], None]) -> Callable[[int, int], None]:
     step("asking")
     return lambda n_done, n_runs: step(f"{n_done} of {n_runs} interviews")
 
 
-def _remarks(found: Any, budget: int) -> list[LikewiseWarning]:
+def _format_remarks(found: Any, budget: int) -> list[LikewiseWarning]:
     remarks = []
     if found.errors:
         first = found.errors[0]
@@ -315,11 +319,11 @@ def _remarks(found: Any, budget: int) -> list[LikewiseWarning]:
     return remarks
 
 
-def _runs(repeats: int) -> str:
+def _format_runs(repeats: int) -> str:
     return f"{repeats} run{'s' if repeats > 1 else ''} each"
 
 
-def _columns(curves: dict[str, Any]) -> dict[str, list[Any]]:
+def _make_columns(curves: dict[str, Any]) -> dict[str, list[Any]]:
     """Return the curves as one long table."""
     columns: dict[str, list[Any]] = {key: [] for key in ("strategy", "answers", "mean", "low", "high")}
     for name, curve in curves.items():
@@ -332,5 +336,5 @@ def _columns(curves: dict[str, Any]) -> dict[str, list[Any]]:
     return columns
 
 
-def _listed(part: Any) -> list[float] | None:
+def _format_names(part: Any) -> list[float] | None:
     return None if part is None else part.tolist()

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from likewise.cli._options import _encoding, names_option
-from likewise.cli._output import Command, console, print_json
+from likewise.cli._options import _check_encoding, parse_names
+from likewise.cli._output import Command, make_console, print_json
 from likewise.cli._strategies import STRATEGIES, StrategyName
 
 if TYPE_CHECKING:
@@ -28,7 +28,7 @@ _FIXED = ("text", "image", "audio", "id_column", "truth", "features", "drop", "s
 @click.command("studio", cls=Command)
 @click.argument("path", type=click.Path(), required=False)
 @click.option(
-    "--text", callback=names_option, metavar="COLUMN", help="The column of texts to show and compare."
+    "--text", callback=parse_names, metavar="COLUMN", help="The column of texts to show and compare."
 )
 @click.option("--image", metavar="COLUMN", help="The column of paths of pictures, relative to the table.")
 @click.option("--audio", metavar="COLUMN", help="The column of paths of sounds, relative to the table.")
@@ -39,12 +39,12 @@ _FIXED = ("text", "image", "audio", "id_column", "truth", "features", "drop", "s
 )
 @click.option(
     "--drop",
-    callback=names_option,
+    callback=parse_names,
     metavar="A,B,C",
     help="Columns that are neither shown nor used; all others are shown.",
 )
 @click.option(
-    "--encoding", callback=_encoding, default="utf-8", show_default=True, help="Encoding of a CSV file."
+    "--encoding", callback=_check_encoding, default="utf-8", show_default=True, help="Encoding of a CSV file."
 )
 @click.option("-k", "--clusters", type=click.IntRange(min=2), help="The number of groups.")
 @click.option("--discover", is_flag=True, help="The number of groups is not known; answers open new ones.")
@@ -110,19 +110,19 @@ def command(ctx: click.Context, /, **asked: Any) -> None:
 
     for package in ("fastapi", "uvicorn", "sqlalchemy", "alembic"):
         require(package, extra="studio")
-    from likewise.studio.security import checked_base
-    from likewise.studio.server import StudioServer, checked_public, login_link
+    from likewise.studio.security import check_base
+    from likewise.studio.server import StudioServer, check_public, make_login_link
 
     # What is wrong with these is said before a project is made.
-    checked_base(asked["base_path"])
-    checked_public(asked["public_url"])
-    project = _project(ctx, asked)
+    check_base(asked["base_path"])
+    check_public(asked["public_url"])
+    project = _open_project(ctx, asked)
 
-    stderr = console()
-    if changed := project.changed_source():
+    stderr = make_console()
+    if changed := project.describe_changed_source():
         stderr.print(f"note: {changed}", style="yellow")
-    if (url := project.running()) is not None:
-        _say(login_link(project, url), [url], project, asked)
+    if (url := project.find_running()) is not None:
+        _print_links(make_login_link(project, url), [url], project, asked)
         stderr.print("The studio runs already; this is another login link for its owner.")
         return
     server = StudioServer(
@@ -138,20 +138,20 @@ def command(ctx: click.Context, /, **asked: Any) -> None:
             "along. Put it behind a proxy with https, and give its address as --public-url.",
             style="yellow",
         )
-    server.serve(ready=lambda studio, link: _ready(link, server.urls, project, asked))
+    server.serve(ready=lambda studio, link: _announce(link, server.urls, project, asked))
     stderr.print(f"Ended. All answers are in {project.folder}.")
 
 
-def _ready(link: str, urls: list[str], project: Project, asked: dict[str, Any]) -> None:
-    _say(link, urls, project, asked)
-    stderr = console()
+def _announce(link: str, urls: list[str], project: Project, asked: dict[str, Any]) -> None:
+    _print_links(link, urls, project, asked)
+    stderr = make_console()
     if len(urls) > 1:
         stderr.print(f"Others on the network reach the studio at {urls[0]}, or at {', '.join(urls[1:])}.")
     stderr.print(f"{project.settings.title}: {project.described.n_items:,} items, project {project.folder}")
     stderr.print("The link logs you in as the owner, once. Ctrl-C ends the studio; nothing is lost.")
 
 
-def _say(link: str, urls: list[str], project: Project, asked: dict[str, Any]) -> None:
+def _print_links(link: str, urls: list[str], project: Project, asked: dict[str, Any]) -> None:
     if asked["as_json"]:
         print_json({"login": link, "url": urls[0], "urls": urls, "project": str(project.folder)})
     else:
@@ -168,9 +168,9 @@ def _say(link: str, urls: list[str], project: Project, asked: dict[str, Any]) ->
 # ---------------------------------------------------------------------- the project
 
 
-def _project(ctx: click.Context, asked: dict[str, Any]) -> Project:
+def _open_project(ctx: click.Context, asked: dict[str, Any]) -> Project:
     """Open the project that is there, with what was asked for anew, or make one."""
-    from likewise.studio.project import Project, folder_beside
+    from likewise.studio.project import Project, get_default_folder
 
     path = asked["path"]
     if path is None and not asked["sample"]:
@@ -181,14 +181,14 @@ def _project(ctx: click.Context, asked: dict[str, Any]) -> Project:
     if path.suffix == ".likewise" and path.is_dir():
         folder = path
     else:
-        folder = Path(asked["folder"]) if asked["folder"] else folder_beside(path)
+        folder = Path(asked["folder"]) if asked["folder"] else get_default_folder(path)
     if not folder.exists():
         if not asked["study"] and (odd := [name for name in _OF_STUDIES if asked[name] is not None]):
             raise click.UsageError(f"--{odd[0]} is about a study; give --study too, or leave it out.")
-        return _made(path, folder, asked, _said(ctx, asked))
+        return _create_project(path, folder, asked, _make_source_options(ctx, asked))
     project = Project.open(folder, database=asked["db"])
     _check_database(asked["db"], project)
-    changes = {name: value for name, value in _wanted(asked).items() if value is not None}
+    changes = {name: value for name, value in _get_changed_settings(asked).items() if value is not None}
     if changes.get("n_clusters") is not None:
         changes["discover"] = asked["discover"]
     elif changes.get("discover"):
@@ -196,20 +196,20 @@ def _project(ctx: click.Context, asked: dict[str, Any]) -> Project:
     was = project.options
     fixed = [
         f"--{name.replace('id_column', 'id')}"
-        for name, value in _said(ctx, asked).items()
+        for name, value in _make_source_options(ctx, asked).items()
         if was.get(name) != value
     ]
     if fixed:
         raise click.UsageError(
             f"{folder} is there already, and {', '.join(fixed)} cannot be changed any more. Leave that out "
-            f"to open it again, or give --project another folder to begin anew. {_unused(project)}"
+            f"to open it again, or give --project another folder to begin anew. {_warn_if_unused(project)}"
         )
     _check_clusters(asked, project.described.n_items)
     settings = dataclasses.replace(project.settings, **changes)
     return project if settings == project.settings else project.with_settings(settings)
 
 
-def _unused(project: Project) -> str:
+def _warn_if_unused(project: Project) -> str:
     """Say so if nothing would be lost with a project."""
     from likewise.exceptions import StoreError
     from likewise.studio.store import open_store
@@ -217,7 +217,7 @@ def _unused(project: Project) -> str:
     try:
         store = open_store(project.database_url)
         try:
-            used = store.read(lambda tx: tx.last_seq())
+            used = store.read(lambda tx: tx.get_last_seq())
         finally:
             store.close()
     except StoreError:
@@ -225,7 +225,7 @@ def _unused(project: Project) -> str:
     return "" if used else "It has no answers yet, so that you may as well remove it."
 
 
-def _said(ctx: click.Context, asked: dict[str, Any]) -> dict[str, Any]:
+def _make_source_options(ctx: click.Context, asked: dict[str, Any]) -> dict[str, Any]:
     """Return what was said of how the data are read, as JSON has it."""
     said = {
         name: asked[name]
@@ -243,7 +243,7 @@ def _said(ctx: click.Context, asked: dict[str, Any]) -> dict[str, Any]:
 
 def _check_database(url: str | None, project: Project) -> None:
     """Refuse a database that is not the project's: its answers would seem lost, and others' would count."""
-    if url is None or _without_password(url) == project.settings.database:
+    if url is None or _hide_password(url) == project.settings.database:
         return
     kept = project.settings.database or f"{project.folder.name}/studio.sqlite"
     raise click.UsageError(
@@ -258,21 +258,21 @@ def _check_clusters(asked: dict[str, Any], n_items: int) -> None:
         raise click.UsageError(f"-k {asked['clusters']} groups were asked of {n_items} items.")
 
 
-def _wanted(asked: dict[str, Any]) -> dict[str, Any]:
+def _get_changed_settings(asked: dict[str, Any]) -> dict[str, Any]:
     """Return what the options say of settings that may change; None where they are silent."""
     said = {**asked, "n_clusters": asked["clusters"], "discover": asked["discover"] or None}
     return {name: said[name] for name in _CHANGEABLE}
 
 
-def _made(path: Path, folder: Path, asked: dict[str, Any], said: dict[str, Any]) -> Project:
+def _create_project(path: Path, folder: Path, asked: dict[str, Any], said: dict[str, Any]) -> Project:
     """Read the data, find features, and make the project; `said` is kept in it."""
     from likewise.cli._studio_data import read_source
     from likewise.studio.project import Project
     from likewise.studio.records import Settings
 
     sample = asked["sample"] and not path.exists()
-    stderr = console()
-    known = None if asked["db"] is None else _ids_in(asked["db"])
+    stderr = make_console()
+    known = None if asked["db"] is None else _read_answered_ids(asked["db"])
     if sample:
         from likewise.studio.sample import write_sample
 
@@ -306,14 +306,14 @@ def _made(path: Path, folder: Path, asked: dict[str, Any], said: dict[str, Any])
         if known:
             _check_known(known, {item.id for item in data.items}, path, stderr)
         if asked["study"]:
-            data = _shuffled(data, asked["seed"])
+            data = _shuffle_items(data, asked["seed"])
             if not asked["clusters"] and not asked["discover"]:
                 asked["clusters"] = len({item.truth for item in data.items} - {None}) or None
-        wanted = {name: value for name, value in _wanted(asked).items() if value is not None}
+        wanted = {name: value for name, value in _get_changed_settings(asked).items() if value is not None}
         settings = Settings(
             seed=asked["seed"],
-            database=_without_password(asked["db"]),
-            study=_study(asked, data) if asked["study"] else None,
+            database=_hide_password(asked["db"]),
+            study=_make_study_options(asked, data) if asked["study"] else None,
             **{"title": path.resolve().stem, **wanted},
         )
         return Project.create(
@@ -328,13 +328,13 @@ def _made(path: Path, folder: Path, asked: dict[str, Any], said: dict[str, Any])
         )
 
 
-def _ids_in(url: str) -> list[str]:
+def _read_answered_ids(url: str) -> list[str]:
     """Return the ids of items that a database has answers about, in the order of the answers."""
     from likewise.studio.store import open_store
 
     store = open_store(url)
     try:
-        events = store.read(lambda tx: tx.events(kinds=["answer"]))
+        events = store.read(lambda tx: tx.get_events(kinds=["answer"]))
     finally:
         store.close()
     return [id for event in events for id in event.body.get("items", ())]
@@ -352,7 +352,7 @@ def _check_known(known: list[str], ids: set[str], path: Path, stderr: Any) -> No
     stderr.print("note: the database has answers about these items already; they count.")
 
 
-def _without_password(url: str | None) -> str | None:
+def _hide_password(url: str | None) -> str | None:
     if url is None:
         return None
     from sqlalchemy.engine import URL, make_url
@@ -367,7 +367,7 @@ def _without_password(url: str | None) -> str | None:
     return plain.render_as_string(hide_password=False)
 
 
-def _shuffled(data: Any, seed: int) -> Any:
+def _shuffle_items(data: Any, seed: int) -> Any:
     """Put the items in a random order: where they are sorted by class, pages could tell it by their rows."""
     import numpy as np
 
@@ -377,7 +377,7 @@ def _shuffled(data: Any, seed: int) -> Any:
     return dataclasses.replace(data, X=data.X[order], items=mixed)
 
 
-def _study(asked: dict[str, Any], data: Any) -> dict[str, Any]:
+def _make_study_options(asked: dict[str, Any], data: Any) -> dict[str, Any]:
     """Return the options of a study, after a look at whether it can be held."""
     from likewise.studio.study import Study, StudyOptions
     from likewise.studio.study.pool import read_pool

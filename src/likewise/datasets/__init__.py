@@ -5,7 +5,7 @@ Importing this reads no data and opens no connection; :func:`load` does, when it
 
 from __future__ import annotations
 
-from likewise.datasets._catalogue import catalogue, describe
+from likewise.datasets._catalogue import describe, get_catalogue
 from likewise.datasets._dataset import Dataset
 from likewise.datasets._entry import Entry
 from likewise.datasets._generators import LabelTree, Toy, make_label_tree, make_moons, make_two_views
@@ -21,8 +21,8 @@ __all__ = [
     "ParquetRows",
     "Spelling",
     "Toy",
-    "catalogue",
     "describe",
+    "get_catalogue",
     "load",
     "make_label_tree",
     "make_moons",

@@ -14,17 +14,17 @@ from likewise.exceptions import DatasetNotFoundError
 
 
 @cache
-def catalogue() -> Mapping[str, Entry]:
+def get_catalogue() -> Mapping[str, Entry]:
     """Return every data set that :func:`load` knows, by name.
 
     Nothing is read or fetched. The mapping cannot be changed.
 
     Examples
     --------
-    >>> entry = catalogue()["letters_ijl"]
+    >>> entry = get_catalogue()["letters_ijl"]
     >>> entry.n_rows, entry.n_columns, entry.n_classes, entry.licence
     (2263, 16, 3, 'CC BY 4.0')
-    >>> sorted(name for name, entry in catalogue().items() if entry.kind == "bags")
+    >>> sorted(name for name, entry in get_catalogue().items() if entry.kind == "bags")
     ['hja_birdsong', 'letter_carroll', 'msrcv2']
     """
     return MappingProxyType({entry.name: entry for entry in (*TABLES, *COLLECTIONS)})
@@ -32,14 +32,14 @@ def catalogue() -> Mapping[str, Entry]:
 
 def find(name: str) -> Entry:
     """Return the entry of a name or an alias, whatever its case and dashes; else say what is close to it."""
-    known = {alias: entry for entry in catalogue().values() for alias in (entry.name, *entry.aliases)}
+    known = {alias: entry for entry in get_catalogue().values() for alias in (entry.name, *entry.aliases)}
     key = str(name).lower().replace("-", "_")
     if key in known:
         return known[key]
     close = difflib.get_close_matches(key, known, n=3)
     meant = f" Did you mean {' or '.join(map(repr, close))}?" if close else ""
     raise DatasetNotFoundError(
-        f"there is no data set {name!r} among the {len(catalogue())} of the catalogue.{meant} "
+        f"there is no data set {name!r} among the {len(get_catalogue())} of the catalogue.{meant} "
         "List them with print(likewise.datasets.describe())."
     )
 
@@ -75,7 +75,7 @@ def describe(name: str | None = None) -> str:
         return _describe_one(find(name))
     header = ("name", "rows", "columns", "classes", "kind", "found in", "licence")
     cells = [header]
-    for e in catalogue().values():
+    for e in get_catalogue().values():
         found = ", ".join(e.origins)
         cells.append(
             (e.name, str(e.n_rows), str(e.n_columns), str(e.n_classes), e.kind, found, e.licence),

@@ -46,8 +46,8 @@ class Entry:
 
     Examples
     --------
-    >>> from likewise.datasets import catalogue
-    >>> entry = catalogue()["iris"]
+    >>> from likewise.datasets import get_catalogue
+    >>> entry = get_catalogue()["iris"]
     >>> entry.n_rows, entry.n_classes, entry.kind
     (150, 3, 'labels')
     >>> "scikit-learn" in entry.origins

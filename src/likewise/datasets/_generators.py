@@ -71,7 +71,7 @@ class LabelTree:
     parents: IntArray
 
 
-def _at_least(least: int, **given: int) -> None:
+def _make_minimum_check(least: int, **given: int) -> None:
     for name, value in given.items():
         if value < least:
             raise ValueError(f"{name} must be at least {least}; got {value}.")
@@ -124,9 +124,9 @@ def make_two_views(
     """
     from likewise._compat import check_random_state
 
-    _at_least(2, n_groups=n_groups)
-    _at_least(n_groups**2, n_samples=n_samples)
-    _at_least(0, n_noise=n_noise)
+    _make_minimum_check(2, n_groups=n_groups)
+    _make_minimum_check(n_groups**2, n_samples=n_samples)
+    _make_minimum_check(0, n_noise=n_noise)
     if not stretch > 1:
         raise ValueError(f"stretch must be above 1, for the second axis to be the wider one; got {stretch}.")
     rng = check_random_state(random_state)
@@ -220,7 +220,7 @@ def make_label_tree(
     """
     from likewise._compat import check_random_state
 
-    _at_least(1, n_samples=n_samples, n_labels=n_labels, n_features=n_features, max_depth=max_depth)
+    _make_minimum_check(1, n_samples=n_samples, n_labels=n_labels, n_features=n_features, max_depth=max_depth)
     if not 0 <= missing_rate < 1:
         raise ValueError(f"missing_rate must be from 0 up to, but not including, 1; got {missing_rate}.")
     rng = check_random_state(random_state)

@@ -10,7 +10,7 @@ from typing import Any, Literal, get_args
 import numpy as np
 
 from likewise.datasets import _openml, _verified_files
-from likewise.datasets._catalogue import catalogue, find
+from likewise.datasets._catalogue import find, get_catalogue
 from likewise.datasets._dataset import Dataset
 from likewise.datasets._entry import Entry, Origin
 from likewise.exceptions import DatasetNotFoundError
@@ -36,7 +36,7 @@ def load(
     Parameters
     ----------
     name : str
-        A name of :func:`catalogue`, in any case and with dashes or underscores: "Letters-IJL" will do.
+        A name of :func:`get_catalogue`, in any case and with dashes or underscores: "Letters-IJL" will do.
     origin : {"auto", "scikit-learn", "folder", "openml"}, default="auto"
         Where to look; "auto" tries all, in the order above.
     folder : path, optional
@@ -82,37 +82,41 @@ def _load(
     cause: Exception | None = None
     if origin in ("auto", "scikit-learn"):
         if entry.sklearn_copy is not None:
-            return _dataset(entry, "scikit-learn", _from_sklearn(entry.sklearn_copy))
+            return _make_dataset(entry, "scikit-learn", _from_sklearn(entry.sklearn_copy))
         if origin == "scikit-learn":
             tried.append("scikit-learn ships no copy of it")
     if origin in ("auto", "folder"):
-        path, why_not = _folder(folder)
+        path, why_not = _find_folder(folder)
         if path is not None:
-            holder = _in_folder(entry, path)
+            holder = _find_in_folder(entry, path)
             if holder is not None:
-                return _dataset(entry, "folder", _part(entry, holder, _verified_files.read(holder, path)))
+                return _make_dataset(
+                    entry, "folder", _select_part(entry, holder, _verified_files.read(holder, path))
+                )
             why_not = f"{path} has no file {entry.files[0][0]}"
         tried.append(why_not)
     if origin in ("auto", "openml"):
-        holder = _whole(entry)
+        holder = _find_whole_entry(entry)
         if holder.openml_id is None:
             tried.append("its number at OpenML is not known")
         else:
             try:
-                return _dataset(entry, "openml", _part(entry, holder, _openml.read(holder, fetch)))
+                return _make_dataset(
+                    entry, "openml", _select_part(entry, holder, _openml.read(holder, fetch))
+                )
             except DatasetNotFoundError as error:
                 cause = error.__cause__ if isinstance(error.__cause__, Exception) else None
                 tried.append(str(error))
-    raise DatasetNotFoundError(_how_to_get(entry, tried)) from cause
+    raise DatasetNotFoundError(_explain_how_to_get(entry, tried)) from cause
 
 
-def _whole(entry: Entry) -> Entry:
-    return entry if entry.parent is None else catalogue()[entry.parent]
+def _find_whole_entry(entry: Entry) -> Entry:
+    return entry if entry.parent is None else get_catalogue()[entry.parent]
 
 
-def _in_folder(entry: Entry, path: Path) -> Entry | None:
+def _find_in_folder(entry: Entry, path: Path) -> Entry | None:
     """Return the entry whose files the folder has: this one, else the one that it is a part of."""
-    for holder in dict.fromkeys((entry, _whole(entry))):
+    for holder in dict.fromkeys((entry, _find_whole_entry(entry))):
         if not (path / holder.files[0][0]).is_file():
             continue
         missing = [file for file, _ in holder.files if not (path / file).is_file()]
@@ -125,7 +129,7 @@ def _in_folder(entry: Entry, path: Path) -> Entry | None:
     return None
 
 
-def _folder(folder: str | os.PathLike[str] | None) -> tuple[Path | None, str]:
+def _find_folder(folder: str | os.PathLike[str] | None) -> tuple[Path | None, str]:
     """Return the folder to read, or None and why there is none."""
     given = os.environ.get(VARIABLE) if folder is None else os.fspath(folder)
     if not given:
@@ -152,26 +156,26 @@ def _from_sklearn(copy: str) -> dict[str, Any]:
     }
 
 
-def _part(entry: Entry, holder: Entry, fields: dict[str, Any]) -> dict[str, Any]:
+def _select_part(entry: Entry, holder: Entry, fields: dict[str, Any]) -> dict[str, Any]:
     """Cut the classes of `entry` out of the set that holds it."""
     if holder is entry:
         return fields
     use = np.isin(fields["y"].astype(np.str_), entry.keep)
     y = fields["y"][use]
-    return {**fields, "X": fields["X"][use], "y": y, "target_names": _verified_files.class_names(y)}
+    return {**fields, "X": fields["X"][use], "y": y, "target_names": _verified_files.get_class_names(y)}
 
 
-def _dataset(entry: Entry, origin: Origin, fields: dict[str, Any]) -> Dataset:
+def _make_dataset(entry: Entry, origin: Origin, fields: dict[str, Any]) -> Dataset:
     known = {field.name for field in dataclasses.fields(Dataset)}
     assert fields.keys() <= known, fields.keys() - known
     return Dataset(name=entry.name, origin=origin, citation=entry.citation, licence=entry.licence, **fields)
 
 
-def _how_to_get(entry: Entry, tried: list[str]) -> str:
+def _explain_how_to_get(entry: Entry, tried: list[str]) -> str:
     files = ", ".join(file for file, _ in entry.files)
     ways = [f"put {files} into a folder and set {VARIABLE} to it (or pass folder=)"]
     if "openml" in entry.origins:
-        number = _whole(entry).openml_id
+        number = _find_whole_entry(entry).openml_id
         ways.append(f"connect to the network, for scikit-learn to fetch https://www.openml.org/d/{number}")
     if entry.sklearn_copy is not None:
         ways.append("use origin='scikit-learn'")

@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from likewise.datasets._entry import Entry
-from likewise.datasets._verified_files import class_names, label_values
+from likewise.datasets._verified_files import convert_labels, get_class_names
 from likewise.exceptions import DatasetNotFoundError
 
 Fetch = Callable[..., Any]
@@ -24,30 +24,30 @@ class _OpenmlTable:
     y: npt.NDArray[Any]
     names: tuple[str, ...]
 
-    def columns(self, use: npt.NDArray[np.bool_]) -> _OpenmlTable:
+    def read_columns(self, use: npt.NDArray[np.bool_]) -> _OpenmlTable:
         return _OpenmlTable(
             self.X[:, use], self.y, tuple(n for n, u in zip(self.names, use, strict=True) if u)
         )
 
-    def rows(self, use: Any) -> _OpenmlTable:
+    def read_rows(self, use: Any) -> _OpenmlTable:
         return _OpenmlTable(self.X[use], self.y[use], self.names)
 
 
-def _without_speaker(table: _OpenmlTable) -> _OpenmlTable:
+def _drop_speaker(table: _OpenmlTable) -> _OpenmlTable:
     known = {"train_or_test", "speaker_number", "sex"}
-    return table.columns(np.array([name.lower() not in known for name in table.names]))
+    return table.read_columns(np.array([name.lower() not in known for name in table.names]))
 
 
 # What brings OpenML's copy to the form of the catalogue, where the two differ.
 _TIDY: dict[str, Callable[[_OpenmlTable], _OpenmlTable]] = {
-    "mnist_test": lambda table: table.rows(slice(60_000, None)),
-    "segment": lambda table: table.columns(np.ptp(table.X, axis=0) > 0),
-    "vowel": _without_speaker,
-    "wisconsin": lambda table: table.rows(~np.isnan(table.X).any(axis=1)),
+    "mnist_test": lambda table: table.read_rows(slice(60_000, None)),
+    "segment": lambda table: table.read_columns(np.ptp(table.X, axis=0) > 0),
+    "vowel": _drop_speaker,
+    "wisconsin": lambda table: table.read_rows(~np.isnan(table.X).any(axis=1)),
 }
 
 
-def _sklearn_fetch() -> Fetch:
+def _import_fetch() -> Fetch:
     from sklearn.datasets import fetch_openml
 
     return cast(Fetch, fetch_openml)
@@ -59,19 +59,19 @@ def read(entry: Entry, fetch: Fetch | None) -> dict[str, Any]:
         # The parser is named because the default one wants pandas, which likewise does not need.
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # of tries that failed and are made again; the error tells enough
-            bunch = (fetch or _sklearn_fetch())(data_id=entry.openml_id, as_frame=False, parser="liac-arff")
+            bunch = (fetch or _import_fetch())(data_id=entry.openml_id, as_frame=False, parser="liac-arff")
     except (OSError, ValueError, HTTPException) as error:
         raise DatasetNotFoundError(
             f"OpenML's data set {entry.openml_id} could not be fetched ({type(error).__name__}: {error})"
         ) from error
     table = _OpenmlTable(
         np.asarray(bunch.data, dtype=np.float64),
-        label_values([str(label) for label in bunch.target]),
+        convert_labels([str(label) for label in bunch.target]),
         tuple(map(str, bunch.feature_names)),
     )
     if entry.name in _TIDY:
         table = _TIDY[entry.name](table)
-    names = class_names(table.y)
+    names = get_class_names(table.y)
     # There is no checksum of ours for what OpenML sends; a wrong set shows in its shape.
     found, wanted = (*table.X.shape, len(names)), (entry.n_rows, entry.n_columns, entry.n_classes)
     if found != wanted:

@@ -45,10 +45,10 @@ def is_url(path: Any) -> bool:
     return isinstance(path, str) and "://" in path
 
 
-def listed(path: Any) -> list[str]:
+def list_files(path: Any) -> list[str]:
     """Return the file, or all files of a folder whose names end in ``.parquet``, sorted."""
     if is_url(path):
-        files, inside = _file_system(path)
+        files, inside = _find_file_system(path)
         found = [inside]
         if files.isdir(inside):
             found = sorted(name for name in files.find(inside) if name.endswith(".parquet"))
@@ -61,7 +61,7 @@ def listed(path: Any) -> list[str]:
     return named
 
 
-def _file_system(url: str) -> tuple[Any, str]:
+def _find_file_system(url: str) -> tuple[Any, str]:
     """Return what opens the files behind a URL, and the path there."""
     core = require("fsspec.core", extra="scale")
     try:
@@ -72,7 +72,7 @@ def _file_system(url: str) -> tuple[Any, str]:
 
 
 @contextmanager
-def opened(file: str) -> Iterator[Any]:
+def open_file(file: str) -> Iterator[Any]:
     """Open a file as pyarrow does."""
     parquet = require("pyarrow.parquet", extra="scale")
     if not is_url(file):
@@ -83,7 +83,7 @@ def opened(file: str) -> Iterator[Any]:
         with found:
             yield found
         return
-    files, inside = _file_system(file)
+    files, inside = _find_file_system(file)
     try:
         source = files.open(inside, "rb")
     except FileNotFoundError:
@@ -103,15 +103,17 @@ def _read_as_parquet(file: str) -> Iterator[None]:
         raise ValueError(f"{file} cannot be read as Parquet: {error}") from error
 
 
-def footer(file: str) -> Footer:
+def read_footer(file: str) -> Footer:
     """Read what a file holds, not its rows."""
-    with opened(file) as found:
+    with open_file(file) as found:
         meta = found.metadata
         groups = tuple(meta.row_group(g).num_rows for g in range(meta.num_row_groups))
         return Footer(file, groups, {field.name: str(field.type) for field in found.schema_arrow})
 
 
-def chosen(footers: Sequence[Footer], columns: Sequence[str] | None) -> tuple[tuple[str, ...], np.dtype]:
+def choose_columns(
+    footers: Sequence[Footer], columns: Sequence[str] | None
+) -> tuple[tuple[str, ...], np.dtype]:
     """Return the columns to use and the dtype that holds them, or say which file lacks what.
 
     The rows are float32 if every column of every file is, else float64.
@@ -142,7 +144,7 @@ def check_columns(one: Footer, names: Sequence[str]) -> None:
         raise ValueError(f"{one.file} has no column {missing[0]!r}. Its columns are {', '.join(one.types)}.")
 
 
-def batches(
+def iterate_batches(
     one: Footer, columns: Sequence[str], most: int, start: int = 0, stop: int | None = None
 ) -> Iterator[Any]:
     """Yield the rows from `start` to `stop` of a file as record batches of at most `most` rows.
@@ -156,7 +158,7 @@ def batches(
     if not groups:
         return
     at = int(edges[groups[0]])
-    with opened(one.file) as found:
+    with open_file(one.file) as found:
         if found.metadata.num_rows != one.n_rows:
             raise OSError(
                 f"{one.file} had {one.n_rows:,} rows when it was opened and now has "
@@ -176,7 +178,7 @@ def batches(
                 return
 
 
-def rows_of_batch(batch: Any, columns: Sequence[str], dtype: np.dtype) -> np.ndarray:
+def convert_batch(batch: Any, columns: Sequence[str], dtype: np.dtype) -> np.ndarray:
     """Return a record batch of numbers row-major; what is missing becomes NaN."""
     rows = np.empty((batch.num_rows, len(columns)), dtype=dtype)
     for j, name in enumerate(columns):
@@ -199,7 +201,7 @@ class FoundIds:
     def __add__(self, other: FoundIds) -> FoundIds:
         return FoundIds(self.rows + other.rows)
 
-    def places(self, names: Sequence[str], where: str) -> np.ndarray:
+    def find_rows(self, names: Sequence[str], where: str) -> np.ndarray:
         """Return the row of each id; one that no row has, or that two rows have, is an error."""
         at: dict[str, int] = {}
         for name, row in self.rows:
@@ -234,16 +236,20 @@ def as_texts(cells: Any) -> Any:
     return cells.cast("string")
 
 
-def id_cells(one: Footer, column: str, most: int, start: int = 0, stop: int | None = None) -> Iterator[Any]:
+def iterate_ids(
+    one: Footer, column: str, most: int, start: int = 0, stop: int | None = None
+) -> Iterator[Any]:
     """Yield the cells of a column of ids as texts, some at a time."""
-    for batch in batches(one, [column], most, start, stop):
+    for batch in iterate_batches(one, [column], most, start, stop):
         try:
             yield as_texts(batch.column(column))
         except ValueError as error:
             raise ValueError(f"{one.file}, column {column!r}: {error}") from None
 
 
-def rows_named(footers: Sequence[Footer], column: str, names: Sequence[str], most: int = 65_536) -> FoundIds:
+def find_rows_by_id(
+    footers: Sequence[Footer], column: str, names: Sequence[str], most: int = 65_536
+) -> FoundIds:
     """Look for ids in a column of files, in one pass that holds no more than the ids looked for."""
     pyarrow = require("pyarrow", extra="scale")
     wanted = pyarrow.array(list(names), type=pyarrow.string())
@@ -251,7 +257,7 @@ def rows_named(footers: Sequence[Footer], column: str, names: Sequence[str], mos
     at = 0
     for one in footers:
         check_columns(one, [column])
-        for cells in id_cells(one, column, most):
+        for cells in iterate_ids(one, column, most):
             found.extend(find_ids(cells, wanted, at).rows)
             at += len(cells)
     return FoundIds(tuple(found))

@@ -9,11 +9,13 @@ from typing import Any
 import numpy as np
 
 from likewise import _threads
-from likewise._blocks import MappedRows, block_rows_within
-from likewise.datasets._parquet import batches, chosen, footer, listed, rows_of_batch
+from likewise._blocks import MappedRows, get_block_rows
+from likewise.datasets._parquet import choose_columns, convert_batch, iterate_batches, list_files, read_footer
 
 
-def _blocks(n_rows: int, n_features: int, memory_limit: int | None, block_rows: int | None) -> list[slice]:
+def _choose_block_rows(
+    n_rows: int, n_features: int, memory_limit: int | None, block_rows: int | None
+) -> list[slice]:
     for name, value in (("memory_limit", memory_limit), ("block_rows", block_rows)):
         if value is not None and (
             not isinstance(value, int | np.integer) or isinstance(value, bool) or value < 1
@@ -22,7 +24,7 @@ def _blocks(n_rows: int, n_features: int, memory_limit: int | None, block_rows: 
     if block_rows is None:
         block_rows = _threads.BLOCK_ROWS
         if memory_limit is not None:
-            block_rows = block_rows_within(memory_limit, n_features)
+            block_rows = get_block_rows(memory_limit, n_features)
     return [slice(at, min(at + block_rows, n_rows)) for at in range(0, n_rows, block_rows)]
 
 
@@ -71,7 +73,7 @@ class MemmapRows(MappedRows):
         if not isinstance(X, np.ndarray) or X.ndim != 2 or X.dtype.kind not in "fiub":
             what = f"shape {X.shape} and dtype {X.dtype}" if isinstance(X, np.ndarray) else "an archive"
             raise ValueError(f"rows must be numbers with two axes; {source!s:.80} has {what}.")
-        super().__init__(X, _blocks(len(X), X.shape[1], memory_limit, block_rows))
+        super().__init__(X, _choose_block_rows(len(X), X.shape[1], memory_limit, block_rows))
 
 
 class ParquetRows(MappedRows):
@@ -130,11 +132,11 @@ class ParquetRows(MappedRows):
         scratch: Any = None,
     ) -> None:
         self._path = path
-        self._footers = [footer(file) for file in listed(path)]
-        self.columns, dtype = chosen(self._footers, columns)
+        self._footers = [read_footer(file) for file in list_files(path)]
+        self.columns, dtype = choose_columns(self._footers, columns)
         self.names: tuple[str, ...] = self.columns
         n_rows = sum(one.n_rows for one in self._footers)
-        blocks = _blocks(n_rows, len(self.columns), memory_limit, block_rows)
+        blocks = _choose_block_rows(n_rows, len(self.columns), memory_limit, block_rows)
         # Takes no memory: a placeholder with the file's shape and dtype until the rows are needed.
         like = np.broadcast_to(dtype.type(0), (n_rows, len(self.columns)))
         super().__init__(like, blocks, scratch=scratch)
@@ -147,7 +149,7 @@ class ParquetRows(MappedRows):
         # Where the system allows it, the file has no name, so nothing is left behind.
         with tempfile.TemporaryFile(dir=self._scratch) as file:
             try:
-                for rows in self._decoded():
+                for rows in self._iterate_decoded():
                     file.write(rows.data)
                 file.flush()
             except OSError as error:
@@ -159,12 +161,12 @@ class ParquetRows(MappedRows):
             self._X = np.memmap(file, dtype=self.dtype, mode="r", shape=self.shape)
         self._written = True
 
-    def _decoded(self) -> Iterator[np.ndarray]:
+    def _iterate_decoded(self) -> Iterator[np.ndarray]:
         """Yield the rows in order, in batches in C order."""
         most = max(rows.stop - rows.start for rows in self.blocks)
         for one in self._footers:
-            for batch in batches(one, self.columns, most):
-                yield rows_of_batch(batch, self.columns, self.dtype)
+            for batch in iterate_batches(one, self.columns, most):
+                yield convert_batch(batch, self.columns, self.dtype)
 
     def read(self, rows: slice) -> np.ndarray:
         """Read one block from the scratch file.
@@ -198,7 +200,7 @@ class ParquetRows(MappedRows):
         self._write()
         return super().take(rows)
 
-    def through(self, function: Any) -> MappedRows:
+    def transform(self, function: Any) -> MappedRows:
         """Transform the rows with a function, which is applied to each block when it is read.
 
         Parameters
@@ -212,7 +214,7 @@ class ParquetRows(MappedRows):
             The transformed rows.
         """
         self._write()
-        return super().through(function)
+        return super().transform(function)
 
     def map(self, work: Any, column: Any = None, **how: Any) -> Iterator[Any]:
         """Yield the result of ``work(block)`` for each block, in order.

@@ -156,7 +156,7 @@ def spell(
     rng = check_random_state(random_state)
     rows = None
     if X is None:
-        _must_know(set(letters.tolist()), set(_ALPHABET))
+        _check_known(set(letters.tolist()), set(_ALPHABET))
         # The means are about 2.5 · sqrt(2 · 16) = 14 standard deviations apart.
         means = rng.normal(scale=2.5, size=(len(_ALPHABET), 16))
         drawn = means[[_ALPHABET.index(letter) for letter in letters]]
@@ -169,11 +169,11 @@ def spell(
                 f"X must be of shape (n_samples, n_features) and y name the letter of each of its rows; "
                 f"got shape {source.shape} and {len(known)} letters."
             )
-        _must_know(set(letters.tolist()), set(known.tolist()))
+        _check_known(set(letters.tolist()), set(known.tolist()))
         free = np.ones(len(known), dtype=bool)
         if exclude is not None:
             free[check_rows(exclude, len(known), width=None, what="exclude")] = False
-        rows = _drawn(letters, known, free, replace, rng)
+        rows = _draw_letters(letters, known, free, replace, rng)
         drawn = source[rows]
     return Spelling(
         X=drawn,
@@ -185,7 +185,7 @@ def spell(
     )
 
 
-def _drawn(
+def _draw_letters(
     letters: npt.NDArray[np.str_],
     known: npt.NDArray[np.str_],
     free: npt.NDArray[np.bool_],
@@ -213,7 +213,7 @@ def _drawn(
     return rows
 
 
-def _must_know(wanted: set[str], known: set[str]) -> None:
+def _check_known(wanted: set[str], known: set[str]) -> None:
     if missing := sorted(wanted - known):
         raise ValueError(
             f"there is no row to spell {', '.join(missing)} with. Leave these letters out of the text, "

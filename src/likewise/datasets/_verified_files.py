@@ -23,7 +23,7 @@ _INTEGER = re.compile(r"-?\d+")
 
 def read(entry: Entry, folder: Path) -> dict[str, Any]:
     """Read the files of an entry that lie in `folder`; return the fields of its Dataset that they fill."""
-    content = {name: _verified(folder / name, digest) for name, digest in entry.files}
+    content = {name: _verify(folder / name, digest) for name, digest in entry.files}
     first = entry.files[0][0]
     if first.endswith(".npz"):
         fields = _read_npz(content[first])
@@ -42,14 +42,14 @@ def read(entry: Entry, folder: Path) -> dict[str, Any]:
         fields["hierarchy"] = tuple((parent, child) for parent, child in pairs)
     if f"{entry.name}_unlabelled.csv.gz" in content:
         more = _read_csv(content[f"{entry.name}_unlabelled.csv.gz"])[1:]
-        fields["X_unlabelled"] = _numbers([row[1:] for row in more])
+        fields["X_unlabelled"] = _parse_numbers([row[1:] for row in more])
         fields["bags_unlabelled"] = np.array([int(row[0]) for row in more], dtype=np.int64)
     if "y" in fields:
-        fields.setdefault("target_names", entry.class_names or class_names(fields["y"]))
+        fields.setdefault("target_names", entry.class_names or get_class_names(fields["y"]))
     return fields
 
 
-def _verified(path: Path, digest: str) -> bytes:
+def _verify(path: Path, digest: str) -> bytes:
     content = path.read_bytes()
     found = hashlib.sha256(content).hexdigest()
     if found != digest:
@@ -60,12 +60,12 @@ def _verified(path: Path, digest: str) -> bytes:
     return content
 
 
-def label_values(labels: Sequence[str]) -> npt.NDArray[Any]:
+def convert_labels(labels: Sequence[str]) -> npt.NDArray[Any]:
     """Return labels as integers where all of them are, else as strings.
 
-    >>> label_values(["3", "8"])
+    >>> convert_labels(["3", "8"])
     array([3, 8])
-    >>> label_values(["3", "b"])
+    >>> convert_labels(["3", "b"])
     array(['3', 'b'], dtype='<U1')
     """
     if all(_INTEGER.fullmatch(label) for label in labels):
@@ -73,7 +73,7 @@ def label_values(labels: Sequence[str]) -> npt.NDArray[Any]:
     return np.array(labels, dtype=np.str_)
 
 
-def class_names(y: npt.NDArray[Any]) -> tuple[str, ...]:
+def get_class_names(y: npt.NDArray[Any]) -> tuple[str, ...]:
     """Return the distinct values of `y`, sorted, as strings."""
     return tuple(str(value) for value in np.unique(y))
 
@@ -84,15 +84,15 @@ def _read_csv(content: bytes) -> list[list[str]]:
     return list(csv.reader(io.StringIO(content.decode("utf-8"), newline="")))
 
 
-def _numbers(rows: list[list[str]]) -> npt.NDArray[np.float64]:
+def _parse_numbers(rows: list[list[str]]) -> npt.NDArray[np.float64]:
     return np.array(rows, dtype=np.str_).astype(np.float64)
 
 
 def _read_table(table: list[list[str]]) -> dict[str, Any]:
     header, *rows = table
     return {
-        "X": _numbers([row[:-1] for row in rows]),
-        "y": label_values([row[-1] for row in rows]),
+        "X": _parse_numbers([row[:-1] for row in rows]),
+        "y": convert_labels([row[-1] for row in rows]),
         "feature_names": tuple(header[:-1]),
     }
 
@@ -102,19 +102,19 @@ def _read_texts(table: list[list[str]]) -> dict[str, Any]:
     return {
         "texts": tuple(row[0] for row in rows),
         "split": np.array([row[1] for row in rows], dtype=np.str_),
-        "y": label_values([row[2] for row in rows]),
+        "y": convert_labels([row[2] for row in rows]),
     }
 
 
 def _read_bags(table: list[list[str]], bags: list[list[str]]) -> dict[str, Any]:
     header, *rows = table
-    y = label_values([row[1] for row in rows])
+    y = convert_labels([row[1] for row in rows])
     as_label = int if y.dtype.kind == "i" else str
     told: dict[int, tuple[Label, ...]] = {
         int(bag): tuple(as_label(label) for label in labels.split(";") if label) for bag, labels in bags[1:]
     }
     return {
-        "X": _numbers([row[2:] for row in rows]),
+        "X": _parse_numbers([row[2:] for row in rows]),
         "y": y,
         "feature_names": tuple(header[2:]),
         "bags": np.array([int(row[0]) for row in rows], dtype=np.int64),
@@ -139,7 +139,7 @@ def _read_npz(content: bytes) -> dict[str, Any]:
     if "X" in arrays:
         fields["X"] = arrays["X"].astype(np.float64)
     else:
-        fields["X"] = _sparse(arrays)
+        fields["X"] = _make_sparse(arrays)
     if "y" in arrays:
         fields["y"] = arrays["y"].astype(np.int64)
     if "Y" in arrays:
@@ -158,7 +158,7 @@ def _read_npz(content: bytes) -> dict[str, Any]:
     return fields
 
 
-def _sparse(arrays: dict[str, npt.NDArray[Any]]) -> Any:
+def _make_sparse(arrays: dict[str, npt.NDArray[Any]]) -> Any:
     from scipy import sparse
 
     # The file keeps 16-bit indices to be small; scipy wants 32.

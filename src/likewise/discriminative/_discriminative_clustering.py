@@ -13,7 +13,7 @@ from threadpoolctl import threadpool_limits
 
 from likewise._blocks import Rows
 from likewise._compat import check_random_state, with_callbacks
-from likewise._threads import n_threads
+from likewise._threads import get_n_threads
 from likewise.base import FitProgress, Rule, choice, either, integer, real, warn_caller
 from likewise.discriminative._em import DiscriminativeFit, HintedObjective, VariationalState
 from likewise.discriminative._feature_space import Space
@@ -272,41 +272,41 @@ class DiscriminativeClustering(SoftmaxClusterer):
                 "epsilon=0 says that none is. Give an epsilon above 0, or noise=None."
             )
         rows = self._rescale_weights(self._with_weights(rows, sample_weight))
-        told = self._told(hints, rows)
+        told = self._gather_hints(hints, rows)
         rng = check_random_state(self.random_state)
         unhinted_rng = deepcopy(rng)
         width = rows.shape[1] if self.fourier_features is None else self.fourier_features
-        rows.threads = n_threads(len(rows) * width * self.n_clusters, self.n_jobs)
+        rows.threads = get_n_threads(len(rows) * width * self.n_clusters, self.n_jobs)
         # BLAS and OpenMP use one thread, and blocks of rows are merged in order: sums in another order differ
         # in their last digits, which a long optimisation can amplify to another result.
         with threadpool_limits(1):
-            arranged = self._arranged(rows, told, rng)
-            space = Space.of(arranged.moments, rows, self.fourier_features, self.gamma, rng)
+            arranged = self._arrange_rows(rows, told, rng)
+            space = Space.with_fourier(arranged.moments, rows, self.fourier_features, self.gamma, rng)
             as_printed = self.epsilon == 0 and not self.anneal
             unhinted = None
             if self.init == "auto" and len(told.terms) and not as_printed:
-                unhinted = self._unhinted(rows, unhinted_rng)
+                unhinted = self._make_unhinted_fit(rows, unhinted_rng)
             fit = self._fit(arranged, space, told, rng, X, unhinted)
             self._keep(fit, rows, space, told)
         return self
 
-    def _unhinted(self, rows: Rows, rng: Any) -> Callable[[Run], VariationalState]:
+    def _make_unhinted_fit(self, rows: Rows, rng: Any) -> Callable[[Run], VariationalState]:
         """Return what finds the weights that a fit without hints has, on few rows if there are many."""
 
         def fit(run: Run) -> VariationalState:
-            told = self._told(Supervision.none(len(rows)), rows)
-            arranged = self._arranged(rows, told, rng)
+            told = self._gather_hints(Supervision.empty(len(rows)), rows)
+            arranged = self._arrange_rows(rows, told, rng)
             # the space of the fit with hints but for rounding: its random numbers are drawn in the same order
-            space = Space.of(arranged.moments, rows, self.fourier_features, self.gamma, rng)
-            near = space.near(arranged.rows)
-            few = GatheredRows.of(near, space, arranged)
-            problem = self._problem(near, space, arranged.hinted, told.terms, None, few)
-            start = self._best_start(few, problem, told, rng, run)
+            space = Space.with_fourier(arranged.moments, rows, self.fourier_features, self.gamma, rng)
+            near = space.center_rows(arranged.rows)
+            few = GatheredRows.from_rows(near, space, arranged)
+            problem = self._make_objective(near, space, arranged.hinted, told.terms, None, few)
+            start = self._choose_start(few, problem, told, rng, run)
             return run(problem, start.state, self.max_iter).state
 
         return fit
 
-    def _better_start(
+    def _select_better_start(
         self,
         tried: DiscriminativeFit,
         unhinted: VariationalState,
@@ -320,7 +320,7 @@ class DiscriminativeClustering(SoftmaxClusterer):
         def labels(state: VariationalState) -> np.ndarray:
             return problem.objective.log_p_hinted(state.W).argmax(axis=1)
 
-        is_clear = breaks_clearly_less(labels(tried.state), labels(unhinted), told.links(), 2.0)
+        is_clear = breaks_clearly_less(labels(tried.state), labels(unhinted), told.as_links(), 2.0)
         return tried if is_clear and tried.bounds[-1] > continued.bounds[-1] else continued
 
     def _fit(
@@ -342,21 +342,21 @@ class DiscriminativeClustering(SoftmaxClusterer):
             max_iter = min(max_iter, self.max_iter)
             progress.begin(max_iter)
             how = {"hard": as_printed, **how}
-            fit = problem.climb(state, max_iter=max_iter, tol=self.tol, done=progress.step, **how)
+            fit = problem.maximise(state, max_iter=max_iter, tol=self.tol, done=progress.step, **how)
             progress.end()
             return fit
 
-        near, hinted = space.near(arranged.rows), arranged.hinted
-        few = GatheredRows.of(near, space, arranged)
-        problem = self._problem(near, space, hinted, told.terms, self.noise, few)
-        best = self._best_start(few, problem, told, rng, run)
+        near, hinted = space.center_rows(arranged.rows), arranged.hinted
+        few = GatheredRows.from_rows(near, space, arranged)
+        problem = self._make_objective(near, space, hinted, told.terms, self.noise, few)
+        best = self._choose_start(few, problem, told, rng, run)
         if unhinted is not None:
-            best = self._better_start(best, unhinted(run), problem, told, run)
+            best = self._select_better_start(best, unhinted(run), problem, told, run)
         if not few.everyone:
-            problem = self._problem(near, space, hinted, told.terms, self.noise)
+            problem = self._make_objective(near, space, hinted, told.terms, self.noise)
         fit = run(problem, best.state, self.max_iter)
         if self.noise is not None:
-            fit = run(problem, fit.state, self.max_iter, learn=True).after(fit)
+            fit = run(problem, fit.state, self.max_iter, learn=True).continue_from(fit)
         elif self.epsilon == 0 and self.anneal and len(problem.terms):
             for epsilon in SOFT_EPSILONS[1:]:
                 softer = replace(fit.state, noise=Noise.uniform(epsilon, epsilon))

@@ -9,7 +9,7 @@ import numpy as np
 from scipy.special import entr
 
 from likewise.discriminative._hints import HintTerms
-from likewise.discriminative._noise import Noise, NoiseKind, learn_noise, prior_log_density
+from likewise.discriminative._noise import Noise, NoiseKind, compute_prior_log_density, learn_noise
 from likewise.discriminative._softmax import Objective
 
 # A sweep costs less than one gradient, and q that has settled makes fewer gradients wanted.
@@ -37,7 +37,7 @@ class DiscriminativeFit:
     bounds: tuple[float, ...]
     converged: bool
 
-    def after(self, other: DiscriminativeFit) -> DiscriminativeFit:
+    def continue_from(self, other: DiscriminativeFit) -> DiscriminativeFit:
         """Return this fit as the continuation of another one."""
         return replace(self, bounds=other.bounds + self.bounds)
 
@@ -55,7 +55,7 @@ class HintedObjective:
         """Return the state that weights alone suggest: q is what the model says."""
         return VariationalState(W, np.exp(self.objective.log_p_hinted(W)), self.prior)
 
-    def bound(self, state: VariationalState, value: float, *, hard: bool = False) -> float:
+    def compute_bound(self, state: VariationalState, value: float, *, hard: bool = False) -> float:
         """Return the lower bound, eq. (3.7), given the value of the objective of the weights.
 
         The prior of a learned noise belongs to it, up to a constant. With hard hints the share of the hints
@@ -66,12 +66,12 @@ class HintedObjective:
         m = self.objective.m
         value += float(entr(state.q).sum()) / m
         if hard:
-            return value + sum(float(np.trace(seen)) for seen in self.terms.counts(state.q)) / m
+            return value + sum(float(np.trace(seen)) for seen in self.terms.compute_counts(state.q)) / m
         if self.learned is not None:
-            value += prior_log_density(state.noise, self.prior) / m
+            value += compute_prior_log_density(state.noise, self.prior) / m
         return value + self.terms.log_likelihood(state.q, state.noise) / m
 
-    def climb(
+    def maximise(
         self,
         state: VariationalState,
         *,
@@ -89,7 +89,7 @@ class HintedObjective:
         converged = False
         while len(bounds) < max_iter and not converged:
             state, value = self._iterate(state, hard=hard, learn=learn)
-            bounds.append(self.bound(state, value, hard=hard))
+            bounds.append(self.compute_bound(state, value, hard=hard))
             converged = len(bounds) > 1 and abs(bounds[-1] - bounds[-2]) <= tol
             if done():
                 break
@@ -101,7 +101,7 @@ class HintedObjective:
             log_p = self.objective.log_p_hinted(W)
             self.terms.expect(log_p, q, None if hard else noise, max_sweeps=_SWEEPS, tol=_SWEEP_TOL)
             if learn and self.learned is not None:
-                noise = learn_noise(self.learned, self.prior, self.terms.counts(q))
+                noise = learn_noise(self.learned, self.prior, self.terms.compute_counts(q))
         target = np.ascontiguousarray(q.T)
         W, value = self.objective.maximise(W, target, max_iter=_CLIMB_STEPS, tol=_CLIMB_TOL)
         return VariationalState(W, q, noise), value

@@ -8,7 +8,7 @@ import numpy as np
 from sklearn.kernel_approximation import RBFSampler
 
 from likewise._blocks import ArrayRows, Block, Rows
-from likewise.discriminative._softmax import See, as_they_are, row_parts
+from likewise.discriminative._softmax import See, as_they_are, split_block
 
 
 @dataclass(frozen=True, eq=False)
@@ -24,7 +24,7 @@ class ColumnMoments:
     scatter: np.ndarray
 
     @classmethod
-    def of(cls, block: Block) -> ColumnMoments:
+    def from_block(cls, block: Block) -> ColumnMoments:
         """Return those of a block."""
         weight = float(block.weight.sum())
         X = np.asarray(block.X, dtype=np.float64)
@@ -42,7 +42,7 @@ class ColumnMoments:
         scatter = self.scatter + other.scatter + self.weight * share * np.square(step)
         return ColumnMoments(total, self.mean + share * step, scatter)
 
-    def scale(self, n_rows: int) -> np.ndarray:
+    def compute_scale(self, n_rows: int) -> np.ndarray:
         """Return the standard deviations; 1 for a column that is constant but for rounding."""
         variance = self.scatter / self.weight
         eps = np.finfo(np.float64).eps
@@ -72,7 +72,7 @@ class Space:
     phases: np.ndarray | None = None
 
     @classmethod
-    def of(
+    def with_fourier(
         cls,
         moments: ColumnMoments,
         rows: Rows,
@@ -81,7 +81,7 @@ class Space:
         rng: np.random.RandomState,
     ) -> Space:
         """Return the one in which columns have these moments, and draw the features."""
-        standard = cls.standard(moments, rows)
+        standard = cls.from_moments(moments, rows)
         if n_fourier is None:
             return standard
         gamma = 1.0 / rows.shape[1] if gamma is None else gamma
@@ -90,11 +90,11 @@ class Space:
         return cls(standard.mean, standard.scale, sampler.random_weights_, sampler.random_offset_)
 
     @classmethod
-    def standard(cls, moments: ColumnMoments, rows: Rows) -> Space:
+    def from_moments(cls, moments: ColumnMoments, rows: Rows) -> Space:
         """Return the one in which columns have these moments, for rows such as these."""
-        return cls(moments.mean.astype(rows.dtype), moments.scale(len(rows)))
+        return cls(moments.mean.astype(rows.dtype), moments.compute_scale(len(rows)))
 
-    def _center(self, X: np.ndarray) -> np.ndarray:
+    def _center_rows(self, X: np.ndarray) -> np.ndarray:
         out = np.empty(X.shape, dtype=X.dtype)
         return np.subtract(X, self.mean, out=out)
 
@@ -102,12 +102,12 @@ class Space:
     def _far(self) -> bool:
         return bool((np.abs(self.mean) > _FAR * self.scale).any())
 
-    def near(self, rows: Rows) -> Rows:
+    def center_rows(self, rows: Rows) -> Rows:
         """Return the rows that passes are made over: centred, where products would lose digits otherwise."""
-        return rows.through(self._center) if self._far else rows
+        return rows.transform(self._center_rows) if self._far else rows
 
     def see(self, X: np.ndarray) -> np.ndarray:
-        """Return what the model sees of rows that are `near`, but for `folded`, in float64.
+        """Return what the model sees of rows that are `center_rows`, but for `folded`, in float64.
 
         Fourier features are scaled to the length that standardised rows have on average, so that the same
         penalty suits both.
@@ -129,14 +129,14 @@ class Space:
             return {}
         return {"scale": self.scale} | ({} if self._far else {"offset": as_they_are(self.mean)})
 
-    def standardised(self, near: Rows, which: np.ndarray) -> np.ndarray:
+    def transform(self, near: Rows, which: np.ndarray) -> np.ndarray:
         """Return what the model sees of few rows."""
         Z = self.see(near.take(which))
         if self.directions is None:
             Z = (Z if self._far else Z - self.mean) / self.scale
         return Z
 
-    def seen(self, near: Rows) -> tuple[Rows, See]:
+    def transform_lazily(self, near: Rows) -> tuple[Rows, See]:
         """Return rows, and what makes of them what the model sees, but for `folded`.
 
         Fourier features cost more than the passes over them, so those of rows in memory are made once.
@@ -146,13 +146,13 @@ class Space:
         features = np.empty((len(near), self.directions.shape[1]))
         for block in near.blocks:
             X, out = near.read(block), features[block]
-            for part in row_parts(len(X)):  # as a pass would, so that a file gives the same digits
+            for part in split_block(len(X)):  # as a pass would, so that a file gives the same digits
                 out[part] = self.see(X[part])
-        weight = near.weight_of(np.arange(len(near)))
-        return ArrayRows(features, near.blocks, near.threads).weighed(weight), as_they_are
+        weight = near.get_weights(np.arange(len(near)))
+        return ArrayRows(features, near.blocks, near.threads).with_weights(weight), as_they_are
 
     def fold(self, W: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Return weights and biases for `features`."""
+        """Return weights and biases for `compute_features`."""
         if self.directions is not None:
             return W[:, :-1].copy(), W[:, -1].copy()
         coef = W[:, :-1] / self.scale
@@ -162,8 +162,8 @@ class Space:
         """Return the weights that `fold` makes these of, without Fourier features."""
         return np.column_stack([coef * self.scale, intercept + coef @ as_they_are(self.mean)])
 
-    def features(self, X: np.ndarray) -> np.ndarray:
+    def compute_features(self, X: np.ndarray) -> np.ndarray:
         """Return what the folded weights multiply: the rows as they are, or their Fourier features."""
         if self.directions is None:
             return as_they_are(X)
-        return self.see(self._center(X) if self._far else X)
+        return self.see(self._center_rows(X) if self._far else X)

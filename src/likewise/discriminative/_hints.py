@@ -85,9 +85,9 @@ class HintTerms:
     def __len__(self) -> int:
         return len(self._pairs) + len(self._triplets) + len(self._group_weight)
 
-    def pulls(self, noise: Noise | None) -> _HintPulls:
+    def compute_pulls(self, noise: Noise | None) -> _HintPulls:
         """Return what each hint asks of its rows: log-likelihoods, or with None whether it holds (hard)."""
-        pair, triplet = (np.eye(2), np.eye(4)) if noise is None else noise.logs()
+        pair, triplet = (np.eye(2), np.eye(4)) if noise is None else noise.compute_logs()
         together = pair[0] - pair[1]  # for each answer: how much better "together" explains it than "apart"
         of_pairs = np.tile(self._pair_weight * together[self._pair_answer], 2)
         better = (triplet[:3] - triplet[3])[:, self._answer] * self._triplet_weight  # than NEITHER, (3, T)
@@ -104,24 +104,24 @@ class HintTerms:
         self, log_p: np.ndarray, q: np.ndarray, noise: Noise | None, *, max_sweeps: int, tol: float
     ) -> int:
         """Improve q in place by mean field, eq. (3.10), or (3.11) without noise; return the sweeps made."""
-        pulls = self.pulls(noise)
+        pulls = self.compute_pulls(noise)
         n_sweeps: int = ascend(
             log_p, self._indptr, self._first, self._second, pulls.first, pulls.second, pulls.both,
             self._group_ptr, self._groups_of_rows, pulls.groups,
-            noise is None, max_sweeps, tol, self._group_sums(q), q,
+            noise is None, max_sweeps, tol, self._sum_groups(q), q,
         )  # fmt: skip
         return n_sweeps
 
-    def _group_sums(self, q: np.ndarray) -> np.ndarray:
+    def _sum_groups(self, q: np.ndarray) -> np.ndarray:
         sums = np.zeros((len(self._group_weight), q.shape[1]))
         np.add.at(sums, self._group_of, q[self._members])
         return sums
 
-    def counts(self, q: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    def compute_counts(self, q: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Return the expected weight of each (true relation, answer): pairs (2, 2) and triplets (4, 4)."""
         pairs, triplets = np.zeros((2, 2)), np.zeros((4, 4))
         same = np.einsum("ik,ik->i", q[self._pairs[:, 0]], q[self._pairs[:, 1]])
-        sums = self._group_sums(q)
+        sums = self._sum_groups(q)
         squares = np.bincount(
             self._group_of, weights=np.einsum("ik,ik->i", q, q)[self._members], minlength=len(sums)
         )
@@ -132,13 +132,13 @@ class HintTerms:
         ):
             pairs[0] += np.bincount(answer, weights=together, minlength=2)
             pairs[1] += np.bincount(answer, weights=weight - together, minlength=2)
-        for state, probability in enumerate(self.relations(q)):
+        for state, probability in enumerate(self.compute_relations(q)):
             triplets[state] = np.bincount(
                 self._answer, weights=self._triplet_weight * probability, minlength=4
             )
         return pairs, triplets
 
-    def relations(self, q: np.ndarray) -> np.ndarray:
+    def compute_relations(self, q: np.ndarray) -> np.ndarray:
         """Return the probability of AB, AC, BC and NEITHER for each triplet, shape (4, n_triplets)."""
         a, b, c = (q[self._triplets[:, place]] for place in range(3))
         ab = a * b
@@ -149,5 +149,8 @@ class HintTerms:
     def log_likelihood(self, q: np.ndarray, noise: Noise) -> float:
         """Return the expected logarithm of the probability of all answers, each by its weight."""
         return float(
-            sum((seen * table).sum() for seen, table in zip(self.counts(q), noise.logs(), strict=True))
+            sum(
+                (seen * table).sum()
+                for seen, table in zip(self.compute_counts(q), noise.compute_logs(), strict=True)
+            )
         )

@@ -10,7 +10,7 @@ from sklearn.exceptions import ConvergenceWarning
 
 from likewise._blocks import as_rows
 from likewise.discriminative._softmax import Objective
-from likewise.seeding import extend_seeds, seeds_from_closure
+from likewise.seeding import draw_seeds_from_closure, extend_seeds
 from likewise.supervision import Supervision
 
 # The penalty of the logistic fit to a start's labels. A heavy one: confident weights are hard to leave.
@@ -72,21 +72,23 @@ class Starts:
     ) -> None:
         links = hints.to_links()
         self._weight = weight
-        self._told = told
+        self._hinted_rows = told
         self._k = n_clusters
         self._rng = rng
         self._closure = links.closure(on_conflict="keep")
         stretched = stretch(X, weight, links, told)
         self._spaces = [X] if stretched is None else [stretched, X]
         everyone, n = np.arange(len(X)), float(len(X))
-        self._logistic = Objective.of(X, weight, everyone, n_clusters, m=n, tau=0.0, alpha=_START_ALPHA)
+        self._logistic = Objective.from_memory(
+            X, weight, everyone, n_clusters, m=n, tau=0.0, alpha=_START_ALPHA
+        )
 
-    def weights(self, number: int) -> np.ndarray:
+    def compute_weights(self, number: int) -> np.ndarray:
         """Return the weights of start `number`: spaces take turns, the second of each is from the hints."""
-        space, told = self._spaces[number % len(self._spaces)], self._told
+        space, told = self._spaces[number % len(self._spaces)], self._hinted_rows
         draws = as_rows(space, weight=self._weight)
         if number // len(self._spaces) == 1 and self._closure.n_components < len(told):
-            seeds = seeds_from_closure(
+            seeds = draw_seeds_from_closure(
                 space[told], self._closure, self._k, self._weight[told], self._rng, draws=draws
             )
         else:

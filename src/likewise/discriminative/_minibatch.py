@@ -11,12 +11,12 @@ from threadpoolctl import threadpool_limits
 
 from likewise._blocks import Rows
 from likewise._compat import check_random_state, with_callbacks
-from likewise._threads import n_threads
+from likewise._threads import get_n_threads
 from likewise.base import FitProgress, Rule, choice, either, integer, real
 from likewise.discriminative._discriminative_clustering import Neither
 from likewise.discriminative._em import DiscriminativeFit, HintedObjective, VariationalState
 from likewise.discriminative._feature_space import Space
-from likewise.discriminative._model import GatheredRows, HintData, SoftmaxClusterer, drawn_free
+from likewise.discriminative._model import GatheredRows, HintData, SoftmaxClusterer, draw_unhinted_rows
 from likewise.discriminative._noise import Noise
 from likewise.discriminative._row_order import OrderedRows
 from likewise.discriminative._softmax import Objective
@@ -57,7 +57,7 @@ class Ascent:
     square: RunningMean
     steps: int = 0
 
-    def step(self, W: np.ndarray, gradient: np.ndarray, rate: float) -> np.ndarray:
+    def make_step(self, W: np.ndarray, gradient: np.ndarray, rate: float) -> np.ndarray:
         """Return the weights after one step; steps become shorter like one over the root of their number."""
         self.steps += 1
         towards = self.gradient.add(gradient, 0.9)
@@ -244,18 +244,20 @@ class MiniBatchDiscriminativeClustering(SoftmaxClusterer):
         """
         rows, hints = self._check_fit(X, y, supervision, in_blocks=True)
         rows = self._rescale_weights(self._with_weights(rows, sample_weight))
-        told = self._told(hints, rows)
+        told = self._gather_hints(hints, rows)
         rng = check_random_state(self.random_state)
-        rows.threads = n_threads(rows.shape[0] * rows.shape[1] * self.n_clusters, self.n_jobs)
+        rows.threads = get_n_threads(rows.shape[0] * rows.shape[1] * self.n_clusters, self.n_jobs)
         with threadpool_limits(1):
-            arranged = self._arranged(rows, told, rng)
+            arranged = self._arrange_rows(rows, told, rng)
             self._moments = arranged.moments
-            space = Space.standard(self._moments, rows)
-            near = space.near(arranged.rows)
+            space = Space.from_moments(self._moments, rows)
+            near = space.center_rows(arranged.rows)
             progress = FitProgress(self, X, self.n_init + 1)
             state = self._begin(near, space, arranged, told, rng, progress)
             progress.begin(self.max_iter)
-            state, settled = self._climb(near, space, arranged.hinted, told, state, rng, progress)
+            state, settled = self._maximise_on_batches(
+                near, space, arranged.hinted, told, state, rng, progress
+            )
             progress.end()
             found = self._keep(rows, space, told, state)
         progress.finish()
@@ -299,23 +301,23 @@ class MiniBatchDiscriminativeClustering(SoftmaxClusterer):
         self._check_batch(len(rows), hints, first)
         rows = self._with_weights(rows, sample_weight)
         rows = self._rescale_weights(rows) if first else self._with_weight_unit(rows)
-        told = self._told(hints, rows)
+        told = self._gather_hints(hints, rows)
         with threadpool_limits(1):
             rng = check_random_state(self.random_state)
-            arranged = self._arranged(rows, told, rng)
+            arranged = self._arrange_rows(rows, told, rng)
             self._moments = arranged.moments if first else self._moments + arranged.moments
-            space = Space.standard(self._moments, rows)
-            near = space.near(arranged.rows)
+            space = Space.from_moments(self._moments, rows)
+            near = space.center_rows(arranged.rows)
             if first:
                 state = self._begin(near, space, arranged, told, rng)
             else:
                 state = VariationalState(
-                    space.unfold(self.coef_, self.intercept_), np.empty((0, 0)), self._noise()
+                    space.unfold(self.coef_, self.intercept_), np.empty((0, 0)), self._make_noise()
                 )
             everyone = np.arange(len(rows))
-            Z, weight = space.standardised(near, everyone), near.weight_of(everyone)
+            Z, weight = space.transform(near, everyone), near.get_weights(everyone)
             batch = GatheredRows(Z, weight, arranged.hinted, True)
-            state = self._step(batch, told, state, anew=True)
+            state = self._update_on_batch(batch, told, state, anew=True)
             self._keep(rows, space, told, state)
         self.n_iter_ = self.n_steps_
         return self
@@ -334,7 +336,7 @@ class MiniBatchDiscriminativeClustering(SoftmaxClusterer):
             )
         self._check_n_clusters(k, max(n_samples, k), hints)
 
-    def _noise(self) -> Noise:
+    def _make_noise(self) -> Noise:
         return Noise.uniform(self.epsilon, self.epsilon)
 
     def _begin(
@@ -353,17 +355,17 @@ class MiniBatchDiscriminativeClustering(SoftmaxClusterer):
 
         def run(problem: HintedObjective, state: VariationalState, max_iter: int) -> DiscriminativeFit:
             if progress is None:
-                return problem.climb(state, max_iter=max_iter, tol=self.tol)
+                return problem.maximise(state, max_iter=max_iter, tol=self.tol)
             progress.begin(max_iter)
-            fit = problem.climb(state, max_iter=max_iter, tol=self.tol, done=progress.step)
+            fit = problem.maximise(state, max_iter=max_iter, tol=self.tol, done=progress.step)
             progress.end()
             return fit
 
-        few = GatheredRows.of(near, space, arranged)
-        problem = self._problem(near, space, arranged.hinted, told.terms, None, few)
-        return self._best_start(few, problem, told, rng, run).state
+        few = GatheredRows.from_rows(near, space, arranged)
+        problem = self._make_objective(near, space, arranged.hinted, told.terms, None, few)
+        return self._choose_start(few, problem, told, rng, run).state
 
-    def _step(
+    def _update_on_batch(
         self, batch: GatheredRows, told: HintData, state: VariationalState, *, anew: bool = False
     ) -> VariationalState:
         """Improve q, then update the weights once; with `anew` q is initialised for new rows."""
@@ -372,24 +374,24 @@ class MiniBatchDiscriminativeClustering(SoftmaxClusterer):
         m = told.terms.total_weight
         # A single hint in a batch must not count as much as a hundred hints in another.
         m = max(m, self._usual_hints.add(m, keep)) or 1.0
-        objective = Objective.of(
-            batch.Z, batch.weight, batch.told, self.n_clusters, m=m, tau=self.tau, alpha=self.alpha
+        objective = Objective.from_memory(
+            batch.Z, batch.weight, batch.hinted_rows, self.n_clusters, m=m, tau=self.tau, alpha=self.alpha
         )
         problem = HintedObjective(objective, told.terms, state.noise)
         log_p = objective.log_p_hinted(state.W)
         q = np.exp(log_p) if anew else state.q.copy()
         if len(told.terms):
             told.terms.expect(log_p, q, state.noise, max_sweeps=_SWEEPS, tol=_SWEEP_TOL)
-        value, gradient = objective.value_and_gradient(
+        value, gradient = objective.compute_value_and_gradient(
             state.W, np.ascontiguousarray(q.T), lambda mean: self._balance.add(mean, keep)
         )
-        bound = problem.bound(VariationalState(state.W, q, state.noise), value)
+        bound = problem.compute_bound(VariationalState(state.W, q, state.noise), value)
         self.lower_bound_ = float(self._bound.add(bound, 1.0 - _SMOOTHING))
         self.n_steps_ += 1
         self.n_rows_seen_ += n_rows
-        return VariationalState(self._ascent.step(state.W, gradient, self.learning_rate), q, state.noise)
+        return VariationalState(self._ascent.make_step(state.W, gradient, self.learning_rate), q, state.noise)
 
-    def _climb(
+    def _maximise_on_batches(
         self,
         near: Rows,
         space: Space,
@@ -400,13 +402,13 @@ class MiniBatchDiscriminativeClustering(SoftmaxClusterer):
         progress: FitProgress,
     ) -> tuple[VariationalState, bool]:
         """Make steps on batches until the bound converges; return the last state and whether it converged."""
-        hinted, own = space.standardised(near, which), near.weight_of(which)
+        hinted, own = space.transform(near, which), near.get_weights(which)
         first, rest = np.arange(len(hinted)), near.total_weight - float(own.sum())
         best, stale, settled = -np.inf, 0, False
-        for Z, weight in self._batches(near, space, which, rng):
+        for Z, weight in self._draw_batches(near, space, which, rng):
             share = weight * (rest / weight.sum()) if weight.any() else weight
             batch = GatheredRows(np.vstack([hinted, Z]), np.concatenate([own, share]), first, False)
-            state = self._step(batch, told, state)
+            state = self._update_on_batch(batch, told, state)
             stop = progress.step()
             if self.n_steps_ <= _PATIENCE // 2 or self.lower_bound_ > best + self.tol:
                 best, stale = self.lower_bound_, 0
@@ -417,14 +419,14 @@ class MiniBatchDiscriminativeClustering(SoftmaxClusterer):
                 break
         return state, settled
 
-    def _batches(
+    def _draw_batches(
         self, near: Rows, space: Space, told: np.ndarray, rng: np.random.RandomState
     ) -> Iterator[tuple[np.ndarray, np.ndarray]]:
         """Yield an endless sequence of batches of rows without hints: features and weights."""
         n_free = len(near) - len(told)
         while True:
-            which = drawn_free(n_free, _POOL_ROWS, told, rng)
-            Z, weight = space.standardised(near, which), near.weight_of(which)
+            which = draw_unhinted_rows(n_free, _POOL_ROWS, told, rng)
+            Z, weight = space.transform(near, which), near.get_weights(which)
             n_batches = max(1, round(len(which) / self.batch_size))
             for part in np.array_split(rng.permutation(len(which)), n_batches):
                 yield Z[part], weight[part]

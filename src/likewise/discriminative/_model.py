@@ -11,8 +11,8 @@ import numpy as np
 from scipy.special import entr, softmax
 from sklearn.utils.validation import check_is_fitted
 
-from likewise._blocks import Block, Rows, drawn_rows
-from likewise._threads import n_threads
+from likewise._blocks import Block, Rows, draw_rows
+from likewise._threads import get_n_threads
 from likewise.base import HintedClusterer
 from likewise.discriminative._em import DiscriminativeFit, HintedObjective, VariationalState
 from likewise.discriminative._feature_space import Space
@@ -20,7 +20,7 @@ from likewise.discriminative._hints import HintTerms
 from likewise.discriminative._initial_weights import Starts
 from likewise.discriminative._noise import Noise, NoiseKind
 from likewise.discriminative._row_order import OrderedRows, order_hinted_rows
-from likewise.discriminative._softmax import Objective, row_parts
+from likewise.discriminative._softmax import Objective, split_block
 from likewise.evaluation import link_satisfaction, triplet_satisfaction
 from likewise.exceptions import InfeasibleSupervisionError
 from likewise.supervision import Supervision
@@ -63,14 +63,14 @@ class HintData:
     terms: HintTerms
 
     @classmethod
-    def of(cls, hints: Supervision, rows: Rows, *, use_neither: bool) -> HintData:
+    def from_hints(cls, hints: Supervision, rows: Rows, *, use_neither: bool) -> HintData:
         """Collect the hinted rows."""
-        named, few = hints.named()
+        named, few = hints.restrict_to_hinted()
         used = HintTerms(few, use_neither=use_neither).rows
         if len(used):
             mine = named[used]
-            used = used[order_hinted_rows(rows.take(mine), rows.weight_of(mine), few[used])]
-        kept = few[used] if len(used) else Supervision.none(1)
+            used = used[order_hinted_rows(rows.take(mine), rows.get_weights(mine), few[used])]
+        kept = few[used] if len(used) else Supervision.empty(1)
         return cls(named, few, used, HintTerms(kept, use_neither=use_neither))
 
     @property
@@ -78,9 +78,9 @@ class HintData:
         """The hinted rows that the method uses."""
         return self.named[self.used]
 
-    def links(self) -> Supervision:
+    def as_links(self) -> Supervision:
         """Return all implied links, restricted to `rows`."""
-        return (self.hints[self.used] if len(self.used) else Supervision.none(1)).to_links()
+        return (self.hints[self.used] if len(self.used) else Supervision.empty(1)).to_links()
 
 
 @dataclass(frozen=True, eq=False)
@@ -91,7 +91,7 @@ class GatheredRows:
     ----------
     Z, weight : ndarray
         The features of the rows and their weights.
-    told : ndarray
+    hinted_rows : ndarray
         Positions of the hinted rows.
     everyone : bool
         Whether these are all rows.
@@ -99,19 +99,19 @@ class GatheredRows:
 
     Z: np.ndarray
     weight: np.ndarray
-    told: np.ndarray
+    hinted_rows: np.ndarray
     everyone: bool
 
     @classmethod
-    def of(cls, near: Rows, space: Space, arranged: OrderedRows) -> GatheredRows:
+    def from_rows(cls, near: Rows, space: Space, arranged: OrderedRows) -> GatheredRows:
         """Collect the rows; `near` are the rows in the form that `space` expects."""
         hinted = arranged.hinted
         if arranged.sample is None or arranged.sample_weight is None:
             everyone = np.arange(len(near))
-            return cls(space.standardised(near, everyone), near.weight_of(everyone), hinted, True)
+            return cls(space.transform(near, everyone), near.get_weights(everyone), hinted, True)
         which = np.concatenate([hinted, arranged.sample])
-        weight = np.concatenate([near.weight_of(hinted), arranged.sample_weight])
-        return cls(space.standardised(near, which), weight, np.arange(len(hinted)), False)
+        weight = np.concatenate([near.get_weights(hinted), arranged.sample_weight])
+        return cls(space.transform(near, which), weight, np.arange(len(hinted)), False)
 
 
 @dataclass(frozen=True, eq=False)
@@ -122,44 +122,44 @@ class SoftmaxModel:
     coef: np.ndarray
     intercept: np.ndarray
 
-    def logits(self, X: np.ndarray) -> np.ndarray:
+    def compute_logits(self, X: np.ndarray) -> np.ndarray:
         """Return the logits of the clusters, shape (n_samples, n_clusters)."""
         out = np.empty((len(X), len(self.coef)))
-        for part in row_parts(len(X)):
-            np.matmul(self.space.features(X[part]), self.coef.T, out=out[part])
+        for part in split_block(len(X)):
+            np.matmul(self.space.compute_features(X[part]), self.coef.T, out=out[part])
         out += self.intercept
         return out
 
-    def probabilities(self, X: np.ndarray) -> np.ndarray:
+    def predict_proba(self, X: np.ndarray) -> np.ndarray:
         """Return the probabilities of the clusters."""
-        out: np.ndarray = softmax(self.logits(X), axis=1)
+        out: np.ndarray = softmax(self.compute_logits(X), axis=1)
         return out
 
-    def labels(self, X: np.ndarray) -> np.ndarray:
+    def predict(self, X: np.ndarray) -> np.ndarray:
         """Return the most probable clusters."""
-        found: np.ndarray = self.logits(X).argmax(axis=1).astype(np.int32)
+        found: np.ndarray = self.compute_logits(X).argmax(axis=1).astype(np.int32)
         return found
 
 
-def _labelled(model: SoftmaxModel, told: np.ndarray, labels: np.ndarray, block: Block) -> np.ndarray:
+def _label_block(model: SoftmaxModel, told: np.ndarray, labels: np.ndarray, block: Block) -> np.ndarray:
     """Label the rows of a block; the labels of hinted rows are given."""
-    mine = model.labels(block.X)
+    mine = model.predict(block.X)
     first, last = np.searchsorted(told, [block.rows.start, block.rows.stop])  # ascending
     mine[told[first:last] - block.rows.start] = labels[first:last]
     return mine
 
 
-def _label(model: SoftmaxModel, told: np.ndarray, labels: np.ndarray, block: Block) -> np.ndarray:
+def _label_and_count(model: SoftmaxModel, told: np.ndarray, labels: np.ndarray, block: Block) -> np.ndarray:
     """Label the rows of a block and return the cluster sizes."""
-    mine = _labelled(model, told, labels, block)
+    mine = _label_block(model, told, labels, block)
     if block.kept is not None:
         block.kept[...] = mine
     return np.bincount(mine, minlength=len(model.coef))
 
 
-def _information(model: SoftmaxModel, block: Block) -> np.ndarray:
+def _sum_information(model: SoftmaxModel, block: Block) -> np.ndarray:
     """Return the weighted sums of the probabilities, followed by that of their entropies."""
-    p = model.probabilities(block.X)
+    p = model.predict_proba(block.X)
     return np.append(block.weight @ p, block.weight @ entr(p).sum(axis=1))
 
 
@@ -186,7 +186,7 @@ class SoftmaxClusterer(HintedClusterer):
 
     # ------------------------------------------------------------------ fitting
 
-    def _told(self, hints: Supervision, rows: Rows) -> HintData:
+    def _gather_hints(self, hints: Supervision, rows: Rows) -> HintData:
         """Collect the hinted rows; raise an error for infeasible hints.
 
         Contradictions raise an error if hints are hard and give a warning if they are soft.
@@ -199,18 +199,18 @@ class SoftmaxClusterer(HintedClusterer):
                 kinds=("triplets",),
                 estimator=type(self).__name__,
             )
-        told = HintData.of(hints, rows, use_neither=self.neither == "use")
+        told = HintData.from_hints(hints, rows, use_neither=self.neither == "use")
         links = told.hints.to_links()
         if self.epsilon == 0:
-            self._hard_closure(links, told.named)
+            self._compute_hard_closure(links, told.named)
         else:
-            self._soft_closure(links, rows=told.named)
+            self._compute_soft_closure(links, rows=told.named)
         return told
 
-    def _arranged(self, rows: Rows, told: HintData, rng: np.random.RandomState) -> OrderedRows:
-        return OrderedRows.of(rows, told.rows, _FEW_ROWS, rng)
+    def _arrange_rows(self, rows: Rows, told: HintData, rng: np.random.RandomState) -> OrderedRows:
+        return OrderedRows.from_rows(rows, told.rows, _FEW_ROWS, rng)
 
-    def _problem(
+    def _make_objective(
         self,
         near: Rows,
         space: Space,
@@ -222,47 +222,47 @@ class SoftmaxClusterer(HintedClusterer):
         """Return the optimisation problem, on all rows or on the `few` in memory."""
         scales = {"m": terms.total_weight or 1.0, "tau": self.tau, "alpha": self.alpha}
         if few is not None:
-            objective = Objective.of(few.Z, few.weight, few.told, self.n_clusters, **scales)
+            objective = Objective.from_memory(few.Z, few.weight, few.hinted_rows, self.n_clusters, **scales)
         else:
-            rows, see = space.seen(near)
-            objective = Objective.over(rows, hinted, self.n_clusters, see=see, **space.folded, **scales)
+            rows, see = space.transform_lazily(near)
+            objective = Objective.from_rows(rows, hinted, self.n_clusters, see=see, **space.folded, **scales)
         epsilon = self.epsilon or SOFT_EPSILONS[0]
         return HintedObjective(objective, terms, Noise.uniform(epsilon, epsilon), learned)
 
-    def _best_start(
+    def _choose_start(
         self, few: GatheredRows, problem: HintedObjective, told: HintData, rng: Any, run: Run
     ) -> DiscriminativeFit:
         """Try every start on few rows for a few iterations and return the best fit."""
-        starts = Starts(few.Z, few.weight, few.told, told.links(), self.n_clusters, rng)
-        tried = [run(problem, problem.start(starts.weights(n)), TRIAL) for n in range(self.n_init)]
+        starts = Starts(few.Z, few.weight, few.hinted_rows, told.as_links(), self.n_clusters, rng)
+        tried = [run(problem, problem.start(starts.compute_weights(n)), TRIAL) for n in range(self.n_init)]
         return max(tried, key=lambda fit: fit.bounds[-1])
 
     def _label_rows(self, rows: Rows, told: HintData, q: np.ndarray) -> int:
         """Label all rows in one pass and check the hints; return the number of clusters that have rows."""
         ascending = np.argsort(told.rows)
         self.hinted_, self.hinted_proba_ = told.rows[ascending], q[ascending]
-        model, labels = self._model(), self.hinted_proba_.argmax(axis=1).astype(np.int32)
-        recipe = partial(_labelled, model, self.hinted_, labels)
-        column = rows.column(np.int32, recipe)
-        work = partial(_label, model, self.hinted_, labels)
+        model, labels = self._get_model(), self.hinted_proba_.argmax(axis=1).astype(np.int32)
+        recipe = partial(_label_block, model, self.hinted_, labels)
+        column = rows.make_column(np.int32, recipe)
+        work = partial(_label_and_count, model, self.hinted_, labels)
         counts = rows.sum(work, column, becomes=recipe, afresh=True)
-        self.labels_ = rows.whole(column)
+        self.labels_ = rows.collect(column)
         of_named = np.zeros(max(len(told.named), 1), dtype=np.int32)  # without hints there is one dummy row
-        of_named[: len(told.named)] = model.labels(rows.take(told.named))
+        of_named[: len(told.named)] = model.predict(rows.take(told.named))
         of_named[np.sort(told.used)] = labels
-        self.violations_ = link_satisfaction(of_named, told.hints).of_rows(told.named)
+        self.violations_ = link_satisfaction(of_named, told.hints).renumber(told.named)
         self.triplet_violations_ = triplet_satisfaction(of_named, told.hints)
         return int(np.count_nonzero(counts))
 
     # ------------------------------------------------------------------ using
 
-    def _model(self) -> SoftmaxModel:
+    def _get_model(self) -> SoftmaxModel:
         return SoftmaxModel(self._space, self.coef_, self.intercept_)
 
-    def _new_rows(self, X: Any) -> Rows:
+    def _check_new_rows(self, X: Any) -> Rows:
         check_is_fitted(self)
         rows = self._check_rows(X, reset=False)
-        rows.threads = n_threads(rows.shape[0] * self.coef_.size, self.n_jobs)
+        rows.threads = get_n_threads(rows.shape[0] * self.coef_.size, self.n_jobs)
         return rows
 
     def decision_function(self, X: MatrixLike) -> Any:
@@ -278,7 +278,7 @@ class SoftmaxClusterer(HintedClusterer):
         logits : ndarray of shape (n_samples, n_clusters)
             The logits.
         """
-        return self._new_rows(X).produce(self._model().logits, np.float64, self.n_clusters)
+        return self._check_new_rows(X).produce(self._get_model().compute_logits, np.float64, self.n_clusters)
 
     def predict_proba(self, X: MatrixLike) -> Any:
         """Return the probabilities of the clusters, by the model without hints.
@@ -293,7 +293,7 @@ class SoftmaxClusterer(HintedClusterer):
         proba : ndarray of shape (n_samples, n_clusters)
             The probabilities.
         """
-        return self._new_rows(X).produce(self._model().probabilities, np.float64, self.n_clusters)
+        return self._check_new_rows(X).produce(self._get_model().predict_proba, np.float64, self.n_clusters)
 
     def predict(self, X: MatrixLike) -> Any:
         """Return the most probable cluster of each row, by the model without hints.
@@ -308,7 +308,7 @@ class SoftmaxClusterer(HintedClusterer):
         labels : ndarray of shape (n_samples,)
             The cluster of each row.
         """
-        return self._new_rows(X).produce(self._model().labels, np.int32)
+        return self._check_new_rows(X).produce(self._get_model().predict, np.int32)
 
     def score(
         self, X: MatrixLike, y: ArrayLike | None = None, sample_weight: ArrayLike | None = None
@@ -333,12 +333,12 @@ class SoftmaxClusterer(HintedClusterer):
         score : float
             The mutual information. Higher is better.
         """
-        rows = self._with_weights(self._new_rows(X), sample_weight)
-        *mean, entropy = rows.sum(partial(_information, self._model())) / rows.total_weight
+        rows = self._with_weights(self._check_new_rows(X), sample_weight)
+        *mean, entropy = rows.sum(partial(_sum_information, self._get_model())) / rows.total_weight
         return float(entr(mean).sum() - entropy)
 
 
-def drawn_free(n_free: int, size: int, told: np.ndarray, rng: np.random.RandomState) -> np.ndarray:
+def draw_unhinted_rows(n_free: int, size: int, told: np.ndarray, rng: np.random.RandomState) -> np.ndarray:
     """Draw distinct rows without hints, in ascending order, without an array over all rows."""
-    at, told = drawn_rows(n_free, size, rng), np.sort(told)
+    at, told = draw_rows(n_free, size, rng), np.sort(told)
     return at + np.searchsorted(told - np.arange(len(told)), at, side="right")

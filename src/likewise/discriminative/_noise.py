@@ -50,9 +50,9 @@ class Noise:
         noise : Noise
             The noise.
         """
-        return cls(_uniform(2, pair_epsilon), _uniform(4, triplet_epsilon))
+        return cls(_make_uniform_table(2, pair_epsilon), _make_uniform_table(4, triplet_epsilon))
 
-    def logs(self) -> tuple[np.ndarray, np.ndarray]:
+    def compute_logs(self) -> tuple[np.ndarray, np.ndarray]:
         """Return the logarithms of both tables.
 
         Returns
@@ -65,13 +65,13 @@ class Noise:
         return np.log(self.pairs), np.log(self.triplets)
 
 
-def _uniform(size: int, epsilon: float) -> np.ndarray:
+def _make_uniform_table(size: int, epsilon: float) -> np.ndarray:
     table = np.full((size, size), epsilon / (size - 1))
     np.fill_diagonal(table, 1.0 - epsilon)
     return table
 
 
-def _exchangeable(counts: np.ndarray) -> np.ndarray:
+def _make_exchangeable(counts: np.ndarray) -> np.ndarray:
     """Return counts of shape (4, 4), averaged over the order of AB, AC and BC."""
     mean = np.empty((4, 4))
     right = np.trace(counts[:3, :3])
@@ -87,7 +87,8 @@ def learn_noise(kind: NoiseKind, prior: Noise, counts: tuple[np.ndarray, np.ndar
     """Return the most probable noise, given the expected counts of (true relation, answer).
 
     For "confusion" each row of a table has a Dirichlet prior whose mode is the row of `prior`; for "uniform"
-    the single error probability has the corresponding Beta prior. `prior_log_density` is the logarithm of
+    the single error probability has the corresponding Beta prior. `compute_prior_log_density` is the
+    logarithm of
     either, up to a constant, so that the result maximises the likelihood of the counts times the prior.
 
     AB, AC and BC share their probabilities: the rows of a triplet are stored in ascending order, so that the
@@ -97,17 +98,17 @@ def learn_noise(kind: NoiseKind, prior: Noise, counts: tuple[np.ndarray, np.ndar
     for table, seen in zip((prior.pairs, prior.triplets), counts, strict=True):
         total = np.maximum(seen, 0.0) + PRIOR_COUNT * table
         if kind == "confusion":
-            total = total if len(total) == 2 else _exchangeable(total)
+            total = total if len(total) == 2 else _make_exchangeable(total)
             tables.append(total / total.sum(axis=1, keepdims=True))
         else:
             wrong = total[~np.eye(len(total), dtype=bool)].sum() / total.sum()
             # Above chance level answers would be read as their opposite. The density falls on either side of
             # its mode, so that the nearest allowed value is the best.
-            tables.append(_uniform(len(table), min(wrong, 0.9 * (1.0 - 1.0 / len(table)))))
+            tables.append(_make_uniform_table(len(table), min(wrong, 0.9 * (1.0 - 1.0 / len(table)))))
     return Noise(*tables)
 
 
-def prior_log_density(noise: Noise, prior: Noise) -> float:
+def compute_prior_log_density(noise: Noise, prior: Noise) -> float:
     """Return the logarithm of the prior density of a learned noise, up to a constant."""
-    pairs, triplets = noise.logs()
+    pairs, triplets = noise.compute_logs()
     return PRIOR_COUNT * float((prior.pairs * pairs).sum() + (prior.triplets * triplets).sum())

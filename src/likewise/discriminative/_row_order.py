@@ -21,7 +21,7 @@ _ODD = (np.uint64(0x9E3779B97F4A7C15), np.uint64(0xBF58476D1CE4E5B9), np.uint64(
 _TRIPLET_OTHERS = ((1, 2), (0, 2), (0, 1))
 
 
-def _mix(values: np.ndarray) -> np.ndarray:
+def _mix_hashes(values: np.ndarray) -> np.ndarray:
     """Return hashes of whole numbers, as uint64; arithmetic is modulo 2^64."""
     mixed = values.astype(np.uint64) + _ODD[0]
     mixed = (mixed ^ (mixed >> np.uint64(30))) * _ODD[1]
@@ -38,10 +38,10 @@ def hash_rows(X: np.ndarray, seed: int) -> np.ndarray:
         hashes ^= np.ascontiguousarray(column + 0.0).view(bits)  # -0.0 becomes 0.0
         hashes *= _ODD[0]
         hashes ^= hashes >> np.uint64(32)
-    return _mix(hashes)
+    return _mix_hashes(hashes)
 
 
-def _dense_ranks(keys: tuple[np.ndarray, ...]) -> tuple[np.ndarray, np.ndarray]:
+def _compute_dense_ranks(keys: tuple[np.ndarray, ...]) -> tuple[np.ndarray, np.ndarray]:
     """Return the order by the keys, the last one first as in `numpy.lexsort`, and ranks; ties share one."""
     order = np.lexsort(keys)
     differs = np.zeros(max(len(order) - 1, 0), dtype=bool)
@@ -67,21 +67,21 @@ def order_hinted_rows(X: np.ndarray, weight: np.ndarray, hints: Supervision) -> 
     Equal rows are told apart by their hints and by the ranks of the rows that these link them with, again
     and again (Weisfeiler & Leman 1968).
     """
-    order, ranks = _dense_ranks((weight, *X.T[::-1]))
+    order, ranks = _compute_dense_ranks((weight, *X.T[::-1]))
     n_ranks = 0
     while n_ranks < len(np.unique(ranks)) < len(ranks):
         n_ranks = len(np.unique(ranks))
-        order, ranks = _dense_ranks((_hash_hints(ranks, hints), ranks))
+        order, ranks = _compute_dense_ranks((_hash_hints(ranks, hints), ranks))
     return order
 
 
 def _hash_hints(ranks: np.ndarray, hints: Supervision) -> np.ndarray:
     """Return for each row a hash of its hints: their kinds, weights, and the ranks of the other rows."""
-    own, hashes = _mix(ranks), np.zeros(len(ranks), dtype=np.uint64)
+    own, hashes = _mix_hashes(ranks), np.zeros(len(ranks), dtype=np.uint64)
 
     def add(rows: np.ndarray, kind: int, weights: np.ndarray, others: np.ndarray) -> None:
         bits = np.ascontiguousarray(weights, dtype=np.float64).view(np.uint64)
-        np.add.at(hashes, rows, _mix(others ^ _mix(_mix(bits) + np.uint64(kind))))
+        np.add.at(hashes, rows, _mix_hashes(others ^ _mix_hashes(_mix_hashes(bits) + np.uint64(kind))))
 
     for kind, (pairs, weights, groups) in enumerate(
         (
@@ -128,14 +128,14 @@ class SampleSummary:
     size: int
 
     @classmethod
-    def of(cls, hinted: np.ndarray, size: int, seed: int, block: Block) -> SampleSummary:
+    def from_block(cls, hinted: np.ndarray, size: int, seed: int, block: Block) -> SampleSummary:
         """Summarise one block; `hinted` must be sorted."""
         first, last = np.searchsorted(hinted, [block.rows.start, block.rows.stop])
         free = np.ones(len(block), dtype=bool)
         free[hinted[first:last] - block.rows.start] = False
         hashes = hash_rows(block.X, seed)[free]
         rows = np.flatnonzero(free) + block.rows.start
-        return cls(ColumnMoments.of(block), hashes, rows, block.weight[free], size)._distinct()
+        return cls(ColumnMoments.from_block(block), hashes, rows, block.weight[free], size)._select_distinct()
 
     def __add__(self, other: SampleSummary) -> SampleSummary:
         return SampleSummary(
@@ -144,9 +144,9 @@ class SampleSummary:
             np.concatenate([self.rows, other.rows]),
             np.concatenate([self.weight, other.weight]),
             self.size,
-        )._distinct()
+        )._select_distinct()
 
-    def _distinct(self) -> SampleSummary:
+    def _select_distinct(self) -> SampleSummary:
         hashes, first, place = np.unique(self.hashes, return_index=True, return_inverse=True)
         weight = np.bincount(place, weights=self.weight, minlength=len(hashes))
         keep = slice(self.size)
@@ -188,16 +188,16 @@ class OrderedRows:
     sample_weight: np.ndarray | None = None
 
     @classmethod
-    def of(cls, rows: Rows, hinted: np.ndarray, size: int, rng: np.random.RandomState) -> OrderedRows:
+    def from_rows(cls, rows: Rows, hinted: np.ndarray, size: int, rng: np.random.RandomState) -> OrderedRows:
         """Arrange the rows; how many there are decides how, not where they are."""
         if len(rows) - len(hinted) > size:
             summary: SampleSummary = rows.sum(
-                partial(SampleSummary.of, np.sort(hinted), size, int(rng.randint(2**31)))
+                partial(SampleSummary.from_block, np.sort(hinted), size, int(rng.randint(2**31)))
             )
             return cls(rows, hinted, summary.moments, summary.rows, summary.sample_weight())
         order = np.concatenate([hinted, np.setdiff1d(np.arange(len(rows)), hinted)])
-        X, weight = rows.take(order), rows.weight_of(order)
+        X, weight = rows.take(order), rows.get_weights(order)
         first = len(hinted)
         place = np.append(np.arange(first), first + order_rows(X[first:], weight[first:]))
-        arranged = ArrayRows(X[place], threads=rows.threads).weighed(weight[place])
-        return cls(arranged, np.arange(first), arranged.sum(ColumnMoments.of))
+        arranged = ArrayRows(X[place], threads=rows.threads).with_weights(weight[place])
+        return cls(arranged, np.arange(first), arranged.sum(ColumnMoments.from_block))

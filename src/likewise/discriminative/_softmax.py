@@ -16,8 +16,8 @@ import numpy as np
 from scipy.optimize import minimize
 from scipy.special import log_softmax
 
-from likewise._blocks import Block, Rows, added, as_rows
-from likewise._threads import block_map, row_blocks, scratch
+from likewise._blocks import Block, Rows, add_in_pairs, as_rows
+from likewise._threads import get_scratch, map_blocks, split_rows
 
 T = TypeVar("T")
 
@@ -35,22 +35,22 @@ def as_they_are(X: np.ndarray) -> np.ndarray:
     return np.asarray(X, dtype=np.float64)
 
 
-def row_parts(n_rows: int) -> Iterator[slice]:
+def split_block(n_rows: int) -> Iterator[slice]:
     """Yield the parts of a block that are worked on one after another."""
     for at in range(0, n_rows, _PART):
         yield slice(at, min(at + _PART, n_rows))
 
 
-def _seen(see: See, X: np.ndarray) -> np.ndarray:
+def _transform_part(see: See, X: np.ndarray) -> np.ndarray:
     """Return what the model sees of a part of a block, until the next part's turn."""
     if X.dtype != np.float64:
-        room = scratch("rows", X.shape, np.float64)
+        room = get_scratch("rows", X.shape, np.float64)
         room[...] = X
         X = room
     return see(X)
 
 
-def _powers(W: np.ndarray, Z: np.ndarray, e: np.ndarray, u: np.ndarray) -> None:
+def _compute_powers(W: np.ndarray, Z: np.ndarray, e: np.ndarray, u: np.ndarray) -> None:
     """Put logits, less the largest of each row, into `u`, and their powers, p but for a factor, into `e`.
 
     All that is wanted of p can be had from these, and two divisions of each number are saved.
@@ -61,11 +61,11 @@ def _powers(W: np.ndarray, Z: np.ndarray, e: np.ndarray, u: np.ndarray) -> None:
     np.exp(u, out=e)
 
 
-def _powers_of(see: See, W: np.ndarray, block: Block) -> np.ndarray:
+def _compute_block_powers(see: See, W: np.ndarray, block: Block) -> np.ndarray:
     """Return what is kept of the rows of a block, (2 k, n)."""
     out, k = np.empty((2 * len(W), len(block))), len(W)
-    for part in row_parts(len(block)):
-        _powers(W, _seen(see, block.X[part]), out[:k, part], out[k:, part])
+    for part in split_block(len(block)):
+        _compute_powers(W, _transform_part(see, block.X[part]), out[:k, part], out[k:, part])
     return out
 
 
@@ -84,16 +84,16 @@ class _Forward:
         return _Forward(self.p + other.p, self.value + other.value, self.held and other.held)
 
 
-def _forward(see: See, W: np.ndarray, told: np.ndarray, block: Block) -> _Forward:
+def _sum_block_forward(see: See, W: np.ndarray, told: np.ndarray, block: Block) -> _Forward:
     """Return the weighted sums of p and of <p, log p> over the free rows of a block."""
-    weight, k, kept = block.weight_without(told), len(W), block.kept
+    weight, k, kept = block.get_weight_without(told), len(W), block.kept
     total, plogp = np.zeros(k), 0.0
     size = min(len(block), _PART)
-    room = scratch("powers", (2 * k, size), np.float64) if kept is None else kept
-    for part in row_parts(len(block)):
+    room = get_scratch("powers", (2 * k, size), np.float64) if kept is None else kept
+    for part in split_block(len(block)):
         here = room[:, : part.stop - part.start] if kept is None else room[:, part]
         e, u = here[:k], here[k:]
-        _powers(W, _seen(see, block.X[part]), e, u)
+        _compute_powers(W, _transform_part(see, block.X[part]), e, u)
         norm = e.sum(axis=0)
         share = weight[part] / norm
         total += e @ share
@@ -101,7 +101,7 @@ def _forward(see: See, W: np.ndarray, told: np.ndarray, block: Block) -> _Forwar
     return _Forward(total, plogp, kept is not None)
 
 
-def _backward(
+def _sum_block_backward(
     see: See, W: np.ndarray, told: np.ndarray, clarity: float, log_mean: np.ndarray, block: Block
 ) -> np.ndarray:
     """Return what the free rows of a block add to the gradient, but for a factor that all rows share.
@@ -110,15 +110,15 @@ def _backward(
     constant may be added. `clarity` is how much more a free row counts in the second entropy than in the
     first. What the block keeps is left as it is, so that a pass that has to be made again finds it.
     """
-    weight, k, kept = block.weight_without(told), len(W), block.kept
+    weight, k, kept = block.get_weight_without(told), len(W), block.kept
     gradient = np.zeros(W.shape)
     size = min(len(block), _PART)
-    room, more = scratch("steps", (k, size), np.float64), scratch("powers", (k, size), np.float64)
-    for part in row_parts(len(block)):
-        Z, s = _seen(see, block.X[part]), room[:, : part.stop - part.start]
+    room, more = get_scratch("steps", (k, size), np.float64), get_scratch("powers", (k, size), np.float64)
+    for part in split_block(len(block)):
+        Z, s = _transform_part(see, block.X[part]), room[:, : part.stop - part.start]
         if kept is None:
             e = more[:, : part.stop - part.start]
-            _powers(W, Z, e, s)
+            _compute_powers(W, Z, e, s)
             s *= clarity
         else:
             e = kept[:k, part]
@@ -140,16 +140,16 @@ class _HintedPart:
         self.Z, self.weight, self.which = Z[which], weight[which], which
         self.p, self.t = np.empty((k, len(self.Z))), np.empty((k, len(self.Z)))
 
-    def forward(self, W: np.ndarray, q: np.ndarray) -> _Forward:
+    def sum_forward(self, W: np.ndarray, q: np.ndarray) -> _Forward:
         """Return the weighted sum of p and the sum of <q, log p>."""
-        _powers(W, self.Z, self.p, self.t)
+        _compute_powers(W, self.Z, self.p, self.t)
         norm = self.p.sum(axis=0)
         self.p /= norm
         self.t -= np.log(norm)
         # Without a copy: the rows of a slice are far apart, and vdot would make one.
         return _Forward(self.p @ self.weight, float(np.einsum("kn,kn->", q[:, self.which], self.t)))
 
-    def backward(self, q: np.ndarray, m: float, log_mean: np.ndarray) -> np.ndarray:
+    def sum_backward(self, q: np.ndarray, m: float, log_mean: np.ndarray) -> np.ndarray:
         """Return what they add to the gradient; in the information they count in the balance only."""
         s = np.multiply.outer(-log_mean, self.weight)
         s -= np.einsum("kn,kn->n", self.p, s)
@@ -204,32 +204,32 @@ class Objective:
         offset: np.ndarray | None = None,
         scale: np.ndarray | None = None,
     ) -> None:
-        self._rows, self._see, self._told, self._Z = rows, see, np.sort(told), Z
+        self._rows, self._see, self._hinted, self._Z = rows, see, np.sort(told), Z
         self.m, self._tau, self._alpha = m, tau, alpha
         of_told = float(weight.sum())
         total = rows.total_weight + (0.0 if len(told) else of_told)
         self._share = 1.0 / total
-        self._few = [_HintedPart(Z, weight / total, which, n_clusters) for which in row_blocks(len(Z))]
+        self._few = [_HintedPart(Z, weight / total, which, n_clusters) for which in split_rows(len(Z))]
         self.shape = (n_clusters, Z.shape[1] + 1)
         self._offset = offset
         self._scale = np.append(np.ones(Z.shape[1]) if scale is None else scale, 1.0)
         self._passes = tau > 0 and len(told) < len(rows)
         if self._passes:
-            nowhere = partial(_powers_of, see, np.zeros(self.shape))
-            self._kept = rows.column(np.float64, nowhere, 2 * n_clusters)
+            nowhere = partial(_compute_block_powers, see, np.zeros(self.shape))
+            self._kept = rows.make_column(np.float64, nowhere, 2 * n_clusters)
         # How much more a free row counts in the second entropy than in the first. Rounding must not leave
         # weight to free rows of which none has any.
         free = 1.0 - of_told / total
         self._clarity = 1.0 / free if free > 1e-12 else 0.0
 
     @classmethod
-    def over(cls, rows: Rows, told: np.ndarray, n_clusters: int, *, see: See, **terms: Any) -> Objective:
+    def from_rows(cls, rows: Rows, told: np.ndarray, n_clusters: int, *, see: See, **terms: Any) -> Objective:
         """Return that of rows wherever they are: `told`, those that hints name, are gathered here, once."""
         Z = see(rows.take(told))
-        return cls(rows, Z, rows.weight_of(told), n_clusters, told=told, see=see, **terms)
+        return cls(rows, Z, rows.get_weights(told), n_clusters, told=told, see=see, **terms)
 
     @classmethod
-    def of(
+    def from_memory(
         cls, Z: np.ndarray, weight: np.ndarray, told: np.ndarray, n_clusters: int, **terms: Any
     ) -> Objective:
         """Return that of few rows in memory, as the model sees them."""
@@ -238,7 +238,7 @@ class Objective:
         rows = as_rows(Z[free], weight=weight[free])
         return cls(rows, Z[told], weight[told], n_clusters, **terms)
 
-    def _folded(self, W: np.ndarray) -> np.ndarray:
+    def _fold_weights(self, W: np.ndarray) -> np.ndarray:
         """Return the weights of the columns as `see` gives them."""
         folded: np.ndarray = W / self._scale
         if self._offset is not None:
@@ -247,12 +247,12 @@ class Objective:
 
     def log_p_hinted(self, W: np.ndarray) -> np.ndarray:
         """Return the logarithms of the probabilities of the hinted rows, (n_hinted, n_clusters)."""
-        W = self._folded(W)
+        W = self._fold_weights(W)
         logits = self._Z @ W[:, :-1].T + W[:, -1]
         log_p: np.ndarray = log_softmax(logits, axis=1)
         return log_p
 
-    def value_and_gradient(
+    def compute_value_and_gradient(
         self, W: np.ndarray, q: np.ndarray, mean_of: Callable[[np.ndarray], np.ndarray] | None = None
     ) -> tuple[float, np.ndarray]:
         """Return the objective and its gradient; q has shape (n_clusters, n_hinted).
@@ -261,13 +261,13 @@ class Objective:
         clusters is judged by; what it makes of it is taken as given.
         """
         mean, value, held = np.zeros(len(W)), -self._alpha * float((W[:, :-1] ** 2).sum()), True
-        scaled = self._folded(W)
+        scaled = self._fold_weights(W)
         if self._few:
-            found = self._over_told(lambda few: few.forward(scaled, q))
+            found = self._sum_over_hinted(lambda few: few.sum_forward(scaled, q))
             mean, value = found.p, value + found.value / self.m
         if self._passes:
-            recipe = partial(_powers_of, self._see, scaled)
-            work = partial(_forward, self._see, scaled, self._told)
+            recipe = partial(_compute_block_powers, self._see, scaled)
+            work = partial(_sum_block_forward, self._see, scaled, self._hinted)
             found = self._rows.sum(work, self._kept, becomes=recipe, afresh=True)
             mean, held = mean + self._share * found.p, found.held
             value += self._tau * self._share * self._clarity * found.value
@@ -277,9 +277,9 @@ class Objective:
         value -= self._tau * float(mean @ log_mean)
         gradient = np.zeros(self.shape)
         if self._few:
-            gradient += self._over_told(lambda few: few.backward(q, self.m, self._tau * log_mean))
+            gradient += self._sum_over_hinted(lambda few: few.sum_backward(q, self.m, self._tau * log_mean))
         if self._passes:
-            back = partial(_backward, self._see, scaled, self._told, self._clarity, log_mean)
+            back = partial(_sum_block_backward, self._see, scaled, self._hinted, self._clarity, log_mean)
             # Where nothing was kept, a part that is made again is used at once, while it is in the cache.
             gradient += self._tau * self._share * self._rows.sum(back, self._kept if held else None)
         if self._offset is not None:
@@ -288,12 +288,12 @@ class Objective:
         gradient[:, :-1] -= 2.0 * self._alpha * W[:, :-1]
         return value, gradient
 
-    def _over_told(self, work: Callable[[_HintedPart], T]) -> T:
+    def _sum_over_hinted(self, work: Callable[[_HintedPart], T]) -> T:
         """Add up what `work` says of the hinted rows."""
         if len(self._few) == 1:  # so it mostly is, and small fits are made of many small steps
             return work(self._few[0])
-        with block_map(min(self._rows.threads, len(self._few))) as each:
-            total: T = added(each(work, self._few))
+        with map_blocks(min(self._rows.threads, len(self._few))) as each:
+            total: T = add_in_pairs(each(work, self._few))
         return total
 
     def maximise(
@@ -301,12 +301,12 @@ class Objective:
     ) -> tuple[np.ndarray, float]:
         """Climb from W by L-BFGS, at most `max_iter` steps; return the end, never lower, and its value."""
 
-        def downhill(flat: np.ndarray) -> tuple[float, np.ndarray]:
-            value, gradient = self.value_and_gradient(flat.reshape(W.shape), q)
+        def compute_loss(flat: np.ndarray) -> tuple[float, np.ndarray]:
+            value, gradient = self.compute_value_and_gradient(flat.reshape(W.shape), q)
             return -value, -gradient.ravel()
 
         found = minimize(
-            downhill,
+            compute_loss,
             W.ravel(),
             jac=True,
             method="L-BFGS-B",

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from likewise._optional import require
-from likewise.distributed._cluster_errors import connected, explained
+from likewise.distributed._cluster_errors import explain_failures, get_client
 from likewise.distributed._dask_parquet import read_parquet
 from likewise.distributed._dask_rows import DaskRows
 
@@ -16,7 +16,7 @@ from likewise.distributed._dask_rows import DaskRows
 _CHUNKS_IN_MEMORY = 3
 
 
-def rows_of(data: Any, client: Any = None) -> DaskRows:
+def make_dask_rows(data: Any, client: Any = None) -> DaskRows:
     """Return a Dask collection of numbers, or Parquet files, as rows on a cluster.
 
     The chunks are computed once and kept in the memory of the workers. float32 data stay float32; all other
@@ -36,10 +36,10 @@ def rows_of(data: Any, client: Any = None) -> DaskRows:
     """
     if isinstance(data, DaskRows):
         return data
-    client = connected(client)
+    client = get_client(client)
     if isinstance(data, str | os.PathLike):
         data = read_parquet(data, client=client)
-    names = _names(data)
+    names = _get_column_names(data)
     with client.as_current():  # compute chunk lengths on this cluster
         array = _as_array(data, client)
     if array.ndim != 2:
@@ -48,7 +48,7 @@ def rows_of(data: Any, client: Any = None) -> DaskRows:
         raise ValueError(f"rows must be numbers; the Dask array has the dtype {array.dtype}.")
     if any(np.isnan(n) for n in array.chunks[0]):
         with client.as_current():
-            array = explained(client, lambda: array.copy().compute_chunk_sizes())
+            array = explain_failures(client, lambda: array.copy().compute_chunk_sizes())
     if len(array.chunks[1]) > 1:
         array = array.rechunk({1: -1})
     dtype = np.dtype(np.float32 if array.dtype == np.float32 else np.float64)
@@ -57,7 +57,7 @@ def rows_of(data: Any, client: Any = None) -> DaskRows:
     return DaskRows(array, client, names)
 
 
-def _names(data: Any) -> list[str] | None:
+def _get_column_names(data: Any) -> list[str] | None:
     """Return the names of the columns of a dataframe, if all are text."""
     names = list(getattr(data, "columns", ()))
     return names if names and all(isinstance(name, str) for name in names) else None
@@ -84,7 +84,7 @@ def _as_array(data: Any, client: Any) -> Any:
 
 def _check_memory(array: Any, client: Any) -> None:
     """Refuse chunks that do not fit into the memory of a worker."""
-    workers = explained(client, lambda: client.scheduler_info(n_workers=-1))["workers"]
+    workers = explain_failures(client, lambda: client.scheduler_info(n_workers=-1))["workers"]
     limits = [worker["memory_limit"] for worker in workers.values() if worker["memory_limit"]]
     largest = max(int(n) for n in array.chunks[0]) * array.shape[1] * array.dtype.itemsize
     if limits and _CHUNKS_IN_MEMORY * largest > min(limits):

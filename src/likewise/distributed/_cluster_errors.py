@@ -16,7 +16,7 @@ T = TypeVar("T")
 _PATIENCE = 10.0
 
 
-def explained(client: Any, ask: Callable[[], T]) -> T:
+def explain_failures(client: Any, ask: Callable[[], T]) -> T:
     """Return what `ask` returns; where the cluster fails, say what happened and a way on."""
     distributed = require("distributed", extra="scale")
     from concurrent.futures import CancelledError
@@ -26,7 +26,8 @@ def explained(client: Any, ask: Callable[[], T]) -> T:
     except distributed.KilledWorker as error:
         raise ClusterError(
             f"{error.allowed_failures + 1} workers were lost one after another over the same chunk of rows "
-            f"(the last at {_address(error)}). Most often a worker has too little memory for a chunk and the "
+            f"(the last at {_find_address(error)}). Most often a worker has too little memory for a chunk "
+            "and the "
             "work on it: use smaller chunks (X.rechunk), or give the workers more memory (memory_limit=)."
         ) from error
     except (CancelledError, distributed.comm.CommClosedError) as error:
@@ -37,21 +38,21 @@ def explained(client: Any, ask: Callable[[], T]) -> T:
         ) from error
 
 
-def _address(error: Any) -> str:
+def _find_address(error: Any) -> str:
     return str(getattr(error.last_worker, "address", error.last_worker))
 
 
-def connected(client: Any) -> Any:
+def get_client(client: Any) -> Any:
     """Return a Dask client: the one given, one for the address given, or the current one."""
     distributed = require("distributed", extra="scale")
     if isinstance(client, str):
-        before = _current(distributed)
+        before = _get_current_client(distributed)
         if before is not None and before.scheduler is not None and before.scheduler.address == client:
             return before
         try:
-            opened = _opened(distributed, client)
+            opened = _open_client(distributed, client)
         except (OSError, TimeoutError, ValueError, MemoryError) as error:
-            broken = _current(distributed)  # Dask leaves it as the current client
+            broken = _get_current_client(distributed)  # Dask leaves it as the current client
             if broken is not None and broken is not before:
                 broken.close()
             raise ConnectionError(
@@ -74,7 +75,7 @@ def connected(client: Any) -> Any:
         ) from error
 
 
-def _opened(distributed: Any, address: str) -> Any:
+def _open_client(distributed: Any, address: str) -> Any:
     """Return a client for an address, in time: what is there need not be a scheduler, and may be mute."""
     found: list[Any] = []
 
@@ -96,7 +97,7 @@ def _opened(distributed: Any, address: str) -> Any:
 
 def _with_workers(client: Any) -> Any:
     """Return a client whose scheduler has workers."""
-    if explained(client, client.nthreads):
+    if explain_failures(client, client.nthreads):
         return client
     try:  # some may be on their way
         client.wait_for_workers(1, timeout=_PATIENCE)
@@ -107,7 +108,7 @@ def _with_workers(client: Any) -> Any:
     return client
 
 
-def gathered(client: Any, futures: list[Any]) -> list[Any]:
+def gather_results(client: Any, futures: list[Any]) -> list[Any]:
     """Return what tasks return; where no worker is left to do them, wait for some, but not for ever."""
     distributed = require("distributed", extra="scale")
 
@@ -129,10 +130,10 @@ def gathered(client: Any, futures: list[Any]) -> list[Any]:
         found: list[Any] = client.gather(futures)
         return found
 
-    return explained(client, ask)
+    return explain_failures(client, ask)
 
 
-def _current(distributed: Any) -> Any:
+def _get_current_client(distributed: Any) -> Any:
     """Return the current client, or None."""
     with suppress(ValueError):
         return distributed.Client.current()

@@ -43,7 +43,7 @@ class HeldLayer(MaterializedLayer):
             )
 
 
-def delay(future: Any, client: Any) -> Delayed:
+def make_delayed(future: Any, client: Any) -> Delayed:
     """Return a result on the workers as a delayed value that knows its client."""
     value = delayed(future)
     graph = value.dask

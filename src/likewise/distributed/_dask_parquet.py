@@ -14,7 +14,7 @@ import numpy as np
 from likewise._optional import require
 from likewise.datasets import _parquet
 from likewise.datasets._parquet import Footer, FoundIds
-from likewise.distributed._cluster_errors import connected, explained
+from likewise.distributed._cluster_errors import explain_failures, get_client
 
 # Eight of the usual blocks: chunks of a power of two of blocks add up as the rows in memory do.
 CHUNK_ROWS = 2**18
@@ -38,7 +38,7 @@ class Plan:
     chunks: tuple[tuple[Piece, ...], ...]
 
     @classmethod
-    def of(cls, footers: Sequence[Footer], chunk_rows: int) -> Plan:
+    def from_footers(cls, footers: Sequence[Footer], chunk_rows: int) -> Plan:
         """Cut all rows into chunks of so many; the last one has what is left."""
         chunks: list[list[Piece]] = []
         room = 0
@@ -60,7 +60,7 @@ class Plan:
         return [sum(piece.stop - piece.start for piece in pieces) for pieces in self.chunks]
 
 
-def plan_of(path: Any, chunk_rows: int = CHUNK_ROWS, client: Any = None) -> Plan:
+def make_plan(path: Any, chunk_rows: int = CHUNK_ROWS, client: Any = None) -> Plan:
     """Look at the ends of the files: here, or with a client on its workers, which alone may see them."""
     if isinstance(chunk_rows, bool) or not isinstance(chunk_rows, int | np.integer) or chunk_rows < 1:
         raise ValueError(f"chunk_rows must be an integer of at least 1, got {chunk_rows!r}.")
@@ -68,24 +68,24 @@ def plan_of(path: Any, chunk_rows: int = CHUNK_ROWS, client: Any = None) -> Plan
     if not _parquet.is_url(path):
         path = os.path.abspath(path)  # a worker may stand in another folder
     if client is None:
-        files = _parquet.listed(path)
+        files = _parquet.list_files(path)
         with ThreadPoolExecutor(min(8, len(files))) as pool:
-            footers = list(pool.map(_parquet.footer, files))
+            footers = list(pool.map(_parquet.read_footer, files))
     else:
         try:
-            files = asked(client, _parquet.listed, [path])[0]
-            footers = asked(client, _parquet.footer, files)
+            files = run_on_workers(client, _parquet.list_files, [path])[0]
+            footers = run_on_workers(client, _parquet.read_footer, files)
         except FileNotFoundError as error:
             raise FileNotFoundError(
                 f"on a worker of {client.scheduler.address}: {error} The workers must be able to open files."
             ) from error
-    return Plan.of(footers, int(chunk_rows))
+    return Plan.from_footers(footers, int(chunk_rows))
 
 
-def asked(client: Any, function: Callable[[Any], Any], items: Sequence[Any]) -> list[Any]:
+def run_on_workers(client: Any, function: Callable[[Any], Any], items: Sequence[Any]) -> list[Any]:
     """Return what a function makes of each item on the workers."""
-    futures = explained(client, lambda: client.map(function, list(items), pure=False))
-    found: list[Any] = explained(client, lambda: client.gather(futures))
+    futures = explain_failures(client, lambda: client.map(function, list(items), pure=False))
+    found: list[Any] = explain_failures(client, lambda: client.gather(futures))
     return found
 
 
@@ -126,15 +126,15 @@ def read_parquet(
     ...     X.chunks, X.compute().tolist()
     (((2, 1), (2,)), [[1.0, 0.0], [2.0, 1.0], [3.0, 4.0]])
     """
-    client = None if client is None else connected(client)
-    return array_of(plan_of(path, chunk_rows, client), columns)
+    client = None if client is None else get_client(client)
+    return make_array(make_plan(path, chunk_rows, client), columns)
 
 
-def array_of(plan: Plan, columns: Sequence[str] | None) -> Any:
+def make_array(plan: Plan, columns: Sequence[str] | None) -> Any:
     """Return the chunks of a plan as a Dask array."""
     da = require("dask.array", extra="scale")
     delayed = require("dask", extra="scale").delayed
-    names, dtype = _parquet.chosen(plan.footers, columns)
+    names, dtype = _parquet.choose_columns(plan.footers, columns)
     read = delayed(partial(_read, columns=names, dtype=dtype.str), name="read-parquet", pure=False)
     parts = [
         da.from_delayed(read(pieces), shape=(size, len(names)), dtype=dtype)
@@ -148,8 +148,8 @@ def _read(pieces: Sequence[Piece], columns: Sequence[str], dtype: str) -> np.nda
     rows = np.empty((sum(piece.stop - piece.start for piece in pieces), len(columns)), dtype=dtype)
     at = 0
     for piece in pieces:
-        for batch in _parquet.batches(piece.file, columns, _BATCH_ROWS, piece.start, piece.stop):
-            rows[at : at + batch.num_rows] = _parquet.rows_of_batch(batch, columns, rows.dtype)
+        for batch in _parquet.iterate_batches(piece.file, columns, _BATCH_ROWS, piece.start, piece.stop):
+            rows[at : at + batch.num_rows] = _parquet.convert_batch(batch, columns, rows.dtype)
             at += batch.num_rows
     return rows
 
@@ -157,7 +157,7 @@ def _read(pieces: Sequence[Piece], columns: Sequence[str], dtype: str) -> np.nda
 # ---------------------------------------------------------------------- ids
 
 
-def rows_named(
+def find_rows_by_id(
     data: Any, names: Sequence[str], *, column: str | None = None, client: Any = None
 ) -> np.ndarray:
     """Return the row numbers of the ids that hints name, found in one pass on the workers.
@@ -185,28 +185,28 @@ def rows_named(
     --------
     >>> import dask.dataframe, pandas
     >>> from distributed import Client
-    >>> from likewise.distributed import rows_named
+    >>> from likewise.distributed import find_rows_by_id
     >>> ids = dask.dataframe.from_pandas(pandas.Series(["wren", "owl", "finch"]), npartitions=2)
     >>> with Client(processes=False, n_workers=1, threads_per_worker=1, dashboard_address=":0") as client:
-    ...     rows_named(ids, ["finch", "wren"], client=client)
+    ...     find_rows_by_id(ids, ["finch", "wren"], client=client)
     array([2, 0])
     """
     if isinstance(names, str) or not all(isinstance(name, str) for name in names):
         raise TypeError(f"names must be a sequence of ids, each of them text; got {names!r:.80}.")
-    client = connected(client)
+    client = get_client(client)
     if not hasattr(data, "to_delayed"):
         if column is None:
             raise ValueError("column= must name the column of the files that holds the ids.")
-        plan = plan_of(data, client=client)
-        return find_in_files(plan, column, names, client).places(names, str(data))
+        plan = make_plan(data, client=client)
+        return find_in_files(plan, column, names, client).find_rows(names, str(data))
     delayed = require("dask", extra="scale").delayed
     look = delayed(partial(_find_in_part, names=tuple(names)), pure=False)
-    futures = explained(client, lambda: client.compute([look(part) for part in data.to_delayed()]))
+    futures = explain_failures(client, lambda: client.compute([look(part) for part in data.to_delayed()]))
     found, at = [], 0
-    for part, n_rows in explained(client, lambda: client.gather(futures)):
+    for part, n_rows in explain_failures(client, lambda: client.gather(futures)):
         found += [(name, at + row) for name, row in part.rows]
         at += n_rows
-    return FoundIds(tuple(found)).places(names, "the data")
+    return FoundIds(tuple(found)).find_rows(names, "the data")
 
 
 def find_in_files(plan: Plan, column: str, names: Sequence[str], client: Any) -> FoundIds:
@@ -215,36 +215,36 @@ def find_in_files(plan: Plan, column: str, names: Sequence[str], client: Any) ->
         _parquet.check_columns(one, [column])
     firsts = np.cumsum([0, *plan.sizes]).tolist()
     look = partial(_find_in_pieces, column=column, names=tuple(names))
-    return sum(asked(client, look, list(zip(plan.chunks, firsts, strict=False))), FoundIds())
+    return sum(run_on_workers(client, look, list(zip(plan.chunks, firsts, strict=False))), FoundIds())
 
 
-def _wanted(names: Sequence[str]) -> Any:
+def _sort_names(names: Sequence[str]) -> Any:
     pyarrow = require("pyarrow", extra="scale")
     return pyarrow.array(list(names), type=pyarrow.string())
 
 
 def _find_in_pieces(where: tuple[Sequence[Piece], int], column: str, names: Sequence[str]) -> FoundIds:
     pieces, at = where
-    found, wanted = FoundIds(), _wanted(names)
-    for cells in id_cells(pieces, column):
+    found, wanted = FoundIds(), _sort_names(names)
+    for cells in iterate_ids(pieces, column):
         found += _parquet.find_ids(cells, wanted, at)
         at += len(cells)
     return found
 
 
-def id_cells(pieces: Sequence[Piece], column: str) -> Iterator[Any]:
+def iterate_ids(pieces: Sequence[Piece], column: str) -> Iterator[Any]:
     """Yield the ids of a chunk as texts, some at a time."""
     for piece in pieces:
-        yield from _parquet.id_cells(piece.file, column, _BATCH_ROWS, piece.start, piece.stop)
+        yield from _parquet.iterate_ids(piece.file, column, _BATCH_ROWS, piece.start, piece.stop)
 
 
-def ids_of_chunk(pieces: Sequence[Piece], column: str) -> Any:
+def read_chunk_ids(pieces: Sequence[Piece], column: str) -> Any:
     """Return the ids of a chunk as texts."""
     pyarrow = require("pyarrow", extra="scale")
-    return pyarrow.concat_arrays(list(id_cells(pieces, column)))
+    return pyarrow.concat_arrays(list(iterate_ids(pieces, column)))
 
 
 def _find_in_part(part: Any, names: Sequence[str]) -> tuple[FoundIds, int]:
     """Look through one part of a series; its own index is not regarded."""
     pyarrow = require("pyarrow", extra="scale")
-    return _parquet.find_ids(pyarrow.Array.from_pandas(part), _wanted(names), 0), len(part)
+    return _parquet.find_ids(pyarrow.Array.from_pandas(part), _sort_names(names), 0), len(part)

@@ -14,10 +14,10 @@ import cloudpickle
 import numpy as np
 
 from likewise import _threads
-from likewise._blocks import Column, Recipe, Rows, Work, added
+from likewise._blocks import Column, Recipe, Rows, Work, add_in_pairs
 from likewise._optional import require
 from likewise.distributed import _worker
-from likewise.distributed._cluster_errors import explained, gathered
+from likewise.distributed._cluster_errors import explain_failures, gather_results
 from likewise.distributed._worker import Chunk, ColumnAccess, PassTask
 
 T = TypeVar("T")
@@ -28,7 +28,7 @@ _columns: dict[str, weakref.WeakSet[DaskColumn]] = {}
 _lock = threading.Lock()
 
 
-def _alive(client: str) -> frozenset[str]:
+def _is_alive(client: str) -> frozenset[str]:
     with _lock:
         return frozenset(column.name for column in list(_columns.get(client, ())))
 
@@ -63,7 +63,7 @@ class DaskRows(Rows):
         lengths = [int(n) for n in array.chunks[0]]
         self.chunks: list[Chunk] = _cut(lengths)
         self.blocks: list[slice] = [rows for chunk in self.chunks for rows in chunk.blocks]
-        self._futures = explained(client, lambda: client.compute(list(array.to_delayed().ravel())))
+        self._futures = explain_failures(client, lambda: client.compute(list(array.to_delayed().ravel())))
         self._data = uuid.uuid4().hex
         self._weights: list[Any] | None = None
         self._weight_sums: np.ndarray | None = None
@@ -87,14 +87,14 @@ class DaskRows(Rows):
 
     # ------------------------------------------------------------------ weights
 
-    def weighed(self, weight: Any) -> DaskRows:
+    def with_weights(self, weight: Any) -> DaskRows:
         """Return the same rows with these weights, an array or a Dask array."""
         weighed = copy(self)
         weighed._weights = weighed._weight_sums = None
         if weight is None:
             return weighed
         da = require("dask.array", extra="scale")
-        lengths = tuple(len_of(chunk) for chunk in self.chunks)
+        lengths = tuple(count_rows(chunk) for chunk in self.chunks)
         if hasattr(weight, "to_dask_array"):
             weight = weight.to_dask_array(lengths=True)
         if not isinstance(weight, da.Array):
@@ -105,7 +105,7 @@ class DaskRows(Rows):
             )
         weight = weight.astype(np.float64).rechunk((lengths,))
         weighed._weights = self.client.compute(list(weight.to_delayed().ravel()))
-        sums = np.array(list(weighed.map(_weight_sums))).reshape(-1, 3)
+        sums = np.array(list(weighed.map(_sum_weights))).reshape(-1, 3)
         if not np.isfinite(sums).all() or (len(sums) and sums[:, 2].min() < 0) or not sums[:, 0].any():
             raise ValueError("sample_weight must be finite, must not be negative, nor zero for every row.")
         weighed._weight_sums = sums
@@ -116,15 +116,15 @@ class DaskRows(Rows):
         """The largest weight."""
         return 1.0 if self._weight_sums is None else float(self._weight_sums[:, 1].max())
 
-    def weight_by_block(self) -> np.ndarray:
+    def sum_weights_by_block(self) -> np.ndarray:
         """Return the total weight of each block."""
-        return super().weight_by_block() if self._weight_sums is None else self._weight_sums[:, 0]
+        return super().sum_weights_by_block() if self._weight_sums is None else self._weight_sums[:, 0]
 
-    def weight_of(self, rows: np.ndarray) -> np.ndarray:
+    def get_weights(self, rows: np.ndarray) -> np.ndarray:
         """Return the weights of few rows."""
         if self._weights is None:
             return np.ones(len(rows))
-        return self._few(rows, self._weights, ())
+        return self._take_rows(rows, self._weights, ())
 
     # ------------------------------------------------------------------ few rows
 
@@ -134,9 +134,9 @@ class DaskRows(Rows):
 
     def take(self, rows: np.ndarray) -> np.ndarray:
         """Return few rows."""
-        return self._few(rows, self._futures, self._functions)
+        return self._take_rows(rows, self._futures, self._functions)
 
-    def _few(self, rows: np.ndarray, futures: list[Any], functions: tuple[Any, ...]) -> np.ndarray:
+    def _take_rows(self, rows: np.ndarray, futures: list[Any], functions: tuple[Any, ...]) -> np.ndarray:
         rows = np.asarray(rows, dtype=np.int64)
         starts = np.array([chunk.start for chunk in self.chunks])
         # Of chunks that start at one row the last one has rows.
@@ -154,7 +154,7 @@ class DaskRows(Rows):
             out[mine] = part
         return out
 
-    def through(self, function: Callable[[np.ndarray], np.ndarray]) -> DaskRows:
+    def transform(self, function: Callable[[np.ndarray], np.ndarray]) -> DaskRows:
         """Apply the function to each block when its turn comes."""
         changed = copy(self)
         changed._functions = (*self._functions, function)
@@ -162,17 +162,17 @@ class DaskRows(Rows):
 
     # ------------------------------------------------------------------ passes
 
-    def column(self, dtype: Any, recipe: Recipe, width: int | None = None) -> Column:
+    def make_column(self, dtype: Any, recipe: Recipe, width: int | None = None) -> Column:
         """Return a column; one with a width is kept if the workers have the room, or made at every look."""
-        kept = width is None or len(self) * width * np.dtype(dtype).itemsize <= self._room()
+        kept = width is None or len(self) * width * np.dtype(dtype).itemsize <= self._get_free_memory()
         column = DaskColumn(recipe, np.dtype(dtype), width, kept)
         with _lock:
             _columns.setdefault(self.client.id, weakref.WeakSet()).add(column)
         return column
 
-    def _room(self) -> float:
+    def _get_free_memory(self) -> float:
         """Return how many bytes a wide column may take on all workers."""
-        workers = explained(self.client, lambda: self.client.scheduler_info(n_workers=-1))["workers"]
+        workers = explain_failures(self.client, lambda: self.client.scheduler_info(n_workers=-1))["workers"]
         return _worker.SHARE * sum(worker["memory_limit"] or np.inf for worker in workers.values())
 
     def map(
@@ -197,7 +197,7 @@ class DaskRows(Rows):
         afresh: bool = False,
     ) -> T:
         """Add up what ``work(block)`` returns; the blocks of a chunk are added up where it is."""
-        total: T = added(self._pass(work, column, becomes, afresh, together=True))
+        total: T = add_in_pairs(self._pass(work, column, becomes, afresh, together=True))
         return total
 
     def _pass(
@@ -211,7 +211,7 @@ class DaskRows(Rows):
         only: Sequence[int] | None = None,
     ) -> list[Any]:
         futures = self._submit(work, column, becomes, afresh, together=together, only=only)
-        found: list[Any] = self._gathered(futures)
+        found: list[Any] = self._gather(futures)
         if isinstance(column, DaskColumn) and becomes is not None:
             column.recipe = becomes
         return found
@@ -230,7 +230,7 @@ class DaskRows(Rows):
         look, recipe = None, None
         if isinstance(column, DaskColumn):
             left = column.version if becomes is None else uuid.uuid4().hex
-            alive = _alive(self.client.id) - ({column.name} if last else set())
+            alive = _is_alive(self.client.id) - ({column.name} if last else set())
             look = ColumnAccess(
                 column.name,
                 alive,
@@ -245,7 +245,7 @@ class DaskRows(Rows):
         functions = cloudpickle.dumps((work, recipe))
         with _lock:
             spaces = list(self._spaces)
-        wanted_spaces = frozenset(_worker.token_of(rows._space) for rows in spaces)
+        wanted_spaces = frozenset(_worker.make_token(rows._space) for rows in spaces)
         passing = PassTask(
             functions, self._space, wanted_spaces, self.client.id, self._data, look, together, last
         )
@@ -260,35 +260,37 @@ class DaskRows(Rows):
                 mine = tuple(number for number in numbers if number in wanted)
             if chunk.blocks and (mine is None or mine):
                 asked.append((X, weight, chunk, passing, mine))
-        return self._tasks(_name(work), _worker.go_through, asked)
+        return self._submit_tasks(_name_task(work), _worker.go_through, asked)
 
-    def _tasks(self, name: str, function: Callable[..., Any], asked: list[tuple[Any, ...]]) -> list[Any]:
+    def _submit_tasks(
+        self, name: str, function: Callable[..., Any], asked: list[tuple[Any, ...]]
+    ) -> list[Any]:
         """Submit one task for each of the arguments, named so that the dashboard tells what goes on."""
         if not asked:
             return []
         token = f"likewise-{name}-{uuid.uuid4().hex}"
         keys = [(token, number) for number in range(len(asked))]
         columns = zip(*asked, strict=True)
-        found: list[Any] = explained(
+        found: list[Any] = explain_failures(
             self.client, lambda: self.client.map(function, *columns, key=keys, pure=False)
         )
         return found
 
-    def _gathered(self, futures: list[Any]) -> list[Any]:
-        return gathered(self.client, futures)
+    def _gather(self, futures: list[Any]) -> list[Any]:
+        return gather_results(self.client, futures)
 
     def _run(self, name: str, function: Callable[..., Any], asked: list[tuple[Any, ...]]) -> list[Any]:
-        return self._gathered(self._tasks(name, function, asked))
+        return self._gather(self._submit_tasks(name, function, asked))
 
     # ------------------------------------------------------------------ what comes back
 
-    def whole(self, column: Column, renumber: np.ndarray | None = None) -> Any:
+    def collect(self, column: Column, renumber: np.ndarray | None = None) -> Any:
         """Return what a column holds as a Dask array, which the cluster holds."""
         assert isinstance(column, DaskColumn)
         parts = iter(self._submit(_worker.hand_over, column, last=True))
         filled = [next(parts) if chunk.blocks else [] for chunk in self.chunks]
         asked = [(part, column.dtype.str, renumber) for part in filled]
-        return self._as_array(self._tasks("labels", _worker.joined, asked), column.dtype)
+        return self._as_array(self._submit_tasks("labels", _worker.join_parts, asked), column.dtype)
 
     def produce(self, work: Callable[[np.ndarray], np.ndarray], dtype: Any, width: int | None = None) -> Any:
         """Return what ``work(X)`` makes of all rows as a Dask array, which the cluster holds."""
@@ -297,21 +299,21 @@ class DaskRows(Rows):
         asked = [
             (X, sent, chunk, dtype.str, width) for X, chunk in zip(self._futures, self.chunks, strict=True)
         ]
-        return self._as_array(self._tasks(_name(work), _worker.make, asked), dtype, width)
+        return self._as_array(self._submit_tasks(_name_task(work), _worker.make, asked), dtype, width)
 
     def _as_array(self, futures: list[Any], dtype: np.dtype, width: int | None = None) -> Any:
         da = require("dask.array", extra="scale")
-        from likewise.distributed._dask_graph import delay
+        from likewise.distributed._dask_graph import make_delayed
 
         more = () if width is None else (width,)
         parts = [
-            da.from_delayed(delay(future, self.client), shape=(len_of(chunk), *more), dtype=dtype)
+            da.from_delayed(make_delayed(future, self.client), shape=(count_rows(chunk), *more), dtype=dtype)
             for future, chunk in zip(futures, self.chunks, strict=True)
         ]
         return da.concatenate(parts)
 
 
-def len_of(chunk: Chunk) -> int:
+def count_rows(chunk: Chunk) -> int:
     """Return how many rows a chunk has."""
     return chunk.blocks[-1].stop - chunk.start if chunk.blocks else 0
 
@@ -320,19 +322,19 @@ def _cut(lengths: Sequence[int]) -> list[Chunk]:
     """Cut chunks into the usual blocks; a chunk without rows has none."""
     chunks, start, first = [], 0, 0
     for number, length in enumerate(lengths):
-        blocks = tuple(slice(start + b.start, start + b.stop) for b in _threads.row_blocks(length))
+        blocks = tuple(slice(start + b.start, start + b.stop) for b in _threads.split_rows(length))
         chunks.append(Chunk(number, start, blocks, first))
         start, first = start + length, first + len(blocks)
     return chunks
 
 
-def _name(work: Callable[..., Any]) -> str:
+def _name_task(work: Callable[..., Any]) -> str:
     """Return what a task of this work is called."""
     function = work.func if isinstance(work, partial) else work
     return str(getattr(function, "__name__", type(function).__name__)).strip("_").replace("_", "-")
 
 
-def _weight_sums(block: Any) -> tuple[float, float, float]:
+def _sum_weights(block: Any) -> tuple[float, float, float]:
     weight = block.weight
     if not len(weight):
         return 0.0, 0.0, 0.0

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, TypeVar
 
-from likewise.distributed._as_rows import rows_of
+from likewise.distributed._as_rows import make_dask_rows
 from likewise.supervision._index import check_row_labels
 
 E = TypeVar("E")
@@ -52,6 +52,6 @@ def fit(estimator: E, data: Any, supervision: Any = None, *, client: Any = None,
     """
     if supervision is not None:
         check_row_labels(supervision, data, type(estimator).__name__)
-    rows = rows_of(data, client)
+    rows = make_dask_rows(data, client)
     fitted: E = estimator.fit(rows, supervision=supervision, **more)  # type: ignore[attr-defined]
     return fitted

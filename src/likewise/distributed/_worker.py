@@ -19,7 +19,7 @@ import cloudpickle
 import numpy as np
 
 from likewise import _threads
-from likewise._blocks import Block, added, pass_through
+from likewise._blocks import Block, add_in_pairs, pass_through
 
 
 @dataclass(frozen=True)
@@ -95,17 +95,17 @@ def go_through(
     _watch(X, passing.data, chunk)
     X = np.ascontiguousarray(X)
     kept = _KeptPart(chunk, passing, recipe)
-    X = gone_through(X, chunk, passing)
+    X = transform_chunk(X, chunk, passing)
     found = []
     for at, rows in enumerate(chunk.blocks):
         if only is not None and chunk.first_block + at not in only:
             continue
         part = slice(rows.start - chunk.start, rows.stop - chunk.start)
-        block = Block(X[part], rows, weight_of(weight, part))
+        block = Block(X[part], rows, get_weight(weight, part))
         kept.show(block, at)
         found.append(work(block))
     kept.put_back()
-    return added(found) if passing.together else found
+    return add_in_pairs(found) if passing.together else found
 
 
 def _watch(X: np.ndarray, data: str, chunk: Chunk) -> None:
@@ -125,15 +125,15 @@ def _forget(key: tuple[str, int]) -> None:
             _passed.pop(passed, None)
 
 
-def token_of(functions: bytes) -> str:
+def make_token(functions: bytes) -> str:
     """Return a short name for what rows go through."""
     return hashlib.blake2b(functions, digest_size=16).hexdigest()
 
 
-def gone_through(X: np.ndarray, chunk: Chunk, passing: PassTask) -> np.ndarray:
+def transform_chunk(X: np.ndarray, chunk: Chunk, passing: PassTask) -> np.ndarray:
     """Return what functions make of the rows of a chunk, which is kept if there is room."""
     functions = _read(passing.through)
-    key = (passing.data, token_of(passing.through), chunk.number)
+    key = (passing.data, make_token(passing.through), chunk.number)
     with _lock:
         known = _passed.get(key)
         for other in [one for one in list(_passed) if (one[0], one[2]) == (key[0], key[2])]:
@@ -155,32 +155,32 @@ def _keep_passed(key: tuple[str, str, int], out: np.ndarray) -> None:
 
     Passes come round to all chunks in turn, so that letting one chunk go for another would keep none.
     """
-    room = SHARE * (_memory_limit() or np.inf)
+    room = SHARE * (_get_memory_limit() or np.inf)
     with _lock:
         if (key[0], key[2]) not in _watched:  # the rows were let go meanwhile
             return
         for other in [one for one in list(_passed) if one[0] != key[0]]:
-            if _bytes_passed() + out.nbytes <= room:
+            if _count_kept_bytes() + out.nbytes <= room:
                 break
             _passed.pop(other, None)
-        if _bytes_passed() + out.nbytes <= room:
+        if _count_kept_bytes() + out.nbytes <= room:
             _passed[key] = out
 
 
-def _bytes_passed() -> int:
+def _count_kept_bytes() -> int:
     return sum(array.nbytes for array in list(_passed.values()))
 
 
-def _memory_limit() -> int | None:
+def _get_memory_limit() -> int | None:
     from distributed import get_worker
 
     limit: int | None = get_worker().memory_manager.memory_limit
     return limit
 
 
-def weight_of(weight: np.ndarray | None, part: slice) -> np.ndarray:
+def get_weight(weight: np.ndarray | None, part: slice) -> np.ndarray:
     """Return the weights of some rows of a chunk."""
-    return _threads.ones(part.stop - part.start) if weight is None else np.ascontiguousarray(weight[part])
+    return _threads.get_ones(part.stop - part.start) if weight is None else np.ascontiguousarray(weight[part])
 
 
 class _KeptPart:
@@ -249,7 +249,7 @@ def hand_over(block: Block) -> np.ndarray:
     return block.kept.copy()
 
 
-def joined(parts: list[np.ndarray], dtype: str, renumber: np.ndarray | None) -> np.ndarray:
+def join_parts(parts: list[np.ndarray], dtype: str, renumber: np.ndarray | None) -> np.ndarray:
     """Return the parts of a chunk end to end."""
     whole = np.concatenate([np.empty(0, dtype=dtype), *parts])
     return whole if renumber is None else renumber[whole].astype(dtype)

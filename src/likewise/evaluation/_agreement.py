@@ -10,7 +10,7 @@ from scipy import sparse
 from sklearn.metrics.cluster import contingency_matrix
 
 from likewise._repr_html import render_table
-from likewise.evaluation._codes import IntArray, paired_codes
+from likewise.evaluation._codes import IntArray, encode_label_pair
 
 if TYPE_CHECKING:
     from likewise._typing import ArrayLike
@@ -55,7 +55,7 @@ class ContingencyTable:
     largest: IntArray  # the largest cell of each cluster
 
     @classmethod
-    def of(cls, true: IntArray, pred: IntArray) -> ContingencyTable:
+    def from_codes(cls, true: IntArray, pred: IntArray) -> ContingencyTable:
         """Count the cells of two arrays of codes."""
         table = sparse.csc_array(contingency_matrix(true, pred, sparse=True, dtype=np.int64))
         return cls(
@@ -65,9 +65,9 @@ class ContingencyTable:
             largest=table.max(axis=0).toarray().reshape(-1),
         )
 
-    def pairwise(self) -> PairwiseScores:
+    def compute_pairwise(self) -> PairwiseScores:
         """Return precision, recall and F over pairs, with integers up to the last division."""
-        both, in_true, in_pred = map(n_pairs, (self.cells, self.true_sizes, self.pred_sizes))
+        both, in_true, in_pred = map(count_pairs, (self.cells, self.true_sizes, self.pred_sizes))
         if in_true == in_pred == 0:  # every row is alone in both, so the partitions are equal
             return PairwiseScores(1.0, 1.0, 1.0)
         return PairwiseScores(
@@ -76,15 +76,15 @@ class ContingencyTable:
             f=2 * both / (in_true + in_pred),
         )
 
-    def purity(self) -> float:
+    def compute_purity(self) -> float:
         """Return the fraction of rows that belong to the largest class of their cluster."""
         return int(self.largest.sum()) / int(self.true_sizes.sum())
 
 
-def n_pairs(sizes: IntArray) -> int:
+def count_pairs(sizes: IntArray) -> int:
     """Return the number of unordered pairs inside groups of these sizes.
 
-    >>> n_pairs(np.array([3, 1, 2]))
+    >>> count_pairs(np.array([3, 1, 2]))
     4
     """
     sizes = sizes.astype(np.int64, copy=False)  # 10^6 rows make 5·10^11 pairs, too many for 32 bits
@@ -125,7 +125,7 @@ def pairwise_precision_recall_f(labels_true: ArrayLike, labels_pred: Any) -> Pai
     >>> pairwise_precision_recall_f(["a", "a", "a", "b"], [0, 0, 1, 1])
     PairwiseScores(precision=0.5, recall=0.333..., f=0.4)
     """
-    return ContingencyTable.of(*paired_codes(labels_true, labels_pred)).pairwise()
+    return ContingencyTable.from_codes(*encode_label_pair(labels_true, labels_pred)).compute_pairwise()
 
 
 def pairwise_f(labels_true: ArrayLike, labels_pred: Any) -> float:
@@ -177,4 +177,4 @@ def purity_score(labels_true: ArrayLike, labels_pred: Any) -> float:
     >>> purity_score(["a", "a", "a", "b"], [0, 0, 1, 1])
     0.75
     """
-    return ContingencyTable.of(*paired_codes(labels_true, labels_pred)).purity()
+    return ContingencyTable.from_codes(*encode_label_pair(labels_true, labels_pred)).compute_purity()

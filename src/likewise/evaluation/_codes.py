@@ -13,10 +13,10 @@ from likewise.supervision._index import check_row_labels
 IntArray = npt.NDArray[np.int64]
 
 
-def label_codes(labels: Any, *, what: str) -> IntArray:
+def encode_labels(labels: Any, *, what: str) -> IntArray:
     """Turn labels of any kind into codes 0..k-1, in the sorted order of their values.
 
-    >>> label_codes(["b", "a", "b"], what="labels")
+    >>> encode_labels(["b", "a", "b"], what="labels")
     array([1, 0, 1])
     """
     array = np.asarray(labels)
@@ -52,10 +52,10 @@ def _is_missing(array: npt.NDArray[Any]) -> npt.NDArray[np.bool_]:
     return np.zeros(array.shape, dtype=bool)
 
 
-def paired_codes(labels_true: Any, labels_pred: Any) -> tuple[IntArray, IntArray]:
+def encode_label_pair(labels_true: Any, labels_pred: Any) -> tuple[IntArray, IntArray]:
     """Check two labellings of the same rows and return both as codes."""
-    true = label_codes(labels_true, what="labels_true")
-    pred = label_codes(labels_pred, what="labels_pred")
+    true = encode_labels(labels_true, what="labels_true")
+    pred = encode_labels(labels_pred, what="labels_pred")
     if len(true) != len(pred):
         raise ValueError(
             f"labels_true has {len(true)} rows and labels_pred has {len(pred)}; both must label the same "

@@ -17,7 +17,7 @@ from sklearn.utils.metadata_routing import get_routing_for_object
 from sklearn.utils.parallel import Parallel, delayed
 from sklearn.utils.validation import has_fit_parameter
 
-from likewise._blocks import lies_elsewhere
+from likewise._blocks import is_distributed
 from likewise._repr_html import render_table
 from likewise.base import Warned, repeat_warnings, warn_caller
 from likewise.evaluation._codes import check_same_rows
@@ -227,7 +227,7 @@ def make_folds(X: Any, supervision: Any, cv: Any, random_state: Any) -> list[Hin
     """Check the hints and split them into folds, at least one of which has questions to score."""
     if supervision is None:
         raise SupervisionError("there are no hints to choose by; pass them as supervision=.")
-    if lies_elsewhere(X):
+    if is_distributed(X):
         raise TypeError(
             f"held-out hints are scored by fits in memory, and X is a Dask {type(X).__name__}. Choose by "
             "some rows that hints are about, X[rows].compute() with supervision[rows]; then fit the chosen "
@@ -275,7 +275,7 @@ def _fit_and_ask(
         try:
             model = fit_with_hints(clone(estimator), X, fold.train, as_links)
             fit_time = time.perf_counter() - began
-            held = HeldOut.of(fold, cluster_chances(model, X))
+            held = HeldOut.from_fold(fold, predict_cluster_proba(model, X))
         except Exception as error:
             if raises:
                 raise
@@ -307,7 +307,7 @@ def _fit(estimator: Any, X: Any, hints: Supervision) -> Any:
     return estimator.fit(X)
 
 
-def cluster_chances(model: Any, X: Any) -> FloatArray:
+def predict_cluster_proba(model: Any, X: Any) -> FloatArray:
     """Return the probability of each cluster for each row; 0 or 1 for a model that only predicts labels."""
     if hasattr(model, "predict_proba"):
         chances: FloatArray = np.asarray(model.predict_proba(X), dtype=np.float64)
@@ -359,13 +359,13 @@ def summarise(
             exception=failures[0].exception,
         )
     parts = [result.held for result in results if result.held is not None]
-    joined = HeldOut.joined(parts)
+    joined = HeldOut.concatenate(parts)
     total = score(joined)
     return replace(
         found,
         score=total.value,
         error=total.error,
         split_scores=np.array([score(part).value if len(part) else np.nan for part in parts]),
-        pair_accuracy=joined.share_right(triplets=False),
-        triplet_accuracy=joined.share_right(triplets=True),
+        pair_accuracy=joined.compute_accuracy(triplets=False),
+        triplet_accuracy=joined.compute_accuracy(triplets=True),
     )

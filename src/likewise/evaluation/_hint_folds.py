@@ -149,7 +149,7 @@ class HintKFold:
         triplet_fold = np.empty(len(supervision.answers), dtype=np.int64)
         by_sort = np.argsort(supervision.answers == NEITHER, kind="stable")
         triplet_fold[by_sort] = dealt[n_labels + n_links :]
-        asked = _label_pairs(supervision, rng)
+        asked = _pair_labelled_rows(supervision, rng)
         for k in range(self.n_splits):
             yield _fold(
                 supervision, label_fold == k, must_fold == k, cannot_fold == k, triplet_fold == k, asked
@@ -177,7 +177,7 @@ class HintKFold:
         return np.concatenate(dealt).astype(np.int64)
 
 
-def _label_pairs(hints: Supervision, rng: Any) -> tuple[IntArray, IntArray]:
+def _pair_labelled_rows(hints: Supervision, rng: Any) -> tuple[IntArray, IntArray]:
     """Return, for each labelled row, another labelled row of each class, or -1 if there is none."""
     codes = hints.label_codes
     rows = np.flatnonzero(codes >= 0)
@@ -200,7 +200,7 @@ def _fold(
     triplets_out: BoolArray,
     asked: tuple[IntArray, IntArray],
 ) -> HintFold:
-    train = _without(hints, labels_out, must_out, cannot_out, triplets_out)
+    train = _drop_hints(hints, labels_out, must_out, cannot_out, triplets_out)
     rows, partners = asked
     out = labels_out[rows]
     i = np.repeat(rows[out], partners.shape[1])
@@ -215,9 +215,9 @@ def _fold(
         [hints.must_weights[must_out], hints.cannot_weights[cannot_out], np.ones(len(drawn))]
     )
     triplets, answers = hints.triplets[triplets_out], hints.answers[triplets_out].astype(np.int64)
-    closure, waiting = _closure_of(train)
-    open_pairs = relations(closure, pairs) == UNKNOWN
-    open_triplets = ~_decided(closure, triplets, waiting)
+    closure, waiting = _close_hints(train)
+    open_pairs = find_relations(closure, pairs) == UNKNOWN
+    open_triplets = ~_find_decided(closure, triplets, waiting)
     return HintFold(
         train=train,
         pairs=pairs[open_pairs],
@@ -230,12 +230,12 @@ def _fold(
     )
 
 
-def _without(
+def _drop_hints(
     hints: Supervision, labels: BoolArray, must: BoolArray, cannot: BoolArray, triplets: BoolArray
 ) -> Supervision:
     """Return the hints without the marked labels, links and triplets."""
     n = hints.n_samples
-    kept = hints.only("bags")
+    kept = hints.select_kinds("bags")
     if "links" in hints.kinds:
         kept |= Supervision.from_links(
             n,
@@ -264,7 +264,7 @@ def _without(
 APART, TOGETHER, UNKNOWN = 0, 1, -1
 
 
-def relations(closure: Closure, pairs: IntArray) -> IntArray:
+def find_relations(closure: Closure, pairs: IntArray) -> IntArray:
     """Return TOGETHER, APART or UNKNOWN for each pair by the closure; must-links take precedence."""
     first, second = closure.component[pairs[:, 0]], closure.component[pairs[:, 1]]
     edges = closure.cannot[:, 0] * closure.n_components + closure.cannot[:, 1]
@@ -286,13 +286,13 @@ _SIDES = ((0, 1), (0, 2), (1, 2))  # the pairs ab, ac, bc of a triplet
 _PARTITIONS = (((1, 0, 0), 0), ((0, 1, 0), 1), ((0, 0, 1), 2), ((1, 1, 1), NEITHER), ((0, 0, 0), NEITHER))
 
 
-def _sides(closure: Closure, triplets: IntArray) -> IntArray:
-    return np.column_stack([relations(closure, triplets[:, side]) for side in _SIDES])
+def _find_sides(closure: Closure, triplets: IntArray) -> IntArray:
+    return np.column_stack([find_relations(closure, triplets[:, side]) for side in _SIDES])
 
 
-def _decided(closure: Closure, triplets: IntArray, waiting: IntArray) -> BoolArray:
+def _find_decided(closure: Closure, triplets: IntArray, waiting: IntArray) -> BoolArray:
     """Mark the triplets with at most one possible answer, or whose components were answered NEITHER."""
-    known = _sides(closure, triplets)
+    known = _find_sides(closure, triplets)
     possible = np.zeros((len(triplets), len(TRIPLET_ANSWERS)), dtype=bool)
     for together, answer in _PARTITIONS:
         possible[:, answer] |= ((known == UNKNOWN) | (known == np.array(together))).all(axis=1)
@@ -303,7 +303,7 @@ def _decided(closure: Closure, triplets: IntArray, waiting: IntArray) -> BoolArr
     return decided
 
 
-def _closure_of(train: Supervision) -> tuple[Closure, IntArray]:
+def _close_hints(train: Supervision) -> tuple[Closure, IntArray]:
     """Return the closure of all training hints as links, and the NEITHER triplets that imply no links.
 
     A triplet answered NEITHER implies no links by itself. If two of its rows are known to be together, so are
@@ -313,7 +313,7 @@ def _closure_of(train: Supervision) -> tuple[Closure, IntArray]:
     waiting = train.triplets[train.answers == NEITHER]
     while True:
         closure = links.closure(on_conflict="keep")
-        known = _sides(closure, waiting)
+        known = _find_sides(closure, waiting)
         news = (known != UNKNOWN).any(axis=1)
         if not news.any():
             return closure, waiting

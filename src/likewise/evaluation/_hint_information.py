@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from likewise._repr_html import render_table
-from likewise.evaluation._codes import label_codes
+from likewise.evaluation._codes import encode_labels
 
 FloatArray = npt.NDArray[np.float64]
 
@@ -45,9 +45,9 @@ def pair_information(shares: Any, *, noise: float = 0.0) -> float:
     >>> pair_information([0.5, 0.5], noise=0.5)
     0.0
     """
-    p_must, noise = _p_must(check_shares(shares)), _check_noise(noise)
+    p_must, noise = _compute_p_must(check_shares(shares)), _check_noise(noise)
     said = (1 - noise) * p_must + noise * (1 - p_must)
-    return _less_chance(_entropy(said, 1 - said), _entropy(noise, 1 - noise))
+    return _subtract_chance(_compute_entropy(said, 1 - said), _compute_entropy(noise, 1 - noise))
 
 
 def triplet_information(shares: Any, *, noise: float = 0.0) -> float:
@@ -77,10 +77,10 @@ def triplet_information(shares: Any, *, noise: float = 0.0) -> float:
     >>> round(triplet_information([0.25] * 4, noise=0.1), 3)
     1.281
     """
-    p_two, noise = _p_two(check_shares(shares)), _check_noise(noise)
+    p_two, noise = _compute_p_two(check_shares(shares)), _check_noise(noise)
     two = (1 - noise) * p_two + noise / 3 * (1 - p_two)  # of AB; AC and BC have the same probability
-    chance = _entropy(noise, 1 - noise) + noise * math.log2(3)
-    return _less_chance(_entropy(two, two, two, 1 - 3 * two), chance)
+    chance = _compute_entropy(noise, 1 - noise) + noise * math.log2(3)
+    return _subtract_chance(_compute_entropy(two, two, two, 1 - 3 * two), chance)
 
 
 @dataclass(frozen=True)
@@ -200,8 +200,8 @@ class HintInformation:
                 for rate in (self.pair_bits_per_minute, self.triplet_bits_per_minute)
             )
             lines.append(f"{'bits a minute':<24}{''.join(cells)}")
-        lines.append(f"no class above 2/3: {_yes(self.no_large_class)}")
-        lines.append(f"3 P_R at most 1 - 1/e: {_yes(self.enough_neither)}")
+        lines.append(f"no class above 2/3: {_format_yes(self.no_large_class)}")
+        lines.append(f"3 P_R at most 1 - 1/e: {_format_yes(self.enough_neither)}")
         lines.append(f"of one answer each: {more}")
         return "\n".join(lines)
 
@@ -277,7 +277,7 @@ def compare_hints(
     if (labels is None) == (shares is None):
         raise ValueError("compare_hints takes the labels of rows or the shares of classes: give one of them.")
     if labels is not None:
-        counts = np.bincount(label_codes(labels, what="labels"))
+        counts = np.bincount(encode_labels(labels, what="labels"))
         shares = counts / counts.sum()
     given = check_shares(shares)
     for name, seconds in (("seconds_pair", seconds_pair), ("seconds_triplet", seconds_triplet)):
@@ -285,8 +285,8 @@ def compare_hints(
             raise ValueError(f"{name} must be a finite time above 0, got {seconds!r}.")
     return HintInformation(
         shares=tuple(sorted(given.tolist(), reverse=True)),
-        p_must=_p_must(given),
-        p_two=_p_two(given),
+        p_must=_compute_p_must(given),
+        p_two=_compute_p_two(given),
         pair_bits=pair_information(given, noise=noise_pair),
         triplet_bits=triplet_information(given, noise=noise_triplet),
         noise_pair=float(noise_pair),
@@ -321,22 +321,22 @@ def _check_noise(noise: float) -> float:
     return float(noise)
 
 
-def _p_must(shares: FloatArray) -> float:
+def _compute_p_must(shares: FloatArray) -> float:
     return float((shares**2).sum())
 
 
-def _p_two(shares: FloatArray) -> float:
+def _compute_p_two(shares: FloatArray) -> float:
     return float((shares**2 * (1 - shares)).sum())
 
 
-def _entropy(*chances: float) -> float:
+def _compute_entropy(*chances: float) -> float:
     return -sum(p * math.log2(p) for p in chances if p > 0)
 
 
-def _less_chance(entropy: float, chance: float) -> float:
+def _subtract_chance(entropy: float, chance: float) -> float:
     """Return the difference, at least 0 in spite of rounding."""
     return max(0.0, entropy - chance)
 
 
-def _yes(holds: bool) -> str:
+def _format_yes(holds: bool) -> str:
     return "yes" if holds else "no"

@@ -60,7 +60,7 @@ class HeldOut:
         return len(self.answers)
 
     @classmethod
-    def joined(cls, parts: Sequence[HeldOut]) -> HeldOut:
+    def concatenate(cls, parts: Sequence[HeldOut]) -> HeldOut:
         """Concatenate the answers of several folds.
 
         Parameters
@@ -77,7 +77,7 @@ class HeldOut:
         return cls(*(np.concatenate([getattr(part, name) for part in parts]) for name in names))
 
     @classmethod
-    def of(cls, fold: HintFold, clusters: FloatArray) -> HeldOut:
+    def from_fold(cls, fold: HintFold, clusters: FloatArray) -> HeldOut:
         """Predict the answers of a fold from the cluster probabilities of the rows.
 
         The clusters of different rows are treated as independent: rows a and b are together with probability
@@ -165,7 +165,7 @@ class HeldOut:
         """
         return _sort_of(self.answers, self.is_triplet)
 
-    def share_right(self, *, triplets: bool) -> float:
+    def compute_accuracy(self, *, triplets: bool) -> float:
         """Return the fraction of pairs, or of triplets, that are predicted correctly.
 
         Parameters
@@ -194,14 +194,14 @@ def _sort_of(answers: IntArray, is_triplet: npt.NDArray[np.bool_]) -> IntArray:
     return np.where(is_triplet, np.where(answers == NEITHER, 3, 2), answers)
 
 
-def _mean(values: FloatArray, weights: FloatArray) -> ScoreEstimate:
+def _compute_mean(values: FloatArray, weights: FloatArray) -> ScoreEstimate:
     mean = float(weights @ values) / float(weights.sum())
     return ScoreEstimate(mean, float(np.sqrt((weights**2) @ (values - mean) ** 2) / weights.sum()))
 
 
-def _agreement(held: HeldOut) -> ScoreEstimate:
+def _compute_agreement(held: HeldOut) -> ScoreEstimate:
     """Return (o - e) / (1 - e), with the observed accuracy o and the accuracy e expected by chance."""
-    observed = _mean(held.right.astype(np.float64), held.weights)
+    observed = _compute_mean(held.right.astype(np.float64), held.weights)
     predicted = _sort_of(held.predicted, held.is_triplet)
     by_chance = 0.0
     for triplet, sorts in ((False, {0: 1, 1: 1}), (True, {2: 3, 3: 1})):
@@ -216,13 +216,13 @@ def _agreement(held: HeldOut) -> ScoreEstimate:
     return ScoreEstimate((observed.value - by_chance) / (1 - by_chance), observed.error / (1 - by_chance))
 
 
-def _accuracy(held: HeldOut) -> ScoreEstimate:
-    return _mean(held.right.astype(np.float64), held.weights)
+def _compute_accuracy(held: HeldOut) -> ScoreEstimate:
+    return _compute_mean(held.right.astype(np.float64), held.weights)
 
 
-def _balanced_accuracy(held: HeldOut) -> ScoreEstimate:
+def _compute_balanced_accuracy(held: HeldOut) -> ScoreEstimate:
     parts = [
-        _mean(held.right[use].astype(np.float64), held.weights[use])
+        _compute_mean(held.right[use].astype(np.float64), held.weights[use])
         for sort in range(4)
         if (use := held.strata == sort).any()
     ]
@@ -233,13 +233,13 @@ def _balanced_accuracy(held: HeldOut) -> ScoreEstimate:
 def _log_score(held: HeldOut) -> ScoreEstimate:
     chance = held.chances[np.arange(len(held)), held.answers]
     n_answers = np.where(held.is_triplet, len(TRIPLET_ANSWERS), 2)
-    return _mean(np.log2((1 - _DOUBT) * chance + _DOUBT / n_answers), held.weights)
+    return _compute_mean(np.log2((1 - _DOUBT) * chance + _DOUBT / n_answers), held.weights)
 
 
 _SCORES: dict[str, Callable[[HeldOut], ScoreEstimate]] = {
-    "accuracy": _accuracy,
-    "agreement": _agreement,
-    "balanced_accuracy": _balanced_accuracy,
+    "accuracy": _compute_accuracy,
+    "agreement": _compute_agreement,
+    "balanced_accuracy": _compute_balanced_accuracy,
     "log_score": _log_score,
 }
 
@@ -248,7 +248,7 @@ _SCORES: dict[str, Callable[[HeldOut], ScoreEstimate]] = {
 _FEW_TOGETHER = 0.25
 
 
-def usual_scoring(folds: Sequence[HintFold]) -> HintScoring:
+def choose_scoring(folds: Sequence[HintFold]) -> HintScoring:
     """Return "agreement" if few of the held-out pairs are together, as with many classes, else "accuracy"."""
     together = np.concatenate([fold.together for fold in folds])
     return "agreement" if len(together) and together.mean() < _FEW_TOGETHER else "accuracy"

@@ -32,7 +32,7 @@ from likewise.evaluation._hint_cv import (
     summarise,
 )
 from likewise.evaluation._hint_folds import HintFold, HintKFold
-from likewise.evaluation._hint_scores import HeldOut, check_scoring, usual_scoring
+from likewise.evaluation._hint_scores import HeldOut, check_scoring, choose_scoring
 
 if TYPE_CHECKING:
     from likewise._typing import ArrayLike, MatrixLike, RandomStateLike
@@ -61,14 +61,14 @@ class _Candidate:
         return int(found) if isinstance(found, int | np.integer) else None
 
 
-def _delegated(name: str) -> Callable[[Any], bool]:
+def _has_method(name: str) -> Callable[[Any], bool]:
     """Return a check whether the best estimator (before fit: any estimator) has a method."""
 
     def check(self: Any) -> bool:
         if hasattr(self, "best_estimator_"):
             return hasattr(self.best_estimator_, name)
         try:
-            return any(hasattr(estimator, name) for _, estimator, _ in self._methods())
+            return any(hasattr(estimator, name) for _, estimator, _ in self._list_methods())
         except ValueError:  # fit raises the error
             return False
 
@@ -249,7 +249,7 @@ class HintSearchCV(CallbackSupportMixin, MetaEstimatorMixin, BaseEstimator):
         if self.scoring != "auto":
             check_scoring(self.scoring)
         check_error_score(self.error_score)
-        candidates = list(self._candidates())
+        candidates = list(self._list_candidates())
         if not candidates:
             raise ValueError(
                 "param_grid is empty, so there is nothing to choose from; pass {} for the defaults."
@@ -257,7 +257,7 @@ class HintSearchCV(CallbackSupportMixin, MetaEstimatorMixin, BaseEstimator):
         rounds = self._make_rounds(X, supervision, len({candidate.method for candidate in candidates}))
         assert supervision is not None  # or _make_rounds would have refused
         folds = [fold for one in rounds for fold in one]
-        self.scoring_ = usual_scoring(folds) if self.scoring == "auto" else self.scoring
+        self.scoring_ = choose_scoring(folds) if self.scoring == "auto" else self.scoring
         score = check_scoring(self.scoring_)
         results = self._run(X, candidates, folds)
         retell_warnings(result for group in results for result in group)
@@ -269,7 +269,7 @@ class HintSearchCV(CallbackSupportMixin, MetaEstimatorMixin, BaseEstimator):
         scores = np.array([one.score if one.failure is None else np.nan for one in found])
         if np.isnan(scores).all():
             raise ValueError("every score is NaN, so that there is nothing to choose; look at scoring=.")
-        errors = _difference_errors(results, folds, score, int(np.nanargmax(scores)))
+        errors = _compute_difference_errors(results, folds, score, int(np.nanargmax(scores)))
         tied = scores >= np.nanmax(scores) - errors - _ROUNDING
         close = scores >= np.nanmax(scores) - _CLOSE * errors - _ROUNDING
         self.best_index_ = self._choose(candidates, scores, tied, close)
@@ -281,7 +281,7 @@ class HintSearchCV(CallbackSupportMixin, MetaEstimatorMixin, BaseEstimator):
         self.n_splits_, self.n_repeats_ = len(rounds[0]), len(rounds)
         self.n_scored_ = sum(fold.n_scored for fold in rounds[0])
         self.n_implied_ = sum(fold.n_implied for fold in rounds[0])
-        self.cv_results_ = _table(candidates, found, tied, errors)
+        self.cv_results_ = _make_table(candidates, found, tied, errors)
         if self.refit:
             began = time.perf_counter()
             self.best_estimator_ = fit_with_hints(clone(best.estimator), X, supervision, self.as_links)
@@ -294,7 +294,7 @@ class HintSearchCV(CallbackSupportMixin, MetaEstimatorMixin, BaseEstimator):
                 self.n_features_in_ = self.best_estimator_.n_features_in_
         return self
 
-    def _methods(self) -> list[tuple[str, Any, Any]]:
+    def _list_methods(self) -> list[tuple[str, Any, Any]]:
         """Return every method as a name, an estimator and a grid."""
         if hasattr(self.estimator, "fit"):
             last = self.estimator[-1] if hasattr(self.estimator, "steps") else self.estimator
@@ -303,7 +303,7 @@ class HintSearchCV(CallbackSupportMixin, MetaEstimatorMixin, BaseEstimator):
             raise ValueError("with several methods each has its own grid; leave param_grid out.")
         given: Any = self.estimator
         if isinstance(given, Mapping):
-            given = [(name, *_pair(value)) for name, value in given.items()]
+            given = [(name, *_make_pair(value)) for name, value in given.items()]
         methods = []
         for entry in given if isinstance(given, list | tuple) else [given]:
             if (
@@ -321,10 +321,10 @@ class HintSearchCV(CallbackSupportMixin, MetaEstimatorMixin, BaseEstimator):
             raise ValueError(f"the methods need names that differ, at least one; got {names}.")
         return methods
 
-    def _candidates(self) -> Iterator[_Candidate]:
+    def _list_candidates(self) -> Iterator[_Candidate]:
         from sklearn.model_selection import ParameterGrid
 
-        for name, estimator, grid in self._methods():
+        for name, estimator, grid in self._list_methods():
             for params in ParameterGrid({} if grid is None else grid):
                 yield _Candidate(name, params, clone(estimator).set_params(**clone(params, safe=False)))
 
@@ -393,7 +393,7 @@ class HintSearchCV(CallbackSupportMixin, MetaEstimatorMixin, BaseEstimator):
 
     # ------------------------------------------------------------------ using
 
-    def _best(self) -> Any:
+    def _find_best(self) -> Any:
         check_is_fitted(self, "best_index_")
         if not hasattr(self, "best_estimator_"):
             raise AttributeError(
@@ -423,7 +423,7 @@ class HintSearchCV(CallbackSupportMixin, MetaEstimatorMixin, BaseEstimator):
         labels: np.ndarray = self.fit(X, supervision=supervision).labels_
         return labels
 
-    @available_if(_delegated("predict"))
+    @available_if(_has_method("predict"))
     def predict(self, X: MatrixLike) -> np.ndarray:
         """Predict the cluster of each row with the chosen model.
 
@@ -437,10 +437,10 @@ class HintSearchCV(CallbackSupportMixin, MetaEstimatorMixin, BaseEstimator):
         labels : ndarray of shape (n_samples,)
             The cluster of each row.
         """
-        labels: np.ndarray = self._best().predict(X)
+        labels: np.ndarray = self._find_best().predict(X)
         return labels
 
-    @available_if(_delegated("predict_proba"))
+    @available_if(_has_method("predict_proba"))
     def predict_proba(self, X: MatrixLike) -> np.ndarray:
         """Return the probability of each cluster for each row with the chosen model.
 
@@ -454,10 +454,10 @@ class HintSearchCV(CallbackSupportMixin, MetaEstimatorMixin, BaseEstimator):
         chances : ndarray of shape (n_samples, n_clusters)
             The probabilities.
         """
-        chances: np.ndarray = self._best().predict_proba(X)
+        chances: np.ndarray = self._find_best().predict_proba(X)
         return chances
 
-    @available_if(_delegated("transform"))
+    @available_if(_has_method("transform"))
     def transform(self, X: MatrixLike) -> np.ndarray:
         """Transform the rows with the chosen model.
 
@@ -471,7 +471,7 @@ class HintSearchCV(CallbackSupportMixin, MetaEstimatorMixin, BaseEstimator):
         out : ndarray
             The output of the model's ``transform``.
         """
-        out: np.ndarray = self._best().transform(X)
+        out: np.ndarray = self._find_best().transform(X)
         return out
 
     def __sklearn_tags__(self) -> Any:
@@ -480,7 +480,7 @@ class HintSearchCV(CallbackSupportMixin, MetaEstimatorMixin, BaseEstimator):
         return tags
 
 
-def _pair(value: Any) -> tuple[Any, Any]:
+def _make_pair(value: Any) -> tuple[Any, Any]:
     return tuple(value) if isinstance(value, list | tuple) and len(value) == 2 else (value, None)
 
 
@@ -496,7 +496,7 @@ def _sort_by_size(
     return places[np.lexsort((-scores[places] if scores is not None else np.zeros(len(places)), sizes))]
 
 
-def _difference_errors(
+def _compute_difference_errors(
     results: list[list[FoldResult]], folds: list[HintFold], score: Any, top: int
 ) -> np.ndarray:
     """Return the standard error of the difference between each candidate's score and that of `top`.
@@ -514,7 +514,7 @@ def _difference_errors(
     without = np.full((len(results), len(used)), np.nan)
     for c, group in enumerate(results):
         if all(result.held is not None for result in group):
-            held = HeldOut.joined([result.held for result in group if result.held is not None])
+            held = HeldOut.concatenate([result.held for result in group if result.held is not None])
             errors[c] = np.inf
             if len(used) > 1:
                 without[c] = [score(held.take(groups != one)).value for one in used]
@@ -525,18 +525,18 @@ def _difference_errors(
     return errors
 
 
-def _table(
+def _make_table(
     candidates: list[_Candidate], found: list[HintValidation], tied: np.ndarray, errors: np.ndarray
 ) -> dict[str, Any]:
     """Return the results as columns, one row a candidate."""
     scores = np.array([one.score for one in found])
     table: dict[str, Any] = {
         "method": np.array([candidate.method for candidate in candidates], dtype=object),
-        "n_clusters": _masked([candidate.n_clusters for candidate in candidates]),
+        "n_clusters": _mask_missing([candidate.n_clusters for candidate in candidates]),
     }
     names = dict.fromkeys(name for candidate in candidates for name in candidate.params)
     for name in names:
-        table[f"param_{name}"] = _masked([c.params.get(name, _ABSENT) for c in candidates])
+        table[f"param_{name}"] = _mask_missing([c.params.get(name, _ABSENT) for c in candidates])
     table["params"] = [candidate.params for candidate in candidates]
     table["mean_test_score"] = scores
     table["error_test_score"] = np.array([one.error for one in found])
@@ -557,7 +557,7 @@ def _table(
 _ABSENT = object()
 
 
-def _masked(values: list[Any]) -> np.ma.MaskedArray:
+def _mask_missing(values: list[Any]) -> np.ma.MaskedArray:
     """Return values as in GridSearchCV: masked for candidates without the parameter."""
     data = np.empty(len(values), dtype=object)
     absent = [value is _ABSENT for value in values]

@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 
 from likewise._repr_html import list_some, render_table
-from likewise.evaluation._agreement import n_pairs
-from likewise.evaluation._codes import IntArray, check_same_rows, label_codes
+from likewise.evaluation._agreement import count_pairs
+from likewise.evaluation._codes import IntArray, check_same_rows, encode_labels
 
 
 @dataclass(frozen=True, eq=False)
@@ -53,7 +53,7 @@ class Satisfaction:
         total = self.n_must + self.n_cannot
         return (self.n_must_kept + self.n_cannot_kept) / total if total else 1.0
 
-    def of_rows(self, rows: IntArray) -> Satisfaction:
+    def renumber(self, rows: IntArray) -> Satisfaction:
         """Renumber the rows of the violated links, for hints about a part of the data.
 
         Parameters
@@ -181,14 +181,14 @@ def link_satisfaction(labels: Any, supervision: Any) -> Satisfaction:
     >>> kept.broken_must
     array([[1, 2]])
     """
-    codes = label_codes(labels, what="labels")
+    codes = encode_labels(labels, what="labels")
     check_same_rows(supervision, len(codes), labels)
     must = np.asarray(supervision.must, dtype=np.int64).reshape(-1, 2)
     cannot = np.asarray(supervision.cannot, dtype=np.int64).reshape(-1, 2)
     must_kept = codes[must[:, 0]] == codes[must[:, 1]]
     cannot_kept = codes[cannot[:, 0]] != codes[cannot[:, 1]]
-    must_groups = _GroupPairs.of(codes, supervision.must_groups)
-    cannot_groups = _GroupPairs.of(codes, supervision.cannot_groups)
+    must_groups = _GroupPairs.from_codes(codes, supervision.must_groups)
+    cannot_groups = _GroupPairs.from_codes(codes, supervision.cannot_groups)
     return Satisfaction(
         n_must=len(must) + must_groups.total,
         n_must_kept=int(must_kept.sum()) + must_groups.together,
@@ -214,7 +214,7 @@ class _GroupPairs:
     n_not_apart: int  # groups in which some label occurs twice
 
     @classmethod
-    def of(cls, codes: IntArray, groups: Any) -> _GroupPairs:
+    def from_codes(cls, codes: IntArray, groups: Any) -> _GroupPairs:
         indptr: IntArray = np.asarray(groups.indptr, dtype=np.int64)
         sizes: IntArray = indptr[1:] - indptr[:-1]
         group = np.repeat(np.arange(len(sizes), dtype=np.int64), sizes)
@@ -224,8 +224,8 @@ class _GroupPairs:
         n_cells = np.bincount(cells // n_labels, minlength=len(sizes))  # distinct labels in each group
         return cls(
             n_groups=len(sizes),
-            total=n_pairs(sizes),
-            together=n_pairs(counts),
+            total=count_pairs(sizes),
+            together=count_pairs(counts),
             n_not_whole=int((n_cells > 1).sum()),
             n_not_apart=int((n_cells < sizes).sum()),
         )
@@ -260,7 +260,7 @@ def triplet_satisfaction(labels: Any, supervision: Any) -> TripletSatisfaction:
     >>> print(triplet_satisfaction([0, 0, 1, 1], hints))
     1 of 2 triplets kept (50.0%)
     """
-    codes = label_codes(labels, what="labels")
+    codes = encode_labels(labels, what="labels")
     check_same_rows(supervision, len(codes), labels)
     a, b, c = codes[np.asarray(supervision.triplets, dtype=np.int64).reshape(-1, 3)].T
     answers = np.asarray(supervision.answers, dtype=np.int64).reshape(-1)

@@ -16,7 +16,7 @@ from sklearn.metrics import (
 
 from likewise._repr_html import render_table
 from likewise.evaluation._agreement import ContingencyTable
-from likewise.evaluation._codes import check_same_rows, paired_codes
+from likewise.evaluation._codes import check_same_rows, encode_label_pair
 
 if TYPE_CHECKING:
     from likewise._typing import ArrayLike
@@ -148,21 +148,21 @@ def scores(
     """
     if rows not in get_args(Rows):
         raise ValueError(f"rows must be one of {', '.join(map(repr, get_args(Rows)))}; got {rows!r}.")
-    true, pred = paired_codes(labels_true, labels_pred)
+    true, pred = encode_label_pair(labels_true, labels_pred)
     if supervision is not None:
         check_same_rows(supervision, len(true), labels_true, what="labels_true")
     if rows != "all":
         mask = _mask(supervision, rows)
         true, pred = true[mask], pred[mask]
         true, pred = np.unique(true, return_inverse=True)[1], np.unique(pred, return_inverse=True)[1]
-    table = ContingencyTable.of(true, pred)
-    pairs = table.pairwise()
+    table = ContingencyTable.from_codes(true, pred)
+    pairs = table.compute_pairwise()
     return Scores(
         ari=float(adjusted_rand_score(true, pred)),
         nmi=float(normalized_mutual_info_score(true, pred)),
         rand=float(rand_score(true, pred)),
         v_measure=float(v_measure_score(true, pred)),
-        purity=table.purity(),
+        purity=table.compute_purity(),
         precision=pairs.precision,
         recall=pairs.recall,
         f=pairs.f,

@@ -9,7 +9,7 @@ import numpy as np
 from likewise.evaluation._codes import IntArray
 from likewise.exceptions import HierarchyError
 from likewise.hierarchy import LabelHierarchy
-from likewise.hierarchy._label_checks import listed
+from likewise.hierarchy._label_checks import format_names
 
 
 def robinson_foulds(
@@ -60,7 +60,7 @@ def robinson_foulds(
     >>> robinson_foulds(true, found)
     2
     """
-    names = _shared_names(true, found)
+    names = _find_shared_names(true, found)
     one, other = (_edge_codes(tree.restrict(names), directed, root_edges) for tree in (true, found))
     return len(np.setxor1d(one, other, assume_unique=True))
 
@@ -100,13 +100,13 @@ def ancestor_f1(true: LabelHierarchy, found: LabelHierarchy) -> float:
     >>> ancestor_f1(true, found)
     0.8
     """
-    names = _shared_names(true, found)
+    names = _find_shared_names(true, found)
     one, other = (tree.restrict(names).ancestor_matrix() for tree in (true, found))
     n_pairs = int(one.sum()) + int(other.sum())
     return 2 * int((one & other).sum()) / n_pairs if n_pairs else 1.0
 
 
-def _shared_names(true: Any, found: Any) -> tuple[str, ...]:
+def _find_shared_names(true: Any, found: Any) -> tuple[str, ...]:
     """Return the labels of both in one order, or say which are only in one."""
     for what, tree in (("true", true), ("found", found)):
         if not isinstance(tree, LabelHierarchy):
@@ -115,10 +115,10 @@ def _shared_names(true: Any, found: Any) -> tuple[str, ...]:
                 "LabelHierarchy.from_edges or from_parents."
             )
     only = [
-        f"only {which} has {listed(names)}"
+        f"only {which} has {format_names(names)}"
         for which, names in (
-            ("the true one", _others(true, found)),
-            ("the found one", _others(found, true)),
+            ("the true one", _list_unshared(true, found)),
+            ("the found one", _list_unshared(found, true)),
         )
         if names
     ]
@@ -131,7 +131,7 @@ def _shared_names(true: Any, found: Any) -> tuple[str, ...]:
     return names
 
 
-def _others(one: LabelHierarchy, other: LabelHierarchy) -> list[str]:
+def _list_unshared(one: LabelHierarchy, other: LabelHierarchy) -> list[str]:
     known = set(other.names)
     return [name for name in one.names if name not in known]
 

@@ -28,7 +28,7 @@ class Features:
     ----------
     X : ndarray of shape (n_rows, n_features)
         The features, all finite.
-    said : str
+    description : str
         A description of the features for people.
     notes : tuple of str, default=()
         Further remarks, such as on columns that were not used.
@@ -45,7 +45,7 @@ class Features:
     """
 
     X: FloatArray
-    said: str
+    description: str
     notes: tuple[str, ...] = ()
     failed: Mapping[int, str] = field(default_factory=dict)
 
@@ -90,7 +90,7 @@ def main_directions(X: FloatArray, most: int, *, keep: float = 0.99) -> tuple[Fl
     return out, float(held[n - 1])
 
 
-def each(
+def read_all(
     things: Sequence[T], read: Callable[[T], FloatArray], *, what: str, progress: Step | None
 ) -> tuple[FloatArray, dict[int, str]]:
     """Read each input into a row of float32; return the rows, and the reason for each input that failed.
@@ -114,7 +114,7 @@ def each(
 
 
 def _read_in_turn(things: Sequence[T], read: Callable[[T], FloatArray]) -> Iterator[FloatArray | ValueError]:
-    def tried(thing: T) -> FloatArray | ValueError:
+    def try_reading(thing: T) -> FloatArray | ValueError:
         try:
             return read(thing)
         except ValueError as error:
@@ -122,7 +122,7 @@ def _read_in_turn(things: Sequence[T], read: Callable[[T], FloatArray]) -> Itera
 
     with ThreadPoolExecutor(max_workers=min(4, os.cpu_count() or 1)) as pool:
         for start in range(0, len(things), 256):  # `map` alone would submit all of them at once
-            yield from pool.map(tried, things[start : start + 256])
+            yield from pool.map(try_reading, things[start : start + 256])
 
 
 def open_file(path: str | os.PathLike[str]) -> BinaryIO:
@@ -135,10 +135,10 @@ def open_file(path: str | os.PathLike[str]) -> BinaryIO:
         raise ValueError(f"it cannot be opened ({error.strerror}).") from error
 
 
-def some(names: Sequence[str]) -> str:
+def format_some(names: Sequence[str]) -> str:
     """List the first few names, and the number of the others.
 
-    >>> some(["a", "b", "c", "d", "e"])
+    >>> format_some(["a", "b", "c", "d", "e"])
     'a, b, c and 2 more'
     """
     more = len(names) - _SHOWN

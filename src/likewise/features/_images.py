@@ -13,12 +13,12 @@ from likewise.features._features import (
     Features,
     FloatArray,
     Step,
-    each,
     main_directions,
     one_scale,
     open_file,
+    read_all,
 )
-from likewise.features._pictures import picture
+from likewise.features._pictures import read_picture
 
 _GREY, _COLOUR, _HOG = 16, 4, 64  # sides in pixels
 _LUMA = np.array([0.299, 0.587, 0.114], dtype=np.float32)
@@ -66,11 +66,11 @@ def image_features(
         colour = _chroma(small)
         return np.concatenate([shape(small), colour.ravel()])
 
-    X, failed = each(paths, row, what="pictures", progress=progress)
+    X, failed = read_all(paths, row, what="pictures", progress=progress)
     n_colour = 2 * _COLOUR * _COLOUR
-    blocks = [_weighed(X[:, :-n_colour])]
+    blocks = [_scale_block(X[:, :-n_colour])]
     if np.ptp(X[:, -n_colour:]) > 1e-3:  # all in grey: a block of rounding errors must not be blown up
-        blocks.append(_weighed(X[:, -n_colour:]))
+        blocks.append(_scale_block(X[:, -n_colour:]))
     found, share = main_directions(np.hstack(blocks), n_features)
     what = "outlines (HOG)" if method == "hog" else f"{_GREY} x {_GREY} grey pixels"
     colours = f" and {_COLOUR} x {_COLOUR} colours" if len(blocks) == 2 else ""
@@ -80,10 +80,10 @@ def image_features(
 
 def _small(path: str | os.PathLike[str]) -> Any:
     with open_file(path) as file:
-        return picture(file, side=4 * _HOG)
+        return read_picture(file, side=4 * _HOG)
 
 
-def _drawn(image: Any, side: int) -> FloatArray:
+def _draw_square(image: Any, side: int) -> FloatArray:
     """Return pixels in [0, 1] of a picture drawn into a square; BOX averages, so that nothing is skipped."""
     from PIL.Image import Resampling
 
@@ -92,24 +92,24 @@ def _drawn(image: Any, side: int) -> FloatArray:
 
 
 def _grey(image: Any) -> FloatArray:
-    return (_drawn(image, _GREY) @ _LUMA).ravel()
+    return (_draw_square(image, _GREY) @ _LUMA).ravel()
 
 
 def _gradients(image: Any) -> FloatArray:
     from skimage.feature import hog
 
-    grey = _drawn(image, _HOG) @ _LUMA
+    grey = _draw_square(image, _HOG) @ _LUMA
     found: FloatArray = hog(grey, orientations=8, pixels_per_cell=(8, 8), cells_per_block=(2, 2))
     return found
 
 
 def _chroma(image: Any) -> FloatArray:
     """Return how far red and blue are from grey."""
-    pixels = _drawn(image, _COLOUR)
+    pixels = _draw_square(image, _COLOUR)
     grey = (pixels @ _LUMA)[..., None]
     return (pixels - grey)[..., [0, 2]]
 
 
-def _weighed(block: FloatArray) -> FloatArray:
+def _scale_block(block: FloatArray) -> FloatArray:
     """Give a block variance 1 in all."""
     return one_scale(block) / np.float32(np.sqrt(block.shape[1]))

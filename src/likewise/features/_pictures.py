@@ -17,7 +17,7 @@ MOST_PIXELS = 80_000_000  # below the 89 million at which Pillow begins to warn 
 _opening = threading.Lock()  # filters of warnings belong to the whole process
 
 
-def picture(file: IO[bytes] | Any, *, side: int | None = None) -> Image:
+def read_picture(file: IO[bytes] | Any, *, side: int | None = None) -> Image:
     """Return the first frame of a picture as RGB, the right way up; what is transparent becomes white.
 
     With `side` a picture that is larger is made smaller, so that neither side is longer.
@@ -41,7 +41,7 @@ def picture(file: IO[bytes] | Any, *, side: int | None = None) -> Image:
                 clear = found.convert("RGBA")
                 found = pillow.new("RGBA", clear.size, "white")
                 found.alpha_composite(clear)
-            found = _in_eight_bits(found, pillow)
+            found = _convert_to_eight_bits(found, pillow)
             if side is not None:
                 found.thumbnail((side, side))
     except PictureError:
@@ -55,7 +55,7 @@ def picture(file: IO[bytes] | Any, *, side: int | None = None) -> Image:
     return found
 
 
-def _in_eight_bits(image: Any, pillow: Any) -> Any:
+def _convert_to_eight_bits(image: Any, pillow: Any) -> Any:
     """Return RGB; 16-bit grey is scaled, which Pillow's own conversion clips to white."""
     if image.mode.startswith("I;16") or image.mode == "I":
         import numpy as np

@@ -12,12 +12,12 @@ from likewise.features._features import (
     Features,
     FloatArray,
     Step,
-    each,
     main_directions,
     one_scale,
     open_file,
+    read_all,
 )
-from likewise.features._waves import log_mel, wave
+from likewise.features._waves import log_mel, read_wave
 
 _BANDS = 40
 
@@ -56,7 +56,7 @@ def sound_features(
 
     def row(path: str | os.PathLike[str]) -> FloatArray:
         with open_file(path) as file:
-            sound = wave(file, most_seconds=most_seconds)
+            sound = read_wave(file, most_seconds=most_seconds)
         if sound.cut:
             cut.append(path)
         # Loudness as a whole says how near the microphone was, and nothing of the sound.
@@ -66,7 +66,7 @@ def sound_features(
         steps = np.abs(np.diff(bands, axis=0)).mean(axis=0) if len(bands) > 1 else np.zeros(_BANDS)
         return np.concatenate([bands.mean(axis=0), bands.std(axis=0), steps])
 
-    X, failed = each(paths, row, what="sounds", progress=progress)
+    X, failed = read_all(paths, row, what="sounds", progress=progress)
     blocks = [one_scale(X[:, start : start + _BANDS]) for start in range(0, X.shape[1], _BANDS)]
     found, share = main_directions(np.hstack(blocks), n_features)
     said = f"{found.shape[1]} numbers from {_BANDS} bands of pitch, {share:.0%} of their variance"

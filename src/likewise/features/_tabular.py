@@ -13,7 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from likewise.exceptions import FileFormatError
-from likewise.features._features import Features, some
+from likewise.features._features import Features, format_some
 
 FloatArray = npt.NDArray[np.float64]
 _GAPS = frozenset({"", "na", "n/a", "nan", "null", "none", "nil", "-", "?", "#n/a"})
@@ -58,9 +58,9 @@ def table_features(
     flat: list[str] = []
     wordy: list[str] = []
     for name, cells in columns.items():
-        numbers = _numbers(cells)
+        numbers = _parse_numbers(cells)
         if numbers is not None:
-            block = _standardised(numbers)
+            block = _standardize_column(numbers)
             if block.shape[1]:
                 n_numbers += 1
         else:
@@ -69,7 +69,7 @@ def table_features(
             if len(counted) > max(most_levels, len(words) // 10):
                 wordy.append(name)
                 continue
-            block = _indicators(words, counted, most_levels)
+            block = _make_indicators(words, counted, most_levels)
             if block.shape[1]:
                 n_categories += 1
         if block.shape[1]:
@@ -78,10 +78,11 @@ def table_features(
             flat.append(name)
     notes = []
     if flat:
-        notes.append(f"left out, for they have one value only: {some(flat)}.")
+        notes.append(f"left out, for they have one value only: {format_some(flat)}.")
     if wordy:
         notes.append(
-            f"left out, for their words hardly ever come again: {some(wordy)}. If one is text to learn from, "
+            f"left out, for their words hardly ever come again: {format_some(wordy)}. If one is text to "
+            "learn from, "
             "name it as text: --text COLUMN."
         )
     if not blocks:
@@ -99,14 +100,14 @@ def _is_gap(cell: Any) -> bool:
     return isinstance(cell, str) and cell.strip().lower() in _GAPS
 
 
-def _numbers(cells: Sequence[Any] | npt.NDArray[Any]) -> FloatArray | None:
+def _parse_numbers(cells: Sequence[Any] | npt.NDArray[Any]) -> FloatArray | None:
     """Return a column as numbers, NaN for gaps; None if some cell is neither a number nor a date."""
     if isinstance(cells, np.ndarray) and cells.dtype.kind in "biuf":
         values = cells.astype(np.float64)
         return np.where(np.isfinite(values), values, np.nan)
     if (fast := _plain_numbers(cells)) is not None:
         return fast
-    for read in (_number, _day):
+    for read in (_number, _parse_day):
         values = np.full(len(cells), np.nan)
         for row, cell in enumerate(cells):
             if _is_gap(cell):
@@ -145,7 +146,7 @@ def _number(cell: Any) -> float | None:
     return value if math.isfinite(value) else math.nan
 
 
-def _day(cell: Any) -> float | None:
+def _parse_day(cell: Any) -> float | None:
     """Return a date as days since 1970."""
     if isinstance(cell, str):
         if not _DATE.fullmatch(cell.strip()):
@@ -164,7 +165,7 @@ def _day(cell: Any) -> float | None:
     return None
 
 
-def _standardised(values: FloatArray) -> FloatArray:
+def _standardize_column(values: FloatArray) -> FloatArray:
     """Return one column, and a second one if there are gaps; none if the column is constant."""
     gaps = np.isnan(values)
     if gaps.all():
@@ -184,7 +185,7 @@ def _standardised(values: FloatArray) -> FloatArray:
     return np.column_stack(found) if found else np.empty((len(values), 0))
 
 
-def _indicators(words: list[str | None], counted: Counter[str], most: int) -> FloatArray:
+def _make_indicators(words: list[str | None], counted: Counter[str], most: int) -> FloatArray:
     """Return one column a level, the most frequent first and a gap as a level, with variance 1 in all."""
     often = sorted(counted, key=lambda word: (-counted[word], word))
     if len(often) > most:

@@ -55,12 +55,16 @@ def text_features(
         raise FileFormatError(f"every cell of {named} is empty; there is no text to learn from.")
     if method == "auto":
         method = "sentences" if importlib.util.find_spec(MODEL) else "words"
-    X, said = _sentences(whole, named) if method == "sentences" else _words(whole, n_features, named, seed)
+    X, said = (
+        _split_sentences(whole, named)
+        if method == "sentences"
+        else _split_words(whole, n_features, named, seed)
+    )
     notes = (f"{n_empty} row(s) have no text in {named}.",) if n_empty else ()
     return Features(one_scale(X), said, notes)
 
 
-def _words(texts: list[str], n_features: int, named: str, seed: int) -> tuple[FloatArray, str]:
+def _split_words(texts: list[str], n_features: int, named: str, seed: int) -> tuple[FloatArray, str]:
     from sklearn.decomposition import TruncatedSVD
     from sklearn.feature_extraction.text import TfidfVectorizer
 
@@ -79,7 +83,7 @@ def _words(texts: list[str], n_features: int, named: str, seed: int) -> tuple[Fl
     return np.asarray(X, dtype=np.float64), f"{most} components of {n_words:,} words in {named}"
 
 
-def _sentences(texts: list[str], named: str) -> tuple[FloatArray, str]:
+def _split_sentences(texts: list[str], named: str) -> tuple[FloatArray, str]:
     package = require(MODEL, extra="sentences")
     transformers = require("sentence_transformers", extra="sentences")
     model = transformers.SentenceTransformer(

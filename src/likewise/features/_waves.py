@@ -35,23 +35,23 @@ class Wave:
         return len(self.samples) / self.rate
 
 
-def wave(file: IO[bytes], *, most_seconds: float = 60.0, rate: int = RATE) -> Wave:
+def read_wave(file: IO[bytes], *, most_seconds: float = 60.0, rate: int = RATE) -> Wave:
     """Read a WAV, FLAC, Ogg or MP3 file: its beginning, all channels as one, at one rate."""
     if importlib.util.find_spec("soundfile"):
-        samples, given, cut = _by_soundfile(file, most_seconds)
+        samples, given, cut = _read_by_soundfile(file, most_seconds)
     else:
-        samples, given, cut = _by_scipy(file, most_seconds)
+        samples, given, cut = _read_by_scipy(file, most_seconds)
     if not len(samples):
         raise SoundError("there is no sound in it.")
     mono = np.nan_to_num(samples.mean(axis=1), nan=0.0, posinf=1.0, neginf=-1.0)
-    return Wave(_resampled(mono, given, rate), rate, cut)
+    return Wave(_resample(mono, given, rate), rate, cut)
 
 
-def _by_soundfile(file: IO[bytes], most_seconds: float) -> tuple[FloatArray, int, bool]:
+def _read_by_soundfile(file: IO[bytes], most_seconds: float) -> tuple[FloatArray, int, bool]:
     soundfile = require("soundfile", extra="studio")
     try:
         with soundfile.SoundFile(file) as sound:
-            rate = _checked_rate(sound.samplerate)
+            rate = _check_rate(sound.samplerate)
             n = min(int(most_seconds * rate), _MOST_SAMPLES // max(1, sound.channels))
             found = sound.read(n, dtype="float32", always_2d=True)
             return found, rate, sound.frames > len(found)
@@ -63,7 +63,7 @@ def _by_soundfile(file: IO[bytes], most_seconds: float) -> tuple[FloatArray, int
         raise SoundError(f"it is not a WAV, FLAC, Ogg or MP3 sound, or is broken ({why}).") from error
 
 
-def _by_scipy(file: IO[bytes], most_seconds: float) -> tuple[FloatArray, int, bool]:
+def _read_by_scipy(file: IO[bytes], most_seconds: float) -> tuple[FloatArray, int, bool]:
     """Read a WAV file without soundfile."""
     from scipy.io import wavfile
 
@@ -78,7 +78,7 @@ def _by_scipy(file: IO[bytes], most_seconds: float) -> tuple[FloatArray, int, bo
             rate, found = wavfile.read(io.BytesIO(data))
     except Exception as error:  # as above
         raise SoundError(f"it is not a WAV sound, or is broken ({error}).") from error
-    rate = _checked_rate(rate)
+    rate = _check_rate(rate)
     if found.dtype == np.uint8:
         found = found.astype(np.float32) / 128.0 - 1.0
     elif found.dtype.kind == "i":
@@ -88,13 +88,13 @@ def _by_scipy(file: IO[bytes], most_seconds: float) -> tuple[FloatArray, int, bo
     return found[:n], rate, len(found) > n
 
 
-def _checked_rate(rate: int) -> int:
+def _check_rate(rate: int) -> int:
     if not _RATES[0] <= rate <= _RATES[1]:
         raise SoundError(f"it says {rate} samples a second; wanted {_RATES[0]:,} to {_RATES[1]:,}.")
     return int(rate)
 
 
-def _resampled(samples: FloatArray, given: int, wanted: int) -> FloatArray:
+def _resample(samples: FloatArray, given: int, wanted: int) -> FloatArray:
     if given == wanted:
         return samples
     from math import gcd

@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 COLUMNS = {"score": "scores", "margin": "margins", "count": "counts"}
 
 
-def told(hierarchy: LabelHierarchy) -> dict[str, list[float]]:
+def get_known_columns(hierarchy: LabelHierarchy) -> dict[str, list[float]]:
     """Return the columns that there are, as plain numbers; a whole count is written without a point."""
     columns = {name: getattr(hierarchy, of) for name, of in COLUMNS.items()}
     numbers = {name: values.tolist() for name, values in columns.items() if values is not None}

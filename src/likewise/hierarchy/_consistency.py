@@ -39,7 +39,7 @@ class Consistency:
     worst: list[tuple[str, str, int]]
 
     @classmethod
-    def of(cls, held: sparse.csr_array, pairs: IntArray, edges: tuple[Edge, ...]) -> Consistency:
+    def from_labels(cls, held: sparse.csr_array, pairs: IntArray, edges: tuple[Edge, ...]) -> Consistency:
         """Count the violations of each edge.
 
         Parameters

@@ -7,8 +7,8 @@ from typing import Any
 
 from likewise.exceptions import FileFormatError
 from likewise.hierarchy import _traversal
-from likewise.hierarchy._columns import COLUMNS, told
-from likewise.hierarchy._edge_lists import appearing
+from likewise.hierarchy._columns import COLUMNS, get_known_columns
+from likewise.hierarchy._edge_lists import find_labels
 from likewise.hierarchy._hierarchy import LabelHierarchy
 from likewise.hierarchy._label_checks import cycle_text
 from likewise.supervision._hint_tables import NOTE, csv_line, csv_rows
@@ -24,7 +24,7 @@ def compose(hierarchy: LabelHierarchy) -> str:
     Where a label is itself called "root", the labels on the root have an empty parent instead.
     """
     root = "" if ROOT in hierarchy.names else ROOT
-    columns = told(hierarchy)
+    columns = get_known_columns(hierarchy)
     lines = [csv_line([*_NEEDED, *columns])]
     for k, name in enumerate(hierarchy.names):
         numbers = ["" if (x := values[k]) != x else repr(x) for values in columns.values()]
@@ -75,7 +75,7 @@ class _EdgeTable:
     def __init__(self, header: list[str], problems: Problems) -> None:
         self.header, self.problems = header, problems
         self.lines: dict[tuple[str, str], int] = {}
-        self.told: dict[str, dict[str, float]] = {name: {} for name in COLUMNS if name in header}
+        self.numbers_of_label: dict[str, dict[str, float]] = {name: {} for name in COLUMNS if name in header}
 
     def add(self, line: int, row: list[str]) -> None:
         """Take a line, or note what is wrong with it."""
@@ -90,7 +90,7 @@ class _EdgeTable:
             self.problems.add(line, f"label {child!r} is its own parent. Take this line out.")
         else:
             self.lines.setdefault((parent, child), line)
-            for name, values in self.told.items():
+            for name, values in self.numbers_of_label.items():
                 self._number(line, child, name, cells[name], values)
 
     def _number(self, line: int, child: str, name: str, cell: str, values: dict[str, float]) -> None:
@@ -113,11 +113,11 @@ class _EdgeTable:
         for (parent, child), line in self.lines.items():
             if parent in top and child in below:
                 self.problems.add(line, f"label {child!r} is on the root here and has a parent elsewhere.")
-        names = appearing([(None if p in top else p, c) for p, c in self.lines], None)
+        names = find_labels([(None if p in top else p, c) for p, c in self.lines], None)
         self._check_circle(names, edges)
         self.problems.settle()
         parts: dict[str, Any] = {"names": names, "edges": edges}
-        for name, values in self.told.items():
+        for name, values in self.numbers_of_label.items():
             parts[COLUMNS[name]] = [values.get(label, float("nan")) for label in names]
         return parts
 

@@ -8,10 +8,10 @@ from typing import Any
 import numpy as np
 
 from likewise.exceptions import HierarchyError
-from likewise.hierarchy._label_checks import check_names, check_pairs, listed, unknown_label
+from likewise.hierarchy._label_checks import check_names, check_pairs, format_names, unknown_label
 
 
-def parts_of_edges(edges: Any, names: Iterable[str] | None, root: str | None) -> dict[str, Any]:
+def read_edges(edges: Any, names: Iterable[str] | None, root: str | None) -> dict[str, Any]:
     """Return the names and the edges between labels of edges that may begin at `root`."""
     pairs = check_pairs(edges, "edges")
     tops = {child for parent, child in pairs if root is not None and parent == root}
@@ -22,7 +22,7 @@ def parts_of_edges(edges: Any, names: Iterable[str] | None, root: str | None) ->
                 f"{root!r} stands under {parent!r}, but is the name of the root. If it is a label, give the "
                 "root another name with root=."
             )
-    labels = check_names(appearing(pairs, root) if names is None else names)
+    labels = check_names(find_labels(pairs, root) if names is None else names)
     if root is not None and root in labels:
         raise HierarchyError(
             f"{root!r} is among the names, and the name of the root too. Give the root another name with "
@@ -36,17 +36,18 @@ def parts_of_edges(edges: Any, names: Iterable[str] | None, root: str | None) ->
     if both is not None:
         above = dict.fromkeys(parent for parent, child in inner if child == both)
         raise HierarchyError(
-            f"label {both!r} is on the root {root!r} and under {listed(above)} too. Keep one of the two."
+            f"label {both!r} is on the root {root!r} and under {format_names(above)} too. Keep one of the "
+            "two."
         )
     return {"names": labels, "edges": inner}
 
 
-def appearing(pairs: list[tuple[Any, Any]], root: str | None) -> tuple[Any, ...]:
+def find_labels(pairs: list[tuple[Any, Any]], root: str | None) -> tuple[Any, ...]:
     """Return the labels that edges name: in the order of the children, a mere parent before its first child.
 
     A file with a line for each child, in column order, so gives the column order back.
 
-    >>> appearing([("animal", "cat"), ("cat", "kitten"), ("root", "toy")], "root")
+    >>> find_labels([("animal", "cat"), ("cat", "kitten"), ("root", "toy")], "root")
     ('animal', 'cat', 'kitten', 'toy')
     """
     below = {child for _, child in pairs}
@@ -58,7 +59,7 @@ def appearing(pairs: list[tuple[Any, Any]], root: str | None) -> tuple[Any, ...]
     return tuple(names)
 
 
-def parts_of_parents(parents: Any, names: Iterable[str] | None) -> dict[str, Any]:
+def read_parents(parents: Any, names: Iterable[str] | None) -> dict[str, Any]:
     """Return the names and edges of a tree that is given by the position of each label's parent."""
     above = np.asarray(parents)
     if above.ndim != 1 or above.dtype.kind not in "iu":

@@ -11,7 +11,7 @@ from likewise._optional import require
 from likewise.exceptions import FileFormatError, HierarchyError
 from likewise.hierarchy._hierarchy import LabelHierarchy
 from likewise.hierarchy._label_checks import check_names
-from likewise.hierarchy._networkx import graph_of, parts_of
+from likewise.hierarchy._networkx import make_graph, read_graph
 
 # The graph says which node is its root, so that a label may be called "root" as well.
 _ROOT = "root"
@@ -29,7 +29,7 @@ def compose(hierarchy: LabelHierarchy) -> bytes:
     root = _ROOT
     while root in hierarchy.names:
         root += "_"
-    graph = graph_of(hierarchy, root)
+    graph = make_graph(hierarchy, root)
     graph.graph[_ROOT] = root
     file = io.BytesIO()
     # By name, since write_graphml takes lxml where that is installed, whose files look different.
@@ -53,16 +53,16 @@ def parse(data: bytes, root: str, path: str) -> dict[str, Any]:
     except (networkx.NetworkXError, LookupError, ValueError) as error:
         raise FileFormatError(f"{path} cannot be read as GraphML: {error}.") from error
     try:
-        graph = _by_label(graph, networkx)
+        graph = _relabel_nodes(graph, networkx)
         top = graph.graph.get(_ROOT)
         if top is None and graph.is_directed() and root in graph and not graph.pred[root]:
             top = root
-        return parts_of(graph, top)
+        return read_graph(graph, top)
     except HierarchyError as error:
         raise FileFormatError(f"{path}: {error} Nothing was read.") from error
 
 
-def _by_label(graph: Any, networkx: Any) -> Any:
+def _relabel_nodes(graph: Any, networkx: Any) -> Any:
     labels = {node: str(label) for node, label in graph.nodes(data="label") if label not in (None, "")}
     if not labels or len(labels) < len(graph):
         return graph

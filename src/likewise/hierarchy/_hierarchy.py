@@ -12,8 +12,8 @@ from scipy import sparse
 from likewise.exceptions import HierarchyError
 from likewise.hierarchy import _networkx, _traversal
 from likewise.hierarchy._consistency import Consistency
-from likewise.hierarchy._edge_lists import parts_of_edges, parts_of_parents
-from likewise.hierarchy._indicators import held_labels, with_labels
+from likewise.hierarchy._edge_lists import read_edges, read_parents
+from likewise.hierarchy._indicators import find_held_labels, with_labels
 from likewise.hierarchy._label_checks import (
     BoolArray,
     Edge,
@@ -23,7 +23,7 @@ from likewise.hierarchy._label_checks import (
     check_names,
     cycle_text,
     edge_positions,
-    listed,
+    format_names,
     unknown_label,
 )
 
@@ -105,13 +105,13 @@ class LabelHierarchy:
             scores=check_column(scores, len(checked), "scores"),
             margins=check_column(margins, len(checked), "margins"),
             counts=check_column(counts, len(checked), "counts", least=0),
-            _pairs=_frozen(pairs),
+            _pairs=_freeze(pairs),
             _index=index,
         )
         depths, cycle = _traversal.depths_or_cycle(self.parent_lists, self._child_lists)
         if cycle:
             raise HierarchyError(f"{cycle_text([checked[k] for k in cycle])} Take one of these edges out.")
-        self.__dict__["_depths"] = _frozen(depths)
+        self.__dict__["_depths"] = _freeze(depths)
 
     # ------------------------------------------------------------------ creation
 
@@ -140,7 +140,7 @@ class LabelHierarchy:
         >>> LabelHierarchy.from_edges([("root", "animal"), ("animal", "cat")]).edges
         (('animal', 'cat'),)
         """
-        return cls(**parts_of_edges(edges, names, root))
+        return cls(**read_edges(edges, names, root))
 
     @classmethod
     def from_parents(cls, parents: Any, names: Iterable[str] | None = None) -> LabelHierarchy:
@@ -163,7 +163,7 @@ class LabelHierarchy:
         >>> LabelHierarchy.from_parents([-1, 0, 0, 1]).edges
         (('0', '1'), ('0', '2'), ('1', '3'))
         """
-        return cls(**parts_of_parents(parents, names))
+        return cls(**read_parents(parents, names))
 
     @classmethod
     def from_networkx(cls, graph: Any, *, root: Any = None) -> LabelHierarchy:
@@ -182,7 +182,7 @@ class LabelHierarchy:
         hierarchy : LabelHierarchy
             The hierarchy.
         """
-        return cls(**_networkx.parts_of(graph, root))
+        return cls(**_networkx.read_graph(graph, root))
 
     def to_networkx(self, *, root: str | None = None) -> Any:
         """Return a networkx ``DiGraph`` with an edge from each parent to each of its children.
@@ -198,7 +198,7 @@ class LabelHierarchy:
             The nodes are the names, with the attributes ``score``, ``margin`` and ``count`` where they are
             known. Needs ``pip install 'likewise[graphs]'``.
         """
-        return _networkx.graph_of(self, root)
+        return _networkx.make_graph(self, root)
 
     # ------------------------------------------------------------------ structure
 
@@ -215,11 +215,11 @@ class LabelHierarchy:
     @cached_property
     def parent_lists(self) -> tuple[tuple[int, ...], ...]:
         """The positions of the parents of each label; empty for a child of the root."""
-        return _traversal.grouped(self._pairs[:, 1], self._pairs[:, 0], self.n_labels)
+        return _traversal.group_values(self._pairs[:, 1], self._pairs[:, 0], self.n_labels)
 
     @cached_property
     def _child_lists(self) -> tuple[tuple[int, ...], ...]:
-        return _traversal.grouped(self._pairs[:, 0], self._pairs[:, 1], self.n_labels)
+        return _traversal.group_values(self._pairs[:, 0], self._pairs[:, 1], self.n_labels)
 
     @cached_property
     def is_tree(self) -> bool:
@@ -232,12 +232,13 @@ class LabelHierarchy:
         if not self.is_tree:
             name = next(self.names[k] for k, above in enumerate(self.parent_lists) if len(above) > 1)
             raise HierarchyError(
-                f"label {name!r} has the parents {listed(self._above(name))}, so this is no tree. Use "
+                f"label {name!r} has the parents {format_names(self._find_parents(name))}, so this is no "
+                "tree. Use "
                 "parent_lists, which holds them all."
             )
         above = np.full(self.n_labels, -1, dtype=np.int64)
         above[self._pairs[:, 1]] = self._pairs[:, 0]
-        return _frozen(above)
+        return _freeze(above)
 
     @property
     def depths(self) -> IntArray:
@@ -247,7 +248,7 @@ class LabelHierarchy:
     @cached_property
     def order(self) -> IntArray:
         """The positions of the labels, parents before children: by depth, then by position."""
-        return _frozen(np.argsort(self.depths, kind="stable"))
+        return _freeze(np.argsort(self.depths, kind="stable"))
 
     @cached_property
     def tops(self) -> tuple[str, ...]:
@@ -267,7 +268,7 @@ class LabelHierarchy:
         names : tuple of str
             Its children, by position.
         """
-        return tuple(self.names[k] for k in self._child_lists[self._at(name)])
+        return tuple(self.names[k] for k in self._child_lists[self._find_position(name)])
 
     def ancestors(self, name: str) -> tuple[str, ...]:
         """Return all labels above a label.
@@ -282,7 +283,9 @@ class LabelHierarchy:
         names : tuple of str
             Its ancestors, the nearest first.
         """
-        return tuple(self.names[k] for k in _traversal.reachable(self._at(name), self.parent_lists))
+        return tuple(
+            self.names[k] for k in _traversal.reachable(self._find_position(name), self.parent_lists)
+        )
 
     def descendants(self, name: str) -> tuple[str, ...]:
         """Return all labels below a label.
@@ -297,7 +300,9 @@ class LabelHierarchy:
         names : tuple of str
             Its descendants, the nearest first.
         """
-        return tuple(self.names[k] for k in _traversal.reachable(self._at(name), self._child_lists))
+        return tuple(
+            self.names[k] for k in _traversal.reachable(self._find_position(name), self._child_lists)
+        )
 
     def ancestor_matrix(self) -> BoolArray:
         """Return which labels are ancestors of which.
@@ -332,7 +337,7 @@ class LabelHierarchy:
         upwards = sparse.csr_array(
             self.ancestor_matrix().T | np.eye(self.n_labels, dtype=bool), dtype=np.int32
         )
-        closed = sparse.csr_array(held_labels(Y, self.names) @ upwards)
+        closed = sparse.csr_array(find_held_labels(Y, self.names) @ upwards)
         closed.data[:] = 1
         return with_labels(Y, closed, self.names)
 
@@ -349,7 +354,7 @@ class LabelHierarchy:
         Consistency
             The fraction of consistent rows, and the number of violations of each of :attr:`edges`.
         """
-        return Consistency.of(held_labels(Y, self.names), self._pairs, self.edges)
+        return Consistency.from_labels(find_held_labels(Y, self.names), self._pairs, self.edges)
 
     def restrict(self, names: Iterable[str]) -> LabelHierarchy:
         """Keep some of the labels; the children of removed labels move to their nearest kept ancestors.
@@ -372,7 +377,7 @@ class LabelHierarchy:
         (('animal', 'kitten'),)
         """
         kept = check_names(names)
-        at = [self._at(name) for name in kept]
+        at = [self._find_position(name) for name in kept]
         above = _traversal.nearest_kept(self.parent_lists, self.order, set(at))
         moved = np.array([sorted(above[k]) != list(self.parent_lists[k]) for k in at])
 
@@ -389,13 +394,13 @@ class LabelHierarchy:
 
     # ------------------------------------------------------------------ object protocol
 
-    def _at(self, name: str) -> int:
+    def _find_position(self, name: str) -> int:
         if name not in self._index:
             raise unknown_label(name, self.names)
         return self._index[name]
 
-    def _above(self, name: str) -> tuple[str, ...]:
-        return tuple(self.names[k] for k in self.parent_lists[self._at(name)])
+    def _find_parents(self, name: str) -> tuple[str, ...]:
+        return tuple(self.names[k] for k in self.parent_lists[self._find_position(name)])
 
     def __setattr__(self, name: str, value: Any) -> None:
         raise AttributeError(f"a LabelHierarchy cannot be changed; {name!r} cannot be set. Make another one.")
@@ -416,7 +421,7 @@ class LabelHierarchy:
 
     def __reduce__(self) -> tuple[Any, ...]:
         # Pickled arrays lose their read-only flag; creating the object anew sets it again.
-        return _made, (self.names, self._pairs, self.scores, self.margins, self.counts)
+        return _make_hierarchy, (self.names, self._pairs, self.scores, self.margins, self.counts)
 
     def __repr__(self) -> str:
         return (
@@ -425,10 +430,10 @@ class LabelHierarchy:
         )
 
 
-def _made(names: Any, edges: Any, scores: Any, margins: Any, counts: Any) -> LabelHierarchy:
+def _make_hierarchy(names: Any, edges: Any, scores: Any, margins: Any, counts: Any) -> LabelHierarchy:
     return LabelHierarchy(names, edges, scores=scores, margins=margins, counts=counts)
 
 
-def _frozen(array: IntArray) -> IntArray:
+def _freeze(array: IntArray) -> IntArray:
     array.flags.writeable = False
     return array

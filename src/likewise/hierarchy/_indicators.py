@@ -9,15 +9,15 @@ import numpy.typing as npt
 from scipy import sparse
 
 from likewise.exceptions import HierarchyError
-from likewise.hierarchy._label_checks import listed
+from likewise.hierarchy._label_checks import format_names
 
 
-def held_labels(Y: Any, names: tuple[str, ...]) -> sparse.csr_array:
+def find_held_labels(Y: Any, names: tuple[str, ...]) -> sparse.csr_array:
     """Return which row holds which label: a CSR array of ones, its columns in the order of `names`."""
     if _is_frame(Y):
-        values = _numbers(Y.to_numpy())[:, _frame_order(Y, names)]
+        values = _as_numeric(Y.to_numpy())[:, _find_column_order(Y, names)]
     else:
-        values = Y if sparse.issparse(Y) else _numbers(Y)
+        values = Y if sparse.issparse(Y) else _as_numeric(Y)
     if values.ndim != 2 or values.shape[1] != len(names):
         raise HierarchyError(
             f"Y must have one column for each of the {len(names)} labels; got shape {values.shape}. For a "
@@ -37,7 +37,7 @@ def with_labels(Y: Any, held: sparse.csr_array, names: tuple[str, ...]) -> Any:
     rows, columns = held.nonzero()
     if _is_frame(Y):
         values = Y.to_numpy(copy=True)
-        values[rows, np.array(_frame_order(Y, names))[columns]] = 1
+        values[rows, np.array(_find_column_order(Y, names))[columns]] = 1
         return type(Y)(values, index=Y.index, columns=Y.columns).astype(Y.dtypes)
     out = np.array(Y)
     out[rows, columns] = 1
@@ -48,15 +48,15 @@ def _is_frame(Y: Any) -> bool:
     return hasattr(Y, "columns") and hasattr(Y, "to_numpy")
 
 
-def _frame_order(Y: Any, names: tuple[str, ...]) -> list[int]:
+def _find_column_order(Y: Any, names: tuple[str, ...]) -> list[int]:
     """Return where in the table the column of each label stands."""
     columns = [str(column) for column in Y.columns]
     place = {column: k for k, column in enumerate(columns)}
     missing = [name for name in names if name not in place]
     other = sorted(set(columns) - set(names))
     if missing or other or len(columns) != len(names):
-        said = [f"there is no column {listed(missing)}"] if missing else []
-        said += [f"there is no label {listed(other)}"] if other else []
+        said = [f"there is no column {format_names(missing)}"] if missing else []
+        said += [f"there is no label {format_names(other)}"] if other else []
         said = said or ["a column occurs twice"]
         raise HierarchyError(
             f"the columns of Y must be the labels, in any order; {' and '.join(said)}. Select columns with "
@@ -65,7 +65,7 @@ def _frame_order(Y: Any, names: tuple[str, ...]) -> list[int]:
     return [place[name] for name in names]
 
 
-def _numbers(Y: Any) -> npt.NDArray[Any]:
+def _as_numeric(Y: Any) -> npt.NDArray[Any]:
     values = np.asarray(Y)
     if values.dtype.kind in "biuf":
         return values

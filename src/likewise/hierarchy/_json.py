@@ -7,7 +7,7 @@ import math
 from typing import Any
 
 from likewise.exceptions import FileFormatError
-from likewise.hierarchy._columns import COLUMNS, told
+from likewise.hierarchy._columns import COLUMNS, get_known_columns
 from likewise.hierarchy._hierarchy import LabelHierarchy
 
 FORMAT = "likewise label hierarchy"
@@ -16,20 +16,20 @@ VERSION = 1
 
 def compose(hierarchy: LabelHierarchy) -> str:
     """Return the JSON text, with a line for each label."""
-    columns = told(hierarchy)
+    columns = get_known_columns(hierarchy)
     lines = []
     for k, name in enumerate(hierarchy.names):
         label: dict[str, Any] = {
             "name": name,
             "parents": [hierarchy.names[p] for p in hierarchy.parent_lists[k]],
         }
-        label |= {column: _written(values[k]) for column, values in columns.items()}
+        label |= {column: _to_json_number(values[k]) for column, values in columns.items()}
         lines.append("    " + json.dumps(label, ensure_ascii=False, allow_nan=False))
     head = f'{{\n  "format": {json.dumps(FORMAT)},\n  "version": {VERSION},\n  "labels": [\n'
     return head + ",\n".join(lines) + "\n  ]\n}\n"
 
 
-def _written(value: float) -> float | str | None:
+def _to_json_number(value: float) -> float | str | None:
     """Return a number as JSON can hold it: there are no infinite ones."""
     if math.isnan(value):
         return None
@@ -44,7 +44,7 @@ def parse(text: str, root: str, path: str) -> dict[str, Any]:
         raise FileFormatError(
             f"{path}:{error.lineno}: this is not JSON: {error.msg}. The file may be cut short."
         ) from error
-    labels = _labels(said, path)
+    labels = _read_labels(said, path)
     names = [label["name"] for label in labels]
     is_label = root in names
     parts: dict[str, Any] = {
@@ -58,11 +58,11 @@ def parse(text: str, root: str, path: str) -> dict[str, Any]:
     }
     for column, of in COLUMNS.items():
         if any(column in label for label in labels):
-            parts[of] = [_number(label.get(column), label["name"], column, path) for label in labels]
+            parts[of] = [_read_number(label.get(column), label["name"], column, path) for label in labels]
     return parts
 
 
-def _labels(said: Any, path: str) -> list[dict[str, Any]]:
+def _read_labels(said: Any, path: str) -> list[dict[str, Any]]:
     if not isinstance(said, dict) or said.get("format") != FORMAT:
         raise FileFormatError(
             f'{path}: this is JSON, but no label hierarchy; wanted an object with "format": "{FORMAT}", as '
@@ -97,7 +97,7 @@ def _is_label(label: Any) -> bool:
     return isinstance(parents, list) and all(isinstance(parent, str) for parent in parents)
 
 
-def _number(value: Any, name: str, column: str, path: str) -> float:
+def _read_number(value: Any, name: str, column: str, path: str) -> float:
     if value is None:
         return math.nan
     try:

@@ -20,12 +20,12 @@ Edge = tuple[str, str]
 _SHOWN = 5
 
 
-def listed(names: Iterable[object]) -> str:
+def format_names(names: Iterable[object]) -> str:
     """Return names for a sentence, the first few of them if there are many.
 
-    >>> listed(["a", "b"])
+    >>> format_names(["a", "b"])
     "'a' and 'b'"
-    >>> listed("abcdefg")
+    >>> format_names("abcdefg")
     "'a', 'b', 'c', 'd', 'e' and 2 more"
     """
     words = [repr(name) for name in names]
@@ -55,7 +55,9 @@ def check_names(names: Any) -> tuple[str, ...]:
     if len(set(checked)) < len(checked):
         seen: set[str] = set()
         twice = [name for name in checked if name in seen or seen.add(name)]  # type: ignore[func-returns-value]
-        raise HierarchyError(f"{listed(dict.fromkeys(twice))} occur(s) twice among the names. Rename one.")
+        raise HierarchyError(
+            f"{format_names(dict.fromkeys(twice))} occur(s) twice among the names. Rename one."
+        )
     return checked
 
 
@@ -63,7 +65,7 @@ def unknown_label(name: object, known: Iterable[str]) -> HierarchyError:
     """Return the error for a label that is not there, with the name that was perhaps meant."""
     known = list(known)
     near = difflib.get_close_matches(str(name), known, n=1)
-    tip = f"Did you mean {near[0]!r}?" if near else f"The labels are {listed(known)}."
+    tip = f"Did you mean {near[0]!r}?" if near else f"The labels are {format_names(known)}."
     return HierarchyError(f"there is no label {name!r}. {tip}")
 
 
@@ -83,7 +85,7 @@ def edge_positions(edges: Any, names: tuple[str, ...], index: Mapping[str, int])
         pairs = edges.astype(np.int64)
     else:
         named = enumerate(check_pairs(edges, "edges"))
-        ends = [(_position(p, k, index), _position(c, k, index)) for k, (p, c) in named]
+        ends = [(_find_position(p, k, index), _find_position(c, k, index)) for k, (p, c) in named]
         pairs = np.array(ends, dtype=np.int64).reshape(-1, 2)
     outside = np.argwhere((pairs < 0) | (pairs >= len(names)))
     if outside.size:
@@ -99,7 +101,7 @@ def edge_positions(edges: Any, names: tuple[str, ...], index: Mapping[str, int])
     return np.column_stack([parent, child])
 
 
-def _position(end: Any, k: int, index: Mapping[str, int]) -> int:
+def _find_position(end: Any, k: int, index: Mapping[str, int]) -> int:
     if isinstance(end, str):
         if end not in index:
             raise unknown_label(end, index)

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from likewise.hierarchy._hierarchy import LabelHierarchy
 
 
-def parts_of(graph: Any, root: Any) -> dict[str, Any]:
+def read_graph(graph: Any, root: Any) -> dict[str, Any]:
     """Return the names, edges and columns of a directed graph; the node `root` is left out."""
     if not graph.is_directed():
         raise HierarchyError(
@@ -40,7 +40,7 @@ def parts_of(graph: Any, root: Any) -> dict[str, Any]:
     return parts
 
 
-def graph_of(hierarchy: LabelHierarchy, root: str | None) -> Any:
+def make_graph(hierarchy: LabelHierarchy, root: str | None) -> Any:
     """Return a hierarchy as a directed graph, with a node for the root if it is to have a name."""
     graph = require("networkx", extra="graphs").DiGraph()
     if root is not None:

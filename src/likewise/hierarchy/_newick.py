@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from likewise.exceptions import FileFormatError, HierarchyError
-from likewise.hierarchy._columns import COLUMNS, told
+from likewise.hierarchy._columns import COLUMNS, get_known_columns
 from likewise.hierarchy._hierarchy import LabelHierarchy
 from likewise.hierarchy._newick_reader import Node, read_tree
 
@@ -31,7 +31,7 @@ def compose(hierarchy: LabelHierarchy) -> str:
     below: list[list[int]] = [[] for _ in range(hierarchy.n_labels + 1)]
     for k, parent in enumerate(hierarchy.parents.tolist()):
         below[parent].append(k)  # -1, the root, is the last
-    named = [*_named(hierarchy), ""]
+    named = [*_iterate_names(hierarchy), ""]
     text: list[str] = []
     todo: list[int | str] = [hierarchy.n_labels]  # a stack, for a tree may be deeper than Python's calls
     while todo:
@@ -49,9 +49,9 @@ def compose(hierarchy: LabelHierarchy) -> str:
     return "".join(text) + ";\n"
 
 
-def _named(hierarchy: LabelHierarchy) -> Iterator[str]:
+def _iterate_names(hierarchy: LabelHierarchy) -> Iterator[str]:
     """Yield the name of each label, quoted where it must be, with what is known of it."""
-    columns = told(hierarchy)
+    columns = get_known_columns(hierarchy)
     for k, name in enumerate(hierarchy.names):
         text = "'" + name.replace("'", "''") + "'" if _QUOTED.search(name) else name
         said = "".join(f",{column}={values[k]!r}" for column, values in columns.items())
@@ -63,7 +63,7 @@ def parse(text: str, root: str, path: str) -> dict[str, Any]:
     top = read_tree(text, path)
     if top.name == root:
         top.name = ""
-    nodes = [node for node in _downwards(top) if node.name]
+    nodes = [node for node in _iterate_downwards(top) if node.name]
     said = [dict(_TOLD.findall(node.comments)) for node in nodes]
     columns = [told.get("column", "") for told in said]
     known = {str(k): k for k in range(len(nodes))}
@@ -74,14 +74,14 @@ def parse(text: str, root: str, path: str) -> dict[str, Any]:
         for name, column in COLUMNS.items():
             if any(name in told for told in said):
                 parts[column] = [
-                    _number(said[k].get(name, "nan"), path, nodes[known[columns[k]]]) for k in order
+                    _parse_number(said[k].get(name, "nan"), path, nodes[known[columns[k]]]) for k in order
                 ]
     parts["names"] = [node.name for node in nodes]
     parts["edges"] = [(node.above.name, node.name) for node in nodes if node.above and node.above.name]
     return parts
 
 
-def _number(text: str, path: str, node: Node) -> float:
+def _parse_number(text: str, path: str, node: Node) -> float:
     try:
         return float(text)
     except ValueError:
@@ -91,7 +91,7 @@ def _number(text: str, path: str, node: Node) -> float:
         ) from None
 
 
-def _downwards(top: Node) -> Iterator[Node]:
+def _iterate_downwards(top: Node) -> Iterator[Node]:
     """Yield all nodes, parents before children."""
     todo = [top]
     while todo:

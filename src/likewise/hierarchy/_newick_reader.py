@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from typing import NoReturn
 
 from likewise.exceptions import FileFormatError
-from likewise.hierarchy._label_checks import listed
+from likewise.hierarchy._label_checks import format_names
 
 _TOKEN = re.compile(
     r"(?P<blank>\s+)|(?P<comment>\[[^\]]*\])|(?P<quoted>'(?:[^']|'')*')"
@@ -31,7 +31,7 @@ class Node:
 
 def read_tree(text: str, path: str) -> Node:
     """Return the outermost node of the one tree in a text."""
-    return _NewickReader(text, path).tree()
+    return _NewickReader(text, path).read_tree()
 
 
 class _NewickReader:
@@ -43,7 +43,7 @@ class _NewickReader:
     def fail(self, said: str) -> NoReturn:
         raise FileFormatError(f"{self.path}:{self.line}: {said} Nothing was read.")
 
-    def tokens(self) -> Iterator[tuple[str, str]]:
+    def iterate_tokens(self) -> Iterator[tuple[str, str]]:
         """Yield the kind and the text of each token, keeping count of the lines."""
         at = 0
         while at < len(self.text):
@@ -57,10 +57,10 @@ class _NewickReader:
             self.line += found[0].count("\n")
             at = found.end()
 
-    def tree(self) -> Node:
+    def read_tree(self) -> Node:
         """Read up to the semicolon, and make sure that nothing comes after it."""
         node, ended = Node(None, self.line), False
-        for kind, token in self.tokens():
+        for kind, token in self.iterate_tokens():
             if kind == "blank" or (ended and kind == "comment"):
                 continue
             if ended:
@@ -69,24 +69,24 @@ class _NewickReader:
                 node.comments += token
             elif token == ";" and kind == "sign":
                 ended = True
-                self.end(node)
+                self.check_end(node)
             elif kind == "sign":
-                node = self.sign(token, node)
+                node = self.read_sign(token, node)
             else:
-                self.word(node, token[1:-1].replace("''", "'") if kind == "quoted" else token)
+                self.read_word(node, token[1:-1].replace("''", "'") if kind == "quoted" else token)
         if not ended:
-            self.end(node)
+            self.check_end(node)
             self.fail("the tree does not end with a semicolon; the file may be cut short. Add one if not.")
         return node
 
-    def end(self, node: Node) -> None:
+    def check_end(self, node: Node) -> None:
         """Check that every bracket is closed at the end of the tree."""
         if node.above is not None:
             line = node.above.line
             self.fail(f"the bracket of line {line} is opened and never closed; the file may be cut short.")
         self.finish(node)
 
-    def sign(self, sign: str, node: Node) -> Node:
+    def read_sign(self, sign: str, node: Node) -> Node:
         """Take one of the signs ( , ) : and return the node that comes next."""
         if sign == ":":
             if node.length is not None:
@@ -97,24 +97,24 @@ class _NewickReader:
             if self.closed or node.name or node.length is not None:
                 self.fail(f"a bracket is opened right after {node.name or ')'!r}; a comma is missing.")
             node.line = self.line
-            return self.child(node)
+            return self.add_child(node)
         self.finish(node)
         if node.above is None:
             if sign == ",":
                 self.fail("a comma outside all brackets makes two roots. Put both into one pair of brackets.")
             self.fail("a bracket is closed that was never opened.")
         if sign == ",":
-            return self.child(node.above)
+            return self.add_child(node.above)
         self.closed = True
         return node.above
 
-    def child(self, above: Node) -> Node:
+    def add_child(self, above: Node) -> Node:
         self.closed = False
         node = Node(above, self.line)
         above.below.append(node)
         return node
 
-    def word(self, node: Node, word: str) -> None:
+    def read_word(self, node: Node, word: str) -> None:
         """Take a name, or the number after a colon."""
         if node.length == "":
             try:
@@ -143,5 +143,5 @@ class _NewickReader:
             return
         if not node.below:
             self.fail("a name is missing here: between two commas or brackets there must be one.")
-        inside = listed(child.name for child in node.below)
+        inside = format_names(child.name for child in node.below)
         self.fail(f"the node above {inside} has no name. Name it after its bracket, as in (a,b)name.")

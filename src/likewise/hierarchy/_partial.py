@@ -37,7 +37,7 @@ class PartialHierarchy:
     Examples
     --------
     >>> known = PartialHierarchy(fixed=[("cat", "kitten")], forbidden=[("root", "cat")])
-    >>> known.allowed(["cat", "kitten", "pet"]).astype(int)  # from the root, cat, kitten, pet
+    >>> known.get_allowed_edges(["cat", "kitten", "pet"]).astype(int)  # from the root, cat, kitten, pet
     array([[0, 0, 0, 1],
            [0, 0, 1, 1],
            [0, 0, 0, 1],
@@ -50,7 +50,7 @@ class PartialHierarchy:
 
     def __post_init__(self) -> None:
         root = check_name(self.root, "root")
-        fixed, forbidden = (_checked(getattr(self, what), what, root) for what in ("fixed", "forbidden"))
+        fixed, forbidden = (_check_edges(getattr(self, what), what, root) for what in ("fixed", "forbidden"))
         object.__setattr__(self, "fixed", fixed)
         object.__setattr__(self, "forbidden", forbidden)
         parent_of: dict[str, str] = {}
@@ -73,7 +73,7 @@ class PartialHierarchy:
         ends = [end for edge in (*self.fixed, *self.forbidden) for end in edge]
         return tuple(dict.fromkeys(end for end in ends if end != self.root))
 
-    def allowed(self, names: Iterable[str]) -> BoolArray:
+    def get_allowed_edges(self, names: Iterable[str]) -> BoolArray:
         """Return which edges a hierarchy over the labels `names` may have.
 
         Parameters
@@ -122,7 +122,7 @@ class PartialHierarchy:
         return may
 
 
-def _checked(edges: Any, what: str, root: str) -> tuple[Edge, ...]:
+def _check_edges(edges: Any, what: str, root: str) -> tuple[Edge, ...]:
     """Check edges by name; each is kept once, in the order given."""
     out = []
     for k, (parent, child) in enumerate(check_pairs(edges, what)):

@@ -11,10 +11,10 @@ from likewise.hierarchy._label_checks import BoolArray, IntArray
 Lists = tuple[tuple[int, ...], ...]
 
 
-def grouped(keys: IntArray, values: IntArray, n: int) -> Lists:
+def group_values(keys: IntArray, values: IntArray, n: int) -> Lists:
     """Return, for each key 0..n-1, its values in the order in which they stand.
 
-    >>> grouped(np.array([2, 0, 2]), np.array([5, 6, 7]), 3)
+    >>> group_values(np.array([2, 0, 2]), np.array([5, 6, 7]), 3)
     ((6,), (), (5, 7))
     """
     order = np.argsort(keys, kind="stable")
@@ -89,6 +89,6 @@ def cycle_of(names: Sequence[str], edges: Iterable[tuple[str, str]]) -> list[str
     """Return the names along one cycle of edges between them, parents first; empty if there is none."""
     index = {name: k for k, name in enumerate(names)}
     pairs = np.array([(index[p], index[c]) for p, c in edges], dtype=np.int64).reshape(-1, 2)
-    parents = grouped(pairs[:, 1], pairs[:, 0], len(names))
-    children = grouped(pairs[:, 0], pairs[:, 1], len(names))
+    parents = group_values(pairs[:, 1], pairs[:, 0], len(names))
+    children = group_values(pairs[:, 0], pairs[:, 1], len(names))
     return [names[k] for k in depths_or_cycle(parents, children)[1]]

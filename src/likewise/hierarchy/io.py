@@ -13,7 +13,7 @@ from typing import Any, Literal
 from likewise.exceptions import FileFormatError, HierarchyError
 from likewise.hierarchy import _csv, _graphml, _json, _newick
 from likewise.hierarchy._hierarchy import LabelHierarchy
-from likewise.supervision.io import decoded, format_of, put_in_place
+from likewise.supervision.io import decode, format_of, replace_file
 
 __all__ = ["Format", "read_hierarchy", "write_hierarchy"]
 
@@ -83,7 +83,7 @@ def read_hierarchy(
     if kind == "graphml":
         parts = _graphml.parse(data, root, name)
     else:
-        parts = _PARSE[kind](decoded(data, encoding, name), root, name)
+        parts = _PARSE[kind](decode(data, encoding, name), root, name)
     try:
         return LabelHierarchy(**parts)
     except HierarchyError as error:
@@ -128,4 +128,4 @@ def write_hierarchy(
         data = _graphml.compose(hierarchy)
     else:
         data = _COMPOSE[kind](hierarchy).encode("utf-8")
-    put_in_place(path, lambda part: part.write_bytes(data))
+    replace_file(path, lambda part: part.write_bytes(data))

@@ -10,18 +10,18 @@ import numpy as np
 from likewise._blocks import Block, Rows, as_rows
 from likewise.base import FitProgress
 from likewise.kmeans._linked_rows import HintedPlacement
-from likewise.kmeans._metric import Metric, inverse_metric
-from likewise.kmeans._reseed import moves_to_empty
+from likewise.kmeans._metric import Metric, compute_inverse_metric
+from likewise.kmeans._reseed import choose_moves_to_empty
 from likewise.kmeans._stats import (
     NOBODY,
     ClusterStats,
     FixedLabels,
-    all_in_one,
     assign_rows,
-    label_recipe,
-    moments_of,
-    second_moment,
-    total_cost,
+    compute_second_moment,
+    compute_total_cost,
+    get_moments_kind,
+    label_all_zero,
+    make_labeller,
 )
 
 # A metric that changes may raise the objective; after so many iterations without a better one we stop.
@@ -38,7 +38,7 @@ class HintedRowPlacer(Protocol):
     def place(self, metric: Metric, centers: np.ndarray, previous: np.ndarray | None) -> HintedPlacement:
         """Label the rows."""
 
-    def units(self) -> np.ndarray:
+    def get_units(self) -> np.ndarray:
         """Return a number for each row; rows of one number move to an empty cluster together, -1 never."""
 
 
@@ -71,14 +71,15 @@ class Start:
     """Where one start begins. With `learn` the metric is fitted from the first iteration on.
 
     Without, the given metric is kept until the labels settle for the first time. Where a start goes on after
-    a trial, `done` counts the iterations that were made and `told` is where they left the hinted rows.
+    a trial, `done` counts the iterations that were made and `hinted_labels` is where they left the hinted
+    rows.
     """
 
     centers: np.ndarray
     metric: Metric
     learn: bool = False
     done: int = 0
-    told: np.ndarray | None = None
+    hinted_labels: np.ndarray | None = None
 
 
 @dataclass(frozen=True, eq=False)
@@ -93,7 +94,7 @@ class AssignmentPass:
         The cost of all rows, and of broken links.
     nearest : ndarray
         The clusters of the hinted rows by distance alone.
-    told : ndarray
+    hinted_labels : ndarray
         The clusters of the rows that hints speak of.
     held : Held
         The rows that are not in their nearest cluster: hinted ones, and ones moved to an empty cluster.
@@ -102,7 +103,7 @@ class AssignmentPass:
     stats: ClusterStats
     objective: float
     nearest: np.ndarray
-    told: np.ndarray
+    hinted_labels: np.ndarray
     held: FixedLabels
 
 
@@ -146,15 +147,15 @@ class KMeansSteps:
         self.rows, self.k = as_rows(X), n_clusters
         self._fill = fill  # a cluster without rows gets some
         self.hinted, self.learning = hinted, learning
-        self._labels = self.rows.column(np.int32, all_in_one)
+        self._labels = self.rows.make_column(np.int32, label_all_zero)
         self._labels_are: AssignmentPass | None = None
         self._watch = watch if hinted is None else hinted.rows
         diagonal = learning is None or learning.diagonal
-        held = FixedLabels.none() if hinted is None else FixedLabels(hinted.rows, np.zeros_like(hinted.rows))
-        self._free_second = self.second = second_moment(self.rows, diagonal=diagonal, held=held)
+        held = FixedLabels.empty() if hinted is None else FixedLabels(hinted.rows, np.zeros_like(hinted.rows))
+        self._free_second = self.second = compute_second_moment(self.rows, diagonal=diagonal, held=held)
         if hinted is not None:
             told = as_rows(hinted.X, weight=hinted.weight)
-            self.second = self.second + second_moment(told, diagonal=diagonal)
+            self.second = self.second + compute_second_moment(told, diagonal=diagonal)
         spread = self.second if self.second.ndim == 1 else self.second.diagonal()
         spread = np.sqrt(np.maximum(spread / max(self.rows.total_weight, 1e-300), 0.0))
         self._scale = np.where(spread > 0, spread, 1.0)
@@ -162,8 +163,8 @@ class KMeansSteps:
 
     def assign(self, centers: np.ndarray, metric: Metric, told: np.ndarray | None) -> AssignmentPass:
         """Label every row, given where the rows that hints speak of were before (None: nowhere)."""
-        moments = moments_of(metric) or (self.learning.moments if self.learning else None)
-        held = FixedLabels.none()
+        moments = get_moments_kind(metric) or (self.learning.moments if self.learning else None)
+        held = FixedLabels.empty()
         placed = None
         if self.hinted is not None:
             placed = self.hinted.place(metric, centers, None if told is None else told.astype(np.int64))
@@ -171,10 +172,12 @@ class KMeansSteps:
         stats = assign_rows(
             self.rows, self._labels, centers, metric, moments=moments, held=held, watch=self._watch
         )
-        objective = total_cost(stats, centers, metric, self._free_second)
+        objective = compute_total_cost(stats, centers, metric, self._free_second)
         nearest = np.empty(0, dtype=np.int64)
         if self.hinted is not None and placed is not None:
-            own = ClusterStats.of(self.hinted.X, placed.labels, self.hinted.weight, self.k, moments=moments)
+            own = ClusterStats.from_labels(
+                self.hinted.X, placed.labels, self.hinted.weight, self.k, moments=moments
+            )
             stats = stats + own
             objective += placed.energy
             nearest = placed.nearest
@@ -184,20 +187,20 @@ class KMeansSteps:
         self._labels_are = done
         return done
 
-    def labels_of(self, fit: KMeansFit, renumber: np.ndarray | None = None) -> Any:
+    def collect_labels(self, fit: KMeansFit, renumber: np.ndarray | None = None) -> Any:
         """Return the labels that a fit stands for, and end here; they are there if its pass was the last."""
         if self._labels_are is not fit.assigned:
             # Its recipe is looked at when the labels are, so that no pass is made for nothing else.
-            recipe = label_recipe(self.rows.dtype, fit.centers, fit.metric, fit.assigned.held)
-            self._labels = self.rows.column(np.int32, recipe)
-        return self.rows.whole(self._labels, renumber)
+            recipe = make_labeller(self.rows.dtype, fit.centers, fit.metric, fit.assigned.held)
+            self._labels = self.rows.make_column(np.int32, recipe)
+        return self.rows.collect(self._labels, renumber)
 
     def _reseed(
         self, stats: ClusterStats, held: FixedLabels, centers: np.ndarray, metric: Metric, moments: str | None
     ) -> tuple[ClusterStats, FixedLabels]:
         """Fill empty clusters, where rows can be found for them. Labels are written."""
         empty = np.flatnonzero(stats.counts == 0)
-        moves = moves_to_empty(self.rows, self._labels, held, self.hinted, centers, metric, empty)
+        moves = choose_moves_to_empty(self.rows, self._labels, held, self.hinted, centers, metric, empty)
         if not moves:
             return stats, held
         rows = np.concatenate([move.rows for move in moves])
@@ -209,16 +212,16 @@ class KMeansSteps:
 
         def move(block: Block) -> ClusterStats:
             assert block.kept is not None
-            at, given = held.within(block.rows)
+            at, given = held.restrict_to_block(block.rows)
             block.kept[at] = given
-            found = ClusterStats.of(block.X, block.kept, block.weight, k, moments=moments)
-            return replace(found, watched=block.kept[watched.within(block.rows)[0]])
+            found = ClusterStats.from_labels(block.X, block.kept, block.weight, k, moments=moments)
+            return replace(found, watched=block.kept[watched.restrict_to_block(block.rows)[0]])
 
-        recipe = label_recipe(self.rows.dtype, centers, metric, held)
+        recipe = make_labeller(self.rows.dtype, centers, metric, held)
         moved = self.rows.sum(move, self._labels, becomes=recipe)
-        return replace(moved, changed=stats.changed + self._changes(rows, before, labels)), held
+        return replace(moved, changed=stats.changed + self._count_changes(rows, before, labels)), held
 
-    def _changes(self, rows: np.ndarray, before: np.ndarray, labels: np.ndarray) -> int:
+    def _count_changes(self, rows: np.ndarray, before: np.ndarray, labels: np.ndarray) -> int:
         """Return by how many the changed labels become more if `rows` go from `before` to `labels`.
 
         A row that was held in the pass before is known to have been where it goes now, or not; any other
@@ -237,22 +240,22 @@ class KMeansSteps:
         self, told: np.ndarray, stats: ClusterStats, centers: np.ndarray, metric: Metric, learn: bool
     ) -> tuple[np.ndarray, Metric]:
         """Move the centres to the means of their rows, and fit the metric if `learn`."""
-        centers = means_of(stats, centers)
+        centers = compute_means(stats, centers)
         if not learn or self.learning is None:
             return centers, metric
-        scatter, mass = scatter_within(stats, self.second, centers, self.learning.per_cluster)
+        scatter, mass = compute_scatter(stats, self.second, centers, self.learning.per_cluster)
         if self.learning.violations is not None:
             self.learning.violations.add_violations(scatter, told, metric)
-        return centers, inverse_metric(scatter, mass, self._scale, self.learning.floor)
+        return centers, compute_inverse_metric(scatter, mass, self._scale, self.learning.floor)
 
 
-def means_of(stats: ClusterStats, centers: np.ndarray) -> np.ndarray:
+def compute_means(stats: ClusterStats, centers: np.ndarray) -> np.ndarray:
     """Return the means of the clusters; an empty one keeps its centre."""
     filled = stats.counts > 0
     return np.where(filled[:, None], stats.sums / np.where(filled, stats.counts, 1.0)[:, None], centers)
 
 
-def scatter_within(
+def compute_scatter(
     stats: ClusterStats, second: np.ndarray, centers: np.ndarray, per_cluster: bool
 ) -> tuple[np.ndarray, np.ndarray]:
     """Return the scatter about the centres, of each cluster or of all in one, and its total weight.
@@ -261,12 +264,14 @@ def scatter_within(
     """
     if per_cluster:
         assert stats.second is not None
-        return stats.second - _weighted_squares(stats.counts, centers, stats.second.ndim), stats.counts
-    within = second - _weighted_squares(stats.counts, centers, second.ndim + 1).sum(axis=0)
+        return stats.second - _compute_weighted_squares(
+            stats.counts, centers, stats.second.ndim
+        ), stats.counts
+    within = second - _compute_weighted_squares(stats.counts, centers, second.ndim + 1).sum(axis=0)
     return within[None], np.array([stats.counts.sum()])
 
 
-def _weighted_squares(counts: np.ndarray, centers: np.ndarray, ndim: int) -> np.ndarray:
+def _compute_weighted_squares(counts: np.ndarray, centers: np.ndarray, ndim: int) -> np.ndarray:
     if ndim == 2:
         return counts[:, None] * np.square(centers)
     return counts[:, None, None] * centers[:, :, None] * centers[:, None, :]
@@ -292,7 +297,7 @@ def alternate(
     centers, metric = start.centers, start.metric
     learn = start.learn and steps.learning is not None
     best: KMeansFit | None = None
-    told = start.told
+    told = start.hinted_labels
     stale = 0
     near = False
     last_objective = np.inf
@@ -315,9 +320,9 @@ def alternate(
         if stop or (learn and stale >= _PATIENCE):
             return replace(best or here, n_iter=n_iter)
         learn = steps.learning is not None and (learn or settled or n_iter >= learn_by)
-        moved, metric = steps.update(found.told, found.stats, centers, metric, learn)
+        moved, metric = steps.update(found.hinted_labels, found.stats, centers, metric, learn)
         near = not learn and float(np.square(moved - centers).sum()) <= shift_tol
-        centers, told = moved, found.told
+        centers, told = moved, found.hinted_labels
     last = KMeansFit(centers, metric, steps.assign(centers, metric, told), max_iter, False, start)
     if best is not None and best.objective < last.objective:
         last = replace(best, n_iter=max_iter)

@@ -86,7 +86,7 @@ class AssignedRows:
 
     def place(self, metric: Metric, centers: np.ndarray, previous: np.ndarray | None) -> HintedPlacement:
         """Assign the rows and compute their contribution to the objective."""
-        costs = metric.costs(self.X, centers)
+        costs = metric.compute_costs(self.X, centers)
         problem = AssignmentProblem(self._hints, costs * self._positive_weight[:, None], previous, self)
         labels = self._check_labels(self._member.assign_hinted_rows(problem), len(centers))
         energy = float(self.weight @ costs[np.arange(len(labels)), labels])
@@ -106,6 +106,6 @@ class AssignedRows:
             )
         return labels.astype(np.int64)
 
-    def units(self) -> np.ndarray:
+    def get_units(self) -> np.ndarray:
         """Return -1 for each row: a hinted row is never moved to fill an empty cluster."""
         return np.full(len(self.rows), -1)

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Self
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
-from likewise._blocks import Block, Rows, as_rows, drawn_rows
+from likewise._blocks import Block, Rows, as_rows, draw_rows
 from likewise._compat import (
     ClassNamePrefixFeaturesOutMixin,
     TransformerMixin,
@@ -18,7 +18,7 @@ from likewise._compat import (
     with_callbacks,
 )
 from likewise._hinted import HintedSubset
-from likewise._threads import n_threads
+from likewise._threads import get_n_threads
 from likewise.base import FitProgress, HintedClusterer, Rule, choice, either, integer, real
 from likewise.kmeans._alternation import (
     HintedRowPlacer,
@@ -27,19 +27,19 @@ from likewise.kmeans._alternation import (
     Learning,
     Start,
     alternate,
-    means_of,
+    compute_means,
 )
 from likewise.kmeans._assignment import AssignedRows, AssignmentProblem
 from likewise.kmeans._metric import Metric
-from likewise.kmeans._stats import mean_row
+from likewise.kmeans._stats import compute_mean_row
 from likewise.seeding import (
     MANY_ROWS,
     ComponentCentroids,
     breaks_clearly_less,
+    draw_seeds_from_closure,
     extend_seeds,
-    fewest_broken,
-    overdrawn,
-    seeds_from_closure,
+    find_fewest_broken,
+    oversample,
 )
 from likewise.supervision import Closure, Supervision
 
@@ -206,41 +206,43 @@ class KMeansFamily(ClassNamePrefixFeaturesOutMixin, TransformerMixin, HintedClus
 
     # ------------------------------------------------------------------ private hooks of the members
 
-    def _closure(self, hints: Supervision, rows: np.ndarray) -> Closure:
+    def _compute_closure(self, hints: Supervision, rows: np.ndarray) -> Closure:
         """Return the closure from which the start is drawn; the hints cover only these rows."""
         if self.accepts_conflicts:
-            return self._soft_closure(hints, rows=rows)
-        return self._hard_closure(hints, rows)
+            return self._compute_soft_closure(hints, rows=rows)
+        return self._compute_hard_closure(hints, rows)
 
-    def _hinted_rows(self, X: Rows, named: HintedSubset, rng: Any) -> HintedRowPlacer | None:
+    def _make_hinted_rows(self, X: Rows, named: HintedSubset, rng: Any) -> HintedRowPlacer | None:
         """Return the rows whose clusters depend on hints, or None."""
         if not named.hints or type(self).assign_hinted_rows is KMeansFamily.assign_hinted_rows:
             return None
         return AssignedRows(self, X, named)
 
-    def _parts(
+    def _make_hinted_rows_and_learning(
         self, X: Rows, named: HintedSubset, rng: Any
     ) -> tuple[HintedRowPlacer | None, Learning | None]:
         """Return the rows whose clusters depend on hints and how a metric is learned; both may be None."""
-        return self._hinted_rows(X, named, rng), None
+        return self._make_hinted_rows(X, named, rng), None
 
-    def _suggested_metric(self, X: Rows, named: HintedSubset) -> Metric | None:
+    def _suggest_metric(self, X: Rows, named: HintedSubset) -> Metric | None:
         """Return the metric that the must-links suggest, or None if no metric is learned."""
         return None
 
-    def _n_starts(self, hints: Supervision) -> int:
+    def _count_starts(self, hints: Supervision) -> int:
         """Return the number of starts."""
         return self.n_init
 
-    def _n_hinted_starts(self, hints: Supervision) -> int:
+    def _count_hinted_starts(self, hints: Supervision) -> int:
         """Return how many of the first starts take their centres from the hints."""
         return 1
 
-    def _seeds(self, named: HintedSubset, draws: Rows, rng: Any) -> np.ndarray:
+    def _draw_seeds(self, named: HintedSubset, draws: Rows, rng: Any) -> np.ndarray:
         """Return the starting centres that the hints suggest; the remaining ones are drawn from `draws`."""
-        return seeds_from_closure(named.X, named.closure, self.n_clusters, named.weight, rng, draws=draws)
+        return draw_seeds_from_closure(
+            named.X, named.closure, self.n_clusters, named.weight, rng, draws=draws
+        )
 
-    def _order(self, fit: KMeansFit, named: HintedSubset) -> np.ndarray | None:
+    def _find_cluster_order(self, fit: KMeansFit, named: HintedSubset) -> np.ndarray | None:
         """Return the order in which clusters are numbered, or None to leave the numbers as they are."""
         return None
 
@@ -281,29 +283,29 @@ class KMeansFamily(ClassNamePrefixFeaturesOutMixin, TransformerMixin, HintedClus
         rows = self._rescale_weights(self._with_weights(rows, sample_weight))
         rng = check_random_state(self.random_state)
         unlinked_rng = deepcopy(rng)
-        told, few = hints.named()
-        closure = self._closure(few, told)
+        told, few = hints.restrict_to_hinted()
+        closure = self._compute_closure(few, told)
 
-        rows.threads = n_threads(rows.shape[0] * rows.shape[1] * self.n_clusters, self.n_jobs)
-        middle = mean_row(rows)
-        rows = rows.through(partial(less, middle))  # distances lose fewer digits around the origin
-        named = HintedSubset.of(rows, told, few, closure)
+        rows.threads = get_n_threads(rows.shape[0] * rows.shape[1] * self.n_clusters, self.n_jobs)
+        middle = compute_mean_row(rows)
+        rows = rows.transform(partial(center_rows, middle))  # distances lose fewer digits around the origin
+        named = HintedSubset.from_data(rows, told, few, closure)
         plan, unlinked = self._plan(rows, named, middle, rng), None
         if plan.steps.learning is not None and plan.steps.hinted is not None and is_auto(self.init):
-            unlinked = self._plan(rows, HintedSubset.none(rows), middle, unlinked_rng)
+            unlinked = self._plan(rows, HintedSubset.empty(rows), middle, unlinked_rng)
         progress = FitProgress(self, X, plan.n_runs + (0 if unlinked is None else unlinked.n_runs + 1))
         if unlinked is None:
-            best = self._best(plan, self.max_iter, progress)
+            best = self._run_starts(plan, self.max_iter, progress)
         else:
             best = self._best_with_unlinked(plan, unlinked, progress)
         steps, renumber = plan.steps, None
-        order = self._order(best, named)
+        order = self._find_cluster_order(best, named)
         if order is not None:
             renumber = np.argsort(order).astype(np.int32)
-        labels = steps.labels_of(best, renumber)
-        self._keep(best if order is None else _in_order(best, order), labels, middle, named)
+        labels = steps.collect_labels(best, renumber)
+        self._keep(best if order is None else _renumber_clusters(best, order), labels, middle, named)
         # if the fit has not converged, these differ from the centres that rows were assigned to
-        means = means_of(best.assigned.stats, best.centers)
+        means = compute_means(best.assigned.stats, best.centers)
         centers = ((means if order is None else means[order]) + middle) / self._row_unit
         self.cluster_centers_ = centers.astype(middle.dtype)
         progress.finish()
@@ -311,15 +313,15 @@ class KMeansFamily(ClassNamePrefixFeaturesOutMixin, TransformerMixin, HintedClus
 
     def _plan(self, X: Rows, named: HintedSubset, middle: Any, rng: Any) -> Plan:
         """Return the steps and the starts of a fit with these hints."""
-        hinted, learning = self._parts(X, named, rng)
+        hinted, learning = self._make_hinted_rows_and_learning(X, named, rng)
         steps = KMeansSteps(X, self.n_clusters, hinted=hinted, learning=learning, watch=named.rows)
-        starts = self._starts(X, named, middle, rng)
+        starts = self._make_starts(X, named, middle, rng)
         on = None
         if len(X) > MANY_ROWS and len(starts) > 1:
-            on = self._on_few(X, named, hinted, learning, rng)
+            on = self._make_trial_steps(X, named, hinted, learning, rng)
         return Plan(steps, starts, named.hints, on)
 
-    def _on_few(
+    def _make_trial_steps(
         self,
         X: Rows,
         named: HintedSubset,
@@ -331,8 +333,8 @@ class KMeansFamily(ClassNamePrefixFeaturesOutMixin, TransformerMixin, HintedClus
 
         Starts are tried on these if there are very many rows. None if the whole sample has weight 0.
         """
-        drawn = np.setdiff1d(drawn_rows(len(X), _TRIAL_ROWS, rng), named.rows, assume_unique=True)
-        weight = X.weight_of(drawn)
+        drawn = np.setdiff1d(draw_rows(len(X), _TRIAL_ROWS, rng), named.rows, assume_unique=True)
+        weight = X.get_weights(drawn)
         if not weight.any():  # nearly all rows have weight 0
             return None
         weight = weight * ((X.total_weight - named.weight.sum()) / weight.sum())
@@ -345,11 +347,11 @@ class KMeansFamily(ClassNamePrefixFeaturesOutMixin, TransformerMixin, HintedClus
             hinted.rows = told
         return KMeansSteps(rows, self.n_clusters, hinted=hinted, learning=learning, watch=told)
 
-    def _best(self, plan: Plan, max_iter: int, progress: FitProgress | None = None) -> KMeansFit:
+    def _run_starts(self, plan: Plan, max_iter: int, progress: FitProgress | None = None) -> KMeansFit:
         """Run the starts, or only the promising ones, to convergence and choose among them."""
-        return _choose(self._finished(plan, max_iter, progress), plan.steps.hinted, plan.hints)
+        return _choose(self._fit_starts(plan, max_iter, progress), plan.steps.hinted, plan.hints)
 
-    def _finished(self, plan: Plan, max_iter: int, progress: FitProgress | None) -> list[KMeansFit]:
+    def _fit_starts(self, plan: Plan, max_iter: int, progress: FitProgress | None) -> list[KMeansFit]:
         """Return the fits of all starts, or of the promising ones if starts are tried first."""
         starts, hinted = plan.starts, plan.steps.hinted
         if plan.tries_first:
@@ -357,7 +359,7 @@ class KMeansFamily(ClassNamePrefixFeaturesOutMixin, TransformerMixin, HintedClus
             most = min(_TRIAL, max_iter) if linked else max_iter
             steps = plan.on or plan.steps
             tried = [self._follow(steps, start, most, max_iter // 2, progress) for start in starts]
-            starts = _promising(tried, hinted, plan.hints)
+            starts = _select_promising(tried, hinted, plan.hints)
         return [self._follow(plan.steps, start, max_iter, max_iter // 2, progress) for start in starts]
 
     def _follow(
@@ -386,8 +388,8 @@ class KMeansFamily(ClassNamePrefixFeaturesOutMixin, TransformerMixin, HintedClus
         continued one only if its nearest centres break clearly fewer links: by one standard deviation, or by
         two if its metric was fitted from the beginning and may have adapted to narrow directions.
         """
-        free = self._best(unlinked, self.max_iter, progress)
-        fits = self._finished(plan, self.max_iter, progress)
+        free = self._run_starts(unlinked, self.max_iter, progress)
+        fits = self._fit_starts(plan, self.max_iter, progress)
         start = Start(free.centers, free.metric, learn=True)
         best = self._follow(plan.steps, start, self.max_iter, 1, progress)
         for fit in sorted(fits, key=lambda fit: (fit.start.learn, fit.objective)):
@@ -396,7 +398,7 @@ class KMeansFamily(ClassNamePrefixFeaturesOutMixin, TransformerMixin, HintedClus
                 best = fit
         return best
 
-    def _starts(self, X: Rows, named: HintedSubset, middle: Any, rng: Any) -> list[Start]:
+    def _make_starts(self, X: Rows, named: HintedSubset, middle: Any, rng: Any) -> list[Start]:
         """Return every start: the first from the hints, the others drawn by k-means++.
 
         If a metric is learned, every third start uses the metric that the must-links suggest from the
@@ -405,35 +407,37 @@ class KMeansFamily(ClassNamePrefixFeaturesOutMixin, TransformerMixin, HintedClus
         """
         plain = Metric.euclidean(X.shape[1])
         if not isinstance(self.init, str):
-            given = self._given_init(self.init, (self.n_clusters, X.shape[1]))
+            given = self._check_init_array(self.init, (self.n_clusters, X.shape[1]))
             return [Start(given * self._row_unit - middle, plain)]
-        suggested = self._suggested_metric(X, named)
-        hinted = self._n_hinted_starts(named.hints) if self.init != "k-means++" and named.hints else 0
+        suggested = self._suggest_metric(X, named)
+        hinted = self._count_hinted_starts(named.hints) if self.init != "k-means++" and named.hints else 0
         spaces: dict[int, tuple[HintedSubset, Rows]] = {}
         starts = []
-        for number in range(self._n_starts(named.hints)):
+        for number in range(self._count_starts(named.hints)):
             metric = plain if suggested is None or number % 3 else suggested
             if id(metric) not in spaces:
-                spaces[id(metric)] = self._space(X, named, None if metric is plain else metric, rng)
+                spaces[id(metric)] = self._transform_to_metric(
+                    X, named, None if metric is plain else metric, rng
+                )
             here, draws = spaces[id(metric)]
             if number < hinted:
-                seeds = self._seeds(here, draws, rng)
+                seeds = self._draw_seeds(here, draws, rng)
             else:
                 seeds = extend_seeds(draws, np.empty((0, X.shape[1])), self.n_clusters, None, rng)
             starts.append(Start(metric.unembed(seeds), metric, learn=metric is not plain))
         return starts
 
-    def _space(
+    def _transform_to_metric(
         self, X: Rows, named: HintedSubset, metric: Metric | None, rng: Any
     ) -> tuple[HintedSubset, Rows]:
         """Return the hinted rows mapped by a metric, and the mapped rows from which seeds are drawn."""
         if metric is not None:
-            X = X.through(metric.embed)
-            named = named.through(X)
+            X = X.transform(metric.embed)
+            named = named.transform(X)
         if len(X) <= MANY_ROWS:
             return named, X
-        tied = ComponentCentroids.of(named.X, named.closure, named.weight, named.rows)
-        return named, overdrawn(X, self.n_clusters, tied, rng)
+        tied = ComponentCentroids.from_closure(named.X, named.closure, named.weight, named.rows)
+        return named, oversample(X, self.n_clusters, tied, rng)
 
     def _keep(self, fit: KMeansFit, labels: Any, middle: np.ndarray, named: HintedSubset) -> None:
         self.labels_ = labels
@@ -443,7 +447,7 @@ class KMeansFamily(ClassNamePrefixFeaturesOutMixin, TransformerMixin, HintedClus
         self._metric = fit.metric
         self._n_features_out = self.n_clusters
         if "links" in self.supported_hints:
-            self.violations_ = named.satisfaction(fit.assigned.told)
+            self.violations_ = named.compute_satisfaction(fit.assigned.hinted_labels)
         why = "X may have fewer distinct rows, or the hints leave fewer rows to part, than that."
         found = int(np.count_nonzero(fit.assigned.stats.counts))
         if not self._warn_few_clusters(found, self.n_clusters, why) and not fit.converged:
@@ -451,10 +455,10 @@ class KMeansFamily(ClassNamePrefixFeaturesOutMixin, TransformerMixin, HintedClus
 
     # ------------------------------------------------------------------ using
 
-    def _new_rows(self, X: Any) -> tuple[Rows, Metric, np.ndarray]:
+    def _check_new_rows(self, X: Any) -> tuple[Rows, Metric, np.ndarray]:
         check_is_fitted(self)
         rows = self._check_rows(X, reset=False)
-        rows.threads = n_threads(rows.shape[0] * rows.shape[1] * self.n_clusters, self.n_jobs)
+        rows.threads = get_n_threads(rows.shape[0] * rows.shape[1] * self.n_clusters, self.n_jobs)
         return rows, self._metric, np.asarray(self._assigned_to, dtype=np.float64)
 
     def predict(self, X: MatrixLike) -> Any:
@@ -470,8 +474,8 @@ class KMeansFamily(ClassNamePrefixFeaturesOutMixin, TransformerMixin, HintedClus
         labels : ndarray of shape (n_samples,)
             The cluster of each row; a dask array if X is Dask data.
         """
-        rows, metric, centers = self._new_rows(X)
-        return rows.produce(partial(_nearest_center, metric, centers), np.int32)
+        rows, metric, centers = self._check_new_rows(X)
+        return rows.produce(partial(_find_nearest_center, metric, centers), np.int32)
 
     def transform(self, X: MatrixLike) -> Any:
         """Return the distance of each row to each centre.
@@ -486,8 +490,8 @@ class KMeansFamily(ClassNamePrefixFeaturesOutMixin, TransformerMixin, HintedClus
         distances : ndarray of shape (n_samples, n_clusters)
             The distances, in the learned metric if there is one; a dask array if X is Dask data.
         """
-        rows, metric, centers = self._new_rows(X)
-        return rows.produce(partial(_distances, metric, centers), rows.dtype, len(centers))
+        rows, metric, centers = self._check_new_rows(X)
+        return rows.produce(partial(_compute_distances, metric, centers), rows.dtype, len(centers))
 
     def score(
         self, X: MatrixLike, y: ArrayLike | None = None, sample_weight: ArrayLike | None = None
@@ -508,8 +512,8 @@ class KMeansFamily(ClassNamePrefixFeaturesOutMixin, TransformerMixin, HintedClus
         score : float
             The negative sum of the costs. Higher is better.
         """
-        rows, metric, centers = self._new_rows(X)
-        return -self._with_weights(rows, sample_weight).sum(partial(_cost, metric, centers))
+        rows, metric, centers = self._check_new_rows(X)
+        return -self._with_weights(rows, sample_weight).sum(partial(_compute_cost, metric, centers))
 
 
 @dataclass(frozen=True, eq=False)
@@ -541,24 +545,24 @@ def is_auto(init: Any) -> bool:
     return isinstance(init, str) and init == "auto"
 
 
-def less(middle: np.ndarray, X: np.ndarray) -> np.ndarray:
+def center_rows(middle: np.ndarray, X: np.ndarray) -> np.ndarray:
     """Return the rows minus `middle`."""
     return X - middle
 
 
-def _nearest_center(metric: Metric, centers: np.ndarray, X: np.ndarray) -> np.ndarray:
-    return metric.costs(X, centers).argmin(axis=1)
+def _find_nearest_center(metric: Metric, centers: np.ndarray, X: np.ndarray) -> np.ndarray:
+    return metric.compute_costs(X, centers).argmin(axis=1)
 
 
-def _distances(metric: Metric, centers: np.ndarray, X: np.ndarray) -> np.ndarray:
-    return np.sqrt(metric.distances(X, centers))
+def _compute_distances(metric: Metric, centers: np.ndarray, X: np.ndarray) -> np.ndarray:
+    return np.sqrt(metric.compute_distances(X, centers))
 
 
-def _cost(metric: Metric, centers: np.ndarray, block: Block) -> float:
-    return float(block.weight @ metric.costs(block.X, centers).min(axis=1))
+def _compute_cost(metric: Metric, centers: np.ndarray, block: Block) -> float:
+    return float(block.weight @ metric.compute_costs(block.X, centers).min(axis=1))
 
 
-def _in_order(fit: KMeansFit, order: np.ndarray) -> KMeansFit:
+def _renumber_clusters(fit: KMeansFit, order: np.ndarray) -> KMeansFit:
     """Return a fit with reordered centres; the labels of its rows keep the old numbers."""
     return replace(fit, centers=fit.centers[order])
 
@@ -574,14 +578,14 @@ def _choose(fits: list[KMeansFit], hinted: HintedRowPlacer | None, hints: Superv
     few hints do not lead far from k-means; then the lowest objective.
     """
     if hinted is None or "links" not in hints.kinds:
-        return _lowest(fits)
+        return _find_lowest(fits)
     nearest = [fit.assigned.nearest for fit in fits]
-    equal = [fits[at] for at in fewest_broken(nearest, hints)]
+    equal = [fits[at] for at in find_fewest_broken(nearest, hints)]
     plain = [fit for fit in equal if not fit.start.learn]
-    return _lowest(plain or equal)
+    return _find_lowest(plain or equal)
 
 
-def _lowest(fits: list[KMeansFit]) -> KMeansFit:
+def _find_lowest(fits: list[KMeansFit]) -> KMeansFit:
     """Return the first fit whose objective is the lowest, up to rounding.
 
     Starts often end in the same clusters with other numbers; rounding must not decide between them.
@@ -591,7 +595,9 @@ def _lowest(fits: list[KMeansFit]) -> KMeansFit:
     return next(fit for fit in fits if not fit.objective > bound)
 
 
-def _promising(tried: list[KMeansFit], hinted: HintedRowPlacer | None, hints: Supervision) -> list[Start]:
+def _select_promising(
+    tried: list[KMeansFit], hinted: HintedRowPlacer | None, hints: Supervision
+) -> list[Start]:
     """Return the starts to continue after a few iterations: the best with and without an initial metric.
 
     The first iterations decide which classes a cluster unites, so little is lost by not finishing the
@@ -601,4 +607,7 @@ def _promising(tried: list[KMeansFit], hinted: HintedRowPlacer | None, hints: Su
     if hinted is None or "links" not in hints.kinds:
         sorts = [tried]  # only the objective can decide between them
     best = [_choose(fits, hinted, hints) for fits in sorts if fits]
-    return [Start(fit.centers, fit.metric, fit.start.learn, fit.n_iter, fit.assigned.told) for fit in best]
+    return [
+        Start(fit.centers, fit.metric, fit.start.learn, fit.n_iter, fit.assigned.hinted_labels)
+        for fit in best
+    ]

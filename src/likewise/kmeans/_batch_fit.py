@@ -10,17 +10,17 @@ from typing import TYPE_CHECKING, Any, ClassVar, Self
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 
-from likewise._blocks import ArrayRows, Block, Recipe, Rows, drawn_rows
+from likewise._blocks import ArrayRows, Block, Recipe, Rows, draw_rows
 from likewise._compat import check_random_state, with_callbacks
 from likewise._hinted import HintedSubset
-from likewise._threads import n_threads
+from likewise._threads import get_n_threads
 from likewise.base import FitProgress, Rule, choice, either, integer, real, warn_caller
 from likewise.kmeans._alternation import KMeansSteps, Start
-from likewise.kmeans._base import Plan, less
+from likewise.kmeans._base import Plan, center_rows
 from likewise.kmeans._linked_rows import LinkedRows
 from likewise.kmeans._running_sums import SPAN, Batch, RunningClusters
 from likewise.kmeans._soft import SoftLinks
-from likewise.kmeans._stats import FixedLabels, label_recipe, mean_row
+from likewise.kmeans._stats import FixedLabels, compute_mean_row, make_labeller
 
 if TYPE_CHECKING:
     from likewise._typing import ArrayLike, MatrixLike
@@ -92,32 +92,32 @@ class BatchFitMixin(SoftLinks):
         rows, hints = self._check_fit(X, y, supervision, in_blocks=True)
         rows = self._rescale_weights(self._with_weights(rows, sample_weight))
         rng = self._rng = check_random_state(self.random_state)
-        told, few = hints.named()
-        named = HintedSubset.of(rows, told, few, self._closure(few, told))
+        told, few = hints.restrict_to_hinted()
+        named = HintedSubset.from_data(rows, told, few, self._compute_closure(few, told))
         n, size = len(rows), min(self.batch_size, len(rows))
-        drawn, weight, share = _first_rows(rows, named, _FIRST * max(size, self.n_clusters), rng)
-        middle = mean_row(ArrayRows(drawn).weighed(weight))
+        drawn, weight, share = _draw_first_batch(rows, named, _FIRST * max(size, self.n_clusters), rng)
+        middle = compute_mean_row(ArrayRows(drawn).with_weights(weight))
         # Hinted rows come first in a batch.
-        here = replace(named, rows=np.arange(len(told)), X=less(middle, named.X))
-        first = self._batch(drawn, weight, middle, here, round(share * n), share)
-        every = self._linked(first, rng)
-        linked = None if every is None else every.sharing(share, self._penalty(first.rows))
-        plan = self._beginning(first, linked, middle, rng)
+        here = replace(named, rows=np.arange(len(told)), X=center_rows(middle, named.X))
+        first = self._make_batch(drawn, weight, middle, here, round(share * n), share)
+        every = self._make_linked_rows(first, rng)
+        linked = None if every is None else every.with_share(share, self._compute_penalty(first.rows))
+        plan = self._make_first_steps(first, linked, middle, rng)
 
         progress = FitProgress(self, X, plan.n_runs + 1)
-        best = self._best(plan, _SETTLE, progress)
+        best = self._run_starts(plan, _SETTLE, progress)
         state = RunningClusters.begin(middle, Start(best.centers, best.metric), plan.steps.learning)
-        state, where = self._step(state, first, linked, best.assigned.told, rng)
+        state, where = self._update_on_batch(state, first, linked, best.assigned.hinted_labels, rng)
         lowest, stale, settled = np.inf, 0, self.max_no_improvement is None
         most = max(int(np.ceil((self.max_iter * n - first.size) / size)), 0)
         if size == n and best.converged:  # all batches would be equal
             most, settled = 0, True
         progress.begin(max(most, 1))
-        for drawn, weight in _later_rows(rows, named, size, most, rng):
-            batch = self._batch(drawn, weight, middle, here, size, size / n)
+        for drawn, weight in _draw_later_batches(rows, named, size, most, rng):
+            batch = self._make_batch(drawn, weight, middle, here, size, size / n)
             if every is not None:
-                linked = every.sharing(batch.share, self._penalty_at(state.mean_squared_distance))
-            state, where = self._step(state, batch, linked, where, rng)
+                linked = every.with_share(batch.share, self._compute_penalty_at(state.mean_squared_distance))
+            state, where = self._update_on_batch(state, batch, linked, where, rng)
             lower = state.n_steps <= SPAN or state.objective < lowest - self.tol * abs(lowest)
             lowest, stale = (state.objective, 0) if lower else (lowest, stale + 1)
             if progress.step() or stale == self.max_no_improvement:
@@ -127,7 +127,7 @@ class BatchFitMixin(SoftLinks):
 
         self.n_iter_ = max(int(np.ceil(state.n_rows / n)), 1)
         self._keep_running(state)
-        found = self._label(rows, named, linked, where)
+        found = self._label_rows(rows, named, linked, where)
         why = "X may have fewer distinct rows, or the hints leave fewer rows to part, than that."
         if not self._warn_few_clusters(found, self.n_clusters, why) and not settled:
             warn_caller(
@@ -173,30 +173,30 @@ class BatchFitMixin(SoftLinks):
         rows, hints = self._check_batch(X, y, supervision, sample_weight, state)
         if state is None:
             self._rng = check_random_state(self.random_state)
-        rng, middle = self._rng, mean_row(rows) if state is None else state.middle
-        told, few = hints.named()
-        rows.threads = self._threads(rows)
-        shifted = rows.through(partial(less, middle.astype(rows.dtype)))
-        named = HintedSubset.of(shifted, told, few, self._closure(few, told))
+        rng, middle = self._rng, compute_mean_row(rows) if state is None else state.middle
+        told, few = hints.restrict_to_hinted()
+        rows.threads = self._get_n_threads(rows)
+        shifted = rows.transform(partial(center_rows, middle.astype(rows.dtype)))
+        named = HintedSubset.from_data(shifted, told, few, self._compute_closure(few, told))
         batch = Batch(shifted, named, len(rows))
-        linked = self._linked(batch, rng, state)
+        linked = self._make_linked_rows(batch, rng, state)
         where = None
         if state is None:
-            plan = self._beginning(batch, linked, middle, rng)
+            plan = self._make_first_steps(batch, linked, middle, rng)
             start = plan.starts[0]
             if isinstance(self.init, str):
-                best = self._best(plan, _SETTLE)
-                start, where = Start(best.centers, best.metric), best.assigned.told
+                best = self._run_starts(plan, _SETTLE)
+                start, where = Start(best.centers, best.metric), best.assigned.hinted_labels
             state = RunningClusters.begin(middle, start, plan.steps.learning)
-        state, where = self._step(state, batch, linked, where, rng)
+        state, where = self._update_on_batch(state, batch, linked, where, rng)
         self.n_iter_ = 1
         self._keep_running(state)
-        self._label(rows, named, linked, where)
+        self._label_rows(rows, named, linked, where)
         return self
 
     # ------------------------------------------------------------------ one batch
 
-    def _batch(
+    def _make_batch(
         self,
         X: np.ndarray,
         weight: np.ndarray,
@@ -206,33 +206,37 @@ class BatchFitMixin(SoftLinks):
         share: float,
     ) -> Batch:
         """Return a batch of drawn rows, hinted rows first."""
-        rows = ArrayRows(less(middle, X)).weighed(weight)
-        rows.threads = self._threads(rows)
+        rows = ArrayRows(center_rows(middle, X)).with_weights(weight)
+        rows.threads = self._get_n_threads(rows)
         return Batch(rows, named, size, share)
 
-    def _threads(self, rows: Rows) -> int:
-        return n_threads(rows.shape[0] * rows.shape[1] * self.n_clusters, self.n_jobs)
+    def _get_n_threads(self, rows: Rows) -> int:
+        return get_n_threads(rows.shape[0] * rows.shape[1] * self.n_clusters, self.n_jobs)
 
-    def _linked(self, batch: Batch, rng: Any, state: RunningClusters | None = None) -> LinkedRows | None:
+    def _make_linked_rows(
+        self, batch: Batch, rng: Any, state: RunningClusters | None = None
+    ) -> LinkedRows | None:
         """Return the linked rows of a batch; the rows seen before determine the penalty of links."""
         if "links" not in batch.named.hints.kinds:
             return None
         if state is None:
-            penalty = self._penalty(batch.rows)
+            penalty = self._compute_penalty(batch.rows)
         else:
-            penalty = self._penalty_at(state.mean_squared_distance)
+            penalty = self._compute_penalty_at(state.mean_squared_distance)
         return LinkedRows(batch.rows, batch.named, penalty, rng)
 
-    def _beginning(self, batch: Batch, linked: LinkedRows | None, middle: np.ndarray, rng: Any) -> Plan:
+    def _make_first_steps(
+        self, batch: Batch, linked: LinkedRows | None, middle: np.ndarray, rng: Any
+    ) -> Plan:
         """Return the steps on the first batch, and the starts drawn from it."""
-        learning = self._learning(linked)
+        learning = self._make_learning(linked)
         steps = KMeansSteps(
             batch.rows, self.n_clusters, hinted=linked, learning=learning, watch=batch.named.rows
         )
-        starts = self._starts(batch.rows, batch.named, middle, rng)
+        starts = self._make_starts(batch.rows, batch.named, middle, rng)
         return Plan(steps, starts, batch.named.hints)
 
-    def _step(
+    def _update_on_batch(
         self,
         state: RunningClusters,
         batch: Batch,
@@ -241,7 +245,7 @@ class BatchFitMixin(SoftLinks):
         rng: Any,
     ) -> tuple[RunningClusters, np.ndarray]:
         """Process one batch, given the previous labels of its hinted rows; return also their new labels."""
-        learning = self._learning(linked)
+        learning = self._make_learning(linked)
         steps = KMeansSteps(
             batch.rows,
             self.n_clusters,
@@ -250,9 +254,9 @@ class BatchFitMixin(SoftLinks):
             watch=batch.named.rows,
             fill=False,
         )
-        state, where = state.after(steps, where, batch.size, self.half_life)
-        state = state.refilled(batch, self.reassignment_ratio, rng)
-        return state if learning is None else state.learned(learning), where
+        state, where = state.take_batch(steps, where, batch.size, self.half_life)
+        state = state.refill_clusters(batch, self.reassignment_ratio, rng)
+        return state if learning is None else state.learn_metric(learning), where
 
     # ------------------------------------------------------------------ input and output
 
@@ -263,7 +267,7 @@ class BatchFitMixin(SoftLinks):
         self._check_parameters()
         rows = self._check_rows(X, reset=state is None)
         name, n, k = type(self).__name__, len(rows), self.n_clusters
-        self._check_largest(max(rows.map(_largest)), rows.dtype, n * rows.shape[1])
+        self._check_largest(max(rows.map(_find_largest)), rows.dtype, n * rows.shape[1])
         hints = self._check_supervision(supervision, n, y, given=X)
         self._check_n_clusters(k, max(n, k), hints)
         rows = self._with_weights(rows, sample_weight)
@@ -271,7 +275,7 @@ class BatchFitMixin(SoftLinks):
         if state is None:
             if isinstance(self.init, str):
                 every = np.arange(n)
-                different = len(np.unique(rows.take(every)[rows.weight_of(every) > 0], axis=0))
+                different = len(np.unique(rows.take(every)[rows.get_weights(every) > 0], axis=0))
                 if different < k:
                     raise ValueError(
                         f"{name}: the first batch has {n} rows, {different} of them different, and the start "
@@ -279,7 +283,7 @@ class BatchFitMixin(SoftLinks):
                         "first, or give the start as init."
                     )
             return rows, hints
-        if not state.fits(k, self._learning(None)):
+        if not state.is_compatible(k, self._make_learning(None)):
             raise ValueError(
                 f"{name}: n_clusters, metric or per_cluster is not what it was for the first batch. "
                 "Set them back, or begin anew with fit or a fresh copy: sklearn.base.clone(model)."
@@ -295,36 +299,38 @@ class BatchFitMixin(SoftLinks):
         self._metric = state.metric
         self._n_features_out = self.n_clusters
 
-    def _label(self, rows: Rows, named: HintedSubset, linked: LinkedRows | None, where: np.ndarray) -> int:
+    def _label_rows(
+        self, rows: Rows, named: HintedSubset, linked: LinkedRows | None, where: np.ndarray
+    ) -> int:
         """Label the rows with the current clusters; return the number of clusters that have rows."""
-        state, held = self._running, FixedLabels.none()
+        state, held = self._running, FixedLabels.empty()
         if linked is not None:
             placed = linked.place(state.metric, state.centers, where.astype(np.int64))
             held = FixedLabels(named.rows, placed.labels.astype(np.int32))
-        rows.threads = self._threads(rows)
-        recipe = label_recipe(rows.dtype, state.centers, state.metric, held)
-        labels = rows.column(np.int32, partial(_shifted, state.middle.astype(rows.dtype), recipe))
-        counts: np.ndarray = rows.sum(partial(_sizes, self.n_clusters), labels)
-        self.labels_ = rows.whole(labels)
-        self.violations_ = named.satisfaction(held.labels)
+        rows.threads = self._get_n_threads(rows)
+        recipe = make_labeller(rows.dtype, state.centers, state.metric, held)
+        labels = rows.make_column(np.int32, partial(_shift_block, state.middle.astype(rows.dtype), recipe))
+        counts: np.ndarray = rows.sum(partial(_count_sizes, self.n_clusters), labels)
+        self.labels_ = rows.collect(labels)
+        self.violations_ = named.compute_satisfaction(held.labels)
         return int(np.count_nonzero(counts))
 
 
-def _first_rows(
+def _draw_first_batch(
     rows: Rows, named: HintedSubset, size: int, rng: np.random.RandomState
 ) -> tuple[np.ndarray, np.ndarray, float]:
     """Draw the first batch: rows, weights, and the factor for the weights of hinted rows."""
     size = min(size, len(rows))
     while True:  # until some drawn row has a positive weight
         share = size / len(rows)
-        free = np.setdiff1d(drawn_rows(len(rows), size, rng), named.rows, assume_unique=True)
-        weight = np.concatenate([share * named.weight, rows.weight_of(free)])
+        free = np.setdiff1d(draw_rows(len(rows), size, rng), named.rows, assume_unique=True)
+        weight = np.concatenate([share * named.weight, rows.get_weights(free)])
         if weight.any():
             return np.concatenate([named.X, rows.take(free)]), weight, share
         size = min(2 * size, len(rows))
 
 
-def _later_rows(
+def _draw_later_batches(
     rows: Rows, named: HintedSubset, size: int, n_batches: int, rng: np.random.RandomState
 ) -> Iterator[tuple[np.ndarray, np.ndarray]]:
     """Draw one batch after another: rows and weights, hinted rows first."""
@@ -333,8 +339,8 @@ def _later_rows(
     while left > 0:
         n = max(1, min(_AT_ONCE, len(rows) // size, left))
         left -= n
-        free = np.setdiff1d(drawn_rows(len(rows), n * size, rng), named.rows, assume_unique=True)
-        X, weight = rows.take(free), rows.weight_of(free)
+        free = np.setdiff1d(draw_rows(len(rows), n * size, rng), named.rows, assume_unique=True)
+        X, weight = rows.take(free), rows.get_weights(free)
         for part in np.array_split(rng.permutation(len(free)), n):
             yield (
                 np.concatenate([named.X, X[part]]),
@@ -342,14 +348,14 @@ def _later_rows(
             )
 
 
-def _shifted(middle: np.ndarray, recipe: Recipe, block: Block) -> np.ndarray:
-    return recipe(replace(block, X=less(middle, block.X)))
+def _shift_block(middle: np.ndarray, recipe: Recipe, block: Block) -> np.ndarray:
+    return recipe(replace(block, X=center_rows(middle, block.X)))
 
 
-def _sizes(k: int, block: Block) -> np.ndarray:
+def _count_sizes(k: int, block: Block) -> np.ndarray:
     assert block.kept is not None
     return np.bincount(block.kept, minlength=k)
 
 
-def _largest(block: Block) -> float:
+def _find_largest(block: Block) -> float:
     return float(np.abs(block.X).max(initial=0.0))

@@ -11,7 +11,14 @@ from likewise._blocks import Rows
 from likewise._hinted import HintedSubset
 from likewise.exceptions import InfeasibleSupervisionError
 from likewise.kmeans._base import KMeansFamily
-from likewise.kmeans._linked_rows import AFRESH, HintedPlacement, adjacency, descend, groups_of_rows, margins
+from likewise.kmeans._linked_rows import (
+    AFRESH,
+    HintedPlacement,
+    build_adjacency,
+    compute_margins,
+    descend,
+    index_groups,
+)
 from likewise.kmeans._metric import Metric
 
 _MAX_STEPS = 200_000
@@ -34,13 +41,13 @@ class ApartComponents:
         self._name_rows = partial(named.hints._name_rows, among=self.rows)
         self._edges = np.searchsorted(names, closure.cannot)
         self._groups = [np.searchsorted(names, group) for group in closure.cannot_groups]
-        self._indptr, self._partner, self._edge = adjacency(self._edges, self._n)
-        self._group_ptr, self._group_of = groups_of_rows(self._groups, self._n)
+        self._indptr, self._partner, self._edge = build_adjacency(self._edges, self._n)
+        self._group_ptr, self._group_of = index_groups(self._groups, self._n)
         self._k = k
         for group in self._groups:
             if len(group) > k:
                 raise InfeasibleSupervisionError(
-                    f"{len(group)} rows must be apart from one another ({self._some(group)}), "
+                    f"{len(group)} rows must be apart from one another ({self._format_some(group)}), "
                     f"but there are only {k} clusters.",
                     f"Ask for at least {len(group)}.",
                     rows=self.rows[self._first_rows[group]],
@@ -49,7 +56,7 @@ class ApartComponents:
                 )
         self._last: np.ndarray | None = None
 
-    def _some(self, nodes: Any) -> str:
+    def _format_some(self, nodes: Any) -> str:
         names = self._name_rows(self._first_rows[list(nodes)[:10]].tolist())
         return f"row{'s' if len(names) > 1 else ''} {', '.join(names)}{', …' if len(nodes) > 10 else ''}"
 
@@ -57,7 +64,7 @@ class ApartComponents:
         """Label the components so that every link is satisfied and the cost is as low as a search finds."""
         from likewise.kernels import icm
 
-        costs = metric.costs(self.X, centers)
+        costs = metric.compute_costs(self.X, centers)
         node_costs = np.zeros((self._n, self._k))
         pull = np.maximum(
             self.weight, 1e-12 * self.weight.max(initial=1.0)
@@ -74,7 +81,7 @@ class ApartComponents:
             np.ones(len(self._groups), dtype=bool), np.ones(len(self._groups)),
             no_rows, no_rows[:, None], no_rows,
         )  # fmt: skip
-        order = np.argsort(-margins(node_costs), kind="stable")
+        order = np.argsort(-compute_margins(node_costs), kind="stable")
 
         def improve(start: np.ndarray) -> np.ndarray:
             return descend(problem, start, order, _NO_COMPONENTS)[1]
@@ -82,21 +89,21 @@ class ApartComponents:
         found = [improve(AFRESH)]
         if self._last is not None:
             found.append(improve(self._last))
-        elif self._broken(found[0]):
+        elif self._find_broken(found[0]):
             found.append(improve(self._search(node_costs)))
         cost = [
-            np.inf if self._broken(labels) else float(node_costs[np.arange(self._n), labels].sum())
+            np.inf if self._find_broken(labels) else float(node_costs[np.arange(self._n), labels].sum())
             for labels in found
         ]
         best = int(np.argmin(cost))
         self._last = found[best]
         return HintedPlacement(self._last[self._node], cost[best], costs.argmin(axis=1))
 
-    def units(self) -> np.ndarray:
+    def get_units(self) -> np.ndarray:
         """Return the component of each row. Components are moved as a whole to fill an empty cluster."""
         return self._node
 
-    def _broken(self, labels: np.ndarray) -> bool:
+    def _find_broken(self, labels: np.ndarray) -> bool:
         if (labels[self._edges[:, 0]] == labels[self._edges[:, 1]]).any():
             return True
         return any(len(np.unique(labels[group])) < len(group) for group in self._groups)
@@ -133,13 +140,13 @@ class ApartComponents:
                     new = [other for other in near[node] if not seen[other]]
                     seen[new] = True
                     part += new
-                self._colour(part, near, costs, labels)
+                self._color(part, near, costs, labels)
         for node in reversed(aside):
             taken = {int(labels[other]) for other in near[node]}
             labels[node] = next(int(h) for h in np.argsort(costs[node], kind="stable") if int(h) not in taken)
         return labels
 
-    def _colour(self, part: list[int], near: list[set[int]], costs: np.ndarray, labels: np.ndarray) -> None:
+    def _color(self, part: list[int], near: list[set[int]], costs: np.ndarray, labels: np.ndarray) -> None:
         """Label one connected part, the component with the fewest open clusters first (Brélaz 1979)."""
         nodes = np.array(part)
         place = {node: p for p, node in enumerate(part)}
@@ -152,7 +159,7 @@ class ApartComponents:
         dead_ends = 0
         stuck = 0
 
-        def put(p: int, label: int, sign: int) -> None:
+        def set_label(p: int, label: int, sign: int) -> None:
             labels[nodes[p]] = label if sign > 0 else -1
             for other in inside[p]:
                 blocked[other, label] += sign
@@ -170,18 +177,19 @@ class ApartComponents:
                 dead_ends += 1
                 if stack:
                     before = stack[-1][0]
-                    put(before, int(labels[nodes[before]]), -1)
+                    set_label(before, int(labels[nodes[before]]), -1)
             if not stack:
                 break
             p, options = stack[-1]
-            put(p, options.pop(), +1)
+            set_label(p, options.pop(), +1)
             if len(stack) == len(part):
                 return
         node, neighbors = nodes[stuck], sorted(near[nodes[stuck]])
         proved = f"none was found in {_MAX_STEPS} steps" if stack else "no labelling keeps them all"
         raise InfeasibleSupervisionError(
             f"{len(part)} components are tied by cannot-links, and with {self._k} clusters {proved}. "
-            f"It fails at {self._some([node])}, which must be apart from {self._some(neighbors)}.",
+            f"It fails at {self._format_some([node])}, which must be apart from "
+            f"{self._format_some(neighbors)}.",
             "Ask for more clusters, drop some of these links, or use {PCKMeans}, where links are soft.",
             rows=self.rows[self._first_rows[[node, *neighbors]]],
             parameter="n_clusters",
@@ -252,5 +260,5 @@ class COPKMeans(KMeansFamily):
 
     supported_hints: ClassVar[frozenset[str]] = frozenset({"links"})
 
-    def _hinted_rows(self, X: Rows, named: HintedSubset, rng: Any) -> ApartComponents | None:
+    def _make_hinted_rows(self, X: Rows, named: HintedSubset, rng: Any) -> ApartComponents | None:
         return ApartComponents(named, self.n_clusters) if "links" in named.hints.kinds else None

@@ -36,17 +36,17 @@ class FarthestRows:
             spread = X.take(np.arange(0, len(X), max(1, len(X) // 10_000))).std(axis=0)
             widest = np.argsort(-spread, kind="stable")[:_N_COLUMNS]
             directions = np.vstack([np.eye(X.shape[1])[widest], drawn / np.where(spread > 0, spread, 1.0)])
-            points = X.take(_extremes(X, directions.astype(X.dtype)))
+            points = X.take(_find_extremes(X, directions.astype(X.dtype)))
             if len(grouped) > _GROUPED_ROWS:
-                grouped = grouped[_extremes(as_rows(grouped), directions)]
+                grouped = grouped[_find_extremes(as_rows(grouped), directions)]
             points = np.vstack([points, grouped])
         self._points = np.asarray(points, dtype=np.float64)
         self._pairs = pairs
 
-    def farthest(self, metric: Metric) -> tuple[np.ndarray, np.ndarray]:
+    def find_farthest(self, metric: Metric) -> tuple[np.ndarray, np.ndarray]:
         """Return D (H,) and the differences u - v (H, d)."""
         reach, difference = [], []
-        stated = metric.lengths(self._pairs) if len(self._pairs) else None
+        stated = metric.compute_lengths(self._pairs) if len(self._pairs) else None
         for h in range(len(metric.A)):
             Z = metric.embed(self._points, h)
             norms = row_norms(Z, squared=True)
@@ -60,10 +60,10 @@ class FarthestRows:
         return np.array(reach), np.array(difference)
 
 
-def _extremes(X: Rows, directions: np.ndarray) -> np.ndarray:
+def _find_extremes(X: Rows, directions: np.ndarray) -> np.ndarray:
     """Return the rows that reach farthest along each direction and against it, block by block."""
 
-    def farthest(block: Block) -> tuple[np.ndarray, np.ndarray]:
+    def find_in_block(block: Block) -> tuple[np.ndarray, np.ndarray]:
         if not len(block):
             return np.zeros(2 * len(directions), dtype=np.int64), np.full(2 * len(directions), -np.inf)
         projected = directions @ block.X.T
@@ -72,7 +72,7 @@ def _extremes(X: Rows, directions: np.ndarray) -> np.ndarray:
 
     best = np.full(2 * len(directions), -np.inf)
     found = np.zeros(len(best), dtype=np.int64)
-    for at, value in X.map(farthest):
+    for at, value in X.map(find_in_block):
         farther = value > best
         best = np.where(farther, value, best)
         found = np.where(farther, at, found)

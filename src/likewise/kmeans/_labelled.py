@@ -72,29 +72,29 @@ class SeededKMeans(KMeansFamily):
 
     supported_hints: ClassVar[frozenset[str]] = frozenset({"labels"})
 
-    def _seeds(self, named: HintedSubset, draws: Rows, rng: Any) -> np.ndarray:
+    def _draw_seeds(self, named: HintedSubset, draws: Rows, rng: Any) -> np.ndarray:
         hints = named.hints
-        stats = ClusterStats.of(named.X, hints.label_codes, named.weight, len(hints.classes))
+        stats = ClusterStats.from_labels(named.X, hints.label_codes, named.weight, len(hints.classes))
         if not (stats.counts > 0).all():
             empty = hints.classes[int(np.argmin(stats.counts))]
             raise ValueError(f"every row labelled {empty!r} has a sample_weight of 0, so it has no mean.")
         return extend_seeds(draws, stats.sums / stats.counts[:, None], self.n_clusters, None, rng)
 
-    def _n_starts(self, hints: Supervision) -> int:
+    def _count_starts(self, hints: Supervision) -> int:
         return 1 if self.init == "hints" and len(hints.classes) == self.n_clusters else self.n_init
 
-    def _n_hinted_starts(self, hints: Supervision) -> int:
+    def _count_hinted_starts(self, hints: Supervision) -> int:
         return self.n_init
 
-    def _order(self, fit: KMeansFit, named: HintedSubset) -> np.ndarray:
-        return _class_order(fit.assigned.told, named.hints, self.n_clusters)
+    def _find_cluster_order(self, fit: KMeansFit, named: HintedSubset) -> np.ndarray:
+        return _match_classes(fit.assigned.hinted_labels, named.hints, self.n_clusters)
 
     def _keep(self, fit: KMeansFit, labels: Any, middle: np.ndarray, named: HintedSubset) -> None:
         super()._keep(fit, labels, middle, named)
         self.classes_ = named.hints.classes
 
 
-def _class_order(told: np.ndarray, hints: Supervision, k: int) -> np.ndarray:
+def _match_classes(told: np.ndarray, hints: Supervision, k: int) -> np.ndarray:
     """Return the order of the clusters for which as many labelled rows of class c as possible are in c.
 
     Nothing changes if the start was the means of the classes and no cluster has drifted to another class.

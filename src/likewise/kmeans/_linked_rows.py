@@ -54,9 +54,9 @@ class LinkedRows:
         self._pull = np.maximum(self.weight, 1e-12 * X.heaviest)
         self._ends = np.concatenate([links.must, links.cannot])
         self._is_cannot = np.repeat([False, True], [len(links.must), len(links.cannot)])
-        self._said = np.concatenate([links.must_weights, links.cannot_weights])
+        self._stated_weights = np.concatenate([links.must_weights, links.cannot_weights])
         self._difference = self.X[self._ends[:, 0]] - self.X[self._ends[:, 1]]
-        self._indptr, self._partner, self._edge = adjacency(self._ends, len(self.rows))
+        self._indptr, self._partner, self._edge = build_adjacency(self._ends, len(self.rows))
         self._set_groups(links.must_groups, links.cannot_groups)
         self._set_penalty(penalty)
         self._component = named.closure.component
@@ -74,17 +74,17 @@ class LinkedRows:
     def _set_groups(self, must: RowGroups, cannot: RowGroups) -> None:
         self._groups = [np.asarray(rows) for rows in (*must, *cannot)]
         self._group_is_cannot = np.repeat([False, True], [len(must), len(cannot)])
-        self._group_said = np.concatenate([must.weights, cannot.weights])
-        self._group_ptr, self._group_of = groups_of_rows(self._groups, len(self.rows))
+        self._stated_group_weights = np.concatenate([must.weights, cannot.weights])
+        self._group_ptr, self._group_of = index_groups(self._groups, len(self.rows))
 
     def _set_penalty(self, penalty: Penalty, share: float = 1.0) -> None:
         self._penalty = penalty
         must, cannot = share * penalty.must_weight, share * penalty.cannot_weight
-        self._weight = np.where(self._is_cannot, cannot, must) * self._said
-        self._group_weight = np.where(self._group_is_cannot, cannot, must) * self._group_said
+        self._weight = np.where(self._is_cannot, cannot, must) * self._stated_weights
+        self._group_weight = np.where(self._group_is_cannot, cannot, must) * self._stated_group_weights
         self._known: tuple[Metric, tuple[np.ndarray, ...]] | None = None
 
-    def sharing(self, share: float, penalty: Penalty) -> LinkedRows:
+    def with_share(self, share: float, penalty: Penalty) -> LinkedRows:
         """Return the same rows and links, each counting for a share of what it counts here.
 
         A sample of all rows stands for them all if rows that are always in it count for less. A broken link
@@ -95,7 +95,7 @@ class LinkedRows:
         other._set_penalty(penalty, share)
         return other
 
-    def _under(self, metric: Metric) -> tuple[np.ndarray, ...]:
+    def _prepare_metric(self, metric: Metric) -> tuple[np.ndarray, ...]:
         """Return what follows from a metric alone, computed once for each metric."""
         if self._known is None or self._known[0] is not metric:
             beta = self._penalty.beta
@@ -106,14 +106,14 @@ class LinkedRows:
             if beta and metric.shared:
                 dist[:, 0] = row_norms(Z[self._ends[:, 0]] - Z[self._ends[:, 1]], squared=True)
             elif beta:
-                dist = np.ascontiguousarray(metric.lengths(self._difference))
+                dist = np.ascontiguousarray(metric.compute_lengths(self._difference))
             X, Y, Q = np.empty((0, d)), np.empty((0, H, d)), np.empty((0, H))
             if beta and self._groups:
-                X, Y, Q = self.X, metric.image(self.X), metric.lengths(self.X)
+                X, Y, Q = self.X, metric.apply(self.X), metric.compute_lengths(self.X)
             far = np.zeros((H, d))
             reach = np.full(H, self._penalty.reach or 0.0)
             if self._reach is not None:
-                reach, far = self._reach.farthest(metric)
+                reach, far = self._reach.find_farthest(metric)
             self._known = (metric, (Z, row_norms(Z, squared=True), dist, X, Y, Q, reach, far))
         return self._known[1]
 
@@ -127,12 +127,12 @@ class LinkedRows:
         """
         from likewise.kernels import icm
 
-        Z, norms, dist, X, Y, Q, reach, _ = self._under(metric)
+        Z, norms, dist, X, Y, Q, reach, _ = self._prepare_metric(metric)
         if metric.shared:
             C = metric.embed(centers)
             costs = norms[:, None] - 2.0 * (Z @ C.T) + (row_norms(C, squared=True) - metric.log_det[0])
         else:
-            costs = metric.costs(self.X, centers)
+            costs = metric.compute_costs(self.X, centers)
         nearest = costs.argmin(axis=1)
         costs *= self._pull[:, None]
         problem = icm.IcmProblem(
@@ -140,13 +140,13 @@ class LinkedRows:
             float(self._penalty.alpha), float(self._penalty.beta), np.resize(reach, len(centers)),
             self._group_ptr, self._group_of, self._group_is_cannot, self._group_weight, X, Y, Q,
         )  # fmt: skip
-        order = self._order[np.argsort(-margins(costs)[self._order], kind="stable")]
+        order = self._order[np.argsort(-compute_margins(costs)[self._order], kind="stable")]
         starts = [AFRESH] if previous is None else [AFRESH, previous]
         found = [descend(problem, start, order, self._components) for start in starts]
         energy, labels = min(found, key=lambda pair: pair[0])
         return HintedPlacement(labels, energy, nearest)
 
-    def units(self) -> np.ndarray:
+    def get_units(self) -> np.ndarray:
         """Return the component of each row: these move together."""
         return self._component
 
@@ -156,7 +156,7 @@ class LinkedRows:
         ``w/2 (x_i - x_j)(x_i - x_j)'`` to both clusters' metrics for a broken must-link (w to a shared one),
         ``w [(u - v)(u - v)' - (x_i - x_j)(x_i - x_j)']`` for a broken cannot-link.
         """
-        *_, far = self._under(metric)
+        *_, far = self._prepare_metric(metric)
         shared = len(scatter) == 1
         left, right = labels[self._ends[:, 0]], labels[self._ends[:, 1]]
         must = ~self._is_cannot & (left != right)
@@ -176,12 +176,14 @@ class LinkedRows:
                     n_pairs = len(part) * (len(part) - 1) / 2
                     own = 0 if shared else h
                     vector = far[0 if len(far) == 1 else h]
-                    scatter[own] += weight * n_pairs * _square(vector[None], scatter.ndim)
-                    scatter[own] -= weight * _pair_scatter(part, part, scatter.ndim) / 2
+                    scatter[own] += weight * n_pairs * _compute_squares(vector[None], scatter.ndim)
+                    scatter[own] -= weight * _compute_pair_scatter(part, part, scatter.ndim) / 2
                     continue
                 for g, other in parts.items():
                     if g != h:  # each pair comes twice: half to one cluster's metric, half to the other's
-                        scatter[0 if shared else h] += weight / 2 * _pair_scatter(part, other, scatter.ndim)
+                        scatter[0 if shared else h] += (
+                            weight / 2 * _compute_pair_scatter(part, other, scatter.ndim)
+                        )
 
 
 def descend(
@@ -200,7 +202,7 @@ def descend(
     return energy, state.labels
 
 
-def margins(costs: np.ndarray) -> np.ndarray:
+def compute_margins(costs: np.ndarray) -> np.ndarray:
     """Return by how much each row's second cheapest cluster costs more than its cheapest."""
     if costs.shape[1] == 1:
         return np.zeros(len(costs))
@@ -208,7 +210,7 @@ def margins(costs: np.ndarray) -> np.ndarray:
     return two[:, 1] - two[:, 0]
 
 
-def adjacency(ends: np.ndarray, m: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+def build_adjacency(ends: np.ndarray, m: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Return, for each row, its partners and the numbers of the links to them."""
     here = np.concatenate([ends[:, 0], ends[:, 1]])
     there = np.concatenate([ends[:, 1], ends[:, 0]])
@@ -217,7 +219,7 @@ def adjacency(ends: np.ndarray, m: int) -> tuple[np.ndarray, np.ndarray, np.ndar
     return indptr, there[order], np.tile(np.arange(len(ends)), 2)[order]
 
 
-def groups_of_rows(groups: list[np.ndarray], m: int) -> tuple[np.ndarray, np.ndarray]:
+def index_groups(groups: list[np.ndarray], m: int) -> tuple[np.ndarray, np.ndarray]:
     """Return the groups of each of m rows: those of row i are ``group[indptr[i]:indptr[i + 1]]``."""
     member = np.concatenate([np.empty(0, dtype=np.int64), *groups])
     group = np.repeat(np.arange(len(groups)), [len(rows) for rows in groups]).astype(np.int64)
@@ -225,7 +227,7 @@ def groups_of_rows(groups: list[np.ndarray], m: int) -> tuple[np.ndarray, np.nda
     return np.searchsorted(member[order], np.arange(m + 1)), group[order]
 
 
-def _square(rows: np.ndarray, ndim: int, weight: np.ndarray | float = 1.0) -> np.ndarray:
+def _compute_squares(rows: np.ndarray, ndim: int, weight: np.ndarray | float = 1.0) -> np.ndarray:
     weighted = rows * np.reshape(weight, (-1, 1))
     return (weighted * rows).sum(axis=0) if ndim == 2 else weighted.T @ rows
 
@@ -235,11 +237,11 @@ def _add_squares(scatter: np.ndarray, owner: np.ndarray, rows: np.ndarray, weigh
         owner = np.zeros_like(owner)
     for h in np.unique(owner):
         mine = owner == h
-        scatter[h] += _square(rows[mine], scatter.ndim, weight[mine])
+        scatter[h] += _compute_squares(rows[mine], scatter.ndim, weight[mine])
 
 
-def _pair_scatter(A: np.ndarray, B: np.ndarray, ndim: int) -> np.ndarray:
+def _compute_pair_scatter(A: np.ndarray, B: np.ndarray, ndim: int) -> np.ndarray:
     """Return the sum of squares of a - b over all rows a of A and b of B, without building the pairs."""
     a, b = A.sum(axis=0), B.sum(axis=0)
-    squares = len(B) * _square(A, ndim) + len(A) * _square(B, ndim)
+    squares = len(B) * _compute_squares(A, ndim) + len(A) * _compute_squares(B, ndim)
     return squares - (2 * a * b if ndim == 2 else np.outer(a, b) + np.outer(b, a))

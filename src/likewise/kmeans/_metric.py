@@ -42,27 +42,27 @@ class Metric:
     def _roots(self) -> np.ndarray:
         return np.linalg.cholesky(self.A)
 
-    def image(self, X: np.ndarray) -> np.ndarray:
+    def apply(self, X: np.ndarray) -> np.ndarray:
         """Return ``A_h x`` for every row and metric, shape (n, H, d)."""
         X = np.asarray(X, dtype=np.float64)
         if self.diagonal:
             return X[:, None, :] * self.A
         return np.stack([X @ a for a in self.A], axis=1)
 
-    def lengths(self, X: np.ndarray) -> np.ndarray:
+    def compute_lengths(self, X: np.ndarray) -> np.ndarray:
         """Return ``x' A_h x`` for every row and metric, shape (n, H)."""
         X = np.asarray(X, dtype=np.float64)
         if self.diagonal:
             return np.square(X) @ self.A.T
         return np.stack([row_norms(X @ root, squared=True) for root in self._roots], axis=1)
 
-    def distances(self, X: np.ndarray, centers: np.ndarray) -> np.ndarray:
+    def compute_distances(self, X: np.ndarray, centers: np.ndarray) -> np.ndarray:
         """Return the squared distance of every row to every centre in its cluster's metric, shape (n, k)."""
         X = np.asarray(X, dtype=np.float64)
         if self.shared:  # one matrix product; around the middle of the centres it loses no digits to speak of
             middle = centers.mean(axis=0)
-            W, b = self.linear(centers - middle)
-            out = self.lengths(X - middle) + (X - middle) @ W.T + (b + self.log_det[0])
+            W, b = self.compute_linear(centers - middle)
+            out = self.compute_lengths(X - middle) + (X - middle) @ W.T + (b + self.log_det[0])
             return np.maximum(out, 0.0, out=out)
         out = np.empty((len(X), len(centers)))
         for h, center in enumerate(centers):
@@ -72,9 +72,9 @@ class Metric:
                 out[:, h] = row_norms((X - center) @ self._roots[h], squared=True)
         return out
 
-    def costs(self, X: np.ndarray, centers: np.ndarray) -> np.ndarray:
+    def compute_costs(self, X: np.ndarray, centers: np.ndarray) -> np.ndarray:
         """Return ``||x - c_h||^2_{A_h} - log det A_h``, shape (n, k)."""
-        return self.distances(X, centers) - self.log_det
+        return self.compute_distances(X, centers) - self.log_det
 
     def embed(self, X: np.ndarray, h: int = 0) -> np.ndarray:
         """Return rows whose plain distances are those of metric h."""
@@ -86,16 +86,16 @@ class Metric:
             return np.asarray(Z / np.sqrt(self.A[0]), dtype=np.float64)
         return np.linalg.solve(self._roots[0].T, np.asarray(Z, dtype=np.float64).T).T
 
-    def linear(self, centers: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    def compute_linear(self, centers: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Return (W, b) of a shared metric: the cost of a row in h is ``W[h] . x + b[h]`` plus ``x' A x``.
 
         The second part is the same for every cluster, so a shared metric costs no more than none.
         """
-        image = self.image(centers)[:, 0, :]
+        image = self.apply(centers)[:, 0, :]
         return -2.0 * image, (image * centers).sum(axis=1) - self.log_det[0]
 
 
-def inverse_metric(scatter: np.ndarray, mass: np.ndarray, scale: np.ndarray, floor: float) -> Metric:
+def compute_inverse_metric(scatter: np.ndarray, mass: np.ndarray, scale: np.ndarray, floor: float) -> Metric:
     """Turn scatter matrices S_h of total weight N_h into metrics ``A_h = N_h S_h^{-1}`` that exist.
 
     S_h need not be positive: a violated cannot-link subtracts from it, and a cluster may have fewer rows
@@ -118,17 +118,17 @@ def inverse_metric(scatter: np.ndarray, mass: np.ndarray, scale: np.ndarray, flo
     floor = max(floor, 1e-12)  # below this the inverse has no digits left
     if scatter.ndim == 2:
         variance = scatter / mass[:, None] / np.square(scale)
-        variance = np.maximum(variance, floor * _positive_mean(variance)[:, None]) * np.square(scale)
+        variance = np.maximum(variance, floor * _compute_positive_mean(variance)[:, None]) * np.square(scale)
         return Metric(1.0 / variance, -np.log(variance).sum(axis=1))
     unit = scatter / mass[:, None, None] / np.multiply.outer(scale, scale)
     values, vectors = np.linalg.eigh((unit + unit.transpose(0, 2, 1)) / 2)
-    values = np.maximum(values, floor * _positive_mean(values)[:, None])
+    values = np.maximum(values, floor * _compute_positive_mean(values)[:, None])
     vectors = vectors / scale[None, :, None]
     A = (vectors / values[:, None, :]) @ vectors.transpose(0, 2, 1)
     return Metric(A, -np.log(values).sum(axis=1) - 2.0 * np.log(scale).sum())
 
 
-def _positive_mean(values: np.ndarray) -> np.ndarray:
+def _compute_positive_mean(values: np.ndarray) -> np.ndarray:
     """Return the mean of the positive values of each row, 1 where there are none."""
     total = np.maximum(values, 0).sum(axis=1)
     return np.where(total > 0, total / values.shape[1], 1.0)

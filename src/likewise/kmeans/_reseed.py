@@ -25,7 +25,7 @@ class Move:
     cluster: int
 
 
-def moves_to_empty(
+def choose_moves_to_empty(
     X: Rows,
     labels: Column,
     held: FixedLabels,
@@ -39,28 +39,28 @@ def moves_to_empty(
     Rows on their centre are left alone: X has fewer distinct rows than clusters. No cluster is emptied.
     """
     k = len(centers)
-    sizes = X.sum(partial(_sizes, metric, k), labels)
+    sizes = X.sum(partial(_compute_sizes, metric, k), labels)
     rows_left, least = sizes.counts, 1e-12 * sizes.longest
 
-    def costs(rows: np.ndarray, own: np.ndarray, part: np.ndarray) -> np.ndarray:
-        cost = metric.distances(rows, centers)[np.arange(len(rows)), own]
+    def compute_costs(rows: np.ndarray, own: np.ndarray, part: np.ndarray) -> np.ndarray:
+        cost = metric.compute_distances(rows, centers)[np.arange(len(rows)), own]
         return np.where(cost > least, cost, 0.0) * part
 
-    def costliest(block: Block) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    def find_costliest(block: Block) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         # At most k clusters have one row left, and at most k are empty: no more rows are ever looked at.
         assert block.kept is not None
-        cost = costs(block.X, block.kept, block.weight)
-        cost[held.within(block.rows)[0]] = 0.0
+        cost = compute_costs(block.X, block.kept, block.weight)
+        cost[held.restrict_to_block(block.rows)[0]] = 0.0
         best = np.argsort(-cost, kind="stable")[: 2 * k]
         best = best[cost[best] > 0]
         return block.rows.start + best, cost[best], block.kept[best]
 
-    found = list(X.map(costliest, labels))
+    found = list(X.map(find_costliest, labels))
     rows, cost, own = (np.concatenate(part) for part in zip(*found, strict=True))
     candidates = [(rows[at : at + 1], own[at : at + 1]) for at in np.argsort(-cost, kind="stable")]
     if hinted is not None:
-        unit = hinted.units()
-        cost = costs(hinted.X, held.labels, hinted.weight)
+        unit = hinted.get_units()
+        cost = compute_costs(hinted.X, held.labels, hinted.weight)
         order = np.argsort(-cost, kind="stable")
         order = order[(cost[order] > 0) & (unit[order] >= 0)]
         order = order[np.sort(np.unique(unit[order], return_index=True)[1])]
@@ -93,6 +93,8 @@ class _Sizes:
         return _Sizes(self.counts + other.counts, max(self.longest, other.longest))
 
 
-def _sizes(metric: Metric, k: int, block: Block) -> _Sizes:
+def _compute_sizes(metric: Metric, k: int, block: Block) -> _Sizes:
     assert block.kept is not None
-    return _Sizes(np.bincount(block.kept, minlength=k), float(metric.lengths(block.X).max(initial=0.0)))
+    return _Sizes(
+        np.bincount(block.kept, minlength=k), float(metric.compute_lengths(block.X).max(initial=0.0))
+    )

@@ -8,8 +8,8 @@ import numpy as np
 
 from likewise._blocks import ArrayRows, Rows
 from likewise._hinted import HintedSubset
-from likewise.kmeans._alternation import KMeansSteps, Learning, Start, means_of, scatter_within
-from likewise.kmeans._metric import Metric, inverse_metric
+from likewise.kmeans._alternation import KMeansSteps, Learning, Start, compute_means, compute_scatter
+from likewise.kmeans._metric import Metric, compute_inverse_metric
 from likewise.kmeans._stats import NOBODY, ClusterStats
 from likewise.seeding import extend_seeds
 
@@ -84,15 +84,15 @@ class RunningClusters:
     def begin(cls, middle: np.ndarray, start: Start, learning: Learning | None) -> RunningClusters:
         """Return the clusters of a start, no row seen."""
         k, d = start.centers.shape
-        broken = np.zeros(_shape(k, d, learning))
+        broken = np.zeros(_get_scatter_shape(k, d, learning))
         own = learning is not None and learning.per_cluster
         stats = ClusterStats(np.zeros(k), np.zeros((k, d)), np.zeros_like(broken) if own else None)
         second = np.zeros(broken.shape[1:])
         return cls(middle, start.centers, start.metric, stats, second, broken, np.zeros(k))
 
-    def fits(self, k: int, learning: Learning | None) -> bool:
+    def is_compatible(self, k: int, learning: Learning | None) -> bool:
         """Tell whether so many clusters, with metrics of this sort, can go on from here."""
-        return self.stats.counts.shape == (k,) and self.broken.shape == _shape(
+        return self.stats.counts.shape == (k,) and self.broken.shape == _get_scatter_shape(
             k, self.centers.shape[1], learning
         )
 
@@ -113,27 +113,27 @@ class RunningClusters:
         """The mean squared distance between two rows of those seen."""
         return 2.0 * float(self._variance.sum())
 
-    def after(
+    def take_batch(
         self, steps: KMeansSteps, told: np.ndarray | None, size: int, half_life: float | None
     ) -> tuple[RunningClusters, np.ndarray]:
         """Take in a batch of `size` rows: label its rows, add them up, move the centres.
 
         Also returned is where the rows that hints speak of were put. With a half-life, rows seen that many
-        rows ago count for a half. The metric stays as it is until :meth:`learned`.
+        rows ago count for a half. The metric stays as it is until :meth:`learn_metric`.
         """
         found = steps.assign(self.centers, self.metric, told)
         keep = 1.0 if half_life is None else 0.5 ** (size / half_life)
         new = replace(found.stats, changed=0, watched=NOBODY)
-        stats = _scaled(self.stats, keep) + new
+        stats = _scale_stats(self.stats, keep) + new
         second, broken = keep * self.second + steps.second, keep * self.broken
         learning = steps.learning
         if learning is not None and learning.violations is not None:
-            learning.violations.add_violations(broken, found.told, self.metric)
+            learning.violations.add_violations(broken, found.hinted_labels, self.metric)
         # The start was fitted to the first batch, so what that costs says little once there is another.
         fade = 0.0 if self.n_steps == 1 else 1.0 - 2.0 / (SPAN + 1)
         seen = replace(
             self,
-            centers=means_of(stats, self.centers),
+            centers=compute_means(stats, self.centers),
             stats=stats,
             second=second,
             broken=broken,
@@ -144,9 +144,9 @@ class RunningClusters:
             cost=fade * self.cost + found.objective,
             weight=fade * self.weight + float(new.counts.sum()),
         )
-        return seen, found.told
+        return seen, found.hinted_labels
 
-    def refilled(self, batch: Batch, ratio: float, rng: np.random.RandomState) -> RunningClusters:
+    def refill_clusters(self, batch: Batch, ratio: float, rng: np.random.RandomState) -> RunningClusters:
         """Now and then give nearly empty clusters to the nearest others, and put their centres elsewhere.
 
         Nearly empty is a cluster that lately gained less than `ratio` of what the largest did. Its new centre
@@ -158,7 +158,7 @@ class RunningClusters:
             return self
         judged = replace(self, gained=np.zeros(k), n_since=0)
         kept = self.gained >= ratio * self.gained.max()
-        weight = batch.rows.weight_of(np.arange(len(batch.rows)))
+        weight = batch.rows.get_weights(np.arange(len(batch.rows)))
         weight[batch.named.rows] = 0.0
         if kept.all() or not weight.any():
             return judged
@@ -175,40 +175,40 @@ class RunningClusters:
         centers[np.flatnonzero(~kept)[apart]] = metric.unembed(drawn[apart])
         second = self.stats.second
         stats = ClusterStats(
-            _united(self.stats.counts, into),
-            _united(self.stats.sums, into),
-            None if second is None else _united(second, into),
+            _merge_clusters(self.stats.counts, into),
+            _merge_clusters(self.stats.sums, into),
+            None if second is None else _merge_clusters(second, into),
         )
-        broken = self.broken if len(self.broken) == 1 else _united(self.broken, into)
-        return replace(judged, stats=stats, broken=broken, centers=means_of(stats, centers))
+        broken = self.broken if len(self.broken) == 1 else _merge_clusters(self.broken, into)
+        return replace(judged, stats=stats, broken=broken, centers=compute_means(stats, centers))
 
-    def learned(self, learning: Learning) -> RunningClusters:
+    def learn_metric(self, learning: Learning) -> RunningClusters:
         """Fit the metric to the scatter so far; from no more rows than centres and columns none is fitted."""
         k, d = self.centers.shape
         if self.n_rows <= k + d:
             return self
-        scatter, mass = scatter_within(self.stats, self.second, self.centers, learning.per_cluster)
+        scatter, mass = compute_scatter(self.stats, self.second, self.centers, learning.per_cluster)
         scatter = scatter + self.broken
         if learning.per_cluster and not mass.all():  # a cluster without rows has the metric of all
             scatter[mass == 0] = scatter.sum(axis=0)
             mass = np.where(mass == 0, mass.sum(), mass)
         spread = np.sqrt(self._variance)
         scale = np.where(spread > 0, spread, 1.0)
-        return replace(self, metric=inverse_metric(scatter, mass, scale, learning.floor))
+        return replace(self, metric=compute_inverse_metric(scatter, mass, scale, learning.floor))
 
 
-def _shape(k: int, d: int, learning: Learning | None) -> tuple[int, ...]:
+def _get_scatter_shape(k: int, d: int, learning: Learning | None) -> tuple[int, ...]:
     """Return the shape of the scatter that a metric is learned from."""
     square = (d,) if learning is None or learning.diagonal else (d, d)
     return (k if learning is not None and learning.per_cluster else 1, *square)
 
 
-def _scaled(stats: ClusterStats, by: float) -> ClusterStats:
+def _scale_stats(stats: ClusterStats, by: float) -> ClusterStats:
     second = None if stats.second is None else by * stats.second
     return ClusterStats(by * stats.counts, by * stats.sums, second)
 
 
-def _united(sums: np.ndarray, into: np.ndarray) -> np.ndarray:
+def _merge_clusters(sums: np.ndarray, into: np.ndarray) -> np.ndarray:
     """Return sums of clusters where cluster h is added to cluster ``into[h]``."""
     total = np.zeros_like(sums)
     np.add.at(total, into, sums)

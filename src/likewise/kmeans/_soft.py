@@ -13,8 +13,8 @@ from likewise.base import Rule, choice, either, real
 from likewise.kmeans._alternation import KMeansFit, Learning
 from likewise.kmeans._base import IS_ARRAY, KMeansFamily, is_auto
 from likewise.kmeans._linked_rows import LinkedRows, Penalty
-from likewise.kmeans._metric import Metric, inverse_metric
-from likewise.kmeans._stats import mean_squared_distance, second_moment
+from likewise.kmeans._metric import Metric, compute_inverse_metric
+from likewise.kmeans._stats import compute_second_moment, mean_squared_distance
 from likewise.seeding import ComponentCentroids
 from likewise.supervision import Supervision
 
@@ -38,25 +38,25 @@ class SoftLinks(KMeansFamily, ABC):
     }
 
     @abstractmethod
-    def _penalty(self, X: Rows) -> Penalty:
+    def _compute_penalty(self, X: Rows) -> Penalty:
         """Return the penalty of broken links."""
 
     @abstractmethod
-    def _penalty_at(self, scale: float) -> Penalty:
+    def _compute_penalty_at(self, scale: float) -> Penalty:
         """Return the penalty of broken links, where `scale` is the mean squared distance of two rows."""
 
-    def _link_weights(self) -> tuple[float, float]:
+    def _get_link_weights(self) -> tuple[float, float]:
         """Return the weights of must-links and cannot-links, multiplied by the unit of the row weights."""
         return self.must_weight * self._weight_unit, self.cannot_weight * self._weight_unit
 
-    def _learning(self, linked: LinkedRows | None) -> Learning | None:
+    def _make_learning(self, linked: LinkedRows | None) -> Learning | None:
         """Return how a metric is learned, or None."""
         return None
 
-    def _hinted_rows(self, X: Rows, named: HintedSubset, rng: Any) -> LinkedRows | None:
+    def _make_hinted_rows(self, X: Rows, named: HintedSubset, rng: Any) -> LinkedRows | None:
         if "links" not in named.hints.kinds:
             return None
-        return LinkedRows(X, named, self._penalty(X), rng)
+        return LinkedRows(X, named, self._compute_penalty(X), rng)
 
 
 class PCKMeans(SoftLinks):
@@ -156,11 +156,11 @@ class PCKMeans(SoftLinks):
         self.must_weight = must_weight
         self.cannot_weight = cannot_weight
 
-    def _penalty(self, X: Rows) -> Penalty:
-        return self._penalty_at(mean_squared_distance(X))
+    def _compute_penalty(self, X: Rows) -> Penalty:
+        return self._compute_penalty_at(mean_squared_distance(X))
 
-    def _penalty_at(self, scale: float) -> Penalty:
-        return Penalty(*self._link_weights(), alpha=scale, beta=0.0, reach=scale)
+    def _compute_penalty_at(self, scale: float) -> Penalty:
+        return Penalty(*self._get_link_weights(), alpha=scale, beta=0.0, reach=scale)
 
 
 class _LearnedMetric(SoftLinks):
@@ -208,40 +208,42 @@ class _LearnedMetric(SoftLinks):
         self.cannot_weight = cannot_weight
         self.regularization = regularization
 
-    def _penalty(self, X: Rows) -> Penalty:
-        return self._penalty_at(1.0)
+    def _compute_penalty(self, X: Rows) -> Penalty:
+        return self._compute_penalty_at(1.0)
 
-    def _penalty_at(self, scale: float) -> Penalty:
+    def _compute_penalty_at(self, scale: float) -> Penalty:
         # A learned metric determines the scale of its distances.
-        return Penalty(*self._link_weights(), alpha=0.0, beta=1.0, reach=None)
+        return Penalty(*self._get_link_weights(), alpha=0.0, beta=1.0, reach=None)
 
-    def _parts(self, X: Rows, named: HintedSubset, rng: Any) -> tuple[LinkedRows | None, Learning]:
-        linked = self._hinted_rows(X, named, rng)
-        return linked, self._learning(linked)
+    def _make_hinted_rows_and_learning(
+        self, X: Rows, named: HintedSubset, rng: Any
+    ) -> tuple[LinkedRows | None, Learning]:
+        linked = self._make_hinted_rows(X, named, rng)
+        return linked, self._make_learning(linked)
 
-    def _learning(self, linked: LinkedRows | None) -> Learning:
+    def _make_learning(self, linked: LinkedRows | None) -> Learning:
         return Learning(self.metric == "diagonal", self.per_cluster, self.regularization, linked)
 
-    def _n_hinted_starts(self, hints: Supervision) -> int:
+    def _count_hinted_starts(self, hints: Supervision) -> int:
         return 2  # one with each initial metric
 
-    def _suggested_metric(self, X: Rows, named: HintedSubset) -> Metric | None:
+    def _suggest_metric(self, X: Rows, named: HintedSubset) -> Metric | None:
         """Return the inverse of the scatter within must-link components, shrunk towards that of all rows.
 
         The first is used by relevant component analysis; the second counts as one component of two rows.
         """
         diagonal = self.metric == "diagonal"
-        total = second_moment(X, diagonal=diagonal)
+        total = compute_second_moment(X, diagonal=diagonal)
         spread = np.sqrt((total if diagonal else total.diagonal()) / X.total_weight)
-        tied = ComponentCentroids.of(named.X, named.closure, named.weight)
+        tied = ComponentCentroids.from_closure(named.X, named.closure, named.weight)
         weight = named.weight[tied.rows]
         within = np.asarray(named.X[tied.rows], dtype=np.float64) - tied.centroids[tied.place]
         freedom = weight.sum() - tied.mass.sum() / np.bincount(tied.place).mean() if len(tied.rows) else 0.0
         one = self._weight_unit
-        scatter = second_moment(as_rows(within, weight=weight), diagonal=diagonal)
+        scatter = compute_second_moment(as_rows(within, weight=weight), diagonal=diagonal)
         scatter += total / X.total_weight * one
         scale = np.where(spread > 0, spread, 1.0)
-        return inverse_metric(scatter[None], np.array([freedom + one]), scale, self.regularization)
+        return compute_inverse_metric(scatter[None], np.array([freedom + one]), scale, self.regularization)
 
     def _keep(self, fit: KMeansFit, labels: Any, middle: np.ndarray, named: HintedSubset) -> None:
         super()._keep(fit, labels, middle, named)
@@ -363,11 +365,11 @@ class MPCKMeans(_LearnedMetric):
     True
     """
 
-    def _suggested_metric(self, X: Rows, named: HintedSubset) -> Metric | None:
+    def _suggest_metric(self, X: Rows, named: HintedSubset) -> Metric | None:
         links = named.hints.links
         if is_auto(self.init) and not len(links.must) and not len(links.must_groups):
             return None  # no must-links, no suggestion
-        return super()._suggested_metric(X, named)
+        return super()._suggest_metric(X, named)
 
 
 class MKMeans(_LearnedMetric):
@@ -434,11 +436,11 @@ class MKMeans(_LearnedMetric):
     True
     """
 
-    def _n_hinted_starts(self, hints: Supervision) -> int:
+    def _count_hinted_starts(self, hints: Supervision) -> int:
         return 0
 
-    def _suggested_metric(self, X: Rows, named: HintedSubset) -> Metric | None:
-        return super()._suggested_metric(X, HintedSubset.none(X))
+    def _suggest_metric(self, X: Rows, named: HintedSubset) -> Metric | None:
+        return super()._suggest_metric(X, HintedSubset.empty(X))
 
-    def _parts(self, X: Rows, named: HintedSubset, rng: Any) -> tuple[None, Learning]:
-        return None, super()._parts(X, named, rng)[1]
+    def _make_hinted_rows_and_learning(self, X: Rows, named: HintedSubset, rng: Any) -> tuple[None, Learning]:
+        return None, super()._make_hinted_rows_and_learning(X, named, rng)[1]

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from likewise._blocks import Block, Column, Recipe, Rows, as_rows
-from likewise._threads import scratch
+from likewise._threads import get_scratch
 from likewise.kmeans._metric import Metric
 
 NOBODY = np.empty(0, dtype=np.int32)
@@ -52,7 +52,7 @@ class ClusterStats:
         )
 
     @classmethod
-    def of(
+    def from_labels(
         cls, X: np.ndarray, labels: np.ndarray, weight: np.ndarray, k: int, *, moments: str | None = None
     ) -> ClusterStats:
         """Add up rows whose clusters are known; `moments` is None, "diagonal" or "full"."""
@@ -75,13 +75,13 @@ class ClusterStats:
         return cls(counts, sums, second)
 
 
-def total_cost(stats: ClusterStats, centers: np.ndarray, metric: Metric, second: np.ndarray) -> float:
+def compute_total_cost(stats: ClusterStats, centers: np.ndarray, metric: Metric, second: np.ndarray) -> float:
     """Return the weighted cost of all rows in their clusters, in float64 from what they add up to.
 
     `second` is the second moment of all rows, which a shared metric needs beside the sums; clusters with
     metrics of their own have theirs in the statistics.
     """
-    images = metric.image(centers)[np.arange(len(centers)), 0 if metric.shared else np.arange(len(centers))]
+    images = metric.apply(centers)[np.arange(len(centers)), 0 if metric.shared else np.arange(len(centers))]
     moved = -2.0 * (images * stats.sums).sum() + stats.counts @ (images * centers).sum(axis=1)
     if metric.shared:
         if metric.diagonal and second.ndim == 2:
@@ -101,25 +101,27 @@ class FixedLabels:
     labels: np.ndarray
 
     @classmethod
-    def none(cls) -> FixedLabels:
+    def empty(cls) -> FixedLabels:
         """Return no rows."""
         return cls(np.empty(0, dtype=np.int64), np.empty(0, dtype=np.int32))
 
-    def within(self, rows: slice) -> tuple[np.ndarray, np.ndarray]:
+    def restrict_to_block(self, rows: slice) -> tuple[np.ndarray, np.ndarray]:
         """Return those in a block, numbered from its first row, and their labels."""
         first, last = np.searchsorted(self.rows, [rows.start, rows.stop])
         return self.rows[first:last] - rows.start, self.labels[first:last]
 
 
-def second_moment(X: np.ndarray | Rows, *, diagonal: bool, held: FixedLabels | None = None) -> np.ndarray:
+def compute_second_moment(
+    X: np.ndarray | Rows, *, diagonal: bool, held: FixedLabels | None = None
+) -> np.ndarray:
     """Return the weighted sum of the rows' squares (d,) or outer squares (d, d); held rows left out."""
-    held = FixedLabels.none() if held is None else held
+    held = FixedLabels.empty() if held is None else held
 
-    def squares(block: Block) -> np.ndarray:
-        every = block.weight_without(held.rows)
+    def sum_squares(block: Block) -> np.ndarray:
+        every = block.get_weight_without(held.rows)
         total = np.zeros(block.X.shape[1] if diagonal else (block.X.shape[1], block.X.shape[1]))
-        for rows, weight in _pieces(block.X, every):
-            weighted = scratch("weighted", rows.shape, np.float64)
+        for rows, weight in _iterate_pieces(block.X, every):
+            weighted = get_scratch("weighted", rows.shape, np.float64)
             if diagonal:
                 total += weight @ np.square(rows, out=weighted)
             else:
@@ -129,45 +131,45 @@ def second_moment(X: np.ndarray | Rows, *, diagonal: bool, held: FixedLabels | N
     X = as_rows(X)
     if not len(X):
         return np.zeros(X.shape[1] if diagonal else (X.shape[1], X.shape[1]))
-    total: np.ndarray = X.sum(squares)
+    total: np.ndarray = X.sum(sum_squares)
     return total
 
 
 def mean_squared_distance(X: Rows) -> float:
     """Return the mean squared distance between two rows. The mean of the rows must be 0."""
-    return 2.0 * float(second_moment(X, diagonal=True).sum() / X.total_weight)
+    return 2.0 * float(compute_second_moment(X, diagonal=True).sum() / X.total_weight)
 
 
-def mean_row(X: Rows) -> np.ndarray:
+def compute_mean_row(X: Rows) -> np.ndarray:
     """Return the weighted mean of the rows, in their dtype."""
-    total: np.ndarray = X.sum(_weighted_sum) / X.total_weight
+    total: np.ndarray = X.sum(_compute_weighted_sum) / X.total_weight
     return total.astype(X.dtype)
 
 
-def _weighted_sum(block: Block) -> np.ndarray:
+def _compute_weighted_sum(block: Block) -> np.ndarray:
     total = np.zeros(block.X.shape[1])
-    for rows, weight in _pieces(block.X, block.weight):
+    for rows, weight in _iterate_pieces(block.X, block.weight):
         total += weight @ rows
     return total
 
 
-def _pieces(X: np.ndarray, weight: np.ndarray) -> Iterator[tuple[np.ndarray, np.ndarray]]:
+def _iterate_pieces(X: np.ndarray, weight: np.ndarray) -> Iterator[tuple[np.ndarray, np.ndarray]]:
     """Yield rows in float64 with their weights, so few at a time that they stay in the cache."""
     for at in range(0, len(X), _PIECE):
         piece = X[at : at + _PIECE]
-        rows = scratch("rows", piece.shape, np.float64)
+        rows = get_scratch("rows", piece.shape, np.float64)
         rows[...] = piece
         yield rows, weight[at : at + _PIECE]
 
 
-def moments_of(metric: Metric) -> str | None:
+def get_moments_kind(metric: Metric) -> str | None:
     """Return which second moments a metric needs of each cluster: none if it is shared."""
     if metric.shared:
         return None
     return "diagonal" if metric.diagonal else "full"
 
 
-def all_in_one(block: Block) -> np.ndarray:
+def label_all_zero(block: Block) -> np.ndarray:
     """Label every row 0, the recipe of labels that nobody has looked at."""
     return np.zeros(len(block), dtype=np.int32)
 
@@ -188,32 +190,32 @@ def assign_rows(
     added up. The labels of the rows in `watch`, which ascend, come back. The result does not depend on the
     number of threads.
     """
-    nearest = _nearest(X.dtype, centers, metric, moments)
-    held = FixedLabels.none() if held is None else held
+    nearest = _make_nearest(X.dtype, centers, metric, moments)
+    held = FixedLabels.empty() if held is None else held
     watched = FixedLabels(watch, watch)
 
     def assign(block: Block) -> ClusterStats:
         assert block.kept is not None
-        mine = scratch("labels", (len(block),), np.int32)
-        at, given = held.within(block.rows)
-        counts, sums, second = nearest(block.X, block.weight_without(held.rows), mine)
+        mine = get_scratch("labels", (len(block),), np.int32)
+        at, given = held.restrict_to_block(block.rows)
+        counts, sums, second = nearest(block.X, block.get_weight_without(held.rows), mine)
         mine[at] = given
         changed = int(np.count_nonzero(mine != block.kept))
         block.kept[...] = mine
-        return ClusterStats(counts, sums, second, changed, mine[watched.within(block.rows)[0]])
+        return ClusterStats(counts, sums, second, changed, mine[watched.restrict_to_block(block.rows)[0]])
 
-    return X.sum(assign, labels, becomes=label_recipe(X.dtype, centers, metric, held))
+    return X.sum(assign, labels, becomes=make_labeller(X.dtype, centers, metric, held))
 
 
-def label_recipe(dtype: Any, centers: np.ndarray, metric: Metric, held: FixedLabels) -> Recipe:
+def make_labeller(dtype: Any, centers: np.ndarray, metric: Metric, held: FixedLabels) -> Recipe:
     """Return what labels a block: the nearest cluster, or the one that a row is held in."""
-    return partial(_labelled, _nearest(dtype, centers, metric, None), held)
+    return partial(_label_block, _make_nearest(dtype, centers, metric, None), held)
 
 
-def _labelled(nearest: Callable[..., Any], held: FixedLabels, block: Block) -> np.ndarray:
+def _label_block(nearest: Callable[..., Any], held: FixedLabels, block: Block) -> np.ndarray:
     mine = np.empty(len(block), dtype=np.int32)
     nearest(block.X, block.weight, mine)
-    at, given = held.within(block.rows)
+    at, given = held.restrict_to_block(block.rows)
     mine[at] = given
     return mine
 
@@ -221,16 +223,16 @@ def _labelled(nearest: Callable[..., Any], held: FixedLabels, block: Block) -> n
 Sums = tuple[np.ndarray, np.ndarray, np.ndarray | None]
 
 
-def _nearest(
+def _make_nearest(
     dtype: Any, centers: np.ndarray, metric: Metric, moments: str | None
 ) -> Callable[[np.ndarray, np.ndarray, np.ndarray], Sums]:
     """Return what labels one block and returns its counts, sums and second moments."""
     from likewise.kernels import assign
 
     k, d = centers.shape
-    own = moments_of(metric)
+    own = get_moments_kind(metric)
     if own is None:
-        W, b = metric.linear(centers)
+        W, b = metric.compute_linear(centers)
         if k % 2:  # the kernel takes clusters two at a time
             W, b = np.vstack([W, np.zeros(d)]), np.append(b, np.inf)
         W, b = W.astype(dtype), b.astype(dtype)
@@ -240,23 +242,23 @@ def _nearest(
         c = (A * np.square(centers)).sum(axis=1) - metric.log_det
         A, B, c = (a.astype(dtype) for a in (A, B, c))
 
-    def linear(X: np.ndarray, weight: np.ndarray, labels: np.ndarray) -> Sums:
+    def assign_linear(X: np.ndarray, weight: np.ndarray, labels: np.ndarray) -> Sums:
         sums, counts = np.zeros((len(W), d)), np.zeros(len(W))
         assign.nearest_linear(X, weight, W, b, labels, sums, counts)
         if moments is not None:  # the metric is about to become one of each cluster
-            second = ClusterStats.of(X, labels, weight, k, moments=moments).second
+            second = ClusterStats.from_labels(X, labels, weight, k, moments=moments).second
         else:
             second = None
         return counts[:k], sums[:k], second
 
-    def diagonal(X: np.ndarray, weight: np.ndarray, labels: np.ndarray) -> Sums:
+    def assign_diagonal(X: np.ndarray, weight: np.ndarray, labels: np.ndarray) -> Sums:
         sums, squares, counts = np.zeros((k, d)), np.zeros((k, d)), np.zeros(k)
         assign.nearest_diagonal(X, weight, A, B, c, labels, sums, squares, counts)
         return counts, sums, squares
 
-    def full(X: np.ndarray, weight: np.ndarray, labels: np.ndarray) -> Sums:
-        labels[:] = metric.costs(X, centers).argmin(axis=1)
-        stats = ClusterStats.of(X, labels, weight, k, moments="full")
+    def assign_full(X: np.ndarray, weight: np.ndarray, labels: np.ndarray) -> Sums:
+        labels[:] = metric.compute_costs(X, centers).argmin(axis=1)
+        stats = ClusterStats.from_labels(X, labels, weight, k, moments="full")
         return stats.counts, stats.sums, stats.second
 
-    return {None: linear, "diagonal": diagonal, "full": full}[own]
+    return {None: assign_linear, "diagonal": assign_diagonal, "full": assign_full}[own]

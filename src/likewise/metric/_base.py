@@ -17,8 +17,13 @@ from sklearn.utils.validation import check_is_fitted
 from likewise._compat import ClassNamePrefixFeaturesOutMixin, TransformerMixin, with_callbacks
 from likewise.base import FitProgress, HintedEstimator, Rule, choice, either, real, warn_caller
 from likewise.exceptions import ThinSupervisionWarning
-from likewise.metric._comparisons import Unused, told_comparisons
-from likewise.metric._matrix import components_of, is_positive_definite, size_of, total_covariance
+from likewise.metric._comparisons import Unused, get_comparisons
+from likewise.metric._matrix import (
+    compute_components,
+    compute_scale,
+    compute_total_covariance,
+    is_positive_definite,
+)
 from likewise.metric._shrinkage import (
     FOLDS,
     Learn,
@@ -58,9 +63,9 @@ class LearnedTransform:
     objective: float | None = None
 
     @classmethod
-    def metric(cls, M: np.ndarray, **more: Any) -> LearnedTransform:
+    def from_matrix(cls, M: np.ndarray, **more: Any) -> LearnedTransform:
         """Return the result for the matrix M."""
-        return cls(components_of(M), **more)
+        return cls(compute_components(M), **more)
 
 
 class MetricLearner(ClassNamePrefixFeaturesOutMixin, TransformerMixin, HintedEstimator):
@@ -122,7 +127,7 @@ class MetricLearner(ClassNamePrefixFeaturesOutMixin, TransformerMixin, HintedEst
 
     def _learn_and_shrink(self, rows: np.ndarray, hints: Supervision, X: Any) -> LearnedTransform:
         """Learn the metric, and shrink it towards the prior if the learner has the parameter `shrinkage`."""
-        shrinkage = self._given_shrinkage() if hints else 0.0
+        shrinkage = self._get_shrinkage() if hints else 0.0
         progress = FitProgress(self, X, 1 + FOLDS * (shrinkage == "auto"))
 
         def learn(learner: MetricLearner, rows: np.ndarray, hints: Supervision) -> LearnedTransform:
@@ -152,11 +157,11 @@ class MetricLearner(ClassNamePrefixFeaturesOutMixin, TransformerMixin, HintedEst
         Rows are divided by their scale to avoid overflow, and components multiplied by it.
         ``prior="covariance"`` is recomputed from the scaled rows; other priors are fixed.
         """
-        size = size_of(rows)
+        size = compute_scale(rows)
         follows_rows = isinstance(getattr(self, "prior", None), str) and self.prior == "covariance"
         unit_rows, scaled = rows / size, learned.components * size
         M = scaled.T @ scaled
-        prior = self._prior(unit_rows) if hasattr(self, "prior") else np.eye(rows.shape[1])
+        prior = self._make_prior(unit_rows) if hasattr(self, "prior") else np.eye(rows.shape[1])
         scaled_prior = prior if follows_rows else prior * size * size
         if np.allclose(M, scaled_prior, atol=1e-8 * np.abs(scaled_prior).max()):
             return learned, 0.0
@@ -178,12 +183,12 @@ class MetricLearner(ClassNamePrefixFeaturesOutMixin, TransformerMixin, HintedEst
                 )
         if shrinkage == 0.0:
             return learned, 0.0
-        components = components_of(shrink(M, prior, unit_rows, shrinkage))
+        components = compute_components(shrink(M, prior, unit_rows, shrinkage))
         return replace(learned, components=components / size if follows_rows else components), shrinkage
 
     def _choose_shrinkage(self, X: np.ndarray, hints: Supervision, prior: np.ndarray, learn: Learn) -> float:
         """Return the shrinkage of the metric of rows X, chosen by cross-validation."""
-        return choose_shrinkage(X, hints, prior, learn, self._n_errors())
+        return choose_shrinkage(X, hints, prior, learn, self._get_n_errors())
 
     def _choose_shrinkage_by_comparisons(
         self, X: np.ndarray, hints: Supervision, prior: np.ndarray, learn: Learn
@@ -191,14 +196,14 @@ class MetricLearner(ClassNamePrefixFeaturesOutMixin, TransformerMixin, HintedEst
         """Return the shrinkage for a learner that uses triplets, chosen by cross-validation."""
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # learning from all hints gave them
-            comparisons = told_comparisons(self, X, hints, self.neither)
-        return choose_shrinkage_by_comparisons(X, hints, comparisons, prior, learn, self._n_errors())
+            comparisons = get_comparisons(self, X, hints, self.neither)
+        return choose_shrinkage_by_comparisons(X, hints, comparisons, prior, learn, self._get_n_errors())
 
-    def _n_errors(self) -> float:
+    def _get_n_errors(self) -> float:
         """Return the number of standard errors within which a larger shrinkage is preferred."""
         return 2.0
 
-    def _given_shrinkage(self) -> Any:
+    def _get_shrinkage(self) -> Any:
         """Return the parameter `shrinkage`, or 0 if the learner has no such parameter."""
         return getattr(self, "shrinkage", 0.0)
 
@@ -252,7 +257,7 @@ class MetricLearner(ClassNamePrefixFeaturesOutMixin, TransformerMixin, HintedEst
         out: np.ndarray = pairwise_distances(mapped, None if B is None else self.transform(B))
         return out
 
-    def _prior(self, X: np.ndarray) -> np.ndarray:
+    def _make_prior(self, X: np.ndarray) -> np.ndarray:
         """Return the matrix of the parameter `prior` for these rows."""
         name, d = type(self).__name__, X.shape[1]
         prior: Any = self.prior
@@ -273,7 +278,7 @@ class MetricLearner(ClassNamePrefixFeaturesOutMixin, TransformerMixin, HintedEst
             return (M + M.T) / 2.0
         if prior == "identity":
             return np.eye(d)
-        total = total_covariance(X)
+        total = compute_total_covariance(X)
         if not is_positive_definite(total):
             raise ValueError(
                 f"{name}: prior='covariance' wants the inverse of the covariance, but these {len(X)} rows "

@@ -41,20 +41,20 @@ class Comparisons:
     def __len__(self) -> int:
         return len(self.rows)
 
-    def near(self, X: np.ndarray) -> np.ndarray:
+    def get_near_differences(self, X: np.ndarray) -> np.ndarray:
         """Return the differences that should be small."""
         out: np.ndarray = X[self.rows[:, 0]] - X[self.rows[:, 1]]
         return out
 
-    def far(self, X: np.ndarray) -> np.ndarray:
+    def get_far_differences(self, X: np.ndarray) -> np.ndarray:
         """Return the differences that should be large."""
         out: np.ndarray = X[self.rows[:, 0]] - X[self.rows[:, 2]]
         return out
 
 
-def stated_pairs(estimator: Any, X: np.ndarray, hints: Supervision) -> Pairs:
+def get_stated_pairs(estimator: Any, X: np.ndarray, hints: Supervision) -> Pairs:
     """Return the stated links as differences, groups written out. Contradictions give a warning."""
-    estimator._soft_closure(hints)
+    estimator._compute_soft_closure(hints)
     count = hints.must_groups.n_pairs + hints.cannot_groups.n_pairs
     if count > _MOST_PAIRS:
         raise SupervisionError(
@@ -65,8 +65,8 @@ def stated_pairs(estimator: Any, X: np.ndarray, hints: Supervision) -> Pairs:
             estimator=type(estimator).__name__,
         )
     if count:
-        must, must_weights = _written_out(hints.must, hints.must_weights, hints.must_groups)
-        cannot, cannot_weights = _written_out(hints.cannot, hints.cannot_weights, hints.cannot_groups)
+        must, must_weights = _expand_groups(hints.must, hints.must_weights, hints.must_groups)
+        cannot, cannot_weights = _expand_groups(hints.cannot, hints.cannot_weights, hints.cannot_groups)
         hints = Supervision.from_links(  # which keeps one of equal pairs, with the larger weight
             len(X), must, cannot, must_weights=must_weights, cannot_weights=cannot_weights
         )
@@ -81,12 +81,14 @@ def stated_pairs(estimator: Any, X: np.ndarray, hints: Supervision) -> Pairs:
     return Pairs(close[differ], hints.must_weights[differ], apart[distinct], hints.cannot_weights[distinct])
 
 
-def _written_out(pairs: np.ndarray, weights: np.ndarray, groups: RowGroups) -> tuple[np.ndarray, np.ndarray]:
-    each, shares = groups.pairs()
+def _expand_groups(
+    pairs: np.ndarray, weights: np.ndarray, groups: RowGroups
+) -> tuple[np.ndarray, np.ndarray]:
+    each, shares = groups.list_pairs()
     return np.concatenate([pairs, each]), np.concatenate([weights, shares])
 
 
-def told_comparisons(estimator: Any, X: np.ndarray, hints: Supervision, neither: Unused) -> Comparisons:
+def get_comparisons(estimator: Any, X: np.ndarray, hints: Supervision, neither: Unused) -> Comparisons:
     """Return two comparisons for each answered triplet: a and b are closer to each other than to c.
 
     NEITHER compares nothing: it is refused or dropped, as the parameter `neither` says.
@@ -121,7 +123,7 @@ def told_comparisons(estimator: Any, X: np.ndarray, hints: Supervision, neither:
         np.concatenate([np.column_stack([a, b, c]), np.column_stack([b, a, c])]),
         np.tile(hints.triplet_weights[said], 2),
     )
-    same = ~told.far(X).any(axis=1)
+    same = ~told.get_far_differences(X).any(axis=1)
     if same.any():
         i, _, k = told.rows[same][0]
         _warn_identical(

@@ -10,8 +10,8 @@ from scipy.spatial.distance import pdist
 
 from likewise.base import FitProgress, Rule, choice, either, integer, real
 from likewise.metric._base import IS_PRIOR, IS_SHRINKAGE, LearnedTransform, MetricLearner
-from likewise.metric._comparisons import Pairs, stated_pairs
-from likewise.metric._matrix import components_of, size_of
+from likewise.metric._comparisons import Pairs, get_stated_pairs
+from likewise.metric._matrix import compute_components, compute_scale
 from likewise.supervision import Supervision
 
 # So many rows give the percentiles of the distances to a percent or so.
@@ -124,15 +124,19 @@ class ITML(MetricLearner):
     def _learn(self, X: np.ndarray, hints: Supervision, progress: FitProgress) -> LearnedTransform:
         # Rows of unit size can be squared. The metric stays the same if the bounds go with the rows, unless
         # the prior itself goes with the rows and makes the bounds free of their unit.
-        size = size_of(X)
+        size = compute_scale(X)
         X = X / size
-        M = self._prior(X)
-        pairs = stated_pairs(self, X, hints)
+        M = self._make_prior(X)
+        pairs = get_stated_pairs(self, X, hints)
         has_free_prior = isinstance(self.prior, str) and self.prior == "covariance"
         unit = 1.0 if has_free_prior else size
-        bounds = _bounds(X, M) if self.bounds is None else tuple(float(b) / unit / unit for b in self.bounds)
+        bounds = (
+            _compute_bounds(X, M)
+            if self.bounds is None
+            else tuple(float(b) / unit / unit for b in self.bounds)
+        )
         self.bounds_ = (bounds[0] * unit**2, bounds[1] * unit**2)
-        learned = LearnedTransform.metric(M)
+        learned = LearnedTransform.from_matrix(M)
         if len(pairs.must) + len(pairs.cannot):
             learned = self._project(M, pairs, bounds, progress)
         return replace(learned, components=learned.components / (size / unit))
@@ -159,14 +163,14 @@ class ITML(MetricLearner):
             converged = bool(np.abs(dual - before).sum() <= self.tol * size)
             if converged or progress.step():
                 break
-        return LearnedTransform(components_of((M + M.T) / 2.0), n_iter, converged)
+        return LearnedTransform(compute_components((M + M.T) / 2.0), n_iter, converged)
 
 
 def _are_bounds(value: Any) -> bool:
     return np.shape(value) == (2,) and all(real(0, strict=True).holds(v) for v in value)
 
 
-def _bounds(X: np.ndarray, M: np.ndarray) -> tuple[float, float]:
+def _compute_bounds(X: np.ndarray, M: np.ndarray) -> tuple[float, float]:
     """Return the 5th and the 95th percentile of the squared distances between rows under M.
 
     Above 500 rows these are taken at multiples of the golden ratio, which fall evenly and follow no period.
@@ -176,7 +180,7 @@ def _bounds(X: np.ndarray, M: np.ndarray) -> tuple[float, float]:
     if len(X) > _ROWS_FOR_BOUNDS:
         places = np.modf(np.arange(1, _ROWS_FOR_BOUNDS + 1) * _GOLDEN)[0]
         X = X[np.unique((places * len(X)).astype(np.int64))]
-    u, l = np.percentile(pdist(X @ components_of(M).T, "sqeuclidean"), (5, 95))
+    u, l = np.percentile(pdist(X @ compute_components(M).T, "sqeuclidean"), (5, 95))
     if l == 0:
         return 1.0, 1.0  # the rows are all but equal
     return max(float(u), 1e-9 * float(l)), float(l)  # of many equal rows the 5th percentile is 0

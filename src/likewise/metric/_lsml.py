@@ -10,7 +10,7 @@ from scipy.sparse import csr_array
 
 from likewise.base import FitProgress, Rule, integer, real
 from likewise.metric._base import IS_PRIOR, IS_SHRINKAGE, LearnedTransform, MetricLearner
-from likewise.metric._comparisons import IS_UNUSED, Comparisons, Unused, told_comparisons
+from likewise.metric._comparisons import IS_UNUSED, Comparisons, Unused, get_comparisons
 from likewise.metric._shrinkage import Learn
 from likewise.supervision import Supervision
 
@@ -114,20 +114,20 @@ class LSML(MetricLearner):
         return self._choose_shrinkage_by_comparisons(X, hints, prior, learn)
 
     def _learn(self, X: np.ndarray, hints: Supervision, progress: FitProgress) -> LearnedTransform:
-        M0 = self._prior(X)
-        told = told_comparisons(self, X, hints, self.neither)
+        M0 = self._make_prior(X)
+        told = get_comparisons(self, X, hints, self.neither)
         if not len(told):
-            return LearnedTransform.metric(M0)
+            return LearnedTransform.from_matrix(M0)
         root = np.linalg.cholesky(M0).T  # M0 = root^T root
         named, place = np.unique(told.rows, return_inverse=True)
         Z = X[named] @ root.T  # where the prior is the identity
         scale = float(np.square(X @ root.T).mean())
         if scale == 0.0:
-            return LearnedTransform.metric(M0)  # the rows are all equal
+            return LearnedTransform.from_matrix(M0)  # the rows are all equal
         problem = Residuals(Z, Comparisons(place.reshape(-1, 3), self.gamma / scale * told.weights))
         d = X.shape[1]
 
-        def after_step(intermediate_result: Any) -> None:
+        def call_progress(intermediate_result: Any) -> None:
             if progress.step():
                 raise StopIteration
 
@@ -136,12 +136,12 @@ class LSML(MetricLearner):
             np.eye(d).ravel(),
             jac=True,
             method="L-BFGS-B",
-            callback=after_step,
+            callback=call_progress,
             options={"maxiter": self.max_iter, "gtol": self.tol, "ftol": 1e-12, "maxcor": 20, "maxls": 50},
         )
         L = found.x.reshape(d, d) @ root
         objective = float(found.fun) - 2.0 * float(np.log(root.diagonal()).sum())
-        return LearnedTransform.metric(
+        return LearnedTransform.from_matrix(
             L.T @ L, n_iter=found.nit, converged=bool(found.success), objective=objective
         )
 
@@ -161,7 +161,7 @@ class Residuals:
         """Return the objective and its gradient, flat."""
         Y = self.Z @ L.T
         near, far = Y[self.i] - Y[self.j], Y[self.i] - Y[self.k]
-        d_near, d_far = _lengths(near), _lengths(far)
+        d_near, d_far = _compute_lengths(near), _compute_lengths(far)
         broken = np.flatnonzero(d_near > d_far)
         d_near, d_far, weight = d_near[broken], d_far[broken], self.weights[broken]
         residual = d_near - d_far
@@ -179,6 +179,6 @@ class Residuals:
         return float(value), 2.0 * gradient.ravel()
 
 
-def _lengths(rows: np.ndarray) -> np.ndarray:
+def _compute_lengths(rows: np.ndarray) -> np.ndarray:
     out: np.ndarray = np.sqrt(np.einsum("ij,ij->i", rows, rows))
     return out

@@ -8,13 +8,13 @@ import numpy as np
 _RANK = 1e-10
 
 
-def size_of(X: np.ndarray) -> float:
+def compute_scale(X: np.ndarray) -> float:
     """Return the power of two next to the largest value, 1 for zeros; rows divided by it can be squared."""
     largest = float(np.abs(X).max(initial=0.0))
     return float(np.ldexp(1.0, max(int(np.frexp(largest)[1]), -1000)))
 
 
-def total_covariance(X: np.ndarray) -> np.ndarray:
+def compute_total_covariance(X: np.ndarray) -> np.ndarray:
     """Return the covariance of all rows, which are centred, divided by their number."""
     total: np.ndarray = X.T @ X / len(X)
     return total
@@ -26,7 +26,7 @@ def is_positive_definite(M: np.ndarray) -> bool:
     return bool(values[0] > _RANK * max(values[-1], 0.0))
 
 
-def whitener(within: np.ndarray, total: np.ndarray, regularization: float) -> np.ndarray:
+def compute_whitener(within: np.ndarray, total: np.ndarray, regularization: float) -> np.ndarray:
     """Return W of shape (r, d) with ``W C W^T = I`` for ``C = (1 - reg) within + reg total``.
 
     Directions in which `total` is 0 are left out, as are those in which C is; r counts the rest. Rows come in
@@ -44,10 +44,10 @@ def whitener(within: np.ndarray, total: np.ndarray, regularization: float) -> np
     spread = (1.0 - regularization) * np.maximum(spread, 0.0) + regularization
     seen = spread > _RANK * spread[-1]
     W: np.ndarray = (P @ (turn[:, seen] / np.sqrt(spread[seen]))).T
-    return _signed(W)
+    return _fix_signs(W)
 
 
-def components_of(M: np.ndarray) -> np.ndarray:
+def compute_components(M: np.ndarray) -> np.ndarray:
     """Return L with ``L^T L = M``, fewer rows than columns where M has lower rank.
 
     A diagonal matrix gives the roots of its entries, one of full rank its symmetric root, both of which
@@ -64,10 +64,10 @@ def components_of(M: np.ndarray) -> np.ndarray:
     if use.all():
         full: np.ndarray = (vectors * np.sqrt(values)) @ vectors.T
         return full
-    return _signed((vectors[:, use] * np.sqrt(values[use])).T[::-1])
+    return _fix_signs((vectors[:, use] * np.sqrt(values[use])).T[::-1])
 
 
-def _signed(rows: np.ndarray) -> np.ndarray:
+def _fix_signs(rows: np.ndarray) -> np.ndarray:
     """Turn each row so that its largest entry is positive: eigenvectors come with either sign."""
     largest = np.take_along_axis(rows, np.abs(rows).argmax(axis=1)[:, None], axis=1)
     out: np.ndarray = rows * np.where(largest < 0, -1.0, 1.0)

@@ -9,8 +9,13 @@ import numpy as np
 from likewise.base import FitProgress, Rule, choice, integer, real
 from likewise.exceptions import InfeasibleSupervisionError
 from likewise.metric._base import IS_SHRINKAGE, LearnedTransform, MetricLearner
-from likewise.metric._comparisons import stated_pairs
-from likewise.metric._matrix import components_of, size_of, total_covariance, whitener
+from likewise.metric._comparisons import get_stated_pairs
+from likewise.metric._matrix import (
+    compute_components,
+    compute_scale,
+    compute_total_covariance,
+    compute_whitener,
+)
 from likewise.supervision import Supervision
 
 _TINY = 1e-300
@@ -116,7 +121,7 @@ class MMC(MetricLearner):
         self.max_iter = max_iter
         self.tol = tol
 
-    def _n_errors(self) -> float:
+    def _get_n_errors(self) -> float:
         """Ask more of a full metric: one of low rank can part the links well and yet merge clusters."""
         return 2.0 if self.diagonal else 3.0
 
@@ -125,14 +130,14 @@ class MMC(MetricLearner):
         if not hints:
             return LearnedTransform(np.eye(d))
         self._check_both(hints)
-        unit = size_of(X)
+        unit = compute_scale(X)
         X = X / unit
-        pairs = stated_pairs(self, X, hints)
+        pairs = get_stated_pairs(self, X, hints)
         S = (pairs.must.T * pairs.must_weights) @ pairs.must / max(pairs.must_weights.sum(), _TINY)
-        T = 2.0 * total_covariance(X)
+        T = 2.0 * compute_total_covariance(X)
         if self.diagonal:
             S, T = np.diag(S.diagonal()), np.diag(T.diagonal())
-        W = whitener(S, T, self.regularization)
+        W = compute_whitener(S, T, self.regularization)
         U = pairs.cannot @ W.T
         use = (U**2).sum(axis=1) > 1e-20 * np.abs(U).max(initial=0.0) ** 2
         if not use.any():
@@ -149,12 +154,12 @@ class MMC(MetricLearner):
                 np.eye(d)
             )  # all cannot-links join identical rows, of which a warning tells
         U, weight = U[use], pairs.cannot_weights[use] / pairs.cannot_weights.sum()
-        solve = _newton if self.diagonal else _ascend
+        solve = _maximise_newton if self.diagonal else _ascend
         found = solve(U, weight, self.max_iter, self.tol, progress)
         M = W.T @ found.components @ W
         if self.diagonal:
             M = np.diag(M.diagonal())
-        return LearnedTransform(components_of(M) / unit, found.n_iter, found.converged, found.objective)
+        return LearnedTransform(compute_components(M) / unit, found.n_iter, found.converged, found.objective)
 
     def _check_both(self, hints: Supervision) -> None:
         n_must, n_cannot = (
@@ -205,7 +210,7 @@ def _ascend(
     return LearnedTransform(R @ R.T, n_iter, converged, objective)
 
 
-def _newton(
+def _maximise_newton(
     U: np.ndarray, weight: np.ndarray, max_iter: int, tol: float, progress: FitProgress
 ) -> LearnedTransform:
     """Maximise sum_t w_t sqrt(q_t . z) over z >= 0 with sum(z) = 1, where q = U^2; return diag(z).
@@ -217,10 +222,10 @@ def _newton(
     d = Q.shape[1]
     z = np.full(d, 0.5 / d)
 
-    def value(z: np.ndarray) -> float:
+    def compute_value(z: np.ndarray) -> float:
         return float(z.sum() - np.log(max(weight @ np.sqrt(Q @ z), _TINY)))
 
-    now = value(z)
+    now = compute_value(z)
     converged = False
     n_iter = 0
     while n_iter < max_iter:
@@ -241,7 +246,7 @@ def _newton(
         size = 1.0
         while size > 1e-12:
             new = np.maximum(z - size * step, 0.0)
-            after = value(new)
+            after = compute_value(new)
             if after <= now - 1e-4 * gradient @ (z - new):
                 break
             size /= 2.0

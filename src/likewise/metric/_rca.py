@@ -10,7 +10,7 @@ from likewise.base import FitProgress, Rule, choice, either, integer, real
 from likewise.exceptions import UnsupportedSupervisionError
 from likewise.metric._base import IS_SHRINKAGE, LearnedTransform, MetricLearner
 from likewise.metric._comparisons import IS_UNUSED, Unused
-from likewise.metric._matrix import size_of, total_covariance, whitener
+from likewise.metric._matrix import compute_scale, compute_total_covariance, compute_whitener
 from likewise.metric._shrinkage import Learn
 from likewise.supervision import Supervision
 
@@ -100,7 +100,7 @@ class RCA(MetricLearner):
         self.shrinkage = shrinkage
         self.cannot = cannot
 
-    def _given_shrinkage(self) -> Any:
+    def _get_shrinkage(self) -> Any:
         """Return the parameter; to mix in the identity would undo the choice of few directions."""
         return 0.0 if self.shrinkage == "auto" and self.n_components is not None else self.shrinkage
 
@@ -126,17 +126,17 @@ class RCA(MetricLearner):
             raise ValueError(
                 f"RCA: n_components={self.n_components}, but X has {d} columns. Ask for at most {d}."
             )
-        closure = self._soft_closure(hints.to_links())
-        size = size_of(X)
+        closure = self._compute_soft_closure(hints.to_links())
+        size = compute_scale(X)
         X = X / size
-        within = _within_chunklets(X, closure.component)
+        within = _compute_chunklet_covariance(X, closure.component)
         if within is None:
             return LearnedTransform(np.eye(d)[: self.n_components])
-        W = whitener(within, total_covariance(X), self.regularization)[: self.n_components]
+        W = compute_whitener(within, compute_total_covariance(X), self.regularization)[: self.n_components]
         return LearnedTransform(W / size if len(W) else np.eye(d)[: self.n_components])
 
 
-def _within_chunklets(X: np.ndarray, component: np.ndarray) -> np.ndarray | None:
+def _compute_chunklet_covariance(X: np.ndarray, component: np.ndarray) -> np.ndarray | None:
     """Return the covariance C within chunklets of two rows or more, or None without any."""
     rows = np.flatnonzero(np.bincount(component)[component] >= 2)
     if not len(rows):

@@ -14,8 +14,8 @@ from sklearn.utils.validation import check_is_fitted
 from likewise.base import FitProgress, Rule, choice, either, integer, real, warn_caller
 from likewise.exceptions import InconsistentSupervisionWarning
 from likewise.metric._base import LearnedTransform, MetricLearner
-from likewise.metric._comparisons import IS_UNUSED, Unused, told_comparisons
-from likewise.metric._matrix import size_of
+from likewise.metric._comparisons import IS_UNUSED, Unused, get_comparisons
+from likewise.metric._matrix import compute_scale
 from likewise.supervision import Supervision
 
 if TYPE_CHECKING:
@@ -136,29 +136,31 @@ class RelativeSVM(MetricLearner):
     def _learn(self, X: np.ndarray, hints: Supervision, progress: FitProgress) -> LearnedTransform:
         d = X.shape[1]
         self.landmarks_: np.ndarray | None = None
-        told = told_comparisons(self, X, hints, self.neither)
+        told = get_comparisons(self, X, hints, self.neither)
         if not len(told) or not X.any():
             return LearnedTransform(np.eye(d))
-        features = X / size_of(X)  # the weights do not depend on the unit of the rows
+        features = X / compute_scale(X)  # the weights do not depend on the unit of the rows
         if self.kernel is not None:
             self._gamma = 1.0 / (d * X.var()) if self.gamma is None else self.gamma
             landmarks = X[np.unique(told.rows)]
-            features = self._kernel_functions(X, landmarks)
+            features = self._compute_kernel(X, landmarks)
         spread = 2.0 * float(features.var(axis=0).sum())
         if spread == 0:
             return LearnedTransform(np.eye(d))  # the kernel is too narrow or too wide to distinguish rows
-        gains = (np.square(told.far(features)) - np.square(told.near(features))) / spread
+        gains = (
+            np.square(told.get_far_differences(features)) - np.square(told.get_near_differences(features))
+        ) / spread
         prices = self.C * told.weights
 
         program = SvmProgram.start(gains, prices)
         n_iter = 0
         while n_iter < self.max_iter and program.relative_gap > self.tol:
-            program = program.step()
+            program = program.make_step()
             n_iter += 1
             if progress.step():
                 break
         weights = program.best_weights
-        objective = svm_objective(weights, gains, prices)
+        objective = compute_svm_objective(weights, gains, prices)
         solved = program.relative_gap <= self.tol
         if not weights.any():
             warn_caller(
@@ -174,7 +176,7 @@ class RelativeSVM(MetricLearner):
             components = components[:, used]
         return LearnedTransform(components, n_iter, solved, objective)
 
-    def _kernel_functions(self, X: np.ndarray, landmarks: np.ndarray) -> np.ndarray:
+    def _compute_kernel(self, X: np.ndarray, landmarks: np.ndarray) -> np.ndarray:
         """Return K(x, x_i) of each row and landmark."""
         parameters: dict[str, Any] = {} if self.kernel == "linear" else {"gamma": self._gamma}
         if self.kernel == "poly":
@@ -199,12 +201,12 @@ class RelativeSVM(MetricLearner):
         if self.landmarks_ is None:
             return super().transform(X)
         X = self._check_X(X, reset=False)
-        features = self._kernel_functions(np.asarray(X, dtype=np.float64) - self._mean, self.landmarks_)
+        features = self._compute_kernel(np.asarray(X, dtype=np.float64) - self._mean, self.landmarks_)
         mapped: np.ndarray = (features @ self.components_.T).astype(X.dtype, copy=False)
         return mapped
 
 
-def svm_objective(weights: np.ndarray, gains: np.ndarray, prices: np.ndarray) -> float:
+def compute_svm_objective(weights: np.ndarray, gains: np.ndarray, prices: np.ndarray) -> float:
     """Return |w|² / 2 plus the hinge loss of the comparisons, weighted by their prices."""
     return float(weights @ weights / 2.0 + prices @ np.maximum(1.0 - gains @ weights, 0.0))
 
@@ -254,11 +256,11 @@ class SvmProgram:
     @cached_property
     def relative_gap(self) -> float:
         """The gap between the objective at the best weights and the dual, over the objective."""
-        objective = svm_objective(self.best_weights, self.gains, self.prices)
+        objective = compute_svm_objective(self.best_weights, self.gains, self.prices)
         dual = float(self.y.sum()) - float(self.best_weights @ self.best_weights) / 2.0
         return (objective - dual) / objective if objective > 0 else 0.0
 
-    def step(self) -> SvmProgram:
+    def make_step(self) -> SvmProgram:
         """Return the point after one Newton step towards a tenth of the present complementarity."""
         G, w, xi, s, y, v = self.gains, self.w, self.xi, self.s, self.y, self.v
         u = self.prices - y
@@ -272,8 +274,12 @@ class SvmProgram:
         dv = mu / w - v - v / w * dw
         dxi = mu / u - xi + xi / u * dy
         ds = G @ dw + dxi + off_primal
-        along = min(1.0, 0.995 * min(map(_room, (w, xi, s), (dw, dxi, ds))))
-        across = min(1.0, 0.995 * min(_room(y, dy), _room(u, -dy), _room(v, dv)))
+        along = min(1.0, 0.995 * min(map(_compute_step_length, (w, xi, s), (dw, dxi, ds))))
+        across = min(
+            1.0,
+            0.995
+            * min(_compute_step_length(y, dy), _compute_step_length(u, -dy), _compute_step_length(v, dv)),
+        )
         # One step length for all: |w|² / 2 couples the point with its multipliers.
         length = min(along, across)
         return replace(
@@ -286,7 +292,7 @@ class SvmProgram:
         )
 
 
-def _room(at: np.ndarray, step: np.ndarray) -> float:
+def _compute_step_length(at: np.ndarray, step: np.ndarray) -> float:
     """Return the largest multiple of a step for which positive numbers stay non-negative."""
     down = step < 0
     return float((at[down] / -step[down]).min(initial=np.inf))

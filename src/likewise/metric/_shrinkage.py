@@ -17,7 +17,7 @@ from sklearn.linear_model import LogisticRegression
 
 from likewise.exceptions import InfeasibleSupervisionError
 from likewise.metric._comparisons import Comparisons
-from likewise.metric._matrix import total_covariance
+from likewise.metric._matrix import compute_total_covariance
 from likewise.supervision import RowGroups, Supervision
 
 FOLDS = 5
@@ -32,14 +32,14 @@ Learn = Callable[[np.ndarray, Supervision], np.ndarray]
 SquaredLengths = Callable[[np.ndarray], np.ndarray]
 
 
-def mean_square(components: np.ndarray, X: np.ndarray) -> float:
+def compute_mean_square(components: np.ndarray, X: np.ndarray) -> float:
     """Return the mean squared distance of the rows, which are centred, from their mean."""
-    return float(np.einsum("ij,jk,ik->", components, total_covariance(X), components))
+    return float(np.einsum("ij,jk,ik->", components, compute_total_covariance(X), components))
 
 
 def shrink(M: np.ndarray, prior: np.ndarray, X: np.ndarray, shrinkage: float) -> np.ndarray:
     """Return ``(1 - s) M / c + s prior``, with c such that rows are as far apart in both, on average."""
-    T = total_covariance(X)
+    T = compute_total_covariance(X)
     c = np.sum(M * T) / max(np.sum(prior * T), _TINY)
     out: np.ndarray = (1.0 - shrinkage) * M / max(c, _TINY) + shrinkage * prior
     return out
@@ -54,7 +54,7 @@ def choose_shrinkage(
     Returns 1.0 if there are too few links to hold any out, or if all links are cannot-links.
     """
     rng = np.random.RandomState(0)
-    pairs, is_cannot, weight = _held_out_pairs(hints, len(X), rng)
+    pairs, is_cannot, weight = _draw_held_out_pairs(hints, len(X), rng)
 
     def values(test: np.ndarray, squared: SquaredLengths) -> np.ndarray:
         return squared(X[pairs[test, 0]] - X[pairs[test, 1]])
@@ -62,8 +62,8 @@ def choose_shrinkage(
     which, found = _cross_validate(X, hints, pairs, prior, learn, values, rng)
     if not len(which) or len(np.unique(is_cannot)) < 2:
         return 1.0
-    losses = _losses(found, is_cannot[which], weight[which])
-    return _largest_near_best(losses, which, weight, n_errors)
+    losses = _compute_losses(found, is_cannot[which], weight[which])
+    return _select_largest_near_best(losses, which, weight, n_errors)
 
 
 def choose_shrinkage_by_comparisons(
@@ -80,7 +80,7 @@ def choose_shrinkage_by_comparisons(
     Returns 1.0 if there are too few comparisons to hold any out.
     """
     rng = np.random.RandomState(0)
-    near, far = comparisons.near(X), comparisons.far(X)
+    near, far = comparisons.get_near_differences(X), comparisons.get_far_differences(X)
 
     def values(test: np.ndarray, squared: SquaredLengths) -> np.ndarray:
         a, b = squared(far[test]), squared(near[test])
@@ -99,7 +99,7 @@ def choose_shrinkage_by_comparisons(
         model = LogisticRegression(fit_intercept=False)
         model.fit(both, np.repeat([1, 0], len(z)), sample_weight=share)
         row[:] = -log_expit(model.decision_function(z[:, None]))
-    return _largest_near_best(losses, which, weight, n_errors)
+    return _select_largest_near_best(losses, which, weight, n_errors)
 
 
 def _cross_validate(
@@ -133,30 +133,32 @@ def _cross_validate(
                 L = learn(X[keep], hints[keep])
         except InfeasibleSupervisionError:
             return np.empty(0, dtype=np.int64), np.empty((len(GRID), 0))
-        c = mean_square(L, X) / max(mean_square(root, X), _TINY)
+        c = compute_mean_square(L, X) / max(compute_mean_square(root, X), _TINY)
         which.append(test)
-        found.append(values(test, partial(_mixed_lengths, L, root, c)))
+        found.append(values(test, partial(_compute_lengths, L, root, c)))
     if not which:
         return np.empty(0, dtype=np.int64), np.empty((len(GRID), 0))
     return np.concatenate(which), np.hstack(found)
 
 
-def _mixed_lengths(L: np.ndarray, root: np.ndarray, c: float, V: np.ndarray) -> np.ndarray:
+def _compute_lengths(L: np.ndarray, root: np.ndarray, c: float, V: np.ndarray) -> np.ndarray:
     """Return the squared lengths of the rows of V for each shrinkage, shape (len(GRID), len(V))."""
     learned, plain = np.square(V @ L.T).sum(axis=1), np.square(V @ root.T).sum(axis=1)
     out: np.ndarray = np.outer(1.0 - GRID, learned / max(c, _TINY)) + np.outer(GRID, plain)
     return out
 
 
-def _largest_near_best(losses: np.ndarray, which: np.ndarray, weight: np.ndarray, n_errors: float) -> float:
+def _select_largest_near_best(
+    losses: np.ndarray, which: np.ndarray, weight: np.ndarray, n_errors: float
+) -> float:
     """Return the largest shrinkage whose mean loss is close to the least; statements may come repeatedly."""
     count = np.bincount(which, minlength=len(weight))
     each = np.array([np.bincount(which, weights=loss, minlength=len(weight)) for loss in losses])
     each = each[:, count > 0] / count[count > 0]
-    return float(GRID[_first_near_best(each, weight[count > 0], n_errors)])
+    return float(GRID[_find_first_near_best(each, weight[count > 0], n_errors)])
 
 
-def _first_near_best(losses: np.ndarray, weight: np.ndarray, n_errors: float) -> int:
+def _find_first_near_best(losses: np.ndarray, weight: np.ndarray, n_errors: float) -> int:
     """Return the first candidate whose mean loss is within some standard errors of the least one."""
     share = weight / weight.sum()
     mean = losses @ share
@@ -165,7 +167,7 @@ def _first_near_best(losses: np.ndarray, weight: np.ndarray, n_errors: float) ->
     return int(np.flatnonzero(over @ share <= n_errors * error + _TINY)[0])
 
 
-def _losses(squared: np.ndarray, is_cannot: np.ndarray, weight: np.ndarray) -> np.ndarray:
+def _compute_losses(squared: np.ndarray, is_cannot: np.ndarray, weight: np.ndarray) -> np.ndarray:
     """Return the loss of every link (columns) for each candidate (rows), given squared distances."""
     out = np.empty(squared.shape)
     for row, values in zip(out, squared, strict=True):
@@ -176,7 +178,7 @@ def _losses(squared: np.ndarray, is_cannot: np.ndarray, weight: np.ndarray) -> n
     return out
 
 
-def _held_out_pairs(
+def _draw_held_out_pairs(
     hints: Supervision, n_rows: int, rng: np.random.RandomState
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Return pairs of rows to judge a metric by, which of them are apart, and their weights.
@@ -187,8 +189,8 @@ def _held_out_pairs(
     parts = [
         (hints.must, np.zeros(len(hints.must), dtype=bool), hints.must_weights),
         (hints.cannot, np.ones(len(hints.cannot), dtype=bool), hints.cannot_weights),
-        _pairs_of_groups(hints.must_groups, False, rng),
-        _pairs_of_groups(hints.cannot_groups, True, rng),
+        _draw_group_pairs(hints.must_groups, False, rng),
+        _draw_group_pairs(hints.cannot_groups, True, rng),
     ]
     pairs, apart, weight = (np.concatenate(part) for part in zip(*parts, strict=True))
     if len(pairs) and not apart.any():
@@ -203,7 +205,7 @@ def _held_out_pairs(
     return pairs, apart, weight
 
 
-def _pairs_of_groups(
+def _draw_group_pairs(
     groups: RowGroups, apart: bool, rng: np.random.RandomState
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     members = [rng.permutation(rows) for rows in groups]

@@ -11,7 +11,7 @@ from scipy.optimize import linprog
 from likewise.base import FitProgress, Rule, choice, real, warn_caller
 from likewise.exceptions import InconsistentSupervisionWarning
 from likewise.metric._base import IS_SHRINKAGE, LearnedTransform, MetricLearner
-from likewise.metric._comparisons import IS_UNUSED, Unused, told_comparisons
+from likewise.metric._comparisons import IS_UNUSED, Unused, get_comparisons
 from likewise.metric._shrinkage import Learn
 from likewise.supervision import Supervision
 
@@ -114,16 +114,16 @@ class SparseLP(MetricLearner):
 
     def _learn(self, X: np.ndarray, hints: Supervision, progress: FitProgress) -> LearnedTransform:
         d = X.shape[1]
-        told = told_comparisons(self, X, hints, self.neither)
+        told = get_comparisons(self, X, hints, self.neither)
         scale = np.sqrt(2.0 * np.square(X).sum(axis=1).mean())
         if not len(told) or scale == 0:
             return LearnedTransform(np.eye(d))
-        near, far = told.near(X) / scale, told.far(X) / scale
+        near, far = told.get_near_differences(X) / scale, told.get_far_differences(X) / scale
         weight = told.weights / told.weights.sum()
         price = self.sparsity / d
-        parts = _Parts.single(d)
+        parts = _Parts.make_single(d)
         while True:
-            gain = parts.squares(far) - parts.squares(near)
+            gain = parts.compute_squares(far) - parts.compute_squares(near)
             # The dual, whose solution prices the parts that are not in it: one number y for each comparison.
             found = linprog(
                 -np.ones(len(weight)),
@@ -137,10 +137,10 @@ class SparseLP(MetricLearner):
             if self.diagonal or progress.step():
                 break
             worth = (far.T * found.x) @ far - (near.T * found.x) @ near
-            more = parts.worth_adding(worth, price, 2 * d)
+            more = parts.select_worth_adding(worth, price, 2 * d)
             if not len(more.k):
                 break
-            parts = parts.and_more(more)
+            parts = parts.append(more)
         M = parts.sum(np.maximum(-found.ineqlin.marginals, 0.0), d)
         if not M.any():
             warn_caller(
@@ -149,7 +149,7 @@ class SparseLP(MetricLearner):
                 InconsistentSupervisionWarning,
             )
             return LearnedTransform(np.eye(d), objective=float(-found.fun))
-        return LearnedTransform.metric(M, objective=float(-found.fun))
+        return LearnedTransform.from_matrix(M, objective=float(-found.fun))
 
 
 @dataclass(frozen=True)
@@ -161,7 +161,7 @@ class _Parts:
     sign: np.ndarray
 
     @classmethod
-    def single(cls, d: int) -> _Parts:
+    def make_single(cls, d: int) -> _Parts:
         return cls(np.arange(d), np.arange(d), np.zeros(d))
 
     @property
@@ -169,23 +169,23 @@ class _Parts:
         """The sum of the absolute entries of each."""
         return np.where(self.sign == 0, 1.0, 4.0)
 
-    def squares(self, V: np.ndarray) -> np.ndarray:
+    def compute_squares(self, V: np.ndarray) -> np.ndarray:
         """Return v^T P v for each row v of V and each part P."""
         out: np.ndarray = np.square(V[:, self.k] + self.sign * V[:, self.l])
         return out
 
-    def worth_adding(self, worth: np.ndarray, price: float, most: int) -> _Parts:
+    def select_worth_adding(self, worth: np.ndarray, price: float, most: int) -> _Parts:
         """Return the parts, at most so many and none in yet, whose worth exceeds their price by most."""
         own = worth.diagonal()
         k, l = np.triu_indices(len(own), 1)
         k, l, sign = np.tile(k, 2), np.tile(l, 2), np.repeat([1.0, -1.0], len(k))
         excess = own[k] + own[l] + 2.0 * sign * worth[k, l] - 4.0 * price
-        known = np.isin(_key(k, l, sign), _key(self.k, self.l, self.sign))
+        known = np.isin(_make_key(k, l, sign), _make_key(self.k, self.l, self.sign))
         order = np.flatnonzero((excess > _SLACK) & ~known)
         order = order[np.argsort(-excess[order], kind="stable")][:most]
         return _Parts(k[order], l[order], sign[order])
 
-    def and_more(self, more: _Parts) -> _Parts:
+    def append(self, more: _Parts) -> _Parts:
         return _Parts(
             np.concatenate([self.k, more.k]),
             np.concatenate([self.l, more.l]),
@@ -203,6 +203,6 @@ class _Parts:
         return M
 
 
-def _key(k: np.ndarray, l: np.ndarray, sign: np.ndarray) -> np.ndarray:
+def _make_key(k: np.ndarray, l: np.ndarray, sign: np.ndarray) -> np.ndarray:
     out: np.ndarray = (k * 2**31 + l) * 4 + sign.astype(np.int64)
     return out

@@ -14,8 +14,8 @@ from sklearn.utils.validation import check_is_fitted
 from likewise._compat import check_random_state, with_callbacks
 from likewise.base import FitProgress, HintedClusterer, Rule, choice, integer, real
 from likewise.evaluation import TripletSatisfaction, triplet_satisfaction
-from likewise.metric._comparisons import IS_UNUSED, Comparisons, Unused, told_comparisons
-from likewise.seeding import extend_seeds, seeds_from_closure
+from likewise.metric._comparisons import IS_UNUSED, Comparisons, Unused, get_comparisons
+from likewise.seeding import draw_seeds_from_closure, extend_seeds
 from likewise.supervision import Supervision
 
 if TYPE_CHECKING:
@@ -171,12 +171,12 @@ class SSSVaD(HintedClusterer):
         middle = rows.mean(axis=0)
         rows = rows - middle
         scale = float(np.sqrt(np.square(rows).mean())) or 1.0
-        told = told_comparisons(self, rows, hints, self.neither)
+        told = get_comparisons(self, rows, hints, self.neither)
         problem = SssvadProblem(rows / scale, told, self.triplet_weight, self.margin, self.temperature)
         progress = FitProgress(self, X, self.n_init)
         states = []
         for number in range(self.n_init):
-            seeds = self._seeds(problem.X, hints, rng, from_hints=number == 0 and self.init == "hints")
+            seeds = self._draw_seeds(problem.X, hints, rng, from_hints=number == 0 and self.init == "hints")
             progress.begin(self.max_iter)
             states.append(self._alternate(problem, SssvadState.start(problem, seeds), progress))
             progress.end()
@@ -197,11 +197,11 @@ class SSSVaD(HintedClusterer):
             self._warn_not_converged(best.n_iter)
         return self
 
-    def _seeds(self, X: np.ndarray, hints: Supervision, rng: Any, *, from_hints: bool) -> np.ndarray:
+    def _draw_seeds(self, X: np.ndarray, hints: Supervision, rng: Any, *, from_hints: bool) -> np.ndarray:
         ones = np.ones(len(X))
         if from_hints and hints:
             closure = hints.to_links().closure(on_conflict="drop")
-            return seeds_from_closure(X, closure, self.n_clusters, ones, rng)
+            return draw_seeds_from_closure(X, closure, self.n_clusters, ones, rng)
         return extend_seeds(X, np.empty((0, X.shape[1])), self.n_clusters, ones, rng)
 
     def _alternate(self, problem: SssvadProblem, state: SssvadState, progress: FitProgress) -> SssvadState:
@@ -233,7 +233,7 @@ class SSSVaD(HintedClusterer):
         rows = np.asarray(X, dtype=np.float64) / self._scale
         centers = np.asarray(self.cluster_centers_, dtype=np.float64) / self._scale
         shift = centers.mean(axis=0)  # distances are more accurate around the origin
-        costs = _costs(rows - shift, centers - shift, self.feature_weights_, self.temperature)
+        costs = _compute_costs(rows - shift, centers - shift, self.feature_weights_, self.temperature)
         labels: np.ndarray = costs.argmin(axis=1).astype(np.int32)
         return labels
 
@@ -267,14 +267,16 @@ class SssvadProblem:
         self.price = price * told.weights
         self.margin = margin
         self.temperature = temperature
-        self.excess = np.square(told.near(X)) - np.square(told.far(X))  # D(a, b) - D(a, c), column by column
+        self.excess = np.square(told.get_near_differences(X)) - np.square(
+            told.get_far_differences(X)
+        )  # D(a, b) - D(a, c), column by column
         m = len(told)
         self._onto_rows = csr_array((np.ones(m), (self.anchors, np.arange(m))), shape=(len(X), m))
 
     def assign(self, state: SssvadState) -> SssvadState:
         """Assign each row to its cheapest cluster; the cost of a row does not depend on other labels."""
         d = self.X.shape[1]
-        costs = _costs(self.X, state.centers, state.weights, self.temperature)
+        costs = _compute_costs(self.X, state.centers, state.weights, self.temperature)
         broken = np.maximum(self.margin + self.excess @ state.weights.T / d, 0.0)
         costs += self._onto_rows @ (self.price[:, None] * np.square(broken))
         labels = costs.argmin(axis=1)
@@ -302,9 +304,9 @@ class SssvadProblem:
             count[:, None] > 0, (member @ self.X) / np.maximum(count, 1)[:, None], state.centers
         )
         spread = member @ np.square(self.X - centers[labels])
-        return SssvadState(labels, centers, self._weights(labels, count, spread, weights), np.inf)
+        return SssvadState(labels, centers, self._minimise_weights(labels, count, spread, weights), np.inf)
 
-    def _weights(
+    def _minimise_weights(
         self, labels: np.ndarray, count: np.ndarray, spread: np.ndarray, weights: np.ndarray
     ) -> np.ndarray:
         """Return the weights that minimise the objective, optimised over their logarithms."""
@@ -315,7 +317,7 @@ class SssvadProblem:
         excess, price = self.excess[order], self.price[order]
         ends = np.searchsorted(judge[order], np.arange(k + 1))
 
-        def objective(flat: np.ndarray) -> tuple[float, np.ndarray]:
+        def compute_objective(flat: np.ndarray) -> tuple[float, np.ndarray]:
             w = d * softmax(flat.reshape(k, d), axis=1)
             log = np.log(np.maximum(w, 1e-300))
             value = (spread * w).sum() + tau * (count @ (w * log).sum(axis=1))
@@ -334,9 +336,9 @@ class SssvadProblem:
         if not len(judge):
             return plain
         starts = [np.log(np.maximum(w, 1e-300)).ravel() for w in (weights, plain)]
-        start = min(starts, key=lambda flat: objective(flat)[0])
+        start = min(starts, key=lambda flat: compute_objective(flat)[0])
         found = minimize(
-            objective,
+            compute_objective,
             start,
             jac=True,
             method="L-BFGS-B",
@@ -346,7 +348,7 @@ class SssvadProblem:
         return best
 
 
-def _costs(X: np.ndarray, centers: np.ndarray, weights: np.ndarray, temperature: float) -> np.ndarray:
+def _compute_costs(X: np.ndarray, centers: np.ndarray, weights: np.ndarray, temperature: float) -> np.ndarray:
     """Return D_h(x, mu_h) + tau Omega(w_h) of each row and cluster."""
     d = X.shape[1]
     out: np.ndarray = np.square(X) @ weights.T - 2.0 * X @ (weights * centers).T

@@ -15,20 +15,20 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.metrics import pairwise_distances_argmin
 from sklearn.utils.validation import check_is_fitted
 
-from likewise._blocks import ArrayRows, Block, Rows, as_rows, drawn_rows
+from likewise._blocks import ArrayRows, Block, Rows, as_rows, draw_rows
 from likewise._compat import check_random_state, with_callbacks
 from likewise._hinted import HintedSubset
-from likewise._threads import n_threads
+from likewise._threads import get_n_threads
 from likewise.base import FitProgress, HintedClusterer, Rule, choice, either, integer, real, warn_caller
-from likewise.mixture._em import Mixture, MixtureFit, MixtureSteps, Relations, climb, label_block
+from likewise.mixture._em import Mixture, MixtureFit, MixtureSteps, Relations, label_block, run_em
 from likewise.mixture._fit_data import (
     FitData,
-    added_up,
-    all_of,
-    in_memory,
-    moments_near,
-    moments_of,
-    squared_from,
+    compute_moments,
+    compute_nearest_moments,
+    get_all_rows,
+    load_rows,
+    sum_block,
+    sum_squares_from,
 )
 from likewise.mixture._gaussian_components import (
     COVARIANCE_TYPES,
@@ -37,7 +37,7 @@ from likewise.mixture._gaussian_components import (
     CovarianceType,
     Gaussians,
 )
-from likewise.seeding import extend_seeds, fewest_broken, hinted_space, seeds_from_closure
+from likewise.seeding import compute_hinted_space, draw_seeds_from_closure, extend_seeds, find_fewest_broken
 from likewise.supervision import Supervision
 
 if TYPE_CHECKING:
@@ -109,7 +109,7 @@ class MixtureFamily(HintedClusterer, ABC):
     # ------------------------------------------------------------------ what a member supplies
 
     @abstractmethod
-    def _relations(self, hints: Supervision) -> Callable[[], Relations]:
+    def _make_relations_factory(self, hints: Supervision) -> Callable[[], Relations]:
         """Return what makes the relations anew for each start, for they may keep state."""
 
     # ------------------------------------------------------------------ fitting
@@ -138,11 +138,11 @@ class MixtureFamily(HintedClusterer, ABC):
         rows, hints = self._check_fit(X, y, supervision, in_blocks=True)
         self._warn_few_rows(*rows.shape)
         rng = check_random_state(self.random_state)
-        ground = self._ground(rows, hints, rng)
-        starts = self._starts(ground, rng)
-        progress = FitProgress(self, X, self._n_runs(len(starts), ground.sampled))
-        relations, tried = self._tried(ground, starts, progress)
-        fit = self._finished(ground, relations, tried, rng, progress)
+        ground = self._prepare_fit(rows, hints, rng)
+        starts = self._make_starts(ground, rng)
+        progress = FitProgress(self, X, self._count_runs(len(starts), ground.sampled))
+        relations, tried = self._try_starts(ground, starts, progress)
+        fit = self._finish_start(ground, relations, tried, rng, progress)
         self._keep(rows, MixtureSteps(rows, ground.named, relations, ridge=ground.ridge), fit)
         progress.finish()
         return self
@@ -158,58 +158,60 @@ class MixtureFamily(HintedClusterer, ABC):
                 ConvergenceWarning,
             )
 
-    def _ground(self, rows: Rows, hints: Supervision, rng: Any) -> FitData:
+    def _prepare_fit(self, rows: Rows, hints: Supervision, rng: Any) -> FitData:
         """Gather the rows that hints name and those that starts are tried on."""
         n_parts = self.n_clusters * self._n_sub
-        rows.threads = n_threads(rows.shape[0] * rows.shape[1] ** 2 * n_parts, self.n_jobs)
-        most = self._trial_rows()
+        rows.threads = get_n_threads(rows.shape[0] * rows.shape[1] ** 2 * n_parts, self.n_jobs)
+        most = self._get_n_trial_rows()
         if len(rows) <= most:
-            rows = in_memory(rows)
-        named, relations = self._told(rows, hints)
+            rows = load_rows(rows)
+        named, relations = self._gather_hinted_rows(rows, hints)
         trial, trial_named = rows, named
         if len(rows) > most and isinstance(self.init, str):
-            drawn = np.union1d(named.rows, drawn_rows(len(rows), most, rng))
+            drawn = np.union1d(named.rows, draw_rows(len(rows), most, rng))
             trial = ArrayRows(rows.take(drawn), threads=rows.threads)
             trial_named = replace(named, rows=np.searchsorted(drawn, named.rows))
-        return FitData(rows, named, trial, trial_named, *self._spread(rows, trial), relations)
+        return FitData(rows, named, trial, trial_named, *self._compute_mean_and_ridge(rows, trial), relations)
 
-    def _trial_rows(self) -> int:
+    def _get_n_trial_rows(self) -> int:
         """Return on how many rows starts are tried, where there are more."""
         return _TRIAL_ROWS
 
-    def _told(self, rows: Rows, hints: Supervision) -> tuple[HintedSubset, Callable[[], Relations] | None]:
+    def _gather_hinted_rows(
+        self, rows: Rows, hints: Supervision
+    ) -> tuple[HintedSubset, Callable[[], Relations] | None]:
         """Gather the rows that hints name, and return what makes relations of them."""
-        told, few = hints.named()
-        closure = self._soft_closure(few, self._on_conflict, told)
-        relations = self._relations(few) if "links" in few.kinds else None
-        return HintedSubset.of(rows, told, few, closure), relations
+        told, few = hints.restrict_to_hinted()
+        closure = self._compute_soft_closure(few, self._on_conflict, told)
+        relations = self._make_relations_factory(few) if "links" in few.kinds else None
+        return HintedSubset.from_data(rows, told, few, closure), relations
 
-    def _spread(self, rows: Rows, trial: Rows) -> tuple[np.ndarray, float]:
+    def _compute_mean_and_ridge(self, rows: Rows, trial: Rows) -> tuple[np.ndarray, float]:
         """Return the mean of the rows, and the ridge on covariances."""
-        middle: np.ndarray = rows.sum(added_up) / len(rows)
-        variance = float((rows.sum(partial(squared_from, middle)) / len(rows)).mean())
+        middle: np.ndarray = rows.sum(sum_block) / len(rows)
+        variance = float((rows.sum(partial(sum_squares_from, middle)) / len(rows)).mean())
         # Rows that are all alike have no variance to take a share of.
         return middle, self.reg_covar * variance if variance > 0 else 1.0
 
     def _run(self, steps: MixtureSteps, start: Mixture, max_iter: int, progress: FitProgress) -> MixtureFit:
         progress.begin(max_iter)
-        fit = climb(steps, start, max_iter=max_iter, tol=self.tol, progress=progress)
+        fit = run_em(steps, start, max_iter=max_iter, tol=self.tol, progress=progress)
         progress.end()
         return fit
 
-    def _tried(
+    def _try_starts(
         self, ground: FitData, starts: list[Mixture], progress: FitProgress
     ) -> tuple[Relations | None, MixtureFit]:
         """Try every start, a few iterations long; return the best with what links made of its classes."""
         tried = []
         alone = len(starts) == 1 and not ground.sampled
         for start in starts:
-            steps = ground.trial_steps()
-            tried.append((steps, self._run(steps, start, self._trial(alone), progress)))
+            steps = ground.make_trial_steps()
+            tried.append((steps, self._run(steps, start, self._get_trial_iterations(alone), progress)))
         steps, fit = self._choose(tried, ground.named.hints)
         return steps.relations, fit
 
-    def _finished(
+    def _finish_start(
         self, ground: FitData, relations: Relations | None, fit: MixtureFit, rng: Any, progress: FitProgress
     ) -> MixtureFit:
         """Go on with the chosen start on all rows."""
@@ -221,11 +223,11 @@ class MixtureFamily(HintedClusterer, ABC):
         more = self._run(steps, fit.mixture, self.max_iter - fit.n_iter, progress)
         return MixtureFit(more.mixture, fit.bounds + more.bounds, fit.n_iter + more.n_iter, more.converged)
 
-    def _n_runs(self, n_starts: int, sampled: bool) -> int:
+    def _count_runs(self, n_starts: int, sampled: bool) -> int:
         """Return how many times the loop is run: for each start, and to finish one of them."""
         return n_starts + (n_starts > 1 or sampled)
 
-    def _trial(self, alone: bool) -> int:
+    def _get_trial_iterations(self, alone: bool) -> int:
         """Return how many iterations of a start are made to try it; one that is alone need not be tried."""
         return self.max_iter if alone else min(_TRIAL, self.max_iter)
 
@@ -239,12 +241,12 @@ class MixtureFamily(HintedClusterer, ABC):
         would be broken if every row went to its likeliest class.
         """
         if "links" not in hints.kinds or len(tried) == 1:
-            return _highest(tried)
-        own = [steps.own_labels(fit.mixture) for steps, fit in tried]
+            return _find_highest(tried)
+        own = [steps.predict_without_links(fit.mixture) for steps, fit in tried]
         must_alone = not len(hints.cannot) + len(hints.cannot_groups)
-        return _highest([tried[at] for at in fewest_broken(own, hints, against_chance=must_alone)])
+        return _find_highest([tried[at] for at in find_fewest_broken(own, hints, against_chance=must_alone)])
 
-    def _starts(self, ground: FitData, rng: Any) -> list[Mixture]:
+    def _make_starts(self, ground: FitData, rng: Any) -> list[Mixture]:
         """Return every start: means, each row to the nearest, covariances of these, equal weights.
 
         With ``init="hints"`` as many more are made from the hints: every other one in the space that the
@@ -253,26 +255,26 @@ class MixtureFamily(HintedClusterer, ABC):
         k, n_parts = self.n_clusters, self.n_clusters * self._n_sub
         kind, middle = KINDS[self.covariance_type], ground.middle
         if not isinstance(self.init, str):
-            means = self._given_init(self.init, (n_parts, len(middle)))
-            total = ground.rows.sum(partial(moments_near, kind, middle, means))
+            means = self._check_init_array(self.init, (n_parts, len(middle)))
+            total = ground.rows.sum(partial(compute_nearest_moments, kind, middle, means))
             return [self._start(total, ground, means)]
-        X, named = all_of(ground.trial), ground.trial_named
+        X, named = get_all_rows(ground.trial), ground.trial_named
         # A fit with hints also begins wherever a fit without them does, so that few hints do not hurt.
         unhinted, starts = rng, []
         if self.init == "hints" and named.hints:
             unhinted = deepcopy(rng)
-            suggested = hinted_space(X, named.hints, named.rows)
+            suggested = compute_hinted_space(X, named.hints, named.rows)
             for number in range(self.n_init):
                 space = X if number % 2 else suggested
                 seeds = None
                 if number < 2:
                     here, one = space[named.rows], np.ones(len(named.rows))
-                    seeds = seeds_from_closure(here, named.closure, k, one, rng, draws=as_rows(space))
-                starts.append(self._drawn_start(X, space, ground, seeds, rng))
-        starts += [self._drawn_start(X, X, ground, None, unhinted) for _ in range(self.n_init)]
+                    seeds = draw_seeds_from_closure(here, named.closure, k, one, rng, draws=as_rows(space))
+                starts.append(self._draw_start(X, space, ground, seeds, rng))
+        starts += [self._draw_start(X, X, ground, None, unhinted) for _ in range(self.n_init)]
         return starts
 
-    def _drawn_start(
+    def _draw_start(
         self, X: np.ndarray, space: np.ndarray, ground: FitData, seeds: np.ndarray | None, rng: Any
     ) -> Mixture:
         """Return a start by k-means in `space`, from the seeds or from k-means++ draws."""
@@ -286,7 +288,7 @@ class MixtureFamily(HintedClusterer, ABC):
         if self._n_sub > 1:
             parts = self._split(X, parts, rng)
         kind, n_parts = KINDS[self.covariance_type], k * self._n_sub
-        return self._start(moments_of(kind, ground.middle, n_parts, X, parts), ground, None)
+        return self._start(compute_moments(kind, ground.middle, n_parts, X, parts), ground, None)
 
     def _split(self, X: np.ndarray, parts: np.ndarray, rng: Any) -> np.ndarray:
         """Cut each class into sub-clusters by k-means++ draws among its rows."""
@@ -303,16 +305,16 @@ class MixtureFamily(HintedClusterer, ABC):
         """Return the parameters of a partition of the rows into components, from what these add up to."""
         kind, k = KINDS[self.covariance_type], self.n_clusters
         # A component without rows, or with too few to have a shape, begins with the shape of all rows.
-        everything = total.shared(tied=kind.name == "tied")
+        everything = total.share_evenly(tied=kind.name == "tied")
         shapeless = Gaussians.estimate(kind, everything, ground.ridge)
         few = total.counts < 2
-        found = shapeless.updated(total, ground.ridge)
+        found = shapeless.update(total, ground.ridge)
         if few.any() and kind.name != "tied":
             covariances = found.covariances.copy()
             covariances[few] = shapeless.covariances[few]
-            found = Gaussians.of(kind, found.means, covariances)
+            found = Gaussians.from_covariances(kind, found.means, covariances)
         if means is not None:
-            found = Gaussians.of(kind, means - ground.middle, found.covariances)
+            found = Gaussians.from_covariances(kind, means - ground.middle, found.covariances)
         within = np.full((k, self._n_sub), -np.log(self._n_sub))
         return Mixture(np.full(k, -np.log(k)), within, found, ground.middle)
 
@@ -330,11 +332,11 @@ class MixtureFamily(HintedClusterer, ABC):
 
     def _keep_labels(self, rows: Rows, steps: MixtureSteps, mixture: Mixture) -> int:
         """Label all rows, those that hints name in view of them; return how many classes have rows."""
-        told = steps.told_labels(mixture)
-        labels = rows.column(np.int32, partial(label_block, mixture, steps.named.rows, told))
-        counts = rows.sum(partial(_label_counts, self.n_clusters), labels)
-        self.labels_ = rows.whole(labels)
-        self.violations_ = steps.named.satisfaction(told)
+        told = steps.predict_hinted_labels(mixture)
+        labels = rows.make_column(np.int32, partial(label_block, mixture, steps.named.rows, told))
+        counts = rows.sum(partial(_count_labels, self.n_clusters), labels)
+        self.labels_ = rows.collect(labels)
+        self.violations_ = steps.named.compute_satisfaction(told)
         return int(np.count_nonzero(counts))
 
     def _keep_mixture(self, mixture: Mixture) -> None:
@@ -345,11 +347,11 @@ class MixtureFamily(HintedClusterer, ABC):
 
     # ------------------------------------------------------------------ using
 
-    def _new_rows(self, X: Any) -> Rows:
+    def _check_new_rows(self, X: Any) -> Rows:
         check_is_fitted(self, "means_")
         rows = self._check_rows(X, reset=False)
         work = rows.shape[0] * rows.shape[1] ** 2 * len(self.means_)
-        rows.threads = n_threads(work, self.n_jobs)
+        rows.threads = get_n_threads(work, self.n_jobs)
         return rows
 
     def predict(self, X: MatrixLike) -> Any:
@@ -365,7 +367,7 @@ class MixtureFamily(HintedClusterer, ABC):
         labels : ndarray of shape (n_samples,)
             The class of each row; a dask array if X is Dask data.
         """
-        return self._new_rows(X).produce(self._mixture.own_labels, np.int32)
+        return self._check_new_rows(X).produce(self._mixture.predict_without_links, np.int32)
 
     def predict_proba(self, X: MatrixLike) -> Any:
         """Return the probability of each class for each new row.
@@ -380,7 +382,7 @@ class MixtureFamily(HintedClusterer, ABC):
         proba : ndarray of shape (n_samples, n_clusters)
             The probabilities; a dask array if X is Dask data.
         """
-        return self._new_rows(X).produce(self._mixture.posterior, np.float64, self.n_clusters)
+        return self._check_new_rows(X).produce(self._mixture.compute_posterior, np.float64, self.n_clusters)
 
     def score_samples(self, X: MatrixLike) -> Any:
         """Return the log density of each row under the mixture.
@@ -395,11 +397,11 @@ class MixtureFamily(HintedClusterer, ABC):
         log_density : ndarray of shape (n_samples,)
             The logarithms of the densities; a dask array if X is Dask data.
         """
-        return self._new_rows(X).produce(self._mixture.log_density, np.float64)
+        return self._check_new_rows(X).produce(self._mixture.log_density, np.float64)
 
     def _log_likelihood(self, X: Any) -> tuple[float, int]:
         """Return the sum of the log densities of the rows, and how many there are."""
-        rows = self._new_rows(X)
+        rows = self._check_new_rows(X)
         return float(rows.sum(partial(_log_density_of_block, self._mixture))), len(rows)
 
     def score(self, X: MatrixLike, y: ArrayLike | None = None) -> float:
@@ -420,9 +422,9 @@ class MixtureFamily(HintedClusterer, ABC):
         total, n_rows = self._log_likelihood(X)
         return total / n_rows
 
-    def _n_parameters(self) -> int:
+    def _count_parameters(self) -> int:
         n_parts, d = self.means_.shape
-        covariances = KINDS[self.covariance_type].n_parameters(n_parts, d)
+        covariances = KINDS[self.covariance_type].count_parameters(n_parts, d)
         return n_parts * d + covariances + n_parts - 1
 
     def bic(self, X: MatrixLike) -> float:
@@ -439,7 +441,7 @@ class MixtureFamily(HintedClusterer, ABC):
             The criterion. Lower is better.
         """
         total, n_rows = self._log_likelihood(X)
-        return -2 * total + self._n_parameters() * float(np.log(n_rows))
+        return -2 * total + self._count_parameters() * float(np.log(n_rows))
 
     def aic(self, X: MatrixLike) -> float:
         """Return the Akaike information criterion on X; links play no part.
@@ -454,7 +456,7 @@ class MixtureFamily(HintedClusterer, ABC):
         aic : float
             The criterion. Lower is better.
         """
-        return -2 * self._log_likelihood(X)[0] + 2 * self._n_parameters()
+        return -2 * self._log_likelihood(X)[0] + 2 * self._count_parameters()
 
     def sample(
         self, n_samples: int = 1, *, random_state: RandomStateLike = None
@@ -482,7 +484,7 @@ class MixtureFamily(HintedClusterer, ABC):
         n_parts, d = self.means_.shape
         share = np.exp(self._mixture.log_weights[:, None] + self._mixture.log_within).ravel()
         counts = rng.multinomial(n_samples, share / share.sum())
-        matrices = KINDS[self.covariance_type].matrices(self.covariances_, n_parts, d)
+        matrices = KINDS[self.covariance_type].as_matrices(self.covariances_, n_parts, d)
         # By eigenvalues: what rounding has left a little below 0 is 0.
         values, directions = np.linalg.eigh(matrices)
         spread = np.sqrt(np.maximum(values, 0.0))
@@ -492,7 +494,7 @@ class MixtureFamily(HintedClusterer, ABC):
         return X, np.repeat(np.arange(n_parts) // self._n_sub, counts)
 
 
-def _highest(tried: list[tuple[MixtureSteps, MixtureFit]]) -> tuple[MixtureSteps, MixtureFit]:
+def _find_highest(tried: list[tuple[MixtureSteps, MixtureFit]]) -> tuple[MixtureSteps, MixtureFit]:
     """Return the first start whose bound is the highest but for rounding.
 
     Starts often end in the same classes, numbered otherwise; the order of a sum shall not choose among them.
@@ -502,7 +504,7 @@ def _highest(tried: list[tuple[MixtureSteps, MixtureFit]]) -> tuple[MixtureSteps
     return next(pair for pair in tried if not pair[1].bound < least)
 
 
-def _label_counts(n_clusters: int, block: Block) -> np.ndarray:
+def _count_labels(n_clusters: int, block: Block) -> np.ndarray:
     assert block.kept is not None
     return np.bincount(block.kept, minlength=n_clusters)
 

@@ -12,7 +12,7 @@ import numpy as np
 from likewise._blocks import Block, Rows
 from likewise._hinted import HintedSubset
 from likewise.base import FitProgress
-from likewise.mixture._factors import lse
+from likewise.mixture._factors import log_sum_exp
 from likewise.mixture._gaussian_components import ComponentMoments, Covariances, Gaussians
 
 # A block of rows is worked through in pieces whose tables (8 bytes x rows x numbers per row, which are
@@ -44,45 +44,45 @@ class Mixture:
         joint += self.log_within.ravel()
         return joint.reshape(len(X), *self.log_within.shape)
 
-    def prepared(self, X: np.ndarray) -> np.ndarray:
+    def prepare(self, X: np.ndarray) -> np.ndarray:
         """Return rows as the Gaussians want them."""
-        return self.gaussians.kind.prepared(X, self.middle)
+        return self.gaussians.kind.prepare(X, self.middle)
 
-    def pieces(self, X: np.ndarray) -> Iterator[tuple[slice, np.ndarray]]:
+    def iterate_pieces(self, X: np.ndarray) -> Iterator[tuple[slice, np.ndarray]]:
         """Yield rows in prepared pieces that fit the cache, and which rows they are; at least one piece."""
-        for rows in pieces(X, self.gaussians.kind, len(self.gaussians.means)):
-            yield rows, self.prepared(X[rows])
+        for rows in split_rows(X, self.gaussians.kind, len(self.gaussians.means)):
+            yield rows, self.prepare(X[rows])
 
     def log_joint(self, X: np.ndarray) -> Iterator[tuple[slice, np.ndarray]]:
         """Yield log a_m p_m(x) of rows as they were given, (n, K) a piece, and which rows they are."""
-        for rows, piece in self.pieces(X):
-            yield rows, lse(self.log_components(piece)) + self.log_weights
+        for rows, piece in self.iterate_pieces(X):
+            yield rows, log_sum_exp(self.log_components(piece)) + self.log_weights
 
-    def own_labels(self, X: np.ndarray) -> np.ndarray:
+    def predict_without_links(self, X: np.ndarray) -> np.ndarray:
         """Return the class that each row would have if no link spoke of it."""
         labels = np.empty(len(X), dtype=np.int32)
         for rows, joint in self.log_joint(X):
             labels[rows] = joint.argmax(axis=1)
         return labels
 
-    def posterior(self, X: np.ndarray) -> np.ndarray:
+    def compute_posterior(self, X: np.ndarray) -> np.ndarray:
         """Return the probability of each class for each row, shape (n, K)."""
         found = np.empty((len(X), self.n_classes))
         for rows, joint in self.log_joint(X):
-            found[rows] = np.exp(joint - lse(joint)[:, None])
+            found[rows] = np.exp(joint - log_sum_exp(joint)[:, None])
         return found
 
     def log_density(self, X: np.ndarray) -> np.ndarray:
         """Return the log density of each row."""
         found = np.empty(len(X))
         for rows, joint in self.log_joint(X):
-            found[rows] = lse(joint)
+            found[rows] = log_sum_exp(joint)
         return found
 
 
-def pieces(X: np.ndarray, kind: Covariances, n_components: int) -> list[slice]:
+def split_rows(X: np.ndarray, kind: Covariances, n_components: int) -> list[slice]:
     """Cut rows into pieces that fit the cache, at least one."""
-    step = min(max(_PIECE_NUMBERS // kind.numbers_per_row(n_components, X.shape[1]), 64), 4096)
+    step = min(max(_PIECE_NUMBERS // kind.count_numbers_per_row(n_components, X.shape[1]), 64), 4096)
     return [slice(lo, min(lo + step, len(X))) for lo in range(0, max(len(X), 1), step)]
 
 
@@ -125,10 +125,10 @@ class Relations(Protocol):
         `log_density` has shape (H, K): log p_m(x) of each row under each class.
         """
 
-    def weights(self, counts: np.ndarray, log_weights: np.ndarray, n_free: float) -> np.ndarray:
+    def update_weights(self, counts: np.ndarray, log_weights: np.ndarray, n_free: float) -> np.ndarray:
         """Return new log class weights from the counts of all class variables, free rows included."""
 
-    def labels(self, log_weights: np.ndarray, log_density: np.ndarray) -> np.ndarray:
+    def predict_labels(self, log_weights: np.ndarray, log_density: np.ndarray) -> np.ndarray:
         """Return the class of each row (H,) in view of its links."""
 
 
@@ -147,10 +147,10 @@ class MixtureFit:
         return self.bounds[-1]
 
 
-def closed_weights(counts: np.ndarray) -> np.ndarray:
+def compute_closed_weights(counts: np.ndarray) -> np.ndarray:
     """Return log weights in proportion to the counts, none below the least."""
     found: np.ndarray = np.log(np.maximum(counts / counts.sum(), _LEAST_WEIGHT))
-    return found - lse(found)
+    return found - log_sum_exp(found)
 
 
 class MixtureSteps:
@@ -183,55 +183,57 @@ class MixtureSteps:
     def expect_linked(self, mixture: Mixture) -> Expectations:
         """Add up the rows that links speak of."""
         assert self.relations is not None
-        X = mixture.prepared(self._linked_X)
+        X = mixture.prepare(self._linked_X)
         components = mixture.log_components(X)
-        density = lse(components)
+        density = log_sum_exp(components)
         mass, counts, bound = self.relations.expect(mixture.log_weights, density)
         resp = mass[:, :, None] * np.exp(components - density[:, :, None])
         resp = resp.reshape(len(X), mixture.log_within.size)
-        return Expectations(mixture.gaussians.kind.moments(X, resp), counts, bound)
+        return Expectations(mixture.gaussians.kind.compute_moments(X, resp), counts, bound)
 
     def maximise(self, mixture: Mixture, expected: Expectations) -> Mixture:
         """M-step: Gaussians, component weights and class weights from the same expectations."""
         if self.relations is None:
-            log_weights = closed_weights(expected.class_counts)
+            log_weights = compute_closed_weights(expected.class_counts)
         else:
-            log_weights = self.relations.weights(expected.class_counts, mixture.log_weights, self.n_free)
-        return maximised(mixture, expected, log_weights, self.ridge)
+            log_weights = self.relations.update_weights(
+                expected.class_counts, mixture.log_weights, self.n_free
+            )
+        return maximise(mixture, expected, log_weights, self.ridge)
 
-    def settled(self, bounds: list[float], tol: float) -> bool:
+    def has_settled(self, bounds: list[float], tol: float) -> bool:
         """Tell whether the bounds of the iterations so far say that it is time to end."""
         return len(bounds) > 1 and abs(bounds[-1] - bounds[-2]) < tol
 
-    def own_labels(self, mixture: Mixture) -> np.ndarray:
+    def predict_without_links(self, mixture: Mixture) -> np.ndarray:
         """Return the class that each row named by hints would have if no link spoke of it."""
-        return mixture.own_labels(self.named.X)
+        return mixture.predict_without_links(self.named.X)
 
-    def told_labels(self, mixture: Mixture) -> np.ndarray:
+    def predict_hinted_labels(self, mixture: Mixture) -> np.ndarray:
         """Return the class of each row named by hints, the one that its links make likeliest."""
-        labels = self.own_labels(mixture)
+        labels = self.predict_without_links(mixture)
         if self.relations is not None:
-            density = lse(mixture.log_components(mixture.prepared(self._linked_X)))
-            labels[self.relations.rows] = self.relations.labels(mixture.log_weights, density)
+            density = log_sum_exp(mixture.log_components(mixture.prepare(self._linked_X)))
+            labels[self.relations.rows] = self.relations.predict_labels(mixture.log_weights, density)
         return labels
 
 
-def maximised(mixture: Mixture, expected: Expectations, log_weights: np.ndarray, ridge: float) -> Mixture:
+def maximise(mixture: Mixture, expected: Expectations, log_weights: np.ndarray, ridge: float) -> Mixture:
     """Return the mixture with these class weights, and the rest from the expectations."""
-    gaussians = mixture.gaussians.updated(expected.moments, ridge)
+    gaussians = mixture.gaussians.update(expected.moments, ridge)
     within = expected.moments.counts.reshape(mixture.log_within.shape)
     log_within = np.log(np.maximum(within, _LEAST_WEIGHT))
-    log_within -= lse(log_within)[:, None]
+    log_within -= log_sum_exp(log_within)[:, None]
     return Mixture(log_weights, log_within, gaussians, mixture.middle)
 
 
 def expect_block(mixture: Mixture, without: np.ndarray, block: Block) -> Expectations:
     """Add up the rows of a block under their expected components, the rows in `without` left out."""
-    first, last = _within(without, block.rows)
+    first, last = _find_in_block(without, block.rows)
     at = without[first:last] - block.rows.start
     kind, n_components = mixture.gaussians.kind, mixture.log_within.size
     moments, total = None, 0.0
-    for rows, X in mixture.pieces(block.X):
+    for rows, X in mixture.iterate_pieces(block.X):
         joint = mixture.log_components(X)
         joint += mixture.log_weights[:, None]
         joint = joint.reshape(len(X), n_components)
@@ -241,13 +243,13 @@ def expect_block(mixture: Mixture, without: np.ndarray, block: Block) -> Expecta
         norm = joint.sum(axis=1, keepdims=True)
         density = np.log(norm) + peak
         np.divide(1.0, norm, out=norm)
-        first, last = _within(at, rows)
+        first, last = _find_in_block(at, rows)
         if first < last:
             here = at[first:last] - rows.start
             density[here] = norm[here] = 0.0
         total += float(density.sum())
         joint *= norm
-        part = kind.moments(X, joint)
+        part = kind.compute_moments(X, joint)
         moments = part if moments is None else moments + part
     assert moments is not None
     return Expectations(moments, moments.counts.reshape(mixture.log_within.shape).sum(axis=1), total)
@@ -255,18 +257,18 @@ def expect_block(mixture: Mixture, without: np.ndarray, block: Block) -> Expecta
 
 def label_block(mixture: Mixture, told: np.ndarray, labels: np.ndarray, block: Block) -> np.ndarray:
     """Return the class of each row of a block; the rows in `told`, which ascend, have those given."""
-    found = mixture.own_labels(block.X)
-    first, last = _within(told, block.rows)
+    found = mixture.predict_without_links(block.X)
+    first, last = _find_in_block(told, block.rows)
     found[told[first:last] - block.rows.start] = labels[first:last]
     return found
 
 
-def _within(rows: np.ndarray, block: slice) -> Any:
+def _find_in_block(rows: np.ndarray, block: slice) -> Any:
     """Return from where to where the ascending `rows` are in a block."""
     return np.searchsorted(rows, [block.start, block.stop])
 
 
-def climb(
+def run_em(
     steps: MixtureSteps,
     start: Mixture,
     *,
@@ -280,7 +282,7 @@ def climb(
         expected = steps.expect(fit.mixture)
         bounds = [*fit.bounds, expected.bound / len(steps.rows)]
         mixture = steps.maximise(fit.mixture, expected)
-        fit = MixtureFit(mixture, bounds, n_iter, steps.settled(bounds, tol))
+        fit = MixtureFit(mixture, bounds, n_iter, steps.has_settled(bounds, tol))
         stop = progress.step() if progress is not None else False
         if fit.converged or stop:
             return replace(fit, converged=True)

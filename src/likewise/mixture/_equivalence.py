@@ -12,7 +12,7 @@ from likewise.base import Rule, choice, warn_caller
 from likewise.mixture._base import MixtureFamily
 from likewise.mixture._em import MixtureFit, MixtureSteps, Relations
 from likewise.mixture._gaussian_components import CovarianceType
-from likewise.mixture._relations import EquivalenceRelations, n_approximate
+from likewise.mixture._relations import EquivalenceRelations, count_approximate
 from likewise.mixture._units import Units, component_network, refuse_large_groups, refuse_weights
 from likewise.supervision import Supervision
 
@@ -145,15 +145,15 @@ class EquivalenceGaussianMixture(MixtureFamily):
         )
         self.normalize = normalize
 
-    def _relations(self, hints: Supervision) -> Callable[[], Relations]:
+    def _make_relations_factory(self, hints: Supervision) -> Callable[[], Relations]:
         refuse_weights(hints, type(self).__name__, "Use {PairwiseGaussianMixture}")
         refuse_large_groups(hints, self.n_clusters, type(self).__name__)
-        network, large = component_network(Units.of(hints), self.n_clusters)
+        network, large = component_network(Units.from_hints(hints), self.n_clusters)
         return lambda: EquivalenceRelations(network, large, normalize=self.normalize)
 
     def _keep(self, rows: Rows, steps: MixtureSteps, fit: MixtureFit) -> None:
         super()._keep(rows, steps, fit)
-        self.n_approximate_ = n_approximate(steps.relations)
+        self.n_approximate_ = count_approximate(steps.relations)
         if self.violations_.share < 1:
             why = (
                 f"{self.n_approximate_} group(s) of rows joined by cannot-links were too large to enumerate, "

@@ -14,7 +14,7 @@ import numpy as np
 from scipy.sparse import coo_array, csr_array
 
 
-def lse(table: np.ndarray) -> np.ndarray:
+def log_sum_exp(table: np.ndarray) -> np.ndarray:
     """Return the logarithm of the sum of exponentials along the last axis."""
     if table.shape[-1] == 1:
         return table[..., 0]
@@ -26,7 +26,7 @@ def lse(table: np.ndarray) -> np.ndarray:
     return found
 
 
-def lse_of_others(table: np.ndarray) -> np.ndarray:
+def log_sum_exp_of_others(table: np.ndarray) -> np.ndarray:
     """Return for each entry the log-sum-exp of the *other* entries of its row.
 
     The largest entry is taken out of the sum before the others are added, so nothing cancels: subtracting
@@ -51,24 +51,26 @@ def lse_of_others(table: np.ndarray) -> np.ndarray:
     return found
 
 
-def pair_posterior(log_unary: np.ndarray, pairs: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+def compute_pair_posterior(
+    log_unary: np.ndarray, pairs: np.ndarray
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Return the two marginals and the log normaliser of pairs of units whose classes must differ.
 
     The table ``exp(first[m] + second[m'])`` with an empty diagonal is never written out: O(K) a pair.
     """
-    others = lse_of_others(log_unary)
+    others = log_sum_exp_of_others(log_unary)
     first, second = pairs.T
     joint_first = log_unary[first] + others[second]
     joint_second = log_unary[second] + others[first]
-    log_z = lse(joint_first)
+    log_z = log_sum_exp(joint_first)
     joint_first -= log_z[:, None]
     joint_second -= log_z[:, None]
     return np.exp(joint_first), np.exp(joint_second), log_z
 
 
-def pair_prior(log_weights: np.ndarray, weight: float) -> tuple[np.ndarray, float]:
+def compute_pair_prior(log_weights: np.ndarray, weight: float) -> tuple[np.ndarray, float]:
     """Return the expected counts and the log normaliser of pairs of so much weight, without densities."""
-    first, _, log_z = pair_posterior(log_weights[None], np.zeros((1, 2), dtype=np.int64))
+    first, _, log_z = compute_pair_posterior(log_weights[None], np.zeros((1, 2), dtype=np.int64))
     return 2 * weight * first[0], weight * float(log_z[0])
 
 
@@ -80,7 +82,7 @@ class GroupFactor:
     allowed: np.ndarray  # (G, K, …, K) bool
     weights: np.ndarray
 
-    def alike(self) -> GroupFactor:
+    def merge_alike(self) -> GroupFactor:
         """Return each sort of group once, with the weight of all that are like it.
 
         Without densities, groups differ only by which labellings are allowed, and there are few sorts.
@@ -90,7 +92,7 @@ class GroupFactor:
         weights = np.bincount(sort.ravel(), weights=self.weights)
         return GroupFactor(self.units[at], self.allowed[at], weights)
 
-    def _scores(self, log_unary: np.ndarray) -> np.ndarray:
+    def _compute_scores(self, log_unary: np.ndarray) -> np.ndarray:
         """Return the log probability of every labelling, unnormalised, shape (G, K, …, K)."""
         n_groups, size, k = log_unary.shape
         table = np.where(self.allowed, 0.0, -np.inf)
@@ -99,18 +101,18 @@ class GroupFactor:
             table = table + log_unary[:, place].reshape(shape)
         return table
 
-    def most_probable(self, log_unary: np.ndarray) -> np.ndarray:
+    def find_most_probable(self, log_unary: np.ndarray) -> np.ndarray:
         """Return the labels (G, g) of the most probable labelling of each group."""
         n_groups, size, k = log_unary.shape
-        best = self._scores(log_unary).reshape(n_groups, -1).argmax(axis=1)
+        best = self._compute_scores(log_unary).reshape(n_groups, -1).argmax(axis=1)
         return np.stack(np.unravel_index(best, (k,) * size), axis=1)
 
-    def posterior(self, log_unary: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    def compute_posterior(self, log_unary: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Return the marginals (G, g, K) and log normalisers (G,) under unaries of shape (G, g, K)."""
         n_groups, size, _ = log_unary.shape
-        table = self._scores(log_unary)
+        table = self._compute_scores(log_unary)
         axes = tuple(range(1, size + 1))
-        log_z = lse(table.reshape(n_groups, -1))
+        log_z = log_sum_exp(table.reshape(n_groups, -1))
         table = np.exp(table - log_z.reshape(-1, *([1] * size)))
         marginals = [
             table.sum(axis=tuple(axis for axis in axes if axis != place + 1)) for place in range(size)
@@ -156,7 +158,7 @@ class FactorNetwork:
             (np.tile(self.pair_weights, 2), where), shape=(self.members.shape[0], 2 * n_pairs)
         )
         object.__setattr__(self, "_at_pairs", csr_array(at_pairs))
-        object.__setattr__(self, "_sorts", tuple(group.alike() for group in self.groups))
+        object.__setattr__(self, "_sorts", tuple(group.merge_alike() for group in self.groups))
 
     @property
     def n_free(self) -> float:
@@ -170,30 +172,30 @@ class FactorNetwork:
         """
         mass = np.zeros_like(log_unary)
         single = log_unary[self.singles]
-        log_z = lse(single)
+        log_z = log_sum_exp(single)
         mass[self.singles] += self.single_weights[:, None] * np.exp(single - log_z[:, None])
         total = float(self.single_weights @ log_z)
         if len(self.pairs):
-            first, second, log_z = pair_posterior(log_unary, self.pairs)
+            first, second, log_z = compute_pair_posterior(log_unary, self.pairs)
             mass += self._at_pairs @ np.concatenate([first, second])
             total += float(self.pair_weights @ log_z)
         for group in self.groups:
-            marginals, log_z = group.posterior(log_unary[group.units])
+            marginals, log_z = group.compute_posterior(log_unary[group.units])
             mass[group.units] += group.weights[:, None, None] * marginals  # no unit is in two groups
             total += float(group.weights @ log_z)
         return mass, total
 
-    def prior(self, log_weights: np.ndarray) -> tuple[np.ndarray, float]:
+    def compute_prior(self, log_weights: np.ndarray) -> tuple[np.ndarray, float]:
         """Return what the cannot-links alone make of the class weights: expected counts, log normaliser.
 
         Factors of one unit are left out: theirs is 0 for weights that add up to 1.
         """
         counts, total = np.zeros_like(log_weights), 0.0
         if len(self.pairs):
-            counts, total = pair_prior(log_weights, float(self.pair_weights.sum()))
+            counts, total = compute_pair_prior(log_weights, float(self.pair_weights.sum()))
         for group in self._sorts:
             unary = np.broadcast_to(log_weights, (*group.units.shape, len(log_weights)))
-            marginals, log_z = group.posterior(unary)
+            marginals, log_z = group.compute_posterior(unary)
             counts += np.einsum("g,guk->k", group.weights, marginals)
             total += float(group.weights @ log_z)
         return counts, total

@@ -10,7 +10,7 @@ from sklearn.metrics import pairwise_distances_argmin
 
 from likewise._blocks import ArrayRows, Block, Rows
 from likewise._hinted import HintedSubset
-from likewise.mixture._em import MixtureSteps, Relations, pieces
+from likewise.mixture._em import MixtureSteps, Relations, split_rows
 from likewise.mixture._gaussian_components import ComponentMoments, Covariances
 
 
@@ -46,55 +46,58 @@ class FitData:
         """Whether starts are tried on a sample."""
         return self.trial is not self.rows
 
-    def steps(self) -> MixtureSteps:
+    def make_steps(self) -> MixtureSteps:
         """Return the steps over all rows."""
         return MixtureSteps(self.rows, self.named, self.relations and self.relations(), ridge=self.ridge)
 
-    def trial_steps(self) -> MixtureSteps:
+    def make_trial_steps(self) -> MixtureSteps:
         """Return the steps over the rows that starts are tried on."""
         return MixtureSteps(
             self.trial, self.trial_named, self.relations and self.relations(), ridge=self.ridge
         )
 
 
-def in_memory(rows: Rows) -> Rows:
+def load_rows(rows: Rows) -> Rows:
     """Gather rows, if they are not in memory as they are."""
     if isinstance(rows, ArrayRows):
         return rows
-    return ArrayRows(all_of(rows), threads=rows.threads)
+    return ArrayRows(get_all_rows(rows), threads=rows.threads)
 
 
-def all_of(rows: Rows) -> np.ndarray:
+def get_all_rows(rows: Rows) -> np.ndarray:
     """Return all of few rows; those of one block are not copied."""
     return rows.read(rows.blocks[0]) if len(rows.blocks) == 1 else rows.take(np.arange(len(rows)))
 
 
-def added_up(block: Block) -> np.ndarray:
+def sum_block(block: Block) -> np.ndarray:
     """Return the sum of the rows of a block."""
     total: np.ndarray = block.X.sum(axis=0, dtype=np.float64)
     return total
 
 
-def squared_from(middle: np.ndarray, block: Block) -> np.ndarray:
+def sum_squares_from(middle: np.ndarray, block: Block) -> np.ndarray:
     """Return the sum of the squares of the rows of a block, less the middle."""
     total: np.ndarray = np.square(np.subtract(block.X, middle, dtype=np.float64)).sum(axis=0)
     return total
 
 
-def moments_of(
+def compute_moments(
     kind: Covariances, middle: np.ndarray, n_parts: int, X: np.ndarray, parts: np.ndarray
 ) -> ComponentMoments:
     """Add up rows whose components are known."""
     each = np.eye(n_parts)
     found = [
-        kind.moments(kind.prepared(X[rows], middle), each[parts[rows]]) for rows in pieces(X, kind, n_parts)
+        kind.compute_moments(kind.prepare(X[rows], middle), each[parts[rows]])
+        for rows in split_rows(X, kind, n_parts)
     ]
     return sum(found[1:], start=found[0])
 
 
-def moments_near(kind: Covariances, middle: np.ndarray, means: np.ndarray, block: Block) -> ComponentMoments:
+def compute_nearest_moments(
+    kind: Covariances, middle: np.ndarray, means: np.ndarray, block: Block
+) -> ComponentMoments:
     """Add up the rows of a block, each in the component whose mean is the nearest."""
     parts = np.empty(0, dtype=np.int64)
     if len(block):
         parts = pairwise_distances_argmin(block.X, means.astype(block.X.dtype))
-    return moments_of(kind, middle, len(means), block.X, parts)
+    return compute_moments(kind, middle, len(means), block.X, parts)

@@ -42,14 +42,16 @@ class ComponentMoments:
     def __mul__(self, factor: float) -> ComponentMoments:
         return ComponentMoments(self.counts * factor, self.sums * factor, self.second * factor)
 
-    def shared(self, *, tied: bool) -> ComponentMoments:
+    def share_evenly(self, *, tied: bool) -> ComponentMoments:
         """Return the moments that there would be if every component had an equal share of every row."""
 
-        def mean(sums: np.ndarray) -> np.ndarray:
+        def compute_mean(sums: np.ndarray) -> np.ndarray:
             return np.broadcast_to(sums.mean(axis=0), sums.shape)
 
         return ComponentMoments(
-            mean(self.counts), mean(self.sums), self.second if tied else mean(self.second)
+            compute_mean(self.counts),
+            compute_mean(self.sums),
+            self.second if tied else compute_mean(self.second),
         )
 
 
@@ -64,13 +66,13 @@ class Gaussians:
     log_dets: np.ndarray  # of the factors, so minus half those of the covariances; (C,)
 
     @classmethod
-    def of(cls, kind: Covariances, means: np.ndarray, covariances: np.ndarray) -> Gaussians:
-        factors, log_dets = kind.factors(covariances, means.shape[1])
+    def from_covariances(cls, kind: Covariances, means: np.ndarray, covariances: np.ndarray) -> Gaussians:
+        factors, log_dets = kind.compute_factors(covariances, means.shape[1])
         return cls(kind, means, covariances, factors, np.broadcast_to(log_dets, (len(means),)))
 
     def log_density(self, X: np.ndarray) -> np.ndarray:
         """Return log N(x; mean_c, covariance_c) of prepared rows, shape (n, C)."""
-        squared = self.kind.squared_distances(X, self.means, self.factors)
+        squared = self.kind.compute_squared_distances(X, self.means, self.factors)
         squared *= -0.5
         squared += self.log_dets - 0.5 * self.means.shape[1] * _LOG_2PI
         return squared
@@ -79,9 +81,9 @@ class Gaussians:
     def estimate(cls, kind: Covariances, moments: ComponentMoments, ridge: float) -> Gaussians:
         """Return the components that maximise the likelihood of the moments, with a ridge."""
         means = moments.sums / moments.counts[:, None]
-        return cls.of(kind, means, kind.estimate(moments, moments.counts, means, ridge))
+        return cls.from_covariances(kind, means, kind.estimate(moments, moments.counts, means, ridge))
 
-    def updated(self, moments: ComponentMoments, ridge: float) -> Gaussians:
+    def update(self, moments: ComponentMoments, ridge: float) -> Gaussians:
         """Return the components that maximise the likelihood of the moments, with a ridge.
 
         A component that has lost all its rows keeps its mean and covariance.
@@ -92,7 +94,7 @@ class Gaussians:
         covariances = self.kind.estimate(moments, counts, means, ridge)
         if self.kind.name != "tied":
             covariances[~alive] = self.covariances[~alive]
-        return Gaussians.of(self.kind, means, covariances)
+        return Gaussians.from_covariances(self.kind, means, covariances)
 
 
 class Covariances(ABC):
@@ -100,16 +102,16 @@ class Covariances(ABC):
 
     name: CovarianceType
 
-    def prepared(self, X: np.ndarray, middle: np.ndarray) -> np.ndarray:
+    def prepare(self, X: np.ndarray, middle: np.ndarray) -> np.ndarray:
         """Return rows as float64, centred, with whatever else of them is used more than once."""
         return np.subtract(X, middle, dtype=np.float64)
 
-    def numbers_per_row(self, n_components: int, n_features: int) -> int:
+    def count_numbers_per_row(self, n_components: int, n_features: int) -> int:
         """Return how many numbers the largest table of a block of rows has for each row."""
         return n_components + n_features
 
     @abstractmethod
-    def moments(self, X: np.ndarray, resp: np.ndarray) -> ComponentMoments:
+    def compute_moments(self, X: np.ndarray, resp: np.ndarray) -> ComponentMoments:
         """Return the sums of a block of prepared rows under responsibilities of shape (n, C)."""
 
     @abstractmethod
@@ -119,19 +121,19 @@ class Covariances(ABC):
         """Return the covariances about `means`; `counts` are those of the moments, 1 where they are 0."""
 
     @abstractmethod
-    def factors(self, covariances: np.ndarray, n_features: int) -> tuple[np.ndarray, np.ndarray]:
+    def compute_factors(self, covariances: np.ndarray, n_features: int) -> tuple[np.ndarray, np.ndarray]:
         """Return what whitens a row, and the logarithm of its determinant."""
 
     @abstractmethod
-    def squared_distances(self, X: np.ndarray, means: np.ndarray, factors: np.ndarray) -> np.ndarray:
+    def compute_squared_distances(self, X: np.ndarray, means: np.ndarray, factors: np.ndarray) -> np.ndarray:
         """Return squared Mahalanobis distances, shape (n, C)."""
 
     @abstractmethod
-    def n_parameters(self, n_components: int, n_features: int) -> int:
+    def count_parameters(self, n_components: int, n_features: int) -> int:
         """Return how many numbers the covariances have."""
 
     @abstractmethod
-    def matrices(self, covariances: np.ndarray, n_components: int, n_features: int) -> np.ndarray:
+    def as_matrices(self, covariances: np.ndarray, n_components: int, n_features: int) -> np.ndarray:
         """Return the covariances written out, shape (C, d, d)."""
 
 
@@ -140,10 +142,10 @@ class FullCovariances(Covariances):
 
     name: CovarianceType = "full"
 
-    def numbers_per_row(self, n_components: int, n_features: int) -> int:
+    def count_numbers_per_row(self, n_components: int, n_features: int) -> int:
         return n_components * n_features
 
-    def moments(self, X: np.ndarray, resp: np.ndarray) -> ComponentMoments:
+    def compute_moments(self, X: np.ndarray, resp: np.ndarray) -> ComponentMoments:
         n, d = X.shape
         weighted = (resp[:, :, None] * X[:, None, :]).reshape(n, resp.shape[1] * d)
         return ComponentMoments(resp.sum(axis=0), resp.T @ X, (weighted.T @ X).reshape(-1, d, d))
@@ -155,13 +157,13 @@ class FullCovariances(Covariances):
         found += ridge * np.eye(found.shape[1])
         return found
 
-    def factors(self, covariances: np.ndarray, n_features: int) -> tuple[np.ndarray, np.ndarray]:
-        pairs = [_inverse_factor(covariance) for covariance in covariances]
+    def compute_factors(self, covariances: np.ndarray, n_features: int) -> tuple[np.ndarray, np.ndarray]:
+        pairs = [_compute_inverse_factor(covariance) for covariance in covariances]
         # Side by side, so that one product whitens a row for all components.
         factors = np.concatenate([factor for factor, _ in pairs], axis=1)
         return factors, np.array([log_det for _, log_det in pairs])
 
-    def squared_distances(self, X: np.ndarray, means: np.ndarray, factors: np.ndarray) -> np.ndarray:
+    def compute_squared_distances(self, X: np.ndarray, means: np.ndarray, factors: np.ndarray) -> np.ndarray:
         (n, d), n_components = X.shape, len(means)
         shifts = np.einsum("cd,dce->ce", means, factors.reshape(d, n_components, d)).ravel()
         whitened = X @ factors
@@ -169,10 +171,10 @@ class FullCovariances(Covariances):
         np.square(whitened, out=whitened)
         return whitened.reshape(n, n_components, d) @ np.ones(d)
 
-    def n_parameters(self, n_components: int, n_features: int) -> int:
+    def count_parameters(self, n_components: int, n_features: int) -> int:
         return n_components * n_features * (n_features + 1) // 2
 
-    def matrices(self, covariances: np.ndarray, n_components: int, n_features: int) -> np.ndarray:
+    def as_matrices(self, covariances: np.ndarray, n_components: int, n_features: int) -> np.ndarray:
         return covariances
 
 
@@ -181,7 +183,7 @@ class TiedCovariances(Covariances):
 
     name: CovarianceType = "tied"
 
-    def moments(self, X: np.ndarray, resp: np.ndarray) -> ComponentMoments:
+    def compute_moments(self, X: np.ndarray, resp: np.ndarray) -> ComponentMoments:
         return ComponentMoments(resp.sum(axis=0), resp.T @ X, (X * resp.sum(axis=1)[:, None]).T @ X)
 
     def estimate(
@@ -192,21 +194,21 @@ class TiedCovariances(Covariances):
         found += ridge * np.eye(len(found))
         return found
 
-    def factors(self, covariances: np.ndarray, n_features: int) -> tuple[np.ndarray, np.ndarray]:
-        factor, log_det = _inverse_factor(covariances)
+    def compute_factors(self, covariances: np.ndarray, n_features: int) -> tuple[np.ndarray, np.ndarray]:
+        factor, log_det = _compute_inverse_factor(covariances)
         return factor, np.array([log_det])
 
-    def squared_distances(self, X: np.ndarray, means: np.ndarray, factors: np.ndarray) -> np.ndarray:
+    def compute_squared_distances(self, X: np.ndarray, means: np.ndarray, factors: np.ndarray) -> np.ndarray:
         rows, centres = X @ factors, means @ factors
         squared: np.ndarray = ((-2.0 * centres) @ rows.T).T
         squared += np.einsum("nd,nd->n", rows, rows)[:, None]
         squared += np.einsum("cd,cd->c", centres, centres)
         return squared
 
-    def n_parameters(self, n_components: int, n_features: int) -> int:
+    def count_parameters(self, n_components: int, n_features: int) -> int:
         return n_features * (n_features + 1) // 2
 
-    def matrices(self, covariances: np.ndarray, n_components: int, n_features: int) -> np.ndarray:
+    def as_matrices(self, covariances: np.ndarray, n_components: int, n_features: int) -> np.ndarray:
         return np.broadcast_to(covariances, (n_components, n_features, n_features))
 
 
@@ -215,17 +217,17 @@ class DiagonalCovariances(Covariances):
 
     name: CovarianceType = "diag"
 
-    def prepared(self, X: np.ndarray, middle: np.ndarray) -> np.ndarray:
+    def prepare(self, X: np.ndarray, middle: np.ndarray) -> np.ndarray:
         n, d = X.shape
         both = np.empty((n, 2 * d))
         np.subtract(X, middle, out=both[:, :d], dtype=np.float64)
         np.square(both[:, :d], out=both[:, d:])
         return both
 
-    def numbers_per_row(self, n_components: int, n_features: int) -> int:
+    def count_numbers_per_row(self, n_components: int, n_features: int) -> int:
         return n_components + 2 * n_features
 
-    def moments(self, X: np.ndarray, resp: np.ndarray) -> ComponentMoments:
+    def compute_moments(self, X: np.ndarray, resp: np.ndarray) -> ComponentMoments:
         sums, second = np.split(resp.T @ X, 2, axis=1)
         return ComponentMoments(resp.sum(axis=0), sums, second)
 
@@ -235,20 +237,20 @@ class DiagonalCovariances(Covariances):
         found: np.ndarray = np.maximum(moments.second / counts[:, None] - np.square(means), 0.0) + ridge
         return found
 
-    def factors(self, covariances: np.ndarray, n_features: int) -> tuple[np.ndarray, np.ndarray]:
-        raised = _raised(covariances)
+    def compute_factors(self, covariances: np.ndarray, n_features: int) -> tuple[np.ndarray, np.ndarray]:
+        raised = _raise_small_variances(covariances)
         return 1 / np.sqrt(raised), -0.5 * np.log(raised).sum(axis=1)
 
-    def squared_distances(self, X: np.ndarray, means: np.ndarray, factors: np.ndarray) -> np.ndarray:
+    def compute_squared_distances(self, X: np.ndarray, means: np.ndarray, factors: np.ndarray) -> np.ndarray:
         precision = np.square(factors)
         squared: np.ndarray = (np.hstack([-2.0 * means * precision, precision]) @ X.T).T
         squared += np.einsum("cd,cd,cd->c", means, means, precision)
         return squared
 
-    def n_parameters(self, n_components: int, n_features: int) -> int:
+    def count_parameters(self, n_components: int, n_features: int) -> int:
         return n_components * n_features
 
-    def matrices(self, covariances: np.ndarray, n_components: int, n_features: int) -> np.ndarray:
+    def as_matrices(self, covariances: np.ndarray, n_components: int, n_features: int) -> np.ndarray:
         return covariances[:, :, None] * np.eye(n_features)
 
 
@@ -263,21 +265,21 @@ class SphericalCovariances(DiagonalCovariances):
         found: np.ndarray = super().estimate(moments, counts, means, ridge).mean(axis=1)
         return found
 
-    def factors(self, covariances: np.ndarray, n_features: int) -> tuple[np.ndarray, np.ndarray]:
-        raised = _raised(covariances)
+    def compute_factors(self, covariances: np.ndarray, n_features: int) -> tuple[np.ndarray, np.ndarray]:
+        raised = _raise_small_variances(covariances)
         return 1 / np.sqrt(raised[:, None]), -0.5 * n_features * np.log(raised)
 
-    def squared_distances(self, X: np.ndarray, means: np.ndarray, factors: np.ndarray) -> np.ndarray:
-        return super().squared_distances(X, means, np.broadcast_to(factors, means.shape))
+    def compute_squared_distances(self, X: np.ndarray, means: np.ndarray, factors: np.ndarray) -> np.ndarray:
+        return super().compute_squared_distances(X, means, np.broadcast_to(factors, means.shape))
 
-    def n_parameters(self, n_components: int, n_features: int) -> int:
+    def count_parameters(self, n_components: int, n_features: int) -> int:
         return n_components
 
-    def matrices(self, covariances: np.ndarray, n_components: int, n_features: int) -> np.ndarray:
+    def as_matrices(self, covariances: np.ndarray, n_components: int, n_features: int) -> np.ndarray:
         return covariances[:, None, None] * np.eye(n_features)
 
 
-def _raised(variances: np.ndarray) -> np.ndarray:
+def _raise_small_variances(variances: np.ndarray) -> np.ndarray:
     """Return the variances, none so small against the others that a row would be infinitely far."""
     raised: np.ndarray = np.maximum(variances, max(1e-12 * float(variances.mean()), 1e-300))
     return raised
@@ -289,7 +291,7 @@ KINDS: dict[str, Covariances] = {
 }
 
 
-def _inverse_factor(covariance: np.ndarray) -> tuple[np.ndarray, float]:
+def _compute_inverse_factor(covariance: np.ndarray) -> tuple[np.ndarray, float]:
     """Return the upper W with W W' the inverse of the covariance, and log |W|.
 
     Where rounding has left the matrix not quite positive definite, its diagonal is raised until it is.

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import numpy as np
 
-from likewise._blocks import ArrayRows, Rows, drawn_rows
+from likewise._blocks import ArrayRows, Rows, draw_rows
 from likewise._compat import check_random_state
 from likewise.base import FitProgress, Rule, choice, integer, real
 from likewise.mixture._base import MixtureFamily
@@ -20,17 +20,17 @@ from likewise.mixture._em import (
     MixtureSteps,
     Relations,
     expect_block,
-    maximised,
+    maximise,
 )
-from likewise.mixture._fit_data import FitData, all_of, in_memory
+from likewise.mixture._fit_data import FitData, get_all_rows, load_rows
 from likewise.mixture._gaussian_components import CovarianceType
 from likewise.mixture._relations import (
     NormalisedRelations,
     RelationsKind,
     SelectedRelations,
-    pair_weights,
-    pairwise_relations,
-    relations_kind,
+    compute_pair_weights,
+    get_relations_kind,
+    make_pairwise_relations,
 )
 from likewise.supervision import Supervision
 
@@ -59,7 +59,7 @@ class RunningExpectations:
     n_rows: int
     n_steps: int = 0
 
-    def moved(self, batch: RunningExpectations, *, offset: float, decay: float) -> RunningExpectations:
+    def blend_in(self, batch: RunningExpectations, *, offset: float, decay: float) -> RunningExpectations:
         """Give a batch its share, less with every step."""
         step = (self.n_steps + 1 + offset) ** -decay
         expected = self.expected * (1 - step) + batch.expected * step
@@ -73,10 +73,10 @@ class RunningExpectations:
             self.n_steps + 1,
         )
 
-    def maximised(self, mixture: Mixture, ridge: float) -> Mixture:
+    def maximise(self, mixture: Mixture, ridge: float) -> Mixture:
         """M-step."""
-        weights = pair_weights(self.expected.class_counts, mixture.log_weights, self.pair_weight)
-        return maximised(mixture, self.expected, weights, ridge)
+        weights = compute_pair_weights(self.expected.class_counts, mixture.log_weights, self.pair_weight)
+        return maximise(mixture, self.expected, weights, ridge)
 
 
 class BatchSteps(MixtureSteps):
@@ -94,7 +94,7 @@ class BatchSteps(MixtureSteps):
         super().__init__(ground.rows, ground.named, relations, ridge=ground.ridge)
         self.running = running
         self._size, self._pace = min(size, len(self.rows)), pace
-        self._batches = _drawn_batches(self.rows, self.linked, self._size, rng)
+        self._batches = _draw_batches(self.rows, self.linked, self._size, rng)
         self._best, self._stale = -np.inf, 0
 
     def expect_free(self, mixture: Mixture) -> Expectations:
@@ -107,13 +107,13 @@ class BatchSteps(MixtureSteps):
 
     def maximise(self, mixture: Mixture, expected: Expectations) -> Mixture:
         """Let the batch move the running means, and the mixture with them."""
-        self.running = self.running.moved(_running(self, expected, self._size), **self._pace)
+        self.running = self.running.blend_in(_make_running(self, expected, self._size), **self._pace)
         if isinstance(self.relations, SelectedRelations):
             counts = self.running.expected.class_counts * len(self.rows)
-            self.relations.weights(counts, mixture.log_weights, self.n_free)
-        return self.running.maximised(mixture, self.ridge)
+            self.relations.update_weights(counts, mixture.log_weights, self.n_free)
+        return self.running.maximise(mixture, self.ridge)
 
-    def settled(self, bounds: list[float], tol: float) -> bool:
+    def has_settled(self, bounds: list[float], tol: float) -> bool:
         """Tell whether the running mean of the bounds has not risen by more than `tol` for long."""
         self._stale += 1
         if len(bounds) <= _BURN_IN or self.running.expected.bound > self._best + tol:
@@ -121,11 +121,11 @@ class BatchSteps(MixtureSteps):
         return self._stale >= _PATIENCE
 
 
-def _drawn_batches(rows: Rows, without: np.ndarray, size: int, rng: Any) -> Iterator[np.ndarray]:
+def _draw_batches(rows: Rows, without: np.ndarray, size: int, rng: Any) -> Iterator[np.ndarray]:
     """Draw `size` rows again and again, and yield them but for those in `without`."""
     n_batches = max(1, min(_AT_ONCE, len(rows) // size))
     while True:
-        drawn = rng.permutation(drawn_rows(len(rows), n_batches * size, rng)).reshape(n_batches, size)
+        drawn = rng.permutation(draw_rows(len(rows), n_batches * size, rng)).reshape(n_batches, size)
         parts = [np.setdiff1d(part, without, assume_unique=True) for part in drawn]
         every = np.sort(np.concatenate(parts))
         X = rows.take(every)
@@ -133,7 +133,7 @@ def _drawn_batches(rows: Rows, without: np.ndarray, size: int, rng: Any) -> Iter
             yield X[np.searchsorted(every, part)]
 
 
-def _running(steps: MixtureSteps, expected: Expectations, n_rows: int) -> RunningExpectations:
+def _make_running(steps: MixtureSteps, expected: Expectations, n_rows: int) -> RunningExpectations:
     """Return means over rows, given what is expected of all of them in view of `n_rows`."""
     pairs = steps.relations if isinstance(steps.relations, NormalisedRelations) else None
     pair_weight = 0.0 if pairs is None else float(pairs.network.pair_weights.sum())
@@ -292,20 +292,20 @@ class MiniBatchPairwiseGaussianMixture(MixtureFamily):
     def _n_sub(self) -> int:  # type: ignore[override]
         return self.n_subclusters
 
-    def _relations(self, hints: Supervision) -> Callable[[], Relations]:
-        return pairwise_relations(hints, self.n_clusters, self.relations, type(self).__name__)
+    def _make_relations_factory(self, hints: Supervision) -> Callable[[], Relations]:
+        return make_pairwise_relations(hints, self.n_clusters, self.relations, type(self).__name__)
 
-    def _n_runs(self, n_starts: int, sampled: bool) -> int:
+    def _count_runs(self, n_starts: int, sampled: bool) -> int:
         return n_starts + 1 if isinstance(self.init, str) else 1
 
-    def _trial(self, alone: bool) -> int:
-        return super()._trial(alone=False)
+    def _get_trial_iterations(self, alone: bool) -> int:
+        return super()._get_trial_iterations(alone=False)
 
-    def _trial_rows(self) -> int:
+    def _get_n_trial_rows(self) -> int:
         return _TRIAL_ROWS
 
-    def _spread(self, rows: Rows, trial: Rows) -> tuple[np.ndarray, float]:
-        return super()._spread(trial, trial)
+    def _compute_mean_and_ridge(self, rows: Rows, trial: Rows) -> tuple[np.ndarray, float]:
+        return super()._compute_mean_and_ridge(trial, trial)
 
     # ------------------------------------------------------------------ fitting
 
@@ -313,35 +313,37 @@ class MiniBatchPairwiseGaussianMixture(MixtureFamily):
     def _pace(self) -> dict[str, float]:
         return {"offset": self.learning_offset, "decay": self.learning_decay}
 
-    def _tried(
+    def _try_starts(
         self, ground: FitData, starts: list[Mixture], progress: FitProgress
     ) -> tuple[Relations | None, MixtureFit]:
         if not isinstance(self.init, str):  # there is nothing to choose
-            return ground.steps().relations, MixtureFit(starts[0], [], 0, False)
-        return super()._tried(ground, starts, progress)
+            return ground.make_steps().relations, MixtureFit(starts[0], [], 0, False)
+        return super()._try_starts(ground, starts, progress)
 
-    def _finished(
+    def _finish_start(
         self, ground: FitData, relations: Relations | None, fit: MixtureFit, rng: Any, progress: FitProgress
     ) -> MixtureFit:
-        first = self._first(ground, relations, fit.mixture)
+        first = self._expect_first(ground, relations, fit.mixture)
         before = replace(first, n_rows=0)
         steps = BatchSteps(ground, relations, before, self._pace, self.batch_size, rng)
-        found = self._run(steps, first.maximised(fit.mixture, ground.ridge), self.max_iter, progress)
+        found = self._run(steps, first.maximise(fit.mixture, ground.ridge), self.max_iter, progress)
         self._running, self._ridge = steps.running, ground.ridge
         return found
 
-    def _first(self, ground: FitData, relations: Relations | None, mixture: Mixture) -> RunningExpectations:
+    def _expect_first(
+        self, ground: FitData, relations: Relations | None, mixture: Mixture
+    ) -> RunningExpectations:
         """Return what a start expects of all rows in view of those that it was tried on."""
         trial = MixtureSteps(ground.trial, ground.trial_named, relations, ridge=ground.ridge)
         steps = MixtureSteps(ground.rows, ground.named, relations, ridge=ground.ridge)
         found = trial.expect_free(mixture) * (steps.n_free / max(trial.n_free, 1.0))
         if relations is not None:
             found = found + steps.expect_linked(mixture)
-        return _running(steps, found, len(ground.trial))
+        return _make_running(steps, found, len(ground.trial))
 
     def _keep(self, rows: Rows, steps: MixtureSteps, fit: MixtureFit) -> None:
         super()._keep(rows, steps, fit)
-        self.relations_ = relations_kind(steps.relations)
+        self.relations_ = get_relations_kind(steps.relations)
         self._keep_running(self._running)
 
     def _keep_running(self, running: RunningExpectations) -> None:
@@ -374,11 +376,13 @@ class MiniBatchPairwiseGaussianMixture(MixtureFamily):
         """
         self._check_parameters()
         begun = hasattr(self, "_running")
-        rows = in_memory(self._check_rows(X, reset=not begun))
+        rows = load_rows(self._check_rows(X, reset=not begun))
         hints = self._check_supervision(supervision, len(rows), y, given=X)
         if begun:
             self._check_unchanged()
-            self._check_largest(float(np.abs(all_of(rows)).max()), rows.dtype, len(rows) * rows.shape[1])
+            self._check_largest(
+                float(np.abs(get_all_rows(rows)).max()), rows.dtype, len(rows) * rows.shape[1]
+            )
         elif len(rows) < self.n_clusters and isinstance(self.init, str):
             raise ValueError(
                 f"{type(self).__name__}: the first batch has {len(rows)} row(s), too few to begin "
@@ -387,21 +391,21 @@ class MiniBatchPairwiseGaussianMixture(MixtureFamily):
             )
         self._check_n_clusters(self.n_clusters, max(len(rows), self.n_clusters), hints)
         if begun:
-            named, make = self._told(rows, hints)
+            named, make = self._gather_hinted_rows(rows, hints)
             steps, before = MixtureSteps(rows, named, make and make(), ridge=self._ridge), self._mixture
-            batch = _running(steps, steps.expect(before), len(rows))
-            running = self._running.moved(batch, **self._pace)
+            batch = _make_running(steps, steps.expect(before), len(rows))
+            running = self._running.blend_in(batch, **self._pace)
             bounds = np.append(self.lower_bounds_, batch.expected.bound)
         else:
             rng = check_random_state(self.random_state)
-            ground = self._ground(rows, hints, rng)
-            relations, fit = self._tried(ground, self._starts(ground, rng), FitProgress(None, X, 0))
-            steps, before, self._ridge = ground.steps(), fit.mixture, ground.ridge
-            running = replace(self._first(ground, relations, before), n_rows=len(rows), n_steps=1)
+            ground = self._prepare_fit(rows, hints, rng)
+            relations, fit = self._try_starts(ground, self._make_starts(ground, rng), FitProgress(None, X, 0))
+            steps, before, self._ridge = ground.make_steps(), fit.mixture, ground.ridge
+            running = replace(self._expect_first(ground, relations, before), n_rows=len(rows), n_steps=1)
             bounds = np.array([running.expected.bound])
-        self._keep_mixture(running.maximised(before, self._ridge))
+        self._keep_mixture(running.maximise(before, self._ridge))
         self._keep_labels(rows, steps, self._mixture)
-        self.relations_ = relations_kind(steps.relations)
+        self.relations_ = get_relations_kind(steps.relations)
         self._keep_running(running)
         self.lower_bounds_ = bounds
         return self

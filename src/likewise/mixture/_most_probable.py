@@ -21,7 +21,7 @@ _MAX_TABLE_SIZE = 20_000
 _PASSES = 50
 
 
-def most_probable_labels(network: FactorNetwork, large: np.ndarray, log_unary: np.ndarray) -> np.ndarray:
+def find_most_probable_labels(network: FactorNetwork, large: np.ndarray, log_unary: np.ndarray) -> np.ndarray:
     """Return the class of each unit in the most probable labelling of each connected group.
 
     `large` has the cannot-links (pairs of units) of the groups that `network` does not hold.
@@ -30,14 +30,14 @@ def most_probable_labels(network: FactorNetwork, large: np.ndarray, log_unary: n
     if len(network.pairs):
         labels[network.pairs] = _label_pairs(log_unary[network.pairs])
     for group in network.groups:
-        labels[group.units] = group.most_probable(log_unary[group.units])
+        labels[group.units] = group.find_most_probable(log_unary[group.units])
     if len(large):
         units, ends = np.unique(large, return_inverse=True)
         labels[units] = label_graph(log_unary[units], ends.reshape(-1, 2))
     return labels
 
 
-def finds_consistent_labels(edges: np.ndarray, n_classes: int) -> bool:
+def has_consistent_labels(edges: np.ndarray, n_classes: int) -> bool:
     """Return True if a labelling that breaks no edge is found.
 
     The search is heuristic for large groups, so False does not prove that none exists.
@@ -117,7 +117,7 @@ def eliminate(log_unary: np.ndarray, edges: np.ndarray) -> np.ndarray | None:
             kept = []
             for variables, table in tables[v]:
                 if u in variables:
-                    total = total + _spread(table, variables, scope)
+                    total = total + _expand_axes(table, variables, scope)
                 else:
                     kept.append((variables, table))
             tables[v] = kept
@@ -135,7 +135,7 @@ def eliminate(log_unary: np.ndarray, edges: np.ndarray) -> np.ndarray | None:
     return labels
 
 
-def _spread(table: np.ndarray, variables: tuple[int, ...], scope: tuple[int, ...]) -> np.ndarray:
+def _expand_axes(table: np.ndarray, variables: tuple[int, ...], scope: tuple[int, ...]) -> np.ndarray:
     """Give a table the axes of a larger scope."""
     places = [scope.index(v) for v in variables]
     table = table.transpose(np.argsort(places))
@@ -155,7 +155,7 @@ def search(log_unary: np.ndarray, edges: np.ndarray) -> np.ndarray:
         for first, second in combinations(range(k), 2):
             at = np.flatnonzero((labels == first) | (labels == second))
             inside = np.isin(edges, at).all(axis=1)
-            part, side = _two_color(len(at), np.searchsorted(at, edges[inside]))
+            part, side = _color_with_two(len(at), np.searchsorted(at, edges[inside]))
             now = (labels[at] == second).astype(np.int64)
             broken = np.zeros(part.max(initial=-1) + 1, dtype=bool)
             ends = np.searchsorted(at, edges[inside])
@@ -171,7 +171,7 @@ def search(log_unary: np.ndarray, edges: np.ndarray) -> np.ndarray:
     return labels
 
 
-def _two_color(n: int, edges: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+def _color_with_two(n: int, edges: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Return the component of each node, and a two-colouring of each component.
 
     The colours come from the double cover, in which every node occurs twice and edges cross over; components
@@ -194,11 +194,11 @@ def _color(log_unary: np.ndarray, edges: np.ndarray) -> np.ndarray:
     left = log_unary.copy()
     labels = np.full(n, -1)
 
-    def urgency(u: int) -> tuple[int, float, int]:
+    def compute_urgency(u: int) -> tuple[int, float, int]:
         values = np.sort(left[u][left[u] > -np.inf])
         return len(values), -float(values[-1] - values[-2]) if len(values) > 1 else 0.0, u
 
-    heap = [urgency(u) for u in range(n)]
+    heap = [compute_urgency(u) for u in range(n)]
     heapify(heap)
     while heap:
         *_, u = heappop(heap)
@@ -213,5 +213,5 @@ def _color(log_unary: np.ndarray, edges: np.ndarray) -> np.ndarray:
         for v in near[u].tolist():
             if labels[v] < 0 and left[v, labels[u]] > -np.inf:
                 left[v, labels[u]] = -np.inf
-                heappush(heap, urgency(v))
+                heappush(heap, compute_urgency(v))
     return labels

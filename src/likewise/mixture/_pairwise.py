@@ -14,9 +14,9 @@ from likewise.mixture._em import MixtureFit, MixtureSteps, Relations
 from likewise.mixture._gaussian_components import CovarianceType
 from likewise.mixture._relations import (
     RelationsKind,
-    n_approximate,
-    pairwise_relations,
-    relations_kind,
+    count_approximate,
+    get_relations_kind,
+    make_pairwise_relations,
 )
 from likewise.supervision import Supervision
 
@@ -203,11 +203,11 @@ class PairwiseGaussianMixture(MixtureFamily):
     def _n_sub(self) -> int:  # type: ignore[override]
         return self.n_subclusters
 
-    def _relations(self, hints: Supervision) -> Callable[[], Relations]:
-        return pairwise_relations(hints, self.n_clusters, self.relations, type(self).__name__)
+    def _make_relations_factory(self, hints: Supervision) -> Callable[[], Relations]:
+        return make_pairwise_relations(hints, self.n_clusters, self.relations, type(self).__name__)
 
     def _keep(self, rows: Rows, steps: MixtureSteps, fit: MixtureFit) -> None:
         super()._keep(rows, steps, fit)
         self.subcluster_weights_ = np.exp(self._mixture.log_within)
-        self.n_approximate_ = n_approximate(steps.relations)
-        self.relations_ = relations_kind(steps.relations)
+        self.n_approximate_ = count_approximate(steps.relations)
+        self.relations_ = get_relations_kind(steps.relations)

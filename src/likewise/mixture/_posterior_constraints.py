@@ -125,8 +125,8 @@ class PosteriorConstrainedGaussianMixture(MixtureFamily):
         )
         self.penalty = penalty
 
-    def _relations(self, hints: Supervision) -> Callable[[], Relations]:
-        units = Units.of(hints)
+    def _make_relations_factory(self, hints: Supervision) -> Callable[[], Relations]:
+        units = Units.from_hints(hints)
         if self.penalty is None:
             refuse_weights(hints, type(self).__name__, "Set penalty, which they multiply")
             caps = np.full(len(units.edges), np.inf)

@@ -11,21 +11,21 @@ from scipy.optimize import minimize
 from scipy.sparse import coo_array, csr_array
 
 from likewise.exceptions import InfeasibleSupervisionError
-from likewise.mixture._em import Relations, closed_weights
-from likewise.mixture._factors import FactorNetwork, lse, lse_of_others, pair_prior
-from likewise.mixture._most_probable import finds_consistent_labels, most_probable_labels
+from likewise.mixture._em import Relations, compute_closed_weights
+from likewise.mixture._factors import FactorNetwork, compute_pair_prior, log_sum_exp, log_sum_exp_of_others
+from likewise.mixture._most_probable import find_most_probable_labels, has_consistent_labels
 from likewise.mixture._units import (
     Units,
+    build_pair_network,
     component_network,
     has_weights,
-    pair_network,
     refuse_large_groups,
     refuse_weights,
 )
 from likewise.supervision import Supervision
 
 
-def n_approximate(relations: Relations | None) -> int:
+def count_approximate(relations: Relations | None) -> int:
     """Return how many groups of units were not treated exactly, of relations that are a network."""
     network = getattr(relations, "network", None)
     return 0 if network is None else int(network.n_approximate)
@@ -34,7 +34,7 @@ def n_approximate(relations: Relations | None) -> int:
 RelationsKind = Literal["auto", "components", "pairs"]
 
 
-def pairwise_relations(
+def make_pairwise_relations(
     hints: Supervision, n_clusters: int, kind: RelationsKind, name: str
 ) -> Callable[[], Relations]:
     """Return what makes relations of the links: must-link components, or every link by itself.
@@ -51,18 +51,18 @@ def pairwise_relations(
     if kind == "components" or (kind == "auto" and is_certain):
         try:
             refuse_large_groups(hints, n_clusters, name)
-            network, large = component_network(Units.of(hints), n_clusters)
+            network, large = component_network(Units.from_hints(hints), n_clusters)
         except InfeasibleSupervisionError:
             if kind == "components":
                 raise
         else:
-            if kind == "components" or finds_consistent_labels(large, n_clusters):
+            if kind == "components" or has_consistent_labels(large, n_clusters):
                 return lambda: relations(network, large)
-    pairs = pair_network(hints)
+    pairs = build_pair_network(hints)
     return lambda: NormalisedRelations(pairs)
 
 
-def relations_kind(relations: Relations | None) -> str | None:
+def get_relations_kind(relations: Relations | None) -> str | None:
     """Return which relations were fitted, None where there are none."""
     if relations is None:
         return None
@@ -84,35 +84,37 @@ class NormalisedRelations:
     ) -> tuple[np.ndarray, np.ndarray, float]:
         """Return each row's mass in each class, the counts of class variables, and the log-likelihood."""
         mass, total = self.network.infer(self.network.members @ log_density + log_weights)
-        _, prior = self.network.prior(log_weights)
+        _, prior = self.network.compute_prior(log_weights)
         return self.network.members.T @ mass, mass.sum(axis=0), total - prior
 
-    def weights(self, counts: np.ndarray, log_weights: np.ndarray, n_free: float) -> np.ndarray:
+    def update_weights(self, counts: np.ndarray, log_weights: np.ndarray, n_free: float) -> np.ndarray:
         """Return the weights that maximise the expected log-likelihood."""
         net = self.network
         if not net.groups:
-            return pair_weights(counts, log_weights, float(net.pair_weights.sum()))
-        return normalised_weights(counts, log_weights, n_free + net.n_free, net.prior)
+            return compute_pair_weights(counts, log_weights, float(net.pair_weights.sum()))
+        return compute_normalised_weights(counts, log_weights, n_free + net.n_free, net.compute_prior)
 
-    def labels(self, log_weights: np.ndarray, log_density: np.ndarray) -> np.ndarray:
+    def predict_labels(self, log_weights: np.ndarray, log_density: np.ndarray) -> np.ndarray:
         """Return the likeliest class of each row, on average over its links."""
         mass, _, _ = self.expect(log_weights, log_density)
         return np.asarray(mass.argmax(axis=1))
 
 
-def pair_weights(counts: np.ndarray, log_weights: np.ndarray, pair_weight: float) -> np.ndarray:
+def compute_pair_weights(counts: np.ndarray, log_weights: np.ndarray, pair_weight: float) -> np.ndarray:
     """Return class weights from counts of which two are of each cannot-link, these of so much weight."""
     if not pair_weight:
-        return closed_weights(counts)
+        return compute_closed_weights(counts)
     if len(counts) == 2:
         # 1 - a^2 - (1 - a)^2 = 2 a (1 - a): a cannot-link of two classes says nothing about a.
         left = np.maximum(counts - pair_weight, 0.0)
-        return closed_weights(left) if left.any() else log_weights
+        return compute_closed_weights(left) if left.any() else log_weights
     n_single = float(counts.sum()) - 2 * pair_weight
-    return normalised_weights(counts, log_weights, n_single, partial(pair_prior, weight=pair_weight))
+    return compute_normalised_weights(
+        counts, log_weights, n_single, partial(compute_pair_prior, weight=pair_weight)
+    )
 
 
-def normalised_weights(
+def compute_normalised_weights(
     counts: np.ndarray,
     log_weights: np.ndarray,
     n_single: float,
@@ -125,22 +127,22 @@ def normalised_weights(
     returns the gradient of log Z and its value.
     """
 
-    def energy(eta: np.ndarray) -> tuple[float, np.ndarray]:
+    def compute_energy(eta: np.ndarray) -> tuple[float, np.ndarray]:
         expected, log_z = prior(eta)
-        norm = lse(eta)
+        norm = log_sum_exp(eta)
         value = -counts @ eta + n_single * norm + log_z
         return float(value) / scale, (n_single * np.exp(eta - norm) + expected - counts) / scale
 
     scale = float(counts.sum())
     found = minimize(
-        energy,
+        compute_energy,
         log_weights,
         jac=True,
         method="L-BFGS-B",
         options={"gtol": 1e-9, "ftol": 1e-15, "maxiter": max_iter},
     )
     # Where all rows are in cannot-links the optimum may lie at a vertex, eta at minus infinity.
-    return closed_weights(np.exp(found.x - found.x.max()))
+    return compute_closed_weights(np.exp(found.x - found.x.max()))
 
 
 class ComponentRelations:
@@ -180,14 +182,14 @@ class ComponentRelations:
         of_rows = self.network.members.T @ mass
         return of_rows, of_rows.sum(axis=0), total
 
-    def weights(self, counts: np.ndarray, log_weights: np.ndarray, n_free: float) -> np.ndarray:
+    def update_weights(self, counts: np.ndarray, log_weights: np.ndarray, n_free: float) -> np.ndarray:
         """Return weights in proportion to the counts."""
-        return closed_weights(counts)
+        return compute_closed_weights(counts)
 
-    def labels(self, log_weights: np.ndarray, log_density: np.ndarray) -> np.ndarray:
+    def predict_labels(self, log_weights: np.ndarray, log_density: np.ndarray) -> np.ndarray:
         """Return each row's class in the most probable labelling of its group."""
         log_unary = self._log_unary(log_weights, log_density)
-        units = most_probable_labels(self.network, self.edges, log_unary)
+        units = find_most_probable_labels(self.network, self.edges, log_unary)
         return units[self.network.members.T.tocsr().indices]  # every row is in one unit
 
 
@@ -223,11 +225,11 @@ class SelectedRelations(ComponentRelations):
             total += float((log_weights if own is None else own).sum())
         return of_rows, self._row_counts, total
 
-    def weights(self, counts: np.ndarray, log_weights: np.ndarray, n_free: float) -> np.ndarray:
+    def update_weights(self, counts: np.ndarray, log_weights: np.ndarray, n_free: float) -> np.ndarray:
         """Update the weights of linked units and of free rows; return those of all rows."""
-        self._log_linked = closed_weights(self._unit_counts + 1.0)
-        self.log_free = closed_weights(np.maximum(counts - self._row_counts, 0.0) + 1.0)
-        return closed_weights(counts)
+        self._log_linked = compute_closed_weights(self._unit_counts + 1.0)
+        self.log_free = compute_closed_weights(np.maximum(counts - self._row_counts, 0.0) + 1.0)
+        return compute_closed_weights(counts)
 
 
 class EquivalenceRelations(ComponentRelations):
@@ -252,26 +254,26 @@ class EquivalenceRelations(ComponentRelations):
         """Return each row's mass in each class, the counts of class variables, and the bound."""
         mass, total = self._infer(log_weights, log_density)
         if self.normalize:
-            total -= self.prior(log_weights)[1]
+            total -= self.compute_prior(log_weights)[1]
         return self.network.members.T @ mass, mass.sum(axis=0), total
 
-    def prior(self, log_weights: np.ndarray) -> tuple[np.ndarray, float]:
+    def compute_prior(self, log_weights: np.ndarray) -> tuple[np.ndarray, float]:
         """Return the expected counts and the log normaliser of the network without densities."""
-        counts, total = self.network.prior(log_weights)
+        counts, total = self.network.compute_prior(log_weights)
         if self._large_prior is not None:
             shape = (len(self._large_prior.units), len(log_weights))
             beliefs, log_z = self._large_prior.infer(np.broadcast_to(log_weights, shape))
             counts, total = counts + beliefs.sum(axis=0), total + log_z
         return counts, total
 
-    def weights(self, counts: np.ndarray, log_weights: np.ndarray, n_free: float) -> np.ndarray:
+    def update_weights(self, counts: np.ndarray, log_weights: np.ndarray, n_free: float) -> np.ndarray:
         """Return the weights that maximise the expected log-likelihood, with or without the normaliser."""
         if not self.normalize:
-            return closed_weights(counts)
+            return compute_closed_weights(counts)
         if self._large_prior is not None:
             n_single = n_free + self.network.n_free
-            return normalised_weights(counts, log_weights, n_single, self.prior, self._STEPS)
-        return NormalisedRelations(self.network).weights(counts, log_weights, n_free)
+            return compute_normalised_weights(counts, log_weights, n_single, self.compute_prior, self._STEPS)
+        return NormalisedRelations(self.network).update_weights(counts, log_weights, n_free)
 
 
 class LoopyGroups:
@@ -304,8 +306,8 @@ class LoopyGroups:
             self._messages = np.full((len(self.source), n_classes), -np.log(n_classes))
         messages = self._messages
         for _ in range(self._SWEEPS):
-            new = lse_of_others(self._cavities(log_unary, messages))
-            new -= lse(new)[:, None]
+            new = log_sum_exp_of_others(self._compute_cavities(log_unary, messages))
+            new -= log_sum_exp(new)[:, None]
             new = np.logaddexp(np.log1p(-self._DAMPING) + new, np.log(self._DAMPING) + messages)
             moved = np.abs(np.exp(new) - np.exp(messages)).max()
             messages = new
@@ -313,19 +315,19 @@ class LoopyGroups:
                 break
         self._messages = messages
         belief = log_unary + self.incoming @ messages
-        log_z = lse(belief)
+        log_z = log_sum_exp(belief)
         # Bethe: nodes, plus edges, less what joins a node to an edge (twice for each edge).
-        cavities = self._cavities(log_unary, messages)
+        cavities = self._compute_cavities(log_unary, messages)
         half = len(cavities) // 2
-        edge = lse(cavities[:half] + lse_of_others(cavities[half:]))
-        joint = lse(cavities[self.reverse] + messages)
+        edge = log_sum_exp(cavities[:half] + log_sum_exp_of_others(cavities[half:]))
+        joint = log_sum_exp(cavities[self.reverse] + messages)
         return np.exp(belief - log_z[:, None]), float(log_z.sum() + edge.sum() - joint.sum())
 
-    def _cavities(self, log_unary: np.ndarray, messages: np.ndarray) -> np.ndarray:
+    def _compute_cavities(self, log_unary: np.ndarray, messages: np.ndarray) -> np.ndarray:
         """Return what each source believes without the message that comes back along the edge."""
         belief = log_unary + self.incoming @ messages
         cavity = belief[self.source] - messages[self.reverse]
-        return cavity - lse(cavity)[:, None]
+        return cavity - log_sum_exp(cavity)[:, None]
 
 
 class ProjectedRelations:
@@ -355,13 +357,13 @@ class ProjectedRelations:
     ) -> tuple[np.ndarray, np.ndarray, float]:
         """Return q of the linked rows, its sum, and their ``log p(x) - KL(q || p)`` less penalties."""
         logits = log_density + log_weights
-        norm = lse(logits)
+        norm = log_sum_exp(logits)
         logits = logits - norm[:, None]
         q = self.project(self.share[:, None] * (self.units.members @ logits))
         rows_q = self.units.members.T @ q
         with np.errstate(divide="ignore", invalid="ignore"):
             divergence = np.where(rows_q > 0, rows_q * (np.log(rows_q) - logits), 0.0)
-        return rows_q, rows_q.sum(axis=0), float(norm.sum() - divergence.sum()) - self._cost(q)
+        return rows_q, rows_q.sum(axis=0), float(norm.sum() - divergence.sum()) - self._compute_cost(q)
 
     def project(self, logits: np.ndarray) -> np.ndarray:
         """Return the projected posteriors of the units, given the mean logits of their rows."""
@@ -376,21 +378,21 @@ class ProjectedRelations:
             sweeps = max(min(self._SWEEPS, self._VISITS // len(edges)), 10)
             state = self._multiplier, self._class, tilted
             hold_apart(edges, self.share, self.caps, sweeps, self._TOL, *state)
-        q: np.ndarray = np.exp(tilted - lse(tilted)[:, None])
+        q: np.ndarray = np.exp(tilted - log_sum_exp(tilted)[:, None])
         return q
 
-    def _cost(self, q: np.ndarray) -> float:
+    def _compute_cost(self, q: np.ndarray) -> float:
         """Return what the penalty asks for links that do not hold; 0 where they have to."""
         soft = np.isfinite(self.caps)
         first, second = self.units.edges[soft].T
         broken = (q[first] + q[second] - 1.0).max(axis=1, initial=0.0)
         return float(self.caps[soft] @ broken)
 
-    def weights(self, counts: np.ndarray, log_weights: np.ndarray, n_free: float) -> np.ndarray:
+    def update_weights(self, counts: np.ndarray, log_weights: np.ndarray, n_free: float) -> np.ndarray:
         """Return weights in proportion to the counts."""
-        return closed_weights(counts)
+        return compute_closed_weights(counts)
 
-    def labels(self, log_weights: np.ndarray, log_density: np.ndarray) -> np.ndarray:
+    def predict_labels(self, log_weights: np.ndarray, log_density: np.ndarray) -> np.ndarray:
         """Return the likeliest class of each projected posterior."""
         mass, _, _ = self.expect(log_weights, log_density)
         return np.asarray(mass.argmax(axis=1))

@@ -17,15 +17,15 @@ ENUMERATED = 20_000
 _BATCH_CELLS = 2_000_000
 
 
-def pair_network(hints: Supervision) -> FactorNetwork:
+def build_pair_network(hints: Supervision) -> FactorNetwork:
     """Let every link be a factor of its own, as Yu, Elhabian & Whitaker do.
 
     A row in r links enters r factors. A must-link group is one factor over all its rows; a cannot-link
     group is a factor for each of its pairs. The weight of a link is how many copies of the factor count.
     """
-    rows = hinted_rows(hints)
+    rows = find_hinted_rows(hints)
     n_rows, n_must, n_groups = len(rows), len(hints.must), len(hints.must_groups)
-    cannot, cannot_weights = all_cannot(hints)
+    cannot, cannot_weights = list_cannot_links(hints)
     place = np.searchsorted
     must_units = n_rows + np.arange(n_must + n_groups)
     unit = np.concatenate(
@@ -40,7 +40,7 @@ def pair_network(hints: Supervision) -> FactorNetwork:
     )
     return FactorNetwork(
         rows,
-        _membership(unit, member, n_rows + n_must + n_groups, n_rows),
+        _build_membership(unit, member, n_rows + n_must + n_groups, n_rows),
         must_units,
         np.concatenate([hints.must_weights, hints.must_groups.weights]),
         place(rows, cannot),
@@ -59,18 +59,18 @@ class Units:
     sizes: np.ndarray
 
     @classmethod
-    def of(cls, hints: Supervision) -> Units:
+    def from_hints(cls, hints: Supervision) -> Units:
         """Read the units off the closure; where links contradict one another the must-links win."""
         closure = hints.closure(on_conflict="drop")
-        rows = hinted_rows(hints)
+        rows = find_hinted_rows(hints)
         names, unit = np.unique(closure.component[rows], return_inverse=True)
-        stated, weights = all_cannot(hints)
+        stated, weights = list_cannot_links(hints)
         ends = np.sort(np.searchsorted(names, closure.component[stated]), axis=1)
         apart = ends[:, 0] != ends[:, 1]
         keys, edge = np.unique(ends[apart, 0] * len(names) + ends[apart, 1], return_inverse=True)
         return cls(
             rows,
-            _membership(unit, np.arange(len(rows)), len(names), len(rows)),
+            _build_membership(unit, np.arange(len(rows)), len(names), len(rows)),
             np.column_stack(np.divmod(keys, len(names))),
             np.bincount(edge, weights=weights[apart], minlength=len(keys)),
             closure.sizes[names],
@@ -94,7 +94,9 @@ def component_network(units: Units, n_classes: int) -> tuple[FactorNetwork, np.n
     small = [
         factor
         for g in range(3, largest + 1)
-        for factor in _enumerated(units.edges, edge_group, group, np.flatnonzero(size == g), g, n_classes)
+        for factor in _enumerate_groups(
+            units.edges, edge_group, group, np.flatnonzero(size == g), g, n_classes
+        )
     ]
     network = FactorNetwork(
         units.rows,
@@ -109,7 +111,7 @@ def component_network(units: Units, n_classes: int) -> tuple[FactorNetwork, np.n
     return network, units.edges[size[edge_group] > max(largest, 2)]
 
 
-def _enumerated(
+def _enumerate_groups(
     edges: np.ndarray, edge_group: np.ndarray, group: np.ndarray, which: np.ndarray, size: int, n_classes: int
 ) -> list[GroupFactor]:
     """Return the groups `which`, all of one size, in batches that fit the memory."""
@@ -143,20 +145,20 @@ def _enumerated(
     return factors
 
 
-def hinted_rows(hints: Supervision) -> np.ndarray:
+def find_hinted_rows(hints: Supervision) -> np.ndarray:
     """Return the rows that some link speaks of, ascending."""
-    return np.flatnonzero(hints.only("links").touched)
+    return np.flatnonzero(hints.select_kinds("links").touched)
 
 
-def all_cannot(hints: Supervision) -> tuple[np.ndarray, np.ndarray]:
+def list_cannot_links(hints: Supervision) -> tuple[np.ndarray, np.ndarray]:
     """Return the cannot-links and their weights, groups written out."""
-    pairs, weights = hints.cannot_groups.pairs()
+    pairs, weights = hints.cannot_groups.list_pairs()
     return np.concatenate([hints.cannot, pairs]), np.concatenate([hints.cannot_weights, weights])
 
 
 def refuse_large_groups(hints: Supervision, n_clusters: int, name: str) -> None:
     """Refuse a group of more rows that are all apart than there are classes."""
-    largest = max((len(group) for group in hints.without_conflicts().cannot_groups), default=0)
+    largest = max((len(group) for group in hints.drop_conflicts().cannot_groups), default=0)
     if largest > n_clusters:
         raise InfeasibleSupervisionError(
             f"{{estimator}}: a group says of {largest} rows that no two are together, but "
@@ -189,5 +191,5 @@ def refuse_weights(hints: Supervision, name: str, way_on: str) -> None:
         )
 
 
-def _membership(unit: np.ndarray, member: np.ndarray, n_units: int, n_rows: int) -> csr_array:
+def _build_membership(unit: np.ndarray, member: np.ndarray, n_units: int, n_rows: int) -> csr_array:
     return csr_array(coo_array((np.ones(len(unit)), (unit, member)), shape=(n_units, n_rows)))

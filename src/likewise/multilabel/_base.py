@@ -34,7 +34,7 @@ class MultilabelClassifier(ClassifierMixin, BaseEstimator):
     """Base class of the multi-label classifiers: ``fit(X, Y)`` with one column of Y per label.
 
     A subclass has a parameter `threshold`, lists the allowed values of its other parameters in
-    ``parameter_rules``, and defines ``_fit`` and ``_probabilities``, which receive validated rows.
+    ``parameter_rules``, and defines ``_fit`` and ``_compute_probabilities``, which receive validated rows.
     """
 
     classes_: np.ndarray
@@ -47,7 +47,7 @@ class MultilabelClassifier(ClassifierMixin, BaseEstimator):
         """Learn from rows X (float64, dense or CSR) and labels."""
 
     @abstractmethod
-    def _probabilities(self, X: Any) -> np.ndarray:
+    def _compute_probabilities(self, X: Any) -> np.ndarray:
         """Return the probability of each label for checked rows, of shape (n_samples, n_labels)."""
 
     def fit(self, X: MatrixLike, Y: ArrayLike) -> Self:
@@ -83,7 +83,7 @@ class MultilabelClassifier(ClassifierMixin, BaseEstimator):
             The probability that the row has the label.
         """
         check_is_fitted(self, "classes_")
-        return self._probabilities(self._check_X(X, reset=False))
+        return self._compute_probabilities(self._check_X(X, reset=False))
 
     def predict(self, X: MatrixLike) -> np.ndarray:
         """Predict the labels of rows.
@@ -98,11 +98,11 @@ class MultilabelClassifier(ClassifierMixin, BaseEstimator):
         Y : ndarray of int, shape (n_samples, n_labels)
             1 where a label is predicted and 0 elsewhere.
         """
-        return self._above(self.predict_proba(X))
+        return self._apply_threshold(self.predict_proba(X))
 
-    def _above(self, probabilities: np.ndarray) -> np.ndarray:
+    def _apply_threshold(self, probabilities: np.ndarray) -> np.ndarray:
         """Return where probabilities are above the threshold, as integers."""
-        return (probabilities > self._per_label("threshold", self.threshold)).astype(np.int64)
+        return (probabilities > self._check_per_label("threshold", self.threshold)).astype(np.int64)
 
     def _check_fit(self, X: Any, Y: Any) -> tuple[Any, LabelColumns]:
         """Validate parameters, rows and labels, in the order in which users can correct them."""
@@ -112,7 +112,7 @@ class MultilabelClassifier(ClassifierMixin, BaseEstimator):
         check_consistent_length(X, labels.Y)
         self.classes_ = np.array(labels.names, dtype=object)
         if not isinstance(self.threshold, str):  # the name of a method to choose it, already validated
-            self._per_label("threshold", self.threshold)
+            self._check_per_label("threshold", self.threshold)
         return X, labels
 
     def _check_X(self, X: Any, *, reset: bool) -> Any:
@@ -135,7 +135,7 @@ class MultilabelClassifier(ClassifierMixin, BaseEstimator):
                 "same order: Y[list(model.classes_)]."
             )
 
-    def _per_label(self, name: str, value: Any, *, below: float = np.inf) -> np.ndarray:
+    def _check_per_label(self, name: str, value: Any, *, below: float = np.inf) -> np.ndarray:
         """Return one number from 0 to 1 per label, from a single number or an array."""
         n_labels = len(self.classes_)
         try:

@@ -20,7 +20,7 @@ class LearnedTree:
         -1 is the root.
     scores, margins : ndarray of shape (n_labels,)
         What the edge into each label gains over the root, and over the next best choice: of
-        :func:`best_tree` the best tree without that edge, of others the next best parent.
+        :func:`find_best_tree` the best tree without that edge, of others the next best parent.
     """
 
     parents: np.ndarray
@@ -28,7 +28,7 @@ class LearnedTree:
     margins: np.ndarray
 
 
-def best_tree(
+def find_best_tree(
     scores: np.ndarray, allowed: np.ndarray, preference: float = 0.0, *, margins: bool = True
 ) -> LearnedTree:
     """Return the tree of the largest sum of scores, in O(n_labels²), and its margins, in O(n_labels³).

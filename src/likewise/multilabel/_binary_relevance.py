@@ -98,7 +98,7 @@ class BinaryRelevance(MultilabelClassifier):
         self.max_iter = max_iter
 
     def _fit(self, X: Any, labels: LabelColumns) -> None:
-        self._per_label("missing_rate", self.missing_rate, below=1.0)
+        self._check_per_label("missing_rate", self.missing_rate, below=1.0)
         n, d = X.shape
         varies = (labels.counts > 0) & (labels.counts < n)
         self.coef_ = np.zeros((labels.n_labels, d))
@@ -111,14 +111,14 @@ class BinaryRelevance(MultilabelClassifier):
             self.intercept_[varies] = np.hstack([one.intercept_ for one in fitted.estimators_])
             self.n_iter_ = max(int(one.n_iter_[0]) for one in fitted.estimators_)
 
-    def _recorded(self, X: Any) -> np.ndarray:
+    def _compute_recorded_logits(self, X: Any) -> np.ndarray:
         """Return the log-odds that each label would be recorded."""
         odds: np.ndarray = X @ self.coef_.T + self.intercept_
         return odds
 
-    def _probabilities(self, X: Any) -> np.ndarray:
-        rate = self._per_label("missing_rate", self.missing_rate, below=1.0)
-        shares: np.ndarray = np.minimum(expit(self._recorded(X)) / (1.0 - rate), 1.0)
+    def _compute_probabilities(self, X: Any) -> np.ndarray:
+        rate = self._check_per_label("missing_rate", self.missing_rate, below=1.0)
+        shares: np.ndarray = np.minimum(expit(self._compute_recorded_logits(X)) / (1.0 - rate), 1.0)
         return shares
 
     def decision_function(self, X: MatrixLike) -> np.ndarray:
@@ -137,6 +137,8 @@ class BinaryRelevance(MultilabelClassifier):
             Positive where the probability of a label is above one half.
         """
         check_is_fitted(self, "classes_")
-        rate = self._per_label("missing_rate", self.missing_rate, below=1.0)
-        beyond: np.ndarray = self._recorded(self._check_X(X, reset=False)) - logit((1.0 - rate) / 2.0)
+        rate = self._check_per_label("missing_rate", self.missing_rate, below=1.0)
+        beyond: np.ndarray = self._compute_recorded_logits(self._check_X(X, reset=False)) - logit(
+            (1.0 - rate) / 2.0
+        )
         return beyond

@@ -18,7 +18,7 @@ from likewise.multilabel._best_tree import LearnedTree
 _PREFERENCE = 1.0  # in nats, for each step down: of parents that fit alike the most specific is taken
 
 
-def held_for_certain(Z: np.ndarray, tree: LabelHierarchy) -> tuple[np.ndarray, np.ndarray]:
+def find_certain_labels(Z: np.ndarray, tree: LabelHierarchy) -> tuple[np.ndarray, np.ndarray]:
     """Return where some label below each label was recorded, and where it or one below it was."""
     below, known = np.zeros(Z.shape, dtype=bool), Z.astype(bool)
     for c in reversed(tree.order):
@@ -28,7 +28,7 @@ def held_for_certain(Z: np.ndarray, tree: LabelHierarchy) -> tuple[np.ndarray, n
     return below, known
 
 
-def chain_evidence(Z: np.ndarray, tree: LabelHierarchy, rates: np.ndarray) -> np.ndarray:
+def compute_chain_evidence(Z: np.ndarray, tree: LabelHierarchy, rates: np.ndarray) -> np.ndarray:
     """Return by how many nats label c is better off under p than on the root, at ``[c, p]``.
 
     The tree above p is taken as it is. Costs O(n n_labels²) once.
@@ -36,7 +36,7 @@ def chain_evidence(Z: np.ndarray, tree: LabelHierarchy, rates: np.ndarray) -> np
     n, k = Z.shape
     parents = tree.parents
     keep = 1.0 - rates
-    _, known = held_for_certain(Z, tree)
+    _, known = find_certain_labels(Z, tree)
     dtype = np.float32 if n < 2**24 else np.float64
     certain = known.sum(axis=0)[:, None].astype(np.float64)
     found = (known.astype(dtype).T @ Z.astype(dtype)).astype(np.float64)
@@ -76,7 +76,7 @@ def settle(
     seen: set[bytes] = set()
     for _ in range(10 * len(parents)):
         now = LabelHierarchy.from_parents(parents)
-        worth = _preferred(_worth(Z, now, rates, allowed, costs), now)
+        worth = _prefer_specific(_compute_worth(Z, now, rates, allowed, costs), now)
         best = worth.argmax(axis=1)
         gain = worth[own, best] - worth[own, parents]
         c = int(np.argmax(gain))
@@ -84,19 +84,19 @@ def settle(
             break
         seen.add(parents.tobytes())
         parents[c] = best[c] if best[c] < len(parents) else -1
-    worth = _worth(Z, LabelHierarchy.from_parents(parents), rates, allowed, costs)
+    worth = _compute_worth(Z, LabelHierarchy.from_parents(parents), rates, allowed, costs)
     scores = np.where(parents < 0, 0.0, worth[own, parents])
     worth[own, parents] = -np.inf
     return LearnedTree(parents, scores, np.maximum(scores - worth.max(axis=1), 0.0))
 
 
-def _worth(
+def _compute_worth(
     Z: np.ndarray, tree: LabelHierarchy, rates: np.ndarray, allowed: np.ndarray, costs: np.ndarray | None
 ) -> np.ndarray:
     """Return what each parent is worth to each label, ``[c, p]``, the root last; -inf where it cannot be."""
     k = tree.n_labels
     worth = np.zeros((k, k + 1))
-    worth[:, :k] = chain_evidence(Z, tree, rates)
+    worth[:, :k] = compute_chain_evidence(Z, tree, rates)
     if costs is not None:
         worth[:, :k] -= costs @ (tree.ancestor_matrix() | np.eye(k, dtype=bool))
     worth[:, :k][tree.ancestor_matrix() | np.eye(k, dtype=bool)] = -np.inf
@@ -105,7 +105,7 @@ def _worth(
     return worth
 
 
-def _preferred(worth: np.ndarray, tree: LabelHierarchy) -> np.ndarray:
+def _prefer_specific(worth: np.ndarray, tree: LabelHierarchy) -> np.ndarray:
     """Return worth with the preference for specific parents, where records do not speak against them."""
     steps = np.append(tree.depths + 1, 0)
     return np.where(worth < -_PREFERENCE, worth, worth + _PREFERENCE * steps)

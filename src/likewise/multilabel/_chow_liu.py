@@ -16,12 +16,12 @@ from likewise.hierarchy import LabelHierarchy
 from likewise.multilabel._base import SHARE, MultilabelClassifier
 from likewise.multilabel._label_matrix import LabelColumns
 from likewise.multilabel._mutual_tree import (
-    directed,
+    compute_mutual_information,
+    compute_tree_marginals,
+    direct_edges,
     exchange_margins,
-    mutual_information,
-    spanning_tree,
-    tree_marginals,
-    tree_maximum,
+    find_spanning_tree,
+    find_tree_maximum,
 )
 
 if TYPE_CHECKING:
@@ -172,10 +172,10 @@ class ChowLiuTree(MultilabelClassifier):
 
     def _fit(self, X: Any, labels: LabelColumns) -> None:
         counts, n = labels.counts, len(labels.Y)
-        self.mutual_information_ = mutual_information(labels.Y, self.smoothing)
-        self.tree_ = spanning_tree(self.mutual_information_)
-        kept = self.tree_[self._keeps(labels)]
-        parents = directed(kept, counts)
+        self.mutual_information_ = compute_mutual_information(labels.Y, self.smoothing)
+        self.tree_ = find_spanning_tree(self.mutual_information_)
+        kept = self.tree_[self._find_kept_edges(labels)]
+        parents = direct_edges(kept, counts)
         child = np.flatnonzero(parents >= 0)
         gain = np.zeros(labels.n_labels)
         gain[child] = n * self.mutual_information_[parents[child], child]
@@ -188,7 +188,7 @@ class ChowLiuTree(MultilabelClassifier):
         )
         self._learn_regressions(X, labels, parents)
 
-    def _keeps(self, labels: LabelColumns) -> np.ndarray:
+    def _find_kept_edges(self, labels: LabelColumns) -> np.ndarray:
         """Return which edges of the tree the hierarchy keeps."""
         j, k = self.tree_.T
         n, counts = len(labels.Y), labels.counts
@@ -208,7 +208,7 @@ class ChowLiuTree(MultilabelClassifier):
         self.intercept_ = logit((labels.counts + 0.5) / (n + 1.0))
         self.n_iter_ = 1
         for k in np.flatnonzero((labels.counts > 0) & (labels.counts < n)):
-            rows = X if parents[k] < 0 else _beside(X, _LOUD * labels.Y[:, parents[k]])
+            rows = X if parents[k] < 0 else _append_column(X, _LOUD * labels.Y[:, parents[k]])
             one = LogisticRegression(C=self.C, max_iter=self.max_iter).fit(rows, labels.Y[:, k])
             self.coef_[k] = one.coef_[0, :d]
             self.parent_coef_[k] = _LOUD * one.coef_[0, d:].sum()
@@ -220,8 +220,10 @@ class ChowLiuTree(MultilabelClassifier):
         without = X @ self.coef_.T + self.intercept_
         return np.stack([without, without + self.parent_coef_])
 
-    def _probabilities(self, X: Any) -> np.ndarray:
-        return tree_marginals(expit(self._log_odds(X)), self.hierarchy_.parents, self.hierarchy_.order)
+    def _compute_probabilities(self, X: Any) -> np.ndarray:
+        return compute_tree_marginals(
+            expit(self._log_odds(X)), self.hierarchy_.parents, self.hierarchy_.order
+        )
 
     def decision_function(self, X: MatrixLike) -> np.ndarray:
         """Return the log-odds of each label.
@@ -257,10 +259,10 @@ class ChowLiuTree(MultilabelClassifier):
         check_is_fitted(self, "classes_")
         odds = self._log_odds(self._check_X(X, reset=False))
         log_p = np.stack([log_expit(-odds), log_expit(odds)])
-        return tree_maximum(log_p, self.hierarchy_.parents, self.hierarchy_.order)
+        return find_tree_maximum(log_p, self.hierarchy_.parents, self.hierarchy_.order)
 
 
-def _beside(X: Any, column: np.ndarray) -> Any:
+def _append_column(X: Any, column: np.ndarray) -> Any:
     if sparse.issparse(X):
         return sparse.hstack([X, sparse.csr_array(column[:, None].astype(np.float64))], format="csr")
     return np.column_stack([X, column])

@@ -12,7 +12,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from likewise.base import Rule, choice, either, integer, real, warn_caller
 from likewise.multilabel._base import MultilabelClassifier
-from likewise.multilabel._clique_generation import CliqueFit, SoftMargin, extended, generated
+from likewise.multilabel._clique_generation import CliqueFit, SoftMargin, extend_graph, generate_cliques
 from likewise.multilabel._clique_hinge import CliqueGraph, HingeLoss
 from likewise.multilabel._clique_model import LabelGraph
 from likewise.multilabel._label_matrix import LabelColumns
@@ -203,7 +203,7 @@ class CliqueLabelGraph(MultilabelClassifier):
     def _fit_softmax(self, X: Any, labels: LabelColumns, varies: np.ndarray) -> None:
         start = np.column_stack([self.coef_, self.intercept_])[varies]
         loss = SoftMargin(X, labels.Y[:, varies].astype(np.float64), self.C, self.margin)
-        graph, cliques, fitted = self._grown(loss, start)
+        graph, cliques, fitted = self._grow(loss, start)
         self.coef_[varies], self.intercept_[varies] = fitted.coef[:, :-1], fitted.coef[:, -1]
         self.cliques_ = [tuple(labels.names[varies[k]] for k in clique) for clique in cliques]
         self.clique_weights_ = np.ones(len(cliques))
@@ -220,7 +220,7 @@ class CliqueLabelGraph(MultilabelClassifier):
         """Store the weights of the edges as a matrix."""
         n_labels = len(self.classes_)
         if isinstance(self._graph, CliqueGraph):
-            edges, weights = self._graph.graph.edges, self._graph.edge_weights(self._weights)
+            edges, weights = self._graph.graph.edges, self._graph.compute_edge_weights(self._weights)
         else:
             edges, weights = self._graph.edges, self._weights
         self.pair_weights_ = np.zeros((n_labels, n_labels))
@@ -240,7 +240,7 @@ class CliqueLabelGraph(MultilabelClassifier):
         self.n_rounds_ = 0
         fitted = loss.fit(graph, max_iter=self.max_iter, tol=_GAP)
         while self.n_rounds_ < self.max_rounds:
-            news = generated(fitted.gains - least, graph.graph, self.clique_size, len(varies))
+            news = generate_cliques(fitted.gains - least, graph.graph, self.clique_size, len(varies))
             if not news:
                 break
             wider = CliqueGraph(len(varies), (*graph.cliques, *news), self.max_group)
@@ -262,10 +262,10 @@ class CliqueLabelGraph(MultilabelClassifier):
                 f"{fitted.gap:.1%} of the objective. Scale the columns of X, lower C, or raise max_iter.",
                 ConvergenceWarning,
             )
-        margins = self._graph.margins(self._own(X), self._weights)[:, varies]
+        margins = self._graph.compute_margins(self._compute_own_odds(X), self._weights)[:, varies]
         self._varies, self._platt = varies, fit_log_odds(margins.ravel(), Y.ravel())
 
-    def _grown(
+    def _grow(
         self, loss: SoftMargin, start: np.ndarray
     ) -> tuple[LabelGraph, list[tuple[int, ...]], CliqueFit]:
         """Grow the graph with a rough fit in each round, and fit it accurately at the end."""
@@ -276,36 +276,36 @@ class CliqueLabelGraph(MultilabelClassifier):
         self.n_rounds_ = 0
         while self.n_rounds_ < self.max_rounds:
             fitted = loss.fit(graph, fitted, max_iter=min(100, self.max_iter), tol=1e-3)
-            net = loss.gains(graph, fitted) - least
-            news = generated(net, graph, self.clique_size, self.max_group)
+            net = loss.compute_gains(graph, fitted) - least
+            news = generate_cliques(net, graph, self.clique_size, self.max_group)
             if not news:
                 break
             self.n_rounds_ += 1
             cliques += news
-            graph, fitted = extended(graph, fitted, news)
+            graph, fitted = extend_graph(graph, fitted, news)
         return graph, cliques, loss.fit(graph, fitted, max_iter=self.max_iter, tol=1e-5)
 
-    def _own(self, X: Any) -> np.ndarray:
+    def _compute_own_odds(self, X: Any) -> np.ndarray:
         own: np.ndarray = X @ self.coef_.T + self.intercept_
         return own
 
-    def _odds(self, X: Any) -> np.ndarray:
+    def _compute_odds(self, X: Any) -> np.ndarray:
         """Return the log-odds of each label, corrected for the margin.
 
         For a label without edges that a fraction q of equal rows has, the loss is smallest where
         q σ(m - f) = (1 - q) σ(m + f); this is solved for the log-odds of q.
         """
         if isinstance(self._graph, CliqueGraph):
-            margins = self._graph.margins(self._own(X), self._weights)
+            margins = self._graph.compute_margins(self._compute_own_odds(X), self._weights)
             margins[:, self._varies] = self._platt[0] * margins[:, self._varies] + self._platt[1]
             return margins
-        held = self._graph.expect(self._own(X), self._weights).held
+        held = self._graph.expect(self._compute_own_odds(X), self._weights).held
         score = logit(np.clip(held, 1e-300, 1.0 - 1e-16))
         odds: np.ndarray = np.logaddexp(0.0, score - self.margin) - np.logaddexp(0.0, -score - self.margin)
         return odds
 
-    def _probabilities(self, X: Any) -> np.ndarray:
-        shares: np.ndarray = expit(self._odds(X))
+    def _compute_probabilities(self, X: Any) -> np.ndarray:
+        shares: np.ndarray = expit(self._compute_odds(X))
         return shares
 
     def decision_function(self, X: MatrixLike) -> np.ndarray:
@@ -322,7 +322,7 @@ class CliqueLabelGraph(MultilabelClassifier):
             The logarithm of p / (1 - p), where p are the probabilities of `predict_proba`.
         """
         check_is_fitted(self, "classes_")
-        return self._odds(self._check_X(X, reset=False))
+        return self._compute_odds(self._check_X(X, reset=False))
 
     def predict(self, X: MatrixLike) -> np.ndarray:
         """Predict the labels of rows.
@@ -340,7 +340,9 @@ class CliqueLabelGraph(MultilabelClassifier):
         if self.prediction == "marginals":
             return super().predict(X)
         check_is_fitted(self, "classes_")
-        best: np.ndarray = self._graph.best(self._own(self._check_X(X, reset=False)), self._weights)
+        best: np.ndarray = self._graph.find_best(
+            self._compute_own_odds(self._check_X(X, reset=False)), self._weights
+        )
         return best
 
 

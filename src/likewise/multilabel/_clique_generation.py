@@ -27,16 +27,16 @@ class SoftMargin:
         self.X, self.Y, self.C, self.margin = X, Y, C, margin
         self.together = Y.T @ Y
 
-    def _odds(self, coef: np.ndarray) -> np.ndarray:
+    def _compute_odds(self, coef: np.ndarray) -> np.ndarray:
         """Return log-odds in which the value that a label truly has is held back by the margin."""
         odds: np.ndarray = self.X @ coef[:, :-1].T + coef[:, -1] + self.margin * (1.0 - 2.0 * self.Y)
         return odds
 
-    def value(
+    def compute_value(
         self, graph: LabelGraph, coef: np.ndarray, weights: np.ndarray
     ) -> tuple[float, np.ndarray, np.ndarray]:
         """Return the loss, and its slopes by the parameters of the labels and of the edges."""
-        odds = self._odds(coef)
+        odds = self._compute_odds(coef)
         expected = graph.expect(odds, weights)
         met = self.together[graph.edges[:, 0], graph.edges[:, 1]]
         # Δ is the number of labels held plus Σ y (1 - 2 yᵢ): its first part is in Y * odds, with the margin.
@@ -53,12 +53,12 @@ class SoftMargin:
         if not cut:
             return start
 
-        def value(at: np.ndarray) -> tuple[float, np.ndarray]:
-            loss, slope, pull = self.value(graph, at[:cut].reshape(shape), at[cut:])
+        def compute_loss(at: np.ndarray) -> tuple[float, np.ndarray]:
+            loss, slope, pull = self.compute_value(graph, at[:cut].reshape(shape), at[cut:])
             return loss / len(self.Y), np.append(slope.ravel(), pull) / len(self.Y)
 
         result = minimize(
-            value,
+            compute_loss,
             np.append(start.coef.ravel(), start.weights),
             jac=True,
             method="L-BFGS-B",
@@ -66,12 +66,12 @@ class SoftMargin:
         )
         return CliqueFit(result.x[:cut].reshape(shape), result.x[cut:], int(result.nit))
 
-    def gains(self, graph: LabelGraph, fitted: CliqueFit) -> np.ndarray:
+    def compute_gains(self, graph: LabelGraph, fitted: CliqueFit) -> np.ndarray:
         """Return by how much an edge between any two labels would lower the loss, to second order.
 
         0 where there is one already. The labels' own parameters are kept as they are, so in truth it is more.
         """
-        sums, variances = graph.pair_moments(self._odds(fitted.coef), fitted.weights)
+        sums, variances = graph.compute_pair_moments(self._compute_odds(fitted.coef), fitted.weights)
         gains: np.ndarray = (sums - self.together) ** 2 / (2.0 * (variances + 1.0 / self.C))
         j, k = graph.edges.T
         gains[j, k] = gains[k, j] = 0.0
@@ -79,7 +79,9 @@ class SoftMargin:
         return gains
 
 
-def generated(net: np.ndarray, graph: LabelGraph, clique_size: int, max_group: int) -> list[tuple[int, ...]]:
+def generate_cliques(
+    net: np.ndarray, graph: LabelGraph, clique_size: int, max_group: int
+) -> list[tuple[int, ...]]:
     """Return the cliques that gain most, at most one for each part of the graph.
 
     `net` is what each edge gains beyond the least that it must; edges that are there neither gain nor cost. A
@@ -114,7 +116,7 @@ def generated(net: np.ndarray, graph: LabelGraph, clique_size: int, max_group: i
     return cliques
 
 
-def extended(
+def extend_graph(
     graph: LabelGraph, fitted: CliqueFit, cliques: list[tuple[int, ...]]
 ) -> tuple[LabelGraph, CliqueFit]:
     """Return the graph with the edges of the cliques, the new ones of weight 0."""

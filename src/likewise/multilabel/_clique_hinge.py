@@ -55,36 +55,38 @@ class CliqueGraph:
         """The edge of each pair."""
         return np.unique(self.pairs, axis=0, return_inverse=True)[1].reshape(-1)
 
-    def edge_weights(self, weights: np.ndarray) -> np.ndarray:
+    def compute_edge_weights(self, weights: np.ndarray) -> np.ndarray:
         """Return the weight of each edge, from those of the pairs of the cliques."""
         return np.bincount(self.edge_of, weights=weights, minlength=len(self.graph.edges))
 
-    def best(self, odds: np.ndarray, weights: np.ndarray) -> np.ndarray:
+    def find_best(self, odds: np.ndarray, weights: np.ndarray) -> np.ndarray:
         """Return a labelling of the greatest score for each row: exact in small groups, else relaxed."""
-        edges = self.edge_weights(weights)
+        edges = self.compute_edge_weights(weights)
         found = (odds > 0.0).astype(np.int64)
         for group in self.graph.groups:
             own, pulls = odds[:, group.members], edges[group.edges]
             if len(group.members) <= self.exact_up_to:
-                found[:, group.members] = group.best(own, pulls)
+                found[:, group.members] = group.find_best(own, pulls)
             else:
-                found[:, group.members] = climb(group, own, pulls, relaxed_margins(group, own, pulls) > 0)
+                found[:, group.members] = improve_labels(
+                    group, own, pulls, compute_relaxed_margins(group, own, pulls) > 0
+                )
         return found
 
-    def margins(self, odds: np.ndarray, weights: np.ndarray) -> np.ndarray:
+    def compute_margins(self, odds: np.ndarray, weights: np.ndarray) -> np.ndarray:
         """Return, of each label, the greatest score with it less the greatest without it.
 
         In groups that are too large to enumerate these are the beliefs of the relaxation.
         """
-        edges = self.edge_weights(weights)
+        edges = self.compute_edge_weights(weights)
         found = odds.copy()
         for group in self.graph.groups:
             own, pulls = odds[:, group.members], edges[group.edges]
             if len(group.members) > self.exact_up_to:
-                found[:, group.members] = relaxed_margins(group, own, pulls)
+                found[:, group.members] = compute_relaxed_margins(group, own, pulls)
                 continue
             holds = group.states.astype(bool)
-            for rows in group.blocks(len(odds)):
+            for rows in group.split_rows(len(odds)):
                 worth = own[rows] @ group.states.T + group.joined @ pulls
                 for k, label in enumerate(group.members):
                     found[rows, label] = worth[:, holds[:, k]].max(axis=1) - worth[:, ~holds[:, k]].max(
@@ -93,7 +95,7 @@ class CliqueGraph:
         return found
 
 
-def relaxed_margins(group: LabelGroup, odds: np.ndarray, weights: np.ndarray) -> np.ndarray:
+def compute_relaxed_margins(group: LabelGroup, odds: np.ndarray, weights: np.ndarray) -> np.ndarray:
     """Return beliefs of the linear-programming relaxation over the edges: above 0 for labels that it holds.
 
     Max-product linear programming (Globerson & Jaakkola 2007): coordinate descent on the dual, edge by edge
@@ -116,7 +118,7 @@ def relaxed_margins(group: LabelGroup, odds: np.ndarray, weights: np.ndarray) ->
     return beliefs
 
 
-def climb(group: LabelGroup, odds: np.ndarray, weights: np.ndarray, start: np.ndarray) -> np.ndarray:
+def improve_labels(group: LabelGroup, odds: np.ndarray, weights: np.ndarray, start: np.ndarray) -> np.ndarray:
     """Return labellings after single labels were changed while that raised the score."""
     m = len(group.members)
     pulls = np.zeros((m, m))
@@ -169,9 +171,9 @@ class HingeLoss:
     def find_rivals(self, graph: CliqueGraph, coef: np.ndarray, weights: np.ndarray) -> np.ndarray:
         """Return loss-augmented labellings: those of the greatest score plus margin for each wrong label."""
         odds = self.X @ coef[:, :-1].T + coef[:, -1] + self.margin * (1.0 - 2.0 * self.Y)
-        return graph.best(odds, weights)
+        return graph.find_best(odds, weights)
 
-    def plane(self, graph: CliqueGraph, rivals: np.ndarray) -> CuttingPlane:
+    def make_plane(self, graph: CliqueGraph, rivals: np.ndarray) -> CuttingPlane:
         """Return the bound of the sum of hinges that these rivals give."""
         off = self.Y - rivals
         own = np.column_stack([np.asarray(self.X.T @ off).T, off.sum(axis=0)])
@@ -203,9 +205,13 @@ class HingeLoss:
         gap, n_iter = np.inf, 0
         while n_iter < max_iter:
             n_iter += 1
-            plane = self.plane(graph, self.find_rivals(graph, theta[:n_own].reshape(shape), theta[n_own:]))
-            norms = clique_norms(graph, theta[n_own:])
-            value = (float(theta[:n_own] @ theta[:n_own]) + self._clique_penalty(norms)) / (2.0 * self.C)
+            plane = self.make_plane(
+                graph, self.find_rivals(graph, theta[:n_own].reshape(shape), theta[n_own:])
+            )
+            norms = compute_clique_norms(graph, theta[n_own:])
+            value = (float(theta[:n_own] @ theta[:n_own]) + self._compute_clique_penalty(norms)) / (
+                2.0 * self.C
+            )
             value += max(plane.b - float(plane.a @ theta), 0.0)
             if best is None or value < best[0]:
                 best = (value, theta, clique_weights)
@@ -215,11 +221,11 @@ class HingeLoss:
             A, b = np.stack([each.a for each in planes]), np.array([each.b for each in planes])
             scale = np.append(np.full(n_own, self.C), self.C * clique_weights[graph.clique_of])
             alpha = solve_planes(A, b, scale)
-            gap = best[0] - self._dual(graph, alpha @ A, float(alpha @ b), n_own)
+            gap = best[0] - self._compute_dual(graph, alpha @ A, float(alpha @ b), n_own)
             if gap <= tol * best[0]:
                 break
             theta = scale * (alpha @ A)
-            norms = clique_norms(graph, theta[n_own:])
+            norms = compute_clique_norms(graph, theta[n_own:])
             if norms.sum() > 0:
                 # A weight of exactly 0 would never leave it.
                 clique_weights = n_cliques * (norms + 0.01 * norms.mean()) / (1.01 * norms.sum())
@@ -238,19 +244,19 @@ class HingeLoss:
             slopes**2 / (2.0 * (differ + 1.0 / self.C)),
         )
 
-    def _dual(self, graph: CliqueGraph, normal: np.ndarray, offset: float, n_own: int) -> float:
+    def _compute_dual(self, graph: CliqueGraph, normal: np.ndarray, offset: float, n_own: int) -> float:
         """Return the bound from below that a mixture of planes gives, whatever the weights of the cliques."""
-        norms = clique_norms(graph, normal[n_own:])
+        norms = compute_clique_norms(graph, normal[n_own:])
         largest = len(norms) * float(norms.max(initial=0.0)) ** 2
         return offset - self.C * (float(normal[:n_own] @ normal[:n_own]) + largest) / 2.0
 
     @staticmethod
-    def _clique_penalty(norms: np.ndarray) -> float:
+    def _compute_clique_penalty(norms: np.ndarray) -> float:
         """Return min over clique weights η with mean 1 of Σ |v_c|² / η_c."""
         return float(norms.sum() ** 2 / len(norms)) if len(norms) else 0.0
 
 
-def clique_norms(graph: CliqueGraph, weights: np.ndarray) -> np.ndarray:
+def compute_clique_norms(graph: CliqueGraph, weights: np.ndarray) -> np.ndarray:
     """Return |v_c| of each clique."""
     return np.sqrt(np.bincount(graph.clique_of, weights=weights**2, minlength=len(graph.cliques)))
 

@@ -42,7 +42,7 @@ class LabelGroup:
         """Which edges have both ends in a labelling, of shape (2^m, e)."""
         return self.states[:, self.pairs[:, 0]] * self.states[:, self.pairs[:, 1]]
 
-    def shares(self, odds: np.ndarray, weights: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    def compute_shares(self, odds: np.ndarray, weights: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Return the probability of each labelling (n, 2^m), and the logarithms of the sums (n,).
 
         `odds` (n, m) are the labels' log-odds without edges, `weights` (e,) those of this group's edges. The
@@ -61,15 +61,15 @@ class LabelGroup:
         found /= total[:, None]
         return found, np.logaddexp(0.0, odds).sum(axis=1) + np.log(total) + most
 
-    def blocks(self, n: int) -> list[slice]:
+    def split_rows(self, n: int) -> list[slice]:
         """Cut n rows into blocks that are small enough."""
         step = max(1, _BLOCK >> len(self.members))
         return [slice(start, start + step) for start in range(0, n, step)]
 
-    def best(self, odds: np.ndarray, weights: np.ndarray) -> np.ndarray:
+    def find_best(self, odds: np.ndarray, weights: np.ndarray) -> np.ndarray:
         """Return the most probable labelling of each row, of shape (n, m)."""
         found = np.empty(odds.shape, dtype=np.int64)
-        for rows in self.blocks(len(odds)):
+        for rows in self.split_rows(len(odds)):
             worth = odds[rows] @ self.states.T + self.joined @ weights
             found[rows] = self.states[worth.argmax(axis=1)]
         return found
@@ -107,15 +107,15 @@ class LabelGraph:
         log_total = 0.0
         for group in self.groups:
             alone[group.members] = False
-            for rows in group.blocks(len(odds)):
-                shares, logs = group.shares(odds[rows][:, group.members], weights[group.edges])
+            for rows in group.split_rows(len(odds)):
+                shares, logs = group.compute_shares(odds[rows][:, group.members], weights[group.edges])
                 held[rows, group.members] = shares @ group.states
                 joined[group.edges] += shares.sum(axis=0) @ group.joined
                 log_total += float(logs.sum())
         log_total += float(np.logaddexp(0.0, odds[:, alone]).sum())
         return LabelExpectations(held, joined, log_total)
 
-    def pair_moments(self, odds: np.ndarray, weights: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    def compute_pair_moments(self, odds: np.ndarray, weights: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Return the sums over rows of the probability of each pair of labels, and of its variance."""
         held = self.expect(odds, weights).held
         sums, squares = held.T @ held, (held**2).T @ held**2
@@ -123,8 +123,8 @@ class LabelGraph:
             j, k = np.triu_indices(len(group.members), 1)
             joined = group.states[:, j] * group.states[:, k]
             first, second = np.zeros(len(j)), np.zeros(len(j))
-            for rows in group.blocks(len(odds)):
-                shares = group.shares(odds[rows][:, group.members], weights[group.edges])[0] @ joined
+            for rows in group.split_rows(len(odds)):
+                shares = group.compute_shares(odds[rows][:, group.members], weights[group.edges])[0] @ joined
                 first += shares.sum(axis=0)
                 second += (shares**2).sum(axis=0)
             a, b = group.members[j], group.members[k]
@@ -132,11 +132,11 @@ class LabelGraph:
             squares[a, b] = squares[b, a] = second
         return sums, np.maximum(sums - squares, 0.0)
 
-    def best(self, odds: np.ndarray, weights: np.ndarray) -> np.ndarray:
+    def find_best(self, odds: np.ndarray, weights: np.ndarray) -> np.ndarray:
         """Return the most probable labelling of each row, of shape (n, n_labels)."""
         found = (odds > 0.0).astype(np.int64)
         for group in self.groups:
-            found[:, group.members] = group.best(odds[:, group.members], weights[group.edges])
+            found[:, group.members] = group.find_best(odds[:, group.members], weights[group.edges])
         return found
 
 

@@ -28,8 +28,8 @@ from likewise.multilabel._em import (
     LabelPosterior,
     LatentHierarchyModel,
     ScaledColumns,
-    first_model,
     fit_logistic,
+    make_first_model,
 )
 
 _N_FOLDS = 5
@@ -56,7 +56,7 @@ class Combination:
     weights: np.ndarray
     offsets: np.ndarray
 
-    def chances(self, X: Any, by_tree: np.ndarray, hierarchy: LabelHierarchy) -> np.ndarray:
+    def compute_probabilities(self, X: Any, by_tree: np.ndarray, hierarchy: LabelHierarchy) -> np.ndarray:
         """Return the combined probability of each label, of which none is above that of a parent."""
         alone = expit(X @ self.coef.T + self.intercept)
         return _combine(_log_odds(by_tree, alone, hierarchy), self.weights, self.offsets, hierarchy)
@@ -77,9 +77,9 @@ class CrossFit:
     combination: Combination | None
 
 
-def tree_marginals(model: LatentHierarchyModel, X: Any) -> np.ndarray:
+def compute_tree_marginals(model: LatentHierarchyModel, X: Any) -> np.ndarray:
     """Return the probability of each label for rows with nothing recorded, by the model alone."""
-    logits, tree = model.logits(X), model.hierarchy
+    logits, tree = model.compute_logits(X), model.hierarchy
     if tree.is_tree:
         out = np.empty_like(logits)
         marginals(tree.parents, tree.order, logits, model.relaxations, out)
@@ -99,13 +99,13 @@ def cross_fit(
     """
     combine = combine and len(model.hierarchy.edges) > 0
     by_tree, alone = np.empty_like(held.one), np.empty_like(held.one)
-    for train, test in folds_of_rows(held.one.sum(axis=1), model.logits(X).sum(axis=1)):
-        columns = ScaledColumns.of(X[train])
-        start = first_model(Z[train], X.shape[1], model.hierarchy, model.rates, model.relaxations)
+    for train, test in iterate_folds(held.one.sum(axis=1), model.compute_logits(X).sum(axis=1)):
+        columns = ScaledColumns.from_data(X[train])
+        start = make_first_model(Z[train], X.shape[1], model.hierarchy, model.rates, model.relaxations)
         coef, intercept = fit_logistic(
             columns, held.both[train], held.above[train], start.coef, start.intercept, l2, _N_STEPS
         )
-        by_tree[test] = tree_marginals(replace(model, coef=coef, intercept=intercept), X[test])
+        by_tree[test] = compute_tree_marginals(replace(model, coef=coef, intercept=intercept), X[test])
         if combine:
             coef, intercept = fit_alone(columns, held.one[train], l2)
             alone[test] = expit(X[test] @ coef.T + intercept)
@@ -114,7 +114,9 @@ def cross_fit(
     odds = _log_odds(by_tree, alone, model.hierarchy)
     weights, offsets = _fit_weights(odds, Z, 1.0 - model.rates)
     chances = _combine(odds, weights, offsets, model.hierarchy)
-    return CrossFit(chances, Combination(*fit_alone(ScaledColumns.of(X), held.one, l2), weights, offsets))
+    return CrossFit(
+        chances, Combination(*fit_alone(ScaledColumns.from_data(X), held.one, l2), weights, offsets)
+    )
 
 
 def fit_alone(columns: ScaledColumns, held: np.ndarray, l2: float) -> tuple[np.ndarray, np.ndarray]:
@@ -125,7 +127,7 @@ def fit_alone(columns: ScaledColumns, held: np.ndarray, l2: float) -> tuple[np.n
     return fit_logistic(columns, held, np.ones_like(held), nothing, logit(share), l2, _N_STEPS)
 
 
-def folds_of_rows(*keys: np.ndarray, n_folds: int = _N_FOLDS) -> Iterator[tuple[np.ndarray, np.ndarray]]:
+def iterate_folds(*keys: np.ndarray, n_folds: int = _N_FOLDS) -> Iterator[tuple[np.ndarray, np.ndarray]]:
     """Yield rows to fit and rows to predict; rows next to each other by `keys` are in different folds."""
     rank = np.empty(len(keys[0]), dtype=np.int64)
     rank[np.lexsort(keys[::-1])] = np.arange(len(rank))
@@ -165,17 +167,19 @@ def _fit_weights(odds: np.ndarray, Z: np.ndarray, keep: np.ndarray) -> tuple[np.
     """Return the weights and the offset of each label, shrunk towards those common to all labels."""
     n, k, m = odds.shape
     plain = np.append(np.full(m, 1.0 / m), 0.0)
-    common = _climb(odds.reshape(n * k, m), Z.reshape(-1), np.tile(keep, n), plain, 1.0)
-    own = np.array([_climb(odds[:, c], Z[:, c], np.full(n, keep[c]), common, _SHRINKAGE) for c in range(k)])
+    common = _maximise_likelihood(odds.reshape(n * k, m), Z.reshape(-1), np.tile(keep, n), plain, 1.0)
+    own = np.array(
+        [_maximise_likelihood(odds[:, c], Z[:, c], np.full(n, keep[c]), common, _SHRINKAGE) for c in range(k)]
+    )
     return own[:, :-1], own[:, -1]
 
 
-def _climb(
+def _maximise_likelihood(
     odds: np.ndarray, z: np.ndarray, keep: np.ndarray, centre: np.ndarray, penalty: float
 ) -> np.ndarray:
     """Maximise the likelihood of records, z ~ keep · σ(v · odds + u), less penalty/2 |(v, u) - centre|²."""
 
-    def loss(at: np.ndarray) -> tuple[float, np.ndarray]:
+    def compute_loss(at: np.ndarray) -> tuple[float, np.ndarray]:
         total = odds @ at[:-1] + at[-1]
         s = expit(total)
         gap = np.maximum(1.0 - keep * s, 1e-12)  # of no record
@@ -185,5 +189,7 @@ def _climb(
         gradient = np.append(odds.T @ slope, slope.sum()) + penalty * away
         return float(value + 0.5 * penalty * away @ away), gradient
 
-    found: np.ndarray = minimize(loss, centre, jac=True, method="L-BFGS-B", options={"maxiter": 100}).x
+    found: np.ndarray = minimize(
+        compute_loss, centre, jac=True, method="L-BFGS-B", options={"maxiter": 100}
+    ).x
     return found

@@ -19,7 +19,7 @@ from sklearn.utils.sparsefuncs import mean_variance_axis
 
 from likewise.hierarchy import LabelHierarchy
 from likewise.kernels.label_tree import posterior
-from likewise.multilabel._graph_inference import graph_posterior
+from likewise.multilabel._graph_inference import compute_graph_posterior
 from likewise.multilabel._inclusion import LARGEST_RATE
 
 _INTERCEPT_L2 = 1e-6  # so that a label that is always or never held has a finite intercept
@@ -45,7 +45,7 @@ class LatentHierarchyModel:
     rates: np.ndarray
     relaxations: np.ndarray
 
-    def logits(self, X: Any) -> np.ndarray:
+    def compute_logits(self, X: Any) -> np.ndarray:
         """Return the log-odds of each label given that its parents are held."""
         return np.ascontiguousarray(X @ self.coef.T + self.intercept)
 
@@ -86,7 +86,7 @@ def infer(model: LatentHierarchyModel, logits: np.ndarray, Z: np.ndarray) -> Lab
     """The E-step. Exact on a tree, loopy belief propagation otherwise."""
     hierarchy, keep = model.hierarchy, 1.0 - model.rates
     if not hierarchy.is_tree:
-        return LabelPosterior(*graph_posterior(hierarchy, logits, model.relaxations, Z, keep))
+        return LabelPosterior(*compute_graph_posterior(hierarchy, logits, model.relaxations, Z, keep))
     one, both = np.empty_like(logits), np.empty_like(logits)
     log_likelihood = posterior(
         hierarchy.parents, hierarchy.order, logits, model.relaxations, Z, keep, one, both
@@ -113,7 +113,7 @@ class ScaledColumns:
     width: np.ndarray
 
     @classmethod
-    def of(cls, X: Any) -> ScaledColumns:
+    def from_data(cls, X: Any) -> ScaledColumns:
         """Measure the columns."""
         middle, variance = mean_variance_axis(X, 0) if issparse(X) else (X.mean(axis=0), X.var(axis=0))
         return cls(X, middle, np.where(variance > 0, np.sqrt(np.maximum(variance, 0.0)), 1.0))
@@ -138,14 +138,14 @@ def fit_logistic(
     X, middle, width = columns.X, columns.middle, columns.width
     n_labels, n_features = coef.shape
 
-    def own(flat: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    def unscale(flat: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Return coefficients and intercepts for the columns as they are."""
         scaled = flat.reshape(n_labels, n_features + 1)
         weights = scaled[:, :-1] / width
         return weights, scaled[:, -1] - weights @ middle
 
-    def loss(flat: np.ndarray) -> tuple[float, np.ndarray]:
-        w, b = own(flat)
+    def compute_loss(flat: np.ndarray) -> tuple[float, np.ndarray]:
+        w, b = unscale(flat)
         logits = X @ w.T + b
         value = -np.vdot(both, logits) - np.vdot(above, log_expit(-logits))
         excess = above * expit(logits) - both
@@ -155,12 +155,14 @@ def fit_logistic(
         return value + penalty, np.column_stack([of_columns, total]).ravel()
 
     start = np.column_stack([coef * width, intercept + coef @ middle]).ravel()
-    found = minimize(loss, start, jac=True, method="L-BFGS-B", options={"maxiter": n_steps, "maxcor": 10})
-    w, b = own(found.x)
+    found = minimize(
+        compute_loss, start, jac=True, method="L-BFGS-B", options={"maxiter": n_steps, "maxcor": 10}
+    )
+    w, b = unscale(found.x)
     return np.ascontiguousarray(w), np.ascontiguousarray(b)
 
 
-def first_model(
+def make_first_model(
     Z: np.ndarray, n_features: int, hierarchy: LabelHierarchy, rates: np.ndarray, relaxations: np.ndarray
 ) -> LatentHierarchyModel:
     """Return a model that knows no features: each label has its share of the rows that hold its parents."""
@@ -173,12 +175,12 @@ def first_model(
     )
 
 
-def objective(model: LatentHierarchyModel, held: LabelPosterior, l2: float) -> float:
+def compute_objective(model: LatentHierarchyModel, held: LabelPosterior, l2: float) -> float:
     """Return the penalised log-likelihood."""
     return held.log_likelihood - 0.5 * l2 * float(np.vdot(model.coef, model.coef))
 
 
-def expectation_maximisation(
+def run_em(
     X: Any,
     Z: np.ndarray,
     model: LatentHierarchyModel,
@@ -197,12 +199,12 @@ def expectation_maximisation(
     `reshape` may change the tree and the relaxation of a model, for iteration t; from t = `settled_from` on
     the relaxation stays, and EM that comes to rest before skips to there. `step` says to stop.
     """
-    columns = ScaledColumns.of(X)
+    columns = ScaledColumns.from_data(X)
     history: list[float] = []
     skipped = 0
     for t in range(max_iter):
-        held = infer(model, model.logits(X), Z)
-        history.append(objective(model, held, l2))
+        held = infer(model, model.compute_logits(X), Z)
+        history.append(compute_objective(model, held, l2))
         still = len(history) > 1 and abs(history[-1] - history[-2]) <= tol * len(Z)
         if still and t + skipped < settled_from:
             skipped, still = settled_from - t, False
@@ -212,7 +214,7 @@ def expectation_maximisation(
             return EMResult(model, history[-1], tuple(history), True)
         model = shaped
         if moved:
-            held = infer(model, model.logits(X), Z)
+            held = infer(model, model.compute_logits(X), Z)
         rates = model.rates if update_rates is None else update_rates(held.one)
         coef, intercept = fit_logistic(
             columns, held.both, held.above, model.coef, model.intercept, l2, _INNER
@@ -220,11 +222,11 @@ def expectation_maximisation(
         model = replace(model, coef=coef, intercept=intercept, rates=rates)
         if step():
             break
-    last = objective(model, infer(model, model.logits(X), Z), l2)
+    last = compute_objective(model, infer(model, model.compute_logits(X), Z), l2)
     return EMResult(model, last, (*history, last), False)
 
 
-def rates_from_counts(Z: np.ndarray, *, shared: bool) -> Callable[[np.ndarray], np.ndarray]:
+def compute_rates(Z: np.ndarray, *, shared: bool) -> Callable[[np.ndarray], np.ndarray]:
     """Return the M-step of the missing rates, eq. 5.7: one ratio of sums, or one for each label."""
     recorded = Z.sum(axis=0, dtype=np.float64)
 

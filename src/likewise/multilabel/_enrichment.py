@@ -44,16 +44,16 @@ class RidgeAxes:
     unit: float
 
     @classmethod
-    def of(cls, X: Any, Y: np.ndarray) -> RidgeAxes:
+    def from_data(cls, X: Any, Y: np.ndarray) -> RidgeAxes:
         """Take them in, through the columns' scatter or the rows', whichever is the smaller."""
         n, d = X.shape
         means, shares = np.asarray(X.mean(axis=0)).reshape(-1), Y.mean(axis=0)
         if d <= n:
-            spread, axes = linalg.eigh(_columns_scatter(X, means))
+            spread, axes = linalg.eigh(_decompose_columns(X, means))
             keep = spread > max(spread[-1], 0.0) * d * np.finfo(float).eps
             spread, axes = spread[keep], axes[:, keep]
         else:
-            spread, sides = linalg.eigh(_rows_scatter(X, means))
+            spread, sides = linalg.eigh(_decompose_rows(X, means))
             keep = spread > max(spread[-1], 0.0) * n * np.finfo(float).eps
             spread, sides = spread[keep], sides[:, keep]
             axes = (X.T @ sides - np.outer(means, sides.sum(axis=0))) / np.sqrt(spread)
@@ -61,34 +61,34 @@ class RidgeAxes:
         unit = float(spread.sum()) / (n * d)
         return cls(n, means, shares, axes, spread, crossed, Y.T @ Y, unit or 1.0)
 
-    def along(self, X: Any) -> np.ndarray:
+    def project(self, X: Any) -> np.ndarray:
         """Return centred rows in the axes."""
         found: np.ndarray = X @ self.axes - self.means @ self.axes
         return found
 
-    def held_back(self, ridge: float) -> np.ndarray:
+    def regress(self, ridge: float) -> np.ndarray:
         """Return VᵀWᵀ of the ridge regression of the labels on the rows, of shape (r, n_labels)."""
         return self.crossed / (self.spread + self.n * ridge * self.unit)[:, None]
 
 
-def restoring(scatter: np.ndarray, corruption: float) -> tuple[np.ndarray, np.ndarray]:
+def compute_restoring_terms(scatter: np.ndarray, corruption: float) -> tuple[np.ndarray, np.ndarray]:
     """Return P and Q of the mean loss of restoring labels, tr(S - 2 P Bᵀ + B Q Bᵀ)."""
     kept = 1.0 - corruption
     return kept * scatter, kept**2 * scatter + kept * corruption * np.diag(np.diag(scatter))
 
 
-def enriching(
+def iterate_layers(
     seen: RidgeAxes, corruption: float, ridge: float, reconstruction: float, n_layers: int
 ) -> Iterator:
     """Yield the map B from recorded to enriched labels after each layer.
 
     A layer's labels are a linear map of those before, so no layer looks at a row again.
     """
-    explained = seen.crossed.T @ seen.held_back(ridge)
+    explained = seen.crossed.T @ seen.regress(ridge)
     left = seen.scatter - seen.n * np.outer(seen.shares, seen.shares) - explained
     total = np.eye(len(seen.shares))
     for _ in range(n_layers):
-        P, Q = restoring(total @ seen.scatter @ total.T, corruption)
+        P, Q = compute_restoring_terms(total @ seen.scatter @ total.T, corruption)
         wanted = reconstruction * Q + total @ left @ total.T
         # Labels that no row holds, or that are equal, leave the least of many solutions.
         B = linalg.lstsq(wanted, reconstruction * P, cond=1e-12)[0].T
@@ -96,14 +96,14 @@ def enriching(
         yield total
 
 
-def _columns_scatter(X: Any, means: np.ndarray) -> np.ndarray:
+def _decompose_columns(X: Any, means: np.ndarray) -> np.ndarray:
     if sparse.issparse(X):
         return np.asarray((X.T @ X).toarray() - X.shape[0] * np.outer(means, means))
     off = X - means
     return np.asarray(off.T @ off)
 
 
-def _rows_scatter(X: Any, means: np.ndarray) -> np.ndarray:
+def _decompose_rows(X: Any, means: np.ndarray) -> np.ndarray:
     if not sparse.issparse(X):
         off = X - means
         return np.asarray(off @ off.T)

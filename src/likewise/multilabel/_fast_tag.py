@@ -14,7 +14,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from likewise.base import Rule, choice, either, integer, real
 from likewise.multilabel._base import MultilabelClassifier
-from likewise.multilabel._enrichment import RidgeAxes, enriching
+from likewise.multilabel._enrichment import RidgeAxes, iterate_layers
 from likewise.multilabel._label_matrix import LabelColumns, check_labels
 
 if TYPE_CHECKING:
@@ -164,17 +164,17 @@ class FastTag(MultilabelClassifier):
 
     def _fit(self, X: Any, labels: LabelColumns) -> None:
         Y = labels.Y.astype(np.float64)
-        chosen = self._chosen(X, labels.Y)
+        chosen = self._choose_setting(X, labels.Y)
         self.corruption_, self.ridge_, self.n_layers_ = chosen.corruption, chosen.ridge, chosen.n_layers
-        seen = RidgeAxes.of(X, Y)
-        *_, self.enrichment_ = enriching(
+        seen = RidgeAxes.from_data(X, Y)
+        *_, self.enrichment_ = iterate_layers(
             seen, self.corruption_, self.ridge_, self.reconstruction, self.n_layers_
         )
-        self.coef_ = self.enrichment_ @ (seen.axes @ seen.held_back(self.ridge_)).T
+        self.coef_ = self.enrichment_ @ (seen.axes @ seen.regress(self.ridge_)).T
         self.intercept_ = self.enrichment_ @ seen.shares - self.coef_ @ seen.means
-        self._curves = logistic_curves(self._scores(X), np.clip(Y @ self.enrichment_.T, Y, 1.0))
+        self._curves = fit_logistic_curves(self._compute_scores(X), np.clip(Y @ self.enrichment_.T, Y, 1.0))
 
-    def _chosen(self, X: Any, Y: np.ndarray) -> Setting:
+    def _choose_setting(self, X: Any, Y: np.ndarray) -> Setting:
         """Return the allowed setting that ranks the labels of held-out rows best."""
         corruptions = CORRUPTIONS if self.corruption == "auto" else (self.corruption,)
         ridges = RIDGES if self.ridge == "auto" else (self.ridge,)
@@ -192,16 +192,16 @@ class FastTag(MultilabelClassifier):
         )
         if not Y[held].any():
             return plain
-        seen = RidgeAxes.of(X[seeing], Y[seeing].astype(np.float64))
-        rows, wanted = seen.along(X[held]), Y[held].ravel()
+        seen = RidgeAxes.from_data(X[seeing], Y[seeing].astype(np.float64))
+        rows, wanted = seen.project(X[held]), Y[held].ravel()
         tried: list[tuple[float, Setting]] = []
         for ridge in ridges:
-            plainly = rows @ seen.held_back(ridge) + seen.shares
+            plainly = rows @ seen.regress(ridge) + seen.shares
             for corruption in corruptions:
-                tried += self._layers_tried(seen, plainly, wanted, corruption, ridge)
+                tried += self._try_layers(seen, plainly, wanted, corruption, ridge)
         return max(tried, key=lambda one: one[0])[1]
 
-    def _layers_tried(
+    def _try_layers(
         self, seen: RidgeAxes, plainly: np.ndarray, wanted: np.ndarray, corruption: float, ridge: float
     ) -> list[tuple[float, Setting]]:
         """Return how well each layer ranks the labels `wanted`, up to the first that is not better.
@@ -209,21 +209,21 @@ class FastTag(MultilabelClassifier):
         `plainly` are the predictions of the ridge regression for the recorded labels.
         """
 
-        def precision(B: np.ndarray) -> float:
+        def compute_precision(B: np.ndarray) -> float:
             return float(average_precision_score(wanted, (plainly @ B.T).ravel()))
 
         if self.n_layers != "auto":
-            *_, B = enriching(seen, corruption, ridge, self.reconstruction, self.n_layers)
-            return [(precision(B), Setting(corruption, ridge, self.n_layers))]
+            *_, B = iterate_layers(seen, corruption, ridge, self.reconstruction, self.n_layers)
+            return [(compute_precision(B), Setting(corruption, ridge, self.n_layers))]
         tried: list[tuple[float, Setting]] = []
-        maps = enriching(seen, corruption, ridge, self.reconstruction, MOST_LAYERS)
+        maps = iterate_layers(seen, corruption, ridge, self.reconstruction, MOST_LAYERS)
         for layer, B in enumerate(maps, start=1):
-            tried.append((precision(B), Setting(corruption, ridge, layer)))
+            tried.append((compute_precision(B), Setting(corruption, ridge, layer)))
             if layer > 1 and tried[-1][0] <= tried[-2][0]:
                 break
         return tried
 
-    def _scores(self, X: Any) -> np.ndarray:
+    def _compute_scores(self, X: Any) -> np.ndarray:
         scores: np.ndarray = X @ self.coef_.T + self.intercept_
         return scores
 
@@ -261,16 +261,16 @@ class FastTag(MultilabelClassifier):
         """
         check_is_fitted(self, "classes_")
         slope, shift = self._curves
-        odds: np.ndarray = self._scores(self._check_X(X, reset=False)) * slope + shift
+        odds: np.ndarray = self._compute_scores(self._check_X(X, reset=False)) * slope + shift
         return odds
 
-    def _probabilities(self, X: Any) -> np.ndarray:
+    def _compute_probabilities(self, X: Any) -> np.ndarray:
         slope, shift = self._curves
-        shares: np.ndarray = expit(self._scores(X) * slope + shift)
+        shares: np.ndarray = expit(self._compute_scores(X) * slope + shift)
         return shares
 
 
-def logistic_curves(scores: np.ndarray, wanted: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+def fit_logistic_curves(scores: np.ndarray, wanted: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Return slope and shift of a logistic function for each column that maps scores to values from 0 to 1.
 
     Slopes are not negative. An additional row with the mean score and the target 0.5 keeps them finite.

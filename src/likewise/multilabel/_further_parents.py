@@ -29,7 +29,7 @@ def with_further_parents(
     extra: list[tuple[int, int]] = []
     # from the most frequent label on: a label's own parents are settled before those below it are looked at
     for c in sorted(range(k), key=lambda v: (-counts[v], v)):
-        gains = _gains(c, tree, both, n_rows, share, keep)
+        gains = _compute_gains(c, tree, both, n_rows, share, keep)
         for q in np.argsort(-gains, kind="stable"):
             if gains[q] <= price:
                 break
@@ -51,7 +51,7 @@ def with_further_parents(
     )
 
 
-def _gains(
+def _compute_gains(
     c: int, tree: LabelHierarchy, both: np.ndarray, n_rows: int, share: np.ndarray, keep: np.ndarray
 ) -> np.ndarray:
     """Return how much likelier each label is to include c than to be as frequent as under the parent of c."""
@@ -62,15 +62,15 @@ def _gains(
         base = np.clip(both[p] / (n_rows * keep[p] * keep * share[p]), 0.0, 1.0)
     n_c, found = both[c, c], both[c]
 
-    def likelihood(rate: np.ndarray) -> np.ndarray:
+    def compute_likelihood(rate: np.ndarray) -> np.ndarray:
         rate = np.clip(rate, 1e-12, 1.0 - 1e-12)
         return found * np.log(rate) + (n_c - found) * np.log1p(-rate)
 
-    included = likelihood(keep * (1.0 - _SLIP))
+    included = compute_likelihood(keep * (1.0 - _SLIP))
     free = (
         np.zeros_like(share)
         if n_c == 0
         else xlogy(found, found / n_c) + xlogy(n_c - found, 1.0 - found / n_c)
     )
-    gains = included - likelihood(keep * np.minimum(base, 1.0 - _SLIP))
+    gains = included - compute_likelihood(keep * np.minimum(base, 1.0 - _SLIP))
     return np.where(free - included <= _MISFIT, gains, -np.inf)

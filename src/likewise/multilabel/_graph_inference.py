@@ -47,11 +47,11 @@ class _Messages:
         """Return the log-odds of c by all but its classifier and its parents."""
         return self.heard[:, c] - self.down[:, c]
 
-    def of_parents(self, c: int) -> np.ndarray:
+    def get_parent_odds(self, c: int) -> np.ndarray:
         """Return the log-odds of the parents of c, by all but c, of shape (n_parents, n_samples)."""
         return self.heard.T[list(self.lists[c])] - self.up[c].T
 
-    def fits(self, c: int, own: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    def compute_fit(self, c: int, own: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Return how well what c hears from elsewhere fits all its parents, and the lack of one of them."""
         one, zero, eps = expit(own), expit(-own), self.eps[c]
         return self.s[:, c] * one + self.not_s[:, c] * zero, eps * one + (1.0 - eps) * zero
@@ -61,14 +61,14 @@ class _Messages:
         inner = [c for c in order if self.lists[c]]
         change = 0.0
         for c in inner[::-1]:
-            inside, outside = self.fits(c, self.from_below(c))
-            into = self.of_parents(c)
+            inside, outside = self.compute_fit(c, self.from_below(c))
+            into = self.get_parent_odds(c)
             for j, p in enumerate(self.lists[c]):
-                every, rest = _all_of(np.delete(into, j, axis=0))
+                every, rest = _compute_all_held(np.delete(into, j, axis=0))
                 new = np.log(inside * every + outside * rest) - np.log(outside)
                 change = max(change, _move(self.up[c][:, j], new, damping, self.heard[:, p]))
         for c in inner:
-            every, rest = _all_of(self.of_parents(c))
+            every, rest = _compute_all_held(self.get_parent_odds(c))
             one = self.s[:, c] * every + self.eps[c] * rest
             zero = self.not_s[:, c] * every + (1.0 - self.eps[c]) * rest
             new = np.log(one) - np.log(zero)
@@ -76,7 +76,7 @@ class _Messages:
         return change
 
 
-def graph_posterior(
+def compute_graph_posterior(
     hierarchy: LabelHierarchy,
     logits: np.ndarray,
     relaxations: np.ndarray,
@@ -117,48 +117,50 @@ def _read_out(
     one, both, above = np.empty_like(on), np.empty_like(on), np.ones_like(on)
     total = 0.0
     for c in range(on.shape[1]):
-        odds, own, into = messages.heard[:, c], messages.from_below(c), messages.of_parents(c)
+        odds, own, into = messages.heard[:, c], messages.from_below(c), messages.get_parent_odds(c)
         held, free = expit(odds), expit(-odds)
-        inside, outside = messages.fits(c, own)
-        every, rest = _all_of(into)
+        inside, outside = messages.compute_fit(c, own)
+        every, rest = _compute_all_held(into)
         mass = inside * every + outside * rest
         one[:, c] = held
         both[:, c] = every * messages.s[:, c] * expit(own) / mass
         if len(into):
             above[:, c] = inside * every / mass
-        total += _factor(messages, c, own, into, mass).sum()
-        total += (_times(held, on[:, c]) + _times(free, off[:, c])).sum()
+        total += _compute_factor(messages, c, own, into, mass).sum()
+        total += (_multiply(held, on[:, c]) + _multiply(free, off[:, c])).sum()
         shared = messages.n_children[c]
-        total += shared * (_times(held, log_expit(odds)) + _times(free, log_expit(-odds))).sum()
+        total += shared * (_multiply(held, log_expit(odds)) + _multiply(free, log_expit(-odds))).sum()
     return one, both, above, float(total)
 
 
-def _factor(messages: _Messages, c: int, own: np.ndarray, into: np.ndarray, mass: np.ndarray) -> np.ndarray:
+def _compute_factor(
+    messages: _Messages, c: int, own: np.ndarray, into: np.ndarray, mass: np.ndarray
+) -> np.ndarray:
     """Return Σ b log(f / b) over the states of the factor of c, with b = f · messages / mass.
 
     log(f / b) = log mass - Σ log messages, so only the factor's own marginals are needed.
     """
     eps = messages.eps[c]
-    every, rest = _all_of(into)
+    every, rest = _compute_all_held(into)
     held = (messages.s[:, c] * every + eps * rest) * expit(own) / mass
     free = (messages.not_s[:, c] * every + (1.0 - eps) * rest) * expit(-own) / mass
-    out = np.log(mass) - _times(held, log_expit(own)) - _times(free, log_expit(-own))
-    inside, outside = messages.fits(c, own)
+    out = np.log(mass) - _multiply(held, log_expit(own)) - _multiply(free, log_expit(-own))
+    inside, outside = messages.compute_fit(c, own)
     for j, odds in enumerate(into):
-        every, rest = _all_of(np.delete(into, j, axis=0))
+        every, rest = _compute_all_held(np.delete(into, j, axis=0))
         held = expit(odds) * (inside * every + outside * rest) / mass
         free = expit(-odds) * outside / mass
-        out -= _times(held, log_expit(odds)) + _times(free, log_expit(-odds))
+        out -= _multiply(held, log_expit(odds)) + _multiply(free, log_expit(-odds))
     return out
 
 
-def _all_of(odds: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+def _compute_all_held(odds: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Return the chance that all of independent labels are held, and that not all are."""
     log_every = log_expit(odds).sum(axis=0)
     return np.exp(log_every), -np.expm1(log_every)
 
 
-def _times(chance: np.ndarray, log_value: np.ndarray) -> np.ndarray:
+def _multiply(chance: np.ndarray, log_value: np.ndarray) -> np.ndarray:
     """Return the product, 0 where the chance is 0 though the logarithm be infinite."""
     return np.where(chance > 0.0, chance * np.where(chance > 0.0, log_value, 0.0), 0.0)
 

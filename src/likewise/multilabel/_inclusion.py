@@ -16,8 +16,8 @@ import numpy as np
 from scipy.special import xlogy
 
 from likewise.hierarchy import LabelHierarchy
-from likewise.multilabel._best_tree import LearnedTree, best_tree
-from likewise.multilabel._chains import held_for_certain, settle
+from likewise.multilabel._best_tree import LearnedTree, find_best_tree
+from likewise.multilabel._chains import find_certain_labels, settle
 
 LEAST_RATE = 0.005  # at which trees are looked for: at 0 one record that is missing would forbid an edge
 _GRID = np.concatenate([[LEAST_RATE, 0.01, 0.02], np.arange(0.05, 0.9, 0.05)])
@@ -27,13 +27,13 @@ ROOT_PREFERENCE = 2.0  # in nats: a label that may as well include another is it
 _TINY = 1e-12
 
 
-def pair_counts(Z: np.ndarray) -> np.ndarray:
+def count_pairs(Z: np.ndarray) -> np.ndarray:
     """Return how many rows have both labels recorded, for all pairs; the diagonal counts each label."""
     Z = Z.astype(np.float32 if len(Z) < 2**24 else np.float64)
     return (Z.T @ Z).astype(np.float64)
 
 
-def inclusion_scores(
+def compute_inclusion_scores(
     both: np.ndarray, n_rows: int, rates: np.ndarray | float, relaxation: np.ndarray | float
 ) -> np.ndarray:
     """Return by how much the table of two labels is more likely if p includes c than if they are unrelated.
@@ -47,7 +47,7 @@ def inclusion_scores(
     Parameters
     ----------
     both : ndarray of shape (n_labels, n_labels)
-        See :func:`pair_counts`.
+        See :func:`count_pairs`.
     n_rows : int
     rates : float or ndarray of shape (n_labels,)
         The missing rate α of each label.
@@ -82,7 +82,7 @@ def inclusion_scores(
     )
 
 
-def anchored_rates(Z: np.ndarray, tree: LabelHierarchy) -> tuple[float, np.ndarray, int]:
+def estimate_anchored_rates(Z: np.ndarray, tree: LabelHierarchy) -> tuple[float, np.ndarray, int]:
     """Return the missing rate, that of each label, and how many cells tell it.
 
     A label is held for certain in a row where some label below it was recorded; the share of those in which
@@ -92,7 +92,7 @@ def anchored_rates(Z: np.ndarray, tree: LabelHierarchy) -> tuple[float, np.ndarr
     rates are NaN.
     """
     n_labels = Z.shape[1]
-    below, _ = held_for_certain(Z, tree)
+    below, _ = find_certain_labels(Z, tree)
     certain, found = below.sum(axis=0), (below & Z.astype(bool)).sum(axis=0)
     if not certain.sum():
         return np.nan, np.full(n_labels, np.nan), 0
@@ -119,26 +119,30 @@ def learn_tree(
     the tree stays. Then labels settle among those that include them, see
     :mod:`likewise.multilabel._chains`, again in turn with the rate.
     """
-    both, n_rows = pair_counts(Z), len(Z)
+    both, n_rows = count_pairs(Z), len(Z)
     allowed = allowed.copy()
     never = 1 + np.flatnonzero(np.diag(both) == 0)
     allowed[1:, never] &= ~allowed[0, never]  # nothing is known of these: to the root, if that is allowed
-    price = price_of(Z.shape[1])
+    price = compute_edge_price(Z.shape[1])
 
-    def tree_of(at: np.ndarray | float, preference: float = ROOT_PREFERENCE) -> LearnedTree:
-        eps = relaxations(np.diag(both), n_rows, at, relaxation)
-        return best_tree(inclusion_scores(both, n_rows, at, eps), allowed, preference, margins=False)
+    def find_tree(at: np.ndarray | float, preference: float = ROOT_PREFERENCE) -> LearnedTree:
+        eps = compute_relaxations(np.diag(both), n_rows, at, relaxation)
+        return find_best_tree(
+            compute_inclusion_scores(both, n_rows, at, eps), allowed, preference, margins=False
+        )
 
     if rate is not None:
-        return settle(Z, tree_of(rate), np.broadcast_to(rate, Z.shape[1:]), allowed)
-    strong, told = max(((tree_of(at, -price), at) for at in _GRID), key=lambda pair: net_evidence(pair[0]))
+        return settle(Z, find_tree(rate), np.broadcast_to(rate, Z.shape[1:]), allowed)
+    strong, told = max(
+        ((find_tree(at, -price), at) for at in _GRID), key=lambda pair: compute_net_evidence(pair[0])
+    )
     for _ in range(max_rounds):
         parents = strong.parents
-        told = _told(Z, parents, told)
-        strong = tree_of(told, -price)
+        told = _estimate_rate(Z, parents, told)
+        strong = find_tree(told, -price)
         if np.array_equal(strong.parents, parents):
             break
-    return settle_with_rate(Z, tree_of(told), told, allowed, max_rounds)
+    return settle_with_rate(Z, find_tree(told), told, allowed, max_rounds)
 
 
 def settle_with_rate(
@@ -148,18 +152,18 @@ def settle_with_rate(
     for _ in range(max_rounds):
         parents, at = tree.parents, rate
         tree = settle(Z, tree, np.full(Z.shape[1], at), allowed)
-        rate = _told(Z, np.where(select_rate_edges(tree.scores), tree.parents, -1), at)
+        rate = _estimate_rate(Z, np.where(select_rate_edges(tree.scores), tree.parents, -1), at)
         if rate == at and np.array_equal(tree.parents, parents):
             break
     return tree
 
 
-def net_evidence(tree: LearnedTree) -> float:
+def compute_net_evidence(tree: LearnedTree) -> float:
     """Return the evidence for all edges, less what chance may give to each."""
-    return float((tree.scores - price_of(len(tree.parents)))[tree.parents >= 0].sum())
+    return float((tree.scores - compute_edge_price(len(tree.parents)))[tree.parents >= 0].sum())
 
 
-def price_of(n_labels: int) -> float:
+def compute_edge_price(n_labels: int) -> float:
     """Return what an edge must gain over the root, in nats, for chance hardly to explain it."""
     return 2.0 * float(np.log(n_labels))
 
@@ -170,17 +174,19 @@ def select_rate_edges(scores: np.ndarray) -> np.ndarray:
     None if chance may explain them all. To select only those that it cannot explain would bias the rate:
     among edges with few records these are the ones that happen to have the fewest gaps.
     """
-    is_strong = scores > price_of(len(scores))
+    is_strong = scores > compute_edge_price(len(scores))
     return (scores > -1.0) & is_strong.any()
 
 
-def _told(Z: np.ndarray, parents: np.ndarray, default_rate: float) -> float:
+def _estimate_rate(Z: np.ndarray, parents: np.ndarray, default_rate: float) -> float:
     """Return the missing rate estimated from a tree, or the default if no cell identifies it."""
-    shared, _, n_cells = anchored_rates(Z, LabelHierarchy.from_parents(parents))
+    shared, _, n_cells = estimate_anchored_rates(Z, LabelHierarchy.from_parents(parents))
     return max(shared, LEAST_RATE) if n_cells else default_rate
 
 
-def relaxations(counts: np.ndarray, n_rows: int, rates: np.ndarray | float, relaxation: float) -> np.ndarray:
+def compute_relaxations(
+    counts: np.ndarray, n_rows: int, rates: np.ndarray | float, relaxation: float
+) -> np.ndarray:
     """Return ε for each label: as given, but a tenth of the label's share of rows at most.
 
     An ε above the share of a rare label would make it likelier without its parent than it is at all.

@@ -11,10 +11,10 @@ from likewise.exceptions import HierarchyError
 from likewise.hierarchy import LabelHierarchy, PartialHierarchy
 
 
-def known_hierarchy(said: Any, names: tuple[str, ...]) -> tuple[LabelHierarchy | None, np.ndarray]:
+def get_known_hierarchy(said: Any, names: tuple[str, ...]) -> tuple[LabelHierarchy | None, np.ndarray]:
     """Return the hierarchy if it is given whole, and which edges are allowed, node 0 the root."""
     part = said if isinstance(said, PartialHierarchy) else PartialHierarchy()
-    allowed = part.allowed(names) if part.fixed or part.forbidden else all_edges(len(names))
+    allowed = part.get_allowed_edges(names) if part.fixed or part.forbidden else allow_all_edges(len(names))
     if said is None or isinstance(said, PartialHierarchy):
         return None, allowed
     if not isinstance(said, Iterable | LabelHierarchy) or isinstance(said, Iterator):
@@ -36,7 +36,7 @@ def known_hierarchy(said: Any, names: tuple[str, ...]) -> tuple[LabelHierarchy |
     return LabelHierarchy(names, said.edges), allowed
 
 
-def all_edges(n_labels: int) -> np.ndarray:
+def allow_all_edges(n_labels: int) -> np.ndarray:
     """Return that every edge is allowed but those into the root and from a label to itself."""
     allowed = ~np.eye(n_labels + 1, dtype=bool)
     allowed[:, 0] = False

@@ -65,18 +65,18 @@ def check_labels(Y: Any, *, who: str = "") -> LabelColumns:
     who = f"{who}: " if who else ""
     if Y is None:
         raise ValueError(f"{who}requires y to be passed, but the target y is None.")
-    names = _column_names(Y, who)
-    values = _two_axes(Y, who)
+    names = _get_column_names(Y, who)
+    values = _check_two_axes(Y, who)
     for axis, size in zip(("row", "column"), values.shape, strict=True):
         if not size:
             raise ValueError(
                 f"{who}Y must have at least one {axis}, got shape {values.shape}. Give one row a sample and "
                 "one column a label."
             )
-    return LabelColumns(_zeros_and_ones(values, who), names or tuple(map(str, range(values.shape[1]))))
+    return LabelColumns(_check_zeros_and_ones(values, who), names or tuple(map(str, range(values.shape[1]))))
 
 
-def _column_names(Y: Any, who: str) -> tuple[str, ...] | None:
+def _get_column_names(Y: Any, who: str) -> tuple[str, ...] | None:
     """Return the names that a DataFrame gives its columns, as text."""
     if not (hasattr(Y, "columns") and hasattr(Y, "to_numpy")):
         return None
@@ -89,7 +89,7 @@ def _column_names(Y: Any, who: str) -> tuple[str, ...] | None:
     return names
 
 
-def _two_axes(Y: Any, who: str) -> np.ndarray:
+def _check_two_axes(Y: Any, who: str) -> np.ndarray:
     if sparse.issparse(Y):
         values = Y.toarray()
     else:
@@ -112,7 +112,7 @@ def _two_axes(Y: Any, who: str) -> np.ndarray:
     return values
 
 
-def _zeros_and_ones(values: np.ndarray, who: str) -> np.ndarray:
+def _check_zeros_and_ones(values: np.ndarray, who: str) -> np.ndarray:
     if values.dtype.kind == "b":
         return np.ascontiguousarray(values, dtype=np.uint8)
     try:

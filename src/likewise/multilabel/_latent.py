@@ -17,36 +17,36 @@ from likewise.hierarchy import LabelHierarchy, PartialHierarchy
 from likewise.kernels.label_tree import most_probable
 from likewise.multilabel._base import IS_THRESHOLD, PER_LABEL, MultilabelClassifier
 from likewise.multilabel._best_tree import LearnedTree
-from likewise.multilabel._chains import chain_evidence, held_for_certain
-from likewise.multilabel._combined import cross_fit, tree_marginals
+from likewise.multilabel._chains import compute_chain_evidence, find_certain_labels
+from likewise.multilabel._combined import compute_tree_marginals, cross_fit
 from likewise.multilabel._em import (
     EMResult,
     LabelPosterior,
     LatentHierarchyModel,
-    expectation_maximisation,
-    first_model,
+    compute_rates,
     infer,
-    rates_from_counts,
+    make_first_model,
+    run_em,
 )
 from likewise.multilabel._further_parents import with_further_parents
 from likewise.multilabel._inclusion import (
     LEAST_RATE,
-    anchored_rates,
-    inclusion_scores,
+    compute_inclusion_scores,
+    compute_net_evidence,
+    compute_relaxations,
+    count_pairs,
+    estimate_anchored_rates,
     learn_tree,
-    net_evidence,
-    pair_counts,
-    relaxations,
     select_rate_edges,
     settle_with_rate,
 )
-from likewise.multilabel._initial_trees import by_counts, chow_liu, star
-from likewise.multilabel._known_hierarchy import known_hierarchy
+from likewise.multilabel._initial_trees import make_chow_liu_tree, make_count_tree, make_star
+from likewise.multilabel._known_hierarchy import get_known_hierarchy
 from likewise.multilabel._label_matrix import LabelColumns, check_labels
 from likewise.multilabel._own_rates import (
+    has_different_rates,
     has_more_evidence,
     learn_tree_and_rates,
-    rates_differ,
     run_gap_test,
     score_records,
 )
@@ -56,8 +56,8 @@ from likewise.multilabel._summary import (
     find_indistinguishable,
     summarise,
 )
-from likewise.multilabel._thresholds import best_thresholds
-from likewise.multilabel._tree_steps import SCORES, next_tree
+from likewise.multilabel._thresholds import find_best_thresholds
+from likewise.multilabel._tree_steps import SCORES, find_next_tree
 
 if TYPE_CHECKING:
     from likewise._typing import ArrayLike, MatrixLike, RandomStateLike
@@ -138,7 +138,8 @@ class LatentHierarchyClassifier(CallbackSupportMixin, MultilabelClassifier):
         How the tree is learned. ``inclusion`` scores how well the counts of two incomplete labels agree with
         one including the other, and estimates the missing rate as well; ``counts`` does so as if no labels
         were missing; ``auto`` improves both trees by moving labels to better parents and keeps the one with
-        more evidence; ``chow-liu`` is the tree of mutual information; ``star`` makes all labels children of
+        more evidence; ``chow-liu`` is the tree of mutual information; ``make_star`` makes all labels
+        children of
         the root. Of several starts in a tuple, the one with the largest penalised likelihood is kept.
     structure_step : {None, "literal", "intercept", "profile"}, default=None
         Whether EM changes the tree: by eq. 5.9 of the thesis as printed ("literal"), with the intercept
@@ -354,7 +355,7 @@ class LatentHierarchyClassifier(CallbackSupportMixin, MultilabelClassifier):
     # ------------------------------------------------------------------ learning
 
     def _fit(self, X: Any, labels: LabelColumns) -> None:
-        given, allowed = known_hierarchy(self.hierarchy, labels.names)
+        given, allowed = get_known_hierarchy(self.hierarchy, labels.names)
         if given is not None and self.decode == "map" and not given.is_tree:
             raise ValueError("decode='map' needs a tree, and labels of this hierarchy have several parents.")
         if self.structure == "dag" and self.decode == "map":
@@ -365,12 +366,12 @@ class LatentHierarchyClassifier(CallbackSupportMixin, MultilabelClassifier):
                 "use decode='marginal'."
             )
         rng = check_random_state(self.random_state)
-        starts = [given] if given is not None else list(self._starts(X, labels, allowed, rng))
+        starts = [given] if given is not None else list(self._make_starts(X, labels, allowed, rng))
         progress = FitProgress(self, X, len(starts))
         best: EMResult | None = None
         for hierarchy in starts:
             progress.begin(self.max_iter)
-            found = self._climb(X, labels.Y, hierarchy, allowed, progress)
+            found = self._fit_from_start(X, labels.Y, hierarchy, allowed, progress)
             progress.end()
             if best is None or found.objective > best.objective:
                 best = found
@@ -378,23 +379,25 @@ class LatentHierarchyClassifier(CallbackSupportMixin, MultilabelClassifier):
         assert best is not None
         self._keep(best, X, labels)
 
-    def _starts(self, X: Any, labels: LabelColumns, allowed: np.ndarray, rng: np.random.RandomState) -> Any:
+    def _make_starts(
+        self, X: Any, labels: LabelColumns, allowed: np.ndarray, rng: np.random.RandomState
+    ) -> Any:
         """Yield the initial trees."""
         names = (self.start,) if isinstance(self.start, str) else self.start
         for n in range(self.n_init):
             rows = slice(None) if n == 0 else rng.randint(len(labels.Y), size=len(labels.Y))
             for name in names:
-                tree = self._first_tree(name, X[rows], labels.Y[rows], allowed)
+                tree = self._make_first_tree(name, X[rows], labels.Y[rows], allowed)
                 yield self._build_hierarchy(labels.names, tree)
 
-    def _first_tree(self, name: str, X: Any, Z: np.ndarray, allowed: np.ndarray) -> LearnedTree:
+    def _make_first_tree(self, name: str, X: Any, Z: np.ndarray, allowed: np.ndarray) -> LearnedTree:
         if name == "counts":
-            return by_counts(Z, allowed, self.relaxation)
+            return make_count_tree(Z, allowed, self.relaxation)
         if name == "chow-liu":
-            return chow_liu(Z, allowed)
+            return make_chow_liu_tree(Z, allowed)
         if name == "star":
-            return star(Z.shape[1], allowed)
-        given = self._given_rates()
+            return make_star(Z.shape[1], allowed)
+        given = self._get_given_rates()
         tree = learn_tree(Z, allowed, self.relaxation, given)
         if given is None and name == "auto":
             tree = self._select_better_tree(tree, Z, allowed)
@@ -404,16 +407,16 @@ class LatentHierarchyClassifier(CallbackSupportMixin, MultilabelClassifier):
 
     def _select_better_tree(self, tree: LearnedTree, Z: np.ndarray, allowed: np.ndarray) -> LearnedTree:
         """Return this tree, or the improved tree of `counts` if that has more evidence."""
-        counted = by_counts(Z, allowed, self.relaxation)
-        rate = anchored_rates(Z, LabelHierarchy.from_parents(counted.parents))[0]
+        counted = make_count_tree(Z, allowed, self.relaxation)
+        rate = estimate_anchored_rates(Z, LabelHierarchy.from_parents(counted.parents))[0]
         other = settle_with_rate(Z, counted, max(rate, LEAST_RATE) if rate > 0 else LEAST_RATE, allowed)
-        return other if net_evidence(other) > net_evidence(tree) + 1e-9 else tree
+        return other if compute_net_evidence(other) > compute_net_evidence(tree) + 1e-9 else tree
 
     def _learn_own_rates(self, tree: LearnedTree, X: Any, Z: np.ndarray, allowed: np.ndarray) -> LearnedTree:
         """Estimate tree and separate rates alternately; return that tree if it has more evidence."""
         if not select_rate_edges(tree.scores).any():  # no edge identifies a rate
             return tree
-        shared = anchored_rates(Z, LabelHierarchy.from_parents(tree.parents))[0]
+        shared = estimate_anchored_rates(Z, LabelHierarchy.from_parents(tree.parents))[0]
         test = run_gap_test(X, Z, self.l2)
         other = learn_tree_and_rates(Z, test, allowed, self.relaxation, shared)
         return other if has_more_evidence(other, tree, shared, Z, test, self.relaxation) else tree
@@ -423,71 +426,71 @@ class LatentHierarchyClassifier(CallbackSupportMixin, MultilabelClassifier):
         edges = [(names[p], names[c]) for c, p in enumerate(tree.parents) if p >= 0]
         return LabelHierarchy(names, edges, scores=tree.scores, margins=tree.margins)
 
-    def _given_rates(self) -> np.ndarray | None:
+    def _get_given_rates(self) -> np.ndarray | None:
         if isinstance(self.missing_rate, str):
             return None
-        return self._per_label("missing_rate", self.missing_rate, below=1.0)
+        return self._check_per_label("missing_rate", self.missing_rate, below=1.0)
 
-    def _rates(self, Z: np.ndarray, hierarchy: LabelHierarchy) -> tuple[np.ndarray, int]:
+    def _estimate_first_rates(self, Z: np.ndarray, hierarchy: LabelHierarchy) -> tuple[np.ndarray, int]:
         """Return initial missing rates and the number of cells they come from, 0 if EM estimates them."""
-        given = self._given_rates()
+        given = self._get_given_rates()
         if given is not None:
             return given, 0
         if self._learns_hierarchy and hierarchy.scores is not None:  # skip edges that chance may explain
             told = set(np.array(hierarchy.names, dtype=object)[select_rate_edges(hierarchy.scores)])
             edges = [edge for edge in hierarchy.edges if edge[1] in told]
             hierarchy = LabelHierarchy(hierarchy.names, edges)
-        shared, own, n_cells = anchored_rates(Z, hierarchy)
+        shared, own, n_cells = estimate_anchored_rates(Z, hierarchy)
         if self.rate_from == "em" or not n_cells:
             return np.full(Z.shape[1], _FIRST_RATE), 0
         has_own = self.missing_rate == "per-label" or (
-            self.missing_rate == "auto" and rates_differ(Z, hierarchy)
+            self.missing_rate == "auto" and has_different_rates(Z, hierarchy)
         )
         return (own if has_own else np.full(Z.shape[1], shared)), n_cells
 
-    def _climb(
+    def _fit_from_start(
         self, X: Any, Z: np.ndarray, hierarchy: LabelHierarchy, allowed: np.ndarray, progress: FitProgress
     ) -> EMResult:
         """Fit from one start."""
         counts = Z.sum(axis=0)
-        rates, n_cells = self._rates(Z, hierarchy)
+        rates, n_cells = self._estimate_first_rates(Z, hierarchy)
         if self.structure == "dag" and self._learns_hierarchy:
-            hierarchy = with_further_parents(hierarchy, pair_counts(Z), len(Z), rates, allowed)
-            rates, n_cells = self._rates(Z, hierarchy)
+            hierarchy = with_further_parents(hierarchy, count_pairs(Z), len(Z), rates, allowed)
+            rates, n_cells = self._estimate_first_rates(Z, hierarchy)
 
-        def eps(rates: np.ndarray, t: int) -> np.ndarray:
+        def compute_eps(rates: np.ndarray, t: int) -> np.ndarray:
             now = self.relaxation
             if self.annealing is not None:
                 now = max(now, self.annealing[0] * self.annealing[1] ** t)
-            return relaxations(counts, len(Z), rates, now)
+            return compute_relaxations(counts, len(Z), rates, now)
 
         anchored = rates if n_cells else None
-        expected = rates_from_counts(Z, shared=self.missing_rate != "per-label")
+        expected = compute_rates(Z, shared=self.missing_rate != "per-label")
 
-        def found_rates(one: np.ndarray) -> np.ndarray:
+        def update_rates(one: np.ndarray) -> np.ndarray:
             return expected(one) if anchored is None else anchored
 
         def reshape(model: LatentHierarchyModel, held: LabelPosterior, t: int) -> LatentHierarchyModel:
-            model = replace(model, relaxations=eps(model.rates, t))
+            model = replace(model, relaxations=compute_eps(model.rates, t))
             if self.structure_step is None or not self._learns_hierarchy or not model.hierarchy.is_tree:
                 return model
-            tree = next_tree(self.structure_step, model, held, X, Z, self.l2, allowed)
+            tree = find_next_tree(self.structure_step, model, held, X, Z, self.l2, allowed)
             if np.array_equal(tree.parents, model.hierarchy.parents):
                 return model
             changed = self._build_hierarchy(model.hierarchy.names, tree)
             nonlocal anchored
-            told, n_told = self._rates(Z, changed)
+            told, n_told = self._estimate_first_rates(Z, changed)
             anchored = told if n_told else None
             return replace(model, hierarchy=changed, rates=told if n_told else model.rates)
 
-        return expectation_maximisation(
+        return run_em(
             X,
             Z,
-            first_model(Z, X.shape[1], hierarchy, rates, eps(rates, 0)),
+            make_first_model(Z, X.shape[1], hierarchy, rates, compute_eps(rates, 0)),
             l2=self.l2,
             max_iter=self.max_iter,
             tol=self.tol,
-            update_rates=found_rates if self._given_rates() is None else None,
+            update_rates=update_rates if self._get_given_rates() is None else None,
             reshape=reshape if self.annealing is not None or self.structure_step is not None else None,
             settled_from=self._annealed_by,
             step=progress.step,
@@ -516,31 +519,31 @@ class LatentHierarchyClassifier(CallbackSupportMixin, MultilabelClassifier):
         self._model = found.model
         model, Z = found.model, labels.Y
         self.missing_rates_ = np.array(model.rates)
-        held = infer(model, model.logits(X), Z)
+        held = infer(model, model.compute_logits(X), Z)
         self.missing_rate_ = float(1.0 - ((1.0 - model.rates) * held.one).sum() / max(held.one.sum(), 1e-12))
         if len(set(model.rates)) == 1:
             self.missing_rate_ = float(model.rates[0])
-        self.n_anchors_ = self._rates(Z, model.hierarchy)[1]
-        self.hierarchy_ = self._described(model, Z, held.one.sum(axis=0))
+        self.n_anchors_ = self._estimate_first_rates(Z, model.hierarchy)[1]
+        self.hierarchy_ = self._describe_hierarchy(model, Z, held.one.sum(axis=0))
         self.relaxations_ = np.array(model.relaxations)
         self.coef_, self.intercept_ = model.coef, model.intercept
         self.log_likelihood_ = held.log_likelihood
         self.objective_ = found.objective
         self.objective_history_ = np.array(found.history)
         self.n_iter_ = len(found.history) - 1
-        self.rate_is_known_ = self._known_rates(Z)
-        if self._given_rates() is None and len(set(model.rates)) > 1:
+        self.rate_is_known_ = self._find_known_rates(Z)
+        if self._get_given_rates() is None and len(set(model.rates)) > 1:
             scores = score_records(X, Z, self.l2)
             self.indistinguishable_ = find_exchangeable(Z, self.hierarchy_, scores)
         else:
             self.indistinguishable_ = find_indistinguishable(Z, self.hierarchy_, self.missing_rates_)
         self._set_marginals(X, Z, held)
 
-    def _known_rates(self, Z: np.ndarray) -> Any:
+    def _find_known_rates(self, Z: np.ndarray) -> Any:
         """Return True for labels whose rates were given, or estimated from data that identify them."""
-        if self._given_rates() is not None or len(set(self.missing_rates_)) == 1:
-            return np.full(Z.shape[1], self._given_rates() is not None or self.n_anchors_ > 0)
-        below, _ = held_for_certain(Z, self.hierarchy_)
+        if self._get_given_rates() is not None or len(set(self.missing_rates_)) == 1:
+            return np.full(Z.shape[1], self._get_given_rates() is not None or self.n_anchors_ > 0)
+        below, _ = find_certain_labels(Z, self.hierarchy_)
         return np.any(below, axis=0) | (self.n_anchors_ == 0)  # without anchors, EM estimates each
 
     def _set_marginals(self, X: Any, Z: np.ndarray, held: LabelPosterior) -> None:
@@ -551,19 +554,21 @@ class LatentHierarchyClassifier(CallbackSupportMixin, MultilabelClassifier):
             found = cross_fit(X, Z, self._model, held, self.l2, combine=combine)
         self._combination = None if found is None else found.combination
         if not isinstance(self.threshold, str):
-            self.thresholds_ = np.array(self._per_label("threshold", self.threshold))
+            self.thresholds_ = np.array(self._check_per_label("threshold", self.threshold))
         elif found is None:
             self.thresholds_ = np.full(Z.shape[1], 0.5)
         else:
-            self.thresholds_ = best_thresholds(found.chances, Z, self.missing_rates_)
+            self.thresholds_ = find_best_thresholds(found.chances, Z, self.missing_rates_)
 
-    def _described(self, model: LatentHierarchyModel, Z: np.ndarray, counts: np.ndarray) -> LabelHierarchy:
+    def _describe_hierarchy(
+        self, model: LatentHierarchyModel, Z: np.ndarray, counts: np.ndarray
+    ) -> LabelHierarchy:
         """Return the hierarchy with label counts and scores, also if the hierarchy was given."""
         tree = model.hierarchy
         if tree.is_tree:
-            gains = chain_evidence(Z, tree, model.rates).T
+            gains = compute_chain_evidence(Z, tree, model.rates).T
         else:
-            gains = inclusion_scores(pair_counts(Z), len(Z), model.rates, model.relaxations)
+            gains = compute_inclusion_scores(count_pairs(Z), len(Z), model.rates, model.relaxations)
         scores = np.array(
             [min((gains[p, c] for p in ps), default=0.0) for c, ps in enumerate(tree.parent_lists)]
         )
@@ -572,15 +577,15 @@ class LatentHierarchyClassifier(CallbackSupportMixin, MultilabelClassifier):
 
     # ------------------------------------------------------------------ predicting
 
-    def _marginals(self, X: Any) -> np.ndarray:
+    def _compute_marginals(self, X: Any) -> np.ndarray:
         """Return the probability of each label for rows without records."""
-        by_tree = tree_marginals(self._model, X)
+        by_tree = compute_tree_marginals(self._model, X)
         if self._combination is None:
             return by_tree
-        return self._combination.chances(X, by_tree, self._model.hierarchy)
+        return self._combination.compute_probabilities(X, by_tree, self._model.hierarchy)
 
-    def _probabilities(self, X: Any) -> np.ndarray:
-        return self._marginals(X)
+    def _compute_probabilities(self, X: Any) -> np.ndarray:
+        return self._compute_marginals(X)
 
     def decision_function(self, X: MatrixLike) -> np.ndarray:
         """Return the log-odds of each label minus those of its threshold.
@@ -598,7 +603,7 @@ class LatentHierarchyClassifier(CallbackSupportMixin, MultilabelClassifier):
         chances = np.clip(self.predict_proba(X), 1e-12, 1.0 - 1e-12)
         return logit(chances) - logit(np.clip(self.thresholds_, 1e-12, 1.0 - 1e-12))
 
-    def _above(self, probabilities: np.ndarray) -> np.ndarray:
+    def _apply_threshold(self, probabilities: np.ndarray) -> np.ndarray:
         return (probabilities > self.thresholds_).astype(np.int64)
 
     def predict(self, X: MatrixLike) -> np.ndarray:
@@ -618,7 +623,7 @@ class LatentHierarchyClassifier(CallbackSupportMixin, MultilabelClassifier):
         if self.decode == "marginal":
             return super().predict(X)
         X = self._check_X(X, reset=False)
-        logits = self._model.logits(X)
+        logits = self._model.compute_logits(X)
         none = np.zeros(logits.shape, dtype=np.uint8)
         out = np.empty(logits.shape, dtype=np.int64)
         tree = self._model.hierarchy
@@ -642,8 +647,8 @@ class LatentHierarchyClassifier(CallbackSupportMixin, MultilabelClassifier):
         proba : ndarray of shape (n_samples, n_labels)
             The probabilities; 1 where a label was recorded.
         """
-        X, Z = self._rows_and_labels(X, Y)
-        return infer(self._model, self._model.logits(X), Z).one
+        X, Z = self._check_rows_and_labels(X, Y)
+        return infer(self._model, self._model.compute_logits(X), Z).one
 
     def suggest(self, X: MatrixLike, Y: ArrayLike, top: int = 5, *, least: float = 0.0) -> list[Suggestion]:
         """Return the most probable labels that were not recorded, as questions for annotators.
@@ -668,8 +673,8 @@ class LatentHierarchyClassifier(CallbackSupportMixin, MultilabelClassifier):
             raise ValueError(f"top must be an integer of at least 1, got {top!r}.")
         if not real(0).holds(least):
             raise ValueError(f"least must be a number of at least 0, got {least!r}.")
-        X, Z = self._rows_and_labels(X, Y)
-        chances = infer(self._model, self._model.logits(X), Z).one
+        X, Z = self._check_rows_and_labels(X, Y)
+        chances = infer(self._model, self._model.compute_logits(X), Z).one
         open_to = np.where(Z.astype(bool), -np.inf, chances)
         ranked = np.argsort(-open_to, axis=1, kind="stable")[:, :top]
         return [
@@ -709,13 +714,13 @@ class LatentHierarchyClassifier(CallbackSupportMixin, MultilabelClassifier):
         self : LatentHierarchyClassifier
             The classifier with new `thresholds_`.
         """
-        X, Z = self._rows_and_labels(X, Y)
+        X, Z = self._check_rows_and_labels(X, Y)
         if self.decode == "map":
             raise ValueError("decode='map' has no thresholds to set; fit with decode='marginal'.")
-        self.thresholds_ = best_thresholds(self._marginals(X), Z, self.missing_rates_)
+        self.thresholds_ = find_best_thresholds(self._compute_marginals(X), Z, self.missing_rates_)
         return self
 
-    def _rows_and_labels(self, X: Any, Y: Any) -> tuple[Any, np.ndarray]:
+    def _check_rows_and_labels(self, X: Any, Y: Any) -> tuple[Any, np.ndarray]:
         check_is_fitted(self, "classes_")
         X = self._check_X(X, reset=False)
         labels = check_labels(Y, who=type(self).__name__)

@@ -8,7 +8,7 @@ from scipy.sparse.csgraph import breadth_first_order, connected_components, mini
 from scipy.special import xlogy
 
 
-def mutual_information(Y: np.ndarray, smoothing: float = 0.0) -> np.ndarray:
+def compute_mutual_information(Y: np.ndarray, smoothing: float = 0.0) -> np.ndarray:
     """Return the mutual information of each pair of labels (columns of 0 and 1) in nats.
 
     `smoothing` rows are added, spread over the four cells of each pair. The diagonal holds the entropies.
@@ -36,7 +36,7 @@ def mutual_information(Y: np.ndarray, smoothing: float = 0.0) -> np.ndarray:
     return (found + found.T) / 2.0
 
 
-def spanning_tree(worth: np.ndarray) -> np.ndarray:
+def find_spanning_tree(worth: np.ndarray) -> np.ndarray:
     """Return the edges of the spanning tree of greatest worth, as pairs of positions in order.
 
     Edges are ranked, and the ranks are what SciPy's minimum spanning tree adds up: it takes an edge of weight
@@ -51,7 +51,7 @@ def spanning_tree(worth: np.ndarray) -> np.ndarray:
     return edges[np.lexsort((edges[:, 1], edges[:, 0]))]
 
 
-def directed(edges: np.ndarray, counts: np.ndarray) -> np.ndarray:
+def direct_edges(edges: np.ndarray, counts: np.ndarray) -> np.ndarray:
     """Return the parent of each label, -1 for tops: the most frequent label of each part, or the first."""
     n_labels = len(counts)
     parents = np.full(n_labels, -1, dtype=np.int64)
@@ -85,7 +85,7 @@ def exchange_margins(worth: np.ndarray, tree: np.ndarray, parents: np.ndarray) -
     return margins
 
 
-def tree_marginals(held: np.ndarray, parents: np.ndarray, order: np.ndarray) -> np.ndarray:
+def compute_tree_marginals(held: np.ndarray, parents: np.ndarray, order: np.ndarray) -> np.ndarray:
     """Return the probability of each label, from that without its parent and with it (2, n, n_labels)."""
     found = held[0].copy()
     for k in order:
@@ -94,7 +94,7 @@ def tree_marginals(held: np.ndarray, parents: np.ndarray, order: np.ndarray) -> 
     return np.clip(found, 0.0, 1.0)
 
 
-def tree_maximum(log_p: np.ndarray, parents: np.ndarray, order: np.ndarray) -> np.ndarray:
+def find_tree_maximum(log_p: np.ndarray, parents: np.ndarray, order: np.ndarray) -> np.ndarray:
     """Return the most probable labelling of each row.
 
     `log_p[y, p]` of shape (n, n_labels) is the log-probability of a label's value y, given its parent's p.

@@ -23,19 +23,19 @@ import numpy as np
 from scipy.special import logit, xlogy
 
 from likewise.hierarchy import LabelHierarchy
-from likewise.multilabel._best_tree import LearnedTree, best_tree
-from likewise.multilabel._chains import chain_evidence, held_for_certain, settle
-from likewise.multilabel._combined import fit_alone, folds_of_rows
-from likewise.multilabel._em import ScaledColumns, first_model, infer
+from likewise.multilabel._best_tree import LearnedTree, find_best_tree
+from likewise.multilabel._chains import compute_chain_evidence, find_certain_labels, settle
+from likewise.multilabel._combined import fit_alone, iterate_folds
+from likewise.multilabel._em import ScaledColumns, infer, make_first_model
 from likewise.multilabel._inclusion import (
     LARGEST_RATE,
     LEAST_RATE,
     ROOT_PREFERENCE,
-    anchored_rates,
-    inclusion_scores,
-    pair_counts,
-    price_of,
-    relaxations,
+    compute_edge_price,
+    compute_inclusion_scores,
+    compute_relaxations,
+    count_pairs,
+    estimate_anchored_rates,
     select_rate_edges,
 )
 
@@ -62,7 +62,7 @@ class GapTest:
     @property
     def excluded(self) -> np.ndarray:
         """Edges ``[p, c]`` with significant evidence against them."""
-        excluded: np.ndarray = self.evidence > price_of(len(self.evidence))
+        excluded: np.ndarray = self.evidence > compute_edge_price(len(self.evidence))
         return excluded
 
 
@@ -72,7 +72,7 @@ def run_gap_test(X: Any, Z: np.ndarray, l2: float) -> GapTest:
     n = np.maximum(records.sum(axis=0), 1.0)  # rows with c
     sum_z, sum_s = records.T @ records, scores.T @ records
     sum_ss, sum_zs = (scores**2).T @ records, (records * scores).T @ records
-    evidence = _gain_of_slope(n, sum_z, sum_s, sum_ss, sum_zs)
+    evidence = _compute_slope_gain(n, sum_z, sum_s, sum_ss, sum_zs)
     np.fill_diagonal(evidence, -np.inf)
     return GapTest(scores, evidence)
 
@@ -82,8 +82,8 @@ def score_records(X: Any, Z: np.ndarray, l2: float) -> np.ndarray:
     records = Z.astype(np.float64)
     scores = np.empty_like(records)
     keys = records.sum(axis=1), np.asarray(X.sum(axis=1)).ravel()
-    for train, test in folds_of_rows(*keys, n_folds=_N_FOLDS):
-        coef, intercept = fit_alone(ScaledColumns.of(X[train]), records[train], l2)
+    for train, test in iterate_folds(*keys, n_folds=_N_FOLDS):
+        coef, intercept = fit_alone(ScaledColumns.from_data(X[train]), records[train], l2)
         scores[test] = X[test] @ coef.T + intercept
     return scores
 
@@ -97,7 +97,7 @@ def _score_statistic(n: Any, sum_z: Any, sum_s: Any, sum_ss: Any, sum_zs: Any) -
     return half
 
 
-def _gain_of_slope(n: Any, sum_z: Any, sum_s: Any, sum_ss: Any, sum_zs: Any) -> np.ndarray:
+def _compute_slope_gain(n: Any, sum_z: Any, sum_s: Any, sum_ss: Any, sum_zs: Any) -> np.ndarray:
     """Return half the score statistic of z on s, where they go together, less ½ log n."""
     gain: np.ndarray = _score_statistic(n, sum_z, sum_s, sum_ss, sum_zs) - 0.5 * np.log(np.maximum(n, 2.0))
     return gain
@@ -124,13 +124,13 @@ def compute_exchange_evidence(
     (p,) = tree.parent_lists[c]
     of_p, of_c = ([d for d, above in enumerate(tree.parent_lists) if t in above] for t in (p, c))
     others = [d for d in (*of_p, *of_c) if d != c]
-    now = _evidence_against_gaps(Z[:, p], known[:, of_p], scores[:, p])
-    now += _evidence_against_gaps(Z[:, c], known[:, of_c], scores[:, c])
+    now = _compute_gap_evidence(Z[:, p], known[:, of_p], scores[:, p])
+    now += _compute_gap_evidence(Z[:, c], known[:, of_c], scores[:, c])
     below = np.column_stack([Z[:, p] > 0, known[:, others]])
-    return _evidence_against_gaps(Z[:, c], below, scores[:, c]) - now
+    return _compute_gap_evidence(Z[:, c], below, scores[:, c]) - now
 
 
-def _evidence_against_gaps(z: np.ndarray, below: np.ndarray, scores: np.ndarray) -> float:
+def _compute_gap_evidence(z: np.ndarray, below: np.ndarray, scores: np.ndarray) -> float:
     """Return the evidence, in nats, that a label is not held in all rows with one of the labels below it.
 
     Its records would be as frequent with each of these labels, and the features would not predict them. This
@@ -151,13 +151,13 @@ def _evidence_against_gaps(z: np.ndarray, below: np.ndarray, scores: np.ndarray)
     return max(ratio, 0.0) + float(_score_statistic(len(z), z.sum(), s.sum(), (s**2).sum(), (z * s).sum()))
 
 
-def rates_differ(Z: np.ndarray, tree: LabelHierarchy) -> bool:
+def has_different_rates(Z: np.ndarray, tree: LabelHierarchy) -> bool:
     """Return True if separate rates fit better than one by BIC.
 
     Only cells in which the label is known to hold are used. Each further rate costs ½ log of the mean number
     of such cells of a label.
     """
-    below, _ = held_for_certain(Z, tree)
+    below, _ = find_certain_labels(Z, tree)
     certain = below.sum(axis=0)
     inner = certain > 0
     if inner.sum() < 2:
@@ -183,11 +183,11 @@ def has_more_evidence(
 
     def compute_evidence(tree: LabelHierarchy, rates: np.ndarray, n_rates: int) -> float:
         predicted = float(np.maximum(test.evidence, 0.0)[tree.ancestor_matrix()].sum())
-        price = price_of(tree.n_labels) * len(tree.edges) + 0.5 * np.log(len(Z)) * n_rates
+        price = compute_edge_price(tree.n_labels) * len(tree.edges) + 0.5 * np.log(len(Z)) * n_rates
         return compute_log_likelihood(Z, tree, rates, relaxation) - predicted - price
 
     own_tree, shared_tree = (LabelHierarchy.from_parents(tree.parents) for tree in (own, shared))
-    _, own_rates, n_cells = anchored_rates(Z, own_tree)
+    _, own_rates, n_cells = estimate_anchored_rates(Z, own_tree)
     if not n_cells:  # no edges
         return False
     n_rates = len(np.unique(own.parents[own.parents >= 0]))
@@ -199,11 +199,11 @@ def compute_log_likelihood(
     Z: np.ndarray, tree: LabelHierarchy, rates: np.ndarray, relaxation: float, max_iter: int = 30
 ) -> float:
     """Return the log-likelihood of the records, without features; EM fits the share of each label."""
-    model = first_model(Z, 1, tree, rates, relaxations(Z.sum(axis=0), len(Z), rates, relaxation))
+    model = make_first_model(Z, 1, tree, rates, compute_relaxations(Z.sum(axis=0), len(Z), rates, relaxation))
     nothing = np.zeros((len(Z), 1))
     found = -np.inf
     for _ in range(max_iter):
-        held = infer(model, model.logits(nothing), Z)
+        held = infer(model, model.compute_logits(nothing), Z)
         if held.log_likelihood - found < 1e-4 * len(Z):
             break
         found = held.log_likelihood
@@ -229,21 +229,23 @@ def learn_tree_and_rates(
     default_rate : float
         The initial rate of labels for which the records give none.
     """
-    both, n, k, given = pair_counts(Z), len(Z), Z.shape[1], allowed
+    both, n, k, given = count_pairs(Z), len(Z), Z.shape[1], allowed
     costs = np.maximum(test.evidence, 0.0)
     allowed = _exclude(allowed, test.excluded)
-    rates = first = _first_rates(both, n, test.evidence, default_rate)
+    rates = first = _estimate_first_rates(both, n, test.evidence, default_rate)
     seen: set[tuple[bytes, bytes]] = set()
     for _ in range(2 * k + 20):
-        eps = relaxations(np.diag(both), n, rates, relaxation)
-        scores = inclusion_scores(both, n, rates, eps) - costs
-        tree = settle(Z, best_tree(scores, allowed, ROOT_PREFERENCE, margins=False), rates, allowed, costs.T)
+        eps = compute_relaxations(np.diag(both), n, rates, relaxation)
+        scores = compute_inclusion_scores(both, n, rates, eps) - costs
+        tree = settle(
+            Z, find_best_tree(scores, allowed, ROOT_PREFERENCE, margins=False), rates, allowed, costs.T
+        )
         sure = LabelHierarchy.from_parents(np.where(select_rate_edges(tree.scores), tree.parents, -1))
-        _, own, n_cells = anchored_rates(Z, sure)
+        _, own, n_cells = estimate_anchored_rates(Z, sure)
         if not n_cells:
             break
-        own = np.where(held_for_certain(Z, sure)[0].any(axis=0), own, first)
-        needless = _least_needed(Z, tree.parents, own, test.scores)
+        own = np.where(find_certain_labels(Z, sure)[0].any(axis=0), own, first)
+        needless = _find_least_needed(Z, tree.parents, own, test.scores)
         if needless is not None:
             no_parent = np.zeros((k, k), dtype=bool)
             no_parent[needless] = True
@@ -258,7 +260,7 @@ def learn_tree_and_rates(
         rates = own
     parents = _exchange(Z, tree.parents, test.scores, given)
     if not np.array_equal(parents, tree.parents):
-        rates = anchored_rates(Z, LabelHierarchy.from_parents(parents))[1]
+        rates = estimate_anchored_rates(Z, LabelHierarchy.from_parents(parents))[1]
         return settle(Z, replace(tree, parents=parents), rates, _exclude(given, test.excluded), costs.T)
     return tree
 
@@ -268,7 +270,7 @@ def _exchange(Z: np.ndarray, parents: np.ndarray, scores: np.ndarray, allowed: n
     parents = parents.copy()
     for _ in range(len(parents)):
         tree = LabelHierarchy.from_parents(parents)
-        _, known = held_for_certain(Z, tree)
+        _, known = find_certain_labels(Z, tree)
         best, least = None, -1e-9
         for c in np.flatnonzero(parents >= 0):
             p = parents[c]
@@ -294,7 +296,9 @@ def _exclude(allowed: np.ndarray, excluded: np.ndarray) -> np.ndarray:
     return out
 
 
-def _first_rates(both: np.ndarray, n_rows: int, evidence: np.ndarray, default_rate: float) -> np.ndarray:
+def _estimate_first_rates(
+    both: np.ndarray, n_rows: int, evidence: np.ndarray, default_rate: float
+) -> np.ndarray:
     """Return rates to begin with: of the labels that p may include, those that have p recorded most often.
 
     P(z_p = 1 | z_c = 1) is 1 - α_p for all labels c below p, and less for others. Labels count whose rows
@@ -317,7 +321,9 @@ def _first_rates(both: np.ndarray, n_rows: int, evidence: np.ndarray, default_ra
     return np.clip(rates, LEAST_RATE, LARGEST_RATE)
 
 
-def _least_needed(Z: np.ndarray, parents: np.ndarray, rates: np.ndarray, scores: np.ndarray) -> int | None:
+def _find_least_needed(
+    Z: np.ndarray, parents: np.ndarray, rates: np.ndarray, scores: np.ndarray
+) -> int | None:
     """Return the label that is least needed as a parent, or None if all parents are needed.
 
     A parent is needed if the labels under it are better off there than one step up, by ½ log n nats for its
@@ -325,14 +331,14 @@ def _least_needed(Z: np.ndarray, parents: np.ndarray, rates: np.ndarray, scores:
     """
     n, k = Z.shape
     tree = LabelHierarchy.from_parents(parents)
-    evidence = np.column_stack([chain_evidence(Z, tree, rates), np.zeros(k)])  # the root last
-    below, _ = held_for_certain(Z, tree)
+    evidence = np.column_stack([compute_chain_evidence(Z, tree, rates), np.zeros(k)])  # the root last
+    below, _ = find_certain_labels(Z, tree)
     worst, least = None, 0.0
     for p in np.unique(parents[parents >= 0]):
         children = np.flatnonzero(parents == p)
         gain = float((evidence[children, p] - evidence[children, parents[p]]).sum())
         z, s = Z[below[:, p], p].astype(np.float64), scores[below[:, p], p]
-        predicted = float(_gain_of_slope(max(len(z), 1), z.sum(), s.sum(), (s**2).sum(), (z * s).sum()))
+        predicted = float(_compute_slope_gain(max(len(z), 1), z.sum(), s.sum(), (s**2).sum(), (z * s).sum()))
         lack = max(0.5 * np.log(n) - gain, 0.0) + (10.0 * predicted if predicted > np.log(k) else 0.0)
         if lack > least:
             worst, least = int(p), lack

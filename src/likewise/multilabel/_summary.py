@@ -9,7 +9,7 @@ import numpy as np
 from scipy.special import xlogy
 
 from likewise.hierarchy import LabelHierarchy
-from likewise.multilabel._chains import held_for_certain
+from likewise.multilabel._chains import find_certain_labels
 from likewise.multilabel._own_rates import compute_exchange_evidence
 
 if TYPE_CHECKING:
@@ -64,12 +64,12 @@ class HierarchySummary:
     def __str__(self) -> str:
         lines = [
             f"{self.n_labels} labels, {self.n_edges} edges between them; {self.n_guesses} of these "
-            f"{'is a guess' if self.n_guesses == 1 else 'are guesses'}{_listed(self.guesses)}."
+            f"{'is a guess' if self.n_guesses == 1 else 'are guesses'}{_format_pairs(self.guesses)}."
         ]
         if self.indistinguishable:
             lines.append(
                 "The data cannot tell which of these is above the other"
-                f"{_listed(self.indistinguishable, every=True)}."
+                f"{_format_pairs(self.indistinguishable, every=True)}."
             )
         differ = ", different by label" if self.rates_differ else ""
         lines.append(f"Missing rate {self.missing_rate:.2f}{differ}.")
@@ -86,7 +86,7 @@ class HierarchySummary:
         return "\n".join(lines)
 
 
-def _listed(pairs: tuple[tuple[str, str], ...], *, every: bool = False, most: int = 5) -> str:
+def _format_pairs(pairs: tuple[tuple[str, str], ...], *, every: bool = False, most: int = 5) -> str:
     if not pairs:
         return ""
     some = pairs if every else pairs[:most]
@@ -115,7 +115,7 @@ def find_exchangeable(Z: np.ndarray, tree: LabelHierarchy, scores: np.ndarray) -
 
     `scores` of shape (n_samples, n_labels) are cross-fitted log-odds that labels are recorded.
     """
-    _, known = held_for_certain(Z, tree)
+    _, known = find_certain_labels(Z, tree)
     return tuple(
         (tree.names[above[0]], tree.names[c])
         for c, above in enumerate(tree.parent_lists)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 
-def best_thresholds(chances: np.ndarray, Z: np.ndarray, rates: np.ndarray) -> np.ndarray:
+def find_best_thresholds(chances: np.ndarray, Z: np.ndarray, rates: np.ndarray) -> np.ndarray:
     """Return, for each label, the threshold on its chance that makes F1 largest.
 
     With m of the recorded and k rows predicted, F1 = 2 m' / (t' + k), where m' = m / (1 - α) and t', the

@@ -15,13 +15,13 @@ import numpy as np
 from scipy.special import expit, log_expit
 
 from likewise.kernels.label_tree import pair_sums, posterior
-from likewise.multilabel._best_tree import LearnedTree, best_tree
+from likewise.multilabel._best_tree import LearnedTree, find_best_tree
 from likewise.multilabel._em import LabelPosterior, LatentHierarchyModel, ScaledColumns, fit_logistic
 
 _REFIT_STEPS = 15
 
 
-def _outside(counts: np.ndarray, n_rows: int, eps: np.ndarray) -> np.ndarray:
+def _score_outside(counts: np.ndarray, n_rows: int, eps: np.ndarray) -> np.ndarray:
     """Return what rows without p add to the score of p → c."""
     held = np.diag(counts)
     without = held[None, :] - counts
@@ -29,7 +29,9 @@ def _outside(counts: np.ndarray, n_rows: int, eps: np.ndarray) -> np.ndarray:
     return without * np.log(eps) + neither * np.log1p(-eps)
 
 
-def _sums(model: LatentHierarchyModel, logits: np.ndarray, Z: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+def _compute_sums(
+    model: LatentHierarchyModel, logits: np.ndarray, Z: np.ndarray
+) -> tuple[np.ndarray, np.ndarray]:
     counts, scores = np.zeros((2, Z.shape[1], Z.shape[1]))
     tree = model.hierarchy
     keep = 1.0 - model.rates
@@ -37,31 +39,31 @@ def _sums(model: LatentHierarchyModel, logits: np.ndarray, Z: np.ndarray) -> tup
     return counts, scores
 
 
-def literal_scores(
+def compute_literal_scores(
     model: LatentHierarchyModel, held: LabelPosterior, X: Any, Z: np.ndarray, l2: float
 ) -> np.ndarray:
     """Return the scores of edges over the root's, every parent with the present classifier of the child."""
-    logits = model.logits(X)
-    counts, inside = _sums(model, logits, Z)
+    logits = model.compute_logits(X)
+    counts, inside = _compute_sums(model, logits, Z)
     on_root = (held.one * log_expit(logits) + (1.0 - held.one) * log_expit(-logits)).sum(axis=0)
-    return inside + _outside(counts, len(Z), model.relaxations) - on_root
+    return inside + _score_outside(counts, len(Z), model.relaxations) - on_root
 
 
-def intercept_scores(
+def compute_intercept_scores(
     model: LatentHierarchyModel, held: LabelPosterior, X: Any, Z: np.ndarray, l2: float
 ) -> np.ndarray:
     """Return the literal scores, each plus what one Newton step of the intercept gains."""
-    logits = model.logits(X)
+    logits = model.compute_logits(X)
     s = expit(logits)
-    counts, inside = _sums(model, logits, Z)
+    counts, inside = _compute_sums(model, logits, Z)
     slope, curve = counts - held.one.T @ s, held.one.T @ (s * (1.0 - s)) + 1e-9
     root_slope, root_curve = (held.one - s).sum(axis=0), (s * (1.0 - s)).sum(axis=0) + 1e-9
     on_root = (held.one * log_expit(logits) + (1.0 - held.one) * log_expit(-logits)).sum(axis=0)
     gain = 0.5 * slope**2 / curve - 0.5 * root_slope**2 / root_curve
-    return inside + gain + _outside(counts, len(Z), model.relaxations) - on_root
+    return inside + gain + _score_outside(counts, len(Z), model.relaxations) - on_root
 
 
-def profile_scores(
+def compute_profile_scores(
     model: LatentHierarchyModel, held: LabelPosterior, X: Any, Z: np.ndarray, l2: float
 ) -> np.ndarray:
     """Return scores with the classifier of c fitted anew for each parent: n_labels² regressions.
@@ -69,12 +71,12 @@ def profile_scores(
     Q(y_p = 1, y_c = 1) is the chance of c times that of p were c recorded too, so that one E-step a label
     gives it for all parents.
     """
-    logits = model.logits(X)
+    logits = model.compute_logits(X)
     n, k = Z.shape
     tree, keep = model.hierarchy, 1.0 - model.rates
     one, both = np.empty_like(logits), np.empty_like(logits)
     scores, counts = np.empty((2, k, k))
-    columns = ScaledColumns.of(X)
+    columns = ScaledColumns.from_data(X)
     for c in range(k):
         if_c = Z.copy()
         if_c[:, c] = 1
@@ -88,17 +90,17 @@ def profile_scores(
         value = (together * refitted + above * log_expit(-refitted)).sum(axis=0)
         value -= 0.5 * l2 * (coef**2).sum(axis=1)
         scores[:, c] = value[1:] - value[0]
-    return scores + _outside(counts, n, model.relaxations)
+    return scores + _score_outside(counts, n, model.relaxations)
 
 
 SCORES: dict[str, Callable[[LatentHierarchyModel, LabelPosterior, Any, np.ndarray, float], np.ndarray]] = {
-    "literal": literal_scores,
-    "intercept": intercept_scores,
-    "profile": profile_scores,
+    "literal": compute_literal_scores,
+    "intercept": compute_intercept_scores,
+    "profile": compute_profile_scores,
 }
 
 
-def next_tree(
+def find_next_tree(
     how: str,
     model: LatentHierarchyModel,
     held: LabelPosterior,
@@ -108,4 +110,4 @@ def next_tree(
     allowed: np.ndarray,
 ) -> LearnedTree:
     """Return the tree that the present posterior prefers."""
-    return best_tree(SCORES[how](model, held, X, Z, l2), allowed)
+    return find_best_tree(SCORES[how](model, held, X, Z, l2), allowed)

@@ -18,9 +18,9 @@ from likewise.oracles._dawid_skene import (
     AnnotatorVotes,
     FloatArray,
     Judgement,
+    compute_krippendorff_alpha,
+    compute_observed_agreement,
     judge,
-    krippendorff_alpha,
-    observed_agreement,
 )
 from likewise.supervision import Supervision
 
@@ -233,7 +233,7 @@ class Annotators:
         ):
             if not rule.holds(value):
                 raise ValueError(f"Annotators: {name} must be {rule.wanted}, got {value!r}.")
-        said, unsure = _statements(replies)
+        said, unsure = _collect_statements(replies)
         self.names: tuple[str | None, ...] = tuple(unsure)
         self._questions: dict[str, dict[Rows, int]] = {}  # the number of each
         self._votes: dict[str, AnnotatorVotes] = {}
@@ -242,7 +242,7 @@ class Annotators:
             given = said[kind]
             asked = sorted({rows for rows, _ in given})
             questions = self._questions[kind] = {rows: at for at, rows in enumerate(asked)}
-            votes = self._votes[kind] = _votes(given, questions, self.names, len(words))
+            votes = self._votes[kind] = _make_votes(given, questions, self.names, len(words))
             found = judge(votes, accuracy=accuracy, strength=strength, max_iter=max_iter, tol=tol)
             self._judged[kind] = found
             if not found.converged:
@@ -252,12 +252,13 @@ class Annotators:
                     ConvergenceWarning,
                 )
         self.annotators: tuple[Annotator, ...] = tuple(
-            self._annotator(a, unsure[name]) for a, name in enumerate(self.names)
+            self._describe_annotator(a, unsure[name]) for a, name in enumerate(self.names)
         )
-        self.verdicts: tuple[Verdict, ...] = tuple(self._all_verdicts())
+        self.verdicts: tuple[Verdict, ...] = tuple(self._get_verdicts())
         if alone := [one for one in self.annotators if one.n_answers and not one.n_shared]:
             warn_caller(
-                f"{_listed(alone)} answered nothing that somebody else answered too, and nothing tells how "
+                f"{_format_names(alone)} answered nothing that somebody else answered too, and nothing tells "
+                "how "
                 f"reliable they are; they are taken to be right with the chance {accuracy:g}. Put some "
                 "questions to two people.",
                 LikewiseWarning,
@@ -267,7 +268,7 @@ class Annotators:
         n = {kind: len(questions) for kind, questions in self._questions.items()}
         return f"Annotators({len(self.names)}: {n['pair']} pairs, {n['triplet']} triplets)"
 
-    def _annotator(self, a: int, n_unsure: int) -> Annotator:
+    def _describe_annotator(self, a: int, n_unsure: int) -> Annotator:
         n_answers = n_shared = 0
         right = informed = 0.0
         tables: dict[str, FloatArray] = {}
@@ -286,7 +287,7 @@ class Annotators:
         reliability = informed / n_answers if n_answers else None
         return Annotator(self.names[a], n_answers, n_shared, n_unsure, accuracy, reliability, tables)
 
-    def _all_verdicts(self) -> Iterable[Verdict]:
+    def _get_verdicts(self) -> Iterable[Verdict]:
         for kind, words in WORDS.items():
             n_votes = self._votes[kind].counts.sum(axis=1).tolist()
             for rows, at in self._questions[kind].items():
@@ -317,9 +318,14 @@ class Annotators:
         votes = self._votes[kind]
         counts = votes.counts
         shared = int((counts.sum(axis=1) > 1).sum())
-        return Agreement(shared, observed_agreement(counts), krippendorff_alpha(counts), self._kappas(votes))
+        return Agreement(
+            shared,
+            compute_observed_agreement(counts),
+            compute_krippendorff_alpha(counts),
+            self._compute_kappas(votes),
+        )
 
-    def _kappas(self, votes: AnnotatorVotes) -> dict[tuple[str | None, str | None], float | None]:
+    def _compute_kappas(self, votes: AnnotatorVotes) -> dict[tuple[str | None, str | None], float | None]:
         said = np.full((votes.n_annotators, votes.n_questions), -1)
         said[votes.annotator, votes.question] = votes.code
         found: dict[tuple[str | None, str | None], float | None] = {}
@@ -354,7 +360,7 @@ class Annotators:
         at = self._questions[question.kind][rows]
         chances = self._judged[question.kind].posterior[at].tolist()
         ordered = Question(question.kind, rows)
-        words = [_word(Reply(ordered, word).to(question)) for word in WORDS[question.kind]]
+        words = [_get_word(Reply(ordered, word).to(question)) for word in WORDS[question.kind]]
         return dict(zip(words, chances, strict=True))
 
     def supervision(self, n_samples: int) -> Supervision:
@@ -416,12 +422,12 @@ class Annotators:
         return "\n".join(lines)
 
 
-def _word(said: Any) -> Answer:
+def _get_word(said: Any) -> Answer:
     assert isinstance(said, Answer)
     return said
 
 
-def _statements(
+def _collect_statements(
     replies: Iterable[Reply],
 ) -> tuple[dict[str, dict[tuple[Rows, str | None], int]], dict[str | None, int]]:
     """Return the code of the last answer by question and annotator, and how often each was unsure."""
@@ -438,7 +444,7 @@ def _statements(
         unsure.setdefault(who, 0)
         if reply.question.kind == "triplet" and reply.answer is not Answer.UNSURE:
             ordered = Question.triplet(*sorted(reply.question.rows))
-            said["triplet"][ordered.rows, who] = WORDS["triplet"].index(_word(reply.to(ordered)))
+            said["triplet"][ordered.rows, who] = WORDS["triplet"].index(_get_word(reply.to(ordered)))
             continue
         if reply.answer is Answer.NEITHER and len(reply.question.rows) == 3:
             rows = tuple(sorted(reply.question.rows))
@@ -452,7 +458,7 @@ def _statements(
     return said, unsure
 
 
-def _votes(
+def _make_votes(
     said: dict[tuple[Rows, str | None], int],
     questions: dict[Rows, int],
     names: tuple[str | None, ...],
@@ -466,6 +472,6 @@ def _votes(
     return AnnotatorVotes(question, annotator, code, len(questions), len(names), n_answers)
 
 
-def _listed(annotators: list[Annotator]) -> str:
+def _format_names(annotators: list[Annotator]) -> str:
     names = [one.name or "(no name)" for one in annotators]
     return names[0] if len(names) == 1 else f"{', '.join(names[:-1])} and {names[-1]}"

@@ -23,7 +23,7 @@ class CallableOracle:
     ----------
     function : callable
         Called with a :class:`~likewise.active.Question`. It returns any answer that
-        :meth:`Question.fitting <likewise.active.Question.fitting>` accepts, a
+        :meth:`Question.fitting <likewise.active.Question.check_answer>` accepts, a
         :class:`~likewise.active.Reply` to the question, or an awaitable of one of these.
     retries : int, default=0
         The number of further calls if the function raises an error or returns an invalid answer.
@@ -90,7 +90,7 @@ class CallableOracle:
             self.n_calls += 1
             tries += 1
             try:
-                return _understood(self.function(question), question)
+                return _check_answer(self.function(question), question)
             except Exception as error:  # whatever a service may raise
                 problem = error
         raise OracleError(
@@ -99,15 +99,15 @@ class CallableOracle:
         ) from problem
 
 
-def _understood(said: Any, question: Question) -> Answer | OddOne | Piles | Reply:
+def _check_answer(said: Any, question: Question) -> Answer | OddOne | Piles | Reply:
     if inspect.isawaitable(said):
-        said = _awaited(said)
+        said = _await_result(said)
     if isinstance(said, Reply):
         return Reply(question, said.to(question), said.annotator, said.time, said.seconds)
-    return question.fitting(said)
+    return question.check_answer(said)
 
 
-def _awaited(said: Awaitable[Any]) -> Any:
+def _await_result(said: Awaitable[Any]) -> Any:
     async def wait() -> Any:
         return await said
 

@@ -113,7 +113,7 @@ class ConfusionOracle(ErringOracle):
         The chance of a wrong answer to a pair of rows of these two classes, in either order. A class with
         itself gives the chance that two of its rows are taken for different. Absent pairs of classes are
         answered correctly.
-    seed : int, default=0
+    random_state : int, default=0
         Seed of the errors.
 
     Examples

@@ -70,7 +70,7 @@ class _Form:
     keys: dict[str, tuple[Said, str]]
 
     @classmethod
-    def of(cls, question: Question) -> _Form:
+    def for_question(cls, question: Question) -> _Form:
         rows = question.rows
         unsure = {"u": (Answer.UNSURE, "unsure")}
         keys: dict[str, tuple[Said, str]]
@@ -91,7 +91,7 @@ class _Form:
         text = f"Which belong together? Type the pile of each in turn, {_ASIDE} to set one aside, as"
         return cls(f"{text} {example}.", {**unsure})
 
-    def hint(self) -> str:
+    def format_keys(self) -> str:
         """Return a short description of the keys."""
         digits = [key for key in self.keys if key.isdecimal() and key != "0"]
         numbers = [f"{digits[0]}-{digits[-1]} that one"] if digits else []
@@ -181,7 +181,7 @@ class ConsoleOracle:
         """
         said = self.put(question)
         while said in (Wish.SKIP, Wish.BACK):
-            self.say("Here you cannot skip or go back; u is unsure, q quits.")
+            self.write_line("Here you cannot skip or go back; u is unsure, q quits.")
             said = self.put(question)
         if isinstance(said, Reply):
             return said
@@ -202,19 +202,19 @@ class ConsoleOracle:
         Reply or Wish
             The answer, or the request to skip, go back or quit. The end of the input means quit.
         """
-        form = _Form.of(question)
+        form = _Form.for_question(question)
         if heading:
-            self.say(heading)
+            self.write_line(heading)
         for number, row in enumerate(question.rows, start=1):
-            self._tell_row(number, str(row) if self.show is None else self.show(row))
+            self._print_row(number, str(row) if self.show is None else self.show(row))
         start = time.perf_counter()
         n_wrong = 0
         while True:
-            typed = self._next(question, f"{form.text}  [{form.hint()}] ")
+            typed = self._read_next(question, f"{form.text}  [{form.format_keys()}] ")
             if typed is None:
-                self.say("" if self._typed.echoes else "quit")
+                self.write_line("" if self._typed.echoes else "quit")
                 return Wish.QUIT
-            said = _meant(typed, question, form)
+            said = _parse_typed(typed, question, form)
             if isinstance(said, Wish):
                 self._echo(said, question)
                 return said
@@ -226,50 +226,50 @@ class ConsoleOracle:
                 return Reply(question, answer, self.annotator, now, seconds)
             if typed in ("?", "help"):
                 self._echo("help", question)
-                self._help(question, form)
+                self._print_help(question, form)
                 continue
             n_wrong += 1
             self._echo(typed, question)
-            self.say(f"{typed!r} is no answer here.")
+            self.write_line(f"{typed!r} is no answer here.")
             if n_wrong == _MOST_WRONG and not self._typed.echoes:
                 raise OracleError(
                     f"“{question.text}” was not answered: {n_wrong} lines in a row were no answer, the last "
-                    f"of them {typed!r}. Wanted one of {form.hint()} on each line.",
+                    f"of them {typed!r}. Wanted one of {form.format_keys()} on each line.",
                     question,
                 )
 
-    def _next(self, question: Question, prompt: str, *, enter: bool = False) -> str | None:
+    def _read_next(self, question: Question, prompt: str, *, enter: bool = False) -> str | None:
         """Return the next input; empty lines are ignored, unless `enter` is true."""
-        if self._takes_key(question):
-            key = self._typed.key(lambda: self._write(prompt), enter=enter)
+        if self._accepts_keys(question):
+            key = self._typed.read_key(lambda: self._write(prompt), enter=enter)
             return key if key is None else key.lower()
         self._write(prompt)
-        while (line := self._typed.line()) is not None:
+        while (line := self._typed.read_line()) is not None:
             if (text := line.strip().lower()) or enter:
                 return text
         return None
 
-    def _takes_key(self, question: Question) -> bool:
+    def _accepts_keys(self, question: Question) -> bool:
         return self._typed.by_key and question.kind != "piles" and len(question.rows) < 10
 
     def _echo(self, word: str, question: Question) -> None:
         # A terminal that reads whole lines shows them itself.
-        if self._takes_key(question) or not self._typed.echoes:
-            self.say(word)
+        if self._accepts_keys(question) or not self._typed.echoes:
+            self.write_line(word)
 
-    def _help(self, question: Question, form: _Form) -> None:
+    def _print_help(self, question: Question, form: _Form) -> None:
         if question.reason:
             shown = {row: number for number, row in enumerate(question.rows, start=1)}
             words = {"row": "number", "rows": "numbers"}
-            self.say(f"  Why: {render(question.reason, shown, words=words)}")
+            self.write_line(f"  Why: {render(question.reason, shown, words=words)}")
         for key, (_, word) in form.keys.items():
-            self.say(f"  {key}  {word}")
+            self.write_line(f"  {key}  {word}")
         if question.kind == "piles":
-            self.say("  Rows with the same sign belong together. Signs are 1 to 9, a, b and c;")
-            self.say(f"  {_ASIDE} says nothing of a row.")
-        self.say("  s  skip: not asked again, and it does not count")
-        self.say("  b  back to the question before; its answer is taken back")
-        self.say("  q  quit")
+            self.write_line("  Rows with the same sign belong together. Signs are 1 to 9, a, b and c;")
+            self.write_line(f"  {_ASIDE} says nothing of a row.")
+        self.write_line("  s  skip: not asked again, and it does not count")
+        self.write_line("  b  back to the question before; its answer is taken back")
+        self.write_line("  q  quit")
 
     # ------------------------------------------------------------------ a whole interview
 
@@ -304,7 +304,7 @@ class ConsoleOracle:
         question = interview.ask()
         pointed_out: set[Hashable] = set()
         while question is not None:
-            said = self.put(question, _counted(interview) if heading is None else heading(interview))
+            said = self.put(question, _count_answers(interview) if heading is None else heading(interview))
             undone = None
             if said is Wish.QUIT:
                 return False
@@ -312,10 +312,10 @@ class ConsoleOracle:
                 try:
                     undone = interview.undo()
                 except SupervisionError:
-                    self.say("There is nothing to go back to.")
+                    self.write_line("There is nothing to go back to.")
                     continue
             elif isinstance(said, Reply):
-                self._told(interview, said)
+                self._print_effect(interview, said)
             else:
                 interview.skip(question)
             if after is not None:
@@ -358,17 +358,19 @@ class ConsoleOracle:
         """Point out an answer and return the key that is pressed; the end of the input means quit."""
         number = interview.replies.index(suspect.reply) + 1
         self._typed.drop_typed_ahead()  # an Enter pressed after the last answer does not refer to this one
-        self.say(f"\nAnswer {number} looks odd: {_plain(describe_suspect(interview, suspect))}.")
+        self.write_line(
+            f"\nAnswer {number} looks odd: {_strip_controls(describe_suspect(interview, suspect))}."
+        )
         while True:
             prompt = "k keeps it (it then counts twice), r asks again, Enter leaves it. "
-            typed = self._next(suspect.question, prompt, enter=True)
+            typed = self._read_next(suspect.question, prompt, enter=True)
             typed = "q" if typed is None else typed
             self._echo(_CHOICES.get(typed, typed), suspect.question)
             if typed in _CHOICES:
                 return typed
-            self.say(f"{typed!r} is no answer here.")
+            self.write_line(f"{typed!r} is no answer here.")
 
-    def _told(self, interview: Interview, reply: Reply) -> None:
+    def _print_effect(self, interview: Interview, reply: Reply) -> None:
         name = str if interview.ids is None else interview.ids.__getitem__
         before = {contradiction.rows for contradiction in interview.contradictions}
         interview.tell(
@@ -379,11 +381,11 @@ class ConsoleOracle:
                 apart = " ≠ ".join(map(name, contradiction.rows))
                 chain = " = ".join(map(name, contradiction.chain))
                 but = f"yet {chain}" if chain else f"but there are {interview.n_clusters} clusters"
-                self.say(f"This contradicts other answers: {apart}, {but}. b takes it back.")
+                self.write_line(f"This contradicts other answers: {apart}, {but}. b takes it back.")
 
     # ------------------------------------------------------------------ writing
 
-    def say(self, text: str) -> None:
+    def write_line(self, text: str) -> None:
         """Write a line to the output.
 
         Parameters
@@ -399,22 +401,24 @@ class ConsoleOracle:
         output.write(text.encode(encoding, "replace").decode(encoding))
         output.flush()
 
-    def _tell_row(self, number: int, text: str) -> None:
+    def _print_row(self, number: int, text: str) -> None:
         width = self.width or shutil.get_terminal_size().columns
         first = f"{number:>3}  "
         lines = [
-            line for part in text.splitlines() for line in textwrap.wrap(_plain(part), max(width - 5, 20))
+            line
+            for part in text.splitlines()
+            for line in textwrap.wrap(_strip_controls(part), max(width - 5, 20))
         ]
         for at, line in enumerate(lines or [""]):
-            self.say(f"{first if at == 0 else ' ' * len(first)}{line}".rstrip())
+            self.write_line(f"{first if at == 0 else ' ' * len(first)}{line}".rstrip())
 
 
-def _plain(text: str) -> str:
+def _strip_controls(text: str) -> str:
     """Replace control characters by spaces."""
     return "".join(char if char.isprintable() else " " for char in text)
 
 
-def _counted(interview: Interview) -> str:
+def _count_answers(interview: Interview) -> str:
     left = "" if interview.left is None else f" of {interview.n_asked + interview.left}"
     return f"\nQuestion {interview.n_asked + 1}{left}"
 
@@ -453,7 +457,7 @@ def describe_suspect(interview: Interview, suspect: Suspect) -> str:
     return f"{interview.text(reply.question)} {answer}{because}"
 
 
-def _meant(typed: str, question: Question, form: _Form) -> Wish | tuple[Said, str] | None:
+def _parse_typed(typed: str, question: Question, form: _Form) -> Wish | tuple[Said, str] | None:
     """Return the answer or request that was typed, with its description; None if it is invalid."""
     words = _LONG | _TWO_OF_THREE if question.kind == "triplet" else _LONG
     key = words.get(typed, typed)
@@ -468,4 +472,4 @@ def _meant(typed: str, question: Question, form: _Form) -> Wish | tuple[Said, st
     for sign, row in zip(signs, question.rows, strict=True):
         if sign not in (_ASIDE, "0"):
             piles.setdefault(sign, []).append(row)
-    return question.fitting(list(piles.values())), signs
+    return question.check_answer(list(piles.values())), signs

@@ -41,7 +41,7 @@ class AnnotatorVotes:
         np.add.at(counts, (self.question, self.code), 1)
         return counts
 
-    def only(self, questions: npt.NDArray[np.bool_]) -> AnnotatorVotes:
+    def select(self, questions: npt.NDArray[np.bool_]) -> AnnotatorVotes:
         """Return the votes on some questions; these keep their numbers."""
         use = questions[self.question]
         parts = (self.question[use], self.annotator[use], self.code[use])
@@ -73,7 +73,7 @@ class Judgement:
     converged: bool
 
 
-def prior_table(n_answers: int, accuracy: float) -> FloatArray:
+def make_prior_table(n_answers: int, accuracy: float) -> FloatArray:
     """Return a table of an annotator who is right with a chance, and errs evenly otherwise."""
     table = np.full((n_answers, n_answers), (1 - accuracy) / (n_answers - 1))
     np.fill_diagonal(table, accuracy)
@@ -91,17 +91,18 @@ def log_evidence(votes: AnnotatorVotes, shares: FloatArray, tables: FloatArray) 
 def judge(votes: AnnotatorVotes, *, accuracy: float, strength: float, max_iter: int, tol: float) -> Judgement:
     """Estimate tables and shares from questions with two votes or more, and judge all questions by them.
 
-    Climbs the log likelihood of the votes plus ``strength * prior_table * log(tables)`` plus ``log(shares)``,
+    Climbs the log likelihood of the votes plus ``strength * make_prior_table * log(tables)`` plus
+    ``log(shares)``,
     each summed over its entries: as if every annotator had answered `strength` more questions of each kind,
     right with the chance `accuracy`. That keeps tables from 0, and the names of the answers from changing
     places.
     """
-    told = strength * prior_table(votes.n_answers, accuracy)
+    told = strength * make_prior_table(votes.n_answers, accuracy)
     counts = votes.counts
     several = counts.sum(axis=1) > 1
     # A question that one person answered says nothing of how often that person is right, and EM would take
     # the answer for its own confirmation.
-    shared = votes.only(several)
+    shared = votes.select(several)
     posterior = counts / np.maximum(counts.sum(axis=1, keepdims=True), 1)
     tables = np.empty((votes.n_annotators, votes.n_answers, votes.n_answers))
     objective: list[float] = []
@@ -127,13 +128,13 @@ def judge(votes: AnnotatorVotes, *, accuracy: float, strength: float, max_iter: 
     return Judgement(posterior, shares, tables, objective, converged)
 
 
-def krippendorff_alpha(counts: IntArray) -> float | None:
+def compute_krippendorff_alpha(counts: IntArray) -> float | None:
     """Return how far annotators agree beyond chance, from how many gave each answer to each question.
 
     The nominal alpha of Krippendorff: 1 less the disagreement within questions over that among all answers.
     None if no question has two answers, or if all answers are the same, where it is 0 / 0.
 
-    >>> krippendorff_alpha(np.array([[2, 0], [2, 0], [0, 2], [1, 1]]))
+    >>> compute_krippendorff_alpha(np.array([[2, 0], [2, 0], [0, 2], [1, 1]]))
     0.533...
     """
     n = counts.sum(axis=1)
@@ -148,10 +149,10 @@ def krippendorff_alpha(counts: IntArray) -> float | None:
     return float(1 - (total - 1) * within / expected)
 
 
-def observed_agreement(counts: IntArray) -> float | None:
+def compute_observed_agreement(counts: IntArray) -> float | None:
     """Return the share of pairs of answers to the same question that agree; None if there is no such pair.
 
-    >>> observed_agreement(np.array([[2, 0], [1, 2]]))
+    >>> compute_observed_agreement(np.array([[2, 0], [1, 2]]))
     0.5
     """
     n = counts.sum(axis=1)

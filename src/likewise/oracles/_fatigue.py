@@ -27,7 +27,7 @@ class FatigueOracle(ErringOracle):
         The chance of an error from question number `n_questions` on; at least `rate`.
     n_questions : int, default=100
         The number of questions over which the chance grows, at least 2.
-    seed : int, default=0
+    random_state : int, default=0
         Seed of the errors.
 
     Attributes

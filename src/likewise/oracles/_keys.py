@@ -42,7 +42,7 @@ class KeyReader:
         """Whether a line that is typed can be seen: a terminal shows it, a pipe does not."""
         return self._stream.isatty()
 
-    def line(self) -> str | None:
+    def read_line(self) -> str | None:
         """Return the next line without its end; None if there is none."""
         try:
             line = self._stream.readline()
@@ -50,13 +50,13 @@ class KeyReader:
             return None
         return line.rstrip("\r\n") if line else None
 
-    def key(self, ask: Callable[[], None], *, enter: bool = False) -> str | None:
+    def read_key(self, ask: Callable[[], None], *, enter: bool = False) -> str | None:
         """Return the next key that stands for itself; None at the end of what is typed.
 
         `ask` is called once the terminal passes on single keys: who answers at once is understood. The Enter
         key is passed over, or returned as an empty string if `enter` is true.
         """
-        with self._single_keys():
+        with self._enable_single_keys():
             ask()
             while True:
                 char = self._read()
@@ -87,7 +87,7 @@ class KeyReader:
             return ""
 
     @contextmanager
-    def _single_keys(self) -> Iterator[None]:
+    def _enable_single_keys(self) -> Iterator[None]:
         """Let the terminal pass on keys as they are pressed; Ctrl-C still interrupts."""
         termios = self._termios
         before = termios.tcgetattr(self._fd)

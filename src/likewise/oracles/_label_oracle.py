@@ -62,7 +62,7 @@ class LabelOracle:
             piles.setdefault(int(self._codes[row]), []).append(row)
         unknown = piles.pop(-1, [])
         if question.kind == "piles":
-            return question.fitting(list(piles.values()))
+            return question.check_answer(list(piles.values()))
         if unknown:
             return Answer.UNSURE
         if len(piles) == 1 and question.kind != "triplet":

@@ -44,7 +44,7 @@ class LookAlikeOracle(ErringOracle):
         a person would confuse.
     rate : float, default=0.1
         The mean chance of a wrong answer over random pairs, from 0 to 0.95.
-    seed : int, default=0
+    random_state : int, default=0
         Seed of the errors. The chances p do not depend on it.
 
     Notes
@@ -55,7 +55,7 @@ class LookAlikeOracle(ErringOracle):
     --------
     >>> from likewise.oracles import LookAlikeOracle
     >>> oracle = LookAlikeOracle([0, 0, 1, 1], [[0.0], [3.0], [4.0], [9.0]], rate=0.3)
-    >>> round(oracle.error_chance(1, 2), 2), round(oracle.error_chance(0, 3), 2)
+    >>> round(oracle.compute_error_probability(1, 2), 2), round(oracle.compute_error_probability(0, 3), 2)
     (0.62, 0.06)
     """
 
@@ -72,7 +72,7 @@ class LookAlikeOracle(ErringOracle):
         self._sample = np.sort(distances)
         self._scale = _compute_scale(self._compute_weights(i, j, distances), self.rate)
 
-    def error_chance(self, i: int, j: int) -> float:
+    def compute_error_probability(self, i: int, j: int) -> float:
         """Return the chance p(i, j) of a wrong answer to a pair.
 
         Parameters

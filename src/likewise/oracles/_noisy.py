@@ -31,7 +31,7 @@ class NoisyOracle(ErringOracle):
         The probability of each given answer (inner mapping) for each true answer (outer mapping); replaces
         `rate`. True answers that are absent are given correctly. AB, AC and BC refer to the three rows in
         ascending order. A table covers pairs and triplets; other questions raise an error.
-    seed : int, default=0
+    random_state : int, default=0
         Seed of the errors.
 
     Examples
@@ -79,7 +79,9 @@ class NoisyOracle(ErringOracle):
 def _check_table(table: Mapping[Any, Mapping[Any, float]]) -> dict[Answer, dict[Answer, float]]:
     checked: dict[Answer, dict[Answer, float]] = {}
     for true, row in table.items():
-        checked[Answer.of(true)] = chances = {Answer.of(word): chance for word, chance in row.items()}
+        checked[Answer.from_word(true)] = chances = {
+            Answer.from_word(word): chance for word, chance in row.items()
+        }
         if not all(real(0).holds(c) for c in chances.values()) or abs(sum(chances.values()) - 1) > 1e-6:
             raise SupervisionError(f"table[{true!r}] must hold probabilities that add up to 1, got {row!r}.")
     return checked

@@ -56,7 +56,7 @@ class ErringOracle(ABC):
 
     def __init__(self, y: Any, seed: int) -> None:
         check_argument(type(self).__name__, "seed", seed, integer(0))
-        self.seed: int = int(seed)
+        self.random_state: int = int(seed)
         self._truth = LabelOracle(y)
         self._codes = self._truth._codes
 
@@ -85,7 +85,7 @@ class ErringOracle(ABC):
         true = self._truth.answer(ordered)
         if true is Answer.UNSURE:
             return true
-        rng = np.random.default_rng([self.seed, len(rows), *rows, *_STREAMS.get(question.kind, ())])
+        rng = np.random.default_rng([self.random_state, len(rows), *rows, *_STREAMS.get(question.kind, ())])
         return Reply(ordered, self._draw(ordered, true, rng)).to(question)
 
     def _draw(

@@ -13,13 +13,13 @@ from likewise.plotting._clusters import BROKEN, MARKERS, NOISE, PALETTE
 from likewise.plotting._examples import (
     DEVIATIONS,
     HIGH,
-    clusters_by_class,
     draw_image,
     draw_profile,
-    standardized,
-    typical_rows,
+    find_typical_rows,
+    group_clusters_by_class,
+    standardize_columns,
 )
-from likewise.plotting._figure import SavableDisplay, clear_sides, new_figure
+from likewise.plotting._figure import SavableDisplay, hide_spines, make_figure
 from likewise.plotting._projection import project
 
 if TYPE_CHECKING:
@@ -178,7 +178,7 @@ class BagDisplay(SavableDisplay):
                 "n_examples and max_classes must be at least 1 and max_points 2, got "
                 f"{n_examples}, {max_classes} and {max_points}."
             )
-        near = standardized(rows) if space is None else np.asarray(space, dtype=np.float64)
+        near = standardize_columns(rows) if space is None else np.asarray(space, dtype=np.float64)
         if near.ndim != 2 or len(near) != len(rows) or not np.isfinite(near).all():
             raise ValueError(
                 f"space must hold finite numbers, a row for each of the {len(rows)} rows; got {near.shape}."
@@ -262,12 +262,12 @@ class BagDisplay(SavableDisplay):
         display : BagDisplay
             This object, with its attributes set.
         """
-        clusters = clusters_by_class(self.class_of_cluster, self.labels)
+        clusters = group_clusters_by_class(self.class_of_cluster, self.labels)
         shown = list(clusters)[:max_classes]
         self.n_left_out_ = len(clusters) - len(shown)
         if axes is None:
             wide, high = n_examples * _CELL + 1.6, max(len(shown), 1) * _CELL + 0.9
-            figure = new_figure(_MAP + wide, max(4.6, high))
+            figure = make_figure(_MAP + wide, max(4.6, high))
             axes = figure.subplots(1, 2, gridspec_kw={"width_ratios": [_MAP, wide]})
             axes[0].set_box_aspect(float(np.clip(high / _MAP, 0.9, 1.6)))
             axes[0].set_anchor("N")
@@ -281,9 +281,11 @@ class BagDisplay(SavableDisplay):
         }
         self._draw_map(clusters, looks, max_points, title)
         self.examples_ = {
-            name: typical_rows(self.space, self.labels, clusters[name], n_examples) for name in shown
+            name: find_typical_rows(self.space, self.labels, clusters[name], n_examples) for name in shown
         }
-        self.against_ = {name: self._against(name, rows.tolist()) for name, rows in self.examples_.items()}
+        self.against_ = {
+            name: self._compare_with(name, rows.tolist()) for name, rows in self.examples_.items()
+        }
         self._draw_examples(clusters, looks, n_examples)
         return self
 
@@ -320,20 +322,24 @@ class BagDisplay(SavableDisplay):
         ax.set_ylabel(plane.axes[1])
         if not plane.axes[1]:
             ax.set_yticks([])
-        clear_sides(ax)
+        hide_spines(ax)
 
     def _draw_examples(
         self, clusters: dict[Hashable, list[int]], looks: dict[Any, Any], n_examples: int
     ) -> None:
         ax = self.axes_[1]
-        values = self.X if self.image_shape is not None else np.clip(standardized(self.X) / DEVIATIONS, -1, 1)
+        values = (
+            self.X
+            if self.image_shape is not None
+            else np.clip(standardize_columns(self.X) / DEVIATIONS, -1, 1)
+        )
         limits = float(self.X.min()), float(self.X.max())
         bags = None if self.supervision is None else self.supervision.bags
         names = []
         for line, (name, rows) in enumerate(self.examples_.items()):
             colour, marker = looks[name]
             n_rows = int(np.isin(self.labels, clusters[name]).sum())
-            names.append(f"{_short(str(name), 16)}\n{n_rows:,} row{'' if n_rows == 1 else 's'}")
+            names.append(f"{_shorten(str(name), 16)}\n{n_rows:,} row{'' if n_rows == 1 else 's'}")
             ax.scatter([-0.22], [line + HIGH / 2], s=42, c=colour, marker=marker, clip_on=False)
             for place, row in enumerate(rows.tolist()):
                 against = row in self.against_[name]
@@ -344,7 +350,7 @@ class BagDisplay(SavableDisplay):
                 else:
                     draw_profile(ax, values[row], (place, line), colour, against)
                 if bags is not None and bags.codes[row] >= 0:
-                    text = _short(str(bags.names[bags.codes[row]]), 9)
+                    text = _shorten(str(bags.names[bags.codes[row]]), 9)
                     at = place + 0.5, line + HIGH + 0.03
                     how = {"ha": "center", "va": "top", "fontsize": 6.5, "clip_on": False}
                     ax.text(*at, text, color=BROKEN if against else QUIET, **how)
@@ -356,10 +362,10 @@ class BagDisplay(SavableDisplay):
         ax.tick_params(length=0)
         for side in ax.spines.values():
             side.set_visible(False)
-        ax.set_title("\n".join(self._notes()), fontsize="medium")
-        ax.set_xlabel(self._caption(bags is not None), color=QUIET, fontsize="x-small", loc="left")
+        ax.set_title("\n".join(self._format_notes()), fontsize="medium")
+        ax.set_xlabel(self._format_caption(bags is not None), color=QUIET, fontsize="x-small", loc="left")
 
-    def _against(self, name: Hashable, rows: list[int]) -> list[int]:
+    def _compare_with(self, name: Hashable, rows: list[int]) -> list[int]:
         bags = None if self.supervision is None else self.supervision.bags
         if bags is None:
             return []
@@ -368,7 +374,7 @@ class BagDisplay(SavableDisplay):
             row for row, labels in zip(rows, said, strict=True) if labels is not None and name not in labels
         ]
 
-    def _notes(self) -> list[str]:
+    def _format_notes(self) -> list[str]:
         """Return a text on what the grid shows and what it leaves out."""
         notes = ["examples of each class" if self.examples_ else "no cluster stands for a class"]
         if self.n_left_out_:
@@ -382,7 +388,7 @@ class BagDisplay(SavableDisplay):
             notes.append(f"no cluster stands for {', '.join(missing[:_SHOWN])}{more}")
         return notes
 
-    def _caption(self, named: bool) -> str:
+    def _format_caption(self, named: bool) -> str:
         if not self.examples_:
             return ""
         parts = (
@@ -395,7 +401,7 @@ class BagDisplay(SavableDisplay):
         return "; ".join(parts)
 
 
-def _short(text: str, limit: int) -> str:
+def _shorten(text: str, limit: int) -> str:
     return text if len(text) <= limit else text[: limit - 1] + "…"
 
 

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from likewise.plotting._clusters import MARKERS, PALETTE
-from likewise.plotting._figure import SavableDisplay, clear_sides, new_figure
+from likewise.plotting._figure import SavableDisplay, hide_spines, make_figure
 
 
 class ChoiceDisplay(SavableDisplay):
@@ -109,7 +109,7 @@ class ChoiceDisplay(SavableDisplay):
                 "Draw cv_results_ over another parameter yourself."
             )
         if ax is None:
-            ax = new_figure(7.5, 4.5).subplots()
+            ax = make_figure(7.5, 4.5).subplots()
         self.ax_, self.figure_ = ax, ax.figure
         scores = np.asarray(self.cv_results["mean_test_score"], dtype=np.float64)
         errors = np.nan_to_num(np.asarray(self.cv_results["error_test_score"], dtype=np.float64))
@@ -118,7 +118,7 @@ class ChoiceDisplay(SavableDisplay):
         # Shift the lines a little, so that their error bars do not overlap.
         shifts = {m: 0.08 * (number - (len(methods) - 1) / 2) for number, m in enumerate(methods)}
         for number, method in enumerate(methods):
-            rows = _best_at_each(np.asarray(sizes), scores, self.cv_results["method"] == method)
+            rows = _find_best_at_each(np.asarray(sizes), scores, self.cv_results["method"] == method)
             if not rows:
                 continue  # every fit failed
             self.lines_[method] = ax.errorbar(
@@ -150,12 +150,12 @@ class ChoiceDisplay(SavableDisplay):
         ax.set_xlabel("number of clusters")
         ax.set_ylabel(f"{self.scoring.replace('_', ' ')} on held-out hints")
         ax.set_title(title or "")
-        clear_sides(ax)
+        hide_spines(ax)
         ax.legend(loc="upper left", bbox_to_anchor=(1.01, 1.0), frameon=False, fontsize="small")
         return self
 
 
-def _best_at_each(sizes: Any, scores: Any, use: Any) -> list[int]:
+def _find_best_at_each(sizes: Any, scores: Any, use: Any) -> list[int]:
     """Return the row with the highest score at each number of clusters, ascending."""
     best: dict[int, int] = {}
     for row in np.flatnonzero(use & np.isfinite(scores)).tolist():

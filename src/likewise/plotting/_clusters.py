@@ -9,8 +9,8 @@ import numpy.typing as npt
 
 from likewise._optional import require
 from likewise.evaluation._codes import check_same_rows
-from likewise.plotting._drawn_links import drawn_links
-from likewise.plotting._figure import SavableDisplay, clear_sides, new_figure
+from likewise.plotting._drawn_links import select_links
+from likewise.plotting._figure import SavableDisplay, hide_spines, make_figure
 from likewise.plotting._projection import PlanarProjection, project
 
 if TYPE_CHECKING:
@@ -139,9 +139,9 @@ class ClusterDisplay(SavableDisplay):
         _check(X, rows, found, supervision, max_points, max_links)
         n_rows = n_links = None
         if len(rows) > max_points:
-            use = _some_rows(found, supervision, max_points, max_links)
+            use = _select_rows(found, supervision, max_points, max_links)
             n_rows = len(rows)
-            n_links = sum(kind.n_stated for kind in drawn_links(found, supervision, 0))
+            n_links = sum(kind.n_stated for kind in select_links(found, supervision, 0))
             rows, found = rows[use], found[use]
             supervision = None if supervision is None else supervision[use]
         plane: PlanarProjection = project(rows, feature_names)
@@ -213,7 +213,7 @@ class ClusterDisplay(SavableDisplay):
             This object, with its attributes set.
         """
         if ax is None:
-            ax = new_figure(8, 5.5).subplots()
+            ax = make_figure(8, 5.5).subplots()
         self.ax_, self.figure_ = ax, ax.figure
         n_links, n_drawn = self._draw_links(max_links)
         self._draw_points()
@@ -229,7 +229,7 @@ class ClusterDisplay(SavableDisplay):
         ax.set_ylabel(self.axes[1])
         if not self.axes[1]:
             ax.set_yticks([])
-        clear_sides(ax)
+        hide_spines(ax)
         if legend:
             self._draw_legend()
         return self
@@ -272,7 +272,7 @@ class ClusterDisplay(SavableDisplay):
         self.links_ = {}
         n_links = n_drawn = 0
         for kind, drawn in zip(
-            ("must", "cannot"), drawn_links(self.labels, self.supervision, max_links), strict=True
+            ("must", "cannot"), select_links(self.labels, self.supervision, max_links), strict=True
         ):
             n_links += drawn.n_stated
             n_drawn += len(drawn.pairs)
@@ -317,11 +317,11 @@ def _check(X: Any, rows: Any, labels: Any, supervision: Any, max_points: int, ma
         raise ValueError(f"max_points must be at least 2 and max_links 0, got {max_points} and {max_links}.")
 
 
-def _some_rows(labels: Any, supervision: Any, max_points: int, max_links: int) -> npt.NDArray[np.int64]:
+def _select_rows(labels: Any, supervision: Any, max_points: int, max_links: int) -> npt.NDArray[np.int64]:
     """Choose the rows to draw: those of the links to draw, and a random sample of the others."""
     linked = np.empty(0, dtype=np.int64)
     if supervision is not None:
-        drawn = drawn_links(labels, supervision, min(max_links, max_points // 2))
+        drawn = select_links(labels, supervision, min(max_links, max_points // 2))
         linked = np.unique(np.concatenate([kind.pairs.reshape(-1) for kind in drawn]))
     others = np.setdiff1d(np.arange(len(labels)), linked)
     lot = np.random.RandomState(0).permutation(others)[: max_points - len(linked)]

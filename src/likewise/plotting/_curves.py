@@ -10,7 +10,7 @@ import numpy.typing as npt
 from sklearn.isotonic import isotonic_regression
 
 from likewise.plotting._clusters import MARKERS, PALETTE
-from likewise.plotting._figure import SavableDisplay, clear_sides, new_figure
+from likewise.plotting._figure import SavableDisplay, hide_spines, make_figure
 
 # Yellow is too pale for a line on white, and black comes last; dashes distinguish repeated colours.
 COLOURS = tuple(colour for colour in PALETTE if colour != "#F0E442")
@@ -131,7 +131,7 @@ class CurveDisplay(SavableDisplay):
         if not self.curves:
             raise ValueError("there is no curve to draw.")
         if ax is None:
-            ax = new_figure(7.5, max(4.2, 1.2 + _LINE * len(self.curves))).subplots()
+            ax = make_figure(7.5, max(4.2, 1.2 + _LINE * len(self.curves))).subplots()
         self.ax_, self.figure_ = ax, ax.figure
         self.lines_, self.bands_ = {}, {}
         faint = 0.18 if len(self.curves) <= _FEW else 0.09
@@ -163,7 +163,7 @@ class CurveDisplay(SavableDisplay):
         ax.set_xlabel("answers")
         ax.set_ylabel(self.score_name)
         ax.set_title(title or "")
-        clear_sides(ax)
+        hide_spines(ax)
         self._draw_levels(ax)
         self._draw_names(ax)
         return self
@@ -180,10 +180,12 @@ class CurveDisplay(SavableDisplay):
             colour = self.lines_[names[0]].get_color() if own else QUIET
             self.starts_.append(ax.axhline(level, color=colour, linewidth=0.9, linestyle=":", zorder=1))
         # The space below the lowest line has the fewest curves.
-        _say(ax, "before any answer", 1.0, min(line.get_ydata()[0] for line in self.starts_), below=True)
+        _write_label(
+            ax, "before any answer", 1.0, min(line.get_ydata()[0] for line in self.starts_), below=True
+        )
         if self.reach is not None:
             ax.axhline(self.reach, color=QUIET, linewidth=0.8, zorder=1)
-            _say(ax, f"{self.reach:g}", 0.0, self.reach)
+            _write_label(ax, f"{self.reach:g}", 0.0, self.reach)
 
     def _draw_names(self, ax: Any) -> None:
         """Write each name beside the end of its curve, without overlaps."""
@@ -191,7 +193,7 @@ class CurveDisplay(SavableDisplay):
         order = sorted(ends, key=lambda name: ends[name])
         low, high = ax.get_ylim()
         inches = ax.figure.get_size_inches()[1] * ax.get_position().height
-        heights = apart((np.array([ends[name] for name in order]) - low) / (high - low), _LINE / inches)
+        heights = spread_out((np.array([ends[name] for name in order]) - low) / (high - low), _LINE / inches)
         self.names_ = {}
         for name, height in zip(order, heights.tolist(), strict=True):
             line = self.lines_[name]
@@ -215,7 +217,7 @@ class CurveDisplay(SavableDisplay):
             )
 
 
-def _say(ax: Any, text: str, side: float, level: float, *, below: bool = False) -> None:
+def _write_label(ax: Any, text: str, side: float, level: float, *, below: bool = False) -> None:
     """Write a small label on or below a horizontal line, at its left (0) or right (1) end."""
     ax.annotate(
         text,
@@ -230,10 +232,10 @@ def _say(ax: Any, text: str, side: float, level: float, *, below: bool = False) 
     )
 
 
-def apart(places: npt.NDArray[np.float64], gap: float) -> npt.NDArray[np.float64]:
+def spread_out(places: npt.NDArray[np.float64], gap: float) -> npt.NDArray[np.float64]:
     """Move ascending positions in [0, 1] as little as possible so that they are at least `gap` apart.
 
-    >>> apart(np.array([0.0, 0.5, 0.5, 0.5]), 0.1).round(2).tolist()
+    >>> spread_out(np.array([0.0, 0.5, 0.5, 0.5]), 0.1).round(2).tolist()
     [0.0, 0.4, 0.5, 0.6]
     """
     gap = min(gap, 1.0 / len(places))

@@ -32,7 +32,7 @@ class DrawnLinks:
     n_stated: int
 
 
-def drawn_links(labels: npt.NDArray[Any], supervision: Any, limit: int) -> tuple[DrawnLinks, DrawnLinks]:
+def select_links(labels: npt.NDArray[Any], supervision: Any, limit: int) -> tuple[DrawnLinks, DrawnLinks]:
     """Return the must-links and the cannot-links to draw, at most `limit` together.
 
     A must group is drawn as links from its first row to the others, a cannot group as its pairs. Where there
@@ -41,14 +41,14 @@ def drawn_links(labels: npt.NDArray[Any], supervision: Any, limit: int) -> tuple
     if supervision is None:
         none = DrawnLinks(np.empty((0, 2), dtype=np.int64), np.empty(0, dtype=bool), 0)
         return none, none
-    must = np.concatenate([supervision.must, supervision.must_groups.star_edges()])
+    must = np.concatenate([supervision.must, supervision.must_groups.list_star_edges()])
     groups = supervision.cannot_groups
     in_groups = islice((pair for rows in groups for pair in combinations(rows.tolist(), 2)), limit)
     cannot = np.concatenate([supervision.cannot, np.array(list(in_groups), dtype=np.int64).reshape(-1, 2)])
     n_cannot = len(supervision.cannot) + groups.n_pairs
     broken_must = labels[must[:, 0]] != labels[must[:, 1]]
     broken_cannot = labels[cannot[:, 0]] == labels[cannot[:, 1]]
-    turn = np.concatenate([_turns(broken_must), _turns(broken_cannot)])
+    turn = np.concatenate([_number_in_turns(broken_must), _number_in_turns(broken_cannot)])
     chosen = np.sort(np.lexsort((turn, ~np.concatenate([broken_must, broken_cannot])))[:limit])
     first, second = chosen[chosen < len(must)], chosen[chosen >= len(must)] - len(must)
     return (
@@ -57,7 +57,7 @@ def drawn_links(labels: npt.NDArray[Any], supervision: Any, limit: int) -> tuple
     )
 
 
-def _turns(broken: BoolArray) -> IntArray:
+def _number_in_turns(broken: BoolArray) -> IntArray:
     """Number the broken links from 0, and the others from 0 as well."""
     turns: IntArray = np.where(broken, np.cumsum(broken), np.cumsum(~broken)) - 1
     return turns

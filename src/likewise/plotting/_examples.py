@@ -18,13 +18,13 @@ IntArray = npt.NDArray[np.int64]
 FloatArray = npt.NDArray[np.float64]
 
 
-def typical_rows(space: FloatArray, labels: IntArray, clusters: Sequence[int], limit: int) -> IntArray:
+def find_typical_rows(space: FloatArray, labels: IntArray, clusters: Sequence[int], limit: int) -> IntArray:
     """Return the rows nearest the means of their clusters; where there are several clusters they take turns.
 
     The cost is O(n_samples · n_dimensions) for the rows of these clusters.
 
     >>> space = np.array([[0.0], [1.0], [5.0], [9.0], [9.5]])
-    >>> typical_rows(space, np.array([0, 0, 0, 1, 1]), [0, 1], 3).tolist()
+    >>> find_typical_rows(space, np.array([0, 0, 0, 1, 1]), [0, 1], 3).tolist()
     [3, 1, 4]
     """
     ranked: list[tuple[int, float, int]] = []
@@ -38,10 +38,10 @@ def typical_rows(space: FloatArray, labels: IntArray, clusters: Sequence[int], l
     return np.array([row for _, _, row in sorted(ranked)[:limit]], dtype=np.int64)
 
 
-def clusters_by_class(class_of_cluster: Sequence[Any], labels: IntArray) -> dict[Hashable, list[int]]:
+def group_clusters_by_class(class_of_cluster: Sequence[Any], labels: IntArray) -> dict[Hashable, list[int]]:
     """Return the clusters of each class, the class with the most rows first; those of no class are left out.
 
-    >>> clusters_by_class(["owl", None, "wren", "owl"], np.array([0, 2, 2, 2, 3, 1]))
+    >>> group_clusters_by_class(["owl", None, "wren", "owl"], np.array([0, 2, 2, 2, 3, 1]))
     {'wren': [2], 'owl': [0, 3]}
     """
     sizes = np.bincount(labels, minlength=len(class_of_cluster))
@@ -53,7 +53,7 @@ def clusters_by_class(class_of_cluster: Sequence[Any], labels: IntArray) -> dict
     return {name: found[name] for name in order}
 
 
-def standardized(X: FloatArray) -> FloatArray:
+def standardize_columns(X: FloatArray) -> FloatArray:
     """Return columns with mean 0 and variance 1; a constant column becomes 0."""
     centred = X - X.mean(axis=0)
     spread = centred.std(axis=0)
@@ -75,7 +75,7 @@ def draw_image(
     box = (left, left + unit * width, middle + unit * height / 2, middle - unit * height / 2)
     low, high = limits
     ax.imshow(image, cmap="gray_r", vmin=low, vmax=max(high, low + 1e-12), extent=box)
-    _frame(ax, box, BROKEN if against else colour, 2.0 if against else 0.8)
+    _draw_frame(ax, box, BROKEN if against else colour, 2.0 if against else 0.8)
 
 
 def draw_profile(ax: Any, values: FloatArray, at: Place, colour: str, against: bool) -> None:
@@ -84,10 +84,12 @@ def draw_profile(ax: Any, values: FloatArray, at: Place, colour: str, against: b
     left, right, middle = place + 0.06, place + 0.94, line + HIGH / 2
     edges = np.linspace(left, right, len(values) + 1)
     ax.stairs(middle - values * HIGH / 2, edges, baseline=middle, fill=True, color=colour)
-    _frame(ax, (left, right, line + HIGH, line), BROKEN if against else "#CCCCCC", 1.3 if against else 0.5)
+    _draw_frame(
+        ax, (left, right, line + HIGH, line), BROKEN if against else "#CCCCCC", 1.3 if against else 0.5
+    )
 
 
-def _frame(ax: Any, box: tuple[float, float, float, float], colour: str, width: float) -> None:
+def _draw_frame(ax: Any, box: tuple[float, float, float, float], colour: str, width: float) -> None:
     left, right, bottom, top = box
     rectangle = require("matplotlib.patches", extra="plot").Rectangle
     shape = rectangle((left, top), right - left, bottom - top, fill=False, zorder=3)

@@ -10,7 +10,7 @@ from typing import Any
 from likewise._optional import require
 
 
-def new_figure(width: float, height: float) -> Any:
+def make_figure(width: float, height: float) -> Any:
     """Create the figure of a display.
 
     In IPython, and if pyplot was imported, the figure is managed by pyplot, like those of scikit-learn's
@@ -20,7 +20,7 @@ def new_figure(width: float, height: float) -> Any:
     if "matplotlib.pyplot" in sys.modules or _is_ipython():
         pyplot = require("matplotlib.pyplot", extra="plot")
         return pyplot.figure(figsize=(width, height), layout="constrained")
-    return own_figure(width, height)
+    return make_detached_figure(width, height)
 
 
 def _is_ipython() -> bool:
@@ -28,14 +28,14 @@ def _is_ipython() -> bool:
     return ipython is not None and ipython.get_ipython() is not None
 
 
-def own_figure(width: float, height: float) -> Any:
+def make_detached_figure(width: float, height: float) -> Any:
     """Create a figure that needs no screen and is not registered with pyplot."""
     figure = require("matplotlib.figure", extra="plot").Figure(figsize=(width, height), layout="constrained")
     require("matplotlib.backends.backend_agg", extra="plot").FigureCanvasAgg(figure)
     return figure
 
 
-def clear_sides(ax: Any) -> None:
+def hide_spines(ax: Any) -> None:
     """Hide the top and right spines."""
     for side in ("top", "right"):
         ax.spines[side].set_visible(False)

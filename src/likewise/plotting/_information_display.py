@@ -9,7 +9,7 @@ import numpy.typing as npt
 
 from likewise.evaluation import HintInformation, pair_information, triplet_information
 from likewise.plotting._clusters import PALETTE
-from likewise.plotting._figure import SavableDisplay, clear_sides, new_figure
+from likewise.plotting._figure import SavableDisplay, hide_spines, make_figure
 
 FloatArray = npt.NDArray[np.float64]
 PAIR, TRIPLET = PALETTE[0], PALETTE[1]
@@ -126,7 +126,7 @@ class InformationDisplay(SavableDisplay):
             This object, with its attributes set.
         """
         if axes is None:
-            axes = new_figure(9, 3.8).subplots(1, 2)
+            axes = make_figure(9, 3.8).subplots(1, 2)
         self.axes_ = tuple(axes)
         if len(self.axes_) != 2:
             raise ValueError(f"two axes are wanted, one a panel; got {len(self.axes_)}.")
@@ -159,5 +159,5 @@ class InformationDisplay(SavableDisplay):
             ax.set_ylim(bottom=0)
             ax.xaxis.get_major_locator().set_params(integer=True)
             ax.legend(frameon=False, fontsize="small")
-            clear_sides(ax)
+            hide_spines(ax)
         return self

@@ -9,8 +9,8 @@ import numpy as np
 import numpy.typing as npt
 
 from likewise.plotting._clusters import PALETTE
-from likewise.plotting._figure import SavableDisplay, clear_sides, new_figure
-from likewise.plotting._tree import FONT, shortened
+from likewise.plotting._figure import SavableDisplay, hide_spines, make_figure
+from likewise.plotting._tree import FONT, shorten_name
 
 FloatArray = npt.NDArray[np.float64]
 _LINE = 0.2  # distance between labels in inches
@@ -121,31 +121,33 @@ class MissingRateDisplay(SavableDisplay):
         if not n:
             raise ValueError("there is no label to draw.")
         if ax is None:
-            ax = new_figure(6.5, min(_TALLEST, 1.3 + _LINE * n)).subplots()
+            ax = make_figure(6.5, min(_TALLEST, 1.3 + _LINE * n)).subplots()
         self.ax_, self.figure_ = ax, ax.figure
         self.order_ = np.lexsort((np.arange(n), -np.nan_to_num(self.rates)))
         rows = np.arange(n)
         rates = self.rates[self.order_]
         ax.hlines(rows, 0.0, rates, color="#DDDDDD", linewidth=1, zorder=1)
-        self.dots_ = ax.scatter(rates, rows, s=self._sizes(), color=PALETTE[0], linewidth=0, zorder=3)
+        self.dots_ = ax.scatter(rates, rows, s=self._compute_sizes(), color=PALETTE[0], linewidth=0, zorder=3)
         self.line_ = None
         if self.shared is not None:
             self.line_ = ax.axvline(self.shared, color=PALETTE[5], linewidth=1.2, linestyle="--", zorder=2)
         size = FONT * min(1.0, _TALLEST / (1.3 + _LINE * n))
-        ax.set_yticks(rows, [self._said(k) for k in self.order_.tolist()], fontsize=size, parse_math=False)
+        ax.set_yticks(
+            rows, [self._describe_label(k) for k in self.order_.tolist()], fontsize=size, parse_math=False
+        )
         ax.set_ylim(n - 0.4, -0.6)
         ax.set_xlim(0.0, max(0.1, 1.1 * float(np.nanmax([*rates, self.shared or 0.0]))))
         ax.set_xlabel("missing rate" + (f" (dashed: all labels, {self.shared:.2f})" if self.line_ else ""))
         ax.set_title(title or "", loc="left", parse_math=False)
-        clear_sides(ax)
+        hide_spines(ax)
         return self
 
-    def _said(self, k: int) -> str:
-        name = shortened(self.names[k], 40)
+    def _describe_label(self, k: int) -> str:
+        name = shorten_name(self.names[k], 40)
         if self.counts is None or np.isnan(self.counts[k]):
             return name
         return f"{name} ({self.counts[k]:,.0f})"
 
-    def _sizes(self) -> Any:
+    def _compute_sizes(self) -> Any:
         counts = np.zeros(len(self.names)) if self.counts is None else np.nan_to_num(self.counts)
         return (12.0 + 60.0 * counts / counts.max())[self.order_] if counts.max() > 0 else 30.0

@@ -44,10 +44,10 @@ GIVEN = Sureness("given", "or the only choice", "#333333", 2.2)
 UNKNOWN = Sureness("", "not known", "#999999", 1.2)
 
 
-def sureness(margin: float | None) -> Sureness:
+def find_sureness(margin: float | None) -> Sureness:
     """Return the step of the scale that a margin falls on; None or NaN if it is not known.
 
-    >>> [sureness(margin).word for margin in (0.0, 3.0, 99.9, 1e6, float("inf"))]
+    >>> [find_sureness(margin).word for margin in (0.0, 3.0, 99.9, 1e6, float("inf"))]
     ['open', 'likely', 'sure', 'very sure', 'given']
     """
     if margin is None or math.isnan(margin):
@@ -57,12 +57,12 @@ def sureness(margin: float | None) -> Sureness:
     return STEPS[sum(margin >= limit for limit in _LIMITS)]
 
 
-def sureness_of(hierarchy: Any) -> list[Sureness]:
+def find_edge_sureness(hierarchy: Any) -> list[Sureness]:
     """Return how sure the edge into each label is."""
     margins = hierarchy.margins
     if margins is None:
         return [UNKNOWN] * hierarchy.n_labels
-    return [sureness(float(margin)) for margin in margins]
+    return [find_sureness(float(margin)) for margin in margins]
 
 
 def count_texts(hierarchy: Any) -> list[str]:

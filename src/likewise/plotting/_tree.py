@@ -8,8 +8,16 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from likewise._optional import require
-from likewise.plotting._figure import SavableDisplay, new_figure
-from likewise.plotting._sureness import GIVEN, MEANING, STEPS, UNKNOWN, Sureness, count_texts, sureness_of
+from likewise.plotting._figure import SavableDisplay, make_figure
+from likewise.plotting._sureness import (
+    GIVEN,
+    MEANING,
+    STEPS,
+    UNKNOWN,
+    Sureness,
+    count_texts,
+    find_edge_sureness,
+)
 from likewise.plotting._tree_layout import LINE, FloatArray, TreeLayout, lay_out
 
 if TYPE_CHECKING:
@@ -148,18 +156,18 @@ class HierarchyDisplay(SavableDisplay):
         """
         if isinstance(self.max_chars, bool) or not isinstance(self.max_chars, int) or self.max_chars < 2:
             raise ValueError(f"max_chars must be an integer of at least 2, got {self.max_chars!r}.")
-        names = [shortened(name, self.max_chars) for name in self.hierarchy.names]
+        names = [shorten_name(name, self.max_chars) for name in self.hierarchy.names]
         counts = count_texts(self.hierarchy)
-        name_widths = _DOT + text_widths(names, FONT)
-        count_widths = text_widths(counts, SMALL)
+        name_widths = _DOT + measure_texts(names, FONT)
+        count_widths = measure_texts(counts, SMALL)
         layout = lay_out(self.hierarchy, name_widths + np.where(count_widths > 0, count_widths + 5.0, 0.0))
-        legend = self._legend_rows()
+        legend = self._make_legend_rows()
         words = [LEGEND_TITLE, COUNTED, *(text for _, _, text in legend)]
-        width = max(layout.width, 34.0 + float(text_widths(words, SMALL).max()))
-        width = max(width, float(text_widths([title or ""], HEAD)[0])) + 2 * _MARGIN
+        width = max(layout.width, 34.0 + float(measure_texts(words, SMALL).max()))
+        width = max(width, float(measure_texts([title or ""], HEAD)[0])) + 2 * _MARGIN
         height = layout.height + LINE * (len(legend) + 2.0 + any(counts)) + 2 * _MARGIN
         if ax is None:
-            ax, scale = _own_axes(width, height, title)
+            ax, scale = _make_axes(width, height, title)
         else:
             box = ax.get_window_extent()
             points = 72 / ax.figure.dpi
@@ -176,11 +184,11 @@ class HierarchyDisplay(SavableDisplay):
 
     def _draw_edges(self, layout: TreeLayout, scale: float) -> None:
         self.edges_ = {}
-        steps = sureness_of(self.hierarchy)
+        steps = find_edge_sureness(self.hierarchy)
         for child, parents in enumerate(self.hierarchy.parent_lists):
             for number, parent in enumerate(parents or (-1,)):
                 name = self.hierarchy.names[parent] if parent >= 0 else None
-                patch = _edge(layout, parent, child, steps[child], dashed=number > 0, scale=scale)
+                patch = _draw_edge(layout, parent, child, steps[child], dashed=number > 0, scale=scale)
                 self.edges_[name, self.hierarchy.names[child]] = self.ax_.add_patch(patch)
 
     def _draw_names(
@@ -196,13 +204,13 @@ class HierarchyDisplay(SavableDisplay):
                 self.counts_[label] = ax.text(
                     beside[k], y, counts[k], fontsize=SMALL * scale, color=QUIET, **plain
                 )
-        sizes = _dot_sizes(self.hierarchy.counts, len(labels)) * scale**2
+        sizes = _compute_dot_sizes(self.hierarchy.counts, len(labels)) * scale**2
         self.dots_ = ax.scatter(layout.x, layout.y, s=sizes, color="#333333", linewidth=0, zorder=3)
         ax.scatter(*layout.root, s=16 * scale**2, color="white", edgecolor="#333333", zorder=3)
 
-    def _legend_rows(self) -> list[tuple[Sureness, bool, str]]:
+    def _make_legend_rows(self) -> list[tuple[Sureness, bool, str]]:
         """Return the legend: for each kind of edge its style, whether it is dashed, and its text."""
-        there = set(sureness_of(self.hierarchy))
+        there = set(find_edge_sureness(self.hierarchy))
         rows: list[tuple[Sureness, bool, str]] = []
         if there & set(STEPS):
             rows += [(step, False, f"{step.word}: {step.range}") for step in STEPS[::-1]]
@@ -230,17 +238,17 @@ LEGEND_TITLE = f"How sure an edge is: {MEANING}"
 COUNTED = "The number beside a name, and its dot: how many rows hold the label"
 
 
-def shortened(name: str, max_chars: int) -> str:
+def shorten_name(name: str, max_chars: int) -> str:
     """Put a name on one line, and truncate it if it is too long.
 
-    >>> shortened("a label that goes\\n on and on", 12)
+    >>> shorten_name("a label that goes\\n on and on", 12)
     'a label tha…'
     """
     plain = " ".join(name.split()) or "(blank)"
     return plain if len(plain) <= max_chars else plain[: max_chars - 1].rstrip() + "…"
 
 
-def text_widths(texts: list[str], size: float) -> FloatArray:
+def measure_texts(texts: list[str], size: float) -> FloatArray:
     """Return the widths of texts in points."""
     agg = require("matplotlib.backends.backend_agg", extra="plot").RendererAgg
     font = require("matplotlib.font_manager", extra="plot").FontProperties(size=size)
@@ -256,16 +264,18 @@ def text_widths(texts: list[str], size: float) -> FloatArray:
     return widest
 
 
-def _own_axes(width: float, height: float, title: str | None) -> tuple[Any, float]:
+def _make_axes(width: float, height: float, title: str | None) -> tuple[Any, float]:
     """Create a figure that is as large as the tree requires; return its axes and the scale of the text."""
     strip = _TITLE if title else 0.0
     scale = min(1.0, _TALLEST / (height + strip), _TALLEST / width)
-    figure = new_figure(width * scale / 72, (height + strip) * scale / 72)
+    figure = make_figure(width * scale / 72, (height + strip) * scale / 72)
     figure.set_layout_engine("none")
     return figure.add_axes((0, 0, 1, height / (height + strip))), scale
 
 
-def _edge(layout: TreeLayout, parent: int, child: int, step: Sureness, *, dashed: bool, scale: float) -> Any:
+def _draw_edge(
+    layout: TreeLayout, parent: int, child: int, step: Sureness, *, dashed: bool, scale: float
+) -> Any:
     """Create an edge: along the parent's line to the end of its column, across, and to the child."""
     path = require("matplotlib.path", extra="plot").Path
     patch = require("matplotlib.patches", extra="plot").PathPatch
@@ -275,10 +285,10 @@ def _edge(layout: TreeLayout, parent: int, child: int, step: Sureness, *, dashed
         start, high, leave = layout.ends[parent] + 3, layout.y[parent], layout.column_ends[parent] + 3
         gap = layout.gaps[parent] - 3
     low, end = layout.y[child], layout.x[child]
-    lane = layout.lane(parent, child)
-    points = [(start, high), *_over(leave, high, leave + gap, lane), (end, low)]
+    lane = layout.find_lane(parent, child)
+    points = [(start, high), *_compute_bend(leave, high, leave + gap, lane), (end, low)]
     if lane != low:
-        points[-1:] = _over(end - _SHORT, lane, end, low)
+        points[-1:] = _compute_bend(end - _SHORT, lane, end, low)
     bend = [path.LINETO, path.CURVE4, path.CURVE4, path.CURVE4]
     codes = [path.MOVETO, *bend, *(bend if lane != low else [path.LINETO])]
     return patch(
@@ -292,12 +302,12 @@ def _edge(layout: TreeLayout, parent: int, child: int, step: Sureness, *, dashed
     )
 
 
-def _over(x: float, y: float, to_x: float, to_y: float) -> list[tuple[float, float]]:
+def _compute_bend(x: float, y: float, to_x: float, to_y: float) -> list[tuple[float, float]]:
     """Return the points of a bend between two heights."""
     return [(x, y), ((x + to_x) / 2, y), ((x + to_x) / 2, to_y), (to_x, to_y)]
 
 
-def _dot_sizes(counts: FloatArray | None, n_labels: int) -> FloatArray:
+def _compute_dot_sizes(counts: FloatArray | None, n_labels: int) -> FloatArray:
     """Return areas in square points, from small for none to large for the most frequent label."""
     known = np.zeros(n_labels) if counts is None else np.nan_to_num(counts)
     if not known.max() > 0:

@@ -8,8 +8,8 @@ import re
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from likewise.plotting._sureness import GIVEN, MEANING, STEPS, Sureness, count_texts, sureness_of
-from likewise.plotting._tree_layout import children_of
+from likewise.plotting._sureness import GIVEN, MEANING, STEPS, Sureness, count_texts, find_edge_sureness
+from likewise.plotting._tree_layout import find_children
 
 if TYPE_CHECKING:
     from likewise.hierarchy import LabelHierarchy
@@ -43,32 +43,32 @@ def write_hierarchy_html(
     >>> tree = LabelHierarchy(["bird", "owl", "wren"], [("bird", "owl"), ("bird", "wren")])
     >>> write_hierarchy_html(tree, "tree.html", title="Birds")  # doctest: +SKIP
     """
-    text = hierarchy_page(hierarchy, title)
+    text = make_hierarchy_page(hierarchy, title)
     Path(path).write_bytes(text.encode("utf-8", errors="xmlcharrefreplace"))
 
 
-def hierarchy_page(hierarchy: LabelHierarchy, title: str) -> str:
+def make_hierarchy_page(hierarchy: LabelHierarchy, title: str) -> str:
     """Return the page as text."""
     n = hierarchy.n_labels
-    there = set(sureness_of(hierarchy))
+    there = set(find_edge_sureness(hierarchy))
     shown = STEPS[::-1] if there & set(STEPS) else ()
-    scale = [_chip(step) + f" {step.range}" for step in shown]
-    scale += [f"{_chip(GIVEN)} {GIVEN.range}"] if GIVEN in there else []
+    scale = [_format_chip(step) + f" {step.range}" for step in shown]
+    scale += [f"{_format_chip(GIVEN)} {GIVEN.range}"] if GIVEN in there else []
     legend = f"<p class=legend>{MEANING.capitalize()}: {', '.join(scale)}.</p>" if scale else ""
     return (
         "<!DOCTYPE html>\n<html lang=en>\n<head>\n<meta charset=utf-8>\n"
         '<meta name=viewport content="width=device-width, initial-scale=1">\n'
-        f"<title>{_text(title)}</title>\n<style>{_STYLE}</style>\n</head>\n<body>\n"
-        f"<h1>{_text(title)}</h1>\n<p>{n} label{'s' * (n != 1)}.</p>\n{legend}\n{_CONTROLS}\n"
-        f"<main>\n{''.join(_branches(hierarchy))}</main>\n<script>{_SCRIPT}</script>\n</body>\n</html>\n"
+        f"<title>{_escape(title)}</title>\n<style>{_STYLE}</style>\n</head>\n<body>\n"
+        f"<h1>{_escape(title)}</h1>\n<p>{n} label{'s' * (n != 1)}.</p>\n{legend}\n{_CONTROLS}\n"
+        f"<main>\n{''.join(_format_branches(hierarchy))}</main>\n<script>{_SCRIPT}</script>\n</body>\n</html>\n"
     )
 
 
-def _branches(hierarchy: LabelHierarchy) -> list[str]:
+def _format_branches(hierarchy: LabelHierarchy) -> list[str]:
     """Return the nested elements; by a stack, since a chain of labels may be long."""
-    below = children_of(hierarchy)
+    below = find_children(hierarchy)
     levels = 2 if hierarchy.n_labels > _ALL_OPEN else hierarchy.n_labels
-    lines = _lines(hierarchy)
+    lines = _format_lines(hierarchy)
     parts: list[str] = []
     waiting: list[tuple[int, int]] = [(k, 0) for k in below[-1][::-1]]
     while waiting:
@@ -84,32 +84,32 @@ def _branches(hierarchy: LabelHierarchy) -> list[str]:
     return parts
 
 
-def _lines(hierarchy: LabelHierarchy) -> list[str]:
+def _format_lines(hierarchy: LabelHierarchy) -> list[str]:
     """Return what is said of each label: its name, how often it occurs, how sure its parent is."""
-    steps, counts = sureness_of(hierarchy), count_texts(hierarchy)
+    steps, counts = find_edge_sureness(hierarchy), count_texts(hierarchy)
     lines: list[str] = []
     for k, name in enumerate(hierarchy.names):
-        parts = [f"<b>{_text(name)}</b>"]
+        parts = [f"<b>{_escape(name)}</b>"]
         if counts[k]:
             parts.append(f"<small>{counts[k]}</small>")
         if steps[k].word:
             margin = None if hierarchy.margins is None else float(hierarchy.margins[k])
-            parts.append(_chip(steps[k], margin))
+            parts.append(_format_chip(steps[k], margin))
         if others := hierarchy.parent_lists[k][1:]:
-            also = ", ".join(_text(hierarchy.names[p]) for p in others)
+            also = ", ".join(_escape(hierarchy.names[p]) for p in others)
             parts.append(f"<small>also under {also}</small>")
         lines.append(" ".join(parts))
     return lines
 
 
-def _chip(step: Sureness, margin: float | None = None) -> str:
+def _format_chip(step: Sureness, margin: float | None = None) -> str:
     lead = (
         "" if margin is None or step is GIVEN else f' title="the next best choice is worse by {margin:,.1f}"'
     )
     return f'<i style="border-color:{step.colour}"{lead}>{step.word}</i>'
 
 
-def _text(text: str) -> str:
+def _escape(text: str) -> str:
     return html.escape(_UNPRINTED.sub("\N{REPLACEMENT CHARACTER}", text))
 
 

@@ -50,7 +50,7 @@ class TreeLayout:
     width: float
     height: float
 
-    def lane(self, parent: int, child: int) -> float:
+    def find_lane(self, parent: int, child: int) -> float:
         """Return the height at which an edge goes to its child past the columns between.
 
         That is the child's row, in which only labels stand that the child is under. If an edge from a second
@@ -74,19 +74,19 @@ def lay_out(hierarchy: Any, widths: FloatArray) -> TreeLayout:
 
     A label of several parents stands under the first, to the right of all of them.
     """
-    parents = _first_parents(hierarchy)
-    columns = _columns(hierarchy)
-    below = children_of(hierarchy)
+    parents = _find_first_parents(hierarchy)
+    columns = _find_columns(hierarchy)
+    below = find_children(hierarchy)
     order = _from_above(below)
-    y = _heights(order, parents, below)
+    y = _compute_heights(order, parents, below)
     n_columns = int(columns.max()) + 1
     leaves = np.array([not below[k] for k in range(len(parents))])
     if not hierarchy.is_tree:
         leaves[:] = False  # edges to a second parent may cross any row, so that nothing may stick out
     column_widths = np.zeros(n_columns)
     np.maximum.at(column_widths, columns[~leaves], widths[~leaves])
-    root_y = _middle(y[below[-1]])
-    gaps = _gaps(columns, parents, y, root_y, n_columns)
+    root_y = _compute_middle(y[below[-1]])
+    gaps = _compute_gaps(columns, parents, y, root_y, n_columns)
     starts = gaps[0] + np.concatenate([[0.0], np.cumsum(column_widths[:-1] + gaps[1:n_columns])])
     x = starts[columns]
     ends = x + widths
@@ -103,7 +103,7 @@ def lay_out(hierarchy: Any, widths: FloatArray) -> TreeLayout:
     )
 
 
-def _columns(hierarchy: Any) -> npt.NDArray[np.int64]:
+def _find_columns(hierarchy: Any) -> npt.NDArray[np.int64]:
     """Return the column of each label: one more than that of its last parent."""
     columns = np.zeros(hierarchy.n_labels, dtype=np.int64)
     for k in hierarchy.order.tolist():
@@ -111,13 +111,13 @@ def _columns(hierarchy: Any) -> npt.NDArray[np.int64]:
     return columns
 
 
-def _first_parents(hierarchy: Any) -> npt.NDArray[np.int64]:
+def _find_first_parents(hierarchy: Any) -> npt.NDArray[np.int64]:
     return np.array([known[0] if known else -1 for known in hierarchy.parent_lists], dtype=np.int64)
 
 
-def children_of(hierarchy: Any) -> dict[int, list[int]]:
+def find_children(hierarchy: Any) -> dict[int, list[int]]:
     """Return the labels under each label and under -1, the root, each once; the most frequent first."""
-    parents, counts = _first_parents(hierarchy), hierarchy.counts
+    parents, counts = _find_first_parents(hierarchy), hierarchy.counts
     below: dict[int, list[int]] = {k: [] for k in range(-1, len(parents))}
     often = np.zeros(len(parents)) if counts is None else np.nan_to_num(counts)
     for k in np.lexsort((np.arange(len(parents)), -often)).tolist():
@@ -136,7 +136,9 @@ def _from_above(below: dict[int, list[int]]) -> list[int]:
     return order
 
 
-def _heights(order: list[int], parents: npt.NDArray[np.int64], below: dict[int, list[int]]) -> FloatArray:
+def _compute_heights(
+    order: list[int], parents: npt.NDArray[np.int64], below: dict[int, list[int]]
+) -> FloatArray:
     """Give each leaf a row, and every other label the middle of what is under it."""
     y = np.zeros(len(order))
     row = 0
@@ -146,15 +148,15 @@ def _heights(order: list[int], parents: npt.NDArray[np.int64], below: dict[int, 
             row += 1
     for k in reversed(order):
         if below[k]:
-            y[k] = _middle(y[below[k]])
+            y[k] = _compute_middle(y[below[k]])
     return y
 
 
-def _middle(heights: FloatArray) -> float:
+def _compute_middle(heights: FloatArray) -> float:
     return float((heights.min() + heights.max()) / 2)
 
 
-def _gaps(
+def _compute_gaps(
     columns: npt.NDArray[np.int64],
     parents: npt.NDArray[np.int64],
     y: FloatArray,

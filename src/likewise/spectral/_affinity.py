@@ -10,7 +10,7 @@ from scipy.sparse import csr_array, issparse
 from sklearn.metrics import euclidean_distances
 from sklearn.neighbors import NearestNeighbors
 
-from likewise._neighbors import Search, near_rows
+from likewise._neighbors import Search, find_near_rows
 
 Affinity = Literal["local", "rbf", "neighbors", "precomputed"]
 
@@ -31,7 +31,7 @@ class Recipe:
     search: Search = "auto"
     self_loops: bool = False
 
-    def neighbors_for(self, n_samples: int) -> int | None:
+    def get_n_neighbors(self, n_samples: int) -> int | None:
         """Return how many neighbours of a row are kept, None for all rows."""
         if self.n_neighbors != "auto":
             return None if self.n_neighbors is None else min(self.n_neighbors, n_samples - 1)
@@ -58,7 +58,7 @@ class Graph:
     scales: np.ndarray
 
     @classmethod
-    def of(cls, weights: Any, scales: np.ndarray | None = None, added: Any = 0.0) -> Graph:
+    def from_weights(cls, weights: Any, scales: np.ndarray | None = None, added: Any = 0.0) -> Graph:
         """Measure the degrees of symmetric weights; `added` is what each row has besides them."""
         degrees = np.asarray(weights.sum(axis=1), dtype=np.float64).ravel() + added
         alone = degrees <= 0
@@ -84,25 +84,25 @@ def build_graph(X: np.ndarray, recipe: Recipe, *, random_state: int = 0) -> Grap
     number of neighbours the first two are kept where one row is among the most alike to the other, and are
     0 elsewhere.
     """
-    n_neighbors = recipe.neighbors_for(len(X))
+    n_neighbors = recipe.get_n_neighbors(len(X))
     if n_neighbors is None:
-        return _of_all_pairs(X, recipe)
-    distances, neighbors = near_rows(
-        X, _candidates(recipe, n_neighbors, len(X) - 1), recipe.search, random_state
+        return _build_dense(X, recipe)
+    distances, neighbors = find_near_rows(
+        X, _get_n_candidates(recipe, n_neighbors, len(X) - 1), recipe.search, random_state
     )
-    scales = _scales(distances, recipe, len(X))
-    values = _alike(distances, scales, scales, neighbors, recipe)
-    values, neighbors = _most_alike(values, neighbors, n_neighbors)
+    scales = _compute_scales(distances, recipe, len(X))
+    values = _compute_similarity(distances, scales, scales, neighbors, recipe)
+    values, neighbors = _select_most_similar(values, neighbors, n_neighbors)
     rows, columns, values = np.repeat(np.arange(len(X)), n_neighbors), neighbors.ravel(), values.ravel()
     if recipe.affinity == "neighbors":
         values = values / 2
     half = csr_array((values, (rows, columns)), shape=(len(X), len(X)))
     # What is near from one side alone is kept whole, so that no row loses a neighbour.
     weights = half + half.T if recipe.affinity == "neighbors" else half.maximum(half.T)
-    return Graph.of(csr_array(weights), scales)
+    return Graph.from_weights(csr_array(weights), scales)
 
 
-def given_graph(given: Any, *, self_loops: bool = False) -> Graph:
+def check_given_graph(given: Any, *, self_loops: bool = False) -> Graph:
     """Take a symmetric matrix of similarities, none negative; its diagonal counts only with self-loops."""
     if issparse(given):
         weights = csr_array(given, dtype=np.float64, copy=True)
@@ -114,7 +114,7 @@ def given_graph(given: Any, *, self_loops: bool = False) -> Graph:
         weights = np.array(given, dtype=np.float64)
         if not self_loops:
             np.fill_diagonal(weights, 0.0)
-    return Graph.of(weights)
+    return Graph.from_weights(weights)
 
 
 def with_self_loops(graph: Graph) -> Graph:
@@ -123,13 +123,13 @@ def with_self_loops(graph: Graph) -> Graph:
     if issparse(weights):
         rows = np.arange(graph.n_samples)
         loops = csr_array((np.ones(len(rows)), (rows, rows)), shape=weights.shape)
-        return Graph.of(csr_array(weights + loops), graph.scales)
+        return Graph.from_weights(csr_array(weights + loops), graph.scales)
     looped = weights.copy()
     np.fill_diagonal(looped, 1.0)
-    return Graph.of(looped, graph.scales)
+    return Graph.from_weights(looped, graph.scales)
 
 
-def _candidates(recipe: Recipe, n_neighbors: int, most: int) -> int:
+def _get_n_candidates(recipe: Recipe, n_neighbors: int, most: int) -> int:
     """Return how many near rows to look at, to find the ones most alike.
 
     With scales of their own, rows in sparse places have wide ones, and the nearest rows need not be the most
@@ -138,7 +138,7 @@ def _candidates(recipe: Recipe, n_neighbors: int, most: int) -> int:
     return min(max(3 * n_neighbors, LOCAL_NEIGHBOR) if recipe.affinity == "local" else n_neighbors, most)
 
 
-def _alike(
+def _compute_similarity(
     distances: np.ndarray, own: np.ndarray, scales: np.ndarray, neighbors: np.ndarray, recipe: Recipe
 ) -> np.ndarray:
     """Return how alike rows with scales `own` are to their neighbours; 1 for mere neighbours."""
@@ -148,29 +148,29 @@ def _alike(
     return alike
 
 
-def _most_alike(values: np.ndarray, neighbors: np.ndarray, k: int) -> tuple[np.ndarray, np.ndarray]:
+def _select_most_similar(values: np.ndarray, neighbors: np.ndarray, k: int) -> tuple[np.ndarray, np.ndarray]:
     order = np.argsort(-values, axis=1, kind="stable")[:, :k]
     return np.take_along_axis(values, order, axis=1), np.take_along_axis(neighbors, order, axis=1)
 
 
-def _of_all_pairs(X: np.ndarray, recipe: Recipe) -> Graph:
-    squared = euclidean_distances(_double(X), squared=True)
+def _build_dense(X: np.ndarray, recipe: Recipe) -> Graph:
+    squared = euclidean_distances(_as_float64(X), squared=True)
     np.fill_diagonal(squared, 0.0)
     if recipe.affinity == "local":
         t = min(LOCAL_NEIGHBOR, len(X) - 1)
         near = np.sqrt(np.partition(squared, t, axis=1)[:, [t]])
     else:
-        above = squared[np.triu_indices(len(X), 1)] if len(X) <= 1000 else _some_distances(squared)
+        above = squared[np.triu_indices(len(X), 1)] if len(X) <= 1000 else _sample_distances(squared)
         near = np.sqrt(above)[None]
-    scales = _scales(near, recipe, len(X))
+    scales = _compute_scales(near, recipe, len(X))
     squared /= -2.0 * scales[:, None]
     squared /= scales
     weights = np.exp(squared, out=squared)
     np.fill_diagonal(weights, 0.0)
-    return Graph.of(weights, scales)
+    return Graph.from_weights(weights, scales)
 
 
-def _some_distances(squared: np.ndarray) -> np.ndarray:
+def _sample_distances(squared: np.ndarray) -> np.ndarray:
     """Return the squared distances of a fixed lot of pairs, which is enough for their median or mean."""
     rng = np.random.RandomState(0)
     i, j = rng.randint(len(squared), size=(2, 500_000))
@@ -178,7 +178,7 @@ def _some_distances(squared: np.ndarray) -> np.ndarray:
     return found
 
 
-def _scales(distances: np.ndarray, recipe: Recipe, n_samples: int) -> np.ndarray:
+def _compute_scales(distances: np.ndarray, recipe: Recipe, n_samples: int) -> np.ndarray:
     """Return the scale of each row from distances to its neighbours (for one common scale, any distances)."""
     if recipe.affinity == "local":
         scales = distances[:, min(LOCAL_NEIGHBOR, distances.shape[1]) - 1]
@@ -197,31 +197,31 @@ def _scales(distances: np.ndarray, recipe: Recipe, n_samples: int) -> np.ndarray
 # ---------------------------------------------------------------------- new rows
 
 
-def similarities(X_new: np.ndarray, X: np.ndarray, graph: Graph, recipe: Recipe) -> Any:
+def compute_similarities(X_new: np.ndarray, X: np.ndarray, graph: Graph, recipe: Recipe) -> Any:
     """Return how alike each new row is to each row of the graph, by the same recipe.
 
     A new row's own scale is its distance to its seventh neighbour among the rows of the graph.
     """
-    n_neighbors = recipe.neighbors_for(len(X))
+    n_neighbors = recipe.get_n_neighbors(len(X))
     if n_neighbors is None:
-        squared = euclidean_distances(_double(X_new), _double(X), squared=True)
+        squared = euclidean_distances(_as_float64(X_new), _as_float64(X), squared=True)
         near = np.sort(
             np.partition(squared, min(LOCAL_NEIGHBOR, len(X) - 1), axis=1)[:, : LOCAL_NEIGHBOR + 1]
         )
-        own = _scales_of_new(np.sqrt(near), X[squared.argmin(axis=1)] == X_new, graph, recipe)
+        own = _compute_new_scales(np.sqrt(near), X[squared.argmin(axis=1)] == X_new, graph, recipe)
         squared /= -2.0 * own[:, None]
         squared /= graph.scales
         return np.exp(squared, out=squared)
-    wanted = max(_candidates(recipe, n_neighbors, len(X)), min(LOCAL_NEIGHBOR + 1, len(X)))
+    wanted = max(_get_n_candidates(recipe, n_neighbors, len(X)), min(LOCAL_NEIGHBOR + 1, len(X)))
     distances, neighbors = NearestNeighbors(n_neighbors=wanted).fit(X).kneighbors(X_new)
-    own = _scales_of_new(distances, X[neighbors[:, 0]] == X_new, graph, recipe)
-    values = _alike(distances, own, graph.scales, neighbors, recipe)
-    values, neighbors = _most_alike(values, neighbors, n_neighbors)
+    own = _compute_new_scales(distances, X[neighbors[:, 0]] == X_new, graph, recipe)
+    values = _compute_similarity(distances, own, graph.scales, neighbors, recipe)
+    values, neighbors = _select_most_similar(values, neighbors, n_neighbors)
     starts = np.arange(len(X_new) + 1) * n_neighbors
     return csr_array((values.ravel(), neighbors.ravel(), starts), shape=(len(X_new), len(X)))
 
 
-def _scales_of_new(near: np.ndarray, alike: np.ndarray, graph: Graph, recipe: Recipe) -> np.ndarray:
+def _compute_new_scales(near: np.ndarray, alike: np.ndarray, graph: Graph, recipe: Recipe) -> np.ndarray:
     """Return the scales of new rows from distances, nearest first; `alike` compares them to the nearest row.
 
     A duplicate of a row of the graph is passed over, as the row itself was. Rows are compared rather than
@@ -234,5 +234,5 @@ def _scales_of_new(near: np.ndarray, alike: np.ndarray, graph: Graph, recipe: Re
     return own
 
 
-def _double(X: np.ndarray) -> np.ndarray:
+def _as_float64(X: np.ndarray) -> np.ndarray:
     return X.astype(np.float64, copy=False)

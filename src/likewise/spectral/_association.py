@@ -40,7 +40,7 @@ class Association:
     added: np.ndarray
     mass: np.ndarray
 
-    def product(self, block: np.ndarray) -> np.ndarray:
+    def multiply(self, block: np.ndarray) -> np.ndarray:
         """Return A times a block of columns."""
         found: np.ndarray = self.near @ block + self.added[:, None] * block
         if len(self.strengths):
@@ -58,7 +58,7 @@ class Association:
     def _by_row(self) -> csr_array:
         return csr_array(self.columns)
 
-    def joined(self, component: np.ndarray) -> Association:
+    def merge_units(self, component: np.ndarray) -> Association:
         """Return the same sum over units, each of them several rows that move together."""
         n, n_units = len(component), int(component.max()) + 1
         of = csr_array((np.ones(n), component, np.arange(n + 1)), shape=(n, n_units))
@@ -71,9 +71,11 @@ class Association:
             np.bincount(component, weights=self.mass, minlength=n_units),
         )
 
-    def lowest(self, rng: Any) -> float:
+    def bound_eigenvalues(self, rng: Any) -> float:
         """Return a lower bound of the eigenvalues of A with rows and columns over the roots of the masses."""
-        operator = SpectralOperator(self.near, self.mass**-0.5, diagonal=self.added, terms=self._terms())
+        operator = SpectralOperator(
+            self.near, self.mass**-0.5, diagonal=self.added, terms=self._iterate_terms()
+        )
         n = len(self.mass)
         if n <= 200:
             return float(eigh(operator.toarray(), eigvals_only=True, subset_by_index=(0, 0))[0])
@@ -88,18 +90,18 @@ class Association:
         residual = operator @ vectors[:, 0] - values[0] * vectors[:, 0]
         return float(values[0] - np.linalg.norm(residual))
 
-    def _terms(self) -> list[Any]:
+    def _iterate_terms(self) -> list[Any]:
         return [LowRank(self._by_row, self.strengths)] if len(self.strengths) else []
 
     # ------------------------------------------------------------------ climbing
 
-    def batch(self, labels: np.ndarray, sums: Sums, shift: float) -> np.ndarray:
+    def move_all(self, labels: np.ndarray, sums: Sums, shift: float) -> np.ndarray:
         """Return labels with all rows moved at once to the nearest mean in the space of the kernel, shifted.
 
         The kernel is ``shift / m`` on the diagonal plus ``A[i, j] / (m_i m_j)``. Where it is positive
         definite the value never falls (Dhillon, Guan & Kulis 2007). No cluster is left empty.
         """
-        near = sums.nearness(sums.linked, self.mass, shift)
+        near = sums.compute_nearness(sums.linked, self.mass, shift)
         rows = np.arange(len(labels))
         near[rows, labels] += 2.0 * shift / sums.mass[labels]
         best = near.argmax(axis=1)
@@ -111,17 +113,17 @@ class Association:
             moved[left[near[left, c].argmax()]] = c
         return moved
 
-    def climb(self, labels: np.ndarray, sums: Sums) -> int:
+    def move_single_rows(self, labels: np.ndarray, sums: Sums) -> int:
         """Move single rows while that raises the value; write labels and sums; return how many moved."""
         least = 1e-10 * (float(np.abs(sums.shares).sum()) + 1e-300)
-        gains = sums.gains(self, np.arange(len(labels)), labels).max(axis=1)
+        gains = sums.compute_gains(self, np.arange(len(labels)), labels).max(axis=1)
         candidates = np.flatnonzero(gains > least)
         n_moves = 0
         for i in candidates[np.argsort(-gains[candidates], kind="stable")]:
             here = labels[i]
             if sums.sizes[here] == 1:
                 continue
-            gain = sums.gains(self, np.array([i]), labels[i : i + 1])[0]
+            gain = sums.compute_gains(self, np.array([i]), labels[i : i + 1])[0]
             there = int(gain.argmax())
             if gain[there] > least:
                 self._move(sums, int(i), int(here), there)
@@ -150,12 +152,12 @@ class Association:
                 change = sign * times * self.strengths[t] * self.columns.data[of_group]
                 linked[self.columns.indices[of_group]] += change
 
-    def filled(self, labels: np.ndarray, k: int) -> np.ndarray:
+    def fill_empty(self, labels: np.ndarray, k: int) -> np.ndarray:
         """Give each empty cluster the row whose move costs least."""
         labels = labels.copy()
         for c in np.flatnonzero(np.bincount(labels, minlength=k) == 0):
-            sums = Sums.of(self, labels, k)
-            gains = sums.gains(self, np.arange(len(labels)), labels)[:, c]
+            sums = Sums.from_labels(self, labels, k)
+            gains = sums.compute_gains(self, np.arange(len(labels)), labels)[:, c]
             labels[np.where(sums.sizes[labels] > 1, gains, -np.inf).argmax()] = c
         return labels
 
@@ -170,16 +172,16 @@ class Sums:
     sizes: np.ndarray
 
     @classmethod
-    def of(cls, association: Association, labels: np.ndarray, k: int) -> Sums:
+    def from_labels(cls, association: Association, labels: np.ndarray, k: int) -> Sums:
         """Sum over the clusters."""
         marks = np.zeros((len(labels), k))
         marks[np.arange(len(labels)), labels] = 1.0
         # By columns, since moves write into single ones.
-        linked = np.asfortranarray(association.product(marks))
+        linked = np.asfortranarray(association.multiply(marks))
         inner = np.einsum("ik,ik->k", marks, linked)
         return cls(linked, inner, association.mass @ marks, np.bincount(labels, minlength=k))
 
-    def nearness(self, linked: np.ndarray, mass: np.ndarray, shift: float = 0.0) -> np.ndarray:
+    def compute_nearness(self, linked: np.ndarray, mass: np.ndarray, shift: float = 0.0) -> np.ndarray:
         """Return minus the squared distances of rows to the clusters' means, but for a constant of each row.
 
         `linked` is what the rows' kernel values, times their mass and that of the others, sum to in each
@@ -200,15 +202,15 @@ class Sums:
     @property
     def shares(self) -> np.ndarray:
         """Each cluster's part of the value."""
-        found: np.ndarray = _divided(self.inner, self.mass, self.sizes)
+        found: np.ndarray = _divide_by_mass(self.inner, self.mass, self.sizes)
         return found
 
-    def gains(self, association: Association, rows: np.ndarray, labels: np.ndarray) -> np.ndarray:
+    def compute_gains(self, association: Association, rows: np.ndarray, labels: np.ndarray) -> np.ndarray:
         """Return what moving each of the rows to each cluster would add to the value."""
         own, mass, linked = association.own[rows], association.mass[rows], self.linked[rows]
         at = np.arange(len(rows))
         shares = self.shares
-        without = _divided(
+        without = _divide_by_mass(
             self.inner[labels] - 2.0 * linked[at, labels] + own,
             self.mass[labels] - mass,
             self.sizes[labels] - 1,
@@ -219,6 +221,6 @@ class Sums:
         return gains
 
 
-def _divided(inner: np.ndarray, mass: np.ndarray, sizes: np.ndarray) -> np.ndarray:
+def _divide_by_mass(inner: np.ndarray, mass: np.ndarray, sizes: np.ndarray) -> np.ndarray:
     """Return inner / mass, 0 where there are no rows."""
     return np.where(sizes > 0, inner / np.where(sizes > 0, mass, 1.0), 0.0)

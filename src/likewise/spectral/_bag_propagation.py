@@ -14,7 +14,7 @@ _SETTLED = 1e-3
 _SMOOTH = 0.1  # so many rows of the usual mixture of classes are added to each cluster
 
 
-def even_shares(allowed: csr_array) -> csr_array:
+def compute_even_shares(allowed: csr_array) -> csr_array:
     """Return for each row 1 / (number of classes that its bag may hold) at each of these."""
     shares = csr_array(allowed, dtype=np.float64, copy=True)
     counts = np.diff(shares.indptr)
@@ -22,7 +22,7 @@ def even_shares(allowed: csr_array) -> csr_array:
     return shares
 
 
-def propagated(
+def propagate(
     product: Any, degrees: np.ndarray, allowed: csr_array, start: np.ndarray | None = None
 ) -> np.ndarray:
     r"""Return the share of each allowed class in each row, as near rows suggest.
@@ -51,11 +51,11 @@ def propagated(
     known = np.diff(allowed.indptr) > 0
     mask = allowed.toarray() > 0
     mask[~known] = True
-    first = even_shares(allowed).toarray()
-    shares = first if start is None or start.shape != first.shape else _scaled(start * mask, first)
+    first = compute_even_shares(allowed).toarray()
+    shares = first if start is None or start.shape != first.shape else _scale_rows_to_one(start * mask, first)
     for _ in range(_STEPS):
         step = (1.0 - _STAY) / degrees[:, None] * product(shares) + _STAY * first
-        step = _scaled(step * mask, first)
+        step = _scale_rows_to_one(step * mask, first)
         change = float(np.abs(step - shares).sum(axis=1).mean())
         shares = step
         if change < _SETTLED:
@@ -63,19 +63,19 @@ def propagated(
     return shares
 
 
-def at_places(allowed: csr_array, shares: np.ndarray) -> csr_array:
+def restrict_to_allowed(allowed: csr_array, shares: np.ndarray) -> csr_array:
     """Return the shares at the places of `allowed` alone."""
     rows = np.repeat(np.arange(len(shares)), np.diff(allowed.indptr))
     return csr_array((shares[rows, allowed.indices], allowed.indices, allowed.indptr), shape=allowed.shape)
 
 
-def _scaled(shares: np.ndarray, first: np.ndarray) -> np.ndarray:
+def _scale_rows_to_one(shares: np.ndarray, first: np.ndarray) -> np.ndarray:
     """Scale rows to sum 1; one that hears of none of the classes of its bag goes back to the first shares."""
     totals = shares.sum(axis=1, keepdims=True)
     return np.where(totals > 0, shares / np.where(totals > 0, totals, 1.0), first)
 
 
-def class_profile(
+def compute_class_profile(
     labels: np.ndarray, allowed: csr_array, k: int, start: csr_array | None = None, n_steps: int = 30
 ) -> np.ndarray:
     """Return the share of each class in each cluster, shape (k, n_classes).
@@ -84,7 +84,7 @@ def class_profile(
     is known of it is that its bag holds the class, found by expectation maximisation from the shares in
     `start`, or from even ones.
     """
-    shares = even_shares(allowed) if start is None else csr_array(start, copy=True)
+    shares = compute_even_shares(allowed) if start is None else csr_array(start, copy=True)
     rows = np.repeat(np.arange(allowed.shape[0]), np.diff(allowed.indptr))
     cell = labels[rows] * allowed.shape[1] + allowed.indices
     usual = np.asarray(shares.sum(axis=0)).ravel()

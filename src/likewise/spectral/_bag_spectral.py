@@ -11,11 +11,11 @@ from scipy.sparse import csr_array
 from likewise.base import Rule, choice, either, real, warn_caller
 from likewise.exceptions import LikewiseWarning
 from likewise.spectral._affinity import Graph, Recipe
-from likewise.spectral._bag_propagation import at_places, even_shares, propagated
-from likewise.spectral._bag_terms import BagMatrices, Variant, bag_terms
+from likewise.spectral._bag_propagation import compute_even_shares, propagate, restrict_to_allowed
+from likewise.spectral._bag_terms import BagMatrices, Variant, compute_bag_terms
 from likewise.spectral._base import Partition, SpectralFamily
-from likewise.spectral._cluster_names import named_clusters, profile_of
-from likewise.spectral._eigen import rough_values
+from likewise.spectral._cluster_names import compute_profile, name_clusters
+from likewise.spectral._eigen import estimate_eigenvalues
 from likewise.spectral._operator import LowRank, SpectralOperator
 from likewise.spectral._pair_constraints import ApartPairs, LinkedGraph
 from likewise.supervision import Supervision
@@ -39,13 +39,13 @@ class BagPartition(Partition):
 
     Attributes
     ----------
-    told : ToldBags
+    bag_matrices : ToldBags
         The bags.
     shares : ndarray of shape (n_samples, n_classes) or None
         The propagated class shares of each row, if they are kept for the next fit.
     """
 
-    told: BagMatrices | None = None
+    bag_matrices: BagMatrices | None = None
     shares: np.ndarray | None = None
 
 
@@ -197,7 +197,7 @@ class BagSpectralClustering(SpectralFamily):
         warm_start: bool = False,
         random_state: RandomStateLike = None,
     ) -> None:
-        self._store(locals())
+        self._store_parameters(locals())
 
     # ------------------------------------------------------------------ values of "auto" parameters
 
@@ -213,19 +213,19 @@ class BagSpectralClustering(SpectralFamily):
                 "whose entries follow from two label sets alone."
             )
 
-    def _recipe(self, n_samples: int) -> Recipe:
-        recipe = super()._recipe(n_samples)
+    def _make_recipe(self, n_samples: int) -> Recipe:
+        recipe = super()._make_recipe(n_samples)
         if not self._propagates or self.n_neighbors != "auto":
             return recipe
         # With few rows, more neighbours would belong to other clusters.
         few = min(_NEIGHBORS, max(_LEAST_NEIGHBORS, n_samples // (2 * self.n_clusters)))
         return replace(recipe, n_neighbors=few)
 
-    def _alpha(self, share: float) -> float:
+    def _compute_alpha(self, share: float) -> float:
         given = _ALPHA * share**0.5 if self._propagates else _PRINTED_ALPHA
         return given if self.alpha == "auto" else float(self.alpha)
 
-    def _unit(self) -> str:
+    def _get_unit(self) -> str:
         auto = "spectrum" if self._propagates else "absolute"
         return auto if self.alpha_unit == "auto" else self.alpha_unit
 
@@ -233,15 +233,15 @@ class BagSpectralClustering(SpectralFamily):
 
     def _check_n_clusters(self, n_clusters: int, n_samples: int, hints: Supervision) -> None:
         # Fewer clusters than classes are allowed if bags rather than rows are labelled.
-        super()._check_n_clusters(n_clusters, n_samples, hints.only("links"))
+        super()._check_n_clusters(n_clusters, n_samples, hints.select_kinds("links"))
 
-    def _said_as_links(self, hints: Supervision) -> Supervision:
-        return hints.only("bags", "labels", "links") | hints.only("triplets").to_links()
+    def _convert_to_links(self, hints: Supervision) -> Supervision:
+        return hints.select_kinds("bags", "labels", "links") | hints.select_kinds("triplets").to_links()
 
     def _cluster(self, graph: Graph, hints: Supervision, rng: Any, last: Partition | None) -> Partition:
-        closure = self._soft_closure(hints.only("links"), "Here the must-links win.")
-        linked = LinkedGraph.of(graph, closure)
-        told = BagMatrices.of(hints)
+        closure = self._compute_soft_closure(hints.select_kinds("links"), "Here the must-links win.")
+        linked = LinkedGraph.from_closure(graph, closure)
+        told = BagMatrices.from_hints(hints)
         self._warn_clash(told.sets, closure)
         if not told.sets.known.any():
             if hints.bags is not None:
@@ -250,36 +250,46 @@ class BagSpectralClustering(SpectralFamily):
                     "nothing here.",
                     LikewiseWarning,
                 )
-            return _with_bags(self._part(_matrix(linked, linked.weights, []), graph, rng, last), told)
+            return _with_bags(
+                self._partition(_make_matrix(linked, linked.weights, []), graph, rng, last), told
+            )
         plain = None if last is None or last.rows.shape[1] != self.n_clusters else last.plain
-        if self._unit() == "spectrum" and plain is None:
-            plain = self._plain(graph, rng)
+        if self._get_unit() == "spectrum" and plain is None:
+            plain = self._compute_plain_eigenvalues(graph, rng)
         cut = self._propagates if self.cut_disjoint == "auto" else self.cut_disjoint
         weights = ApartPairs(closure, told.sets).cut(linked.weights) if cut else linked.weights
         if not self._propagates:
-            terms = self._published(told, linked, plain)
-            return _with_bags(self._part(_matrix(linked, weights, terms), graph, rng, last), told, plain)
+            terms = self._make_published_terms(told, linked, plain)
+            return _with_bags(
+                self._partition(_make_matrix(linked, weights, terms), graph, rng, last), told, plain
+            )
         passing = SpectralOperator(weights, None, linked.terms, linked.diagonal)
-        before = last.shares if isinstance(last, BagPartition) and last.told is not None else None
+        before = last.shares if isinstance(last, BagPartition) and last.bag_matrices is not None else None
         same = before is not None and last.told.sets.classes == told.sets.classes  # type: ignore[union-attr]
-        passed = propagated(passing.__matmul__, linked.degrees, told.allowed, before if same else None)
-        shares = at_places(told.allowed, passed)
-        terms = [self._weighed(shares, linked.degrees, plain)]
+        passed = propagate(passing.__matmul__, linked.degrees, told.allowed, before if same else None)
+        shares = restrict_to_allowed(told.allowed, passed)
+        terms = [self._make_weighted_term(shares, linked.degrees, plain)]
         # The classes nearly span the eigenvectors, unless there are more of these.
         more = self.n_clusters > shares.shape[1]
         near = None if more else shares.toarray() * linked.degrees[:, None] ** -0.5
         power = float(told.sets.known.mean()) if more else 0.0
-        found = self._part(_matrix(linked, weights, terms), graph, rng, last, power=power, near=near)
+        found = self._partition(
+            _make_matrix(linked, weights, terms), graph, rng, last, power=power, near=near
+        )
         return _with_bags(found, told, plain, passed if self.warm_start else None)
 
-    def _plain(self, graph: Graph, rng: Any) -> np.ndarray:
+    def _compute_plain_eigenvalues(self, graph: Graph, rng: Any) -> np.ndarray:
         """Return the leading eigenvalues of the graph without hints, largest first."""
-        return rough_values(self._operator(graph, Supervision.none(graph.n_samples)), self.n_clusters, rng)
+        return estimate_eigenvalues(
+            self._make_operator(graph, Supervision.empty(graph.n_samples)), self.n_clusters, rng
+        )
 
-    def _published(self, told: BagMatrices, linked: LinkedGraph, plain: np.ndarray | None) -> list[LowRank]:
-        term = self._weighed(even_shares(told.allowed), linked.degrees, plain)
+    def _make_published_terms(
+        self, told: BagMatrices, linked: LinkedGraph, plain: np.ndarray | None
+    ) -> list[LowRank]:
+        term = self._make_weighted_term(compute_even_shares(told.allowed), linked.degrees, plain)
         alpha = float(term.core.mean())
-        return bag_terms(
+        return compute_bag_terms(
             told,
             self.variant,
             alpha=alpha,
@@ -288,7 +298,9 @@ class BagSpectralClustering(SpectralFamily):
             keep_cannot=not self.without_links,
         )
 
-    def _weighed(self, shares: csr_array, degrees: np.ndarray, plain: np.ndarray | None) -> LowRank:
+    def _make_weighted_term(
+        self, shares: csr_array, degrees: np.ndarray, plain: np.ndarray | None
+    ) -> LowRank:
         """Return alpha P diag(w) P' in the unit `alpha_unit`."""
         # If all shares are 0 or 1, these are the eigenvalues of D^-1/2 P P' D^-1/2.
         values = np.asarray(shares.power(2).T @ (1.0 / degrees)).ravel()
@@ -302,22 +314,22 @@ class BagSpectralClustering(SpectralFamily):
         )
         known = np.diff(shares.indptr) > 0
         unit = 1.0
-        if self._unit() == "spectrum":
+        if self._get_unit() == "spectrum":
             assert plain is not None
             rest = plain[1:] if len(plain) > 1 else plain
             unit = float(np.maximum(rest, _LEAST_VALUE).mean()) / usual
-        elif self._unit() == "degree":
+        elif self._get_unit() == "degree":
             added = shares @ (weights * np.asarray(shares.sum(axis=0)).ravel())
             unit = float(degrees.mean()) / float(added[known].mean())
-        return LowRank(shares, self._alpha(float(known.mean())) * unit * weights)
+        return LowRank(shares, self._compute_alpha(float(known.mean())) * unit * weights)
 
     def _keep(self, partition: Partition, hints: Supervision) -> None:
         assert isinstance(partition, BagPartition)
-        assert partition.told is not None
-        told, k = partition.told, self.n_clusters
-        names = named_clusters(told, partition.labels, k)
+        assert partition.bag_matrices is not None
+        told, k = partition.bag_matrices, self.n_clusters
+        names = name_clusters(told, partition.labels, k)
         self.classes_ = told.sets.classes
-        self.class_profile_ = profile_of(told, partition.labels, k, names)
+        self.class_profile_ = compute_profile(told, partition.labels, k, names)
         self.class_of_cluster_ = np.array([*self.classes_, None], dtype=object)[names]
         bags = hints.bags
         self.bag_names_: tuple[Any, ...] = () if bags is None else bags.names
@@ -327,7 +339,7 @@ class BagSpectralClustering(SpectralFamily):
             np.add.at(self.bag_profile_, (bags.codes[inside], partition.labels[inside]), 1)
 
 
-def _matrix(linked: LinkedGraph, weights: Any, terms: list[LowRank]) -> SpectralOperator:
+def _make_matrix(linked: LinkedGraph, weights: Any, terms: list[LowRank]) -> SpectralOperator:
     """Return the normalised matrix, with the degrees before similarities were cut or added for the bags.
 
     With other degrees, each small group of rows that the cut isolates would have an eigenvector of its own

@@ -9,11 +9,11 @@ import numpy as np
 from scipy.sparse import csr_array
 
 from likewise.exceptions import InconsistentSupervisionError
-from likewise.spectral._bag_propagation import even_shares
+from likewise.spectral._bag_propagation import compute_even_shares
 from likewise.spectral._operator import LowRank
 from likewise.spectral._pair_constraints import LabelSets
 from likewise.supervision import Supervision
-from likewise.supervision._labels import sorted_values
+from likewise.supervision._labels import sort_values
 
 Variant = Literal["propagated", "labelled", "exact", "printed"]
 
@@ -40,7 +40,7 @@ class BagMatrices:
     allowed: csr_array
 
     @classmethod
-    def of(cls, hints: Supervision) -> BagMatrices:
+    def from_hints(cls, hints: Supervision) -> BagMatrices:
         """Gather bags, and labels of single rows."""
         n, bags, own = hints.n_samples, hints.bags, hints.label_codes
         codes = np.full(n, -1, dtype=np.int64) if bags is None else bags.codes.copy()
@@ -50,7 +50,7 @@ class BagMatrices:
             if around is not None and label not in around:
                 raise InconsistentSupervisionError(
                     f"row {row} has the label {label!r}, but its bag {bags.names[codes[row]]!r} holds only "  # type: ignore[union-attr]
-                    f"{sorted_values(around)}.",
+                    f"{sort_values(around)}.",
                     "Correct one of the two.",
                     rows=(int(row),),
                     kinds=("bags", "labels"),
@@ -58,10 +58,10 @@ class BagMatrices:
         labelled = np.flatnonzero(own >= 0)
         codes[labelled] = len(sets_of) + np.arange(len(labelled))
         sets_of += [frozenset([hints.classes[own[row]]]) for row in labelled]
-        sets = LabelSets.gathered(sets_of, codes)
-        return cls(codes, len(sets_of), sets, sets.indicators())
+        sets = LabelSets.from_codes(sets_of, codes)
+        return cls(codes, len(sets_of), sets, sets.make_indicators())
 
-    def members(self, which: np.ndarray) -> csr_array:
+    def make_indicators(self, which: np.ndarray) -> csr_array:
         """Return the bags as columns of ones, for the rows that `which` marks."""
         rows = np.flatnonzero((self.codes >= 0) & which)
         shape = (len(self.codes), self.n_bags)
@@ -75,7 +75,7 @@ class BagMatrices:
         return first
 
 
-def bag_terms(
+def compute_bag_terms(
     bags: BagMatrices,
     variant: Variant,
     *,
@@ -95,7 +95,7 @@ def bag_terms(
 
     Without ``keep_must`` (``keep_cannot``) the entries that are implied must-links (cannot-links) become 0.
     """
-    shares, sets = even_shares(bags.allowed), bags.sets
+    shares, sets = compute_even_shares(bags.allowed), bags.sets
     of_bags = csr_array(shares[bags.labelled_bags])
     total = float(weights @ np.asarray(of_bags.sum(axis=0)).ravel() ** 2)
     # A bag all of whose rows have labels of their own is a bag no more.
@@ -105,18 +105,18 @@ def bag_terms(
     every = np.ones(len(bags.codes), dtype=bool)
     terms = [LowRank(shares, alpha * weights)]
     if variant == "printed":
-        terms.append(LowRank(bags.members(every), np.full(bags.n_bags, -alpha * mu)))
+        terms.append(LowRank(bags.make_indicators(every), np.full(bags.n_bags, -alpha * mu)))
     else:
         terms.append(LowRank(inside.astype(np.float64)[:, None], np.array([-alpha * mu])))
     if not keep_must:
-        own = sets.alone()
+        own = sets.get_single_classes()
         rows = np.flatnonzero(own >= 0)
         same = csr_array((np.ones(len(rows)), (rows, own[rows])), shape=shares.shape)
         if variant == "printed":
             terms.append(LowRank(same, -alpha * weights))
-            terms.append(LowRank(bags.members(own >= 0), np.full(bags.n_bags, alpha * mu)))
+            terms.append(LowRank(bags.make_indicators(own >= 0), np.full(bags.n_bags, alpha * mu)))
         else:
             terms.append(LowRank(same, -alpha * (weights - mu)))
     if not keep_cannot and variant != "printed":  # there the entry is 0 as it stands
-        terms.append(LowRank(sets.members(), alpha * mu * sets.disjoint().astype(np.float64)))
+        terms.append(LowRank(sets.make_members(), alpha * mu * sets.find_disjoint().astype(np.float64)))
     return terms

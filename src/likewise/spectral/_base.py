@@ -18,11 +18,23 @@ from likewise._compat import check_random_state, with_callbacks
 from likewise.base import FitProgress, HintedClusterer, Rule, choice, either, integer, real, warn_caller
 from likewise.evaluation import link_satisfaction
 from likewise.exceptions import InconsistentSupervisionWarning, LikewiseWarning
-from likewise.spectral._affinity import Graph, Recipe, build_graph, given_graph, similarities, with_self_loops
-from likewise.spectral._eigen import Eigen, leading_eigenvectors
+from likewise.spectral._affinity import (
+    Graph,
+    Recipe,
+    build_graph,
+    check_given_graph,
+    compute_similarities,
+    with_self_loops,
+)
+from likewise.spectral._eigen import Eigen, compute_leading_eigenvectors
 from likewise.spectral._operator import SpectralOperator
-from likewise.spectral._pair_constraints import LabelSets, RowLabelSets, single_label_links
-from likewise.spectral._rounding import by_kmeans, by_rotation, cluster_means, unit_rows
+from likewise.spectral._pair_constraints import LabelSets, RowLabelSets, derive_single_label_links
+from likewise.spectral._rounding import (
+    compute_cluster_means,
+    round_by_kmeans,
+    round_by_rotation,
+    scale_to_unit_length,
+)
 from likewise.supervision import Closure, Supervision
 
 if TYPE_CHECKING:
@@ -189,9 +201,9 @@ class SpectralFamily(HintedClusterer):
         warm_start: bool = False,
         random_state: RandomStateLike = None,
     ) -> None:
-        self._store(locals())
+        self._store_parameters(locals())
 
-    def _store(self, given: dict[str, Any]) -> None:
+    def _store_parameters(self, given: dict[str, Any]) -> None:
         """Store each constructor parameter under its own name."""
         for name in self._get_param_names():
             setattr(self, name, given[name])
@@ -205,18 +217,18 @@ class SpectralFamily(HintedClusterer):
 
     # ------------------------------------------------------------------ hooks of the members
 
-    def _operator(self, graph: Graph, hints: Supervision) -> SpectralOperator:
+    def _make_operator(self, graph: Graph, hints: Supervision) -> SpectralOperator:
         """Return the matrix whose leading eigenvectors embed the rows; by default hints do not change it."""
         return SpectralOperator(graph.weights, graph.degrees**-0.5)
 
     def _cluster(self, graph: Graph, hints: Supervision, rng: Any, last: Partition | None) -> Partition:
         """Embed the rows and cluster them."""
-        return self._part(self._operator(graph, hints), graph, rng, last)
+        return self._partition(self._make_operator(graph, hints), graph, rng, last)
 
     def _keep(self, partition: Partition, hints: Supervision) -> None:
         """Set the attributes that only this member has."""
 
-    def _extended(self, alike: Any, degrees: np.ndarray, found: Partition) -> np.ndarray:
+    def _extend_eigenvectors(self, alike: Any, degrees: np.ndarray, found: Partition) -> np.ndarray:
         """Return the entries of the eigenvectors for new rows, as for rows without hints."""
         values = found.eigen.values
         useful = values > _LEAST_VALUE * max(float(values[0]), 0.0)
@@ -260,7 +272,7 @@ class SpectralFamily(HintedClusterer):
         progress.begin(1)
         if self.affinity != "precomputed":
             warn_equal_rows(self, X)
-        last = self._graph_of(X, rng.randint(2**31 - 1))
+        last = self._get_graph(X, rng.randint(2**31 - 1))
         try:
             found = self._cluster(last.graph, hints, rng, last.partition if self.warm_start else None)
         except np.linalg.LinAlgError as error:
@@ -280,7 +292,7 @@ class SpectralFamily(HintedClusterer):
         self.affinity_matrix_ = last.graph.weights
         self.n_iter_ = found.n_rounds
         if "links" in self.supported_hints:
-            self.violations_ = link_satisfaction(self.labels_, hints.only("links"))
+            self.violations_ = link_satisfaction(self.labels_, hints.select_kinds("links"))
         self._keep(found, hints)
         why = "Rows may be duplicates, or the graph may have too few edges to part them further."
         if not self._warn_few_clusters(self.labels_, self.n_clusters, why) and not found.eigen.converged:
@@ -326,21 +338,21 @@ class SpectralFamily(HintedClusterer):
     ) -> Supervision:
         if not self.as_links or not isinstance(supervision, Supervision):
             return super()._check_supervision(supervision, n_samples, y, given=given)
-        said = super()._check_supervision(self._said_as_links(supervision), n_samples, y, given=given)
-        return said | supervision.only("bags") if self._reads_label_sets else said
+        said = super()._check_supervision(self._convert_to_links(supervision), n_samples, y, given=given)
+        return said | supervision.select_kinds("bags") if self._reads_label_sets else said
 
-    def _said_as_links(self, hints: Supervision) -> Supervision:
+    def _convert_to_links(self, hints: Supervision) -> Supervision:
         """Convert all hints to links; with more clusters than classes a class may have several clusters."""
         told = {label for labels in (hints.bags.labels if hints.bags else ()) for label in labels or ()}
         more = self.n_clusters > len(told | set(hints.classes))
         if not self._reads_label_sets:
             return hints.to_links(more_clusters_than_classes=more)
-        plain = hints.only("links", "labels", "triplets").to_links(more_clusters_than_classes=more)
-        return plain if more else plain | single_label_links(hints)
+        plain = hints.select_kinds("links", "labels", "triplets").to_links(more_clusters_than_classes=more)
+        return plain if more else plain | derive_single_label_links(hints)
 
     def _warn_clash(self, sets: LabelSets, closure: Closure) -> None:
         """Warn about linked rows whose bags share no label, unless links contradict one another."""
-        found = None if len(closure.conflicts) else RowLabelSets.of(sets, closure).clash()
+        found = None if len(closure.conflicts) else RowLabelSets.from_closure(sets, closure).find_clash()
         if found is not None:
             chain = closure.path(*found)
             warn_caller(
@@ -354,35 +366,35 @@ class SpectralFamily(HintedClusterer):
                 )
             )
 
-    def _recipe(self, n_samples: int) -> Recipe:
+    def _make_recipe(self, n_samples: int) -> Recipe:
         loops = getattr(self, "self_loops", False)
         return Recipe(self.affinity, self.n_neighbors, self.scale, self.neighbor_search, loops)  # type: ignore[arg-type]
 
-    def _graph_of(self, X: Any, seed: int) -> PreviousFit:
+    def _get_graph(self, X: Any, seed: int) -> PreviousFit:
         """Return the graph; with `warm_start`, that of the last fit if the rows are the same."""
-        recipe = self._recipe(X.shape[0])
+        recipe = self._make_recipe(X.shape[0])
         if not self.warm_start:
-            return PreviousFit(b"", self._new_graph(X, recipe, seed), recipe)
-        key = _fingerprint(X, recipe)
+            return PreviousFit(b"", self._build_graph(X, recipe, seed), recipe)
+        key = _compute_fingerprint(X, recipe)
         last: PreviousFit | None = getattr(self, "_last", None)
         if last is not None and last.key == key:
             return last
-        return PreviousFit(key, self._new_graph(X, recipe, seed), recipe)
+        return PreviousFit(key, self._build_graph(X, recipe, seed), recipe)
 
-    def _new_graph(self, X: Any, recipe: Recipe, seed: int) -> Graph:
+    def _build_graph(self, X: Any, recipe: Recipe, seed: int) -> Graph:
         if recipe.affinity == "precomputed":
             self._check_symmetric(X)
-            graph = given_graph(X, self_loops=recipe.self_loops)
+            graph = check_given_graph(X, self_loops=recipe.self_loops)
         elif len(X) < 2:
-            graph = Graph.of(np.zeros((1, 1)))
+            graph = Graph.from_weights(np.zeros((1, 1)))
         else:
             graph = build_graph(X, recipe, random_state=seed)
-        self._tell_parts(graph)
+        self._warn_about_parts(graph)
         if recipe.self_loops and recipe.affinity != "precomputed":
             return with_self_loops(graph)
         return graph
 
-    def _tell_parts(self, graph: Graph) -> None:
+    def _warn_about_parts(self, graph: Graph) -> None:
         """Warn if the graph is disconnected and so does not determine which rows belong together."""
         name, weights = type(self).__name__, graph.weights
         if not issparse(weights) and np.count_nonzero(weights[0]) >= graph.n_samples - 1:
@@ -407,7 +419,7 @@ class SpectralFamily(HintedClusterer):
                 LikewiseWarning,
             )
 
-    def _part(
+    def _partition(
         self,
         operator: SpectralOperator,
         graph: Graph,
@@ -422,27 +434,27 @@ class SpectralFamily(HintedClusterer):
         Without it, `near` may contain columns that nearly span the eigenvectors. Each coordinate is
         multiplied by its eigenvalue to the power `power`, which reduces the less informative ones.
         """
-        eigen = self._leading(operator, rng, near if last is None else last.eigen)
+        eigen = self._compute_leading(operator, rng, near if last is None else last.eigen)
         stretch = np.maximum(eigen.values, 0.0) ** power
-        rows = self._placed(eigen.vectors * stretch, graph.degrees)
+        rows = self._embed_rows(eigen.vectors * stretch, graph.degrees)
         # With another number of clusters the old ones are a poor start for k-means.
         same = last is not None and last.eigen.vectors.shape[1] == self.n_clusters
-        labels = self._rounded(rows, rng, last.labels if same else None)  # type: ignore[union-attr]
+        labels = self._round_embedding(rows, rng, last.labels if same else None)  # type: ignore[union-attr]
         scale = np.ones(graph.n_samples) if operator.scale is None else operator.scale
         return Partition(eigen, rows, labels, scale, stretch)
 
-    def _leading(self, operator: SpectralOperator, rng: Any, start: Any = None) -> Eigen:
-        return leading_eigenvectors(
+    def _compute_leading(self, operator: SpectralOperator, rng: Any, start: Any = None) -> Eigen:
+        return compute_leading_eigenvectors(
             operator, self.n_clusters, start=start, tol=self.tol, solver=self.eigen_solver, rng=rng
         )
 
-    def _placed(self, vectors: np.ndarray, degrees: np.ndarray) -> np.ndarray:
-        return unit_rows(vectors) if self.row_normalize else vectors / np.sqrt(degrees)[:, None]
+    def _embed_rows(self, vectors: np.ndarray, degrees: np.ndarray) -> np.ndarray:
+        return scale_to_unit_length(vectors) if self.row_normalize else vectors / np.sqrt(degrees)[:, None]
 
-    def _rounded(self, rows: np.ndarray, rng: Any, labels: np.ndarray | None = None) -> np.ndarray:
+    def _round_embedding(self, rows: np.ndarray, rng: Any, labels: np.ndarray | None = None) -> np.ndarray:
         if self.assign_labels == "discretize":
-            return by_rotation(unit_rows(rows), rng)
-        return by_kmeans(rows, self.n_clusters, self.n_init, rng, labels)
+            return round_by_rotation(scale_to_unit_length(rows), rng)
+        return round_by_kmeans(rows, self.n_clusters, self.n_init, rng, labels)
 
     # ------------------------------------------------------------------ using
 
@@ -466,28 +478,30 @@ class SpectralFamily(HintedClusterer):
         check_is_fitted(self)
         X = self._check_X(X, reset=False)
         if self._X is None:
-            return self._predicted(X)
+            return self._predict_similar(X)
         graph, recipe = self._last.graph, self._last.recipe
         # With a graph of all pairs each new row has n_samples similarities, so rows are processed in blocks.
-        whole = recipe.neighbors_for(graph.n_samples) is not None
+        whole = recipe.get_n_neighbors(graph.n_samples) is not None
         blocks = gen_batches(len(X), len(X) if whole else max(_BLOCK // graph.n_samples, 1))
         return np.concatenate(
-            [self._predicted(similarities(X[rows], self._X, graph, recipe)) for rows in blocks]
+            [self._predict_similar(compute_similarities(X[rows], self._X, graph, recipe)) for rows in blocks]
         )
 
-    def _predicted(self, alike: Any) -> np.ndarray:
+    def _predict_similar(self, alike: Any) -> np.ndarray:
         found = self._last.partition
         assert found is not None
         degrees = np.asarray(alike.sum(axis=1), dtype=np.float64).ravel()
-        labels = self._assigned(alike, np.where(degrees > 0, degrees, 1.0), found).astype(np.int32)
+        labels = self._assign_new_rows(alike, np.where(degrees > 0, degrees, 1.0), found).astype(np.int32)
         labels[degrees <= 0] = np.bincount(found.labels).argmax()
         return labels
 
-    def _assigned(self, alike: Any, degrees: np.ndarray, found: Partition) -> np.ndarray:
+    def _assign_new_rows(self, alike: Any, degrees: np.ndarray, found: Partition) -> np.ndarray:
         """Return the clusters of new rows from their similarities to the rows of the fit."""
-        rows = self._placed(self._extended(alike, degrees, found) * found.stretch, degrees)
+        rows = self._embed_rows(self._extend_eigenvectors(alike, degrees, found) * found.stretch, degrees)
         sizes = np.bincount(found.labels)
-        far = euclidean_distances(rows, cluster_means(found.rows, found.labels, len(sizes)), squared=True)
+        far = euclidean_distances(
+            rows, compute_cluster_means(found.rows, found.labels, len(sizes)), squared=True
+        )
         far[:, sizes == 0] = np.inf
         nearest: np.ndarray = far.argmin(axis=1)
         return nearest
@@ -499,7 +513,7 @@ class SpectralFamily(HintedClusterer):
         return tags
 
 
-def _fingerprint(X: Any, recipe: Recipe) -> bytes:
+def _compute_fingerprint(X: Any, recipe: Recipe) -> bytes:
     """Return a digest of the rows and the recipe, to recognise the same rows without keeping a copy."""
     digest = hashlib.sha1(repr((recipe, X.shape, X.dtype)).encode(), usedforsecurity=False)
     for part in (X.data, X.indices, X.indptr) if issparse(X) else (np.ascontiguousarray(X),):

@@ -45,7 +45,9 @@ class PreparedGraph:
     medoids: np.ndarray
 
     @classmethod
-    def of(cls, X: np.ndarray, smoother: Smoother, first: np.ndarray, smoothed: np.ndarray) -> PreparedGraph:
+    def from_clusters(
+        cls, X: np.ndarray, smoother: Smoother, first: np.ndarray, smoothed: np.ndarray
+    ) -> PreparedGraph:
         """Find the medoids of the first clusters, which are numbered from 0 with none empty."""
         n_first = int(first.max()) + 1
         means = np.stack([X[first == c].mean(axis=0) for c in range(n_first)])
@@ -154,23 +156,23 @@ def pass_classes(
     `count_guesses` the first clusters keep their classes if most linked rows have a guessed class.
     """
     builder = _ClassBuilder(ready, closure, n_clusters)
-    shares, unreached = builder.opened()
+    shares, unreached = builder.open_classes()
     if builder.guess(shares):
         if not count_guesses and builder.is_mostly_guessed():
             builder.keep_first_clusters()
-            builder.guess(builder.passed()[0])
-        shares, unreached = builder.passed()
-    shares = builder.ruled_out(shares)
+            builder.guess(builder.propagate()[0])
+        shares, unreached = builder.propagate()
+    shares = builder.rule_out_apart(shares)
     heads = builder.heads
     overlap = shares.T @ shares
     length = np.sqrt(np.where(np.diag(overlap) > 0, np.diag(overlap), 1.0))
     alike = overlap / np.outer(length, length)
-    alike[builder.known_apart()] = -1.0
+    alike[builder.find_known_apart()] = -1.0
     np.fill_diagonal(alike, -1.0)
     clusters = np.arange(len(heads))
     if n_clusters is not None and n_clusters < len(heads):
         sizes = np.bincount(shares.argmax(axis=1), minlength=len(heads)) + 1.0
-        clusters = _merged(alike, sizes, n_clusters)
+        clusters = _merge_classes(alike, sizes, n_clusters)
     return PropagatedClasses(
         shares=shares,
         unreached=unreached,
@@ -180,7 +182,7 @@ def pass_classes(
         cluster_of_class=clusters,
         n_passes=builder.n_passes,
         smoother=ready.smoother,
-        anchors=builder.anchors(),
+        anchors=builder.find_anchors(),
     )
 
 
@@ -206,7 +208,7 @@ class _ClassBuilder:
         self.place[news] = len(self.heads) + np.arange(len(news))
         self.heads = np.append(self.heads, news)
 
-    def waiting(self) -> np.ndarray:
+    def find_waiting(self) -> np.ndarray:
         """Return the components that links name and that head no class."""
         others = self.touched.copy()
         others[self.heads] = False
@@ -214,7 +216,7 @@ class _ClassBuilder:
 
     def open_to(self, components: np.ndarray) -> np.ndarray:
         """Return which classes each component may belong to."""
-        at, other = self.edges.of(self.heads)
+        at, other = self.edges.find_apart(self.heads)
         where = np.full(self.closure.n_components, -1, dtype=np.int64)
         where[components] = np.arange(len(components))
         allowed = np.ones((len(components), len(self.heads)), dtype=bool)
@@ -222,7 +224,7 @@ class _ClassBuilder:
         allowed[where[other[use]], at[use]] = False
         return allowed
 
-    def known_apart(self) -> np.ndarray:
+    def find_known_apart(self) -> np.ndarray:
         """Return which classes are known to be apart."""
         return ~self.open_to(self.heads)
 
@@ -230,17 +232,17 @@ class _ClassBuilder:
         """Tell whether as many classes as there are clusters are all known to be apart."""
         if self.n_clusters is None:
             return False
-        apart = self.known_apart()
+        apart = self.find_known_apart()
         return len(apart) >= self.n_clusters and int(apart.sum()) == len(apart) * (len(apart) - 1)
 
-    def mean_shares(self, shares: np.ndarray, components: np.ndarray) -> np.ndarray:
+    def compute_mean_shares(self, shares: np.ndarray, components: np.ndarray) -> np.ndarray:
         """Return the mean share of the rows of each component."""
         rows = self.linked_rows
         sums = np.zeros((self.closure.n_components, shares.shape[1]))
         np.add.at(sums, self.closure.component[rows], shares[rows])
         return np.asarray(sums[components] / self.closure.sizes[components, None])
 
-    def anchors(self) -> ClassAnchors:
+    def find_anchors(self) -> ClassAnchors:
         """Return the rows that have a class; a medoid stands for its cluster before any link names it."""
         component = self.closure.component
         of_row = self.place[component]
@@ -248,20 +250,20 @@ class _ClassBuilder:
         linked = self.touched[component[rows]]
         return ClassAnchors(rows, of_row[rows], linked, linked & self.counts_rows)
 
-    def passed(self) -> tuple[np.ndarray, np.ndarray]:
+    def propagate(self) -> tuple[np.ndarray, np.ndarray]:
         """Pass the classes from the rows that have one along the graph."""
         self.n_passes += 1
-        anchors = self.anchors()
+        anchors = self.find_anchors()
         targets = np.eye(len(self.heads))[anchors.classes]
         base, _ = anchors.compute_base(self.ready, targets)
         return interpolate_shares(self.ready, base, anchors, targets)
 
-    def opened(self) -> tuple[np.ndarray, np.ndarray]:
+    def open_classes(self) -> tuple[np.ndarray, np.ndarray]:
         """Open a class for each component that can hardly be of any other, one after another."""
         while True:
-            shares, unreached = self.passed()
-            waiting = self.waiting()
-            chances = (1 - _DOUBT) * self.mean_shares(shares, waiting) + _DOUBT
+            shares, unreached = self.propagate()
+            waiting = self.find_waiting()
+            chances = (1 - _DOUBT) * self.compute_mean_shares(shares, waiting) + _DOUBT
             allowed = self.open_to(waiting)
             left = (chances * allowed).sum(axis=1) / chances.sum(axis=1)
             if self.complete():
@@ -273,7 +275,7 @@ class _ClassBuilder:
             news = waiting[order[:1]]
             # Those that are apart from it open theirs at once; others may turn out to be of the new one.
             for c in waiting[order[1:]].tolist():
-                if np.isin(news, self.edges.of(np.array([c]))[1]).all():
+                if np.isin(news, self.edges.find_apart(np.array([c]))[1]).all():
                     news = np.append(news, c)
             self._open(news)
 
@@ -284,19 +286,19 @@ class _ClassBuilder:
         those to which one class is left when there are as many classes as clusters; and those that are apart
         from one another and would be of the same class.
         """
-        waiting = self.waiting()
+        waiting = self.find_waiting()
         allowed = self.open_to(waiting)
         sure = (allowed.sum(axis=1) == 1) & (len(self.heads) == self.n_clusters)
-        chances = ((1 - _DOUBT) * self.mean_shares(shares, waiting) + _DOUBT) * allowed
+        chances = ((1 - _DOUBT) * self.compute_mean_shares(shares, waiting) + _DOUBT) * allowed
         likeliest = np.full(self.closure.n_components, -1, dtype=np.int64)
         likeliest[waiting] = chances.argmax(axis=1)
-        ends, others = self.edges.of(waiting)
+        ends, others = self.edges.find_apart(waiting)
         use = sure | (self.closure.sizes[waiting] > 1)
         use[ends[likeliest[waiting[ends]] == likeliest[others]]] = True
         waiting, chances, sure = waiting[use], chances[use], sure[use]
         for at in np.argsort(-chances.max(axis=1, initial=0.0), kind="stable").tolist():
             c = int(waiting[at])
-            near = self.place[self.edges.of(np.array([c]))[1]]
+            near = self.place[self.edges.find_apart(np.array([c]))[1]]
             chances[at, near[near >= 0]] = 0.0
             if chances[at].any():
                 self.place[c] = int(chances[at].argmax())
@@ -316,13 +318,13 @@ class _ClassBuilder:
         few would decide about whole clusters: with 20 true links drawn at random clusters became worse than
         without any.
         """
-        waiting = self.waiting()
+        waiting = self.find_waiting()
         self.place[waiting], self.guessed[waiting] = -1, False
         self.counts_rows = False
 
-    def ruled_out(self, shares: np.ndarray) -> np.ndarray:
+    def rule_out_apart(self, shares: np.ndarray) -> np.ndarray:
         """Take from rows the classes that they are known to be apart from."""
-        waiting = self.waiting()
+        waiting = self.find_waiting()
         component = self.closure.component[self.linked_rows]
         rows = self.linked_rows[np.isin(component, waiting)]
         mask = self.open_to(waiting)[np.searchsorted(waiting, self.closure.component[rows])]
@@ -356,7 +358,7 @@ def normalize_shares(shares: np.ndarray) -> np.ndarray:
     return shares
 
 
-def _merged(alike: np.ndarray, sizes: np.ndarray, n_clusters: int) -> np.ndarray:
+def _merge_classes(alike: np.ndarray, sizes: np.ndarray, n_clusters: int) -> np.ndarray:
     """Return the cluster of each class: classes join until there are no more than `n_clusters`.
 
     First those whose joining would put the fewest pairs of rows together that are apart, in expectation.

@@ -7,13 +7,13 @@ from itertools import combinations
 import numpy as np
 from scipy.sparse import csc_array, csr_array
 
-from likewise.spectral._bag_propagation import class_profile, even_shares
+from likewise.spectral._bag_propagation import compute_class_profile, compute_even_shares
 from likewise.spectral._bag_terms import BagMatrices
 
 _SWEEPS = 20
 
 
-def named_clusters(told: BagMatrices, labels: np.ndarray, k: int) -> np.ndarray:
+def name_clusters(told: BagMatrices, labels: np.ndarray, k: int) -> np.ndarray:
     """Return the class of each cluster by number; -1 for a cluster without rows of labelled bags.
 
     Makes as many rows as possible carry a label of their bag, and as many labels as possible be carried by
@@ -35,10 +35,10 @@ def named_clusters(told: BagMatrices, labels: np.ndarray, k: int) -> np.ndarray:
     present = [counts.indices[counts.indptr[c] : counts.indptr[c + 1]] for c in range(k)]
     named, every = np.flatnonzero(names >= 0).tolist(), np.arange(held.shape[1])
 
-    def put(cluster: int, step: int) -> None:
+    def set_name(cluster: int, step: int) -> None:
         carried[present[cluster], names[cluster]] += step
 
-    def gains(cluster: int, which: np.ndarray) -> np.ndarray:
+    def compute_gains(cluster: int, which: np.ndarray) -> np.ndarray:
         """Return what each of these names would add to the sum, for a cluster that has none."""
         at = present[cluster][:, None]
         added: np.ndarray = fitting[cluster, which] + (held[at, which] & (carried[at, which] == 0)).sum(
@@ -47,38 +47,38 @@ def named_clusters(told: BagMatrices, labels: np.ndarray, k: int) -> np.ndarray:
         return added
 
     for cluster in named:
-        put(cluster, 1)
+        set_name(cluster, 1)
     for _ in range(_SWEEPS):
         before = names.copy()
         for cluster in named:
-            put(cluster, -1)
-            gain = gains(cluster, every)
+            set_name(cluster, -1)
+            gain = compute_gains(cluster, every)
             if gain.max() > gain[names[cluster]]:
                 names[cluster] = gain.argmax()
-            put(cluster, 1)
+            set_name(cluster, 1)
         # Two clusters that have each other's name are held there by one another.
         for one, other in combinations(named, 2):
             pair = names[[one, other]]
             if pair[0] == pair[1]:
                 continue
-            put(one, -1)
-            put(other, -1)
-            of_one, of_other = gains(one, pair), gains(other, pair)
+            set_name(one, -1)
+            set_name(other, -1)
+            of_one, of_other = compute_gains(one, pair), compute_gains(other, pair)
             if of_one[1] + of_other[0] > of_one[0] + of_other[1]:
                 names[[other, one]] = pair
-            put(one, 1)
-            put(other, 1)
+            set_name(one, 1)
+            set_name(other, 1)
         if (names == before).all():
             break
     return names
 
 
-def profile_of(told: BagMatrices, labels: np.ndarray, k: int, names: np.ndarray) -> np.ndarray:
+def compute_profile(told: BagMatrices, labels: np.ndarray, k: int, names: np.ndarray) -> np.ndarray:
     """Return the share of each class in each cluster, beginning with the class that it is named for."""
-    start = even_shares(told.allowed)
+    start = compute_even_shares(told.allowed)
     rows = np.repeat(np.arange(start.shape[0]), np.diff(start.indptr))
     own = names[labels[rows]] == start.indices
     start.data[:] = np.where(own, 1.0, 0.1 * start.data)
     totals = np.bincount(rows, weights=start.data, minlength=start.shape[0])
     start.data /= totals[rows]
-    return class_profile(labels, told.allowed, k, start)
+    return compute_class_profile(labels, told.allowed, k, start)

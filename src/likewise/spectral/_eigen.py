@@ -15,11 +15,11 @@ from scipy.sparse.linalg import ArpackError, ArpackNoConvergence, LinearOperator
 from likewise.spectral._krylov import (
     Basis,
     CountingOperator,
-    chebyshev_filter,
-    damped_interval,
+    apply_chebyshev_filter,
+    compute_basis,
+    compute_damped_interval,
     filter_degree,
-    lanczos,
-    span,
+    run_lanczos,
 )
 from likewise.spectral._operator import SpectralOperator
 
@@ -78,7 +78,7 @@ class Eigen:
         return {**self.__dict__, "inverse": None}
 
 
-def leading_eigenvectors(
+def compute_leading_eigenvectors(
     operator: SpectralOperator,
     k: int,
     *,
@@ -123,7 +123,7 @@ def leading_eigenvectors(
     --------
     >>> import numpy as np
     >>> path = SpectralOperator(np.array([[0.0, 1.0, 0.0], [1.0, 0.0, 1.0], [0.0, 1.0, 0.0]]))
-    >>> leading_eigenvectors(path, 2, rng=np.random.default_rng(0)).values[:1].round(3)
+    >>> compute_leading_eigenvectors(path, 2, rng=np.random.default_rng(0)).values[:1].round(3)
     array([1.414])
     """
     n = operator.shape[0]
@@ -134,44 +134,44 @@ def leading_eigenvectors(
     if solver == "inverse" and operator.graph is None:
         raise ValueError("The solver 'inverse' factors a sparse graph and the weights are dense; use 'auto'.")
     if solver == "dense" or n <= _SMALL or k > n // 8:
-        return _whole(operator, k)
+        return _solve_dense(operator, k)
 
     tol = max(tol, 1e-11)  # what rounding allows
     counted = CountingOperator(operator)
     if start is not None:
         inverse = getattr(start, "inverse", None)
-        block = _block(start)
+        block = _make_block(start)
         if block.ndim != 2 or len(block) != n:
             raise ValueError(f"The start has shape {block.shape}; wanted ({n}, m), one row for each row.")
         if isinstance(start, Eigen):
             factor = start.factored
         else:
-            factor = _wants_inverse(operator, solver, _parts(operator))
+            factor = _needs_inverse(operator, solver, _find_connected_parts(operator))
         if inverse is None and factor:
             inverse = _Inverse(operator, k)
         result = _refine(counted, block, k, tol, inverse, rng, "warm")
         if result.converged:
             return result
-    parts, inverse, auto = _parts(operator), None, solver == "auto"
-    if _wants_inverse(operator, solver, parts):
+    parts, inverse, auto = _find_connected_parts(operator), None, solver == "auto"
+    if _needs_inverse(operator, solver, parts):
         solver, inverse = "inverse", _Inverse(operator, k)
         block = _from_inverse(counted, inverse, k, rng)
     elif solver == "lobpcg":
         block = _from_lobpcg(counted, k, tol, rng)
     else:
         solver, block = "arpack", _from_arpack(counted, k, tol, rng)
-    block = np.hstack([block, _indicators(operator, parts, k)])
+    block = np.hstack([block, _make_indicators(operator, parts, k)])
     result = _refine(counted, block, k, tol, inverse, rng, solver)
-    return result if result.converged or not auto or n > _LARGE else _whole(operator, k)
+    return result if result.converged or not auto or n > _LARGE else _solve_dense(operator, k)
 
 
-def _whole(operator: SpectralOperator, k: int) -> Eigen:
+def _solve_dense(operator: SpectralOperator, k: int) -> Eigen:
     n = operator.shape[0]
     values, vectors = eigh(operator.toarray(), subset_by_index=(n - k, n - 1))
     return Eigen(values[::-1].copy(), _fix_signs(vectors[:, ::-1]), n, "dense", True)
 
 
-def _block(start):
+def _make_block(start):
     if not isinstance(start, Eigen):
         return np.asarray(start, dtype=np.float64)
     return start.vectors if start.spare is None else np.hstack([start.vectors, start.spare])
@@ -181,7 +181,7 @@ class _Inverse:
     """The inverse of (σI − A), for A the sparse part of the operator and σ above its spectrum."""
 
     def __init__(self, operator, k):
-        matrix, self.complete = operator.sparse_part()
+        matrix, self.complete = operator.get_sparse_part()
         n = matrix.shape[0]
         # Collatz and Wielandt: for any positive x no eigenvalue exceeds the largest (|A|x)_i / x_i. With x =
         # 1 / s this is 1, and reached, for a graph normalised by its degrees.
@@ -201,14 +201,14 @@ class _Inverse:
         return self.factors.solve(np.ascontiguousarray(block))
 
 
-def _parts(operator) -> np.ndarray:
+def _find_connected_parts(operator) -> np.ndarray:
     """Return the number of the connected part that each row is in; dense weights are one part."""
     if operator.graph is None:
         return np.zeros(operator.shape[0], dtype=np.intp)
     return csgraph.connected_components(operator.graph, directed=True, connection="strong")[1]
 
 
-def _indicators(operator, parts, k):
+def _make_indicators(operator, parts, k):
     """Return a column for each of the k largest parts: for a graph normalised by degrees an eigenvector."""
     sizes = np.bincount(parts)
     if len(sizes) == 1:
@@ -217,7 +217,7 @@ def _indicators(operator, parts, k):
     return columns if operator.scale is None else columns / np.maximum(operator.scale, 1e-300)[:, None]
 
 
-def _wants_inverse(operator, solver, parts) -> bool:
+def _needs_inverse(operator, solver, parts) -> bool:
     if solver != "auto" or operator.graph is None:
         return solver == "inverse"
     return _is_thin(operator.graph, parts)
@@ -254,26 +254,28 @@ def _from_inverse(counted, inverse, k, rng):
 
 def _from_arpack(counted, k, tol, rng):
     n = counted.shape[0]
-    values, vectors = lanczos(counted, None, 2 * k + 20, rng)
+    values, vectors = run_lanczos(counted, None, 2 * k + 20, rng)
     degree, interval = 1, None
     if len(values) > k and counted.operator.graph is not None:
         # Ritz values never exceed the eigenvalues: all that is wanted lies above the cut and keeps its order.
-        interval = damped_interval(values[0], values[-k])
+        interval = compute_damped_interval(values[0], values[-k])
         degree = 1 if interval is None else min(5, filter_degree(values[-1], interval, 1e6))
     action = LinearOperator(
         counted.shape,
         matvec=lambda x: (
-            counted @ np.ravel(x) if degree < 2 else chebyshev_filter(counted, np.ravel(x), interval, degree)
+            counted @ np.ravel(x)
+            if degree < 2
+            else apply_chebyshev_filter(counted, np.ravel(x), interval, degree)
         ),
         dtype=np.float64,
     )
     try:
-        return _eigsh(action, k, max(2 * k + 4, 24), tol / 2, vectors[:, -k:].sum(axis=1), rng)
+        return _run_eigsh(action, k, max(2 * k + 4, 24), tol / 2, vectors[:, -k:].sum(axis=1), rng)
     except ArpackError:  # the zero matrix, for one
         return rng.standard_normal((n, k))
 
 
-def _eigsh(action, k, n_columns, tol, start, rng):
+def _run_eigsh(action, k, n_columns, tol, start, rng):
     seeded = {}
     if "rng" in inspect.signature(eigsh).parameters:  # recent SciPy draws from the system without it
         seeded["rng"] = np.random.default_rng(int.from_bytes(rng.bytes(8), "little"))
@@ -301,7 +303,7 @@ def _refine(counted, start, k, tol, inverse, rng, solver) -> Eigen:
         basis.add(rng.standard_normal((counted.shape[0], k - basis.size)))
     most, done = -np.inf, False
     for _ in range(_ROUNDS_WARM if solver == "warm" else _ROUNDS):
-        values, vectors, residuals = basis.ritz(k + 1)
+        values, vectors, residuals = basis.compute_ritz(k + 1)
         sizes = np.linalg.norm(residuals, axis=0)
         enough = tol * np.maximum(np.abs(values), 1e-3 * np.abs(values).max())
         far = sizes > enough
@@ -315,14 +317,17 @@ def _refine(counted, start, k, tol, inverse, rng, solver) -> Eigen:
         # The inverse is that of the sparse part. What other terms lift above it is reached by products.
         near = far & (values <= 1.01 * inverse.bound) if inverse is not None else np.zeros_like(far)
         least = 0.3 * enough.min()
-        by_products, by_inverse = span(residuals[:, far & ~near], least), span(residuals[:, near], least)
+        by_products, by_inverse = (
+            compute_basis(residuals[:, far & ~near], least),
+            compute_basis(residuals[:, near], least),
+        )
         missed = residuals[:, :0]
         if most == -np.inf or not far.any():
             most = values[:k].sum() + sizes[:k].sum() + 1e-10 * np.abs(values).sum()
             if inverse is not None:
                 by_inverse = np.hstack([by_inverse, rng.standard_normal((counted.shape[0], 1))])
             if inverse is None or not inverse.complete:
-                missed = _missed(counted, vectors, values[k - 1], inverse, rng)
+                missed = _find_missed(counted, vectors, values[k - 1], inverse, rng)
         wanted = _DEPTH * by_products.shape[1] + _DEPTH_MISSED * missed.shape[1]
         basis.make_room(wanted + _DEPTH_INVERSE * by_inverse.shape[1], k + 3)
         new = basis.expand(by_products, _DEPTH) + basis.expand(missed, _DEPTH_MISSED)
@@ -345,27 +350,27 @@ def _refine(counted, start, k, tol, inverse, rng, solver) -> Eigen:
     )
 
 
-def _missed(counted, vectors, least, inverse, rng):
+def _find_missed(counted, vectors, least, inverse, rng):
     """Return a column in which an eigenvector above `least` and orthogonal to the given ones would show."""
-    values, columns = lanczos(counted, vectors, 8, rng)
+    values, columns = run_lanczos(counted, vectors, 8, rng)
     column = columns[:, -1:]
     if inverse is not None or not len(values):
         return column  # what low-rank terms lift stands out
-    interval = damped_interval(values[0], min(values[-1], least))
+    interval = compute_damped_interval(values[0], min(values[-1], least))
     if interval is None:
         return column
     degree = min(12, filter_degree(max(values[-1], least), interval, 1e4))
-    return chebyshev_filter(counted, column, interval, degree)
+    return apply_chebyshev_filter(counted, column, interval, degree)
 
 
-def rough_values(
+def estimate_eigenvalues(
     operator: SpectralOperator, k: int, rng: np.random.RandomState | np.random.Generator
 ) -> np.ndarray:
     """Return the k largest eigenvalues to a digit or two, from below, by one short Lanczos run.
 
     Copies of one eigenvalue count once, so that it may return fewer than k.
     """
-    values, _ = lanczos(CountingOperator(operator), None, min(2 * k + 20, operator.shape[0]), rng)
+    values, _ = run_lanczos(CountingOperator(operator), None, min(2 * k + 20, operator.shape[0]), rng)
     return values[::-1][:k]
 
 

@@ -10,13 +10,13 @@ from sklearn.metrics import pairwise_distances_argmin
 
 from likewise.base import Rule, choice, either
 from likewise.exceptions import InfeasibleSupervisionError
-from likewise.seeding import fewest_broken
+from likewise.seeding import find_fewest_broken
 from likewise.spectral._affinity import Graph
 from likewise.spectral._base import Partition, SpectralFamily
 from likewise.spectral._eigen import Eigen
-from likewise.spectral._link_terms import implied_links, with_mean_weight
+from likewise.spectral._link_terms import derive_implied_links, with_mean_weight
 from likewise.spectral._pencil import Feasible, Pencil
-from likewise.spectral._rounding import by_kmeans, cluster_means
+from likewise.spectral._rounding import compute_cluster_means, round_by_kmeans
 from likewise.supervision import Supervision
 
 if TYPE_CHECKING:
@@ -162,44 +162,46 @@ class FlexibleSpectralClustering(SpectralFamily):
         warm_start: bool = False,
         random_state: RandomStateLike = None,
     ) -> None:
-        self._store(locals())
+        self._store_parameters(locals())
 
     def _cluster(self, graph: Graph, hints: Supervision, rng: Any, last: Partition | None) -> Partition:
-        closure = self._soft_closure(hints)
+        closure = self._compute_soft_closure(hints)
         wanted = self.n_clusters - 1
         last = None if isinstance(last, Cut) else last  # a plain fit begins with plain vectors
         if wanted == 0 or "links" not in hints.kinds:
             return super()._cluster(graph, hints, rng, last)
-        pencil = Pencil(graph, implied_links(hints, closure), tol=self.tol, solver=self.eigen_solver, rng=rng)
-        values = pencil.link_eigenvalues(wanted)
+        pencil = Pencil(
+            graph, derive_implied_links(hints, closure), tol=self.tol, solver=self.eigen_solver, rng=rng
+        )
+        values = pencil.compute_link_eigenvalues(wanted)
         if not isinstance(self.level, str):
-            most = self._most(values)
-            found = pencil.feasible(self.level * most, wanted)
+            most = self._get_largest(values)
+            found = pencil.find_feasible(self.level * most, wanted)
             self._refuse_too_few(found, most)
-            return self._parted(found, float(self.level), self.level * most, graph, rng)
+            return self._partition_by_vectors(found, float(self.level), self.level * most, graph, rng)
 
         tried = [super()._cluster(graph, hints, rng, last)]
         most = float(values[-1] if values[-1] > _NONE * values[0] else values[0])
         for level in _LEVELS:
-            found = pencil.feasible(level * most, wanted)
+            found = pencil.find_feasible(level * most, wanted)
             if len(found.costs) < wanted:
                 break  # a higher level leaves no more
-            tried.append(self._parted(found, level, level * most, graph, rng))
-        judged = [self._by_neighbors(partition, graph, hints) for partition in tried]
-        best = fewest_broken(judged, with_mean_weight(hints, 1.0))[0]
+            tried.append(self._partition_by_vectors(found, level, level * most, graph, rng))
+        judged = [self._label_by_neighbors(partition, graph, hints) for partition in tried]
+        best = find_fewest_broken(judged, with_mean_weight(hints, 1.0))[0]
         return replace(tried[best], n_rounds=len(tried))
 
-    def _by_neighbors(self, partition: Partition, graph: Graph, hints: Supervision) -> np.ndarray:
+    def _label_by_neighbors(self, partition: Partition, graph: Graph, hints: Supervision) -> np.ndarray:
         """Return the labels, with rows that hints speak of where their neighbours alone would put them.
 
         A vector that gathers at the linked rows keeps every link and tells nothing of the others; so links
         are counted as if the rows themselves had none.
         """
         return np.where(
-            hints.touched, self._assigned(graph.weights, graph.degrees, partition), partition.labels
+            hints.touched, self._assign_new_rows(graph.weights, graph.degrees, partition), partition.labels
         )
 
-    def _most(self, values: np.ndarray) -> float:
+    def _get_largest(self, values: np.ndarray) -> float:
         """Return the eigenvalue that the level is a share of, if there is one."""
         if values[-1] > _NONE * values[0]:
             return float(values[-1])
@@ -228,7 +230,9 @@ class FlexibleSpectralClustering(SpectralFamily):
             estimator=type(self).__name__,
         )
 
-    def _parted(self, found: Feasible, level: float, beta: float, graph: Graph, rng: Any) -> Cut:
+    def _partition_by_vectors(
+        self, found: Feasible, level: float, beta: float, graph: Graph, rng: Any
+    ) -> Cut:
         """Part the rows by the vectors, for two clusters by sign."""
         eigen = Eigen(1.0 + found.eigenvalues * beta, found.vectors, 0, "pencil", found.converged)
         half, stretch = graph.degrees**-0.5, 1.0 - found.costs
@@ -237,18 +241,18 @@ class FlexibleSpectralClustering(SpectralFamily):
         if self.n_clusters == 2:
             labels = (places[:, 0] > 0).astype(np.int64)
         else:
-            labels = by_kmeans(rows, self.n_clusters, self.n_init, rng)
+            labels = round_by_kmeans(rows, self.n_clusters, self.n_init, rng)
         volume = float(graph.degrees.sum())
         return Cut(eigen, rows, labels, half, stretch, costs=found.costs, level=level, beta=beta * volume)
 
-    def _assigned(self, alike: Any, degrees: np.ndarray, found: Partition) -> np.ndarray:
+    def _assign_new_rows(self, alike: Any, degrees: np.ndarray, found: Partition) -> np.ndarray:
         if not isinstance(found, Cut):
-            return super()._assigned(alike, degrees, found)
-        places = self._extended(alike, degrees, found) / np.sqrt(degrees)[:, None]
+            return super()._assign_new_rows(alike, degrees, found)
+        places = self._extend_eigenvectors(alike, degrees, found) / np.sqrt(degrees)[:, None]
         if self.n_clusters == 2:
             return (places[:, 0] > 0).astype(np.int64)
         filled = np.unique(found.labels)
-        means = cluster_means(found.rows, found.labels, self.n_clusters)[filled]
+        means = compute_cluster_means(found.rows, found.labels, self.n_clusters)[filled]
         nearest: np.ndarray = filled[pairwise_distances_argmin(places * found.stretch, means)]
         return nearest
 

@@ -77,7 +77,7 @@ class MixtureSpace:
         """The number of columns after the reduction."""
         return int(self.X.shape[1])
 
-    def products(self, X: np.ndarray) -> np.ndarray:
+    def compute_products(self, X: np.ndarray) -> np.ndarray:
         """Return the products of all pairs of columns."""
         return np.asarray(X[:, self._first] * X[:, self._second])
 
@@ -89,10 +89,12 @@ class MixtureSpace:
         return full
 
     def pack(self, matrices: np.ndarray) -> np.ndarray:
-        """Return the rows whose inner product with `products` is the quadratic form of each matrix."""
+        """Return the rows whose inner product with `compute_products` is the quadratic form of each
+        matrix.
+        """
         return np.asarray(matrices[:, self._first, self._second] * self._multiplicity)
 
-    def free_shares(self) -> list[np.ndarray]:
+    def compute_free_shares(self) -> list[np.ndarray]:
         """Return shares of tied mixtures fitted without answers, on the sample, from two k-means starts.
 
         One start is k-means on the columns as they are, the other on whitened columns.
@@ -107,7 +109,9 @@ class MixtureSpace:
                 start = np.eye(self.n_clusters)[k_means.labels_]
                 none = np.empty((0, self.n_clusters))
                 self._free.append(
-                    _fit_mixture(self, X, self.products(X), start, none, "tied", 1.0, _FREE_STEPS).shares
+                    _fit_mixture(
+                        self, X, self.compute_products(X), start, none, "tied", 1.0, _FREE_STEPS
+                    ).shares
                 )
         return self._free
 
@@ -168,10 +172,10 @@ class _Mixture:
             precision = self.precisions[c if len(self.precisions) > 1 else 0]
             away = X - mean
             logs[:, c] = self.offsets[c] - 0.5 * np.einsum("ij,ij->i", away @ precision, away)
-        return _softmax(logs)
+        return _compute_softmax(logs)
 
 
-def _softmax(logs: np.ndarray) -> np.ndarray:
+def _compute_softmax(logs: np.ndarray) -> np.ndarray:
     transposed = np.ascontiguousarray(logs.T)  # reductions over the first axis are several times as fast
     transposed -= transposed.max(axis=0)
     np.exp(transposed, out=transposed)
@@ -205,7 +209,7 @@ def _fit_mixture(
         counts = weighted.sum(axis=0)
         total = counts.sum()
         means = weighted.T @ X / np.maximum(counts, 1e-9)[:, None]
-        mean_products = space.products(means)
+        mean_products = space.compute_products(means)
         if step < 2:  # row weights are constant from the second step on, and so is this sum
             second = row_weight @ products
         pooled = space.unpack(((second - counts @ mean_products) / total)[None])[0]
@@ -225,7 +229,7 @@ def _fit_mixture(
             linear = np.einsum("kde,ke->kd", precisions, means)
             logs = X @ linear.T - 0.5 * (products @ space.pack(precisions).T)
             logs += offsets - 0.5 * np.einsum("kd,kd->k", linear, means)
-        found = _softmax(logs)
+        found = _compute_softmax(logs)
         posterior = (found[:n_hinted] + _LEAST_SHARE) * likelihood
         shares = np.concatenate([posterior / posterior.sum(axis=1, keepdims=True), found[n_hinted:]])
     return _Mixture(means, precisions, offsets, found)
@@ -239,7 +243,7 @@ def _fit_candidates(
     others = np.setdiff1d(space.sample, rows, assume_unique=True)
     everything = np.concatenate([rows, others])
     X = space.X[everything]
-    products = space.products(X)
+    products = space.compute_products(X)
     free: np.ndarray | None = None
     found = []
     for candidate in use:
@@ -270,8 +274,8 @@ def _match_free_start(space: MixtureSpace, hinted: HintedMixtureRows) -> np.ndar
         from sklearn.metrics import pairwise_distances_argmin
 
         place, inside = pairwise_distances_argmin(space.X[rows], space.X[space.sample]), np.ones_like(inside)
-    best, shares = -1.0, space.free_shares()[0]
-    for candidate in space.free_shares():
+    best, shares = -1.0, space.compute_free_shares()[0]
+    for candidate in space.compute_free_shares():
         gain = candidate[place[inside]].T @ targets[inside]
         source, target = linear_sum_assignment(gain, maximize=True)
         if gain[source, target].sum() > best:
@@ -333,23 +337,25 @@ class LearnedMetric:
         return _stack(self.weights, graph, [part[:, order] for part in parts])
 
 
-def _floor(shares: np.ndarray, floor: float) -> np.ndarray:
+def _raise_to_floor(shares: np.ndarray, floor: float) -> np.ndarray:
     return np.asarray(np.log((1.0 - floor) * shares + floor / shares.shape[1]))
 
 
 def _stack(weights: np.ndarray, graph: np.ndarray, mixtures: list[np.ndarray]) -> np.ndarray:
-    logs = weights[0] * _floor(graph, _GRAPH_FLOOR)
+    logs = weights[0] * _raise_to_floor(graph, _GRAPH_FLOOR)
     for weight, shares in zip(weights[1:], mixtures, strict=True):
-        logs += weight * _floor(shares, _MIXTURE_FLOOR)
-    return _softmax(logs)
+        logs += weight * _raise_to_floor(shares, _MIXTURE_FLOOR)
+    return _compute_softmax(logs)
 
 
 def _fit_stack(graph: np.ndarray, mixtures: list[np.ndarray], likelihood: np.ndarray) -> np.ndarray:
     """Return the weights of the stack with the largest posterior, given the hints of held-out rows."""
-    logs = np.stack([_floor(graph, _GRAPH_FLOOR), *(_floor(m, _MIXTURE_FLOOR) for m in mixtures)])
+    logs = np.stack(
+        [_raise_to_floor(graph, _GRAPH_FLOOR), *(_raise_to_floor(m, _MIXTURE_FLOOR) for m in mixtures)]
+    )
 
-    def negative(weights: np.ndarray) -> tuple[float, np.ndarray]:
-        shares = _softmax(np.tensordot(weights, logs, 1))
+    def compute_loss(weights: np.ndarray) -> tuple[float, np.ndarray]:
+        shares = _compute_softmax(np.tensordot(weights, logs, 1))
         posterior = (shares + _LEAST_SHARE) * likelihood
         total = posterior.sum(axis=1, keepdims=True)
         value = -float(np.log(total).sum())
@@ -361,7 +367,7 @@ def _fit_stack(graph: np.ndarray, mixtures: list[np.ndarray], likelihood: np.nda
 
     start = np.r_[1.0, np.full(len(mixtures), 0.2)]
     bounds = [(0.05, 1.5)] + [(0.0, 1.5)] * len(mixtures)
-    return np.asarray(minimize(negative, start, jac=True, method="L-BFGS-B", bounds=bounds).x)
+    return np.asarray(minimize(compute_loss, start, jac=True, method="L-BFGS-B", bounds=bounds).x)
 
 
 def learn_metric(

@@ -11,15 +11,15 @@ from scipy.sparse import csc_array, csr_array
 from sklearn.metrics import pairwise_distances_argmin
 
 from likewise.base import Rule, choice, either, integer, real
-from likewise.seeding import extend_seeds, fewest_broken, seeds_from_closure
+from likewise.seeding import draw_seeds_from_closure, extend_seeds, find_fewest_broken
 from likewise.spectral._affinity import Graph
 from likewise.spectral._association import Association, Sums
 from likewise.spectral._base import Partition, SpectralFamily
 from likewise.spectral._link_terms import (
     count_implied,
     count_stated,
-    implied_links,
-    stated_links,
+    derive_implied_links,
+    get_stated_links,
     with_mean_weight,
 )
 from likewise.spectral._operator import LowRank, SpectralOperator
@@ -194,9 +194,9 @@ class ConstrainedKernelKMeans(SpectralFamily):
         warm_start: bool = False,
         random_state: RandomStateLike = None,
     ) -> None:
-        self._store(locals())
+        self._store_parameters(locals())
 
-    def _association(self, graph: Graph, hints: Supervision, closure: Closure) -> Association:
+    def _make_association(self, graph: Graph, hints: Supervision, closure: Closure) -> Association:
         """Return the graph with the links, and the masses."""
         mass = graph.degrees if self.objective == "normalized_cut" else np.ones(graph.n_samples)
         added = np.zeros(graph.n_samples)
@@ -204,7 +204,7 @@ class ConstrainedKernelKMeans(SpectralFamily):
             added -= np.asarray(graph.weights.sum(axis=1)).ravel()
         if "links" not in hints.kinds:
             return Association(graph.weights, csc_array((graph.n_samples, 0)), np.empty(0), added, mass)
-        links = implied_links(hints, closure) if self.implied else stated_links(hints)
+        links = derive_implied_links(hints, closure) if self.implied else get_stated_links(hints)
         count = count_implied(hints, closure) if self.implied else count_stated(hints)
         if self.link_weight == "auto":
             n_links = float(count.sum()) / 2
@@ -219,7 +219,7 @@ class ConstrainedKernelKMeans(SpectralFamily):
         added -= columns.power(2) @ strengths
         return Association(graph.weights, columns, strengths, added, mass)
 
-    def _relaxed(self, association: Association) -> SpectralOperator:
+    def _make_relaxed_operator(self, association: Association) -> SpectralOperator:
         """Return the matrix whose leading eigenvectors solve the problem where marks may be any numbers."""
         terms = (
             [LowRank(csr_array(association.columns), association.strengths)]
@@ -229,19 +229,25 @@ class ConstrainedKernelKMeans(SpectralFamily):
         return SpectralOperator(association.near, association.mass**-0.5, terms, association.added)
 
     def _cluster(self, graph: Graph, hints: Supervision, rng: Any, last: Partition | None) -> Partition:
-        closure = self._soft_closure(hints)
-        association = self._association(graph, hints, closure)
+        closure = self._compute_soft_closure(hints)
+        association = self._make_association(graph, hints, closure)
         massive = replace(graph, degrees=association.mass)
-        relaxed = self._part(self._relaxed(association), massive, rng, last)
-        self.shift_ = max(-association.lowest(rng), 0.0) if self.shift == "auto" else float(self.shift)
+        relaxed = self._partition(self._make_relaxed_operator(association), massive, rng, last)
+        self.shift_ = (
+            max(-association.bound_eigenvalues(rng), 0.0) if self.shift == "auto" else float(self.shift)
+        )
         units = (
-            association if closure.n_components == graph.n_samples else association.joined(closure.component)
+            association
+            if closure.n_components == graph.n_samples
+            else association.merge_units(closure.component)
         )
         found: dict[bytes, KernelKMeansRun] = {}
-        for start in self._starts(relaxed, graph, hints, closure, rng, last):
-            together = self._together(units, closure.component, start)
-            if (key := _in_order(together).tobytes()) not in found:
-                found[key] = self._climbed(association, association.filled(together, self.n_clusters))
+        for start in self._make_starts(relaxed, graph, hints, closure, rng, last):
+            together = self._join_components(units, closure.component, start)
+            if (key := _number_by_first_rows(together).tobytes()) not in found:
+                found[key] = self._improve_labels(
+                    association, association.fill_empty(together, self.n_clusters)
+                )
         ended = list(found.values())
         best = self._choose(ended, graph, hints)
         # New rows are placed by the sums over clusters alone.
@@ -256,13 +262,13 @@ class ConstrainedKernelKMeans(SpectralFamily):
         """
         if hints and len(ended) > 1:
             judged = [
-                np.where(hints.touched, self._nearest(graph.weights, graph.degrees, end), end.labels)
+                np.where(hints.touched, self._find_nearest(graph.weights, graph.degrees, end), end.labels)
                 for end in ended
             ]
-            ended = [ended[at] for at in fewest_broken(judged, with_mean_weight(hints, 1.0))]
+            ended = [ended[at] for at in find_fewest_broken(judged, with_mean_weight(hints, 1.0))]
         return max(ended, key=lambda end: end.sums.value)
 
-    def _starts(
+    def _make_starts(
         self,
         relaxed: Partition,
         graph: Graph,
@@ -277,37 +283,43 @@ class ConstrainedKernelKMeans(SpectralFamily):
         if last is not None and last.labels.max(initial=0) < self.n_clusters:
             yield last.labels
         elif hints and self.n_init > 1:
-            none = self._association(graph, Supervision.none(graph.n_samples), closure)
-            yield self._part(self._relaxed(none), replace(graph, degrees=none.mass), rng).labels
+            none = self._make_association(graph, Supervision.empty(graph.n_samples), closure)
+            yield self._partition(
+                self._make_relaxed_operator(none), replace(graph, degrees=none.mass), rng
+            ).labels
             made += 1
         rows, k, ones = relaxed.rows, self.n_clusters, np.ones(graph.n_samples)
         for number in range(made, self.n_init):
             if number == made and hints:
-                seeds = seeds_from_closure(rows, closure, k, ones, rng)
+                seeds = draw_seeds_from_closure(rows, closure, k, ones, rng)
             else:
                 seeds = extend_seeds(rows, np.empty((0, rows.shape[1])), k, ones, rng)
             yield pairwise_distances_argmin(rows, seeds)
 
-    def _together(self, units: Association, component: np.ndarray, labels: np.ndarray) -> np.ndarray:
+    def _join_components(self, units: Association, component: np.ndarray, labels: np.ndarray) -> np.ndarray:
         """Return the labels with must-link components each in one cluster, and improved as such."""
         k, n_units = self.n_clusters, len(units.mass)
         if n_units == len(labels) or n_units < k:
             return labels
         votes = csr_array((np.ones(len(labels)), (component, labels)), shape=(n_units, k)).toarray()
-        return self._climbed(units, units.filled(votes.argmax(axis=1), k)).labels[component]
+        return self._improve_labels(units, units.fill_empty(votes.argmax(axis=1), k)).labels[component]
 
-    def _climbed(self, association: Association, labels: np.ndarray) -> KernelKMeansRun:
+    def _improve_labels(self, association: Association, labels: np.ndarray) -> KernelKMeansRun:
         """Move all at once while that helps, then one by one, until neither does."""
-        sums = Sums.of(association, labels, self.n_clusters)
+        sums = Sums.from_labels(association, labels, self.n_clusters)
         for n_iter in range(1, self.max_iter + 1):
-            moved = association.batch(labels, sums, self.shift_)
-            reached = Sums.of(association, moved, self.n_clusters) if (moved != labels).any() else sums
+            moved = association.move_all(labels, sums, self.shift_)
+            reached = (
+                Sums.from_labels(association, moved, self.n_clusters) if (moved != labels).any() else sums
+            )
             if reached.value > sums.value + 1e-10 * abs(sums.value):
                 labels, sums = moved, reached
-            elif association.climb(labels, sums) == 0:
+            elif association.move_single_rows(labels, sums) == 0:
                 return KernelKMeansRun(labels, sums, n_iter, True)
             else:
-                sums = Sums.of(association, labels, self.n_clusters)  # what rounding left behind is swept out
+                sums = Sums.from_labels(
+                    association, labels, self.n_clusters
+                )  # what rounding left behind is swept out
         return KernelKMeansRun(labels, sums, self.max_iter, False)
 
     def _keep(self, partition: Partition, hints: Supervision) -> None:
@@ -317,20 +329,20 @@ class ConstrainedKernelKMeans(SpectralFamily):
         if not partition.ended.settled:
             self._warn_not_converged(self.n_iter_)
 
-    def _assigned(self, alike: Any, degrees: np.ndarray, found: Partition) -> np.ndarray:
+    def _assign_new_rows(self, alike: Any, degrees: np.ndarray, found: Partition) -> np.ndarray:
         assert isinstance(found, KernelKMeansEmbedding)
-        return self._nearest(alike, degrees, found.ended)
+        return self._find_nearest(alike, degrees, found.ended)
 
-    def _nearest(self, alike: Any, degrees: np.ndarray, ended: KernelKMeansRun) -> np.ndarray:
+    def _find_nearest(self, alike: Any, degrees: np.ndarray, ended: KernelKMeansRun) -> np.ndarray:
         """Return the nearest mean in the space of the kernel, by how alike rows are to those of the fit."""
         marks = np.zeros((len(ended.labels), self.n_clusters))
         marks[np.arange(len(marks)), ended.labels] = 1.0
         mass = degrees if self.objective == "normalized_cut" else np.ones(len(degrees))
-        nearest: np.ndarray = ended.sums.nearness(np.asarray(alike @ marks), mass).argmax(axis=1)
+        nearest: np.ndarray = ended.sums.compute_nearness(np.asarray(alike @ marks), mass).argmax(axis=1)
         return nearest
 
 
-def _in_order(labels: np.ndarray) -> np.ndarray:
+def _number_by_first_rows(labels: np.ndarray) -> np.ndarray:
     """Number the clusters by their first rows, so that equal clusterings have equal labels."""
     _, first, numbers = np.unique(labels, return_index=True, return_inverse=True)
     rank = np.empty(len(first), dtype=np.int64)

@@ -26,7 +26,7 @@ class Basis:
         self.images = np.empty((n, self.room), order="F")
         self.inner = np.zeros((self.room, self.room))
 
-    def ritz(self, k):
+    def compute_ritz(self, k):
         """Return the k leading Ritz values, their vectors and their residuals."""
         m = self.size
         values, turn = np.linalg.eigh(self.inner[:m, :m])
@@ -88,14 +88,14 @@ class Basis:
         self.size = keep
 
 
-def span(block, least):
+def compute_basis(block, least):
     """Return an orthonormal basis of what `block` spans with singular values above `least`."""
     squares, turn = np.linalg.eigh(block.T @ block)
     kept = squares > max(least, 0.0) ** 2
     return block @ (turn[:, kept] / np.sqrt(squares[kept]))
 
 
-def lanczos(counted, outside_of, steps, rng):
+def run_lanczos(counted, outside_of, steps, rng):
     """Return Ritz values, ascending, and vectors of a Krylov space orthogonal to the given columns."""
     n = counted.shape[0]
     fixed = 0 if outside_of is None else outside_of.shape[1]
@@ -104,7 +104,7 @@ def lanczos(counted, outside_of, steps, rng):
         columns[:, :fixed] = outside_of
     inner = np.zeros((steps, steps))
     vector = rng.standard_normal(n)
-    vector += counted.operator.terms_image(vector)  # the likeliest place of something new
+    vector += counted.operator.apply_terms(vector)  # the likeliest place of something new
     vector -= columns[:, :fixed] @ (columns[:, :fixed].T @ vector)
     size, first = np.linalg.norm(vector), np.sqrt(n)
     done = 0
@@ -122,7 +122,7 @@ def lanczos(counted, outside_of, steps, rng):
     return values, columns[:, fixed : fixed + done] @ turn
 
 
-def damped_interval(low, cut):
+def compute_damped_interval(low, cut):
     """Return centre and half width of what a filter damps, or None if that is a point."""
     low -= 0.05 * (cut - low)  # the smallest Ritz value lies above the smallest eigenvalue
     half = (cut - low) / 2
@@ -136,7 +136,7 @@ def filter_degree(value, interval, gain) -> int:
     return max(1, int(np.arccosh(gain) / np.arccosh(x))) if x > 1 + 1e-9 else 1000
 
 
-def chebyshev_filter(counted, block, interval, degree):
+def apply_chebyshev_filter(counted, block, interval, degree):
     """Return T(S) @ block for the Chebyshev polynomial T that is at most 1 in size on the interval."""
     centre, half = interval
     old, new = block, ((counted @ block) - centre * block) / half

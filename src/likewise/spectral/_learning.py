@@ -96,23 +96,23 @@ class SpectralLearning(SpectralFamily):
         warm_start: bool = False,
         random_state: RandomStateLike = None,
     ) -> None:
-        self._store(locals())
+        self._store_parameters(locals())
 
-    def _operator(self, graph: Graph, hints: Supervision) -> SpectralOperator:
-        closure = self._soft_closure(hints, "Here the must-links win.")
-        sets = LabelSets.of(hints.bags, graph.n_samples) if self.as_links else None
+    def _make_operator(self, graph: Graph, hints: Supervision) -> SpectralOperator:
+        closure = self._compute_soft_closure(hints, "Here the must-links win.")
+        sets = LabelSets.from_bags(hints.bags, graph.n_samples) if self.as_links else None
         if sets is not None:
             self._warn_clash(sets, closure)
-        told = LinkedGraph.of(graph, closure, sets)
+        told = LinkedGraph.from_closure(graph, closure, sets)
         if self.normalization == "symmetric":
             return SpectralOperator(told.weights, told.degrees**-0.5, told.terms, told.diagonal)
         scale = np.full(graph.n_samples, told.degrees.max() ** -0.5)
         added = -told.degrees if told.diagonal is None else told.diagonal - told.degrees
         return SpectralOperator(told.weights, scale, told.terms, added, shift=1.0)
 
-    def _extended(self, alike: Any, degrees: np.ndarray, found: Partition) -> np.ndarray:
+    def _extend_eigenvectors(self, alike: Any, degrees: np.ndarray, found: Partition) -> np.ndarray:
         if self.normalization == "symmetric":
-            return super()._extended(alike, degrees, found)
+            return super()._extend_eigenvectors(alike, degrees, found)
         # Solve (W u + (d_max - d) u) / d_max = lambda u for the entry of the new row.
         largest = found.scale[0] ** -2
         below = (found.eigen.values - 1.0) * largest + degrees[:, None]

@@ -158,12 +158,12 @@ class LinkVotes:
                 break
         return np.unique(found, return_inverse=True)[1]
 
-    def agree(self, group: np.ndarray) -> np.ndarray:
+    def find_agreeing(self, group: np.ndarray) -> np.ndarray:
         """Tell which votes agree with groups of `rows`."""
         first, second = self.places.T
         return np.asarray((group[first] == group[second]) == (self.signs > 0))
 
-    def believed_links(self, believed: np.ndarray, n_samples: int) -> Supervision:
+    def get_believed_links(self, believed: np.ndarray, n_samples: int) -> Supervision:
         """Return the believed votes as links."""
         must = believed & (self.signs > 0)
         cannot = believed & (self.signs < 0)
@@ -267,7 +267,7 @@ class ErrorRate:
     different: float
 
     @classmethod
-    def fixed(cls, rate: float) -> ErrorRate:
+    def from_rate(cls, rate: float) -> ErrorRate:
         """Return the error rate for a given value that is not learned.
 
         Parameters
@@ -373,11 +373,11 @@ def infer_beliefs(
         found = _estimate_kinds(found, votes, predicted)
         same, different = max(found.same, _LEAST_RATE), max(found.different, _LEAST_RATE)
     else:
-        found = ErrorRate.fixed(rate)
+        found = ErrorRate.from_rate(rate)
         same = different = max(rate, 1e-6)
     classes, together = _propagate(votes, prior, same, different)
     together = np.clip(together, 1e-9, 1 - 1e-9)
-    yes, no = _likelihoods(votes, same, different)
+    yes, no = _compute_likelihoods(votes, same, different)
     posterior = yes * together / (yes * together + no * (1 - together))
     positive = votes.signs > 0
     if rate is not None:
@@ -393,7 +393,7 @@ def infer_beliefs(
     )
 
 
-def _likelihoods(votes: LinkVotes, same: float, different: float) -> tuple[np.ndarray, np.ndarray]:
+def _compute_likelihoods(votes: LinkVotes, same: float, different: float) -> tuple[np.ndarray, np.ndarray]:
     """Return the probability of each vote if its rows belong together, and if they do not."""
     positive = votes.signs > 0
     yes = np.where(positive, 1 - same, same) ** votes.weights
@@ -425,7 +425,7 @@ def _propagate(
     source, target = np.r_[first, second], np.r_[second, first]
     back = np.r_[np.arange(m, 2 * m), np.arange(m)]
     incoming = csr_array((np.ones(2 * m), (target, np.arange(2 * m))), shape=(len(prior), 2 * m))
-    yes, no = (np.tile(part, 2)[:, None] for part in _likelihoods(votes, same, different))
+    yes, no = (np.tile(part, 2)[:, None] for part in _compute_likelihoods(votes, same, different))
     logs = np.log(np.maximum(prior, 1e-12))
     messages = np.zeros((2 * m, prior.shape[1]))
 

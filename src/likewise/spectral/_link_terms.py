@@ -38,43 +38,43 @@ class LinkTerms:
         """What must be added to the diagonal of the sum over columns to make it 0."""
         return -np.asarray(self.columns @ self.weights)
 
-    def term(self, strength: float = 1.0) -> LowRank:
+    def make_term(self, strength: float = 1.0) -> LowRank:
         """Return `strength` times the sum over columns; `strength` times `diagonal` is to be added to it."""
         return LowRank(self.columns, strength * self.weights)
 
-    def row_sums(self) -> np.ndarray:
+    def compute_row_sums(self) -> np.ndarray:
         """Return the sum of each row of Q."""
         sums: np.ndarray = self.columns @ (self.weights * self.columns.sum(axis=0)) + self.diagonal
         return sums
 
     def toarray(self) -> np.ndarray:
         """Return Q whole, N^2 numbers."""
-        whole: np.ndarray = self.term().toarray()
+        whole: np.ndarray = self.make_term().toarray()
         np.fill_diagonal(whole, 0.0)
         return whole
 
 
-def stated_links(hints: Supervision) -> LinkTerms:
+def get_stated_links(hints: Supervision) -> LinkTerms:
     """Return the links as they were stated, and nothing that follows from them."""
     n, links = hints.n_samples, hints.links
-    return _joined(
+    return _concatenate(
         [
-            (_pairs(links.must, n), links.must_weights),
-            (_pairs(links.cannot, n), -links.cannot_weights),
-            (_members(links.must_groups, n), links.must_groups.weights),
-            (_members(links.cannot_groups, n), -links.cannot_groups.weights),
+            (_make_pair_matrix(links.must, n), links.must_weights),
+            (_make_pair_matrix(links.cannot, n), -links.cannot_weights),
+            (_make_member_matrix(links.must_groups, n), links.must_groups.weights),
+            (_make_member_matrix(links.cannot_groups, n), -links.cannot_groups.weights),
         ]
     )
 
 
 def count_stated(hints: Supervision) -> np.ndarray:
     """Return how many stated links each row is in; a group is a link for each of its pairs."""
-    columns = stated_links(hints).columns
+    columns = get_stated_links(hints).columns
     counts: np.ndarray = columns @ (columns.sum(axis=0) - 1.0)
     return counts
 
 
-def implied_links(hints: Supervision, closure: Closure) -> LinkTerms:
+def derive_implied_links(hints: Supervision, closure: Closure) -> LinkTerms:
     """Return the links and all that follows from them.
 
     Rows of one must-link component belong together, with the mean weight of the must-links that join it.
@@ -99,15 +99,15 @@ def implied_links(hints: Supervision, closure: Closure) -> LinkTerms:
     own += np.bincount(groups.members, weights=groups.weights[groups.group_of], minlength=len(own))
     of_row = csr_array((np.ones(n), component, np.arange(n + 1)), shape=(n, closure.n_components))
     used = np.flatnonzero(own)
-    clashing = hints.cannot_groups if len(closure.conflicts) else RowGroups.of(None, n, what="groups")
-    both = _conflicts_in_groups(clashing, component)
-    return _joined(
+    clashing = hints.cannot_groups if len(closure.conflicts) else RowGroups.from_lists(None, n, what="groups")
+    both = _find_group_conflicts(clashing, component)
+    return _concatenate(
         [
             (of_row[:, used], own[used]),
-            (of_row @ _pairs(edges, closure.n_components), -heaviest),
-            (of_row @ _members(groups, closure.n_components), -groups.weights),
-            (_pairs(hints.cannot[clash], n), -hints.cannot_weights[clash]),
-            (_pairs(both[0], n), -both[1]),
+            (of_row @ _make_pair_matrix(edges, closure.n_components), -heaviest),
+            (of_row @ _make_member_matrix(groups, closure.n_components), -groups.weights),
+            (_make_pair_matrix(hints.cannot[clash], n), -hints.cannot_weights[clash]),
+            (_make_pair_matrix(both[0], n), -both[1]),
         ]
     )
 
@@ -124,7 +124,7 @@ def count_implied(hints: Supervision, closure: Closure) -> np.ndarray:
     )
     together = closure.sizes[closure.component] - 1.0
     # The sums are of must-links less cannot-links.
-    return np.maximum(2.0 * together - implied_links(plain, closure).row_sums(), 0.0)
+    return np.maximum(2.0 * together - derive_implied_links(plain, closure).compute_row_sums(), 0.0)
 
 
 def with_mean_weight(hints: Supervision, mean: float) -> Supervision:
@@ -145,7 +145,7 @@ def with_mean_weight(hints: Supervision, mean: float) -> Supervision:
     )
 
 
-def _conflicts_in_groups(groups: RowGroups, component: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+def _find_group_conflicts(groups: RowGroups, component: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Return the pairs of rows of a cannot group that must-links join, and their weights."""
     pairs, weights = [np.empty((0, 2), dtype=np.int64)], [np.empty(0)]
     for rows, weight in zip(groups, groups.weights, strict=True):
@@ -156,16 +156,16 @@ def _conflicts_in_groups(groups: RowGroups, component: np.ndarray) -> tuple[np.n
     return np.concatenate(pairs), np.concatenate(weights)
 
 
-def _pairs(pairs: np.ndarray, n: int) -> csr_array:
+def _make_pair_matrix(pairs: np.ndarray, n: int) -> csr_array:
     at = (pairs.ravel(), np.repeat(np.arange(len(pairs)), 2))
     return csr_array((np.ones(2 * len(pairs)), at), shape=(n, len(pairs)))
 
 
-def _members(groups: RowGroups, n: int) -> csr_array:
+def _make_member_matrix(groups: RowGroups, n: int) -> csr_array:
     at = (groups.members, groups.group_of)
     return csr_array((np.ones(len(groups.members)), at), shape=(n, len(groups)))
 
 
-def _joined(parts: list[tuple[csr_array, np.ndarray]]) -> LinkTerms:
+def _concatenate(parts: list[tuple[csr_array, np.ndarray]]) -> LinkTerms:
     columns = csr_array(hstack([csr_array(part) for part, _ in parts], format="csr"))
     return LinkTerms(columns, np.concatenate([weights for _, weights in parts]).astype(np.float64))

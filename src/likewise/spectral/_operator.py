@@ -34,7 +34,7 @@ class LowRank:
                 f"A core of shape {core.shape} does not fit {r} columns; wanted ({r}, {r}) or ({r},)."
             )
 
-    def scaled(self, scale: np.ndarray) -> LowRank:
+    def scale(self, scale: np.ndarray) -> LowRank:
         """Return ``diag(scale) @ self @ diag(scale)``."""
         return LowRank(_scale_rows(self.rows, scale), self.core)
 
@@ -63,7 +63,7 @@ class LowRank:
 
     def toarray(self) -> np.ndarray:
         """Return the whole matrix, for tests and small N."""
-        rows = _dense(self.rows)
+        rows = _to_dense(self.rows)
         return (rows * self.core if self.core.ndim == 1 else rows @ self.core) @ rows.T
 
 
@@ -128,7 +128,7 @@ class SpectralOperator(LinearOperator):
         self._outer = None  # a dense W is scaled at each product: two passes over a block, no second W
         self._graph, self._low_rank, self._added = weights, self.terms, diagonal
         if scale is not None:
-            self._low_rank = tuple(term.scaled(scale) for term in self.terms)
+            self._low_rank = tuple(term.scale(scale) for term in self.terms)
             self._added = None if diagonal is None else scale * scale * diagonal
             if sparse.issparse(weights):
                 self._graph = _scale_both(weights, scale)
@@ -140,7 +140,7 @@ class SpectralOperator(LinearOperator):
         """``diag(s) W diag(s)`` if W is sparse, else None."""
         return self._graph if sparse.issparse(self._graph) else None
 
-    def sparse_part(self) -> tuple[sparse.csr_array, bool]:
+    def get_sparse_part(self) -> tuple[sparse.csr_array, bool]:
         """Return the graph, the diagonal and such terms as have few entries, and whether that is all."""
         if self.graph is None:
             raise TypeError("The weights are dense; sparse_part() wants sparse ones.")
@@ -155,7 +155,7 @@ class SpectralOperator(LinearOperator):
                 part = part + rows @ sparse.csr_array(core) @ rows.T
         return sparse.csr_array(part), complete
 
-    def terms_image(self, block: np.ndarray) -> np.ndarray:
+    def apply_terms(self, block: np.ndarray) -> np.ndarray:
         """Return what the low-rank terms alone make of a vector or a block of them."""
         image = np.zeros_like(block, dtype=np.float64)
         for term in self._low_rank:
@@ -186,7 +186,7 @@ class SpectralOperator(LinearOperator):
 
     def toarray(self) -> np.ndarray:
         """Return the whole matrix: N^2 numbers, for tests and small N."""
-        whole = np.array(_dense(self._graph), dtype=np.float64)
+        whole = np.array(_to_dense(self._graph), dtype=np.float64)
         if self._outer is not None:
             whole *= self._outer
             whole *= self._outer[:, None]
@@ -196,7 +196,7 @@ class SpectralOperator(LinearOperator):
         return whole
 
 
-def _dense(matrix):
+def _to_dense(matrix):
     return matrix.toarray() if sparse.issparse(matrix) else matrix
 
 

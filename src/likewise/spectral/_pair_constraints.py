@@ -13,7 +13,7 @@ from scipy.sparse import csr_array, eye_array, issparse, vstack
 from likewise.spectral._affinity import Graph
 from likewise.spectral._operator import LowRank
 from likewise.supervision import Bags, Closure, Supervision
-from likewise.supervision._labels import sorted_values
+from likewise.supervision._labels import sort_values
 
 _BLOCK = 1 << 22  # so many pairs of rows are looked at at once
 _MOST_SETS = 4_000  # beyond this a table of all pairs of label sets, or of linked components, is not made
@@ -38,17 +38,17 @@ class LabelSets:
     classes: tuple[Any, ...]
 
     @classmethod
-    def of(cls, bags: Bags | None, n_samples: int) -> LabelSets:
+    def from_bags(cls, bags: Bags | None, n_samples: int) -> LabelSets:
         """Gather the label sets of the bags, if there are any."""
         if bags is None:
-            return cls.gathered([], np.full(n_samples, -1, dtype=np.int64))
-        return cls.gathered(list(bags.labels), bags.codes)
+            return cls.from_codes([], np.full(n_samples, -1, dtype=np.int64))
+        return cls.from_codes(list(bags.labels), bags.codes)
 
     @classmethod
-    def gathered(cls, sets_of: list[Any], codes: np.ndarray) -> LabelSets:
+    def from_codes(cls, sets_of: list[Any], codes: np.ndarray) -> LabelSets:
         """Gather ``sets_of[codes[i]]`` for each row i; None, or a code of -1, where nothing is known."""
         sets = list(dict.fromkeys(labels for labels in sets_of if labels is not None))
-        classes = tuple(sorted_values({label for one in sets for label in one}))
+        classes = tuple(sort_values({label for one in sets for label in one}))
         number = {label: c for c, label in enumerate(classes)}
         at = [(s, number[label]) for s, one in enumerate(sets) for label in one]
         s, c = np.array(at, dtype=np.int64).reshape(-1, 2).T
@@ -68,24 +68,24 @@ class LabelSets:
         """Whether anything is known of each row's bag."""
         return self.of_row >= 0
 
-    def indicators(self) -> csr_array:
+    def make_indicators(self) -> csr_array:
         """Return 1 for each row and class that its bag's labels allow, shape (n_samples, n_classes)."""
-        allowed = csr_array(self.members() @ self.holds)
+        allowed = csr_array(self.make_members() @ self.holds)
         allowed.sort_indices()
         return allowed
 
-    def members(self) -> csr_array:
+    def make_members(self) -> csr_array:
         """Return 1 for each row and its set, shape (n_samples, n_sets)."""
         rows = np.flatnonzero(self.known)
         shape = (len(self.of_row), len(self.sizes))
         return csr_array((np.ones(len(rows)), (rows, self.of_row[rows])), shape=shape)
 
-    def disjoint(self) -> np.ndarray:
+    def find_disjoint(self) -> np.ndarray:
         """Mark pairs of sets that share no class, shape (n_sets, n_sets)."""
         apart: np.ndarray = (self.holds @ self.holds.T).toarray() == 0
         return apart
 
-    def alone(self) -> np.ndarray:
+    def get_single_classes(self) -> np.ndarray:
         """Return each row's class where its bag has a single label, -1 elsewhere."""
         of_set = np.full(len(self.sizes) + 1, -1, dtype=np.int64)
         single = np.flatnonzero(self.sizes == 1)
@@ -113,7 +113,7 @@ class RowLabelSets:
     of_row: np.ndarray
 
     @classmethod
-    def of(cls, sets: LabelSets, closure: Closure | None = None) -> RowLabelSets:
+    def from_closure(cls, sets: LabelSets, closure: Closure | None = None) -> RowLabelSets:
         """Carry what is known of a row to the rows that must-links join it to."""
         n_sets = len(sets.sizes)
         alone = csr_array(eye_array(n_sets))
@@ -147,7 +147,7 @@ class RowLabelSets:
             return None
         return np.pad((self._meets @ self.holds.T).toarray() < np.outer(sizes, sizes), (0, 1))
 
-    def apart(self, i: np.ndarray, j: np.ndarray) -> np.ndarray:
+    def are_apart(self, i: np.ndarray, j: np.ndarray) -> np.ndarray:
         """Tell for each pair of rows (i[t], j[t]) whether they are held to two sets that share no class."""
         a, b = self.of_row[i], self.of_row[j]
         if self._table is not None:
@@ -159,7 +159,7 @@ class RowLabelSets:
             found[part] = np.asarray(meeting).ravel() < sizes[a[part]] * sizes[b[part]]
         return found
 
-    def clash(self) -> tuple[int, int] | None:
+    def find_clash(self) -> tuple[int, int] | None:
         """Return two rows that are linked, yet whose own sets share no class; None if there are none."""
         for kind in range(len(self.sets.sizes), self.holds.shape[0]):
             sets = self.holds.indices[self.holds.indptr[kind] : self.holds.indptr[kind + 1]]
@@ -171,7 +171,7 @@ class RowLabelSets:
         return None
 
 
-def _stated(closure: Closure) -> Callable[[np.ndarray, np.ndarray], np.ndarray]:
+def _make_link_test(closure: Closure) -> Callable[[np.ndarray, np.ndarray], np.ndarray]:
     """Return what tells for pairs of rows whether links keep them apart, said or implied."""
     n, groups = closure.n_components, closure.cannot_groups
     edges = closure.cannot[closure.cannot[:, 0] != closure.cannot[:, 1]]  # else the must-links win
@@ -193,7 +193,7 @@ def _stated(closure: Closure) -> Callable[[np.ndarray, np.ndarray], np.ndarray]:
         (np.ones(len(groups.members)), (place[groups.members], groups.group_of)), shape=shape
     )
 
-    def told(i: np.ndarray, j: np.ndarray) -> np.ndarray:
+    def are_apart(i: np.ndarray, j: np.ndarray) -> np.ndarray:
         a, b = of_row[i], of_row[j]
         found = np.isin(np.minimum(a, b) * n + np.maximum(a, b), keys)
         at = np.flatnonzero((a != b) & (a < len(named)) & (b < len(named)))
@@ -202,7 +202,7 @@ def _stated(closure: Closure) -> Callable[[np.ndarray, np.ndarray], np.ndarray]:
             found[part] |= np.asarray(shared).ravel() > 0
         return found
 
-    return told
+    return are_apart
 
 
 class ApartPairs:
@@ -211,14 +211,14 @@ class ApartPairs:
     def __init__(self, closure: Closure | None = None, sets: LabelSets | None = None) -> None:
         self._tests: list[Callable[[np.ndarray, np.ndarray], np.ndarray]] = []
         if closure is not None and (len(closure.cannot) or len(closure.cannot_groups)):
-            self._tests.append(_stated(closure))
+            self._tests.append(_make_link_test(closure))
         if sets is not None and len(sets.sizes):
-            self._tests.append(RowLabelSets.of(sets, closure).apart)
+            self._tests.append(RowLabelSets.from_closure(sets, closure).are_apart)
 
     def __bool__(self) -> bool:
         return bool(self._tests)
 
-    def of(self, i: np.ndarray, j: np.ndarray) -> np.ndarray:
+    def are_apart(self, i: np.ndarray, j: np.ndarray) -> np.ndarray:
         """Tell for each pair (i[t], j[t]) whether its rows are known to be apart."""
         found = np.zeros(len(i), dtype=bool)
         for test in self._tests:
@@ -228,12 +228,12 @@ class ApartPairs:
     def cut(self, weights: Any, also: Any = None) -> Any:
         """Return the weights with 0 for pairs that are apart, and for those that `also(i, j)` marks."""
 
-        def marked(i: np.ndarray, j: np.ndarray) -> np.ndarray:
-            return self.of(i, j) | also(i, j) if also is not None else self.of(i, j)
+        def are_marked(i: np.ndarray, j: np.ndarray) -> np.ndarray:
+            return self.are_apart(i, j) | also(i, j) if also is not None else self.are_apart(i, j)
 
         if issparse(weights):
             i = np.repeat(np.arange(weights.shape[0]), np.diff(weights.indptr))
-            data = np.where(marked(i, weights.indices), 0.0, weights.data)
+            data = np.where(are_marked(i, weights.indices), 0.0, weights.data)
             kept = csr_array((data, weights.indices.copy(), weights.indptr.copy()), shape=weights.shape)
             kept.eliminate_zeros()
             return kept
@@ -243,11 +243,11 @@ class ApartPairs:
         for first in range(0, n, step):
             block = cut[first : first + step]
             i = np.repeat(np.arange(first, first + len(block)), n)
-            block[marked(i, np.tile(np.arange(n), len(block))).reshape(block.shape)] = 0.0
+            block[are_marked(i, np.tile(np.arange(n), len(block))).reshape(block.shape)] = 0.0
         return cut
 
 
-def components(closure: Closure) -> csr_array:
+def make_component_matrix(closure: Closure) -> csr_array:
     """Return the must-link components of two rows or more as columns of ones, shape (n_samples, n_found)."""
     rows = np.flatnonzero(closure.sizes[closure.component] > 1)
     names, column = np.unique(closure.component[rows], return_inverse=True)
@@ -267,28 +267,28 @@ class LinkedGraph:
     diagonal: np.ndarray | None
 
     @classmethod
-    def of(cls, graph: Graph, closure: Closure, sets: LabelSets | None = None) -> LinkedGraph:
+    def from_closure(cls, graph: Graph, closure: Closure, sets: LabelSets | None = None) -> LinkedGraph:
         """Write in what the links say and imply, and what label sets that share no class imply."""
-        apart, together = ApartPairs(closure, sets), components(closure)
+        apart, together = ApartPairs(closure, sets), make_component_matrix(closure)
         if not together.shape[1]:
             weights = apart.cut(graph.weights) if apart else graph.weights
-            return cls(weights, Graph.of(weights).degrees, [], None)
+            return cls(weights, Graph.from_weights(weights).degrees, [], None)
         component, linked = closure.component, np.diff(together.indptr) > 0
 
-        def certain(i: np.ndarray, j: np.ndarray) -> np.ndarray:
+        def is_certain(i: np.ndarray, j: np.ndarray) -> np.ndarray:
             return linked[i] & (component[i] == component[j])
 
-        weights = apart.cut(graph.weights, certain)
+        weights = apart.cut(graph.weights, is_certain)
         own = np.asarray(graph.weights.diagonal())  # 0 without self-loops
         added = np.where(linked, closure.sizes[component] - 1.0 + own, 0.0)
-        degrees = Graph.of(weights, added=added).degrees
+        degrees = Graph.from_weights(weights, added=added).degrees
         # Ones for all pairs of a component; a row with itself keeps what it had.
         terms = [LowRank(together, np.ones(together.shape[1]))]
         return cls(weights, degrees, terms, np.where(linked, own - 1.0, 0.0))
 
 
-def single_label_links(hints: Supervision) -> Supervision:
+def derive_single_label_links(hints: Supervision) -> Supervision:
     """Return the must-links that bags of a single label imply, and the cannot-links between such bags."""
-    sets = LabelSets.of(hints.bags, hints.n_samples)
-    labels = [sets.classes[c] if c >= 0 else None for c in sets.alone()]
+    sets = LabelSets.from_bags(hints.bags, hints.n_samples)
+    labels = [sets.classes[c] if c >= 0 else None for c in sets.get_single_classes()]
     return Supervision.from_labels(labels, missing=None).to_links()

@@ -29,7 +29,7 @@ from scipy.sparse import csr_array, issparse
 from scipy.sparse.linalg import ArpackNoConvergence, LinearOperator, eigsh
 
 from likewise.spectral._affinity import Graph
-from likewise.spectral._eigen import Eigen, leading_eigenvectors
+from likewise.spectral._eigen import Eigen, compute_leading_eigenvectors
 from likewise.spectral._link_terms import LinkTerms
 from likewise.spectral._operator import LowRank, SpectralOperator
 
@@ -66,7 +66,7 @@ class Feasible:
 
 
 class Pencil:
-    """The problem for one graph and its links; `feasible` solves it for one level."""
+    """The problem for one graph and its links; `find_feasible` solves it for one level."""
 
     def __init__(self, graph: Graph, links: LinkTerms, *, tol: float, solver: str, rng: Any) -> None:
         self._graph, self._links = graph, links
@@ -77,7 +77,7 @@ class Pencil:
         n = graph.n_samples
         self._nothing = csr_array((n, n))
         self._S = SpectralOperator(graph.weights, self._half)
-        self._Q = SpectralOperator(self._nothing, self._half, [links.term()], links.diagonal)
+        self._Q = SpectralOperator(self._nothing, self._half, [links.make_term()], links.diagonal)
         self._dense = n <= DENSE_ROWS or solver == "dense"
         self._factor = None
         if not self._dense and not issparse(graph.weights):
@@ -92,7 +92,7 @@ class Pencil:
             self._B = self._L + np.outer(self._trivial, self._trivial)
             self._B[np.diag_indices(n)] += _RIDGE
 
-    def link_eigenvalues(self, k: int) -> np.ndarray:
+    def compute_link_eigenvalues(self, k: int) -> np.ndarray:
         """Return the k largest eigenvalues of the normalised link matrix, largest first."""
         # Rows without links add nothing but eigenvalues of 0, and so many equal ones are hard to find.
         rows = np.flatnonzero(np.diff(self._links.columns.indptr))
@@ -103,12 +103,12 @@ class Pencil:
             first = len(rows) - wanted
             found = eigh(linked.toarray(), eigvals_only=True, subset_by_index=(first, len(rows) - 1))
         else:
-            found = self._leading(linked, wanted).values
+            found = self._compute_leading(linked, wanted).values
         zeros = np.zeros(min(k, len(self._half) - len(rows)))
         values: np.ndarray = np.sort(np.concatenate([found, zeros]))[::-1][:k]
         return values
 
-    def feasible(self, level: float, k: int) -> Feasible:
+    def find_feasible(self, level: float, k: int) -> Feasible:
         """Return up to `k` solutions for ``beta / vol = level``: those of least cost.
 
         Of more than a few hundred rows the costs of some solutions of least eigenvalue are compared, and if
@@ -116,38 +116,38 @@ class Pencil:
         """
         trivial = self._trivial
         if not trivial.any():
-            return self._feasible(level, k, np.zeros_like(trivial), 1.0)
+            return self._find_feasible(level, k, np.zeros_like(trivial), 1.0)
         size = max(abs(level), float(np.abs(self._Q @ trivial).max()), 1e-300)
         r = self._Q @ trivial - level * trivial
         if abs(trivial @ r) < 1e-9 * size:
             # The trivial vector meets the level to the last digit: a hair less, for else nothing is defined.
             level -= 1e-6 * size
             r = self._Q @ trivial - level * trivial
-        return self._feasible(level, k, r, float(trivial @ r))
+        return self._find_feasible(level, k, r, float(trivial @ r))
 
-    def _feasible(self, level: float, k: int, r: np.ndarray, g: float) -> Feasible:
+    def _find_feasible(self, level: float, k: int, r: np.ndarray, g: float) -> Feasible:
         if self._factor is not None:
-            return self._factored(level, k, r, g)
+            return self._solve_factored(level, k, r, g)
         if not self._dense:
-            few = self._searched(level, k, r, g)
+            few = self._search(level, k, r, g)
             # Some of them may not part the rows.
-            return self._searched(level, 2 * k - len(few.costs), r, g) if 0 < len(few.costs) < k else few
+            return self._search(level, 2 * k - len(few.costs), r, g) if 0 < len(few.costs) < k else few
         M = self._Q_dense - np.outer(r, r) / g
         M[np.diag_indices_from(M)] -= level
         x, vectors = eigh(M, self._B)
         found = x > 1e-12 * np.abs(x).max(initial=0.0)
-        return self._whole(x[found][::-1], vectors[:, found][:, ::-1], r, g, k, True)
+        return self._restore_trivial_part(x[found][::-1], vectors[:, found][:, ::-1], r, g, k, True)
 
-    def _factored(self, level: float, k: int, r: np.ndarray, g: float) -> Feasible:
+    def _solve_factored(self, level: float, k: int, r: np.ndarray, g: float) -> Feasible:
         """Find some more than k of the largest x with B = C C': the eigenvalues of inv(C) M inv(C)'."""
-        M, n = self._matrix(level, 1.0, r, g, graph=False), len(r)
+        M, n = self._make_matrix(level, 1.0, r, g, graph=False), len(r)
 
-        def times(v: np.ndarray) -> np.ndarray:
+        def multiply(v: np.ndarray) -> np.ndarray:
             inner = solve_triangular(self._factor, np.ravel(v), lower=True, trans="T", check_finite=False)
             found: np.ndarray = solve_triangular(self._factor, M @ inner, lower=True, check_finite=False)
             return found
 
-        operator = LinearOperator((n, n), matvec=times, dtype=np.float64)
+        operator = LinearOperator((n, n), matvec=multiply, dtype=np.float64)
         wanted = min(k + _SPARE, n - 1)
         converged = True
         try:
@@ -157,9 +157,9 @@ class Pencil:
         found = x > 1e-12 * np.abs(x).max(initial=0.0)
         order = np.flatnonzero(found)[np.argsort(-x[found], kind="stable")]
         vectors = solve_triangular(self._factor, vectors[:, order], lower=True, trans="T", check_finite=False)
-        return self._whole(x[order], vectors, r, g, k, converged)
+        return self._restore_trivial_part(x[order], vectors, r, g, k, converged)
 
-    def _whole(
+    def _restore_trivial_part(
         self, x: np.ndarray, vectors: np.ndarray, r: np.ndarray, g: float, k: int, converged: bool
     ) -> Feasible:
         """Add the trivial vector's part again; keep the `k` solutions of least cost that part the rows."""
@@ -173,7 +173,7 @@ class Pencil:
 
     # ------------------------------------------------------------------ many rows
 
-    def _matrix(
+    def _make_matrix(
         self, level: float, x: float, r: np.ndarray, g: float, graph: bool = True
     ) -> SpectralOperator:
         """Return S - v0 v0' + M / x, or with x = 1 and no graph M alone."""
@@ -183,20 +183,22 @@ class Pencil:
         return SpectralOperator(
             self._graph.weights if graph else self._nothing,
             self._half,
-            [self._links.term(1 / x), *unscaled],
+            [self._links.make_term(1 / x), *unscaled],
             self._links.diagonal / x,
             shift=-level / x,
         )
 
-    def _leading(
+    def _compute_leading(
         self, operator: SpectralOperator, k: int, start: np.ndarray | None = None, tol: float | None = None
     ) -> Eigen:
         tol = self._tol if tol is None else tol
-        return leading_eigenvectors(operator, k, start=start, tol=tol, solver=self._solver, rng=self._rng)
+        return compute_leading_eigenvectors(
+            operator, k, start=start, tol=tol, solver=self._solver, rng=self._rng
+        )
 
-    def _searched(self, level: float, k: int, r: np.ndarray, g: float) -> Feasible:
+    def _search(self, level: float, k: int, r: np.ndarray, g: float) -> Feasible:
         """Find the k largest x, one after the other, by Newton's method within a bracket."""
-        values = self.link_eigenvalues(min(k + 1, len(r)))
+        values = self.compute_link_eigenvalues(min(k + 1, len(r)))
         # M has as many positive eigenvalues as Q - beta I, less the one that the trivial vector may take.
         k = min(k, max(int((values > level + 1e-9 * values[0]).sum()) - (g > 0), 0))
         x = max(float(values[0]) - level, 1e-300)
@@ -207,7 +209,9 @@ class Pencil:
             low, high = 0.0, highest
             for _ in range(_ROUNDS):
                 # The error of an eigenvalue is the square of its vector's: on the way less will do.
-                eigen = self._leading(self._matrix(level, x, r, g), j + 1, start, max(self._tol, 1e-3))
+                eigen = self._compute_leading(
+                    self._make_matrix(level, x, r, g), j + 1, start, max(self._tol, 1e-3)
+                )
                 start, v = eigen.vectors, eigen.vectors[:, j]
                 height = x * (eigen.values[j] - 1.0)
                 low, high = (x, high) if height > 0 else (low, x)
@@ -215,16 +219,16 @@ class Pencil:
                 step = height / max(slope, 1e-12)
                 if abs(step) <= 1e-4 * x or high - low <= 1e-9 * high or x > _MOST / 8:
                     break
-                x = _within(x + step, low, high)
-            x = _within(x + step, low, high)
-            eigen = self._leading(self._matrix(level, x, r, g), j + 1, start, self._tol)
+                x = _clip_to_bracket(x + step, low, high)
+            x = _clip_to_bracket(x + step, low, high)
+            eigen = self._compute_leading(self._make_matrix(level, x, r, g), j + 1, start, self._tol)
             start, converged = eigen.vectors, converged and eigen.converged
             roots[j], vectors[:, j] = x, eigen.vectors[:, j]
             highest = x * (1 + 1e-9)
-        return self._whole(roots, vectors, r, g, k, converged)
+        return self._restore_trivial_part(roots, vectors, r, g, k, converged)
 
 
-def _within(x: float, low: float, high: float) -> float:
+def _clip_to_bracket(x: float, low: float, high: float) -> float:
     """Return x, or a point inside the bracket where x is outside of it."""
     if low < x < high:
         return x

@@ -13,7 +13,7 @@ from sklearn.utils.validation import check_is_fitted
 from likewise._compat import check_random_state
 from likewise.base import HintedClusterer, Rule, choice, integer, real
 from likewise.evaluation import Satisfaction, link_satisfaction
-from likewise.spectral._affinity import Graph, Recipe, build_graph, similarities
+from likewise.spectral._affinity import Graph, Recipe, build_graph, compute_similarities
 from likewise.spectral._base import warn_equal_rows
 from likewise.spectral._classes import PreparedGraph, PropagatedClasses, pass_classes
 from likewise.spectral._gaussian_metric import HintedMixtureRows, LearnedMetric, MixtureSpace, learn_metric
@@ -27,7 +27,7 @@ from likewise.spectral._uncertain import (
     weigh_links,
 )
 from likewise.supervision import Supervision
-from likewise.supervision._cliques import implied_links
+from likewise.supervision._cliques import derive_implied_links
 
 if TYPE_CHECKING:
     from likewise._typing import ArrayLike, MatrixLike, RandomStateLike
@@ -234,10 +234,10 @@ class PropagationClustering(HintedClusterer):
             X, hints = self._check_fit(X, y, supervision)
             warn_equal_rows(self, X)
         same = taken is not None and (taken[1] is X or np.array_equal(taken[1], X))
-        if taken is not None and same and taken[0] == self._recipe_key():
+        if taken is not None and same and taken[0] == self._make_recipe_key():
             self._graph, self._ready, self._centers, self._space = taken[2:]
         else:
-            self._graph, self._ready, self._centers, self._space = self._prepared(X)
+            self._graph, self._ready, self._centers, self._space = self._prepare(X)
         self._rows = X
         n_first = len(self._ready.medoids)
         self._warn_few_clusters(np.arange(n_first), self.n_clusters, "Too many rows are alike.")
@@ -253,7 +253,7 @@ class PropagationClustering(HintedClusterer):
 
     def _pass_certain(self, hints: Supervision) -> PropagatedClasses:
         """Propagate links as certain; if they contradict one another, the must-links win."""
-        closure = self._soft_closure(hints, "Here the must-links win.")
+        closure = self._compute_soft_closure(hints, "Here the must-links win.")
         passed = pass_classes(self._ready, closure, self._n_wanted, count_guesses=False)
         self.believed_, self.error_rate_, self.link_proba_ = hints, None, None
         self.metric_ = self._find_metric(passed)
@@ -263,16 +263,16 @@ class PropagationClustering(HintedClusterer):
         """Propagate links as evidence; votes resolve contradictions."""
         votes = LinkVotes.from_links(hints.links)
         rate = None if self.error_rate == "learn" else float(self.error_rate)
-        believed = votes.agree(votes.join())
+        believed = votes.find_agreeing(votes.join())
         founding = None
         if self._n_wanted == 2 == len(self._ready.medoids):
             founding = judge_founding(self._rows, self._ready, votes, rate)
         if founding is not None:
             direct = (votes.pairs == founding.medoids).all(axis=1)
             believed &= ~direct | ((votes.signs > 0) == (founding.log_odds > 0))
-        self.believed_ = votes.believed_links(believed, hints.n_samples)
+        self.believed_ = votes.get_believed_links(believed, hints.n_samples)
         closure = self.believed_.closure(on_conflict="drop")
-        implied = implied_links(closure, self._n_wanted)
+        implied = derive_implied_links(closure, self._n_wanted)
         if implied:
             closure = (self.believed_ | implied).closure(on_conflict="drop")
         passed = pass_classes(self._ready, closure, self._n_wanted)
@@ -349,7 +349,7 @@ class PropagationClustering(HintedClusterer):
         """
         if hasattr(other, "passed_"):
             found = (other._graph, other._ready, other._centers, other._space)
-            self._taken = (other._recipe_key(), other._rows, *found)
+            self._taken = (other._make_recipe_key(), other._rows, *found)
         return self
 
     def reuse_metric(self, other: PropagationClustering) -> Self:
@@ -393,7 +393,7 @@ class PropagationClustering(HintedClusterer):
             self._begin = other._centers
         return self
 
-    def _recipe_key(self) -> tuple[Any, ...]:
+    def _make_recipe_key(self) -> tuple[Any, ...]:
         begin = None if self._begin is None else self._begin.tobytes()
         seed = self.random_state
         same = seed if isinstance(seed, int | np.integer) else object()  # other seeds cannot be compared
@@ -408,12 +408,12 @@ class PropagationClustering(HintedClusterer):
             begin,
         )
 
-    def _recipe(self, n_samples: int) -> Recipe:
+    def _make_recipe(self, n_samples: int) -> Recipe:
         # With few rows, more neighbours would belong to other clusters.
         few = min(self.n_neighbors, max(_LEAST_NEIGHBORS, n_samples // (2 * self.n_clusters)))
         return Recipe("local", few, search=self.neighbor_search)  # type: ignore[arg-type]
 
-    def _prepared(self, X: np.ndarray) -> tuple[Graph, PreparedGraph, np.ndarray, MixtureSpace | None]:
+    def _prepare(self, X: np.ndarray) -> tuple[Graph, PreparedGraph, np.ndarray, MixtureSpace | None]:
         rng = check_random_state(self.random_state)
         seeds = rng.randint(2**31 - 1, size=3)
         with warnings.catch_warnings():
@@ -425,12 +425,12 @@ class PropagationClustering(HintedClusterer):
         first = found.labels_
         first = np.unique(first, return_inverse=True)[1]
         if len(X) == 1:
-            graph = Graph.of(np.zeros((1, 1)))
+            graph = Graph.from_weights(np.zeros((1, 1)))
         else:
-            graph = build_graph(X, self._recipe(len(X)), random_state=int(seeds[1]))
+            graph = build_graph(X, self._make_recipe(len(X)), random_state=int(seeds[1]))
         shares = Smoother(graph, _FIRST_RESTART).smooth(np.eye(int(first.max()) + 1)[first])
         space = MixtureSpace(X, self.n_clusters, int(seeds[2])) if self.learn_metric else None
-        ready = PreparedGraph.of(X, Smoother(graph, self.restart), first, shares)
+        ready = PreparedGraph.from_clusters(X, Smoother(graph, self.restart), first, shares)
         return graph, ready, found.cluster_centers_, space
 
     def predict_proba(self, X: MatrixLike) -> np.ndarray:
@@ -450,7 +450,7 @@ class PropagationClustering(HintedClusterer):
         X = self._check_X(X, reset=False)
         if len(self._rows) == 1:
             return np.ones((len(X), 1))
-        alike = similarities(X, self._rows, self._graph, self._recipe(len(self._rows)))
+        alike = compute_similarities(X, self._rows, self._graph, self._make_recipe(len(self._rows)))
         total = np.asarray(alike.sum(axis=1)).reshape(-1, 1)
         even = np.tile(self.shares_.mean(axis=0), (len(X), 1))
         return np.divide(np.asarray(alike @ self.shares_), total, out=even, where=total > 0)

@@ -90,7 +90,7 @@ class RegularizedSpectralClustering(SpectralFamily):
         warm_start: bool = False,
         random_state: RandomStateLike = None,
     ) -> None:
-        self._store(locals())
+        self._store_parameters(locals())
 
     def _check_supervision(
         self, supervision: Any, n_samples: int, y: Any = None, *, given: Any
@@ -110,7 +110,7 @@ class RegularizedSpectralClustering(SpectralFamily):
                 kinds=("links",),
                 **fields,
             )
-        sets = LabelSets.of(hints.bags, n_samples)
+        sets = LabelSets.from_bags(hints.bags, n_samples)
         apart = (sets.holds @ sets.holds.T).nnz < len(sets.sizes) ** 2
         if apart and self.cannot == "refuse":
             raise UnsupportedSupervisionError(
@@ -127,8 +127,8 @@ class RegularizedSpectralClustering(SpectralFamily):
             )
         return hints
 
-    def _operator(self, graph: Graph, hints: Supervision) -> SpectralOperator:
-        self._soft_closure(hints, "Only the must-links are used here.")
+    def _make_operator(self, graph: Graph, hints: Supervision) -> SpectralOperator:
+        self._compute_soft_closure(hints, "Only the must-links are used here.")
         n, groups = graph.n_samples, hints.must_groups
         i, j = hints.must.T
         links = csr_array((self.beta * hints.must_weights, (i, j)), shape=(n, n))

@@ -11,27 +11,27 @@ from sklearn.cluster import KMeans
 from sklearn.exceptions import ConvergenceWarning
 
 
-def unit_rows(rows: np.ndarray) -> np.ndarray:
+def scale_to_unit_length(rows: np.ndarray) -> np.ndarray:
     """Scale each row to length 1; a row of zeros, of a data row like no other, stays where it is."""
     lengths = np.linalg.norm(rows, axis=1, keepdims=True)
     scaled: np.ndarray = rows / np.where(lengths > 0, lengths, 1.0)
     return scaled
 
 
-def cluster_means(rows: np.ndarray, labels: np.ndarray, k: int) -> np.ndarray:
+def compute_cluster_means(rows: np.ndarray, labels: np.ndarray, k: int) -> np.ndarray:
     """Return the mean of each cluster's rows; zeros for a cluster without any."""
     sums = np.column_stack([np.bincount(labels, weights=column, minlength=k) for column in rows.T])
     means: np.ndarray = sums / np.maximum(np.bincount(labels, minlength=k), 1)[:, None]
     return means
 
 
-def by_kmeans(
+def round_by_kmeans(
     rows: np.ndarray, k: int, n_init: int, rng: Any, labels: np.ndarray | None = None
 ) -> np.ndarray:
     """Return the clusters of the rows by k-means, from the clusters given or from `n_init` starts."""
     start: dict[str, Any] = {"n_init": n_init}
     if labels is not None:
-        start = {"n_init": 1, "init": cluster_means(rows, labels, k)}
+        start = {"n_init": 1, "init": compute_cluster_means(rows, labels, k)}
     with warnings.catch_warnings():
         # That there are fewer distinct rows than clusters is told by the estimator, in its own words.
         warnings.simplefilter("ignore", ConvergenceWarning)
@@ -39,7 +39,7 @@ def by_kmeans(
     return found
 
 
-def by_rotation(rows: np.ndarray, rng: Any, *, max_iter: int = 100) -> np.ndarray:
+def round_by_rotation(rows: np.ndarray, rng: Any, *, max_iter: int = 100) -> np.ndarray:
     """Return the clusters by the discretisation of Yu & Shi (2003), for rows of length 1.
 
     Finds a rotation R and an indicator matrix A that make ||A - rows R|| small, by turns: each row goes to

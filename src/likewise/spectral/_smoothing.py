@@ -34,7 +34,7 @@ class Smoother:
         self._root = 1.0 / np.sqrt(graph.degrees)
         scale = diags_array(self._root)
         normal = csr_array(scale @ csr_array(graph.weights) @ scale)
-        self._order = _walking_order(normal)
+        self._order = _find_cache_order(normal)
         self._place = np.argsort(self._order)
         self._normal = csr_array(normal[self._order][:, self._order])
         self._influence: dict[int, np.ndarray] = {}
@@ -44,7 +44,7 @@ class Smoother:
         """The number of rows."""
         return len(self.degrees)
 
-    def neighbors(self, row: int) -> np.ndarray:
+    def get_neighbors(self, row: int) -> np.ndarray:
         """Return the rows that a row has an edge to."""
         at = self._place[row]
         start, end = self._normal.indptr[at : at + 2]
@@ -55,7 +55,7 @@ class Smoother:
         right = self.gamma * self.degrees[:, None] * values
         return np.column_stack([self._solve(column) for column in right.T])
 
-    def spread(self, values: np.ndarray, steps: int, power: float) -> np.ndarray:
+    def diffuse(self, values: np.ndarray, steps: int, power: float) -> np.ndarray:
         """Return what a few steps of the walk bring together.
 
         With power 0 each row gets the mean of its surroundings, with power 1 what flows to it.
@@ -66,7 +66,7 @@ class Smoother:
             held = self._normal @ held
         return np.asarray(held[self._place] / scale)
 
-    def keeps_influence(self, n_rows: int) -> bool:
+    def has_influence(self, n_rows: int) -> bool:
         """Tell whether the influence of this many rows is kept, so that they can be held out cheaply."""
         return n_rows <= _MOST_ROWS and n_rows * self.n_samples <= _MOST_KEPT
 
@@ -76,15 +76,15 @@ class Smoother:
         """Return `base`, smooth columns, changed as smoothly as can be so that `rows` have `values`.
 
         With `noise`, a variance for each row relative to that of the field there, rows come near to their
-        values only as far as their surroundings agree. It needs `keeps_influence`.
+        values only as far as their surroundings agree. It needs `has_influence`.
         """
         if not len(rows):
             return base
         missing = values - base[rows]
-        if not self.keeps_influence(len(rows)):
-            changes = [self._extended(rows, column) for column in missing.T]
+        if not self.has_influence(len(rows)):
+            changes = [self._extend_smoothly(rows, column) for column in missing.T]
             return base + np.column_stack(changes)
-        influence, unit, root = self._meeting(rows)
+        influence, unit, root = self._compute_influence(rows)
         unit[np.diag_indices(len(rows))] += _RIDGE if noise is None else _RIDGE + noise
         factor = cho_factor(unit, overwrite_a=True, check_finite=False)
         weights = cho_solve(factor, missing / root[:, None], check_finite=False) / root[:, None]
@@ -96,25 +96,25 @@ class Smoother:
         For all rows at once: with K the covariance of the rows, the value left out is
         ``values - (K^-1 missing) / diag(K^-1)`` (Dubrule 1983).
         """
-        _, unit, root = self._meeting(rows)
+        _, unit, root = self._compute_influence(rows)
         unit[np.diag_indices(len(rows))] += _RIDGE
         inverse = np.linalg.inv(unit)
         missing = (values - base[rows]) / root[:, None]
         away = (inverse @ missing) / np.diag(inverse)[:, None]
         return np.asarray(values - away * root[:, None])
 
-    def _meeting(self, rows: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    def _compute_influence(self, rows: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """Return the influence of rows as columns, their correlation where they meet, and their scales.
 
         The correlation is symmetric but for rounding. Influences are copied as rows of memory, which is
         quicker.
         """
-        influence = np.stack([self._column(row) for row in rows.tolist()]).T
+        influence = np.stack([self._compute_column(row) for row in rows.tolist()]).T
         own = influence[rows]
         root = np.sqrt(np.diag(own))
         return influence, (own + own.T) / (2 * np.outer(root, root)), root
 
-    def _column(self, row: int) -> np.ndarray:
+    def _compute_column(self, row: int) -> np.ndarray:
         """Return how strongly each row feels what happens at one row: a column of the inverse."""
         if row not in self._influence:
             one = np.zeros(self.n_samples)
@@ -122,36 +122,36 @@ class Smoother:
             self._influence[row] = self._solve(one)
         return self._influence[row]
 
-    def _extended(self, rows: np.ndarray, values: np.ndarray) -> np.ndarray:
+    def _extend_smoothly(self, rows: np.ndarray, values: np.ndarray) -> np.ndarray:
         """Return the smoothest change that has `values` at `rows`."""
         held = np.zeros(self.n_samples)
         held[rows] = values / self._root[rows]
         right = (1.0 - self.gamma) * (self._normal @ held[self._order])[self._place]
         free = np.ones(self.n_samples)
         free[rows] = 0.0
-        found = self._gradients(right * free, free)
+        found = self._solve_by_gradients(right * free, free)
         found[rows] = held[rows]
         return np.asarray(found * self._root)
 
     def _solve(self, right: np.ndarray) -> np.ndarray:
-        return self._gradients(right * self._root, None) * self._root
+        return self._solve_by_gradients(right * self._root, None) * self._root
 
-    def _gradients(self, right: np.ndarray, free: np.ndarray | None) -> np.ndarray:
+    def _solve_by_gradients(self, right: np.ndarray, free: np.ndarray | None) -> np.ndarray:
         """Solve (I - (1-gamma) N) x = right by conjugate gradients; where `free` is 0, x stays 0."""
         free = None if free is None else free[self._order]
 
-        def moved(x: np.ndarray) -> np.ndarray:
+        def multiply(x: np.ndarray) -> np.ndarray:
             change = self._normal @ x
             change *= self.gamma - 1.0
             change += x
             return change if free is None else change * free
 
-        operator = LinearOperator(self._normal.shape, matvec=moved, dtype=np.float64)
+        operator = LinearOperator(self._normal.shape, matvec=multiply, dtype=np.float64)
         found = cg(operator, right[self._order], rtol=_TOL, atol=0.0, maxiter=_STEPS)[0]
         return np.asarray(found[self._place])
 
 
-def _walking_order(graph: csr_array) -> np.ndarray:
+def _find_cache_order(graph: csr_array) -> np.ndarray:
     """Return an order of the rows in which products with the graph take two thirds of the time.
 
     Rows with as many neighbours as one another come together, so that the processor foresees where each sum

@@ -93,7 +93,7 @@ def judge_founding(
     odds = float((votes.signs * votes.weights)[direct].sum() * np.log((1 - rate) / rate))
     joined = (1 - rate) * (_STAND_IN_OTHER + _STAND_IN_RIGHT) + rate * (1 - _STAND_IN_OTHER - _STAND_IN_RIGHT)
     parted = (1 - rate) * _STAND_IN_OTHER + rate * (1 - _STAND_IN_OTHER)
-    near = {medoid: _nearest(X, medoid) for medoid in (a, b)}
+    near = {medoid: _find_nearest(X, medoid) for medoid in (a, b)}
     asked = {tuple(pair) for pair in votes.pairs.tolist()}
     n_checks, check = 0, None
     for rank in range(_STAND_INS):
@@ -115,7 +115,7 @@ def judge_founding(
     return Founding((a, b), odds, None if settled else check)
 
 
-def _nearest(X: np.ndarray, row: int) -> list[int]:
+def _find_nearest(X: np.ndarray, row: int) -> list[int]:
     away = ((X - X[row]) ** 2).sum(axis=1)
     away[row] = np.inf
     return [int(r) for r in np.argsort(away, kind="stable")[:_STAND_INS]]
@@ -163,9 +163,9 @@ def _hold_out(ready: PreparedGraph, passed: PropagatedClasses, targets: np.ndarr
     `targets` are the shares of the anchors: their labels, or what is believed of these.
     """
     anchors, shares = passed.anchors, passed.shares.copy()
-    if not ready.smoother.keeps_influence(len(anchors.rows)):
+    if not ready.smoother.has_influence(len(anchors.rows)):
         # Too many to hold out one by one: average over the neighbours instead.
-        shares[anchors.rows] = ready.smoother.spread(passed.shares, 1, 0.0)[anchors.rows]
+        shares[anchors.rows] = ready.smoother.diffuse(passed.shares, 1, 0.0)[anchors.rows]
         return shares
     base, counts = anchors.compute_base(ready, targets)
     found = ready.smoother.hold_out(base, anchors.rows, targets)
@@ -195,7 +195,7 @@ def _soften(
 ) -> np.ndarray:
     """Pass the classes along the graph again, from posteriors in place of certain labels."""
     anchors = passed.anchors
-    if not ready.smoother.keeps_influence(len(anchors.rows)):
+    if not ready.smoother.has_influence(len(anchors.rows)):
         return passed.shares.copy()
     sure = targets.max(axis=1)
     noise = np.where(known, _NOISE * 4.0 * sure * (1.0 - sure), 0.0)

@@ -17,20 +17,20 @@ from likewise.studio._statements import (
     AllProblems,
     PastAnswer,
     PastAnswers,
-    checked,
-    checked_name,
-    counted,
-    of_groups,
-    of_hints_file,
-    of_interview,
+    check_limits,
+    check_name,
+    format_count,
+    make_group_statements,
+    read_hints_file,
+    read_interview,
 )
 from likewise.studio._undone import UNCOUNTED
-from likewise.studio.exports import original
+from likewise.studio.exports import unescape_formula
 from likewise.supervision import RowIds
 from likewise.supervision._hint_tables import csv_rows
-from likewise.supervision._jsonl import json_lines
+from likewise.supervision._jsonl import parse_json_lines
 from likewise.supervision._records import Problems
-from likewise.supervision.io import decoded, format_of, parquet_rows, xlsx_rows
+from likewise.supervision.io import decode, format_of, parquet_rows, xlsx_rows
 
 _SUFFIXES = {
     ".csv": "csv",
@@ -82,24 +82,24 @@ def read_earlier(
     """
     kind = format_of(path, format, _SUFFIXES)
     if kind == "interview":
-        return of_interview(path, ids)
+        return read_interview(path, ids)
     problems = AllProblems(str(path), ", row " if kind in ("parquet", "xlsx") else ":")
     data = path.read_bytes()
     if not data.strip():
         raise FileFormatError(f"{path} is empty; wanted at least a header.")
-    columns, rows = _table(data, kind, encoding, problems)
+    columns, rows = _read_table(data, kind, encoding, problems)
     read = _AnswerReader(ids, problems, quoted=kind == "csv" and not raw)
     if {"a", "b", "answer"} <= columns and not columns & _HINTS:
-        earlier = read.answers(rows, columns)
+        earlier = read.read_answers(rows, columns)
     elif {"id", "group"} <= columns:
-        earlier = read.labels(rows, columns)
+        earlier = read.read_labels(rows, columns)
     elif problems.found and kind == "jsonl":
         problems.settle()
         raise AssertionError("settle raises")
     else:
-        return of_hints_file(path, ids, kind, encoding)
+        return read_hints_file(path, ids, kind, encoding)
     problems.settle()
-    return checked(earlier, path)
+    return check_limits(earlier, path)
 
 
 # ---------------------------------------------------------------------- tables
@@ -107,21 +107,21 @@ def read_earlier(
 Row = tuple[int, Mapping[str, Any]]
 
 
-def _table(data: bytes, kind: str, encoding: str, problems: Problems) -> tuple[set[str], Iterator[Row]]:
+def _read_table(data: bytes, kind: str, encoding: str, problems: Problems) -> tuple[set[str], Iterator[Row]]:
     """Return the names of the columns, and the rows with their lines."""
     if kind == "jsonl":
-        objects = list(json_lines(decoded(data, encoding, problems.path), problems))
+        objects = list(parse_json_lines(decode(data, encoding, problems.path), problems))
         names = {name for _, value in objects for name in value}
         return names, iter(objects)
     if kind == "parquet":
         columns, cells, _ = parquet_rows(data, problems.path)
-        return _names(columns, problems), _zipped(columns, cells, problems)
+        return _match_columns(columns, problems), _zip_rows(columns, cells, problems)
     if kind == "xlsx":
         sheet = ((number, row) for number, row in xlsx_rows(data, problems) if not row[0].startswith("#"))
         _, header = next(sheet, (0, []))
         columns = [name.strip().lower() for name in header]
-        return _names(columns, problems), _zipped(columns, sheet, problems)
-    text = decoded(data, encoding, problems.path)
+        return _match_columns(columns, problems), _zip_rows(columns, sheet, problems)
+    text = decode(data, encoding, problems.path)
     first_line = 1
     while text.startswith("#"):
         text = text.partition("\n")[2]
@@ -129,16 +129,16 @@ def _table(data: bytes, kind: str, encoding: str, problems: Problems) -> tuple[s
     rows = csv_rows(text, first_line, problems)
     _, header = next(rows, (0, []))
     columns = [name.strip().lower() for name in header]
-    return _names(columns, problems), _zipped(columns, rows, problems)
+    return _match_columns(columns, problems), _zip_rows(columns, rows, problems)
 
 
-def _names(columns: Sequence[str], problems: Problems) -> set[str]:
+def _match_columns(columns: Sequence[str], problems: Problems) -> set[str]:
     if len(set(columns)) < len(columns):
         raise FileFormatError(f"{problems.path}: a column occurs twice in {', '.join(map(repr, columns))}.")
     return set(columns)
 
 
-def _zipped(
+def _zip_rows(
     columns: Sequence[str], rows: Iterable[tuple[int, Sequence[Any]]], problems: Problems
 ) -> Iterator[Row]:
     for line, cells in rows:
@@ -154,7 +154,7 @@ class _AnswerReader:
     def __init__(self, ids: RowIds, problems: Problems, *, quoted: bool) -> None:
         self.ids, self.problems, self.quoted = ids, problems, quoted
 
-    def answers(self, rows: Iterable[Row], columns: set[str]) -> PastAnswers:
+    def read_answers(self, rows: Iterable[Row], columns: set[str]) -> PastAnswers:
         """Read a table of answers."""
         self._check_columns(columns, _ANSWERS)
         earlier = PastAnswers("answers")
@@ -165,43 +165,47 @@ class _AnswerReader:
             except ValueError as error:
                 self.problems.add(line, error)
                 continue
-            if _truth(cells.get("undone")):
+            if _read_class(cells.get("undone")):
                 n_undone += 1
             elif str(cells.get("source") or "") in UNCOUNTED:
                 n_practice += 1
             else:
-                earlier.told.append(said)
+                earlier.answers.append(said)
         if n_undone:
-            earlier.notes.append(f"Left out: {counted(n_undone, 'answer')} that had been undone.")
+            earlier.notes.append(f"Left out: {format_count(n_undone, 'answer')} that had been undone.")
         if n_practice:
-            earlier.notes.append(f"Left out: {counted(n_practice, 'answer')} for practice.")
+            earlier.notes.append(f"Left out: {format_count(n_practice, 'answer')} for practice.")
         return earlier
 
     def _answer(self, line: int, cells: Mapping[str, Any]) -> PastAnswer:
-        c = _given(cells.get("c"))
-        kind = str(_given(cells.get("kind")) or ("triplet" if c is not None else "pair")).strip().lower()
+        c = _read_given(cells.get("c"))
+        kind = str(_read_given(cells.get("kind")) or ("triplet" if c is not None else "pair")).strip().lower()
         if kind not in ("pair", "triplet"):
             raise ValueError(f"the kind is {cells['kind']!r}; wanted pair or triplet.")
         if (kind == "triplet") != (c is not None):
             said = "c is empty" if c is None else f"c is {c!r}"
             raise ValueError(f"the kind is {kind}, but {said}.")
-        items = tuple(self._id(cells.get(name), name) for name in ("a", "b", "c")[: 2 + (kind == "triplet")])
+        items = tuple(
+            self._read_id(cells.get(name), name) for name in ("a", "b", "c")[: 2 + (kind == "triplet")]
+        )
         if len(set(items)) < len(items):
             raise ValueError("an id is named twice.")
-        word = str(Question(kind, tuple(range(len(items)))).fitting(_given(cells.get("answer")) or ""))  # type: ignore[arg-type]
-        _truth(cells.get("undone"))
-        name = _given(cells.get("annotator"))
+        word = str(
+            Question(kind, tuple(range(len(items)))).check_answer(_read_given(cells.get("answer")) or "")
+        )  # type: ignore[arg-type]
+        _read_class(cells.get("undone"))
+        name = _read_given(cells.get("annotator"))
         return PastAnswer(
             "triplet" if kind == "triplet" else "pair",
             items,
             word,
-            None if name is None else self._name(name),
-            _seconds(cells.get("seconds")),
-            _time(cells.get("time")),
+            None if name is None else self._read_name(name),
+            _read_seconds(cells.get("seconds")),
+            _read_time(cells.get("time")),
             line,
         )
 
-    def labels(self, rows: Iterable[Row], columns: set[str]) -> PastAnswers:
+    def read_labels(self, rows: Iterable[Row], columns: set[str]) -> PastAnswers:
         """Read a table of groups: one item of a group goes with each other one, and not with other groups."""
         self._check_columns(columns, _LABELS)
         if "doubt" in columns:
@@ -214,13 +218,15 @@ class _AnswerReader:
         name_of: dict[str, tuple[str, int]] = {}
         for line, cells in rows:
             try:
-                item = self._id(cells.get("id"), "id")
-                group = _given(cells.get("group"))
+                item = self._read_id(cells.get("id"), "id")
+                group = _read_given(cells.get("group"))
                 if group is None:
                     continue  # not known
-                _same(group_of, item, str(group), line, f"the group of {item!r}")
-                if (name := _given(cells.get("name"))) is not None:
-                    _same(name_of, str(group), self._name(name), line, f"the name of group {group}")
+                _note_if_different(group_of, item, str(group), line, f"the group of {item!r}")
+                if (name := _read_given(cells.get("name"))) is not None:
+                    _note_if_different(
+                        name_of, str(group), self._read_name(name), line, f"the name of group {group}"
+                    )
             except ValueError as error:
                 self.problems.add(line, error)
         earlier = PastAnswers("labels")
@@ -228,7 +234,7 @@ class _AnswerReader:
         groups: dict[str, list[str]] = {}
         for item, (group, _) in group_of.items():
             groups.setdefault(group, []).append(item)
-        earlier.told = of_groups(list(groups.values()))
+        earlier.answers = make_group_statements(list(groups.values()))
         earlier.names = [(groups[group][0], name) for group, (name, _) in name_of.items()]
         return earlier
 
@@ -239,18 +245,18 @@ class _AnswerReader:
                 " Rename or remove it. Nothing was imported."
             )
 
-    def _id(self, cell: Any, column: str) -> str:
-        given = _given(cell)
+    def _read_id(self, cell: Any, column: str) -> str:
+        given = _read_given(cell)
         if given is None:
             raise ValueError(f"{column} is empty.")
-        plain = original(given) if self.quoted and isinstance(given, str) else given
+        plain = unescape_formula(given) if self.quoted and isinstance(given, str) else given
         for id in (plain, given):
             if (row := self.ids.find(id)) is not None:
                 return self.ids[row]
         raise self.ids.unknown_id(plain)
 
-    def _name(self, cell: Any) -> str:
-        return checked_name(original(str(cell)) if self.quoted else str(cell))
+    def _read_name(self, cell: Any) -> str:
+        return check_name(unescape_formula(str(cell)) if self.quoted else str(cell))
 
 
 def _leave_out_unlabelled(group_of: dict[str, tuple[str, int]]) -> list[str]:
@@ -261,24 +267,24 @@ def _leave_out_unlabelled(group_of: dict[str, tuple[str, int]]) -> list[str]:
     unlabelled = [item for item, (group, _) in group_of.items() if group.strip() == "-1"]
     for item in unlabelled:
         del group_of[item]
-    return [f"Left out: {counted(len(unlabelled), 'item')} of group -1, which means no group."]
+    return [f"Left out: {format_count(len(unlabelled), 'item')} of group -1, which means no group."]
 
 
-def _given(cell: Any) -> Any:
+def _read_given(cell: Any) -> Any:
     return None if cell is None or cell == "" else cell
 
 
-def _truth(cell: Any) -> bool:
+def _read_class(cell: Any) -> bool:
     if isinstance(cell, bool):
         return cell
-    word = str(_given(cell) or "").strip().lower()
+    word = str(_read_given(cell) or "").strip().lower()
     if word not in _TRUTHS:
         raise ValueError(f"undone is {cell!r}; wanted true or false.")
     return _TRUTHS[word]
 
 
-def _seconds(cell: Any) -> float | None:
-    if _given(cell) is None:
+def _read_seconds(cell: Any) -> float | None:
+    if _read_given(cell) is None:
         return None
     try:
         seconds = math.nan if isinstance(cell, bool) else float(cell)
@@ -289,8 +295,8 @@ def _seconds(cell: Any) -> float | None:
     return seconds
 
 
-def _time(cell: Any) -> str | None:
-    if _given(cell) is None:
+def _read_time(cell: Any) -> str | None:
+    if _read_given(cell) is None:
         return None
     try:
         return (cell if isinstance(cell, datetime) else datetime.fromisoformat(str(cell).strip())).isoformat()
@@ -298,7 +304,7 @@ def _time(cell: Any) -> str | None:
         raise ValueError(f"time is {cell!r}; wanted such as 2026-03-09T12:00:00+00:00.") from None
 
 
-def _same(into: dict[str, tuple[str, int]], key: str, value: str, line: int, what: str) -> None:
+def _note_if_different(into: dict[str, tuple[str, int]], key: str, value: str, line: int, what: str) -> None:
     before, first = into.setdefault(key, (value, line))
     if before != value:
         raise ValueError(f"{what} is {value!r}, but {before!r} on line {first}.")

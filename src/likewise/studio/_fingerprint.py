@@ -12,7 +12,7 @@ from typing import Any
 Fingerprint = dict[str, Any]
 
 
-def files_beneath(folder: Path) -> Iterator[tuple[str, os.stat_result]]:
+def iterate_files(folder: Path) -> Iterator[tuple[str, os.stat_result]]:
     """Go through the files of a folder by name: relative path with slashes, and what the system knows of it.
 
     Hidden files and folders and the projects of the studio are passed over, and so is what is not to be seen.
@@ -32,11 +32,11 @@ def files_beneath(folder: Path) -> Iterator[tuple[str, os.stat_result]]:
             yield path.relative_to(folder).as_posix(), found
 
 
-def fingerprint(source: Path) -> Fingerprint:
+def compute_fingerprint(source: Path) -> Fingerprint:
     """Describe a data file by its content, a folder by the names and sizes of its files."""
     if source.is_dir():
         digest, n, size = hashlib.sha256(), 0, 0
-        for name, found in files_beneath(source):
+        for name, found in iterate_files(source):
             digest.update(os.fsencode(name) + f"\x00{found.st_size}\x00".encode())
             n, size = n + 1, size + found.st_size
         return {"kind": "folder", "files": n, "bytes": size, "digest": digest.hexdigest()[:32]}
@@ -54,7 +54,7 @@ def change(source: Path, was: Fingerprint) -> str | None:
             found = source.stat()
             if (found.st_size, found.st_mtime_ns) == (was.get("bytes"), was.get("modified")):
                 return None  # without reading it all
-        now = fingerprint(source)
+        now = compute_fingerprint(source)
     except OSError as error:
         shown = "media cannot be shown" if was.get("kind") == "folder" else "files it names may not be found"
         return f"{source} is gone or cannot be read ({error.strerror}). {keep}, but {shown} until it is back."

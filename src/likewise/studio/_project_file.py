@@ -44,9 +44,11 @@ class ProjectFile:
 def read(place: Path) -> ProjectFile:
     """Read the file of the project in a folder, or say what is wrong with it."""
     said = _read(place)
-    source = _source(said, place)
+    source = _read_source(said, place)
     data = Path(os.path.normpath(place / source["path"]))
-    return ProjectFile(_settings(said, place), _described(said, place), data, source["was"], source)
+    return ProjectFile(
+        _read_settings(said, place), _read_description(said, place), data, source["was"], source
+    )
 
 
 def _read(place: Path) -> dict[str, Any]:
@@ -80,15 +82,15 @@ def _read(place: Path) -> dict[str, Any]:
     return said
 
 
-def _part(said: dict[str, Any], name: str, place: Path) -> dict[str, Any]:
+def _read_part(said: dict[str, Any], name: str, place: Path) -> dict[str, Any]:
     part = said.get(name)
     if not isinstance(part, dict):
         raise FileFormatError(f"{place / FILE}: {name!r} should be an object, got {part!r}.")
     return part
 
 
-def _settings(said: dict[str, Any], place: Path) -> Settings:
-    part = _part(said, "settings", place)
+def _read_settings(said: dict[str, Any], place: Path) -> Settings:
+    part = _read_part(said, "settings", place)
     try:
         settings = Settings(**part)
     except TypeError as error:
@@ -105,8 +107,8 @@ def _settings(said: dict[str, Any], place: Path) -> Settings:
     return settings
 
 
-def _described(said: dict[str, Any], place: Path) -> Described:
-    part = _part(said, "described", place)
+def _read_description(said: dict[str, Any], place: Path) -> Described:
+    part = _read_part(said, "described", place)
     try:
         described = Described(
             **part
@@ -122,8 +124,8 @@ def _described(said: dict[str, Any], place: Path) -> Described:
     return described
 
 
-def _source(said: dict[str, Any], place: Path) -> dict[str, Any]:
-    part = _part(said, "source", place)
+def _read_source(said: dict[str, Any], place: Path) -> dict[str, Any]:
+    part = _read_part(said, "source", place)
     if not isinstance(part.get("path"), str) or not isinstance(part.get("was"), dict):
         raise FileFormatError(f"{place / FILE}: 'source' should have a path and what it was, got {part!r}.")
     return part

@@ -6,10 +6,10 @@ FIRST = 64  # bytes that are looked at
 _BMP_HEADERS = frozenset({12, 40, 52, 56, 64, 108, 124})
 
 
-def content_type(first: bytes) -> str | None:
+def detect_content_type(first: bytes) -> str | None:
     """Return the content type of pictures and sounds that browsers show and that carry no script; else None.
 
-    >>> content_type(b"fLaC...."), content_type(b"<svg onload='alert(1)'>")
+    >>> detect_content_type(b"fLaC...."), detect_content_type(b"<svg onload='alert(1)'>")
     ('audio/flac', None)
     """
     if first.startswith(b"\x89PNG\r\n\x1a\n"):

@@ -39,7 +39,7 @@ class PastAnswers:
     ----------
     form : {"answers", "labels", "hints", "interview"}
         What kind of file it is.
-    told : list of Told
+    answers : list of Told
         What was said.
     names : list of (str, str)
         The id of an item, and the name of its group.
@@ -48,7 +48,7 @@ class PastAnswers:
     """
 
     form: Literal["answers", "labels", "hints", "interview"]
-    told: list[PastAnswer] = field(default_factory=list)
+    answers: list[PastAnswer] = field(default_factory=list)
     names: list[tuple[str, str]] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
 
@@ -67,26 +67,26 @@ class AllProblems(Problems):
         raise FileFormatError("\n".join([*shown, "Nothing was imported."]))
 
 
-def checked(earlier: PastAnswers, path: Path) -> PastAnswers:
+def check_limits(earlier: PastAnswers, path: Path) -> PastAnswers:
     """Refuse more than a studio can bear."""
-    if len(earlier.told) > MOST:
+    if len(earlier.answers) > MOST:
         raise FileFormatError(
-            f"{path} would become {len(earlier.told):,} answers; wanted at most {MOST:,}. Keep the lines "
+            f"{path} would become {len(earlier.answers):,} answers; wanted at most {MOST:,}. Keep the lines "
             "that say most, such as some items of each group. Nothing was imported."
         )
     return earlier
 
 
-def counted(n: int, noun: str) -> str:
+def format_count(n: int, noun: str) -> str:
     """Say how many there are.
 
-    >>> counted(1, "answer"), counted(2000, "answer")
+    >>> format_count(1, "answer"), format_count(2000, "answer")
     ('1 answer', '2,000 answers')
     """
     return f"{n:,} {noun}{'s' * (n != 1)}"
 
 
-def checked_name(name: str) -> str:
+def check_name(name: str) -> str:
     """Return the name of a person or a group, or raise ValueError if it cannot be shown in a line."""
     from likewise.studio.service._accounts import clean_name
 
@@ -99,27 +99,27 @@ def checked_name(name: str) -> str:
 # ---------------------------------------------------------------------- groups and hints
 
 
-def of_groups(groups: list[list[str]]) -> list[PastAnswer]:
+def make_group_statements(groups: list[list[str]]) -> list[PastAnswer]:
     """Say with few statements which items are together: the first of a group with each of the others."""
     together = [PastAnswer("pair", (items[0], other), "SAME") for items in groups for other in items[1:]]
-    return together + _apart([items[0] for items in groups])
+    return together + _make_apart_statements([items[0] for items in groups])
 
 
-def _apart(items: Iterable[str]) -> list[PastAnswer]:
+def _make_apart_statements(items: Iterable[str]) -> list[PastAnswer]:
     return [PastAnswer("pair", pair, "DIFFERENT") for pair in combinations(items, 2)]
 
 
-def of_hints_file(path: Path, ids: RowIds, kind: str, encoding: str) -> PastAnswers:
+def read_hints_file(path: Path, ids: RowIds, kind: str, encoding: str) -> PastAnswers:
     """Read a file of hints as answers."""
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always", UserWarning)
         hints = read_hints(path, ids, format=kind, encoding=encoding)  # type: ignore[arg-type]
-    earlier = _of_hints(hints, ids, str(path))
+    earlier = _convert_hints(hints, ids, str(path))
     earlier.notes[:0] = [str(warning.message) for warning in caught]
-    return checked(earlier, path)
+    return check_limits(earlier, path)
 
 
-def _of_hints(hints: Supervision, ids: RowIds, path: str) -> PastAnswers:
+def _convert_hints(hints: Supervision, ids: RowIds, path: str) -> PastAnswers:
     """Say as answers what hints say."""
     if "bags" in hints.kinds:
         raise FileFormatError(
@@ -127,37 +127,37 @@ def _of_hints(hints: Supervision, ids: RowIds, path: str) -> PastAnswers:
             "likewise.supervision.bags_to_links, and write these. Nothing was imported."
         )
     earlier = PastAnswers("hints")
-    told = earlier.told
+    told = earlier.answers
 
-    def named(rows: Iterable[int]) -> list[str]:
+    def get_ids(rows: Iterable[int]) -> list[str]:
         return [ids[row] for row in rows]
 
-    told += [PastAnswer("pair", tuple(named(pair)), "SAME") for pair in hints.must.tolist()]
-    told += [PastAnswer("pair", tuple(named(pair)), "DIFFERENT") for pair in hints.cannot.tolist()]
+    told += [PastAnswer("pair", tuple(get_ids(pair)), "SAME") for pair in hints.must.tolist()]
+    told += [PastAnswer("pair", tuple(get_ids(pair)), "DIFFERENT") for pair in hints.cannot.tolist()]
     for group in hints.must_groups:
-        first, *others = named(group.tolist())
+        first, *others = get_ids(group.tolist())
         told += [PastAnswer("pair", (first, other), "SAME") for other in others]
     for group in hints.cannot_groups:
-        told += _apart(named(group.tolist()))
+        told += _make_apart_statements(get_ids(group.tolist()))
     for rows, answer in zip(hints.triplets.tolist(), hints.answer_words, strict=True):
-        told.append(PastAnswer("triplet", tuple(named(rows)), str(answer)))
+        told.append(PastAnswer("triplet", tuple(get_ids(rows)), str(answer)))
     groups: dict[int, list[str]] = {}
     for row, code in enumerate(hints.label_codes.tolist()):
         if code >= 0:
             groups.setdefault(code, []).append(ids[row])
-    told += of_groups(list(groups.values()))
+    told += make_group_statements(list(groups.values()))
     try:
-        earlier.names = [(items[0], checked_name(str(hints.classes[code]))) for code, items in groups.items()]
+        earlier.names = [(items[0], check_name(str(hints.classes[code]))) for code, items in groups.items()]
     except ValueError as error:
         raise FileFormatError(
             f"{path}: a label is no name for a group: {error} Nothing was imported."
         ) from error
-    if any((weights != 1).any() for weights in _weights(hints)):
+    if any((weights != 1).any() for weights in _list_weights(hints)):
         earlier.notes.append("Weights are not kept: an answer counts by who gave it.")
     return earlier
 
 
-def _weights(hints: Supervision) -> list[Any]:
+def _list_weights(hints: Supervision) -> list[Any]:
     links = [hints.must_weights, hints.cannot_weights, hints.triplet_weights]
     return [*links, hints.must_groups.weights, hints.cannot_groups.weights]
 
@@ -165,7 +165,7 @@ def _weights(hints: Supervision) -> list[Any]:
 # ---------------------------------------------------------------------- interviews of `likewise ask`
 
 
-def of_interview(path: Path, ids: RowIds) -> PastAnswers:
+def read_interview(path: Path, ids: RowIds) -> PastAnswers:
     """Read what was said in an interview, and still counts; trays become the pairs that they state."""
     from likewise.active import _saved_interview
 
@@ -193,33 +193,33 @@ def of_interview(path: Path, ids: RowIds) -> PastAnswers:
                 raise ValueError(f"wanted an object, got {entry!r}.")
             if entry.get("event") != "answer" or number in undone:
                 continue
-            told = _of_entry(entry, ids, number)
+            told = _convert_entry(entry, ids, number)
             n_silent += not told
-            earlier.told += told
+            earlier.answers += told
         except (LikewiseError, ValueError, KeyError, TypeError, IndexError) as error:
             problems.add(number, f"{json.dumps(entry, ensure_ascii=False)[:200]} cannot be read: {error}")
     problems.settle()
     if n_silent:
-        earlier.notes.append(f"Left out: {counted(n_silent, 'answer')} about trays without a link.")
+        earlier.notes.append(f"Left out: {format_count(n_silent, 'answer')} about trays without a link.")
     given = content.get("hints")
     if given:
-        hints = _saved_interview.SavedInterview(str(path), content)._hints(ids)
-        earlier.told += (more := _of_hints(hints, ids, str(path))).told
+        hints = _saved_interview.SavedInterview(str(path), content)._restore_hints(ids)
+        earlier.answers += (more := _convert_hints(hints, ids, str(path))).answers
         earlier.names += more.names
-    return checked(earlier, path)
+    return check_limits(earlier, path)
 
 
-def _of_entry(entry: Mapping[str, Any], ids: RowIds, number: int) -> list[PastAnswer]:
+def _convert_entry(entry: Mapping[str, Any], ids: RowIds, number: int) -> list[PastAnswer]:
     from likewise.active import _saved_interview
     from likewise.active._questions import Reply
 
     named: RowIds | None = ids if "items" in entry else None
-    rows = _saved_interview._rows(entry["items" if named is not None else "rows"], named)
+    rows = _saved_interview._get_rows(entry["items" if named is not None else "rows"], named)
     who = {name: entry.get(name) for name in ("annotator", "time", "seconds")}
     if any(row >= len(ids) for row in rows if isinstance(row, int)):
         raise ValueError(f"there is no row {max(rows)}; the rows are 0 to {len(ids) - 1}.")
     reply = Reply(Question(entry["kind"], rows), _saved_interview._answer_of(entry["answer"], named), **who)
-    name = None if reply.annotator is None else checked_name(reply.annotator)
+    name = None if reply.annotator is None else check_name(reply.annotator)
     said = {"annotator": name, "seconds": reply.seconds, "time": reply.time, "line": number}
     question = reply.question
     if question.kind in ("pair", "triplet"):

@@ -9,15 +9,15 @@ from likewise.studio.records import StoredEvent
 UNCOUNTED = ("practice",)  # sources of answers that say nothing of the items
 
 
-def undos_of(events: Iterable[StoredEvent]) -> dict[int, int]:
+def find_undos(events: Iterable[StoredEvent]) -> dict[int, int]:
     """Return which event each undo takes back, by their seqs."""
     return {event.seq: int(event.body["of"]) for event in events if event.kind == "undo"}
 
 
-def undone_by(undos: Mapping[int, int]) -> frozenset[int]:
+def find_undone(undos: Mapping[int, int]) -> frozenset[int]:
     """Return the seqs that do not count: those taken back by an undo that was not taken back itself.
 
-    >>> sorted(undone_by({3: 1, 4: 2, 5: 4}))
+    >>> sorted(find_undone({3: 1, 4: 2, 5: 4}))
     [1, 4]
     """
     undone: set[int] = set()

@@ -24,7 +24,7 @@ from likewise.exceptions import (
     StoreError,
 )
 from likewise.studio.routes import groups, items, live, login, pages, people, questions, results, study
-from likewise.studio.security import Guard, checked_base
+from likewise.studio.security import Guard, check_base
 from likewise.studio.service import Studio
 
 log: logging.Logger = logging.getLogger("likewise.studio")
@@ -54,7 +54,7 @@ def create_app(
     https : bool
         True if browsers come by https, so that cookies are for https only.
     """
-    base = checked_base(base)
+    base = check_base(base)
 
     @asynccontextmanager
     async def lifespan(app: FastAPI) -> AsyncIterator[None]:
@@ -78,28 +78,30 @@ def create_app(
         app.include_router(part.router)
     app.include_router(pages.health_router)
     app.include_router(pages.router)
-    app.add_exception_handler(RequestError, _refused)
-    app.add_exception_handler(MediaError, _no_media)
-    app.add_exception_handler(StoreError, _store)
+    app.add_exception_handler(RequestError, _handle_refused)
+    app.add_exception_handler(MediaError, _handle_no_media)
+    app.add_exception_handler(StoreError, _handle_store_error)
     for kind in (BadValueError, KeyReusedError, NameTakenError):
-        app.add_exception_handler(kind, _bad_value)
-    app.add_exception_handler(LikewiseError, _known)
-    app.add_exception_handler(RequestValidationError, _invalid)
-    app.add_exception_handler(HTTPException, _http)
-    app.add_exception_handler(Exception, _unknown)
+        app.add_exception_handler(kind, _handle_bad_value)
+    app.add_exception_handler(LikewiseError, _handle_known_error)
+    app.add_exception_handler(RequestValidationError, _handle_invalid)
+    app.add_exception_handler(HTTPException, _handle_http_error)
+    app.add_exception_handler(Exception, _handle_unknown_error)
     return Guard(app, hosts, base)
 
 
-def _error(status: int, code: str, message: str, way_on: str = "", **headers: str) -> JSONResponse:
-    content = {"error": {"code": code, "message": _printable(message), "way_on": way_on}}
+def _make_error_response(
+    status: int, code: str, message: str, way_on: str = "", **headers: str
+) -> JSONResponse:
+    content = {"error": {"code": code, "message": _make_printable(message), "way_on": way_on}}
     return JSONResponse(content, status_code=status, headers=headers or None)
 
 
-def _printable(text: str) -> str:
+def _make_printable(text: str) -> str:
     return text.encode("utf-8", "replace").decode("utf-8")
 
 
-def _without_folders(request: Request, text: str) -> str:
+def _hide_folders(request: Request, text: str) -> str:
     """Return a message without where on the machine the project is: that is for the owner alone."""
     project = request.app.state.studio.project
     for folder in (project.folder.parent, project.folder.resolve().parent):
@@ -107,46 +109,52 @@ def _without_folders(request: Request, text: str) -> str:
     return text
 
 
-async def _refused(request: Request, error: Any) -> JSONResponse:
-    return _error(error.status, error.code, error.message, error.suggestion)
+async def _handle_refused(request: Request, error: Any) -> JSONResponse:
+    return _make_error_response(error.status, error.code, error.message, error.suggestion)
 
 
-async def _no_media(request: Request, error: Any) -> JSONResponse:
+async def _handle_no_media(request: Request, error: Any) -> JSONResponse:
     way_on = "The question can be answered or skipped without it."
     if request.app.state.studio.study is None:
-        return _error(404, "no_media", str(error), way_on)
+        return _make_error_response(404, "no_media", str(error), way_on)
     # The names of files often tell the class, as those of items do.
-    return _error(404, "no_media", "The file of this item cannot be shown.", way_on)
+    return _make_error_response(404, "no_media", "The file of this item cannot be shown.", way_on)
 
 
-async def _store(request: Request, error: Any) -> JSONResponse:
+async def _handle_store_error(request: Request, error: Any) -> JSONResponse:
     log.error("%s", error)
     way_on = error.suggestion or "It was not saved. The page keeps it and tries again by itself."
-    message = _without_folders(request, error.message)
-    return _error(503, "not_saved", message, _without_folders(request, way_on), **{"Retry-After": "5"})
+    message = _hide_folders(request, error.message)
+    return _make_error_response(
+        503, "not_saved", message, _hide_folders(request, way_on), **{"Retry-After": "5"}
+    )
 
 
-async def _bad_value(request: Request, error: Any) -> JSONResponse:
+async def _handle_bad_value(request: Request, error: Any) -> JSONResponse:
     status = 409 if isinstance(error, KeyReusedError) else 422
-    return _error(status, "bad_value", error.message, error.suggestion)
+    return _make_error_response(status, "bad_value", error.message, error.suggestion)
 
 
-async def _known(request: Request, error: Any) -> JSONResponse:
-    return _error(400, "refused", _without_folders(request, str(error)))
+async def _handle_known_error(request: Request, error: Any) -> JSONResponse:
+    return _make_error_response(400, "refused", _hide_folders(request, str(error)))
 
 
-async def _invalid(request: Request, error: Any) -> JSONResponse:
+async def _handle_invalid(request: Request, error: Any) -> JSONResponse:
     # What was sent is left out: it may be long, or hold what no answer can hold.
     problems = [f"{'.'.join(map(str, e['loc']))}: {e['msg']}" for e in error.errors()[:5]]
-    return _error(422, "bad_request", "; ".join(problems))
+    return _make_error_response(422, "bad_request", "; ".join(problems))
 
 
-async def _http(request: Request, error: Any) -> JSONResponse:
+async def _handle_http_error(request: Request, error: Any) -> JSONResponse:
     words = {404: "There is nothing here.", 405: "This cannot be done here."}
     headers = dict(error.headers or {})
-    return _error(error.status_code, "http", words.get(error.status_code, str(error.detail)), **headers)
+    return _make_error_response(
+        error.status_code, "http", words.get(error.status_code, str(error.detail)), **headers
+    )
 
 
-async def _unknown(request: Request, error: Any) -> JSONResponse:
+async def _handle_unknown_error(request: Request, error: Any) -> JSONResponse:
     log.exception("a request failed: %s %s", request.method, request.url.path, exc_info=error)
-    return _error(500, "failed", "Something went wrong in the studio.", "The owner finds it in the terminal.")
+    return _make_error_response(
+        500, "failed", "Something went wrong in the studio.", "The owner finds it in the terminal."
+    )

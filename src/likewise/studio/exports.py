@@ -1,7 +1,7 @@
 """What a project holds as files: labels, hints and answers, as CSV, JSON Lines or Parquet.
 
 Cells of text that a spreadsheet would take for a formula get an apostrophe in front in CSV files; see
-:func:`harmless`. JSON Lines and Parquet hold every text as it is, and so does a file of hints.
+:func:`escape_formula`. JSON Lines and Parquet hold every text as it is, and so does a file of hints.
 """
 
 from __future__ import annotations
@@ -16,9 +16,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, get_args
 
 from likewise._optional import require
-from likewise.active._history import supervision_of
+from likewise.active._history import build_supervision
 from likewise.exceptions import LikewiseError
-from likewise.studio._undone import UNCOUNTED, undone_by, undos_of
+from likewise.studio._undone import UNCOUNTED, find_undone, find_undos
 from likewise.studio.records import Person, Picture, StoredEvent
 from likewise.supervision import RowIds, Supervision, write_hints
 from likewise.supervision._hint_tables import csv_line
@@ -44,12 +44,12 @@ _QUOTED = re.compile('[",\\r\\n]')
 _FORMULA = re.compile(rf"'*{_UNSEEN}[=+\-@＝＋－＠\t\r\n]")
 
 
-def harmless(text: str) -> str:
+def escape_formula(text: str) -> str:
     """Return a text that no spreadsheet takes for a formula: one that looks so gets an apostrophe.
 
-    One that has apostrophes before the sign already gets one more, so that :func:`original` can tell.
+    One that has apostrophes before the sign already gets one more, so that :func:`unescape_formula` can tell.
 
-    >>> harmless("=1+1"), harmless("wren"), harmless("'=1+1")
+    >>> escape_formula("=1+1"), escape_formula("wren"), escape_formula("'=1+1")
     ("'=1+1", 'wren', "''=1+1")
     """
     if text[:1].isalnum():  # nearly all of them
@@ -57,10 +57,10 @@ def harmless(text: str) -> str:
     return f"'{text}" if _FORMULA.match(text) else text
 
 
-def original(cell: str) -> str:
-    """Return the text that :func:`harmless` made a cell of.
+def unescape_formula(cell: str) -> str:
+    """Return the text that :func:`escape_formula` made a cell of.
 
-    >>> original("'=1+1"), original("wren"), original("'tis")
+    >>> unescape_formula("'=1+1"), unescape_formula("wren"), unescape_formula("'tis")
     ('=1+1', 'wren', "'tis")
     """
     return cell[1:] if cell.startswith("'") and _FORMULA.match(cell) else cell
@@ -77,39 +77,41 @@ class Snapshot:
     events: tuple[StoredEvent, ...]
 
     @classmethod
-    def of(cls, store: Store) -> Snapshot:
+    def from_store(cls, store: Store) -> Snapshot:
         """Read everything in one transaction."""
 
         def work(tx: Transaction) -> Snapshot:
-            return cls({person.id: person for person in tx.people()}, tuple(tx.events()))
+            return cls({person.id: person for person in tx.get_people()}, tuple(tx.get_events()))
 
         return store.read(work)
 
     @cached_property
     def undone(self) -> frozenset[int]:
         """The seqs of the events that were undone, by an undo that was not undone itself."""
-        return undone_by(undos_of(self.events))
+        return find_undone(find_undos(self.events))
 
-    def standing(self, kind: str) -> list[StoredEvent]:
+    def get_standing(self, kind: str) -> list[StoredEvent]:
         """Return the events of a kind that count."""
         return [event for event in self.events if event.kind == kind and event.seq not in self.undone]
 
     @cached_property
     def answers(self) -> tuple[StoredEvent, ...]:
         """The answers that say something of the items: not undone, and not for practice."""
-        return tuple(e for e in self.standing("answer") if e.body.get("source") not in UNCOUNTED)
+        return tuple(e for e in self.get_standing("answer") if e.body.get("source") not in UNCOUNTED)
 
-    def name_of(self, person: int) -> str:
+    def get_name(self, person: int) -> str:
         """Return the name of a person."""
         known = self.people.get(person)
         return known.name if known is not None else f"person {person}"
 
-    def names(self) -> list[tuple[str, str]]:
+    def get_group_names(self) -> list[tuple[str, str]]:
         """Return the names that groups were given, as (item id, name), the latest last."""
-        return [(str(e.body["item"]), str(e.body["name"])) for e in self.standing("name")]
+        return [(str(e.body["item"]), str(e.body["name"])) for e in self.get_standing("name")]
 
 
-def group_names(picture: Picture, ids: Sequence[str], names: Iterable[tuple[str, str]]) -> dict[int, str]:
+def find_group_names(
+    picture: Picture, ids: Sequence[str], names: Iterable[tuple[str, str]]
+) -> dict[int, str]:
     """Return the name of each group that has one: the latest that was given to a group with its item."""
     row_of: dict[str, int] = {}
     wanted = list(names)
@@ -120,7 +122,7 @@ def group_names(picture: Picture, ids: Sequence[str], names: Iterable[tuple[str,
     return {group: name for group, name in found.items() if name}
 
 
-def hints_of(snapshot: Snapshot, ids: Iterable[str]) -> Supervision:
+def build_hints(snapshot: Snapshot, ids: Iterable[str]) -> Supervision:
     """Return the hints by which the studio groups the items.
 
     Of one person's answers to the same question the last counts. What several people answered differently is
@@ -129,10 +131,10 @@ def hints_of(snapshot: Snapshot, ids: Iterable[str]) -> Supervision:
     from likewise.studio.jobs._agreement_of_people import settle
     from likewise.studio.jobs._ledger import Ledger
 
-    row_ids = RowIds.of(ids)
+    row_ids = RowIds.from_ids(ids)
     ledger = Ledger(row_ids.row_of)
     ledger.tell(snapshot.events)
-    return supervision_of(settle(ledger.counted().voices).replies, len(row_ids))
+    return build_supervision(settle(ledger.get_standing().voices).replies, len(row_ids))
 
 
 # ---------------------------------------------------------------------- tables
@@ -148,19 +150,19 @@ class ExportTable:
     def __len__(self) -> int:
         return len(next(iter(self.columns.values())))
 
-    def rows(self) -> Iterable[tuple[Any, ...]]:
+    def iterate_rows(self) -> Iterable[tuple[Any, ...]]:
         """Return the rows, one by one."""
         return zip(*self.columns.values(), strict=True)
 
 
-def answers_table(snapshot: Snapshot) -> ExportTable:
+def make_answers_table(snapshot: Snapshot) -> ExportTable:
     """Return every answer with who gave it, when and in how long; undone ones are told apart by `undone`."""
     answers = [event for event in snapshot.events if event.kind == "answer"]
     items = [[*event.body["items"], None, None, None][:3] for event in answers]
     columns: dict[str, list[Any]] = {
         "seq": [event.seq for event in answers],
         "time": [event.body.get("said_at") or event.time for event in answers],
-        "annotator": [snapshot.name_of(event.person) for event in answers],
+        "annotator": [snapshot.get_name(event.person) for event in answers],
         "kind": [event.body["kind"] for event in answers],
         **{letter: [some[at] for some in items] for at, letter in enumerate("abc")},
         "answer": [event.body["answer"] for event in answers],
@@ -172,7 +174,7 @@ def answers_table(snapshot: Snapshot) -> ExportTable:
     return ExportTable(columns, types | {"seq": "int", "seconds": "float", "undone": "bool"})
 
 
-def labels_table(picture: Picture, ids: Sequence[str], names: Mapping[int, str]) -> ExportTable:
+def make_labels_table(picture: Picture, ids: Sequence[str], names: Mapping[int, str]) -> ExportTable:
     """Return the group of each item, its name if it has one, and its doubt: 0 sure to 1 not sure at all."""
     groups = picture.labels.tolist()
     columns: dict[str, list[Any]] = {
@@ -187,32 +189,32 @@ def labels_table(picture: Picture, ids: Sequence[str], names: Mapping[int, str])
 # ---------------------------------------------------------------------- bytes
 
 
-def table_bytes(table: ExportTable, format: Format, *, raw: bool = False) -> bytes:
+def format_table(table: ExportTable, format: Format, *, raw: bool = False) -> bytes:
     """Return a table as a file; `raw` leaves the cells of a CSV file as they are, formulas or not."""
     if format == "parquet":
-        return _parquet(table)
+        return _format_parquet(table)
     if format == "jsonl":
-        rows = (dict(zip(table.columns, row, strict=True)) for row in table.rows())
+        rows = (dict(zip(table.columns, row, strict=True)) for row in table.iterate_rows())
         encode = json.JSONEncoder(ensure_ascii=False, allow_nan=False).encode  # one for all rows
         return "".join(encode(row) + "\n" for row in rows).encode()
     if format == "csv":
-        cells = [_cells(column, table.types[name], raw) for name, column in table.columns.items()]
+        cells = [_format_cells(column, table.types[name], raw) for name, column in table.columns.items()]
         lines = [csv_line(table.columns), *map(",".join, zip(*cells, strict=True))]
         return "".join(line + "\n" for line in lines).encode()
     raise ValueError(f"format must be one of {get_args(Format)}, got {format!r}.")
 
 
-def _cells(column: Sequence[Any], kind: str, raw: bool) -> list[str]:
+def _format_cells(column: Sequence[Any], kind: str, raw: bool) -> list[str]:
     """Return a column as cells of a CSV file."""
     if kind == "bool":
         return ["true" if value else "false" for value in column]
     if kind != "text":
         return ["" if value is None else str(value) for value in column]
-    cells = (value if raw or not value else harmless(value) for value in column)
+    cells = (value if raw or not value else escape_formula(value) for value in column)
     return [csv_line([cell]) if cell and _QUOTED.search(cell) else cell or "" for cell in cells]
 
 
-def _parquet(table: ExportTable) -> bytes:
+def _format_parquet(table: ExportTable) -> bytes:
     parquet = require("pyarrow.parquet", extra="scale")
     pyarrow = require("pyarrow", extra="scale")
     kinds = {
@@ -230,18 +232,19 @@ def _parquet(table: ExportTable) -> bytes:
     return bytes(sink.getvalue())
 
 
-def hints_bytes(hints: Supervision, ids: Iterable[str], format: Format, *, raw: bool = False) -> bytes:
+def format_hints(hints: Supervision, ids: Iterable[str], format: Format, *, raw: bool = False) -> bytes:
     """Return hints as a file that :func:`likewise.supervision.read_hints` reads.
 
     Its ids must be those of the data, so no apostrophe can be put before one. A CSV file that would hold an
     id that looks like a formula is refused instead, unless `raw` says that no spreadsheet will open it.
     """
-    row_ids = RowIds.of(ids)
+    row_ids = RowIds.from_ids(ids)
     if format == "csv" and not raw:
-        suspicious = [id for id in _named(hints, row_ids) if _FORMULA.match(id)]
+        suspicious = [id for id in _replace_rows_by_ids(hints, row_ids) if _FORMULA.match(id)]
         if suspicious:
             raise LikewiseError(
-                f"a spreadsheet would take {_counted(len(suspicious), 'id')} for a formula, {suspicious[0]!r}"
+                f"a spreadsheet would take {_format_count(len(suspicious), 'id')} for a formula, "
+                f"{suspicious[0]!r}"
                 " first, and a file of hints must hold ids as they are. Write JSON Lines or Parquet; or ask "
                 "for raw cells, if no spreadsheet will open the file."
             )
@@ -251,13 +254,13 @@ def hints_bytes(hints: Supervision, ids: Iterable[str], format: Format, *, raw: 
         return path.read_bytes()
 
 
-def _named(hints: Supervision, ids: RowIds) -> list[str]:
+def _replace_rows_by_ids(hints: Supervision, ids: RowIds) -> list[str]:
     rows = {row for part in (hints.must, hints.cannot, hints.triplets) for row in part.ravel().tolist()}
     rows |= {row for groups in (hints.must_groups, hints.cannot_groups) for g in groups for row in g.tolist()}
     return [ids[row] for row in sorted(rows)]
 
 
-def _counted(n: int, noun: str) -> str:
+def _format_count(n: int, noun: str) -> str:
     return f"{n:,} {noun}{'s' * (n != 1)}"
 
 
@@ -288,12 +291,12 @@ def export_bytes(
         Whether cells of a CSV file that look like formulas stay as they are.
     """
     if what == "answers":
-        return table_bytes(answers_table(snapshot), format, raw=raw)
+        return format_table(make_answers_table(snapshot), format, raw=raw)
     if what == "hints":
-        return hints_bytes(hints_of(snapshot, ids), ids, format, raw=raw)
+        return format_hints(build_hints(snapshot, ids), ids, format, raw=raw)
     if what != "labels":
         raise ValueError(f"what must be one of {get_args(What)}, got {what!r}.")
     if picture is None:
         raise LikewiseError("there are no groups yet; they come a moment after the studio has started.")
-    names = group_names(picture, ids, snapshot.names())
-    return table_bytes(labels_table(picture, ids, names), format, raw=raw)
+    names = find_group_names(picture, ids, snapshot.get_group_names())
+    return format_table(make_labels_table(picture, ids, names), format, raw=raw)

@@ -84,16 +84,16 @@ def import_answers(
     from likewise.studio.service._accounts import clean_name
 
     nobody = clean_name(NOBODY if annotator is None else annotator, "the name of the annotator")
-    earlier = read_earlier(Path(path), RowIds.of(ids), format=format, encoding=encoding, raw=raw)
+    earlier = read_earlier(Path(path), RowIds.from_ids(ids), format=format, encoding=encoding, raw=raw)
     told = _ImportedAnswers(earlier, nobody)
-    new_people = store.write(told.meet)
+    new_people = store.write(told.find_or_add_people)
     n_new = 0
     for start in range(0, len(told.waiting), _AT_ONCE):
         part = told.waiting[start : start + _AT_ONCE]
         n_new += store.write(lambda tx, part=part: told.append(tx, part))  # type: ignore[misc]
-    named = store.write(told.name)
+    named = store.write(told.name_groups)
     return ImportResult(
-        earlier.form, len(earlier.told), n_new, named, tuple(new_people), tuple(earlier.notes)
+        earlier.form, len(earlier.answers), n_new, named, tuple(new_people), tuple(earlier.notes)
     )
 
 
@@ -105,10 +105,10 @@ class _ImportedAnswers:
         self.people: dict[str, Person] = {}  # by the name in small letters, as the studio tells people apart
         self.waiting: list[NewEvent] = []
 
-    def meet(self, tx: Transaction) -> list[str]:
+    def find_or_add_people(self, tx: Transaction) -> list[str]:
         """Find the people or add them, and see what the project has already; return who is new."""
-        self.people = {person.name.casefold(): person for person in tx.people()}
-        wanted = {one.annotator or self.nobody for one in self.earlier.told}
+        self.people = {person.name.casefold(): person for person in tx.get_people()}
+        wanted = {one.annotator or self.nobody for one in self.earlier.answers}
         wanted |= {self.nobody} if self.earlier.names else set()
         new = sorted(name for name in wanted if name.casefold() not in self.people)
         added = []
@@ -116,56 +116,56 @@ class _ImportedAnswers:
             if name.casefold() not in self.people:  # a file may write a name in two ways
                 self.people[name.casefold()] = tx.add_person(name, "annotator")
                 added.append(name)
-        before = tx.events(kinds=["answer"])
+        before = tx.get_events(kinds=["answer"])
         keys = {event.key for event in before}
         # An export that comes home brings the same moment of the same person; nothing of it is new.
-        there = {_what(event) for event in before}
-        events = {event.key: event for event in map(self._event, self.earlier.told)}  # each once
-        self.waiting = [e for e in events.values() if e.key not in keys and _what(e) not in there]
+        there = {_make_identity(event) for event in before}
+        events = {event.key: event for event in map(self._make_event, self.earlier.answers)}  # each once
+        self.waiting = [e for e in events.values() if e.key not in keys and _make_identity(e) not in there]
         return added
 
     def append(self, tx: Transaction, part: list[NewEvent]) -> int:
         """Append events and return how many of them are new."""
         return sum(tx.append(event)[1] for event in part)
 
-    def name(self, tx: Transaction) -> int:
+    def name_groups(self, tx: Transaction) -> int:
         """Name groups, and return how many of the names are new."""
         who = self.people.get(self.nobody.casefold())
         n_new = 0
         for item, name in self.earlier.names:
             assert who is not None
             body = {"item": item, "name": name}
-            n_new += tx.append(NewEvent(_key("name", who.name, item, name), "name", who.id, body))[1]
+            n_new += tx.append(NewEvent(_make_key("name", who.name, item, name), "name", who.id, body))[1]
         return n_new
 
-    def _person(self, one: PastAnswer) -> Person:
+    def _get_person(self, one: PastAnswer) -> Person:
         return self.people[(one.annotator or self.nobody).casefold()]
 
-    def _event(self, one: PastAnswer) -> NewEvent:
+    def _make_event(self, one: PastAnswer) -> NewEvent:
         body: dict[str, Any] = {
             "kind": one.kind,
             "items": list(one.items),
             "answer": one.answer,
             "source": "import",
         }
-        person, moment = self._person(one), None
+        person, moment = self._get_person(one), None
         if one.time is not None:
-            body["said_at"] = moment = _moment(one.time)
-        key = _key(
+            body["said_at"] = moment = _normalise_time(one.time)
+        key = _make_key(
             "answer", person.name.casefold(), one.kind, list(one.items), one.answer, moment, one.seconds
         )
         return NewEvent(key, "answer", person.id, body, seconds=one.seconds)
 
 
-def _what(event: NewEvent | StoredEvent) -> tuple[Any, ...]:
+def _make_identity(event: NewEvent | StoredEvent) -> tuple[Any, ...]:
     """Return who said what, and when; a new event that does not know when is like no other."""
     body = event.body
     time = body.get("said_at") or getattr(event, "time", None)
-    moment = event.key if time is None else _moment(time)
+    moment = event.key if time is None else _normalise_time(time)
     return event.person, body["kind"], tuple(body["items"]), body["answer"], moment
 
 
-def _moment(time: str) -> str:
+def _normalise_time(time: str) -> str:
     """Return a time in one form: in UTC, where it says how far it is from it."""
     moment = datetime.fromisoformat(time)
     try:
@@ -174,6 +174,6 @@ def _moment(time: str) -> str:
         return time
 
 
-def _key(*content: Any) -> str:
+def _make_key(*content: Any) -> str:
     text = json.dumps(content, ensure_ascii=False)
     return "import-" + hashlib.sha256(text.encode()).hexdigest()[:32]

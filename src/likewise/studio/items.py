@@ -42,7 +42,7 @@ def write_items(path: Path, items: Iterable[Item]) -> int:
     n = 0
     encode = json.JSONEncoder(ensure_ascii=False).encode  # json.dumps would make one for each item
 
-    def rows() -> Iterator[tuple[Any, ...]]:
+    def iterate_rows() -> Iterator[tuple[Any, ...]]:
         nonlocal n
         for item in items:
             _check(item, n)
@@ -56,7 +56,9 @@ def write_items(path: Path, items: Iterable[Item]) -> int:
         connection.execute("BEGIN")
         connection.execute(_TABLE)
         try:
-            connection.executemany(f"INSERT INTO items ({_COLUMNS}) VALUES (?, ?, ?, ?, ?, ?, ?, ?)", rows())
+            connection.executemany(
+                f"INSERT INTO items ({_COLUMNS}) VALUES (?, ?, ?, ?, ?, ?, ?, ?)", iterate_rows()
+            )
         except sqlite3.IntegrityError as error:
             raise LikewiseError(
                 f"the id of item {n} is that of an item before it; ids must differ ({error})."
@@ -70,7 +72,7 @@ def _check(item: Item, row: int) -> None:
         raise LikewiseError(f"item {item.id!r} is said to be row {item.row}, yet comes as row {row}.")
     if item.kind not in get_args(ItemKind):
         raise LikewiseError(f"item {item.id!r} is a {item.kind!r}; wanted one of {get_args(ItemKind)}.")
-    if problem := id_problem(item.id):
+    if problem := find_id_problem(item.id):
         raise LikewiseError(f"the id {item.id[:80]!r} of row {row} {problem}.")
     parts = [item.title, item.text or "", item.media or "", item.truth or ""]
     for cell in item.cells:
@@ -82,10 +84,10 @@ def _check(item: Item, row: int) -> None:
         )
 
 
-def id_problem(id: str) -> str | None:
+def find_id_problem(id: str) -> str | None:
     """Say what is wrong with an id, if anything is: it has to fit into files, databases and messages.
 
-    >>> id_problem("s1"), id_problem("")
+    >>> find_id_problem("s1"), find_id_problem("")
     (None, 'is empty')
     """
     if not id:
@@ -121,7 +123,7 @@ class ItemFile:
         self._idle: deque[sqlite3.Connection] = deque()
         if not path.is_file():
             raise FileFormatError(f"{path} is gone; without it the project cannot be opened.")
-        self.n: int = self._all("SELECT count(*) FROM items")[0][0]
+        self.n: int = self._select_all("SELECT count(*) FROM items")[0][0]
 
     def __reduce__(self) -> tuple[type[ItemFile], tuple[Path]]:
         return ItemFile, (self.path,)
@@ -129,38 +131,38 @@ class ItemFile:
     def __len__(self) -> int:
         return self.n
 
-    def ids(self) -> list[str]:
+    def get_ids(self) -> list[str]:
         """Return the id of each row."""
-        return [id for (id,) in self._all("SELECT id FROM items ORDER BY number")]
+        return [id for (id,) in self._select_all("SELECT id FROM items ORDER BY number")]
 
-    def truths(self) -> list[str | None]:
+    def get_classes(self) -> list[str | None]:
         """Return the true class of each row; None where it is not known."""
-        return [truth for (truth,) in self._all("SELECT truth FROM items ORDER BY number")]
+        return [truth for (truth,) in self._select_all("SELECT truth FROM items ORDER BY number")]
 
     def get(self, row: int) -> Item:
         """Return the item of a row."""
-        return self.many([row])[0]
+        return self.get_items([row])[0]
 
-    def many(self, rows: Sequence[int]) -> list[Item]:
+    def get_items(self, rows: Sequence[int]) -> list[Item]:
         """Return the items of some rows, in their order."""
         wanted = [int(row) for row in rows]
         for row in wanted:
             if not 0 <= row < self.n:
                 raise LikewiseError(f"there is no item {row}; the rows are 0 to {self.n - 1}.")
         found = {
-            values[0]: _item(values)
-            for values in self._in(f"SELECT {_COLUMNS} FROM items WHERE number IN", wanted)
+            values[0]: _make_item(values)
+            for values in self._select_in(f"SELECT {_COLUMNS} FROM items WHERE number IN", wanted)
         }
         return [found[row] for row in wanted]
 
-    def row_of(self, id: str) -> int:
+    def get_row(self, id: str) -> int:
         """Return the row of an id."""
-        return self.rows_of([id])[0]
+        return self.get_rows([id])[0]
 
-    def rows_of(self, ids: Sequence[str]) -> list[int]:
+    def get_rows(self, ids: Sequence[str]) -> list[int]:
         """Return the rows of some ids, in their order."""
-        known = [id for id in ids if not id_problem(id)]
-        found = dict(self._in("SELECT id, number FROM items WHERE id IN", known))
+        known = [id for id in ids if not find_id_problem(id)]
+        found = dict(self._select_in("SELECT id, number FROM items WHERE id IN", known))
         for id in ids:
             if id not in found:
                 raise LikewiseError(f"there is no item with the id {id[:80]!r} in this project.")
@@ -170,7 +172,7 @@ class ItemFile:
         """Go through all items in the order of their rows, some at a time."""
         for start in range(0, self.n, 1000):
             asked = f"SELECT {_COLUMNS} FROM items WHERE number >= ? AND number < ? ORDER BY number"
-            yield from map(_item, self._all(asked, [start, start + 1000]))
+            yield from map(_make_item, self._select_all(asked, [start, start + 1000]))
 
     def close(self) -> None:
         """Close all connections that nobody uses; reading again opens another."""
@@ -180,15 +182,15 @@ class ItemFile:
 
     # ------------------------------------------------------------------ asking the file
 
-    def _in(self, asked: str, values: Sequence[Any]) -> Iterator[tuple[Any, ...]]:
+    def _select_in(self, asked: str, values: Sequence[Any]) -> Iterator[tuple[Any, ...]]:
         different = list(dict.fromkeys(values))
         for start in range(0, len(different), _AT_ONCE):
             part = different[start : start + _AT_ONCE]
-            yield from self._all(f"{asked} ({', '.join('?' * len(part))})", part)
+            yield from self._select_all(f"{asked} ({', '.join('?' * len(part))})", part)
 
-    def _all(self, asked: str, values: Sequence[Any] = ()) -> list[tuple[Any, ...]]:
+    def _select_all(self, asked: str, values: Sequence[Any] = ()) -> list[tuple[Any, ...]]:
         try:
-            with self._lent() as connection:
+            with self._borrow_connection() as connection:
                 return connection.execute(asked, values).fetchall()
         except sqlite3.Error as error:
             raise FileFormatError(
@@ -197,7 +199,7 @@ class ItemFile:
             ) from error
 
     @contextmanager
-    def _lent(self) -> Iterator[sqlite3.Connection]:
+    def _borrow_connection(self) -> Iterator[sqlite3.Connection]:
         try:
             connection = self._idle.pop()
         except IndexError:
@@ -212,7 +214,7 @@ class ItemFile:
         self._idle.append(connection)
 
 
-def _item(values: tuple[Any, ...]) -> Item:
+def _make_item(values: tuple[Any, ...]) -> Item:
     row, id, kind, title, text, cells, media, truth = values
     pairs = tuple((column, value) for column, value in json.loads(cells)) if cells else ()
     return Item(row, id, kind, title, text, pairs, media, truth)

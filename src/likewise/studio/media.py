@@ -24,10 +24,10 @@ from likewise.exceptions import (
     PictureError,
     SoundError,
 )
-from likewise.features._pictures import picture
-from likewise.features._waves import Wave, log_mel, wave
+from likewise.features._pictures import read_picture
+from likewise.features._waves import Wave, log_mel, read_wave
 from likewise.studio._safe_open import open_beneath
-from likewise.studio._sniff import FIRST, content_type
+from likewise.studio._sniff import FIRST, detect_content_type
 from likewise.studio.project import Project
 from likewise.studio.records import Item
 
@@ -84,7 +84,9 @@ class Media:
         self.file.seek(0)
         return self.file.read()
 
-    def part(self, start: int = 0, stop: int | None = None, *, chunk: int = 65_536) -> Iterator[bytes]:
+    def iterate_part(
+        self, start: int = 0, stop: int | None = None, *, chunk: int = 65_536
+    ) -> Iterator[bytes]:
         """Go through the bytes from `start` to before `stop`, then close the file."""
         try:
             self.file.seek(start)
@@ -107,30 +109,34 @@ def open_media(project: Project, item: Item) -> Media:
         file = open_beneath(project.media_root, item.media)
     except FileNotFoundError as error:
         raise MediaError(
-            f"the file {_name(item)!r} is gone. Put it back where it was when the project was made.", "gone"
+            f"the file {_get_file_name(item)!r} is gone. Put it back where it was when the project was made.",
+            "gone",
         ) from error
     except OutsideFolderError as error:
         raise MediaError(
-            f"the file {_name(item)!r} leads out of the folder of the data, and is not shown.", "refused"
+            f"the file {_get_file_name(item)!r} leads out of the folder of the data, and is not shown.",
+            "refused",
         ) from error
     except (NotAFileError, OSError, RuntimeError) as error:  # RuntimeError: links that go round in a circle
         why = getattr(error, "strerror", None) or "it is not a plain file"
-        raise MediaError(f"the file {_name(item)!r} cannot be opened: {why}.", "broken") from error
+        raise MediaError(f"the file {_get_file_name(item)!r} cannot be opened: {why}.", "broken") from error
     try:
         found = os.fstat(file.fileno())
         first = file.read(FIRST)
         file.seek(0)
-        kind = _checked_type(item, first)
-        return Media(kind, found.st_size, _digest(item.media, found.st_mtime_ns, found.st_size), file)
+        kind = _check_type(item, first)
+        return Media(kind, found.st_size, _compute_digest(item.media, found.st_mtime_ns, found.st_size), file)
     except OSError as error:
         file.close()
-        raise MediaError(f"the file {_name(item)!r} cannot be read: {error.strerror}.", "broken") from error
+        raise MediaError(
+            f"the file {_get_file_name(item)!r} cannot be read: {error.strerror}.", "broken"
+        ) from error
     except BaseException:
         file.close()
         raise
 
 
-def broken(project: Project, item: Item) -> str | None:
+def explain_broken(project: Project, item: Item) -> str | None:
     """Say why the file of an item cannot be shown, by its first bytes; None if it can or there is none."""
     if item.media is None:
         return None
@@ -141,61 +147,64 @@ def broken(project: Project, item: Item) -> str | None:
     return None
 
 
-def _name(item: Item) -> str:
+def _get_file_name(item: Item) -> str:
     """Return what to call the file of an item; its folder may be the true class, and is left out."""
     return PurePosixPath(item.media or "").name
 
 
-def _checked_type(item: Item, first: bytes) -> str:
-    found = content_type(first)
+def _check_type(item: Item, first: bytes) -> str:
+    found = detect_content_type(first)
     if not first:
-        raise MediaError(f"the file {_name(item)!r} is empty.", "broken")
+        raise MediaError(f"the file {_get_file_name(item)!r} is empty.", "broken")
     wanted = "image/" if item.kind == "image" else "audio/"
     if found is None or not found.startswith(wanted):
         listed = "PNG, JPEG, GIF, WebP or BMP" if item.kind == "image" else "WAV, MP3, Ogg or FLAC"
         raise MediaError(
-            f"the file {_name(item)!r} is {found or 'of a kind that is not shown'}; wanted {listed}.",
+            f"the file {_get_file_name(item)!r} is {found or 'of a kind that is not shown'}; wanted "
+            f"{listed}.",
             "refused",
         )
     return found
 
 
-def _digest(*parts: object) -> str:
+def _compute_digest(*parts: object) -> str:
     return hashlib.sha256("\x00".join(map(str, parts)).encode("utf-8")).hexdigest()[:32]
 
 
 # ---------------------------------------------------------------------- small pictures
 
 
-def thumbnail(project: Project, item: Item, *, side: int = SIDE) -> Media:
+def make_thumbnail(project: Project, item: Item, *, side: int = SIDE) -> Media:
     """Return a picture no longer than `side` either way, the right way up; made once and kept."""
     with open_media(project, item) as media:
         if not media.content_type.startswith("image/"):
             raise MediaError("this item is a sound; it has a spectrogram instead.", "none")
-        return _kept(project, f"thumb {side}", media, lambda: _small(media, side, _name(item)))
+        return _get_cached(
+            project, f"thumb {side}", media, lambda: _make_small(media, side, _get_file_name(item))
+        )
 
 
-def spectrogram(project: Project, item: Item) -> Media:
+def make_spectrogram(project: Project, item: Item) -> Media:
     """Return a picture of a sound, made once and kept: time to the right, pitch up, loud is bright."""
     with open_media(project, item) as media:
         if not media.content_type.startswith("audio/"):
             raise MediaError("this item is a picture; it has no spectrogram.", "none")
-        return _kept(project, "sound", media, lambda: _drawn(media, _name(item)))
+        return _get_cached(project, "sound", media, lambda: _draw_spectrogram(media, _get_file_name(item)))
 
 
-def _kept(project: Project, what: str, media: Media, make: Callable[[], bytes]) -> Media:
+def _get_cached(project: Project, what: str, media: Media, make: Callable[[], bytes]) -> Media:
     """Return what is in the cache, or make it and put it there, if the cache can be written."""
-    name = _digest(_LOOK, what, media.etag)
+    name = _compute_digest(_LOOK, what, media.etag)
     place = project.folder / "cache" / "pictures" / name[:2] / name
     data = b""
     with suppress(OSError):
         data = place.read_bytes()
-    kind = content_type(data[:FIRST])
+    kind = detect_content_type(data[:FIRST])
     if kind is None:
         with _decoding:
             data = make()
         _keep(place, data)
-        kind = content_type(data[:FIRST])
+        kind = detect_content_type(data[:FIRST])
     assert kind is not None
     return Media(kind, len(data), name, io.BytesIO(data))
 
@@ -211,11 +220,11 @@ def _keep(place: Path, data: bytes) -> None:
             part.unlink(missing_ok=True)
 
 
-def _small(media: Media, side: int, name: str) -> bytes:
+def _make_small(media: Media, side: int, name: str) -> bytes:
     from PIL import features
 
     try:
-        image = picture(media.file, side=side)
+        image = read_picture(media.file, side=side)
     except PictureError as error:
         raise MediaError(f"the file {name!r} cannot be shown: {error}", "broken") from error
     out = io.BytesIO()
@@ -228,22 +237,22 @@ def _small(media: Media, side: int, name: str) -> bytes:
     return out.getvalue()
 
 
-def _drawn(media: Media, name: str) -> bytes:
+def _draw_spectrogram(media: Media, name: str) -> bytes:
     from PIL import Image
 
     try:
-        sound = wave(media.file, most_seconds=_LONGEST)
+        sound = read_wave(media.file, most_seconds=_LONGEST)
     except SoundError as error:
         raise MediaError(f"the file {name!r} cannot be shown: {error}", "broken") from error
-    pixels = _pixels(sound)
+    pixels = _compute_pixels(sound)
     image = Image.fromarray(pixels)
-    image.putpalette(_palette().tobytes())
+    image.putpalette(_make_palette().tobytes())
     out = io.BytesIO()
     image.save(out, "PNG", optimize=True)
     return out.getvalue()
 
 
-def _pixels(sound: Wave) -> np.ndarray[Any, np.dtype[np.uint8]]:
+def _compute_pixels(sound: Wave) -> np.ndarray[Any, np.dtype[np.uint8]]:
     """Return brightness by pitch (the highest first) and time."""
     bands = log_mel(sound, n_bands=_HIGH)
     if len(bands) > _WIDE:  # several windows to a pixel: the loudest, so that a click is not lost
@@ -256,7 +265,7 @@ def _pixels(sound: Wave) -> np.ndarray[Any, np.dtype[np.uint8]]:
     return np.ascontiguousarray((shown * 255.0).astype(np.uint8).T[::-1])
 
 
-def _palette() -> np.ndarray[Any, np.dtype[np.uint8]]:
+def _make_palette() -> np.ndarray[Any, np.dtype[np.uint8]]:
     """Return 256 colours from near black through violet and orange to pale yellow, ever brighter.
 
     Brightness alone tells them apart, so that it does not matter which colours somebody sees.

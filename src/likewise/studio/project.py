@@ -36,21 +36,22 @@ from likewise._locks import describe_holder, find_holder, hold_lock
 from likewise._optional import require
 from likewise.exceptions import FileFormatError, LikewiseError, LockedError
 from likewise.studio import _project_file
-from likewise.studio._fingerprint import Fingerprint, change, fingerprint
+from likewise.studio._fingerprint import Fingerprint, change, compute_fingerprint
 from likewise.studio._project_file import FILE, SUFFIX
 from likewise.studio.items import ItemFile, write_items
 from likewise.studio.records import Described, Item, Settings
-from likewise.supervision.io import put_in_place
+from likewise.supervision.io import replace_file
 
 _MARKED = 256  # so many items, from the first to the last, are looked at to tell data apart
 _GROUPS = "groups.npy"
 _FEATURES, _ITEMS, _SECRET, _LOCK = "features.npy", "items.sqlite", "secret", "lock"
 
 
-def folder_beside(source: Path) -> Path:
+def get_default_folder(source: Path) -> Path:
     """Return where the project of a data file or folder is kept.
 
-    >>> folder_beside(Path("/data/birds")).as_posix(), folder_beside(Path("/data/tickets.csv")).as_posix()
+    >>> (get_default_folder(Path("/data/birds")).as_posix(),
+    ...  get_default_folder(Path("/data/tickets.csv")).as_posix())
     ('/data/birds.likewise', '/data/tickets.likewise')
     """
     whole = source.absolute() if source.name else source.resolve()  # "." and ".." have names of their own
@@ -106,18 +107,18 @@ class Project:
             raise LikewiseError(
                 f"{target} is there already. Open it, or choose another name for the project."
             )
-        rows = _checked(X)
+        rows = _check_features(X)
         try:
             part = Path(tempfile.mkdtemp(prefix=f".{target.name}.", suffix=".part", dir=target.parent))
         except OSError as error:
-            raise LikewiseError(_not_made(target, error)) from error
+            raise LikewiseError(_make_creation_error(target, error)) from error
         try:
-            entry = _source_entry(data, target) | ({"options": dict(options)} if options else {})
+            entry = _make_source_entry(data, target) | ({"options": dict(options)} if options else {})
             _fill(part, rows, items, settings, described, entry)
             part.rename(target)
             _to_disk(target.parent)
         except (OSError, sqlite3.OperationalError) as error:
-            raise LikewiseError(_not_made(target, error)) from error
+            raise LikewiseError(_make_creation_error(target, error)) from error
         finally:
             shutil.rmtree(part, ignore_errors=True)
         return cls.open(target, database=database)
@@ -128,7 +129,7 @@ class Project:
         place = Path(folder).absolute()
         said = _project_file.read(place)
         project = cls(place, said.settings, said.described, said.data, database, said.was)
-        n = len(project.features())
+        n = len(project.load_features())
         if not n == project.items.n == project.described.n_items:
             raise FileFormatError(
                 f"{place} does not fit together: {FILE} speaks of {project.described.n_items} items, "
@@ -138,11 +139,11 @@ class Project:
         return project
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return _reopened, (self.folder, self.database)
+        return _reopen, (self.folder, self.database)
 
     # ------------------------------------------------------------------ what it holds
 
-    def features(self) -> npt.NDArray[np.floating[Any]]:
+    def load_features(self) -> npt.NDArray[np.floating[Any]]:
         """Return the rows of numbers, read from disk as they are needed."""
         path = self.folder / _FEATURES
         try:
@@ -170,12 +171,12 @@ class Project:
     @property
     def cache(self) -> Path:
         """The folder for what can be made again."""
-        return self._made("cache")
+        return self._make_folder("cache")
 
     @property
     def backups(self) -> Path:
         """The folder for copies of the answers."""
-        return self._made("backups")
+        return self._make_folder("backups")
 
     @property
     def database_url(self) -> str:
@@ -193,7 +194,7 @@ class Project:
         said = _project_file.read(self.folder).source.get("options")
         return said if isinstance(said, dict) else {}
 
-    def secret(self) -> bytes:
+    def get_secret(self) -> bytes:
         """Return the secret of the project; if it is gone a new one is made, and all have to log in again."""
         path = self.folder / _SECRET
         try:
@@ -201,7 +202,7 @@ class Project:
         except FileNotFoundError:
             found = b""
         if len(found) < 32:
-            put_in_place(path, _write_secret)
+            replace_file(path, _write_secret)
             return path.read_bytes()
         if os.name == "posix" and path.stat().st_mode & 0o077:
             path.chmod(0o600)  # a copy may have opened it to others
@@ -212,12 +213,12 @@ class Project:
     def with_settings(self, settings: Settings) -> Project:
         """Keep other settings, and return the project with them."""
         source = _project_file.read(self.folder).source
-        put_in_place(
+        replace_file(
             self.folder / FILE, lambda part: _project_file.write(part, settings, self.described, source)
         )
         return dataclasses.replace(self, settings=settings)
 
-    def changed_source(self) -> str | None:
+    def describe_changed_source(self) -> str | None:
         """Say in a sentence how the data differ from what they were; None if they do not."""
         return change(self.source, self._was)
 
@@ -228,7 +229,7 @@ class Project:
             np.save(part, labels, allow_pickle=False)
             os.replace(part, self.cache / _GROUPS)
 
-    def kept_groups(self) -> npt.NDArray[np.int32] | None:
+    def get_kept_groups(self) -> npt.NDArray[np.int32] | None:
         """Return the groups that were kept last; None without any."""
         try:
             labels = np.load(self.folder / "cache" / _GROUPS, allow_pickle=False)
@@ -240,7 +241,7 @@ class Project:
     def mark(self) -> str:
         """Return what tells these items from those of another project: by what is shown of some of them."""
         n = self.items.n
-        some = self.items.many(sorted({int(row) for row in np.linspace(0, n - 1, min(n, _MARKED))}))
+        some = self.items.get_items(sorted({int(row) for row in np.linspace(0, n - 1, min(n, _MARKED))}))
         shown = [(item.id, item.title, item.text, item.cells, item.media) for item in some]
         said = json.dumps([self.described.kind, n, shown], ensure_ascii=True)
         return hashlib.sha256(said.encode()).hexdigest()[:32]
@@ -264,25 +265,25 @@ class Project:
                 ) from error
             yield
 
-    def running(self) -> str | None:
+    def find_running(self) -> str | None:
         """Return the URL of the server that holds the project, None if none does; "" if it is not known."""
         holder = find_holder(self.folder / _LOCK)
         return None if holder is None else str(holder.get("url", ""))
 
-    def _made(self, name: str) -> Path:
+    def _make_folder(self, name: str) -> Path:
         path = self.folder / name
         path.mkdir(mode=0o700, exist_ok=True)
         return path
 
 
-def _reopened(folder: Path, database: str | None) -> Project:
+def _reopen(folder: Path, database: str | None) -> Project:
     return Project.open(folder, database=database)
 
 
 # ---------------------------------------------------------------------- making
 
 
-def _checked(X: npt.ArrayLike) -> npt.NDArray[np.floating[Any]]:
+def _check_features(X: npt.ArrayLike) -> npt.NDArray[np.floating[Any]]:
     rows = np.asarray(X)
     if rows.ndim != 2 or rows.dtype.kind not in "fiub" or 0 in rows.shape:
         raise LikewiseError(
@@ -340,7 +341,7 @@ def _to_disk(path: Path) -> None:
         os.close(handle)
 
 
-def _not_made(target: Path, error: Exception) -> str:
+def _make_creation_error(target: Path, error: Exception) -> str:
     why = (error.strerror if isinstance(error, OSError) else None) or str(error)
     if target.exists():
         return (
@@ -352,10 +353,10 @@ def _not_made(target: Path, error: Exception) -> str:
     )
 
 
-def _source_entry(data: Path, target: Path) -> dict[str, Any]:
+def _make_source_entry(data: Path, target: Path) -> dict[str, Any]:
     """Name the data from where the project is, so that both can be moved together."""
     try:
-        was = fingerprint(data)
+        was = compute_fingerprint(data)
     except OSError as error:
         raise LikewiseError(f"{data} cannot be read: {error.strerror}.") from error
     try:

@@ -67,7 +67,7 @@ class Guard:
         headers: dict[bytes, bytes] = {}
         for name, value in scope["headers"]:
             headers.setdefault(name, value)
-        refused = self._refused(scope, headers)
+        refused = self._find_refusal(scope, headers)
         if refused is not None:
             await _answer(send, *refused)
             return
@@ -79,7 +79,7 @@ class Guard:
         taken = 0
         started = too_large = False
 
-        async def counted() -> Message:
+        async def receive_counted() -> Message:
             nonlocal taken, too_large
             message = await receive()
             if message["type"] == "http.request":
@@ -89,7 +89,7 @@ class Guard:
                     raise RequestTooLargeError
             return message
 
-        async def headed(message: Message) -> None:
+        async def send_with_headers(message: Message) -> None:
             nonlocal started
             if too_large and not started:
                 return  # whatever the application made of it
@@ -105,13 +105,13 @@ class Guard:
             await send(message)
 
         with suppress(RequestTooLargeError):
-            await self.app(scope, counted, headed)
+            await self.app(scope, receive_counted, send_with_headers)
         if too_large and not started:
             await _answer(send, 413, "too_large", f"A request may have {MOST_BODY} bytes at most.")
 
-    def _refused(self, scope: Scope, headers: dict[bytes, bytes]) -> tuple[int, str, str] | None:
+    def _find_refusal(self, scope: Scope, headers: dict[bytes, bytes]) -> tuple[int, str, str] | None:
         host = headers.get(b"host", b"").decode("latin-1").lower()
-        hosts = self.hosts() | _reached_by(scope)
+        hosts = self.hosts() | _get_own_address(scope)
         if host not in hosts:
             return (
                 421,
@@ -142,7 +142,7 @@ class Guard:
         return None
 
 
-def _reached_by(scope: Scope) -> frozenset[str]:
+def _get_own_address(scope: Scope) -> frozenset[str]:
     """Return the own address that the connection came to. It can be trusted: only names can be rebound."""
     server = scope.get("server")
     try:
@@ -151,10 +151,10 @@ def _reached_by(scope: Scope) -> frozenset[str]:
         address = None
     if server is None or address is None:
         return frozenset()
-    return frozenset(_with_port(_url_host(address), server[1]))
+    return frozenset(_with_port(_format_url_host(address), server[1]))
 
 
-def _url_host(address: ipaddress.IPv4Address | ipaddress.IPv6Address) -> str:
+def _format_url_host(address: ipaddress.IPv4Address | ipaddress.IPv6Address) -> str:
     """Return an address as it stands in a URL."""
     if isinstance(address, ipaddress.IPv6Address):
         return f"[{address}]" if address.ipv4_mapped is None else str(address.ipv4_mapped)
@@ -214,20 +214,20 @@ def find_own_hosts() -> list[str]:
     for address in addresses:
         parsed = ipaddress.ip_address(address.partition("%")[0])
         if not (parsed.is_loopback or parsed.is_link_local or parsed.is_unspecified):
-            found.append(_url_host(parsed))
+            found.append(_format_url_host(parsed))
     names = [name, socket.getfqdn(), *([] if "." in name else [f"{name}.local"])]
     found += [each.lower() for each in names if each and not each.startswith("localhost")]
     return list(dict.fromkeys(found))
 
 
-def hosts_for(host: str, port: int, public: str | None) -> frozenset[str]:
+def get_hosts(host: str, port: int, public: str | None) -> frozenset[str]:
     """Return by which names a studio that listens there may be called.
 
     One that listens at all addresses may be called by any address or name of the machine.
 
-    >>> sorted(hosts_for("127.0.0.1", 8123, None))
+    >>> sorted(get_hosts("127.0.0.1", 8123, None))
     ['127.0.0.1:8123', '[::1]:8123', 'localhost:8123']
-    >>> "birds.example.org" in hosts_for("0.0.0.0", 80, "https://birds.example.org/study")
+    >>> "birds.example.org" in get_hosts("0.0.0.0", 80, "https://birds.example.org/study")
     True
     """
     names = {"localhost", "127.0.0.1", "[::1]"}
@@ -235,7 +235,7 @@ def hosts_for(host: str, port: int, public: str | None) -> frozenset[str]:
         names.update(find_own_hosts())
     else:
         try:
-            names.add(_url_host(ipaddress.ip_address(host)))
+            names.add(_format_url_host(ipaddress.ip_address(host)))
         except ValueError:
             names.add(host.lower())
     found = {each for name in names for each in _with_port(name, port)}
@@ -247,10 +247,10 @@ def hosts_for(host: str, port: int, public: str | None) -> frozenset[str]:
     return frozenset(found)
 
 
-def checked_base(base: str) -> str:
+def check_base(base: str) -> str:
     """Return a base path with a slash before it and none after; refuse what could break out of a page.
 
-    >>> checked_base("birds/"), checked_base("/"), checked_base("")
+    >>> check_base("birds/"), check_base("/"), check_base("")
     ('/birds', '', '')
     """
     inner = base.strip("/")

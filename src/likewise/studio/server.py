@@ -19,9 +19,9 @@ import uvicorn
 from likewise.exceptions import LikewiseError
 from likewise.studio.app import create_app
 from likewise.studio.project import Project
-from likewise.studio.security import checked_base, find_own_hosts, hosts_for, is_unspecified
+from likewise.studio.security import check_base, find_own_hosts, get_hosts, is_unspecified
 from likewise.studio.service import Studio
-from likewise.studio.service._accounts import link_token, owner_of
+from likewise.studio.service._accounts import find_owner, make_link_token
 from likewise.studio.store import open_store
 
 _BACKLOG = 256
@@ -74,10 +74,10 @@ def listen(host: str, port: int) -> socket.socket:
     return listener
 
 
-def checked_public(url: str | None) -> str | None:
+def check_public(url: str | None) -> str | None:
     """Return the address by which browsers come, without a slash at its end; refuse what is none.
 
-    >>> checked_public("https://example.org/birds/")
+    >>> check_public("https://example.org/birds/")
     'https://example.org/birds'
     """
     if url is None:
@@ -126,8 +126,8 @@ class StudioServer:
         public: str | None = None,
     ) -> None:
         self.project = project
-        self._base = checked_base(base)
-        self._public = checked_public(public)
+        self._base = check_base(base)
+        self._public = check_public(public)
         self._socket = listen(host, port)
         self._port = self._socket.getsockname()[1]
         self._host = host
@@ -141,23 +141,23 @@ class StudioServer:
         self._server: _Server | None = None
         self._asked_to_end = False
 
-    def link(self, token: str) -> str:
+    def make_link(self, token: str) -> str:
         """Make a login link of a token."""
-        return link_for(self.url, token)
+        return make_link(self.url, token)
 
     def serve(self, ready: Callable[[Studio, str], Any] | None = None, **options: Any) -> None:
         """Serve until it is told to stop; `ready` is called with the studio and a login link of its owner."""
         try:
             with (
-                self._signals(),
+                self._handle_signals(),
                 self.project.lock(self.url),
                 Studio(self.project, **options) as studio,
             ):
-                hosts = hosts_for(self._host, self._port, self._public)
+                hosts = get_hosts(self._host, self._port, self._public)
                 app = create_app(
                     studio,
                     hosts=lambda: hosts,
-                    link=self.link,
+                    link=self.make_link,
                     base=self._base,
                     https=bool(self._public and self._public.startswith("https://")),
                 )
@@ -177,8 +177,8 @@ class StudioServer:
                 self._server = _Server(config, lambda: app.app.state.closing.set())
                 self._server.should_exit = self._asked_to_end  # while it was starting
                 if ready is not None:
-                    owner = studio.people.owner()
-                    ready(studio, self.link(studio.people.link_token(owner.id)))
+                    owner = studio.people.get_owner()
+                    ready(studio, self.make_link(studio.people.make_link_token(owner.id)))
                 self._server.run(sockets=[self._socket])
         finally:
             self._socket.close()
@@ -190,7 +190,7 @@ class StudioServer:
             self._server.should_exit = True
 
     @contextmanager
-    def _signals(self) -> Iterator[None]:
+    def _handle_signals(self) -> Iterator[None]:
         """End by SIGINT and SIGTERM in good order; a second Ctrl-C does not wait for open requests."""
         if threading.current_thread() is not threading.main_thread():
             yield
@@ -209,15 +209,15 @@ class StudioServer:
                 signal.signal(each, handler)
 
 
-def login_link(project: Project, url: str) -> str:
+def make_login_link(project: Project, url: str) -> str:
     """Make a login link for the owner of a studio that runs already, at `url`."""
     store = open_store(project.database_url, backups=project.backups)
     try:
-        return link_for(url, link_token(store, owner_of(store).id, time.time()))
+        return make_link(url, make_link_token(store, find_owner(store).id, time.time()))
     finally:
         store.close()
 
 
-def link_for(url: str, token: str) -> str:
+def make_link(url: str, token: str) -> str:
     """Make a login link of a token. It stands after the #, which browsers send to nobody."""
     return f"{url}/login#{token}"

@@ -13,10 +13,10 @@ from typing import Any
 
 from likewise.exceptions import FileFormatError, InconsistentSupervisionWarning, SupervisionError
 from likewise.supervision._hint_tables import NOTE, csv_rows
-from likewise.supervision._labels import Labels, sorted_values
+from likewise.supervision._labels import Labels, sort_values
 from likewise.supervision._records import SHOWN, Problems
 from likewise.supervision._supervision import Supervision
-from likewise.supervision.io import Format, decoded, format_of, parquet_rows
+from likewise.supervision.io import Format, decode, format_of, parquet_rows
 
 BAG, LABELS = "bag", "labels"
 PARTED_BY = ";"
@@ -77,19 +77,20 @@ def read_bag_labels(
     >>> sorted(hints.bags.labels[0])
     ['owl', 'wren']
     """
-    members = Labels.of(bags, what="bags")
-    names = named_by_text(members.classes)
-    problems, header, rows = table_cells_of(path, format, encoding)
+    members = Labels.from_array(bags, what="bags")
+    names = map_names_by_text(members.classes)
+    problems, header, rows = read_table_cells(path, format, encoding)
     _check_header(header, problems.path)
     at_bag, at_labels = header.index(BAG), header.index(LABELS)
     told: dict[Hashable, tuple[frozenset[str], int]] = {}
     for line, cells in rows:
         try:
-            bag, labels = _bag_of(cells[at_bag], names), _label_set(cells[at_labels], cells[at_bag])
+            bag, labels = _find_bag(cells[at_bag], names), _parse_label_set(cells[at_labels], cells[at_bag])
             before, first = told.setdefault(bag, (labels, line))
             if before != labels:
                 raise ValueError(
-                    f"bag {cells[at_bag]!r} has the labels {_shown(labels)}, but {_shown(before)} on line "
+                    f"bag {cells[at_bag]!r} has the labels {_format_labels(labels)}, but "
+                    f"{_format_labels(before)} on line "
                     f"{first}. Keep one of the two lines."
                 )
         except ValueError as error:
@@ -107,7 +108,7 @@ def read_bag_labels(
     return Supervision.from_bags(known, {bag: labels for bag, (labels, _) in told.items()})
 
 
-def table_cells_of(
+def read_table_cells(
     path: str | os.PathLike[str], format: str | None, encoding: str
 ) -> tuple[Problems, list[str], Rows]:
     """Return a table whole: where to note what is wrong with it, its header, its rows with their lines."""
@@ -128,7 +129,7 @@ def table_cells_of(
         header, numbered, _ = parquet_rows(data, name)
         rows: Rows = list(numbered)
     else:
-        lines = csv_rows(decoded(data, encoding, name), 1, problems)
+        lines = csv_rows(decode(data, encoding, name), 1, problems)
         header = [cell.strip() for cell in next(lines, (1, [""]))[1]]
         rows = list(lines)
         problems.settle()
@@ -142,10 +143,10 @@ def table_cells_of(
     return problems, header, rows
 
 
-def text_of(value: Any, what: str = "bag") -> str:
+def format_name(value: Any, what: str = "bag") -> str:
     """Return a bag's or a label's name as a file has it: text as it is, a whole number by its digits.
 
-    >>> text_of("01"), text_of(1), text_of(1.0)
+    >>> format_name("01"), format_name(1), format_name(1.0)
     ('01', '1', '1')
     """
     if isinstance(value, str):
@@ -160,11 +161,11 @@ def text_of(value: Any, what: str = "bag") -> str:
     )
 
 
-def named_by_text(values: Iterable[Hashable], what: str = "bag") -> dict[str, Hashable]:
+def map_names_by_text(values: Iterable[Hashable], what: str = "bag") -> dict[str, Hashable]:
     """Return each name by its text; two names with one text could not be told apart in a file."""
     names: dict[str, Hashable] = {}
     for value in values:
-        text = text_of(value, what)
+        text = format_name(value, what)
         if text in names:
             raise SupervisionError(
                 f"{names[text]!r} and {value!r} are two {what}s, yet both are written {text!r}. "
@@ -190,16 +191,16 @@ def _check_header(header: list[str], path: str) -> None:
     )
 
 
-def _bag_of(cell: Any, names: dict[str, Hashable]) -> Hashable:
+def _find_bag(cell: Any, names: dict[str, Hashable]) -> Hashable:
     """Return the bag that a cell names, or say which one may have been meant."""
     if cell == "":
         raise ValueError("bag is empty.")
-    text = text_of(cell)
+    text = format_name(cell)
     if text in names:
         return names[text]
     said = f"bag {text!r} has labels, but no row is in it"
-    number = _number(text)
-    same = next((name for name in names if number is not None and _number(name) == number), None)
+    number = _parse_number(text)
+    same = next((name for name in names if number is not None and _parse_number(name) == number), None)
     if same is not None:
         raise SupervisionError(
             f"{said}; there are rows in bag {same!r}.",
@@ -215,16 +216,16 @@ def _bag_of(cell: Any, names: dict[str, Hashable]) -> Hashable:
     raise SupervisionError(f"{said}.", suggestion, ids=(text,), kinds=("bags",))
 
 
-def _number(text: str) -> float | None:
+def _parse_number(text: str) -> float | None:
     try:
         return float(text)
     except ValueError:
         return None
 
 
-def _label_set(cell: Any, bag: Any) -> frozenset[str]:
+def _parse_label_set(cell: Any, bag: Any) -> frozenset[str]:
     parts = cell if isinstance(cell, list) else [cell] if not isinstance(cell, str) else cell.split(PARTED_BY)
-    labels = frozenset(label for part in parts if (label := text_of(part, "label").strip()))
+    labels = frozenset(label for part in parts if (label := format_name(part, "label").strip()))
     if not labels:
         raise ValueError(
             f"bag {bag!r} has no labels. Leave the line out if they are not known; if the bag holds none of "
@@ -233,8 +234,8 @@ def _label_set(cell: Any, bag: Any) -> frozenset[str]:
     return labels
 
 
-def _shown(labels: frozenset[str]) -> str:
-    return PARTED_BY.join(sorted_values(labels))
+def _format_labels(labels: frozenset[str]) -> str:
+    return PARTED_BY.join(sort_values(labels))
 
 
 def _warn_small(small: list[tuple[Hashable, int, int]], path: str) -> None:

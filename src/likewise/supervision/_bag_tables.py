@@ -20,18 +20,18 @@ from likewise.supervision._bag_labels import (
     LABELS,
     PARTED_BY,
     Rows,
-    named_by_text,
+    format_name,
+    map_names_by_text,
     read_bag_labels,
-    table_cells_of,
-    text_of,
+    read_table_cells,
 )
 from likewise.supervision._hint_tables import csv_line
 from likewise.supervision._ids import RowIds
-from likewise.supervision._labels import Labels, sorted_values
+from likewise.supervision._labels import Labels, sort_values
 from likewise.supervision._records import Problems
 from likewise.supervision._row_checks import FloatArray
 from likewise.supervision._supervision import Supervision
-from likewise.supervision.io import format_of, put_in_place
+from likewise.supervision.io import format_of, replace_file
 
 if TYPE_CHECKING:
     from likewise._typing import ArrayLike, MatrixLike
@@ -140,25 +140,27 @@ def read_bags(
     >>> read.supervision
     Supervision(3 rows: 1 bag(s), 1 of them labelled)
     """
-    problems, header, rows = table_cells_of(data, None, encoding)
+    problems, header, rows = read_table_cells(data, None, encoding)
     path = problems.path
     if not rows:
         raise FileFormatError(f"{path} has a header and no rows.")
-    bag = _column(bag, header, path)
-    label, id = (_optional(name, default, header, path) for name, default in ((label, "label"), (id, "id")))
+    bag = _find_column(bag, header, path)
+    label, id = (
+        _find_optional_column(name, default, header, path) for name, default in ((label, "label"), (id, "id"))
+    )
     others = {bag, label, id}
     names = tuple(name for name in header if name not in others) if features is None else tuple(features)
     for name in names:
-        if _column(name, header, path) in others or names.count(name) > 1:
+        if _find_column(name, header, path) in others or names.count(name) > 1:
             raise FileFormatError(f"{path}: the column {name!r} is named for two ends.")
     if not names:
         raise FileFormatError(f"{path} has no column of features beside {', '.join(map(repr, header))}.")
-    X = _numbers(rows, [header.index(name) for name in names], names, problems)
-    bags = _texts(rows, header.index(bag), bag, problems)
-    ids = None if id is None else _texts(rows, header.index(id), id, problems)
+    X = _parse_numbers(rows, [header.index(name) for name in names], names, problems)
+    bags = _read_texts(rows, header.index(bag), bag, problems)
+    ids = None if id is None else _read_texts(rows, header.index(id), id, problems)
     if ids is not None:
         _check_ids(ids, rows, problems)
-    classes = None if label is None else _texts(rows, header.index(label), label, problems)
+    classes = None if label is None else _read_texts(rows, header.index(label), label, problems)
     problems.settle()
     if bag_labels is None:
         hints = Supervision.from_bags(bags)
@@ -167,7 +169,9 @@ def read_bags(
     y = None
     if classes is not None:
         y = np.array(classes, dtype=object)
-    return BagData(X, RowIds.numbered(len(X)) if ids is None else RowIds.of(ids), hints, y, names)
+    return BagData(
+        X, RowIds.from_row_numbers(len(X)) if ids is None else RowIds.from_ids(ids), hints, y, names
+    )
 
 
 def write_bags(
@@ -231,22 +235,22 @@ def write_bags(
     for path in (data, bag_labels):
         if format_of(path, None) == "jsonl":
             raise ValueError(f"{os.fspath(path)!r} is JSON Lines; tables of bags are CSV or Parquet.")
-    names = _feature_names(feature_names, rows.shape[1])
+    names = _check_feature_names(feature_names, rows.shape[1])
     columns: dict[str, list[Any]] = {}
     if ids is not None:
-        columns["id"] = list(RowIds.of(ids))
+        columns["id"] = list(RowIds.from_ids(ids))
     columns[BAG] = [""] * len(rows)
     told: dict[str, list[str]] = {BAG: [], LABELS: []}
     if (bags := hints.bags) is not None:
-        texts = [*_checked(bags.names, "bag"), ""]
+        texts = [*_check_texts(bags.names, "bag"), ""]
         columns[BAG] = [texts[code] for code in bags.codes.tolist()]
         for text, labels in zip(texts, bags.labels, strict=False):
             if labels is not None:
                 told[BAG].append(text)
-                told[LABELS].append(PARTED_BY.join(_checked(sorted_values(labels), "label")))
+                told[LABELS].append(PARTED_BY.join(_check_texts(sort_values(labels), "label")))
     if y is not None:
-        classes = Labels.of(y, what="y")
-        words = [*_checked(classes.classes, "label"), ""]
+        classes = Labels.from_array(y, what="y")
+        words = [*_check_texts(classes.classes, "label"), ""]
         columns["label"] = [words[code] for code in classes.codes.tolist()]
     columns |= {name: rows[:, c].tolist() for c, name in enumerate(names)}
     if wrong := [name for name, cells in columns.items() if len(cells) != len(rows)]:
@@ -258,7 +262,7 @@ def write_bags(
 # ---------------------------------------------------------------------- reading
 
 
-def _column(name: str, header: list[str], path: str) -> str:
+def _find_column(name: str, header: list[str], path: str) -> str:
     if name in header:
         return name
     close = difflib.get_close_matches(name, header, n=1)
@@ -267,14 +271,14 @@ def _column(name: str, header: list[str], path: str) -> str:
     raise FileFormatError(f"{path} has no column {name!r}; {meant}")
 
 
-def _optional(name: str | None, default: str, header: list[str], path: str) -> str | None:
+def _find_optional_column(name: str | None, default: str, header: list[str], path: str) -> str | None:
     """Return the name of an optional column; None if it is the default and does not exist."""
     if name is None or (name == default and name not in header):
         return None
-    return _column(name, header, path)
+    return _find_column(name, header, path)
 
 
-def _numbers(rows: Rows, at: list[int], names: Sequence[str], problems: Problems) -> FloatArray:
+def _parse_numbers(rows: Rows, at: list[int], names: Sequence[str], problems: Problems) -> FloatArray:
     try:
         X = np.array([[float(cells[c]) for c in at] for _, cells in rows], dtype=np.float64)
         if np.isfinite(X).all():
@@ -294,11 +298,11 @@ def _numbers(rows: Rows, at: list[int], names: Sequence[str], problems: Problems
     raise AssertionError("some cell is no finite number")
 
 
-def _texts(rows: Rows, at: int, name: str, problems: Problems) -> list[str | None]:
+def _read_texts(rows: Rows, at: int, name: str, problems: Problems) -> list[str | None]:
     found: list[str | None] = []
     for line, cells in rows:
         try:
-            found.append(None if cells[at] == "" else text_of(cells[at], name))
+            found.append(None if cells[at] == "" else format_name(cells[at], name))
         except SupervisionError as error:
             problems.add(line, error)
             found.append(None)
@@ -317,9 +321,9 @@ def _check_ids(ids: list[str | None], rows: Rows, problems: Problems) -> None:
 # ---------------------------------------------------------------------- writing
 
 
-def _checked(values: Any, what: str) -> list[str]:
+def _check_texts(values: Any, what: str) -> list[str]:
     """Return names as strings that are the same when they are read again."""
-    texts = list(named_by_text(values, what))
+    texts = list(map_names_by_text(values, what))
     for text in texts:
         if not text or (what == "label" and (PARTED_BY in text or text != text.strip())):
             raise SupervisionError(
@@ -329,7 +333,7 @@ def _checked(values: Any, what: str) -> list[str]:
     return texts
 
 
-def _feature_names(given: Sequence[str] | None, n_features: int) -> tuple[str, ...]:
+def _check_feature_names(given: Sequence[str] | None, n_features: int) -> tuple[str, ...]:
     names = tuple(f"f{c}" for c in range(n_features)) if given is None else tuple(map(str, given))
     if len(names) != n_features or len(set(names)) < len(names):
         raise ValueError(f"feature_names must be {n_features} different names, got {names!r}.")
@@ -347,15 +351,15 @@ def _write(path: Path_, columns: dict[str, list[Any]]) -> None:
         table = pyarrow.table(
             {name: pyarrow.array(column, type=texts.get(name)) for name, column in cells.items()}
         )
-        put_in_place(path, lambda part: parquet.write_table(table, part))
+        replace_file(path, lambda part: parquet.write_table(table, part))
         return
     rows = zip(*columns.values(), strict=True)
-    lines = [csv_line(columns), *(csv_line(map(_cell, row)) for row in rows)]
+    lines = [csv_line(columns), *(csv_line(map(_format_cell, row)) for row in rows)]
     text = "".join(line + "\n" for line in lines)
-    put_in_place(path, lambda part: Path(part).write_bytes(text.encode("utf-8")))
+    replace_file(path, lambda part: Path(part).write_bytes(text.encode("utf-8")))
 
 
-def _cell(value: Any) -> str:
+def _format_cell(value: Any) -> str:
     """Return a cell as a string; a float with an integer value without its decimal point."""
     if isinstance(value, float):
         return str(int(value)) if value.is_integer() and abs(value) < 2**53 else repr(value)

@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 
 from likewise.exceptions import InconsistentSupervisionError, SupervisionError
-from likewise.supervision._labels import Labels, is_missing, sorted_values
-from likewise.supervision._row_checks import IntArray, ReadOnly, frozen
+from likewise.supervision._labels import Labels, is_missing, sort_values
+from likewise.supervision._row_checks import IntArray, ReadOnly, freeze
 
 LabelSet = frozenset[Hashable]
 
@@ -41,7 +41,7 @@ class Bags(ReadOnly):
     labels: tuple[LabelSet | None, ...]
 
     @classmethod
-    def of(cls, bags: Any, bag_labels: Mapping[Any, Any] | None = None) -> Bags:
+    def from_arrays(cls, bags: Any, bag_labels: Mapping[Any, Any] | None = None) -> Bags:
         """Check and encode the bag of each row and the labels of the bags.
 
         Parameters
@@ -56,12 +56,12 @@ class Bags(ReadOnly):
         bags : Bags
             The checked bags.
         """
-        members = Labels.of(bags, what="bags")
+        members = Labels.from_array(bags, what="bags")
         given = dict(bag_labels or {})
         names = set(members.classes)
         unknown = [name for name in given if name not in names]
         if unknown:
-            raise SupervisionError(_no_rows(unknown[0], members.classes))
+            raise SupervisionError(_explain_no_rows(unknown[0], members.classes))
         labels: list[LabelSet | None] = []
         for name in members.classes:
             value = given.get(name)
@@ -138,12 +138,12 @@ class Bags(ReadOnly):
         for name, value in zip(other.names, other.labels, strict=True):
             if labels.get(name) is not None and value is not None and labels[name] != value:
                 raise InconsistentSupervisionError(
-                    f"bag {name!r} has the labels {sorted_values(labels[name])} and "
-                    f"{sorted_values(value)}. Keep one of the two."
+                    f"bag {name!r} has the labels {sort_values(labels[name])} and "
+                    f"{sort_values(value)}. Keep one of the two."
                 )
             labels[name] = labels.get(name) or value
         names = merged.classes
-        return Bags(frozen(merged.codes), names, tuple(labels[name] for name in names))
+        return Bags(freeze(merged.codes), names, tuple(labels[name] for name in names))
 
     def summary(self) -> str:
         """Describe the bags in a few words.
@@ -157,10 +157,10 @@ class Bags(ReadOnly):
         return f"{len(self)} bag(s), {known} of them labelled"
 
 
-def _no_rows(name: Hashable, known: tuple[Hashable, ...]) -> str:
+def _explain_no_rows(name: Hashable, known: tuple[Hashable, ...]) -> str:
     """Return the error text for a bag without rows, which mentions an equal name of another type."""
     said = f"bag_labels speaks of bag {name!r}, but no row is in it."
-    alike = next((other for other in known if _written(other) == _written(name)), None)
+    alike = next((other for other in known if _normalise_name(other) == _normalise_name(name)), None)
     if alike is None:
         return f"{said} Take it out of bag_labels, or check the bags of the rows."
     return (
@@ -169,7 +169,7 @@ def _no_rows(name: Hashable, known: tuple[Hashable, ...]) -> str:
     )
 
 
-def _written(name: Hashable) -> str:
+def _normalise_name(name: Hashable) -> str:
     """Return the same text for a name as a string, an integer or a float."""
     text = str(name).strip()
     try:

@@ -20,7 +20,7 @@ _STARTS = 32
 _CROWD_COST = 1_000_000  # of so many components and starts together, at most
 
 
-def clique(edges: Edges, ordered: IntArray) -> IntArray:
+def find_clique(edges: Edges, ordered: IntArray) -> IntArray:
     """Return components that are all apart, ascending: a greedy walk through `ordered`, first ones first.
 
     None of the others of `ordered` is apart from all of them. The largest such set is hard to find. Costs
@@ -30,7 +30,7 @@ def clique(edges: Edges, ordered: IntArray) -> IntArray:
     while len(ordered):
         chosen.append(int(ordered[0]))
         near = np.zeros(edges.closure.n_components, dtype=bool)
-        near[edges.of(ordered[:1])[1]] = True
+        near[edges.find_apart(ordered[:1])[1]] = True
         ordered = ordered[near[ordered]]
     return np.array(sorted(chosen), dtype=np.int64)
 
@@ -38,7 +38,8 @@ def clique(edges: Edges, ordered: IntArray) -> IntArray:
 def find_crowd(closure: Closure, n_clusters: int) -> IntArray:
     """Return a row of each of more than `n_clusters` components that are all apart; empty if none were found.
 
-    The greedy search of :func:`clique` from several components; it finds no crowd where there is none, and
+    The greedy search of :func:`find_clique` from several components; it finds no crowd where there is none,
+    and
     may miss one.
     """
     for group in closure.cannot_groups:
@@ -51,13 +52,13 @@ def find_crowd(closure: Closure, n_clusters: int) -> IntArray:
     ordered = candidates[np.argsort(-edges.counts[candidates], kind="stable")]
     n_starts = min(_STARTS, max(1, _CROWD_COST // closure.n_components))
     for start in ordered[:n_starts]:
-        found = clique(edges, np.concatenate([[start], ordered[ordered != start]]))
+        found = find_clique(edges, np.concatenate([[start], ordered[ordered != start]]))
         if len(found) > n_clusters:
             return np.sort(closure.first_rows[found])
     return candidates[:0]
 
 
-def large_first(edges: Edges, components: IntArray) -> IntArray:
+def order_large_first(edges: Edges, components: IntArray) -> IntArray:
     """Order components: large ones first, then those told apart from many."""
     ordered: IntArray = components[
         np.lexsort((components, -edges.counts[components], -edges.closure.sizes[components]))
@@ -81,7 +82,7 @@ class Grouping:
     apart: BoolArray
 
 
-def grown(edges: Edges, first: IntArray, n_clusters: int | None) -> Grouping:
+def grow_groups(edges: Edges, first: IntArray, n_clusters: int | None) -> Grouping:
     """Grow groups from components that are all apart by what must belong to one of them.
 
     What is apart from all but one of `n_clusters` groups joins that one, unless two that would join the same
@@ -94,7 +95,7 @@ def grown(edges: Edges, first: IntArray, n_clusters: int | None) -> Grouping:
     apart = np.zeros((n, len(first)), dtype=bool)
     news, waiting = first, first[:0]
     while len(news):
-        at, other = edges.of(news)
+        at, other = edges.find_apart(news)
         apart[other, place[news[at]]] = True
         n_groups = apart.shape[1]
         # Only what lies next to news can have changed.
@@ -108,42 +109,42 @@ def grown(edges: Edges, first: IntArray, n_clusters: int | None) -> Grouping:
         elif n_clusters == n_groups >= 2:
             news = near[ruled_out == n_groups - 1]
             place[news] = np.argmin(apart[news], axis=1)
-            news = _without_clashes(edges, news, place)
+            news = _drop_clashing(edges, news, place)
         else:
             break
     return Grouping(place, apart)
 
 
-def _without_clashes(edges: Edges, news: IntArray, place: IntArray) -> IntArray:
+def _drop_clashing(edges: Edges, news: IntArray, place: IntArray) -> IntArray:
     """Take out of their group components that are apart from one another; return the others."""
-    at, other = edges.of(news)
+    at, other = edges.find_apart(news)
     clash = np.zeros(len(news), dtype=bool)
     clash[at[place[news[at]] == place[other]]] = True
     place[news[clash]] = -1
     return news[~clash]
 
 
-def implied_links(closure: Closure, n_clusters: int | None) -> Supervision:
+def derive_implied_links(closure: Closure, n_clusters: int | None) -> Supervision:
     """Return the must-links that follow from the number of clusters: one for each component that joins.
 
     None of them contradicts what was said. Costs O(rows + links) as a rule.
     """
-    nothing = Supervision.none(len(closure.component))
+    nothing = Supervision.empty(len(closure.component))
     if n_clusters is None or not (len(closure.cannot) or len(closure.cannot_groups)):
         return nothing
     edges = Edges(closure)
     if np.count_nonzero(edges.counts >= n_clusters - 1) < n_clusters:
         return nothing  # no need to look for as many that are all apart
-    ordered = large_first(edges, np.flatnonzero(edges.counts))
-    first = clique(edges, ordered)
+    ordered = order_large_first(edges, np.flatnonzero(edges.counts))
+    first = find_clique(edges, ordered)
     for start in ordered[1:_STARTS]:
         if len(first) >= n_clusters:
             break
         # The greedy walk went astray: it began with, or passed, one that is not among them.
-        first = clique(edges, np.concatenate([[start], ordered[ordered != start]]))
+        first = find_clique(edges, np.concatenate([[start], ordered[ordered != start]]))
     if len(first) != n_clusters:
         return nothing
-    place = grown(edges, first, n_clusters).place
+    place = grow_groups(edges, first, n_clusters).place
     joins = np.setdiff1d(np.flatnonzero((place >= 0) & (place < len(first))), first)
     must = closure.first_rows[np.column_stack([joins, first[place[joins]]])]
     return Supervision.from_links(len(closure.component), must=must) if len(must) else nothing

@@ -19,7 +19,7 @@ from scipy.sparse.csgraph import breadth_first_order
 
 from likewise.exceptions import InconsistentSupervisionError
 from likewise.supervision._links import Links
-from likewise.supervision._row_checks import IntArray, frozen, sorted_unique
+from likewise.supervision._row_checks import IntArray, freeze, sort_unique
 from likewise.supervision._row_groups import RowGroups
 
 OnConflict = Literal["raise", "drop", "keep"]
@@ -107,16 +107,18 @@ class Closure:
         """The lowest row of each component."""
         first: IntArray = np.empty(self.n_components, dtype=np.int64)
         first[self.component[::-1]] = np.arange(len(self.component) - 1, -1, -1)
-        return frozen(first)
+        return freeze(first)
 
     @cached_property
     def _graph(self) -> csr_array:
-        return must_graph(self.links, len(self.component))
+        return build_must_graph(self.links, len(self.component))
 
     @cached_property
     def _edge_source(self) -> tuple[IntArray, IntArray]:
         """The edges between components as sorted keys, and the first cannot-link of each."""
-        return np.unique(_edge_keys(self.component[self.links.cannot], self.n_components), return_index=True)
+        return np.unique(
+            _make_edge_keys(self.component[self.links.cannot], self.n_components), return_index=True
+        )
 
     @cached_property
     def _group_source(self) -> RowGroups:
@@ -164,7 +166,7 @@ class Closure:
         """
         if self.component[i] != self.component[j]:
             raise InconsistentSupervisionError(f"no chain of must-links joins rows {i} and {j}.", rows=(i, j))
-        return shortest_path(self._graph, i, j)
+        return find_shortest_path(self._graph, i, j)
 
     def _trace_conflict(
         self, name_rows: Callable[..., list[str]], rows: IntArray | None = None
@@ -209,21 +211,23 @@ class Closure:
         """
         c, d = int(self.component[i]), int(self.component[j])
         if c == d:
-            return Relation("must", _stated(self.links.must, self.links.must_groups, i, j), self._must(i, j))
-        ends = self._cannot_ends(i, j, c, d)
+            return Relation(
+                "must", _is_stated(self.links.must, self.links.must_groups, i, j), self._get_must(i, j)
+            )
+        ends = self._find_cannot_ends(i, j, c, d)
         if ends is None:
             return Relation("unknown", False, ())
         a, b = ends if self.component[ends[0]] == c else ends[::-1]
-        steps = (*self._must(i, a), (a, b, "cannot"), *self._must(b, j))
+        steps = (*self._get_must(i, a), (a, b, "cannot"), *self._get_must(b, j))
         return Relation("cannot", (a, b) == (i, j), steps)
 
-    def _must(self, i: int, j: int) -> tuple[tuple[int, int, str], ...]:
+    def _get_must(self, i: int, j: int) -> tuple[tuple[int, int, str], ...]:
         path = self.path(i, j) if i != j else (i,)
         return tuple((a, b, "must") for a, b in pairwise(path))
 
-    def _cannot_ends(self, i: int, j: int, c: int, d: int) -> tuple[int, int] | None:
+    def _find_cannot_ends(self, i: int, j: int, c: int, d: int) -> tuple[int, int] | None:
         """Return two cannot-linked rows, one in component c and one in d: i and j if possible."""
-        if _stated(self.links.cannot, self.links.cannot_groups, i, j):
+        if _is_stated(self.links.cannot, self.links.cannot_groups, i, j):
             return i, j
         keys, source = self._edge_source
         key = min(c, d) * self.n_components + max(c, d)
@@ -231,7 +235,7 @@ class Closure:
         if at < len(keys) and keys[at] == key:
             a, b = self.links.cannot[source[at]].tolist()
             return a, b
-        groups = self._group_source.shared(c, d)
+        groups = self._group_source.find_shared(c, d)
         if not len(groups):
             return None
         part = slice(*self._group_source.indptr[groups[0] : groups[0] + 2])
@@ -239,31 +243,31 @@ class Closure:
         return int(rows[components == c][0]), int(rows[components == d][0])
 
 
-def _edge_keys(ends: IntArray, n_components: int) -> IntArray:
+def _make_edge_keys(ends: IntArray, n_components: int) -> IntArray:
     """Number the edges between components; an edge has the same number in both directions."""
     keys: IntArray = ends.min(axis=1) * n_components + ends.max(axis=1)
     return keys
 
 
-def _stated(pairs: IntArray, groups: RowGroups, i: int, j: int) -> bool:
+def _is_stated(pairs: IntArray, groups: RowGroups, i: int, j: int) -> bool:
     low, high = min(i, j), max(i, j)
     first = np.searchsorted(pairs[:, 0], low, side="left")
     last = np.searchsorted(pairs[:, 0], low, side="right")
     if bool((pairs[first:last, 1] == high).any()):
         return True
-    return len(groups.shared(i, j)) > 0
+    return len(groups.find_shared(i, j)) > 0
 
 
-def must_graph(links: Links, n_samples: int) -> csr_array:
+def build_must_graph(links: Links, n_samples: int) -> csr_array:
     """Return the must-links as a symmetric sparse graph over the rows; groups are represented by stars."""
-    edges = np.concatenate([links.must, links.must_groups.star_edges()])
+    edges = np.concatenate([links.must, links.must_groups.list_star_edges()])
     ends = np.concatenate([edges, edges[:, ::-1]])
     # Floats, because csgraph converts other types at each call.
     graph = csr_array(coo_array((np.ones(len(ends)), ends.T), shape=(n_samples, n_samples)))
     return graph
 
 
-def shortest_path(graph: csr_array, i: int, j: int) -> tuple[int, ...]:
+def find_shortest_path(graph: csr_array, i: int, j: int) -> tuple[int, ...]:
     """Return the shortest chain of edges from i to j, which must be in one component."""
     # The graph is symmetric; directed=False would transpose it first.
     _, before = breadth_first_order(graph, i, directed=True, return_predecessors=True)
@@ -273,7 +277,7 @@ def shortest_path(graph: csr_array, i: int, j: int) -> tuple[int, ...]:
     return tuple(reversed(chain))
 
 
-def _components(links: Links, n_samples: int) -> IntArray:
+def _number_components(links: Links, n_samples: int) -> IntArray:
     """Return the component of each row; components are numbered in the order of their first rows.
 
     Each row points to an earlier row of its component or to itself, initially to itself. If the two ends of a
@@ -283,7 +287,7 @@ def _components(links: Links, n_samples: int) -> IntArray:
     """
     edges = links.must
     if len(links.must_groups):
-        edges = np.concatenate([edges, links.must_groups.star_edges()])
+        edges = np.concatenate([edges, links.must_groups.list_star_edges()])
     every = np.arange(n_samples)
     heads, ends = every, edges
     while len(ends := ends[ends[:, 0] != ends[:, 1]]):
@@ -303,33 +307,33 @@ def close(links: Links, n_samples: int, on_conflict: OnConflict) -> Closure:
     """
     if on_conflict not in get_args(OnConflict):
         raise ValueError(f"on_conflict must be one of {get_args(OnConflict)}, got {on_conflict!r}.")
-    component = _components(links, n_samples)
+    component = _number_components(links, n_samples)
     n_components = int(component.max()) + 1
 
     ends = component[links.cannot]
     clash = ends[:, 0] == ends[:, 1]
-    group_clash = _clashes_in_groups(links.cannot_groups, component)
+    group_clash = _find_group_clashes(links.cannot_groups, component)
     conflicts = np.concatenate([links.cannot[clash], group_clash])
     ends = ends[~clash] if on_conflict == "drop" else np.concatenate([ends, component[group_clash]])
-    keys = sorted_unique(_edge_keys(ends, n_components))
+    keys = sort_unique(_make_edge_keys(ends, n_components))
     groups = [np.unique(component[rows]) for rows in links.cannot_groups]
     use = [g for g, members in enumerate(groups) if len(members) >= 2]
     return Closure(
-        component=frozen(component),
-        sizes=frozen(np.bincount(component, minlength=n_components)),
-        cannot=frozen(np.column_stack(np.divmod(keys, n_components)).astype(np.int64)),
-        cannot_groups=RowGroups.of(
+        component=freeze(component),
+        sizes=freeze(np.bincount(component, minlength=n_components)),
+        cannot=freeze(np.column_stack(np.divmod(keys, n_components)).astype(np.int64)),
+        cannot_groups=RowGroups.from_lists(
             [groups[g] for g in use],
             n_components,
             weights=links.cannot_groups.weights[use],
             what="cannot_groups",
         ),
-        conflicts=frozen(conflicts),
+        conflicts=freeze(conflicts),
         links=links,
     )
 
 
-def _clashes_in_groups(groups: RowGroups, component: IntArray) -> IntArray:
+def _find_group_clashes(groups: RowGroups, component: IntArray) -> IntArray:
     """Return pairs of rows in a cannot group that are in the same component."""
     members, group_of = groups.members, groups.group_of
     order = np.lexsort((members, component[members], group_of))
@@ -338,7 +342,7 @@ def _clashes_in_groups(groups: RowGroups, component: IntArray) -> IntArray:
     return np.column_stack([rows[:-1][same], rows[1:][same]]).reshape(-1, 2)
 
 
-def without_conflicts(links: Links, n_samples: int) -> Links:
+def drop_conflicts(links: Links, n_samples: int) -> Links:
     """Return the links without the cannot-links that contradict the must-links.
 
     A cannot group keeps the first row of each component, so that its other cannot-links remain.
@@ -348,7 +352,7 @@ def without_conflicts(links: Links, n_samples: int) -> Links:
     mask: npt.NDArray[np.bool_] = ends[:, 0] == ends[:, 1]
     kept = [rows[np.unique(closed.component[rows], return_index=True)[1]] for rows in links.cannot_groups]
     use = [g for g, rows in enumerate(kept) if len(rows) >= 2]
-    groups = RowGroups.of(
+    groups = RowGroups.from_lists(
         [kept[g] for g in use], n_samples, weights=links.cannot_groups.weights[use], what="cannot_groups"
     )
-    return links.without_cannot(mask, groups)
+    return links.drop_cannot(mask, groups)

@@ -39,7 +39,7 @@ class Edges:
         np.add.at(counts, groups.members, np.diff(groups.indptr)[groups.group_of] - 1)
         return counts
 
-    def of(self, components: IntArray) -> tuple[IntArray, IntArray]:
+    def find_apart(self, components: IntArray) -> tuple[IntArray, IntArray]:
         """Return all that is apart from some components: where in `components` each is, and the others."""
         first, second = self._pairs
         start = np.searchsorted(first, components, side="left")

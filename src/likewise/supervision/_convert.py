@@ -38,7 +38,7 @@ def labels_to_links(
     >>> links.relation(3, 4).reason
     '3 = 0 ≠ 1 = 4'
     """
-    return _converted(hints, "labels", more_clusters_than_classes, limit)
+    return _convert(hints, "labels", more_clusters_than_classes, limit)
 
 
 def bags_to_links(
@@ -89,7 +89,7 @@ def bags_to_links(
     >>> bags_to_links(hints, more_clusters_than_classes=True).cannot.tolist()
     [[0, 3], [1, 3], [2, 3]]
     """
-    return _converted(hints, "bags", more_clusters_than_classes, limit)
+    return _convert(hints, "bags", more_clusters_than_classes, limit)
 
 
 def triplets_to_links(hints: Supervision) -> Supervision:
@@ -116,8 +116,8 @@ def triplets_to_links(hints: Supervision) -> Supervision:
     >>> links.must.tolist(), links.cannot.tolist()
     ([[0, 3]], [[0, 1], [1, 3]])
     """
-    return _converted(hints, "triplets", False, LIMIT)
+    return _convert(hints, "triplets", False, LIMIT)
 
 
-def _converted(hints: Supervision, kind: str, more: bool, limit: int) -> Supervision:
-    return hints.only(kind).to_links(more_clusters_than_classes=more, limit=limit)
+def _convert(hints: Supervision, kind: str, more: bool, limit: int) -> Supervision:
+    return hints.select_kinds(kind).to_links(more_clusters_than_classes=more, limit=limit)

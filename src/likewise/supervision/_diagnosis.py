@@ -124,7 +124,7 @@ class Diagnosis:
         touched = round(self.coverage * self.n_samples)
         lines = [f"{self.n_samples} rows; hints speak of {touched} of them ({self.coverage:.0%})"]
         if self.n_must + self.n_cannot + self.n_must_groups + self.n_cannot_groups:
-            lines += self._link_lines()
+            lines += self._format_links()
         if self.n_triplets:
             said = ", ".join(f"{count} {word}" for word, count in self.answers.items() if count)
             twice = f"; {self.n_triplet_conflicts} with two answers" if self.n_triplet_conflicts else ""
@@ -142,7 +142,7 @@ class Diagnosis:
         ]
         return "\n".join([*lines, f"links are   {', '.join(worth)}"] if worth else lines)
 
-    def _link_lines(self) -> list[str]:
+    def _format_links(self) -> list[str]:
         links = f"links       {self.n_must} must, {self.n_cannot} cannot"
         if self.n_group_pairs:
             groups = f"{self.n_must_groups} must group(s), {self.n_cannot_groups} cannot group(s)"
@@ -190,29 +190,29 @@ def diagnose(hints: Supervision, X: Any = None, labels: Any = None) -> Diagnosis
         n_cannot_only=int((in_cannot & ~in_must).sum()),
         component_sizes=tuple(sizes.tolist()),
         n_conflicts=len(closed.conflicts),
-        n_triplet_conflicts=_triplet_conflicts(hints.triplets),
-        n_redundant_must=_redundant_must(links, closed),
-        n_redundant_cannot=_redundant_cannot(links, closed),
-        min_clusters=max(_clique(closed), len(hints.classes), 1),
-        informativeness=None if labels is None else informativeness(links, labels, hints.n_samples),
-        coherence=None if X is None else coherence(links, X, hints.n_samples),
+        n_triplet_conflicts=_count_triplet_conflicts(hints.triplets),
+        n_redundant_must=_count_redundant_must(links, closed),
+        n_redundant_cannot=_count_redundant_cannot(links, closed),
+        min_clusters=max(_count_clique(closed), len(hints.classes), 1),
+        informativeness=None if labels is None else compute_informativeness(links, labels, hints.n_samples),
+        coherence=None if X is None else compute_coherence(links, X, hints.n_samples),
     )
 
 
-def _triplet_conflicts(rows: IntArray) -> int:
+def _count_triplet_conflicts(rows: IntArray) -> int:
     """Count the triplets that occur more than once; they are sorted, and equal answers are not repeated."""
     same = (rows[1:] == rows[:-1]).all(axis=1)
     starts = same & ~np.concatenate([[False], same[:-1]]) if len(same) else same
     return int(starts.sum())
 
 
-def _redundant_must(links: Links, closed: Closure) -> int:
+def _count_redundant_must(links: Links, closed: Closure) -> int:
     n_edges = len(links.must) + int(np.maximum(np.diff(links.must_groups.indptr) - 1, 0).sum())
     return n_edges - (len(closed.component) - closed.n_components)
 
 
-def _redundant_cannot(links: Links, closed: Closure) -> int:
-    n_between = len(links.cannot) - int(_same(closed.component, links.cannot).sum())
+def _count_redundant_cannot(links: Links, closed: Closure) -> int:
+    n_between = len(links.cannot) - int(_compare_pairs(closed.component, links.cannot).sum())
     groups = closed.cannot_groups
     if not len(groups):
         return n_between - len(closed.cannot)
@@ -224,12 +224,12 @@ def _redundant_cannot(links: Links, closed: Closure) -> int:
     return n_between - len(closed.cannot) + int((stated > 0).sum())
 
 
-def _same(values: npt.NDArray[Any], pairs: IntArray) -> npt.NDArray[np.bool_]:
+def _compare_pairs(values: npt.NDArray[Any], pairs: IntArray) -> npt.NDArray[np.bool_]:
     same: npt.NDArray[np.bool_] = values[pairs[:, 0]] == values[pairs[:, 1]]
     return same
 
 
-def _clique(closed: Closure) -> int:
+def _count_clique(closed: Closure) -> int:
     """Return the size of a clique of cannot-linked components: a stated group, or one found greedily.
 
     The greedy search starts with the component with the most edges, and always adds the candidate with the
@@ -255,26 +255,26 @@ def _clique(closed: Closure) -> int:
 # ---------------------------------------------------------------------- Davidson, Wagstaff and Basu 2006
 
 
-def informativeness(links: Links, labels: Any, n_samples: int) -> float | None:
+def compute_informativeness(links: Links, labels: Any, n_samples: int) -> float | None:
     """Return the fraction of links that a clustering violates, None if there are no links."""
-    codes = Labels.of(labels).codes
+    codes = Labels.from_array(labels).codes
     if len(codes) != n_samples or (codes < 0).any():
         raise SupervisionError(f"labels must give a cluster to each of {n_samples} rows, got {len(codes)}.")
     total = len(links.must) + len(links.cannot) + links.must_groups.n_pairs + links.cannot_groups.n_pairs
-    wrong = int((~_same(codes, links.must)).sum()) + int(_same(codes, links.cannot).sum())
-    wrong += links.must_groups.n_pairs - _pairs_together(links.must_groups, codes)
-    wrong += _pairs_together(links.cannot_groups, codes)
+    wrong = int((~_compare_pairs(codes, links.must)).sum()) + int(_compare_pairs(codes, links.cannot).sum())
+    wrong += links.must_groups.n_pairs - _count_pairs_together(links.must_groups, codes)
+    wrong += _count_pairs_together(links.cannot_groups, codes)
     return wrong / total if total else None
 
 
-def _pairs_together(groups: RowGroups, codes: IntArray) -> int:
+def _count_pairs_together(groups: RowGroups, codes: IntArray) -> int:
     """Count the pairs of members of a group in the same cluster, without enumerating them."""
     keys = groups.group_of * (int(codes.max(initial=0)) + 1) + codes[groups.members]
     counts = np.unique(keys, return_counts=True)[1]
     return int((counts * (counts - 1) // 2).sum())
 
 
-def coherence(links: Links, X: Any, n_samples: int) -> float | None:
+def compute_coherence(links: Links, X: Any, n_samples: int) -> float | None:
     """Return the fraction of (must, cannot) pairs without overlap, None if there are no such pairs."""
     if not hasattr(X, "__array__") and not isinstance(X, list | tuple):
         raise SupervisionError(f"X must be a dense table of numbers, got {type(X).__name__}.")
@@ -296,11 +296,11 @@ def coherence(links: Links, X: Any, n_samples: int) -> float | None:
     for start in range(0, len(numbers), step):
         m, c = np.divmod(numbers[start : start + step], n_cannot)
         must, cannot = rows[links.must[m]], rows[links.cannot[c]]
-        coherent += int((~_overlaps(must, cannot) & ~_overlaps(cannot, must)).sum())
+        coherent += int((~_has_overlap(must, cannot) & ~_has_overlap(cannot, must)).sum())
     return coherent / len(numbers)
 
 
-def _overlaps(a: FloatArray, b: FloatArray) -> npt.NDArray[np.bool_]:
+def _has_overlap(a: FloatArray, b: FloatArray) -> npt.NDArray[np.bool_]:
     """Return whether segment a, projected on the line of segment b, overlaps segment b.
 
     Both have the shape (n, 2, n_features). If b runs from 0 to 1 along its line, an end of a is at ``(a -

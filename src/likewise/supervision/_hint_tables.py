@@ -10,7 +10,7 @@ from typing import Any
 
 from likewise.exceptions import FileFormatError, SupervisionError
 from likewise.supervision._links import parse_link
-from likewise.supervision._records import ALL_LABELS, FIELDS, USES, WEIGHTED, Problems, Record, weight_of
+from likewise.supervision._records import ALL_LABELS, FIELDS, USES, WEIGHTED, Problems, Record, parse_weight
 
 # What a header must hold, and what it may hold besides; the first that fits is meant.
 LAYOUTS: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
@@ -32,7 +32,7 @@ TYPES: dict[str, Callable[[str], Hashable]] = {
 TYPED = ("label", "bag", "bag_label")  # what a table may hold as other than text, said in its first line
 
 
-def layout_of(header: Sequence[str], path: str) -> tuple[str, tuple[str, ...]]:
+def detect_layout(header: Sequence[str], path: str) -> tuple[str, tuple[str, ...]]:
     """Recognise a layout by the names of its columns; return it with the columns that it does not use.
 
     A column that has a meaning in another layout, or nearly the name of one that is used, is refused.
@@ -71,7 +71,7 @@ def table_records(
 ) -> Iterator[Record]:
     """Yield the records of a table, noting the rows that are malformed."""
     header = [str(name).strip().lower() for name in header]
-    layout, unused = layout_of(header, problems.path)
+    layout, unused = detect_layout(header, problems.path)
     if unused:
         problems.notes.append(f"ignored the column(s) {', '.join(map(repr, unused))}, which no hint uses.")
     for line, row in rows:
@@ -82,22 +82,26 @@ def table_records(
         for name in (NOTE, *unused):
             cells.pop(name, None)
         try:
-            yield from _simple(layout, line, cells) if layout != "general" else _general(line, cells, types)
+            yield from (
+                _parse_simple(layout, line, cells)
+                if layout != "general"
+                else _parse_general(line, cells, types)
+            )
         except ValueError as error:
             problems.add(line, error)
 
 
-def _needed(cells: dict[str, Any], names: Iterable[str]) -> None:
+def _require_columns(cells: dict[str, Any], names: Iterable[str]) -> None:
     for name in names:
         if cells.get(name, "") == "":
             raise ValueError(f"{name} is empty.")
 
 
-def _general(line: int, cells: dict[str, Any], types: dict[str, str]) -> Iterator[Record]:
+def _parse_general(line: int, cells: dict[str, Any], types: dict[str, str]) -> Iterator[Record]:
     kind = str(cells["kind"]).strip().lower()
     if kind not in USES:
         raise ValueError(f"the kind is {cells['kind']!r}; wanted one of {', '.join(USES)}.")
-    _needed(cells, USES[kind])
+    _require_columns(cells, USES[kind])
     used = {*USES[kind], "kind", *(["weight"] if kind in WEIGHTED else [])}
     for name, cell in cells.items():
         if name not in used and cell != "":
@@ -105,13 +109,15 @@ def _general(line: int, cells: dict[str, Any], types: dict[str, str]) -> Iterato
     values = {name: cells[name] for name in USES[kind]}
     for name in ("label", "bag"):
         if name in values:
-            values[name] = _typed(values[name], types.get("bag_label" if kind == "bag_label" else name, ""))
+            values[name] = _parse_typed(
+                values[name], types.get("bag_label" if kind == "bag_label" else name, "")
+            )
     if kind == "bag_label":
-        values["bag"] = _typed(cells["bag"], types.get("bag", ""))
-    yield Record(line, kind, weight=weight_of(cells.get("weight", "")), **values)
+        values["bag"] = _parse_typed(cells["bag"], types.get("bag", ""))
+    yield Record(line, kind, weight=parse_weight(cells.get("weight", "")), **values)
 
 
-def _typed(cell: Any, type_name: str) -> Any:
+def _parse_typed(cell: Any, type_name: str) -> Any:
     if not type_name or not isinstance(cell, str):
         return cell
     try:
@@ -120,28 +126,28 @@ def _typed(cell: Any, type_name: str) -> Any:
         raise ValueError(f"{cell!r} is not of the type {type_name} that the first line announces.") from None
 
 
-def _simple(layout: str, line: int, cells: dict[str, Any]) -> Iterator[Record]:
+def _parse_simple(layout: str, line: int, cells: dict[str, Any]) -> Iterator[Record]:
     if layout == "links":
-        _needed(cells, ("a", "b", "link"))
+        _require_columns(cells, ("a", "b", "link"))
         yield Record(
             line,
             parse_link(cells["link"]),
             a=cells["a"],
             b=cells["b"],
-            weight=weight_of(cells.get("weight", "")),
+            weight=parse_weight(cells.get("weight", "")),
         )
     elif layout == "triplets":
-        _needed(cells, ("a", "b", "c", "answer"))
-        weight = weight_of(cells.get("weight", ""))
+        _require_columns(cells, ("a", "b", "c", "answer"))
+        weight = parse_weight(cells.get("weight", ""))
         a, b, c, answer = (cells[name] for name in USES["triplet"])
         yield Record(line, "triplet", a=a, b=b, c=c, answer=answer, weight=weight)
     else:
-        yield from _of_one_id(layout, line, cells)
+        yield from _read_single_id(layout, line, cells)
 
 
-def _of_one_id(layout: str, line: int, cells: dict[str, Any]) -> Iterator[Record]:
+def _read_single_id(layout: str, line: int, cells: dict[str, Any]) -> Iterator[Record]:
     """Yield the label or the bag of one id; an empty cell says that it is not known."""
-    _needed(cells, ("id",))
+    _require_columns(cells, ("id",))
     if layout == "labels":
         if cells["label"] != "":
             yield Record(line, "label", a=cells["id"], label=cells["label"])

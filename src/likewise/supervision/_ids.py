@@ -21,7 +21,8 @@ _MANY = 20_000  # with more ids, only simple typing errors are recognised
 class RowIds:
     """The sample ids of the rows of a data set: distinct strings, in the order of the rows.
 
-    Ids are always strings and are compared exactly: "007" is neither "7" nor the number 7. Use :meth:`of` to
+    Ids are always strings and are compared exactly: "007" is neither "7" nor the number 7. Use
+    :meth:`from_ids` to
     check ids.
 
     Parameters
@@ -32,8 +33,8 @@ class RowIds:
     Examples
     --------
     >>> from likewise.supervision import RowIds
-    >>> ids = RowIds.of(["s1", "s2", "007"])
-    >>> ids.rows(["007", "s1"])
+    >>> ids = RowIds.from_ids(["s1", "s2", "007"])
+    >>> ids.find_rows(["007", "s1"])
     array([2, 0])
     >>> ids[2], len(ids)
     ('007', 3)
@@ -42,7 +43,7 @@ class RowIds:
     ids: tuple[str, ...]
 
     @classmethod
-    def of(cls, ids: Any) -> RowIds:
+    def from_ids(cls, ids: Any) -> RowIds:
         """Check that there is one id for each row, and that the ids are distinct, non-empty strings.
 
         Parameters
@@ -66,11 +67,11 @@ class RowIds:
             _check_id(row, value)
         checked = cls(tuple(map(str, values)))  # also turns np.str_ into str
         if len(checked.row_of) < len(values):
-            raise SupervisionError(_repeated_text(checked.ids))
+            raise SupervisionError(_format_repeated(checked.ids))
         return checked
 
     @classmethod
-    def numbered(cls, n_samples: int) -> RowIds:
+    def from_row_numbers(cls, n_samples: int) -> RowIds:
         """Return "0", "1", … as the ids of rows without ids.
 
         Such ids cannot reveal that the rows were shuffled; see `content` in
@@ -127,7 +128,7 @@ class RowIds:
         row = self.row_of.get(value)
         return self.row_of.get(value.strip()) if row is None else row
 
-    def rows(self, ids: Iterable[str]) -> IntArray:
+    def find_rows(self, ids: Iterable[str]) -> IntArray:
         """Return the row of each id.
 
         Parameters
@@ -137,7 +138,7 @@ class RowIds:
 
         Returns
         -------
-        rows : ndarray of int
+        find_rows : ndarray of int
             The row of each id.
 
         Raises
@@ -166,13 +167,13 @@ class RowIds:
         """
         if not isinstance(value, str):
             return SupervisionError(f"an id must be text, got {value!r} of type {type(value).__name__}.")
-        near = self._nearest(value)
+        near = self._find_nearest(value)
         tip = f"; did you mean {near!r}?" if near is not None else "."
         return SupervisionError(f"no row has the id {value!r}{tip}", ids=(value,))
 
-    def _nearest(self, value: str) -> str | None:
-        plain = _plain(value)
-        slip = next((known for known in self.ids if _plain(known) == plain), None)
+    def _find_nearest(self, value: str) -> str | None:
+        plain = _simplify(value)
+        slip = next((known for known in self.ids if _simplify(known) == plain), None)
         if slip is not None or len(self) > _MANY:
             return slip
         close = difflib.get_close_matches(value, self.ids, n=1, cutoff=0.75)
@@ -181,14 +182,14 @@ class RowIds:
     @cached_property
     def digest(self) -> str:
         """A hash of the ids in their order, as 16 hexadecimal digits."""
-        return _digest(self.ids)
+        return _compute_digest(self.ids)
 
     @cached_property
     def sorted_digest(self) -> str:
         """A hash of the ids that does not depend on their order, as 16 hexadecimal digits."""
-        return _digest(sorted(self.ids))
+        return _compute_digest(sorted(self.ids))
 
-    def content_digest(self, content: Any) -> str:
+    def compute_content_digest(self, content: Any) -> str:
         """Return a hash of a table, with its rows sorted by id.
 
         If the rows are shuffled together with their ids, the hash stays the same. If the ids are row numbers,
@@ -229,7 +230,7 @@ class FewIds(RowIds):
     --------
     >>> from likewise.supervision import FewIds
     >>> ids = FewIds({"wren": 12, "owl": 7_000_000}, 10**8)
-    >>> ids.rows(["owl"]), ids[12], len(ids)
+    >>> ids.find_rows(["owl"]), ids[12], len(ids)
     (array([7000000]), 'wren', 100000000)
     """
 
@@ -241,7 +242,7 @@ class FewIds(RowIds):
         self.__dict__.update(row_of=dict(row_of), _n_samples=check_n_samples(n_samples), _names=names)
 
     @classmethod
-    def numbers(cls, names: Iterable[str], n_samples: int) -> FewIds:
+    def from_numbers(cls, names: Iterable[str], n_samples: int) -> FewIds:
         """Interpret names as row numbers, for rows without ids.
 
         Parameters
@@ -270,11 +271,11 @@ class FewIds(RowIds):
     def __repr__(self) -> str:
         return f"FewIds({len(self)} rows, {len(self.ids)} of them by id)"
 
-    def _nearest(self, value: str) -> str | None:
+    def _find_nearest(self, value: str) -> str | None:
         return None  # a similar id may be among the unknown ones
 
 
-def _plain(value: str) -> str:
+def _simplify(value: str) -> str:
     """Normalise an id: no surrounding spaces, one case, no leading zeros."""
     return value.strip().casefold().lstrip("0")
 
@@ -294,7 +295,7 @@ def _check_id(row: int, value: Any) -> None:
             raise SupervisionError(f"the id of row {row}, {value!r}, is not valid Unicode.") from error
 
 
-def _repeated_text(ids: tuple[str, ...]) -> str:
+def _format_repeated(ids: tuple[str, ...]) -> str:
     first: dict[str, int] = {}
     for row, value in enumerate(ids):
         if value in first:
@@ -305,7 +306,7 @@ def _repeated_text(ids: tuple[str, ...]) -> str:
     raise AssertionError("no id is repeated")
 
 
-def _digest(ids: Iterable[str]) -> str:
+def _compute_digest(ids: Iterable[str]) -> str:
     """Hash the ids, each with its length, so that different lists have different hashes."""
     digest = hashlib.sha256()
     for value in ids:

@@ -25,21 +25,21 @@ LIMIT = 1_000_000
 _BLOCK = 1_000_000  # so many pairs of label sets are compared at once
 
 
-def links_of_labels(labels: Labels, *, more_clusters_than_classes: bool, limit: int) -> Links:
+def derive_links_from_labels(labels: Labels, *, more_clusters_than_classes: bool, limit: int) -> Links:
     """Return the links that partial labels imply: each label is a bag of one row with one label."""
     sets = [frozenset([label]) for label in labels.classes]
-    return _links_of_sets(labels.codes, sets, more_clusters_than_classes, limit, "labels")
+    return _derive_links_from_sets(labels.codes, sets, more_clusters_than_classes, limit, "labels")
 
 
-def links_of_bags(bags: Bags, *, more_clusters_than_classes: bool, limit: int) -> Links:
+def derive_links_from_bags(bags: Bags, *, more_clusters_than_classes: bool, limit: int) -> Links:
     """Return the links that the bags' label sets imply (Pei and Fern 2014, table 1 and section 4.3)."""
     sets = list(dict.fromkeys(labels for labels in bags.labels if labels is not None))
     number: dict[LabelSet | None, int] = {labels: s for s, labels in enumerate(sets)} | {None: -1}
     codes = np.array([*(number[labels] for labels in bags.labels), -1], dtype=np.int64)[bags.codes]
-    return _links_of_sets(codes, sets, more_clusters_than_classes, limit, "bags")
+    return _derive_links_from_sets(codes, sets, more_clusters_than_classes, limit, "bags")
 
 
-def links_of_triplets(triplets: Triplets, n_samples: int) -> Links:
+def derive_links_from_triplets(triplets: Triplets, n_samples: int) -> Links:
     """Return the links that answers imply: the two together, the third apart from both."""
     said = triplets.answers < 3
     code, weight = triplets.answers[said], triplets.weights[said]
@@ -49,7 +49,7 @@ def links_of_triplets(triplets: Triplets, n_samples: int) -> Links:
     rows = triplets.rows_abc[said]
     first, second, third = rows[every, two[:, 0]], rows[every, two[:, 1]], rows[every, odd]
     apart = np.concatenate([np.column_stack([first, third]), np.column_stack([second, third])])
-    return Links.of(
+    return Links.from_pairs(
         n_samples,
         must=np.column_stack([first, second]),
         must_weights=weight,
@@ -58,7 +58,9 @@ def links_of_triplets(triplets: Triplets, n_samples: int) -> Links:
     )
 
 
-def _links_of_sets(codes: IntArray, sets: list[LabelSet], more: bool, limit: int, what: str) -> Links:
+def _derive_links_from_sets(
+    codes: IntArray, sets: list[LabelSet], more: bool, limit: int, what: str
+) -> Links:
     """Return the links of rows whose class is one of a set: ``sets[codes[i]]``, nothing known at -1."""
     order = np.argsort(codes, kind="stable")
     starts = np.searchsorted(codes[order], np.arange(len(sets) + 1))
@@ -67,21 +69,21 @@ def _links_of_sets(codes: IntArray, sets: list[LabelSet], more: bool, limit: int
     must_groups = [order[starts[s] : starts[s + 1]] for s in np.flatnonzero(single & (sizes > 1))]
     stand_ins = order[starts[:-1][single]]
     sizes = np.where(single, 1, sizes)  # the first row stands for the others
-    pairs, count = _disjoint(sets, sizes, single, limit)
+    pairs, count = _find_disjoint(sets, sizes, single, limit)
     if count > limit:
         raise SupervisionError(
             f"the {what} imply {count} cannot-links between rows, more than the limit of {limit}. Use fewer "
             f"rows, raise `limit`, or use a method that honours {what} directly."
         )
-    return Links.of(
+    return Links.from_pairs(
         len(codes),
-        cannot=_products(pairs, order, starts, sizes),
+        cannot=_make_products(pairs, order, starts, sizes),
         must_groups=must_groups,
         cannot_groups=[stand_ins] if len(stand_ins) > 1 else None,
     )
 
 
-def _disjoint(
+def _find_disjoint(
     sets: list[LabelSet], sizes: IntArray, single: npt.NDArray[np.bool_], limit: int
 ) -> tuple[IntArray, int]:
     """Return the pairs of sets, s < t, that share no label, and how many pairs of rows they stand for.
@@ -108,7 +110,7 @@ def _disjoint(
     return np.concatenate(found), count
 
 
-def _products(pairs: IntArray, order: IntArray, starts: IntArray, sizes: IntArray) -> IntArray:
+def _make_products(pairs: IntArray, order: IntArray, starts: IntArray, sizes: IntArray) -> IntArray:
     """Return each row of set s with each row of set t, for all pairs (s, t) of sets at once."""
     counts = sizes[pairs[:, 0]] * sizes[pairs[:, 1]]
     pair = np.repeat(np.arange(len(pairs)), counts)

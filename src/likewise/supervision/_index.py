@@ -25,7 +25,7 @@ class RowIndex:
         self.n_samples, self.labels = n_samples, labels
 
     @classmethod
-    def of(cls, index: Any, n_samples: Any = None) -> RowIndex:
+    def from_index(cls, index: Any, n_samples: Any = None) -> RowIndex:
         """Check the index labels of the rows; None means that hints use row numbers."""
         if index is None:
             if n_samples is None:
@@ -56,16 +56,16 @@ class RowIndex:
     def _row_of(self) -> dict[Hashable, int]:
         return {label: row for row, label in enumerate(self.labels or ())}
 
-    def row(self, label: Any, where: str) -> int:
+    def find_row(self, label: Any, where: str) -> int:
         """Return the row with this label; `where` begins the error if there is none."""
         try:
             return self._row_of[label]
         except (KeyError, TypeError):
             raise SupervisionError(
-                f"{where} names {label!r}, which is not in the index{self._tip(label)}"
+                f"{where} names {label!r}, which is not in the index{self._suggest_label(label)}"
             ) from None
 
-    def _tip(self, label: Any) -> str:
+    def _suggest_label(self, label: Any) -> str:
         """Name the label that may have been meant."""
         if self.n_samples > _MANY:
             return "."
@@ -77,7 +77,7 @@ class RowIndex:
         kind = f", of type {type(known).__name__}" if near[0] == str(label) else ""
         return f"; did you mean {known!r}{kind}?"
 
-    def rows(self, values: Any, what: str, *, width: int | None = None) -> Any:
+    def find_rows(self, values: Any, what: str, *, width: int | None = None) -> Any:
         """Return lists of labels as lists of rows; `width` is the length that each must have."""
         if self.labels is None or values is None:
             return values
@@ -90,7 +90,7 @@ class RowIndex:
                 raise SupervisionError(
                     f"{where} is {labels!r}; expected a list of {f'{width} ' if width else ''}index labels."
                 )
-            rows = [self.row(label, where) for label in labels]
+            rows = [self.find_row(label, where) for label in labels]
             if width is not None and len(rows) != width:
                 raise SupervisionError(f"{where} has {len(rows)} label(s); expected {width}.")
             found.append(rows)
@@ -111,12 +111,13 @@ def align(values: Any, index: Any, what: str) -> Any:
     if index is None:
         if is_pandas(values) and getattr(values, "ndim", 0) == 1 and not _is_numbered(values.index):
             raise SupervisionError(
-                f"{what} is a Series whose index is not 0, 1, 2, … ({_shown(values.index)}). To align it "
+                f"{what} is a Series whose index is not 0, 1, 2, … ({_format_index(values.index)}). To align "
+                "it "
                 "with the rows of the data, pass index=df.index; if it is in the order of the rows, pass "
                 f"{what}.to_numpy()."
             )
         return values
-    row_index = RowIndex.of(index)
+    row_index = RowIndex.from_index(index)
     if isinstance(values, Mapping):
         labels, cells = list(values), list(values.values())
     elif is_pandas(values) and getattr(values, "ndim", 0) == 1:
@@ -131,7 +132,7 @@ def align(values: Any, index: Any, what: str) -> Any:
     aligned: list[Any] = [None] * row_index.n_samples
     given: set[int] = set()
     for label, cell in zip(labels, cells, strict=True):
-        row = row_index.row(label, what)
+        row = row_index.find_row(label, what)
         if row in given:
             raise SupervisionError(f"{what} names the index label {label!r} twice; keep one of the two.")
         given.add(row)
@@ -139,9 +140,9 @@ def align(values: Any, index: Any, what: str) -> Any:
     return aligned
 
 
-def labels_of_rows(index: Any) -> tuple[Hashable, ...] | None:
+def get_row_labels(index: Any) -> tuple[Hashable, ...] | None:
     """Return the labels of the rows, or None if hints name rows by number."""
-    return None if index is None else RowIndex.of(index).labels
+    return None if index is None else RowIndex.from_index(index).labels
 
 
 def check_row_labels(hints: Any, X: Any, who: str = "", what: str = "X") -> None:
@@ -176,7 +177,8 @@ def check_same_index(hinted: Any, weights: Any, what: str) -> None:
         expected = hinted.index if is_pandas(hinted) else range(len(weights))
         if list(weights.index) != list(expected):
             raise SupervisionError(
-                f"{what}_weights is a Series whose index ({_shown(weights.index)}) is not that of {what}. "
+                f"{what}_weights is a Series whose index ({_format_index(weights.index)}) is not that of "
+                f"{what}. "
                 f"Pass {what}_weights.to_numpy() if both are in the same order."
             )
 
@@ -185,5 +187,5 @@ def _is_numbered(index: Any) -> bool:
     return bool(np.array_equal(np.asarray(index), np.arange(len(index))))
 
 
-def _shown(index: Any) -> str:
+def _format_index(index: Any) -> str:
     return ", ".join(map(repr, list(index[:3]))) + (", …" if len(index) > 3 else "")

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator
 from itertools import groupby
 from typing import Any
 
-from likewise.supervision._records import ALL_LABELS, WEIGHTED, Problems, Record, weight_of
+from likewise.supervision._records import ALL_LABELS, WEIGHTED, Problems, Record, parse_weight
 
 # The keys of each kind; those of the second tuple may be left out.
 KEYS: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
@@ -24,18 +24,18 @@ IDS = "ids"  # the first line may say which ids the hints were written for
 _LENGTHS = {"must": 2, "cannot": 2, "triplet": 3}
 
 
-def _no_constant(name: str) -> Any:
+def _refuse_constant(name: str) -> Any:
     raise ValueError(f"{name} is not a number that JSON knows.")
 
 
-def json_lines(text: str, problems: Problems) -> Iterator[tuple[int, dict[str, Any]]]:
+def parse_json_lines(text: str, problems: Problems) -> Iterator[tuple[int, dict[str, Any]]]:
     """Yield the objects of a text with their lines; blank lines are passed over."""
     lines = text.split("\n")
     for number, line in enumerate(lines, start=1):
         if not line.strip():
             continue
         try:
-            value = json.loads(line, parse_constant=_no_constant)
+            value = json.loads(line, parse_constant=_refuse_constant)
         except ValueError as error:
             cut = " The file may be cut short." if number == len(lines) else ""
             problems.add(number, f"not a JSON object: {error}.{cut}")
@@ -46,16 +46,18 @@ def json_lines(text: str, problems: Problems) -> Iterator[tuple[int, dict[str, A
         yield number, value
 
 
-def json_records(objects: Iterable[tuple[int, dict[str, Any]]], problems: Problems) -> Iterator[Record]:
+def iterate_json_records(
+    objects: Iterable[tuple[int, dict[str, Any]]], problems: Problems
+) -> Iterator[Record]:
     """Yield the records that the objects hold, noting the malformed ones."""
     for line, value in objects:
         try:
-            yield from _records(line, value)
+            yield from _make_records(line, value)
         except ValueError as error:
             problems.add(line, error)
 
 
-def _records(line: int, value: dict[str, Any]) -> list[Record]:
+def _make_records(line: int, value: dict[str, Any]) -> list[Record]:
     kind = value.get("kind")
     if not isinstance(kind, str) or kind not in KEYS:
         where = f", and {IDS} in the first line only" if kind == IDS else ""
@@ -68,23 +70,23 @@ def _records(line: int, value: dict[str, Any]) -> list[Record]:
             f"an object of kind {kind} has no {unknown[0]!r}; known are {', '.join([*needed, *allowed])}."
         )
     if kind == "label":
-        return [Record(line, kind, a=value["item"], label=_scalar(value["label"], "label"))]
+        return [Record(line, kind, a=value["item"], label=_check_scalar(value["label"], "label"))]
     items = value["items"]
     if not isinstance(items, list) or len(items) != _LENGTHS.get(kind, len(items)) or not items:
         wanted = f"{_LENGTHS[kind]} ids" if kind in _LENGTHS else "ids"
         raise ValueError(f"items must be a list of {wanted}, got {items!r}.")
     if kind == "bag":
-        bag = _scalar(value["bag"], "bag")
+        bag = _check_scalar(value["bag"], "bag")
         records = [Record(line, kind, a=item, bag=bag) for item in items]
         if value.get("labels") is not None:
             if not isinstance(value["labels"], list) or not value["labels"]:
                 raise ValueError(
                     f"labels must be a list of labels, got {value['labels']!r}; or leave it out."
                 )
-            labels = frozenset(_scalar(label, "label") for label in value["labels"])
+            labels = frozenset(_check_scalar(label, "label") for label in value["labels"])
             records.append(Record(line, ALL_LABELS, bag=bag, label=labels))
         return records
-    weight = weight_of(value.get("weight"))
+    weight = parse_weight(value.get("weight"))
     if kind.endswith("_group"):
         if len(items) < 2:
             raise ValueError(f"a group needs at least two ids, got {items!r}.")
@@ -93,16 +95,16 @@ def _records(line: int, value: dict[str, Any]) -> list[Record]:
     return [Record(line, kind, **named, answer=value.get("answer", ""), weight=weight)]
 
 
-def _scalar(value: Any, what: str) -> Any:
+def _check_scalar(value: Any, what: str) -> Any:
     if isinstance(value, str | int | float) and value != "" and value not in (math.inf, -math.inf):
         return value
     raise ValueError(f"the {what} is {value!r}; wanted text that is not empty, or a finite number.")
 
 
-def json_objects(records: Iterable[Record]) -> Iterator[dict[str, Any]]:
+def iterate_json_objects(records: Iterable[Record]) -> Iterator[dict[str, Any]]:
     """Yield the objects that say what the records say: one a hint, a group, a label or a bag."""
     bags: dict[Any, dict[str, Any]] = {}
-    for (kind, _), run in groupby(records, key=_together):
+    for (kind, _), run in groupby(records, key=_merge_records):
         group = list(run)
         if kind in {"bag", "bag_label"}:
             for record in group:
@@ -126,7 +128,7 @@ def json_objects(records: Iterable[Record]) -> Iterator[dict[str, Any]]:
     yield from bags.values()
 
 
-def _together(record: Record) -> tuple[str, Any]:
+def _merge_records(record: Record) -> tuple[str, Any]:
     """Return what the records of one object have in common."""
     if record.kind.endswith("_group"):
         return record.kind, record.group

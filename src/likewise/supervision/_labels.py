@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from likewise.exceptions import InconsistentSupervisionError, QuestionableHintsWarning, SupervisionError
-from likewise.supervision._row_checks import IntArray, ReadOnly, frozen
+from likewise.supervision._row_checks import IntArray, ReadOnly, freeze
 
 
 def is_missing(value: Any, missing: Any) -> bool:
@@ -30,7 +30,7 @@ def is_missing(value: Any, missing: Any) -> bool:
     return (both_numbers or type(value) is type(missing)) and bool(value == missing)
 
 
-def sorted_values(values: Any) -> tuple[Any, ...]:
+def sort_values(values: Any) -> tuple[Any, ...]:
     """Sort hashable values, by their words where they have no order of their own."""
     unique = list(dict.fromkeys(values))
     # Sets can be compared, yet only in part: to sort them would give an order that depends on the input's.
@@ -39,12 +39,12 @@ def sorted_values(values: Any) -> tuple[Any, ...]:
             return tuple(sorted(unique))
         except TypeError:
             pass
-    return tuple(sorted(unique, key=_words))
+    return tuple(sorted(unique, key=_make_sort_key))
 
 
-def _words(value: Any) -> tuple[str, str]:
+def _make_sort_key(value: Any) -> tuple[str, str]:
     if isinstance(value, frozenset):
-        return "frozenset", repr(sorted(map(_words, value)))
+        return "frozenset", repr(sorted(map(_make_sort_key, value)))
     return type(value).__name__, repr(value)
 
 
@@ -57,7 +57,7 @@ class Labels(ReadOnly):
     marker: Any = field(default=None, compare=False)  # the value that was read as unlabelled, for the repr
 
     @classmethod
-    def of(cls, labels: Any, missing: Any = None, *, what: str = "labels") -> Labels:
+    def from_array(cls, labels: Any, missing: Any = None, *, what: str = "labels") -> Labels:
         """Check labels, one a row; None, NaN and `missing` mean "not known"."""
         if isinstance(labels, str | bytes | Mapping | Set) or not hasattr(labels, "__len__"):
             raise SupervisionError(f"{what} must be a sequence with one entry a row, got {labels!r}.")
@@ -66,28 +66,28 @@ class Labels(ReadOnly):
         if isinstance(missing, np.generic):
             missing = missing.item()
         if isinstance(labels, np.ndarray) and labels.dtype.kind in "iuU":
-            return cls._of_plain(labels, missing)
+            return cls._from_plain_array(labels, missing)
         array = np.asarray(labels, dtype=object) if hasattr(labels, "dtype") else labels
         values = array.tolist() if hasattr(array, "tolist") else list(array)
         values = [v.item() if isinstance(v, np.generic) else v for v in values]
         try:
             known = [None if is_missing(v, missing) else v for v in values]
-            classes = sorted_values(v for v in known if v is not None)
+            classes = sort_values(v for v in known if v is not None)
         except (TypeError, ValueError) as error:
             raise SupervisionError(f"{what} must be hashable: {error}.") from error
         code = {value: c for c, value in enumerate(classes)}
         codes = np.fromiter((-1 if v is None else code[v] for v in known), dtype=np.int64, count=len(known))
         marked = any(k is None and not is_missing(v, None) for k, v in zip(known, values, strict=True))
-        return cls(frozen(codes), classes, missing if marked else None)
+        return cls(freeze(codes), classes, missing if marked else None)
 
     @classmethod
-    def _of_plain(cls, labels: np.ndarray, missing: Any) -> Labels:
+    def _from_plain_array(cls, labels: np.ndarray, missing: Any) -> Labels:
         """Do the same for an array of integers or text, some ten times as fast."""
         values, codes = np.unique(labels, return_inverse=True)
         known = np.array([not is_missing(v, missing) for v in values.tolist()], dtype=bool)
         lookup = np.where(known, np.cumsum(known) - 1, -1)
         marker = None if known.all() else missing
-        return cls(frozen(lookup[codes.reshape(-1)].astype(np.int64)), tuple(values[known].tolist()), marker)
+        return cls(freeze(lookup[codes.reshape(-1)].astype(np.int64)), tuple(values[known].tolist()), marker)
 
     def __len__(self) -> int:
         return int((self.codes >= 0).sum())
@@ -103,11 +103,11 @@ class Labels(ReadOnly):
         used = np.unique(codes[codes >= 0])
         lookup = np.full(len(self.classes) + 1, -1, dtype=np.int64)
         lookup[used] = np.arange(len(used))
-        return Labels(frozen(lookup[codes]), tuple(self.classes[c] for c in used), self.marker)
+        return Labels(freeze(lookup[codes]), tuple(self.classes[c] for c in used), self.marker)
 
     def union(self, other: Labels, n_samples: int, *, said: str = "is labelled") -> Labels:
         """Return the labels of both, or say which row was given two."""
-        classes = sorted_values([*self.classes, *other.classes])
+        classes = sort_values([*self.classes, *other.classes])
         code = {value: c for c, value in enumerate(classes)}
         mine, theirs = (
             np.array([*(code[v] for v in part.classes), -1], dtype=np.int64)[part.codes]
@@ -120,7 +120,7 @@ class Labels(ReadOnly):
                 f"row {i} {said} {classes[mine[i]]!r} and {classes[theirs[i]]!r}. Keep one of the two."
             )
         marker = self.marker if self.marker is not None else other.marker
-        return Labels(frozen(np.where(mine >= 0, mine, theirs)), classes, marker)
+        return Labels(freeze(np.where(mine >= 0, mine, theirs)), classes, marker)
 
     def summary(self) -> str:
         """Say what is inside in a few words."""

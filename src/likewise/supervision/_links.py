@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from likewise.exceptions import SupervisionError
-from likewise.supervision._row_checks import FloatArray, IntArray, ReadOnly, check_rows, check_weights, frozen
+from likewise.supervision._row_checks import FloatArray, IntArray, ReadOnly, check_rows, check_weights, freeze
 from likewise.supervision._row_groups import RowGroups
 
 _MUST = ("must", "must-link", "must_link", "ml", "same", "yes", "y", "true", "1", "+1", "1.0")
@@ -44,7 +44,7 @@ def check_pairs(values: Any, weights: Any, n_samples: int, *, what: str) -> tupl
     start = np.flatnonzero(np.r_[True, keys[1:] != keys[:-1]]) if keys.size else np.empty(0, dtype=np.intp)
     first, second = np.divmod(keys[start], n_samples)
     heaviest = np.maximum.reduceat(weight[order], start) if keys.size else weight
-    return frozen(np.column_stack([first, second])), frozen(heaviest)
+    return freeze(np.column_stack([first, second])), freeze(heaviest)
 
 
 @dataclass(frozen=True, eq=False)
@@ -59,7 +59,7 @@ class Links(ReadOnly):
     cannot_groups: RowGroups
 
     @classmethod
-    def of(
+    def from_pairs(
         cls,
         n_samples: int,
         must: Any = None,
@@ -75,8 +75,10 @@ class Links(ReadOnly):
         return cls(
             *check_pairs(must, must_weights, n_samples, what="must"),
             *check_pairs(cannot, cannot_weights, n_samples, what="cannot"),
-            RowGroups.of(must_groups, n_samples, weights=must_group_weights, what="must_groups"),
-            RowGroups.of(cannot_groups, n_samples, weights=cannot_group_weights, what="cannot_groups"),
+            RowGroups.from_lists(must_groups, n_samples, weights=must_group_weights, what="must_groups"),
+            RowGroups.from_lists(
+                cannot_groups, n_samples, weights=cannot_group_weights, what="cannot_groups"
+            ),
         )
 
     def __len__(self) -> int:
@@ -116,12 +118,12 @@ class Links(ReadOnly):
         merged.append(self.cannot_groups.union(other.cannot_groups, n_samples))
         return Links(*merged)
 
-    def without_cannot(self, pairs: npt.NDArray[np.bool_], groups: RowGroups) -> Links:
+    def drop_cannot(self, pairs: npt.NDArray[np.bool_], groups: RowGroups) -> Links:
         """Return these links less the cannot-links marked in `pairs`, with other cannot groups."""
         return replace(
             self,
-            cannot=frozen(self.cannot[~pairs]),
-            cannot_weights=frozen(self.cannot_weights[~pairs]),
+            cannot=freeze(self.cannot[~pairs]),
+            cannot_weights=freeze(self.cannot_weights[~pairs]),
             cannot_groups=groups,
         )
 

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 
 from likewise.exceptions import FileFormatError, SupervisionError
 from likewise.supervision._ids import RowIds
-from likewise.supervision._labels import sorted_values
+from likewise.supervision._labels import sort_values
 from likewise.supervision._supervision import Supervision
 from likewise.supervision._triplets import TRIPLET_ANSWERS
 
@@ -74,7 +74,7 @@ class Problems:
         raise FileFormatError("\n".join([*shown, "Nothing was read."]), ids=self.ids)
 
 
-def weight_of(value: Any) -> float:
+def parse_weight(value: Any) -> float:
     """Return a weight, 1 for an empty cell, or raise ValueError with what is wrong."""
     if value == "" or value is None:
         return 1.0
@@ -107,15 +107,15 @@ class _HintBuilder:
         self.bags: dict[int, tuple[Hashable, int]] = {}
         self.bag_labels: dict[Hashable, tuple[set[Hashable], int]] = {}
         self._add: dict[str, Callable[[Record], None]] = {
-            "must": self._pair,
-            "cannot": self._pair,
-            "must_group": self._group,
-            "cannot_group": self._group,
-            "triplet": self._triplet,
-            "label": lambda r: self._value(r, self.labels, r.label, "label"),
-            "bag": lambda r: self._value(r, self.bags, r.bag, "bag"),
-            "bag_label": self._bag_label,
-            ALL_LABELS: self._bag_label,
+            "must": self._add_pair,
+            "cannot": self._add_pair,
+            "must_group": self._add_group,
+            "cannot_group": self._add_group,
+            "triplet": self._add_triplet,
+            "label": lambda r: self._add_value(r, self.labels, r.label, "label"),
+            "bag": lambda r: self._add_value(r, self.bags, r.bag, "bag"),
+            "bag_label": self._add_bag_label,
+            ALL_LABELS: self._add_bag_label,
         }
 
     def add(self, record: Record) -> None:
@@ -125,7 +125,7 @@ class _HintBuilder:
         except ValueError as error:
             self.problems.add(record.line, error)
 
-    def _rows(self, *ids: Any) -> tuple[int, ...]:
+    def _find_rows(self, *ids: Any) -> tuple[int, ...]:
         found = []
         for value in ids:
             row = self.ids.find(value)
@@ -136,13 +136,13 @@ class _HintBuilder:
             raise ValueError(f"the id {ids[0] if ids[0] in ids[1:] else ids[1]!r} is named twice.")
         return tuple(found)
 
-    def _pair(self, record: Record) -> None:
-        i, j = self._rows(record.a, record.b)
+    def _add_pair(self, record: Record) -> None:
+        i, j = self._find_rows(record.a, record.b)
         self.pairs[record.kind].append((i, j))
         self.pair_weights[record.kind].append(record.weight)
 
-    def _group(self, record: Record) -> None:
-        (row,) = self._rows(record.a)
+    def _add_group(self, record: Record) -> None:
+        (row,) = self._find_rows(record.a)
         line, weight, rows = self.groups.setdefault(
             (record.kind, record.group), (record.line, record.weight, [])
         )
@@ -150,8 +150,8 @@ class _HintBuilder:
             raise ValueError(f"group {record.group!r} has the weight {weight} on line {line}.")
         rows.append(row)
 
-    def _triplet(self, record: Record) -> None:
-        rows = self._rows(record.a, record.b, record.c)
+    def _add_triplet(self, record: Record) -> None:
+        rows = self._find_rows(record.a, record.b, record.c)
         answer = str(record.answer).strip().upper()
         if answer not in TRIPLET_ANSWERS:
             raise ValueError(f"the answer is {record.answer!r}; wanted one of {', '.join(TRIPLET_ANSWERS)}.")
@@ -159,13 +159,15 @@ class _HintBuilder:
         self.answers.append(answer)
         self.triplet_weights.append(record.weight)
 
-    def _value(self, record: Record, into: dict[int, tuple[Hashable, int]], value: Any, what: str) -> None:
-        (row,) = self._rows(record.a)
+    def _add_value(
+        self, record: Record, into: dict[int, tuple[Hashable, int]], value: Any, what: str
+    ) -> None:
+        (row,) = self._find_rows(record.a)
         before, line = into.setdefault(row, (value, record.line))
         if (type(before), before) != (type(value), value):
             raise ValueError(f"{record.a!r} has the {what} {value!r}, but {before!r} on line {line}.")
 
-    def _bag_label(self, record: Record) -> None:
+    def _add_bag_label(self, record: Record) -> None:
         whole = record.kind == ALL_LABELS
         given = set(record.label) if whole else {record.label}
         if (before := self.bag_labels.get(record.bag)) is None:
@@ -174,8 +176,8 @@ class _HintBuilder:
             before[0].update(given)
         elif before[0] != given:
             raise ValueError(
-                f"bag {record.bag!r} has the labels {sorted_values(given)}, "
-                f"but {sorted_values(before[0])} on line {before[1]}."
+                f"bag {record.bag!r} has the labels {sort_values(given)}, "
+                f"but {sort_values(before[0])} on line {before[1]}."
             )
 
     def _mark_unlabelled(self, missing: Any) -> bool:
@@ -260,7 +262,7 @@ class _HintBuilder:
         return hints
 
 
-def hints_of(
+def build_hints(
     records: Iterable[Record],
     ids: RowIds,
     problems: Problems,
@@ -278,7 +280,7 @@ def hints_of(
 # ---------------------------------------------------------------------- from hints to records
 
 
-def records_of(hints: Supervision, ids: RowIds) -> Iterator[Record]:
+def iterate_records(hints: Supervision, ids: RowIds) -> Iterator[Record]:
     """Yield the hints as records, in one order; the members of a group follow one another."""
     if hints.n_samples != len(ids):
         raise SupervisionError(f"the hints speak of {hints.n_samples} rows, but there are {len(ids)} ids.")
@@ -300,17 +302,19 @@ def records_of(hints: Supervision, ids: RowIds) -> Iterator[Record]:
         )
     for i, code in enumerate(hints.label_codes.tolist()):
         if code >= 0:
-            yield Record(line := line + 1, "label", a=name[i], label=_plain(hints.classes[code], "label"))
+            yield Record(
+                line := line + 1, "label", a=name[i], label=_check_plain(hints.classes[code], "label")
+            )
     if (bags := hints.bags) is not None:
         for i, code in enumerate(bags.codes.tolist()):
             if code >= 0:
-                yield Record(line := line + 1, "bag", a=name[i], bag=_plain(bags.names[code], "bag"))
+                yield Record(line := line + 1, "bag", a=name[i], bag=_check_plain(bags.names[code], "bag"))
         for bag, labels in zip(bags.names, bags.labels, strict=True):
-            for label in sorted_values(labels or ()):
-                yield Record(line := line + 1, "bag_label", bag=bag, label=_plain(label, "label"))
+            for label in sort_values(labels or ()):
+                yield Record(line := line + 1, "bag_label", bag=bag, label=_check_plain(label, "label"))
 
 
-def _plain(value: Any, what: str) -> Any:
+def _check_plain(value: Any, what: str) -> Any:
     """Return a value that a file can hold, or say that it cannot."""
     if value == "" or type(value) not in {str, bool, int, float}:
         raise SupervisionError(

@@ -15,7 +15,7 @@ IntArray = npt.NDArray[np.int64]
 FloatArray = npt.NDArray[np.float64]
 
 
-def frozen(array: npt.NDArray[Any]) -> npt.NDArray[Any]:
+def freeze(array: npt.NDArray[Any]) -> npt.NDArray[Any]:
     """Return a read-only view, so that a bundle of hints cannot change under its holder."""
     view = array.view()
     view.flags.writeable = False
@@ -30,10 +30,10 @@ class ReadOnly:
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         for name, value in state.items():
-            object.__setattr__(self, name, frozen(value) if isinstance(value, np.ndarray) else value)
+            object.__setattr__(self, name, freeze(value) if isinstance(value, np.ndarray) else value)
 
 
-def sorted_unique(values: IntArray) -> IntArray:
+def sort_unique(values: IntArray) -> IntArray:
     """Do what np.unique does, by sorting: its hashing took eight times as long on a million keys."""
     ordered = np.sort(values)
     new = np.ones(len(ordered), dtype=bool)
@@ -112,7 +112,7 @@ def check_weights(weights: Any, n: int, *, what: str) -> FloatArray:
     return array
 
 
-def selected_rows(key: Any, n_samples: int) -> IntArray:
+def select_rows(key: Any, n_samples: int) -> IntArray:
     """Turn a slice, a mask or integers into the row numbers that they select, as NumPy would."""
     if isinstance(key, tuple):  # scikit-learn indexes row-aligned objects as obj[rows, ...]
         rest = [part for part in key if part is not Ellipsis]
@@ -129,7 +129,7 @@ def selected_rows(key: Any, n_samples: int) -> IntArray:
     return rows
 
 
-def first_positions(rows: IntArray, n_samples: int) -> IntArray:
+def find_first_positions(rows: IntArray, n_samples: int) -> IntArray:
     """Return where each old row stands among `rows`, -1 if nowhere, its first place if repeated."""
     positions = np.full(n_samples, -1, dtype=np.int64)
     positions[rows[::-1]] = np.arange(len(rows) - 1, -1, -1, dtype=np.int64)

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from likewise.exceptions import SupervisionError
-from likewise.supervision._row_checks import FloatArray, IntArray, ReadOnly, check_rows, check_weights, frozen
+from likewise.supervision._row_checks import FloatArray, IntArray, ReadOnly, check_rows, check_weights, freeze
 
 
 @dataclass(frozen=True, eq=False)
@@ -39,7 +39,7 @@ class RowGroups(ReadOnly):
     weights: FloatArray
 
     @classmethod
-    def of(cls, groups: Any, n_samples: int, *, weights: Any = None, what: str) -> RowGroups:
+    def from_lists(cls, groups: Any, n_samples: int, *, weights: Any = None, what: str) -> RowGroups:
         """Check groups given as lists of rows.
 
         Parameters
@@ -72,14 +72,14 @@ class RowGroups(ReadOnly):
             key = unique.tobytes()
             seen[key] = max(seen.get(key, 0.0), float(weight[g]))
         members = [np.frombuffer(key, dtype=np.int64) for key in sorted(seen)]
-        return cls._packed(members, [seen[key] for key in sorted(seen)])
+        return cls._pack(members, [seen[key] for key in sorted(seen)])
 
     @classmethod
-    def _packed(cls, members: list[IntArray], weights: list[float]) -> RowGroups:
+    def _pack(cls, members: list[IntArray], weights: list[float]) -> RowGroups:
         indptr = np.zeros(len(members) + 1, dtype=np.int64)
         np.cumsum([len(m) for m in members], out=indptr[1:])
         flat = np.concatenate(members) if members else np.empty(0, dtype=np.int64)
-        return cls(frozen(indptr), frozen(flat), frozen(np.asarray(weights, dtype=np.float64)))
+        return cls(freeze(indptr), freeze(flat), freeze(np.asarray(weights, dtype=np.float64)))
 
     def __len__(self) -> int:
         return len(self.weights)
@@ -115,8 +115,10 @@ class RowGroups(ReadOnly):
         kept = [positions[g][positions[g] >= 0] for g in self]
         use = [g for g, rows in enumerate(kept) if len(rows) >= 2]
         if not use:
-            return self._packed([], [])
-        return RowGroups.of([kept[g] for g in use], n_samples, weights=self.weights[use], what="groups")
+            return self._pack([], [])
+        return RowGroups.from_lists(
+            [kept[g] for g in use], n_samples, weights=self.weights[use], what="groups"
+        )
 
     def union(self, other: RowGroups, n_samples: int) -> RowGroups:
         """Combine with other groups of the same rows.
@@ -134,9 +136,9 @@ class RowGroups(ReadOnly):
             The groups of both. A group in both has the larger weight.
         """
         weights = np.concatenate([self.weights, other.weights])
-        return RowGroups.of([*self, *other], n_samples, weights=weights, what="groups")
+        return RowGroups.from_lists([*self, *other], n_samples, weights=weights, what="groups")
 
-    def star_edges(self) -> IntArray:
+    def list_star_edges(self) -> IntArray:
         """Return edges from the first member of each group to the others.
 
         Returns
@@ -148,12 +150,12 @@ class RowGroups(ReadOnly):
         edges: IntArray = np.column_stack([first, self.members])[first != self.members]
         return edges
 
-    def pairs(self) -> tuple[IntArray, FloatArray]:
+    def list_pairs(self) -> tuple[IntArray, FloatArray]:
         """Enumerate the pairs of all groups. Their number is quadratic in the sizes of the groups.
 
         Returns
         -------
-        pairs : ndarray of shape (n_pairs, 2)
+        list_pairs : ndarray of shape (n_pairs, 2)
             The pairs.
         weights : ndarray of shape (n_pairs,)
             The weight of the group of each pair.
@@ -168,7 +170,7 @@ class RowGroups(ReadOnly):
         order = np.argsort(self.members, kind="stable")
         return self.members[order], self.group_of[order]
 
-    def shared(self, i: int, j: int) -> IntArray:
+    def find_shared(self, i: int, j: int) -> IntArray:
         """Return the groups that contain two rows. The cost is a binary search, after one sort.
 
         Parameters

@@ -15,7 +15,7 @@ import numpy as np
 from likewise.exceptions import SupervisionError
 from likewise.supervision._bags import Bags
 from likewise.supervision._labels import Labels
-from likewise.supervision._row_checks import IntArray, check_rows, selected_rows
+from likewise.supervision._row_checks import IntArray, check_rows, select_rows
 from likewise.supervision._supervision import Supervision
 from likewise.supervision._triplets import TRIPLET_ANSWERS
 
@@ -74,17 +74,19 @@ def sample_links(
     >>> sample_links([0, 0, 0, 1, 1, 1], 4, balance=0.5, rows=[0, 1, 2, 3], random_state=0)
     Supervision(6 rows: 2 must, 2 cannot)
     """
-    n_links, rng = _check_budget(n_links, noise, "n_links"), _generator(random_state)
+    n_links, rng = _check_budget(n_links, noise, "n_links"), _make_generator(random_state)
     pool = _Pool(y, rows)
     if balance is None:
-        pairs = pool.pairs(_distinct(rng, pool.n_pairs, n_links, "pairs of rows with a known class"))
+        pairs = pool.get_pairs(_draw_distinct(rng, pool.n_pairs, n_links, "pairs of rows with a known class"))
     else:
         if not 0 <= balance <= 1:
             raise ValueError(f"balance is the share of must-links, from 0 to 1; got {balance!r}.")
         n_must = round(balance * n_links)
-        same = _distinct(rng, pool.n_same, n_must, "pairs of rows of one class")
-        apart = _distinct(rng, pool.n_pairs - pool.n_same, n_links - n_must, "pairs of rows of two classes")
-        pairs = np.concatenate([pool.pairs_in_class(same), pool.pairs_across(apart)])
+        same = _draw_distinct(rng, pool.n_same, n_must, "pairs of rows of one class")
+        apart = _draw_distinct(
+            rng, pool.n_pairs - pool.n_same, n_links - n_must, "pairs of rows of two classes"
+        )
+        pairs = np.concatenate([pool.get_pairs_in_class(same), pool.get_pairs_across(apart)])
     must = pool.codes[pairs[:, 0]] == pool.codes[pairs[:, 1]]
     must ^= rng.random_sample(n_links) < noise
     pairs = pool.rows[pairs]
@@ -133,14 +135,14 @@ def sample_triplets(
     >>> sample_triplets([0, 0, 1, 1], 4, random_state=0).answer_words
     ('AB', 'AB', 'BC', 'BC')
     """
-    n_triplets, rng = _check_budget(n_triplets, noise, "n_triplets"), _generator(random_state)
+    n_triplets, rng = _check_budget(n_triplets, noise, "n_triplets"), _make_generator(random_state)
     pool = _Pool(y, rows)
     if neither:
         what = "triplets of rows with a known class"
-        places = _triples(_distinct(rng, pool.n_triplets, n_triplets, what))
+        places = _number_to_triples(_draw_distinct(rng, pool.n_triplets, n_triplets, what))
     else:
         what = "triplets with two rows of one class and one of another"
-        places = pool.odd_ones(_distinct(rng, pool.n_odd, n_triplets, what))
+        places = pool.get_odd_ones(_draw_distinct(rng, pool.n_odd, n_triplets, what))
     a, b, c = pool.codes[places].T
     answers = np.select([(a == b) & (b != c), (a == c) & (b != c), (b == c) & (a != b)], [0, 1, 2], 3)
     wrong = rng.random_sample(n_triplets) < noise
@@ -182,13 +184,13 @@ def sample_bag_labels(
     """
     if isinstance(share, bool) or not isinstance(share, numbers.Real) or not 0 <= share <= 1:
         raise ValueError(f"share is the share of bags that keep their labels, from 0 to 1; got {share!r}.")
-    rng = _generator(random_state)
+    rng = _make_generator(random_state)
     if (bags := hints.bags) is None:
         raise SupervisionError(f"there are no bags to keep labels of: {hints!r}. Make them with from_bags.")
     labelled = [b for b, labels in enumerate(bags.labels) if labels is not None]
     kept = {labelled[place] for place in rng.permutation(len(labelled))[: round(share * len(labelled))]}
     labels = tuple(said if b in kept else None for b, said in enumerate(bags.labels))
-    others = hints.only(hints.kinds - {"bags"})
+    others = hints.select_kinds(hints.kinds - {"bags"})
     return others | hints._with_parts({"bags": Bags(bags.codes, bags.names, labels)})
 
 
@@ -196,7 +198,7 @@ class _Pool:
     """The rows that may be drawn, ordered by class, with a number for each pair and triplet of them."""
 
     def __init__(self, y: Any, rows: Any) -> None:
-        labels = Labels.of(y)
+        labels = Labels.from_array(y)
         codes = labels.codes
         self.n_samples = len(codes)
         drawn = np.arange(self.n_samples) if rows is None else _check_pool(rows, self.n_samples)
@@ -215,31 +217,31 @@ class _Pool:
         """How many triplets hold exactly two rows of one class."""
         return sum(s * (s - 1) // 2 * (len(self.rows) - s) for s in self.sizes.tolist())
 
-    def pairs(self, numbers: IntArray) -> IntArray:
+    def get_pairs(self, numbers: IntArray) -> IntArray:
         """Return the pairs of places with these numbers, among all pairs."""
-        return _pairs(numbers)
+        return _number_to_pairs(numbers)
 
-    def pairs_in_class(self, numbers: IntArray) -> IntArray:
+    def get_pairs_in_class(self, numbers: IntArray) -> IntArray:
         """Return the pairs of places with these numbers, among the pairs of one class."""
-        c, rest = _block(numbers, self.sizes * (self.sizes - 1) // 2)
-        return _pairs(rest) + self.starts[c][:, None]
+        c, rest = _split_by_block(numbers, self.sizes * (self.sizes - 1) // 2)
+        return _number_to_pairs(rest) + self.starts[c][:, None]
 
-    def pairs_across(self, numbers: IntArray) -> IntArray:
+    def get_pairs_across(self, numbers: IntArray) -> IntArray:
         """Return the pairs of places with these numbers, among the pairs of two classes.
 
         A row of a class that begins at place s makes a pair with each of the s rows before the class.
         """
-        c, rest = _block(numbers, self.sizes * self.starts)
+        c, rest = _split_by_block(numbers, self.sizes * self.starts)
         row, before = np.divmod(rest, np.maximum(self.starts[c], 1))
         return np.column_stack([before, self.starts[c] + row])
 
-    def odd_ones(self, numbers: IntArray) -> IntArray:
+    def get_odd_ones(self, numbers: IntArray) -> IntArray:
         """Return the triplets of places with these numbers, among those with two rows of one class."""
         others = len(self.rows) - self.sizes
-        c, rest = _block(numbers, self.sizes * (self.sizes - 1) // 2 * others)
+        c, rest = _split_by_block(numbers, self.sizes * (self.sizes - 1) // 2 * others)
         pair, odd = np.divmod(rest, np.maximum(others[c], 1))
         odd = np.where(odd >= self.starts[c], odd + self.sizes[c], odd)
-        return np.column_stack([_pairs(pair) + self.starts[c][:, None], odd])
+        return np.column_stack([_number_to_pairs(pair) + self.starts[c][:, None], odd])
 
 
 def _check_budget(n: Any, noise: float, what: str) -> int:
@@ -253,18 +255,18 @@ def _check_budget(n: Any, noise: float, what: str) -> int:
 def _check_pool(rows: Any, n_samples: int) -> IntArray:
     array = np.asarray(rows)
     if array.dtype == bool:
-        return selected_rows(array, n_samples)
+        return select_rows(array, n_samples)
     return np.unique(check_rows(array, n_samples, width=None, what="rows"))
 
 
-def _generator(random_state: Any) -> np.random.RandomState:
+def _make_generator(random_state: Any) -> np.random.RandomState:
     from likewise._compat import check_random_state  # here, so that reading hints does not load scikit-learn
 
     rng: np.random.RandomState = check_random_state(random_state)
     return rng
 
 
-def _distinct(rng: np.random.RandomState, total: int, n: int, what: str) -> IntArray:
+def _draw_distinct(rng: np.random.RandomState, total: int, n: int, what: str) -> IntArray:
     """Draw n different numbers below `total`, each set equally likely."""
     if n > total:
         raise SupervisionError(f"asked for {n} {what}, but there are only {total}.")
@@ -281,35 +283,35 @@ def _distinct(rng: np.random.RandomState, total: int, n: int, what: str) -> IntA
     return drawn[:n]
 
 
-def _block(numbers: IntArray, counts: IntArray) -> tuple[IntArray, IntArray]:
+def _split_by_block(numbers: IntArray, counts: IntArray) -> tuple[IntArray, IntArray]:
     """Split numbers that run through blocks of `counts` into the block and the number within it."""
     ends = np.cumsum(counts)
     block = np.searchsorted(ends, numbers, side="right")
     return block, numbers - (ends - counts)[block]
 
 
-def _pairs(numbers: IntArray) -> IntArray:
+def _number_to_pairs(numbers: IntArray) -> IntArray:
     """Return pair number k as (i, j), i < j, where the pairs are numbered j (j - 1) / 2 + i."""
     j = ((1 + np.sqrt(1 + 8 * numbers.astype(np.float64))) / 2).astype(np.int64)
-    j = _settled(j, numbers, lambda k: k * (k - 1) // 2)
+    j = _correct_guess(j, numbers, lambda k: k * (k - 1) // 2)
     return np.column_stack([numbers - j * (j - 1) // 2, j])
 
 
-def _triples(numbers: IntArray) -> IntArray:
+def _number_to_triples(numbers: IntArray) -> IntArray:
     """Return triplet number t as (i, j, k), i < j < k, numbered k (k - 1) (k - 2) / 6 + pair number."""
     k = np.cbrt(6 * numbers.astype(np.float64)).astype(np.int64) + 1
-    k = _settled(k, numbers, _below)
-    return np.column_stack([_pairs(numbers - _below(k)), k])
+    k = _correct_guess(k, numbers, _count_triples_below)
+    return np.column_stack([_number_to_pairs(numbers - _count_triples_below(k)), k])
 
 
-def _below(k: IntArray) -> IntArray:
+def _count_triples_below(k: IntArray) -> IntArray:
     # Divided on the way, so that nothing exceeds 64 bits before the numbers themselves do.
     half: IntArray = k * (k - 1) // 2
     out: IntArray = half // 3 * (k - 2) + half % 3 * (k - 2) // 3
     return out
 
 
-def _settled(guess: IntArray, numbers: IntArray, first: Any) -> IntArray:
+def _correct_guess(guess: IntArray, numbers: IntArray, first: Any) -> IntArray:
     """Return the largest k with first(k) <= number, from a guess that rounding put off by one or two."""
     for _ in range(3):
         guess = np.where(first(guess) > numbers, guess - 1, guess)

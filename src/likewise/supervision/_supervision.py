@@ -15,7 +15,7 @@ from likewise.supervision import _closure, _implied
 from likewise.supervision._bags import Bags
 from likewise.supervision._closure import Closure, OnConflict, Relation
 from likewise.supervision._diagnosis import Diagnosis, diagnose
-from likewise.supervision._index import RowIndex, align, check_same_index, check_same_labels, labels_of_rows
+from likewise.supervision._index import RowIndex, align, check_same_index, check_same_labels, get_row_labels
 from likewise.supervision._labels import Labels
 from likewise.supervision._links import Links, parse_link
 from likewise.supervision._row_checks import (
@@ -24,9 +24,9 @@ from likewise.supervision._row_checks import (
     RowPositions,
     check_n_samples,
     check_rows,
-    first_positions,
-    selected_rows,
-    sorted_unique,
+    find_first_positions,
+    select_rows,
+    sort_unique,
 )
 from likewise.supervision._row_groups import RowGroups
 from likewise.supervision._triplets import TRIPLET_ANSWERS, Triplets
@@ -91,7 +91,7 @@ class Supervision:
     # ------------------------------------------------------------------ creation
 
     @classmethod
-    def none(cls, n_samples: int) -> Supervision:
+    def empty(cls, n_samples: int) -> Supervision:
         """Return empty hints.
 
         Parameters
@@ -154,16 +154,16 @@ class Supervision:
         """
         for what, hinted, weights in (("must", must, must_weights), ("cannot", cannot, cannot_weights)):
             check_same_index(hinted, weights, what)
-        names = RowIndex.of(index, n_samples)
+        names = RowIndex.from_index(index, n_samples)
         n = names.n_samples
-        links = Links.of(
+        links = Links.from_pairs(
             n,
-            names.rows(must, "must", width=2),
-            names.rows(cannot, "cannot", width=2),
+            names.find_rows(must, "must", width=2),
+            names.find_rows(cannot, "cannot", width=2),
             must_weights,
             cannot_weights,
-            names.rows(must_groups, "must_groups"),
-            names.rows(cannot_groups, "cannot_groups"),
+            names.find_rows(must_groups, "must_groups"),
+            names.find_rows(cannot_groups, "cannot_groups"),
             must_group_weights,
             cannot_group_weights,
         )
@@ -225,15 +225,15 @@ class Supervision:
         weights = list(frame[weight]) if weight in columns else [1.0] * len(first)
         pairs: dict[str, list[tuple[int, ...]]] = {"must": [], "cannot": []}
         pair_weights: dict[str, list[float]] = {"must": [], "cannot": []}
-        names = RowIndex.of(index)
+        names = RowIndex.from_index(index)
         for row, cells in enumerate(zip(first, second, words, weights, strict=True)):
             try:
                 kind = parse_link(cells[2])
             except ValueError as error:
                 raise SupervisionError(f"row {row} of the frame: {error}") from None
-            pairs[kind].append(tuple(names.row(label, f"row {row} of the frame") for label in cells[:2]))
+            pairs[kind].append(tuple(names.find_row(label, f"row {row} of the frame") for label in cells[:2]))
             pair_weights[kind].append(cells[3])
-        links = Links.of(
+        links = Links.from_pairs(
             names.n_samples,
             pairs["must"],
             pairs["cannot"],
@@ -280,9 +280,9 @@ class Supervision:
         >>> Supervision.from_triplets(5, [(4, 1, 0)], "AC").answer_words
         ('AC',)
         """
-        names = RowIndex.of(index, n_samples)
-        rows = names.rows(triplets, "triplets", width=3)
-        part = Triplets.of(names.n_samples, rows, answers, weights)
+        names = RowIndex.from_index(index, n_samples)
+        rows = names.find_rows(triplets, "triplets", width=3)
+        part = Triplets.from_arrays(names.n_samples, rows, answers, weights)
         return cls(names.n_samples, {"triplets": part}, names.labels)
 
     @classmethod
@@ -310,8 +310,8 @@ class Supervision:
         >>> Supervision.from_bags(["r1", "r1", "r2"], {"r1": ["wren", "thrush"]})
         Supervision(3 rows: 2 bag(s), 1 of them labelled)
         """
-        part = Bags.of(align(bags, index, "bags"), bag_labels)
-        return cls(len(part.codes), {"bags": part}, labels_of_rows(index))
+        part = Bags.from_arrays(align(bags, index, "bags"), bag_labels)
+        return cls(len(part.codes), {"bags": part}, get_row_labels(index))
 
     @classmethod
     def from_labels(cls, labels: Any, *, index: Any = None, missing: Any = -1) -> Supervision:
@@ -349,10 +349,10 @@ class Supervision:
         >>> Supervision.from_labels({"b": "wren"}, index=["a", "b", "c"]).label_codes
         array([-1,  0, -1])
         """
-        part = Labels.of(align(labels, index, "labels"), missing)
+        part = Labels.from_array(align(labels, index, "labels"), missing)
         if missing == -1 and not isinstance(missing, bool):
             part.warn_of_two_signs()
-        return cls(len(part.codes), {"labels": part}, labels_of_rows(index))
+        return cls(len(part.codes), {"labels": part}, get_row_labels(index))
 
     # ------------------------------------------------------------------ row alignment
 
@@ -379,14 +379,14 @@ class Supervision:
         raise TypeError("hints speak of pairs, triplets and bags of rows; iterate over hints.must and so on.")
 
     def __getitem__(self, key: Any) -> Supervision:
-        rows = selected_rows(key, self.n_samples)
+        rows = select_rows(key, self.n_samples)
         if not len(rows):
             raise SupervisionError(f"the index selects none of the {self.n_samples} rows.")
-        positions = first_positions(rows, self.n_samples)
+        positions = find_first_positions(rows, self.n_samples)
         parts = {kind: part.restrict(rows, positions) for kind, part in self._all.items()}
-        return Supervision(len(rows), parts, self._labels_of(rows))
+        return Supervision(len(rows), parts, self._get_index_labels(rows))
 
-    def named(self) -> tuple[IntArray, Supervision]:
+    def restrict_to_hinted(self) -> tuple[IntArray, Supervision]:
         """Return the rows with hints, and the hints restricted to these rows.
 
         For links and triplets, the memory depends on the number of hints, not on the number of rows.
@@ -401,22 +401,23 @@ class Supervision:
 
         Examples
         --------
-        >>> rows, few = Supervision.from_links(10**12, must=[(5, 10**11)], cannot=[(5, 7)]).named()
+        >>> rows, few = Supervision.from_links(10**12, must=[(5, 10**11)], cannot=[(5,
+        ...     7)]).restrict_to_hinted()
         >>> rows.tolist(), few.must.tolist(), few.cannot.tolist()
         ([5, 7, 100000000000], [[0, 2]], [[0, 1]])
         """
-        rows = sorted_unique(
+        rows = sort_unique(
             np.concatenate([np.empty(0, dtype=np.int64), *(part.rows for part in self._all.values())])
         )
-        return rows, self._among(rows) if len(rows) else Supervision(1)
+        return rows, self._restrict_to(rows) if len(rows) else Supervision(1)
 
-    def _among(self, rows: IntArray) -> Supervision:
+    def _restrict_to(self, rows: IntArray) -> Supervision:
         """Return the hints about ascending rows that include all rows with hints, renumbered."""
         places: Any = RowPositions(rows)
         parts = {kind: part.restrict(rows, places) for kind, part in self._all.items()}
-        return Supervision(len(rows), parts, self._labels_of(rows))
+        return Supervision(len(rows), parts, self._get_index_labels(rows))
 
-    def _labels_of(self, rows: IntArray) -> tuple[Any, ...] | None:
+    def _get_index_labels(self, rows: IntArray) -> tuple[Any, ...] | None:
         """Return the index labels of some rows, if the hints have an index."""
         return None if self._index is None else tuple(self._index[row] for row in rows)
 
@@ -450,10 +451,10 @@ class Supervision:
         return Supervision(self.n_samples, parts, self._index if self._index is not None else other._index)
 
     def __eq__(self, other: object) -> bool:
-        return isinstance(other, Supervision) and self._key() == other._key()
+        return isinstance(other, Supervision) and self._make_key() == other._make_key()
 
     def __hash__(self) -> int:
-        return hash(self._key())
+        return hash(self._make_key())
 
     def __reduce__(self) -> tuple[Any, ...]:
         return (Supervision, (self.n_samples, self._all, self._index))
@@ -461,15 +462,15 @@ class Supervision:
     def __deepcopy__(self, memo: Any) -> Supervision:
         return self  # the hints are immutable
 
-    def _key(self) -> tuple[Any, ...]:
-        def plain(value: Any) -> Any:
+    def _make_key(self) -> tuple[Any, ...]:
+        def simplify(value: Any) -> Any:
             if isinstance(value, np.ndarray):
                 return (value.shape, value.tobytes())
             if isinstance(value, Links | Triplets | Bags | Labels | RowGroups):
-                return tuple(plain(getattr(value, field.name)) for field in fields(value) if field.compare)
+                return tuple(simplify(getattr(value, field.name)) for field in fields(value) if field.compare)
             return value
 
-        return (self.n_samples, *((kind, plain(part)) for kind, part in self._all.items()))
+        return (self.n_samples, *((kind, simplify(part)) for kind, part in self._all.items()))
 
     def __repr__(self) -> str:
         said = "; ".join(part.summary() for part in self._all.values()) or "no hints"
@@ -490,7 +491,9 @@ class Supervision:
     def __bool__(self) -> bool:
         return bool(self._all)
 
-    def only(self, *kinds: str | frozenset[str] | set[str] | list[str] | tuple[str, ...]) -> Supervision:
+    def select_kinds(
+        self, *kinds: str | frozenset[str] | set[str] | list[str] | tuple[str, ...]
+    ) -> Supervision:
         """Return only the hints of some kinds.
 
         Parameters
@@ -517,10 +520,10 @@ class Supervision:
     @cached_property
     def links(self) -> Links:
         """The links, empty if there are none."""
-        part: Links = self._part("links", lambda: Links.of(self.n_samples))
+        part: Links = self._get_part("links", lambda: Links.from_pairs(self.n_samples))
         return part
 
-    def _part(self, kind: str, empty: Any) -> Any:
+    def _get_part(self, kind: str, empty: Any) -> Any:
         return self._all[kind] if kind in self._all else empty()
 
     @property
@@ -555,7 +558,7 @@ class Supervision:
 
     @property
     def _triplets(self) -> Triplets:
-        part: Triplets = self._part("triplets", lambda: Triplets.of(self.n_samples, None, []))
+        part: Triplets = self._get_part("triplets", lambda: Triplets.from_arrays(self.n_samples, None, []))
         return part
 
     @property
@@ -581,18 +584,18 @@ class Supervision:
     @property
     def bags(self) -> Bags | None:
         """The bag of each row and the labels of each bag, or None."""
-        return self._part("bags", lambda: None)  # type: ignore[no-any-return]
+        return self._get_part("bags", lambda: None)  # type: ignore[no-any-return]
 
     @property
     def label_codes(self) -> IntArray:
         """The label of each row as an index into :attr:`classes`; -1 if it is unknown."""
-        part: Labels | None = self._part("labels", lambda: None)
+        part: Labels | None = self._get_part("labels", lambda: None)
         return part.codes if part is not None else np.full(self.n_samples, -1, dtype=np.int64)
 
     @property
     def classes(self) -> tuple[Hashable, ...]:
         """The labels that occur, sorted."""
-        part: Labels | None = self._part("labels", lambda: None)
+        part: Labels | None = self._get_part("labels", lambda: None)
         return part.classes if part is not None else ()
 
     @property
@@ -679,9 +682,11 @@ class Supervision:
         links, n = self.links, self.n_samples
         for kind, part in self._all.items():
             if isinstance(part, Triplets):
-                links = links.union(_implied.links_of_triplets(part, n), n)
+                links = links.union(_implied.derive_links_from_triplets(part, n), n)
             elif not isinstance(part, Links):
-                implied: Any = _implied.links_of_bags if kind == "bags" else _implied.links_of_labels
+                implied: Any = (
+                    _implied.derive_links_from_bags if kind == "bags" else _implied.derive_links_from_labels
+                )
                 more = implied(part, more_clusters_than_classes=more_clusters_than_classes, limit=limit)
                 links = links.union(more, n)
         return self._with_parts({"links": links})
@@ -725,7 +730,7 @@ class Supervision:
 
         return render_supervision(self)
 
-    def without_conflicts(self) -> Supervision:
+    def drop_conflicts(self) -> Supervision:
         """Remove the cannot-links that contradict the must-links.
 
         Returns
@@ -734,5 +739,5 @@ class Supervision:
             The other hints.
         """
         parts: dict[str, _Part] = dict(self._all)
-        parts["links"] = _closure.without_conflicts(self.links, self.n_samples)
+        parts["links"] = _closure.drop_conflicts(self.links, self.n_samples)
         return self._with_parts(parts)

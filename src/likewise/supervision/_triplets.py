@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from likewise.exceptions import SupervisionError
-from likewise.supervision._row_checks import FloatArray, IntArray, ReadOnly, check_rows, check_weights, frozen
+from likewise.supervision._row_checks import FloatArray, IntArray, ReadOnly, check_rows, check_weights, freeze
 
 TripletAnswer = Literal["AB", "AC", "BC", "NEITHER"]
 TRIPLET_ANSWERS: tuple[str, ...] = get_args(TripletAnswer)
@@ -46,7 +46,7 @@ class Triplets(ReadOnly):
     weights: FloatArray
 
     @classmethod
-    def of(cls, n_samples: int, triplets: Any, answers: Any, weights: Any = None) -> Triplets:
+    def from_arrays(cls, n_samples: int, triplets: Any, answers: Any, weights: Any = None) -> Triplets:
         """Check triplets and bring them to one form: rows ascending, each statement once."""
         rows = check_rows(triplets, n_samples, width=3, what="triplets")
         weight = check_weights(weights, len(rows), what="weights")
@@ -57,15 +57,15 @@ class Triplets(ReadOnly):
         if twice.size:
             given = tuple(rows[twice[0]].tolist())
             raise SupervisionError(f"triplets[{twice[0]}] is {given}: three different rows are wanted.")
-        return cls._canonical(sorted_rows, _reordered(codes, order), weight)
+        return cls._sort_and_merge(sorted_rows, _reorder_codes(codes, order), weight)
 
     @classmethod
-    def _canonical(cls, rows: IntArray, codes: npt.NDArray[np.int8], weight: FloatArray) -> Triplets:
+    def _sort_and_merge(cls, rows: IntArray, codes: npt.NDArray[np.int8], weight: FloatArray) -> Triplets:
         order = np.lexsort((-weight, codes, rows[:, 2], rows[:, 1], rows[:, 0]))
         rows, codes, weight = rows[order], codes[order], weight[order]
         new = np.ones(len(rows), dtype=bool)
         new[1:] = (rows[1:] != rows[:-1]).any(axis=1) | (codes[1:] != codes[:-1])
-        return cls(frozen(rows[new]), frozen(codes[new]), frozen(weight[new]))
+        return cls(freeze(rows[new]), freeze(codes[new]), freeze(weight[new]))
 
     def __len__(self) -> int:
         return len(self.rows_abc)
@@ -81,12 +81,12 @@ class Triplets(ReadOnly):
         use = (moved >= 0).all(axis=1)
         moved = moved[use]
         order = np.argsort(moved, axis=1, kind="stable")
-        codes = _reordered(self.answers[use], order)
-        return self._canonical(np.take_along_axis(moved, order, axis=1), codes, self.weights[use])
+        codes = _reorder_codes(self.answers[use], order)
+        return self._sort_and_merge(np.take_along_axis(moved, order, axis=1), codes, self.weights[use])
 
     def union(self, other: Triplets, n_samples: int) -> Triplets:
         """Return the triplets of both."""
-        return self._canonical(
+        return self._sort_and_merge(
             np.concatenate([self.rows_abc, other.rows_abc]),
             np.concatenate([self.answers, other.answers]),
             np.concatenate([self.weights, other.weights]),
@@ -97,7 +97,7 @@ class Triplets(ReadOnly):
         return f"{len(self)} triplet(s)"
 
 
-def _reordered(codes: npt.NDArray[np.int8], order: IntArray) -> npt.NDArray[np.int8]:
+def _reorder_codes(codes: npt.NDArray[np.int8], order: IntArray) -> npt.NDArray[np.int8]:
     """Return the answers' codes after the three rows were put in `order`: the odd one stays the odd one."""
     out = codes.copy()
     odd = np.array([*_ODD_ONE, -1])[codes]  # which of a, b, c is the odd one; -1 for NEITHER

@@ -17,7 +17,7 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any, Literal
 
-from likewise._atomic_files import naming_file
+from likewise._atomic_files import name_file_in_errors
 from likewise._optional import require
 from likewise.exceptions import (
     ChangedIdsWarning,
@@ -36,8 +36,8 @@ from likewise.supervision._hint_tables import (
     table_types,
 )
 from likewise.supervision._ids import RowIds
-from likewise.supervision._jsonl import IDS, json_lines, json_objects, json_records
-from likewise.supervision._records import FIELDS, Problems, Record, hints_of, records_of
+from likewise.supervision._jsonl import IDS, iterate_json_objects, iterate_json_records, parse_json_lines
+from likewise.supervision._records import FIELDS, Problems, Record, build_hints, iterate_records
 from likewise.supervision._supervision import Supervision
 
 __all__ = ["Format", "read_hints", "write_hints"]
@@ -68,13 +68,15 @@ class _FileHeader:
     types: dict[str, str] = field(default_factory=dict)
 
     @classmethod
-    def now(cls, ids: RowIds, content: Any, lines: int, types: dict[str, str] | None = None) -> _FileHeader:
+    def for_ids(
+        cls, ids: RowIds, content: Any, lines: int, types: dict[str, str] | None = None
+    ) -> _FileHeader:
         """Say what a file is being written for."""
-        digest = "" if content is None else ids.content_digest(content)
+        digest = "" if content is None else ids.compute_content_digest(content)
         return cls(len(ids), ids.digest, ids.sorted_digest, lines, digest, types or {})
 
     @classmethod
-    def of(cls, said: dict[str, Any], path: str) -> _FileHeader:
+    def from_header(cls, said: dict[str, Any], path: str) -> _FileHeader:
         """Check what a file says of itself."""
         try:
             types = {name: str(said[f"{name}_type"]) for name in TYPED if f"{name}_type" in said}
@@ -107,7 +109,7 @@ class _FileHeader:
                 f"{path}: {self.lines} lines of hints were written, {n_lines} are here; the file is cut "
                 f"short. If lines were taken out on purpose, change lines={self.lines} in its first line."
             )
-        if content is not None and self.content and ids.content_digest(content) != self.content:
+        if content is not None and self.content and ids.compute_content_digest(content) != self.content:
             raise FileFormatError(
                 f"{path}: the hints were written for other data: its rows have changed, or stand in another "
                 "order. Put the data back as it was, or leave `content` out if you are sure."
@@ -193,11 +195,11 @@ def read_hints(
     ...     read_hints(path, ["s1", "s2", "007"])
     Supervision(3 rows: 1 must, 1 cannot)
     """
-    row_ids = RowIds.of(ids)
-    problems, written, records = _opened(path, format, encoding)
+    row_ids = RowIds.from_ids(ids)
+    problems, written, records = _open(path, format, encoding)
     counted = _CountedRecords(records)
     by_hand = written is None
-    hints = hints_of(counted, row_ids, problems, missing=missing if by_hand else None, by_hand=by_hand)
+    hints = build_hints(counted, row_ids, problems, missing=missing if by_hand else None, by_hand=by_hand)
     if written is not None:
         written.check(row_ids, content, len(counted.lines), problems.path)
     for note in problems.notes:
@@ -205,18 +207,18 @@ def read_hints(
     return hints
 
 
-def ids_named_in(
+def list_ids_in_file(
     path: str | os.PathLike[str], *, format: Format | None = None, encoding: str = "utf-8"
 ) -> list[str]:
     """Return the ids that a file of hints names, each once, for data whose ids cannot all be held."""
-    problems, _, records = _opened(path, format, encoding)
+    problems, _, records = _open(path, format, encoding)
     cells = [cell for record in records for cell in (record.a, record.b, record.c)]
     problems.settle()
     names = [name for cell in cells if isinstance(cell, str) for name in (cell, cell.strip())]
     return list(dict.fromkeys(filter(None, names)))
 
 
-def _opened(
+def _open(
     path: str | os.PathLike[str], format: Format | None, encoding: str
 ) -> tuple[Problems, _FileHeader | None, Iterator[Record]]:
     """Read a file of hints as far as its format goes."""
@@ -229,7 +231,7 @@ def _opened(
         return problems, *_read_parquet(data, problems)
     if kind == "xlsx":
         return problems, *_read_xlsx(data, problems)
-    text = decoded(data, encoding, problems.path)
+    text = decode(data, encoding, problems.path)
     return problems, *(_read_csv if kind == "csv" else _read_jsonl)(text, problems)
 
 
@@ -254,7 +256,7 @@ def write_hints(
     hints : Supervision
         The hints. Labels and bags must be text or numbers; a table wants them all of one type.
     ids : RowIds or sequence of str
-        The id of each row. Use ``RowIds.numbered(n)`` if there are none.
+        The id of each row. Use ``RowIds.from_row_numbers(n)`` if there are none.
     format : {"csv", "jsonl", "parquet"}, optional
         By default the file extension determines it. Parquet needs pyarrow; ``.tsv`` is CSV with tabs.
     content : array-like of shape (n_samples, ...), optional
@@ -273,24 +275,24 @@ def write_hints(
     {"kind": "must", "items": ["s1", "s2"]}
     True
     """
-    row_ids = RowIds.of(ids)
+    row_ids = RowIds.from_ids(ids)
     kind = format_of(path, format, _WRITTEN)
-    records = list(records_of(hints, row_ids))
+    records = list(iterate_records(hints, row_ids))
     if kind == "jsonl":
-        objects = list(json_objects(records))
-        first = {"kind": IDS, **_FileHeader.now(row_ids, content, len(objects)).as_dict()}
+        objects = list(iterate_json_objects(records))
+        first = {"kind": IDS, **_FileHeader.for_ids(row_ids, content, len(objects)).as_dict()}
         text = "".join(json.dumps(line, ensure_ascii=False) + "\n" for line in [first, *objects])
-        put_in_place(path, lambda part: part.write_bytes(text.encode("utf-8")))
+        replace_file(path, lambda part: part.write_bytes(text.encode("utf-8")))
         return
-    written = _FileHeader.now(row_ids, content, len(records), table_types(records)).as_dict()
+    written = _FileHeader.for_ids(row_ids, content, len(records), table_types(records)).as_dict()
     if kind == "parquet":
-        put_in_place(path, lambda part: _write_parquet(part, records, written))
+        replace_file(path, lambda part: _write_parquet(part, records, written))
         return
     first_line = "; ".join([_MARK, *(f"{key}={value}" for key, value in written.items())])
     delimiter = "\t" if Path(path).suffix.lower() == ".tsv" else ","
     cells = [FIELDS, *map(table_cells, records)]
     lines = [first_line, *(csv_line(row, delimiter) for row in cells)]
-    put_in_place(path, lambda part: part.write_bytes("".join(line + "\n" for line in lines).encode("utf-8")))
+    replace_file(path, lambda part: part.write_bytes("".join(line + "\n" for line in lines).encode("utf-8")))
 
 
 class _CountedRecords:
@@ -330,7 +332,7 @@ def format_of(
     return format
 
 
-def decoded(data: bytes, encoding: str, path: str, *, option: str = "encoding={!r}") -> str:
+def decode(data: bytes, encoding: str, path: str, *, option: str = "encoding={!r}") -> str:
     """Decode the bytes of a text file, or say which byte is wrong and which encoding to try.
 
     `option` is how the caller lets people choose an encoding.
@@ -382,15 +384,15 @@ def _parse_mark(line: str, path: str) -> _FileHeader:
     A spreadsheet adds empty cells and quotes, and Windows a carriage return.
     """
     parts = (part.strip(' "').partition("=") for part in line.rstrip(",;\t\r").split(";")[1:])
-    return _FileHeader.of({name: value for name, _, value in parts}, path)
+    return _FileHeader.from_header({name: value for name, _, value in parts}, path)
 
 
 def _read_jsonl(text: str, problems: Problems) -> _Read:
-    objects = list(json_lines(text, problems))
+    objects = list(parse_json_lines(text, problems))
     written = None
     if objects and objects[0][1].get("kind") == IDS:
-        written = _FileHeader.of(objects.pop(0)[1], problems.path)
-    return written, json_records(iter(objects), problems)
+        written = _FileHeader.from_header(objects.pop(0)[1], problems.path)
+    return written, iterate_json_records(iter(objects), problems)
 
 
 def _read_parquet(data: bytes, problems: Problems) -> _Read:
@@ -399,7 +401,7 @@ def _read_parquet(data: bytes, problems: Problems) -> _Read:
         said = json.loads(metadata.get(_METADATA, "null"))
     except ValueError as error:
         raise FileFormatError(f"{problems.path} cannot be read as Parquet: {error}.") from error
-    written = _FileHeader.of(said, problems.path) if said else None
+    written = _FileHeader.from_header(said, problems.path) if said else None
     return written, table_records(names, rows, written.types if written else {}, problems)
 
 
@@ -476,12 +478,12 @@ def _write_parquet(path: Path, records: list[Record], written: dict[str, Any]) -
     parquet.write_table(table, path)
 
 
-def put_in_place(path: str | os.PathLike[str], write: Callable[[Path], Any]) -> None:
+def replace_file(path: str | os.PathLike[str], write: Callable[[Path], Any]) -> None:
     """Let `write` make a file beside `path`, then put it there in one step."""
     target = Path(os.path.realpath(path))
     part = target.with_name(f".{target.name}.{secrets.token_hex(4)}.part")
     try:
-        with naming_file(path):
+        with name_file_in_errors(path):
             write(part)
             with open(part, "rb+") as file:
                 os.fsync(file.fileno())

@@ -8,7 +8,7 @@ from contextlib import suppress
 import pytest
 
 from likewise.exceptions import DiskFullError, StoreError, UnreachableError
-from likewise.studio.store._store_errors import of_sqlite
+from likewise.studio.store._store_errors import convert_sqlite_error
 from studio.http.web import HEADERS, Site, answer, ask, code
 from studio.service.desk import new_key, open_desk
 
@@ -67,7 +67,7 @@ def test_a_really_full_database_is_told_and_works_again(site, client):
         store.write(fill)
     assert isinstance(seen[0], DiskFullError)
     assert answer(client, question).status_code == 200
-    people = store.read(lambda tx: tx.people())
+    people = store.read(lambda tx: tx.get_people())
     assert not [person for person in people if person.name.startswith("somebody")]
 
 
@@ -75,7 +75,7 @@ def test_a_really_full_database_is_told_and_works_again(site, client):
     "error",
     [
         UnreachableError("The database localhost:5432 cannot be reached: connection refused."),
-        of_sqlite(sqlite3.OperationalError("database disk image is malformed")),
+        convert_sqlite_error(sqlite3.OperationalError("database disk image is malformed")),
         StoreError("The store is closed."),
     ],
     ids=["lost connection", "unknown", "closed"],
@@ -117,9 +117,9 @@ def test_new_questions_that_cannot_be_kept_stop_nothing(site, client, monkeypatc
 
 def test_a_data_file_that_is_removed_is_told_to_the_owner(site):
     project = site.desk.project
-    assert project.changed_source() is None
+    assert project.describe_changed_source() is None
     project.source.unlink()
-    assert project.changed_source()
+    assert project.describe_changed_source()
     client = site.annotator()
     assert answer(client, ask(client)[0]).status_code == 200
 

@@ -327,7 +327,7 @@ def test_a_base_path_works_whether_a_proxy_takes_it_off_or_not(tmp_path, prefix)
     site = Site(open_desk(tmp_path), base="/birds")
     try:
         client = site.stranger()
-        token = site.studio.people.link_token(site.desk.owner.id)
+        token = site.studio.people.make_link_token(site.desk.owner.id)
         name = f"likewise-{site.studio.id}"
         session = client.post(f"{prefix}/api/login", json={"token": token}).cookies[name]
         client.headers["Cookie"] = f"{name}={session}"  # the proxy's path is the browser's

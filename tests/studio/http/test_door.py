@@ -125,7 +125,7 @@ def test_a_session_runs_out(site):
 
 
 def test_a_link_works_once(site):
-    token = site.studio.people.link_token(site.desk.owner.id)
+    token = site.studio.people.make_link_token(site.desk.owner.id)
     assert site.stranger().post("/api/login", json={"token": token}).status_code == 200
     second = site.stranger().post("/api/login", json={"token": token})
     assert second.status_code == 401
@@ -134,14 +134,14 @@ def test_a_link_works_once(site):
 
 
 def test_a_link_runs_out(site):
-    token = site.studio.people.link_token(site.desk.owner.id)
+    token = site.studio.people.make_link_token(site.desk.owner.id)
     site.desk.clock.now += LINK_SECONDS + 1
     assert site.stranger().post("/api/login", json={"token": token}).status_code == 401
 
 
 def test_a_link_of_somebody_who_is_locked_out_does_not_work(site):
     ann = site.desk.person("Ann")
-    token = site.studio.people.link_token(ann.id)
+    token = site.studio.people.make_link_token(ann.id)
     site.studio.people.set_active(ann.id, False, site.desk.owner)
     assert site.stranger().post("/api/login", json={"token": token}).status_code == 401
 
@@ -152,13 +152,13 @@ def test_guessing_is_slowed_down_and_those_inside_do_not_notice(site):
     assert got == [401] * 30 + [429] * 10
     assert inside.get("/api/me").status_code == 200
     site.desk.clock.now += 61
-    token = site.studio.people.link_token(site.desk.owner.id)
+    token = site.studio.people.make_link_token(site.desk.owner.id)
     assert outside.post("/api/login", json={"token": token}).status_code == 200
 
 
 def test_rubbish_locks_out_nobody_with_a_valid_link(site):
     outside = site.stranger()
-    token = site.studio.people.link_token(site.desk.owner.id)
+    token = site.studio.people.make_link_token(site.desk.owner.id)
     for n in range(60):
         outside.post("/api/login", json={"token": f"rubbish{n}"})
     assert outside.post("/api/login", json={"token": "more"}).status_code == 429
@@ -203,10 +203,10 @@ def test_rubbish_is_not_written_to_the_store(site, monkeypatch):
 def test_an_address_of_ipv6_stands_for_its_network(host, network):
     from starlette.requests import Request
 
-    from likewise.studio.routes.login import _network_of
+    from likewise.studio.routes.login import _get_network
 
     client = None if host is None else (host, 1)
-    assert _network_of(Request({"type": "http", "client": client, "headers": []})) == network
+    assert _get_network(Request({"type": "http", "client": client, "headers": []})) == network
 
 
 def test_the_token_of_a_link_stands_after_the_hash_and_never_in_the_store(site):
@@ -220,7 +220,7 @@ def test_the_token_of_a_link_stands_after_the_hash_and_never_in_the_store(site):
 
 
 def test_a_cookie_is_for_this_server_alone(site, tmp_path):
-    token = site.studio.people.link_token(site.desk.owner.id)
+    token = site.studio.people.make_link_token(site.desk.owner.id)
     flags = site.stranger().post("/api/login", json={"token": token}).headers["set-cookie"]
     assert "HttpOnly" in flags
     assert "SameSite=lax" in flags
@@ -229,7 +229,7 @@ def test_a_cookie_is_for_this_server_alone(site, tmp_path):
     (tmp_path / "other").mkdir()
     behind = Site(open_desk(tmp_path / "other"), base="/birds", https=True)
     try:
-        token = behind.studio.people.link_token(behind.desk.owner.id)
+        token = behind.studio.people.make_link_token(behind.desk.owner.id)
         flags = behind.stranger().post("/birds/api/login", json={"token": token}).headers["set-cookie"]
         assert "Secure" in flags
         assert "Path=/birds/;" in flags

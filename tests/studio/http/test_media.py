@@ -160,7 +160,7 @@ def test_a_folder_that_is_removed_under_a_running_project(site, client, folder):
         assert str(folder) not in response.text
         asked = client.post("/api/questions", json={"n": 1})
         assert asked.status_code == 200
-        assert site.desk.project.changed_source() is not None
+        assert site.desk.project.describe_changed_source() is not None
     finally:
         (folder / "elsewhere").rename(folder / "pictures")
     assert get(client, "good.png").status_code == 200

@@ -17,8 +17,8 @@ import pytest
 from likewise.exceptions import LikewiseError
 from likewise.studio.project import Project
 from likewise.studio.server import StudioServer
-from likewise.studio.service._accounts import digest_of
-from likewise.studio.service._studio import id_of
+from likewise.studio.service._accounts import compute_digest
+from likewise.studio.service._studio import compute_project_id
 from patience import PATIENCE, wait_until
 from small_projects import make, opened
 from studio.http.web import HEADERS, answer, ask
@@ -46,8 +46,10 @@ class Running:
     def client(self, name=None):
         client = httpx.Client(base_url=self.server.url, headers=HEADER, timeout=PATIENCE)
         self.clients.append(client)
-        person = self.studio.people.owner() if name is None else self.studio.people.add(name, "annotator")[0]
-        token = self.studio.people.link_token(person.id)
+        person = (
+            self.studio.people.get_owner() if name is None else self.studio.people.add(name, "annotator")[0]
+        )
+        token = self.studio.people.make_link_token(person.id)
         assert client.post("/api/login", json={"token": token}).status_code == 200
         return client
 
@@ -244,9 +246,9 @@ def test_links_name_an_address_that_others_can_reach(monkeypatch):
     monkeypatch.setattr(security.socket, "getaddrinfo", lambda *_: entries)
     found = security.find_own_hosts()
     assert found == ["10.1.2.3", "[2001:db8::5]", "owl", "owl.example.org", "owl.local"]
-    hosts = security.hosts_for("0.0.0.0", 80, None)
+    hosts = security.get_hosts("0.0.0.0", 80, None)
     assert {"10.1.2.3", "10.1.2.3:80", "[2001:db8::5]", "owl.example.org", "localhost"} <= hosts
-    assert "10.1.2.3:80" not in security.hosts_for("127.0.0.1", 80, None)
+    assert "10.1.2.3:80" not in security.get_hosts("127.0.0.1", 80, None)
 
 
 def test_a_second_server_is_refused_and_says_where_the_first_one_is(running):
@@ -295,7 +297,7 @@ class Annotator(threading.Thread):
     def __init__(self, session, project):
         super().__init__(daemon=True)
         self.session = session
-        self.cookies = {f"likewise-{id_of(project)}": session}
+        self.cookies = {f"likewise-{compute_project_id(project)}": session}
         self.acknowledged = {}
         self.waiting = None
         self.moved, self.url = threading.Condition(), None
@@ -347,7 +349,9 @@ def test_a_server_that_is_killed_loses_nothing_that_it_acknowledged(tmp_path, ki
 
     def invite(tx):
         for n, session in enumerate(sessions):
-            tx.add_session(tx.add_person(f"A{n}", "annotator").id, digest_of(session), time.time() + 3600)
+            tx.add_session(
+                tx.add_person(f"A{n}", "annotator").id, compute_digest(session), time.time() + 3600
+            )
 
     with opened(project) as store:
         store.write(invite)
@@ -377,14 +381,14 @@ def test_a_server_that_is_killed_loses_nothing_that_it_acknowledged(tmp_path, ki
     try:
         for one in people:
             if one.waiting is not None:
-                person = desk.studio.people.of_session(one.session)
+                person = desk.studio.people.find_by_session(one.session)
                 answered = desk.asking.answer(person, **one.waiting)
                 one.acknowledged[one.waiting["key"]] = answered["seq"]
     finally:
         desk.close()
     assert not [text for one in people for text in one.wrong]
     with opened(project) as store:
-        events = [event for event in store.read(lambda tx: tx.events()) if event.kind == "answer"]
+        events = [event for event in store.read(lambda tx: tx.get_events()) if event.kind == "answer"]
     kept = {event.key: event.seq for event in events}
     assert len(kept) == len(events) >= 8 * kills
     assert len({event.question for event in events}) == len(events)  # none twice

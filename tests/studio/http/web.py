@@ -52,7 +52,7 @@ class Site:
 
     def log_in(self, person):
         client = self.stranger()
-        token = self.studio.people.link_token(person.id)
+        token = self.studio.people.make_link_token(person.id)
         assert client.post("/api/login", json={"token": token}).status_code == 200
         return client
 

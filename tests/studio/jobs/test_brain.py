@@ -31,7 +31,8 @@ def blobs(n=60, k=3, d=2, seed=0):
 
 def asked(made, n=5, pending=()):
     return [
-        (question.kind, tuple(sorted(rows_of(question)))) for question in made.questions(n, pending).questions
+        (question.kind, tuple(sorted(rows_of(question))))
+        for question in made.choose_questions(n, pending).questions
     ]
 
 
@@ -55,7 +56,7 @@ def test_an_answer_moves_the_rows_around_it():
     log = Log()
     log.answer((0, 11), "SAME")
     log.answer((0, 12), "DIFFERENT")
-    picture = brain(log).picture()
+    picture = brain(log).make_picture()
     assert picture.seq == 2
     assert same_groups(picture.labels, SIDE)
     assert picture.labels.dtype == np.int32
@@ -72,7 +73,7 @@ def test_an_answer_moves_the_rows_around_it():
 def test_a_triplet_is_three_links():
     log = Log()
     log.answer((5, 3, 20), "AB")
-    assert sorted(brain(log).picture().links.tolist()) == [[3, 5, 1], [3, 20, 0], [5, 20, 0]]
+    assert sorted(brain(log).make_picture().links.tolist()) == [[3, 5, 1], [3, 20, 0], [5, 20, 0]]
 
 
 def test_a_contradiction_comes_with_its_chain_and_events():
@@ -81,25 +82,25 @@ def test_a_contradiction_comes_with_its_chain_and_events():
     log.answer((5, 6), "SAME")
     log.answer((1, 2), "SAME")
     log.answer((0, 2), "DIFFERENT")
-    (conflict,) = brain(log).picture().conflicts
+    (conflict,) = brain(log).make_picture().conflicts
     assert conflict.rows == (0, 2)
     assert conflict.chain in ((0, 1, 2), (2, 1, 0))
     assert conflict.events == (1, 3, 4)
     log.undo(4)
-    assert brain(log).picture().conflicts == ()
+    assert brain(log).make_picture().conflicts == ()
 
 
 def test_of_one_person_the_last_answer_counts():
     log = Log()
     log.answer((0, 1), "DIFFERENT")
     log.answer((1, 0), "SAME")
-    picture = brain(log).picture()
+    picture = brain(log).make_picture()
     assert picture.links.tolist() == [[0, 1, 1]]
     assert picture.conflicts == ()
     log.undo(2)
-    assert brain(log).picture().links.tolist() == [[0, 1, 0]]
+    assert brain(log).make_picture().links.tolist() == [[0, 1, 0]]
     log.undo(3)  # undone, after all
-    assert brain(log).picture().links.tolist() == [[0, 1, 1]]
+    assert brain(log).make_picture().links.tolist() == [[0, 1, 1]]
 
 
 def test_practice_counts_for_nothing():
@@ -107,9 +108,9 @@ def test_practice_counts_for_nothing():
     log.answer((0, 1), "DIFFERENT", source="practice")
     told, plain = brain(log), brain()
     assert asked(told) == asked(plain)
-    assert told.progress().n_answers == 0
-    assert told.standing().people == ()
-    assert told.picture().links.shape == (0, 3)
+    assert told.compute_progress().n_answers == 0
+    assert told.compute_standing().people == ()
+    assert told.make_picture().links.shape == (0, 3)
 
 
 def test_answers_of_a_study_show_and_do_not_steer():
@@ -119,7 +120,7 @@ def test_answers_of_a_study_show_and_do_not_steer():
         log.answer((i, i + 1), word((i, i + 1), y), source="study")
     told = brain(log, rows, n_clusters=3)
     assert asked(told) == asked(brain((), rows, n_clusters=3))
-    assert len(told.picture().links) == 20
+    assert len(told.make_picture().links) == 20
     log.answer((0, 5), word((0, 5), y))
     only = Log()
     only.answer((0, 5), word((0, 5), y))
@@ -129,7 +130,7 @@ def test_answers_of_a_study_show_and_do_not_steer():
 
 def test_pending_and_skipped_questions_are_not_chosen():
     made = brain()
-    first = made.questions(1).questions[0]
+    first = made.choose_questions(1).questions[0]
     assert asked(made, 5, [first])[0] != asked(made, 1)[0]
     log = Log()
     log.skip(rows_of(first))
@@ -140,17 +141,17 @@ def test_pending_and_skipped_questions_are_not_chosen():
 
 def test_a_question_keeps_its_id_until_it_is_answered():
     made = brain()
-    before = {question.items: question.id for question in made.questions(4).questions}
-    again = {question.items: question.id for question in made.questions(8).questions}
+    before = {question.items: question.id for question in made.choose_questions(4).questions}
+    again = {question.items: question.id for question in made.choose_questions(8).questions}
     assert before.items() <= again.items()
     log = Log()
-    first = made.questions(1).questions[0]
+    first = made.choose_questions(1).questions[0]
     log.answer(rows_of(first), "UNSURE")
     log.undo(1)
     made.tell(log.events[:1])
-    made.questions(1)
+    made.choose_questions(1)
     made.tell(log.events[1:])
-    anew = made.questions(1).questions[0]
+    anew = made.choose_questions(1).questions[0]
     assert set(anew.items) == set(first.items)
     assert anew.id != first.id
 
@@ -158,9 +159,9 @@ def test_a_question_keeps_its_id_until_it_is_answered():
 def test_why_speaks_of_items():
     log = Log()
     made = brain()
-    log.answer(rows_of(made.questions(1).questions[0]), "DIFFERENT")
+    log.answer(rows_of(made.choose_questions(1).questions[0]), "DIFFERENT")
     made.tell(log.events)
-    question = made.questions(1).questions[0]
+    question = made.choose_questions(1).questions[0]
     text = write_reason(question.reason)
     assert "ow " not in text
     assert any(item in text for item in question.items)
@@ -181,14 +182,14 @@ def test_an_event_with_the_reason_as_a_sentence_is_read():
 def test_the_budget_ends_it():
     log = Log()
     made = brain(log, budget=2)
-    assert len(made.questions(5).questions) == 2
+    assert len(made.choose_questions(5).questions) == 2
     log.answer((0, 1), "SAME")
     log.answer((0, 20), "DIFFERENT")
     made.tell(log.events)
-    ready = made.questions(5)
+    ready = made.choose_questions(5)
     assert ready.questions == ()
     assert ready.finished == "The budget is spent."
-    assert not made.progress().worth_asking
+    assert not made.compute_progress().worth_asking
 
 
 def test_unreadable_events_are_put_aside():
@@ -198,7 +199,7 @@ def test_unreadable_events_are_put_aside():
     log.answer((0, 0), "SAME")
     log.answer((0, 1), "SAME")
     made = brain(log)
-    assert made.picture().links.tolist() == [[0, 1, 1]]
+    assert made.make_picture().links.tolist() == [[0, 1, 1]]
     assert sorted(made.ignored) == [1, 2, 3]
     assert "i99" in made.ignored[1]
 
@@ -208,11 +209,11 @@ def test_unreadable_events_are_put_aside():
 
 def test_one_item():
     made = brain(rows=np.zeros((1, 3)))
-    ready = made.questions(3)
+    ready = made.choose_questions(3)
     assert ready.questions == ()
     assert "only one item" in ready.finished
-    assert made.picture().labels.tolist() == [0]
-    assert made.progress().n_answers == 0
+    assert made.make_picture().labels.tolist() == [0]
+    assert made.compute_progress().n_answers == 0
 
 
 @pytest.mark.parametrize("k", [None, 1, 2, 9])
@@ -222,14 +223,14 @@ def test_two_items(k):
     log = Log()
     log.answer((0, 1), "SAME")
     made.tell(log.events)
-    assert made.questions(1).finished == "There is nothing left to ask."
-    assert len(made.picture().groups) == 1
-    assert made.progress().n_answers == 1
+    assert made.choose_questions(1).finished == "There is nothing left to ask."
+    assert len(made.make_picture().groups) == 1
+    assert made.compute_progress().n_answers == 1
 
 
 def test_more_clusters_than_rows():
     rows = np.arange(5.0)[:, None]
-    picture = brain(rows=rows, n_clusters=50).picture()
+    picture = brain(rows=rows, n_clusters=50).make_picture()
     assert len(picture.groups) == 5
     assert [group.size for group in picture.groups] == [1] * 5
 
@@ -239,19 +240,19 @@ def test_nothing_but_unsure(ask):
     log = Log()
     made = brain(ask=ask)
     for _ in range(12):
-        log.answer(rows_of(made.questions(1).questions[0]), "UNSURE")
+        log.answer(rows_of(made.choose_questions(1).questions[0]), "UNSURE")
         made.tell(log.events)
     assert len({frozenset(event.body["items"]) for event in log.events}) == 12
-    progress = made.progress()
+    progress = made.compute_progress()
     assert progress.n_answers == 12
     assert not progress.worth_asking
-    assert made.picture().links.shape == (0, 3)
+    assert made.make_picture().links.shape == (0, 3)
 
 
 def test_all_rows_alike():
     made = brain(rows=np.ones((8, 2)), n_clusters=3)
-    assert made.picture().labels.shape == (8,)
-    assert len(made.questions(3).questions) == 3
+    assert made.make_picture().labels.shape == (8,)
+    assert len(made.choose_questions(3).questions) == 3
 
 
 def test_groups_are_opened_as_answers_demand():
@@ -259,19 +260,19 @@ def test_groups_are_opened_as_answers_demand():
     log = Log()
     made = brain(log, rows, n_clusters=None)
     for _ in range(60):
-        ready = made.questions(1)
+        ready = made.choose_questions(1)
         if ready.finished:
             break
         here = rows_of(ready.questions[0])
         log.answer(here, word(here, y))
         made.tell(log.events[-1:])
-    assert len(made.picture().groups) >= 4
+    assert len(made.make_picture().groups) >= 4
 
 
 def test_triplets_are_asked_in_an_order_that_tells_nothing():
     rows, _ = blobs(n=200, k=5)
     made = brain((), rows, n_clusters=5, ask="triplets")
-    questions = made.questions(20).questions
+    questions = made.choose_questions(20).questions
     assert {question.kind for question in questions} == {"triplet"}
     ranks = {tuple(np.argsort(rows_of(question)).tolist()) for question in questions}
     assert len(ranks) > 3
@@ -292,20 +293,20 @@ def test_told_in_pieces_or_at_once_and_in_any_order_is_the_same(seed, ask):
     cuts = np.sort(rng.integers(0, len(log.events), size=3))
     for part in np.split(np.arange(len(log.events)), cuts):
         pieces.tell([log.events[at] for at in part])
-        pieces.questions(2)
-        pieces.picture()
-        pieces.progress()
+        pieces.choose_questions(2)
+        pieces.make_picture()
+        pieces.compute_progress()
     turned = brain(log.events[::-1], rows, n_clusters=3, ask=ask)
-    one = whole.picture()
+    one = whole.make_picture()
     for other in (pieces, turned):
         other.tell(log.events)  # once more
         assert asked(whole) == asked(other)
-        two = other.picture()
+        two = other.make_picture()
         assert same_groups(one.labels, two.labels)
         assert (one.conflicts, one.links.tolist()) == (two.conflicts, two.links.tolist())
         assert np.array_equal(one.doubt, two.doubt)
-        assert whole.standing() == other.standing()
-        assert whole.progress() == other.progress()
+        assert whole.compute_standing() == other.compute_standing()
+        assert whole.compute_progress() == other.compute_progress()
 
 
 @settings(max_examples=15, deadline=None)
@@ -317,16 +318,16 @@ def test_undone_is_as_never_told(seed):
     gone = set(rng.choice(np.arange(1, 15), size=5, replace=False).tolist())
     kept = [event for event in log.events if event.seq not in gone]
     made = brain(log, rows, n_clusters=3)
-    made.picture()
+    made.make_picture()
     for seq in gone:
         log.undo(seq)
     made.tell(log.events)
     never = brain(kept, rows, n_clusters=3)
     assert asked(made) == asked(never)
-    assert same_groups(made.picture().labels, never.picture().labels)
-    assert made.picture().conflicts == never.picture().conflicts
-    assert made.standing() == never.standing()
-    assert made.progress().advice == never.progress().advice
+    assert same_groups(made.make_picture().labels, never.make_picture().labels)
+    assert made.make_picture().conflicts == never.make_picture().conflicts
+    assert made.compute_standing() == never.compute_standing()
+    assert made.compute_progress().advice == never.compute_progress().advice
 
 
 def drawn(rng, n, m, undo=True):
@@ -353,15 +354,15 @@ def test_one_person_is_an_interview(discover):
     made = brain((), rows, n_clusters=4, seed=7, discover=discover)
     log = Log()
     for _ in range(30):
-        ready = made.questions(3)
+        ready = made.choose_questions(3)
         theirs = twin.ask(3)
         assert [tuple(sorted(rows_of(one))) for one in ready.questions] == [one.rows for one in theirs]
         for one in ready.questions[:2]:
             log.answer(rows_of(one), word(rows_of(one), y))
             twin.tell(theirs[ready.questions.index(one)], log.events[-1].body["answer"])
         made.tell(log.events[-2:])
-    assert same_groups(made.picture().labels, twin.labels_)
-    outlook, progress = twin.progress(), made.progress()
+    assert same_groups(made.make_picture().labels, twin.labels_)
+    outlook, progress = twin.progress(), made.compute_progress()
     assert (progress.changed, progress.accuracy, progress.advice) == (
         outlook.changed,
         outlook.accuracy,
@@ -375,12 +376,12 @@ def test_one_person_is_an_interview(discover):
 def test_numbers_of_groups_stay():
     rows, y = blobs(n=90, k=3, seed=1)
     made, log = brain((), rows, n_clusters=3), Log()
-    before = made.picture()
+    before = made.make_picture()
     for _ in range(15):
-        here = rows_of(made.questions(1).questions[0])
+        here = rows_of(made.choose_questions(1).questions[0])
         log.answer(here, word(here, y))
         made.tell(log.events[-1:])
-        picture = made.picture()
+        picture = made.make_picture()
         assert (picture.labels == before.labels).mean() > 0.6
         before = picture
 
@@ -389,19 +390,19 @@ def test_the_curve_grows_with_every_five_answers():
     rows, y = blobs(n=90, k=3, seed=1)
     made, log = brain((), rows, n_clusters=3), Log()
     for _ in range(23):
-        here = rows_of(made.questions(1).questions[0])
+        here = rows_of(made.choose_questions(1).questions[0])
         log.answer(here, word(here, y))
         made.tell(log.events[-1:])
     while made.lags:
-        made.progress()
-    points = made.progress().curve
+        made.compute_progress()
+    points = made.compute_progress().curve
     assert [n for n, _ in points] == [5, 10, 15, 20]
     assert all(0.0 <= share <= 1.0 for _, share in points)
     log.undo(12)
     made.tell(log.events[-1:])
     assert made.lags
-    assert [n for n, _ in made.progress().curve] == [5, 10, 15, 20]
-    assert made.progress().curve[:2] == points[:2]
+    assert [n for n, _ in made.compute_progress().curve] == [5, 10, 15, 20]
+    assert made.compute_progress().curve[:2] == points[:2]
 
 
 # ---------------------------------------------------------------------- many rows
@@ -421,27 +422,27 @@ def test_of_many_rows_a_sample_asks_first():
     log.answer((0, 4), "DIFFERENT")
     made = brain(log, rows, n_clusters=3)
     assert made.rough
-    ready = made.questions(5)
+    ready = made.choose_questions(5)
     assert len(ready.questions) >= 5
     assert "ow " not in write_reason(ready.questions[0].reason)
-    first = made.picture()
+    first = made.make_picture()
     assert made.rough
     assert first.labels.shape == (600,)
     for question in ready.questions[:12]:
         log.answer(rows_of(question), word(rows_of(question), y))
     log.answer((590, 591), word((590, 591), y))  # from the gallery: a row that was not drawn
     made.tell(log.events)
-    made.questions(5)
-    assert {tuple(link[:2]) for link in made.picture().links.tolist()} >= {(0, 3), (590, 591)}
+    made.choose_questions(5)
+    assert {tuple(link[:2]) for link in made.make_picture().links.tolist()} >= {(0, 3), (590, 591)}
     assert not made.rough
     whole = Interview(rows, n_clusters=3)
     for event in log.events:
         whole.tell(brain_question(event), event.body["answer"])
-    assert same_groups(made.picture().labels, whole.labels_)
-    assert [set(rows_of(one)) for one in made.questions(3).questions] == [
+    assert same_groups(made.make_picture().labels, whole.labels_)
+    assert [set(rows_of(one)) for one in made.choose_questions(3).questions] == [
         set(one.rows) for one in whole.ask(3)
     ]
-    progress = made.progress()
+    progress = made.compute_progress()
     assert progress.n_answers == 15
     assert progress.accuracy is None
     assert progress.curve[-1][0] == 15
@@ -454,19 +455,19 @@ def test_of_very_many_rows_a_sample_stands_for_all(monkeypatch):
     rows, y = blobs(n=600, k=3, seed=2)
     made, log = brain((), rows, n_clusters=3), Log()
     for _ in range(12):
-        for question in made.questions(2).questions[:2]:
+        for question in made.choose_questions(2).questions[:2]:
             log.answer(rows_of(question), word(rows_of(question), y))
         made.tell(log.events)
-        picture = made.picture()
+        picture = made.make_picture()
     log.answer((0, 1), "SAME")
     log.answer((0, 1), "DIFFERENT", person=2)
     log.answer((597, 598), word((597, 598), y))
     made.tell(log.events)
     assert not made.rough
-    assert made.picture().labels.shape == (600,)
+    assert made.make_picture().labels.shape == (600,)
     assert picture.labels[0] == picture.labels[3]
-    assert (0, 1) in [conflict.rows for conflict in made.picture().conflicts]
-    assert made.progress().advice
+    assert (0, 1) in [conflict.rows for conflict in made.make_picture().conflicts]
+    assert made.compute_progress().advice
 
 
 def brain_question(event):

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from likewise.studio.jobs import layout as layout_module
-from likewise.studio.jobs.layout import near_layout, plain_layout
+from likewise.studio.jobs.layout import compute_near_layout, compute_plain_layout
 
 
 def blobs(n=240, d=5, seed=0):
@@ -13,7 +13,7 @@ def blobs(n=240, d=5, seed=0):
     return (8.0 * rng.normal(size=(3, d))[y] + rng.normal(size=(n, d))).astype(np.float32), y
 
 
-@pytest.mark.parametrize("make", [plain_layout, near_layout])
+@pytest.mark.parametrize("make", [compute_plain_layout, compute_near_layout])
 def test_a_map_lies_in_its_frame_and_comes_again(make):
     X, _ = blobs()
     one, other = make(X, seed=3), make(X, seed=3)
@@ -27,7 +27,7 @@ def test_a_map_lies_in_its_frame_and_comes_again(make):
 
 def test_the_first_map_is_that_of_the_main_directions():
     X = np.array([[0.0, 0.0], [10.0, 1.0], [20.0, 0.0], [30.0, 1.0]])
-    layout = plain_layout(X)
+    layout = compute_plain_layout(X)
     assert layout.method == "PCA"
     assert not layout.final
     assert np.all(np.diff(layout.xy[:, 0]) > 0) or np.all(np.diff(layout.xy[:, 0]) < 0)
@@ -37,7 +37,7 @@ def test_the_first_map_is_that_of_the_main_directions():
 def test_the_better_map_keeps_groups_apart(monkeypatch):
     monkeypatch.setattr(layout_module, "_LANDMARKS", 60)
     X, y = blobs()
-    layout = near_layout(X)
+    layout = compute_near_layout(X)
     assert layout.method == "t-SNE"
     assert layout.final
     middles = np.stack([layout.xy[y == c].mean(axis=0) for c in range(3)])
@@ -45,7 +45,7 @@ def test_the_better_map_keeps_groups_apart(monkeypatch):
     assert (away.argmin(axis=1) == y).mean() > 0.98
 
 
-@pytest.mark.parametrize("make", [plain_layout, near_layout])
+@pytest.mark.parametrize("make", [compute_plain_layout, compute_near_layout])
 @pytest.mark.parametrize(
     "X",
     [
@@ -72,17 +72,17 @@ def test_odd_shapes(make, X):
 def test_an_outlier_does_not_press_the_others_together():
     rng = np.random.default_rng(0)
     X = np.r_[rng.normal(size=(2000, 2)), [[1e4, 1e4]]]
-    assert np.ptp(plain_layout(X).xy[:-1], axis=0).min() > 0.3
+    assert np.ptp(compute_plain_layout(X).xy[:-1], axis=0).min() > 0.3
 
 
 def test_rows_of_many_columns():
     X, _ = blobs(n=50, d=2_500)
-    assert np.isfinite(near_layout(X).xy).all()
+    assert np.isfinite(compute_near_layout(X).xy).all()
 
 
 def test_blocks_do_not_show(monkeypatch):
     monkeypatch.setattr(layout_module, "_LANDMARKS", 60)
     X, _ = blobs(n=500)
-    whole = near_layout(X, seed=1).xy
+    whole = compute_near_layout(X, seed=1).xy
     monkeypatch.setattr(layout_module, "_BLOCK", 64)
-    assert np.allclose(near_layout(X, seed=1).xy, whole, atol=1e-3)
+    assert np.allclose(compute_near_layout(X, seed=1).xy, whole, atol=1e-3)

@@ -15,12 +15,12 @@ Y = np.repeat([0, 1], 20)
 
 def brain(log):
     made = Brain(X, ids(40), Settings("toy", n_clusters=2, overlap=2))
-    made.tell(log.events)
+    made.tell(log.get_events)
     return made
 
 
 def links(log):
-    return {(i, j): together for i, j, together in brain(log).picture().links.tolist()}
+    return {(i, j): together for i, j, together in brain(log).make_picture().links.tolist()}
 
 
 def right(i, j):
@@ -35,14 +35,14 @@ def test_two_who_contradict_each_other_leave_it_open():
     log = Log()
     log.answer((3, 0), "SAME", person=1)
     log.answer((0, 3), "DIFFERENT", person=2)
-    picture = brain(log).picture()
+    picture = brain(log).make_picture()
     assert picture.links.tolist() == []
     (conflict,) = picture.conflicts
     assert conflict.rows == (0, 3)
     assert conflict.chain == (0, 3)
     assert conflict.events == (1, 2)
     log.undo(1)
-    assert brain(log).picture().conflicts == ()
+    assert brain(log).make_picture().conflicts == ()
     assert links(log) == {(0, 3): 0}
 
 
@@ -51,7 +51,7 @@ def test_two_against_one_decide():
     for person, word in ((1, "SAME"), (2, "DIFFERENT"), (3, "SAME")):
         log.answer((0, 1), word, person)
     assert links(log) == {(0, 1): 1}
-    assert brain(log).picture().conflicts == ()
+    assert brain(log).make_picture().conflicts == ()
 
 
 def test_triplets_are_compared_whatever_their_order():
@@ -60,7 +60,7 @@ def test_triplets_are_compared_whatever_their_order():
     log.answer((30, 1, 0), "BC", person=2)
     assert links(log) == {(0, 1): 1, (0, 30): 0, (1, 30): 0}
     log.answer((0, 30, 1), "AB", person=1)  # she says otherwise now
-    picture = brain(log).picture()
+    picture = brain(log).make_picture()
     assert picture.links.tolist() == []
     assert [conflict.events for conflict in picture.conflicts] == [(2, 3)]
 
@@ -70,7 +70,7 @@ def test_unsure_takes_nothing_from_others():
     log.answer((0, 1), "UNSURE", person=1)
     log.answer((0, 1), "SAME", person=2)
     assert links(log) == {(0, 1): 1}
-    assert brain(log).picture().conflicts == ()
+    assert brain(log).make_picture().conflicts == ()
 
 
 def crowd():
@@ -97,7 +97,7 @@ def test_an_unreliable_person_is_not_believed_alone():
 
 
 def test_standing():
-    standing = brain(crowd()).standing()
+    standing = brain(crowd()).compute_standing()
     assert standing.n_shared == 24
     assert standing.observed == pytest.approx(1 / 3)
     assert standing.alpha < 0.1
@@ -111,7 +111,7 @@ def test_of_one_person_nothing_is_known_and_nothing_is_doubted():
     log = Log()
     log.answer((0, 1), "SAME")
     log.answer((0, 30), "UNSURE")
-    standing = brain(log).standing()
+    standing = brain(log).compute_standing()
     assert (standing.n_shared, standing.observed, standing.alpha) == (0, None, None)
     (one,) = standing.people
     assert (one.n_answers, one.n_unsure, one.accuracy, one.reliability) == (2, 1, None, None)
@@ -129,8 +129,8 @@ def test_who_shares_no_question_is_believed():
 
 def settled(log):
     ledger = Ledger({name: row for row, name in enumerate(ids(8))})
-    ledger.tell(log.events)
-    counted = ledger.counted()
+    ledger.tell(log.get_events)
+    counted = ledger.get_standing()
     return settle(counted.voices, counted.confirmed)
 
 
@@ -191,14 +191,14 @@ def test_confirming_moves_an_item_that_lies_in_another_group_and_undoing_moves_i
     log = Log()
     first = log.answer((0, 23), "SAME")
     made = brain(log)
-    assert [odd.events for odd in made.picture().odd] == [(first.seq,)]
+    assert [odd.events for odd in made.make_picture().odd] == [(first.seq,)]
     log.add("confirm", {"of": first.seq})
     made.tell(log.events)
-    picture = made.picture()
+    picture = made.make_picture()
     assert picture.odd == ()
     assert picture.labels[0] == picture.labels[23]
     log.undo(2)
     made.tell(log.events)
-    picture = made.picture()
+    picture = made.make_picture()
     assert [odd.events for odd in picture.odd] == [(first.seq,)]
     assert picture.labels[0] != picture.labels[23]

@@ -239,7 +239,7 @@ def test_it_ends_when_the_server_is_killed(project, tmp_path):
 class Wrong(Brain):
     """A brain that cannot make pictures."""
 
-    def picture(self):
+    def make_picture(self):
         raise ValueError("the paint is dry")
 
 

@@ -11,7 +11,7 @@ pytest.importorskip("sqlalchemy")
 def answer_all(desk, people, word, rounds=60):
     """Let people answer in turn; tell whether all of them came to the end."""
     for _ in range(rounds):
-        shown = [(person, desk.asking.questions(person, 1)) for person in people]
+        shown = [(person, desk.asking.give_questions(person, 1)) for person in people]
         if all(one["state"] == "finished" for _, one in shown):
             return True
         for person, one in shown:
@@ -31,8 +31,8 @@ def test_a_budget_is_not_exceeded_by_the_questions_that_an_answer_brings_along(o
         n += 1
         desk.settle()
     assert n == 5
-    assert desk.asking.questions(ann, 3)["state"] == "finished"
-    assert desk.asking.questions(desk.person("Bob"), 3)["state"] == "finished"
+    assert desk.asking.give_questions(ann, 3)["state"] == "finished"
+    assert desk.asking.give_questions(desk.person("Bob"), 3)["state"] == "finished"
 
 
 @pytest.mark.parametrize("overlap", [1, 2])
@@ -93,12 +93,12 @@ def test_what_is_said_of_groups_counts_once_though_the_groups_have_changed_since
     desk = open_studio(12)
     ann = desk.person("Ann")
     said = {}
-    group = desk.groups.all()["groups"][0]
+    group = desk.groups.show_all()["groups"][0]
     row = group["doubtful"][0]["row"] if group["doubtful"] else group["typical"][-1]["row"]
     calls = {
-        "not_here": lambda key: desk.groups.not_here(ann, group["number"], key=key, row=row),
-        "belongs": lambda key: desk.groups.belongs(ann, 1, key=key, row=row),
-        "name": lambda key: desk.groups.name(ann, group["number"], key=key, name="owls"),
+        "not_here": lambda key: desk.groups.remove_item(ann, group["number"], key=key, row=row),
+        "belongs": lambda key: desk.groups.add_item(ann, 1, key=key, row=row),
+        "name": lambda key: desk.groups.name_group(ann, group["number"], key=key, name="owls"),
         "merge": lambda key: desk.groups.merge(ann, key=key, a=0, b=1),
     }
     for name, call in calls.items():

@@ -39,7 +39,7 @@ def test_a_folder_that_takes_long_to_look_through_is_looked_through_seldom(open_
 
     monkeypatch.setattr(_studio, "_LOOK_EVERY", 0.001)
     monkeypatch.setattr(_studio, "_LOOK_SHARE", 1e-6)  # of the time: not again while this test runs
-    monkeypatch.setattr(Project, "changed_source", slow)
+    monkeypatch.setattr(Project, "describe_changed_source", slow)
     desk = open_studio()
     refresh = desk.hub.refresh
     monkeypatch.setattr(desk.hub, "refresh", lambda: (refreshed.append(True), refresh()))
@@ -51,7 +51,7 @@ def test_a_worker_that_cannot_be_started_is_tried_again(tmp_path, monkeypatch):
     def fail(_):
         raise OSError("no memory")
 
-    monkeypatch.setattr(Worker, "_live", fail)
+    monkeypatch.setattr(Worker, "_run_process", fail)
     monkeypatch.setattr(worker, "_FIRST_WAIT", 0.001)
     heard = []
     one = Worker(make(tmp_path), heard.append)

@@ -12,7 +12,7 @@ pytest.importorskip("sqlalchemy")
 def test_a_trouble_is_over_when_the_worker_can_be_told_again(open_studio):
     desk = open_studio()
     desk.teller.paused.set()
-    desk.hub.nudge()
+    desk.hub.wake_worker()
     wait_until(lambda: desk.hub.trouble is not None, "the trouble")
     desk.teller.paused.clear()
     wait_until(lambda: desk.hub.trouble is None, "its end")

@@ -45,11 +45,11 @@ def test_what_many_answer_at_once_is_in_the_log_as_in_the_store(desk):
         said = [seq for seqs in pool.map(work, people) for seq in seqs]
     desk.settle()
     stored = desk.events()
-    assert [event.seq for event in desk.hub.log.events()] == [event.seq for event in stored]
+    assert [event.seq for event in desk.hub.log.get_events()] == [event.seq for event in stored]
     assert set(said) <= {event.seq for event in stored}
     by_question = {}
-    for event in desk.hub.log.standing("answer"):
+    for event in desk.hub.log.get_standing("answer"):
         by_question.setdefault(event.question, []).append(event.person)
     assert all(len(who) == len(set(who)) <= 2 for who in by_question.values())
-    assert desk.hub.log.n_answers() == sum(map(len, by_question.values()))
+    assert desk.hub.log.count_answers() == sum(map(len, by_question.values()))
     assert desk.teller.brain.seq == desk.hub.log.last

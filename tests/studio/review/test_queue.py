@@ -37,7 +37,7 @@ def test_who_else_holds_a_withdrawn_question_keeps_it(store):
     assert leased(store, 1, 1) == leased(store, 2, 1) == ["q0"]
     store.write(lambda tx: tx.withdraw(1, ["q0"]))
     assert leased(store, 2, 1) == ["q0"]
-    assert [store.read(lambda tx, who=who: tx.holds("q0", who)) for who in (1, 2)] == [False, True]
+    assert [store.read(lambda tx, who=who: tx.is_leased("q0", who)) for who in (1, 2)] == [False, True]
 
 
 def test_live_leases_of_others_are_counted(store):
@@ -45,8 +45,8 @@ def test_live_leases_of_others_are_counted(store):
     leased(store, 2, 1)
 
     def held(person, now):
-        return store.read(lambda tx: tx.n_held_by_others(person, now))
+        return store.read(lambda tx: tx.count_leases_of_others(person, now))
 
     assert (held(1, 15.0), held(2, 15.0), held(2, 25.0)) == (1, 2, 0)
-    store.write(lambda tx: tx.answered("q0", 1))
+    store.write(lambda tx: tx.mark_answered("q0", 1))
     assert held(2, 15.0) == 1

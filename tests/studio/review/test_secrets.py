@@ -5,7 +5,7 @@ import pytest
 
 from likewise.studio.project import Project
 from likewise.studio.records import Described, Item, Settings
-from likewise.studio.service._views import item_view
+from likewise.studio.service._views import make_item_view
 from studio.http.web import Site, png
 from studio.service.desk import Desk
 
@@ -94,5 +94,5 @@ def test_who_takes_part_in_a_study_sees_no_groups_and_who_else_answers_does(bird
 
 
 def test_a_row_whose_id_begins_with_its_class_has_no_title_that_tells_it():
-    shown = item_view(Item(0, "owl/17", "row", "owl/17", truth="owl"))
+    shown = make_item_view(Item(0, "owl/17", "row", "owl/17", truth="owl"))
     assert (shown["id"], shown["title"]) == ("17", "17")

@@ -4,7 +4,7 @@ import threading
 import uuid
 
 from likewise.studio.jobs.brain import Brain
-from likewise.studio.jobs.layout import plain_layout
+from likewise.studio.jobs.layout import compute_plain_layout
 from likewise.studio.service import Studio
 from patience import wait_until
 from small_projects import make
@@ -28,7 +28,7 @@ class Inside:
     """Does what the worker process does, in the thread that tells it."""
 
     def __init__(self, project, hear):
-        self.brain = Brain(project.features(), project.items.ids(), project.settings)
+        self.brain = Brain(project.load_features(), project.items.get_ids(), project.settings)
         self.hear = hear
         self.first = True
         self.paused = threading.Event()
@@ -46,13 +46,13 @@ class Inside:
         self.tells += 1
         changed = self.brain.tell(message.events)
         if message.wanted:
-            self.hear(self.brain.questions(message.wanted, message.pending))
+            self.hear(self.brain.choose_questions(message.wanted, message.pending))
         if changed or self.first:
-            self.hear(self.brain.picture())
-            self.hear(self.brain.standing())
-            self.hear(self.brain.progress())
+            self.hear(self.brain.make_picture())
+            self.hear(self.brain.compute_standing())
+            self.hear(self.brain.compute_progress())
         if self.first:
-            self.hear(plain_layout(self.brain.X, seed=0))
+            self.hear(compute_plain_layout(self.brain.X, seed=0))
         self.first = False
 
 
@@ -65,7 +65,7 @@ class Desk:
         self.studio = Studio(project, teller=self._teller, clock=self.clock, **options)
         self.studio.start()
         self.hub, self.asking, self.groups = self.studio.hub, self.studio.asking, self.studio.groups
-        self.owner = self.studio.people.owner()
+        self.owner = self.studio.people.get_owner()
         self.settle()
 
     def _teller(self, hear):
@@ -83,7 +83,7 @@ class Desk:
     def settle(self):
         """Wait until all that was said is thought through."""
         hub = self.hub
-        hub.nudge()
+        hub.wake_worker()
         before = self.teller.tells
         wait_until(
             lambda: (
@@ -93,19 +93,19 @@ class Desk:
         )
         # The thread may be in the middle of the last one; a word to it is heard after that.
         before = self.teller.tells
-        hub.nudge()
+        hub.wake_worker()
         wait_until(lambda: self.teller.tells > before, "a second look")
 
     def person(self, name, role="annotator"):
         return self.studio.people.add(name, role)[0]
 
     def ask(self, person, n=1):
-        return self.asking.questions(person, n)["questions"]
+        return self.asking.give_questions(person, n)["questions"]
 
     def ask_to_the_end(self, person, n=1):
         """Yield questions until none is left; wait while the next ones are being chosen."""
         while True:
-            wait_until(lambda: self.asking.questions(person, n)["state"] != "thinking", "a question")
+            wait_until(lambda: self.asking.give_questions(person, n)["state"] != "thinking", "a question")
             if not (questions := self.ask(person, n)):
                 return
             yield questions
@@ -123,10 +123,10 @@ class Desk:
 
     def state(self, person, a, b, word):
         """Say something of two items without being asked."""
-        self.asking.state_pair(person, key=new_key(), items=(a, b), answer=word, why="told")
+        self.asking.store_pair(person, key=new_key(), items=(a, b), answer=word, why="told")
 
     def events(self, *kinds):
-        events = self.studio.store.read(lambda tx: tx.events())
+        events = self.studio.store.read(lambda tx: tx.get_events())
         return [event for event in events if not kinds or event.kind in kinds]
 
     def true_word(self, question):

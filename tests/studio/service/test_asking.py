@@ -72,7 +72,7 @@ def test_each_question_is_answered_by_as_many_people_as_are_wanted(open_studio, 
         desk.settle()
     assert asked
     assert all(len(who) == len(set(who)) == overlap for who in asked.values())
-    assert desk.asking.questions(people[0], 1)["state"] == "finished"
+    assert desk.asking.give_questions(people[0], 1)["state"] == "finished"
 
 
 def test_nobody_gets_a_question_whose_answer_follows(open_studio):
@@ -84,7 +84,7 @@ def test_nobody_gets_a_question_whose_answer_follows(open_studio):
         question = questions[0]
         told.append(question)
         desk.answer(ann, question, desk.true_word(question))
-        assert not any(desk.hub.log._known.implies(ids_of(held)) for held in desk.ask(ann, 3))
+        assert not any(desk.hub.log._known.is_implied(ids_of(held)) for held in desk.ask(ann, 3))
         desk.settle()
     # Of the six pairs of a0 a1 b0 b1 three are enough: two that join, and one that parts. Each other one that
     # is asked parts, before it is known what it follows from.
@@ -166,7 +166,7 @@ def test_the_last_answer_of_two_tabs_counts(desk, ann):
     desk.undo(ann)
     desk.settle()
     assert [link[2] for link in desk.hub.picture.links.tolist()] == [1]
-    assert desk.asking.progress(ann)["n_answers"] == 1
+    assert desk.asking.show_progress(ann)["n_answers"] == 1
 
 
 def test_a_lease_ends_and_the_late_answer_is_still_taken(open_studio):
@@ -225,7 +225,7 @@ def test_a_budget_is_kept(open_studio):
         assert len(questions) <= left
         desk.answer(ann, questions[0], desk.true_word(questions[0]))
         desk.settle()
-    found = desk.asking.questions(ann, 3)
+    found = desk.asking.give_questions(ann, 3)
     assert (found["questions"], found["state"]) == ([], "finished")
     assert found["message"] == "All 3 answers that were wanted are there. Thank you."
     desk.undo(ann)
@@ -241,8 +241,8 @@ def test_triplets_are_asked_and_answered_to_the_end(open_studio):
         assert len(questions[0]["items"]) == 3
         desk.answer(ann, questions[0], desk.true_word(questions[0]))
         desk.settle()
-    assert desk.asking.questions(ann, 1)["state"] == "finished"
-    assert sorted(group["size"] for group in desk.groups.all()["groups"]) == [4, 4]
+    assert desk.asking.give_questions(ann, 1)["state"] == "finished"
+    assert sorted(group["size"] for group in desk.groups.show_all()["groups"]) == [4, 4]
 
 
 def test_a_worker_that_is_away_stops_no_answer(desk, ann):
@@ -255,10 +255,10 @@ def test_a_worker_that_is_away_stops_no_answer(desk, ann):
         desk.answer(ann, question, desk.true_word(question))
     while questions := desk.ask(ann, 10):
         desk.answer(ann, questions[0], desk.true_word(questions[0]))
-    assert desk.asking.questions(ann, 1)["state"] == "thinking"
+    assert desk.asking.give_questions(ann, 1)["state"] == "thinking"
     desk.teller.paused.clear()
     desk.settle()
-    assert desk.asking.progress(ann)["behind"] == 0
+    assert desk.asking.show_progress(ann)["behind"] == 0
 
 
 def test_what_could_not_be_told_is_told_again_without_a_new_answer(desk, ann):
@@ -267,7 +267,7 @@ def test_what_could_not_be_told_is_told_again_without_a_new_answer(desk, ann):
     desk.answer(ann, question, desk.true_word(question))
     wait_until(lambda: desk.hub.trouble is not None, "a word of the trouble")
     desk.teller.paused.clear()
-    wait_until(lambda: desk.asking.progress(ann)["behind"] == 0, "a refit")
+    wait_until(lambda: desk.asking.show_progress(ann)["behind"] == 0, "a refit")
     assert desk.hub.trouble is None
 
 
@@ -282,7 +282,7 @@ def test_undo_gives_the_question_again(desk, ann):
     assert undone["undone"]["undone"] is True
     assert undone["question"]["id"] == question["id"]
     assert desk.ask(ann, 1)[0]["id"] == question["id"]
-    assert desk.asking.progress(ann)["n_answers"] == 0
+    assert desk.asking.show_progress(ann)["n_answers"] == 0
     assert desk.answer(ann, question, "DIFFERENT")["new"]
     desk.settle()
     assert desk.hub.picture.links[:, 2].tolist() == [0]
@@ -316,7 +316,7 @@ def test_nobody_takes_back_what_others_said_but_the_owner(desk, ann):
         desk.undo(bob, of=seq)
     undone = desk.undo(desk.owner, of=seq)
     assert undone["question"] is None  # it was not the owner's
-    assert desk.asking.progress(ann)["mine"] == 0
+    assert desk.asking.show_progress(ann)["mine"] == 0
 
 
 @pytest.mark.parametrize("of", [999, 2**53 - 1])
@@ -356,7 +356,7 @@ def test_whatever_people_do_the_counts_are_those_of_the_store(open_studio, steps
             try:
                 desk.undo(person)
             except NotFoundError:
-                assert not desk.hub.log.standing("answer", "skip", person=person.id)
+                assert not desk.hub.log.get_standing("answer", "skip", person=person.id)
             continue
         if step == "again":
             if who in before:
@@ -381,8 +381,8 @@ def test_whatever_people_do_the_counts_are_those_of_the_store(open_studio, steps
         if event.kind == "answer" and event.seq not in undone
     }
     for person in people:
-        assert desk.asking.progress(person)["mine"] == sum(who == person.id for who, _ in counted)
+        assert desk.asking.show_progress(person)["mine"] == sum(who == person.id for who, _ in counted)
     asked = Counter(items for _, items in counted)
     assert all(n <= 2 for n in asked.values())
     desk.settle()
-    assert desk.asking.progress(people[0])["behind"] == 0
+    assert desk.asking.show_progress(people[0])["behind"] == 0

@@ -14,11 +14,11 @@ def ann(desk):
 
 def group_of(desk, item):
     """Return the number of the group that an item is in."""
-    return int(desk.hub.picture.labels[desk.project.items.row_of(item)])
+    return int(desk.hub.picture.labels[desk.project.items.get_row(item)])
 
 
 def named(desk):
-    return {group["number"]: group["name"] for group in desk.groups.all()["groups"]}
+    return {group["number"]: group["name"] for group in desk.groups.show_all()["groups"]}
 
 
 def settled(desk, person, *said):
@@ -33,8 +33,8 @@ def settled(desk, person, *said):
 
 def test_a_name_follows_the_item_that_it_was_given_by(desk, ann):
     number = group_of(desk, "a0")
-    typical = desk.groups.all()["groups"][0]["typical"][0]["id"]
-    assert desk.groups.name(ann, group_of(desk, typical), key=new_key(), name="  owls ")["new"]
+    typical = desk.groups.show_all()["groups"][0]["typical"][0]["id"]
+    assert desk.groups.name_group(ann, group_of(desk, typical), key=new_key(), name="  owls ")["new"]
     assert named(desk)[group_of(desk, typical)] == "owls"
     # Everything turns: the a's and the b's are one, and a new item parts from them.
     settled(desk, ann, ("a0", "b0", "SAME"), ("a1", "b1", "SAME"), ("a0", "a3", "DIFFERENT"))
@@ -45,7 +45,7 @@ def test_a_name_follows_the_item_that_it_was_given_by(desk, ann):
 def test_the_last_name_counts_and_can_be_taken_back(desk, ann):
     number = group_of(desk, "b0")
     for name in ("wrens", "Zaunkönige <b>"):
-        desk.groups.name(ann, number, key=new_key(), name=name)
+        desk.groups.name_group(ann, number, key=new_key(), name=name)
     assert named(desk)[number] == "Zaunkönige <b>"
     desk.undo(ann)
     assert named(desk)[number] == "wrens"
@@ -58,7 +58,7 @@ def test_the_last_name_counts_and_can_be_taken_back(desk, ann):
 )
 def test_names_that_cannot_be_shown_are_refused(desk, ann, name):
     with pytest.raises(BadRequestError, match="The name of a group must"):
-        desk.groups.name(ann, 0, key=new_key(), name=name)
+        desk.groups.name_group(ann, 0, key=new_key(), name=name)
     with pytest.raises(BadRequestError, match="The name of a person must"):
         desk.studio.people.add(name, "annotator")
 
@@ -73,10 +73,10 @@ def test_two_people_have_two_names(desk, ann):
 
 def test_not_here_parts_the_item_from_the_middle_of_its_group(desk, ann):
     number = group_of(desk, "a0")
-    group = next(g for g in desk.groups.all()["groups"] if g["number"] == number)
+    group = next(g for g in desk.groups.show_all()["groups"] if g["number"] == number)
     middle = group["typical"][0]["id"]
     item = group["typical"][-1]
-    said = desk.groups.not_here(ann, number, key=new_key(), row=item["row"])
+    said = desk.groups.remove_item(ann, number, key=new_key(), row=item["row"])
     assert said["message"] == f"{item['id']} and {middle} do not belong together."
     body = desk.events("answer")[-1].body
     assert (body["items"], body["answer"]) == ([item["id"], middle], "DIFFERENT")
@@ -86,16 +86,16 @@ def test_not_here_parts_the_item_from_the_middle_of_its_group(desk, ann):
 
 
 def test_the_middle_itself_is_parted_from_the_next_member(desk, ann):
-    group = desk.groups.all()["groups"][0]
+    group = desk.groups.show_all()["groups"][0]
     middle, second = group["typical"][:2]
-    desk.groups.not_here(ann, group["number"], key=new_key(), row=middle["row"])
+    desk.groups.remove_item(ann, group["number"], key=new_key(), row=middle["row"])
     assert desk.events("answer")[-1].body["items"] == [middle["id"], second["id"]]
 
 
 def test_belongs_joins_the_item_with_the_middle_of_the_group(desk, ann):
     number = group_of(desk, "a0")
-    middle = next(g for g in desk.groups.all()["groups"] if g["number"] == number)["typical"][0]["id"]
-    desk.groups.belongs(ann, number, key=new_key(), row=desk.project.items.row_of("b3"))
+    middle = next(g for g in desk.groups.show_all()["groups"] if g["number"] == number)["typical"][0]["id"]
+    desk.groups.add_item(ann, number, key=new_key(), row=desk.project.items.get_row("b3"))
     body = desk.events("answer")[-1].body
     assert (body["items"], body["answer"]) == (["b3", middle], "SAME")
     desk.settle()
@@ -103,7 +103,7 @@ def test_belongs_joins_the_item_with_the_middle_of_the_group(desk, ann):
 
 
 def test_merging_joins_the_middles(desk, ann):
-    one, other = desk.groups.all()["groups"]
+    one, other = desk.groups.show_all()["groups"]
     key = new_key()
     desk.groups.merge(ann, key=key, a=one["number"], b=other["number"])
     again = desk.groups.merge(ann, key=key, a=one["number"], b=other["number"])
@@ -118,19 +118,19 @@ def test_merging_joins_the_middles(desk, ann):
 @pytest.mark.parametrize("number", [2, 65_535])
 def test_groups_and_items_that_are_not_there(desk, ann, number):
     with pytest.raises(NotFoundError, match=f"no group {number}"):
-        desk.groups.not_here(ann, number, key=new_key(), row=0)
+        desk.groups.remove_item(ann, number, key=new_key(), row=0)
     with pytest.raises(NotFoundError, match=f"no group {number}"):
-        desk.groups.members(number, 0, 10, "typical")
+        desk.groups.show_members(number, 0, 10, "typical")
     with pytest.raises(NotFoundError, match="no item 8"):
-        desk.groups.belongs(ann, 0, key=new_key(), row=8)
+        desk.groups.add_item(ann, 0, key=new_key(), row=8)
 
 
 def test_members_come_page_by_page_and_each_once(desk):
-    for group in desk.groups.all()["groups"]:
-        pages = [desk.groups.members(group["number"], at, 3, "typical") for at in (0, 3, 6)]
+    for group in desk.groups.show_all()["groups"]:
+        pages = [desk.groups.show_members(group["number"], at, 3, "typical") for at in (0, 3, 6)]
         rows = [item["row"] for page in pages for item in page["items"]]
         assert len(rows) == len(set(rows)) == group["size"] == pages[0]["total"]
-        backwards = desk.groups.members(group["number"], 0, 60, "doubtful")["items"]
+        backwards = desk.groups.show_members(group["number"], 0, 60, "doubtful")["items"]
         assert {item["row"] for item in backwards} == set(rows)
 
 
@@ -139,17 +139,17 @@ def test_members_come_page_by_page_and_each_once(desk):
 
 def test_a_contradiction_is_listed_with_its_chain_and_ends_with_an_undo(desk, ann):
     settled(desk, ann, ("a0", "a1", "SAME"), ("a1", "a2", "SAME"), ("a0", "a2", "DIFFERENT"))
-    (conflict,) = desk.groups.conflicts(ann)["conflicts"]
+    (conflict,) = desk.groups.show_conflicts(ann)["conflicts"]
     assert {item["id"] for item in conflict["items"]} == {"a0", "a2"}
     assert [item["id"] for item in conflict["chain"]] in (["a0", "a1", "a2"], ["a2", "a1", "a0"])
     assert sorted(event["answer"] for event in conflict["answers"]) == ["DIFFERENT", "SAME", "SAME"]
     assert all(event["can_undo"] for event in conflict["answers"])
-    assert desk.asking.progress(ann)["conflicts"] == 1
+    assert desk.asking.show_progress(ann)["conflicts"] == 1
     wrong = next(event for event in conflict["answers"] if event["answer"] == "DIFFERENT")
     desk.undo(ann, of=wrong["seq"])
-    assert desk.groups.conflicts(ann)["conflicts"] == []  # at once, before the next fit
+    assert desk.groups.show_conflicts(ann)["conflicts"] == []  # at once, before the next fit
     desk.settle()
-    assert desk.asking.progress(ann)["conflicts"] == 0
+    assert desk.asking.show_progress(ann)["conflicts"] == 0
 
 
 def test_two_people_who_disagree_are_a_contradiction(open_studio):
@@ -157,10 +157,10 @@ def test_two_people_who_disagree_are_a_contradiction(open_studio):
     ann, bob = desk.person("Ann"), desk.person("Bob")
     settled(desk, ann, ("a0", "a1", "SAME"))
     settled(desk, bob, ("a0", "a1", "DIFFERENT"))
-    (conflict,) = desk.groups.conflicts(desk.owner)["conflicts"]
+    (conflict,) = desk.groups.show_conflicts(desk.owner)["conflicts"]
     assert {event["person"] for event in conflict["answers"]} == {"Ann", "Bob"}
     for person in (ann, bob):
-        assert desk.groups.conflicts(person) == {"conflicts": [], "hidden": 1}
+        assert desk.groups.show_conflicts(person) == {"conflicts": [], "hidden": 1}
     # The question is not asked for ever, and the worker is not kept busy with it.
     tells = desk.teller.tells
     desk.settle()
@@ -174,21 +174,21 @@ def test_annotators_see_what_they_said_and_the_owner_sees_all(desk, ann):
     bob = desk.person("Bob")
     settled(desk, ann, ("a0", "a1", "SAME"))
     settled(desk, bob, ("b0", "b1", "SAME"), ("a2", "b2", "DIFFERENT"))
-    mine = desk.asking.history(ann, None, 50)["events"]
+    mine = desk.asking.show_history(ann, None, 50)["events"]
     assert [(event["person"], event["mine"], event["can_undo"]) for event in mine] == [("Ann", True, True)]
-    every = desk.asking.history(desk.owner, None, 50)["events"]
+    every = desk.asking.show_history(desk.owner, None, 50)["events"]
     assert [event["person"] for event in every] == ["Bob", "Bob", "Ann"]
     assert all(event["can_undo"] and not event["mine"] for event in every)
-    assert desk.groups.links(ann) == [(0, 1, 1)]
-    assert sorted(desk.groups.links(bob)) == [(2, 6, 0), (4, 5, 1)]
-    assert sorted(desk.groups.links(desk.owner)) == [(0, 1, 1), (2, 6, 0), (4, 5, 1)]
+    assert desk.groups.get_links(ann) == [(0, 1, 1)]
+    assert sorted(desk.groups.get_links(bob)) == [(2, 6, 0), (4, 5, 1)]
+    assert sorted(desk.groups.get_links(desk.owner)) == [(0, 1, 1), (2, 6, 0), (4, 5, 1)]
 
 
 def test_history_comes_page_by_page(desk, ann):
     settled(desk, ann, ("a0", "a1", "SAME"), ("a1", "a2", "SAME"), ("b0", "b1", "SAME"))
-    first = desk.asking.history(ann, None, 2)
+    first = desk.asking.show_history(ann, None, 2)
     assert first["more"] is True
-    rest = desk.asking.history(ann, first["events"][-1]["seq"], 2)
+    rest = desk.asking.show_history(ann, first["events"][-1]["seq"], 2)
     assert (len(rest["events"]), rest["more"]) == (1, False)
     seqs = [event["seq"] for event in first["events"] + rest["events"]]
     assert seqs == sorted(seqs, reverse=True)
@@ -200,7 +200,7 @@ def test_a_link_of_a_triplet_is_three_pairs(open_studio):
     (question,) = desk.ask(ann, 1)
     desk.answer(ann, question, "AC")
     a, b, c = (item["row"] for item in question["items"])
-    assert desk.groups.links(ann) == [(a, c, 1), (a, b, 0), (c, b, 0)]
+    assert desk.groups.get_links(ann) == [(a, c, 1), (a, b, 0), (c, b, 0)]
 
 
 def test_people_are_judged_by_what_they_share(open_studio):
@@ -208,7 +208,7 @@ def test_people_are_judged_by_what_they_share(open_studio):
     ann, bob = desk.person("Ann"), desk.person("Bob")
     for person in (ann, bob):
         settled(desk, person, ("a0", "a1", "SAME"), ("b0", "b1", "SAME"), ("a0", "b0", "DIFFERENT"))
-    found = desk.studio.people.all()
+    found = desk.studio.people.show_all()
     assert found["agreement"]["n_shared"] == 3
     assert found["agreement"]["observed"] == 1.0
     assert {one["name"]: one["n_answers"] for one in found["people"]} == {"owner": 0, "Ann": 3, "Bob": 3}
@@ -238,6 +238,6 @@ def test_an_undo_of_an_undo_is_refused(desk, ann):
 def test_what_stands_for_a_group_is_what_answers_join_to_most_others():
     known = KnownRelations()
     for a, b in (("a", "b"), ("b", "c"), ("d", "e")):
-        known.together(a, b)
-    known.apart("c", "f")
-    assert known.joined() == {"a": 3, "b": 3, "c": 3, "d": 2, "e": 2, "f": 1}
+        known.join(a, b)
+    known.separate("c", "f")
+    assert known.count_joined() == {"a": 3, "b": 3, "c": 3, "d": 2, "e": 2, "f": 1}

@@ -31,12 +31,12 @@ def plant(desk, person):
 
 
 def odd_seqs(desk, person):
-    return [event["seq"] for one in desk.groups.odd_answers(person)["odd"] for event in one["answers"]]
+    return [event["seq"] for one in desk.groups.show_odd_answers(person)["odd"] for event in one["answers"]]
 
 
 def are_together(desk, a, b):
     labels = desk.hub.picture.labels
-    return bool(labels[desk.project.items.row_of(a)] == labels[desk.project.items.row_of(b)])
+    return bool(labels[desk.project.items.get_row(a)] == labels[desk.project.items.get_row(b)])
 
 
 @pytest.fixture
@@ -64,7 +64,7 @@ def restart(request):
 
 def test_a_wrong_answer_is_listed_with_who_gave_it_and_why_it_looks_wrong(planted):
     desk, ann, wrong = planted
-    found = desk.groups.odd_answers(ann)
+    found = desk.groups.show_odd_answers(ann)
     (odd,) = found["odd"]
     assert found["hidden"] == 0
     assert {item["id"] for item in odd["items"]} == set(WRONG)
@@ -80,22 +80,22 @@ def test_a_wrong_answer_is_listed_with_who_gave_it_and_why_it_looks_wrong(plante
 
 def test_progress_tells_the_share_of_wrong_answers(planted):
     desk, ann, _ = planted
-    progress = desk.asking.progress(ann)
+    progress = desk.asking.show_progress(ann)
     mean, low, high = progress["error_rate"]
     assert 0 < low < mean < high < 0.5
     assert progress["odd"] == 1
 
 
 def test_without_answers_nothing_is_odd_and_no_share_is_told(desk):
-    assert desk.groups.odd_answers(desk.owner) == {"odd": [], "hidden": 0}
-    assert desk.asking.progress(desk.owner)["error_rate"] is None
+    assert desk.groups.show_odd_answers(desk.owner) == {"odd": [], "hidden": 0}
+    assert desk.asking.show_progress(desk.owner)["error_rate"] is None
 
 
 def test_the_most_suspicious_answer_is_first(planted):
     desk, ann, _ = planted
     give(desk, ann, "a0", "b9", "SAME")
     desk.settle()
-    chances = [odd["chance"] for odd in desk.groups.odd_answers(ann)["odd"]]
+    chances = [odd["chance"] for odd in desk.groups.show_odd_answers(ann)["odd"]]
     assert len(chances) >= 2
     assert chances == sorted(chances, reverse=True)
 
@@ -109,7 +109,7 @@ def test_a_kept_answer_counts_more_and_leaves_the_list(planted, restart):
     assert wrong not in odd_seqs(desk, ann)  # at once, before the next fit
     (event,) = desk.events("confirm")
     assert event.body == {"of": wrong}
-    n_answers = desk.asking.progress(ann)["n_answers"]
+    n_answers = desk.asking.show_progress(ann)["n_answers"]
     desk.settle()
     assert wrong not in odd_seqs(desk, ann)
     assert are_together(desk, *WRONG)
@@ -122,7 +122,7 @@ def test_a_kept_answer_counts_more_and_leaves_the_list(planted, restart):
 def test_keeping_can_be_undone_in_the_history(planted, restart):
     desk, ann, wrong = planted
     kept = desk.asking.keep(ann, key=new_key(), of=wrong)["seq"]
-    event = desk.asking.history(ann, None, 1)["events"][0]
+    event = desk.asking.show_history(ann, None, 1)["events"][0]
     assert (event["seq"], event["kind"], event["answer"], event["can_undo"]) == (
         kept,
         "confirm",
@@ -155,7 +155,7 @@ def test_an_odd_answer_that_is_taken_back_no_longer_counts(planted, restart):
     assert odd_seqs(desk, ann) == []
     desk.settle()
     assert odd_seqs(desk, ann) == []
-    assert desk.asking.progress(ann)["n_answers"] == 18
+    assert desk.asking.show_progress(ann)["n_answers"] == 18
     assert odd_seqs(restart(desk), ann) == []
 
 
@@ -173,14 +173,14 @@ def test_alone_one_is_asked_again_and_the_new_answer_counts(planted):
     desk.asking.ask_again(ann, key=new_key(), of=wrong)
     assert odd_seqs(desk, ann) == []
     desk.settle()
-    assert desk.asking.progress(ann)["n_answers"] == 19  # the old one counts until there is another
+    assert desk.asking.show_progress(ann)["n_answers"] == 19  # the old one counts until there is another
     question = asked_again(desk, ann)
     assert set(ids_of(question)) == set(WRONG)
     desk.answer(ann, question, "DIFFERENT")
     desk.settle()
     assert odd_seqs(desk, ann) == []
-    assert desk.asking.progress(ann)["n_answers"] == 19
-    assert desk.groups.conflicts(ann)["conflicts"] == []
+    assert desk.asking.show_progress(ann)["n_answers"] == 19
+    assert desk.groups.show_conflicts(ann)["conflicts"] == []
     assert asked_again(desk, ann) is None
 
 
@@ -209,7 +209,7 @@ def test_where_others_answer_it_is_asked_of_them(planted, word, together):
     assert not {wrong, desk.events("answer")[-1].seq} & {*odd_seqs(desk, desk.owner)}
     assert are_together(desk, *WRONG) is together
     # Two people who disagree are a contradiction, as ever.
-    disputed = [c for c in desk.groups.conflicts(desk.owner)["conflicts"] if len(c["answers"]) == 2]
+    disputed = [c for c in desk.groups.show_conflicts(desk.owner)["conflicts"] if len(c["answers"]) == 2]
     assert bool(disputed) is not together
 
 
@@ -231,7 +231,7 @@ def test_asked_again_on_both_databases_with_two_answers_to_each_question(databas
     question = asked_again(desk, eve)
     desk.answer(eve, question, "DIFFERENT")
     desk.settle()
-    assert desk.hub.log.asked_again() == {}
+    assert desk.hub.log.get_revisits() == {}
 
 
 def test_asking_again_outlives_a_restart_and_comes_first(planted, restart):
@@ -260,7 +260,7 @@ def test_a_new_answer_that_is_taken_back_leaves_the_old_one_and_asks_again(plant
     desk.answer(ann, question, "DIFFERENT")
     assert desk.undo(ann)["question"]["id"] == question["id"]
     desk.settle()
-    assert desk.asking.progress(ann)["n_answers"] == 19
+    assert desk.asking.show_progress(ann)["n_answers"] == 19
     assert question["id"] in [held["id"] for held in desk.ask(ann, 10)]
 
 
@@ -293,7 +293,7 @@ def acts(desk):
 def test_others_neither_see_an_odd_answer_nor_change_it(planted):
     desk, _, wrong = planted
     bob = desk.person("Bob")
-    assert desk.groups.odd_answers(bob) == {"odd": [], "hidden": 1}
+    assert desk.groups.show_odd_answers(bob) == {"odd": [], "hidden": 1}
     for act in acts(desk):
         with pytest.raises(NotFoundError, match="of yours"):
             act(bob, key=new_key(), of=wrong)

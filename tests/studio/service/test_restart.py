@@ -16,7 +16,7 @@ def before(open_studio):
         desk.settle()
     desk.undo(ann)
     desk.skip(bob, desk.ask(bob, 1)[0])
-    desk.groups.name(ann, 0, key=new_key(), name="owls")
+    desk.groups.name_group(ann, 0, key=new_key(), name="owls")
     desk.settle()
     return desk, ann, bob
 
@@ -24,13 +24,13 @@ def before(open_studio):
 def shown(desk, *people):
     """What people see, but for the numbers of groups, which may be others after a restart."""
     return [
-        [desk.asking.history(person, None, 50) for person in people],
+        [desk.asking.show_history(person, None, 50) for person in people],
         {
             (group["name"], tuple(item["id"] for item in group["typical"]))
-            for group in desk.groups.all()["groups"]
+            for group in desk.groups.show_all()["groups"]
         },
-        sorted(desk.groups.links(desk.owner)),
-        desk.studio.people.all(),
+        sorted(desk.groups.get_links(desk.owner)),
+        desk.studio.people.show_all(),
     ]
 
 
@@ -66,7 +66,7 @@ def test_a_post_that_is_repeated_after_a_restart_counts_once(before, request):
 
 def test_sessions_outlive_a_restart(before, request):
     desk, ann, _ = before
-    _, session = desk.studio.people.log_in(desk.studio.people.link_token(ann.id))
+    _, session = desk.studio.people.log_in(desk.studio.people.make_link_token(ann.id))
     again = desk.again()
     request.addfinalizer(again.close)
-    assert again.studio.people.of_session(session) == ann
+    assert again.studio.people.find_by_session(session) == ann

@@ -54,14 +54,14 @@ def test_twenty_answer_while_others_export_and_look(open_studio):
 
     def export():
         for what in ("answers", "hints", "labels"):
-            snapshot = Snapshot.of(desk.studio.store)
-            export_bytes(what, snapshot, desk.project.items.ids(), desk.hub.picture, format="csv")
+            snapshot = Snapshot.from_store(desk.studio.store)
+            export_bytes(what, snapshot, desk.project.items.get_ids(), desk.hub.picture, format="csv")
 
     def look():
         for _ in range(5):
-            desk.asking.history(desk.owner, None, 50)
-            desk.groups.conflicts(desk.owner)
-            desk.groups.all()
+            desk.asking.show_history(desk.owner, None, 50)
+            desk.groups.show_conflicts(desk.owner)
+            desk.groups.show_all()
 
     wrong = at_once(*(answering(desk, person, said) for person in people), export, look, export, look)
     assert not wrong
@@ -87,12 +87,12 @@ def test_postgresql_keeps_the_same_promises(tmp_path, postgres_url):
             with pytest.raises(RequestError):
                 desk.undo(somebody, of=of)
         desk.settle()
-        before = desk.asking.history(desk.owner, None, 50)
+        before = desk.asking.show_history(desk.owner, None, 50)
     finally:
         desk.close()
     again = Desk(desk.project, store=store)
     try:
-        assert again.asking.history(again.owner, None, 50) == before
+        assert again.asking.show_history(again.owner, None, 50) == before
     finally:
         again.close()
         store.close()

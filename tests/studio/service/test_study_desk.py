@@ -69,37 +69,37 @@ def answer_all(desk, person):
 
 
 def to_the_end(desk, person):
-    while (stage := desk.studio.study.stage(person)["stage"]) not in ("survey", "done"):
+    while (stage := desk.studio.study.show_stage(person)["stage"]) not in ("survey", "done"):
         if stage in ("intro", "break"):
             go_on(desk, person)
         answer_all(desk, person)
 
 
 def test_from_the_introduction_to_the_end(desk, ann):
-    stages = [desk.studio.study.stage(ann)]
+    stages = [desk.studio.study.show_stage(ann)]
     assert desk.ask(ann, 3) == []  # nothing is asked before one goes on
     stages.append(go_on(desk, ann))
     practised = answer_all(desk, ann)
     for _ in range(2):
-        stages.append(desk.studio.study.stage(ann))
+        stages.append(desk.studio.study.show_stage(ann))
         stages.append(go_on(desk, ann))
         answered = answer_all(desk, ann)
         assert all(view["right"] is None for view in answered)  # what is right is told in practice alone
         assert len(answered) == (N_PAIRS if stages[-1]["task"]["kind"] == "pair" else N_TRIPLETS)
-    stages.append(desk.studio.study.stage(ann))
+    stages.append(desk.studio.study.show_stage(ann))
     assert [stage["stage"] for stage in stages] == [
         *("intro", "practice", "break", "task", "break", "task", "survey")
     ]
     assert len(practised) == 2 * PRACTICE
     assert all(view["right"] for view in practised)
     assert {stage["task"]["kind"] for stage in stages if stage["stage"] == "task"} == {"pair", "triplet"}
-    desk.studio.study.survey(ann, new_key(), SURVEY)
-    assert desk.studio.study.stage(ann)["stage"] == "done"
+    desk.studio.study.store_survey(ann, new_key(), SURVEY)
+    assert desk.studio.study.show_stage(ann)["stage"] == "done"
     sources = [event.body["source"] for event in desk.events("answer")]
     assert sources == ["practice"] * 2 * PRACTICE + ["study"] * (N_PAIRS + N_TRIPLETS)
     desk.settle()
-    assert desk.asking.progress(ann)["n_answers"] == N_PAIRS + N_TRIPLETS
-    assert desk.asking.progress(ann)["fitting"] is False
+    assert desk.asking.show_progress(ann)["n_answers"] == N_PAIRS + N_TRIPLETS
+    assert desk.asking.show_progress(ann)["fitting"] is False
 
 
 def test_practice_says_that_it_is_and_counts_for_nothing(desk, ann):
@@ -107,8 +107,8 @@ def test_practice_says_that_it_is_and_counts_for_nothing(desk, ann):
     (question,) = desk.ask(ann, 1)
     assert question["practice"] is True
     desk.answer(ann, question, "SAME" if question["kind"] == "pair" else "AB")
-    assert desk.asking.progress(ann)["n_answers"] == 0
-    assert desk.asking.progress(ann)["behind"] == 0
+    assert desk.asking.show_progress(ann)["n_answers"] == 0
+    assert desk.asking.show_progress(ann)["behind"] == 0
 
 
 def test_a_question_tells_nothing_of_its_truth(desk, ann):
@@ -117,14 +117,14 @@ def test_a_question_tells_nothing_of_its_truth(desk, ann):
     go_on(desk, bob)
     answer_all(desk, bob)
     go_on(desk, bob)
-    seen = str(desk.ask(bob, 3)) + str(desk.asking.history(bob, None, 50)) + str(desk.groups.all())
+    seen = str(desk.ask(bob, 3)) + str(desk.asking.show_history(bob, None, 50)) + str(desk.groups.show_all())
     assert "class " not in seen
     assert "easy" not in seen
     assert "difficult'" not in seen
 
 
 def test_the_reference_book_has_one_example_of_each_class(desk):
-    book = desk.groups.reference()
+    book = desk.groups.show_reference()
     assert book["given"] is True
     assert [(group["name"], len(group["items"])) for group in book["groups"]] == [
         ("class a", 1),
@@ -139,7 +139,7 @@ def test_nothing_is_skipped_taken_back_or_said_besides(desk, ann):
         lambda: desk.skip(ann, question),
         lambda: desk.undo(ann),
         lambda: desk.undo(desk.owner),
-        lambda: desk.groups.not_here(ann, 0, key=new_key(), row=0),
+        lambda: desk.groups.remove_item(ann, 0, key=new_key(), row=0),
         lambda: desk.groups.merge(ann, key=new_key(), a=0, b=1),
         lambda: desk.asking.keep(desk.owner, key=new_key(), of=1),
         lambda: desk.asking.ask_again(desk.owner, key=new_key(), of=1),
@@ -209,7 +209,7 @@ def check_tabs(desk):
     assert found.count(True) == 1
     assert len(desk.events("answer")) == 1
     to_the_end(desk, ann)
-    in_tabs(lambda: desk.studio.study.survey(ann, new_key(), SURVEY))
+    in_tabs(lambda: desk.studio.study.store_survey(ann, new_key(), SURVEY))
     assert len(desk.events("survey")) == 1
 
 
@@ -236,18 +236,18 @@ def test_nobody_goes_on_before_the_part_is_done_nor_twice(desk, ann):
     with pytest.raises(ConflictError):
         go_on(desk, ann)
     with pytest.raises(ConflictError, match="after all questions"):
-        desk.studio.study.survey(ann, new_key(), SURVEY)
+        desk.studio.study.store_survey(ann, new_key(), SURVEY)
 
 
 def test_the_questionnaire_is_filled_in_once(desk, ann):
     to_the_end(desk, ann)
     with pytest.raises(BadRequestError):
-        desk.studio.study.survey(ann, new_key(), {**SURVEY, "preference": "both"})
+        desk.studio.study.store_survey(ann, new_key(), {**SURVEY, "preference": "both"})
     key = new_key()
     for _ in range(2):
-        assert desk.studio.study.survey(ann, key, SURVEY) == {"done": True}
+        assert desk.studio.study.store_survey(ann, key, SURVEY) == {"done": True}
     with pytest.raises(ConflictError, match="already"):
-        desk.studio.study.survey(ann, new_key(), SURVEY)
+        desk.studio.study.store_survey(ann, new_key(), SURVEY)
     with pytest.raises(ConflictError):
         go_on(desk, ann)
     assert len(desk.events("survey")) == 1
@@ -262,6 +262,6 @@ def test_a_study_goes_on_after_a_restart(desk, ann):
     try:
         assert [q["id"] for q in again.ask(ann, 3)] == [q["id"] for q in before]
         to_the_end(again, ann)
-        assert again.studio.study.stage(ann)["stage"] == "survey"
+        assert again.studio.study.show_stage(ann)["stage"] == "survey"
     finally:
         again.close()

@@ -19,17 +19,17 @@ def test_an_event_comes_back_as_it_was_given(store, people):
     assert (event.seq, event.key, event.kind, event.person) == (1, "k1", "answer", ann)
     assert (event.body, event.question, event.seconds) == (BODY, "q1", 2.5)
     assert event.time.endswith("+00:00")
-    assert store.read(lambda t: t.event(1)) == event
-    assert store.read(lambda t: t.event(2)) is None
-    assert store.read(lambda t: t.event_by_key("k1")) == event
-    assert store.read(lambda t: t.event_by_key("k2")) is None
-    assert store.read(lambda t: t.events()) == [event]
-    assert store.read(lambda t: t.last_seq()) == 1
+    assert store.read(lambda t: t.get_event(1)) == event
+    assert store.read(lambda t: t.get_event(2)) is None
+    assert store.read(lambda t: t.get_event_by_key("k1")) == event
+    assert store.read(lambda t: t.get_event_by_key("k2")) is None
+    assert store.read(lambda t: t.get_events()) == [event]
+    assert store.read(lambda t: t.get_last_seq()) == 1
 
 
 def test_before_the_first_event(store):
-    assert store.read(lambda t: t.last_seq()) == 0
-    assert store.read(lambda t: t.events()) == []
+    assert store.read(lambda t: t.get_last_seq()) == 0
+    assert store.read(lambda t: t.get_events()) == []
 
 
 def test_a_repeated_report_counts_once(store, people):
@@ -38,7 +38,7 @@ def test_a_repeated_report_counts_once(store, people):
     first, new = store.write(lambda t: t.append(given))
     assert new
     assert store.write(lambda t: t.append(again)) == (first, False)
-    assert store.read(lambda t: t.last_seq()) == 1
+    assert store.read(lambda t: t.get_last_seq()) == 1
 
 
 OTHERS = [
@@ -66,7 +66,7 @@ def test_a_key_is_not_used_for_two_things(store, people):
         other = NewEvent(**{**given, **change})
         with pytest.raises(KeyReusedError, match="'k1' was used before"):
             store.write(lambda t, other=other: t.append(other))
-    assert store.read(lambda t: t.last_seq()) == 1
+    assert store.read(lambda t: t.get_last_seq()) == 1
 
 
 def test_the_same_key_from_many_at_once_counts_once(store, people):
@@ -80,7 +80,7 @@ def test_the_same_key_from_many_at_once_counts_once(store, people):
         told = list(pool.map(report, range(20)))
     assert sum(new for _, new in told) == 1
     assert len({event.seq for event, _ in told}) == 1
-    assert len(store.read(lambda t: t.events())) == 1
+    assert len(store.read(lambda t: t.get_events())) == 1
 
 
 def test_events_by_range_person_and_kind(store, people):
@@ -89,9 +89,9 @@ def test_events_by_range_person_and_kind(store, people):
         store.write(lambda t, i=i, who=who, kind=kind: t.append(NewEvent(f"k{i}", kind, who, {"i": i})))
 
     def seen(**choice):
-        return [event.body["i"] for event in store.read(lambda t: t.events(**choice))]
+        return [event.body["i"] for event in store.read(lambda t: t.get_events(**choice))]
 
-    first = store.read(lambda t: t.events())[0].seq
+    first = store.read(lambda t: t.get_events())[0].seq
     assert seen() == [0, 1, 2, 3]
     assert seen(after=first) == [1, 2, 3]
     assert seen(before=first + 2) == [0, 1]
@@ -137,7 +137,7 @@ def test_what_one_of_the_databases_cannot_keep_is_refused_by_both(store, people)
         given = {"key": "k1", "kind": "answer", "person": people[0], "body": {}, **change}
         with pytest.raises(BadValueError, match=says):
             store.write(lambda t, given=given: t.append(NewEvent(**given)))
-    assert store.read(lambda t: t.last_seq()) == 0
+    assert store.read(lambda t: t.get_last_seq()) == 0
 
 
 def test_a_body_nested_too_deep_is_refused(store, people):
@@ -151,7 +151,7 @@ def test_a_body_nested_too_deep_is_refused(store, people):
 def test_the_largest_values_are_kept(store, people):
     body = {"a": 2**63 - 1, "b": -(2**63), "c": 1e308, "d": "\U0001f600\x01\u2028", "e": [[], {}, None, True]}
     store.write(lambda t: t.append(NewEvent("k" * 200, "survey", people[0], body)))
-    assert store.read(lambda t: t.events())[0].body == body
+    assert store.read(lambda t: t.get_events())[0].body == body
 
 
 def test_an_event_of_nobody_is_refused(store):
@@ -162,7 +162,7 @@ def test_an_event_of_nobody_is_refused(store):
 def test_a_choice_that_makes_no_sense_is_refused(store):
     for choice in ({"after": 2**63}, {"before": 1.5}, {"limit": -1}, {"kinds": ["no"]}):
         with pytest.raises(BadValueError):
-            store.read(lambda t, choice=choice: t.events(**choice))
+            store.read(lambda t, choice=choice: t.get_events(**choice))
 
 
 def test_a_work_that_raises_leaves_nothing(store, people):
@@ -173,7 +173,7 @@ def test_a_work_that_raises_leaves_nothing(store, people):
 
     with pytest.raises(KeyError, match="changed my mind"):
         store.write(work)
-    assert store.read(lambda t: (t.last_seq(), len(t.people()))) == (0, 3)
+    assert store.read(lambda t: (t.get_last_seq(), len(t.get_people()))) == (0, 3)
 
 
 def test_a_statement_that_failed_cannot_be_passed_over(store, people):
@@ -186,7 +186,7 @@ def test_a_statement_that_failed_cannot_be_passed_over(store, people):
 
     with pytest.raises(BadValueError, match="no person 99"):
         store.write(work)
-    assert store.read(lambda t: t.last_seq()) == 0
+    assert store.read(lambda t: t.get_last_seq()) == 0
 
 
 def test_a_refusal_before_the_database_can_be_passed_over(store, people):
@@ -211,7 +211,7 @@ def test_whoever_reads_on_misses_nothing(store, people):
         seen, last, last_round = [], 0, False
         while not last_round:
             last_round = done.wait(0.001)
-            seen += store.read(lambda t, last=last: t.events(after=last))
+            seen += store.read(lambda t, last=last: t.get_events(after=last))
             last = seen[-1].seq if seen else 0
         return seen
 

@@ -12,7 +12,7 @@ from likewise.studio.records import NewEvent
 from likewise.studio.store import open_store
 
 store = open_store(sys.argv[1])
-(ann,) = store.read(lambda t: t.people())
+(ann,) = store.read(lambda t: t.get_people())
 
 def write(part):
     for i in itertools.count():
@@ -47,8 +47,8 @@ def test_a_kill_loses_nothing_that_was_acknowledged(database_url):
         child.stdout.close()
         child.wait()
     store = open_store(database_url)
-    stored = store.read(lambda t: t.events())
-    store.healthy()
+    stored = store.read(lambda t: t.get_events())
+    store.check_health()
     store.close()
     assert acknowledged.items() <= {event.seq: event.key for event in stored}.items()
     assert max(Counter(event.key for event in stored).values()) == 1

@@ -46,7 +46,7 @@ def filled(database_url):
     store = open_store(database_url)
 
     def fill(t):
-        assert t.about("data", "birds") == "birds" == t.about("data", "cars")
+        assert t.get_or_set("data", "birds") == "birds" == t.get_or_set("data", "cars")
         ann = t.add_person("Ann", "owner").id
         t.add_login(ann, "a" * 64, 9.0)
         t.add_session(ann, "b" * 64, 9.0)
@@ -80,7 +80,7 @@ def test_the_newest_step_makes_the_tables_that_the_code_expects(database_url):
 
 
 def test_the_newest_step_is_the_one_that_the_code_names():
-    assert _migrate._script(_migrate.VERSIONS).get_heads() == [_schema.REVISION]
+    assert _migrate._make_script(_migrate.VERSIONS).get_heads() == [_schema.REVISION]
 
 
 def test_a_new_database_needs_no_backup(database_url, tmp_path):
@@ -93,7 +93,7 @@ def test_an_old_database_becomes_a_new_one_after_a_backup(filled, later, tmp_pat
     later()
     backups = tmp_path / "kept" / "backups"
     store = open_store(filled, backups=backups)
-    assert [event.body for event in store.read(lambda t: t.events())] == [{"text": 'ü "x"\n'}]
+    assert [event.body for event in store.read(lambda t: t.get_events())] == [{"text": 'ü "x"\n'}]
     assert store.read(lambda t: t.was_leased("q1", 1))
     store.close()
     assert query(filled, "SELECT colour FROM people") == [("red",)]
@@ -131,7 +131,7 @@ def test_a_backup_of_sqlite_is_a_project_that_opens(tmp_path, later, monkeypatch
     monkeypatch.undo()
     (copy,) = (tmp_path / "backups").iterdir()
     store = open_store(f"sqlite:///{copy}")
-    assert [person.name for person in store.read(lambda t: t.people())] == ["Ann"]
+    assert [person.name for person in store.read(lambda t: t.get_people())] == ["Ann"]
     store.close()
 
 
@@ -141,7 +141,7 @@ def test_a_step_that_fails_leaves_everything_as_it_was(filled, later, tmp_path, 
         open_store(filled, backups=tmp_path / "backups")
     monkeypatch.undo()
     store = open_store(filled, backups=tmp_path / "backups")
-    assert store.read(lambda t: t.last_seq()) == 1
+    assert store.read(lambda t: t.get_last_seq()) == 1
     store.close()
     with pytest.raises(sa.exc.DBAPIError):
         query(filled, "SELECT colour FROM people")

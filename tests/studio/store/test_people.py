@@ -17,16 +17,16 @@ def test_people_are_kept_in_the_order_in_which_they_came(store):
     assert (ann.name, ann.role, ann.active) == ("Ann", "owner", True)
     assert ann.created.endswith("+00:00")
     assert bob.name == "Bob é ✓"
-    assert store.read(lambda t: t.people()) == [ann, bob]
-    assert store.read(lambda t: t.person(bob.id)) == bob
-    assert store.read(lambda t: t.person(99)) is None
+    assert store.read(lambda t: t.get_people()) == [ann, bob]
+    assert store.read(lambda t: t.get_person(bob.id)) == bob
+    assert store.read(lambda t: t.get_person(99)) is None
 
 
 def test_a_name_is_had_by_one_person(store):
     store.write(lambda t: t.add_person("Ann", "owner"))
     with pytest.raises(NameTakenError, match=r"'Ann' already\. Choose another"):
         store.write(lambda t: t.add_person("Ann ", "annotator"))
-    assert len(store.read(lambda t: t.people())) == 1
+    assert len(store.read(lambda t: t.get_people())) == 1
 
 
 def test_names_that_cannot_be_kept_are_refused(store):
@@ -41,7 +41,7 @@ def test_names_that_cannot_be_kept_are_refused(store):
     for name, says in bad:
         with pytest.raises(BadValueError, match=says):
             store.write(lambda t, name=name: t.add_person(name, "owner"))
-    assert store.read(lambda t: t.people()) == []
+    assert store.read(lambda t: t.get_people()) == []
 
 
 def test_an_unknown_role_is_refused(store):
@@ -63,14 +63,14 @@ def test_a_session_is_known_until_it_ends(store):
     ann = store.write(lambda t: t.add_person("Ann", "owner"))
     for word in ("desk", "phone", "sofa"):
         store.write(lambda t, word=word: t.add_session(ann.id, digest(word), 100.0))
-    assert store.read(lambda t: t.session(digest("desk"), 99.0)) == ann
-    assert store.read(lambda t: t.session(digest("desk"), 100.0)) is None
-    assert store.read(lambda t: t.session(digest("nobody"), 0.0)) is None
+    assert store.read(lambda t: t.find_session(digest("desk"), 99.0)) == ann
+    assert store.read(lambda t: t.find_session(digest("desk"), 100.0)) is None
+    assert store.read(lambda t: t.find_session(digest("nobody"), 0.0)) is None
     store.write(lambda t: t.drop_session(digest("desk")))
-    assert store.read(lambda t: t.session(digest("desk"), 0.0)) is None
-    assert store.read(lambda t: t.session(digest("phone"), 0.0)) == ann
+    assert store.read(lambda t: t.find_session(digest("desk"), 0.0)) is None
+    assert store.read(lambda t: t.find_session(digest("phone"), 0.0)) == ann
     store.write(lambda t: t.drop_sessions(ann.id))
-    assert store.read(lambda t: t.session(digest("phone"), 0.0)) is None
+    assert store.read(lambda t: t.find_session(digest("phone"), 0.0)) is None
 
 
 def test_whoever_is_shut_out_is_out_at_once(store):
@@ -78,10 +78,10 @@ def test_whoever_is_shut_out_is_out_at_once(store):
     store.write(lambda t: t.add_session(ann.id, digest("desk"), 100.0))
     store.write(lambda t: t.add_login(ann.id, digest("link"), 100.0))
     store.write(lambda t: t.set_active(ann.id, False))
-    assert store.read(lambda t: t.person(ann.id)).active is False
-    assert store.read(lambda t: t.session(digest("desk"), 0.0)) is None
+    assert store.read(lambda t: t.get_person(ann.id)).active is False
+    assert store.read(lambda t: t.find_session(digest("desk"), 0.0)) is None
     store.write(lambda t: t.set_active(ann.id, True))
-    assert store.read(lambda t: t.session(digest("desk"), 0.0)) is None, "the old session stays ended"
+    assert store.read(lambda t: t.find_session(digest("desk"), 0.0)) is None, "the old session stays ended"
     assert store.write(lambda t: t.take_login(digest("link"), 0.0)) is None
 
 
@@ -98,7 +98,7 @@ def test_unknown_people_have_no_logins(store):
     with pytest.raises(BadValueError, match="no person 7"):
         store.write(lambda t: t.set_active(7, True))
     with pytest.raises(BadValueError, match="between"):
-        store.read(lambda t: t.person(2**63))
+        store.read(lambda t: t.get_person(2**63))
 
 
 def test_only_digests_are_kept(store):

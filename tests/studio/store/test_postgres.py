@@ -52,7 +52,7 @@ def test_a_connection_lost_between_two_works_is_not_noticed(store, ann, postgres
     hang_up(postgres)
     store.write(lambda t: t.append(NewEvent("k", "answer", ann, {})))
     hang_up(postgres)
-    assert store.read(lambda t: t.last_seq()) == 1
+    assert store.read(lambda t: t.get_last_seq()) == 1
 
 
 def test_a_connection_lost_in_a_work_is_said_and_the_next_one_works(store, ann, postgres):
@@ -64,7 +64,7 @@ def test_a_connection_lost_in_a_work_is_said_and_the_next_one_works(store, ann, 
     with pytest.raises(UnreachableError, match=r"cannot be reached.*can be sent again") as caught:
         store.write(work)
     assert postgres.password not in str(caught.value)
-    assert store.read(lambda t: t.last_seq()) == 0
+    assert store.read(lambda t: t.get_last_seq()) == 0
     assert store.write(lambda t: t.append(NewEvent("k", "answer", ann, {})))[1]
 
 
@@ -90,14 +90,14 @@ def test_a_server_that_stops_and_comes_back(own_postgres):
     ) as caught:
         store.write(lambda t: t.append(NewEvent("meanwhile", "answer", ann, {})))
     with pytest.raises(StoreError):
-        store.read(lambda t: t.events())
+        store.read(lambda t: t.get_events())
     with pytest.raises(StoreError):
-        store.healthy()
+        store.check_health()
     assert own_postgres.password not in "".join(traceback.format_exception(caught.value))
     own_postgres.start()
-    store.healthy()
+    store.check_health()
     store.write(lambda t: t.append(NewEvent("after", "answer", ann, {})))
-    assert [event.key for event in store.read(lambda t: t.events())] == ["before", "after"]
+    assert [event.key for event in store.read(lambda t: t.get_events())] == ["before", "after"]
     store.close()
 
 
@@ -120,7 +120,7 @@ def test_works_that_wait_for_one_another_are_run_again(store, ann):
         told = [pool.submit(work(order)) for order in ("ab", "ba")]
         assert sum(future.result() for future in told) == 1
     assert len(runs) >= 3
-    assert len(store.read(lambda t: t.events())) == 2
+    assert len(store.read(lambda t: t.get_events())) == 2
 
 
 def test_the_password_is_never_said(postgres, caplog, capfd):
@@ -179,7 +179,7 @@ def test_a_database_with_tables_of_somebody_else_is_left_alone(postgres, postgre
 def test_two_servers_that_start_at_once_make_the_tables_once(postgres_url):
     with ThreadPoolExecutor(4) as pool:
         for store in pool.map(open_store, [postgres_url] * 4):
-            store.healthy()
+            store.check_health()
             store.close()
 
 
@@ -216,7 +216,7 @@ def test_looking_at_a_database_that_a_studio_has_needs_no_hold(store, ann, postg
     store.hold()
     other = open_store(postgres_url)
     other.write(lambda t: t.append(NewEvent("imported", "answer", ann, {})))
-    assert [event.key for event in other.read(lambda t: t.events())] == ["imported"]
+    assert [event.key for event in other.read(lambda t: t.get_events())] == ["imported"]
     other.close()
 
 
@@ -264,7 +264,7 @@ def test_a_hold_that_was_lost_is_taken_again_unless_another_studio_was_faster(
         store.hold()
     with pytest.raises(InUseError, match="Use that one, or stop it first"):
         store.write(lambda t: t.append(NewEvent("k", "answer", ann, {})))
-    assert store.read(lambda t: t.last_seq()) == 0
+    assert store.read(lambda t: t.get_last_seq()) == 0
     other.close()
     store.hold()
     store.write(lambda t: t.append(NewEvent("k", "answer", ann, {})))

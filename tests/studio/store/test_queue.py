@@ -11,7 +11,7 @@ import pytest
 from likewise._reasons import Reason
 from likewise.exceptions import BadValueError
 from likewise.studio.records import QueuedQuestion
-from likewise.studio.store._queue import _reason_of
+from likewise.studio.store._queue import _reason_from_text
 from patience import PATIENCE
 
 from .twin import TwinQueue
@@ -32,7 +32,7 @@ def test_questions_come_back_as_they_were_given(store, people):
     reason = Reason("{Row} is near to {rows:2}; of {{}} and 50%.", ("ä", "b", "c"))
     asked = [*pairs("q1"), QueuedQuestion("q2", "triplet", ("ä", "b", "c"), reason=reason)]
     store.write(lambda t: t.refill(asked))
-    assert [store.read(lambda t, id=id: t.question(id)) for id in ("q1", "q2", "q3")] == [*asked, None]
+    assert [store.read(lambda t, id=id: t.get_question(id)) for id in ("q1", "q2", "q3")] == [*asked, None]
     assert store.write(lambda t: t.lease(people[0], 5, now=0.0, until=9.0, overlap=1)) == [
         (asked[0], 9.0),
         (asked[1], 9.0),
@@ -41,7 +41,7 @@ def test_questions_come_back_as_they_were_given(store, people):
 
 def test_a_reason_that_was_kept_as_a_sentence_is_read():
     for text in ("Item a has no cluster yet.", "", "{odd", '{"json": 1}'):
-        assert str(_reason_of(text)) == text
+        assert str(_reason_from_text(text)) == text
 
 
 def test_two_people_get_different_questions(store, people):
@@ -58,23 +58,23 @@ def test_an_answered_question_is_not_asked_again(store, people):
     ann, bob, _ = people
     store.write(lambda t: t.refill(pairs("a", "b")))
     assert given(store, ann, 1) == ["a"]
-    store.write(lambda t: t.answered("a", ann))
+    store.write(lambda t: t.mark_answered("a", ann))
     assert given(store, ann, 5, now=100.0, until=110.0) == ["b"]
     assert given(store, bob, 5, now=100.0, until=110.0) == []
-    assert store.read(lambda t: t.question("a")) is not None, "it can still be looked up"
+    assert store.read(lambda t: t.get_question("a")) is not None, "it can still be looked up"
 
 
 def test_with_overlap_each_question_goes_to_two_people(store, people):
     ann, bob, cem = people
     store.write(lambda t: t.refill(pairs("a")))
     assert given(store, ann, overlap=2) == ["a"]
-    store.write(lambda t: t.answered("a", ann))
-    store.write(lambda t: t.answered("a", ann))
+    store.write(lambda t: t.mark_answered("a", ann))
+    store.write(lambda t: t.mark_answered("a", ann))
     assert given(store, ann, overlap=2) == [], "never twice to the same"
     store.write(lambda t: t.refill(pairs("z")))
     assert given(store, bob, overlap=2) == ["a"], "what is begun is finished first"
     assert given(store, cem, overlap=2) == ["z"]
-    store.write(lambda t: t.answered("a", bob))
+    store.write(lambda t: t.mark_answered("a", bob))
     assert given(store, cem, 5, overlap=2) == ["z"]
 
 
@@ -82,7 +82,7 @@ def test_a_skipped_question_is_for_others(store, people):
     ann, bob, _ = people
     store.write(lambda t: t.refill(pairs("a")))
     given(store, ann)
-    store.write(lambda t: t.skipped("a", ann))
+    store.write(lambda t: t.mark_skipped("a", ann))
     assert given(store, ann) == []
     assert given(store, bob) == ["a"]
 
@@ -91,13 +91,13 @@ def test_what_was_taken_back_can_be_answered_anew(store, people):
     ann, bob, _ = people
     store.write(lambda t: t.refill(pairs("a", "b")))
     given(store, ann, 2)
-    store.write(lambda t: (t.answered("a", ann), t.skipped("b", ann)))
+    store.write(lambda t: (t.mark_answered("a", ann), t.mark_skipped("b", ann)))
     assert given(store, ann, 2) == []
     back = {"now": 1.0, "until": 30.0, "overlap": 1}
     store.write(lambda t: (t.reopen("a", ann, **back), t.reopen("b", ann, **back)))
     assert given(store, bob, 2) == []
     assert given(store, ann, 2) == ["a", "b"]
-    store.write(lambda t: t.answered("a", ann))
+    store.write(lambda t: t.mark_answered("a", ann))
     assert given(store, bob, 2, now=50.0) == ["b"]
 
 
@@ -105,14 +105,14 @@ def test_a_skip_taken_back_does_not_bring_more_answers_than_wanted(store, people
     ann, bob, cem = people
     store.write(lambda t: t.refill(pairs("a")))
     given(store, ann, overlap=2)
-    store.write(lambda t: t.skipped("a", ann))
+    store.write(lambda t: t.mark_skipped("a", ann))
     for other in (bob, cem):
         assert given(store, other, overlap=2) == ["a"]
-        store.write(lambda t, other=other: t.answered("a", other))
+        store.write(lambda t, other=other: t.mark_answered("a", other))
     store.write(lambda t: t.reopen("a", ann, now=1.0, until=30.0, overlap=2))
-    assert not store.read(lambda t: t.holds("a", ann))
+    assert not store.read(lambda t: t.is_leased("a", ann))
     store.write(lambda t: t.reopen("a", bob, now=1.0, until=30.0, overlap=2))
-    assert store.read(lambda t: t.holds("a", bob))  # the place of an answer that is taken back is free
+    assert store.read(lambda t: t.is_leased("a", bob))  # the place of an answer that is taken back is free
 
 
 def test_a_released_question_is_free(store, people):
@@ -143,7 +143,7 @@ def test_what_people_are_looking_at(store, people):
     given(store, ann, 2, overlap=2)
     assert store.read(lambda t: t.open_leases(3.0)) == pairs("a", "b")
     assert store.read(lambda t: t.open_leases(7.0)) == pairs("a", "b")
-    store.write(lambda t: t.answered("a", ann))
+    store.write(lambda t: t.mark_answered("a", ann))
     assert store.read(lambda t: t.open_leases(7.0)) == pairs("b")
     assert store.read(lambda t: t.open_leases(10.0)) == []
 
@@ -153,12 +153,12 @@ def test_a_refill_keeps_what_is_held_or_begun(store, people):
     store.write(lambda t: t.refill(pairs("held", "begun", "skipped", "free")))
     given(store, ann, 1)
     given(store, bob, 2)
-    store.write(lambda t: (t.answered("begun", bob), t.skipped("skipped", bob)))
+    store.write(lambda t: (t.mark_answered("begun", bob), t.mark_skipped("skipped", bob)))
     store.write(lambda t: t.refill(pairs("new", "held")))
     known = {
         id
         for id in ("held", "begun", "skipped", "free", "new")
-        if store.read(lambda t, id=id: t.question(id))
+        if store.read(lambda t, id=id: t.get_question(id))
     }
     assert known == {"held", "begun", "skipped", "new"}, "what somebody has seen can be looked up"
     assert given(store, cem, 9, overlap=2) == ["held", "begun", "new"]
@@ -172,8 +172,8 @@ def test_a_refill_replaces_ended_leases_if_it_knows_the_time(store, people):
     store.write(lambda t: t.refill(pairs("b")))
     store.write(lambda t: t.refill(pairs("c"), now=10.0))
     assert given(store, bob, 9, now=10.0, until=20.0) == ["c"]
-    assert store.read(lambda t: t.question("a")) == pairs("a")[0], "a late answer still finds it"
-    store.write(lambda t: t.answered("a", ann))
+    assert store.read(lambda t: t.get_question("a")) == pairs("a")[0], "a late answer still finds it"
+    store.write(lambda t: t.mark_answered("a", ann))
     store.write(lambda t: t.refill([]))
     assert given(store, bob, 9, now=30.0, until=40.0) == ["c"]
 
@@ -198,9 +198,9 @@ def test_bad_questions_are_refused_and_nothing_changes(store, people):
 def test_what_makes_no_sense_is_refused(store, people):
     store.write(lambda t: t.refill(pairs("a")))
     with pytest.raises(BadValueError, match="no question z"):
-        store.write(lambda t: t.answered("z", people[0]))
+        store.write(lambda t: t.mark_answered("z", people[0]))
     with pytest.raises(BadValueError, match="no person 77"):
-        store.write(lambda t: t.skipped("a", 77))
+        store.write(lambda t: t.mark_skipped("a", 77))
     for change in ({"n": -1}, {"n": 2**64}, {"overlap": 0}, {"now": float("nan")}, {"until": float("inf")}):
         choice = {"n": 1, "now": 0.0, "until": 1.0, "overlap": 1, **change}
         with pytest.raises(BadValueError):
@@ -264,6 +264,6 @@ def test_the_queue_does_what_its_twin_does(store, people, seed):
         assert ours == getattr(twin, name)(*values, **named), call
         assert store.read(lambda t, now=now: t.open_leases(now)) == twin.open_leases(now)
     for id in [f"q{i}" for i in range(serial)]:
-        assert store.read(lambda t, id=id: t.question(id)) == twin.question(id)
+        assert store.read(lambda t, id=id: t.get_question(id)) == twin.question(id)
         for who in people:
             assert store.read(lambda t, id=id, who=who: t.was_leased(id, who)) == twin.was_leased(id, who)

@@ -32,7 +32,7 @@ def ann(store):
 
 
 def keys(store):
-    return [event.key for event in store.read(lambda t: t.events())]
+    return [event.key for event in store.read(lambda t: t.get_events())]
 
 
 def pragma(store, name):
@@ -184,7 +184,7 @@ def test_a_file_that_is_taken_away_is_noticed(store, ann, path):
     with pytest.raises(UnreachableError, match="was removed or replaced"):
         store.write(lambda t: t.append(NewEvent("k", "answer", ann, {})))
     with pytest.raises(UnreachableError):
-        store.healthy()
+        store.check_health()
     path.with_suffix(".away").rename(path)
     store.write(lambda t: t.append(NewEvent("k", "answer", ann, {})))
     assert keys(store) == ["k"]
@@ -244,7 +244,7 @@ def test_a_closed_store_says_so(store, ann, path):
         with pytest.raises(StoreError, match="closed"):
             use(lambda t: None)
     with pytest.raises(StoreError, match="closed"):
-        store.healthy()
+        store.check_health()
     assert not path.with_name("studio.sqlite-wal").exists(), "one file is left"
 
 
@@ -266,4 +266,4 @@ def test_what_waits_at_the_close_is_still_written(store, ann, path):
 
 
 def test_a_healthy_store(store):
-    store.healthy()
+    store.check_health()

@@ -54,11 +54,11 @@ def take_part(study, record, person, *, right=None, seconds=None, survey=BETTER,
     """Let somebody take part from where they are; `right` and `seconds` are asked about each question."""
     steps = 0
     while upto is None or steps < upto:
-        stage = study.stage(person, record.events)
+        stage = study.find_stage(person, record.events)
         if stage.name in ("intro", "break"):
-            record.add("stage", person, {"to": study.following(person, record.events)})
+            record.add("stage", person, {"to": study.find_next_stage(person, record.events)})
         elif stage.name in ("practice", "task"):
-            queued = study.questions(person, record.events, 1)[0]
+            queued = study.get_questions(person, record.events, 1)[0]
             planned = study.find(person, queued.id)
             wrong = [word for word in ALLOWED[queued.kind] if word != planned.asked.truth]
             is_right = right is None or right(planned)

@@ -3,9 +3,9 @@
 import pytest
 
 from likewise.exceptions import StudyError
-from likewise.studio.study.answers import Participant, StudyAnswer, participants
-from likewise.studio.study.curves import PARTS, study_curves, used_answers
-from likewise.studio.study.figures import draw_numbers, draw_scores, png_of
+from likewise.studio.study.answers import Participant, StudyAnswer, find_participants
+from likewise.studio.study.curves import PARTS, compute_study_curves, select_answers
+from likewise.studio.study.figures import draw_numbers, draw_scores, format_png
 from studio.study.simulated import Record, small_study, take_part
 
 
@@ -20,7 +20,7 @@ def participant(pair_seconds, triplet_seconds):
 
 
 def numbers(person, budget, method):
-    return [len(step) for step in used_answers(person, budget, method)]
+    return [len(step) for step in select_answers(person, budget, method)]
 
 
 def test_the_same_items_a_fifth_at_a_time():
@@ -28,7 +28,7 @@ def test_the_same_items_a_fifth_at_a_time():
     assert numbers(ann, "items", "P") == [3, 6, 9, 12, 15]
     assert numbers(ann, "items", "R") == [2, 4, 6, 8, 10]
     assert numbers(ann, "items", "R-C") == [1, 2, 3, 4, 5]
-    assert used_answers(ann, "items", "P")[0] == ann.pairs[:3]
+    assert select_answers(ann, "items", "P")[0] == ann.pairs[:3]
 
 
 def test_the_same_time_ends_with_the_quicker_kind():
@@ -56,8 +56,10 @@ def found():
     for person in (2, 3):
         take_part(study, record, person, seconds=lambda planned, said: float(len(planned.items)))
     seen = []
-    people = participants(study, record.events)
-    curves = study_curves(study, people, max_rows=60, progress=lambda done, total: seen.append((done, total)))
+    people = find_participants(study, record.events)
+    curves = compute_study_curves(
+        study, people, max_rows=60, progress=lambda done, total: seen.append((done, total))
+    )
     return study, people, curves, seen
 
 
@@ -88,7 +90,7 @@ def test_the_same_answers_give_the_same_score(found):
 
 def test_without_anybody_there_is_nothing_to_compare(found):
     with pytest.raises(StudyError, match="nobody has finished"):
-        study_curves(found[0], [])
+        compute_study_curves(found[0], [])
 
 
 def test_the_pictures_are_drawn(found):
@@ -97,7 +99,7 @@ def test_the_pictures_are_drawn(found):
     scores, counts = draw_scores(curves), draw_numbers(curves)
     assert [ax.get_title() for ax in scores.axes] == ["same number of items", "same time"]
     assert len(counts.axes[0].lines) == 6
-    assert png_of(scores).startswith(b"\x89PNG")
+    assert format_png(scores).startswith(b"\x89PNG")
 
 
 class Counted:
@@ -115,7 +117,7 @@ def test_means_and_intervals_by_hand(monkeypatch):
     monkeypatch.setattr("likewise.studio.study.curves._StudyFits", Counted)
     ann, bob = participant([1.0] * 10, [1.0] * 10), participant([2.0] * 10, [1.0] * 10)
     study = small_study(n_pairs=10, n_triplets=10, practice=0)
-    curve = study_curves(study, [ann, bob]).get("time", "P")
+    curve = compute_study_curves(study, [ann, bob]).get("time", "P")
     assert curve.n_used == (1.5, 3.0, 4.5, 6.0, 7.5)
     assert curve.mean == pytest.approx((0.15, 0.3, 0.45, 0.6, 0.75))
     # Two values 1 and 0.5: s = 0.3536, s / sqrt(2) = 0.25, and Student's t for one degree is 12.706.
@@ -124,7 +126,7 @@ def test_means_and_intervals_by_hand(monkeypatch):
 
 def test_one_participant_has_no_interval(monkeypatch):
     monkeypatch.setattr("likewise.studio.study.curves._StudyFits", Counted)
-    curves = study_curves(small_study(), [participant([1.0] * 10, [1.0] * 10)])
+    curves = compute_study_curves(small_study(), [participant([1.0] * 10, [1.0] * 10)])
     assert curves.curves[0].low == (None,) * 5
     pytest.importorskip("matplotlib")
     draw_scores(curves)

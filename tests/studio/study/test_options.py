@@ -65,7 +65,7 @@ def test_a_pool_that_was_marked_by_hand(tmp_path):
     assert pool == tuple(marked_rows(16))
     study = Study(*clouds(), StudyOptions(n_pairs=10, n_triplets=10, practice=2, pool=pool))
     marks = {frozenset(filter(None, one[:3])): one.difficulty for one in pool}
-    for task in study.tasks(2):
+    for task in study.get_tasks(2):
         assert [one.asked.difficulty for one in task.questions].count("difficult") == 5
         assert all(marks[frozenset(one.items)] == one.asked.difficulty for one in task.questions)
 

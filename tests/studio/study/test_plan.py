@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from likewise._reasons import Reason
 from likewise.exceptions import StudyError
 from likewise.studio.study import ALLOWED, Study, StudyOptions
-from likewise.studio.study.pool import draw_pool, right_answer
+from likewise.studio.study.pool import draw_pool, find_right_answer
 from studio.study.simulated import Record, clouds, small_study, take_part
 
 PEOPLE = range(2, 12)
@@ -20,7 +20,7 @@ def study():
 
 
 def planned(study, person, kind=None):
-    every = [one for task in study.tasks(person) for one in task.questions]
+    every = [one for task in study.get_tasks(person) for one in task.questions]
     return [one for one in every if kind in (None, one.asked.kind)]
 
 
@@ -43,15 +43,15 @@ def test_the_share_of_difficult_questions_is_kept(share):
 
 def test_no_question_comes_twice_for_one_person_not_even_from_practice(study):
     for person in PEOPLE:
-        every = [one for part in study.parts(person) for one in part.questions]
+        every = [one for part in study.get_parts(person) for one in part.questions]
         assert len({frozenset(one.items) for one in every}) == len(every)
         assert len({one.id for one in every}) == len(every)
 
 
 def test_the_truth_is_that_of_the_items_as_they_are_shown(study):
     classes = dict(zip(study.ids, study.truths, strict=True))
-    for one in planned(study, 2) + list(study.parts(2)[0].questions):
-        assert one.asked.truth == right_answer([classes[item] for item in one.items])
+    for one in planned(study, 2) + list(study.get_parts(2)[0].questions):
+        assert one.asked.truth == find_right_answer([classes[item] for item in one.items])
         assert tuple(study.ids[row] for row in one.asked.rows) == one.items
 
 
@@ -63,10 +63,10 @@ def test_all_answers_are_right_now_and_then_wherever_the_items_stand(study):
 
 
 def test_the_order_of_the_tasks_is_balanced_over_participants(study):
-    firsts = [study.order(person)[0] for person in range(5, 25)]
+    firsts = [study.get_task_order(person)[0] for person in range(5, 25)]
     assert firsts.count("pair") == 10
     assert all(
-        {task.questions[0].asked.kind for task in study.tasks(p)} == {"pair", "triplet"} for p in PEOPLE
+        {task.questions[0].asked.kind for task in study.get_tasks(p)} == {"pair", "triplet"} for p in PEOPLE
     )
 
 
@@ -77,39 +77,39 @@ def test_easy_and_difficult_questions_are_mixed(study):
 
 def test_two_blocks_go_there_and_back():
     study = small_study(blocks=2)
-    order = study.order(2)
+    order = study.get_task_order(2)
     assert order == (order[0], order[1], order[1], order[0])
-    sizes = [len(task.questions) for task in study.tasks(2)]
+    sizes = [len(task.questions) for task in study.get_tasks(2)]
     assert sorted(sizes) == [10, 10, 15, 15]
     assert all(
         {q.asked.kind for q in task.questions} == {kind}
-        for task, kind in zip(study.tasks(2), order, strict=True)
+        for task, kind in zip(study.get_tasks(2), order, strict=True)
     )
 
 
 def test_the_same_seed_and_person_give_the_same_questions(study):
     again = small_study()
-    assert again.parts(3) == study.parts(3)
+    assert again.get_parts(3) == study.get_parts(3)
     assert [q.items for q in planned(study, 3)] != [q.items for q in planned(study, 4)]
-    assert small_study(seed=1).parts(3) != study.parts(3)
+    assert small_study(seed=1).get_parts(3) != study.get_parts(3)
 
 
 def test_the_questions_are_named_by_person_task_and_number(study):
-    assert study.tasks(3)[0].questions[16].id == "study-3-t1-17"
-    assert study.parts(3)[0].questions[0].id == "study-3-p-1"
-    assert study.find(3, "study-3-t1-17") is study.tasks(3)[0].questions[16]
+    assert study.get_tasks(3)[0].questions[16].id == "study-3-t1-17"
+    assert study.get_parts(3)[0].questions[0].id == "study-3-p-1"
+    assert study.find(3, "study-3-t1-17") is study.get_tasks(3)[0].questions[16]
     assert study.find(3, "study-4-t1-17") is None
 
 
 def test_practice_is_the_same_for_everybody_and_meets_most_answers(study):
-    practice = {person: study.parts(person)[0].questions for person in PEOPLE}
+    practice = {person: study.get_parts(person)[0].questions for person in PEOPLE}
     sets = {frozenset(frozenset(one.items) for one in some) for some in practice.values()}
     assert len(sets) == 1
     kinds = [one.asked.kind for one in practice[2]]
     assert kinds.count("pair") == kinds.count("triplet") == 4
     truths = [one.asked.truth for one in practice[2]]
     assert truths.count("SAME") == truths.count("DIFFERENT") == truths.count("NEITHER") == 2
-    assert tuple(kinds[:1]) == study.order(2)[:1]
+    assert tuple(kinds[:1]) == study.get_task_order(2)[:1]
 
 
 def test_examples_of_the_reference_book_are_not_asked_about(study):
@@ -171,7 +171,7 @@ def test_rows_that_are_all_alike_still_give_a_study():
 def test_the_stages_of_a_study_from_beginning_to_end(study):
     record, seen = Record(), []
     for _ in range(1000):
-        stage = study.stage(2, record.events)
+        stage = study.find_stage(2, record.events)
         where = (stage.name, stage.task.number if stage.task else None)
         if not seen or seen[-1] != where:
             seen.append(where)
@@ -192,22 +192,22 @@ def test_the_stages_of_a_study_from_beginning_to_end(study):
 
 def test_without_practice_the_first_task_follows_the_introduction():
     study = small_study(practice=0)
-    assert study.stage(2, []).name == "intro"
-    assert study.following(2, []) == "task 1"
+    assert study.find_stage(2, []).name == "intro"
+    assert study.find_next_stage(2, []) == "task 1"
     record = take_part(study, Record(), 2, upto=1)
-    assert study.stage(2, record.events).name == "task"
+    assert study.find_stage(2, record.events).name == "task"
 
 
 def test_a_stage_as_the_page_gets_it(study):
     record = take_part(study, Record(), 2, upto=1 + 8 + 1 + 5)
-    first = study.order(2)[0]
-    assert study.stage(2, record.events).to_json() == {
+    first = study.get_task_order(2)[0]
+    assert study.find_stage(2, record.events).to_json() == {
         "stage": "task",
-        "task": {"number": 1, "of": 2, "kind": first, "n": study.options.n(first), "done": 5},
+        "task": {"number": 1, "of": 2, "kind": first, "n": study.options.count_questions(first), "done": 5},
         "reference": True,
         "answers": list(ALLOWED[first]),
     }
-    assert not study.stage(2, record.events).allows_undo
+    assert not study.find_stage(2, record.events).allows_undo
 
 
 WHOLE = take_part(small_study(), Record(), 4).events
@@ -224,30 +224,30 @@ def test_resuming_from_any_prefix_of_the_events_gives_the_same_study(study, n):
 
 def test_events_of_others_do_not_move_anybody(study):
     record = take_part(study, Record(), 2)
-    assert study.stage(3, record.events).name == "intro"
-    assert study.stage(2, record.events).name == "done"
+    assert study.find_stage(3, record.events).name == "intro"
+    assert study.find_stage(2, record.events).name == "done"
 
 
 def test_an_answer_that_was_taken_back_is_asked_again(study):
     record = take_part(study, Record(), 2, upto=15)
     last = record.events[-1]
     record.add("undo", 2, {"of": last.seq})
-    assert study.questions(2, record.events, 1)[0].id == last.question
+    assert study.get_questions(2, record.events, 1)[0].id == last.question
 
 
 def test_questions_are_those_of_the_part_that_goes_on(study):
-    assert study.questions(2, [], 5) == []
+    assert study.get_questions(2, [], 5) == []
     record = take_part(study, Record(), 2, upto=1 + 7)
-    assert [q.id for q in study.questions(2, record.events, 5)] == ["study-2-p-8"]
+    assert [q.id for q in study.get_questions(2, record.events, 5)] == ["study-2-p-8"]
     record = take_part(study, record, 2, upto=1)
-    assert study.questions(2, record.events, 5) == []  # a break
+    assert study.get_questions(2, record.events, 5) == []  # a break
     record = take_part(study, record, 2, upto=1)
-    assert [q.id for q in study.questions(2, record.events, 2)] == ["study-2-t1-1", "study-2-t1-2"]
+    assert [q.id for q in study.get_questions(2, record.events, 2)] == ["study-2-t1-1", "study-2-t1-2"]
 
 
 def test_a_queued_question_tells_nothing_of_the_truth(study):
     record = take_part(study, Record(), 2, upto=1)
-    (question,) = study.questions(2, record.events, 1)
+    (question,) = study.get_questions(2, record.events, 1)
     assert (question.score, question.reason) == (None, Reason())
 
 
@@ -256,7 +256,7 @@ def test_a_queued_question_tells_nothing_of_the_truth(study):
 
 def test_unsure_is_not_offered(study):
     record = take_part(study, Record(), 2, upto=1)
-    (question,) = study.questions(2, record.events, 1)
+    (question,) = study.get_questions(2, record.events, 1)
     with pytest.raises(StudyError, match="'UNSURE' is not offered"):
         study.check_answer(2, record.events, question.id, "UNSURE")
 
@@ -271,12 +271,12 @@ def test_only_questions_that_are_open_are_answered(study, name):
 def test_nobody_goes_on_before_all_is_answered(study):
     record = take_part(study, Record(), 2, upto=2)
     with pytest.raises(StudyError, match="7 questions of this part are still"):
-        study.following(2, record.events)
+        study.find_next_stage(2, record.events)
     record = take_part(study, record, 2, survey=None)
     with pytest.raises(StudyError, match="questionnaire is still"):
-        study.following(2, record.events)
+        study.find_next_stage(2, record.events)
     with pytest.raises(StudyError, match="over for you"):
-        study.following(2, take_part(study, record, 2).events)
+        study.find_next_stage(2, take_part(study, record, 2).events)
 
 
 @pytest.mark.parametrize(

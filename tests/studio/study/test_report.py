@@ -6,7 +6,7 @@ from dataclasses import replace
 import pytest
 
 from likewise.studio.study.curves import BUDGETS, METHODS, PARTS, StudyCurve, StudyCurves
-from likewise.studio.study.study_report import study_report, study_sections
+from likewise.studio.study.study_report import make_study_report, make_study_sections
 from studio.study.simulated import BETTER, Record, small_study, take_part
 
 CURVES = StudyCurves(
@@ -31,7 +31,7 @@ def report():
         take_part(study, record, person, survey=said, right=lambda planned: not planned.id.endswith("-1"))
     take_part(study, record, 4, upto=12)
     take_part(study, record, 5, upto=2)  # only practice: not a participant yet
-    report = study_report(study, record.events, curves=False)
+    report = make_study_report(study, record.events, curves=False)
     return replace(report, curves=CURVES)
 
 
@@ -46,7 +46,7 @@ def test_the_numbers_as_json(report):
 
 def test_the_sections_of_a_report(report):
     pytest.importorskip("matplotlib")
-    sections = study_sections(report)
+    sections = make_study_sections(report)
     assert [one.title for one in sections] == [
         "Study",
         "Time",
@@ -72,21 +72,21 @@ def test_the_sections_of_a_report(report):
 
 
 def test_a_study_that_nobody_began():
-    (section,) = study_sections(study_report(small_study(), []))
+    (section,) = make_study_sections(make_study_report(small_study(), []))
     assert section.paragraphs[1] == "Nobody has begun yet."
 
 
 def test_a_study_that_nobody_finished():
     study = small_study()
-    report = study_report(study, take_part(study, Record(), 2, upto=20).events)
+    report = make_study_report(study, take_part(study, Record(), 2, upto=20).events)
     assert report.curves is None
-    (section,) = study_sections(report)
+    (section,) = make_study_sections(report)
     assert section.paragraphs[1] == "1 participant began; nobody has answered all questions yet."
 
 
 def test_tables_alone_take_no_clustering():
     study = small_study(n_pairs=3, n_triplets=3)
     record = take_part(study, Record(), 2)
-    report = study_report(study, record.events, curves=False)
-    assert [one.title for one in study_sections(report)][-1] == "Questionnaire"
+    report = make_study_report(study, record.events, curves=False)
+    assert [one.title for one in make_study_sections(report)][-1] == "Questionnaire"
     assert report.to_json()["curves"] is None

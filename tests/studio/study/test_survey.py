@@ -4,19 +4,22 @@ import pytest
 
 from likewise.exceptions import StudyError
 from likewise.studio.study import SURVEY, Questionnaire
-from likewise.studio.study.tables import survey_rows
+from likewise.studio.study.tables import compute_survey_rows
 from studio.study.simulated import BETTER
 
 
 def test_a_questionnaire_survives_its_event():
-    survey = Questionnaire.of({**BETTER, "comments": "Two are easier than three. 🐦"})
-    assert Questionnaire.of(survey.to_json()) == survey
+    survey = Questionnaire.from_answers({**BETTER, "comments": "Two are easier than three. 🐦"})
+    assert Questionnaire.from_answers(survey.to_json()) == survey
     assert [question.name for question in SURVEY] == [name for name in BETTER if name != "comments"]
 
 
 def test_comments_may_be_left_out():
     assert (
-        Questionnaire.of({name: said for name, said in BETTER.items() if name != "comments"}).comments == ""
+        Questionnaire.from_answers(
+            {name: said for name, said in BETTER.items() if name != "comments"}
+        ).comments
+        == ""
     )
 
 
@@ -32,21 +35,23 @@ def test_comments_may_be_left_out():
 )
 def test_questionnaires_that_are_refused(change, message):
     with pytest.raises(StudyError, match=message):
-        Questionnaire.of({**BETTER, **change})
+        Questionnaire.from_answers({**BETTER, **change})
 
 
 def test_all_that_is_wrong_is_told_at_once():
     with pytest.raises(
         StudyError, match=r"performance.*; effort_per_query.*; overall_effort.*; frustration.*; pref"
     ):
-        Questionnaire.of({})
+        Questionnaire.from_answers({})
 
 
 def test_more_effort_for_triplets_counts_as_less_for_pairs():
     others = {**BETTER, "effort_per_query": "pair", "frustration": "pair", "preference": "none"}
     rows = {
         row.name: (row.pair, row.triplet, row.none)
-        for row in survey_rows([Questionnaire.of(BETTER), Questionnaire.of(others)])
+        for row in compute_survey_rows(
+            [Questionnaire.from_answers(BETTER), Questionnaire.from_answers(others)]
+        )
     }
     assert rows == {
         "performance": (2, 0, 0),

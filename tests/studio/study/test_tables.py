@@ -4,8 +4,14 @@ import pytest
 
 from likewise.exceptions import StudyError
 from likewise.studio.study import Questionnaire
-from likewise.studio.study.answers import Participant, StudyAnswer, participants
-from likewise.studio.study.tables import Spread, accuracy_of, confusion_of, tables_of, times_of
+from likewise.studio.study.answers import Participant, StudyAnswer, find_participants
+from likewise.studio.study.tables import (
+    Spread,
+    compute_accuracy,
+    compute_confusion,
+    compute_tables,
+    compute_times,
+)
 from studio.study.simulated import BETTER, Record, small_study, take_part
 
 
@@ -26,7 +32,7 @@ ANN = Participant(
         pair("DIFFERENT", "DIFFERENT", 6.0, "difficult"),
     ),
     triplets=(triplet("AB", "AB", 3.0), triplet("NEITHER", "BC", 5.0)),
-    survey=Questionnaire.of(BETTER),
+    survey=Questionnaire.from_answers(BETTER),
     finished=True,
 )
 BOB = Participant(
@@ -44,7 +50,7 @@ BOB = Participant(
 
 
 def test_times_by_hand():
-    times = times_of([ANN, BOB])
+    times = compute_times([ANN, BOB])
     # Ann 4, Bob 2 seconds a pair; the deviations from their mean 3 are 1 and 1, divided by n - 1 = 1.
     assert times.pair == Spread(3.0, pytest.approx(2**0.5), 2)
     assert times.same == Spread(3.0, pytest.approx(2**0.5), 2)  # 2 and 4
@@ -55,20 +61,20 @@ def test_times_by_hand():
 
 
 def test_confusions_by_hand():
-    pairs = confusion_of([ANN, BOB], "pair")
+    pairs = compute_confusion([ANN, BOB], "pair")
     assert pairs.words == ("DIFFERENT", "SAME")
     assert pairs.table == ((1.5, 0.5), (0.5, 0.5))
     assert pairs.accuracy == 4 / 6
     assert (pairs.easy, pairs.difficult) == (1.0, 0.5)
     assert pairs.by_person == Spread(pytest.approx(2 / 3), pytest.approx(0.0), 2)
-    triplets = confusion_of([ANN, BOB], "triplet")
+    triplets = compute_confusion([ANN, BOB], "triplet")
     assert triplets.words == ("NEITHER", "AB", "AC", "BC")
     assert triplets.table == ((0.5, 0, 0, 0.5), (0, 0.5, 0, 0), (0.5, 0, 0, 0), (0, 0, 0, 0))
     assert triplets.accuracy == 0.5
 
 
 def test_nobody_gives_empty_tables():
-    tables = tables_of([])
+    tables = compute_tables([])
     assert (tables.n, tables.n_left_out, tables.n_surveys) == (0, 0, 0)
     assert tables.times.pair == Spread(None, None, 0)
     assert tables.pairs.accuracy is None
@@ -77,8 +83,8 @@ def test_nobody_gives_empty_tables():
 
 def test_who_did_not_finish_is_left_out():
     eve = Participant(4, "pair", (pair("SAME", "DIFFERENT", 99.0),), (), None, finished=False)
-    assert tables_of([ANN, BOB, eve]).times == tables_of([ANN, BOB]).times
-    assert tables_of([ANN, BOB, eve]).n_left_out == 1
+    assert compute_tables([ANN, BOB, eve]).times == compute_tables([ANN, BOB]).times
+    assert compute_tables([ANN, BOB, eve]).n_left_out == 1
 
 
 # Pei (2017), Tables 3.8 and 3.9, as printed; read on 2026-11-16.
@@ -100,12 +106,12 @@ THESIS = {
 @pytest.mark.parametrize("name", THESIS)
 def test_the_accuracies_of_the_thesis_follow_from_its_tables(name):
     table, printed = THESIS[name]
-    assert 100 * accuracy_of(table) == pytest.approx(printed, abs=0.015)
+    assert 100 * compute_accuracy(table) == pytest.approx(printed, abs=0.015)
 
 
 def test_the_accuracy_of_birdsong_pairs_does_not_follow_from_its_table():
     # The caption of Table 3.8(a) says 83.52%; the counts below it give 92.09%.
-    assert 100 * accuracy_of([[142.42, 6.50], [8.92, 37.15]]) == pytest.approx(92.09, abs=0.01)
+    assert 100 * compute_accuracy([[142.42, 6.50], [8.92, 37.15]]) == pytest.approx(92.09, abs=0.01)
 
 
 # ---------------------------------------------------------------------- from events
@@ -114,27 +120,27 @@ def test_the_accuracy_of_birdsong_pairs_does_not_follow_from_its_table():
 def test_practice_does_not_count_and_the_first_of_two_answers_does():
     study = small_study(n_pairs=3, n_triplets=2, practice=1)
     record = take_part(study, Record(), 2)
-    question = study.tasks(2)[0].questions[0]
+    question = study.get_tasks(2)[0].questions[0]
     other = "DIFFERENT" if question.asked.truth == "SAME" else "SAME"
     record.answer(study, 2, question.queued, "NEITHER" if question.asked.kind == "triplet" else other, 500.0)
-    (ann,) = participants(study, record.events)
+    (ann,) = find_participants(study, record.events)
     assert (len(ann.pairs), len(ann.triplets), ann.finished) == (3, 2, True)
-    assert tables_of([ann]).times.pair.mean == 1.0
-    assert tables_of([ann]).pairs.accuracy == tables_of([ann]).triplets.accuracy == 1.0
-    assert ann.survey == Questionnaire.of(BETTER)
+    assert compute_tables([ann]).times.pair.mean == 1.0
+    assert compute_tables([ann]).pairs.accuracy == compute_tables([ann]).triplets.accuracy == 1.0
+    assert ann.survey == Questionnaire.from_answers(BETTER)
 
 
 def test_the_owner_can_be_left_out():
     study = small_study(n_pairs=3, n_triplets=2)
     record = take_part(study, take_part(study, Record(), 1), 2)
-    assert [one.person for one in participants(study, record.events)] == [1, 2]
-    assert [one.person for one in participants(study, record.events, leave_out={1})] == [2]
+    assert [one.person for one in find_participants(study, record.events)] == [1, 2]
+    assert [one.person for one in find_participants(study, record.events, leave_out={1})] == [2]
 
 
 def test_answers_to_another_study_are_refused():
     record = take_part(small_study(n_pairs=3, n_triplets=2), Record(), 2)
     with pytest.raises(StudyError, match="about other items than the plan"):
-        participants(small_study(n_pairs=3, n_triplets=2, seed=2), record.events)
+        find_participants(small_study(n_pairs=3, n_triplets=2, seed=2), record.events)
 
 
 def test_a_simulated_study_gives_back_what_was_put_in():
@@ -153,8 +159,8 @@ def test_a_simulated_study_gives_back_what_was_put_in():
             return (2.0 if planned.asked.kind == "pair" else 5.0) + (said == "NEITHER") + own
 
         take_part(study, record, person, right=right, seconds=seconds)
-    people = participants(study, record.events)
-    tables = tables_of(people)
+    people = find_participants(study, record.events)
+    tables = compute_tables(people)
     assert [one.first for one in people].count("pair") == 3
     assert tables.n == tables.n_surveys == 6
     # Practice has four questions of each kind, so that the count of mistakes begins in its midst.

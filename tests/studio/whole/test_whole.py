@@ -132,7 +132,7 @@ def test_a_whole_life(start, database):
     assert stand(owner) == before
     project = Project.open(again.said["project"], database=database[1] if database else None)
     with opened(project) as store:
-        events = store.read(lambda tx: tx.events())
+        events = store.read(lambda tx: tx.get_events())
     project.items.close()
     kept = {event.key: event.seq for event in events}
     assert len(kept) == len(events)

@@ -39,7 +39,7 @@ __all__ = [
 ]
 
 
-def default_strategy(has_model: bool, own_model: bool = False) -> Strategy:
+def make_default_strategy(has_model: bool, own_model: bool = False) -> Strategy:
     """Return the default strategy of an interview.
 
     With the default model this is UncertainRegions, which needs the classes of that model. With another model

@@ -32,18 +32,18 @@ def explore_then(
     state: InterviewState, n: int, placing: Callable[[PlacedRows], Placing], *, least: int = 1
 ) -> list[Question]:
     """Return questions that find at least `least` groups; after exploration, questions of `placing`."""
-    places = PlacedRows.of(state)
+    places = PlacedRows.from_state(state)
     if is_exploring(state, places) or places.n_groups < least:
-        return place(state, places, farthest_rows(state, places, n), n)
+        return place(state, places, order_farthest_first(state, places, n), n)
     return place(state, places, placing(places), n) if len(places.unplaced) else []
 
 
-def farthest_rows(state: InterviewState, places: PlacedRows, n: int) -> Placing:
+def order_farthest_first(state: InterviewState, places: PlacedRows, n: int) -> Placing:
     """Order the rows by their distance to the nearest placed row, farthest first.
 
     Each of the first n is also far from those before it, so that they can be asked as a batch.
     """
-    nearest = _nearest_placed(state, places.placed)
+    nearest = _compute_distance_to_placed(state, places.placed)
     stuck = {c for c, _ in places.unresolved}
     waits = np.isin(state.closure.component, np.array(sorted(stuck), dtype=np.int64))
     walk = np.where((places.group < 0) & ~waits, nearest, -1.0)
@@ -59,7 +59,7 @@ def farthest_rows(state: InterviewState, places: PlacedRows, n: int) -> Placing:
     return Placing(rows, lambda row: "lies farthest from the {things} placed so far", scores=nearest)
 
 
-def _nearest_placed(state: InterviewState, placed: IntArray) -> FloatArray:
+def _compute_distance_to_placed(state: InterviewState, placed: IntArray) -> FloatArray:
     """Return the distance from each row to the nearest placed one.
 
     The distances are cached with the placed rows, so that only distances to new ones are computed.

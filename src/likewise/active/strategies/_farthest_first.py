@@ -43,7 +43,7 @@ class FarthestFirst:
     >>> from likewise.active.strategies import FarthestFirst
     >>> X = np.array([[0.0], [1.0], [5.0], [9.0]])
     >>> hints = Supervision.from_links(4, cannot=[(0, 3)])
-    >>> FarthestFirst().choose(InterviewState.of(X, hints, n_clusters=3), 1)[0].rows
+    >>> FarthestFirst().choose(InterviewState.from_data(X, hints, n_clusters=3), 1)[0].rows
     (2, 3)
     """
 
@@ -66,7 +66,7 @@ class FarthestFirst:
             Questions that place rows: the farthest rows first, then random rows.
         """
 
-        def drawn(places: PlacedRows) -> Placing:
+        def draw_rows(places: PlacedRows) -> Placing:
             return Placing(state.rng().permutation(places.unplaced), lambda row: "was drawn at random")
 
-        return explore_then(state, n, drawn)
+        return explore_then(state, n, draw_rows)

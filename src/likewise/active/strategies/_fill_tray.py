@@ -14,11 +14,11 @@ from likewise._reasons import Reason
 from likewise.active._questions import LARGEST_TRAY, Question
 from likewise.active._state import InterviewState
 from likewise.active.strategies._exploration import is_exploring
-from likewise.active.strategies._model_labels import labels_of
+from likewise.active.strategies._model_labels import get_model_labels
 from likewise.active.strategies._node_to_pairs import BoolArray, FloatArray, IntArray, PlacedRows
-from likewise.active.strategies._node_uncertainty import mahalanobis_neighbors
+from likewise.active.strategies._node_uncertainty import find_mahalanobis_neighbors
 from likewise.active.strategies._random import RandomPairs
-from likewise.active.strategies._scaling import standardized_of
+from likewise.active.strategies._scaling import get_standardized
 from likewise.base import integer
 
 _NEIGHBORS = 10
@@ -62,7 +62,7 @@ class FillTray:
     >>> from likewise.active import FillTray, InterviewState
     >>> X = np.array([[0.0], [0.1], [0.2], [2.4], [2.6], [5.0], [5.1], [5.2]])
     >>> hints = Supervision.from_links(8, must=[(0, 1), (5, 6)], cannot=[(0, 5)])
-    >>> state = InterviewState.of(X, hints, n_clusters=3, labels=np.array([0, 0, 0, 0, 1, 1, 1, 1]))
+    >>> state = InterviewState.from_data(X, hints, n_clusters=3, labels=np.array([0, 0, 0, 0, 1, 1, 1, 1]))
     >>> question = FillTray(size=4).choose(state, 1)[0]
     >>> question.kind, len(question.rows)
     ('piles', 4)
@@ -94,20 +94,20 @@ class FillTray:
         """
         if state.n_samples < 2:
             return []
-        found = {question.key: question for question in islice(self._trays(state), n)}
+        found = {question.key: question for question in islice(self._iterate_trays(state), n)}
         if len(found) < n:
             found |= {question.key: question for question in RandomPairs().choose(state, n - len(found))}
         return list(found.values())
 
-    def _trays(self, state: InterviewState) -> Iterator[Question]:
-        doubts = _GroupProbabilities.of(state, self.name)
-        together = _asked_together(state)
+    def _iterate_trays(self, state: InterviewState) -> Iterator[Question]:
+        doubts = _GroupProbabilities.from_state(state, self.name)
+        together = _find_asked_together(state)
         free = doubts.group < 0
         in_vain = 0
         for lead in doubts.ordered.tolist():
             if not free[lead] or in_vain == _TRIES:
                 continue
-            shown, rows = doubts.tray(lead, free, self.size)
+            shown, rows = doubts.fill_tray(lead, free, self.size)
             if _is_fresh([*shown, *rows], state, together):
                 in_vain = 0
                 free[rows] = False
@@ -119,7 +119,7 @@ class FillTray:
                 in_vain += 1
 
 
-def _asked_together(state: InterviewState) -> frozenset[tuple[int, int]]:
+def _find_asked_together(state: InterviewState) -> frozenset[tuple[int, int]]:
     """Return the pairs of rows that were part of the same question."""
     keys = [key[1] for key in state.asked if isinstance(key, tuple)]
     return frozenset(pair for rows in keys for pair in combinations(rows, 2))
@@ -168,14 +168,14 @@ class _GroupProbabilities:
     exploring: bool
 
     @classmethod
-    def of(cls, state: InterviewState, name: str) -> _GroupProbabilities:
+    def from_state(cls, state: InterviewState, name: str) -> _GroupProbabilities:
         """Compute the groups from the answers, and the probabilities of the groups."""
-        places = PlacedRows.of(state)
+        places = PlacedRows.from_state(state)
         component = state.closure.component
         told = len(state.closure.links.rows) > 0  # if False, the only group is a random row
         group = places.group if told else np.full(state.n_samples, -1, dtype=np.int64)
         n_groups = places.n_groups if told else 0
-        target, chance = _targets(state, name, group, n_groups)
+        target, chance = _find_targets(state, name, group, n_groups)
         barred = np.zeros(chance.shape, dtype=bool)
         barred[:, :n_groups] = places.apart[component, :n_groups]
         chance[barred] = 0.0
@@ -184,7 +184,7 @@ class _GroupProbabilities:
         chance /= np.maximum(chance.sum(axis=1, keepdims=True), 1.0e-300)
         log = np.log(chance, out=np.zeros_like(chance), where=chance > 0)
         doubt = -(chance * log).sum(axis=1)
-        waits = _without_result(state)
+        waits = _count_without_result(state)
         rows = state.rng().permutation(np.flatnonzero(group < 0))
         rows = rows[np.lexsort((-doubt[rows], waits[rows]))]
         return cls(
@@ -193,12 +193,12 @@ class _GroupProbabilities:
             chance=chance,
             doubt=doubt,
             waits=waits,
-            shown=_middles(state, target, group, chance.shape[1]),
+            shown=_find_middles(state, target, group, chance.shape[1]),
             ordered=rows[np.sort(np.unique(component[rows], return_index=True)[1])],
             exploring=not told or is_exploring(state, places),
         )
 
-    def tray(self, lead: int, free: BoolArray, size: int) -> tuple[list[int], list[int]]:
+    def fill_tray(self, lead: int, free: BoolArray, size: int) -> tuple[list[int], list[int]]:
         """Return the representatives and the uncertain rows of a tray that starts with a given row."""
         component = self.state.closure.component
         likely = np.lexsort((-self.chance[self.ordered].sum(axis=0), -self.chance[lead]))
@@ -216,12 +216,12 @@ class _GroupProbabilities:
             best = np.lexsort((-score, self.waits[rows]))[: _CHOICE * seats]
             good = (good & (score >= score[good].max(initial=0.0) / 2))[best]
             rows, start = rows[best], [lead]
-        return shown, [lead, *_spread(self.state, rows[: max(good.sum(), seats)], start, seats)]
+        return shown, [lead, *_select_farthest(self.state, rows[: max(good.sum(), seats)], start, seats)]
 
 
-def _spread(state: InterviewState, rows: IntArray, start: list[int], n: int) -> list[int]:
+def _select_farthest(state: InterviewState, rows: IntArray, start: list[int], n: int) -> list[int]:
     """Return n of the rows, each farthest from the start and from those before it."""
-    X = standardized_of(state)
+    X = get_standardized(state)
     away = cdist(X[rows], X[start]).min(axis=1)
     chosen: list[int] = []
     for _ in range(min(n, len(rows))):
@@ -232,12 +232,14 @@ def _spread(state: InterviewState, rows: IntArray, start: list[int], n: int) -> 
     return chosen
 
 
-def _targets(state: InterviewState, name: str, group: IntArray, n_groups: int) -> tuple[IntArray, FloatArray]:
+def _find_targets(
+    state: InterviewState, name: str, group: IntArray, n_groups: int
+) -> tuple[IntArray, FloatArray]:
     """Return the target of each row, its group or that of its cluster, and all target probabilities."""
     proba = None
     if hasattr(state.model, "predict_proba"):
         proba = np.asarray(state.model.predict_proba(state.X), dtype=np.float64)
-    cluster = labels_of(state, name) if proba is None else proba.argmax(axis=1)
+    cluster = get_model_labels(state, name) if proba is None else proba.argmax(axis=1)
     n_clusters = int(cluster.max()) + 1 if proba is None else proba.shape[1]
     placed = np.flatnonzero(group >= 0)
     table = np.zeros((n_groups, n_clusters))
@@ -254,22 +256,22 @@ def _targets(state: InterviewState, name: str, group: IntArray, n_groups: int) -
             chance[:, target_of[c]] += proba[:, c]
         return target, chance
     every = np.arange(state.n_samples)
-    for near in (every, *_neighbors(state).T):
+    for near in (every, *_find_neighbors(state).T):
         chance[every, target[near]] += 1.0
     return target, chance
 
 
-def _neighbors(state: InterviewState) -> IntArray:
+def _find_neighbors(state: InterviewState) -> IntArray:
     key = ("mahalanobis neighbours", _NEIGHBORS)
     if key not in state.cache:
-        state.cache[key] = mahalanobis_neighbors(state.X, _NEIGHBORS)
+        state.cache[key] = find_mahalanobis_neighbors(state.X, _NEIGHBORS)
     neighbors: IntArray = state.cache[key]
     return neighbors
 
 
-def _middles(state: InterviewState, target: IntArray, group: IntArray, n_targets: int) -> IntArray:
+def _find_middles(state: InterviewState, target: IntArray, group: IntArray, n_targets: int) -> IntArray:
     """Return for each target the row nearest to the mean of its placed rows, or of all if none is placed."""
-    X = standardized_of(state)
+    X = get_standardized(state)
     found = []
     for t in range(n_targets):
         rows = np.flatnonzero(target == t)
@@ -279,7 +281,7 @@ def _middles(state: InterviewState, target: IntArray, group: IntArray, n_targets
     return np.array(found, dtype=np.int64)
 
 
-def _without_result(state: InterviewState) -> IntArray:
+def _count_without_result(state: InterviewState) -> IntArray:
     """Count for each row the questions that left its relation to all other rows of the question unknown."""
     counts = np.zeros(state.n_samples, dtype=np.int64)
     for key in state.asked:

@@ -72,7 +72,7 @@ class InformationGain:
     >>> from likewise.bayesian import BayesianClustering
     >>> X = np.random.default_rng(0).normal(size=(30, 2))
     >>> model = BayesianClustering(n_clusters=2, n_particles=16, random_state=0).fit(X)
-    >>> state = InterviewState.of(X, model=model, labels=model.labels_)
+    >>> state = InterviewState.from_data(X, model=model, labels=model.labels_)
     >>> question = InformationGain().choose(state, 1)[0]
     >>> question.rows == tuple(model.best_pairs().pairs[0].tolist()), question.score > 0
     (True, True)
@@ -116,13 +116,13 @@ class InformationGain:
         if state.n_samples < 2 or n < 1:
             return []
         if self.kind == "triplet" and state.n_samples > 2:
-            return self._triplets(state, model, n)
-        return self._pairs(state, model, n)
+            return self._choose_triplets(state, model, n)
+        return self._choose_pairs(state, model, n)
 
     # ------------------------------------------------------------------ pairs
 
-    def _pairs(self, state: InterviewState, model: Any, n: int) -> list[Question]:
-        rows = self._pool(state, model)
+    def _choose_pairs(self, state: InterviewState, model: Any, n: int) -> list[Question]:
+        rows = self._choose_pool(state, model)
         passed = [key[1] for key in state.asked if isinstance(key, tuple) and key[0] == "pair"]
         found: list[Question] = []
         for cycles in (False, True):
@@ -143,17 +143,17 @@ class InformationGain:
             found += others[: n - len(found)]
         return found
 
-    def _pool(self, state: InterviewState, model: Any) -> IntArray | None:
+    def _choose_pool(self, state: InterviewState, model: Any) -> IntArray | None:
         """Return the rows whose pairs are scored; None for all rows."""
         if state.n_samples <= self.max_rows:
             return None
         third = self.max_rows // 3
-        return np.unique(np.concatenate([order[:third] for order in differed_on(state, model)]))
+        return np.unique(np.concatenate([order[:third] for order in order_by_disagreement(state, model)]))
 
     # ------------------------------------------------------------------ triplets
 
-    def _triplets(self, state: InterviewState, model: Any, n: int) -> list[Question]:
-        candidates = self._candidates(state, model)
+    def _choose_triplets(self, state: InterviewState, model: Any, n: int) -> list[Question]:
+        candidates = self._draw_candidates(state, model)
         scores = np.asarray(model.triplet_scores(candidates), dtype=np.float64)
         found: dict[Key, Question] = {}
         for at in np.argsort(-scores, kind="stable").tolist():
@@ -169,13 +169,13 @@ class InformationGain:
                     found.setdefault(question.key, question)
         return list(found.values())
 
-    def _candidates(self, state: InterviewState, model: Any) -> IntArray:
+    def _draw_candidates(self, state: InterviewState, model: Any) -> IntArray:
         """Return triplets of rows in ascending order."""
         n, rng = state.n_samples, state.rng()
         if comb(n, 3) <= self.n_candidates:
             return np.array(list(combinations(range(n), 3)), dtype=np.int64)
-        best = model.best_pairs(_HOT, rows=self._pool(state, model), cycles=True).pairs
-        hot = np.unique(np.concatenate([best.ravel(), differed_on(state, model)[0][:_HOT]]))
+        best = model.best_pairs(_HOT, rows=self._choose_pool(state, model), cycles=True).pairs
+        hot = np.unique(np.concatenate([best.ravel(), order_by_disagreement(state, model)[0][:_HOT]]))
         n_hot = 3 * self.n_candidates // 4
         drawn = np.concatenate(
             [
@@ -205,7 +205,7 @@ def _with_draws(state: InterviewState) -> Any:
     )
 
 
-def differed_on(state: InterviewState, model: Any) -> tuple[IntArray, IntArray, IntArray]:
+def order_by_disagreement(state: InterviewState, model: Any) -> tuple[IntArray, IntArray, IntArray]:
     """Return three orders of the rows, each beginning with the rows that the draws differ on most.
 
     The numbering of clusters may differ between draws. Therefore the variance over the draws is that of the
@@ -215,15 +215,15 @@ def differed_on(state: InterviewState, model: Any) -> tuple[IntArray, IntArray, 
     r = np.asarray(model.membership_samples(), dtype=np.float32)
     n = state.n_samples
     some = state.rng().choice(n, min(_REFERENCES, n), replace=False)
-    varies = _variation(r, some)
+    varies = _compute_variation(r, some)
     by_mean, by_most = (
         np.argsort(-each, kind="stable") for each in (varies.mean(axis=1), varies.max(axis=1))
     )
-    by_first = np.argsort(-_variation(r, by_mean[:_REFERENCES]).max(axis=1), kind="stable")
+    by_first = np.argsort(-_compute_variation(r, by_mean[:_REFERENCES]).max(axis=1), kind="stable")
     return by_mean, by_most, by_first
 
 
-def _variation(r: npt.NDArray[np.float32], some: IntArray) -> npt.NDArray[np.float32]:
+def _compute_variation(r: npt.NDArray[np.float32], some: IntArray) -> npt.NDArray[np.float32]:
     """Return the variance over the draws of the probability to belong together with each of some rows."""
     others = r[:, some].transpose(0, 2, 1)
     varies = np.empty((r.shape[1], len(some)), dtype=np.float32)

@@ -13,9 +13,9 @@ from scipy.special import logsumexp
 from likewise.active._questions import Question
 from likewise.active._state import InterviewState
 from likewise.active.strategies._exploration import explore_then
-from likewise.active.strategies._model_labels import by_score
+from likewise.active.strategies._model_labels import order_by_score
 from likewise.active.strategies._node_to_pairs import FloatArray, IntArray, PlacedRows, Placing
-from likewise.active.strategies._scaling import default_gamma, squared_distances, standardized_of
+from likewise.active.strategies._scaling import get_default_gamma, get_standardized, iterate_squared_distances
 from likewise.base import choice, integer, real
 
 _MOST_PLACED = 500  # the metric is learned from this many placed rows; the cost is quadratic in them
@@ -71,7 +71,7 @@ class ProbabilisticKNN:
     >>> from likewise.active import InterviewState
     >>> from likewise.active.strategies import ProbabilisticKNN
     >>> X = np.array([[0.0], [1.0], [4.0], [7.0], [8.0]])
-    >>> state = InterviewState.of(X, Supervision.from_links(5, cannot=[(0, 4)]), n_clusters=2)
+    >>> state = InterviewState.from_data(X, Supervision.from_links(5, cannot=[(0, 4)]), n_clusters=2)
     >>> question = ProbabilisticKNN().choose(state, 1)[0]
     >>> 2 in question.rows, round(question.score, 3)
     (True, 0.5)
@@ -106,33 +106,33 @@ class ProbabilisticKNN:
         list of Question
             Questions that place rows, the row with the least certain group first.
         """
-        return explore_then(state, n, lambda places: self._placing(state, places), least=2)
+        return explore_then(state, n, lambda places: self._make_placing(state, places), least=2)
 
-    def _placing(self, state: InterviewState, places: PlacedRows) -> Placing:
-        rows = standardized_of(state)
-        gamma = default_gamma(rows) if self.gamma is None else self.gamma
+    def _make_placing(self, state: InterviewState, places: PlacedRows) -> Placing:
+        rows = get_standardized(state)
+        gamma = get_default_gamma(rows) if self.gamma is None else self.gamma
         if self.learn_metric:
-            rows = rows * np.sqrt(self._metric(state, rows, places, gamma))
-        chance = group_chances(rows, places, self.n_neighbors, gamma)
+            rows = rows * np.sqrt(self._learn_metric(state, rows, places, gamma))
+        chance = compute_group_probabilities(rows, places, self.n_neighbors, gamma)
         scores = 1.0 - chance.max(axis=1)
 
-        def because(row: int) -> str:
+        def explain(row: int) -> str:
             likeliest = f"{1.0 - scores[row]:.0%}"
             return f"is in its likeliest group with a chance of {likeliest} by the {{things}} placed near it"
 
-        ordered = by_score(state, places, scores)
-        return Placing(ordered, because, scores, likely=lambda row: chance[row])
+        ordered = order_by_score(state, places, scores)
+        return Placing(ordered, explain, scores, likely=lambda row: chance[row])
 
-    def _metric(
+    def _learn_metric(
         self, state: InterviewState, rows: FloatArray, places: PlacedRows, gamma: float
     ) -> FloatArray:
         """Return the learned weights of the columns; they are cached until the groups change."""
-        key = ("pknn metric", self.gamma, state.seed)
+        key = ("pknn metric", self.gamma, state.random_state)
         before = state.cache.get(key)
         if before is None or not np.array_equal(before[0], places.group):
             placed = places.placed
             if len(placed) > _MOST_PLACED:
-                placed = np.random.default_rng(state.seed).choice(placed, _MOST_PLACED, replace=False)
+                placed = np.random.default_rng(state.random_state).choice(placed, _MOST_PLACED, replace=False)
             learned = learn_column_weights(rows[placed], places.group[placed], gamma)
             before = state.cache[key] = (places.group, learned)
         weights: FloatArray = before[1]
@@ -148,7 +148,7 @@ def learn_column_weights(rows: FloatArray, groups: IntArray, gamma: float) -> Fl
     if not use.any():
         return np.ones(d)
 
-    def loss(weights: FloatArray) -> tuple[float, FloatArray]:
+    def compute_loss(weights: FloatArray) -> tuple[float, FloatArray]:
         scaled = rows * np.sqrt(weights)
         log = -gamma * cdist(scaled[use], scaled, "sqeuclidean")
         log[np.arange(len(log)), np.flatnonzero(use)] = -np.inf
@@ -164,19 +164,26 @@ def learn_column_weights(rows: FloatArray, groups: IntArray, gamma: float) -> Fl
         return value, gamma * slope + weights - 1.0
 
     found = minimize(
-        loss, np.ones(d), jac=True, method="L-BFGS-B", bounds=[(0, None)] * d, options={"maxiter": _MAX_ITER}
+        compute_loss,
+        np.ones(d),
+        jac=True,
+        method="L-BFGS-B",
+        bounds=[(0, None)] * d,
+        options={"maxiter": _MAX_ITER},
     )
     learned: FloatArray = np.asarray(found.x, dtype=np.float64)
     # With all weights 0 every two rows would be equal.
     return learned if learned.any() else np.ones(d)
 
 
-def group_chances(rows: FloatArray, places: PlacedRows, n_neighbors: int, gamma: float) -> FloatArray:
+def compute_group_probabilities(
+    rows: FloatArray, places: PlacedRows, n_neighbors: int, gamma: float
+) -> FloatArray:
     """Return the probability of each group for each row, shape (n_samples, n_groups)."""
     placed = places.placed
     k = min(n_neighbors, len(placed))
     chance = np.zeros((len(rows), places.n_groups))
-    for block, away in squared_distances(rows, placed):
+    for block, away in iterate_squared_distances(rows, placed):
         near = np.argpartition(away, k - 1, axis=1)[:, :k]
         log = -gamma * np.take_along_axis(away, near, axis=1)
         # Relative to the nearest row, since the similarities of a distant row may all underflow.

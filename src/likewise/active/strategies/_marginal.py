@@ -41,7 +41,7 @@ class MarginalUncertainty:
     >>> from likewise.discriminative import DiscriminativeClustering
     >>> X = np.array([[0.0], [1.0], [2.4], [4.0], [5.0]])
     >>> model = DiscriminativeClustering(n_clusters=2, random_state=0).fit(X)
-    >>> question = MarginalUncertainty().choose(InterviewState.of(X, model=model), 1)[0]
+    >>> question = MarginalUncertainty().choose(InterviewState.from_data(X, model=model), 1)[0]
     >>> 2 in question.rows
     True
     """
@@ -68,21 +68,24 @@ class MarginalUncertainty:
             return []
         # With rows in random order, the first of several equal pairs is a random one.
         order = state.rng().permutation(state.n_samples)
-        pairs, chance = least_certain(_factors(state)[order], n, askable_pairs(state, order))
+        pairs, chance = find_least_certain(_compute_factors(state)[order], n, make_pair_filter(state, order))
         return [
             Question.pair(
-                i, j, score=_entropy(m), reason=f"By the model they belong together with chance {m:.2f}."
+                i,
+                j,
+                score=_compute_entropy(m),
+                reason=f"By the model they belong together with chance {m:.2f}.",
             )
             for (i, j), m in zip(order[pairs].tolist(), chance.tolist(), strict=True)
         ]
 
 
-def _entropy(chance: float) -> float:
+def _compute_entropy(chance: float) -> float:
     both = np.clip(np.array([chance, 1.0 - chance]), 1e-300, 1.0)
     return float(-(both * np.log(both)).sum())
 
 
-def _factors(state: InterviewState) -> FloatArray:
+def _compute_factors(state: InterviewState) -> FloatArray:
     """Return a vector for each row such that m is the inner product of two vectors."""
     model = state.model
     if hasattr(model, "membership_samples"):
@@ -98,30 +101,30 @@ def _factors(state: InterviewState) -> FloatArray:
     )
 
 
-def askable_pairs(state: InterviewState, order: IntArray) -> Callable[[IntArray, IntArray], BoolArray]:
+def make_pair_filter(state: InterviewState, order: IntArray) -> Callable[[IntArray, IntArray], BoolArray]:
     """Return a function that selects the askable pairs, given by the positions of their rows in `order`."""
     n = state.n_samples
     keys = [key[1] for key in state.asked if isinstance(key, tuple) and key[0] == "pair"]
     asked = np.array([low * n + high for low, high in keys], dtype=np.int64)
 
-    def askable(first: IntArray, second: IntArray) -> BoolArray:
+    def is_askable(first: IntArray, second: IntArray) -> BoolArray:
         i, j = order[first], order[second]
         can: BoolArray = state.relations(i, j) == 0
         return can & ~np.isin(np.minimum(i, j) * n + np.maximum(i, j), asked)
 
-    return askable
+    return is_askable
 
 
-def least_certain(
+def find_least_certain(
     factors: FloatArray, n: int, askable: Callable[[IntArray, IntArray], BoolArray], entries: int = _ENTRIES
 ) -> tuple[IntArray, FloatArray]:
     """Return the n pairs i < j whose probability m is closest to 1/2, and these probabilities."""
 
-    def certainty(start: int, stop: int) -> FloatArray:
+    def compute_certainty(start: int, stop: int) -> FloatArray:
         gap: FloatArray = np.abs(factors[start:stop] @ factors[start:].T - 0.5)
         return -gap
 
-    pairs, _ = select_pairs(certainty, len(factors), n, askable, entries)
+    pairs, _ = select_pairs(compute_certainty, len(factors), n, askable, entries)
     chance: FloatArray = np.einsum("ij,ij->i", factors[pairs[:, 0]], factors[pairs[:, 1]])
     return pairs, chance
 

@@ -7,7 +7,7 @@ from typing import ClassVar
 
 from likewise.active._questions import Question
 from likewise.active._state import InterviewState
-from likewise.active.strategies._exploration import farthest_rows
+from likewise.active.strategies._exploration import order_farthest_first
 from likewise.active.strategies._node_to_pairs import PlacedRows, place
 
 
@@ -39,7 +39,7 @@ class MinMax:
     >>> from likewise.active.strategies import MinMax
     >>> X = np.array([[0.0], [1.0], [4.0], [9.0]])
     >>> hints = Supervision.from_links(4, cannot=[(0, 3)])
-    >>> question = MinMax().choose(InterviewState.of(X, hints, n_clusters=2), 1)[0]
+    >>> question = MinMax().choose(InterviewState.from_data(X, hints, n_clusters=2), 1)[0]
     >>> question.rows, question.score
     ((0, 2), 4.0)
     """
@@ -62,5 +62,5 @@ class MinMax:
         list of Question
             Questions that place rows, the farthest row first.
         """
-        places = PlacedRows.of(state)
-        return place(state, places, farthest_rows(state, places, n), n)
+        places = PlacedRows.from_state(state)
+        return place(state, places, order_farthest_first(state, places, n), n)

@@ -8,7 +8,7 @@ from likewise.active._state import InterviewState
 from likewise.active.strategies._node_to_pairs import FloatArray, IntArray, PlacedRows
 
 
-def labels_of(state: InterviewState, name: str) -> IntArray:
+def get_model_labels(state: InterviewState, name: str) -> IntArray:
     """Return the cluster of each row; clusters are numbered in the order of their first rows."""
     if state.labels is None:
         raise ValueError(
@@ -22,7 +22,7 @@ def labels_of(state: InterviewState, name: str) -> IntArray:
     return labels
 
 
-def by_score(state: InterviewState, places: PlacedRows, scores: FloatArray) -> IntArray:
+def order_by_score(state: InterviewState, places: PlacedRows, scores: FloatArray) -> IntArray:
     """Return the rows that are not placed, largest score first, ties in random order."""
     rows = state.rng().permutation(places.unplaced)
     ordered: IntArray = rows[np.argsort(-scores[rows], kind="stable")]

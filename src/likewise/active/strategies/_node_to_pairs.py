@@ -19,7 +19,7 @@ from scipy.spatial.distance import cdist
 from likewise._reasons import Reason
 from likewise.active._questions import Question
 from likewise.active._state import InterviewState
-from likewise.supervision._cliques import clique, grown, large_first
+from likewise.supervision._cliques import find_clique, grow_groups, order_large_first
 from likewise.supervision._component_edges import Edges
 
 IntArray = npt.NDArray[np.int64]
@@ -67,7 +67,7 @@ class PlacedRows:
         return np.flatnonzero(self.group < 0)
 
     @classmethod
-    def of(cls, state: InterviewState) -> PlacedRows:
+    def from_state(cls, state: InterviewState) -> PlacedRows:
         """Read the groups off the closure of the answers.
 
         Groups begin as components of must-links that are all known to be apart: a clique of the cannot edges,
@@ -82,19 +82,19 @@ class PlacedRows:
         if not len(told):
             told = component[[int(state.rng().integers(state.n_samples))]]
         edges = Edges(state.closure)
-        found = grown(edges, clique(edges, large_first(edges, told)), state.n_clusters)
+        found = grow_groups(edges, find_clique(edges, order_large_first(edges, told)), state.n_clusters)
         group, apart = found.place[component], found.apart
-        known, unknown = asked_pairs(state)
+        known, unknown = find_asked_pairs(state)
         return cls(
             group=group,
             members=tuple(np.flatnonzero(group == g) for g in range(apart.shape[1])),
             apart=apart,
-            begun=_begun(known, group, component, apart.sum(axis=1)),
-            unresolved=_unresolved(unknown, group, component),
+            begun=_find_begun_rows(known, group, component, apart.sum(axis=1)),
+            unresolved=_find_unresolved_rows(unknown, group, component),
         )
 
 
-def asked_pairs(state: InterviewState) -> tuple[IntArray, IntArray]:
+def find_asked_pairs(state: InterviewState) -> tuple[IntArray, IntArray]:
     """Return the pairs that were asked: those whose rows are known to be apart, and those with no result."""
     keys = [key[1] for key in state.asked if isinstance(key, tuple) and key[0] == "pair"]
     pairs = np.array(sorted(keys), dtype=np.int64).reshape(-1, 2)
@@ -102,7 +102,9 @@ def asked_pairs(state: InterviewState) -> tuple[IntArray, IntArray]:
     return pairs[relation < 0], pairs[relation == 0]
 
 
-def _begun(pairs: IntArray, group: IntArray, component: IntArray, n_apart: IntArray) -> tuple[int, ...]:
+def _find_begun_rows(
+    pairs: IntArray, group: IntArray, component: IntArray, n_apart: IntArray
+) -> tuple[int, ...]:
     """Return a row of each component that was asked about and is not placed, most groups ruled out first.
 
     Only what was asked in the interview counts. Hints that were given beforehand may leave any number of rows
@@ -115,7 +117,9 @@ def _begun(pairs: IntArray, group: IntArray, component: IntArray, n_apart: IntAr
     return tuple(sorted(rows.values(), key=lambda row: (-n_apart[component[row]], row)))
 
 
-def _unresolved(pairs: IntArray, group: IntArray, component: IntArray) -> frozenset[tuple[int, int]]:
+def _find_unresolved_rows(
+    pairs: IntArray, group: IntArray, component: IntArray
+) -> frozenset[tuple[int, int]]:
     both = np.concatenate([pairs, pairs[:, ::-1]])
     use = both[(group[both[:, 0]] < 0) & (group[both[:, 1]] >= 0)]
     return frozenset(zip(component[use[:, 0]].tolist(), group[use[:, 1]].tolist(), strict=True))
@@ -157,11 +161,11 @@ def place(state: InterviewState, places: PlacedRows, placing: Placing, n: int) -
     every = np.concatenate([every[~waits], every[waits]])
     ordered = every[np.sort(np.unique(component[every], return_index=True)[1])].tolist()
     asker = _RowQuestions(state, places, placing)
-    firsts = (question for row in ordered for question in islice(asker.fresh(row), 1))
-    others = (question for row in ordered for question in asker.fresh(row))
-    again = (question for row in every.tolist() for question in asker.again(row))
+    firsts = (question for row in ordered for question in islice(asker.ask_new_groups(row), 1))
+    others = (question for row in ordered for question in asker.ask_new_groups(row))
+    again = (question for row in every.tolist() for question in asker.ask_again(row))
     found: dict[object, Question] = {}
-    for question in chain(firsts, others, again, asker.among(every)):
+    for question in chain(firsts, others, again, asker.ask_unplaced(every)):
         if len(found) >= n:
             break
         found.setdefault(question.key, question)
@@ -176,7 +180,7 @@ class _RowQuestions:
     places: PlacedRows
     placing: Placing
 
-    def _question(self, row: int, other: int, where: str) -> Question:
+    def _make_question(self, row: int, other: int, where: str) -> Question:
         score = None if self.placing.scores is None else float(self.placing.scores[row])
         if row in self.places.begun:
             because = "is told apart from some groups already"
@@ -185,7 +189,7 @@ class _RowQuestions:
         reason = Reason(f"{{Row}} {because}; {{row}} {where}.", (row, other))
         return Question.pair(row, other, score=score, reason=reason)
 
-    def _groups(self, row: int) -> Iterator[tuple[int, IntArray]]:
+    def _order_groups(self, row: int) -> Iterator[tuple[int, IntArray]]:
         """Yield the groups that the row may belong to, best first, with their rows, nearest first."""
         X, members = self.state.X, self.places.members
         open_groups = np.flatnonzero(~self.places.apart[self.state.closure.component[row]]).tolist()
@@ -198,29 +202,29 @@ class _RowQuestions:
         for g in order:
             yield g, members[g][np.argsort(away[g], kind="stable")]
 
-    def fresh(self, row: int) -> Iterator[Question]:
+    def ask_new_groups(self, row: int) -> Iterator[Question]:
         """Yield a question for each group that the row was not yet compared with."""
         component = int(self.state.closure.component[row])
-        for g, members in self._groups(row):
+        for g, members in self._order_groups(row):
             if (component, g) not in self.places.unresolved:
                 for other in members.tolist():
-                    question = self._question(row, other, "is the nearest of a group it may belong to")
+                    question = self._make_question(row, other, "is the nearest of a group it may belong to")
                     if self.state.can_ask(question):
                         yield question
                         break
 
-    def again(self, row: int) -> Iterator[Question]:
+    def ask_again(self, row: int) -> Iterator[Question]:
         """Yield all that can be asked of the row and placed ones."""
-        for _, members in self._groups(row):
+        for _, members in self._order_groups(row):
             for other in members.tolist():
-                question = self._question(row, other, "is another of a group it may belong to")
+                question = self._make_question(row, other, "is another of a group it may belong to")
                 if self.state.can_ask(question):
                     yield question
 
-    def among(self, rows: IntArray) -> Iterator[Question]:
+    def ask_unplaced(self, rows: IntArray) -> Iterator[Question]:
         """Yield what can be asked of rows that are not placed, when nothing else is left."""
         for at, row in enumerate(rows.tolist()):
             for other in rows[at + 1 :][self.state.relations(row, rows[at + 1 :]) == 0].tolist():
-                question = self._question(row, other, "is not placed either")
+                question = self._make_question(row, other, "is not placed either")
                 if question.key not in self.state.asked:
                     yield question

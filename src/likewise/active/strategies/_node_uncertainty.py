@@ -12,9 +12,9 @@ from scipy.special import entr
 from likewise.active._questions import Question
 from likewise.active._state import InterviewState
 from likewise.active.strategies._exploration import explore_then
-from likewise.active.strategies._model_labels import by_score, labels_of
+from likewise.active.strategies._model_labels import get_model_labels, order_by_score
 from likewise.active.strategies._node_to_pairs import FloatArray, IntArray, PlacedRows, Placing
-from likewise.active.strategies._scaling import squared_distances, standardized
+from likewise.active.strategies._scaling import iterate_squared_distances, standardize_columns
 from likewise.base import choice, integer
 
 Scope = Literal["local", "global", "density", "compound"]
@@ -88,7 +88,7 @@ class NodeUncertainty:
     >>> from likewise.active import InterviewState
     >>> from likewise.active.strategies import NodeUncertainty
     >>> X = np.array([[0.0], [1.0], [2.0], [7.0], [8.0], [9.0]])
-    >>> state = InterviewState.of(X, Supervision.from_links(6, cannot=[(0, 5)]), n_clusters=2,
+    >>> state = InterviewState.from_data(X, Supervision.from_links(6, cannot=[(0, 5)]), n_clusters=2,
     ...                  labels=np.array([0, 0, 1, 1, 1, 1]))
     >>> question = NodeUncertainty("local", n_neighbors=2).choose(state, 1)[0]
     >>> question.rows, question.score
@@ -125,53 +125,53 @@ class NodeUncertainty:
         list of Question
             Questions that place rows, the most uncertain row first.
         """
-        return explore_then(state, n, lambda places: self._placing(state, places))
+        return explore_then(state, n, lambda places: self._make_placing(state, places))
 
-    def _placing(self, state: InterviewState, places: PlacedRows) -> Placing:
-        labels = labels_of(state, self.name)
+    def _make_placing(self, state: InterviewState, places: PlacedRows) -> Placing:
+        labels = get_model_labels(state, self.name)
         if self.scope == "local":
-            scores = disagreement(labels, self._neighbors(state))
+            scores = compute_disagreement(labels, self._find_neighbors(state))
         elif self.scope == "compound":
-            scores = self._compound(state, labels)
+            scores = self._compute_compound(state, labels)
         else:
-            scores = self._entropy(state, labels)
+            scores = self._compute_entropy(state, labels)
 
-        def because(row: int) -> str:
+        def explain(row: int) -> str:
             if self.scope == "local":
                 return f"has {scores[row]:.0%} of its neighbours in other clusters"
             if self.scope == "compound":
                 return f"is {scores[row]:.0%} uncertain by its neighbours and by all {{things}}"
             return f"may be of {np.exp(scores[row]):.1f} clusters"
 
-        return Placing(by_score(state, places, scores), because, scores)
+        return Placing(order_by_score(state, places, scores), explain, scores)
 
-    def _compound(self, state: InterviewState, labels: IntArray) -> FloatArray:
+    def _compute_compound(self, state: InterviewState, labels: IntArray) -> FloatArray:
         """Return the mean of the local measure and the density measure, both between 0 and 1."""
         most = np.log(max(2, int(labels.max()) + 1))
-        local = disagreement(labels, self._neighbors(state))
-        mean: FloatArray = (local + self._entropy(state, labels) / most) / 2
+        local = compute_disagreement(labels, self._find_neighbors(state))
+        mean: FloatArray = (local + self._compute_entropy(state, labels) / most) / 2
         return mean
 
-    def _neighbors(self, state: InterviewState) -> IntArray:
+    def _find_neighbors(self, state: InterviewState) -> IntArray:
         key = ("mahalanobis neighbours", self.n_neighbors)
         if key not in state.cache:
-            state.cache[key] = mahalanobis_neighbors(state.X, self.n_neighbors)
+            state.cache[key] = find_mahalanobis_neighbors(state.X, self.n_neighbors)
         neighbors: IntArray = state.cache[key]
         return neighbors
 
-    def _entropy(self, state: InterviewState, labels: IntArray) -> FloatArray:
+    def _compute_entropy(self, state: InterviewState, labels: IntArray) -> FloatArray:
         """Return a global measure; it is kept while the labels and the embedding stay the same."""
-        entropy_of = mixture_entropy if self.scope == "global" else density_entropy
-        key = (entropy_of.__name__, state.seed)
-        rows = _embedding(state, labels)
+        entropy_of = compute_mixture_entropy if self.scope == "global" else compute_density_entropy
+        key = (entropy_of.__name__, state.random_state)
+        rows = _get_embedding(state, labels)
         before = state.cache.get(key)
         if before is None or not (np.array_equal(before[0], labels) and np.array_equal(before[1], rows)):
-            before = state.cache[key] = (labels, rows, entropy_of(rows, labels, state.seed))
+            before = state.cache[key] = (labels, rows, entropy_of(rows, labels, state.random_state))
         entropy: FloatArray = before[2]
         return entropy
 
 
-def mahalanobis_neighbors(X: FloatArray, k: int) -> IntArray:
+def find_mahalanobis_neighbors(X: FloatArray, k: int) -> IntArray:
     """Return the k nearest neighbours of each row, or all other rows if there are fewer.
 
     For more than 20,000 rows with more than 8 columns the search is approximate.
@@ -179,7 +179,7 @@ def mahalanobis_neighbors(X: FloatArray, k: int) -> IntArray:
     from sklearn.covariance import ledoit_wolf
     from sklearn.neighbors import NearestNeighbors
 
-    rows = standardized(X)
+    rows = standardize_columns(X)
     if rows.any():
         variances, directions = np.linalg.eigh(ledoit_wolf(rows, assume_centered=True)[0])
         # Directions with almost no variance contain only rounding errors.
@@ -189,34 +189,34 @@ def mahalanobis_neighbors(X: FloatArray, k: int) -> IntArray:
     # Measured on 100,000 rows: a tree is 10 times faster with 4 columns, and slower from 9 on.
     few_columns = rows.shape[1] <= _TREE_COLUMNS
     if len(rows) > _EXACT_ROWS and not few_columns:
-        from likewise._neighbors import near_rows_by_cells
+        from likewise._neighbors import find_near_rows_by_cells
 
-        return near_rows_by_cells(rows, k, 0)
+        return find_near_rows_by_cells(rows, k, 0)
     search = NearestNeighbors(n_neighbors=k, algorithm="kd_tree" if few_columns else "brute")
     found = search.fit(rows).kneighbors(return_distance=False)
     neighbors: IntArray = found.astype(np.int64)
     return neighbors
 
 
-def disagreement(labels: IntArray, neighbors: IntArray) -> FloatArray:
+def compute_disagreement(labels: IntArray, neighbors: IntArray) -> FloatArray:
     """Return the proportion of each row's neighbours that are in another cluster (eq. 6)."""
     share: FloatArray = (labels[neighbors] != labels[:, None]).mean(axis=1)
     return share
 
 
-def _embedding(state: InterviewState, labels: IntArray) -> FloatArray:
+def _get_embedding(state: InterviewState, labels: IntArray) -> FloatArray:
     """Return the model's embedding of the rows, or their principal components if it has none."""
     given = getattr(state.model, "embedding_", None)
     if given is not None and np.shape(given)[0] == state.n_samples:
         return np.asarray(given, dtype=np.float64)
-    rows = standardized(state.X)
+    rows = standardize_columns(state.X)
     size = min(rows.shape[1], int(labels.max()) + 1)
     directions = np.linalg.eigh(rows.T @ rows)[1]
     components: FloatArray = rows @ directions[:, ::-1][:, :size]
     return components
 
 
-def mixture_entropy(rows: FloatArray, labels: IntArray, seed: int) -> FloatArray:
+def compute_mixture_entropy(rows: FloatArray, labels: IntArray, seed: int) -> FloatArray:
     """Return the entropy of each row's cluster in a Gaussian mixture that starts from the labels (eq. 9)."""
     from sklearn.exceptions import ConvergenceWarning
     from sklearn.mixture import GaussianMixture
@@ -238,22 +238,22 @@ def mixture_entropy(rows: FloatArray, labels: IntArray, seed: int) -> FloatArray
     )
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)  # a few steps are enough
-        mixture.fit(rows[_some(len(rows), _MOST_ROWS, seed)])
+        mixture.fit(rows[_draw_some(len(rows), _MOST_ROWS, seed)])
     entropy: FloatArray = entr(mixture.predict_proba(rows)).sum(axis=1)
     return entropy
 
 
-def density_entropy(rows: FloatArray, labels: IntArray, seed: int) -> FloatArray:
+def compute_density_entropy(rows: FloatArray, labels: IntArray, seed: int) -> FloatArray:
     """Return the entropy of each row's cluster by leave-one-out kernel densities of the clusters.
 
     A row that is far from all others gets the cluster of the nearest.
     """
-    rows = standardized(rows)
-    drawn = _some(len(rows), _DENSITY_ROWS, seed)
+    rows = standardize_columns(rows)
+    drawn = _draw_some(len(rows), _DENSITY_ROWS, seed)
     width = len(drawn) ** (-1.0 / (rows.shape[1] + 4))
     chance = np.zeros((len(rows), int(labels.max()) + 1))
     member = np.eye(chance.shape[1])[labels[drawn]]
-    for block, away in squared_distances(rows, drawn):
+    for block, away in iterate_squared_distances(rows, drawn):
         log = -away / (2 * width**2)
         at = np.arange(len(rows))[block]
         log[at[:, None] == drawn] = -np.inf
@@ -264,7 +264,7 @@ def density_entropy(rows: FloatArray, labels: IntArray, seed: int) -> FloatArray
     return entropy
 
 
-def _some(n: int, most: int, seed: int) -> IntArray:
+def _draw_some(n: int, most: int, seed: int) -> IntArray:
     """Return the numbers of all rows, or of a random subset of `most`."""
     every = np.arange(n)
     return every if n <= most else np.random.default_rng(seed).choice(every, most, replace=False)

@@ -9,7 +9,7 @@ import numpy as np
 
 from likewise.active._questions import Question
 from likewise.active._state import InterviewState
-from likewise.active.strategies._model_labels import by_score, labels_of
+from likewise.active.strategies._model_labels import get_model_labels, order_by_score
 from likewise.active.strategies._node_to_pairs import FloatArray, IntArray, PlacedRows, Placing, place
 from likewise.base import integer
 
@@ -54,7 +54,7 @@ class NormalizedPointUncertainty:
     >>> from likewise.active.strategies import NormalizedPointUncertainty
     >>> X = np.array([[0.0], [0.1], [1.0], [5.0], [5.1], [9.0]])
     >>> hints = Supervision.from_links(6, cannot=[(0, 4)])
-    >>> state = InterviewState.of(X, hints, n_clusters=2, labels=np.array([0, 0, 0, 1, 1, 1]))
+    >>> state = InterviewState.from_data(X, hints, n_clusters=2, labels=np.array([0, 0, 0, 1, 1, 1]))
     >>> questions = NormalizedPointUncertainty().choose(state, 4)
     >>> len(questions), bool(questions[0].score >= questions[1].score)
     (4, True)
@@ -84,38 +84,38 @@ class NormalizedPointUncertainty:
         list of Question
             Questions that place rows, the most uncertain row first.
         """
-        places = PlacedRows.of(state)
+        places = PlacedRows.from_state(state)
         if not len(places.unplaced):
             return []
-        similarity = similarities(self._leaves(state), places)
-        chance = probabilities(similarity)
-        scores = normalized_uncertainty(chance) if places.n_groups > 1 else -similarity[:, 0]
-        rows = by_score(state, places, scores)
+        similarity = compute_group_similarities(self._find_leaves(state), places)
+        chance = compute_probabilities(similarity)
+        scores = compute_normalized_uncertainty(chance) if places.n_groups > 1 else -similarity[:, 0]
+        rows = order_by_score(state, places, scores)
 
-        def because(row: int) -> str:
-            return f"may be of {np.exp(_entropy(chance[row])):.1f} groups for what it costs to ask"
+        def explain(row: int) -> str:
+            return f"may be of {np.exp(_compute_entropy(chance[row])):.1f} groups for what it costs to ask"
 
-        return place(state, places, Placing(rows, because, scores, likely=lambda row: chance[row]), n)
+        return place(state, places, Placing(rows, explain, scores, likely=lambda row: chance[row]), n)
 
-    def _leaves(self, state: InterviewState) -> IntArray:
+    def _find_leaves(self, state: InterviewState) -> IntArray:
         """Return the leaf of each row in each tree, shape (n_samples, n_trees)."""
         from sklearn.ensemble import RandomForestClassifier
 
-        labels = labels_of(state, self.name)
-        key = ("npu leaves", self.n_trees, state.seed)
+        labels = get_model_labels(state, self.name)
+        key = ("npu leaves", self.n_trees, state.random_state)
         before = state.cache.get(key)
         if before is not None and np.array_equal(before[0], labels):
             kept: IntArray = before[1]
             return kept
-        forest = RandomForestClassifier(self.n_trees, random_state=state.seed % 2**32)
+        forest = RandomForestClassifier(self.n_trees, random_state=state.random_state % 2**32)
         # The subset is drawn here: with max_samples each tree would handle the weights of all rows.
-        some = some_of_each(labels, _MOST_ROWS, state.seed)
+        some = draw_some_of_each(labels, _MOST_ROWS, state.random_state)
         leaves: IntArray = forest.fit(state.X[some], labels[some]).apply(state.X)
         state.cache[key] = (labels, leaves)
         return leaves
 
 
-def some_of_each(labels: IntArray, n: int, seed: int) -> IntArray:
+def draw_some_of_each(labels: IntArray, n: int, seed: int) -> IntArray:
     """Return a random subset of about n rows with some of each cluster; all rows if there are not more."""
     if len(labels) <= n:
         return np.arange(len(labels))
@@ -124,7 +124,7 @@ def some_of_each(labels: IntArray, n: int, seed: int) -> IntArray:
     return np.unique(np.concatenate([order[:n], *each]))
 
 
-def similarities(leaves: IntArray, places: PlacedRows) -> FloatArray:
+def compute_group_similarities(leaves: IntArray, places: PlacedRows) -> FloatArray:
     """Return the mean similarity of each row to the rows of each group, shape (n_samples, n_groups)."""
     placed = places.placed
     found = np.zeros((len(leaves), places.n_groups))
@@ -137,7 +137,7 @@ def similarities(leaves: IntArray, places: PlacedRows) -> FloatArray:
     return means
 
 
-def probabilities(similarity: FloatArray) -> FloatArray:
+def compute_probabilities(similarity: FloatArray) -> FloatArray:
     """Return the probability of each group for each row; equal if no group is similar at all."""
     total = similarity.sum(axis=1, keepdims=True)
     even = np.full_like(similarity, 1.0 / similarity.shape[1])
@@ -145,15 +145,15 @@ def probabilities(similarity: FloatArray) -> FloatArray:
     return chance
 
 
-def _entropy(chance: FloatArray) -> FloatArray:
+def _compute_entropy(chance: FloatArray) -> FloatArray:
     log = np.log(chance, out=np.zeros_like(chance), where=chance > 0)
     entropy: FloatArray = -(chance * log).sum(axis=-1)
     return entropy
 
 
-def normalized_uncertainty(chance: FloatArray) -> FloatArray:
+def compute_normalized_uncertainty(chance: FloatArray) -> FloatArray:
     """Return the entropy of each row's group, divided by the expected number of questions."""
     ordered = -np.sort(-chance, axis=1)
     questions = ordered @ np.arange(1.0, chance.shape[1] + 1)
-    uncertainty: FloatArray = _entropy(ordered) / questions
+    uncertainty: FloatArray = _compute_entropy(ordered) / questions
     return uncertainty

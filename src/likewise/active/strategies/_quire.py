@@ -12,9 +12,9 @@ from scipy.spatial.distance import cdist
 from likewise.active._questions import Question
 from likewise.active._state import InterviewState
 from likewise.active.strategies._exploration import explore_then
-from likewise.active.strategies._model_labels import by_score
+from likewise.active.strategies._model_labels import order_by_score
 from likewise.active.strategies._node_to_pairs import FloatArray, IntArray, PlacedRows, Placing
-from likewise.active.strategies._scaling import default_gamma, squared_distances, standardized_of
+from likewise.active.strategies._scaling import get_default_gamma, get_standardized, iterate_squared_distances
 from likewise.base import choice, integer, real
 
 Form = Literal["printed", "exact"]
@@ -80,7 +80,7 @@ class QUIRE:
     >>> from likewise.active import InterviewState
     >>> from likewise.active.strategies import QUIRE
     >>> X = np.array([[0.0], [1.0], [4.0], [7.0], [8.0]])
-    >>> state = InterviewState.of(X, Supervision.from_links(5, cannot=[(0, 4)]), n_clusters=2)
+    >>> state = InterviewState.from_data(X, Supervision.from_links(5, cannot=[(0, 4)]), n_clusters=2)
     >>> 2 in QUIRE("exact").choose(state, 1)[0].rows
     True
     """
@@ -116,46 +116,48 @@ class QUIRE:
         list of Question
             Questions that place rows, the row with the smallest value first.
         """
-        return explore_then(state, n, lambda places: self._placing(state, places), least=2)
+        return explore_then(state, n, lambda places: self._make_placing(state, places), least=2)
 
-    def _placing(self, state: InterviewState, places: PlacedRows) -> Placing:
-        rows = standardized_of(state)
-        gamma = default_gamma(rows) if self.gamma is None else self.gamma
-        mean, variance, log_det = predictions(rows, places, gamma, self.ridge)
+    def _make_placing(self, state: InterviewState, places: PlacedRows) -> Placing:
+        rows = get_standardized(state)
+        gamma = get_default_gamma(rows) if self.gamma is None else self.gamma
+        mean, variance, log_det = compute_predictions(rows, places, gamma, self.ridge)
         if self.form == "exact":
             values = ((1 + np.abs(mean)) ** 2).mean(axis=1) / variance
         else:
-            own, log_det_all = self._own(state, rows, gamma)
+            own, log_det_all = self._compute_own_values(state, rows, gamma)
             # A minor of the inverse: det L_aa = det M_ll / det M. It is close to 0 unless few rows are left
             # or the ridge is below 1; then it may overflow.
             open_ones = np.exp(min(log_det - log_det_all, 500.0))
             values = own - open_ones / own + 2 * np.abs(mean).mean(axis=1) / variance
 
-        def because(row: int) -> str:
+        def explain(row: int) -> str:
             return "would leave least to lose, whatever its group"
 
         # Rows outside the subset have an infinite value, but the score of a question must be finite.
         largest = float(values[np.isfinite(values)].max(initial=0.0))
         scores = -np.where(np.isfinite(values), values, largest + 1.0)
-        return Placing(by_score(state, places, scores), because, scores)
+        return Placing(order_by_score(state, places, scores), explain, scores)
 
-    def _own(self, state: InterviewState, rows: FloatArray, gamma: float) -> tuple[FloatArray, float]:
+    def _compute_own_values(
+        self, state: InterviewState, rows: FloatArray, gamma: float
+    ) -> tuple[FloatArray, float]:
         """Return L_ss of each row, infinite outside the subset, and log det M; both are cached."""
-        key = ("quire", gamma, self.ridge, self.max_rows, state.seed)
+        key = ("quire", gamma, self.ridge, self.max_rows, state.random_state)
         if key not in state.cache:
-            state.cache[key] = own_values(rows, self._seen(state), gamma, self.ridge)
+            state.cache[key] = compute_own_values(rows, self._draw_seen(state), gamma, self.ridge)
         found: tuple[FloatArray, float] = state.cache[key]
         return found
 
-    def _seen(self, state: InterviewState) -> IntArray:
+    def _draw_seen(self, state: InterviewState) -> IntArray:
         every = np.arange(state.n_samples)
         if state.n_samples <= self.max_rows:
             return every
-        rng = np.random.default_rng([state.seed, state.n_samples])  # the same for all answers
+        rng = np.random.default_rng([state.random_state, state.n_samples])  # the same for all answers
         return np.sort(rng.choice(every, self.max_rows, replace=False))
 
 
-def predictions(
+def compute_predictions(
     rows: FloatArray, places: PlacedRows, gamma: float, ridge: float
 ) -> tuple[FloatArray, FloatArray, float]:
     """Return mu (n_samples, n_groups) and sigma^2 (n_samples,) of each row, and log det M_ll."""
@@ -165,7 +167,7 @@ def predictions(
     sign = np.where(places.group[placed][:, None] == np.arange(places.n_groups), 1.0, -1.0)
     weights = cho_solve((root, True), sign)
     mean, variance = np.empty((len(rows), places.n_groups)), np.empty(len(rows))
-    for block, away in squared_distances(rows, placed):
+    for block, away in iterate_squared_distances(rows, placed):
         similar = np.exp(-gamma * away)
         mean[block] = similar @ weights
         told = solve_triangular(root, similar.T, lower=True)
@@ -173,7 +175,9 @@ def predictions(
     return mean, variance, 2 * float(np.log(np.diagonal(root)).sum())
 
 
-def own_values(rows: FloatArray, seen: IntArray, gamma: float, ridge: float) -> tuple[FloatArray, float]:
+def compute_own_values(
+    rows: FloatArray, seen: IntArray, gamma: float, ridge: float
+) -> tuple[FloatArray, float]:
     """Return the diagonal of the inverse of M, infinite for rows that are not in `seen`, and log det M."""
     M = np.exp(-gamma * cdist(rows[seen], rows[seen], "sqeuclidean")) + ridge * np.eye(len(seen))
     factor = cho_factor(M, lower=True)

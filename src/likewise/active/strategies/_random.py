@@ -26,7 +26,7 @@ class RandomPairs:
     --------
     >>> import numpy as np
     >>> from likewise.active import RandomPairs, InterviewState
-    >>> state = InterviewState.of(np.zeros((4, 1)), seed=7)
+    >>> state = InterviewState.from_data(np.zeros((4, 1)), random_state=7)
     >>> questions = RandomPairs().choose(state, 100)
     >>> len(questions), RandomPairs().choose(state, 1) == questions[:1]
     (6, True)
@@ -56,29 +56,29 @@ class RandomPairs:
         hopeful = state.n_samples > 1
         while hopeful and len(found) < n:
             hopeful = False
-            for question in _draws(state.n_samples, rng):
+            for question in _draw_pairs(state.n_samples, rng):
                 if len(found) < n and question.key not in found and state.can_ask(question):
                     found[question.key] = question
                     hopeful = True
         if len(found) < n:
-            rest = islice(_listed(state, listing, dict(found)), n - len(found))
+            rest = islice(_list_pairs(state, listing, dict(found)), n - len(found))
             found |= {question.key: question for question in rest}
         return list(found.values())
 
 
-def _question(i: int, j: int) -> Question:
+def _make_question(i: int, j: int) -> Question:
     return Question.pair(i, j, reason="Drawn at random.")
 
 
-def _draws(n_samples: int, rng: np.random.Generator) -> list[Question]:
+def _draw_pairs(n_samples: int, rng: np.random.Generator) -> list[Question]:
     """Return some pairs of different rows, drawn with replacement."""
     first = rng.integers(n_samples, size=_DRAWS)
     second = rng.integers(n_samples - 1, size=_DRAWS)
     second += second >= first
-    return [_question(i, j) for i, j in zip(first.tolist(), second.tolist(), strict=True)]
+    return [_make_question(i, j) for i, j in zip(first.tolist(), second.tolist(), strict=True)]
 
 
-def _listed(state: InterviewState, rng: np.random.Generator, but: Container[Key]) -> Iterator[Question]:
+def _list_pairs(state: InterviewState, rng: np.random.Generator, but: Container[Key]) -> Iterator[Question]:
     """Yield all remaining pairs that can be asked, in random order of components, then of rows."""
     closure = state.closure
     every = np.arange(closure.n_components)
@@ -95,6 +95,6 @@ def _listed(state: InterviewState, rng: np.random.Generator, but: Container[Key]
     arrival = rng.exponential(size=len(ends)) / (closure.sizes[ends[:, 0]] * closure.sizes[ends[:, 1]])
     for c, d in ends[np.argsort(arrival, kind="stable")].tolist():
         for i, j in product(rng.permutation(rows[c]).tolist(), rng.permutation(rows[d]).tolist()):
-            question = _question(i, j)
+            question = _make_question(i, j)
             if question.key not in but and question.key not in state.asked:
                 yield question

@@ -12,10 +12,10 @@ from scipy.sparse.linalg import LinearOperator, eigsh
 
 from likewise.active._questions import Question
 from likewise.active._state import InterviewState
-from likewise.active.strategies._marginal import askable_pairs, select_pairs
+from likewise.active.strategies._marginal import make_pair_filter, select_pairs
 from likewise.active.strategies._node_to_pairs import FloatArray, IntArray
 from likewise.active.strategies._random import RandomPairs
-from likewise.active.strategies._scaling import standardized
+from likewise.active.strategies._scaling import standardize_columns
 from likewise.base import integer
 from likewise.supervision._links import Links
 
@@ -84,7 +84,7 @@ class ActiveSpectral:
     >>> from likewise.active import InterviewState
     >>> from likewise.active.strategies import ActiveSpectral
     >>> X = np.array([0.0, 0.5, 1.0, 1.5, 2.7, 3.3, 4.5, 5.0, 5.5, 6.0])[:, None]
-    >>> question = ActiveSpectral(n_neighbors=4).choose(InterviewState.of(X, n_clusters=2), 1)[0]
+    >>> question = ActiveSpectral(n_neighbors=4).choose(InterviewState.from_data(X, n_clusters=2), 1)[0]
     >>> question.score, str(question.reason)
     (2.0, 'The eigenvectors put them apart; by the answers so far they are together with chance 0.50.')
     """
@@ -117,20 +117,20 @@ class ActiveSpectral:
         """
         if state.n_samples < 2 or n < 1:
             return []
-        seen = self._seen(state)
+        seen = self._draw_seen(state)
         # One row order for the whole interview: ties go to the first pair in it.
-        order = np.random.default_rng(state.seed).permutation(len(seen))
-        factors = self._relation_factors(state, seen)[order]
+        order = np.random.default_rng(state.random_state).permutation(len(seen))
+        factors = self._get_relation_factors(state, seen)[order]
         rows = seen[order]
-        sigma, vector = rank_one_answers(state.closure.links, rows, state.n_samples)
+        sigma, vector = approximate_answers(state.closure.links, rows, state.n_samples)
 
-        def score(start: int, stop: int) -> FloatArray:
+        def compute_score(start: int, stop: int) -> FloatArray:
             relaxed = 2.0 * (factors[start:stop] @ factors[start:].T) - 1.0
             answered = sigma * np.outer(vector[start:stop], vector[start:])
             # Rounded, so that ties do not depend on the order of summation.
-            return np.round(expected_error(relaxed, answered), 9)
+            return np.round(compute_expected_error(relaxed, answered), 9)
 
-        pairs, errors = select_pairs(score, len(rows), n, askable_pairs(state, rows))
+        pairs, errors = select_pairs(compute_score, len(rows), n, make_pair_filter(state, rows))
         together = np.einsum("ij,ij->i", factors[pairs[:, 0]], factors[pairs[:, 1]]) > 0.5
         chances = 0.5 + 0.5 * np.clip(sigma * vector[pairs[:, 0]] * vector[pairs[:, 1]], -1.0, 1.0)
         questions = [
@@ -151,52 +151,52 @@ class ActiveSpectral:
             questions += [question for question in more if question.key not in known][: n - len(questions)]
         return questions
 
-    def _seen(self, state: InterviewState) -> IntArray:
+    def _draw_seen(self, state: InterviewState) -> IntArray:
         every = np.arange(state.n_samples)
         if state.n_samples <= self.max_rows:
             return every
-        rng = np.random.default_rng([state.seed, state.n_samples])  # the same for all answers
+        rng = np.random.default_rng([state.random_state, state.n_samples])  # the same for all answers
         return np.sort(rng.choice(every, self.max_rows, replace=False))
 
-    def _relation_factors(self, state: InterviewState, seen: IntArray) -> FloatArray:
-        k = _n_clusters(state)
+    def _get_relation_factors(self, state: InterviewState, seen: IntArray) -> FloatArray:
+        k = _get_n_clusters(state)
         given = getattr(state.model, "embedding_", None)
         if given is not None and np.shape(given)[0] == state.n_samples:
             graph = getattr(state.model, "affinity_matrix_", None)
             degrees = (
                 None if graph is None else np.asarray(graph.sum(axis=1), dtype=np.float64).reshape(-1)[seen]
             )
-            return relation_factors(np.asarray(given, dtype=np.float64)[seen], k, degrees)
-        key = ("similarity graph", self.n_neighbors, self.max_rows, state.seed)
+            return compute_relation_factors(np.asarray(given, dtype=np.float64)[seen], k, degrees)
+        key = ("similarity graph", self.n_neighbors, self.max_rows, state.random_state)
         if key not in state.cache:
-            state.cache[key] = similarity_graph(standardized(state.X[seen]), self.n_neighbors)
-        told = told_graph(state.cache[key], state, seen)
+            state.cache[key] = build_similarity_graph(standardize_columns(state.X[seen]), self.n_neighbors)
+        told = constrain_graph(state.cache[key], state, seen)
         key = ("eigenvectors", *key[1:])
         before = state.cache.get(key)
-        if before is None or before[0] != k or not _equal(before[1], told):
-            before = state.cache[key] = (k, told, eigenvectors(told, min(k, len(seen))))
-        return relation_factors(before[2], k, np.asarray(told.sum(axis=1), dtype=np.float64))
+        if before is None or before[0] != k or not _is_equal(before[1], told):
+            before = state.cache[key] = (k, told, compute_eigenvectors(told, min(k, len(seen))))
+        return compute_relation_factors(before[2], k, np.asarray(told.sum(axis=1), dtype=np.float64))
 
 
-def _equal(one: csr_array, other: csr_array) -> bool:
+def _is_equal(one: csr_array, other: csr_array) -> bool:
     return all(np.array_equal(getattr(one, a), getattr(other, a)) for a in ("indptr", "indices", "data"))
 
 
-def _n_clusters(state: InterviewState) -> int:
+def _get_n_clusters(state: InterviewState) -> int:
     """Return the number of clusters, that of the labels if it is unknown, and at least two."""
     if state.n_clusters is not None:
         return max(2, state.n_clusters)
     return 2 if state.labels is None else max(2, len(np.unique(state.labels)))
 
 
-def expected_error(relaxed: FloatArray, answered: FloatArray) -> FloatArray:
+def compute_expected_error(relaxed: FloatArray, answered: FloatArray) -> FloatArray:
     """Return E, the expected squared error of the relaxed relations given those by the answers."""
     relaxed, answered = np.clip(relaxed, -1.0, 1.0), np.clip(answered, -1.0, 1.0)
     error: FloatArray = 1.0 + relaxed * (relaxed - 2.0 * answered)
     return error
 
 
-def rank_one_answers(links: Links, rows: IntArray, n_samples: int) -> tuple[float, FloatArray]:
+def approximate_answers(links: Links, rows: IntArray, n_samples: int) -> tuple[float, FloatArray]:
     """Return s and v of the best approximation s v v' of rank one to Q = I ± the links between some rows.
 
     The leading singular vectors of the symmetric Q are its eigenvector with the largest absolute eigenvalue.
@@ -219,7 +219,7 @@ def rank_one_answers(links: Links, rows: IntArray, n_samples: int) -> tuple[floa
         if bounds[c] <= abs(best) + 1e-9:
             break
         members = np.flatnonzero(component == c)
-        value, found = signed.leading(members)
+        value, found = signed.compute_leading(members)
         if abs(value) > abs(best) + 1e-9:
             best, vector = value, np.zeros(len(rows))
             vector[members] = found
@@ -274,7 +274,7 @@ class _SignedLinks:
         )
         return sums
 
-    def leading(self, rows: IntArray) -> tuple[float, FloatArray]:
+    def compute_leading(self, rows: IntArray) -> tuple[float, FloatArray]:
         """Return the eigenvalue with the largest absolute value on some rows, and its unit eigenvector."""
         pairs, groups = self.pairs[rows][:, rows], self.groups[rows]
         diagonal = 1.0 - groups @ self.signs
@@ -284,18 +284,18 @@ class _SignedLinks:
             at = int(np.abs(np.round(values, 9)).argmax())
             return float(values[at]), vectors[:, at]
 
-        def times(vector: FloatArray) -> FloatArray:
+        def multiply(vector: FloatArray) -> FloatArray:
             grouped = groups @ (self.signs * (groups.T @ vector))
             product: FloatArray = pairs @ vector + grouped + diagonal * vector
             return product
 
-        operator = LinearOperator(pairs.shape, matvec=times, dtype=np.float64)
+        operator = LinearOperator(pairs.shape, matvec=multiply, dtype=np.float64)
         start = np.random.default_rng(0).standard_normal(len(rows))
         values, vectors = eigsh(operator, k=1, which="LM", v0=start)
         return float(values[0]), vectors[:, 0]
 
 
-def relation_factors(embedding: FloatArray, k: int, degrees: FloatArray | None = None) -> FloatArray:
+def compute_relation_factors(embedding: FloatArray, k: int, degrees: FloatArray | None = None) -> FloatArray:
     """Return a vector for each row; the inner product of two is (1 + the relaxed relation) / 2."""
     if embedding.shape[1] < k:
         size = embedding.shape[1]
@@ -309,12 +309,12 @@ def relation_factors(embedding: FloatArray, k: int, degrees: FloatArray | None =
     return unit
 
 
-def similarity_graph(rows: FloatArray, n_neighbors: int) -> coo_array:
+def build_similarity_graph(rows: FloatArray, n_neighbors: int) -> coo_array:
     """Return the similarities of nearest neighbours, made symmetric by the larger one."""
-    from likewise._neighbors import near_rows
+    from likewise._neighbors import find_near_rows
 
     n = len(rows)
-    distances, neighbors = near_rows(rows, min(n_neighbors, n - 1), "exact", 0)
+    distances, neighbors = find_near_rows(rows, min(n_neighbors, n - 1), "exact", 0)
     scales = distances[:, min(_SCALE_NEIGHBOR, distances.shape[1]) - 1]
     # Duplicates of a row make its scale 0; a thousandth of the median still separates them from others.
     usual = float(np.median(scales[scales > 0])) if (scales > 0).any() else 1.0
@@ -325,7 +325,7 @@ def similarity_graph(rows: FloatArray, n_neighbors: int) -> coo_array:
     return coo_array(half.maximum(half.T))
 
 
-def told_graph(graph: coo_array, state: InterviewState, seen: IntArray) -> csr_array:
+def constrain_graph(graph: coo_array, state: InterviewState, seen: IntArray) -> csr_array:
     """Return the graph with 1 for rows known to belong together and 0 for rows known to be different.
 
     The rows of a component are linked to its first row only, which is enough to connect it.
@@ -342,7 +342,7 @@ def told_graph(graph: coo_array, state: InterviewState, seen: IntArray) -> csr_a
     return csr_array(told.maximum(star).maximum(star.T))
 
 
-def eigenvectors(weights: csr_array, k: int) -> FloatArray:
+def compute_eigenvectors(weights: csr_array, k: int) -> FloatArray:
     """Return the leading eigenvectors of the normalised graph: the second one if k is 2, else the first k.
 
     The second one is divided by the square roots of the degrees, as in the relaxed indicator of two clusters.
@@ -359,21 +359,21 @@ def eigenvectors(weights: csr_array, k: int) -> FloatArray:
         found = np.linalg.eigh(normalized.toarray() - _OUT * np.outer(first, first))[1]
         vectors: FloatArray = found[:, ::-1][:, :n_wanted]
     else:
-        vectors = _leading(normalized, n_wanted, first, roots)
+        vectors = _compute_leading(normalized, n_wanted, first, roots)
     return vectors / roots[:, None] if k == 2 else vectors
 
 
-def _leading(matrix: csr_array, k: int, first: FloatArray, start: FloatArray) -> FloatArray:
+def _compute_leading(matrix: csr_array, k: int, first: FloatArray, start: FloatArray) -> FloatArray:
     """Return the eigenvectors with the k largest eigenvalues, without `first`."""
     from threadpoolctl import threadpool_limits
 
-    def times(vector: FloatArray) -> FloatArray:
+    def multiply(vector: FloatArray) -> FloatArray:
         product: FloatArray = matrix @ vector - _OUT * first * (first @ vector)
         return product
 
     # A start that is already an eigenvector would end the search, so add noise.
     mixed = start * (1 + np.random.default_rng(0).standard_normal(len(start)))
-    operator = LinearOperator(matrix.shape, matvec=times, dtype=np.float64)
+    operator = LinearOperator(matrix.shape, matvec=multiply, dtype=np.float64)
     with threadpool_limits(1):
         ncv = min(max(4 * k, 40), len(start))
         values, vectors = eigsh(operator, k=k, which="LA", v0=mixed, tol=1e-4, ncv=ncv)

@@ -112,7 +112,7 @@ class WithThird(_PairBased):
         list of Question
             At most `n` triplets, and pairs where there is no suitable third row.
         """
-        return _mixed(state, self._chooser, [True] * n)
+        return _mix(state, self._chooser, [True] * n)
 
 
 @dataclass(frozen=True)
@@ -153,18 +153,18 @@ class Alternating(_PairBased):
         list of Question
             At most `n` questions, pairs and triplets in turn.
         """
-        return _mixed(state, self._chooser, [(state.n_answers + at) % 2 == 1 for at in range(n)])
+        return _mix(state, self._chooser, [(state.n_answers + at) % 2 == 1 for at in range(n)])
 
 
-def _mixed(state: InterviewState, pairs: Strategy, with_third: list[bool]) -> list[Question]:
+def _mix(state: InterviewState, pairs: Strategy, with_third: list[bool]) -> list[Question]:
     """Return a question for each entry of `with_third`, a triplet where it is True if there is one."""
     n = len(with_third)
     thirds = _ThirdRowSearch(state)
     found: dict[Any, Question] = {}
-    shown = replace(state, asked=state.asked | _asked_in_triplets(state))
+    shown = replace(state, asked=state.asked | _find_asked_in_triplets(state))
     for question in pairs.choose(shown, n):
         wanted = with_third[len(found)]
-        triplet = thirds.added(question, found) if wanted and question.kind == "pair" else None
+        triplet = thirds.add_third(question, found) if wanted and question.kind == "pair" else None
         chosen = question if triplet is None else triplet
         found.setdefault(chosen.key, chosen)
     if len(found) < n:  # ask pairs that were part of triplets without a result
@@ -174,7 +174,7 @@ def _mixed(state: InterviewState, pairs: Strategy, with_third: list[bool]) -> li
     return list(found.values())
 
 
-def _asked_in_triplets(state: InterviewState) -> frozenset[Any]:
+def _find_asked_in_triplets(state: InterviewState) -> frozenset[Any]:
     """Return the keys of the pairs that were part of a triplet."""
     rows = [key[1] for key in state.asked if isinstance(key, tuple) and key[0] == "triplet"]
     return frozenset(("pair", pair) for three in rows for pair in combinations(sorted(three), 2))
@@ -187,10 +187,10 @@ class _ThirdRowSearch:
         self.state = state
         self.passed = getattr(state.model, "passed_", None)
 
-    def added(self, pair: Question, but: Any) -> Question | None:
+    def add_third(self, pair: Question, but: Any) -> Question | None:
         """Return a triplet that contains a pair; None if no such triplet can be asked."""
         i, j = pair.rows
-        for third, reason in self._rows(i, j):
+        for third, reason in self._iterate_rows(i, j):
             if third in (i, j):
                 continue
             question = Question.triplet(i, j, third, score=pair.score, reason=pair.reason + reason)
@@ -198,13 +198,13 @@ class _ThirdRowSearch:
                 return question
         return None
 
-    def _rows(self, i: int, j: int) -> Iterator[tuple[int, Reason]]:
+    def _iterate_rows(self, i: int, j: int) -> Iterator[tuple[int, Reason]]:
         if self.passed is not None:
-            yield from self._by_classes(i, j)
+            yield from self._iterate_by_classes(i, j)
         else:
-            yield from self._by_clusters(i, j)
+            yield from self._iterate_by_clusters(i, j)
 
-    def _by_classes(self, i: int, j: int) -> Iterator[tuple[int, Reason]]:
+    def _iterate_by_classes(self, i: int, j: int) -> Iterator[tuple[int, Reason]]:
         """Yield rows of other classes: first classes known to differ from one row, then by probability."""
         passed, state = self.passed, self.state
         assert passed is not None
@@ -228,15 +228,15 @@ class _ThirdRowSearch:
             helps = ~own & apart
         order = np.lexsort((-chance, ~apart))
         for c in order[helps[order]][:_TRIES].tolist():
-            third = self._nearest(row, c)
+            third = self._find_nearest(row, c)
             yield third, Reason("{Row} is of the next class that it may belong to.", (third,))
         if both_stand:
-            for near in passed.smoother.neighbors(row).tolist():
+            for near in passed.smoother.get_neighbors(row).tolist():
                 if state.knows(row, int(near)) == "unknown":
                     yield int(near), Reason("{Row} is near to {row}.", (int(near), row))
-        yield from self._by_clusters(i, j)
+        yield from self._iterate_by_clusters(i, j)
 
-    def _nearest(self, row: int, c: int) -> int:
+    def _find_nearest(self, row: int, c: int) -> int:
         """Return the nearest row of a class, or its representative."""
         passed = self.passed
         assert passed is not None
@@ -245,22 +245,22 @@ class _ThirdRowSearch:
             return int(passed.heads[c])
         return int(rows[cdist(self.state.X[[row]], self.state.X[rows])[0].argmin()])
 
-    def _by_clusters(self, i: int, j: int) -> Iterator[tuple[int, Reason]]:
+    def _iterate_by_clusters(self, i: int, j: int) -> Iterator[tuple[int, Reason]]:
         """Yield the nearest rows that are known to differ from one of the two, then other rows."""
         state = self.state
         told = np.unique(state.closure.links.rows)
         known = state.relations(i, told), state.relations(j, told)
         rows = told[((known[0] == -1) | (known[1] == -1)) & ((known[0] == 0) | (known[1] == 0))]
-        for row in self._near(i, rows):
+        for row in self._order_by_distance(i, rows):
             yield row, Reason("{Row} is known to be apart from one of them.", (row,))
         rows = np.arange(state.n_samples)
         if state.labels is not None:
             other = (state.labels != state.labels[i]) | (state.labels != state.labels[j])
             rows = rows[other]
-        for row in self._near(i, rows):
+        for row in self._order_by_distance(i, rows):
             yield row, Reason("{Row} is near to them.", (row,))
 
-    def _near(self, i: int, rows: IntArray) -> list[int]:
+    def _order_by_distance(self, i: int, rows: IntArray) -> list[int]:
         """Return the rows nearest to a row, nearest first."""
         if not len(rows):
             return []

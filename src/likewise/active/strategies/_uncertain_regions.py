@@ -13,7 +13,7 @@ from scipy.spatial.distance import cdist
 from likewise._reasons import Reason
 from likewise.active._questions import Question
 from likewise.active._state import InterviewState
-from likewise.active.strategies._node_to_pairs import FloatArray, IntArray, asked_pairs
+from likewise.active.strategies._node_to_pairs import FloatArray, IntArray, find_asked_pairs
 from likewise.active.strategies._random import RandomPairs
 from likewise.base import integer
 
@@ -121,7 +121,7 @@ class UncertainRegions:
             )
         asker = _RegionQuestions(state, passed)
         found: dict[Any, Question] = {}
-        questions = self._questions(asker)
+        questions = self._iterate_questions(asker)
         while len(found) < n and (question := next(questions, None)) is not None:
             found.setdefault(question.key, question)
         if len(found) < n:  # ask any pairs whose relation is unknown
@@ -130,23 +130,23 @@ class UncertainRegions:
                     found.setdefault(question.key, question)
         return list(found.values())
 
-    def _questions(self, asker: _RegionQuestions) -> Iterator[Question]:
+    def _iterate_questions(self, asker: _RegionQuestions) -> Iterator[Question]:
         yield from asker.check_founding()
         yield from asker.check_merges()
         wanted = asker.state.n_clusters
         if wanted is None or asker.n_distinct > wanted or asker.n_distinct <= self.compare:
-            yield from asker.between_classes()
-        scores = asker.scores(self.steps)
+            yield from asker.ask_between_classes()
+        scores = asker.compute_scores(self.steps)
         again: list[int] = []
         while (scores > 0).any():
             row = int(scores.argmax())
-            question = asker.about(row, float(scores[row]))
+            question = asker.ask_about(row, float(scores[row]))
             if question is not None:
                 yield question
             again.append(row)
-            scores[asker.near(row)] = 0.0
-        yield from asker.of_unplaced(again)
-        yield from asker.between_classes()
+            scores[asker.get_region(row)] = 0.0
+        yield from asker.ask_unplaced(again)
+        yield from asker.ask_between_classes()
 
 
 class _RegionQuestions:
@@ -156,12 +156,12 @@ class _RegionQuestions:
         self.state, self.passed = state, passed
         self.n_classes: int = len(passed.heads)
         component = state.closure.component
-        self.members = self._members()
+        self.members = self._get_members()
         evidence = getattr(passed, "evidence", None)
         self.unreliability: FloatArray | None = None if evidence is None else evidence.unreliability
-        self._unresolved = self._asked_in_vain(component)
+        self._unresolved = self._find_asked_in_vain(component)
 
-    def _members(self) -> list[IntArray]:
+    def _get_members(self) -> list[IntArray]:
         """Return the rows of each class: those that links place there, or else its representative."""
         of_row = self.passed.class_of
         rows = np.flatnonzero(of_row >= 0)
@@ -171,12 +171,12 @@ class _RegionQuestions:
         heads: list[int] = self.passed.heads.tolist()
         return [part if len(part) else np.array([head]) for part, head in zip(parts, heads, strict=True)]
 
-    def _asked_in_vain(self, component: IntArray) -> set[tuple[int, int]]:
+    def _find_asked_in_vain(self, component: IntArray) -> set[tuple[int, int]]:
         """Return the pairs of components that were asked about without a result, such as UNSURE."""
-        both = np.sort(component[asked_pairs(self.state)[1]], axis=1)
+        both = np.sort(component[find_asked_pairs(self.state)[1]], axis=1)
         return {(low, high) for low, high in both.tolist()}
 
-    def _waits(self, i: int, j: int) -> bool:
+    def _is_waiting(self, i: int, j: int) -> bool:
         component = self.state.closure.component
         low, high = sorted((int(component[i]), int(component[j])))
         return (low, high) in self._unresolved
@@ -186,7 +186,7 @@ class _RegionQuestions:
         """The current number of classes; answers since the fit may have joined some of them."""
         return len(np.unique(self.state.closure.component[self.passed.heads]))
 
-    def scores(self, steps: int) -> FloatArray:
+    def compute_scores(self, steps: int) -> FloatArray:
         """Return the doubt that an answer about each row would settle, 0 for rows that have a class.
 
         It is also 0 around rows that were placed since the model was fitted.
@@ -194,13 +194,13 @@ class _RegionQuestions:
         key = ("regions", steps)
         before = self.state.cache.get(key)
         if before is None or before[0] is not self.passed:
-            before = self.state.cache[key] = (self.passed, self._spread(steps))
+            before = self.state.cache[key] = (self.passed, self._compute_spread(steps))
         scores: FloatArray = before[1].copy()
-        for row in self._placed_since().tolist():
-            scores[self.near(row)] = 0.0
+        for row in self._find_newly_placed().tolist():
+            scores[self.get_region(row)] = 0.0
         return scores
 
-    def _spread(self, steps: int) -> FloatArray:
+    def _compute_spread(self, steps: int) -> FloatArray:
         shares, far = self.passed.shares, self.passed.unreached
         if self.n_classes > 1:
             top = np.partition(shares, self.n_classes - 2, axis=1)
@@ -209,11 +209,11 @@ class _RegionQuestions:
             doubt = far.copy()
         placed = self.passed.class_of >= 0
         doubt[placed] = 0.0
-        spread: FloatArray = self.passed.smoother.spread(doubt, steps, float(far.mean()))
+        spread: FloatArray = self.passed.smoother.diffuse(doubt, steps, float(far.mean()))
         spread[placed] = 0.0
         return spread
 
-    def _placed_since(self) -> IntArray:
+    def _find_newly_placed(self) -> IntArray:
         """Return the rows that have been placed in a class since the model was fitted."""
         component = self.state.closure.component
         rows = np.unique(self.state.closure.links.rows)
@@ -222,18 +222,18 @@ class _RegionQuestions:
         found: IntArray = rows[np.isin(rows, self.passed.heads, invert=True)]
         return found
 
-    def near(self, row: int) -> IntArray:
+    def get_region(self, row: int) -> IntArray:
         """Return the rows of the same component and the neighbours of a row."""
         own = np.flatnonzero(self.state.closure.component == self.state.closure.component[row])
-        return np.concatenate([own, self.passed.smoother.neighbors(row)])
+        return np.concatenate([own, self.passed.smoother.get_neighbors(row)])
 
-    def about(self, row: int, score: float) -> Question | None:
+    def ask_about(self, row: int, score: float) -> Question | None:
         """Return the most informative question about a row; None if there is none left to ask."""
         for c in np.argsort(-self.passed.shares[row], kind="stable").tolist():
             if self.state.knows(row, int(self.passed.heads[c])) != "unknown":
                 continue
-            other = self._nearest(row, c)
-            if self._waits(row, other):
+            other = self._find_nearest(row, c)
+            if self._is_waiting(row, other):
                 continue
             share = self.passed.shares[row, c]
             reason = Reason(
@@ -246,17 +246,17 @@ class _RegionQuestions:
                 return question
         return None
 
-    def _nearest(self, row: int, c: int) -> int:
+    def _find_nearest(self, row: int, c: int) -> int:
         """Return the nearest row of a class, among its most reliable rows if answers may be wrong.
 
         Rows that were not yet compared with `row` are preferred.
         """
         rows = self.members[c]
         if self.unreliability is not None:
-            rows = self._reliable(row, rows)
+            rows = self._select_reliable(row, rows)
         return int(rows[cdist(self.state.X[[row]], self.state.X[rows])[0].argmin()])
 
-    def _reliable(self, row: int, rows: IntArray) -> IntArray:
+    def _select_reliable(self, row: int, rows: IntArray) -> IntArray:
         assert self.unreliability is not None
         asked = self.state.asked
         fresh = [r for r in rows.tolist() if r != row and Question.pair(row, r).key not in asked]
@@ -298,11 +298,11 @@ class _RegionQuestions:
                 f"{len(merge.second)} {{things}}; this one confirms or refutes it.",
                 (int(i), int(j)),
             )
-            question = Question.pair(*_closest(self.state.X, first, second), reason=reason)
+            question = Question.pair(*_find_closest(self.state.X, first, second), reason=reason)
             if self.state.can_ask(question):
                 yield question
 
-    def between_classes(self) -> Iterator[Question]:
+    def ask_between_classes(self) -> Iterator[Question]:
         """Yield questions whether two classes are the same, most similar classes first."""
         first, second = np.triu_indices(self.n_classes, 1)
         alike = self.passed.alike[first, second]
@@ -310,8 +310,8 @@ class _RegionQuestions:
             if alike[at] < 0:
                 return
             a, b = self.members[first[at]], self.members[second[at]]
-            i, j = _closest(self.state.X, a, b)
-            if self.state.knows(i, j) == "unknown" and not self._waits(i, j):
+            i, j = _find_closest(self.state.X, a, b)
+            if self.state.knows(i, j) == "unknown" and not self._is_waiting(i, j):
                 reason = Reason(
                     f"They stand for two groups, of which {len(a)} and {len(b)} {{things}} are known; are "
                     "they one?"
@@ -320,7 +320,7 @@ class _RegionQuestions:
                 if self.state.can_ask(question):
                     yield question
 
-    def of_unplaced(self, rows: list[int]) -> Iterator[Question]:
+    def ask_unplaced(self, rows: list[int]) -> Iterator[Question]:
         """Yield all remaining questions about rows and classes, including classes already asked about."""
         for row in rows:
             for c in np.argsort(-self.passed.shares[row], kind="stable").tolist():
@@ -330,7 +330,7 @@ class _RegionQuestions:
                         yield question
 
 
-def _closest(X: npt.NDArray[Any], a: IntArray, b: IntArray) -> tuple[int, int]:
+def _find_closest(X: npt.NDArray[Any], a: IntArray, b: IntArray) -> tuple[int, int]:
     """Return the closest pair of rows, one from each set."""
     if len(a) * len(b) <= _MANY:
         away = cdist(X[a], X[b])

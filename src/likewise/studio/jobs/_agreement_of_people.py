@@ -58,11 +58,11 @@ def settle(voices: Sequence[Voice], confirmed: Collection[int] = ()) -> SettledR
     by_key: dict[Key, list[Voice]] = {}
     for voice in voices:
         by_key.setdefault(voice.reply.question.key, []).append(voice)
-    judged = _judged(voices) if any(len(said) > 1 for said in by_key.values()) else None
+    judged = _judge(voices) if any(len(said) > 1 for said in by_key.values()) else None
     replies, events, disputes, weights = [], [], [], []
     confirmed_keys = set()
     for said in by_key.values():
-        reply = _agreed(said, judged)
+        reply = _find_agreed(said, judged)
         replies.append(reply)
         events.append(tuple(voice.seq for voice in said))
         agreeing = [voice for voice in said if voice.reply.to(reply.question) == reply.answer]
@@ -71,7 +71,7 @@ def settle(voices: Sequence[Voice], confirmed: Collection[int] = ()) -> SettledR
         weights.append(_FIRM_WEIGHT if firm else 1.0)
         if is_confirmed:
             confirmed_keys.add(reply.question.key)
-        if reply.answer is Answer.UNSURE and _differ(said):
+        if reply.answer is Answer.UNSURE and _have_disagreement(said):
             rows = reply.question.rows
             about = tuple(voice.seq for voice in said if _is_sure(voice))
             disputes.append(Conflict(rows, rows if len(rows) == 2 else (), about))
@@ -80,7 +80,7 @@ def settle(voices: Sequence[Voice], confirmed: Collection[int] = ()) -> SettledR
     )
 
 
-def _judged(voices: Sequence[Voice]) -> Annotators:
+def _judge(voices: Sequence[Voice]) -> Annotators:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # of people who share no question: they are believed here
         return Annotators(voice.reply for voice in voices)
@@ -90,41 +90,41 @@ def _is_sure(voice: Voice) -> bool:
     return voice.reply.answer is not Answer.UNSURE
 
 
-def _differ(said: Sequence[Voice]) -> bool:
+def _have_disagreement(said: Sequence[Voice]) -> bool:
     first = said[0].reply.question
     return len({voice.reply.to(first) for voice in said if _is_sure(voice)}) > 1
 
 
-def _agreed(said: Sequence[Voice], judged: Annotators | None) -> Reply:
+def _find_agreed(said: Sequence[Voice], judged: Annotators | None) -> Reply:
     first = said[0].reply
     sure = [voice for voice in said if _is_sure(voice)]
     if not sure:
         return first
     if judged is None:
         return sure[0].reply
-    if not _differ(said):
-        return sure[0].reply if _any_trusted(sure, judged) else _unsure(first)
+    if not _have_disagreement(said):
+        return sure[0].reply if _has_trusted(sure, judged) else _is_unsure(first)
     chances = judged.posterior(first.question)
     answer = max(chances, key=lambda word: chances[word])
     n = len(chances)
     weight = (n * chances[answer] - 1) / (n - 1)  # as Verdict.weight
     if weight < _LEAST_WEIGHT:
-        return _unsure(first)
+        return _is_unsure(first)
     return Reply(first.question, answer, None, first.time, first.seconds)
 
 
-def _unsure(reply: Reply) -> Reply:
+def _is_unsure(reply: Reply) -> Reply:
     return Reply(reply.question, Answer.UNSURE, None, reply.time, reply.seconds)
 
 
-def _any_trusted(voices: Sequence[Voice], judged: Annotators) -> bool:
+def _has_trusted(voices: Sequence[Voice], judged: Annotators) -> bool:
     trusted = {
         one.name for one in judged.annotators if not one.n_shared or (one.reliability or 0.0) >= _TRUSTED
     }
     return any(str(voice.person) in trusted for voice in voices)
 
 
-def standing_of(counted: StandingReplies) -> Standing:
+def compute_standing(counted: StandingReplies) -> Standing:
     """Return how far people agree, and what is thought of each.
 
     Agreement on pairs and triplets is taken together by the number of questions; alpha is that of the kind
@@ -132,7 +132,7 @@ def standing_of(counted: StandingReplies) -> Standing:
     """
     if not counted.voices:
         return Standing(0, None, None)
-    judged = _judged(counted.voices)
+    judged = _judge(counted.voices)
     found = sorted((judged.agreement(kind) for kind in ("pair", "triplet")), key=lambda one: -one.n_questions)
     shared = [one for one in found if one.observed is not None]
     n_shared = sum(one.n_questions for one in shared)

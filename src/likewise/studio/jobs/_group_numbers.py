@@ -17,7 +17,7 @@ _SHOWN = 24
 _CHOICE = 4  # so many of the nearest rows for each that is shown, of which those far apart are taken
 
 
-def renumbered(labels: npt.NDArray[Any], before: Labels | None) -> Labels:
+def renumber(labels: npt.NDArray[Any], before: Labels | None) -> Labels:
     """Number clusters as they were before, matched so that as few rows as possible change.
 
     Of clusters that match none of those before each gets the smallest number that is free. Without any before
@@ -42,7 +42,7 @@ def renumbered(labels: npt.NDArray[Any], before: Labels | None) -> Labels:
     return number[codes]
 
 
-def doubt_of(model: Any, X: npt.NDArray[Any], labels: npt.NDArray[Any]) -> Doubt:
+def compute_doubt(model: Any, X: npt.NDArray[Any], labels: npt.NDArray[Any]) -> Doubt:
     """Return how unsure the cluster of each row is, 0 to 1.
 
     By the shares of a model that has them it is 1 less how far the largest is ahead of the second; of others
@@ -59,7 +59,7 @@ def doubt_of(model: Any, X: npt.NDArray[Any], labels: npt.NDArray[Any]) -> Doubt
     codes = np.unique(labels, return_inverse=True)[1].reshape(-1)
     if not codes.any():
         return np.zeros(len(X), dtype=np.float32)
-    away = cdist(X, _middles(X, codes))
+    away = cdist(X, _compute_middles(X, codes))
     own = away[np.arange(len(X)), codes].copy()
     away[np.arange(len(X)), codes] = np.inf
     other = away.min(axis=1)
@@ -68,21 +68,21 @@ def doubt_of(model: Any, X: npt.NDArray[Any], labels: npt.NDArray[Any]) -> Doubt
     return found
 
 
-def _middles(X: npt.NDArray[Any], codes: npt.NDArray[Any]) -> npt.NDArray[np.float64]:
+def _compute_middles(X: npt.NDArray[Any], codes: npt.NDArray[Any]) -> npt.NDArray[np.float64]:
     return np.stack([X[codes == c].mean(axis=0, dtype=np.float64) for c in range(int(codes.max()) + 1)])
 
 
-def groups_of(X: npt.NDArray[Any], labels: Labels, doubt: Doubt) -> tuple[Group, ...]:
+def make_groups(X: npt.NDArray[Any], labels: Labels, doubt: Doubt) -> tuple[Group, ...]:
     """Return the groups by their numbers, with rows to show of each."""
     order = np.argsort(labels, kind="stable")
     numbers, starts = np.unique(labels[order], return_index=True)
     found = []
     for number, rows in zip(numbers.tolist(), np.split(order, starts[1:]), strict=True):
-        found.append(Group(number, len(rows), _typical(X, rows), _doubtful(doubt, rows)))
+        found.append(Group(number, len(rows), _find_typical(X, rows), _find_doubtful(doubt, rows)))
     return tuple(found)
 
 
-def _typical(X: npt.NDArray[Any], rows: npt.NDArray[np.int64]) -> tuple[int, ...]:
+def _find_typical(X: npt.NDArray[Any], rows: npt.NDArray[np.int64]) -> tuple[int, ...]:
     """Return rows near the middle of their group, nearest first, that are not all alike."""
     inside = X[rows]
     away = ((inside - inside.mean(axis=0, dtype=np.float64)) ** 2).sum(axis=1)
@@ -97,7 +97,7 @@ def _typical(X: npt.NDArray[Any], rows: npt.NDArray[np.int64]) -> tuple[int, ...
     return tuple(rows[near[np.sort(chosen)]].tolist())
 
 
-def _doubtful(doubt: Doubt, rows: npt.NDArray[np.int64]) -> tuple[int, ...]:
+def _find_doubtful(doubt: Doubt, rows: npt.NDArray[np.int64]) -> tuple[int, ...]:
     own = doubt[rows]
     first = np.argsort(-own, kind="stable")[:_SHOWN]
     return tuple(rows[first[own[first] > 0]].tolist())

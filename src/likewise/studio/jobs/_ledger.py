@@ -11,7 +11,7 @@ from likewise._reasons import Reason
 from likewise.active import Question, Reply
 from likewise.active._questions import Key
 from likewise.exceptions import LikewiseError
-from likewise.studio._undone import undone_by
+from likewise.studio._undone import find_undone
 from likewise.studio.records import StoredEvent
 
 
@@ -97,11 +97,11 @@ class Ledger:
             return False  # only the next answer to the question changes anything
         if event.kind not in ("answer", "skip") or event.body.get("source") == "practice":
             return False
-        question = self._question(event.body)
+        question = self._make_question(event.body)
         if event.kind == "skip":
             self._skips[event.seq] = question
             return True
-        said = question.fitting(event.body["answer"])
+        said = question.check_answer(event.body["answer"])
         reply = Reply(question, said, str(event.person), event.time or None, event.seconds)
         source = event.body.get("source")
         self._answers[event.seq] = Voice(
@@ -109,11 +109,11 @@ class Ledger:
         )
         return True
 
-    def _question(self, body: Mapping[str, Any]) -> Question:
+    def _make_question(self, body: Mapping[str, Any]) -> Question:
         rows = tuple(self.row_of[item] for item in body["items"])
-        return Question(body["kind"], rows, body.get("score"), self._reason(body))
+        return Question(body["kind"], rows, body.get("score"), self._read_reason(body))
 
-    def _reason(self, body: Mapping[str, Any]) -> Reason:
+    def _read_reason(self, body: Mapping[str, Any]) -> Reason:
         """Return why a question was asked; events of older projects have a sentence only."""
         if "reason" in body:
             reason = Reason.from_dict(body["reason"])
@@ -121,10 +121,10 @@ class Ledger:
                 return reason.renumber(self.row_of.__getitem__)
         return Reason.from_text(str(body.get("why") or ""))
 
-    def counted(self) -> StandingReplies:
+    def get_standing(self) -> StandingReplies:
         """Return what counts of all events that were told."""
         if self._counted is None:
-            undone = undone_by(self._undoes)
+            undone = find_undone(self._undoes)
             last: dict[tuple[Key, int], Voice] = {}
             for seq in sorted(self._answers):
                 if seq not in undone:

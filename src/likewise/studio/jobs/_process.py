@@ -31,7 +31,7 @@ def load(folder: Path, settings: Settings) -> Brain:
     from likewise.studio.project import Project
 
     project = Project.open(folder)
-    return Brain(project.features(), project.items.ids(), settings, project.kept_groups())
+    return Brain(project.load_features(), project.items.get_ids(), settings, project.get_kept_groups())
 
 
 def run(connection: Connection, make: Callable[[], Brain]) -> None:
@@ -45,10 +45,10 @@ def run(connection: Connection, make: Callable[[], Brain]) -> None:
     inbox: queue.SimpleQueue[Tell] = queue.SimpleQueue()
     threading.Thread(target=_receive, args=(connection, inbox), daemon=True).start()
     with threadpool_limits(limits=1):
-        Loop(inbox, connection.send, make, _give_way).run()
+        Loop(inbox, connection.send, make, _lower_priority).run()
 
 
-def _give_way() -> None:
+def _lower_priority() -> None:
     if hasattr(os, "nice"):
         os.nice(_NICE)
 
@@ -91,7 +91,7 @@ class Loop:
         self._lock = threading.Lock()
         self._due: list[str] = []  # the one that waited longest is first
         self._last: Tell | None = None
-        self._told_of: dict[str, str] = {}
+        self._reported_troubles: dict[str, str] = {}
         self._maps_nearness = False  # whether the better map was begun
         self.brain: Brain | None = None
 
@@ -107,11 +107,11 @@ class Loop:
         if self.brain is None:
             return
         if "questions" in self._due:
-            self._do("questions")
+            self._run_step("questions")
             self._take()
         other = next((step for step in self._due if step != "questions"), None)
         if other is not None:
-            self._do(other)
+            self._run_step(other)
 
     def _send(self, message: FromWorker) -> None:
         with self._lock:
@@ -139,13 +139,13 @@ class Loop:
                 for step in _DERIVED:
                     self._mark(step)
             for seq, sentence in self.brain.ignored.items():
-                self._trouble(f"event {seq}", sentence)
+                self._send_trouble(f"event {seq}", sentence)
 
     def _mark(self, step: str) -> None:
         if step not in self._due:
             self._due.append(step)
 
-    def _do(self, step: str) -> None:
+    def _run_step(self, step: str) -> None:
         self._due.remove(step)
         self._attempt(step, getattr(self, f"_{step}"))
 
@@ -157,30 +157,30 @@ class Loop:
             os._exit(0)  # the server is gone
         except Exception as error:
             what = "The project could not be opened" if step == "load" else f"The {step} could not be made"
-            self._trouble(step, f"{what}: {render(error)}")
+            self._send_trouble(step, f"{what}: {render(error)}")
         else:
-            self._told_of.pop(step, None)
+            self._reported_troubles.pop(step, None)
 
-    def _trouble(self, about: str, text: str) -> None:
-        if self._told_of.get(about) != text:
-            self._told_of[about] = text
+    def _send_trouble(self, about: str, text: str) -> None:
+        if self._reported_troubles.get(about) != text:
+            self._reported_troubles[about] = text
             self._send(Trouble(text))
 
     # ------------------------------------------------------------------ steps
 
-    def _questions(self) -> None:
+    def _send_questions(self) -> None:
         assert self.brain is not None
         assert self._last is not None
-        self._send(self.brain.questions(self._last.wanted, self._last.pending))
+        self._send(self.brain.choose_questions(self._last.wanted, self._last.pending))
         if self._give_way is not None:
             self._give_way()
             self._give_way = None
 
-    def _picture(self) -> None:
+    def _send_picture(self) -> None:
         assert self.brain is not None
         assert self._last is not None
         was_rough = self.brain.rough
-        self._send(self.brain.picture())
+        self._send(self.brain.make_picture())
         if self.brain.rough:
             self._mark("picture")
             return
@@ -190,27 +190,27 @@ class Loop:
             self._maps_nearness = True
             threading.Thread(target=self._lay_out, args=(self.brain,), daemon=True).start()
 
-    def _standing(self) -> None:
+    def _send_standing(self) -> None:
         assert self.brain is not None
-        self._send(self.brain.standing())
+        self._send(self.brain.compute_standing())
 
-    def _progress(self) -> None:
+    def _send_progress(self) -> None:
         assert self.brain is not None
-        self._send(self.brain.progress())
+        self._send(self.brain.compute_progress())
         if self.brain.lags:
             self._mark("progress")
 
     def _map(self) -> None:
-        from likewise.studio.jobs.layout import plain_layout
+        from likewise.studio.jobs.layout import compute_plain_layout
 
         assert self.brain is not None
-        self._send(plain_layout(self.brain.X, seed=self.brain.settings.seed))
+        self._send(compute_plain_layout(self.brain.X, seed=self.brain.settings.seed))
 
     def _lay_out(self, brain: Brain) -> None:
         """Make the better map beside all else, since it takes long and nothing waits for it."""
-        from likewise.studio.jobs.layout import near_layout
+        from likewise.studio.jobs.layout import compute_near_layout
 
         if sys.platform == "linux":  # where a thread has a priority of its own
             os.setpriority(os.PRIO_PROCESS, threading.get_native_id(), _NICEST)
-        draw = partial(near_layout, brain.X, seed=brain.settings.seed)
+        draw = partial(compute_near_layout, brain.X, seed=brain.settings.seed)
         self._attempt("better map", lambda: self._send(draw()))

@@ -8,7 +8,7 @@ from typing import Any
 import numpy.typing as npt
 
 from likewise.active import Reply
-from likewise.active._stopping import _changed as changed_between
+from likewise.active._stopping import _compute_changed_share as changed_between
 from likewise.studio.jobs._sampled_interview import ReplayedInterview
 
 _STEP, _LAST = 5, 10
@@ -28,11 +28,11 @@ class ChangeCurve:
         self.points: list[Point] = []
         self._replies: tuple[Reply, ...] = ()
 
-    def lags(self, replies: tuple[Reply, ...]) -> bool:
+    def is_behind(self, replies: tuple[Reply, ...]) -> bool:
         """Tell whether points are missing."""
-        return self._kept(replies) < len(replies) // _STEP
+        return self._count_kept(replies) < len(replies) // _STEP
 
-    def _kept(self, replies: tuple[Reply, ...]) -> int:
+    def _count_kept(self, replies: tuple[Reply, ...]) -> int:
         """Return how many points still hold."""
         if replies[: len(self._replies)] == self._replies:
             return len(self.points)
@@ -46,13 +46,13 @@ class ChangeCurve:
     def extend(self, interview: ReplayedInterview) -> None:
         """Add a few of the points that are missing."""
         replies = interview.replies
-        del self.points[self._kept(replies) :]
+        del self.points[self._count_kept(replies) :]
         for _ in range(_AT_ONCE):
             n = _STEP * (len(self.points) + 1)
             if n > len(replies):
                 break
-            before = interview.labels_by(max(n - _LAST, 0))
-            self.points.append((n, changed_between(before, interview.labels_by(n))))
+            before = interview.get_labels_after(max(n - _LAST, 0))
+            self.points.append((n, changed_between(before, interview.get_labels_after(n))))
         self._replies = replies[: _STEP * len(self.points)]
 
 
@@ -82,7 +82,7 @@ class KeptLabels:
         return changed_between(self._labels[0][1], self._labels[-1][1])
 
 
-def advice(n_answers: int, finished: str | None, changed: float | None) -> tuple[bool, str]:
+def advise(n_answers: int, finished: str | None, changed: float | None) -> tuple[bool, str]:
     """Say whether to go on, by what changed alone."""
     if finished is not None:
         return False, finished

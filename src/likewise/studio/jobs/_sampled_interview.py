@@ -47,33 +47,35 @@ class ReplayedInterview(Interview):
         history += [Event("skip", question) for question in skipped]
         self._hold(history)
 
-    def _known_by(self, replies: Sequence[Reply], weights: Sequence[float] | None = None) -> Knowledge:
+    def _derive_knowledge(
+        self, replies: Sequence[Reply], weights: Sequence[float] | None = None
+    ) -> Knowledge:
         if self._factors:
             base = weights if weights is not None else [1.0] * len(replies)
             weights = [
                 weight * self._factors.get(reply.question.key, 1.0)
                 for reply, weight in zip(replies, base, strict=True)
             ]
-        return super()._known_by(replies, weights)
+        return super()._derive_knowledge(replies, weights)
 
     def share_fits(self, other: ReplayedInterview) -> None:
         """Use the fits of another interview about the same rows, so that a graph is built once."""
         self._fits = other._fits
 
-    def labels_by(self, n: int) -> npt.NDArray[Any]:
+    def get_labels_after(self, n: int) -> npt.NDArray[Any]:
         """Return the labels by the first n answers."""
-        return self._fits.labels(self._known_by(self.replies[:n]))
+        return self._fits.get_labels(self._derive_knowledge(self.replies[:n]))
 
 
 @contextmanager
-def quiet() -> Iterator[None]:
+def silence_warnings() -> Iterator[None]:
     """Drop warnings: what they say shows in the picture, and nobody reads what a worker prints."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         yield
 
 
-def interview_for(X: npt.NDArray[Any], settings: Settings) -> ReplayedInterview:
+def make_interview(X: npt.NDArray[Any], settings: Settings) -> ReplayedInterview:
     """Make the interview that the settings ask for.
 
     Without a number of clusters it begins with two and opens more as the answers demand. There are never
@@ -107,7 +109,7 @@ class SampledInterview:
 
     def __init__(self, X: npt.NDArray[Any], settings: Settings, rows: IntArray | None = None) -> None:
         self.X, self.rows = X, rows
-        self.interview = interview_for(X if rows is None else np.ascontiguousarray(X[rows]), settings)
+        self.interview = make_interview(X if rows is None else np.ascontiguousarray(X[rows]), settings)
         self._nearest: IntArray | None = None
 
     def covers(self, rows: IntArray) -> bool:
@@ -122,21 +124,23 @@ class SampledInterview:
             known = [self._knows(reply.question) for reply in replies]
             weights = list(compress(weights, known))
             replies = [
-                Reply(self._inside(reply.question), reply.answer, reply.annotator, reply.time, reply.seconds)
+                Reply(
+                    self._to_sample(reply.question), reply.answer, reply.annotator, reply.time, reply.seconds
+                )
                 for reply in compress(replies, known)
             ]
-            skipped = [self._inside(question) for question in skipped if self._knows(question)]
+            skipped = [self._to_sample(question) for question in skipped if self._knows(question)]
         self.interview.hold(replies, skipped, weights)
 
     def _knows(self, question: Question) -> bool:
         return self.covers(np.array(question.rows))
 
-    def _inside(self, question: Question) -> Question:
+    def _to_sample(self, question: Question) -> Question:
         assert self.rows is not None
         at = np.searchsorted(self.rows, question.rows).tolist()
         return Question(question.kind, tuple(at), question.score)  # its reason may name other rows
 
-    def _outside(self, question: Question) -> Question:
+    def _to_all_rows(self, question: Question) -> Question:
         if self.rows is None:
             return question
         return question.renumber(self.rows.tolist().__getitem__)
@@ -144,10 +148,10 @@ class SampledInterview:
     def ask(self, n: int, pending: Iterable[Question]) -> list[Question]:
         """Return up to n questions, none of those that are pending."""
         if self.rows is not None:
-            pending = [self._inside(question) for question in pending if self._knows(question)]
-        return [self._outside(question) for question in self.interview.ask(n, list(pending))]
+            pending = [self._to_sample(question) for question in pending if self._knows(question)]
+        return [self._to_all_rows(question) for question in self.interview.ask(n, list(pending))]
 
-    def spread(self, values: npt.NDArray[Any]) -> npt.NDArray[Any]:
+    def extend_to_all(self, values: npt.NDArray[Any]) -> npt.NDArray[Any]:
         """Give every row what the nearest row of the interview has. The nearest are found once."""
         if self.rows is None:
             return values

@@ -13,12 +13,12 @@ import numpy.typing as npt
 
 from likewise.active import Pool, Question
 from likewise.active._questions import Key
-from likewise.active._state import checked_rows
-from likewise.studio.jobs._agreement_of_people import SettledReplies, settle, standing_of
-from likewise.studio.jobs._group_numbers import Labels, doubt_of, groups_of, renumbered
+from likewise.active._state import check_rows
+from likewise.studio.jobs._agreement_of_people import SettledReplies, compute_standing, settle
+from likewise.studio.jobs._group_numbers import Labels, compute_doubt, make_groups, renumber
 from likewise.studio.jobs._ledger import Ledger, StandingReplies
-from likewise.studio.jobs._progress import ChangeCurve, KeptLabels, advice
-from likewise.studio.jobs._sampled_interview import IntArray, SampledInterview, quiet
+from likewise.studio.jobs._progress import ChangeCurve, KeptLabels, advise
+from likewise.studio.jobs._sampled_interview import IntArray, SampledInterview, silence_warnings
 from likewise.studio.records import (
     Conflict,
     OddAnswer,
@@ -80,7 +80,7 @@ class Brain:
     >>> body = {"kind": "pair", "items": ["a", "h"], "answer": "DIFFERENT", "source": "question"}
     >>> brain.tell([StoredEvent(1, "k1", "answer", 1, "2026-03-09T12:00:00+00:00", body)])  # anything new?
     True
-    >>> picture = brain.picture()
+    >>> picture = brain.make_picture()
     >>> picture.seq, [group.size for group in picture.groups], picture.links.tolist()
     (1, [4, 4], [[0, 7, 0]])
     """
@@ -91,7 +91,7 @@ class Brain:
     def __init__(
         self, X: Any, ids: Sequence[str], settings: Settings, before: npt.NDArray[Any] | None = None
     ) -> None:
-        self.X: npt.NDArray[Any] = checked_rows(X)
+        self.X: npt.NDArray[Any] = check_rows(X)
         self.ids, self.settings = list(ids), settings
         if len(self.ids) != len(self.X):
             raise ValueError(f"Brain: ids must be one a row: {len(self.X)}, got {len(self.ids)}.")
@@ -131,14 +131,14 @@ class Brain:
     @property
     def lags(self) -> bool:
         """Whether the curve of the progress has points yet to come."""
-        return self._is_small and self._curve.lags(self._settled().replies)
+        return self._is_small and self._curve.is_behind(self._settle().replies)
 
     @property
     def _is_small(self) -> bool:
         return 1 < len(self.X) <= _LARGE
 
-    def _settled(self, steering: bool = False) -> SettledReplies:
-        counted = self._ledger.counted()
+    def _settle(self, steering: bool = False) -> SettledReplies:
+        counted = self._ledger.get_standing()
         before = self._agreed.get(steering)
         if before is None or before[0] is not counted:
             voices = [voice for voice in counted.voices if voice.steers or not steering]
@@ -153,47 +153,47 @@ class Brain:
         if len(self.X) > _HUGE:
             pool = Pool(size=_HUGE_SAMPLE)
             if self._survey is None:
-                self._survey = pool.survey(self.X, seed=seed)
-            return pool.first(self.X, named=self._named(), seed=seed, survey=self._survey)
+                self._survey = pool.draw_sample(self.X, seed=seed)
+            return pool.choose_first(self.X, named=self._find_named_rows(), seed=seed, survey=self._survey)
         drawn = np.random.default_rng(seed).choice(len(self.X), size=_SAMPLE, replace=False)
-        return np.union1d(drawn, self._named())
+        return np.union1d(drawn, self._find_named_rows())
 
-    def _named(self) -> IntArray:
-        counted = self._ledger.counted()
+    def _find_named_rows(self) -> IntArray:
+        counted = self._ledger.get_standing()
         rows = [row for voice in counted.voices for row in voice.reply.question.rows]
         return np.unique(np.array(rows, dtype=np.int64))
 
-    def _view(self) -> SampledInterview:
+    def _get_view(self) -> SampledInterview:
         """Return the interview that knows all that counts: about all rows, or about the sample."""
         if self._knows_all and len(self.X) <= _HUGE:
             if self._full is None:
                 self._full = SampledInterview(self.X, self.settings)
             view = self._full
         else:
-            if self._sampled is None or not self._sampled.covers(self._named()):
+            if self._sampled is None or not self._sampled.covers(self._find_named_rows()):
                 self._sampled = SampledInterview(self.X, self.settings, self._sample())
                 self._asking = None
             view = self._sampled
-        settled = self._settled()
-        view.hold(settled.replies, self._ledger.counted().skipped, settled.weights)
+        settled = self._settle()
+        view.hold(settled.replies, self._ledger.get_standing().skipped, settled.weights)
         return view
 
-    def _steering_view(self) -> SampledInterview:
+    def _get_steering_view(self) -> SampledInterview:
         """Return the interview that chooses questions, which has not heard the answers of a study."""
-        view = self._view()
-        if all(voice.steers for voice in self._ledger.counted().voices):
+        view = self._get_view()
+        if all(voice.steers for voice in self._ledger.get_standing().voices):
             return view
         if self._asking is None or self._asking.rows is not view.rows:
             self._asking = SampledInterview(self.X, self.settings, view.rows)
             self._asking.interview.X = view.interview.X
             self._asking.interview.share_fits(view.interview)
-        settled = self._settled(steering=True)
-        self._asking.hold(settled.replies, self._ledger.counted().skipped, settled.weights)
+        settled = self._settle(steering=True)
+        self._asking.hold(settled.replies, self._ledger.get_standing().skipped, settled.weights)
         return self._asking
 
     # ------------------------------------------------------------------ questions
 
-    def questions(self, n: int, pending: Sequence[QueuedQuestion] = ()) -> Ready:
+    def choose_questions(self, n: int, pending: Sequence[QueuedQuestion] = ()) -> Ready:
         """Return up to n questions, none of those that people are looking at.
 
         A question that was returned before and has no answer yet keeps its id.
@@ -203,15 +203,15 @@ class Brain:
             return Ready(seq, (), "There is only one item, and nothing to compare it with.")
         known = [self._read(question) for question in pending]
         waiting = [question for question in known if question is not None]
-        with quiet():
-            view = self._steering_view()
+        with silence_warnings():
+            view = self._get_steering_view()
             found = view.ask(max(n, _MEANWHILE if self.rough else 1), waiting)
         before, self._queued = self._queued, {}
         for question in found:
-            self._queued[question.key] = before.get(question.key) or self._named_question(question)
+            self._queued[question.key] = before.get(question.key) or self._name_question(question)
         finished = None
         if not found and not waiting:
-            finished = self._why_finished(view)
+            finished = self._explain_finish(view)
         return Ready(seq, tuple(self._queued.values()), finished)
 
     def _read(self, queued: QueuedQuestion) -> Question | None:
@@ -220,7 +220,7 @@ class Brain:
             return None
         return Question(queued.kind, tuple(row_of[item] for item in queued.items))
 
-    def _named_question(self, question: Question) -> QueuedQuestion:
+    def _name_question(self, question: Question) -> QueuedQuestion:
         """Give a question an id, and its rows an order that tells nothing of what is expected."""
         if question.kind not in ("pair", "triplet"):
             raise ValueError(
@@ -238,51 +238,51 @@ class Brain:
         )
 
     @staticmethod
-    def _why_finished(view: SampledInterview) -> str:
+    def _explain_finish(view: SampledInterview) -> str:
         spent = view.interview.left == 0
         return "The budget is spent." if spent else "There is nothing left to ask."
 
     # ------------------------------------------------------------------ what is shown
 
-    def picture(self) -> Picture:
+    def make_picture(self) -> Picture:
         """Return the groups by all that was told. Group numbers stay as they were in the picture before.
 
         While :attr:`rough` is true the first picture is that of a sample, and the second that of all rows.
         """
         start = time.perf_counter()
-        with quiet():
-            labels, doubt = self._fitted()
+        with silence_warnings():
+            labels, doubt = self._fit()
             odd = self._find_odd_answers()
-        self._labels = labels = renumbered(labels, self._before if self._labels is None else self._labels)
+        self._labels = labels = renumber(labels, self._before if self._labels is None else self._labels)
         self._kept.add(self._n_answers, labels)
         return Picture(
             seq=self.seq,
             labels=labels,
             doubt=doubt,
-            groups=groups_of(self.X, labels, doubt),
-            conflicts=self._conflicts(),
-            links=self._links(),
+            groups=make_groups(self.X, labels, doubt),
+            conflicts=self._find_conflicts(),
+            links=self._list_links(),
             seconds=time.perf_counter() - start,
             odd=odd,
         )
 
-    def _fitted(self) -> tuple[npt.NDArray[Any], npt.NDArray[np.float32]]:
+    def _fit(self) -> tuple[npt.NDArray[Any], npt.NDArray[np.float32]]:
         if len(self.X) < 2:
             return np.zeros(len(self.X), dtype=np.int64), np.zeros(len(self.X), dtype=np.float32)
         if self.rough and self._labels is not None:
             self._knows_all = True
-        view = self._view()
+        view = self._get_view()
         if len(self.X) > _HUGE:
             self._knows_all = True
         model, labels = view.interview.model_, view.interview.labels_
-        doubt = doubt_of(model, view.interview.X, labels)
-        return view.spread(labels), view.spread(doubt)
+        doubt = compute_doubt(model, view.interview.X, labels)
+        return view.extend_to_all(labels), view.extend_to_all(doubt)
 
-    def _conflicts(self) -> tuple[Conflict, ...]:
-        settled = self._settled()
+    def _find_conflicts(self) -> tuple[Conflict, ...]:
+        settled = self._settle()
         if len(self.X) < 2:
             return settled.disputes
-        view = self._view()
+        view = self._get_view()
         held = view.interview
         events = {id(reply): seqs for reply, seqs in zip(held.replies, settled.events, strict=True)}
         found = []
@@ -301,8 +301,8 @@ class Brain:
         """Return the answers that look wrong and were not confirmed, most suspicious first."""
         if len(self.X) < 2:
             return ()
-        settled, voices = self._settled(), {voice.seq: voice for voice in self._ledger.counted().voices}
-        held = self._view().interview
+        settled, voices = self._settle(), {voice.seq: voice for voice in self._ledger.get_standing().voices}
+        held = self._get_view().interview
         place = {id(reply): at for at, reply in enumerate(held.replies)}
         found = []
         for suspect in held.suspects:
@@ -324,13 +324,13 @@ class Brain:
 
     def _estimate_error_rate(self) -> tuple[float, float, float] | None:
         """Return the share of answers that look wrong, with an interval."""
-        rate = self._view().interview.error_rate if len(self.X) > 1 else None
+        rate = self._get_view().interview.error_rate if len(self.X) > 1 else None
         return None if rate is None else (float(rate.mean), float(rate.low), float(rate.high))
 
-    def _links(self) -> npt.NDArray[np.int32]:
+    def _list_links(self) -> npt.NDArray[np.int32]:
         """Return what was said of any two rows, once each; of what was said both ways, together."""
         said: dict[tuple[int, int], int] = {}
-        for reply in self._settled().replies:
+        for reply in self._settle().replies:
             for at, pile in enumerate(reply.piles):
                 for i in pile:
                     for j in pile:
@@ -344,9 +344,9 @@ class Brain:
 
     @property
     def _n_answers(self) -> int:
-        return len(self._settled().replies)
+        return len(self._settle().replies)
 
-    def progress(self) -> Progress:
+    def compute_progress(self) -> Progress:
         """Return how far it has come.
 
         With up to 20,000 rows it is the interview's own, and the curve grows by a few points with each call
@@ -354,15 +354,15 @@ class Brain:
         """
         n = self._n_answers
         if not self._is_small:
-            ready = Ready(0, tuple(self._queued.values())) if self._queued else self.questions(1)
+            ready = Ready(0, tuple(self._queued.values())) if self._queued else self.choose_questions(1)
             gain = next((question.score for question in ready.questions), None)
-            going, said = advice(n, ready.finished, self._kept.changed)
+            going, said = advise(n, ready.finished, self._kept.changed)
             points = tuple(self._kept.points)
-            with quiet():
+            with silence_warnings():
                 rate = self._estimate_error_rate()
             return Progress(self.seq, n, self._kept.changed, gain, None, None, going, said, points, rate)
-        with quiet():
-            held = self._view().interview
+        with silence_warnings():
+            held = self._get_view().interview
             outlook = held.progress()
             self._curve.extend(held)
             rate = self._estimate_error_rate()
@@ -379,6 +379,6 @@ class Brain:
             error_rate=rate,
         )
 
-    def standing(self) -> Standing:
+    def compute_standing(self) -> Standing:
         """Return how far people agree, and what is thought of each."""
-        return standing_of(self._ledger.counted())
+        return compute_standing(self._ledger.get_standing())

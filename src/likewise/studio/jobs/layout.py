@@ -22,42 +22,42 @@ _JITTER = 0.002
 _FAR = 1e6  # rows farther out than this many standard deviations are placed as if they were here
 
 
-def plain_layout(X: npt.NDArray[Any], *, seed: int = 0, final: bool = False) -> Layout:
+def compute_plain_layout(X: npt.NDArray[Any], *, seed: int = 0, final: bool = False) -> Layout:
     """Return the rows along their two main directions (PCA), found from at most 20,000 of them.
 
     One column gives a line, and rows that are all alike one place. Each is set apart by a small step that
     depends on the seed alone, so that alike rows can be seen. Costs O(n d).
     """
-    mean, axes = _directions(X, 2, seed)
+    mean, axes = _find_directions(X, 2, seed)
     xy = np.zeros((len(X), 2))
-    xy[:, : len(axes)] = _projected(X, mean, axes)
-    return Layout(_framed(xy, seed), "PCA", final)
+    xy[:, : len(axes)] = _project(X, mean, axes)
+    return Layout(_fit_to_square(xy, seed), "PCA", final)
 
 
-def near_layout(X: npt.NDArray[Any], *, seed: int = 0) -> Layout:
+def compute_near_layout(X: npt.NDArray[Any], *, seed: int = 0) -> Layout:
     """Return a map that keeps near rows near: t-SNE of at most 2,500 landmarks, other rows beside theirs.
 
     A row that is no landmark is put at the mean of its five nearest landmarks, weighed by nearness. Rows are
     compared in their 30 main directions. Costs O(n) times the landmarks, in blocks.
     """
-    mean, axes = _directions(X, _COLUMNS, seed)
-    landmarks = _landmarks(X, mean, axes, seed)
+    mean, axes = _find_directions(X, _COLUMNS, seed)
+    landmarks = _draw_landmarks(X, mean, axes, seed)
     if len(landmarks) < 10:  # too few for neighbours to mean anything
-        return plain_layout(X, seed=seed, final=True)
-    exact = _projected(X[landmarks], mean, axes)
+        return compute_plain_layout(X, seed=seed, final=True)
+    exact = _project(X[landmarks], mean, axes)
     scale = float(exact[:, 0].std()) or 1.0  # by which float32 holds squares of huge numbers too
     marks = (exact / scale).astype(np.float32)
-    places = _embedded(marks, seed)
+    places = _embed_landmarks(marks, seed)
     xy = np.empty((len(X), 2), dtype=np.float32)
     for start in range(0, len(X), _BLOCK):
         rows = slice(start, start + _BLOCK)
-        inside = np.clip(_projected(X[rows], mean, axes) / scale, -_FAR, _FAR).astype(np.float32)
-        xy[rows] = _placed(inside, marks, places)
+        inside = np.clip(_project(X[rows], mean, axes) / scale, -_FAR, _FAR).astype(np.float32)
+        xy[rows] = _place_rows(inside, marks, places)
     xy[landmarks] = places
-    return Layout(_framed(xy, seed), "t-SNE", True)
+    return Layout(_fit_to_square(xy, seed), "t-SNE", True)
 
 
-def _directions(X: npt.NDArray[Any], n: int, seed: int) -> tuple[Exact, Exact]:
+def _find_directions(X: npt.NDArray[Any], n: int, seed: int) -> tuple[Exact, Exact]:
     """Return the mean and at most n directions in which the rows differ most, each of a settled sign."""
     some = X
     if len(X) > _ENOUGH:
@@ -82,7 +82,7 @@ def _directions(X: npt.NDArray[Any], n: int, seed: int) -> tuple[Exact, Exact]:
     return mean * scale, axes * flip[:, None]
 
 
-def _projected(X: npt.NDArray[Any], mean: Exact, axes: Exact) -> Exact:
+def _project(X: npt.NDArray[Any], mean: Exact, axes: Exact) -> Exact:
     """Return rows in some directions."""
     out: Exact = np.empty((len(X), len(axes)), dtype=np.float64)
     for start in range(0, len(X), _BLOCK):
@@ -91,12 +91,12 @@ def _projected(X: npt.NDArray[Any], mean: Exact, axes: Exact) -> Exact:
     return out
 
 
-def _landmarks(X: npt.NDArray[Any], mean: Exact, axes: Exact, seed: int) -> npt.NDArray[np.int64]:
+def _draw_landmarks(X: npt.NDArray[Any], mean: Exact, axes: Exact, seed: int) -> npt.NDArray[np.int64]:
     """Return rows that differ, drawn at random; of alike rows the first stands for all of them."""
     rng = np.random.default_rng([seed, 1])
     drawn = rng.choice(len(X), size=min(len(X), 2 * _LANDMARKS), replace=False)
     drawn.sort()
-    first = np.unique(_projected(X[drawn], mean, axes), axis=0, return_index=True)[1]
+    first = np.unique(_project(X[drawn], mean, axes), axis=0, return_index=True)[1]
     kept = drawn[np.sort(first)]
     if len(kept) > _LANDMARKS:
         kept = np.sort(rng.choice(kept, size=_LANDMARKS, replace=False))
@@ -104,7 +104,7 @@ def _landmarks(X: npt.NDArray[Any], mean: Exact, axes: Exact, seed: int) -> npt.
     return found
 
 
-def _embedded(marks: FloatArray, seed: int) -> FloatArray:
+def _embed_landmarks(marks: FloatArray, seed: int) -> FloatArray:
     """Return the places of the landmarks, begun along their main directions."""
     from sklearn.manifold import TSNE
 
@@ -116,7 +116,7 @@ def _embedded(marks: FloatArray, seed: int) -> FloatArray:
     return found
 
 
-def _placed(rows: FloatArray, marks: FloatArray, places: FloatArray) -> FloatArray:
+def _place_rows(rows: FloatArray, marks: FloatArray, places: FloatArray) -> FloatArray:
     """Return for each row the mean place of its nearest landmarks, weighed by nearness."""
     away = rows @ (-2.0 * marks.T)
     away += (marks**2).sum(axis=1)  # less the row's own square, which changes no order
@@ -130,7 +130,7 @@ def _placed(rows: FloatArray, marks: FloatArray, places: FloatArray) -> FloatArr
     return found
 
 
-def _framed(xy: npt.NDArray[Any], seed: int) -> FloatArray:
+def _fit_to_square(xy: npt.NDArray[Any], seed: int) -> FloatArray:
     """Bring places into the unit square, both axes by one scale, outliers at its edge, a tiny step each."""
     low, high = np.percentile(xy, [_OUTLIERS, 100 - _OUTLIERS], axis=0)
     middle, half = (low + high) / 2, float((high - low).max()) / 2 * 1.05

@@ -101,17 +101,17 @@ class Worker:
         wait = _FIRST_WAIT
         while not self._stopping.is_set():
             born = time.monotonic()
-            how = self._lived()
+            how = self._run_and_describe()
             if self._stopping.is_set():
                 return
             wait = _FIRST_WAIT if time.monotonic() - born > _LONG_LIFE else min(2 * wait, _LONGEST_WAIT)
             self._hand_on(Trouble(f"The background process ended ({how}); it is started again."))
             self._stopping.wait(wait)
 
-    def _lived(self) -> str:
+    def _run_and_describe(self) -> str:
         """Run one process, and say how it ended; whatever happens, another can be tried."""
         try:
-            code = self._live()
+            code = self._run_process()
         except Exception as error:  # no memory for another process, or a message that is cut off
             logger.exception("the worker could not be run")
             with self._lock:
@@ -122,7 +122,7 @@ class Worker:
             return render(error)
         return f"signal {-code}" if code is not None and code < 0 else f"code {code}"
 
-    def _live(self) -> int | None:
+    def _run_process(self) -> int | None:
         """Run one process from its start to its end, and return its exit code."""
         context = multiprocessing.get_context("spawn")
         ours, theirs = context.Pipe()

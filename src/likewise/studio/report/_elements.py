@@ -15,18 +15,18 @@ _LONGEST = 280  # letters of a text that are shown
 _MOST_CELLS = 8
 
 
-def text(value: object) -> str:
+def escape_text(value: object) -> str:
     """Return a text that means itself in HTML, between tags as well as in a quoted attribute.
 
-    >>> text('<b onclick="x">')
+    >>> escape_text('<b onclick="x">')
     '&lt;b onclick=&quot;x&quot;&gt;'
     """
     return escape(_UNPRINTED.sub("\N{REPLACEMENT CHARACTER}", str(value)), quote=True)
 
 
-def said(value: object) -> str:
+def escape_written(value: object) -> str:
     """Return a text that somebody wrote, kept from turning the line around it to its own direction."""
-    return f"<bdi>{text(value)}</bdi>"
+    return f"<bdi>{escape_text(value)}</bdi>"
 
 
 def cut(value: str, most: int = _LONGEST) -> str:
@@ -34,62 +34,66 @@ def cut(value: str, most: int = _LONGEST) -> str:
     return value if len(value) <= most else value[: most - 1].rstrip() + "…"
 
 
-def data_uri(picture: bytes, media_type: str) -> str:
+def make_data_uri(picture: bytes, media_type: str) -> str:
     """Return a picture as a link that holds it; only of types that cannot do anything."""
     if media_type not in _SAFE_TYPES:
         raise ValueError(f"pictures of a report are {', '.join(sorted(_SAFE_TYPES))}; got {media_type!r}.")
     return f"data:{media_type};base64,{base64.b64encode(picture).decode('ascii')}"
 
 
-def paragraphs(*lines: str) -> str:
+def make_paragraphs(*lines: str) -> str:
     """Return lines as paragraphs; they are escaped here."""
-    return "".join(f"<p>{text(line)}</p>\n" for line in lines if line)
+    return "".join(f"<p>{escape_text(line)}</p>\n" for line in lines if line)
 
 
-def table(
+def make_table(
     caption: str, columns: Sequence[str], rows: Iterable[Sequence[str]], *, numbers: Iterable[int] = ()
 ) -> str:
     """Return a table of texts, the first column of which heads the rows; `numbers` stand to the right."""
     right = set(numbers)
 
-    def kind(at: int) -> str:
+    def get_kind(at: int) -> str:
         return ' class="number"' if at in right else ""
 
     head = "".join(  # a corner without a name heads nothing
-        f'<th scope="col"{kind(at)}>{text(name)}</th>' if name else "<td></td>"
+        f'<th scope="col"{get_kind(at)}>{escape_text(name)}</th>' if name else "<td></td>"
         for at, name in enumerate(columns)
     )
     lines = []
     for row in rows:
         first, *others = row
-        cells = "".join(f"<td{kind(at)}>{said(cell)}</td>" for at, cell in enumerate(others, start=1))
-        lines.append(f'<tr><th scope="row"{kind(0)}>{said(first)}</th>{cells}</tr>\n')
+        cells = "".join(
+            f"<td{get_kind(at)}>{escape_written(cell)}</td>" for at, cell in enumerate(others, start=1)
+        )
+        lines.append(f'<tr><th scope="row"{get_kind(0)}>{escape_written(first)}</th>{cells}</tr>\n')
     return (
-        f'<div class="scroll" role="region" tabindex="0" aria-label="{text(caption)}">\n'
-        f"<table><caption>{text(caption)}</caption>\n<thead><tr>{head}</tr></thead>\n"
+        f'<div class="scroll" role="region" tabindex="0" aria-label="{escape_text(caption)}">\n'
+        f"<table><caption>{escape_text(caption)}</caption>\n<thead><tr>{head}</tr></thead>\n"
         f"<tbody>\n{''.join(lines)}</tbody></table>\n</div>\n"
     )
 
 
-def item(shown: ItemShown) -> str:
+def make_item(shown: ItemShown) -> str:
     """Return an item as an element of a list."""
     parts = []
     if shown.picture is not None:
         what = "Spectrogram of" if shown.kind == "sound" else "Picture"
         alt = f"{what} {cut(shown.title, 80)}"
-        parts.append(f'<img src="{data_uri(shown.picture, shown.picture_type)}" alt="{text(alt)}">')
+        parts.append(
+            f'<img src="{make_data_uri(shown.picture, shown.picture_type)}" alt="{escape_text(alt)}">'
+        )
     if shown.id.startswith(shown.title):  # the name of a file, and that without its ending
-        parts.append(f'<span class="name">{said(cut(shown.id, 80))}</span>')
+        parts.append(f'<span class="name">{escape_written(cut(shown.id, 80))}</span>')
     else:
-        parts.append(f'<span class="name">{said(cut(shown.title, 80))}</span>')
-        parts.append(f' <span class="soft">{said(cut(shown.id, 80))}</span>')
+        parts.append(f'<span class="name">{escape_written(cut(shown.title, 80))}</span>')
+        parts.append(f' <span class="soft">{escape_written(cut(shown.id, 80))}</span>')
     if shown.broken:
-        parts.append(f'<p class="text soft">{text(shown.broken)}</p>')
+        parts.append(f'<p class="text soft">{escape_text(shown.broken)}</p>')
     if shown.text:
-        parts.append(f'<p class="text" dir="auto">{text(cut(shown.text))}</p>')
+        parts.append(f'<p class="text" dir="auto">{escape_text(cut(shown.text))}</p>')
     if shown.cells:
         cells = "".join(
-            f"<dt>{said(cut(column, 40))}</dt><dd>{said(cut(value, 80))}</dd>"
+            f"<dt>{escape_written(cut(column, 40))}</dt><dd>{escape_written(cut(value, 80))}</dd>"
             for column, value in shown.cells[:_MOST_CELLS]
         )
         parts.append(f"<dl>{cells}</dl>")
@@ -98,8 +102,8 @@ def item(shown: ItemShown) -> str:
     return f"<li>{''.join(parts)}</li>"
 
 
-def items(several: Iterable[ItemShown]) -> str:
+def make_items(several: Iterable[ItemShown]) -> str:
     """Return items as a list."""
     shown = list(several)
     wide = any(one.text or one.cells for one in shown)
-    return f'<ul class="items{" wide" if wide else ""}">{"".join(map(item, shown))}</ul>\n'
+    return f'<ul class="items{" wide" if wide else ""}">{"".join(map(make_item, shown))}</ul>\n'

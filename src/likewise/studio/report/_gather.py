@@ -13,7 +13,7 @@ import numpy as np
 
 from likewise import __version__
 from likewise.exceptions import LikewiseError
-from likewise.studio.exports import Snapshot, group_names, hints_of
+from likewise.studio.exports import Snapshot, build_hints, find_group_names
 from likewise.studio.records import Item, Layout, Picture, Progress, Standing, StoredEvent
 from likewise.studio.report._map_picture import map_picture
 from likewise.studio.report._report_data import (
@@ -43,7 +43,9 @@ _SAID = {"SAME": "together", "DIFFERENT": "apart", "UNSURE": "unsure", "NEITHER"
 
 @dataclass(frozen=True)
 class DerivedResults:
-    """What is derived from the events; a running studio has it, and a command derives it by :meth:`of`."""
+    """What is derived from the events; a running studio has it, and a command derives it by
+    :meth:`from_project`.
+    """
 
     picture: Picture
     progress: Progress | None = None
@@ -51,25 +53,29 @@ class DerivedResults:
     layout: Layout | None = None
 
     @classmethod
-    def of(cls, project: Project, snapshot: Snapshot, *, picture_only: bool = False) -> DerivedResults:
+    def from_project(
+        cls, project: Project, snapshot: Snapshot, *, picture_only: bool = False
+    ) -> DerivedResults:
         """Derive it here and now, which takes as long as a fit does."""
         from likewise.studio.jobs.brain import Brain
-        from likewise.studio.jobs.layout import near_layout
+        from likewise.studio.jobs.layout import compute_near_layout
 
-        X = project.features()
-        brain = Brain(X, project.items.ids(), project.settings, project.kept_groups())
+        X = project.load_features()
+        brain = Brain(X, project.items.get_ids(), project.settings, project.get_kept_groups())
         brain.tell(snapshot.events)
-        picture = brain.picture()
+        picture = brain.make_picture()
         if brain.rough:  # it knows a sample of the rows; the next one knows all
-            picture = brain.picture()
+            picture = brain.make_picture()
         if picture_only:
             return cls(picture)
-        progress = brain.progress()
+        progress = brain.compute_progress()
         for _ in range(_POINTS):
             if not brain.lags:
                 break
-            progress = brain.progress()
-        return cls(picture, progress, brain.standing(), near_layout(X, seed=project.settings.seed))
+            progress = brain.compute_progress()
+        return cls(
+            picture, progress, brain.compute_standing(), compute_near_layout(X, seed=project.settings.seed)
+        )
 
 
 def gather(
@@ -95,12 +101,12 @@ def gather(
     curves : bool, default=True
         Whether a study's clusterings are computed, which takes some seconds for each participant.
     """
-    ids = project.items.ids()
+    ids = project.items.get_ids()
     picture, progress, standing = derived.picture, derived.progress, derived.standing
-    groups = _groups(project, picture, group_names(picture, ids, snapshot.names()))
+    groups = _make_groups(project, picture, find_group_names(picture, ids, snapshot.get_group_names()))
     seconds = [event.seconds for event in snapshot.answers if event.seconds is not None]
     answers = [event for event in snapshot.events if event.kind == "answer"]
-    study = _study(project, snapshot, curves=curves)
+    study = _make_study(project, snapshot, curves=curves)
     return ReportData(
         title=project.settings.title,
         kind=project.described.kind,
@@ -112,24 +118,24 @@ def gather(
         n_clusters=len(picture.groups),
         n_answers=len(snapshot.answers),
         n_undone=sum(event.seq in snapshot.undone for event in answers),
-        n_skipped=len(snapshot.standing("skip")),
+        n_skipped=len(snapshot.get_standing("skip")),
         groups=groups,
-        hints=_hints(hints_of(snapshot, ids), ids),
+        hints=_make_hints(build_hints(snapshot, ids), ids),
         map_picture=_map(derived, groups),
         map_method=derived.layout.method if derived.layout is not None else "",
         curve=progress.curve if progress is not None else (),
         advice=progress.advice if progress is not None else "",
         accuracy=progress.accuracy if progress is not None else None,
         interval=progress.interval if progress is not None else None,
-        people=_people(snapshot, standing),
+        people=_make_people(snapshot, standing),
         n_shared=standing.n_shared if standing is not None else 0,
         observed=standing.observed if standing is not None else None,
         alpha=standing.alpha if standing is not None else None,
-        times=_times(snapshot.answers),
+        times=_make_times(snapshot.answers),
         seconds=tuple(seconds),
-        conflicts=_conflicts(project, snapshot, picture, ids),
+        conflicts=_make_conflicts(project, snapshot, picture, ids),
         n_conflicts=len(picture.conflicts),
-        notes=tuple(filter(None, [*project.described.notes, project.changed_source()])),
+        notes=tuple(filter(None, [*project.described.notes, project.describe_changed_source()])),
         study=study[0],
         study_figures=study[1],
     )
@@ -138,17 +144,21 @@ def gather(
 # ---------------------------------------------------------------------- items and groups
 
 
-def _shown(project: Project, rows: Sequence[int]) -> tuple[ItemShown, ...]:
-    return tuple(_item(project, item) for item in project.items.many(rows))
+def _get_items_shown(project: Project, rows: Sequence[int]) -> tuple[ItemShown, ...]:
+    return tuple(_make_item_shown(project, item) for item in project.items.get_items(rows))
 
 
-def _item(project: Project, item: Item) -> ItemShown:
+def _make_item_shown(project: Project, item: Item) -> ItemShown:
     if item.media is None:
         return ItemShown(item.id, item.kind, item.title, text=item.text, cells=item.cells)
-    from likewise.studio.media import spectrogram, thumbnail
+    from likewise.studio.media import make_spectrogram, make_thumbnail
 
     try:
-        made = spectrogram(project, item) if item.kind == "sound" else thumbnail(project, item, side=_SIDE)
+        made = (
+            make_spectrogram(project, item)
+            if item.kind == "sound"
+            else make_thumbnail(project, item, side=_SIDE)
+        )
         with made as media:
             picture, kind = media.read(), media.content_type
     except LikewiseError as error:
@@ -156,8 +166,8 @@ def _item(project: Project, item: Item) -> ItemShown:
     return ItemShown(item.id, item.kind, item.title, picture, kind, item.text, item.cells)
 
 
-def _groups(project: Project, picture: Picture, names: Mapping[int, str]) -> tuple[GroupShown, ...]:
-    from likewise.studio.service._group_pages import color_of
+def _make_groups(project: Project, picture: Picture, names: Mapping[int, str]) -> tuple[GroupShown, ...]:
+    from likewise.studio.service._group_pages import get_color
 
     largest = sorted(picture.groups, key=lambda group: -group.size)[:_MOST_GROUPS]
     shown = {group.number for group in largest}
@@ -168,8 +178,11 @@ def _groups(project: Project, picture: Picture, names: Mapping[int, str]) -> tup
         if group.number in shown:
             first = group.typical[:_TYPICAL]
             unsure = [row for row in group.doubtful if row not in first and picture.doubt[row] > 0]
-            typical, doubtful = _shown(project, first), _shown(project, unsure[:_DOUBTFUL])
-        color = color_of(group.number)
+            typical, doubtful = (
+                _get_items_shown(project, first),
+                _get_items_shown(project, unsure[:_DOUBTFUL]),
+            )
+        color = get_color(group.number)
         found.append(GroupShown(group.number, names.get(group.number), group.size, color, typical, doubtful))
     return tuple(found)
 
@@ -184,7 +197,7 @@ def _map(derived: DerivedResults, groups: Sequence[GroupShown]) -> bytes | None:
 # ---------------------------------------------------------------------- people and answers
 
 
-def _people(snapshot: Snapshot, standing: Standing | None) -> tuple[PersonShown, ...]:
+def _make_people(snapshot: Snapshot, standing: Standing | None) -> tuple[PersonShown, ...]:
     stands = {one.person: one for one in standing.people} if standing is not None else {}
     mine: dict[int, list[StoredEvent]] = defaultdict(list)
     for event in snapshot.answers:
@@ -210,7 +223,7 @@ def _people(snapshot: Snapshot, standing: Standing | None) -> tuple[PersonShown,
     return tuple(found)
 
 
-def _times(answers: Sequence[StoredEvent]) -> tuple[TimeShown, ...]:
+def _make_times(answers: Sequence[StoredEvent]) -> tuple[TimeShown, ...]:
     taken: dict[tuple[str, str], list[float]] = defaultdict(list)
     for event in answers:
         if event.seconds is not None:
@@ -224,27 +237,29 @@ def _times(answers: Sequence[StoredEvent]) -> tuple[TimeShown, ...]:
     return tuple(sorted(found, key=lambda one: (one.kind, -one.n, one.answer)))
 
 
-def _conflicts(
+def _make_conflicts(
     project: Project, snapshot: Snapshot, picture: Picture, ids: Sequence[str]
 ) -> tuple[ConflictShown, ...]:
     by_seq = {event.seq: event for event in snapshot.events}
     found = []
     for conflict in picture.conflicts[:_MOST_CONFLICTS]:
         answers = [
-            AnswerShown(snapshot.name_of(event.person), event.time[:16].replace("T", " "), _worded(event))
+            AnswerShown(
+                snapshot.get_name(event.person), event.time[:16].replace("T", " "), _describe_answer(event)
+            )
             for seq in conflict.events
             if (event := by_seq.get(seq)) is not None
         ]
         chain = tuple(ids[row] for row in conflict.chain)
-        found.append(ConflictShown(_shown(project, conflict.rows), chain, tuple(answers)))
+        found.append(ConflictShown(_get_items_shown(project, conflict.rows), chain, tuple(answers)))
     return tuple(found)
 
 
-def _worded(event: StoredEvent) -> str:
+def _describe_answer(event: StoredEvent) -> str:
     """Say what an answer says.
 
     >>> body = {"kind": "triplet", "items": ["s1", "s2", "s3"], "answer": "AC"}
-    >>> _worded(StoredEvent(1, "k", "answer", 1, "", body))
+    >>> _describe_answer(StoredEvent(1, "k", "answer", 1, "", body))
     's1 and s3 together, s2 apart'
     """
     items, word = [str(item) for item in event.body["items"]], str(event.body["answer"])
@@ -255,7 +270,7 @@ def _worded(event: StoredEvent) -> str:
     return f"{pair[0]} and {pair[1]} together, {odd} apart"
 
 
-def _hints(hints: Supervision, ids: Sequence[str]) -> HintsShown:
+def _make_hints(hints: Supervision, ids: Sequence[str]) -> HintsShown:
     first: list[tuple[str, tuple[str, ...]]] = []
     for what, rows in (("together", hints.must), ("apart", hints.cannot)):
         first += [(what, tuple(ids[row] for row in pair)) for pair in rows[:_MOST_HINTS].tolist()]
@@ -271,17 +286,17 @@ def _hints(hints: Supervision, ids: Sequence[str]) -> HintsShown:
     )
 
 
-def _study(
+def _make_study(
     project: Project, snapshot: Snapshot, *, curves: bool
 ) -> tuple[tuple[Section, ...], dict[str, Any] | None]:
     if project.settings.study is None:
         return (), None
     from likewise.studio.study import Study, StudyOptions
-    from likewise.studio.study.study_report import study_report, study_sections
+    from likewise.studio.study.study_report import make_study_report, make_study_sections
 
     items = project.items
     options = StudyOptions.from_json(project.settings.study)
-    study = Study(project.features(), items.ids(), items.truths(), options)
+    study = Study(project.load_features(), items.get_ids(), items.get_classes(), options)
     owners = [person.id for person in snapshot.people.values() if person.role == "owner"]
-    report = study_report(study, snapshot.events, leave_out=owners, curves=curves)
-    return tuple(study_sections(report)), report.to_json()
+    report = make_study_report(study, snapshot.events, leave_out=owners, curves=curves)
+    return tuple(make_study_sections(report)), report.to_json()

@@ -8,23 +8,31 @@ from itertools import pairwise
 from statistics import median
 
 from likewise.studio.report import _svg
-from likewise.studio.report._elements import cut, data_uri, items, paragraphs, said, table, text
+from likewise.studio.report._elements import (
+    cut,
+    escape_text,
+    escape_written,
+    make_data_uri,
+    make_items,
+    make_paragraphs,
+    make_table,
+)
 from likewise.studio.report._report_data import ConflictShown, GroupShown, ReportData
 
 _BINS = (1, 2, 3, 5, 10, 20, 60)  # seconds
 KINDS = {"pair": "pairs", "triplet": "triplets"}
 
 
-def counted(n: int, noun: str) -> str:
+def format_count(n: int, noun: str) -> str:
     """Say how many there are.
 
-    >>> counted(1, "answer"), counted(1200, "answer")
+    >>> format_count(1, "answer"), format_count(1200, "answer")
     ('1 answer', '1,200 answers')
     """
     return f"{n:,} {noun}{'s' * (n != 1)}"
 
 
-def figures(data: ReportData) -> str:
+def make_figures(data: ReportData) -> str:
     """Show the few numbers that matter most."""
     pace = f"{median(data.seconds):.1f} s" if data.seconds else "–"
     shown = {
@@ -36,34 +44,40 @@ def figures(data: ReportData) -> str:
         "Time per question": pace,
     }
     cells = "".join(
-        f"<div><dt>{text(name)}</dt><dd>{text(value)}</dd></div>" for name, value in shown.items()
+        f"<div><dt>{escape_text(name)}</dt><dd>{escape_text(value)}</dd></div>"
+        for name, value in shown.items()
     )
-    return f'<dl class="figures">{cells}</dl>\n{paragraphs(*data.notes)}'
+    return f'<dl class="figures">{cells}</dl>\n{make_paragraphs(*data.notes)}'
 
 
 # ---------------------------------------------------------------------- groups and map
 
 
-def groups(data: ReportData) -> str:
+def make_groups(data: ReportData) -> str:
     """Show each group with its most typical and most doubtful members."""
     if not data.groups:
-        return paragraphs("There are no groups yet.")
+        return make_paragraphs("There are no groups yet.")
     ordered = sorted(data.groups, key=lambda group: -group.size)
     rows = [(group.title, f"{group.size:,}", f"{group.size / data.n_items:.1%}") for group in ordered]
-    parts = [table("Groups by size", ("Group", "Items", "Share"), rows, numbers=(1, 2))]
-    parts += [_group(group) for group in data.groups if group.typical or group.doubtful]
+    parts = [make_table("Groups by size", ("Group", "Items", "Share"), rows, numbers=(1, 2))]
+    parts += [_make_group(group) for group in data.groups if group.typical or group.doubtful]
     listed = sum(not (group.typical or group.doubtful) and group.size > 0 for group in data.groups)
     if listed:
-        parts.append(paragraphs(f"{counted(listed, 'more group')} without examples here; see the table."))
+        parts.append(
+            make_paragraphs(f"{format_count(listed, 'more group')} without examples here; see the table.")
+        )
     return "".join(parts)
 
 
-def _group(group: GroupShown) -> str:
-    parts = [f"<h3>{_svg.swatch(group.color)}{said(group.title)}, {counted(group.size, 'item')}</h3>\n"]
+def _make_group(group: GroupShown) -> str:
+    parts = [
+        f"<h3>{_svg.draw_swatch(group.color)}{escape_written(group.title)}, "
+        f"{format_count(group.size, 'item')}</h3>\n"
+    ]
     if group.typical:
-        parts.append(f"<h4>Most typical</h4>\n{items(group.typical)}")
+        parts.append(f"<h4>Most typical</h4>\n{make_items(group.typical)}")
     if group.doubtful:
-        parts.append(f"<h4>Most doubtful</h4>\n{items(group.doubtful)}")
+        parts.append(f"<h4>Most doubtful</h4>\n{make_items(group.doubtful)}")
     return "".join(parts)
 
 
@@ -71,12 +85,17 @@ def map_(data: ReportData) -> str:
     """Show where the items are."""
     if data.map_picture is None:
         return ""
-    alt = f"Map of {counted(data.n_items, 'item')} in {counted(data.n_clusters, 'group')}, one dot each"
-    legend = "".join(f"<li>{_svg.swatch(group.color)}{said(group.title)}</li>" for group in data.groups[:40])
+    alt = (
+        f"Map of {format_count(data.n_items, 'item')} in {format_count(data.n_clusters, 'group')}, one dot "
+        "each"
+    )
+    legend = "".join(
+        f"<li>{_svg.draw_swatch(group.color)}{escape_written(group.title)}</li>" for group in data.groups[:40]
+    )
     how = f" Places are by {data.map_method}." if data.map_method else ""
     return (
-        paragraphs(f"Items that are near one another have similar features.{how}")
-        + f'<img class="map" src="{data_uri(data.map_picture, "image/png")}" alt="{text(alt)}">\n'
+        make_paragraphs(f"Items that are near one another have similar features.{how}")
+        + f'<img class="map" src="{make_data_uri(data.map_picture, "image/png")}" alt="{escape_text(alt)}">\n'
         + f'<ul class="legend">{legend}</ul>\n'
     )
 
@@ -84,11 +103,11 @@ def map_(data: ReportData) -> str:
 # ---------------------------------------------------------------------- answers
 
 
-def curve(data: ReportData) -> str:
+def make_curve(data: ReportData) -> str:
     """Show how much the last answers still changed."""
     if not data.n_answers:
-        return paragraphs("Nothing was answered yet. The groups are those that the features alone give.")
-    parts = [paragraphs(data.advice)]
+        return make_paragraphs("Nothing was answered yet. The groups are those that the features alone give.")
+    parts = [make_paragraphs(data.advice)]
     if data.accuracy is not None and "held-out answers" not in data.advice:
         low_high = (
             ""
@@ -96,11 +115,13 @@ def curve(data: ReportData) -> str:
             else f" (95% interval {data.interval[0]:.0%} to {data.interval[1]:.0%})"
         )
         parts.append(
-            paragraphs(f"Held-out answers were predicted right in {data.accuracy:.0%} of cases{low_high}.")
+            make_paragraphs(
+                f"Held-out answers were predicted right in {data.accuracy:.0%} of cases{low_high}."
+            )
         )
     if len(data.curve) > 1:
         parts.append(
-            _svg.line_chart(
+            _svg.draw_line_chart(
                 [(float(n), share) for n, share in data.curve],
                 title="Question curve",
                 x="answers",
@@ -108,12 +129,14 @@ def curve(data: ReportData) -> str:
             )
         )
         parts.append(
-            paragraphs("The line is the share of items that changed their group over the last ten answers.")
+            make_paragraphs(
+                "The line is the share of items that changed their group over the last ten answers."
+            )
         )
     return "".join(parts)
 
 
-def people(data: ReportData) -> str:
+def make_people(data: ReportData) -> str:
     """Show who answered, how far they agree and how reliable each is."""
     if not data.people:
         return ""
@@ -124,7 +147,7 @@ def people(data: ReportData) -> str:
             f"{one.n_answers:,}",
             f"{one.n_unsure:,}",
             f"{one.n_shared:,}",
-            _share(one.accuracy),
+            _format_share(one.accuracy),
             "–" if one.reliability is None else f"{one.reliability:.2f}",
             "–" if one.seconds is None else f"{one.seconds:.1f}",
         )
@@ -138,23 +161,23 @@ def people(data: ReportData) -> str:
             else f" Krippendorff’s alpha is {data.alpha:.2f}: 1 is full agreement, 0 what chance gives."
         )
         agreement = (
-            f"Several people answered the same {counted(data.n_shared, 'question')}, and "
+            f"Several people answered the same {format_count(data.n_shared, 'question')}, and "
             f"agree on {data.observed:.0%}.{alpha}"
         )
     else:
         agreement = "No question was answered by two people, so nothing tells how far people agree."
-    return table("Who answered", columns, rows, numbers=range(2, 8)) + paragraphs(
+    return make_table("Who answered", columns, rows, numbers=range(2, 8)) + make_paragraphs(
         agreement,
         "Shared are the questions that somebody else answered too. How often somebody is right, and how much "
         "an answer of theirs tells (1 all, 0 nothing), is known from these alone. Seconds are the median.",
     )
 
 
-def _share(value: float | None) -> str:
+def _format_share(value: float | None) -> str:
     return "–" if value is None else f"{value:.0%}"
 
 
-def time(data: ReportData) -> str:
+def make_time(data: ReportData) -> str:
     """Show how long questions took."""
     if not data.seconds:
         return ""
@@ -174,11 +197,11 @@ def time(data: ReportData) -> str:
     ]
     total = sum(data.seconds)
     spent = f"{total / 60:.0f} minutes" if total >= 120 else f"{total:.0f} seconds"
-    n_answers = counted(len(data.seconds), "answer")
+    n_answers = format_count(len(data.seconds), "answer")
     return (
-        paragraphs(f"{n_answers} took {spent} in all, {median(data.seconds):.1f} seconds in the median.")
-        + _svg.bar_chart(list(zip(names, counts, strict=True)), title="Time per question", x="seconds")
-        + table(
+        make_paragraphs(f"{n_answers} took {spent} in all, {median(data.seconds):.1f} seconds in the median.")
+        + _svg.draw_bar_chart(list(zip(names, counts, strict=True)), title="Time per question", x="seconds")
+        + make_table(
             "Seconds by question and answer",
             ("Questions", "Answer", "Answers", "Median", "Middle half"),
             rows,
@@ -187,87 +210,101 @@ def time(data: ReportData) -> str:
     )
 
 
-def conflicts(data: ReportData) -> str:
+def make_conflicts(data: ReportData) -> str:
     """Show answers that cannot all be true."""
     if not data.n_conflicts:
-        return paragraphs("No answers contradict one another.")
+        return make_paragraphs("No answers contradict one another.")
     parts = [
-        paragraphs(
-            f"{counted(data.n_conflicts, 'contradiction')}: answers that cannot all be true. "
+        make_paragraphs(
+            f"{format_count(data.n_conflicts, 'contradiction')}: answers that cannot all be true. "
             "One behind each is wrong; it can be undone in the studio, under Conflicts."
         )
     ]
-    parts += [_conflict(number, one) for number, one in enumerate(data.conflicts, start=1)]
+    parts += [_make_conflict(number, one) for number, one in enumerate(data.conflicts, start=1)]
     if (more := data.n_conflicts - len(data.conflicts)) > 0:
-        parts.append(paragraphs(f"{counted(more, 'more contradiction')} in the studio."))
+        parts.append(make_paragraphs(f"{format_count(more, 'more contradiction')} in the studio."))
     return "".join(parts)
 
 
-def _conflict(number: int, one: ConflictShown) -> str:
-    chain = " = ".join(said(cut(id, 60)) for id in one.chain)
+def _make_conflict(number: int, one: ConflictShown) -> str:
+    chain = " = ".join(escape_written(cut(id, 60)) for id in one.chain)
     alone = len({answer.person for answer in one.answers}) == 1
     split = "Both were said by the same person." if alone else "People disagree about these two."
     how = f"Joined through: {chain}" if len(one.chain) > 2 else split
     answers = "".join(
-        f'<li>{said(answer.person)}: {said(answer.text)} <span class="soft">{text(answer.time)}</span></li>'
+        f"<li>{escape_written(answer.person)}: {escape_written(answer.text)} <span "
+        f'class="soft">{escape_text(answer.time)}</span></li>'
         for answer in one.answers
     )
     return (
-        f'<div class="conflict">\n<h3>Contradiction {number}</h3>\n{items(one.items)}'
+        f'<div class="conflict">\n<h3>Contradiction {number}</h3>\n{make_items(one.items)}'
         + (f'<p class="chain">{how}</p>\n' if len(one.chain) > 1 else "")
         + (f"<h4>Answers behind it</h4>\n<ul>{answers}</ul>\n" if answers else "")
         + "</div>\n"
     )
 
 
-def hints(data: ReportData) -> str:
+def make_hints(data: ReportData) -> str:
     """Show what the grouping follows."""
     used = data.hints
-    undone = f" {counted(data.n_undone, 'answer')} had been undone." if data.n_undone else ""
-    skipped = f" {counted(data.n_skipped, 'question')} had been skipped." if data.n_skipped else ""
+    undone = f" {format_count(data.n_undone, 'answer')} had been undone." if data.n_undone else ""
+    skipped = f" {format_count(data.n_skipped, 'question')} had been skipped." if data.n_skipped else ""
     if not used.n:
-        return paragraphs(f"No hints yet.{undone}{skipped}")
+        return make_paragraphs(f"No hints yet.{undone}{skipped}")
     kinds = (("together", used.n_must), ("apart", used.n_cannot), ("triplets", used.n_triplets))
     listed = ", ".join(f"{n:,} {name}" for name, n in kinds if n)
     rows = [(what, *(cut(id, 80) for id in [*ids, "", ""][:3])) for what, ids in used.first]
-    parts = [paragraphs(f"The groups follow {counted(used.n, 'hint')}: {listed}.{undone}{skipped}")]
+    parts = [make_paragraphs(f"The groups follow {format_count(used.n, 'hint')}: {listed}.{undone}{skipped}")]
     if rows:
         shown = "All hints" if len(rows) == used.n else f"The first {len(rows):,} of {used.n:,} hints"
         triplets = any(row[3] for row in rows)
         columns = ("Said", "a", "b", "c") if triplets else ("Said", "a", "b")
-        body = table(shown, columns, [row[: len(columns)] for row in rows])
-        parts.append(f"<details><summary>{text(shown)}</summary>\n{body}</details>\n")
+        body = make_table(shown, columns, [row[: len(columns)] for row in rows])
+        parts.append(f"<details><summary>{escape_text(shown)}</summary>\n{body}</details>\n")
     return "".join(parts)
 
 
 # ---------------------------------------------------------------------- the study, and Python
 
 
-def study(data: ReportData) -> str:
+def make_study(data: ReportData) -> str:
     """Show the sections of a study; the first is about all of it."""
     parts = []
     for number, one in enumerate(data.study):
         if number:
-            parts.append(f"<h3>{text(one.title)}</h3>\n")
-        parts.append(paragraphs(*one.paragraphs))
+            parts.append(f"<h3>{escape_text(one.title)}</h3>\n")
+        parts.append(make_paragraphs(*one.paragraphs))
         parts += [
-            table(each.title, each.head, each.rows, numbers=range(1, len(each.head))) for each in one.tables
+            make_table(each.title, each.head, each.rows, numbers=range(1, len(each.head)))
+            for each in one.tables
         ]
         parts += [
-            f'<figure><img src="{data_uri(each.png, "image/png")}" alt="{text(each.alt)}">'
-            f"<figcaption>{text(each.title)}</figcaption></figure>\n"
+            f'<figure><img src="{make_data_uri(each.png, "image/png")}" alt="{escape_text(each.alt)}">'
+            f"<figcaption>{escape_text(each.title)}</figcaption></figure>\n"
             for each in one.figures
         ]
     return "".join(parts)
 
 
 def export_command(data: ReportData) -> str:
-    """Return the command that writes what :func:`code` reads; to be typed where the project's folder is."""
-    words = ["likewise", "export", data.folder, "--what", "all", "--format", "jsonl", "--out", _result(data)]
+    """Return the command that writes what :func:`make_code` reads; to be typed where the project's folder
+    is.
+    """
+    words = [
+        "likewise",
+        "export",
+        data.folder,
+        "--what",
+        "all",
+        "--format",
+        "jsonl",
+        "--out",
+        _make_result(data),
+    ]
     return shlex.join(words)
 
 
-def code(data: ReportData) -> str:
+def make_code(data: ReportData) -> str:
     """Return Python that loads the result, and groups the items again by the same hints."""
     lines = [
         "import json",
@@ -276,7 +313,7 @@ def code(data: ReportData) -> str:
         "from likewise import PropagationClustering",
         "from likewise.supervision import read_hints",
         "",
-        f"folder = {_result(data)!r}",
+        f"folder = {_make_result(data)!r}",
         'with open(f"{folder}/labels.jsonl", encoding="utf-8") as file:',
         "    rows = [json.loads(line) for line in file]",
         'ids = [row["id"] for row in rows]',
@@ -299,18 +336,18 @@ def code(data: ReportData) -> str:
     return "\n".join(lines) + "\n"
 
 
-def _result(data: ReportData) -> str:
+def _make_result(data: ReportData) -> str:
     return f"{data.folder.removesuffix('.likewise')}-result"
 
 
-def python(data: ReportData) -> str:
+def make_python(data: ReportData) -> str:
     """Show how to go on in Python."""
     return (
-        paragraphs("Write the result to files, where the folder of the project is:")
-        + f'<pre tabindex="0" role="region" aria-label="Command">{text(export_command(data))}</pre>\n'
-        + paragraphs("and load it in Python:")
-        + f'<pre tabindex="0" role="region" aria-label="Python">{text(code(data))}</pre>\n'
-        + paragraphs(
+        make_paragraphs("Write the result to files, where the folder of the project is:")
+        + f'<pre tabindex="0" role="region" aria-label="Command">{escape_text(export_command(data))}</pre>\n'
+        + make_paragraphs("and load it in Python:")
+        + f'<pre tabindex="0" role="region" aria-label="Python">{escape_text(make_code(data))}</pre>\n'
+        + make_paragraphs(
             "With --format csv the files open in a spreadsheet; labels has one line for each item, with "
             "its group and how doubtful it is (0 sure, 1 not sure at all)."
         )

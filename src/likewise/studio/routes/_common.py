@@ -30,7 +30,7 @@ class ErrorView(TypedDict):
     error: ErrorContent
 
 
-def documented(model: Any, *statuses: int) -> dict[int | str, dict[str, Any]]:
+def document_responses(model: Any, *statuses: int) -> dict[int | str, dict[str, Any]]:
     """Return the answers of a route for its documentation; those in the list below are always possible."""
     described: dict[int | str, dict[str, Any]] = {200: {"model": model}}
     for status in (400, 401, 403, 404, 409, 413, 415, 421, 422, 503, *statuses):
@@ -60,43 +60,43 @@ Limit = Annotated[int, Query(ge=1, le=200)]
 Offset = Annotated[int, Query(ge=0, le=MOST_ROW)]
 
 
-def studio_of(request: Request) -> Studio:
+def get_studio(request: Request) -> Studio:
     """Return the studio."""
     studio: Studio = request.app.state.studio
     return studio
 
 
-def cookie_of(request: Request) -> str:
+def get_cookie_name(request: Request) -> str:
     """Return the name of the cookie: browsers keep one of a name for all ports of a machine."""
-    return f"likewise-{studio_of(request).id}"
+    return f"likewise-{get_studio(request).id}"
 
 
-def person_of(request: Request) -> Person:
+def get_person(request: Request) -> Person:
     """Return who is logged in."""
-    return studio_of(request).people.of_session(request.cookies.get(cookie_of(request)))
+    return get_studio(request).people.find_by_session(request.cookies.get(get_cookie_name(request)))
 
 
-def owner_of(request: Request) -> Person:
+def get_owner(request: Request) -> Person:
     """Return who is logged in, if it is the owner."""
-    person = person_of(request)
-    studio_of(request).only_owner(person)
+    person = get_person(request)
+    get_studio(request).check_owner(person)
     return person
 
 
-def looker_of(request: Request) -> Person:
+def get_viewer(request: Request) -> Person:
     """Return who is logged in, if they may look at the groups: who takes part in a study may not."""
-    studio, person = studio_of(request), person_of(request)
+    studio, person = get_studio(request), get_person(request)
     if studio.study is not None:
-        studio.only_owner(person)
+        studio.check_owner(person)
     return person
 
 
-TheStudio = Annotated[Studio, Depends(studio_of)]
-Who = Annotated[Person, Depends(person_of)]
-Owner = Annotated[Person, Depends(owner_of)]
-Looker = Annotated[Person, Depends(looker_of)]
+TheStudio = Annotated[Studio, Depends(get_studio)]
+Who = Annotated[Person, Depends(get_person)]
+Owner = Annotated[Person, Depends(get_owner)]
+Looker = Annotated[Person, Depends(get_viewer)]
 
 
-def shown(content: Any) -> JSONResponse:
+def make_json_response(content: Any) -> JSONResponse:
     """Return content as JSON; what the service returns is of the documented type already."""
     return JSONResponse(content)

@@ -19,8 +19,8 @@ from likewise.studio.routes._common import (
     Seq,
     TheStudio,
     Who,
-    documented,
-    shown,
+    document_responses,
+    make_json_response,
 )
 from likewise.studio.service._views import (
     ConflictsView,
@@ -65,13 +65,13 @@ class MergeBody(Body):
     b: Row
 
 
-@router.get("/api/groups", responses=documented(GroupsView), response_model=None)
+@router.get("/api/groups", responses=document_responses(GroupsView), response_model=None)
 def groups(studio: TheStudio, person: Looker) -> JSONResponse:
     """Show the groups with their most typical and their most doubtful members."""
-    return shown(studio.groups.all())
+    return make_json_response(studio.groups.show_all())
 
 
-@router.get("/api/groups/{number}/items", responses=documented(MembersView), response_model=None)
+@router.get("/api/groups/{number}/items", responses=document_responses(MembersView), response_model=None)
 def members(
     number: Number,
     studio: TheStudio,
@@ -81,64 +81,64 @@ def members(
     order: Literal["typical", "doubtful"] = "typical",
 ) -> JSONResponse:
     """Show members of a group, page by page."""
-    return shown(studio.groups.members(number, offset, limit, order))
+    return make_json_response(studio.groups.show_members(number, offset, limit, order))
 
 
-@router.post("/api/groups/merge", responses=documented(StatedView), response_model=None)
+@router.post("/api/groups/merge", responses=document_responses(StatedView), response_model=None)
 def merge(body: MergeBody, studio: TheStudio, person: Looker) -> JSONResponse:
     """Say that two groups are one."""
-    return shown(studio.groups.merge(person, key=body.key, a=body.a, b=body.b))
+    return make_json_response(studio.groups.merge(person, key=body.key, a=body.a, b=body.b))
 
 
-@router.post("/api/groups/{number}/name", responses=documented(StatedView), response_model=None)
+@router.post("/api/groups/{number}/name", responses=document_responses(StatedView), response_model=None)
 def name(number: Number, body: NameBody, studio: TheStudio, person: Looker) -> JSONResponse:
     """Give a group a name."""
-    return shown(studio.groups.name(person, number, key=body.key, name=body.name))
+    return make_json_response(studio.groups.name_group(person, number, key=body.key, name=body.name))
 
 
-@router.post("/api/groups/{number}/not-here", responses=documented(StatedView), response_model=None)
+@router.post("/api/groups/{number}/not-here", responses=document_responses(StatedView), response_model=None)
 def not_here(number: Number, body: RowBody, studio: TheStudio, person: Looker) -> JSONResponse:
     """Say that an item does not belong to a group."""
-    return shown(studio.groups.not_here(person, number, key=body.key, row=body.row))
+    return make_json_response(studio.groups.remove_item(person, number, key=body.key, row=body.row))
 
 
-@router.post("/api/groups/{number}/belongs", responses=documented(StatedView), response_model=None)
+@router.post("/api/groups/{number}/belongs", responses=document_responses(StatedView), response_model=None)
 def belongs(number: Number, body: RowBody, studio: TheStudio, person: Looker) -> JSONResponse:
     """Say that an item belongs to a group."""
-    return shown(studio.groups.belongs(person, number, key=body.key, row=body.row))
+    return make_json_response(studio.groups.add_item(person, number, key=body.key, row=body.row))
 
 
-@router.get("/api/reference", responses=documented(ReferenceView), response_model=None)
+@router.get("/api/reference", responses=document_responses(ReferenceView), response_model=None)
 def reference(studio: TheStudio, person: Who) -> JSONResponse:
     """Show examples of each group, or of each class in a study."""
-    return shown(studio.groups.reference())
+    return make_json_response(studio.groups.show_reference())
 
 
-@router.get("/api/conflicts", responses=documented(ConflictsView), response_model=None)
+@router.get("/api/conflicts", responses=document_responses(ConflictsView), response_model=None)
 def conflicts(studio: TheStudio, person: Looker) -> JSONResponse:
     """Show answers that cannot all be true; annotators see those among their own."""
-    return shown(studio.groups.conflicts(person))
+    return make_json_response(studio.groups.show_conflicts(person))
 
 
-@router.get("/api/odd-answers", responses=documented(OddAnswersView), response_model=None)
+@router.get("/api/odd-answers", responses=document_responses(OddAnswersView), response_model=None)
 def odd_answers(studio: TheStudio, person: Looker) -> JSONResponse:
     """Show answers that look wrong; annotators see their own."""
-    return shown(studio.groups.odd_answers(person))
+    return make_json_response(studio.groups.show_odd_answers(person))
 
 
-@router.post("/api/odd-answers/keep", responses=documented(StatedView), response_model=None)
+@router.post("/api/odd-answers/keep", responses=document_responses(StatedView), response_model=None)
 def keep(body: MarkBody, studio: TheStudio, person: Looker) -> JSONResponse:
     """Confirm an answer, so that it counts more."""
-    return shown(studio.asking.keep(person, key=body.key, of=body.of))
+    return make_json_response(studio.asking.keep(person, key=body.key, of=body.of))
 
 
-@router.post("/api/odd-answers/ask-again", responses=documented(StatedView), response_model=None)
+@router.post("/api/odd-answers/ask-again", responses=document_responses(StatedView), response_model=None)
 def ask_again(body: MarkBody, studio: TheStudio, person: Looker) -> JSONResponse:
     """Have the question of an answer asked again."""
-    return shown(studio.asking.ask_again(person, key=body.key, of=body.of))
+    return make_json_response(studio.asking.ask_again(person, key=body.key, of=body.of))
 
 
-def _tagged(request: Request, body: bytes, **headers: str) -> Response:
+def _respond_with_tag(request: Request, body: bytes, **headers: str) -> Response:
     """Answer with bytes, or that they are as they were."""
     tag = f'"{hashlib.blake2b(body, digest_size=12).hexdigest()}"'
     named = {"ETag": tag, "Cache-Control": "private, no-cache", **headers}
@@ -147,7 +147,7 @@ def _tagged(request: Request, body: bytes, **headers: str) -> Response:
     return Response(body, media_type="application/octet-stream", headers=named)
 
 
-_MAP = documented(str)
+_MAP = document_responses(str)
 _MAP[200] = {"content": {"application/octet-stream": {}}}
 _MAP[304] = {"description": "as it was"}
 
@@ -155,25 +155,25 @@ _MAP[304] = {"description": "as it was"}
 @router.get("/api/map/points", responses=_MAP, response_model=None)
 def points(request: Request, studio: TheStudio, person: Looker) -> Response:
     """Return where each item is: pairs of little-endian float32 within 0 and 1."""
-    body, how = studio.groups.points()
-    return _tagged(request, body, **{"X-Layout": how})
+    body, how = studio.groups.get_points()
+    return _respond_with_tag(request, body, **{"X-Layout": how})
 
 
 @router.get("/api/map/labels", responses=_MAP, response_model=None)
 def labels(request: Request, studio: TheStudio, person: Looker) -> Response:
     """Return the group of each item: little-endian uint16."""
-    body, seq = studio.groups.labels()
-    return _tagged(request, body, **{"X-Seq": str(seq)})
+    body, seq = studio.groups.get_labels()
+    return _respond_with_tag(request, body, **{"X-Seq": str(seq)})
 
 
 @router.get("/api/map/doubt", responses=_MAP, response_model=None)
 def doubt(request: Request, studio: TheStudio, person: Looker) -> Response:
     """Return how doubtful the group of each item is: 0 to 255."""
-    body, seq = studio.groups.doubt()
-    return _tagged(request, body, **{"X-Seq": str(seq)})
+    body, seq = studio.groups.get_doubt()
+    return _respond_with_tag(request, body, **{"X-Seq": str(seq)})
 
 
-@router.get("/api/map/links", responses=documented(LinksView), response_model=None)
+@router.get("/api/map/links", responses=document_responses(LinksView), response_model=None)
 def links(studio: TheStudio, person: Looker) -> JSONResponse:
     """Return pairs that were told: two rows, and 1 for together or 0 for apart."""
-    return shown({"links": studio.groups.links(person)})
+    return make_json_response({"links": studio.groups.get_links(person)})

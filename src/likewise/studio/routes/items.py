@@ -9,14 +9,14 @@ from fastapi import APIRouter, Path, Query, Request
 from fastapi.responses import JSONResponse, Response, StreamingResponse
 
 from likewise.studio import media
-from likewise.studio.routes._common import MOST_ROW, TheStudio, Who, documented, shown
+from likewise.studio.routes._common import MOST_ROW, TheStudio, Who, document_responses, make_json_response
 from likewise.studio.security import MEDIA_POLICY
 from likewise.studio.service._views import ItemsView, ItemView
 
 router: APIRouter = APIRouter(tags=["items"])
 RowPath = Annotated[int, Path(ge=0, le=MOST_ROW)]
 _FILE = {
-    **documented(str, 416),
+    **document_responses(str, 416),
     200: {"content": {kind: {} for kind in ("image/*", "audio/*")}},
     206: {"description": "the part that was asked for"},
     304: {"description": "as it was"},
@@ -24,39 +24,39 @@ _FILE = {
 _RANGE = re.compile(r"bytes=(\d{1,15})?-(\d{1,15})?")
 
 
-@router.get("/api/items", responses=documented(ItemsView), response_model=None)
+@router.get("/api/items", responses=document_responses(ItemsView), response_model=None)
 def items(
     studio: TheStudio, person: Who, rows: Annotated[str, Query(pattern=r"^[0-9]{1,10}(,[0-9]{1,10}){0,199}$")]
 ) -> JSONResponse:
     """Show up to 200 items, whose rows stand with commas between."""
-    return shown({"items": studio.items([int(row) for row in rows.split(",")])})
+    return make_json_response({"items": studio.show_items([int(row) for row in rows.split(",")])})
 
 
-@router.get("/api/items/{row}", responses=documented(ItemView), response_model=None)
+@router.get("/api/items/{row}", responses=document_responses(ItemView), response_model=None)
 def item(row: RowPath, studio: TheStudio, person: Who) -> JSONResponse:
     """Show an item."""
-    return shown(studio.items([row])[0])
+    return make_json_response(studio.show_items([row])[0])
 
 
 @router.get("/api/items/{row}/media", responses=_FILE, response_model=None)
 def file(row: RowPath, request: Request, studio: TheStudio, person: Who) -> Response:
     """Send the picture or the sound of an item, whole or one part of it."""
-    return _sent(request, media.open_media(studio.project, studio.item(row)))
+    return _send_file(request, media.open_media(studio.project, studio.get_item(row)))
 
 
 @router.get("/api/items/{row}/thumb", responses=_FILE, response_model=None)
 def thumb(row: RowPath, request: Request, studio: TheStudio, person: Who) -> Response:
     """Send a small picture of an item."""
-    return _sent(request, media.thumbnail(studio.project, studio.item(row)))
+    return _send_file(request, media.make_thumbnail(studio.project, studio.get_item(row)))
 
 
 @router.get("/api/items/{row}/spectrogram", responses=_FILE, response_model=None)
 def spectrogram(row: RowPath, request: Request, studio: TheStudio, person: Who) -> Response:
     """Send a picture of a sound."""
-    return _sent(request, media.spectrogram(studio.project, studio.item(row)))
+    return _send_file(request, media.make_spectrogram(studio.project, studio.get_item(row)))
 
 
-def _sent(request: Request, file: media.Media) -> Response:
+def _send_file(request: Request, file: media.Media) -> Response:
     """Send a file, or the one range of it that is asked for. Several ranges are answered by the whole."""
     tag = f'"{file.etag}"'
     headers = {
@@ -92,7 +92,7 @@ class _Sending(StreamingResponse):
     def __init__(
         self, file: media.Media, start: int, stop: int, status: int, headers: dict[str, str]
     ) -> None:
-        super().__init__(file.part(start, stop), status, headers, media_type=file.content_type)
+        super().__init__(file.iterate_part(start, stop), status, headers, media_type=file.content_type)
         self._file = file
 
     async def __call__(self, scope: Any, receive: Any, send: Any) -> None:

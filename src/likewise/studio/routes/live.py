@@ -12,7 +12,7 @@ from fastapi.concurrency import run_in_threadpool
 from fastapi.responses import StreamingResponse
 
 from likewise.exceptions import NotLoggedInError
-from likewise.studio.routes._common import TheStudio, documented, person_of
+from likewise.studio.routes._common import TheStudio, document_responses, get_person
 
 router: APIRouter = APIRouter(tags=["live"])
 _QUIET = 15.0  # seconds between signs of life, by which proxies keep the connection open
@@ -21,12 +21,12 @@ _MOST_WAITING = 100
 
 @router.get(
     "/api/events",
-    responses={**documented(str), 200: {"content": {"text/event-stream": {}}}},
+    responses={**document_responses(str), 200: {"content": {"text/event-stream": {}}}},
     response_model=None,
 )
 async def events(request: Request, studio: TheStudio) -> StreamingResponse:
     """Stream news: progress, picture, layout, ready and trouble, each with a line of JSON."""
-    person = await run_in_threadpool(person_of, request)
+    person = await run_in_threadpool(get_person, request)
     loop = asyncio.get_running_loop()
     news: asyncio.Queue[tuple[str, dict[str, Any]]] = asyncio.Queue(_MOST_WAITING)
     closing: asyncio.Event = request.app.state.closing
@@ -46,14 +46,14 @@ async def events(request: Request, studio: TheStudio) -> StreamingResponse:
         try:
             yield b"retry: 2000\n\n"
             while not closing.is_set():
-                name, content = await _next(news, closing)
+                name, content = await _wait_for_news(news, closing)
                 if not await run_in_threadpool(_is_in, request):
                     return  # logged out or locked out meanwhile
                 if name is None:
                     yield b": still here\n\n"
                     continue
                 if name == "progress":
-                    content = dict(await run_in_threadpool(studio.asking.progress, person))
+                    content = dict(await run_in_threadpool(studio.asking.show_progress, person))
                 yield f"event: {name}\ndata: {json.dumps(content)}\n\n".encode()
         finally:
             leave()
@@ -64,13 +64,13 @@ async def events(request: Request, studio: TheStudio) -> StreamingResponse:
 
 def _is_in(request: Request) -> bool:
     try:
-        person_of(request)
+        get_person(request)
     except NotLoggedInError:
         return False
     return True
 
 
-async def _next(
+async def _wait_for_news(
     news: asyncio.Queue[tuple[str, dict[str, Any]]], closing: asyncio.Event
 ) -> tuple[str | None, dict[str, Any]]:
     """Wait for news, for the end, or for so long that a sign of life is due."""

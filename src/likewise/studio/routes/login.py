@@ -9,7 +9,14 @@ from fastapi import APIRouter, Request
 from fastapi.responses import JSONResponse
 from pydantic import Field
 
-from likewise.studio.routes._common import Body, TheStudio, Who, cookie_of, documented, shown
+from likewise.studio.routes._common import (
+    Body,
+    TheStudio,
+    Who,
+    document_responses,
+    get_cookie_name,
+    make_json_response,
+)
 from likewise.studio.service._accounts import SESSION_SECONDS
 from likewise.studio.service._views import DoneView, MeView, WhoView
 
@@ -22,13 +29,13 @@ class LoginBody(Body):
     token: Annotated[str, Field(pattern=r"^[A-Za-z0-9_-]{1,128}$")]
 
 
-@router.post("/api/login", responses=documented(WhoView, 429), response_model=None)
+@router.post("/api/login", responses=document_responses(WhoView, 429), response_model=None)
 def log_in(body: LoginBody, request: Request, studio: TheStudio) -> JSONResponse:
     """Trade the token of a login link, which works once, for a session."""
-    person, session = studio.people.log_in(body.token, _network_of(request))
-    response = shown({"id": person.id, "name": person.name, "role": person.role})
+    person, session = studio.people.log_in(body.token, _get_network(request))
+    response = make_json_response({"id": person.id, "name": person.name, "role": person.role})
     response.set_cookie(
-        cookie_of(request),
+        get_cookie_name(request),
         session,
         max_age=int(SESSION_SECONDS),
         path=f"{request.app.state.base}/",
@@ -39,7 +46,7 @@ def log_in(body: LoginBody, request: Request, studio: TheStudio) -> JSONResponse
     return response
 
 
-def _network_of(request: Request) -> str:
+def _get_network(request: Request) -> str:
     """Return the address that a request comes from; of IPv6 the network, since a person has all of it."""
     host = "" if request.client is None else request.client.host.partition("%")[0]
     try:
@@ -51,16 +58,16 @@ def _network_of(request: Request) -> str:
     return host
 
 
-@router.post("/api/logout", responses=documented(DoneView), response_model=None)
+@router.post("/api/logout", responses=document_responses(DoneView), response_model=None)
 def log_out(request: Request, studio: TheStudio, person: Who) -> JSONResponse:
     """End the session."""
-    studio.people.log_out(request.cookies.get(cookie_of(request), ""))
-    response = shown({"done": True})
-    response.delete_cookie(cookie_of(request), path=f"{request.app.state.base}/")
+    studio.people.log_out(request.cookies.get(get_cookie_name(request), ""))
+    response = make_json_response({"done": True})
+    response.delete_cookie(get_cookie_name(request), path=f"{request.app.state.base}/")
     return response
 
 
-@router.get("/api/me", responses=documented(MeView), response_model=None)
+@router.get("/api/me", responses=document_responses(MeView), response_model=None)
 def me(studio: TheStudio, person: Who) -> JSONResponse:
     """Tell who is logged in, and what the project is about."""
-    return shown(studio.me(person))
+    return make_json_response(studio.show_me(person))

@@ -13,7 +13,7 @@ from typing_extensions import TypedDict
 
 from likewise import __version__
 from likewise.exceptions import NotFoundError
-from likewise.studio.routes._common import TheStudio, documented, shown
+from likewise.studio.routes._common import TheStudio, document_responses, make_json_response
 
 router: APIRouter = APIRouter(include_in_schema=False)
 health_router: APIRouter = APIRouter(tags=["health"])
@@ -33,19 +33,19 @@ class HealthView(TypedDict):
     version: str
 
 
-@health_router.get("/health", responses=documented(HealthView), response_model=None)
+@health_router.get("/health", responses=document_responses(HealthView), response_model=None)
 def health(studio: TheStudio) -> JSONResponse:
     """Tell a proxy or a supervisor that the studio and its database are there."""
-    studio.store.healthy()
-    return shown({"status": "ok", "version": __version__})
+    studio.store.check_health()
+    return make_json_response({"status": "ok", "version": __version__})
 
 
 @lru_cache
-def _asset(name: str) -> bytes:
+def _read_asset(name: str) -> bytes:
     return (files("likewise.studio") / "static" / name).read_bytes()
 
 
-def _sent(request: Request, body: bytes, kind: str) -> Response:
+def _send_asset(request: Request, body: bytes, kind: str) -> Response:
     tag = f'"{hashlib.blake2b(body, digest_size=12).hexdigest()}"'
     headers = {"ETag": tag, "Cache-Control": "no-cache"}
     if request.headers.get("if-none-match") == tag:
@@ -53,22 +53,22 @@ def _sent(request: Request, body: bytes, kind: str) -> Response:
     return Response(body, media_type=kind, headers=headers)
 
 
-def _page(request: Request, name: str) -> Response:
+def _send_page(request: Request, name: str) -> Response:
     # The base path holds letters, digits and slashes alone, so that it can stand in a page as it is.
-    body = _asset(name).replace(b"__BASE__", f"{request.app.state.base}/".encode())
-    return _sent(request, body, "text/html; charset=utf-8")
+    body = _read_asset(name).replace(b"__BASE__", f"{request.app.state.base}/".encode())
+    return _send_asset(request, body, "text/html; charset=utf-8")
 
 
 @router.get("/", response_model=None)
 def index(request: Request) -> Response:
     """Send the shell."""
-    return _page(request, "index.html")
+    return _send_page(request, "index.html")
 
 
 @router.get("/login", response_model=None)
 def login(request: Request) -> Response:
     """Send the page that a login link opens."""
-    return _page(request, "login.html")
+    return _send_page(request, "login.html")
 
 
 @router.get("/static/{name}", response_model=None)
@@ -77,13 +77,13 @@ def static(name: str, request: Request) -> Response:
     if not _NAME.fullmatch(name):
         raise NotFoundError("There is no such file.")
     try:
-        body = _asset(name)
+        body = _read_asset(name)
     except FileNotFoundError as error:
         raise NotFoundError("There is no such file.") from error
-    return _sent(request, body, _TYPES[name.rpartition(".")[2]])
+    return _send_asset(request, body, _TYPES[name.rpartition(".")[2]])
 
 
 @router.get("/favicon.ico", response_model=None)
 def favicon(request: Request) -> Response:
     """Send the sign of the studio to browsers that ask in the old way."""
-    return _sent(request, _asset("icon.svg"), _TYPES["svg"])
+    return _send_asset(request, _read_asset("icon.svg"), _TYPES["svg"])

@@ -7,7 +7,15 @@ from typing import Annotated, Literal
 from fastapi import APIRouter, Path, Request
 from fastapi.responses import JSONResponse
 
-from likewise.studio.routes._common import MOST_ROW, Body, Name, Owner, TheStudio, documented, shown
+from likewise.studio.routes._common import (
+    MOST_ROW,
+    Body,
+    Name,
+    Owner,
+    TheStudio,
+    document_responses,
+    make_json_response,
+)
 from likewise.studio.service._views import DoneView, InvitedView, LinkView, PeopleView
 
 router: APIRouter = APIRouter(tags=["people"])
@@ -27,26 +35,26 @@ class ActiveBody(Body):
     active: bool
 
 
-@router.get("/api/people", responses=documented(PeopleView), response_model=None)
+@router.get("/api/people", responses=document_responses(PeopleView), response_model=None)
 def people(studio: TheStudio, owner: Owner) -> JSONResponse:
     """Show everybody."""
-    return shown(studio.people.all())
+    return make_json_response(studio.people.show_all())
 
 
-@router.post("/api/people", responses=documented(InvitedView), response_model=None)
+@router.post("/api/people", responses=document_responses(InvitedView), response_model=None)
 def add(body: PersonBody, request: Request, studio: TheStudio, owner: Owner) -> JSONResponse:
     """Let somebody in, and get the link by which they log in, once."""
-    return shown(studio.people.invited(body.name, body.role, request.app.state.link))
+    return make_json_response(studio.people.invite(body.name, body.role, request.app.state.link))
 
 
-@router.post("/api/people/{person}/link", responses=documented(LinkView), response_model=None)
+@router.post("/api/people/{person}/link", responses=document_responses(LinkView), response_model=None)
 def link(person: PersonPath, request: Request, studio: TheStudio, owner: Owner) -> JSONResponse:
     """Get another login link for somebody."""
-    return shown(studio.people.new_link(person, request.app.state.link))
+    return make_json_response(studio.people.make_new_link(person, request.app.state.link))
 
 
-@router.post("/api/people/{person}/active", responses=documented(DoneView), response_model=None)
+@router.post("/api/people/{person}/active", responses=document_responses(DoneView), response_model=None)
 def active(person: PersonPath, body: ActiveBody, studio: TheStudio, owner: Owner) -> JSONResponse:
     """Lock somebody out, or let them in again; what they answered stays."""
     studio.people.set_active(person, body.active, owner)
-    return shown({"done": True})
+    return make_json_response({"done": True})

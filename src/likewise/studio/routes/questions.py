@@ -18,8 +18,8 @@ from likewise.studio.routes._common import (
     Seq,
     TheStudio,
     Who,
-    documented,
-    shown,
+    document_responses,
+    make_json_response,
 )
 from likewise.studio.service._views import (
     AnsweredView,
@@ -70,41 +70,43 @@ class RevisitBody(Body):
     question: QuestionId
 
 
-@router.post("/api/questions", responses=documented(QuestionsView), response_model=None)
+@router.post("/api/questions", responses=document_responses(QuestionsView), response_model=None)
 def questions(body: AskBody, studio: TheStudio, person: Who) -> JSONResponse:
     """Take questions that nobody else is looking at. They are kept for some minutes."""
-    return shown(studio.asking.questions(person, body.n))
+    return make_json_response(studio.asking.give_questions(person, body.n))
 
 
-@router.post("/api/answers", responses=documented(AnsweredView), response_model=None)
+@router.post("/api/answers", responses=document_responses(AnsweredView), response_model=None)
 def answers(body: AnswerBody, studio: TheStudio, person: Who) -> JSONResponse:
     """Answer a question. What is acknowledged is on disk."""
-    return shown(
+    return make_json_response(
         studio.asking.answer(
             person, key=body.key, question=body.question, answer=body.answer, seconds=body.seconds
         )
     )
 
 
-@router.post("/api/skips", responses=documented(AnsweredView), response_model=None)
+@router.post("/api/skips", responses=document_responses(AnsweredView), response_model=None)
 def skips(body: SkipBody, studio: TheStudio, person: Who) -> JSONResponse:
     """Leave a question out: it is not asked again, and the history lets one come back to it."""
-    return shown(studio.asking.skip(person, key=body.key, question=body.question, seconds=body.seconds))
+    return make_json_response(
+        studio.asking.skip(person, key=body.key, question=body.question, seconds=body.seconds)
+    )
 
 
-@router.post("/api/undo", responses=documented(UndoneView), response_model=None)
+@router.post("/api/undo", responses=document_responses(UndoneView), response_model=None)
 def undo(body: UndoBody, studio: TheStudio, person: Who) -> JSONResponse:
     """Take back an answer, a skip, or the name of a group."""
-    return shown(studio.asking.undo(person, key=body.key, of=body.of))
+    return make_json_response(studio.asking.undo(person, key=body.key, of=body.of))
 
 
-@router.post("/api/revisit", responses=documented(UndoneView), response_model=None)
+@router.post("/api/revisit", responses=document_responses(UndoneView), response_model=None)
 def revisit(body: RevisitBody, studio: TheStudio, person: Who) -> JSONResponse:
     """Come back to a question that was skipped."""
-    return shown(studio.asking.revisit(person, key=body.key, question=body.question))
+    return make_json_response(studio.asking.revisit(person, key=body.key, question=body.question))
 
 
-@router.get("/api/history", responses=documented(HistoryView), response_model=None)
+@router.get("/api/history", responses=document_responses(HistoryView), response_model=None)
 def history(
     studio: TheStudio,
     person: Who,
@@ -112,10 +114,10 @@ def history(
     limit: Limit = 50,
 ) -> JSONResponse:
     """Show what happened, the newest first; annotators see what they did themselves."""
-    return shown(studio.asking.history(person, before, limit))
+    return make_json_response(studio.asking.show_history(person, before, limit))
 
 
-@router.get("/api/progress", responses=documented(ProgressView), response_model=None)
+@router.get("/api/progress", responses=document_responses(ProgressView), response_model=None)
 def progress(studio: TheStudio, person: Who) -> JSONResponse:
     """Tell how far it has come, and whether it is worth going on."""
-    return shown(studio.asking.progress(person))
+    return make_json_response(studio.asking.show_progress(person))

@@ -8,7 +8,7 @@ from fastapi import APIRouter
 from fastapi.responses import Response
 
 from likewise.exceptions import NotFoundError
-from likewise.studio.routes._common import Owner, TheStudio, documented
+from likewise.studio.routes._common import Owner, TheStudio, document_responses
 
 router: APIRouter = APIRouter(tags=["results"])
 _TYPES = ("text/csv", "application/x-ndjson", "application/vnd.apache.parquet")
@@ -16,7 +16,7 @@ _TYPES = ("text/csv", "application/x-ndjson", "application/vnd.apache.parquet")
 
 @router.get(
     "/api/export",
-    responses={**documented(str), 200: {"content": {kind: {} for kind in _TYPES}}},
+    responses={**document_responses(str), 200: {"content": {kind: {} for kind in _TYPES}}},
     response_model=None,
 )
 def export(
@@ -28,8 +28,8 @@ def export(
     """Return labels, hints or answers as a file."""
     from likewise.studio.exports import MEDIA_TYPES, Snapshot, export_bytes
 
-    snapshot = Snapshot.of(studio.store)
-    ids = studio.project.items.ids()
+    snapshot = Snapshot.from_store(studio.store)
+    ids = studio.project.items.get_ids()
     body = export_bytes(what, snapshot, ids, studio.hub.picture, format=format)
     name = f"{what}.{format}"
     return Response(
@@ -40,17 +40,19 @@ def export(
 
 
 @router.get(
-    "/api/report", responses={**documented(str), 200: {"content": {"text/html": {}}}}, response_model=None
+    "/api/report",
+    responses={**document_responses(str), 200: {"content": {"text/html": {}}}},
+    response_model=None,
 )
 def report(studio: TheStudio, owner: Owner) -> Response:
     """Return a page that tells what came out so far, to keep or to send."""
     from likewise.studio.exports import Snapshot
-    from likewise.studio.report import DerivedResults, content_security_policy, gather, report_html
+    from likewise.studio.report import DerivedResults, gather, get_content_security_policy, make_report
 
     hub = studio.hub
     if hub.picture is None:
         raise NotFoundError("There are no groups to report on yet.", "They come soon after the start.")
     derived = DerivedResults(hub.picture, hub.progress, hub.standing, hub.layout)
-    data = gather(studio.project, Snapshot.of(studio.store), derived, curves=False)
-    headers = {"Content-Security-Policy": content_security_policy()}
-    return Response(report_html(data), media_type="text/html; charset=utf-8", headers=headers)
+    data = gather(studio.project, Snapshot.from_store(studio.store), derived, curves=False)
+    headers = {"Content-Security-Policy": get_content_security_policy()}
+    return Response(make_report(data), media_type="text/html; charset=utf-8", headers=headers)

@@ -9,7 +9,7 @@ from fastapi.responses import JSONResponse
 from pydantic import Field
 
 from likewise.exceptions import NotFoundError
-from likewise.studio.routes._common import Body, Key, TheStudio, Who, documented, shown
+from likewise.studio.routes._common import Body, Key, TheStudio, Who, document_responses, make_json_response
 from likewise.studio.service import Studio
 from likewise.studio.service._views import DoneView, StudyView
 
@@ -38,25 +38,27 @@ class SurveyBody(Body):
     comments: Annotated[str, Field(max_length=10_000, pattern=r"^[^\x00]*$")] = ""
 
 
-def _desk(studio: Studio) -> StudyDesk:
+def _get_desk(studio: Studio) -> StudyDesk:
     if studio.study is None:
         raise NotFoundError("This project is not a study.", "Make one with likewise studio PATH --study.")
     return studio.study
 
 
-@router.get("/api/study", responses=documented(StudyView), response_model=None)
+@router.get("/api/study", responses=document_responses(StudyView), response_model=None)
 def study(studio: TheStudio, person: Who) -> JSONResponse:
     """Tell where somebody is in the study."""
-    return shown(_desk(studio).stage(person))
+    return make_json_response(_get_desk(studio).show_stage(person))
 
 
-@router.post("/api/study/next", responses=documented(StudyView), response_model=None)
+@router.post("/api/study/next", responses=document_responses(StudyView), response_model=None)
 def go_on(body: NextBody, studio: TheStudio, person: Who) -> JSONResponse:
     """Leave the introduction or a break."""
-    return shown(_desk(studio).go_on(person, body.key))
+    return make_json_response(_get_desk(studio).go_on(person, body.key))
 
 
-@router.post("/api/study/survey", responses=documented(DoneView), response_model=None)
+@router.post("/api/study/survey", responses=document_responses(DoneView), response_model=None)
 def survey(body: SurveyBody, studio: TheStudio, person: Who) -> JSONResponse:
     """Fill in the questionnaire, once all is answered."""
-    return shown(_desk(studio).survey(person, body.key, body.model_dump(exclude={"key"})))
+    return make_json_response(
+        _get_desk(studio).store_survey(person, body.key, body.model_dump(exclude={"key"}))
+    )

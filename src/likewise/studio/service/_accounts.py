@@ -18,7 +18,7 @@ from likewise.exceptions import (
 )
 from likewise.studio.records import Person, Role
 from likewise.studio.service._hub import Hub
-from likewise.studio.service._views import InvitedView, LinkView, PeopleView, person_view
+from likewise.studio.service._views import InvitedView, LinkView, PeopleView, make_person_view
 from likewise.studio.store import Store, Transaction
 
 SESSION_SECONDS = 30 * 24 * 3600.0
@@ -30,7 +30,7 @@ _MOST_REMEMBERED = 10_000
 LONGEST_NAME = 100
 
 
-def digest_of(token: str) -> str:
+def compute_digest(token: str) -> str:
     """Return what the store keeps of a token: of no use to anybody who reads it."""
     return hashlib.sha256(token.encode("utf-8", "surrogatepass")).hexdigest()
 
@@ -47,21 +47,21 @@ def clean_name(name: str, what: str) -> str:
     return name
 
 
-def owner_of(store: Store, name: str = "owner") -> Person:
+def find_owner(store: Store, name: str = "owner") -> Person:
     """Return the owner, who is made with the project: the first who was not locked out by another."""
 
     def work(tx: Transaction) -> Person:
-        found = [person for person in tx.people() if person.role == "owner"]
+        found = [person for person in tx.get_people() if person.role == "owner"]
         found.sort(key=lambda person: not person.active)
         return found[0] if found else tx.add_person(name, "owner")
 
     return store.write(work)
 
 
-def link_token(store: Store, person: int, now: float) -> str:
+def make_link_token(store: Store, person: int, now: float) -> str:
     """Make a token that logs a person in, once, within a week."""
     token = secrets.token_urlsafe(32)
-    store.write(lambda tx: tx.add_login(person, digest_of(token), now + LINK_SECONDS))
+    store.write(lambda tx: tx.add_login(person, compute_digest(token), now + LINK_SECONDS))
     return token
 
 
@@ -78,13 +78,13 @@ class Accounts:
 
     # ------------------------------------------------------------------ logging in
 
-    def owner(self) -> Person:
+    def get_owner(self) -> Person:
         """Return the owner."""
-        return owner_of(self._store)
+        return find_owner(self._store)
 
-    def link_token(self, person: int) -> str:
+    def make_link_token(self, person: int) -> str:
         """Make a token that logs a person in, once, within a week."""
-        return link_token(self._store, person, self._clock())
+        return make_link_token(self._store, person, self._clock())
 
     def log_in(self, token: str, address: str = "") -> tuple[Person, str]:
         """Trade the token of a link for that of a session.
@@ -96,14 +96,14 @@ class Accounts:
         session = secrets.token_urlsafe(32)
 
         def work(tx: Transaction) -> Person | None:
-            person: Person | None = tx.take_login(digest_of(token), now)
+            person: Person | None = tx.take_login(compute_digest(token), now)
             if person is not None and person.active:
-                tx.add_session(person.id, digest_of(session), now + SESSION_SECONDS)
+                tx.add_session(person.id, compute_digest(session), now + SESSION_SECONDS)
                 return person
             return None
 
         # A read is cheap, so that rubbish does not keep others from writing.
-        is_known = self._store.read(lambda tx: tx.has_login(digest_of(token)))
+        is_known = self._store.read(lambda tx: tx.has_login(compute_digest(token)))
         person = self._store.write(work) if is_known else None
         if person is None:
             self._count_failure(address, now)
@@ -128,14 +128,14 @@ class Accounts:
                 "Wait a minute and try again. A link that was not used yet works at any time.",
             )
 
-    def of_session(self, token: str | None) -> Person:
+    def find_by_session(self, token: str | None) -> Person:
         """Return who a session belongs to."""
         person = None
         if token:
-            now, digest = self._clock(), digest_of(token)
+            now, digest = self._clock(), compute_digest(token)
             person, until = self._seen.get(digest, (None, 0.0))
             if now >= until or now < until - _REMEMBERED:
-                person = self._store.read(lambda tx: tx.session(digest, now))
+                person = self._store.read(lambda tx: tx.find_session(digest, now))
                 if person is not None:
                     self._remember(digest, person, now)
         if person is None or not person.active:
@@ -156,18 +156,18 @@ class Accounts:
 
     def log_out(self, token: str) -> None:
         """End a session."""
-        self._store.write(lambda tx: tx.drop_session(digest_of(token)))
+        self._store.write(lambda tx: tx.drop_session(compute_digest(token)))
         self._forget()
 
     # ------------------------------------------------------------------ the owner's part
 
-    def all(self) -> PeopleView:
+    def show_all(self) -> PeopleView:
         """Show everybody, and how far they agree."""
-        people = self._store.read(lambda tx: tx.people())
+        people = self._store.read(lambda tx: tx.get_people())
         standing = self._hub.standing
         stands = {stand.person: stand for stand in standing.people} if standing else {}
         return {
-            "people": [person_view(person, stands.get(person.id)) for person in people],
+            "people": [make_person_view(person, stands.get(person.id)) for person in people],
             "agreement": {
                 "n_shared": standing.n_shared if standing else 0,
                 "observed": standing.observed if standing else None,
@@ -180,28 +180,28 @@ class Accounts:
         name = clean_name(name, "The name of a person")
 
         def work(tx: Transaction) -> Person:
-            if any(p.name.casefold() == name.casefold() for p in tx.people()):
+            if any(p.name.casefold() == name.casefold() for p in tx.get_people()):
                 raise BadRequestError(f"There is somebody called {name} already.", "Choose another name.")
             return tx.add_person(name, role)
 
         person = self._store.write(work)
-        return person, self.link_token(person.id)
+        return person, self.make_link_token(person.id)
 
-    def invited(self, name: str, role: Role, url: Callable[[str], str]) -> InvitedView:
+    def invite(self, name: str, role: Role, url: Callable[[str], str]) -> InvitedView:
         """Do as :meth:`add`, and show it."""
         person, token = self.add(name, role)
-        return {"person": person_view(person, None), "link": url(token)}
+        return {"person": make_person_view(person, None), "link": url(token)}
 
-    def new_link(self, person: int, url: Callable[[str], str]) -> LinkView:
+    def make_new_link(self, person: int, url: Callable[[str], str]) -> LinkView:
         """Make another link for somebody who is known."""
-        found = self._person(person)
+        found = self._get_person(person)
         if not found.active:
             raise NotAllowedError(f"{found.name} may not log in.", "Let them in again first.")
-        return {"link": url(self.link_token(person))}
+        return {"link": url(self.make_link_token(person))}
 
     def set_active(self, person: int, active: bool, by: Person) -> None:
         """Lock somebody out, or let them in again. Their answers stay."""
-        found = self._person(person)
+        found = self._get_person(person)
         if found.id == by.id:
             raise NotAllowedError("You cannot lock yourself out.")
 
@@ -214,8 +214,8 @@ class Accounts:
         self._store.write(work)
         self._forget()
 
-    def _person(self, person: int) -> Person:
-        found = self._store.read(lambda tx: tx.person(person))
+    def _get_person(self, person: int) -> Person:
+        found = self._store.read(lambda tx: tx.get_person(person))
         if found is None:
             raise NotFoundError(f"There is no person with the number {person}.")
         return found

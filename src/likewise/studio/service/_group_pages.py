@@ -28,7 +28,7 @@ from likewise.studio.service._views import (
     ReferenceGroupView,
     ReferenceView,
     StatedView,
-    item_view,
+    make_item_view,
 )
 
 if TYPE_CHECKING:
@@ -40,10 +40,10 @@ _SHOWN = 12  # typical and doubtful members on a card
 _FIRST_COLORS = ("#0072b2", "#e69f00", "#009e73", "#cc79a7", "#56b4e9", "#d55e00", "#b8a900", "#7a5195")
 
 
-def color_of(number: int) -> str:
+def get_color(number: int) -> str:
     """Return the colour of a group.
 
-    >>> color_of(0), color_of(8) != color_of(9)
+    >>> get_color(0), get_color(8) != get_color(9)
     ('#0072b2', True)
     """
     if number < len(_FIRST_COLORS):
@@ -65,7 +65,7 @@ class GroupPages:
         self._asking = asking
         self._study = study
 
-    def _picture(self) -> Picture:
+    def _get_picture(self) -> Picture:
         picture = self._hub.picture
         if picture is None:
             raise NotFoundError(
@@ -73,32 +73,32 @@ class GroupPages:
             )
         return picture
 
-    def _group(self, number: int) -> Group:
-        for group in self._picture().groups:
+    def _get_group(self, number: int) -> Group:
+        for group in self._get_picture().groups:
             if group.number == number:
                 return group
         raise NotFoundError(
             f"There is no group {number}.", "Groups change with the answers; reload the page."
         )
 
-    def _named(self, picture: Picture) -> dict[int, str]:
+    def _get_names(self, picture: Picture) -> dict[int, str]:
         names: dict[int, str] = {}
-        for item, name in self._hub.log.names():
-            names[int(picture.labels[self._items.row_of(item)])] = name
+        for item, name in self._hub.log.get_group_names():
+            names[int(picture.labels[self._items.get_row(item)])] = name
         return names
 
-    def _shown(self, rows: Sequence[int]) -> list[ItemView]:
+    def _make_item_views(self, rows: Sequence[int]) -> list[ItemView]:
         veil = None if self._study is None else self._study.veil
-        return [item_view(item, veil) for item in self._items.many(rows)]
+        return [make_item_view(item, veil) for item in self._items.get_items(rows)]
 
     # ------------------------------------------------------------------ showing
 
-    def all(self) -> GroupsView:
+    def show_all(self) -> GroupsView:
         """Show all groups, with a few members each."""
         picture = self._hub.picture
         if picture is None:
             return {"seq": 0, "groups": []}
-        names = self._named(picture)
+        names = self._get_names(picture)
         return {
             "seq": picture.seq,
             "groups": [
@@ -106,42 +106,42 @@ class GroupPages:
                     "number": group.number,
                     "name": names.get(group.number),
                     "size": group.size,
-                    "color": color_of(group.number),
-                    "typical": self._shown(group.typical[:_SHOWN]),
-                    "doubtful": self._shown(group.doubtful[:_SHOWN]),
+                    "color": get_color(group.number),
+                    "typical": self._make_item_views(group.typical[:_SHOWN]),
+                    "doubtful": self._make_item_views(group.doubtful[:_SHOWN]),
                 }
                 for group in picture.groups
             ],
         }
 
-    def members(self, number: int, offset: int, limit: int, order: str) -> MembersView:
+    def show_members(self, number: int, offset: int, limit: int, order: str) -> MembersView:
         """Show members of a group, the surest or the most doubtful first."""
-        self._group(number)
-        picture = self._picture()
+        self._get_group(number)
+        picture = self._get_picture()
         rows = np.flatnonzero(picture.labels == number)
         doubt = picture.doubt[rows]
         rows = rows[np.argsort(doubt if order == "typical" else -doubt, kind="stable")]
-        return {"items": self._shown(rows[offset : offset + limit].tolist()), "total": len(rows)}
+        return {"items": self._make_item_views(rows[offset : offset + limit].tolist()), "total": len(rows)}
 
-    def reference(self) -> ReferenceView:
+    def show_reference(self) -> ReferenceView:
         """Show examples: of the true classes in a study that has a book, else of the groups so far."""
         if self._study is not None:
             examples = self._study.reference
-            rows = [self._items.row_of(item) for _, item in examples]
+            rows = [self._items.get_row(item) for _, item in examples]
             book: list[ReferenceGroupView] = [
-                {"name": name, "items": self._shown([row])}
+                {"name": name, "items": self._make_item_views([row])}
                 for (name, _), row in zip(examples, rows, strict=True)
             ]
             return {"groups": book, "given": True}
         picture = self._hub.picture
         if picture is None:
             return {"groups": [], "given": False}
-        names = self._named(picture)
+        names = self._get_names(picture)
         return {
             "groups": [
                 {
                     "name": names.get(group.number, f"Group {group.number + 1}"),
-                    "items": self._shown(group.typical[:_EXAMPLES]),
+                    "items": self._make_item_views(group.typical[:_EXAMPLES]),
                 }
                 for group in picture.groups
             ],
@@ -150,35 +150,35 @@ class GroupPages:
 
     # ------------------------------------------------------------------ saying
 
-    def name(self, person: Person, number: int, *, key: str, name: str) -> StatedView:
+    def name_group(self, person: Person, number: int, *, key: str, name: str) -> StatedView:
         """Give a group a name. It stays with the group's most typical item, wherever that goes."""
         name = clean_name(name, "The name of a group")
-        if before := self._before(person, key, name=name):
+        if before := self._find_earlier(person, key, name=name):
             return {"seq": before.seq, "new": False, "message": f"The group is called {name}."}
-        group = self._group(number)
+        group = self._get_group(number)
         item = self._items.get(group.typical[0])
         body = {"item": item.id, "name": name}
         event, new = self._hub.store.write(lambda tx: append(tx, NewEvent(key, "name", person.id, body)))
         self._hub.refresh()
         return {"seq": event.seq, "new": new, "message": f"The group is called {name}."}
 
-    def not_here(self, person: Person, number: int, *, key: str, row: int) -> StatedView:
+    def remove_item(self, person: Person, number: int, *, key: str, row: int) -> StatedView:
         """Say that an item does not belong to its group: it is apart from the group's most typical item."""
-        return self._about(person, number, key, row, "DIFFERENT")
+        return self._store_statement(person, number, key, row, "DIFFERENT")
 
-    def belongs(self, person: Person, number: int, *, key: str, row: int) -> StatedView:
+    def add_item(self, person: Person, number: int, *, key: str, row: int) -> StatedView:
         """Say that an item belongs to a group: together with the group's most typical item."""
-        return self._about(person, number, key, row, "SAME")
+        return self._store_statement(person, number, key, row, "SAME")
 
-    def _about(self, person: Person, number: int, key: str, row: int, answer: str) -> StatedView:
-        item = self._items.get(self._row(row))
-        before = self._before(person, key, source="groups", answer=answer)
+    def _store_statement(self, person: Person, number: int, key: str, row: int, answer: str) -> StatedView:
+        item = self._items.get(self._check_row(row))
+        before = self._find_earlier(person, key, source="groups", answer=answer)
         if before is not None and item.id in before.body["items"]:
             return {"seq": before.seq, "new": False, "message": str(before.body["why"])}
-        group = self._group(number)
-        middle = self._middle(group, but=row)
+        group = self._get_group(number)
+        middle = self._find_middle(group, but=row)
         said = "belong together" if answer == "SAME" else "do not belong together"
-        return self._asking.state_pair(
+        return self._asking.store_pair(
             person,
             key=key,
             items=(item.id, middle.id),
@@ -190,10 +190,10 @@ class GroupPages:
         """Say that two groups are one: an item of each, which stand for their groups, belong together."""
         if a == b:
             raise BadRequestError("These are not two groups, but one.", "Choose two different ones.")
-        if before := self._before(person, key, source="groups", answer="SAME"):
+        if before := self._find_earlier(person, key, source="groups", answer="SAME"):
             return {"seq": before.seq, "new": False, "message": str(before.body["why"])}
-        one, other = (self._middle(self._group(number)) for number in (a, b))
-        return self._asking.state_pair(
+        one, other = (self._find_middle(self._get_group(number)) for number in (a, b))
+        return self._asking.store_pair(
             person,
             key=key,
             items=(one.id, other.id),
@@ -201,15 +201,15 @@ class GroupPages:
             why=f"{one.title} and {other.title} belong together.",
         )
 
-    def _middle(self, group: Group, but: int | None = None) -> Item:
+    def _find_middle(self, group: Group, but: int | None = None) -> Item:
         """Return the item that stands for a group: the one that answers join to most others of it.
 
         What is said of it holds for all of these. Where answers join none it is the most typical one.
         """
-        labels, sizes = self._picture().labels, self._hub.log.joined()
+        labels, sizes = self._get_picture().labels, self._hub.log.count_joined()
         found = [
             (size, row)
-            for (_, size), row in zip(sizes.items(), self._items.rows_of(list(sizes)), strict=True)
+            for (_, size), row in zip(sizes.items(), self._items.get_rows(list(sizes)), strict=True)
             if size > 1 and labels[row] == group.number and row != but
         ]
         if found:
@@ -219,21 +219,21 @@ class GroupPages:
             raise BadRequestError("The group has no other member to compare it with.")
         return self._items.get(others[0])
 
-    def _before(self, person: Person, key: str, **said: str) -> StoredEvent | None:
+    def _find_earlier(self, person: Person, key: str, **said: str) -> StoredEvent | None:
         """Return what this person said with this key. Groups may have changed since, and it counts once."""
-        event: StoredEvent | None = self._hub.store.read(lambda tx: tx.event_by_key(key))
+        event: StoredEvent | None = self._hub.store.read(lambda tx: tx.get_event_by_key(key))
         if event is None or event.person != person.id:
             return None
         return event if all(event.body.get(name) == value for name, value in said.items()) else None
 
-    def _row(self, row: int) -> int:
+    def _check_row(self, row: int) -> int:
         if not 0 <= row < self._items.n:
             raise NotFoundError(f"There is no item {row}; there are {self._items.n}, counted from 0.")
         return row
 
     # ------------------------------------------------------------------ contradictions
 
-    def conflicts(self, person: Person) -> ConflictsView:
+    def show_conflicts(self, person: Person) -> ConflictsView:
         """Show contradictions: to the owner all, to others those among their own answers."""
         picture = self._hub.picture
         shown: list[ConflictView] = []
@@ -248,14 +248,14 @@ class GroupPages:
                 continue
             shown.append(
                 {
-                    "items": self._shown(conflict.rows),
-                    "chain": self._shown(conflict.chain),
-                    "answers": [self._asking.event(event, person) for event in standing],
+                    "items": self._make_item_views(conflict.rows),
+                    "chain": self._make_item_views(conflict.chain),
+                    "answers": [self._asking.show_event(event, person) for event in standing],
                 }
             )
         return {"conflicts": shown, "hidden": hidden}
 
-    def odd_answers(self, person: Person) -> OddAnswersView:
+    def show_odd_answers(self, person: Person) -> OddAnswersView:
         """Show answers that look wrong: to the owner all, to others those that they gave themselves."""
         picture, log = self._hub.picture, self._hub.log
         shown: list[OddAnswerView] = []
@@ -271,8 +271,8 @@ class GroupPages:
                 continue
             shown.append(
                 {
-                    "items": self._shown(odd.rows),
-                    "answers": [self._asking.event(event, person) for event in events],
+                    "items": self._make_item_views(odd.rows),
+                    "answers": [self._asking.show_event(event, person) for event in events],
                     "chance": odd.chance,
                     "n_against": odd.n_against,
                     "n_near": odd.n_near,
@@ -282,7 +282,7 @@ class GroupPages:
 
     # ------------------------------------------------------------------ the map
 
-    def points(self) -> tuple[bytes, str]:
+    def get_points(self) -> tuple[bytes, str]:
         """Return where the items are, as little-endian float32, and how that was found."""
         layout = self._hub.layout
         if layout is None:
@@ -291,29 +291,29 @@ class GroupPages:
             )
         return layout.xy.astype("<f4").tobytes(), f"{layout.method};{'final' if layout.final else 'first'}"
 
-    def labels(self) -> tuple[bytes, int]:
+    def get_labels(self) -> tuple[bytes, int]:
         """Return the group of each item, as little-endian uint16, and the seq they are by."""
-        picture = self._picture()
+        picture = self._get_picture()
         return picture.labels.astype("<u2").tobytes(), picture.seq
 
-    def doubt(self) -> tuple[bytes, int]:
+    def get_doubt(self) -> tuple[bytes, int]:
         """Return how doubtful each item is, 0 to 255."""
-        picture = self._picture()
+        picture = self._get_picture()
         levels: npt.NDArray[np.uint8] = np.clip(picture.doubt * 255, 0, 255).astype(np.uint8)
         return levels.tobytes(), picture.seq
 
-    def links(self, person: Person) -> list[tuple[int, int, int]]:
+    def get_links(self, person: Person) -> list[tuple[int, int, int]]:
         """Return pairs that were told together (1) or apart (0): all to the owner, to others their own."""
         if person.role == "owner":
             links = self._hub.picture.links.tolist() if self._hub.picture else []
             return [(int(i), int(j), int(told)) for i, j, told in links]
-        mine = self._hub.log.standing("answer", person=person.id)
+        mine = self._hub.log.get_standing("answer", person=person.id)
         ids = list({id for event in mine for id in event.body["items"]})
-        row_of = dict(zip(ids, self._items.rows_of(ids), strict=True))
-        return [link for event in mine for link in _links_of(event, row_of)]
+        row_of = dict(zip(ids, self._items.get_rows(ids), strict=True))
+        return [link for event in mine for link in _list_links(event, row_of)]
 
 
-def _links_of(event: StoredEvent, row_of: Mapping[str, int]) -> list[tuple[int, int, int]]:
+def _list_links(event: StoredEvent, row_of: Mapping[str, int]) -> list[tuple[int, int, int]]:
     rows = [row_of[id] for id in event.body["items"]]
     said = event.body["answer"]
     if said in ("SAME", "DIFFERENT"):

@@ -19,7 +19,7 @@ from likewise.studio.records import (
     Tell,
     Trouble,
 )
-from likewise.studio.service._log import Key, Log, counts, question_key
+from likewise.studio.service._log import Key, Log, is_informative, make_question_key
 from likewise.studio.store import Store, Transaction
 
 log = logging.getLogger("likewise.studio")
@@ -89,8 +89,8 @@ class Hub:
         self._news = threading.Condition()
         self._has_news = True
         self._closing = False
-        self._worker = teller(self._hear)
-        self._thread = threading.Thread(target=self._tell_loop, name="likewise-teller", daemon=True)
+        self._worker = teller(self._receive)
+        self._thread = threading.Thread(target=self._notify_loop, name="likewise-teller", daemon=True)
 
     # ------------------------------------------------------------------ life
 
@@ -114,29 +114,29 @@ class Hub:
     def refresh(self) -> None:
         """Read what is new in the store; other processes may write to it as well."""
         with self._lock:
-            events = self.store.read(lambda tx: tx.events(after=self.log.last))
+            events = self.store.read(lambda tx: tx.get_events(after=self.log.last))
             new = self.log.add(events)
         if new:
-            self.nudge()
+            self.wake_worker()
 
-    def took(self, event: StoredEvent) -> None:
+    def take_event(self, event: StoredEvent) -> None:
         """Take in an event that was just kept; what came between is read if there is any."""
         with self._lock:
             next_one = event.seq == self.log.last + 1
             if next_one:
                 self.log.add([event])
         if next_one:
-            self.nudge()
+            self.wake_worker()
         else:
             self.refresh()
 
-    def nudge(self) -> None:
+    def wake_worker(self) -> None:
         """Let the worker be told of news, soon and from another thread."""
         with self._news:
             self._has_news = True
             self._news.notify_all()
 
-    def _tell_loop(self) -> None:
+    def _notify_loop(self) -> None:
         told = 0
         while True:
             with self._news:
@@ -145,17 +145,17 @@ class Hub:
                     return
                 self._has_news = False
             try:
-                events = self.log.events(after=told)
+                events = self.log.get_events(after=told)
                 pending = self.store.read(lambda tx: tx.open_leases(self._clock()))
                 self._worker.tell(Tell(events, self._wanted() if self._asks else 0, tuple(pending)))
                 told = events[-1].seq if events else told
             except Exception as error:  # the database may be away for a while
-                self._failed(f"The worker could not be told of new answers: {error}")
+                self._report_failure(f"The worker could not be told of new answers: {error}")
                 with self._news:
                     self._has_news = True
                     self._news.wait_for(lambda: self._closing, timeout=_TRY_AGAIN)
 
-    def _hear(self, message: FromWorker) -> None:
+    def _receive(self, message: FromWorker) -> None:
         """Take what the worker says; called from its reading thread."""
         if isinstance(message, Ready):
             self._refill(message)
@@ -177,21 +177,23 @@ class Hub:
             log.warning("%s", message.text)
             self.emit("trouble", {"text": message.text})
 
-    def _failed(self, text: str) -> None:
+    def _report_failure(self, text: str) -> None:
         if text != self.trouble:
             self._own_trouble = text
-            self._hear(Trouble(text))
+            self._receive(Trouble(text))
 
     def _refill(self, ready: Ready) -> None:
-        fresh = [question for question in ready.questions if not self.log.was_told(question)]
+        fresh = [question for question in ready.questions if not self.log.was_answered(question)]
         # The log takes every answer at its word. The worker leaves out what people disagree about, or what
         # only somebody unreliable said; what it asks with all answers known does not follow from them.
         if ready.seq >= self.log.last:
-            self._meant = frozenset(question_key(q.kind, q.items) for q in fresh if self.log.implies(q))
+            self._meant = frozenset(
+                make_question_key(q.kind, q.items) for q in fresh if self.log.is_implied(q)
+            )
         try:
             self.store.write(lambda tx: self._fill_queue(tx, fresh))
         except Exception as error:  # the disk may be full; the next batch comes with the next answer
-            self._failed(f"New questions could not be kept: {error}")
+            self._report_failure(f"New questions could not be kept: {error}")
             return
         if self.trouble is not None and self.trouble == self._own_trouble:
             self.trouble = None  # the database is back
@@ -199,25 +201,25 @@ class Hub:
         self.asked_seq = ready.seq
         self.emit("ready", {"n": len(fresh)})
         if len(fresh) < len(ready.questions):
-            self.nudge()
+            self.wake_worker()
 
     def _fill_queue(self, tx: Transaction, fresh: list[QueuedQuestion]) -> None:
         """Offer these questions, and before them those to be asked again.
 
         These go to people who have not answered them, if any of these answer questions, otherwise to anyone.
         """
-        again = list(self.log.asked_again().values())
+        again = list(self.log.get_revisits().values())
         tx.refill([*again, *fresh], now=self._clock())
         if not again:
             return
-        people = {one.id for one in tx.people() if one.active and self.log.n_answers(one.id)}
+        people = {one.id for one in tx.get_people() if one.active and self.log.count_answers(one.id)}
         for question in again:
-            before = self.log.people_who_answered(question)
+            before = self.log.get_answerers(question)
             for person in before if people - before else ():
                 if not tx.was_leased(question.id, person):
-                    tx.skipped(question.id, person)
+                    tx.mark_skipped(question.id, person)
 
-    def queue_is_out(self) -> bool:
+    def is_queue_leased(self) -> bool:
         """Tell whether people are looking at questions; of use where there are no others."""
         return bool(self.store.read(lambda tx: tx.open_leases(self._clock())))
 
@@ -251,13 +253,14 @@ class Hub:
         """How many events the picture does not know of yet."""
         seen = self.picture.seq if self.picture is not None else 0
         return sum(
-            event.kind in ("undo", "confirm") or counts(event) for event in self.log.events(after=seen)
+            event.kind in ("undo", "confirm") or is_informative(event)
+            for event in self.log.get_events(after=seen)
         )
 
     def _is_repeat(self, question: QueuedQuestion) -> bool:
-        return any(question.id == one.id for one in self.log.asked_again().values())
+        return any(question.id == one.id for one in self.log.get_revisits().values())
 
-    def fitting_questions(
+    def split_questions(
         self, leased: list[tuple[QueuedQuestion, float]], person: int, overlap: int
     ) -> tuple[list[Any], list[str]]:
         """Part leased questions into those worth putting and the ids of those whose answer follows by now.
@@ -266,9 +269,9 @@ class Hub:
         """
         kept, implied = [], []
         for question, until in leased:
-            again = overlap > 1 and self.log.others_answered(question, person)
-            meant = question_key(question.kind, question.items) in self._meant
-            if self.log.implies(question) and not again and not meant and not self._is_repeat(question):
+            again = overlap > 1 and self.log.is_answered_by_others_only(question, person)
+            meant = make_question_key(question.kind, question.items) in self._meant
+            if self.log.is_implied(question) and not again and not meant and not self._is_repeat(question):
                 implied.append(question.id)
             else:
                 kept.append((question, until))

@@ -17,7 +17,7 @@ Key = tuple[str, tuple[str, ...]]
 TOGETHER = {"AB": (0, 1, 2), "AC": (0, 2, 1), "BC": (1, 2, 0)}
 
 
-def question_key(kind: str, items: Iterable[str]) -> Key:
+def make_question_key(kind: str, items: Iterable[str]) -> Key:
     """Return what tells a question from others, whatever the order of its items."""
     return kind, tuple(sorted(items))
 
@@ -62,14 +62,14 @@ class Log:
             return new
 
     def _count(self, event: StoredEvent) -> None:
-        if counts(event):
-            key = question_key(event.body["kind"], event.body["items"])
+        if is_informative(event):
+            key = make_question_key(event.body["kind"], event.body["items"])
             if (event.person, key) in self._last_answers:
                 self._recount()  # this one takes the place of another
             else:
                 self._count_answer(event, key)
-        if _skips(event):
-            self._skipped[question_key(event.body["kind"], event.body["items"])] += 1
+        if _is_skip(event):
+            self._skipped[make_question_key(event.body["kind"], event.body["items"])] += 1
         if event.kind in ("confirm", "again"):
             self._marks.append(event)
         if event.kind != "undo":
@@ -79,10 +79,10 @@ class Log:
         if undone is None or of in self._undone:
             return
         self._undone.add(of)
-        if counts(undone):
+        if is_informative(undone):
             self._recount()
-        elif _skips(undone):
-            self._skipped[question_key(undone.body["kind"], undone.body["items"])] -= 1
+        elif _is_skip(undone):
+            self._skipped[make_question_key(undone.body["kind"], undone.body["items"])] -= 1
 
     def _count_answer(self, event: StoredEvent, key: Key) -> None:
         self._last_answers[event.person, key] = event
@@ -93,21 +93,21 @@ class Log:
     def _recount(self) -> None:
         """Count again from the first event on, since something no longer counts."""
         last: dict[tuple[int, Key], StoredEvent] = {}
-        for event in self.standing("answer"):
-            if counts(event):
-                last[event.person, question_key(event.body["kind"], event.body["items"])] = event
+        for event in self.get_standing("answer"):
+            if is_informative(event):
+                last[event.person, make_question_key(event.body["kind"], event.body["items"])] = event
         self._last_answers, self._known = {}, KnownRelations()
         self._answered.clear()
         self._n_answers.clear()
         for event in sorted(last.values(), key=lambda event: event.seq):
-            self._count_answer(event, question_key(event.body["kind"], event.body["items"]))
+            self._count_answer(event, make_question_key(event.body["kind"], event.body["items"]))
 
-    def events(self, after: int = 0) -> tuple[StoredEvent, ...]:
+    def get_events(self, after: int = 0) -> tuple[StoredEvent, ...]:
         """Return the events after a seq."""
         with self._lock:
             return tuple(self._events[bisect_right(self._seqs, after) :])
 
-    def of(self, person: int | None) -> tuple[StoredEvent, ...]:
+    def get_events_of(self, person: int | None) -> tuple[StoredEvent, ...]:
         """Return the events of one person, or of all."""
         with self._lock:
             return tuple(self._by_person.get(person, ()))
@@ -122,19 +122,19 @@ class Log:
         with self._lock:
             return seq in self._undone
 
-    def standing(self, *kinds: str, person: int | None = None) -> list[StoredEvent]:
+    def get_standing(self, *kinds: str, person: int | None = None) -> list[StoredEvent]:
         """Return the events of some kinds that count."""
         with self._lock:
-            return [e for e in self.of(person) if e.kind in kinds and e.seq not in self._undone]
+            return [e for e in self.get_events_of(person) if e.kind in kinds and e.seq not in self._undone]
 
-    def n_answers(self, person: int | None = None) -> int:
+    def count_answers(self, person: int | None = None) -> int:
         """Return how many answers count, of one person or of all."""
         with self._lock:
             return self._n_answers[person]
 
-    def was_told(self, question: QueuedQuestion) -> bool:
+    def was_answered(self, question: QueuedQuestion) -> bool:
         """Tell whether a question was answered or skipped by anybody."""
-        key = question_key(question.kind, question.items)
+        key = make_question_key(question.kind, question.items)
         with self._lock:
             return self._answered[key] > 0 or self._skipped[key] > 0
 
@@ -142,32 +142,32 @@ class Log:
         """Tell whether somebody confirmed an answer."""
         with self._lock:
             return any(
-                event.kind == "confirm" and event.body["of"] == seq for event in self._standing_marks()
+                event.kind == "confirm" and event.body["of"] == seq for event in self._get_standing_marks()
             )
 
     def is_last_answer(self, event: StoredEvent) -> bool:
         """Tell whether an answer counts: not undone, and the last of its person to its question."""
-        if not counts(event):
+        if not is_informative(event):
             return False
         with self._lock:
-            last = self._last_answers.get((event.person, _key_of(event)))
+            last = self._last_answers.get((event.person, _get_key(event)))
             return last is not None and last.seq == event.seq
 
-    def people_who_answered(self, question: QueuedQuestion) -> set[int]:
+    def get_answerers(self, question: QueuedQuestion) -> set[int]:
         """Return the people whose answer to a question counts."""
-        key = question_key(question.kind, question.items)
+        key = make_question_key(question.kind, question.items)
         with self._lock:
             return {person for person, answered in self._last_answers if answered == key}
 
-    def asked_again(self) -> dict[int, QueuedQuestion]:
+    def get_revisits(self) -> dict[int, QueuedQuestion]:
         """Return questions to be asked again that nobody answered or skipped since, by the answer's seq."""
         found = {}
         with self._lock:
-            for mark in self._standing_marks():
+            for mark in self._get_standing_marks():
                 answer = self._at.get(int(mark.body["of"]))
                 if mark.kind != "again" or answer is None or answer.seq in self._undone:
                     continue
-                if not self._was_told_since(mark.seq, _key_of(answer)):
+                if not self._was_answered_since(mark.seq, _get_key(answer)):
                     found[answer.seq] = QueuedQuestion(
                         id=f"again-{mark.seq}",
                         kind=answer.body["kind"],
@@ -178,50 +178,52 @@ class Log:
 
     def is_asked_again(self, answer: StoredEvent) -> bool:
         """Tell whether the question of an answer is to be asked again, because of this answer or another."""
-        key = _key_of(answer)
-        return any(question_key(one.kind, one.items) == key for one in self.asked_again().values())
+        key = _get_key(answer)
+        return any(make_question_key(one.kind, one.items) == key for one in self.get_revisits().values())
 
-    def _standing_marks(self) -> list[StoredEvent]:
+    def _get_standing_marks(self) -> list[StoredEvent]:
         return [event for event in self._marks if event.seq not in self._undone]
 
-    def _was_told_since(self, seq: int, key: Key) -> bool:
+    def _was_answered_since(self, seq: int, key: Key) -> bool:
         later = self._events[bisect_right(self._seqs, seq) :]
         return any(
-            (counts(event) or _skips(event)) and event.seq not in self._undone and _key_of(event) == key
+            (is_informative(event) or _is_skip(event))
+            and event.seq not in self._undone
+            and _get_key(event) == key
             for event in later
         )
 
-    def names(self) -> list[tuple[str, str]]:
+    def get_group_names(self) -> list[tuple[str, str]]:
         """Return the names that groups were given, as (item id, name), the latest last."""
-        return [(str(event.body["item"]), str(event.body["name"])) for event in self.standing("name")]
+        return [(str(event.body["item"]), str(event.body["name"])) for event in self.get_standing("name")]
 
-    def joined(self) -> dict[str, int]:
+    def count_joined(self) -> dict[str, int]:
         """Return the items that answers name, each with how many they join it to, itself among them."""
         with self._lock:
-            return self._known.joined()
+            return self._known.count_joined()
 
-    def implies(self, question: QueuedQuestion) -> bool:
+    def is_implied(self, question: QueuedQuestion) -> bool:
         """Tell whether the answer to a question follows from answers that count."""
         with self._lock:
-            return self._known.implies(question.items)
+            return self._known.is_implied(question.items)
 
-    def others_answered(self, question: QueuedQuestion, person: int) -> bool:
+    def is_answered_by_others_only(self, question: QueuedQuestion, person: int) -> bool:
         """Tell whether answers of others to this very question count, and none of this person does."""
-        key = question_key(question.kind, question.items)
+        key = make_question_key(question.kind, question.items)
         with self._lock:
             return self._answered[key] > 0 and (person, key) not in self._last_answers
 
 
-def counts(event: StoredEvent) -> bool:
+def is_informative(event: StoredEvent) -> bool:
     """Tell whether an event is an answer that says something of the items."""
     return event.kind == "answer" and event.body.get("source") not in UNCOUNTED
 
 
-def _key_of(event: StoredEvent) -> Key:
-    return question_key(event.body["kind"], event.body["items"])
+def _get_key(event: StoredEvent) -> Key:
+    return make_question_key(event.body["kind"], event.body["items"])
 
 
-def _skips(event: StoredEvent) -> bool:
+def _is_skip(event: StoredEvent) -> bool:
     return event.kind == "skip" and event.body.get("source") not in UNCOUNTED
 
 
@@ -231,7 +233,8 @@ class KnownRelations:
     Where answers contradict each other those that join win, as they do in an interview.
 
     >>> known = KnownRelations()
-    >>> known.together("a", "b"), known.apart("b", "c"), known.implies(("a", "c")), known.implies(("a", "d"))
+    >>> (known.join("a", "b"), known.separate("b", "c"), known.is_implied(("a", "c")),
+    ...  known.is_implied(("a", "d")))
     (None, None, True, False)
     """
 
@@ -247,7 +250,7 @@ class KnownRelations:
             self._parent[item], item = root, above
         return root
 
-    def together(self, a: str, b: str) -> None:
+    def join(self, a: str, b: str) -> None:
         """Take in that two items belong together."""
         a, b = self._find(a), self._find(b)
         if a == b:
@@ -259,7 +262,7 @@ class KnownRelations:
                 self._apart[other].add(a)
                 self._apart[a].add(other)
 
-    def apart(self, a: str, b: str) -> None:
+    def separate(self, a: str, b: str) -> None:
         """Take in that two items do not belong together."""
         a, b = self._find(a), self._find(b)
         if a != b:
@@ -270,21 +273,21 @@ class KnownRelations:
         """Take in an answer; UNSURE and NEITHER say nothing of two items."""
         items, word = answer.body["items"], answer.body["answer"]
         if word == "SAME":
-            self.together(items[0], items[1])
+            self.join(items[0], items[1])
         elif word == "DIFFERENT":
-            self.apart(items[0], items[1])
+            self.separate(items[0], items[1])
         elif word in TOGETHER and len(items) == 3:
             a, b, odd = (items[at] for at in TOGETHER[word])
-            self.together(a, b)
-            self.apart(a, odd)
+            self.join(a, b)
+            self.separate(a, odd)
 
-    def joined(self) -> dict[str, int]:
+    def count_joined(self) -> dict[str, int]:
         """Return the items that were named, each with how many belong together with it."""
         root = {item: self._find(item) for item in {*self._parent, *self._parent.values(), *self._apart}}
         sizes = Counter(root.values())
         return {item: sizes[at] for item, at in root.items()}
 
-    def implies(self, items: Sequence[str]) -> bool:
+    def is_implied(self, items: Sequence[str]) -> bool:
         """Tell whether it is known of each two of the items whether they belong together."""
         roots = [self._find(item) for item in items]
         return all(a == b or b in self._apart.get(a, ()) for a, b in combinations(roots, 2))

@@ -21,8 +21,8 @@ from likewise.studio.service._views import (
     QuestionView,
     StatedView,
     UndoneView,
-    item_view,
-    question_view,
+    make_item_view,
+    make_question_view,
     write_reason,
 )
 from likewise.studio.store import Transaction
@@ -61,49 +61,49 @@ class QuestionsAndAnswers:
 
     # ------------------------------------------------------------------ questions
 
-    def questions(self, person: Person, n: int) -> QuestionsView:
+    def give_questions(self, person: Person, n: int) -> QuestionsView:
         """Give somebody up to `n` questions that nobody else has, those that they hold already among them."""
         if self._study is not None:
-            return self._study_questions(person, n)
+            return self._give_study_questions(person, n)
         leased = self._hub.store.write(lambda tx: self._lease(tx, person, n))
         if len(leased) < n:
-            self._hub.nudge()
-        return self._shown(leased)
+            self._hub.wake_worker()
+        return self._make_views(leased)
 
     def _lease(self, tx: Transaction, person: Person, n: int) -> Leased:
         """Lease questions whose answers do not follow from what was said since they were chosen."""
         while True:
-            kept, implied = self._fitting(person, self._held(tx, person, n))
+            kept, implied = self._select_fitting(person, self._lease_within_budget(tx, person, n))
             if not implied:
                 return kept
             tx.withdraw(person.id, implied)  # no event: nobody was asked
 
-    def _fitting(self, person: Person, leased: Leased) -> tuple[Leased, list[str]]:
-        return self._hub.fitting_questions(leased, person.id, self._settings.overlap)
+    def _select_fitting(self, person: Person, leased: Leased) -> tuple[Leased, list[str]]:
+        return self._hub.split_questions(leased, person.id, self._settings.overlap)
 
-    def _held(self, tx: Transaction, person: Person, n: int, n_new: int = 0) -> Leased:
+    def _lease_within_budget(self, tx: Transaction, person: Person, n: int, n_new: int = 0) -> Leased:
         """Lease questions, as many as the budget allows; `n_new` answers are not in the log yet."""
         budget, now = self._settings.budget, self._clock()
         if budget is not None:
-            left = budget - self._hub.log.n_answers() - n_new - tx.n_held_by_others(person.id, now)
+            left = budget - self._hub.log.count_answers() - n_new - tx.count_leases_of_others(person.id, now)
             n = max(min(n, left), 0)
         return tx.lease(
             person.id, n, now=now, until=now + self._lease_seconds, overlap=self._settings.overlap
         )
 
-    def _shown(self, leased: Leased) -> QuestionsView:
-        state, message = self._state(bool(leased))
+    def _make_views(self, leased: Leased) -> QuestionsView:
+        state, message = self._get_state(bool(leased))
         return {
-            "questions": [self._question(question, until) for question, until in leased],
+            "questions": [self._make_question_view(question, until) for question, until in leased],
             "state": state,
             "message": message,
         }
 
-    def _state(self, some: bool) -> tuple[State, str | None]:
+    def _get_state(self, some: bool) -> tuple[State, str | None]:
         if some:
             return "ready", None
         budget = self._settings.budget
-        if budget is not None and self._hub.log.n_answers() >= budget:
+        if budget is not None and self._hub.log.count_answers() >= budget:
             return "finished", f"All {budget} answers that were wanted are there. Thank you."
         if self._hub.finished is not None and self._hub.asked_seq >= self._hub.log.last:
             return "finished", self._hub.finished
@@ -112,27 +112,29 @@ class QuestionsAndAnswers:
                 "thinking",
                 "The next questions are late: something went wrong, and the owner can see what.",
             )
-        if self._hub.asked_seq >= self._hub.log.last and self._hub.queue_is_out():
+        if self._hub.asked_seq >= self._hub.log.last and self._hub.is_queue_leased():
             return "thinking", "The questions that are left are with other people at the moment."
         return "thinking", "The next questions are being chosen."
 
-    def _question(self, question: QueuedQuestion, until: float, practice: bool = False) -> QuestionView:
-        items = self._shown_items(self._items.rows_of(question.items))
+    def _make_question_view(
+        self, question: QueuedQuestion, until: float, practice: bool = False
+    ) -> QuestionView:
+        items = self._make_item_views(self._items.get_rows(question.items))
         texts = TEXTS if self._study is None else self._study.texts
-        return question_view(
+        return make_question_view(
             question, items, why=self._write_reason(question), until=until, practice=practice, texts=texts
         )
 
     def _write_reason(self, question: QueuedQuestion) -> str:
         """Return why a question is asked; ids that are not shown, since they tell the class, are replaced."""
         ids = [str(id) for id in dict.fromkeys(question.reason.rows)]
-        views = self._shown_items(self._items.rows_of(ids))
+        views = self._make_item_views(self._items.get_rows(ids))
         names = {id: id if id == view["id"] else view["title"] for id, view in zip(ids, views, strict=True)}
         return write_reason(question.reason, names)
 
-    def _shown_items(self, rows: Sequence[int]) -> list[ItemView]:
+    def _make_item_views(self, rows: Sequence[int]) -> list[ItemView]:
         veil = None if self._study is None else self._study.veil
-        return [item_view(item, veil) for item in self._items.many(rows)]
+        return [make_item_view(item, veil) for item in self._items.get_items(rows)]
 
     # ------------------------------------------------------------------ answers
 
@@ -148,8 +150,8 @@ class QuestionsAndAnswers:
     ) -> AnsweredView:
         """Keep an answer, and give the next questions; returns once the answer is on disk."""
         if self._study is not None:
-            return self._study_answer(person, key, question, answer, seconds, prefetch)
-        return self._took(person, "answer", key, question, answer, seconds, prefetch)
+            return self._store_study_answer(person, key, question, answer, seconds, prefetch)
+        return self._store_reply(person, "answer", key, question, answer, seconds, prefetch)
 
     def skip(
         self, person: Person, *, key: str, question: str, seconds: float | None, prefetch: int = 3
@@ -159,9 +161,9 @@ class QuestionsAndAnswers:
             raise NotAllowedError(
                 "Questions of a study cannot be skipped.", "Choose the answer that seems likelier."
             )
-        return self._took(person, "skip", key, question, None, seconds, prefetch)
+        return self._store_reply(person, "skip", key, question, None, seconds, prefetch)
 
-    def _took(
+    def _store_reply(
         self,
         person: Person,
         kind: Literal["answer", "skip"],
@@ -172,7 +174,7 @@ class QuestionsAndAnswers:
         prefetch: int,
     ) -> AnsweredView:
         def work(tx: Transaction) -> tuple[StoredEvent, bool, Leased]:
-            asked = tx.question(question)
+            asked = tx.get_question(question)
             if asked is None or not tx.was_leased(question, person.id):
                 raise NotFoundError(
                     "This question was not put to you, or was withdrawn long ago.",
@@ -186,27 +188,29 @@ class QuestionsAndAnswers:
                     key,
                     kind,
                     person.id,
-                    _body(asked, "question", answer),
+                    _make_body(asked, "question", answer),
                     question=question,
                     seconds=seconds,
                 ),
             )
             if new and kind == "answer":
-                tx.answered(question, person.id)
+                tx.mark_answered(question, person.id)
             elif new:
-                tx.skipped(question, person.id)
+                tx.mark_skipped(question, person.id)
             n_new = int(new and kind == "answer")
-            return event, new, self._held(tx, person, prefetch, n_new)
+            return event, new, self._lease_within_budget(tx, person, prefetch, n_new)
 
         event, new, leased = self._hub.store.write(work)
-        self._hub.took(event)
-        kept, implied = self._fitting(person, leased)
+        self._hub.take_event(event)
+        kept, implied = self._select_fitting(person, leased)
         if implied:
             kept = self._hub.store.write(lambda tx: self._lease(tx, person, prefetch))
-        return self._answered(person, event, new, kept)
+        return self._make_answered_view(person, event, new, kept)
 
-    def _answered(self, person: Person, event: StoredEvent, new: bool, leased: Leased) -> AnsweredView:
-        shown = self._shown(leased)
+    def _make_answered_view(
+        self, person: Person, event: StoredEvent, new: bool, leased: Leased
+    ) -> AnsweredView:
+        shown = self._make_views(leased)
         return {
             "seq": event.seq,
             "new": new,
@@ -214,10 +218,10 @@ class QuestionsAndAnswers:
             "state": shown["state"],
             "message": shown["message"],
             "right": None,
-            "progress": self.progress(person),
+            "progress": self.show_progress(person),
         }
 
-    def state_pair(
+    def store_pair(
         self,
         person: Person,
         *,
@@ -247,11 +251,11 @@ class QuestionsAndAnswers:
         self._hub.refresh()
 
         def work(tx: Transaction) -> tuple[StoredEvent, StoredEvent, tuple[QueuedQuestion, float] | None]:
-            before = tx.event_by_key(key)
+            before = tx.get_event_by_key(key)
             if before is not None and before.person == person.id and before.kind == "undo":
-                target = self._target(person, int(before.body["of"]), repeated=True)
+                target = self._find_target(person, int(before.body["of"]), repeated=True)
             else:
-                target = self._target(person, of, repeated=False)
+                target = self._find_target(person, of, repeated=False)
             event, new = append(tx, NewEvent(key, "undo", person.id, {"of": target.seq}))
             if target.question is None:
                 return event, target, None
@@ -261,21 +265,25 @@ class QuestionsAndAnswers:
             if new:
                 overlap = self._settings.overlap
                 tx.reopen(target.question, target.person, now=now, until=until, overlap=overlap)
-            again = tx.question(target.question) if mine and tx.holds(target.question, person.id) else None
+            again = (
+                tx.get_question(target.question)
+                if mine and tx.is_leased(target.question, person.id)
+                else None
+            )
             return event, target, None if again is None else (again, until)
 
         event, target, leased = self._hub.store.write(work)
         self._hub.refresh()
         return {
             "seq": event.seq,
-            "undone": self.event(target, person),
-            "question": None if leased is None else self._question(*leased),
+            "undone": self.show_event(target, person),
+            "question": None if leased is None else self._make_question_view(*leased),
         }
 
-    def _target(self, person: Person, of: int | None, repeated: bool) -> StoredEvent:
+    def _find_target(self, person: Person, of: int | None, repeated: bool) -> StoredEvent:
         log = self._hub.log
         if of is None:
-            mine = log.standing(*UNDOABLE, person=person.id)
+            mine = log.get_standing(*UNDOABLE, person=person.id)
             if not mine:
                 raise NotFoundError("There is nothing of yours to take back.")
             return mine[-1]
@@ -290,7 +298,7 @@ class QuestionsAndAnswers:
     def revisit(self, person: Person, *, key: str, question: str) -> UndoneView:
         """Take back a skip, so that the question can be answered."""
         self._hub.refresh()
-        skips = [e for e in self._hub.log.standing("skip", person=person.id) if e.question == question]
+        skips = [e for e in self._hub.log.get_standing("skip", person=person.id) if e.question == question]
         if not skips:
             raise NotFoundError("You have not skipped this question, or have taken that back.")
         return self.undo(person, key=key, of=skips[-1].seq)
@@ -315,7 +323,7 @@ class QuestionsAndAnswers:
         self._hub.refresh()
 
         def work(tx: Transaction) -> tuple[StoredEvent, bool]:
-            before = tx.event_by_key(key)
+            before = tx.get_event_by_key(key)
             if before is None or before.person != person.id or before.kind != kind:
                 self._check_markable(person, kind, of)
             return append(tx, NewEvent(key, kind, person.id, {"of": of}))
@@ -337,7 +345,7 @@ class QuestionsAndAnswers:
         if kind == "again" and log.is_asked_again(answer):
             raise ConflictError("It is being asked again already.")
         budget = self._settings.budget
-        if kind == "again" and budget is not None and log.n_answers() >= budget:
+        if kind == "again" and budget is not None and log.count_answers() >= budget:
             raise ConflictError(
                 f"All {budget} answers of the budget are there.",
                 "Take the answer back, and its question can be asked again.",
@@ -345,17 +353,17 @@ class QuestionsAndAnswers:
 
     # ------------------------------------------------------------------ looking back
 
-    def history(self, person: Person, before: int | None, limit: int) -> HistoryView:
+    def show_history(self, person: Person, before: int | None, limit: int) -> HistoryView:
         """Show what happened, the newest first: to the owner all, to others what they did themselves."""
         self._hub.refresh()
         whose = None if person.role == "owner" else person.id
-        events = [e for e in self._hub.log.of(whose) if e.kind in UNDOABLE]
+        events = [e for e in self._hub.log.get_events_of(whose) if e.kind in UNDOABLE]
         if before is not None:
             events = [e for e in events if e.seq < before]
         page = events[::-1][:limit]
-        return {"events": [self.event(e, person) for e in page], "more": len(events) > limit}
+        return {"events": [self.show_event(e, person) for e in page], "more": len(events) > limit}
 
-    def event(self, event: StoredEvent, person: Person) -> EventView:
+    def show_event(self, event: StoredEvent, person: Person) -> EventView:
         """Show an event to somebody who may see it."""
         body = event.body
         asked = body.get("items")
@@ -366,17 +374,17 @@ class QuestionsAndAnswers:
             asked = body["items"]
         mine = event.person == person.id
         undone = self._hub.log.is_undone(event.seq)
-        rows = self._items.rows_of(asked) if asked else []
+        rows = self._items.get_rows(asked) if asked else []
         may = (mine or person.role == "owner") and self._study is None
         return {
             "seq": event.seq,
             "kind": event.kind,
             "time": event.time,
-            "person": self.name_of(event.person),
+            "person": self.get_name(event.person),
             "mine": mine,
             "question": {
                 "kind": str(body.get("kind", event.kind)),
-                "items": self._shown_items(rows),
+                "items": self._make_item_views(rows),
             }
             if asked
             else None,
@@ -389,19 +397,19 @@ class QuestionsAndAnswers:
             "can_undo": may and not undone,
         }
 
-    def name_of(self, person: int) -> str:
+    def get_name(self, person: int) -> str:
         """Return somebody's name."""
         if person not in self._names:
-            people = self._hub.store.read(lambda tx: tx.people())
+            people = self._hub.store.read(lambda tx: tx.get_people())
             self._names = {one.id: one.name for one in people}
         return self._names.get(person, "?")
 
-    def progress(self, person: Person) -> ProgressView:
+    def show_progress(self, person: Person) -> ProgressView:
         """Tell how far it has come."""
         hub, found = self._hub, self._hub.progress
         return {
-            "n_answers": hub.log.n_answers(),
-            "mine": hub.log.n_answers(person.id),
+            "n_answers": hub.log.count_answers(),
+            "mine": hub.log.count_answers(person.id),
             "changed": found.changed if found else None,
             "gain": found.gain if found else None,
             "accuracy": found.accuracy if found else None,
@@ -419,11 +427,11 @@ class QuestionsAndAnswers:
 
     # ------------------------------------------------------------------ studies
 
-    def _study_questions(self, person: Person, n: int) -> QuestionsView:
+    def _give_study_questions(self, person: Person, n: int) -> QuestionsView:
         assert self._study is not None
-        asked = self._study.questions(person.id, n)
+        asked = self._study.get_questions(person.id, n)
         until = self._clock() + self._lease_seconds
-        questions = [self._question(q, until, practice) for q, practice in asked]
+        questions = [self._make_question_view(q, until, practice) for q, practice in asked]
         state: State = "ready" if questions else "finished"
         return {
             "questions": questions,
@@ -431,29 +439,29 @@ class QuestionsAndAnswers:
             "message": None if questions else "This part is done.",
         }
 
-    def _study_answer(
+    def _store_study_answer(
         self, person: Person, key: str, question: str, answer: str, seconds: float | None, prefetch: int
     ) -> AnsweredView:
         assert self._study is not None
         study = self._study
 
         def work(tx: Transaction) -> tuple[StoredEvent, bool, str | None]:
-            before = tx.events(person=person.id)  # the log lags behind what is being written
+            before = tx.get_events(person=person.id)  # the log lags behind what is being written
             repeated = [e for e in before if e.key == key]
             if repeated:
                 if repeated[0].question != question or repeated[0].body.get("answer") != answer:
                     raise ConflictError("This key was used before, for another answer.", "Reload the page.")
                 return repeated[0], False, None
-            planned, practice = study.asked(person.id, before, question, answer)
-            body = _body(planned.queued, "practice" if practice else "study", answer)
+            planned, practice = study.check_asked(person.id, before, question, answer)
+            body = _make_body(planned.queued, "practice" if practice else "study", answer)
             new_event = NewEvent(key, "answer", person.id, body, question=question, seconds=seconds)
             event, new = append(tx, new_event)
             return event, new, planned.asked.truth if practice else None
 
         with study.turn(person.id):
             event, new, right = self._hub.store.write(work)
-        self._hub.took(event)
-        shown = self._study_questions(person, prefetch)
+        self._hub.take_event(event)
+        shown = self._give_study_questions(person, prefetch)
         return {
             "seq": event.seq,
             "new": new,
@@ -461,7 +469,7 @@ class QuestionsAndAnswers:
             "state": shown["state"],
             "message": shown["message"],
             "right": right,
-            "progress": self.progress(person),
+            "progress": self.show_progress(person),
         }
 
 
@@ -473,7 +481,7 @@ def check_word(kind: str, answer: str) -> None:
         )
 
 
-def _body(asked: QueuedQuestion, source: str, answer: str | None) -> dict[str, Any]:
+def _make_body(asked: QueuedQuestion, source: str, answer: str | None) -> dict[str, Any]:
     body: dict[str, Any] = {"kind": asked.kind, "items": list(asked.items), "source": source}
     if answer is not None:
         body["answer"] = answer

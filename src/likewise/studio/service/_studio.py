@@ -17,7 +17,7 @@ from likewise.studio.service._accounts import Accounts
 from likewise.studio.service._group_pages import GroupPages
 from likewise.studio.service._hub import Hub, Teller
 from likewise.studio.service._questions_and_answers import QuestionsAndAnswers
-from likewise.studio.service._views import ItemView, MeView, item_view, who_view
+from likewise.studio.service._views import ItemView, MeView, make_item_view, make_who_view
 from likewise.studio.store import Store, open_store
 
 if TYPE_CHECKING:
@@ -29,9 +29,9 @@ _LOOK_EVERY = 5.0  # seconds: what other processes wrote to the store, such as i
 _LOOK_SHARE = 0.005  # of the time at most goes into looking at the data: a folder may hold 10^5 files
 
 
-def id_of(project: Project) -> str:
+def compute_project_id(project: Project) -> str:
     """Return what tells a project from others of the same title. It tells nothing of the secret."""
-    return hashlib.sha256(b"id" + project.secret()).hexdigest()[:16]
+    return hashlib.sha256(b"id" + project.get_secret()).hexdigest()[:16]
 
 
 class Studio:
@@ -78,7 +78,7 @@ class Studio:
         lease_seconds: float = LEASE_SECONDS,
     ) -> None:
         self.project = project
-        self.id: str = id_of(project)
+        self.id: str = compute_project_id(project)
         self._own_store = store is None
         self.store: Store = (
             store if store is not None else open_store(project.database_url, backups=project.backups)
@@ -86,14 +86,14 @@ class Studio:
         settings, items = project.settings, project.items
         self.hub: Hub = Hub(
             self.store,
-            teller or self._worker,
-            self._wanted,
+            teller or self._make_worker,
+            self._count_wanted,
             clock,
             asks=settings.study is None,
             keep=lambda picture: project.keep_groups(picture.labels),
         )
         self.people: Accounts = Accounts(self.hub, clock)
-        self.study: StudyDesk | None = None if settings.study is None else self._desk()
+        self.study: StudyDesk | None = None if settings.study is None else self._make_desk()
         self.asking: QuestionsAndAnswers = QuestionsAndAnswers(
             self.hub, items, settings, self.study, clock, lease_seconds
         )
@@ -101,19 +101,19 @@ class Studio:
         self._closing = threading.Event()
         self._looking = threading.Thread(target=self._look, name="likewise-looking", daemon=True)
 
-    def _desk(self) -> StudyDesk:
+    def _make_desk(self) -> StudyDesk:
         from likewise.studio.service._study import StudyDesk
 
-        return StudyDesk.of(self.project, self.hub)
+        return StudyDesk.from_project(self.project, self.hub)
 
-    def _worker(self, hear: Callable[[FromWorker], None]) -> Teller:
+    def _make_worker(self, hear: Callable[[FromWorker], None]) -> Teller:
         from likewise.studio.jobs.worker import Worker
 
         return Worker(self.project, hear)
 
-    def _wanted(self) -> int:
+    def _count_wanted(self) -> int:
         """Tell how many questions to have ready: a handful for each who may answer."""
-        n_people = len(self.store.read(lambda tx: tx.people()))
+        n_people = len(self.store.read(lambda tx: tx.get_people()))
         return min(max(_LEAST_READY, 6 * n_people), _MOST_READY)
 
     # ------------------------------------------------------------------ life
@@ -132,7 +132,7 @@ class Studio:
         try:
             self.store.hold()
             self._check_data()
-            self.people.owner()
+            self.people.get_owner()
         except BaseException:
             if self._own_store:
                 self.store.close()
@@ -143,7 +143,7 @@ class Studio:
     def _check_data(self) -> None:
         """Refuse a database with the answers of another project, whose ids may well be the same."""
         mark = self.project.mark()
-        if self.store.write(lambda tx: tx.about("data", mark)) != mark:
+        if self.store.write(lambda tx: tx.get_or_set("data", mark)) != mark:
             raise LikewiseError(
                 "the database holds the answers of another project, about other items. A database is for one "
                 "project: give an empty one with --db, or an empty schema with ?options=-csearch_path%3DNAME."
@@ -166,7 +166,7 @@ class Studio:
                 start = time.monotonic()
                 if start < due:
                     continue
-                changed = self.project.changed_source()
+                changed = self.project.describe_changed_source()
                 due = time.monotonic() + (time.monotonic() - start) / _LOOK_SHARE
                 if changed is not None and changed != said:
                     self.hub.emit("trouble", {"text": changed})
@@ -176,12 +176,12 @@ class Studio:
 
     # ------------------------------------------------------------------ small things
 
-    def me(self, person: Person) -> MeView:
+    def show_me(self, person: Person) -> MeView:
         """Tell a page what it is about and who is in front of it."""
         project = self.project
         settings = project.settings
         return {
-            "person": who_view(person),
+            "person": make_who_view(person),
             "project": {
                 "id": self.id,
                 "title": settings.title,
@@ -197,19 +197,19 @@ class Studio:
             "version": __version__,
         }
 
-    def item(self, row: int) -> Item:
+    def get_item(self, row: int) -> Item:
         """Return an item."""
         if not 0 <= row < self.project.items.n:
             raise NotFoundError(f"There is no item {row}; there are {self.project.items.n}, counted from 0.")
         return self.project.items.get(row)
 
-    def items(self, rows: list[int]) -> list[ItemView]:
+    def show_items(self, rows: list[int]) -> list[ItemView]:
         """Show some items."""
         veil = None if self.study is None else self.study.veil
-        return [item_view(self.item(row), veil) for row in rows]
+        return [make_item_view(self.get_item(row), veil) for row in rows]
 
     @staticmethod
-    def only_owner(person: Person) -> None:
+    def check_owner(person: Person) -> None:
         """Refuse what is for the owner alone."""
         if person.role != "owner":
             raise NotAllowedError("Only the owner of the project may do this.", "Ask the owner.")

@@ -17,7 +17,7 @@ from likewise.studio.store import Transaction
 from likewise.studio.study import Study, StudyOptions
 from likewise.studio.study.plan import TEXTS, PlannedQuestion
 from likewise.studio.study.survey import Questionnaire
-from likewise.studio.study.veil import veiled
+from likewise.studio.study.veil import veil_item
 
 if TYPE_CHECKING:
     from likewise.studio.records import Item
@@ -36,27 +36,27 @@ class StudyDesk:
     @staticmethod
     def veil(item: Item) -> Item:
         """Return the item without what a participant must not see."""
-        return veiled(item)
+        return veil_item(item)
 
     def turn(self, person: int) -> threading.Lock:
         """Return what lets one post of a person wait for another, so that two tabs do not both go first."""
         return self._turns[person]
 
     @classmethod
-    def of(cls, project: Project, hub: Hub) -> StudyDesk:
+    def from_project(cls, project: Project, hub: Hub) -> StudyDesk:
         """Set up the study of a project."""
         items = project.items
         options = StudyOptions.from_json(project.settings.study or {})
-        return cls(hub, Study(project.features(), items.ids(), items.truths(), options))
+        return cls(hub, Study(project.load_features(), items.get_ids(), items.get_classes(), options))
 
     @property
     def reference(self) -> tuple[tuple[str, str], ...]:
         """An example of each class, as (class, item id); none if the study has no reference book."""
         return self._study.reference if self._study.options.reference else ()
 
-    def stage(self, person: Person) -> StudyView:
+    def show_stage(self, person: Person) -> StudyView:
         """Show where somebody is."""
-        found = self._study.stage(person.id, self._hub.log.of(person.id)).to_json()
+        found = self._study.find_stage(person.id, self._hub.log.get_events_of(person.id)).to_json()
         return {
             "stage": found["stage"],
             "task": found["task"],
@@ -64,17 +64,17 @@ class StudyDesk:
             "answers": found["answers"],
         }
 
-    def questions(self, person: int, n: int) -> list[tuple[QueuedQuestion, bool]]:
+    def get_questions(self, person: int, n: int) -> list[tuple[QueuedQuestion, bool]]:
         """Return the next questions of somebody, each with whether it is for practice."""
-        events = self._hub.log.of(person)
-        practice = self._study.stage(person, events).name == "practice"
-        return [(question, practice) for question in self._study.questions(person, events, n)]
+        events = self._hub.log.get_events_of(person)
+        practice = self._study.find_stage(person, events).name == "practice"
+        return [(question, practice) for question in self._study.get_questions(person, events, n)]
 
-    def asked(
+    def check_asked(
         self, person: int, events: Sequence[StoredEvent], question: str, answer: str
     ) -> tuple[PlannedQuestion, bool]:
         """Return the question that somebody answers now, and whether it is for practice; refuse any other."""
-        practice = self._study.stage(person, events).name == "practice"
+        practice = self._study.find_stage(person, events).name == "practice"
         try:
             return self._study.check_answer(person, events, question, answer), practice
         except StudyError as error:
@@ -84,31 +84,31 @@ class StudyDesk:
         """Leave the introduction or a break."""
 
         def work(tx: Transaction) -> StoredEvent:
-            before = tx.events(person=person.id)
+            before = tx.get_events(person=person.id)
             for event in before:
                 if event.key == key:
                     return event
             try:
-                to = self._study.following(person.id, before)
+                to = self._study.find_next_stage(person.id, before)
             except StudyError as error:
                 raise ConflictError(str(error), "Reload the page.") from error
             return append(tx, NewEvent(key, "stage", person.id, {"to": to}))[0]
 
         with self.turn(person.id):
             event = self._hub.store.write(work)
-        self._hub.took(event)
-        return self.stage(person)
+        self._hub.take_event(event)
+        return self.show_stage(person)
 
-    def survey(self, person: Person, key: str, given: Mapping[str, Any]) -> DoneView:
+    def store_survey(self, person: Person, key: str, given: Mapping[str, Any]) -> DoneView:
         """Keep a questionnaire, once all is answered."""
         try:
-            survey = Questionnaire.of(given)
+            survey = Questionnaire.from_answers(given)
         except StudyError as error:
             raise BadRequestError(str(error)) from error
 
         def work(tx: Transaction) -> StoredEvent:
-            before = tx.events(person=person.id)
-            stage = self._study.stage(person.id, before).name
+            before = tx.get_events(person=person.id)
+            stage = self._study.find_stage(person.id, before).name
             if stage != "survey" and not any(event.key == key for event in before):
                 raise ConflictError(
                     "The questionnaire was filled in already."
@@ -119,5 +119,5 @@ class StudyDesk:
 
         with self.turn(person.id):
             event = self._hub.store.write(work)
-        self._hub.took(event)
+        self._hub.take_event(event)
         return {"done": True}

@@ -308,7 +308,7 @@ class DoneView(TypedDict):
     done: bool
 
 
-def item_view(item: Item, veil: Callable[[Item], Item] | None = None) -> ItemView:
+def make_item_view(item: Item, veil: Callable[[Item], Item] | None = None) -> ItemView:
     """Show an item, as it is or as `veil` lets it be seen.
 
     Where files lie in a folder for each class, the folder is left out: it would tell the class.
@@ -344,7 +344,7 @@ def write_reason(reason: Reason, names: Mapping[str, str] | None = None) -> str:
     return render(reason, named, words=words) if reason else ""
 
 
-def question_view(
+def make_question_view(
     question: QueuedQuestion,
     items: list[ItemView],
     *,
@@ -365,12 +365,12 @@ def question_view(
     }
 
 
-def who_view(person: Person) -> WhoView:
+def make_who_view(person: Person) -> WhoView:
     """Show who somebody is."""
     return {"id": person.id, "name": person.name, "role": person.role}
 
 
-def person_view(person: Person, stand: Any) -> PersonView:
+def make_person_view(person: Person, stand: Any) -> PersonView:
     """Show somebody with what is thought of their answers."""
     return {
         "id": person.id,

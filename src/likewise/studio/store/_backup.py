@@ -12,7 +12,7 @@ from pathlib import Path
 import sqlalchemy as sa
 
 from likewise.exceptions import StoreError
-from likewise.studio.store._store_errors import of_sqlite
+from likewise.studio.store._store_errors import convert_sqlite_error
 
 
 def back_up(connection: sa.Connection, folder: Path, revision: str) -> Path:
@@ -38,7 +38,7 @@ def back_up(connection: sa.Connection, folder: Path, revision: str) -> Path:
     except (OSError, sqlite3.Error) as error:
         with suppress(OSError):
             part.unlink()
-        reason = of_sqlite(error).message if isinstance(error, sqlite3.Error) else str(error)
+        reason = convert_sqlite_error(error).message if isinstance(error, sqlite3.Error) else str(error)
         raise StoreError(
             f"The database must be changed for this version, and no copy can be made first: {reason}",
             f"Make room in {folder}, or make it writable. Nothing was changed.",

@@ -31,7 +31,7 @@ class DialectStatement:
     postgres: sa.Executable
 
     @classmethod
-    def of(cls, build: Callable[[Any], sa.Executable], table: sa.Table) -> DialectStatement:
+    def from_builder(cls, build: Callable[[Any], sa.Executable], table: sa.Table) -> DialectStatement:
         """Build from an INSERT that knows ON CONFLICT, which SQLAlchemy has for each of them separately."""
         return cls(build(sqlite.insert(table)), build(postgresql.insert(table)))
 
@@ -72,13 +72,13 @@ class StoreConnection:
             raise StoreError("This transaction only reads.", "Use Store.write.")
         return self._run(statement, given, unknown=unknown)
 
-    def _share(self) -> None:
+    def _lock_shared(self) -> None:
         """On PostgreSQL, keep out until the commit who needs to be alone. SQLite has one writer anyway."""
         if self._postgres and not self._locked:
             self._run(_SHARED)
             self._locked = True
 
-    def _be_alone(self) -> None:
+    def _lock_exclusive(self) -> None:
         """On PostgreSQL, wait for all who share, and keep them out until the commit."""
         if self._postgres:
             self._run(_ALONE)
@@ -90,6 +90,6 @@ class StoreConnection:
             raise self._failed
 
 
-def iso_now() -> str:
+def format_now() -> str:
     """The time now as events carry it."""
     return datetime.now(UTC).isoformat(timespec="milliseconds")

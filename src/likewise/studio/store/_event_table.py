@@ -11,13 +11,13 @@ import sqlalchemy as sa
 from likewise.exceptions import BadValueError, KeyReusedError
 from likewise.studio.records import EventKind, NewEvent, StoredEvent
 from likewise.studio.store import _values
-from likewise.studio.store._connection import DialectStatement, StoreConnection, iso_now
+from likewise.studio.store._connection import DialectStatement, StoreConnection, format_now
 from likewise.studio.store._schema import events
 
 KINDS: tuple[str, ...] = get_args(EventKind)
 _COLUMNS: Any = tuple(events.c)
 _CONTENT = ("kind", "person", "question", "seconds", "body")
-_APPEND = DialectStatement.of(
+_APPEND = DialectStatement.from_builder(
     lambda insert: insert.on_conflict_do_nothing(index_elements=["key"]).returning(events.c.seq), events
 )
 _LAST = sa.select(sa.func.coalesce(sa.func.max(events.c.seq), 0))
@@ -38,23 +38,23 @@ class Events(StoreConnection):
         The same key with the same content gives the event that is stored already; with another content or
         person it is a :class:`KeyReusedError`.
         """
-        row = _row(event)
-        self._share()
+        row = _make_row(event)
+        self._lock_shared()
         seq = self._change(
             _APPEND,
             row,
             unknown=f"There is no person {event.person}.",
         ).scalar_one_or_none()
         if seq is not None:
-            return _event(seq=seq, **row), True
+            return _make_event(seq=seq, **row), True
         stored = self._run(sa.select(*_COLUMNS).where(events.c.key == row["key"])).mappings().one()
         if any(stored[name] != row[name] for name in _CONTENT):
             raise KeyReusedError(
                 f"The key {event.key!r} was used before, for another event.", "Make a new key for each event."
             )
-        return _event(**stored), False
+        return _make_event(**stored), False
 
-    def events(
+    def get_events(
         self,
         after: int = 0,
         limit: int | None = None,
@@ -64,73 +64,73 @@ class Events(StoreConnection):
         before: int | None = None,
     ) -> list[StoredEvent]:
         """Events with ``after < seq < before``, in order or the newest first."""
-        chosen = sa.select(*_COLUMNS).where(events.c.seq > _values.whole(after, "after"))
+        chosen = sa.select(*_COLUMNS).where(events.c.seq > _values.check_integer(after, "after"))
         if before is not None:
-            chosen = chosen.where(events.c.seq < _values.whole(before, "before"))
+            chosen = chosen.where(events.c.seq < _values.check_integer(before, "before"))
         if person is not None:
-            chosen = chosen.where(events.c.person == _values.whole(person, "the person"))
+            chosen = chosen.where(events.c.person == _values.check_integer(person, "the person"))
         if kinds is not None:
-            chosen = chosen.where(events.c.kind.in_([_kind(kind) for kind in kinds]))
+            chosen = chosen.where(events.c.kind.in_([_check_kind(kind) for kind in kinds]))
         if limit is not None:
-            chosen = chosen.limit(_values.whole(limit, "the limit", least=0))
+            chosen = chosen.limit(_values.check_integer(limit, "the limit", least=0))
         if not newest_first:
-            horizon = self._horizon()
+            horizon = self._get_horizon()
             if horizon is not None:
                 chosen = chosen.where(events.c.seq <= horizon)
         chosen = chosen.order_by(events.c.seq.desc() if newest_first else events.c.seq)
-        return [_event(**row) for row in self._run(chosen).mappings()]
+        return [_make_event(**row) for row in self._run(chosen).mappings()]
 
-    def event(self, seq: int) -> StoredEvent | None:
+    def get_event(self, seq: int) -> StoredEvent | None:
         """One event, or None."""
-        wanted = _values.whole(seq, "the seq")
+        wanted = _values.check_integer(seq, "the seq")
         row = self._run(sa.select(*_COLUMNS).where(events.c.seq == wanted)).mappings().one_or_none()
-        return None if row is None else _event(**row)
+        return None if row is None else _make_event(**row)
 
-    def event_by_key(self, key: str) -> StoredEvent | None:
+    def get_event_by_key(self, key: str) -> StoredEvent | None:
         """The event that was reported with this key, or None."""
-        wanted = _values.text(key, "the key")
+        wanted = _values.check_text(key, "the key")
         row = self._run(sa.select(*_COLUMNS).where(events.c.key == wanted)).mappings().one_or_none()
-        return None if row is None else _event(**row)
+        return None if row is None else _make_event(**row)
 
-    def last_seq(self) -> int:
+    def get_last_seq(self) -> int:
         """The seq of the last event; 0 before the first."""
-        horizon = self._horizon()
+        horizon = self._get_horizon()
         return int(self._run(_LAST).scalar_one()) if horizon is None else horizon
 
-    def _horizon(self) -> int | None:
+    def _get_horizon(self) -> int | None:
         """The last seq before which nothing can appear any more; None if that is every seq."""
         if not self._postgres or self._writing:
             return None
         # Going back to a savepoint lets go of the locks that were taken since.
         self._run(sa.text("SAVEPOINT horizon"))
-        self._be_alone()
+        self._lock_exclusive()
         last = int(self._run(_LAST).scalar_one())
         self._run(sa.text("ROLLBACK TO SAVEPOINT horizon"))
         self._locked = False
         return last
 
 
-def _kind(kind: str) -> str:
+def _check_kind(kind: str) -> str:
     if kind not in KINDS:
         raise BadValueError(f"The kind of an event must be one of {', '.join(KINDS)}, not {kind!r}.")
     return kind
 
 
-def _row(event: NewEvent) -> dict[str, Any]:
+def _make_row(event: NewEvent) -> dict[str, Any]:
     return {
-        "key": _values.text(event.key, "the key", most=_values.MOST_NAME),
-        "kind": _kind(event.kind),
-        "person": _values.whole(event.person, "the person"),
-        "time": iso_now(),
+        "key": _values.check_text(event.key, "the key", most=_values.MOST_NAME),
+        "kind": _check_kind(event.kind),
+        "person": _values.check_integer(event.person, "the person"),
+        "time": format_now(),
         "question": None
         if event.question is None
-        else _values.text(event.question, "the question", most=_values.MOST_NAME),
-        "seconds": None if event.seconds is None else _values.number(event.seconds, "the seconds"),
-        "body": _values.body(event.body, "the body"),
+        else _values.check_text(event.question, "the question", most=_values.MOST_NAME),
+        "seconds": None if event.seconds is None else _values.check_number(event.seconds, "the seconds"),
+        "body": _values.format_body(event.body, "the body"),
     }
 
 
-def _event(
+def _make_event(
     seq: int,
     key: str,
     kind: EventKind,

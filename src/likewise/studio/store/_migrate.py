@@ -29,10 +29,10 @@ def migrate(
     """
     if connection.dialect.name == "postgresql":  # two servers may start at once
         connection.execute(sa.select(sa.func.pg_advisory_xact_lock(_LOCK)))
-    revision = current(connection)
+    revision = get_revision(connection)
     if revision == to:
         return None
-    script = _script(versions)
+    script = _make_script(versions)
     known = {step.revision for step in script.walk_revisions()}
     if revision is not None and revision not in known:
         raise NewerProjectError(
@@ -58,7 +58,7 @@ def migrate(
     return copy
 
 
-def current(connection: sa.Connection) -> str | None:
+def get_revision(connection: sa.Connection) -> str | None:
     """The format of the database; None if it has none yet."""
     if not sa.inspect(connection).has_table(VERSION_TABLE):
         return None
@@ -68,7 +68,7 @@ def current(connection: sa.Connection) -> str | None:
     return found
 
 
-def _script(versions: Path) -> Any:
+def _make_script(versions: Path) -> Any:
     ScriptDirectory = require("alembic.script", extra="studio").ScriptDirectory
     return ScriptDirectory(str(versions.parent), version_locations=[str(versions)])
 
@@ -77,11 +77,11 @@ def _upgrade(connection: sa.Connection, script: Any, to: str) -> None:
     from alembic.config import Config
     from alembic.runtime.environment import EnvironmentContext
 
-    def steps(revision: Any, _: Any) -> Any:
+    def list_steps(revision: Any, _: Any) -> Any:
         # Alembic's own command does the same; its public door wants an env.py, which is run when imported.
         return script._upgrade_revs(to, revision)
 
-    with EnvironmentContext(Config(), script, fn=steps, destination_rev=to) as environment:
+    with EnvironmentContext(Config(), script, fn=list_steps, destination_rev=to) as environment:
         environment.configure(
             connection=connection,
             target_metadata=metadata,

@@ -9,27 +9,32 @@ import sqlalchemy as sa
 from likewise.exceptions import BadValueError, NameTakenError
 from likewise.studio.records import Person, Role
 from likewise.studio.store import _values
-from likewise.studio.store._connection import DialectStatement, StoreConnection, iso_now
+from likewise.studio.store._connection import DialectStatement, StoreConnection, format_now
 from likewise.studio.store._schema import about, logins, people, sessions
 
 _COLUMNS: Any = (people.c.id, people.c.name, people.c.role, people.c.active, people.c.created)
-_NOTE = DialectStatement.of(lambda insert: insert.on_conflict_do_nothing(), about)
-_SET = DialectStatement.of(
+_NOTE = DialectStatement.from_builder(lambda insert: insert.on_conflict_do_nothing(), about)
+_SET = DialectStatement.from_builder(
     lambda insert: insert.on_conflict_do_update(
         index_elements=[about.c.name], set_={"value": insert.excluded.value}
     ),
     about,
 )
-_ADD = DialectStatement.of(lambda insert: insert.on_conflict_do_nothing().returning(*_COLUMNS), people)
+_ADD = DialectStatement.from_builder(
+    lambda insert: insert.on_conflict_do_nothing().returning(*_COLUMNS), people
+)
 _DIGEST = frozenset("0123456789abcdef")
 
 
 class PeopleTable(StoreConnection):
     """What the database is about; people, their one-time logins and their sessions."""
 
-    def about(self, name: str, value: str) -> str:
+    def get_or_set(self, name: str, value: str) -> str:
         """Return what is kept under a name; `value` is kept if nothing was."""
-        given = {"name": _values.text(name, "the name"), "value": _values.text(value, "the value")}
+        given = {
+            "name": _values.check_text(name, "the name"),
+            "value": _values.check_text(value, "the value"),
+        }
         self._change(_NOTE, given)
         kept: str = self._run(sa.select(about.c.value).where(about.c.name == given["name"])).scalar_one()
         return kept
@@ -37,34 +42,35 @@ class PeopleTable(StoreConnection):
     def note(self, name: str, value: str) -> None:
         """Keep a value under a name, whatever was kept before."""
         self._change(
-            _SET, {"name": _values.text(name, "the name"), "value": _values.text(value, "the value")}
+            _SET,
+            {"name": _values.check_text(name, "the name"), "value": _values.check_text(value, "the value")},
         )
 
     def add_person(self, name: str, role: Role) -> Person:
         """Add somebody; a name is had by one person only (:class:`NameTakenError`)."""
-        name = _values.text(name, "the name", most=_values.MOST_NAME).strip()
+        name = _values.check_text(name, "the name", most=_values.MOST_NAME).strip()
         if role not in get_args(Role):
             raise BadValueError(f"role must be one of {', '.join(get_args(Role))}, not {role!r}.")
         row = self._change(
-            _ADD, {"name": name, "role": role, "active": True, "created": iso_now()}
+            _ADD, {"name": name, "role": role, "active": True, "created": format_now()}
         ).one_or_none()
         if row is None:
             raise NameTakenError(f"There is somebody called {name!r} already.", "Choose another name.")
-        return _person(row)
+        return _make_person(row)
 
-    def people(self) -> list[Person]:
+    def get_people(self) -> list[Person]:
         """Everybody, in the order in which they came."""
-        return [_person(row) for row in self._run(sa.select(*_COLUMNS).order_by(people.c.id))]
+        return [_make_person(row) for row in self._run(sa.select(*_COLUMNS).order_by(people.c.id))]
 
-    def person(self, id: int) -> Person | None:
+    def get_person(self, id: int) -> Person | None:
         """Somebody, or None."""
-        wanted = _values.whole(id, "the person")
+        wanted = _values.check_integer(id, "the person")
         row = self._run(sa.select(*_COLUMNS).where(people.c.id == wanted)).one_or_none()
-        return None if row is None else _person(row)
+        return None if row is None else _make_person(row)
 
     def set_active(self, id: int, active: bool) -> None:
         """Let somebody in again, or out: then logins and sessions are gone at once."""
-        id = _values.whole(id, "the person")
+        id = _values.check_integer(id, "the person")
         done = self._change(sa.update(people).where(people.c.id == id).values(active=bool(active)))
         if done.rowcount == 0:
             raise BadValueError(f"There is no person {id}.")
@@ -78,13 +84,13 @@ class PeopleTable(StoreConnection):
 
     def has_login(self, digest: str) -> bool:
         """Tell whether a login is there, in time or not; only :meth:`take_login` lets anybody in."""
-        found = self._run(sa.select(logins.c.person).where(logins.c.digest == _digest(digest)))
+        found = self._run(sa.select(logins.c.person).where(logins.c.digest == _check_digest(digest)))
         return found.one_or_none() is not None
 
     def take_login(self, digest: str, now: float) -> Person | None:
         """Use up a login; None if it is unknown, used, too old, or of somebody who may not come in."""
-        given = _digest(digest)
-        now = _values.number(now, "the time")
+        given = _check_digest(digest)
+        now = _values.check_number(now, "the time")
         row = self._change(
             sa.delete(logins).where(logins.c.digest == given).returning(logins.c.person, logins.c.expires)
         ).one_or_none()
@@ -92,50 +98,50 @@ class PeopleTable(StoreConnection):
             self._change(sa.delete(table).where(table.c.expires <= now))
         if row is None or row.expires <= now:
             return None
-        who = self.person(row.person)
+        who = self.get_person(row.person)
         return who if who is not None and who.active else None
 
     def add_session(self, person: int, digest: str, expires: float) -> None:
         """Keep the digest of a secret by which this person is known until `expires`."""
         self._keep(sessions, person, digest, expires)
 
-    def session(self, digest: str, now: float) -> Person | None:
+    def find_session(self, digest: str, now: float) -> Person | None:
         """Whose session this is; None if it is unknown or too old, or the person may not come in."""
         row = self._run(
             sa.select(*_COLUMNS)
             .join(sessions, sessions.c.person == people.c.id)
             .where(
-                sessions.c.digest == _digest(digest),
-                sessions.c.expires > _values.number(now, "the time"),
+                sessions.c.digest == _check_digest(digest),
+                sessions.c.expires > _values.check_number(now, "the time"),
                 people.c.active,
             )
         ).one_or_none()
-        return None if row is None else _person(row)
+        return None if row is None else _make_person(row)
 
     def drop_session(self, digest: str) -> None:
         """End one session; unknown ones are ended already."""
-        self._change(sa.delete(sessions).where(sessions.c.digest == _digest(digest)))
+        self._change(sa.delete(sessions).where(sessions.c.digest == _check_digest(digest)))
 
     def drop_sessions(self, person: int) -> None:
         """End all sessions of a person."""
-        wanted = _values.whole(person, "the person")
+        wanted = _values.check_integer(person, "the person")
         self._change(sa.delete(sessions).where(sessions.c.person == wanted))
 
     def _keep(self, table: sa.Table, person: int, digest: str, expires: float) -> None:
         row = {
-            "digest": _digest(digest),
-            "person": _values.whole(person, "the person"),
-            "expires": _values.number(expires, "the time of expiry"),
+            "digest": _check_digest(digest),
+            "person": _values.check_integer(person, "the person"),
+            "expires": _values.check_number(expires, "the time of expiry"),
         }
         self._change(sa.insert(table), row, unknown=f"There is no person {person}, or the secret is used.")
 
 
-def _digest(value: str) -> str:
-    _values.text(value, "the digest")
+def _check_digest(value: str) -> str:
+    _values.check_text(value, "the digest")
     if len(value) != 64 or not _DIGEST.issuperset(value):
         raise BadValueError("The digest must be the 64 hexadecimal digits of a SHA-256.")
     return value
 
 
-def _person(row: Any) -> Person:
+def _make_person(row: Any) -> Person:
     return Person(row.id, row.name, cast(Role, row.role), bool(row.active), row.created)

@@ -18,7 +18,7 @@ from likewise._optional import require
 from likewise.exceptions import InUseError, StoreError, TransactionConflictError, UnreachableError
 from likewise.studio.store._migrate import migrate
 from likewise.studio.store._store import Store
-from likewise.studio.store._store_errors import of_postgres
+from likewise.studio.store._store_errors import convert_postgres_error
 from likewise.studio.store._transaction import Transaction
 
 T = TypeVar("T")
@@ -72,7 +72,7 @@ class PostgresStore(Store):
             connection.commit()
 
         try:
-            with self._plain_errors(), self._engine.begin() as connection:
+            with self._convert_errors(), self._engine.begin() as connection:
                 migrate(connection, backups)
         except BaseException:
             self._engine.dispose()
@@ -99,8 +99,8 @@ class PostgresStore(Store):
         blocks nobody. After a lost connection it is taken anew; if another studio was faster, nothing can be
         written here any more.
         """
-        with self._hold_lock, self._plain_errors():
-            if self._closed or self._still_holds():
+        with self._hold_lock, self._convert_errors():
+            if self._closed or self._is_lock_alive():
                 return
             connection = self._engine.connect().execution_options(isolation_level="AUTOCOMMIT")
             connection.detach()  # it is nobody else's, and is closed at the end
@@ -122,7 +122,7 @@ class PostgresStore(Store):
                 if self._holding is not connection:
                     connection.close()
 
-    def _still_holds(self) -> bool:
+    def _is_lock_alive(self) -> bool:
         """Tell whether the connection of the lock is alive; let go of one that is not."""
         if self._holding is None:
             return False
@@ -148,20 +148,20 @@ class PostgresStore(Store):
             raise StoreError("The store is closed.")
         if writing and self._held_by_another is not None:
             raise self._held_by_another
-        with self._plain_errors(), self._engine.begin() as connection:
+        with self._convert_errors(), self._engine.begin() as connection:
             transaction = Transaction(connection, writing=writing, explain=self._explain)
             result = work(transaction)
             transaction.check()
         return result
 
     def _explain(self, error: DBAPIError) -> StoreError:
-        found = of_postgres(error.orig or error, error.connection_invalidated, self._where)
+        found = convert_postgres_error(error.orig or error, error.connection_invalidated, self._where)
         if any(len(secret) > 3 and secret in str(found) for secret in self._secrets):
             return UnreachableError(f"The database {self._where} cannot be reached.", found.suggestion)
         return found
 
     @contextmanager
-    def _plain_errors(self) -> Iterator[None]:
+    def _convert_errors(self) -> Iterator[None]:
         try:
             yield
         except DBAPIError as error:

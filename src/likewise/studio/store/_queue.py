@@ -87,14 +87,14 @@ _COUNT = (
     .where(questions.c.id == _QUESTION)
     .values(n_answers=questions.c.n_answers + sa.bindparam("by", type_=sa.Integer()))
 )
-_MARK = DialectStatement.of(
+_MARK = DialectStatement.from_builder(
     lambda insert: insert.on_conflict_do_update(
         index_elements=["question", "person"],
         set_={"state": insert.excluded.state, "until": insert.excluded.until},
     ),
     leases,
 )
-_ANSWERED = DialectStatement.of(
+_ANSWERED = DialectStatement.from_builder(
     lambda insert: insert.on_conflict_do_update(
         index_elements=["question", "person"],
         set_={"state": insert.excluded.state, "until": insert.excluded.until},
@@ -102,7 +102,7 @@ _ANSWERED = DialectStatement.of(
     ).returning(leases.c.question),
     leases,
 )
-_ENQUEUE = DialectStatement.of(
+_ENQUEUE = DialectStatement.from_builder(
     lambda insert: insert.on_conflict_do_update(
         index_elements=["id"],
         set_={"queued": 1, "place": insert.excluded.place},
@@ -124,13 +124,13 @@ class Queue(StoreConnection):
         """Put these in place of all questions that nobody holds or has answered; the kept ones stay in front.
 
         A lease that ended counts as held unless `now` is given. Questions that somebody has seen can still be
-        found by :meth:`question`.
+        found by :meth:`get_question`.
         """
-        rows = [_row(question) for question in new]
+        rows = [_make_row(question) for question in new]
         held: Any = leases.c.state == "held"
         if now is not None:
-            held = sa.and_(held, leases.c.until > _values.number(now, "the time"))
-        self._be_alone()  # nobody may take one of them while they are looked at
+            held = sa.and_(held, leases.c.until > _values.check_number(now, "the time"))
+        self._lock_exclusive()  # nobody may take one of them while they are looked at
         seen = sa.exists().where(_HERE)
         kept = sa.exists().where(_HERE, sa.or_(held, leases.c.state == "answered"))
         self._change(sa.delete(questions).where(_QUEUED, ~seen))
@@ -150,15 +150,15 @@ class Queue(StoreConnection):
         Never one that this person answered or skipped, and never one that has `overlap` answers and live
         leases of other people.
         """
-        person, n = _values.whole(person, "the person"), _values.whole(n, "n", least=0)
+        person, n = _values.check_integer(person, "the person"), _values.check_integer(n, "n", least=0)
         given: dict[str, Any] = {
             "the_person": person,
-            "the_time": _values.number(now, "the time"),
-            "overlap": _values.whole(overlap, "overlap", least=1),
-            "end": _values.number(until, "the end of the lease"),
+            "the_time": _values.check_number(now, "the time"),
+            "overlap": _values.check_integer(overlap, "overlap", least=1),
+            "end": _values.check_number(until, "the end of the lease"),
         }
-        self._share()
-        found = [_question(row) for row in self._run(_HELD, {**given, "n": n})]
+        self._lock_shared()
+        found = [_make_question(row) for row in self._run(_HELD, {**given, "n": n})]
         if found:
             self._change(_RENEW, {**given, "among": [question.id for question in found]})
         if len(found) < n:
@@ -168,24 +168,27 @@ class Queue(StoreConnection):
             self._mark([question.id for question in taken], person, "held", given["end"])
         return [(question, given["end"]) for question in found]
 
-    def question(self, id: str) -> QueuedQuestion | None:
+    def get_question(self, id: str) -> QueuedQuestion | None:
         """A question that waits or that somebody was given, or None."""
-        wanted = _values.text(id, "the question")
+        wanted = _values.check_text(id, "the question")
         row = self._run(sa.select(*_COLUMNS).where(questions.c.id == wanted)).one_or_none()
-        return None if row is None else _question(row)
+        return None if row is None else _make_question(row)
 
     def was_leased(self, id: str, person: int) -> bool:
         """Whether this person was ever given this question, though the lease may have ended."""
-        return self._state(id, person) is not None
+        return self._set_state(id, person) is not None
 
-    def holds(self, id: str, person: int) -> bool:
+    def is_leased(self, id: str, person: int) -> bool:
         """Whether this person was given this question and has neither answered, skipped nor returned it."""
-        return self._state(id, person) == "held"
+        return self._set_state(id, person) == "held"
 
-    def answered(self, id: str, person: int) -> None:
+    def mark_answered(self, id: str, person: int) -> None:
         """The person answered; said twice it counts once."""
-        self._share()
-        row = {"question": _values.text(id, "the question"), "person": _values.whole(person, "the person")}
+        self._lock_shared()
+        row = {
+            "question": _values.check_text(id, "the question"),
+            "person": _values.check_integer(person, "the person"),
+        }
         first = self._change(
             _ANSWERED,
             {**row, "state": "answered", "until": 0.0},
@@ -202,7 +205,7 @@ class Queue(StoreConnection):
         self.release(person, ids)
         self._change(sa.update(questions).where(questions.c.id.in_(list(ids))).values(queued=0))
 
-    def skipped(self, id: str, person: int) -> None:
+    def mark_skipped(self, id: str, person: int) -> None:
         """The person does not want this question; others may have it until questions are put in anew."""
         self._leave(id, person, "skipped", 0.0)
 
@@ -212,38 +215,40 @@ class Queue(StoreConnection):
         If others have taken it meanwhile, so that it has `overlap` answers and live leases, it is released.
         """
         given = {
-            "the_question": _values.text(id, "the question"),
-            "the_person": _values.whole(person, "the person"),
-            "the_time": _values.number(now, "the time"),
+            "the_question": _values.check_text(id, "the question"),
+            "the_person": _values.check_integer(person, "the person"),
+            "the_time": _values.check_number(now, "the time"),
         }
-        end = _values.number(until, "the end of the lease")
-        if self._run(_N_OTHERS, given).scalar_one() < _values.whole(overlap, "overlap", least=1):
+        end = _values.check_number(until, "the end of the lease")
+        if self._run(_N_OTHERS, given).scalar_one() < _values.check_integer(overlap, "overlap", least=1):
             self._leave(id, person, "held", end)
         else:
             self._leave(id, person, "released", 0.0)
 
     def release(self, person: int, ids: Iterable[str] | None = None) -> None:
         """Let go of these questions, or of all that the person holds."""
-        self._share()
-        wanted = leases.c.person == _values.whole(person, "the person")
+        self._lock_shared()
+        wanted = leases.c.person == _values.check_integer(person, "the person")
         change = sa.update(leases).where(wanted, leases.c.state == "held").values(state="released")
         if ids is not None:
-            change = change.where(leases.c.question.in_([_values.text(id, "the question") for id in ids]))
+            change = change.where(
+                leases.c.question.in_([_values.check_text(id, "the question") for id in ids])
+            )
         self._change(change)
 
     def open_leases(self, now: float) -> list[QueuedQuestion]:
         """The questions that somebody is looking at."""
         live = sa.select(leases.c.question).where(
-            leases.c.state == "held", leases.c.until > _values.number(now, "the time")
+            leases.c.state == "held", leases.c.until > _values.check_number(now, "the time")
         )
         chosen = sa.select(*_COLUMNS).where(questions.c.id.in_(live)).order_by(questions.c.place)
-        return [_question(row) for row in self._run(chosen)]
+        return [_make_question(row) for row in self._run(chosen)]
 
-    def n_held_by_others(self, person: int, now: float) -> int:
+    def count_leases_of_others(self, person: int, now: float) -> int:
         """How many leases of other people are live."""
         given = {
-            "the_person": _values.whole(person, "the person"),
-            "the_time": _values.number(now, "the time"),
+            "the_person": _values.check_integer(person, "the person"),
+            "the_time": _values.check_number(now, "the time"),
         }
         return int(self._run(_HELD_BY_OTHERS, given).scalar_one())
 
@@ -251,7 +256,7 @@ class Queue(StoreConnection):
         """Free questions, locked for us."""
         taken: list[QueuedQuestion] = []
         for _ in range(_TRIES):
-            found = [_question(row) for row in self._run(_FREE, {**given, "n": n})]
+            found = [_make_question(row) for row in self._run(_FREE, {**given, "n": n})]
             if not self._postgres:
                 return found
             # Somebody may have taken one, and committed, after our statement began and before it locked the
@@ -273,15 +278,15 @@ class Queue(StoreConnection):
         )
 
     def _leave(self, id: str, person: int, state: str, until: float) -> None:
-        self._share()
-        if self._state(id, person) == "answered":
+        self._lock_shared()
+        if self._set_state(id, person) == "answered":
             self._change(_COUNT, {"the_question": id, "by": -1})
         self._mark([id], person, state, until)
 
-    def _state(self, id: str, person: int) -> str | None:
+    def _set_state(self, id: str, person: int) -> str | None:
         given = {
-            "the_question": _values.text(id, "the question"),
-            "the_person": _values.whole(person, "the person"),
+            "the_question": _values.check_text(id, "the question"),
+            "the_person": _values.check_integer(person, "the person"),
         }
         state: str | None = self._run(
             _STATE.with_for_update() if self._writing else _STATE, given
@@ -289,32 +294,32 @@ class Queue(StoreConnection):
         return state
 
 
-def _row(question: QueuedQuestion) -> dict[str, Any]:
+def _make_row(question: QueuedQuestion) -> dict[str, Any]:
     if question.kind not in ("pair", "triplet"):
         raise BadValueError(f"The kind of a question must be pair or triplet, not {question.kind!r}.")
-    items = [_values.text(item, "an item of a question", empty=True) for item in question.items]
+    items = [_values.check_text(item, "an item of a question", empty=True) for item in question.items]
     return {
-        "id": _values.text(question.id, "the id of a question", most=_values.MOST_NAME),
+        "id": _values.check_text(question.id, "the id of a question", most=_values.MOST_NAME),
         "kind": question.kind,
         "items": json.dumps(items, ensure_ascii=False),
-        "score": None if question.score is None else _values.number(question.score, "the score"),
-        "why": _values.text(_text_of(question.reason), "why", empty=True),
+        "score": None if question.score is None else _values.check_number(question.score, "the score"),
+        "why": _values.check_text(_reason_to_text(question.reason), "why", empty=True),
         "queued": 1,
         "n_answers": 0,
     }
 
 
-def _question(row: Any) -> QueuedQuestion:
+def _make_question(row: Any) -> QueuedQuestion:
     id, kind, items, score, why = row
-    return QueuedQuestion(id, kind, tuple(json.loads(items)), score, _reason_of(why))
+    return QueuedQuestion(id, kind, tuple(json.loads(items)), score, _reason_from_text(why))
 
 
-def _text_of(reason: Reason) -> str:
+def _reason_to_text(reason: Reason) -> str:
     """Return what is kept of a reason: a sentence, or JSON if it has places for items."""
     return str(reason) if reason.is_plain else json.dumps(reason.to_dict(), ensure_ascii=False)
 
 
-def _reason_of(text: str) -> Reason:
+def _reason_from_text(text: str) -> Reason:
     """Return the reason of a kept question; older projects have a sentence only."""
     if text.startswith("{"):
         with suppress(ValueError, KeyError):

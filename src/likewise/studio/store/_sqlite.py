@@ -22,7 +22,7 @@ from sqlalchemy.pool import NullPool
 from likewise.exceptions import StoreError, TransactionUndoneError, UnreachableError
 from likewise.studio.store._migrate import migrate
 from likewise.studio.store._store import Store, touch
-from likewise.studio.store._store_errors import of_sqlite
+from likewise.studio.store._store_errors import convert_sqlite_error
 from likewise.studio.store._transaction import Transaction
 
 T = TypeVar("T")
@@ -46,17 +46,17 @@ class SQLiteStore(Store):
     """
 
     def __init__(self, url: URL, backups: Path | None) -> None:
-        url = _existing(url)
-        self._writers = _engine(url, "BEGIN IMMEDIATE", poolclass=NullPool)
-        self._readers = _engine(url, "BEGIN", pool_size=8, max_overflow=24, pool_timeout=30)
-        with _plain_errors(), self._writers.connect() as connection, connection.begin():
+        url = _create_file(url)
+        self._writers = _make_engine(url, "BEGIN IMMEDIATE", poolclass=NullPool)
+        self._readers = _make_engine(url, "BEGIN", pool_size=8, max_overflow=24, pool_timeout=30)
+        with _convert_errors(), self._writers.connect() as connection, connection.begin():
             (name,) = connection.exec_driver_sql(
                 "SELECT file FROM pragma_database_list WHERE name = 'main'"
             ).one()
             self._path = Path(name)
             migrate(connection, backups or self._path.parent / "backups")
             touch(Transaction(connection, writing=True, explain=_explain))
-        self._file = _identity(self._path)
+        self._file = _get_file_identity(self._path)
         self._tasks: queue.SimpleQueue[_Task | None] = queue.SimpleQueue()
         self._door = threading.Lock()  # nothing is put into the queue after the word to stop
         self._closed = False
@@ -80,7 +80,7 @@ class SQLiteStore(Store):
         if self._closed:
             raise StoreError(_CLOSED)
         self._check_file()
-        with _plain_errors(), self._readers.connect() as connection, connection.begin():
+        with _convert_errors(), self._readers.connect() as connection, connection.begin():
             transaction = Transaction(connection, writing=False, explain=_explain)
             result = work(transaction)
             transaction.check()
@@ -105,7 +105,7 @@ class SQLiteStore(Store):
         going_on = True
         connection: sa.Connection | None = None
         while going_on:
-            tasks, going_on = self._waiting()
+            tasks, going_on = self._take_waiting()
             if not tasks:
                 continue
             try:
@@ -115,7 +115,7 @@ class SQLiteStore(Store):
             except BaseException as error:  # nobody may wait for ever, whatever it is
                 for task in tasks:
                     if not task.future.done():
-                        task.future.set_exception(_in_words(error))
+                        task.future.set_exception(_convert_error(error))
                 if connection is not None:
                     with suppress(Exception):
                         connection.close()
@@ -124,7 +124,7 @@ class SQLiteStore(Store):
         if connection is not None:
             connection.close()
 
-    def _waiting(self) -> tuple[list[_Task], bool]:
+    def _take_waiting(self) -> tuple[list[_Task], bool]:
         """All tasks that wait, at least one, and whether more may follow."""
         tasks: list[_Task] = []
         try:
@@ -149,7 +149,7 @@ class SQLiteStore(Store):
                 transaction.rollback()
             if len(tasks) == 1 or isinstance(error, UnreachableError):
                 for task in tasks:
-                    task.future.set_exception(_in_words(error))
+                    task.future.set_exception(_convert_error(error))
                 return
             for task in tasks:  # one of them was too much; the others shall not suffer
                 self._commit(connection, [task])
@@ -162,7 +162,7 @@ class SQLiteStore(Store):
 
     def _check_file(self) -> None:
         """SQLite would go on writing into a file that has lost its name."""
-        if _identity(self._path) != self._file:
+        if _get_file_identity(self._path) != self._file:
             raise UnreachableError(
                 f"The file {self._path} was removed or replaced while the store is open.",
                 "Put it back, or start again. What was being saved is not kept.",
@@ -186,7 +186,7 @@ class SQLiteStore(Store):
         return result, None
 
 
-def _engine(url: URL, begin: str, **pool: Any) -> sa.Engine:
+def _make_engine(url: URL, begin: str, **pool: Any) -> sa.Engine:
     engine = sa.create_engine(url, connect_args={"timeout": BUSY_SECONDS}, **pool)
     only_reads = begin == "BEGIN"
 
@@ -205,7 +205,7 @@ def _engine(url: URL, begin: str, **pool: Any) -> sa.Engine:
     return engine
 
 
-def _existing(url: URL) -> URL:
+def _create_file(url: URL) -> URL:
     """Make the file if it is not there, and the address one that never makes it.
 
     SQLite would make it readable for all; and should it vanish later, the next connection would go on with an
@@ -219,7 +219,7 @@ def _existing(url: URL) -> URL:
     return url.set(database=f"file:{quote(os.path.abspath(name))}", query={"mode": "rw", "uri": "true"})
 
 
-def _identity(path: Path) -> tuple[int, int] | None:
+def _get_file_identity(path: Path) -> tuple[int, int] | None:
     try:
         found = path.stat()
     except OSError:
@@ -228,22 +228,26 @@ def _identity(path: Path) -> tuple[int, int] | None:
 
 
 def _explain(error: DBAPIError) -> StoreError:
-    return of_sqlite(error.orig) if isinstance(error.orig, sqlite3.Error) else StoreError(str(error.orig))
+    return (
+        convert_sqlite_error(error.orig)
+        if isinstance(error.orig, sqlite3.Error)
+        else StoreError(str(error.orig))
+    )
 
 
-def _in_words(error: BaseException) -> BaseException:
+def _convert_error(error: BaseException) -> BaseException:
     if isinstance(error, TransactionUndoneError) and error.__cause__ is not None:
         return error.__cause__
     if isinstance(error, DBAPIError):
         return _explain(error)
-    return of_sqlite(error) if isinstance(error, sqlite3.Error) else error
+    return convert_sqlite_error(error) if isinstance(error, sqlite3.Error) else error
 
 
 @contextmanager
-def _plain_errors() -> Iterator[None]:
+def _convert_errors() -> Iterator[None]:
     try:
         yield
     except (DBAPIError, sqlite3.Error) as error:
-        raise _in_words(error) from error
+        raise _convert_error(error) from error
     except sa.exc.TimeoutError as error:
         raise StoreError("Too many people read at once.", "Try again in a moment.") from error

@@ -11,7 +11,7 @@ from sqlalchemy.engine import URL, make_url
 from sqlalchemy.exc import ArgumentError
 
 from likewise.exceptions import BadValueError
-from likewise.studio.store._connection import iso_now
+from likewise.studio.store._connection import format_now
 from likewise.studio.store._transaction import Transaction
 
 T = TypeVar("T")
@@ -33,10 +33,10 @@ class Store(ABC):
     def read(self, work: Callable[[Transaction], T]) -> T:
         """Do `work`, which changes nothing, and return its result."""
 
-    def healthy(self) -> None:
+    def check_health(self) -> None:
         """Raise :class:`StoreError` unless the store can be read and something was just saved in it."""
-        self.read(lambda transaction: transaction.last_seq())
-        self.write(lambda transaction: transaction.note("health", iso_now()))
+        self.read(lambda transaction: transaction.get_last_seq())
+        self.write(lambda transaction: transaction.note("health", format_now()))
 
     @abstractmethod
     def hold(self) -> None:
@@ -73,7 +73,7 @@ def open_store(url: str, *, backups: Path | None = None) -> Store:
     StoreError
         If it cannot be reached, read or written.
     """
-    parsed = _parsed(url)
+    parsed = _parse_url(url)
     if parsed.get_backend_name() == "sqlite":
         from likewise.studio.store._sqlite import SQLiteStore
 
@@ -83,7 +83,7 @@ def open_store(url: str, *, backups: Path | None = None) -> Store:
     return PostgresStore(parsed, backups)
 
 
-def _parsed(url: str) -> URL:
+def _parse_url(url: str) -> URL:
     wanted = BadValueError(
         "The address of the database is neither sqlite:///PATH nor postgresql://USER:PASSWORD@HOST/NAME.",
         "A colon, slash or @ in the password is written as %3A, %2F or %40.",

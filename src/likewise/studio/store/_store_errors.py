@@ -48,7 +48,7 @@ _SQLITE = {
 }
 
 
-def of_sqlite(error: sqlite3.Error) -> StoreError:
+def convert_sqlite_error(error: sqlite3.Error) -> StoreError:
     """The error of SQLite in our words."""
     name = getattr(error, "sqlite_errorname", None) or ""
     for start, (kind, message, way_on) in _SQLITE.items():
@@ -57,7 +57,7 @@ def of_sqlite(error: sqlite3.Error) -> StoreError:
     return StoreError(f"The database of the project failed: {error}.", _AGAIN)
 
 
-def of_postgres(error: BaseException, lost: bool, where: str) -> StoreError:
+def convert_postgres_error(error: BaseException, lost: bool, where: str) -> StoreError:
     """The error of PostgreSQL in our words; `where` names the server, without a password."""
     state = getattr(error, "sqlstate", None) or ""
     if state in {"40001", "40P01", "55P03"}:

@@ -15,7 +15,7 @@ MOST_DEPTH = 20
 _LOW, _HIGH = -(2**63), 2**63 - 1
 
 
-def text(value: object, what: str, *, most: int | None = None, empty: bool = False) -> str:
+def check_text(value: object, what: str, *, most: int | None = None, empty: bool = False) -> str:
     """Return `value` if it is a text that both databases can hold."""
     if not isinstance(value, str):
         raise BadValueError(f"{what} must be a text, not {type(value).__name__}.")
@@ -34,7 +34,7 @@ def text(value: object, what: str, *, most: int | None = None, empty: bool = Fal
     return value
 
 
-def whole(value: object, what: str, *, least: int = _LOW) -> int:
+def check_integer(value: object, what: str, *, least: int = _LOW) -> int:
     """Return `value` if it is an integer of at most 64 bits."""
     if isinstance(value, bool) or not isinstance(value, int):
         raise BadValueError(f"{what} must be an integer, not {type(value).__name__}.")
@@ -43,7 +43,7 @@ def whole(value: object, what: str, *, least: int = _LOW) -> int:
     return value
 
 
-def number(value: object, what: str) -> float:
+def check_number(value: object, what: str) -> float:
     """Return `value` as a finite float."""
     if isinstance(value, bool) or not isinstance(value, int | float):
         raise BadValueError(f"{what} must be a number, not {type(value).__name__}.")
@@ -56,12 +56,16 @@ def number(value: object, what: str) -> float:
     return result
 
 
-def body(value: Mapping[str, Any], what: str) -> str:
+def format_body(value: Mapping[str, Any], what: str) -> str:
     """The mapping as JSON, always written the same way, so that equal contents are equal texts."""
     if not isinstance(value, Mapping):
         raise BadValueError(f"{what} must be a mapping, not {type(value).__name__}.")
     written = json.dumps(
-        _plain(value, what, 0), ensure_ascii=False, allow_nan=False, sort_keys=True, separators=(",", ":")
+        _check_plain(value, what, 0),
+        ensure_ascii=False,
+        allow_nan=False,
+        sort_keys=True,
+        separators=(",", ":"),
     )
     size = len(written.encode("utf-8"))
     if size > MOST_BODY:
@@ -69,24 +73,24 @@ def body(value: Mapping[str, Any], what: str) -> str:
     return written
 
 
-def _plain(value: Any, what: str, depth: int) -> Any:
+def _check_plain(value: Any, what: str, depth: int) -> Any:
     if depth > MOST_DEPTH:
         raise BadValueError(f"{what} is nested more than {MOST_DEPTH} deep.")
     if value is None or isinstance(value, bool):
         return value
     if isinstance(value, str):
-        return text(value, what, empty=True)
+        return check_text(value, what, empty=True)
     if isinstance(value, int):
-        return whole(value, what)
+        return check_integer(value, what)
     if isinstance(value, float):
-        return number(value, what)
+        return check_number(value, what)
     if isinstance(value, Mapping):
         return {
-            text(key, f"a key of {what}", most=MOST_NAME, empty=True): _plain(
+            check_text(key, f"a key of {what}", most=MOST_NAME, empty=True): _check_plain(
                 inner, f"{what}[{key!r}]", depth + 1
             )
             for key, inner in value.items()
         }
     if isinstance(value, list | tuple):
-        return [_plain(inner, f"{what}[{i}]", depth + 1) for i, inner in enumerate(value)]
+        return [_check_plain(inner, f"{what}[{i}]", depth + 1) for i, inner in enumerate(value)]
     raise BadValueError(f"{what} holds a {type(value).__name__}, which is not JSON.")

@@ -5,7 +5,7 @@ from likewise.studio.study.options import MarkedQuestion, StudyOptions
 from likewise.studio.study.plan import ALLOWED, TEXTS, PlannedQuestion, Stage, Study
 from likewise.studio.study.pool import read_pool
 from likewise.studio.study.survey import SURVEY, Questionnaire
-from likewise.studio.study.veil import veiled
+from likewise.studio.study.veil import veil_item
 
 __all__ = [
     "ALLOWED",
@@ -19,5 +19,5 @@ __all__ = [
     "StudyError",
     "StudyOptions",
     "read_pool",
-    "veiled",
+    "veil_item",
 ]

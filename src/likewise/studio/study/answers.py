@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from likewise.exceptions import StudyError
 from likewise.studio.records import StoredEvent
 from likewise.studio.study.options import Difficulty, QuestionKind
-from likewise.studio.study.plan import ALLOWED, PlannedQuestion, Study, standing_events
+from likewise.studio.study.plan import ALLOWED, PlannedQuestion, Study, get_standing_events
 from likewise.studio.study.survey import Questionnaire
 
 
@@ -49,12 +49,12 @@ class Participant:
     survey: Questionnaire | None
     finished: bool
 
-    def given(self, kind: QuestionKind) -> tuple[StudyAnswer, ...]:
+    def get_answers(self, kind: QuestionKind) -> tuple[StudyAnswer, ...]:
         """Return the answers to one kind of question."""
         return self.pairs if kind == "pair" else self.triplets
 
 
-def participants(
+def find_participants(
     study: Study, events: Iterable[StoredEvent], *, leave_out: Collection[int] = ()
 ) -> tuple[Participant, ...]:
     """Read the participants off the events.
@@ -72,26 +72,27 @@ def participants(
     """
     said: dict[int, dict[str, StoredEvent]] = {}
     surveys: dict[int, Questionnaire] = {}
-    for event in standing_events(events):
+    for event in get_standing_events(events):
         if event.person in leave_out:
             continue
         if event.kind == "answer" and event.body.get("source") == "study" and event.question:
             said.setdefault(event.person, {}).setdefault(event.question, event)
         elif event.kind == "survey":
-            surveys[event.person] = Questionnaire.of(event.body)
+            surveys[event.person] = Questionnaire.from_answers(event.body)
     return tuple(
-        _participant(study, person, answers, surveys.get(person)) for person, answers in sorted(said.items())
+        _make_participant(study, person, answers, surveys.get(person))
+        for person, answers in sorted(said.items())
     )
 
 
-def _participant(
+def _make_participant(
     study: Study, person: int, answers: dict[str, StoredEvent], survey: Questionnaire | None
 ) -> Participant:
-    planned = {one.id: one for task in study.tasks(person) for one in task.questions}
-    given = [_given(planned[name], event) for name, event in answers.items() if name in planned]
+    planned = {one.id: one for task in study.get_tasks(person) for one in task.questions}
+    given = [_make_answer(planned[name], event) for name, event in answers.items() if name in planned]
     return Participant(
         person=person,
-        first=study.order(person)[0],
+        first=study.get_task_order(person)[0],
         pairs=tuple(one for one in given if one.kind == "pair"),
         triplets=tuple(one for one in given if one.kind == "triplet"),
         survey=survey,
@@ -99,7 +100,7 @@ def _participant(
     )
 
 
-def _given(planned: PlannedQuestion, event: StoredEvent) -> StudyAnswer:
+def _make_answer(planned: PlannedQuestion, event: StoredEvent) -> StudyAnswer:
     asked, answer = planned.asked, str(event.body.get("answer"))
     if tuple(event.body.get("items", ())) != planned.items:
         raise StudyError(

@@ -85,13 +85,15 @@ class StudyCurves:
         return next(curve for curve in self.curves if (curve.budget, curve.method) == (budget, method))
 
 
-def used_answers(person: Participant, budget: Budget, method: Method) -> tuple[tuple[StudyAnswer, ...], ...]:
+def select_answers(
+    person: Participant, budget: Budget, method: Method
+) -> tuple[tuple[StudyAnswer, ...], ...]:
     """Return the answers that a method is given at each part of a budget."""
     given = person.pairs if method == "P" else person.triplets
     if budget == "items":
         steps = [given[: round(part * len(given))] for part in PARTS]
     else:
-        clocks = {kind: np.cumsum(_seconds(person.given(kind))) for kind in ("pair", "triplet")}
+        clocks = {kind: np.cumsum(_get_seconds(person.get_answers(kind))) for kind in ("pair", "triplet")}
         most = min(clock[-1] for clock in clocks.values())
         clock = clocks["pair" if method == "P" else "triplet"]
         # The last answer of the quicker kind falls on T itself: rounding must not lose it.
@@ -101,14 +103,14 @@ def used_answers(person: Participant, budget: Budget, method: Method) -> tuple[t
     return tuple(steps)
 
 
-def _seconds(given: Sequence[StudyAnswer]) -> npt.NDArray[np.float64]:
+def _get_seconds(given: Sequence[StudyAnswer]) -> npt.NDArray[np.float64]:
     """Return the times of some answers; one that was not sent counts as their mean."""
     times = np.array([np.nan if one.seconds is None else one.seconds for one in given], dtype=np.float64)
     known = times[~np.isnan(times)]
     return np.where(np.isnan(times), known.mean() if len(known) else 1.0, times)
 
 
-def study_curves(
+def compute_study_curves(
     study: Study,
     people: Sequence[Participant],
     *,
@@ -136,11 +138,11 @@ def study_curves(
     if not finished:
         raise StudyError("nobody has finished the study yet, so that there is nothing to compare.")
     which = [(budget, method) for budget in BUDGETS for method in METHODS]
-    used = {one: [used_answers(person, *one) for person in finished] for one in which}
+    used = {one: [select_answers(person, *one) for person in finished] for one in which}
     scores = {one: np.empty((len(finished), len(PARTS))) for one in which}
     starts, n_rows, done = [], 0, 0
     for who, person in enumerate(finished):
-        rows = _rows(study, person, max_rows, seed)
+        rows = _draw_rows(study, person, max_rows, seed)
         fits = _StudyFits(study, rows, seed)
         starts.append(fits.score(()))
         n_rows = max(n_rows, len(rows))
@@ -151,7 +153,7 @@ def study_curves(
                 if progress is not None:
                     progress(done, len(which) * len(finished) * len(PARTS))
     return StudyCurves(
-        tuple(_curve(*one, scores[one], used[one]) for one in which),
+        tuple(_make_curve(*one, scores[one], used[one]) for one in which),
         float(np.mean(starts)),
         len(finished),
         n_rows,
@@ -159,7 +161,7 @@ def study_curves(
     )
 
 
-def _curve(
+def _make_curve(
     budget: Budget,
     method: Method,
     scores: npt.NDArray[np.float64],
@@ -183,7 +185,7 @@ def _curve(
     )
 
 
-def _rows(study: Study, person: Participant, most: int, seed: int) -> npt.NDArray[np.int64]:
+def _draw_rows(study: Study, person: Participant, most: int, seed: int) -> npt.NDArray[np.int64]:
     """Return the rows that somebody was asked about, and others of known class up to `most`."""
     asked = {row for one in (*person.pairs, *person.triplets) for row in one.rows}
     known = (row for row, truth in enumerate(study.truths) if truth is not None)

@@ -7,7 +7,7 @@ from typing import Any
 
 from likewise.plotting._clusters import MARKERS
 from likewise.plotting._curves import COLOURS, QUIET
-from likewise.plotting._figure import clear_sides, own_figure
+from likewise.plotting._figure import hide_spines, make_detached_figure
 from likewise.studio.study.curves import BUDGETS, METHODS, Budget, Method, StudyCurves
 
 NAMES: dict[Method, str] = {"P": "pairs", "R": "triplets", "R-C": "triplets without “neither”"}
@@ -17,7 +17,7 @@ _AXES: dict[Budget, str] = {"items": "share of the answers", "time": "share of t
 
 def draw_scores(curves: StudyCurves) -> Any:
     """Draw Figure 3.9: the F-measure against the same items and the same time; returns a figure."""
-    figure = own_figure(9.0, 3.8)
+    figure = make_detached_figure(9.0, 3.8)
     for ax, budget in zip(figure.subplots(1, 2, sharey=True), BUDGETS, strict=True):
         for place, method in enumerate(METHODS):
             curve = curves.get(budget, method)
@@ -38,15 +38,15 @@ def draw_scores(curves: StudyCurves) -> Any:
                 label=NAMES[method],
             )
         ax.axhline(curves.start, color=QUIET, linestyle=":", linewidth=1.0, label="without answers")
-        _dress(ax, budget)
+        _format_axes(ax, budget)
     figure.axes[0].set_ylabel("pairwise F-measure")
-    _legend(figure, 4)
+    _draw_legend(figure, 4)
     return figure
 
 
 def draw_numbers(curves: StudyCurves) -> Any:
     """Draw Figure 3.10: how many answers were used, and how many of them are right; returns a figure."""
-    figure = own_figure(9.0, 3.8)
+    figure = make_detached_figure(9.0, 3.8)
     for ax, budget in zip(figure.subplots(1, 2, sharey=True), BUDGETS, strict=True):
         for place, method in enumerate(METHODS):
             curve = curves.get(budget, method)
@@ -55,27 +55,27 @@ def draw_numbers(curves: StudyCurves) -> Any:
             ax.plot(
                 curve.parts, curve.n_correct, label=f"{NAMES[method]}, right", **look, linestyle="--", mfc="w"
             )
-        _dress(ax, budget)
+        _format_axes(ax, budget)
         ax.set_ylim(bottom=0)
     figure.axes[0].set_ylabel("answers of a participant")
-    _legend(figure, 3)
+    _draw_legend(figure, 3)
     return figure
 
 
-def _legend(figure: Any, n_columns: int) -> None:
+def _draw_legend(figure: Any, n_columns: int) -> None:
     """Put the names below both pictures, where no curve is."""
     handles, labels = figure.axes[0].get_legend_handles_labels()
     figure.legend(handles, labels, loc="outside lower center", ncols=n_columns, frameon=False, fontsize=8)
 
 
-def _dress(ax: Any, budget: Budget) -> None:
+def _format_axes(ax: Any, budget: Budget) -> None:
     ax.set_title(TITLES[budget], fontsize=10)
     ax.set_xlabel(_AXES[budget])
     ax.set_xticks([0.2, 0.4, 0.6, 0.8, 1.0], ["0.2", "0.4", "0.6", "0.8", "1"])
-    clear_sides(ax)
+    hide_spines(ax)
 
 
-def png_of(figure: Any, *, dpi: int = 120) -> bytes:
+def format_png(figure: Any, *, dpi: int = 120) -> bytes:
     """Return a figure as the bytes of a PNG file."""
     buffer = io.BytesIO()
     figure.savefig(buffer, format="png", dpi=dpi)

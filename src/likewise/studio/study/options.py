@@ -75,7 +75,7 @@ class StudyOptions:
     >>> options = StudyOptions(n_pairs=195, n_triplets=130)
     >>> StudyOptions.from_json(options.to_json()) == options
     True
-    >>> options.numbers("pair")
+    >>> options.count_by_difficulty("pair")
     (97, 98)
     """
 
@@ -99,14 +99,14 @@ class StudyOptions:
                 "Ask for fewer blocks, or for more questions."
             )
 
-    def n(self, kind: QuestionKind) -> int:
+    def count_questions(self, kind: QuestionKind) -> int:
         """Return how many questions of a kind everybody answers."""
         return self.n_pairs if kind == "pair" else self.n_triplets
 
-    def numbers(self, kind: QuestionKind) -> tuple[int, int]:
+    def count_by_difficulty(self, kind: QuestionKind) -> tuple[int, int]:
         """Return how many of them are easy and how many difficult; a half is rounded up to difficult."""
-        difficult = int(self.n(kind) * self.difficult + 0.5)
-        return self.n(kind) - difficult, difficult
+        difficult = int(self.count_questions(kind) * self.difficult + 0.5)
+        return self.count_questions(kind) - difficult, difficult
 
     @property
     def same_items(self) -> bool:
@@ -128,13 +128,13 @@ class StudyOptions:
             )
         rest = dict(given)
         try:
-            pool = tuple(_marked(*row) for row in rest.pop("pool", ()))
+            pool = tuple(_make_marked(*row) for row in rest.pop("pool", ()))
         except TypeError as error:
             raise StudyError("the pool of a study is a list of [a, b, c or null, difficulty].") from error
         return cls(pool=pool, **rest)
 
 
-def _marked(a: Any, b: Any, c: Any, difficulty: Any) -> MarkedQuestion:
+def _make_marked(a: Any, b: Any, c: Any, difficulty: Any) -> MarkedQuestion:
     if difficulty not in ("easy", "difficult"):
         raise StudyError(f"a question of the pool is 'easy' or 'difficult', got {difficulty!r}.")
     return MarkedQuestion(str(a), str(b), None if c is None else str(c), difficulty)

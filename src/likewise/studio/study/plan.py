@@ -16,10 +16,10 @@ import numpy as np
 import numpy.typing as npt
 
 from likewise.exceptions import StudyError
-from likewise.studio._undone import undone_by, undos_of
+from likewise.studio._undone import find_undone, find_undos
 from likewise.studio.records import QueuedQuestion, StoredEvent
 from likewise.studio.study.options import QuestionKind, StudyOptions
-from likewise.studio.study.pool import StudyQuestion, draw_pool, marked_pool, right_answer
+from likewise.studio.study.pool import StudyQuestion, draw_pool, find_right_answer, make_marked_pool
 
 StageName = Literal["intro", "practice", "break", "task", "survey", "done"]
 
@@ -132,9 +132,9 @@ class Study:
     >>> X = np.arange(40.0)[:, None]
     >>> names, classes = [f"bird {i}" for i in range(40)], ["owl", "wren"] * 20
     >>> study = Study(X, names, classes, StudyOptions(n_pairs=6, n_triplets=4))
-    >>> study.stage(3, []).name, study.following(3, [])
+    >>> study.find_stage(3, []).name, study.find_next_stage(3, [])
     ('intro', 'practice')
-    >>> [task.number for task in study.tasks(3)], study.tasks(3)[0].questions[0].id
+    >>> [task.number for task in study.get_tasks(3)], study.get_tasks(3)[0].questions[0].id
     ([1, 2], 'study-3-t1-1')
     """
 
@@ -152,7 +152,7 @@ class Study:
         self.options = options
         self._parts: dict[int, tuple[StudyPart, ...]] = {}
         self._check_classes()
-        self._pools = {kind: self._pool(kind) for kind in KINDS}
+        self._pools = {kind: self._get_pool(kind) for kind in KINDS}
         self._practice = {kind: self._take_practice(kind) for kind in KINDS}
         for kind in KINDS:
             self._check_numbers(kind)
@@ -178,7 +178,7 @@ class Study:
             found.append((name, self.ids[rows[nearest]]))
         return tuple(found)
 
-    def order(self, person: int) -> tuple[QuestionKind, ...]:
+    def get_task_order(self, person: int) -> tuple[QuestionKind, ...]:
         """Return the kinds of somebody's tasks, in order: every second person begins with triplets."""
         first, second = KINDS if (person + self.options.seed) % 2 == 0 else KINDS[::-1]
         found: list[QuestionKind] = []
@@ -186,19 +186,19 @@ class Study:
             found += (first, second) if block % 2 == 0 else (second, first)
         return tuple(found)
 
-    def parts(self, person: int) -> tuple[StudyPart, ...]:
+    def get_parts(self, person: int) -> tuple[StudyPart, ...]:
         """Return the practice, if there is any, and the tasks of somebody, in order."""
         if person not in self._parts:
-            self._parts[person] = self._plan(person)
+            self._parts[person] = self._make_plan(person)
         return self._parts[person]
 
-    def tasks(self, person: int) -> tuple[StudyPart, ...]:
+    def get_tasks(self, person: int) -> tuple[StudyPart, ...]:
         """Return the tasks of somebody, in order."""
-        return tuple(part for part in self.parts(person) if part.number)
+        return tuple(part for part in self.get_parts(person) if part.number)
 
     def find(self, person: int, question: str) -> PlannedQuestion | None:
         """Return a question of somebody's plan by its id; None if it is not among them."""
-        for part in self.parts(person):
+        for part in self.get_parts(person):
             for planned in part.questions:
                 if planned.id == question:
                     return planned
@@ -206,21 +206,21 @@ class Study:
 
     # ------------------------------------------------------------------ how far somebody is
 
-    def stage(self, person: int, events: Iterable[StoredEvent]) -> Stage:
+    def find_stage(self, person: int, events: Iterable[StoredEvent]) -> Stage:
         """Tell where somebody is, by all events or by theirs alone."""
-        return self._where(person, _ParticipantProgress.of(person, events))[0]
+        return self._find_place(person, _ParticipantProgress.from_events(person, events))[0]
 
-    def questions(self, person: int, events: Iterable[StoredEvent], n: int) -> list[QueuedQuestion]:
+    def get_questions(self, person: int, events: Iterable[StoredEvent], n: int) -> list[QueuedQuestion]:
         """Return the next questions of the practice or task that goes on; none in a break."""
-        said = _ParticipantProgress.of(person, events)
-        stage, part = self._where(person, said)
+        said = _ParticipantProgress.from_events(person, events)
+        stage, part = self._find_place(person, said)
         if part is None or stage.name not in ("practice", "task"):
             return []
         return [planned.queued for planned in part.questions if planned.id not in said.answers][:n]
 
-    def following(self, person: int, events: Iterable[StoredEvent]) -> str:
+    def find_next_stage(self, person: int, events: Iterable[StoredEvent]) -> str:
         """Return what an event of kind "stage" is to say in ``to`` when somebody goes on."""
-        stage, part = self._where(person, _ParticipantProgress.of(person, events))
+        stage, part = self._find_place(person, _ParticipantProgress.from_events(person, events))
         if part is None or stage.name not in ("intro", "break"):
             self._refuse_to_go_on(stage)
         return part.to
@@ -229,8 +229,8 @@ class Study:
         self, person: int, events: Iterable[StoredEvent], question: str, answer: str
     ) -> PlannedQuestion:
         """Return the question that is answered; refuse a word not offered, or a question not open now."""
-        said = _ParticipantProgress.of(person, events)
-        stage, part = self._where(person, said)
+        said = _ParticipantProgress.from_events(person, events)
+        stage, part = self._find_place(person, said)
         open_now = part.questions if part is not None and stage.name in ("practice", "task") else ()
         for planned in open_now:
             if planned.id == question and planned.id not in said.answers:
@@ -242,23 +242,23 @@ class Study:
                 return planned
         raise StudyError(f"the question {question!r} is not open for you now. Load the page again to go on.")
 
-    def _where(self, person: int, said: _ParticipantProgress) -> tuple[Stage, StudyPart | None]:
-        parts = self.parts(person)
+    def _find_place(self, person: int, said: _ParticipantProgress) -> tuple[Stage, StudyPart | None]:
+        parts = self.get_parts(person)
         for place, part in enumerate(parts):
             done = sum(planned.id in said.answers for planned in part.questions)
             if part.to not in said.entered and done == 0:
                 # Practice begins from the introduction, and so does the first task where there is none.
-                return self._at("intro" if place == 0 else "break", person, part, 0), part
+                return self._make_stage("intro" if place == 0 else "break", person, part, 0), part
             if done < len(part.questions):
-                return self._at("task" if part.number else "practice", person, part, done), part
-        return self._at("done" if said.surveyed else "survey", person, None, 0), None
+                return self._make_stage("task" if part.number else "practice", person, part, done), part
+        return self._make_stage("done" if said.surveyed else "survey", person, None, 0), None
 
-    def _at(self, name: StageName, person: int, part: StudyPart | None, done: int) -> Stage:
+    def _make_stage(self, name: StageName, person: int, part: StudyPart | None, done: int) -> Stage:
         asks = name in ("practice", "task")
         task = None
         if part is not None and (asks or name == "break"):
             kind = part.questions[min(done, len(part.questions) - 1)].asked.kind
-            task = TaskProgress(part.number, len(self.tasks(person)), kind, len(part.questions), done)
+            task = TaskProgress(part.number, len(self.get_tasks(person)), kind, len(part.questions), done)
         answers = ALLOWED[task.kind] if task is not None and asks else ()
         return Stage(name, task, answers, self.options.reference)
 
@@ -286,17 +286,17 @@ class Study:
                 "Is the column of classes the right one?"
             )
 
-    def _pool(self, kind: QuestionKind) -> list[StudyQuestion]:
+    def _get_pool(self, kind: QuestionKind) -> list[StudyQuestion]:
         if self.options.pool:
             row_of = {item: row for row, item in enumerate(self.ids)}
-            return marked_pool(self.options.pool, row_of, self.truths, kind)
+            return make_marked_pool(self.options.pool, row_of, self.truths, kind)
         shown = {item for _, item in self.reference} if self.options.reference else set()
         rows = [
             row
             for row, truth in enumerate(self.truths)
             if truth is not None and not (shown and self.ids[row] in shown)
         ]
-        n = self.options.n(kind) + self.options.practice
+        n = self.options.count_questions(kind) + self.options.practice
         return draw_pool(self.X, np.array(rows, dtype=np.int64), self.truths, kind, n, seed=self.options.seed)
 
     def _take_practice(self, kind: QuestionKind) -> list[StudyQuestion]:
@@ -305,45 +305,56 @@ class Study:
         for asked in sorted(self._pools[kind], key=lambda asked: asked.difficulty == "difficult"):
             sorts.setdefault(asked.truth, deque()).append(asked)
         if kind == "triplet":  # of four, two are NEITHER: of the others each is met before one comes twice
-            sorts = {"pick": _in_turns(sorts, ("AB", "BC", "AC")), "NEITHER": sorts.get("NEITHER", deque())}
-        turns = _in_turns(sorts, sorted(sorts))
+            sorts = {
+                "pick": _deal_in_turns(sorts, ("AB", "BC", "AC")),
+                "NEITHER": sorts.get("NEITHER", deque()),
+            }
+        turns = _deal_in_turns(sorts, sorted(sorts))
         taken = [turns.popleft() for _ in range(min(self.options.practice, len(turns)))]
         used = {asked.rows for asked in taken}
         self._pools[kind] = [asked for asked in self._pools[kind] if asked.rows not in used]
         return taken
 
     def _check_numbers(self, kind: QuestionKind) -> None:
-        for difficulty, wanted in zip(("easy", "difficult"), self.options.numbers(kind), strict=True):
+        for difficulty, wanted in zip(
+            ("easy", "difficult"), self.options.count_by_difficulty(kind), strict=True
+        ):
             there = sum(asked.difficulty == difficulty for asked in self._pools[kind])
             if there < wanted or len(self._practice[kind]) < self.options.practice:
                 where = "the pool marked by hand" if self.options.pool else f"{len(self.ids)} items"
                 raise StudyError(
-                    f"a study with {self.options.n(kind)} {_WORDS[kind]} needs {wanted} {difficulty} ones "
+                    f"a study with {self.options.count_questions(kind)} {_WORDS[kind]} needs {wanted} "
+                    f"{difficulty} ones "
                     f"beside {self.options.practice} for practice, and {where} gave {there}. Ask for fewer "
                     f"{_WORDS[kind]}, or {'mark' if self.options.pool else 'add'} more."
                 )
 
-    def _plan(self, person: int) -> tuple[StudyPart, ...]:
+    def _make_plan(self, person: int) -> tuple[StudyPart, ...]:
         rng = np.random.default_rng([self.options.seed, person, 7])
-        order = self.order(person)
+        order = self.get_task_order(person)
         practice = [asked for kind in order[:2] for asked in self._practice[kind]]
-        parts = [StudyPart(0, self._planned(f"study-{person}-p", practice, rng))] if practice else []
-        sets = {kind: np.array_split(np.arange(self.options.n(kind)), self.options.blocks) for kind in KINDS}
+        parts = [StudyPart(0, self._plan_questions(f"study-{person}-p", practice, rng))] if practice else []
+        sets = {
+            kind: np.array_split(np.arange(self.options.count_questions(kind)), self.options.blocks)
+            for kind in KINDS
+        }
         drawn = {kind: self._draw(kind, rng) for kind in KINDS}
         for number, kind in enumerate(order, start=1):
             block = sets[kind].pop(0)
             asked = [drawn[kind][place] for place in block.tolist()]
-            parts.append(StudyPart(number, self._planned(f"study-{person}-t{number}", asked, rng)))
+            parts.append(StudyPart(number, self._plan_questions(f"study-{person}-t{number}", asked, rng)))
         return tuple(parts)
 
     def _draw(self, kind: QuestionKind, rng: np.random.Generator) -> list[StudyQuestion]:
         found: list[StudyQuestion] = []
-        for difficulty, wanted in zip(("easy", "difficult"), self.options.numbers(kind), strict=True):
+        for difficulty, wanted in zip(
+            ("easy", "difficult"), self.options.count_by_difficulty(kind), strict=True
+        ):
             there = [asked for asked in self._pools[kind] if asked.difficulty == difficulty]
             found += [there[place] for place in rng.choice(len(there), wanted, replace=False)]
         return [found[place] for place in rng.permutation(len(found))]
 
-    def _planned(
+    def _plan_questions(
         self, prefix: str, questions: list[StudyQuestion], rng: np.random.Generator
     ) -> tuple[PlannedQuestion, ...]:
         """Name the questions, and put the items of each in an order of its own."""
@@ -352,7 +363,7 @@ class Study:
             # Practice keeps its order, so that each of its answers is met.
             places = range(len(asked.rows)) if prefix.endswith("-p") else rng.permutation(len(asked.rows))
             rows = tuple(asked.rows[place] for place in places)
-            truth = right_answer([self.truths[row] for row in rows])
+            truth = find_right_answer([self.truths[row] for row in rows])
             shown = StudyQuestion(asked.kind, rows, truth, asked.difficulty)
             found.append(PlannedQuestion(f"{prefix}-{number}", shown, tuple(self.ids[row] for row in rows)))
         return tuple(found)
@@ -367,9 +378,9 @@ class _ParticipantProgress:
     surveyed: bool
 
     @classmethod
-    def of(cls, person: int, events: Iterable[StoredEvent]) -> _ParticipantProgress:
+    def from_events(cls, person: int, events: Iterable[StoredEvent]) -> _ParticipantProgress:
         """Read it off events; what was taken back does not count."""
-        standing = standing_events(events)
+        standing = get_standing_events(events)
         own = [event for event in standing if event.person == person]
         return cls(
             frozenset(event.question for event in own if event.kind == "answer" and event.question),
@@ -378,14 +389,14 @@ class _ParticipantProgress:
         )
 
 
-def standing_events(events: Iterable[StoredEvent]) -> list[StoredEvent]:
+def get_standing_events(events: Iterable[StoredEvent]) -> list[StoredEvent]:
     """Return the events that no undo took back, in their order."""
     every = list(events)
-    undone = undone_by(undos_of(every))
+    undone = find_undone(find_undos(every))
     return [event for event in every if event.kind != "undo" and event.seq not in undone]
 
 
-def _in_turns(sorts: dict[str, deque[StudyQuestion]], names: Sequence[str]) -> deque[StudyQuestion]:
+def _deal_in_turns(sorts: dict[str, deque[StudyQuestion]], names: Sequence[str]) -> deque[StudyQuestion]:
     """Deal from several heaps in turns, until all are empty."""
     heaps = [deque(sorts[name]) for name in names if name in sorts]
     found: deque[StudyQuestion] = deque()

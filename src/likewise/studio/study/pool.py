@@ -47,10 +47,11 @@ class StudyQuestion:
     difficulty: Difficulty
 
 
-def right_answer(classes: Sequence[Any]) -> str:
+def find_right_answer(classes: Sequence[Any]) -> str:
     """Return the right answer to a question about items of these classes.
 
-    >>> right_answer(["owl", "owl"]), right_answer(["owl", "wren", "owl"]), right_answer(["owl"] * 3)
+    >>> (find_right_answer(["owl", "owl"]), find_right_answer(["owl", "wren", "owl"]),
+    ...  find_right_answer(["owl"] * 3))
     ('SAME', 'AC', 'NEITHER')
     """
     if len(classes) == 2:
@@ -81,16 +82,16 @@ def draw_pool(
         Makes it repeatable.
     """
     rng = np.random.default_rng([seed, SIZES[kind]])
-    drawn = rows[_combinations(len(rows), SIZES[kind], max(_LARGE, 20 * n), rng)]
-    truths = [right_answer([classes[row] for row in asked]) for asked in drawn]
-    hard = _difficult(_gaps(X, drawn, truths), truths)
+    drawn = rows[_draw_combinations(len(rows), SIZES[kind], max(_LARGE, 20 * n), rng)]
+    truths = [find_right_answer([classes[row] for row in asked]) for asked in drawn]
+    hard = _find_difficult(_compute_gaps(X, drawn, truths), truths)
     return [
         StudyQuestion(kind, tuple(asked), truth, "difficult" if difficult else "easy")
         for asked, truth, difficult in zip(drawn.tolist(), truths, hard, strict=True)
     ]
 
 
-def _combinations(n: int, size: int, wanted: int, rng: np.random.Generator) -> IntArray:
+def _draw_combinations(n: int, size: int, wanted: int, rng: np.random.Generator) -> IntArray:
     """Return different sets of `size` of n places in random order: `wanted`, or all that there are."""
     if comb(n, size) <= max(_FEW, 2 * wanted):
         every = np.array(list(combinations(range(n), size)), dtype=np.int64).reshape(-1, size)
@@ -103,7 +104,7 @@ def _combinations(n: int, size: int, wanted: int, rng: np.random.Generator) -> I
     return np.array(list(found), dtype=np.int64)
 
 
-def _gaps(X: npt.NDArray[Any], drawn: IntArray, truths: Sequence[str]) -> npt.NDArray[np.float64]:
+def _compute_gaps(X: npt.NDArray[Any], drawn: IntArray, truths: Sequence[str]) -> npt.NDArray[np.float64]:
     """Return how strongly the distances speak for the right answer; for a pair, the distance itself."""
     left, right = (0, 1) if drawn.shape[1] == 2 else ([0, 0, 1], [1, 2, 2])
     rows = np.asarray(X[drawn.reshape(-1)], dtype=np.float64).reshape(*drawn.shape, X.shape[1])
@@ -119,7 +120,7 @@ def _gaps(X: npt.NDArray[Any], drawn: IntArray, truths: Sequence[str]) -> npt.ND
     return np.asarray(gaps)
 
 
-def _difficult(gaps: npt.NDArray[np.float64], truths: Sequence[str]) -> npt.NDArray[np.bool_]:
+def _find_difficult(gaps: npt.NDArray[np.float64], truths: Sequence[str]) -> npt.NDArray[np.bool_]:
     """Mark the lower half of each kind of answer; where values are the same, the later ones are easy."""
     kinds = np.array(["pick" if word in ("AB", "AC", "BC") else word for word in truths])
     hard = np.zeros(len(gaps), dtype=bool)
@@ -132,7 +133,7 @@ def _difficult(gaps: npt.NDArray[np.float64], truths: Sequence[str]) -> npt.NDAr
 # ---------------------------------------------------------------------- pools that were marked by hand
 
 
-def marked_pool(
+def make_marked_pool(
     marked: Sequence[MarkedQuestion], row_of: dict[str, int], classes: Sequence[Any], kind: QuestionKind
 ) -> list[StudyQuestion]:
     """Return the questions of a kind that were marked by hand."""
@@ -140,19 +141,19 @@ def marked_pool(
     for ids, difficulty in ((one[: 2 if one.c is None else 3], one.difficulty) for one in marked):
         if len(ids) != SIZES[kind]:
             continue
-        rows = tuple(_row(str(item), row_of, classes) for item in ids)
+        rows = tuple(_find_row(str(item), row_of, classes) for item in ids)
         if len(set(rows)) < len(rows):
             raise StudyError(
                 f"the pool has a question that shows one item twice: {', '.join(map(str, ids))}."
             )
         if frozenset(rows) in found:
             raise StudyError(f"the pool has the question about {', '.join(map(str, ids))} twice; drop one.")
-        truth = right_answer([classes[row] for row in rows])
+        truth = find_right_answer([classes[row] for row in rows])
         found[frozenset(rows)] = StudyQuestion(kind, rows, truth, difficulty)
     return list(found.values())
 
 
-def _row(item: str, row_of: dict[str, int], classes: Sequence[Any]) -> int:
+def _find_row(item: str, row_of: dict[str, int], classes: Sequence[Any]) -> int:
     if item not in row_of:
         raise StudyError(f"the pool asks about {item!r}, which is not among the items of the project.")
     if classes[row_of[item]] is None:
@@ -179,15 +180,15 @@ def read_pool(path: str | os.PathLike[str]) -> tuple[MarkedQuestion, ...]:
             rows = [(reader.line_num, row) for row in reader]
     except (OSError, UnicodeDecodeError, csv.Error) as error:
         raise FileFormatError(f"{os.fspath(path)} cannot be read as a pool of questions: {error}.") from error
-    problems = [f"line {line}: {wrong}" for line, row in rows if (wrong := _wrong(row))]
+    problems = [f"line {line}: {wrong}" for line, row in rows if (wrong := _make_error(row))]
     if problems or not rows:
         told = "; ".join(problems[:_MOST_PROBLEMS]) or "it has no questions"
         more = f"; and {len(problems) - _MOST_PROBLEMS} more" if len(problems) > _MOST_PROBLEMS else ""
         raise FileFormatError(f"{os.fspath(path)}: {told}{more}.")
-    return tuple(MarkedQuestion(row["a"], row["b"], row["c"] or None, _word(row)) for _, row in rows)
+    return tuple(MarkedQuestion(row["a"], row["b"], row["c"] or None, _format_row(row)) for _, row in rows)
 
 
-def _wrong(row: dict[str, Any]) -> str | None:
+def _make_error(row: dict[str, Any]) -> str | None:
     if None in row or None in row.values():
         return "it has not as many cells as the header"
     if not row["a"] or not row["b"]:
@@ -197,5 +198,5 @@ def _wrong(row: dict[str, Any]) -> str | None:
     return None
 
 
-def _word(row: dict[str, Any]) -> Difficulty:
+def _format_row(row: dict[str, Any]) -> Difficulty:
     return "easy" if row["difficulty"].strip().lower() == "easy" else "difficult"

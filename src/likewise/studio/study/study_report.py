@@ -8,12 +8,12 @@ from typing import Any
 
 from likewise.exceptions import MissingDependencyError
 from likewise.studio.records import StoredEvent
-from likewise.studio.study.answers import participants
-from likewise.studio.study.curves import METHODS, StudyCurve, StudyCurves, study_curves
-from likewise.studio.study.figures import NAMES, draw_numbers, draw_scores, png_of
+from likewise.studio.study.answers import find_participants
+from likewise.studio.study.curves import METHODS, StudyCurve, StudyCurves, compute_study_curves
+from likewise.studio.study.figures import NAMES, draw_numbers, draw_scores, format_png
 from likewise.studio.study.options import StudyOptions
 from likewise.studio.study.plan import Study
-from likewise.studio.study.tables import Confusion, Spread, SurveyRow, Tables, Times, tables_of
+from likewise.studio.study.tables import Confusion, Spread, SurveyRow, Tables, Times, compute_tables
 
 _SAID = {
     "SAME": "same",
@@ -77,7 +77,7 @@ class StudyReport:
         }
 
 
-def study_report(
+def make_study_report(
     study: Study,
     events: Iterable[StoredEvent],
     *,
@@ -103,37 +103,39 @@ def study_report(
     progress : callable, optional
         Called with the number of clusterings done and to do.
     """
-    people = participants(study, events, leave_out=leave_out)
+    people = find_participants(study, events, leave_out=leave_out)
     found = None
     if curves and any(person.finished for person in people):
-        found = study_curves(study, people, max_rows=max_rows, seed=study.options.seed, progress=progress)
+        found = compute_study_curves(
+            study, people, max_rows=max_rows, seed=study.options.seed, progress=progress
+        )
     comments = [person.survey.comments.strip() for person in people if person.survey is not None]
     return StudyReport(
         options=study.options,
         n_classes=len(study.classes),
         n_began=len(people),
-        tables=tables_of(people),
+        tables=compute_tables(people),
         curves=found,
         comments=tuple(filter(None, comments)),
     )
 
 
-def study_sections(report: StudyReport) -> list[Section]:
+def make_study_sections(report: StudyReport) -> list[Section]:
     """Return the report as sections. Without matplotlib its pictures are left out, and a sentence says so."""
     if report.tables.n == 0:
         told = "Nobody has begun yet."
         if report.n_began:
             told = f"{_count(report.n_began, 'participant')} began; nobody has answered all questions yet."
         sections = [Section("Study", (_design(report.options), told))]
-        return sections + ([_survey_section(report)] if report.tables.n_surveys else [])
+        return sections + ([_make_survey_section(report)] if report.tables.n_surveys else [])
     sections = [
-        Section("Study", (_design(report.options), _took_part(report.tables))),
-        _times_section(report.tables.times),
-        _confusions_section(report.tables),
-        _survey_section(report),
+        Section("Study", (_design(report.options), _make_participation(report.tables))),
+        _make_times_section(report.tables.times),
+        _make_confusions_section(report.tables),
+        _make_survey_section(report),
     ]
     if report.curves is not None:
-        sections.append(_curves_section(report.curves, report.options))
+        sections.append(_make_curves_section(report.curves, report.options))
     return sections
 
 
@@ -147,14 +149,14 @@ def _design(options: StudyOptions) -> str:
     )
 
 
-def _took_part(tables: Tables) -> str:
+def _make_participation(tables: Tables) -> str:
     told = f"{_count(tables.n, 'participant')} answered all questions."
     if tables.n_left_out:
         told += f" {tables.n_left_out} more began and did not finish; their answers are left out."
     return told
 
 
-def _times_section(times: Times) -> Section:
+def _make_times_section(times: Times) -> Section:
     return Section(
         "Time",
         ("Seconds for a question, mean ± standard deviation over participants (the thesis's Table 3.6).",),
@@ -162,50 +164,53 @@ def _times_section(times: Times) -> Section:
             TablePiece(
                 "Pairs",
                 ("", "any answer", "same", "different"),
-                (("seconds", *map(_spread, (times.pair, times.same, times.different))),),
+                (("seconds", *map(_format_spread, (times.pair, times.same, times.different))),),
             ),
             TablePiece(
                 "Triplets",
                 ("", "any answer", "two belong together", "neither"),
-                (("seconds", *map(_spread, (times.triplet, times.pick, times.neither))),),
+                (("seconds", *map(_format_spread, (times.triplet, times.pick, times.neither))),),
             ),
         ),
     )
 
 
-def _confusions_section(tables: Tables) -> Section:
+def _make_confusions_section(tables: Tables) -> Section:
     return Section(
         "Right and wrong answers",
         (
             "How often a participant gave each answer (columns) where another is right (rows), in the mean "
             "(the thesis's Tables 3.8 and 3.9).",
-            _accuracy("pairs", tables.pairs),
-            _accuracy("triplets", tables.triplets),
+            _format_accuracy("pairs", tables.pairs),
+            _format_accuracy("triplets", tables.triplets),
         ),
-        (_confusion("Pairs", tables.pairs), _confusion("Triplets", tables.triplets)),
+        (_make_confusion("Pairs", tables.pairs), _make_confusion("Triplets", tables.triplets)),
     )
 
 
-def _accuracy(name: str, confusion: Confusion) -> str:
+def _format_accuracy(name: str, confusion: Confusion) -> str:
     parts = [
         f"{share:.1%} of the {sort}"
         for sort, share in (("easy", confusion.easy), ("difficult", confusion.difficult))
         if share is not None
     ]
-    return f"Of the {name} {_share(confusion.accuracy)} were answered rightly: {' and '.join(parts)} ones."
+    return (
+        f"Of the {name} {_format_share(confusion.accuracy)} were answered rightly: {' and '.join(parts)} "
+        "ones."
+    )
 
 
-def _confusion(title: str, confusion: Confusion) -> TablePiece:
+def _make_confusion(title: str, confusion: Confusion) -> TablePiece:
     names = [_SAID[word] for word in confusion.words]
     rows = zip(names, confusion.table, strict=True)
     return TablePiece(
-        f"{title} ({_share(confusion.accuracy)} right)",
+        f"{title} ({_format_share(confusion.accuracy)} right)",
         ("right answer", *names),
         tuple((name, *(f"{value:.2f}" for value in row)) for name, row in rows),
     )
 
 
-def _survey_section(report: StudyReport) -> Section:
+def _make_survey_section(report: StudyReport) -> Section:
     said = [f"“{comment}”" for comment in report.comments]
     if report.tables.n_surveys == 0:
         return Section("Questionnaire", ("Nobody has filled in the questionnaire yet.",))
@@ -219,18 +224,18 @@ def _survey_section(report: StudyReport) -> Section:
             TablePiece(
                 "Which task came off better",
                 ("", "pairs", "triplets", "no difference"),
-                tuple(map(_survey_row, report.tables.survey)),
+                tuple(map(_make_survey_row, report.tables.survey)),
             ),
         ),
     )
 
 
-def _survey_row(row: SurveyRow) -> tuple[str, ...]:
+def _make_survey_row(row: SurveyRow) -> tuple[str, ...]:
     total = row.pair + row.triplet + row.none
     return row.title, f"{row.pair}/{total}", f"{row.triplet}/{total}", f"{row.none}/{total}"
 
 
-def _curves_section(curves: StudyCurves, options: StudyOptions) -> Section:
+def _make_curves_section(curves: StudyCurves, options: StudyOptions) -> Section:
     paragraphs = [
         "Discriminative clustering by the answers of each participant, a fifth more at each step: for the "
         "same number of items looked at, and for the same time (Figures 3.9 and 3.10).",
@@ -249,33 +254,33 @@ def _curves_section(curves: StudyCurves, options: StudyOptions) -> Section:
         )
     try:
         figures: tuple[FigurePiece, ...] = (
-            FigurePiece("Clustering by the answers", _told_scores(curves), png_of(draw_scores(curves))),
-            FigurePiece("Answers used", _told_numbers(curves), png_of(draw_numbers(curves))),
+            FigurePiece("Clustering by the answers", _format_scores(curves), format_png(draw_scores(curves))),
+            FigurePiece("Answers used", _format_numbers(curves), format_png(draw_numbers(curves))),
         )
     except MissingDependencyError as error:
         figures = ()
         paragraphs.append(f"The pictures are missing: {error}")
-    return Section("Clustering", tuple(paragraphs), (_ends(curves),), figures)
+    return Section("Clustering", tuple(paragraphs), (_format_ends(curves),), figures)
 
 
-def _told_scores(curves: StudyCurves) -> str:
-    ends = ", ".join(f"{name} {curve.mean[-1]:.2f}" for name, curve in _all_items(curves))
+def _format_scores(curves: StudyCurves) -> str:
+    ends = ", ".join(f"{name} {curve.mean[-1]:.2f}" for name, curve in _format_all_items(curves))
     return f"F-measure over shares of the answers. With all answers: {ends}; without any {curves.start:.2f}."
 
 
-def _told_numbers(curves: StudyCurves) -> str:
+def _format_numbers(curves: StudyCurves) -> str:
     ends = ", ".join(
         f"{name} {curve.n_used[-1]:.0f} of which {curve.n_correct[-1]:.0f} are right"
-        for name, curve in _all_items(curves)
+        for name, curve in _format_all_items(curves)
     )
     return f"Numbers of answers used over growing shares. With all answers: {ends}."
 
 
-def _all_items(curves: StudyCurves) -> list[tuple[str, StudyCurve]]:
+def _format_all_items(curves: StudyCurves) -> list[tuple[str, StudyCurve]]:
     return [(NAMES[method], curves.get("items", method)) for method in METHODS]
 
 
-def _ends(curves: StudyCurves) -> TablePiece:
+def _format_ends(curves: StudyCurves) -> TablePiece:
     rows = [
         (f"{NAMES[curve.method]}, same {curve.budget}", *(f"{mean:.3f}" for mean in curve.mean))
         for curve in curves.curves
@@ -283,13 +288,13 @@ def _ends(curves: StudyCurves) -> TablePiece:
     return TablePiece("F-measure", ("", *(f"{part:.0%}" for part in curves.curves[0].parts)), tuple(rows))
 
 
-def _spread(spread: Spread) -> str:
+def _format_spread(spread: Spread) -> str:
     if spread.mean is None:
         return "–"
     return f"{spread.mean:.2f}" if spread.std is None else f"{spread.mean:.2f} ± {spread.std:.2f}"
 
 
-def _share(share: float | None) -> str:
+def _format_share(share: float | None) -> str:
     return "–" if share is None else f"{share:.2%}"
 
 

@@ -62,7 +62,7 @@ class Questionnaire:
     comments: str = ""
 
     @classmethod
-    def of(cls, given: Mapping[str, Any]) -> Questionnaire:
+    def from_answers(cls, given: Mapping[str, Any]) -> Questionnaire:
         """Make it from what was sent; what is missing or makes no sense is refused, all of it at once."""
         problems = [
             f"{question.name} must be one of pair, triplet and none, got {given.get(question.name)!r}"
@@ -82,7 +82,7 @@ class Questionnaire:
         """Return it as the body of an event has it."""
         return asdict(self)
 
-    def favours(self, question: SurveyQuestion) -> Choice:
+    def find_favoured(self, question: SurveyQuestion) -> Choice:
         """Return the kind that comes off better: less effort where more was asked for."""
         said: Choice = getattr(self, question.name)
         other: dict[Choice, Choice] = {"pair": "triplet", "triplet": "pair", "none": "none"}

@@ -31,10 +31,10 @@ class Spread:
     n: int
 
     @classmethod
-    def of(cls, values: Iterable[float | None]) -> Spread:
+    def from_values(cls, values: Iterable[float | None]) -> Spread:
         """Take the values that there are.
 
-        >>> Spread.of([1.0, None, 3.0])
+        >>> Spread.from_values([1.0, None, 3.0])
         Spread(mean=2.0, std=1.414..., n=2)
         """
         found = np.array([value for value in values if value is not None], dtype=np.float64)
@@ -109,47 +109,47 @@ class Tables:
     triplets: Confusion
 
 
-def tables_of(people: Sequence[Participant]) -> Tables:
+def compute_tables(people: Sequence[Participant]) -> Tables:
     """Compute all tables from those who finished; questionnaires count from everybody who filled one in."""
     finished = [person for person in people if person.finished]
     surveys = [person.survey for person in people if person.survey is not None]
     return Tables(
         n=len(finished),
         n_left_out=len(people) - len(finished),
-        times=times_of(finished),
-        survey=survey_rows(surveys),
+        times=compute_times(finished),
+        survey=compute_survey_rows(surveys),
         n_surveys=len(surveys),
-        pairs=confusion_of(finished, "pair"),
-        triplets=confusion_of(finished, "triplet"),
+        pairs=compute_confusion(finished, "pair"),
+        triplets=compute_confusion(finished, "triplet"),
     )
 
 
-def times_of(people: Sequence[Participant]) -> Times:
+def compute_times(people: Sequence[Participant]) -> Times:
     """Compute Table 3.6."""
 
-    def spread(kind: QuestionKind, *words: str) -> Spread:
-        return Spread.of(_mean_seconds(person.given(kind), words) for person in people)
+    def compute_spread(kind: QuestionKind, *words: str) -> Spread:
+        return Spread.from_values(_compute_mean_seconds(person.get_answers(kind), words) for person in people)
 
     return Times(
-        pair=spread("pair", *WORDS["pair"]),
-        same=spread("pair", "SAME"),
-        different=spread("pair", "DIFFERENT"),
-        triplet=spread("triplet", *WORDS["triplet"]),
-        pick=spread("triplet", *PICKS),
-        neither=spread("triplet", "NEITHER"),
+        pair=compute_spread("pair", *WORDS["pair"]),
+        same=compute_spread("pair", "SAME"),
+        different=compute_spread("pair", "DIFFERENT"),
+        triplet=compute_spread("triplet", *WORDS["triplet"]),
+        pick=compute_spread("triplet", *PICKS),
+        neither=compute_spread("triplet", "NEITHER"),
     )
 
 
-def _mean_seconds(given: Sequence[StudyAnswer], words: Sequence[str]) -> float | None:
+def _compute_mean_seconds(given: Sequence[StudyAnswer], words: Sequence[str]) -> float | None:
     found = [one.seconds for one in given if one.answer in words and one.seconds is not None]
     return sum(found) / len(found) if found else None
 
 
-def survey_rows(surveys: Sequence[Questionnaire]) -> tuple[SurveyRow, ...]:
+def compute_survey_rows(surveys: Sequence[Questionnaire]) -> tuple[SurveyRow, ...]:
     """Compute Table 3.7."""
     rows = []
     for question in SURVEY:
-        said = [survey.favours(question) for survey in surveys]
+        said = [survey.find_favoured(question) for survey in surveys]
         rows.append(
             SurveyRow(
                 question.name, question.row, said.count("pair"), said.count("triplet"), said.count("none")
@@ -158,29 +158,29 @@ def survey_rows(surveys: Sequence[Questionnaire]) -> tuple[SurveyRow, ...]:
     return tuple(rows)
 
 
-def confusion_of(people: Sequence[Participant], kind: QuestionKind) -> Confusion:
+def compute_confusion(people: Sequence[Participant], kind: QuestionKind) -> Confusion:
     """Compute Table 3.8 or 3.9 for one kind of question."""
     words = WORDS[kind]
     counts = np.zeros((len(words), len(words)))
-    every = [one for person in people for one in person.given(kind)]
+    every = [one for person in people for one in person.get_answers(kind)]
     for one in every:
         counts[words.index(one.truth), words.index(one.answer)] += 1
     return Confusion(
         words,
         tuple(map(tuple, (counts / max(len(people), 1)).tolist())),
-        accuracy_of(counts.tolist()),
-        Spread.of(_share_right(person.given(kind)) for person in people),
-        easy=_share_right([one for one in every if one.difficulty == "easy"]),
-        difficult=_share_right([one for one in every if one.difficulty == "difficult"]),
+        compute_accuracy(counts.tolist()),
+        Spread.from_values(_compute_share_right(person.get_answers(kind)) for person in people),
+        easy=_compute_share_right([one for one in every if one.difficulty == "easy"]),
+        difficult=_compute_share_right([one for one in every if one.difficulty == "difficult"]),
     )
 
 
-def accuracy_of(table: Sequence[Sequence[float]]) -> float | None:
+def compute_accuracy(table: Sequence[Sequence[float]]) -> float | None:
     """Return the share of the diagonal of a confusion table.
 
     Table 3.9(a) of the thesis, flowers in pairs, whose caption says 96.65%:
 
-    >>> round(accuracy_of([[158.54, 4.54], [2.00, 29.92]]), 4)
+    >>> round(compute_accuracy([[158.54, 4.54], [2.00, 29.92]]), 4)
     0.9665
     """
     counts = np.asarray(table, dtype=np.float64)
@@ -188,5 +188,5 @@ def accuracy_of(table: Sequence[Sequence[float]]) -> float | None:
     return float(np.trace(counts)) / total if total else None
 
 
-def _share_right(given: Sequence[StudyAnswer]) -> float | None:
+def _compute_share_right(given: Sequence[StudyAnswer]) -> float | None:
     return sum(one.answer == one.truth for one in given) / len(given) if given else None
