@@ -102,18 +102,20 @@ def ours(X, k, seed):
     """
     model = MPCKMeans(k)
     return {
-        OURS: lambda: Interview(X, n_clusters=k, seed=seed),
-        "likewise, random + MPCK": lambda: Interview(X, model=model, strategy=RandomPairs(), seed=seed),
-        "likewise, info + Bayesian": lambda: Interview(X, n_clusters=k, strategy="info", seed=seed),
-        "likewise, FarthestFirst + MPCK": lambda: Interview(
-            X, model=model, strategy=FarthestFirst(), seed=seed
+        OURS: lambda: Interview(X, n_clusters=k, random_state=seed),
+        "likewise, random + MPCK": lambda: Interview(
+            X, model=model, strategy=RandomPairs(), random_state=seed
         ),
-        "likewise, MinMax + MPCK": lambda: Interview(X, model=model, strategy=MinMax(), seed=seed),
+        "likewise, info + Bayesian": lambda: Interview(X, n_clusters=k, strategy="info", random_state=seed),
+        "likewise, FarthestFirst + MPCK": lambda: Interview(
+            X, model=model, strategy=FarthestFirst(), random_state=seed
+        ),
+        "likewise, MinMax + MPCK": lambda: Interview(X, model=model, strategy=MinMax(), random_state=seed),
         "likewise, NPU + MPCK": lambda: Interview(
-            X, model=model, strategy=NormalizedPointUncertainty(), seed=seed
+            X, model=model, strategy=NormalizedPointUncertainty(), random_state=seed
         ),
         "likewise, node-local + MPCK": lambda: Interview(
-            X, model=model, strategy=NodeUncertainty("local"), seed=seed
+            X, model=model, strategy=NodeUncertainty("local"), random_state=seed
         ),
     }
 
@@ -187,10 +189,10 @@ def our_run(make, y, answers, seconds):
     interview = make()
     for mark in answers:
         try:
-            trace = simulate(interview, oracle, mark - interview.n_asked, truth=y, every=mark + 1)
+            trace = simulate(interview, oracle, mark - interview.n_asked, y_true=y, every=mark + 1)
         except OutOfTime:
             note = f"stopped after {seconds} s"
-            trace = simulate(interview, oracle, 0, truth=y)
+            trace = simulate(interview, oracle, 0, y_true=y)
         curve.append((int(interview.n_asked), round(float(trace.scores[-1]), 4)))
         cpu[int(interview.n_asked)] = time.process_time() - started
         if interview.n_asked < mark:

@@ -43,15 +43,19 @@ LOOKED_AT = ("wdbc", "iris", "wisconsin", "digits389", "cho")
 REPORTED = ("protein", "vowel", "pima", "transfusion", "pendigits", "digits")
 MOST_ROWS, DRAWN_ROWS = 1000, 600  # larger sets are subsampled
 METHODS = {
-    "default": lambda X, k, seed: Interview(X, n_clusters=k, seed=seed),
-    "certain": lambda X, k, seed: Interview(X, n_clusters=k, seed=seed, errors=0),
-    "random + MPCK": lambda X, k, seed: Interview(X, model=MPCKMeans(k), strategy=RandomPairs(), seed=seed),
-    "min-max + MPCK": lambda X, k, seed: Interview(X, model=MPCKMeans(k), strategy=MinMax(), seed=seed),
+    "default": lambda X, k, seed: Interview(X, n_clusters=k, random_state=seed),
+    "certain": lambda X, k, seed: Interview(X, n_clusters=k, random_state=seed, errors=0),
+    "random + MPCK": lambda X, k, seed: Interview(
+        X, model=MPCKMeans(k), strategy=RandomPairs(), random_state=seed
+    ),
+    "min-max + MPCK": lambda X, k, seed: Interview(
+        X, model=MPCKMeans(k), strategy=MinMax(), random_state=seed
+    ),
     "NPU + MPCK": lambda X, k, seed: Interview(
-        X, model=MPCKMeans(k), strategy=NormalizedPointUncertainty(), seed=seed
+        X, model=MPCKMeans(k), strategy=NormalizedPointUncertainty(), random_state=seed
     ),
     "node-local + MPCK": lambda X, k, seed: Interview(
-        X, model=MPCKMeans(k), strategy=NodeUncertainty("local"), seed=seed
+        X, model=MPCKMeans(k), strategy=NodeUncertainty("local"), random_state=seed
     ),
 }
 console = Console(stderr=True)
@@ -79,9 +83,9 @@ def run(method, X, y, kind, rate, seed, budget, every):
     """Hold one interview; return its curve, the estimated rate and CPU milliseconds per question."""
     k = int(y.max()) + 1
     interview = METHODS[method](X, k, seed)
-    oracle = make_oracle(kind, y, X, rate=rate, n_questions=budget, seed=seed)
+    oracle = make_oracle(kind, y, X, rate=rate, n_questions=budget, random_state=seed)
     start = time.process_time()
-    trace = simulate(interview, oracle, budget, truth=y, every=every)
+    trace = simulate(interview, oracle, budget, y_true=y, every=every)
     spent = time.process_time() - start
     curve = trace.get_scores_at(np.arange(0, budget + 1, every)).tolist()
     estimate = interview.error_rate

@@ -102,7 +102,7 @@ def main(arguments=None):
             if asked.only in (None, name):
                 rows = MemmapRows(f"{folder}/rows.npy")
                 seconds, scores, memory = interview(
-                    rows, classes, test, asked.answers, looked_at, pool=pool, seed=asked.seed, **way
+                    rows, classes, test, asked.answers, looked_at, pool=pool, random_state=asked.seed, **way
                 )
                 later = seconds[1:] if len(seconds) > 1 else seconds
                 print(

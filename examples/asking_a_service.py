@@ -77,7 +77,7 @@ def main() -> None:
     """Hold an interview with the service, and print what it was asked and the groups."""
     words = TfidfVectorizer().fit_transform(MESSAGES)
     X = TruncatedSVD(6, random_state=0).fit_transform(words)
-    interview = Interview(X, n_clusters=3, seed=0)
+    interview = Interview(X, n_clusters=3, random_state=0)
     oracle = oracle_of(Service(), budget=40)
     try:
         while (question := interview.ask()) is not None:

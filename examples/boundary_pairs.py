@@ -42,7 +42,7 @@ class BoundaryPairs:
 
 if __name__ == "__main__":
     toy = make_two_views(random_state=0)
-    interview = Interview(toy.X, model=MPCKMeans(n_clusters=3), strategy=BoundaryPairs(), seed=0)
+    interview = Interview(toy.X, model=MPCKMeans(n_clusters=3), strategy=BoundaryPairs(), random_state=0)
     oracle = LabelOracle(toy.y)
     for _ in range(20):
         question = interview.ask()

@@ -27,7 +27,7 @@ NAMES = [
 
 def scores_of_interview(X: np.ndarray, y: np.ndarray, seed: int) -> list[float]:
     """Return the adjusted Rand index after each number of answers in ``COUNTS``."""
-    interview = Interview(X, n_clusters=len(np.unique(y)), seed=seed)
+    interview = Interview(X, n_clusters=len(np.unique(y)), random_state=seed)
     oracle, scores = LabelOracle(y), []
     for count in COUNTS:
         while interview.n_asked < count and (question := interview.ask()) is not None:

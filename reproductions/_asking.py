@@ -75,7 +75,7 @@ def interview(
     looks = bool(strategy.needs)
     asked = Asked()
     keys: set[Any] = set()
-    fixed: dict[str, Any] = {"n_clusters": len(np.unique(y)), "seed": seed, "cache": {}}
+    fixed: dict[str, Any] = {"n_clusters": len(np.unique(y)), "random_state": seed, "cache": {}}
     state = InterviewState.from_data(X, **fixed)
     fitted_at = -1
     for n_answers in range(budget + 1):

@@ -623,7 +623,7 @@ def test_choosing_by_answers_that_are_all_neither(choose):
         assert choose(X0, SAY["only neither"]["triplets"], model=model) == 1.0
 
 
-def test_fits_that_fail_are_told_of():
+def test_fits_that_fail_are_reported():
     X = np.where(np.arange(180).reshape(60, 3) == 5, np.nan, X0)
     with pytest.warns(FitFailedWarning, match="5 of 5 fits failed.*NaN"):
         assert np.isnan(by_cross_validation(X, LINKS))
@@ -743,7 +743,7 @@ def test_the_way_on_from_neither_can_be_typed(run):
     assert "neither='drop'" not in output
 
 
-def test_answers_that_no_link_can_say_are_told_of(run):
+def test_answers_that_no_link_can_say_are_reported(run):
     _, output = run("cluster", "data.csv", NEITHER, "-k", "3", "--as-links")
     assert "NEITHER" in output
 

@@ -231,7 +231,7 @@ def test_the_example_strategy_keeps_the_protocol():
 def test_the_example_strategy_holds_an_interview():
     X = np.concatenate([np.random.default_rng(0).normal(size=(15, 2)) + shift for shift in (0.0, 6.0)])
     y = np.repeat([0, 1], 15)
-    interview = Interview(X, model=PCKMeans(n_clusters=2), strategy=BoundaryPairs(), seed=0)
+    interview = Interview(X, model=PCKMeans(n_clusters=2), strategy=BoundaryPairs(), random_state=0)
     oracle = LabelOracle(y)
     for _ in range(10):
         question = interview.ask()

@@ -25,8 +25,8 @@ FLOORS = [
     {"supervision", "hierarchy"},
     {
         "base",
-        "_rows",
-        "_named",
+        "_blocks",
+        "_hinted",
         "seeding",
         "evaluation",
         "datasets",

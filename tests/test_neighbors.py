@@ -117,7 +117,7 @@ def test_rows_that_were_found_too_few_neighbours_are_searched_exactly(monkeypatc
     assert np.isfinite(distances).all()
 
 
-def test_a_search_that_misses_many_is_told(monkeypatch):
+def test_a_search_that_misses_many_is_reported(monkeypatch):
     def poor(neighbors, distances):
         neighbors[:, -2:] = [[j for j in range(20) if j not in row][-2:] for row in neighbors]
 

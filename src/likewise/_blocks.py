@@ -606,7 +606,7 @@ class MappedRows(Rows):
 
 
 # Data stored outside this process: the package that defines the type, and the function that makes it Rows.
-_ELSEWHERE = {"dask": ("likewise.distributed", "rows_of")}
+_ELSEWHERE = {"dask": ("likewise.distributed", "make_dask_rows")}
 
 
 def is_distributed(X: Any) -> bool:

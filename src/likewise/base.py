@@ -611,7 +611,7 @@ class HintedEstimator(CallbackSupportMixin, BaseEstimator):
         self, kind: type[Described], closure: Closure, hints: Supervision, rows: np.ndarray | None
     ) -> Described | None:
         n_clusters = getattr(self, "n_clusters", None)
-        if not integer(1).holds(n_clusters) or not getattr(self, "fixed_number", True):
+        if not integer(1).holds(n_clusters) or not getattr(self, "fixed_n_clusters", True):
             return None
         if getattr(self, "cannot", None) == "drop":  # cannot-links are not used
             return None

@@ -17,7 +17,7 @@
     ├── DatasetNotFoundError (LookupError)      a data set that is not available on this machine
     ├── OracleError                             the oracle failed or returned an invalid answer
     ├── MissingDependencyError (ImportError)    an optional package is required but not installed
-    ├── ClusterError (RuntimeError)             a Dask cluster lost its workers or its scheduler
+    ├── DaskClusterError (RuntimeError)             a Dask cluster lost its workers or its scheduler
     ├── StudyError (ValueError)                 a study that cannot run with these options
     ├── MediaError                              a file of an item that cannot be displayed
     │   ├── OutsideFolderError                  its path leads outside the data folder
@@ -66,8 +66,8 @@ __all__ = [
     "BadValueError",
     "ChangedFileError",
     "ChangedIdsWarning",
-    "ClusterError",
     "ConflictError",
+    "DaskClusterError",
     "DatasetNotFoundError",
     "DiskFullError",
     "FileFormatError",
@@ -340,7 +340,7 @@ class MissingDependencyError(LikewiseError, ImportError):
     """An optional package is required but not installed; the message says what to install."""
 
 
-class ClusterError(LikewiseError, RuntimeError):
+class DaskClusterError(LikewiseError, RuntimeError):
     """A computation on a Dask cluster failed because workers or the scheduler were lost."""
 
 

@@ -394,7 +394,9 @@ def draw_seeds_from_closure(
     return extend_seeds(draws, centroids, k, None, rng)
 
 
-def compute_hinted_space(X: np.ndarray, hints: Supervision, told: np.ndarray | None = None) -> np.ndarray:
+def compute_hinted_space(
+    X: np.ndarray, hints: Supervision, hinted_rows: np.ndarray | None = None
+) -> np.ndarray:
     """Transform the rows linearly so that distances agree with the links.
 
     Directions that separate cannot-linked rows but not must-linked rows are stretched. Let B be the scatter
@@ -409,8 +411,8 @@ def compute_hinted_space(X: np.ndarray, hints: Supervision, told: np.ndarray | N
         The rows.
     hints : Supervision
         The hints, of which the links are used.
-    told : ndarray of int, optional
-        Row i of the hints is row ``told[i]`` of `X`. By default the hints are about all rows of `X`.
+    hinted_rows : ndarray of int, optional
+        Row i of the hints is row ``hinted_rows[i]`` of `X`. By default the hints are about all rows of `X`.
 
     Returns
     -------
@@ -427,7 +429,7 @@ def compute_hinted_space(X: np.ndarray, hints: Supervision, told: np.ndarray | N
 
     def compute_scatter(pairs: np.ndarray, groups: RowGroups) -> np.ndarray:
         ends = np.concatenate([pairs, groups.list_star_edges()])
-        ends = ends if told is None else told[ends]
+        ends = ends if hinted_rows is None else hinted_rows[ends]
         steps = rows[ends[:, 0]] - rows[ends[:, 1]]
         found: np.ndarray = (steps.T @ steps + d * everything) / (len(steps) + d)
         return found

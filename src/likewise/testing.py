@@ -99,7 +99,7 @@ def _same_partition(a: np.ndarray, b: np.ndarray) -> bool:
     return len(a) == len(b) and adjusted_rand_score(a, b) == 1.0
 
 
-def check_uses_what_it_honours(estimator: Any) -> None:
+def check_uses_supported_hints(estimator: Any) -> None:
     """Hints of every supported kind are accepted, and correct hints preserve well-separated clusters."""
     X, y, hints = _make_problem(estimator.supported_hints)
     labels = _get_clusters(_fit(estimator, X, hints), X)
@@ -143,12 +143,12 @@ def check_no_hints(estimator: Any) -> None:
 def check_deterministic(estimator: Any) -> None:
     """The same seed gives the same labels, also with pickled hints, and fit does not change its input."""
     X, _, hints = _make_problem(estimator.supported_hints)
-    before, said = X.copy(), pickle.dumps(hints)
+    before, pickled = X.copy(), pickle.dumps(hints)
     first = _fit(estimator, X, hints)
-    again = _fit(estimator, X, pickle.loads(said))
+    again = _fit(estimator, X, pickle.loads(pickled))
     np.testing.assert_array_equal(_get_outcome(first, X), _get_outcome(again, X))
     np.testing.assert_array_equal(X, before)
-    assert pickle.loads(said) == hints
+    assert pickle.loads(pickled) == hints
     copy = pickle.loads(pickle.dumps(first))
     use = "predict" if hasattr(first, "predict") else "transform"
     np.testing.assert_array_equal(getattr(copy, use)(X), getattr(first, use)(X))

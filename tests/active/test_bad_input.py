@@ -57,7 +57,7 @@ def test_one_row_has_none():
 
 @every
 @pytest.mark.filterwarnings("ignore:.*rows of X are equal")
-def test_identical_rows_are_told_apart_by_the_answers_alone(strategy):
+def test_identical_rows_are_distinguished_by_the_answers_alone(strategy):
     y = np.array([0, 0, 0, 1, 1, 2, 2, 2])
     asking = answered(Interview(np.ones((8, 2)), n_clusters=3, strategy=strategy), LabelOracle(y).answer)
     rows = np.arange(8)
@@ -143,7 +143,7 @@ def test_an_answer_to_another_tray_is_kept_as_that():
         (lambda a: a.ask(exclude=[(0, 1, 2)]), "wanted questions"),
     ],
 )
-def test_what_cannot_be_told_changes_nothing(act, said):
+def test_what_cannot_be_stated_changes_nothing(act, said):
     asking = Interview(EIGHT, n_clusters=2)
     with pytest.raises(SupervisionError, match=said):
         act(asking)

@@ -180,7 +180,7 @@ def test_a_comparison_goes_through_json():
         ),
     ],
 )
-def test_what_cannot_be_said(call, said):
+def test_what_cannot_be_stated(call, said):
     with pytest.raises(ValueError, match=said):
         call()
 
@@ -189,14 +189,14 @@ def test_what_cannot_be_said(call, said):
 
 
 def test_a_run_is_the_interview_of_its_seed():
-    found = compared(seed=4)
+    found = compared(random_state=4)
     assert found.names == ("random", "min-max")
     assert [list(runs) for runs in found.traces.values()] == [[4, 5, 6]] * 2
     alone = simulate(
-        Interview(X, model=PCKMeans(2, n_init=1), strategy=MinMax(), n_clusters=2, seed=5),
+        Interview(X, model=PCKMeans(2, n_init=1), strategy=MinMax(), n_clusters=2, random_state=5),
         LabelOracle(Y),
         6,
-        truth=Y,
+        y_true=Y,
     )
     np.testing.assert_array_equal(found.traces["min-max"][5].scores, alone.scores)
     assert found.score_name == "adjusted Rand index"
@@ -206,7 +206,7 @@ def test_a_run_is_the_interview_of_its_seed():
 def test_the_same_seed_gives_the_same_and_another_another():
     first = compared()
     assert_same(first, compared())
-    shifted = compared(seed=1)
+    shifted = compared(random_state=1)
     for seed in (1, 2):
         np.testing.assert_array_equal(
             first.traces["random"][seed].scores, shifted.traces["random"][seed].scores
@@ -216,8 +216,8 @@ def test_the_same_seed_gives_the_same_and_another_another():
 
 @pytest.mark.slow  # other processes import everything anew
 def test_two_processes_find_what_one_finds():
-    one = compared(n_jobs=1, oracle=lambda seed: NoisyOracle(Y, rate=0.2, seed=seed))
-    two = compared(n_jobs=2, oracle=lambda seed: NoisyOracle(Y, rate=0.2, seed=seed))
+    one = compared(n_jobs=1, oracle=lambda seed: NoisyOracle(Y, rate=0.2, random_state=seed))
+    two = compared(n_jobs=2, oracle=lambda seed: NoisyOracle(Y, rate=0.2, random_state=seed))
     assert_same(one, two)
 
 
@@ -270,7 +270,7 @@ def test_a_budget_larger_than_all_pairs_ends_with_the_questions():
     assert_same(found, compared(budget=None, repeats=2))
 
 
-def test_progress_is_told_and_else_nothing(capfd):
+def test_progress_is_reported_and_else_nothing(capfd):
     told = []
     compared(repeats=2, progress=lambda *numbers: told.append(numbers))
     assert told == [(n, 4) for n in range(1, 5)]
@@ -322,7 +322,7 @@ def test_if_all_runs_fail_there_is_an_error():
         compared(oracle=Broken)
 
 
-def test_warnings_of_all_runs_are_told_once():
+def test_warnings_of_all_runs_are_reported_once():
     with pytest.warns(ConvergenceWarning, match=r"'random' with seed 0: .*more such warning") as caught:
         compared(model=PCKMeans(2, n_init=1, max_iter=1))
     assert len(caught) == 1
@@ -330,7 +330,7 @@ def test_warnings_of_all_runs_are_told_once():
 
 @pytest.mark.parametrize("rate", [0.5, 1.0])
 def test_lies_fail_nothing(rate):
-    found = compared(budget=40, oracle=lambda seed: NoisyOracle(Y, rate=rate, seed=seed))
+    found = compared(budget=40, oracle=lambda seed: NoisyOracle(Y, rate=rate, random_state=seed))
     assert found.errors == ()
     assert all(np.isfinite(found.scores(name)).all() for name in found.names)
 
@@ -353,16 +353,16 @@ def test_lies_fail_nothing(rate):
         ({"budget": -1}, ValueError, "budget must be"),
         ({"repeats": 0}, ValueError, "repeats must be"),
         ({"every": 0}, ValueError, "every must be"),
-        ({"seed": -1}, ValueError, "seed must be"),
+        ({"random_state": -1}, ValueError, "random_state must be"),
         ({"oracle": LabelOracle(Y)}, TypeError, "a function that makes an oracle from the seed"),
         ({"oracle": lambda seed: "SAME"}, TypeError, "an oracle has a method answer"),
-        ({"truth": ["wren"] * 9}, ValueError, "all 9 rows are of one class, 'wren'"),
-        ({"truth": [*Y[:-1], None]}, SupervisionError, "no class for 1 row"),
-        ({"truth": Y[:3]}, SupervisionError, "one class a row"),
+        ({"y_true": ["wren"] * 9}, ValueError, "all 9 rows are of one class, 'wren'"),
+        ({"y_true": [*Y[:-1], None]}, SupervisionError, "no class for 1 row"),
+        ({"y_true": Y[:3]}, SupervisionError, "one class a row"),
         ({"X": np.where(X == 0, np.nan, X)}, ValueError, "NaN"),
     ],
 )
 def test_what_cannot_be_compared(more, error, said):
-    given = {"strategies": "random", "X": X, "truth": Y, "model": PCKMeans(2)} | more
+    given = {"strategies": "random", "X": X, "y_true": Y, "model": PCKMeans(2)} | more
     with pytest.raises(error, match=said):
         compare(**given)

@@ -42,9 +42,9 @@ def score(interview):
 def test_wrong_answers_do_not_undo_the_rest():
     kept, certain = [], []
     for seed in range(3):
-        oracle = NoisyOracle(Y, rate=0.1, seed=seed)
-        kept.append(score(answer_all(Interview(X, n_clusters=K, seed=seed), oracle, 50)))
-        certain.append(score(answer_all(Interview(X, n_clusters=K, seed=seed, errors=0), oracle, 50)))
+        oracle = NoisyOracle(Y, rate=0.1, random_state=seed)
+        kept.append(score(answer_all(Interview(X, n_clusters=K, random_state=seed), oracle, 50)))
+        certain.append(score(answer_all(Interview(X, n_clusters=K, random_state=seed, errors=0), oracle, 50)))
     assert min(kept) > 0.9
     assert np.mean(kept) > np.mean(certain) + 0.1
 
@@ -73,7 +73,9 @@ def test_planted_wrong_answers_are_suspected_with_their_reasons():
 def test_the_rate_is_estimated_with_an_interval():
     rates = []
     for rate in (0.0, 0.15):
-        found = answer_all(Interview(X, n_clusters=K), NoisyOracle(Y, rate=rate, seed=5), 80).error_rate
+        found = answer_all(
+            Interview(X, n_clusters=K), NoisyOracle(Y, rate=rate, random_state=5), 80
+        ).error_rate
         assert found.low <= found.mean <= found.high
         rates.append(found.mean)
     assert rates[0] < 0.06
@@ -106,9 +108,9 @@ def test_a_model_that_takes_links_as_certain_is_left_alone():
 
 
 def test_an_interview_that_is_loaded_asks_the_same_and_has_the_same_labels(tmp_path):
-    oracle = NoisyOracle(Y, rate=0.1, seed=2)
+    oracle = NoisyOracle(Y, rate=0.1, random_state=2)
     for n in (9, 33):
-        held = answer_all(Interview(X, n_clusters=K, seed=2), oracle, n)
+        held = answer_all(Interview(X, n_clusters=K, random_state=2), oracle, n)
         held.save(tmp_path / "held.json")
         loaded = Interview.load(tmp_path / "held.json", X)
         assert loaded.ask() == held.ask()
@@ -237,15 +239,15 @@ def test_errors_between_look_alikes_do_less_harm_than_to_certain_answers():
     hard, y = blobs(gap=3.0)
     finals = {"learn": [], 0: []}
     for errors, seed in product(finals, range(4)):
-        oracle = make_oracle("look-alike", y, hard, rate=0.15, seed=seed)
-        interview = Interview(hard, n_clusters=K, seed=seed, errors=errors)
-        finals[errors].append(simulate(interview, oracle, 60, truth=y, every=60).final)
+        oracle = make_oracle("look-alike", y, hard, rate=0.15, random_state=seed)
+        interview = Interview(hard, n_clusters=K, random_state=seed, errors=errors)
+        finals[errors].append(simulate(interview, oracle, 60, y_true=y, every=60).final)
     assert np.mean(finals["learn"]) > np.mean(finals[0]) + 0.05
 
 
 def make_merged_groups(annotators=("Ann", "Ann")):
     """Link two groups of three rows by a single SAME answer of the last annotator."""
-    interview = Interview(X, n_clusters=K, seed=0)
+    interview = Interview(X, n_clusters=K, random_state=0)
     groups = [np.flatnonzero(mask)[:3] for mask in (Y == 0, Y == 1)]
     for (i, j, k), annotator in zip(groups, annotators, strict=True):
         interview.tell(Question.pair(int(i), int(j)), "SAME", annotator=annotator)
@@ -287,20 +289,20 @@ def test_nobody_checks_their_own_answer_where_others_can():
 
 def test_certain_answers_are_not_checked():
     interview, groups = make_merged_groups()
-    certain = Interview(X, n_clusters=K, seed=0, errors=0)
+    certain = Interview(X, n_clusters=K, random_state=0, errors=0)
     for reply in interview.replies:
         certain.tell(reply.question, reply.answer)
     assert not is_across(certain.ask(), groups)
 
 
 def test_a_pile_can_be_checked_before_any_pair_was_asked():
-    interview = Interview(X, n_clusters=6, seed=0)
+    interview = Interview(X, n_clusters=6, random_state=0)
     interview.tell(Question.piles([0, 3, 6, 9]), [[0, 3, 6, 9]])
     assert interview.ask() is not None
 
 
-def test_somebody_who_says_same_to_everything_is_told_so():
-    interview = Interview(X, n_clusters=K, seed=0)
+def test_somebody_who_says_same_to_everything_is_reported():
+    interview = Interview(X, n_clusters=K, random_state=0)
     for _ in range(15):
         interview.tell(interview.ask(), "SAME")
     seen = interview.progress()

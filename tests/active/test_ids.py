@@ -135,7 +135,7 @@ def test_rows_may_be_named_later(tmp_path):
         ({"rows": [0, 1], "answer": "SAME"}, "'items'"),
     ],
 )
-def test_an_id_that_no_row_has_is_told(saved, entry, said):
+def test_an_id_that_no_row_has_is_reported(saved, entry, said):
     content = json.loads(saved[1].read_text(encoding="utf-8"))
     content["history"] = [{"event": "answer", "kind": "pair"} | entry]
     saved[1].write_text(json.dumps(content), encoding="utf-8")

@@ -27,7 +27,7 @@ Y = [0, 0, 0, 1, 1, 1]
 
 
 def interview(**more):
-    return Interview(X, **{"n_clusters": 2, "strategy": RandomPairs(), "seed": 3} | more)
+    return Interview(X, **{"n_clusters": 2, "strategy": RandomPairs(), "random_state": 3} | more)
 
 
 class Counting(MPCKMeans):
@@ -56,7 +56,7 @@ class Listed:
 # ---------------------------------------------------------------------- asking and telling
 
 
-def test_the_question_stays_until_something_is_told():
+def test_the_question_stays_until_something_is_reported():
     asking = interview()
     question = asking.ask()
     assert asking.ask() == question == asking.ask(1)[0]
@@ -221,7 +221,7 @@ def test_a_strategy_that_looks_at_labels_costs_one_fit_an_answer():
 
 def test_the_given_model_is_not_touched_and_gets_the_seed():
     model = MPCKMeans(n_clusters=2)
-    asking = interview(model=model, seed=11)
+    asking = interview(model=model, random_state=11)
     assert asking.model_.random_state == 11
     assert model.random_state is None
     assert not hasattr(model, "labels_")
@@ -356,7 +356,7 @@ def test_identical_rows_can_be_asked_about():
         ({"n_clusters": 7}, ValueError, "n_clusters=7, but there are only 6 rows"),
         ({"n_clusters": 1}, ValueError, "an integer of at least 2"),
         ({"n_clusters": 2.0}, ValueError, "an integer of at least 2"),
-        ({"seed": None}, ValueError, "seed must be"),
+        ({"random_state": None}, ValueError, "random_state must be"),
         ({"budget": -1}, ValueError, "budget must be"),
         ({"discover": "yes"}, ValueError, "discover must be True or False"),
         ({"strategy": RandomPairs}, TypeError, r"one such as RandomPairs\(\)"),
@@ -412,7 +412,7 @@ def test_rows_that_are_no_numbers_are_refused():
         (lambda a: a.ask(exclude=[(0, 1)]), SupervisionError, "wanted questions"),
     ],
 )
-def test_what_cannot_be_asked_or_told_changes_nothing(act, error, said):
+def test_what_cannot_be_asked_or_reported_changes_nothing(act, error, said):
     asking = interview()
     with pytest.raises(error, match=said):
         act(asking)

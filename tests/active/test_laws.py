@@ -38,7 +38,7 @@ def problems(draw):
     y = np.r_[0, 1, 2, rng.integers(3, size=n - 3)]
     X = rng.normal(size=(n, 2)) + 2 * y[:, None]
     strategy, seed = draw(st.sampled_from(STRATEGIES)), draw(st.integers(0, 3))
-    return X, y, Interview(X, n_clusters=3, strategy=strategy, seed=seed)
+    return X, y, Interview(X, n_clusters=3, strategy=strategy, random_state=seed)
 
 
 def step(interview, what, oracle):
@@ -68,7 +68,7 @@ def test_asking_again_gives_the_same_whatever_was_cached(problem, happened):
     assert interview.ask() == first
     interview.ask(3)
     assert interview.ask() == first
-    anew = Interview(X, n_clusters=3, strategy=interview.strategy, seed=interview.random_state)
+    anew = Interview(X, n_clusters=3, strategy=interview.strategy, random_state=interview.random_state)
     for reply in interview.replies:  # told at once, with nothing asked in between
         anew.tell(reply.question, reply.answer)
     for event in interview.history:
@@ -99,7 +99,7 @@ def test_a_saved_interview_goes_on_as_if_nothing_had_happened(tmp_path, problem,
 
 @laws
 @given(problems(), steps, st.sampled_from(["SAME", "DIFFERENT", "UNSURE"]))
-def test_undone_and_told_is_as_told_once(problem, happened, wrong):
+def test_undone_and_answered_is_as_answered_once(problem, happened, wrong):
     _, y, interview = problem
     for what in happened:
         step(interview, what, LabelOracle(y))
@@ -148,7 +148,7 @@ def test_even_lies_cannot_contradict_one_another_when_asked_one_by_one(problem, 
 
 @laws
 @given(st.lists(st.tuples(st.sampled_from(list(combinations(range(5), 2))), st.booleans()), max_size=9))
-def test_whatever_is_told_can_be_shown_and_fitted(told):
+def test_whatever_is_reported_can_be_shown_and_fitted(told):
     interview = Interview(np.arange(10.0).reshape(5, 2), n_clusters=2, strategy=RandomPairs())
     for pair, same in told:
         interview.tell(Question.pair(*pair), "SAME" if same else "DIFFERENT")

@@ -51,7 +51,7 @@ def path(tmp_path_factory):
 
 
 def interview(rows=X, **more):
-    return Interview(rows, **{"n_clusters": 4, "pool": SMALL, "seed": 3} | more)
+    return Interview(rows, **{"n_clusters": 4, "pool": SMALL, "random_state": 3} | more)
 
 
 def told(talk, n, oracle=None):
@@ -68,18 +68,18 @@ def told(talk, n, oracle=None):
 
 
 def test_a_pool_goes_by_rows_and_seed_and_not_by_blocks(path):
-    first = SMALL.choose_first(X, seed=1)
+    first = SMALL.choose_first(X, random_state=1)
     assert len(first) == len(np.unique(first)) == 150
     among, labels = np.arange(400), Y[:400]
-    refreshed = SMALL.choose_again(X, among, labels, seed=1)
+    refreshed = SMALL.choose_again(X, among, labels, random_state=1)
     for rows in (ArrayRows(X, BLOCKS), MemmapRows(path, block_rows=97)):
-        np.testing.assert_array_equal(SMALL.choose_first(rows, seed=1), first)
-        np.testing.assert_array_equal(SMALL.choose_again(rows, among, labels, seed=1), refreshed)
-    assert not np.array_equal(SMALL.choose_first(X, seed=2), first)
+        np.testing.assert_array_equal(SMALL.choose_first(rows, random_state=1), first)
+        np.testing.assert_array_equal(SMALL.choose_again(rows, among, labels, random_state=1), refreshed)
+    assert not np.array_equal(SMALL.choose_first(X, random_state=2), first)
 
 
 def test_a_small_cluster_has_more_than_its_share():
-    pools = [SMALL.choose_first(X, seed=seed) for seed in range(5)]
+    pools = [SMALL.choose_first(X, random_state=seed) for seed in range(5)]
     assert min((Y[rows] == 3).sum() for rows in pools) >= 3  # its share would be one or two
     assert np.mean([(Y[rows] == 3).mean() for rows in pools]) > 2 * (Y == 3).mean()
 
@@ -217,7 +217,7 @@ def test_the_pool_is_chosen_anew_when_it_is_due_and_an_undo_brings_it_back():
     assert talk.history[:3] == before
 
 
-def test_what_is_told_of_other_rows_counts_until_it_is_undone():
+def test_what_is_reported_other_rows_counts_until_it_is_undone():
     talk = interview(supervision=Supervision.from_links(N, must=[(2_000, 2_001)]))
     assert {2_000, 2_001} <= set(talk.pool_rows.tolist())
     outside = np.setdiff1d(np.arange(N), talk.pool_rows)[:2].tolist()

@@ -67,7 +67,7 @@ def test_everything_can_be_asked_until_nothing_is_left():
     X = np.r_[two_lines(), two_lines()]
     y = np.random.default_rng(0).integers(3, size=len(X))
     held = interview(X, 3)
-    simulate(held, LabelOracle(y), truth=y, every=1000)
+    simulate(held, LabelOracle(y), y_true=y, every=1000)
     assert held.finished
     assert adjusted_rand_score(y, held.labels_) == 1.0
 
@@ -129,7 +129,7 @@ def test_clusters_that_do_not_exist_are_found_out():
     X = np.r_[rng.normal(0, 0.1, (30, 2)), rng.normal(0.8, 0.1, (30, 2)), rng.uniform(4, 9, (60, 2))]
     y = np.repeat([0, 1, 2], [30, 30, 60])
     held = Interview(X, n_clusters=3)
-    trace = simulate(held, LabelOracle(y), 25, truth=y, every=5)
+    trace = simulate(held, LabelOracle(y), 25, y_true=y, every=5)
     assert trace.scores[0] < 0.8
     assert trace.scores[-1] == 1.0
 
@@ -139,7 +139,7 @@ def test_the_number_of_clusters_need_not_be_known():
     y = np.repeat(np.arange(4), 20)
     X = np.array([(0, 0), (4, 0), (0, 4), (4, 4)])[y] + rng.normal(0, 0.4, (80, 2))
     held = Interview(X, discover=True)
-    simulate(held, LabelOracle(y), 60, truth=y, every=60)
+    simulate(held, LabelOracle(y), 60, y_true=y, every=60)
     assert adjusted_rand_score(y, held.labels_) > 0.95
 
 
@@ -153,5 +153,5 @@ def test_the_default_does_not_end_below_its_start(name):
     if name == "wine":
         X = (X - X.mean(axis=0)) / X.std(axis=0)
     k = len(np.unique(data.y))
-    trace = simulate(Interview(X, n_clusters=k), LabelOracle(data.y), 60, truth=data.y, every=30)
+    trace = simulate(Interview(X, n_clusters=k), LabelOracle(data.y), 60, y_true=data.y, every=30)
     assert trace.scores[-1] > max(trace.scores[0], 0.85)

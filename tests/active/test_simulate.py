@@ -27,13 +27,13 @@ def interview(**more):
 
 def test_a_trace_has_the_start_each_answer_and_the_end():
     asking = interview(n_clusters=3)  # with two, seven answers settle all
-    trace = simulate(asking, Unsure(), 5, truth=Y)
+    trace = simulate(asking, Unsure(), 5, y_true=Y)
     assert trace.n_answers.tolist() == [0, 1, 2, 3, 4, 5]
     assert len(trace.scores) == 6
     assert len(trace.seconds) == 5
     assert (trace.seconds >= 0).all()
     assert asking.n_asked == 5
-    more = simulate(asking, Unsure(), 4, truth=Y, every=3)
+    more = simulate(asking, Unsure(), 4, y_true=Y, every=3)
     assert more.n_answers.tolist() == [5, 8, 9]
     assert more.scores[0] == trace.scores[-1]
 
@@ -45,7 +45,7 @@ def test_every_third_answer_is_scored_and_the_last():
         calls.append(len(labels))
         return 0.5
 
-    trace = simulate(interview(), Unsure(), 7, truth=Y, score=score, every=3)
+    trace = simulate(interview(), Unsure(), 7, y_true=Y, score=score, every=3)
     assert trace.n_answers.tolist() == [0, 3, 6, 7]
     assert trace.scores.tolist() == [0.5] * 4
     assert calls == [8] * 4
@@ -61,7 +61,7 @@ def test_area_and_answers_to_reach():
 
 
 def test_a_trace_goes_through_json():
-    trace = simulate(interview(), LabelOracle(Y), 5, truth=Y, every=2)
+    trace = simulate(interview(), LabelOracle(Y), 5, y_true=Y, every=2)
     again = Trace.from_dict(json.loads(json.dumps(trace.to_dict())))
     for part in ("n_answers", "scores", "seconds"):
         np.testing.assert_array_equal(getattr(again, part), getattr(trace, part), strict=True)
@@ -69,15 +69,15 @@ def test_a_trace_goes_through_json():
 
 def test_true_answers_to_all_questions_give_the_true_clusters():
     asking = interview()
-    trace = simulate(asking, LabelOracle(Y), truth=Y)
+    trace = simulate(asking, LabelOracle(Y), y_true=Y)
     assert asking.finished
     assert trace.scores[-1] == 1.0
 
 
 @pytest.mark.parametrize("seed", range(3))
 def test_an_oracle_that_lies_half_of_the_time_fails_nothing(seed):
-    asking = interview(seed=seed, strategy=None)
-    trace = simulate(asking, NoisyOracle(Y, rate=0.5, seed=seed), 1000, truth=Y)
+    asking = interview(random_state=seed, strategy=None)
+    trace = simulate(asking, NoisyOracle(Y, rate=0.5, random_state=seed), 1000, y_true=Y)
     assert asking.finished
     assert np.isfinite(trace.scores).all()
     assert asking.contradictions == ()
@@ -86,7 +86,7 @@ def test_an_oracle_that_lies_half_of_the_time_fails_nothing(seed):
 def test_an_oracle_that_is_never_sure_ends_with_all_pairs_asked():
     asking = interview()
     start = asking.labels_
-    trace = simulate(asking, CallableOracle(lambda question: "UNSURE"), 1000, truth=Y)
+    trace = simulate(asking, CallableOracle(lambda question: "UNSURE"), 1000, y_true=Y)
     assert asking.n_asked == 28
     assert (asking.labels_ == start).all()
     assert len(set(trace.scores)) == 1
@@ -100,11 +100,11 @@ def test_an_oracle_that_raises_leaves_the_answers_before():
 
     asking = interview()
     with pytest.raises(LikewiseError, match="ConnectionError: gone"):
-        simulate(asking, CallableOracle(answer), 10, truth=Y)
+        simulate(asking, CallableOracle(answer), 10, y_true=Y)
     assert asking.n_asked == 3
 
 
-def test_an_oracle_that_raises_by_itself_is_told_of_with_its_question():
+def test_an_oracle_that_raises_by_itself_is_reported_with_its_question():
     class Gone:
         def answer(self, question):
             if asking.n_asked == 2:
@@ -115,11 +115,11 @@ def test_an_oracle_that_raises_by_itself_is_told_of_with_its_question():
     with pytest.raises(
         OracleError, match=r"Do rows \d and \d .* ConnectionError: gone.* after 2 answer"
     ) as told:
-        simulate(asking, Gone(), 10, truth=Y)
+        simulate(asking, Gone(), 10, y_true=Y)
     assert isinstance(told.value.__cause__, ConnectionError)
     assert told.value.question == asking.ask()
     assert asking.n_asked == 2
-    assert simulate(asking, Unsure(), 3, truth=Y).n_answers.tolist() == [2, 3, 4, 5]  # it goes on
+    assert simulate(asking, Unsure(), 3, y_true=Y).n_answers.tolist() == [2, 3, 4, 5]  # it goes on
 
 
 def test_an_error_of_likewise_stays_and_says_how_far_things_went():
@@ -127,7 +127,7 @@ def test_an_error_of_likewise_stays_and_says_how_far_things_went():
     first = asking.ask()
     oracle = RecordedOracle([Reply(first, "SAME")])
     with pytest.raises(SupervisionError, match="nobody answered") as told:
-        simulate(asking, oracle, 10, truth=Y)
+        simulate(asking, oracle, 10, y_true=Y)
     assert told.value.__notes__ == ["This was after 1 answer(s), which the interview holds."]
     assert asking.n_asked == 1
 
@@ -138,7 +138,7 @@ def test_an_interruption_is_not_taken_for_an_error_of_the_oracle():
             raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):
-        simulate(interview(), Tired(), 10, truth=Y)
+        simulate(interview(), Tired(), 10, y_true=Y)
 
 
 def test_an_oracle_that_answers_twice_in_one_is_found_out():
@@ -148,7 +148,7 @@ def test_an_oracle_that_answers_twice_in_one_is_found_out():
 
     asking = interview()
     with pytest.raises(SupervisionError, match="does not answer a pair"):
-        simulate(asking, Both(), 10, truth=Y)
+        simulate(asking, Both(), 10, y_true=Y)
     assert asking.history == ()
 
 
@@ -159,7 +159,7 @@ def test_an_oracle_that_tells_the_interview_too_is_counted_as_often_as_it_answer
             return "UNSURE"
 
     asking = interview()
-    trace = simulate(asking, Eager(), 3, truth=Y)
+    trace = simulate(asking, Eager(), 3, y_true=Y)
     assert trace.n_answers.tolist() == [0, 2, 4, 6]
     assert len(trace.seconds) == 3
     assert np.isfinite(trace.scores).all()
@@ -172,17 +172,17 @@ def test_answers_that_contradict_one_another_do_not_stop_it():
             return "DIFFERENT"
 
     asking = interview()
-    trace = simulate(asking, Torn(), 4, truth=Y)
+    trace = simulate(asking, Torn(), 4, y_true=Y)
     assert len(asking.contradictions) > 0
     assert np.isfinite(trace.scores).all()
 
 
-def test_progress_is_told_after_every_answer():
+def test_progress_is_reported_after_every_answer():
     told = []
-    simulate(interview(), Unsure(), 3, truth=Y, progress=lambda *numbers: told.append(numbers))
+    simulate(interview(), Unsure(), 3, y_true=Y, progress=lambda *numbers: told.append(numbers))
     assert told == [(1, 3), (2, 3), (3, 3)]
     told.clear()
-    trace = simulate(interview(), LabelOracle(Y), truth=Y, progress=lambda *numbers: told.append(numbers))
+    trace = simulate(interview(), LabelOracle(Y), y_true=Y, progress=lambda *numbers: told.append(numbers))
     assert told == [(n, None) for n in range(1, trace.n_answers[-1] + 1)]
 
 
@@ -193,7 +193,7 @@ def test_an_oracle_that_answers_another_question_is_found_out():
 
     asking = interview()
     with pytest.raises(SupervisionError, match=r"asked .* answered"):
-        simulate(asking, Astray(), 10, truth=Y)
+        simulate(asking, Astray(), 10, y_true=Y)
     assert asking.history == ()
 
 
@@ -203,7 +203,7 @@ def test_an_oracle_whose_word_does_not_fit_is_found_out():
             return Answer.AB
 
     with pytest.raises(SupervisionError, match="does not answer a pair"):
-        simulate(interview(), Odd(), 10, truth=Y)
+        simulate(interview(), Odd(), 10, y_true=Y)
 
 
 def test_who_answered_is_kept():
@@ -212,35 +212,35 @@ def test_who_answered_is_kept():
             return Reply(question, "UNSURE", annotator="Ann", seconds=2.0)
 
     asking = interview()
-    simulate(asking, Ann(), 2, truth=Y)
+    simulate(asking, Ann(), 2, y_true=Y)
     assert [(reply.annotator, reply.seconds) for reply in asking.replies] == [("Ann", 2.0)] * 2
 
 
 def test_a_recorded_interview_can_be_held_again():
     first = interview(model=MPCKMeans(2), strategy=None)
-    trace = simulate(first, LabelOracle(Y), 6, truth=Y)
-    again = simulate(interview(model=MPCKMeans(2), strategy=None), RecordedOracle(first.replies), 6, truth=Y)
+    trace = simulate(first, LabelOracle(Y), 6, y_true=Y)
+    again = simulate(interview(model=MPCKMeans(2), strategy=None), RecordedOracle(first.replies), 6, y_true=Y)
     assert again.scores.tolist() == trace.scores.tolist()
 
 
 @pytest.mark.parametrize(
     ("more", "error", "said"),
     [
-        ({"truth": Y[:3]}, SupervisionError, r"one class a row, shape \(8,\)"),
+        ({"y_true": Y[:3]}, SupervisionError, r"one class a row, shape \(8,\)"),
         ({"budget": -1}, ValueError, "budget must be"),
         ({"budget": 2.5}, ValueError, "budget must be"),
         ({"every": 0}, ValueError, "every must be"),
-        ({"truth": [0.0, np.nan, *Y[2:]]}, SupervisionError, r"no class for 1 row\(s\), the first .* row 1"),
-        ({"truth": [None, None, *Y[2:]]}, SupervisionError, r"no class for 2 row\(s\)"),
+        ({"y_true": [0.0, np.nan, *Y[2:]]}, SupervisionError, r"no class for 1 row\(s\), the first .* row 1"),
+        ({"y_true": [None, None, *Y[2:]]}, SupervisionError, r"no class for 2 row\(s\)"),
         ({"score": lambda truth, labels: np.nan}, ValueError, "must be a finite number, got nan"),
     ],
 )
 def test_what_cannot_be_simulated(more, error, said):
     with pytest.raises(error, match=said):
-        simulate(interview(), LabelOracle(Y), **{"truth": Y} | more)
+        simulate(interview(), LabelOracle(Y), **{"y_true": Y} | more)
 
 
 @pytest.mark.parametrize("oracle", [None, LabelOracle, lambda question: "SAME"])
 def test_what_is_no_oracle(oracle):
     with pytest.raises(TypeError, match="an oracle has a method answer"):
-        simulate(interview(), oracle, 1, truth=Y)
+        simulate(interview(), oracle, 1, y_true=Y)

@@ -27,7 +27,7 @@ def test_what_follows_is_known():
     assert [rows.tolist() for rows in state.neighbourhoods()] == [[0, 1, 2], [3]]
 
 
-def test_nothing_told_is_no_neighbourhood():
+def test_no_hints_is_no_neighbourhood():
     assert InterviewState.from_data(SIX).neighbourhoods() == []
 
 

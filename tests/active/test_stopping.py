@@ -116,7 +116,7 @@ def test_before_the_first_answers_it_is_too_soon():
 
 def test_settled_labels_that_the_answers_bear_out_are_a_sign_to_stop():
     X, y = blobs(gap=20.0)
-    asking = held(asking_about(X, seed=1), y, 45)
+    asking = held(asking_about(X, random_state=1), y, 45)
     found = asking.progress()
     assert adjusted_rand_score(y, asking.labels_) == 1.0
     assert (found.changed, found.accuracy) == (0.0, 1.0)
@@ -129,7 +129,9 @@ def test_settled_labels_that_the_answers_bear_out_are_a_sign_to_stop():
 
 def test_labels_that_still_move_are_a_sign_to_go_on():
     X, y = blobs(gap=0.0)  # only the answers tell the classes
-    found = held(asking_about(X, model=MPCKMeans(n_clusters=3, init="hints"), seed=1), y, 40).progress()
+    found = held(
+        asking_about(X, model=MPCKMeans(n_clusters=3, init="hints"), random_state=1), y, 40
+    ).progress()
     assert found.changed > 0.02
     assert found.accuracy < 0.8
     assert found.worth_asking
@@ -207,7 +209,7 @@ def test_without_a_model_there_is_little_to_say():
 
 def test_it_is_derived_from_the_answers_alone(tmp_path):
     X, y = blobs(gap=3.0)
-    asking = held(asking_about(X, seed=5), y, 20)
+    asking = held(asking_about(X, random_state=5), y, 20)
     first = asking.progress()
     assert isinstance(first, Outlook)
     assert asking.progress() == first

@@ -143,7 +143,9 @@ def test_an_interview_by_triplets_learns_from_them():
     y = np.arange(45) % 3
     X = rng.normal(size=(45, 2)) + 4 * np.array([[0, 0], [1, 0], [0, 1]])[y]
     model = BayesianClustering(3, n_particles=16, n_moves=2, n_init=1, warm_start=True)
-    interview = Interview(X, model=model, strategy=InformationGain("triplet", n_candidates=500), seed=0)
+    interview = Interview(
+        X, model=model, strategy=InformationGain("triplet", n_candidates=500), random_state=0
+    )
     oracle = LabelOracle(y)
     for _ in range(4):
         question = interview.ask()

@@ -93,7 +93,7 @@ def drawn_state(seed, strategy=None, n=9, **more):
         "model": model,
         "labels": Halves(X).labels,
         "asked": frozenset(Question.pair(*pair).key for pair in asked),
-        "seed": seed,
+        "random_state": seed,
         "n_answers": len(chosen),
     }
     return InterviewState.from_data(
@@ -153,7 +153,7 @@ def test_what_was_cached_under_other_answers_changes_nothing(strategy, seed, k):
     X = rng.normal(size=(8, 2))
     model, halves = model_for(strategy, X), Halves(X).labels
     for hint, labels in zip(hints, (halves, 1 - halves, rng.integers(2, size=8)), strict=True):
-        more = {"model": model, "labels": labels, "n_clusters": k, "seed": seed}
+        more = {"model": model, "labels": labels, "n_clusters": k, "random_state": seed}
         kept = strategy.choose(InterviewState.from_data(X, hint, cache=cache, **more), 2)
         assert kept == strategy.choose(InterviewState.from_data(X, hint, **more), 2)
 

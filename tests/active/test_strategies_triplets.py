@@ -52,7 +52,7 @@ def test_where_nothing_is_known_the_third_is_near_one_of_two_classes():
 
 def test_a_row_in_doubt_is_put_between_two_classes_that_are_apart():
     held = interview()
-    medoids = sorted(interview().model_.passed_.heads.tolist())
+    medoids = sorted(interview().model_.propagation_.heads.tolist())
     for pair in itertools.combinations(medoids, 2):
         held.tell(Question.pair(*pair), "DIFFERENT")
     question = held.ask()
@@ -174,7 +174,7 @@ def test_it_goes_on_until_all_is_known_and_asks_nothing_twice(seed, strategy, un
     n = int(rng.integers(2, 9))
     X = rng.integers(0, 4, size=(n, 2)).astype(float)
     y = rng.integers(3, size=n)
-    held = Interview(X, n_clusters=min(3, n), discover=True, strategy=strategy, seed=seed % 7)
+    held = Interview(X, n_clusters=min(3, n), discover=True, strategy=strategy, random_state=seed % 7)
     oracle, keys = LabelOracle(y), []
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # of rows that are alike
@@ -213,7 +213,7 @@ def test_as_good_as_pairs_for_the_items_looked_at():
     X = 2.2 * rng.normal(size=(4, 3))[y] + rng.normal(size=(240, 3))
     scores = {}
     for name in ("default", "triplets", "both"):
-        held = Interview(X, n_clusters=4, strategy=name, seed=0)
+        held = Interview(X, n_clusters=4, strategy=name, random_state=0)
         oracle, looked_at = LabelOracle(y), 0
         while looked_at < 120:
             question = held.ask()

@@ -44,7 +44,9 @@ def answered(y, strategy, *, X=None, k=None, seed=0, answer=None, most=200):
     """Ask until there is nothing left; labels of a plain model, made anew for each question."""
     X = np.random.default_rng(seed).normal(size=(len(y), 2)) + 2 * np.asarray(y)[:, None] if X is None else X
     model = MPCKMeans(n_clusters=k or 2)
-    interview = Interview(X, model=model, discover=k is None, strategy=strategy, seed=seed, budget=most)
+    interview = Interview(
+        X, model=model, discover=k is None, strategy=strategy, random_state=seed, budget=most
+    )
     oracle = LabelOracle(y)
     while (question := interview.ask()) is not None:
         assert interview.state().can_ask(question)
@@ -92,7 +94,7 @@ def test_groups_that_a_row_is_apart_from_are_not_shown():
     assert len(doubts.fill_tray(5, free, 8)[0]) == 4
 
 
-def test_before_anything_is_told_the_middle_of_each_cluster_comes_with_rows_far_apart():
+def test_before_anything_is_reported_the_middle_of_each_cluster_comes_with_rows_far_apart():
     X = np.r_[np.linspace(0, 1, 9), np.linspace(10, 11, 9)]
     labels = np.repeat([0, 1], 9)
     (question,) = FillTray(size=6).choose(state_of(X, n_clusters=2, labels=labels), 1)
@@ -155,7 +157,7 @@ def test_trays_are_distinct_askable_and_the_same_each_time(seed, n):
     pairs = [tuple(rng.permutation(12)[:2]) for _ in range(6)]
     hints = Supervision.from_links(12, must=pairs[:2], cannot=pairs[2:])
     asked = frozenset({Question.piles(rng.permutation(12)[:4].tolist()).key, ("pair", (0, 1))})
-    more = {"n_clusters": [None, 2, 3][seed % 3], "asked": asked, "seed": seed, "n_answers": 3}
+    more = {"n_clusters": [None, 2, 3][seed % 3], "asked": asked, "random_state": seed, "n_answers": 3}
     labels = rng.integers(3, size=12)
 
     def chosen(count, names=(0, 1, 2), cache=None):
@@ -245,7 +247,7 @@ def test_ten_trays_are_worth_more_than_ten_pairs(model):
 def test_three_trays_tell_which_of_two_ways_to_group_is_meant():
     for seed in range(2):
         toy = make_two_views(random_state=seed)
-        interview = Interview(toy.X, model=MPCKMeans(n_clusters=3), strategy=FillTray(), seed=seed)
+        interview = Interview(toy.X, model=MPCKMeans(n_clusters=3), strategy=FillTray(), random_state=seed)
         assert adjusted_rand_score(toy.y, interview.labels_) < 0.5
         for _ in range(3):
             interview.tell(question := interview.ask(), LabelOracle(toy.y).answer(question))

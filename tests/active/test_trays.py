@@ -17,7 +17,7 @@ Y = np.array([0, 0, 0, 1, 1, 2, 2, 2])
 
 
 def interview(**more):
-    return Interview(X, **{"n_clusters": 3, "strategy": RandomPairs(), "seed": 3} | more)
+    return Interview(X, **{"n_clusters": 3, "strategy": RandomPairs(), "random_state": 3} | more)
 
 
 # ---------------------------------------------------------------------- questions and answers
@@ -248,7 +248,7 @@ def test_a_sorted_tray_says_as_much_as_all_of_its_pairs(classes, aside):
 # ---------------------------------------------------------------------- files
 
 
-def test_what_was_said_of_trays_is_saved_and_comes_back(tmp_path):
+def test_what_was_reported_of_trays_is_saved_and_comes_back(tmp_path):
     asking = interview()
     asking.tell(Question.odd([0, 1, 3], reason="Near."), 3, annotator="Ann")
     asking.tell(Question.odd([5, 6, 7]), "SAME")
@@ -307,7 +307,7 @@ def test_answers_that_keep_more_rows_apart_than_there_are_clusters_are_a_contrad
     assert asking.contradictions == ()
 
 
-def test_hints_that_keep_more_rows_apart_than_there_are_clusters_are_said_at_once():
+def test_hints_that_keep_more_rows_apart_than_there_are_clusters_are_reported_at_once():
     hints = Supervision.from_links(8, cannot=list(combinations((1, 4, 6), 2)), must=[(6, 7)])
     with pytest.warns(TooFewClustersWarning, match=r"Interview: 3 rows .* \(rows 1, 4, 6\).* only 2"):
         asking = Interview(np.arange(16.0).reshape(8, 2), n_clusters=2, supervision=hints)

@@ -190,7 +190,7 @@ def test_a_question_behind_a_contradiction_is_answered_again(studio, visit):
     assert said.body["answer"] == "DIFFERENT"
 
 
-def test_annotators_do_not_see_what_others_said(studio, visit):
+def test_annotators_do_not_see_answers_of_others(studio, visit):
     first, second = visit(studio), visit(studio)
     say(studio, first.person, (2, 5, "SAME"), (5, 8, "SAME"), (8, 2, "DIFFERENT"))
     first.go("conflicts")

@@ -63,7 +63,7 @@ def test_advice_is_in_plain_words(shared, progress, said):
     assert "label" not in sentence
 
 
-def test_progress_speaks_of_answers_foretold_and_not_of_items_in_the_right_group(shared):
+def test_progress_speaks_of_answers_reported_and_not_of_items_in_the_right_group(shared):
     known = json.dumps({**PROGRESS, "accuracy": 0.894, "interval": [0.8, 0.95]})
     assert module(shared.page, "progress.js", f"m => m.testSentence({known})") == (
         "Test: made without some of the answers, the groups foretell 89 % of those "
@@ -102,7 +102,7 @@ def test_twice_as_large_the_buttons_do_not_cover_the_items(visit, studios):
     assert items["y"] + items["height"] <= desk["y"]
 
 
-def test_what_undo_takes_back_is_said_and_names_are_in_the_history(visit, studio):
+def test_what_undo_takes_back_is_reported_and_names_are_in_the_history(visit, studio):
     ann = visit(studio)
     ann.go("groups")
     ann.page.get_by_role("button", name="Rename").first.click()

@@ -619,7 +619,7 @@ def test_the_same_command_asks_the_same_questions(run, files):
     assert shown[0].replace("a.json", "") == shown[1].replace("b.json", "")
 
 
-def test_it_is_told_whether_to_go_on(run, files):
+def test_it_is_reported_whether_to_go_on(run, files):
     rows = "".join(f"{i % 2 * 9 + i / 100},{i % 7}\n" for i in range(40))
     (files / "many.csv").write_text(f"x,y\n{rows}")
     words = ["ask", "many.csv", "-k", "2", "--strategy", "random"]
@@ -701,7 +701,7 @@ def test_hints_that_are_there_are_not_replaced_by_a_new_interview(run, files):
 # ---------------------------------------------------------------------- two processes
 
 
-def test_a_second_process_is_refused_and_told_who_asks_already(ask, run, files):
+def test_a_second_process_is_refused_and_shown_who_asks_already(ask, run, files):
     first = ask(*ASK)
     first.type_at("Question 1", "y")
     first.wait_for("Question 2")

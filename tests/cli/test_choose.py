@@ -55,7 +55,7 @@ def test_the_right_number_is_chosen_and_the_next_command_works(run, birds):
     assert len({(int(c), label) for c, label in zip(Y, labels, strict=True)}) == 3
 
 
-def test_the_next_command_says_what_was_said(run, birds):
+def test_the_next_command_says_what_was_reported(run, birds):
     data = (birds / "data.csv").read_text()
     (birds / "wide.csv").write_text(
         "\n".join(f"{line},{'z' if i == 0 else i}" for i, line in enumerate(data.splitlines())) + "\n"

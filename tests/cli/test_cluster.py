@@ -73,7 +73,7 @@ OPTIONS = {
 
 
 @pytest.mark.parametrize("method", METHODS)
-def test_what_is_said_of_the_methods_is_so(method):
+def test_what_is_reported_of_the_methods_is_so(method):
     model = METHODS[method].estimator()
     parameters = set(model.get_params())
     parameters -= {"alpha"} if method.endswith("discriminative") else set()  # a penalty, not offered
@@ -265,7 +265,7 @@ def test_truth_is_scored_and_no_feature(run, files):
     assert document["scores"]["untouched"] is None
 
 
-def test_labelled_rows_that_stray_are_told(run, files):
+def test_labelled_rows_that_stray_are_reported(run, files):
     (files / "hints.csv").write_text("id,label\na1,A\na2,A\nb1,B\nb2,A\n")
     said = run(*BASE, "--hints", "hints.csv", "--method", "seeded-k-means").stderr
     assert "labels      3 of 4 with their class" in said

@@ -105,7 +105,7 @@ def test_contradictions_stop_a_hard_method_by_id(run, files):
     assert "--method pck-means" in said
 
 
-def test_impossible_hints_are_told_by_id(run, files):
+def test_impossible_hints_are_reported_by_id(run, files):
     links = "a1,a2,cannot\na2,a3,cannot\na1,a3,cannot\n"
     (files / "hints.csv").write_text("a,b,link\n" + links)
     said = run(*BASE, "--hints", "hints.csv", "--method", "cop-k-means", code=1).stderr

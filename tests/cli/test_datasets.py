@@ -80,7 +80,7 @@ def test_columns_of_other_kinds():
         make_dataset_columns(dataset(X=np.zeros((1, 1)), Y=np.zeros((1, 2))))
 
 
-def test_what_bags_hold_is_told_in_the_words_of_the_classes():
+def test_what_bags_hold_is_reported_in_the_words_of_the_classes():
     birds = dataset(
         X=np.zeros((3, 1)),
         y=np.array([1, 2, 2]),

@@ -88,10 +88,10 @@ def test_a_project_of_weird_ids(run, tmp_path):
         (["birds", "--db", "mysql://x"], 1, "neither sqlite"),
     ],
 )
-def test_what_cannot_be_done_is_said(run, project, words, code, match):
+def test_what_cannot_be_done_is_reported(run, project, words, code, match):
     assert match in run("export", *words, code=code).stderr
 
 
-def test_a_broken_project_is_told_of(run, project):
+def test_a_broken_project_is_reported(run, project):
     (project / "birds.likewise" / "project.json").write_text("{")
     assert "project.json" in run("export", "birds", code=1).stderr

@@ -161,7 +161,7 @@ def test_pictures_and_pages(run, items):
     assert b"<svg" in (items / "t.svg").read_bytes()
 
 
-def test_a_long_picture_is_told_of(run, items, monkeypatch):
+def test_a_long_picture_is_reported(run, items, monkeypatch):
     monkeypatch.setattr("likewise.cli.hierarchy._READS_BADLY", 5)
     assert "a page reads better: --plot t.html" in run(*BASE, "--plot", "t.pdf").stderr
     assert "reads better" not in run(*BASE, "--plot", "t.html").stderr
@@ -175,7 +175,7 @@ def test_letters_that_the_font_lacks_are_one_note(run, items):
     assert "Glyph" not in said
 
 
-def test_too_few_iterations_are_told_of_by_the_option(run, items):
+def test_too_few_iterations_are_reported_by_the_option(run, items):
     said = run(*BASE, "--max-iter", 1).stderr
     assert "did not converge in 1 iterations: raise --max-iter" in said
 

@@ -93,7 +93,7 @@ def test_another_separator_is_used_or_suggested():
     assert tags_of("id,tags\nr1,a/b\nr2,c\nr3,d\n").notes == ()
 
 
-def test_rows_that_are_not_listed_and_labels_that_are_not_used_are_told_of():
+def test_rows_that_are_not_listed_and_labels_that_are_not_used_are_reported():
     tags = tags_of("id,cat,pet,toy\nr3,1,1,0\nr1,1,0,0\n")
     assert tags.Y.tolist() == Y
     assert tags.unused == ("toy",)
@@ -191,7 +191,7 @@ def test_a_label_table_is_read_as_a_table():
 ITEMS = "id,text,x,note\nr1,red owl,1,a\nr2,blue owl,2,b\nr3,red saw,4,c\n"
 
 
-def test_files_of_features_are_told_from_columns_by_their_names():
+def test_files_of_features_are_reported_from_columns_by_their_names():
     wanted = FeatureOptions.from_options(("x", "e.NPY"), id="id")
     assert wanted.columns == ("x",)
     assert wanted.files == ("e.NPY",)
@@ -246,6 +246,6 @@ def test_ids_under_another_name_are_not_taken_for_row_numbers():
     assert find_shared_id(data, raw_of("cat,pet\n1,0\n0,1\n1,1\n")) is None  # labels, no ids
 
 
-def test_a_separator_that_was_not_meant_is_told():
+def test_a_separator_that_was_not_meant_is_reported():
     tags = tags_of("id,tags\nr1,cat;pet\nr2,pet\nr3,cat\n", separator="|")
     assert any("hold ';'" in note for note in tags.notes)

@@ -65,7 +65,7 @@ def test_a_wrong_file_changes_nothing(run, tmp_path, project):
     assert said(project) == []
 
 
-def test_what_is_not_there_is_said(run, tmp_path, project):
+def test_what_is_not_there_is_reported(run, tmp_path, project):
     assert "there is no file 'gone.csv'" in run("import-answers", "birds", "gone.csv", code=1).stderr
     (tmp_path / "x.csv").write_text("a,b,answer\n")
     assert "there is no project at 'other'" in run("import-answers", "other", "x.csv", code=1).stderr

@@ -89,7 +89,7 @@ def test_completion_of_an_unknown_shell_is_a_usage_error(run):
     assert "'cmd' is not one of 'bash', 'zsh', 'fish'" in run("completion", "cmd", code=2).stderr
 
 
-def test_the_shell_is_told_of_commands_and_options():
+def test_the_shell_is_reported_commands_and_options():
     def completed(words, cword):
         env = {**os.environ, "_LIKEWISE_COMPLETE": "bash_complete", "COMP_WORDS": words, "COMP_CWORD": cword}
         return subprocess.run([SCRIPT], env=env, capture_output=True, text=True, check=True).stdout

@@ -175,7 +175,7 @@ def test_a_full_disk_behind_a_file_is_named(run, files, words):
     ],
     ids=["bytes", "parquet", "hints"],
 )
-def test_a_full_disk_is_told_by_the_name_that_was_given(small_disk, write):
+def test_a_full_disk_is_reported_by_the_name_that_was_given(small_disk, write):
     target = small_disk / "labels.csv"
     target.write_text("old")
 

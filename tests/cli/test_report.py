@@ -61,5 +61,5 @@ def test_the_page_on_stdout(run, project):
         (["--html", "nowhere/report.html"], 1, "there is no folder"),
     ],
 )
-def test_what_cannot_be_done_is_said(run, project, words, code, match):
+def test_what_cannot_be_done_is_reported(run, project, words, code, match):
     assert match in run("report", "birds", *words, code=code).stderr

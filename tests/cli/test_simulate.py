@@ -171,7 +171,7 @@ def test_the_installed_command_runs(birds):
     assert (birds / "curves.png").exists()
 
 
-def test_the_number_of_clusters_can_be_said(run, birds):
+def test_the_number_of_clusters_can_be_given(run, birds):
     assert document_of(run, "-k", 2)["clusters"] == 2
 
 

@@ -272,7 +272,7 @@ def make_project(run, data):
     return Project.open(data / "pics.likewise")
 
 
-def test_data_that_changed_or_are_gone_are_told_of(run, data, served):
+def test_data_that_changed_or_are_gone_are_reported(run, data, served):
     studio(run, "pics", "-k", "2")
     picture(data / "pics/6.png", 3)
     assert "it had 6 files and has 7 now" in studio(run, "pics").stderr
@@ -284,7 +284,7 @@ def test_data_that_changed_or_are_gone_are_told_of(run, data, served):
 # ---------------------------------------------------------------------- another database
 
 
-def test_a_database_that_cannot_be_reached_is_told_before_a_project_is_made(run, data, closed_port):
+def test_a_database_that_cannot_be_reached_is_reported_before_a_project_is_made(run, data, closed_port):
     url = f"postgresql://u:pass99word@127.0.0.1:{closed_port}/x"
     said = studio(run, "pics", "-k", "2", "--db", url, code=1).stderr
     assert f"x on 127.0.0.1:{closed_port} cannot be reached" in said

@@ -85,7 +85,7 @@ def test_two_texts_can_be_kept_apart(text, seed):
 
 
 @pytest.mark.parametrize("seed", range(5))
-def test_made_up_letters_can_be_told_apart(seed):
+def test_made_up_letters_can_be_distinguished(seed):
     spelled = spell("the quick brown fox jumps over the lazy dog " * 3, random_state=seed)
     distance = np.linalg.norm(spelled.X[:, None] - spelled.X, axis=2)
     np.fill_diagonal(distance, np.inf)

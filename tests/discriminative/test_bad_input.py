@@ -173,7 +173,7 @@ def test_a_must_group_of_all_rows_and_a_cannot_group_larger_than_the_clusters():
     assert model.violations_.share > 0.6
 
 
-def test_hints_that_no_clustering_can_keep_are_told_of():
+def test_hints_that_no_clustering_can_keep_are_reported():
     hints = Supervision.from_links(150, cannot_groups=[[0, 50, 100, 149]])
     with pytest.raises(InfeasibleSupervisionError, match="4 rows must be apart from one another"):
         fitted(hints, epsilon=0)
@@ -182,7 +182,7 @@ def test_hints_that_no_clustering_can_keep_are_told_of():
     assert is_sound(model)
 
 
-def test_too_few_iterations_are_told_of():
+def test_too_few_iterations_are_reported():
     with pytest.warns(ConvergenceWarning, match="stopped after 1 iterations"):
         model = fitted(sample_triplets(Y, 60, random_state=0), max_iter=1)
     assert not model.converged_

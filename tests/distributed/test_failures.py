@@ -14,7 +14,7 @@ from likewise import MPCKMeans, PCKMeans, SpectralLearning, Supervision
 from likewise.distributed import fit, make_dask_rows
 from likewise.distributed._dask_rows import DaskRows
 from likewise.evaluation import HintSearchCV, cross_validate_hints
-from likewise.exceptions import ClusterError
+from likewise.exceptions import DaskClusterError
 from patience import PATIENCE
 from reference.problems import hints_for, some_rows
 
@@ -118,16 +118,20 @@ def test_work_that_no_worker_survives_is_explained(mortal):
     mortal.scheduler.allowed_failures = 0
     with distributed.Client(mortal, set_as_default=False) as client:
         rows = make_dask_rows(da.zeros((10, 2), chunks=(10, 2)), client)
-        with pytest.raises(ClusterError, match=r"1 workers were lost .* too little memory .* smaller chunks"):
+        with pytest.raises(
+            DaskClusterError, match=r"1 workers were lost .* too little memory .* smaller chunks"
+        ):
             rows.sum(die)
 
 
-def test_a_scheduler_lost_during_a_fit_is_told(at_pass):
+def test_a_scheduler_lost_during_a_fit_is_reported(at_pass):
     cluster = distributed.LocalCluster(n_workers=1, **IN_PROCESS)
     with distributed.Client(cluster, set_as_default=False) as client:
         client._timeout = 1  # for connecting again, which will not happen
         at_pass({4}, cluster.close)
-        with pytest.raises(ClusterError, match=r"scheduler at .* was lost during the fit.* Connect again"):
+        with pytest.raises(
+            DaskClusterError, match=r"scheduler at .* was lost during the fit.* Connect again"
+        ):
             fit(PCKMeans(3, random_state=0), da.from_array(some_rows()[0], chunks=(60, 4)), client=client)
         client._timeout = PATIENCE  # for closing
 
@@ -160,7 +164,7 @@ def test_all_workers_lost_during_a_fit(monkeypatch, at_pass):
         distributed.Client(cluster) as client,
     ):
         at_pass([4], lambda: cluster.sync(cluster.workers[0].close))
-        with pytest.raises(ClusterError, match=r"all workers of the Dask scheduler .* none came back"):
+        with pytest.raises(DaskClusterError, match=r"all workers of the Dask scheduler .* none came back"):
             fit(PCKMeans(2), da.from_array(X, chunks=(60, 4)), client=client)
 
 
@@ -175,7 +179,7 @@ def test_a_scheduler_without_workers_and_workers_without_room(monkeypatch):
     with (
         distributed.LocalCluster(n_workers=0, **IN_PROCESS) as cluster,
         distributed.Client(cluster, set_as_default=False) as client,
-        pytest.raises(ClusterError, match=r"has no workers\. Start some with `dask worker`"),
+        pytest.raises(DaskClusterError, match=r"has no workers\. Start some with `dask worker`"),
     ):
         fit(PCKMeans(2), rows, client=client)
     with (
@@ -242,7 +246,7 @@ def test_labels_that_are_used_after_the_client_is_closed_say_so():
     }
     for use in uses.values():
         with pytest.raises(
-            ClusterError, match=r"client .* is closed\. .*`labels = model\.labels_\.compute\(\)`"
+            DaskClusterError, match=r"client .* is closed\. .*`labels = model\.labels_\.compute\(\)`"
         ):
             use()
     assert "dask.array" in repr(model.labels_)

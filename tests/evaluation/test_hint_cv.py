@@ -233,7 +233,7 @@ def test_the_score_counts_each_question_once():
     assert np.isnan(found.triplet_accuracy)
 
 
-def test_parallel_fits_change_nothing_and_progress_is_told():
+def test_parallel_fits_change_nothing_and_progress_is_reported():
     hints = sample_links(Y, 40, random_state=0)
     told = []
     one = cross_validate_hints(MPCKMeans(4, random_state=0), X, hints, random_state=0)
@@ -338,7 +338,7 @@ def test_a_fit_that_fails_has_the_error_score():
         cross_validate_hints(PCKMeans(1), X, hints, error_score="ignore")
 
 
-def test_kinds_that_are_refused_fail_unless_said_as_links():
+def test_kinds_that_are_refused_fail_unless_given_as_links():
     hints = sample_triplets(Y, 40, random_state=0)
     with pytest.warns(FitFailedWarning, match="cannot use triplets"):
         cross_validate_hints(PCKMeans(3), X, hints, random_state=0)
@@ -354,7 +354,7 @@ def test_warnings_of_many_fits_are_one():
     assert caught[0].filename == __file__
 
 
-def test_contradictions_are_told_once_by_a_soft_method():
+def test_contradictions_are_reported_once_by_a_soft_method():
     hints = sample_links(Y, 40, random_state=0)
     hints |= Supervision.from_links(60, must_groups=[[0, 1, 2]], cannot=[(0, 1)])
     with pytest.warns(InconsistentSupervisionWarning) as caught:

@@ -190,7 +190,7 @@ def search_methods(*n_right, **options):
 
 
 @pytest.mark.parametrize(("rule", "best"), [("simplest_method", "simple"), ("best", "rich")])
-def test_of_methods_that_are_hardly_told_apart_the_first_named_is_taken(rule, best):
+def test_of_methods_that_are_hardly_distinguished_the_first_named_is_taken(rule, best):
     # Each is right where the other is wrong, and the second a little more often.
     methods = [("simple", Preset(3, first=10)), ("rich", Preset(3, n_right=46))]
     search = HintSearchCV(methods, cv=2, rule=rule, random_state=0, refit=False).fit(X, supervision=HINTS)

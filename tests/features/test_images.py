@@ -107,7 +107,7 @@ def test_a_pipe_is_not_waited_for(paths, tmp_path):
     assert found.failed == {6: "it is not a plain file."}
 
 
-def test_progress_is_told(paths):
+def test_progress_is_reported(paths):
     told = []
     image_features(paths, method="pixels", progress=lambda done, of: told.append((done, of)))
     assert told == [(k, 6) for k in range(1, 7)]

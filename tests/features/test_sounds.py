@@ -73,7 +73,7 @@ def test_broken_files_are_named(paths, tmp_path):
         sound_features([bad])
 
 
-def test_long_sounds_are_cut_and_that_is_said(paths):
+def test_long_sounds_are_cut_and_that_is_reported(paths):
     found = sound_features(paths, most_seconds=0.25)
     assert found.notes == ("of 6 sound(s) only the first 0.25 s were used.",)
 

@@ -24,9 +24,9 @@ def test_few_words_are_kept_as_they_are():
 
 def test_many_words_are_reduced_and_the_seed_settles_how():
     texts = [f"word{k} word{k + 1} word{k + 2}" for k in range(30)]
-    found = text_features(texts, n_features=5, seed=1)
+    found = text_features(texts, n_features=5, random_state=1)
     assert found.description == "5 components of 32 words in the texts"
-    np.testing.assert_array_equal(found.X, text_features(texts, n_features=5, seed=1).X)
+    np.testing.assert_array_equal(found.X, text_features(texts, n_features=5, random_state=1).X)
 
 
 def test_no_text_and_no_words_are_errors():

@@ -105,7 +105,7 @@ def test_an_old_file_stays_if_writing_fails(tmp_path, format, monkeypatch):
     assert [p.name for p in tmp_path.iterdir()] == [path.name]
 
 
-def test_the_format_is_told_by_the_name_or_by_hand(tmp_path):
+def test_the_format_is_reported_by_the_name_or_by_hand(tmp_path):
     for name in ("a.CSV", "a.nwk", "a.newick", "a.graphml", "a.JSON"):
         write_hierarchy(PETS, tmp_path / name)
         assert read_hierarchy(tmp_path / name) == PETS
@@ -129,7 +129,7 @@ def test_an_empty_file_is_refused(file, format):
 
 
 @pytest.mark.parametrize("format", ["csv", "newick", "json"])
-def test_another_encoding_is_refused_and_can_be_told(tmp_path, format):
+def test_another_encoding_is_refused_and_can_be_given(tmp_path, format):
     tree = LabelHierarchy(["café", "thé"], [(0, 1)])
     path = tmp_path / f"cafe.{format}"
     write_hierarchy(tree, path)
@@ -207,7 +207,7 @@ def test_tables_that_are_wrong(file, content, said):
     assert said in bad(file(content))
 
 
-def test_several_bad_lines_are_told_at_once(file):
+def test_several_bad_lines_are_reported_at_once(file):
     said = bad(file("parent,child\na\nb,b\nc,d\n"))
     assert said.splitlines() == [
         "pets.csv:2: 1 cell(s) where the header has 2.",

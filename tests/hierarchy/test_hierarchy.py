@@ -69,7 +69,7 @@ def test_several_parents_by_hand():
         _ = BOTH.parents
 
 
-def test_edges_may_be_names_or_positions_and_may_be_said_twice():
+def test_edges_may_be_names_or_positions_and_may_be_stated_twice():
     assert LabelHierarchy(NAMES, [(1, 2), (1, 4), (2, 0)]) == PETS
     assert LabelHierarchy(NAMES, np.array([(1, 2), (2, 0), (1, 4), (1, 2)])) == PETS
     assert LabelHierarchy(np.array(NAMES), [("animal", 2), (np.int64(1), "dog"), *EDGES]) == PETS

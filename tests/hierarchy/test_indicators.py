@@ -81,7 +81,7 @@ def test_several_parents_are_all_wanted():
     assert both.consistency([[1, 0, 1], [0, 0, 1], [1, 1, 1]]).violations.tolist() == [1, 2]
 
 
-def test_zeros_that_are_stored_and_entries_said_twice_are_read_as_meant():
+def test_zeros_that_are_stored_and_entries_stated_twice_are_read_as_meant():
     stored = sparse.csr_array((np.array([0, 1]), np.array([0, 2]), np.array([0, 2])), shape=(1, 4))
     assert PETS.close(stored).toarray().tolist() == [[0, 1, 1, 0]]
     assert stored.nnz == 2

@@ -353,7 +353,7 @@ def test_a_method_that_needs_all_rows_in_memory_says_so():
         SpectralLearning(2).fit(as_rows(np.zeros((4, 2))))
 
 
-def test_fewer_distinct_rows_than_clusters_is_said_of_blocks_too():
+def test_fewer_distinct_rows_than_clusters_is_reported_of_blocks_too():
     X = np.repeat([[0.0], [1.0]], 5, axis=0)
     with pytest.warns(ConvergenceWarning, match="2 distinct clusters of the 3"):
         PCKMeans(3, random_state=0).fit(ArrayRows(X, slices(np.arange(11))))
@@ -397,7 +397,7 @@ def test_columns_keep_their_names(tmp_path):
 
 
 @pytest.mark.skipif(not HAS_CALLBACKS, reason="this scikit-learn has no callbacks")
-def test_progress_is_told_of_rows_in_blocks(capsys):
+def test_progress_is_reported_rows_in_blocks(capsys):
     from sklearn.callback import ProgressBar
 
     X, _ = some_rows()

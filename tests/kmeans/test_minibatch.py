@@ -239,7 +239,7 @@ def test_a_fit_that_ends_too_early_says_so():
 
 
 @pytest.mark.skipif(not HAS_CALLBACKS, reason="this scikit-learn has no callbacks")
-def test_progress_is_told_of_batches(capsys):
+def test_progress_is_reported_batches(capsys):
     from sklearn.callback import ProgressBar
 
     model = MiniBatchPCKMeans(3, batch_size=60, n_init=1, random_state=0)

@@ -121,7 +121,7 @@ def test_links_of_one_kind():
         MMC().fit(X, supervision=cannot)
 
 
-def test_rca_refuses_cannot_links_unless_told_to_drop_them():
+def test_rca_refuses_cannot_links_unless_set_to_drop_them():
     both = Supervision.from_links(150, must=[(0, 1)], cannot=[(0, 60)])
     with pytest.raises(UnsupportedSupervisionError, match=r"1 cannot-link.*cannot='drop'"):
         RCA().fit(X, supervision=both)
@@ -175,7 +175,7 @@ def test_groups_beyond_the_limit_are_refused_with_a_way_on():
         ITML().fit(np.zeros((2000, 2)), supervision=hints.drop_conflicts())
 
 
-def test_a_tight_iteration_limit_is_told():
+def test_a_tight_iteration_limit_is_reported():
     hints = sample_links(Y, 100, random_state=0)
     with pytest.warns(ConvergenceWarning, match="ITML stopped after 1 iterations"):
         ITML(max_iter=1).fit(X, supervision=hints)
@@ -186,7 +186,7 @@ def test_a_tight_iteration_limit_is_told():
         LSML(max_iter=1).fit(X, supervision=told)
 
 
-def test_a_price_that_no_metric_is_worth_is_told():
+def test_a_price_that_no_metric_is_worth_is_reported():
     told = sample_triplets(Y, 30, neither=False, random_state=0)
     with pytest.warns(InconsistentSupervisionWarning, match="Lower sparsity"):
         model = SparseLP(1e6).fit(X, supervision=told)

@@ -107,7 +107,7 @@ def test_nothing_but_cannot_links(name):
 
 
 @pytest.mark.parametrize("name", list(MEMBERS))
-def test_a_class_that_dies_is_told_of_and_keeps_its_place(name):
+def test_a_class_that_dies_is_reported_and_keeps_its_place(name):
     far = np.array([[0.0, 0, 0], [3, 3, 3], [1e6, 1e6, 1e6]])
     init = np.repeat(far, 2, axis=0) if name == "subclusters" else far
     with pytest.warns(ConvergenceWarning, match="2 distinct clusters of the 3 asked for"):
@@ -263,7 +263,7 @@ def test_float32_rows_are_fitted_in_double_precision(name):
     np.testing.assert_array_equal(one.labels_, two.labels_)
 
 
-def test_too_few_iterations_are_told_of():
+def test_too_few_iterations_are_reported():
     with pytest.warns(ConvergenceWarning, match="stopped after 2 iterations"):
         model = PairwiseGaussianMixture(3, max_iter=2, random_state=0).fit(X, supervision=LINKS)
     assert not model.converged_

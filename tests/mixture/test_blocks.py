@@ -182,7 +182,7 @@ def test_a_value_that_is_not_finite_is_named_by_block_and_row():
             model.fit(rows)
 
 
-def test_contradicting_links_are_told_by_the_rows_of_the_file():
+def test_contradicting_links_are_reported_by_the_rows_of_the_file():
     X, _ = some_rows()
     hints = Supervision.from_links(N, must=[(200, 230)], cannot=[(230, 200)])
     with pytest.warns(UserWarning, match="between rows 200 and 230"):

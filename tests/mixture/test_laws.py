@@ -94,7 +94,7 @@ def test_the_order_of_rows_says_nothing(name, seed):
     np.testing.assert_allclose(one.means_, two.means_, rtol=1e-4, atol=1e-5)
 
 
-def test_a_link_said_twice_counts_once_and_a_weight_of_two_is_two_copies():
+def test_a_link_stated_twice_counts_once_and_a_weight_of_two_is_two_copies():
     X, y = blobs(0)
     hints = sample_links(y, 10, random_state=0)
     start = {"relations": "pairs", "init": X[:3], "max_iter": 8, "tol": 0}

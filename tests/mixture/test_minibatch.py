@@ -139,7 +139,7 @@ def test_parameters_that_make_no_sense(wrong):
 
 @pytest.mark.skipif(not HAS_CALLBACKS, reason="this scikit-learn has no callbacks")
 @pytest.mark.parametrize(("init", "n_runs"), [("k-means", 2), ([[0.0], [5.0]], 1)])
-def test_progress_is_told_of_the_trial_and_of_the_batches(init, n_runs, monkeypatch):
+def test_progress_is_reported_the_trial_and_of_the_batches(init, n_runs, monkeypatch):
     from sklearn.callback import ProgressBar
 
     begun = []

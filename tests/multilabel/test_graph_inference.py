@@ -172,7 +172,7 @@ def test_trees_get_no_further_parents():
     assert spared >= 9
 
 
-def test_what_is_said_of_edges_holds_for_further_parents():
+def test_what_is_reported_of_edges_holds_for_further_parents():
     X, _, Z = planted(0)
     for partial in (PartialHierarchy(fixed=[("0", "2")]), PartialHierarchy(forbidden=[("1", "2")])):
         model = LatentHierarchyClassifier(partial, structure="dag").fit(X, Z)

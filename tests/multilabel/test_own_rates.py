@@ -40,7 +40,7 @@ def test_the_tree_is_found_though_rates_differ_by_label(seed):
     assert n_wrong(shared, data) > n_wrong(model, data)
 
 
-def test_labels_with_nothing_below_are_said_to_have_no_rate_of_their_own():
+def test_labels_with_nothing_below_are_reported_to_have_no_rate_of_their_own():
     data, _, Z = unequal(50)
     model = LatentHierarchyClassifier(max_iter=5, tol=1.0).fit(data.X, Z)
     inner = np.unique(model.hierarchy_.parents[model.hierarchy_.parents >= 0])

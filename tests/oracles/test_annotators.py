@@ -74,7 +74,7 @@ def test_alpha_of_the_worked_example_with_gaps():
     assert compute_krippendorff_alpha(counts) == pytest.approx(0.743, abs=5e-4)
 
 
-def test_agreement_that_cannot_be_told():
+def test_agreement_that_cannot_be_stated():
     alone = np.array([[1, 0], [0, 1]])
     assert compute_krippendorff_alpha(alone) is None
     assert compute_observed_agreement(alone) is None
@@ -318,7 +318,7 @@ def test_weights_help_a_model_that_weighs_links():
     pairs = [Question.pair(*rng.choice(60, 2, replace=False).tolist()) for _ in range(250)]
     rates = {"Ann": 0.05, "Bob": 0.1, "Cem": 0.85}
     replies = [
-        Reply(question, NoisyOracle(y, rate=rate, seed=seed).answer(question), annotator=name)
+        Reply(question, NoisyOracle(y, rate=rate, random_state=seed).answer(question), annotator=name)
         for seed, (name, rate) in enumerate(rates.items())
         for question in pairs
     ]

@@ -88,7 +88,7 @@ def test_wishes_and_the_end_of_what_is_typed(typed, wish):
         (Question.piles([4, 8, 6]), "12x"),
     ],
 )
-def test_a_wrong_key_is_said_and_the_question_put_again(question, typed):
+def test_a_wrong_key_is_reported_and_the_question_put_again(question, typed):
     reply, shown = asked(f"{typed}\nu\n", question)
     assert reply.answer is Answer.UNSURE
     assert f"{typed!r} is no answer here." in shown
@@ -200,7 +200,7 @@ def test_a_contradiction_is_shown_with_names():
     assert "This contradicts other answers: a ≠ b, yet a = b. b takes it back." in output.getvalue()
 
 
-def test_more_piles_than_clusters_are_told_at_once():
+def test_more_piles_than_clusters_are_reported_at_once():
     class Trays:
         name, needs = "trays", frozenset()
 

@@ -44,8 +44,8 @@ def find_wrong(oracle, y, questions):
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_the_same_seed_gives_the_same_answers(kind):
-    answers = [make_oracle(kind, Y, X, rate=0.2, seed=3).answer(question) for question in MANY]
-    oracle = make_oracle(kind, Y, X, rate=0.2, seed=3)
+    answers = [make_oracle(kind, Y, X, rate=0.2, random_state=3).answer(question) for question in MANY]
+    oracle = make_oracle(kind, Y, X, rate=0.2, random_state=3)
     if kind != "fatigue":  # where the order of the questions counts
         assert [oracle.answer(question) for question in reversed(MANY)] == answers[::-1]
     first = [oracle.answer(question) for question in MANY]
@@ -56,7 +56,7 @@ def test_the_same_seed_gives_the_same_answers(kind):
 
 @pytest.mark.parametrize("kind", [kind for kind in KINDS if kind != "coarse"])  # which draws nothing
 def test_another_seed_gives_other_errors(kind):
-    one, other = (make_oracle(kind, Y, X, rate=0.2, seed=seed) for seed in (0, 1))
+    one, other = (make_oracle(kind, Y, X, rate=0.2, random_state=seed) for seed in (0, 1))
     assert [one.answer(question) for question in PAIRS] != [other.answer(question) for question in PAIRS]
 
 
@@ -83,7 +83,7 @@ def test_unknown_classes_are_unsure(kind):
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_every_question_gets_a_fitting_answer_in_any_order(kind):
-    oracle = make_oracle(kind, Y, X, rate=0.2, seed=5)
+    oracle = make_oracle(kind, Y, X, rate=0.2, random_state=5)
     for question in MANY:
         answer = oracle.answer(question)
         assert question.check_answer(answer) == answer
@@ -111,7 +111,7 @@ def test_whole_interviews(kind):
         budget=6,
         every=6,
         repeats=1,
-        oracle=lambda seed: make_oracle(kind, Y, X, rate=0.2, seed=seed),
+        oracle=lambda seed: make_oracle(kind, Y, X, rate=0.2, random_state=seed),
     )
     assert found.errors == ()
 
@@ -127,7 +127,7 @@ def test_uniform_errors_are_what_they_were_before_there_were_other_kinds():
     questions += [Question.odd(rows) for rows in combinations(range(8), 4)]
     questions += [Question.piles(rows) for rows in combinations(range(10), 6)]
     answers = [
-        str(NoisyOracle(y, rate=rate, seed=seed).answer(question))
+        str(NoisyOracle(y, rate=rate, random_state=seed).answer(question))
         for rate in (0.1, 1 / 3, 0.7)
         for seed in (0, 5)
         for question in questions
@@ -168,7 +168,7 @@ def test_look_alike_chances_grow_with_similarity_and_have_the_rate_as_their_mean
 
 
 def test_look_alike_answers_are_wrong_where_the_chances_are_high():
-    oracle = LookAlikeOracle(Y, X, rate=0.2, seed=1)
+    oracle = LookAlikeOracle(Y, X, rate=0.2, random_state=1)
     wrong = find_wrong(oracle, Y, PAIRS)
     chances = np.array([oracle.compute_error_probability(*question.rows) for question in PAIRS])
     high = chances > np.quantile(chances, 0.75)
@@ -186,7 +186,7 @@ def test_look_alike_ranks_of_many_rows_come_from_a_sample():
     ]
     assert np.mean(chances) == pytest.approx(0.1, abs=0.008)
     assert chances[:30] == [
-        LookAlikeOracle(y, rows, rate=0.1, seed=9).compute_error_probability(i, (i + step) % 400)
+        LookAlikeOracle(y, rows, rate=0.1, random_state=9).compute_error_probability(i, (i + step) % 400)
         for i in range(10)
         for step in (1, 57, 133)
     ]
@@ -198,7 +198,7 @@ def test_look_alikes_on_a_tray_move_to_the_pile_that_they_resemble():
     y = np.repeat([0, 1, 2], [4, 3, 3])
     near = far = 0
     for seed in range(600):
-        piles = LookAlikeOracle(y, rows, rate=0.1, seed=seed).answer(Question.piles(range(10))).groups
+        piles = LookAlikeOracle(y, rows, rate=0.1, random_state=seed).answer(Question.piles(range(10))).groups
         near += any({0, 4} <= set(pile) for pile in piles)
         far += any({0, 7} <= set(pile) for pile in piles)
     assert far > 0
@@ -209,7 +209,8 @@ def test_look_alike_triplets_confuse_the_near_row():
     # The truth is AB. Row 2 is near row 1, so BC is the most frequent of the two wrong pairs.
     rows, y = [[0.0], [5.0], [5.1], [20.0]], [0, 0, 1, 2]
     answers = [
-        LookAlikeOracle(y, rows, rate=0.3, seed=seed).answer(Question.triplet(0, 1, 2)) for seed in range(500)
+        LookAlikeOracle(y, rows, rate=0.3, random_state=seed).answer(Question.triplet(0, 1, 2))
+        for seed in range(500)
     ]
     counts = {word: answers.count(word) for word in ("AB", "AC", "BC", "NEITHER")}
     assert min(counts.values()) > 0
@@ -322,7 +323,7 @@ def test_on_a_tray_rows_move_to_the_class_that_they_are_confused_with():
     question = Question.piles([0, 1, 10, 11, 20, 21])
     moved = 0
     for seed in range(200):
-        piles = ConfusionOracle(Y, {(0, 1): 0.2}, seed=seed).answer(question).groups
+        piles = ConfusionOracle(Y, {(0, 1): 0.2}, random_state=seed).answer(question).groups
         assert (20, 21) in piles
         moved += sum(0 in pile and bool({10, 11} & set(pile)) for pile in piles)
     assert moved == pytest.approx(200 * (1 - 0.8**3), rel=0.25)  # one of rows 0, 10 and 11 moved
@@ -332,7 +333,7 @@ def test_the_odd_one_out_is_only_mistaken_for_a_confused_class():
     apart = Question.odd([0, 1, 2, 20])  # classes 0 and 2
     near = Question.odd([0, 1, 2, 10])  # classes 0 and 1
     answers = [
-        [ConfusionOracle(Y, {(0, 1): 0.6}, seed=seed).answer(question) for question in (apart, near)]
+        [ConfusionOracle(Y, {(0, 1): 0.6}, random_state=seed).answer(question) for question in (apart, near)]
         for seed in range(100)
     ]
     assert {answer for answer, _ in answers} == {OddOne(20)}
@@ -347,7 +348,7 @@ def test_the_nearest_classes_are_confused_first():
 
 
 def test_without_rows_the_seed_chooses_the_confused_classes():
-    chosen = {tuple(make_oracle("confusion", Y, rate=0.02, seed=seed).confusion) for seed in range(8)}
+    chosen = {tuple(make_oracle("confusion", Y, rate=0.02, random_state=seed).confusion) for seed in range(8)}
     assert len(chosen) > 3
 
 
@@ -365,7 +366,10 @@ def test_without_rows_the_seed_chooses_the_confused_classes():
         (lambda: make_oracle("look-alike", Y), "'look-alike' errors depend on the distances"),
         (lambda: make_oracle("uniform", Y, rate=2), "rate must be a number from 0 to 1, got 2"),
         (lambda: make_oracle("confusion", Y, X, rate=0.9), "rate must be at most 0.424 .* got 0.9"),
-        (lambda: make_oracle("confusion", Y, seed=-1), "seed must be an integer of at least 0, got -1"),
+        (
+            lambda: make_oracle("confusion", Y, random_state=-1),
+            "random_state must be an integer of at least 0, got -1",
+        ),
         (lambda: make_oracle("fatigue", Y, n_questions=1), "n_questions must be an integer of at least 2"),
         (lambda: LookAlikeOracle(Y, X[:5]), "X has 5 rows, but y has 60 entries"),
         (lambda: LookAlikeOracle(Y, X, rate=1.0), "rate must be a number from 0 to 0.95, got 1.0"),

@@ -79,11 +79,13 @@ def wrong(oracle, y, questions):
 def test_errors_come_at_their_rate_and_again_for_the_same_question():
     y = np.arange(60) % 3
     pairs = [Question.pair(*pair) for pair in combinations(range(60), 2)]
-    oracle = NoisyOracle(y, rate=0.2, seed=4)
+    oracle = NoisyOracle(y, rate=0.2, random_state=4)
     assert wrong(oracle, y, pairs) == pytest.approx(0.2, abs=0.03)  # 1770 draws: three standard deviations
     said = [oracle.answer(question) for question in pairs]
-    assert [NoisyOracle(y, rate=0.2, seed=4).answer(question) for question in reversed(pairs)] == said[::-1]
-    assert [NoisyOracle(y, rate=0.2, seed=5).answer(question) for question in pairs] != said
+    assert [
+        NoisyOracle(y, rate=0.2, random_state=4).answer(question) for question in reversed(pairs)
+    ] == said[::-1]
+    assert [NoisyOracle(y, rate=0.2, random_state=5).answer(question) for question in pairs] != said
     assert wrong(NoisyOracle(y, rate=0.0), y, pairs) == 0
     assert wrong(NoisyOracle(y, rate=1.0), y, pairs) == 1
 
@@ -98,7 +100,7 @@ def test_a_wrong_answer_to_a_triplet_is_any_other():
 
 
 def test_a_triplet_gets_the_same_answer_in_any_order():
-    oracle = NoisyOracle([0, 0, 1, 1, 2, 2, 0, 1], rate=0.6, seed=1)
+    oracle = NoisyOracle([0, 0, 1, 1, 2, 2, 0, 1], rate=0.6, random_state=1)
     for rows in combinations(range(8), 3):
         said = Reply(Question.triplet(*rows), oracle.answer(Question.triplet(*rows)))
         for order in permutations(rows):
@@ -121,9 +123,9 @@ TRAYS = [Question.piles(range(start, start + 6)) for start in range(0, 600, 6)]
 def test_rows_of_a_tray_go_astray_at_the_rate():
     y = np.arange(600) % 2
     assert wrong(NoisyOracle(y, rate=0.0), y, TRAYS) == 0
-    oracle = NoisyOracle(y, rate=0.1, seed=3)
+    oracle = NoisyOracle(y, rate=0.1, random_state=3)
     said = [oracle.answer(question) for question in TRAYS]
-    assert said == [NoisyOracle(y, rate=0.1, seed=3).answer(question) for question in TRAYS]
+    assert said == [NoisyOracle(y, rate=0.1, random_state=3).answer(question) for question in TRAYS]
     n_moved = 0
     for question, piles in zip(TRAYS, said, strict=True):
         assert sorted(row for pile in piles.groups for row in pile) == list(question.rows)
@@ -169,7 +171,7 @@ def test_what_is_not_known_stays_unsure():
     [
         ({"rate": 1.5}, "rate must be a number from 0 to 1"),
         ({"rate": None}, "rate must be"),
-        ({"seed": -1}, "seed must be"),
+        ({"random_state": -1}, "random_state must be"),
         ({"table": {"SAME": {"SAME": 0.5}}}, "add up to 1"),
         ({"table": {"SAME": {"SAME": 1.5, "UNSURE": -0.5}}}, "add up to 1"),
         ({"table": {"maybe": {"SAME": 1.0}}}, "an answer is a word"),
@@ -307,11 +309,11 @@ def test_a_failure_loses_no_answer_that_came_before():
 
     interview = Interview(np.arange(9.0)[:, None], n_clusters=2, strategy=RandomPairs())
     with pytest.raises(OracleError, match="ConnectionError: gone") as caught:
-        simulate(interview, CallableOracle(failing), truth=y)
+        simulate(interview, CallableOracle(failing), y_true=y)
     assert interview.n_asked == 3
     assert interview.ask() == caught.value.question == calls[-1]
     with pytest.raises(OracleError, match="the budget of 1 calls is spent"):
-        simulate(interview, CallableOracle(truth.answer, budget=1), truth=y)
+        simulate(interview, CallableOracle(truth.answer, budget=1), y_true=y)
     assert interview.n_asked == 4
 
 
@@ -403,7 +405,7 @@ CLASSES = np.repeat([0, 1, 2], 3)
 def test_an_interview_survives_any_oracle(oracle, kind):
     strategy = RandomPairs() if kind == "random" else None
     interview = Interview(ROWS, n_clusters=3, strategy=strategy)
-    trace = simulate(interview, oracle, 50, truth=CLASSES, every=60)  # more than all pairs
+    trace = simulate(interview, oracle, 50, y_true=CLASSES, every=60)  # more than all pairs
     assert interview.finished
     assert len({reply.question.key for reply in interview.replies}) == interview.n_asked <= 36
     assert np.isfinite(trace.scores).all()

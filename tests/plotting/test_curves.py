@@ -50,7 +50,7 @@ def test_curves_bands_names_and_the_start():
     assert display.ax_.get_ylim()[1] <= 1.02  # where the band goes beyond what a score can be
 
 
-def test_the_level_of_the_bands_can_be_said():
+def test_the_level_of_the_bands_can_be_given():
     wide, narrow = (FOUND.plot(level=level).bands_["npu"].get_paths()[0].vertices for level in (0.9, 0.5))
     assert np.ptp(wide[:, 1]) > np.ptp(narrow[:, 1])
 
@@ -96,7 +96,7 @@ def test_names_are_moved_no_more_than_needed():
     np.testing.assert_allclose(spread_out(np.array([0.3]), 0.2), [0.3])
 
 
-def test_colours_can_be_told_from_white():
+def test_colours_can_be_given_from_white():
     def luminance(colour):
         parts = np.array([int(colour[at : at + 2], 16) / 255 for at in (1, 3, 5)])
         linear = np.where(parts <= 0.03928, parts / 12.92, ((parts + 0.055) / 1.055) ** 2.4)

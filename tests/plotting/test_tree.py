@@ -268,7 +268,7 @@ def test_no_edge_of_a_tree_crosses_a_name(data):
             assert not inside.any()
 
 
-def test_letters_that_the_font_lacks_are_told_of_when_drawn_only():
+def test_letters_that_the_font_lacks_are_reported_when_drawn_only():
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         display = HierarchyDisplay.from_hierarchy(LabelHierarchy(["鳥"]))

@@ -61,7 +61,7 @@ def test_the_nesting_is_that_of_the_tree(tmp_path):
     assert "http" not in page.replace("http-equiv", "")  # nothing is fetched from anywhere
 
 
-def test_counts_margins_and_further_parents_are_told():
+def test_counts_margins_and_further_parents_are_reported():
     tree = LabelHierarchy(
         NAMES,
         [*EDGES, ("tool", "owl")],

@@ -116,7 +116,7 @@ def test_a_strategy_that_looks_at_no_clusters_costs_a_fit_for_each_mark(shared):
     assert len(set(asked.pairs)) == 6
 
 
-def test_fits_are_told_what_follows_and_it_costs_nothing(shared):
+def test_fits_are_reported_what_follows_and_it_costs_nothing(shared):
     fits = Fits()
     y = np.array([0, 1, 1, 0])
     pairs = ((0, 1), (0, 2), (2, 3))  # so 1 = 2, and then 0 = 3

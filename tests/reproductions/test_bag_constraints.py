@@ -139,7 +139,7 @@ def test_all_methods_of_a_run_get_the_same_labelled_bags(run):
     assert told[0] != problem.hints(0.4, 4).bags.labels
 
 
-def test_links_follow_from_bags_though_a_rare_class_is_untold(run):
+def test_links_follow_from_bags_though_a_rare_class_is_reported(run):
     hints = Supervision.from_bags([0, 0, 1, 2], {0: ["a"], 1: ["a"], 2: None})
     links = run.ex.told_links(hints, n_clusters=2, n_classes=2).only("links")
     assert links.closure().component.tolist() == [0, 0, 0, 1]

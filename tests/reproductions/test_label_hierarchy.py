@@ -74,7 +74,7 @@ def test_a_given_tree_is_the_true_one_and_others_are_measured_against_it(small):
     assert "tuned_micro" not in curves["br"]
 
 
-def test_a_classifier_that_is_told_the_rate_finds_more_labels_when_many_are_missing(small):
+def test_a_classifier_that_is_reported_the_rate_finds_more_labels_when_many_are_missing(small):
     curves = small[1]["data"]["tree15"]["curves"]
     assert curves["br_rescaled"]["f1_micro"]["mean"][1] > curves["br"]["f1_micro"]["mean"][1] + 0.05
 

@@ -128,7 +128,7 @@ def test_what_a_fit_leaves(cls):
 
 
 @pytest.mark.parametrize("cls", MEMBERS)
-def test_the_shared_parameters_are_told_once_and_read_everywhere(cls):
+def test_the_shared_parameters_are_reported_once_and_read_everywhere(cls):
     assert "{common}" not in cls.__doc__
     assert "{fitted}" not in cls.__doc__
     for name in cls().get_params():
@@ -377,7 +377,7 @@ def test_parameters_that_cannot_be(cls, params, sentence):
 
 @pytest.mark.parametrize("cls", MEMBERS)
 @pytest.mark.parametrize("as_sparse", [False, True])
-def test_a_row_like_no_other_is_told_and_gives_no_nan(cls, as_sparse):
+def test_a_row_like_no_other_is_reported_and_gives_no_nan(cls, as_sparse):
     A = rbf_kernel(blobs(18, n=6)[0], gamma=0.1)
     A[4], A[:, 4] = 0.0, 0.0
     A[4, 4] = 1.0  # like itself alone
@@ -411,7 +411,7 @@ def test_all_rows_like_no_other(cls):
 
 
 @pytest.mark.parametrize("cls", MEMBERS)
-def test_a_graph_in_more_parts_than_clusters_is_told(cls):
+def test_a_graph_in_more_parts_than_clusters_is_reported(cls):
     A = np.kron(np.eye(4), np.ones((5, 5)))
     with pytest.warns(UserWarning, match="falls into 4 parts, more than the 3 clusters"):
         model = cls(3, affinity="precomputed", random_state=0).fit(A)
@@ -496,7 +496,7 @@ def test_a_link_within_one_row_is_refused():
 
 
 @pytest.mark.parametrize("cls", MEMBERS)
-def test_eigenvectors_that_are_not_found_are_told_in_the_family_s_own_words(cls, monkeypatch):
+def test_eigenvectors_that_are_not_found_are_reported_in_the_family_s_own_words(cls, monkeypatch):
     found = _base.compute_leading_eigenvectors
 
     def unfinished(*args, **kwargs):

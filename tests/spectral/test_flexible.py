@@ -207,7 +207,7 @@ def test_a_link_or_two_among_many_rows(n_neighbors, hints):
 
 
 @pytest.mark.parametrize("sparse", [False, True])
-def test_links_that_leave_nothing_feasible_are_told_of_by_every_solver(sparse, monkeypatch):
+def test_links_that_leave_nothing_feasible_are_reported_by_every_solver(sparse, monkeypatch):
     monkeypatch.setattr(_pencil, "DENSE_ROWS", 2)
     chain = Supervision.from_links(4, must=[(0, 1), (1, 2), (2, 3)])
     with pytest.raises(InfeasibleSupervisionError, match="but 0 exist"):
@@ -297,7 +297,7 @@ def test_links_do_not_make_it_worse(n_links):
         assert np.mean(scores) > plain + 0.2  # 0.44 without links, some 0.8 with
 
 
-def test_labels_said_as_links():
+def test_labels_given_as_links():
     X, y = three_clouds()
     hints = Supervision.from_labels([int(c) if i < 30 else None for i, c in enumerate(y)])
     model = FlexibleSpectralClustering(3, level=0.5, as_links=True, random_state=0).fit(X, supervision=hints)

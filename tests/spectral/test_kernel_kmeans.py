@@ -375,7 +375,7 @@ def test_a_shift_so_large_that_nothing_moves_at_once():
     np.testing.assert_allclose(model.objective_, 2 / 9)
 
 
-def test_too_few_rounds_are_told_of():
+def test_too_few_rounds_are_reported():
     X, y = three_clouds(300)
     hints = sample_links(y, 100, random_state=0)
     with pytest.warns(ConvergenceWarning, match="max_iter"):

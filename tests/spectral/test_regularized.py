@@ -126,7 +126,7 @@ def test_bags_that_share_no_label_imply_cannot_links_which_are_refused(sets):
         RegularizedSpectralClustering(4, as_links=True).fit(X, supervision=bags(sets))
 
 
-def test_bags_that_imply_no_must_links_are_told():
+def test_bags_that_imply_no_must_links_are_reported():
     X = np.random.default_rng(5).normal(size=(8, 2))
     model = RegularizedSpectralClustering(3, as_links=True, cannot="drop", random_state=0)
     with pytest.warns(UserWarning, match="for 3 clusters the bags imply no must-links"):

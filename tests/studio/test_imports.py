@@ -232,7 +232,7 @@ def test_what_was_undone_since_stays_undone(tmp_path, store):
     assert said(store) == []
 
 
-def test_every_problem_is_told_with_its_line_and_nothing_is_written(tmp_path, store):
+def test_every_problem_is_reported_with_its_line_and_nothing_is_written(tmp_path, store):
     text = "\n".join(
         [
             "kind,a,b,c,answer,annotator,seconds,time,undone",

@@ -214,7 +214,7 @@ def test_a_source_of_items_that_fails_leaves_nothing_behind(tmp_path):
     assert [entry.name for entry in tmp_path.iterdir()] == ["birds.csv"]
 
 
-def test_of_two_that_make_one_project_the_second_is_told(tmp_path):
+def test_of_two_that_make_one_project_the_second_is_reported(tmp_path):
     def slow():
         yield from items()
         make(tmp_path)
@@ -330,7 +330,7 @@ def test_a_changed_folder_is_noticed(tmp_path):
 # ---------------------------------------------------------------------- one server
 
 
-def test_a_second_server_is_told_where_the_first_one_is(tmp_path, monkeypatch):
+def test_a_second_server_is_reported_where_the_first_one_is(tmp_path, monkeypatch):
     from likewise import _locks
 
     monkeypatch.setattr(_locks, "_PAUSE", 0.001)

@@ -237,7 +237,7 @@ def reported(project):
     return gather(project, snapshot, DerivedResults.from_project(project, snapshot), now=NOW)
 
 
-def test_a_report_tells_what_was_said_and_what_follows(project):
+def test_a_report_tells_what_was_reported_and_what_follows(project):
     data = reported(project)
     assert (data.n_items, data.n_clusters, data.n_answers, data.n_undone, data.n_skipped) == (8, 2, 8, 1, 1)
     assert sorted((group.title, group.size) for group in data.groups) == [("Group 2", 4), ("wrens", 4)]
@@ -281,7 +281,7 @@ def test_weird_ids_and_texts_are_shown_as_they_are(tmp_path):
     assert "<i>group</i>" in page.text
 
 
-def test_pictures_are_in_the_page_and_a_broken_one_is_told_of(tmp_path):
+def test_pictures_are_in_the_page_and_a_broken_one_is_reported(tmp_path):
     from PIL import Image
 
     from likewise.studio.project import Project
@@ -327,7 +327,7 @@ def test_a_study_has_its_section(tmp_path):
     project.items.close()
 
 
-def test_a_data_file_that_changed_is_told_of(project):
+def test_a_data_file_that_changed_is_reported(project):
     project.source.write_text("name\nother\n")
     assert any("birds.csv" in note for note in reported(project).notes)
 

@@ -107,7 +107,7 @@ def test_the_features_do_not_depend_on_when_files_were_written(folder, tmp_path)
     np.testing.assert_array_equal(read_source(again).X, X)
 
 
-def test_sounds_are_told_from_pictures_and_the_fewer_left_out(tmp_path):
+def test_sounds_are_reported_from_pictures_and_the_fewer_left_out(tmp_path):
     for k in range(3):
         beep(tmp_path / "d" / f"{k}.wav", 300 * (k + 1))
     draw(tmp_path / "d" / "cover.png")

@@ -116,7 +116,7 @@ def test_bags_in_memory_keep_their_type(files):
         assert hints.bags.codes.tolist() == [0, 0, 1, -1]
 
 
-def test_numbers_that_are_written_in_two_ways_are_told(files, tmp_path):
+def test_numbers_that_are_written_in_two_ways_are_reported(files, tmp_path):
     paths = files("bag,f0\n1.0,0\n2.0,1\n", "bag,labels\n1,wren\n2,owl\n")
     said = bad(lambda: read_bags(*paths), tmp_path)
     assert "bags.csv:2: bag '1' has labels, but no row is in it; there are rows in bag '1.0'." in said
@@ -125,7 +125,7 @@ def test_numbers_that_are_written_in_two_ways_are_told(files, tmp_path):
     assert "there are rows in bag '1'" in bad(lambda: read_bags(*paths), tmp_path)
 
 
-def test_types_that_differ_in_memory_are_told():
+def test_types_that_differ_in_memory_are_reported():
     with pytest.raises(SupervisionError, match=r"rows in bag 1, of type int where bag_labels has str"):
         Supervision.from_bags([1, 1], {"1": ["wren"]})
     with pytest.raises(SupervisionError, match=r"rows in bag '1.0', of type str where bag_labels has int"):
@@ -173,7 +173,7 @@ def test_two_bags_of_one_name_are_refused(files):
         ("bag,labels,labels\nr1,owl,owl\n", "two columns are called 'labels'"),
     ],
 )
-def test_a_wrong_table_of_labels_is_told_by_line(files, tmp_path, bags, said):
+def test_a_wrong_table_of_labels_is_reported_by_line(files, tmp_path, bags, said):
     paths = files(bags=bags)
     assert said in bad(lambda: read_bags(*paths), tmp_path)
 
@@ -192,7 +192,7 @@ def test_a_wrong_table_of_labels_is_told_by_line(files, tmp_path, bags, said):
         ("id,bag,f0\n,r1,1\n", "rows.csv:2: the id is empty"),
     ],
 )
-def test_a_wrong_table_of_rows_is_told_by_line(files, tmp_path, rows, said):
+def test_a_wrong_table_of_rows_is_reported_by_line(files, tmp_path, rows, said):
     paths = files(rows=rows)
     assert said in bad(lambda: read_bags(*paths), tmp_path)
 
@@ -203,7 +203,7 @@ def test_columns_cannot_serve_two_ends(files, tmp_path):
     assert "no column 'kind'" in bad(lambda: read_bags(rows, bags, label="kind"), tmp_path)
 
 
-def test_every_bad_line_is_told_and_nothing_is_read(files, tmp_path):
+def test_every_bad_line_is_reported_and_nothing_is_read(files, tmp_path):
     paths = files(bags="bag,labels\n" + "".join(f"x{i},owl\n" for i in range(8)))
     said = bad(lambda: read_bags(*paths), tmp_path)
     assert said.count("bags.csv:") == 5

@@ -52,7 +52,7 @@ def test_nothing_follows_where_more_groups_than_clusters_were_found():
     assert implied(5, 3, cannot=[*triangle, (0, 3), (1, 3)]) == [[2, 3]]
 
 
-def test_a_said_cannot_link_is_stronger_than_what_would_follow():
+def test_a_stated_cannot_link_is_stronger_than_what_would_follow():
     # With two clusters 2 and 3, both apart from 0, would be together; somebody said that they are not.
     assert implied(5, 2, must=[(0, 4)], cannot=[(0, 1), (0, 2), (0, 3), (2, 3)]) == []
     assert implied(7, 2, must=[(0, 5), (1, 6)], cannot=[(0, 1), (0, 2), (0, 3), (2, 3), (0, 4)]) == [[1, 4]]
@@ -125,7 +125,7 @@ def test_a_late_answer_against_what_followed_is_kept_and_reported():
     assert len(asking.labels_) == 6
 
 
-def test_contradictions_show_what_was_said_and_not_what_followed():
+def test_contradictions_show_what_was_reported_and_not_what_followed():
     asking = interview()
     asking.tell(Question.pair(0, 3), "DIFFERENT")
     asking.tell(Question.pair(0, 5), "DIFFERENT")  # so 3 and 5 are together

@@ -202,13 +202,13 @@ def test_tables_from_pandas(tmp_path):
     assert "labels.parquet, row 1: an id must be text, got 1" in bad(path.rename(tmp_path / "labels.parquet"))
 
 
-def test_a_link_said_twice_counts_once_and_both_answers_are_kept(file):
+def test_a_link_stated_twice_counts_once_and_both_answers_are_kept(file):
     hints = read_hints(file("a,b,link\ns1,s2,must\ns2,s1,must\ns1,s2,cannot\n"), IDS)
     assert hints == Supervision.from_links(6, must=[(0, 1)], cannot=[(0, 1)])
 
 
 @pytest.mark.parametrize("format", FORMATS)
-def test_the_format_may_be_said(tmp_path, format):
+def test_the_format_may_be_given(tmp_path, format):
     path = tmp_path / "hints.txt"
     write_hints(path, EVERY, IDS, format=format)
     assert read_hints(path, IDS, format=format) == EVERY
@@ -480,7 +480,7 @@ def test_bad_tables(file, text, wanted):
     assert wanted in bad(file(text))
 
 
-def test_several_bad_lines_are_told_at_once(file):
+def test_several_bad_lines_are_reported_at_once(file):
     lines = "".join(f"s1,nobody{k},must\n" for k in range(8))
     message = bad(file(f"a,b,link\n{lines}s1,s2\n"))
     assert [line.partition(": ")[0] for line in message.splitlines()[:5]] == [

@@ -46,7 +46,7 @@ class ClusterSites:
     cluster: IntArray
 
     @classmethod
-    def from_clusters(cls, X: npt.NDArray[Any], labels: IntArray, seed: int) -> ClusterSites:
+    def from_clusters(cls, X: npt.NDArray[Any], labels: IntArray, random_state: int) -> ClusterSites:
         """Find the centres of the rows of each cluster by k-means."""
         clusters = np.unique(labels)
         points: list[npt.NDArray[Any]] = []
@@ -56,7 +56,7 @@ class ClusterSites:
             for cluster in clusters.tolist():
                 own = X[labels == cluster]
                 n = max(1, min(_SITES // len(clusters), len(own) // _ROWS_PER_SITE))
-                points.append(KMeans(n, n_init=1, random_state=seed).fit(own).cluster_centers_)
+                points.append(KMeans(n, n_init=1, random_state=random_state).fit(own).cluster_centers_)
                 owners.append(np.full(n, cluster, dtype=np.int64))
         return cls(np.ascontiguousarray(np.concatenate(points).T), np.concatenate(owners))
 

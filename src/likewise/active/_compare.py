@@ -34,7 +34,7 @@ Progress = bool | Callable[[int, int], Any] | None
 def compare(
     strategies: Any,
     X: MatrixLike,
-    truth: ArrayLike,
+    y_true: ArrayLike,
     *,
     n_clusters: int | None = None,
     model: Any = None,
@@ -42,7 +42,7 @@ def compare(
     repeats: int = 10,
     every: int = 1,
     oracle: Callable[[int], Any] | None = None,
-    seed: int = 0,
+    random_state: int = 0,
     score: Score = adjusted_rand_score,
     n_jobs: int | None = None,
     progress: Progress = None,
@@ -62,7 +62,7 @@ def compare(
         :class:`Interview`, or a pair (strategy, model).
     X : array-like of shape (n_samples, n_features)
         The rows.
-    truth : array-like of shape (n_samples,)
+    y_true : array-like of shape (n_samples,)
         The true class of each row; there must be at least two classes.
     n_clusters : int, optional
         The number of clusters. By default that of the model, or else the number of classes.
@@ -78,8 +78,8 @@ def compare(
     oracle : callable, optional
         Called with the seed of a run; returns the oracle that answers in it. With errors, for example:
         ``lambda seed: make_oracle("look-alike", y, X, rate=0.1, seed=seed)``, see
-        :func:`likewise.oracles.make_oracle`. By default ``LabelOracle(truth)``, which makes no errors.
-    seed : int, default=0
+        :func:`likewise.oracles.make_oracle`. By default ``LabelOracle(y_true)``, which makes no errors.
+    random_state : int, default=0
         The seed of the first run.
     score : callable, default=adjusted_rand_score
         Called as ``score(truth, labels)``; returns a finite number.
@@ -110,13 +110,13 @@ def compare(
         ("budget", budget, either(integer(0), choice(None))),
         ("repeats", repeats, integer(1)),
         ("every", every, integer(1)),
-        ("seed", seed, integer(0)),
+        ("random_state", random_state, integer(0)),
         ("n_clusters", n_clusters, either(integer(2), choice(None))),
     ):
         if not rule.holds(value):
             raise ValueError(f"compare: {name} must be {rule.wanted}, got {value!r}.")
     rows = check_rows(X)
-    classes = check_y_true(truth, len(rows))
+    classes = check_y_true(y_true, len(rows))
     n_classes = len(set(classes.tolist()))
     if n_classes < 2:
         raise ValueError(
@@ -130,10 +130,10 @@ def compare(
             "compare: oracle must be a function that makes an oracle from the seed of a run, such as "
             f"lambda seed: make_oracle('uniform', y, rate=0.1, seed=seed); got {oracle!r}."
         )
-    check_oracle(make(seed))
+    check_oracle(make(random_state))
     for entry in entries:  # raises errors about a strategy or a model before the work begins
-        entry.make_interview(rows, seed)
-    runs = [(entry, number) for number in range(seed, seed + repeats) for entry in entries]
+        entry.make_interview(rows, random_state)
+    runs = [(entry, number) for number in range(random_state, random_state + repeats) for entry in entries]
     parallel = Parallel(n_jobs=n_jobs, return_as="generator_unordered")
     found: list[_Run | None] = [None] * len(runs)
     with _report_progress(progress, len(runs)) as tell:
@@ -161,7 +161,9 @@ class _Entry:
 
     def make_interview(self, X: npt.NDArray[Any], seed: int) -> Interview:
         """Return a new interview for one run."""
-        return Interview(X, model=self.model, strategy=self.strategy, n_clusters=self.n_clusters, seed=seed)
+        return Interview(
+            X, model=self.model, strategy=self.strategy, n_clusters=self.n_clusters, random_state=seed
+        )
 
 
 def _is_pair(spec: Any) -> bool:
@@ -208,7 +210,7 @@ class _LabelOracles:
 
     classes: npt.NDArray[Any]
 
-    def __call__(self, seed: int) -> Any:
+    def __call__(self, random_state: int) -> Any:
         # Oracles are a higher layer, so they are imported when needed.
         return importlib.import_module("likewise.oracles").LabelOracle(self.classes)
 
@@ -246,7 +248,7 @@ def _run(
         warnings.simplefilter("always")
         try:
             interview = entry.make_interview(np.array(X, order="C"), seed)
-            trace = simulate(interview, oracle(seed), budget, truth=classes, score=score, every=every)
+            trace = simulate(interview, oracle(seed), budget, y_true=classes, score=score, every=every)
         except Exception as error:  # whatever a model, a strategy, an oracle or a score may raise
             failure = " ".join([f"{type(error).__name__}: {error}", *getattr(error, "__notes__", ())])
             rows = getattr(error, "rows", ())

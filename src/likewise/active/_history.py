@@ -155,9 +155,9 @@ def find_contradictions(closure: Closure, replies: Sequence[Reply]) -> tuple[Con
         chain = closure.path(i, j)
         about = tuple(
             reply
-            for reply, told in zip(replies, piles, strict=True)
-            if describe(told, i, j, together=False)
-            or any(describe(told, *step, together=True) for step in pairwise(chain))
+            for reply, pile in zip(replies, piles, strict=True)
+            if describe(pile, i, j, together=False)
+            or any(describe(pile, *step, together=True) for step in pairwise(chain))
         )
         found.append(Contradiction((i, j), chain, about))
     return tuple(found)

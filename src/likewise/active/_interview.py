@@ -137,7 +137,7 @@ class Interview:
     --------
     >>> from likewise.active import Answer, Interview, RandomPairs
     >>> X = [[0.0], [0.1], [5.0], [5.1]]
-    >>> interview = Interview(X, n_clusters=2, strategy=RandomPairs(), seed=7)
+    >>> interview = Interview(X, n_clusters=2, strategy=RandomPairs(), random_state=7)
     >>> question = interview.ask()
     >>> question == interview.ask()                        # until it is answered
     True
@@ -161,7 +161,7 @@ class Interview:
         n_clusters: int | None = None,
         supervision: Supervision | None = None,
         ids: Any = None,
-        seed: int = 0,
+        random_state: int = 0,
         budget: int | None = None,
         discover: bool = False,
         errors: float | Literal["learn"] = "learn",
@@ -169,7 +169,7 @@ class Interview:
     ) -> None:
         self.X, self.pool = check_data(X, pool)
         self.ids: RowIds | None = check_ids(ids, self.n_samples)
-        self.random_state: int = check_integer("seed", seed, low=0)
+        self.random_state: int = check_integer("random_state", random_state, low=0)
         self.budget: int | None = budget if budget is None else check_integer("budget", budget, low=0)
         if not isinstance(discover, bool | np.bool_):
             raise ValueError(f"Interview: discover must be True or False, got {discover!r}.")
@@ -216,7 +216,7 @@ class Interview:
         """Return an interview with the same settings about the rows of a pool."""
         alike = {
             name: getattr(self, name)
-            for name in ("model", "n_clusters", "seed", "budget", "discover", "errors")
+            for name in ("model", "n_clusters", "random_state", "budget", "discover", "errors")
         }
         return Interview(X, strategy=self.strategy, supervision=hints, pool=None, **alike)
 
@@ -439,9 +439,9 @@ class Interview:
         """Answers that cannot all be true, because of other answers or the number of clusters."""
         if self._pooled is not None:
             return self._pooled.find_contradictions()
-        said = self._get_knowledge().stated
-        crowds = find_crowds(said, self.replies, self._n_known_clusters)
-        return find_contradictions(said, self.replies) + crowds
+        stated = self._get_knowledge().stated
+        crowds = find_crowds(stated, self.replies, self._n_known_clusters)
+        return find_contradictions(stated, self.replies) + crowds
 
     @property
     def suspects(self) -> tuple[Suspect, ...]:
@@ -613,7 +613,7 @@ class Interview:
         source = None if due == len(replies) else self._fit_to(replies[:due])[0]
         found = self._fits.get(self._derive_knowledge(replies), source)
         if self._weighs_errors and len({reply.annotator for reply in replies}) > 1:
-            passed = getattr(found[0], "passed_", None)
+            passed = getattr(found[0], "propagation_", None)
             weights = weigh_annotators(replies, getattr(passed, "evidence", None))
             if weights is not None:
                 found = self._fits.get(self._derive_knowledge(replies, weights), source)
@@ -628,7 +628,7 @@ class Interview:
 
     def _derive_strategy_knowledge(self, model: Any, n: int) -> Knowledge:
         """Return what follows from those of the first n answers that `model` believes and all later ones."""
-        believed = getattr(model, "believed_", None)
+        believed = getattr(model, "accepted_links_", None)
         if not self._weighs_errors or believed is None:
             return self._get_knowledge()
         hints = believed

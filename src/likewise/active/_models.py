@@ -69,7 +69,7 @@ def _find_clusterer(model: Any) -> Any:
     return model.steps[-1][1] if isinstance(model, Pipeline) else model
 
 
-def prepare_model(model: Any, n_clusters: int | None, seed: int, more: bool) -> Any:
+def prepare_model(model: Any, n_clusters: int | None, random_state: int, more: bool) -> Any:
     """Return a copy of the model that is ready to be fitted.
 
     Random states that were left open come from the seed. If there may be `more` clusters than that, a model
@@ -78,12 +78,12 @@ def prepare_model(model: Any, n_clusters: int | None, seed: int, more: bool) -> 
     copy = clone(model)
     parameters = copy.get_params()
     changes: dict[str, Any] = {
-        name: seed % 2**32
+        name: random_state % 2**32
         for name, value in parameters.items()
         if value is None and name.rpartition("__")[2] == "random_state"
     }
-    if more and "fixed_number" in parameters:
-        changes["fixed_number"] = False
+    if more and "fixed_n_clusters" in parameters:
+        changes["fixed_n_clusters"] = False
     if n_clusters is not None and "n_clusters" in parameters:
         changes["n_clusters"] = n_clusters
     return copy.set_params(**changes)
@@ -101,16 +101,16 @@ def fit_model(
     """Fit a copy of the model to the hints, and return it with the cluster of each row.
 
     Contradictions are left out, the must-links winning. A model that does not honour triplets is given the
-    links that they imply. A model that can `take_over` what it found before it looked at hints is shown the
-    one fitted `before`, if any; one that can `begin_like` a model of other rows is shown that. `settled` says
+    links that they imply. A model that can `reuse_graph` what it found before it looked at hints is shown the
+    one fitted `before`, if any; one that can `start_from` a model of other rows is shown that. `settled` says
     that there are no contradictions, or that the model weighs them. A model that can `reuse_metric` is shown
     the `metric_source`, if any.
     """
     copy = clone(model)
-    if like is not None and hasattr(copy, "begin_like"):
-        copy.begin_like(like)
-    if before is not None and hasattr(copy, "take_over"):
-        copy.take_over(before)
+    if like is not None and hasattr(copy, "start_from"):
+        copy.start_from(like)
+    if before is not None and hasattr(copy, "reuse_graph"):
+        copy.reuse_graph(before)
     if metric_source is not None and hasattr(copy, "reuse_metric"):
         copy.reuse_metric(metric_source)
     honours = getattr(_find_clusterer(copy), "supported_hints", hints.kinds)
@@ -192,5 +192,5 @@ def count_required_clusters(closure: Closure) -> int:
     A greedy walk from the component told apart from most others; the best such set is hard to find.
     """
     edges = Edges(closure)
-    told = np.flatnonzero(edges.counts)
-    return max(len(find_clique(edges, told[np.argsort(-edges.counts[told], kind="stable")])), 1)
+    hinted = np.flatnonzero(edges.counts)
+    return max(len(find_clique(edges, hinted[np.argsort(-edges.counts[hinted], kind="stable")])), 1)

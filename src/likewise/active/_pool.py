@@ -107,7 +107,7 @@ class Pool:
                 "one, or look at all rows: Interview(X, pool=None)."
             )
 
-    def draw_sample(self, X: MatrixLike, *, seed: int = 0) -> PoolSample:
+    def draw_sample(self, X: MatrixLike, *, random_state: int = 0) -> PoolSample:
         """Draw the sample and find its nearest neighbours, for use by :meth:`choose_first` and
         :meth:`choose_again`.
 
@@ -115,7 +115,7 @@ class Pool:
         ----------
         X : array-like of shape (n_samples, n_features), numpy.memmap, MemmapRows or ParquetRows
             The rows.
-        seed : int, default=0
+        random_state : int, default=0
             Seed of the random sample.
 
         Returns
@@ -125,13 +125,18 @@ class Pool:
         """
         rows = _as_rows(X)
         self.check_size(len(rows))
-        drawn = draw_rows(len(rows), self.sample, np.random.RandomState(seed % 2**32))
+        drawn = draw_rows(len(rows), self.sample, np.random.RandomState(random_state % 2**32))
         return PoolSample.from_rows(
-            drawn, rows.take(drawn), self.n_neighbors, self.neighbor_search, seed % 2**31
+            drawn, rows.take(drawn), self.n_neighbors, self.neighbor_search, random_state % 2**31
         )
 
     def choose_first(
-        self, X: MatrixLike, *, named: Iterable[int] = (), seed: int = 0, survey: PoolSample | None = None
+        self,
+        X: MatrixLike,
+        *,
+        named: Iterable[int] = (),
+        random_state: int = 0,
+        survey: PoolSample | None = None,
     ) -> IntArray:
         """Select the first pool, before there are answers.
 
@@ -141,7 +146,7 @@ class Pool:
             The rows.
         named : iterable of int, default=()
             Hinted rows, which are always in the pool.
-        seed : int, default=0
+        random_state : int, default=0
             Seed of the random sample.
         survey : Survey, optional
             The result of :meth:`survey` for these rows and this seed. By default it is computed here.
@@ -151,7 +156,7 @@ class Pool:
         ndarray of int
             The numbers of the selected rows, ascending.
         """
-        survey = self.draw_sample(X, seed=seed) if survey is None else survey
+        survey = self.draw_sample(X, random_state=random_state) if survey is None else survey
         return self._fill(_as_row_numbers(named), survey)
 
     def choose_again(
@@ -162,7 +167,7 @@ class Pool:
         *,
         model: Any = None,
         named: Iterable[int] = (),
-        seed: int = 0,
+        random_state: int = 0,
         survey: PoolSample | None = None,
     ) -> IntArray:
         """Select a pool with doubtful rows.
@@ -180,7 +185,7 @@ class Pool:
             it decides which rows are most doubtful; otherwise distances do.
         named : iterable of int, default=()
             Hinted rows, which are always in the pool.
-        seed : int, default=0
+        random_state : int, default=0
             Seed of the random sample.
         survey : Survey, optional
             The result of :meth:`survey` for these rows and this seed. By default it is computed here.
@@ -191,9 +196,9 @@ class Pool:
             The numbers of the selected rows, ascending.
         """
         rows = _as_rows(X)
-        survey = self.draw_sample(rows, seed=seed) if survey is None else survey
+        survey = self.draw_sample(rows, random_state=random_state) if survey is None else survey
         sites = ClusterSites.from_clusters(
-            rows.take(_as_row_numbers(among)), np.asarray(labels), seed % 2**31
+            rows.take(_as_row_numbers(among)), np.asarray(labels), random_state % 2**31
         )
         wanted = int(self.size * self.doubtful / 2)
         doubtful = find_ambiguous_rows(rows, sites, model, wanted)

@@ -71,7 +71,7 @@ class PooledInterview:
     @cached_property
     def survey(self) -> PoolSample:
         """The sample that pools are chosen from."""
-        return self.pool.draw_sample(self.all_rows, seed=self.owner.random_state)
+        return self.pool.draw_sample(self.all_rows, random_state=self.owner.random_state)
 
     # ------------------------------------------------------------------ the pool
 
@@ -84,8 +84,8 @@ class PooledInterview:
         return chosen if contains_all(chosen, named) else np.union1d(chosen, named)
 
     def _find_named_rows(self, questions: Iterable[Question]) -> IntArray:
-        told = np.array([row for question in questions for row in question.rows], dtype=np.int64)
-        return np.union1d(self._hinted, told)
+        named_rows = np.array([row for question in questions for row in question.rows], dtype=np.int64)
+        return np.union1d(self._hinted, named_rows)
 
     def _choose_pool(self, replies: tuple[Reply, ...]) -> IntArray:
         """Return the pool chosen by so many answers."""
@@ -94,7 +94,7 @@ class PooledInterview:
                 return rows
         of: dict[str, Any] = {
             "named": self._find_named_rows(reply.question for reply in replies),
-            "seed": self.owner.random_state,
+            "random_state": self.owner.random_state,
             "survey": self.survey,
         }
         rows = self.pool.choose_first(self.all_rows, **of)
@@ -151,7 +151,9 @@ class PooledInterview:
     def find_contradictions(self) -> tuple[Contradiction, ...]:
         """Return what cannot all be true, in the numbers of all rows."""
         inner, rows = self.get_interview(), self.get_rows()
-        own = {id(reply): told for reply, told in zip(inner.replies, self.owner.replies, strict=True)}
+        own = {
+            id(reply): own_reply for reply, own_reply in zip(inner.replies, self.owner.replies, strict=True)
+        }
         return tuple(
             Contradiction(
                 tuple(rows[list(found.rows)].tolist()),

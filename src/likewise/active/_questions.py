@@ -480,15 +480,15 @@ class Reply:
         >>> Reply(Question.odd([0, 1, 4]), OddOne(1)).piles
         ((0, 4), (1,))
         """
-        rows, said = self.question.rows, self.answer
-        if isinstance(said, Piles):
-            return said.groups
-        if said is Answer.SAME:
+        rows, answer = self.question.rows, self.answer
+        if isinstance(answer, Piles):
+            return answer.groups
+        if answer is Answer.SAME:
             return (rows,)
-        if said is Answer.DIFFERENT:
+        if answer is Answer.DIFFERENT:
             return ((rows[0],), (rows[1],))
-        if isinstance(said, OddOne) or said in _ODD_ONE:
-            odd = said.row if isinstance(said, OddOne) else rows[_ODD_ONE[said]]
+        if isinstance(answer, OddOne) or answer in _ODD_ONE:
+            odd = answer.row if isinstance(answer, OddOne) else rows[_ODD_ONE[answer]]
             return Piles((tuple(row for row in rows if row != odd), (odd,))).groups
         return ()
 

@@ -253,13 +253,13 @@ def _make_event_entry(event: Event, ids: RowIds | None) -> dict[str, Any]:
     return {name: value for name, value in entry.items() if value not in (None, "")}
 
 
-def answer_entry(said: Said, ids: RowIds | None) -> Any:
+def answer_entry(answer: Said, ids: RowIds | None) -> Any:
     """Return a word, or an object that names rows: {"odd": 3} or {"piles": [[0, 3], [1]]}."""
-    if isinstance(said, OddOne):
-        return {"odd": _get_ids([said.row], ids)[0]}
-    if isinstance(said, Piles):
-        return {"piles": [_get_ids(pile, ids) for pile in said.groups]}
-    return str(said)
+    if isinstance(answer, OddOne):
+        return {"odd": _get_ids([answer.row], ids)[0]}
+    if isinstance(answer, Piles):
+        return {"piles": [_get_ids(pile, ids) for pile in answer.groups]}
+    return str(answer)
 
 
 def _read_reason(entry: Mapping[str, Any], ids: RowIds | None) -> Reason:
@@ -302,21 +302,22 @@ class SavedInterview:
         self, make: Callable[..., Interview], X: Any, *, model: Any, strategy: Strategy | str | None, ids: Any
     ) -> Interview:
         """Make the interview again, for the rows that it was about."""
-        said = self.content
+        content = self.content
         rows, pool = check_data(X, self._restore_pool())
         names = self._check_data(rows, check_ids(ids, len(rows)))
-        if model is None and said.get("model") is not None:
+        if model is None and content.get("model") is not None:
             raise LikewiseError(
-                f"{self.path}: the interview was held with the model {said['model']}. "
+                f"{self.path}: the interview was held with the model {content['model']}. "
                 "Give it again: Interview.load(path, X, model=…)."
             )
         chosen = self._restore_strategy() if strategy is None else strategy
         hints = self._restore_hints(names or _number_rows(rows))
         try:
-            plain = {name: said[name] for name in ("n_clusters", "seed", "budget", "discover")}
-            if getattr(model, "n_clusters", None) is not None and not said["discover"]:
+            plain = {name: content[name] for name in ("n_clusters", "budget", "discover")}
+            plain["random_state"] = content["seed"]
+            if getattr(model, "n_clusters", None) is not None and not content["discover"]:
                 plain["n_clusters"] = None  # another model may have another number of clusters
-            plain["errors"] = said.get("errors", "learn")  # files of older versions have no such key
+            plain["errors"] = content.get("errors", "learn")  # files of older versions have no such key
             interview = make(
                 rows, model=model, strategy=chosen, supervision=hints, ids=ids, pool=pool, **plain
             )
@@ -405,8 +406,8 @@ class SavedInterview:
         if entry["event"] == "skip":
             interview.skip(question)
         elif entry["event"] == "answer":
-            told = {name: entry.get(name) for name in ("annotator", "time", "seconds")}
-            interview.tell(question, _answer_of(entry["answer"], ids), **told)
+            details = {name: entry.get(name) for name in ("annotator", "time", "seconds")}
+            interview.tell(question, _answer_of(entry["answer"], ids), **details)
         else:
             raise ValueError(f"no such event: {entry['event']!r}.")
 

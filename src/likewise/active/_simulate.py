@@ -175,7 +175,7 @@ def simulate(
     oracle: Oracle,
     budget: int | None = None,
     *,
-    truth: ArrayLike,
+    y_true: ArrayLike,
     score: Score = adjusted_rand_score,
     every: int = 1,
     progress: Callable[[int, int | None], Any] | None = None,
@@ -194,7 +194,7 @@ def simulate(
     budget : int, optional
         Maximum number of answers in this call; the budget of the interview applies as well. By default
         questions are asked until there is nothing left to ask.
-    truth : array-like of shape (n_samples,)
+    y_true : array-like of shape (n_samples,)
         The true class of each row, for the scores.
     score : callable, default=adjusted_rand_score
         Called as ``score(truth, labels)``; returns a finite number.
@@ -215,11 +215,11 @@ def simulate(
     >>> from likewise.oracles import LabelOracle
     >>> X, y = [[0.0], [1.0], [2.0], [3.0]], [0, 1, 0, 1]
     >>> interview = Interview(X, n_clusters=2, strategy=RandomPairs())
-    >>> trace = simulate(interview, LabelOracle(y), budget=6, truth=y)
+    >>> trace = simulate(interview, LabelOracle(y), budget=6, y_true=y)
     >>> int(trace.n_answers[-1]) <= 6, trace.final, interview.finished
     (True, 1.0, True)
     """
-    classes = check_y_true(truth, interview.n_samples)
+    classes = check_y_true(y_true, interview.n_samples)
     for name, value, rule in (
         ("budget", budget, either(integer(0), choice(None))),
         ("every", every, integer(1)),
@@ -230,27 +230,27 @@ def simulate(
     n_answers: list[int] = []
     scores: list[float] = []
     seconds: list[float] = []
-    told = 0
+    n_answered = 0
     while True:
         question = None
-        if budget is None or told < budget:
+        if budget is None or n_answered < budget:
             start = time.perf_counter()
             question = interview.ask()
             seconds += [time.perf_counter() - start] * (question is not None)
-        if question is None or told % every == 0:
+        if question is None or n_answered % every == 0:
             n_answers.append(interview.n_asked)
             scores.append(_finite_or_none(score(classes, interview.labels_)))
         if question is None:
             return Trace(np.array(n_answers, dtype=np.int64), np.array(scores), np.array(seconds))
-        _answer_question(interview, oracle, question, told)
-        told += 1
+        _answer_question(interview, oracle, question, n_answered)
+        n_answered += 1
         if progress is not None:
-            progress(told, budget)
+            progress(n_answered, budget)
 
 
-def check_y_true(truth: Any, n_samples: int) -> npt.NDArray[Any]:
+def check_y_true(y_true: Any, n_samples: int) -> npt.NDArray[Any]:
     """Return the classes as an array after checking that each row has one."""
-    classes = np.asarray(truth)
+    classes = np.asarray(y_true)
     if classes.shape != (n_samples,):
         raise SupervisionError(f"truth must be one class a row, shape ({n_samples},); got {classes.shape}.")
     unknown = np.flatnonzero(Supervision.from_labels(classes, missing=None).label_codes < 0)
@@ -271,21 +271,21 @@ def check_oracle(oracle: Any) -> None:
         )
 
 
-def _answer_question(interview: Interview, oracle: Oracle, question: Question, told: int) -> None:
+def _answer_question(interview: Interview, oracle: Oracle, question: Question, n_answered: int) -> None:
     """Let the oracle answer a question and record the answer; errors state the number of answers so far."""
-    kept = f"This was after {told} answer(s), which the interview holds."
+    kept = f"This was after {n_answered} answer(s), which the interview holds."
     try:
-        said = oracle.answer(question)
-        if isinstance(said, Reply):
+        answer = oracle.answer(question)
+        if isinstance(answer, Reply):
             interview.tell(
                 question,
-                said.to(question),
-                annotator=said.annotator,
-                time=said.time,
-                seconds=said.seconds,
+                answer.to(question),
+                annotator=answer.annotator,
+                time=answer.time,
+                seconds=answer.seconds,
             )
         else:
-            interview.tell(question, said)
+            interview.tell(question, answer)
     except LikewiseError as error:
         error.add_note(kept)
         raise

@@ -306,15 +306,15 @@ class Knowledge:
         """Compute what follows from links, triplets and labels, in time linear in rows and hints."""
         plain = supervision.kinds <= {"links"}
         links = supervision if plain else supervision.select_kinds(*_LINKED_KINDS).to_links()
-        said = links.closure(on_conflict="drop")
-        hints, closure = supervision, said
+        stated = links.closure(on_conflict="drop")
+        hints, closure = supervision, stated
         neither = find_neither(supervision)
         implied = derive_implied_links(closure, n_clusters) | _derive_neither_links(closure, neither)
         while implied:
             hints, links = hints | implied, links | implied
             closure = links.closure(on_conflict="drop")
             implied = _derive_neither_links(closure, neither)  # what follows may settle the next
-        return cls(supervision, hints, said, closure)
+        return cls(supervision, hints, stated, closure)
 
 
 def find_neither(supervision: Supervision) -> IntArray:

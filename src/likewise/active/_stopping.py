@@ -82,7 +82,7 @@ class Outlook:
     --------
     >>> from likewise.active import Interview, RandomPairs
     >>> X = [[0.0], [0.1], [5.0], [5.1]]
-    >>> interview = Interview(X, n_clusters=2, strategy=RandomPairs(), seed=7)
+    >>> interview = Interview(X, n_clusters=2, strategy=RandomPairs(), random_state=7)
     >>> interview.progress().advice
     'There are fewer than 10 answers yet: go on.'
     """

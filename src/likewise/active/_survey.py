@@ -39,17 +39,17 @@ class PoolSample:
 
     @classmethod
     def from_rows(
-        cls, rows: IntArray, X: npt.NDArray[Any], n_neighbors: int, search: Search, seed: int
+        cls, rows: IntArray, X: npt.NDArray[Any], n_neighbors: int, search: Search, random_state: int
     ) -> PoolSample:
         """Find the neighbours of the drawn rows, the regions that they make, and the order."""
         n = len(rows)
         if n <= 2:
             return cls(rows, X, np.empty((n, 0), dtype=np.int64), np.arange(n))
-        distances, neighbors = find_near_rows(X, min(n_neighbors, n - 1), search, seed)
+        distances, neighbors = find_near_rows(X, min(n_neighbors, n - 1), search, random_state)
         reach = distances[:, -1]
         small = find_regions(reach, neighbors)
         larger = [merge_regions(small, reach, neighbors, share) for share in (_JOINS, 0.0)]
-        return cls(rows, X, neighbors, _order_by_region([small, *larger], seed))
+        return cls(rows, X, neighbors, _order_by_region([small, *larger], random_state))
 
     def find_around(self, X: npt.NDArray[Any]) -> IntArray:
         """Return the drawn rows around some rows: the nearest of each, then the neighbours of these.
@@ -110,7 +110,7 @@ def _follow_to_end(up: IntArray) -> IntArray:
     return up
 
 
-def _order_by_region(regions: Sequence[IntArray], seed: int) -> IntArray:
+def _order_by_region(regions: Sequence[IntArray], random_state: int) -> IntArray:
     """Return the order in which rows are taken: of a region of s rows the square root of s, all being equal.
 
     So a region with a hundredth of the rows of another has a tenth of its share, and a small cluster is not
@@ -119,7 +119,7 @@ def _order_by_region(regions: Sequence[IntArray], seed: int) -> IntArray:
     fill the gaps that clusters are told apart by.
     """
     n = len(regions[0])
-    drawn = np.random.default_rng(seed).permutation(n)
+    drawn = np.random.default_rng(random_state).permutation(n)
     key = np.where(regions[0] == np.arange(n), -1.0, drawn)
     for region in regions:
         by_region = np.lexsort((drawn, key, region))

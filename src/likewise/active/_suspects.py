@@ -224,7 +224,7 @@ class Suspect:
 
 def find_suspects(interview: Interview) -> tuple[Suspect, ...]:
     """Return the answers that look wrong, most suspicious first."""
-    passed = getattr(interview.model_, "passed_", None)
+    passed = getattr(interview.model_, "propagation_", None)
     evidence = getattr(passed, "evidence", None)
     if passed is None or evidence is None:
         return ()
@@ -306,10 +306,10 @@ def find_merges(model: Any) -> tuple[Merge, ...]:
     a single row, a question about a new row next to it is as informative about the region, and places the
     new row too. Answers with a large weight are left out as well.
     """
-    evidence = getattr(getattr(model, "passed_", None), "evidence", None)
+    evidence = getattr(getattr(model, "propagation_", None), "evidence", None)
     if evidence is None:
         return ()
-    few = model.passed_.n_classes <= _FEW_CLASSES
+    few = model.propagation_.n_classes <= _FEW_CLASSES
     least = _MIN_GROUP_SIZES[0 if few else 1]
     votes = evidence.votes
     n = len(votes.rows)

@@ -74,8 +74,8 @@ class AnswerNetwork:
         that no cannot-link contradicts are taken as certain. If that is not enough, each answer that closes
         a cycle speaks of a copy of one of its rows: a row with the same columns, whose cluster is drawn anew.
         """
-        rows, said = collect_answers(hints, epsilon)
-        answers, node, settled = said, np.arange(len(rows)), 0.0
+        rows, stated_answers = collect_answers(hints, epsilon)
+        answers, node, settled = stated_answers, np.arange(len(rows)), 0.0
         cycles = find_cycles(answers, len(rows), n_clusters, most_ways)
         exact = not cycles.hard.any()
         if not exact:
@@ -97,8 +97,8 @@ class AnswerNetwork:
         member = np.concatenate([*members, np.zeros(0, dtype=np.int64)])
         start = np.cumsum([0, *(len(m) for m in members)])[: len(of)].astype(np.int64)
         return cls(
-            n_clusters, rows, said.number_components(len(rows)), exact, settled + taken_out,
-            member, start, node, forest, cores, said,
+            n_clusters, rows, stated_answers.number_components(len(rows)), exact, settled + taken_out,
+            member, start, node, forest, cores, stated_answers,
         )  # fmt: skip
 
     # ------------------------------------------------------------------ sums over the clusters
@@ -208,15 +208,15 @@ class AnswerNetwork:
         return label if self.exact else self._improve(label, log_p)
 
     def _improve(self, label: np.ndarray, log_p: np.ndarray, max_sweeps: int = 20) -> np.ndarray:
-        said = self._stated
-        logs = np.maximum(said.logs - said.logs.max(axis=1, keepdims=True), -LOUDEST)
-        node, answer = said.list_incidences(len(label))
-        place = np.nonzero(said.nodes >= 0)[1]
+        stated_answers = self._stated
+        logs = np.maximum(stated_answers.logs - stated_answers.logs.max(axis=1, keepdims=True), -LOUDEST)
+        node, answer = stated_answers.list_incidences(len(label))
+        place = np.nonzero(stated_answers.nodes >= 0)[1]
         order = np.argsort(node, kind="stable")
         first = np.searchsorted(node[order], np.arange(len(label) + 1))
         # How much better than nothing each relation, as a row sees it, explains each of its answers.
         seen = logs[answer[:, None], SEEN_FROM[place]] - logs[answer, 3][:, None]
-        others = said.nodes[answer[:, None], OTHERS[place]]
+        others = stated_answers.nodes[answer[:, None], OTHERS[place]]
         seen, others = seen[order], others[order]
         for _ in range(max_sweeps):
             moved = False

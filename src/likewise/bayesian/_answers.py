@@ -100,12 +100,12 @@ def collect_answers(hints: Supervision, epsilon: float) -> tuple[np.ndarray, Ans
     says_same = np.arange(len(pairs)) < len(must)
     apart = np.where(says_same, wrong, right)
     of_pairs = np.column_stack([np.where(says_same, right, wrong), apart, apart, apart])
-    told = np.full((len(hints.triplets), 4), np.log(epsilon / 3))
-    told[np.arange(len(told)), hints.answers] = np.log1p(-epsilon)
+    log_proba = np.full((len(hints.triplets), 4), np.log(epsilon / 3))
+    log_proba[np.arange(len(log_proba)), hints.answers] = np.log1p(-epsilon)
     rows = np.unique(np.concatenate([pairs.ravel(), hints.triplets.ravel()]))
     pairs = np.column_stack([np.searchsorted(rows, pairs), np.full(len(pairs), -1)])
     nodes = np.concatenate([pairs, np.searchsorted(rows, hints.triplets)])
-    logs = np.concatenate([of_pairs, told * hints.triplet_weights[:, None]])
+    logs = np.concatenate([of_pairs, log_proba * hints.triplet_weights[:, None]])
     return rows, Answers(nodes, logs).renumber(np.arange(len(rows)))[0]
 
 

@@ -302,9 +302,9 @@ class BayesianClustering(HintedClusterer):
         else:
             seen, W, named = last.seen, last.W, np.union1d(network.rows, last.network.rows)
 
-        def make_target(told: AnswerNetwork) -> Target:
+        def make_target(network: AnswerNetwork) -> Target:
             rows = np.concatenate([named, seen])
-            return Target(prior, told, features[rows], np.searchsorted(named, told.rows), len(named))
+            return Target(prior, network, features[rows], np.searchsorted(named, network.rows), len(named))
 
         new = make_target(network)
         W, self.n_steps_ = carry(
@@ -452,9 +452,9 @@ class BayesianClustering(HintedClusterer):
         if X is None:
             rows = self._posterior.network.rows
             a, b = (rows[end] for end in np.triu_indices(len(rows), 1))
-            told = chance[a, b]
-            self._posterior.put_right(told, np.column_stack([a, b]))
-            chance[a, b] = chance[b, a] = told
+            answered = chance[a, b]
+            self._posterior.put_right(answered, np.column_stack([a, b]))
+            chance[a, b] = chance[b, a] = answered
         return chance
 
     def best_pairs(

@@ -29,9 +29,9 @@ def log_joint(
     log_p = log_softmax(features @ W.T, axis=1)
     value, by_logits = prior.compute_gradient(log_p)
     if len(network.rows):
-        told, by_told = network.compute_gradient(log_p[network.rows])
-        value += told
-        by_logits[network.rows] += by_told
+        log_likelihood, answer_gradient = network.compute_gradient(log_p[network.rows])
+        value += log_likelihood
+        by_logits[network.rows] += answer_gradient
     value -= prior.precision / 2 * float((W**2).sum())
     return value, by_logits.T @ features - prior.precision * W
 

@@ -87,8 +87,8 @@ class BagReport:
         found: list[list[int]] = [[] for _ in self.bags.names]
         if self.classes:
             for row in np.flatnonzero(self.bags.codes >= 0).tolist():
-                said, name = self.bags.labels[self.bags.codes[row]], self.classes[self.labels[row]]
-                if said is not None and name is not None and name not in said:
+                bag_labels, name = self.bags.labels[self.bags.codes[row]], self.classes[self.labels[row]]
+                if bag_labels is not None and name is not None and name not in bag_labels:
                     found[self.bags.codes[row]].append(row)
         return found
 
@@ -96,16 +96,18 @@ class BagReport:
     def missing(self) -> list[list[Hashable]]:
         """The labels of each bag that none of its rows carries: no row is in a cluster of that class."""
         found: list[list[Hashable]] = []
-        for said, counts in zip(self.bags.labels, self.profile, strict=True):
+        for bag_labels, counts in zip(self.bags.labels, self.profile, strict=True):
             there = {self.classes[c] for c in np.flatnonzero(counts).tolist()} if self.classes else set()
-            found.append(sorted((said or frozenset()) - there, key=_make_sort_key) if self.classes else [])
+            found.append(
+                sorted((bag_labels or frozenset()) - there, key=_make_sort_key) if self.classes else []
+            )
         return found
 
     @property
     def unclaimed(self) -> list[str]:
         """The labels that no cluster stands for."""
-        said = {label for labels in self.bags.labels for label in labels or ()}
-        return sorted(map(str, said - set(self.classes)), key=_make_sort_key) if self.classes else []
+        bag_classes = {label for labels in self.bags.labels for label in labels or ()}
+        return sorted(map(str, bag_classes - set(self.classes)), key=_make_sort_key) if self.classes else []
 
     @property
     def n_rows(self) -> tuple[int, int]:
@@ -118,7 +120,7 @@ class BagReport:
     @property
     def n_labels(self) -> tuple[int, int]:
         """The labels of bags that some row of the bag carries, and all of them: two numbers."""
-        n = sum(len(said or ()) for said in self.bags.labels)
+        n = sum(len(bag_labels or ()) for bag_labels in self.bags.labels)
         return n - sum(map(len, self.missing)), n
 
     def find_doubtful(self) -> list[int]:
@@ -136,7 +138,9 @@ class BagReport:
             {
                 "bag": str(names[b]),
                 "rows": int(self.profile[b].sum()),
-                "labels": None if (said := labels[b]) is None else sorted(map(str, said), key=_make_sort_key),
+                "labels": None
+                if (bag_labels := labels[b]) is None
+                else sorted(map(str, bag_labels), key=_make_sort_key),
                 "missing": list(map(str, self.missing[b])),
                 "strangers": [self.ids[row] for row in self.strangers[b]],
                 "clusters": {
@@ -150,7 +154,7 @@ class BagReport:
         """Return everything as plain values."""
         return {
             "bags": len(self.bags),
-            "labelled": sum(said is not None for said in self.bags.labels),
+            "labelled": sum(bag_labels is not None for bag_labels in self.bags.labels),
             "classes": [None if name is None else str(name) for name in self.classes],
             "unclaimed": self.unclaimed,
             "rows_in_a_class_of_their_bag": list(self.n_rows) if self.classes else None,
@@ -178,7 +182,7 @@ class BagReport:
 
     def format_lines(self) -> list[str]:
         """Return the summary, line by line."""
-        known = sum(said is not None for said in self.bags.labels)
+        known = sum(bag_labels is not None for bag_labels in self.bags.labels)
         labelled = "all" if known == len(self.bags) else f"{known:,} of them"
         lines = [f"bags        {len(self.bags):,}, {labelled} labelled; {describe_sizes(self.bags)}"]
         if not self.classes:
@@ -237,16 +241,16 @@ def describe_sizes(bags: Bags) -> str:
 
 def describe_labels(bags: Bags) -> dict[str, Any]:
     """Say how many labels the bags hold, and which of them occur but once."""
-    said = [labels for labels in bags.labels if labels is not None]
-    counts = Counter(str(label) for labels in said for label in labels)
+    label_sets = [labels for labels in bags.labels if labels is not None]
+    counts = Counter(str(label) for labels in label_sets for label in labels)
     return {
         "bags": len(bags),
-        "labelled": len(said),
+        "labelled": len(label_sets),
         "rows_in_no_bag": int((bags.codes < 0).sum()),
         "classes": len(counts),
-        "labels_a_bag": sum(counts.values()) / len(said) if said else None,
-        "bags_with_one_label": sum(len(labels) == 1 for labels in said),
-        "label_sets": len(set(said)),
+        "labels_a_bag": sum(counts.values()) / len(label_sets) if label_sets else None,
+        "bags_with_one_label": sum(len(labels) == 1 for labels in label_sets),
+        "label_sets": len(set(label_sets)),
         "in_one_bag_only": sorted(label for label, n in counts.items() if n == 1),
     }
 

@@ -115,11 +115,11 @@ def compare_with_truth(hints: Supervision, classes: Sequence[str | None], ids: R
 
 def find_triplet_conflicts(hints: Supervision, ids: RowIds) -> list[TripletConflict]:
     """Return the triplets that were given more than one answer."""
-    said: dict[tuple[int, int, int], list[str]] = {}
+    answers_of: dict[tuple[int, int, int], list[str]] = {}
     for (i, j, k), word in zip(hints.triplets.tolist(), hints.answer_words, strict=True):
-        said.setdefault((i, j, k), []).append(word)
+        answers_of.setdefault((i, j, k), []).append(word)
     return [
         TripletConflict((ids[i], ids[j], ids[k]), tuple(words))
-        for (i, j, k), words in said.items()
+        for (i, j, k), words in answers_of.items()
         if len(words) > 1
     ]

@@ -75,7 +75,7 @@ class ColumnRoles:
 
     def check(self, raw: RawTable) -> None:
         """Make sure that every column named is there, and that none is named for two ends."""
-        said = {
+        roles = {
             "--id": (self.id,) if self.id is not None else (),
             self.truth_option: (self.truth,) if self.truth is not None else (),
             "--bag-column": (self.bag,) if self.bag is not None else (),
@@ -83,7 +83,7 @@ class ColumnRoles:
             "--features": self.features or (),
         }
         ends: dict[str, str] = {}
-        for option, names in said.items():
+        for option, names in roles.items():
             for name in names:
                 if name not in raw.names:
                     raise click.BadParameter(make_unknown_column_error(name, raw), param_hint=f"'{option}'")

@@ -16,19 +16,19 @@ from likewise.supervision import RowIds, Supervision
 
 
 def select_hints(
-    said: Supervision, method: str, n_clusters: int, as_links: bool, options: dict[str, Any]
+    hints: Supervision, method: str, n_clusters: int, as_links: bool, options: dict[str, Any]
 ) -> Supervision:
     """Return the hints that the method is given, or refuse those that it does not use."""
     if not as_links:
-        check_honoured(method, said.kinds)
-        return said
+        check_honoured(method, hints.kinds)
+        return hints
     if METHODS[method].says_links:
         options["as_links"] = True
-        return said
-    links = said.select_kinds("links", "triplets", "labels").to_links()
-    if (bags := said.bags) is not None:
+        return hints
+    links = hints.select_kinds("links", "triplets", "labels").to_links()
+    if (bags := hints.bags) is not None:
         n_classes = len({label for labels in bags.labels for label in labels or ()})
-        links |= said.select_kinds("bags").to_links(more_clusters_than_classes=n_clusters > n_classes)
+        links |= hints.select_kinds("bags").to_links(more_clusters_than_classes=n_clusters > n_classes)
     check_honoured(method, links.kinds)
     return links
 

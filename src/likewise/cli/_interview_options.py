@@ -117,8 +117,8 @@ class Files:
 
         with Outputs() as outputs:
             if self.hints is not None:
-                said = interview.supervision
-                outputs.add(self.hints, lambda part: write_hints(part, said, table.ids))
+                hints = interview.supervision
+                outputs.add(self.hints, lambda part: write_hints(part, hints, table.ids))
             if self.labels is not None and labels is not None:
                 columns = make_labels_table(table.ids, labels)
                 outputs.add(self.labels, lambda part: write_table(part, columns))
@@ -194,7 +194,7 @@ class InterviewOptions:
             strategy=strategy,
             n_clusters=self.clusters,
             supervision=given,
-            seed=self.seed,
+            random_state=self.seed,
             budget=self.budget,
             discover=self.discover,
             errors="learn" if self.errors is None else self.errors,
@@ -238,11 +238,11 @@ class InterviewOptions:
 
         return (None, None) if name is None else make_strategy_and_model(name, n_clusters)
 
-    def _restore_strategy(self, said: dict[str, Any]) -> tuple[Any, Any]:
+    def _restore_strategy(self, saved_options: dict[str, Any]) -> tuple[Any, Any]:
         """Return what a saved interview goes on with; None is for its file to say."""
-        k = said.get("n_clusters") or 2
-        before = (said.get("strategy") or {}).get("name")
-        has_model = said.get("model") is not None  # a strategy wanted a model of its own
+        k = saved_options.get("n_clusters") or 2
+        before = (saved_options.get("strategy") or {}).get("name")
+        has_model = saved_options.get("model") is not None  # a strategy wanted a model of its own
         strategy, model = self._make_strategy(self.strategy, k)
         if strategy is None and (has_model or before == TRAY):
             return self._make_strategy(before, k)

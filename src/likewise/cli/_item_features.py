@@ -80,7 +80,7 @@ def build_items(raw: RawTable, wanted: FeatureOptions, *, seed: int) -> Items:
     """Put together the features of the rows of a table."""
     _check_columns(raw, wanted)
     blocks: list[FloatArray] = []
-    said: list[str] = []
+    descriptions: list[str] = []
     notes: list[str] = []
     others = {wanted.id, *wanted.text, *wanted.drop, *wanted.labels, *(wanted.columns or ())}
     left = [name for name in raw.names if name not in others]
@@ -89,14 +89,14 @@ def build_items(raw: RawTable, wanted: FeatureOptions, *, seed: int) -> Items:
     if wanted.columns or (alone and left):
         block = _read_numeric_columns(raw, wanted, left)
         blocks.append(block)
-        said.append(f"{block.shape[1]} column(s) of numbers")
+        descriptions.append(f"{block.shape[1]} column(s) of numbers")
     for path in wanted.files:
         blocks.append(_read_embeddings(path, raw))
-        said.append(f"{blocks[-1].shape[1]} numbers a row from {path}")
+        descriptions.append(f"{blocks[-1].shape[1]} numbers a row from {path}")
     if wanted.text:
         found = _vectorize_text(raw, wanted, seed)
         blocks.append(found.X)
-        said += found.descriptions
+        descriptions += found.descriptions
         notes += found.notes
     if not blocks:
         raise FileFormatError(
@@ -106,7 +106,7 @@ def build_items(raw: RawTable, wanted: FeatureOptions, *, seed: int) -> Items:
     if left and not alone:
         shown = ", ".join(left[:5]) + (", …" if len(left) > 5 else "")
         notes.append(f"not used: {shown}. Name columns of numbers with --features, text with --text.")
-    return Items(np.hstack(blocks), tuple(said), tuple(notes))
+    return Items(np.hstack(blocks), tuple(descriptions), tuple(notes))
 
 
 def _check_columns(raw: RawTable, wanted: FeatureOptions) -> None:
@@ -162,7 +162,7 @@ def _vectorize_text(raw: RawTable, wanted: FeatureOptions, seed: int) -> Items:
     texts = [" ".join(cell for cell in row if cell) for row in zip(*cells, strict=True)]
     named = " and ".join(map(repr, wanted.text))
     try:
-        found = text_features(texts, n_features=wanted.components, named=named, seed=seed)
+        found = text_features(texts, n_features=wanted.components, named=named, random_state=seed)
     except FileFormatError as error:
         raise FileFormatError(f"{raw.path}: {error}") from error
     return Items(found.X.astype(np.float64, copy=False), (found.description,), found.notes)

@@ -126,14 +126,14 @@ def build_options(method: str, *, n_init: int | None = None, **own: Any) -> dict
 
     `own` are the options that not all methods have, by the names of the parameters; None was not given.
     """
-    said = {"n_init": n_init}
+    given = {"n_init": n_init}
     for option, (parameter, what) in _OPTIONS.items():
         value = own.get(parameter)
         if value is not None and option not in METHODS[method].options:
             fitting = [name for name, other in METHODS.items() if option in other.options]
             raise click.UsageError(f"{option} is for {what} ({', '.join(fitting)}), not for {method}.")
-        said[parameter] = value
-    return {name: value for name, value in said.items() if value is not None}
+        given[parameter] = value
+    return {name: value for name, value in given.items() if value is not None}
 
 
 def make_estimator(method: str, n_clusters: int, seed: int, options: dict[str, Any]) -> Any:

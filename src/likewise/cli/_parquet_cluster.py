@@ -197,10 +197,10 @@ def cluster_files(
             raise FileFormatError(f"{asked.n_clusters} clusters were asked of {n_rows} row(s).")
         step("finding rows")
         ids = _find_hinted_ids(asked, source, n_rows)
-        said = read_all_hints(
+        all_hints = read_all_hints(
             asked.hints, ids, encoding=asked.hints_encoding, id_column=asked.columns.id, path=asked.path
         )
-        used = select_hints(said, asked.method, asked.n_clusters, asked.as_links, asked.options)
+        used = select_hints(all_hints, asked.method, asked.n_clusters, asked.as_links, asked.options)
         step("clustering")
         model = make_estimator(asked.method, asked.n_clusters, asked.seed, asked.options)
         if HAS_CALLBACKS:
@@ -227,9 +227,9 @@ def cluster_files(
     notes += contradiction
     wrote = [] if out is None or out == STDOUT else [out]
     if as_json:
-        told: dict[str, Any] = {"data": asked.path, "scheduler": scheduler, "hint_files": list(asked.hints)}
-        told |= {"seed": asked.seed, **asked.options}
-        print_json({**report.as_dict(), **told, "wrote": wrote, "notes": notes})
+        result: dict[str, Any] = {"data": asked.path, "scheduler": scheduler, "hint_files": list(asked.hints)}
+        result |= {"seed": asked.seed, **asked.options}
+        print_json({**report.as_dict(), **result, "wrote": wrote, "notes": notes})
     if not quiet:
         print_report(report, notes, wrote)
 

@@ -122,11 +122,11 @@ def _make_raw_table(rows: list[list[str]], lines: list[int], path: str, header: 
     wrong = [k for k, row in enumerate(rows) if len(row) != len(names)]
     if wrong:
         wanted = "the header has" if header else "the first row has"
-        told = [
+        problems = [
             f"{path}:{lines[k]}: {len(rows[k])} cell(s) where {wanted} {len(names)}." for k in wrong[:_SHOWN]
         ]
-        told += [f"and {len(wrong) - _SHOWN} more."] if len(wrong) > _SHOWN else []
-        raise FileFormatError("\n".join(told))
+        problems += [f"and {len(wrong) - _SHOWN} more."] if len(wrong) > _SHOWN else []
+        raise FileFormatError("\n".join(problems))
     return RawTable(path, names, tuple(map(list, zip(*rows, strict=True))), lines, unnamed)
 
 

@@ -202,8 +202,8 @@ class Report:
     def _describe_hints(self) -> str:
         if not self.hints:
             return "none"
-        said = repr(self.hints).partition(": ")[2].removesuffix(")")
-        return f"{said}, about {_count(int(self.hints.touched.sum()), 'row')}"
+        summary = repr(self.hints).partition(": ")[2].removesuffix(")")
+        return f"{summary}, about {_count(int(self.hints.touched.sum()), 'row')}"
 
     def _format_kept(self) -> list[str]:
         lines = []

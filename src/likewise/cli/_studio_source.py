@@ -70,8 +70,8 @@ def compute_features(
 def find_unreadable(names: list[str], made: Features) -> list[str]:
     if not made.failed:
         return []
-    told = [f"{names[row]} ({why.rstrip('.')})" for row, why in made.failed.items()]
-    return [f"{len(told)} file(s) cannot be read and are left out: {format_some(told)}."]
+    failures = [f"{names[row]} ({why.rstrip('.')})" for row, why in made.failed.items()]
+    return [f"{len(failures)} file(s) cannot be read and are left out: {format_some(failures)}."]
 
 
 def check_enough(n: int, where: str) -> None:

@@ -145,8 +145,8 @@ class _StudioTable:
                 yield Item(row, ids[at], kind, title or ids[at], text, cells, media, known)
 
         has_truth = truths is not None and any(known is not None for known in truths)
-        told = (*notes, *made.notes, *self._advise(names if self.shown else ()))
-        described = Described(kind, len(kept), names, has_truth, made.description, told)
+        all_notes = (*notes, *made.notes, *self._advise(names if self.shown else ()))
+        described = Described(kind, len(kept), names, has_truth, made.description, all_notes)
         return SourceData(made.X, Reiterable(iterate_items), described)
 
 
@@ -159,7 +159,7 @@ def _read_texts(table: _StudioTable, features: str | None, seed: int) -> SourceD
         made = array_features(features, n_rows=raw.n_rows, of="rows in the table")
     else:
         try:
-            made = text_features(texts, method="auto", named=named, seed=seed)
+            made = text_features(texts, method="auto", named=named, random_state=seed)
         except FileFormatError as error:
             raise FileFormatError(f"{raw.path}: {error}") from error
     return table.make_data(

@@ -78,7 +78,7 @@ class TreeReport:
         n_bare, s = self.tags.n_bare, "s" * (n_labels != 1)
         bare = f"; {n_bare:,} rows have none" if n_bare else ""
         rows = "rows are numbered from 0" if id_column is None else f"rows are named by {id_column!r}"
-        said = [
+        lines = [
             f"{n_rows:,} rows, {n_labels} label{s}, {n_tags:,} tags: {n_tags / n_rows:.1f} a row{bare}",
             f"tags in {labels or 'the data'}: {self.tags.layout}; {rows}",
             f"learned from {' and '.join(self.items.descriptions)}",
@@ -88,13 +88,13 @@ class TreeReport:
             *(f"  {line}" for line in format_tree(self.tree, whole=whole)),
         ]
         summary = self.model.summary()
-        said += ["", *(line for line in str(summary).splitlines() if not line.startswith("Missing rate"))]
+        lines += ["", *(line for line in str(summary).splitlines() if not line.startswith("Missing rate"))]
         if doubtful := format_least_sure(self.tree):
-            said += ["", "least sure:", *(f"  {line}" for line in doubtful)]
+            lines += ["", "least sure:", *(f"  {line}" for line in doubtful)]
         if self.against_truth:
             distance, f1 = self.against_truth.values()
-            said += ["", f"against the truth: Robinson-Foulds distance {distance:g}, ancestor F1 {f1:.3f}"]
-        return said
+            lines += ["", f"against the truth: Robinson-Foulds distance {distance:g}, ancestor F1 {f1:.3f}"]
+        return lines
 
     def _format_rate(self, fixed: bool) -> str:
         rate = float(self.model.missing_rate_)

@@ -25,14 +25,14 @@ def format_tree(hierarchy: LabelHierarchy, *, whole: bool = False) -> list[str]:
     if not whole and len(entries) > SHOWN:
         sizes = np.cumsum(np.bincount([depth for _, depth in entries]))
         deepest = max(0, int((sizes <= SHOWN).sum()) - 1)
-    said = _describe_labels(hierarchy)
+    descriptions = _describe_labels(hierarchy)
     sizes_below = _count_below(entries, below)
     lines: list[str] = []
     for k, depth in entries:
         if depth > deepest:
             continue
         hidden = sizes_below[k] if depth == deepest else 0
-        lines.append("  " * depth + said[k] + (f"  … {hidden} more below" if hidden else ""))
+        lines.append("  " * depth + descriptions[k] + (f"  … {hidden} more below" if hidden else ""))
     if not whole and len(lines) > SHOWN:
         lines = [*lines[:SHOWN], f"… {len(lines) - SHOWN} more beside these"]
     if not whole and len(entries) > SHOWN:

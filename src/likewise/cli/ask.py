@@ -239,8 +239,8 @@ class InterviewSummary:
             reply.answer.lower() if isinstance(reply.answer, Answer) else reply.question.kind
             for reply in self.interview.replies
         ]
-        said = Counter(_SAID.get(word, word) for word in words)
-        return dict(said.most_common())
+        counts = Counter(_SAID.get(word, word) for word in words)
+        return dict(counts.most_common())
 
     @property
     def sizes(self) -> list[int] | None:
@@ -324,10 +324,11 @@ class InterviewSummary:
 
     def format_lines(self) -> list[str]:
         """Return the summary, line by line."""
-        said = ", ".join(f"{n} {word}" for word, n in self.words.items())
+        summary = ", ".join(f"{n} {word}" for word, n in self.words.items())
         lines = [
             "",
-            f"answers     {format_count(self.interview.n_asked, 'answer')}{f': {said}' if said else ''}",
+            "answers     "
+            f"{format_count(self.interview.n_asked, 'answer')}{f': {summary}' if summary else ''}",
         ]
         if self.finished and self.interview.left == 0:
             lines.append(

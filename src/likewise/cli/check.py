@@ -74,19 +74,21 @@ def command(
         columns.check(raw)
         ids = get_ids(raw, id_column)
         if bag_column is None:
-            said = read_all_hints([hints], ids, encoding=hints_encoding, id_column=id_column, path=raw.path)
+            all_hints = read_all_hints(
+                [hints], ids, encoding=hints_encoding, id_column=id_column, path=raw.path
+            )
         else:
             bags = get_texts(raw, bag_column)
-            said = read_bag_hints(hints, bags, encoding=hints_encoding, column=bag_column)
+            all_hints = read_bag_hints(hints, bags, encoding=hints_encoding, column=bag_column)
         X = None
         no_coherence = None
         try:
             X = make_table(raw, columns).X
         except FileFormatError as error:  # hints can be checked without features, less their coherence
             no_coherence = str(error)
-        found = said.diagnose(X, labels=_cluster_without_hints(X, clusters))
-        links, triplets = find_link_conflicts(said, ids), find_triplet_conflicts(said, ids)
-        agreement = None if truth is None else compare_with_truth(said, get_texts(raw, truth), ids)
+        found = all_hints.diagnose(X, labels=_cluster_without_hints(X, clusters))
+        links, triplets = find_link_conflicts(all_hints, ids), find_triplet_conflicts(all_hints, ids)
+        agreement = None if truth is None else compare_with_truth(all_hints, get_texts(raw, truth), ids)
     if no_coherence is not None and found.n_must and found.n_cannot:
         notes.append(f"coherence is left out: {no_coherence}")
     too_few = clusters is not None and found.min_clusters > clusters
@@ -95,7 +97,7 @@ def command(
             {
                 **dataclasses.asdict(found),
                 "conflicts": [dataclasses.asdict(conflict) for conflict in links],
-                "bags": None if said.bags is None else describe_labels(said.bags),
+                "bags": None if all_hints.bags is None else describe_labels(all_hints.bags),
                 "truth": None if agreement is None else dataclasses.asdict(agreement),
                 "triplet_conflicts": [dataclasses.asdict(conflict) for conflict in triplets],
                 "ok": not (links or triplets or too_few),
@@ -104,9 +106,9 @@ def command(
         )
     else:
         click.echo(str(found))
-        if said.bags is not None:
-            click.echo(f"            {describe_sizes(said.bags)}")
-            _print_label_counts(describe_labels(said.bags))
+        if all_hints.bags is not None:
+            click.echo(f"            {describe_sizes(all_hints.bags)}")
+            _print_label_counts(describe_labels(all_hints.bags))
         if agreement is not None:
             click.echo(f"truth       {agreement}")
         _print_conflicts(links, triplets)

@@ -212,8 +212,8 @@ def command(
         notes.names = table.ids
         if clusters[-1] > len(table.ids):
             raise FileFormatError(f"{clusters[-1]} clusters were asked of {len(table.ids)} row(s).")
-        said = read_all_hints(hints, table.ids, encoding=hints_encoding, id_column=id_column, path=data)
-        names = _select_methods(methods, said, as_links)
+        all_hints = read_all_hints(hints, table.ids, encoding=hints_encoding, id_column=id_column, path=data)
+        names = _select_methods(methods, all_hints, as_links)
         X = standardize_columns(table.X) if standardize else table.X
         grid = {"n_clusters": list(clusters)}
         n_repeats = repeats or (3 if len(names) > 1 else 1)
@@ -229,7 +229,7 @@ def command(
             random_state=seed,
         )
         with show_progress(len(names) * len(clusters) * cv * n_repeats, quiet=quiet) as step:
-            _fit(search.set_params(progress=_make_progress_callback(step)), X, said)
+            _fit(search.set_params(progress=_make_progress_callback(step)), X, all_hints)
         rows = _make_rows(search)
         if plot is not None:
             outputs.add(plot, _draw_picture(search).save)
@@ -238,7 +238,7 @@ def command(
             outputs.add(out, lambda part: write_table(part, cells))
     notes += _format_failures(search, table.ids)
     best = next(row for row in rows if row["chosen"])
-    todo = _suggest_command(best, said, click.get_current_context().params)
+    todo = _suggest_command(best, all_hints, click.get_current_context().params)
     wrote = [path for path in (out, plot) if path is not None and path != STDOUT]
     if as_json:
         used = search.scoring_.replace("_", "-")
@@ -383,7 +383,7 @@ def _draw_picture(search: Any) -> Any:
     return ChoiceDisplay.from_search(search, title=title)
 
 
-def _suggest_command(best: dict[str, Any], said: Supervision, asked: dict[str, Any]) -> str:
+def _suggest_command(best: dict[str, Any], all_hints: Supervision, asked: dict[str, Any]) -> str:
     """Return the command that clusters as was chosen."""
     uses = METHODS[best["method"]].uses
     words = [
@@ -397,7 +397,7 @@ def _suggest_command(best: dict[str, Any], said: Supervision, asked: dict[str, A
     ]
     for path in asked["hints"] if uses else ():
         words += ["--hints", path]
-    words += ["--as-links"] if uses and not said.kinds <= uses else []
+    words += ["--as-links"] if uses and not all_hints.kinds <= uses else []
     words += format_table_options(asked)
     if uses and asked["hints_encoding"] not in (None, "utf-8"):
         words += ["--hints-encoding", asked["hints_encoding"]]

@@ -243,19 +243,19 @@ def command(
         table = read_table(data, columns, header=not no_header, encoding=encoding)
         if clusters > len(table.ids):
             raise FileFormatError(f"{clusters} clusters were asked of {len(table.ids)} row(s).")
-        said = read_all_hints(hints, table.ids, encoding=hints_encoding, id_column=id_column, path=data)
+        all_hints = read_all_hints(hints, table.ids, encoding=hints_encoding, id_column=id_column, path=data)
         if bag_column is not None:
             cells = table.kept[bag_column]
-            said |= read_bag_hints(bags, cells, encoding=hints_encoding, column=bag_column)
-        if bag_report is not None and said.bags is None:
+            all_hints |= read_bag_hints(bags, cells, encoding=hints_encoding, column=bag_column)
+        if bag_report is not None and all_hints.bags is None:
             raise click.UsageError("--bag-report wants bags; name their column with --bag-column.")
-        used = select_hints(said, method, clusters, as_links, options)
+        used = select_hints(all_hints, method, clusters, as_links, options)
         step("clustering")
         X = standardize_columns(table.X) if standardize else table.X
         model = make_estimator(method, clusters, seed, options)
         contradiction = fit_by_ids(model, X, used, table.ids, method)
         shown = X if as_json or not quiet else None
-        report = Report.from_model(method, model, table, used, truth, said.bags, shown)
+        report = Report.from_model(method, model, table, used, truth, all_hints.bags, shown)
         labels = make_labels_table(table.ids, report.labels, getattr(model, "class_of_cluster_", ()))
         if plot is not None:
             step("drawing")
@@ -271,7 +271,7 @@ def command(
     notes += [
         *contradiction,
         *_warn_of_id_columns(table.feature_names),
-        *(_warn_of_neither(said) if as_links else []),
+        *(_warn_of_neither(all_hints) if as_links else []),
     ]
     wrote = [path for path in (out, plot, bag_report) if path is not None and path != STDOUT]
     if as_json:
@@ -329,9 +329,9 @@ def _check_files(
         require("matplotlib", extra="plot")
 
 
-def _warn_of_neither(said: Supervision) -> list[str]:
+def _warn_of_neither(all_hints: Supervision) -> list[str]:
     """Tell of the answers that no link can say."""
-    count = int((said.answers == 3).sum())
+    count = int((all_hints.answers == 3).sum())
     return [f"{count} triplet(s) answered NEITHER say no link and were left out by --as-links."] * bool(count)
 
 

@@ -95,7 +95,7 @@ def command(
 
     from likewise.evaluation import compare_hints
 
-    told: dict[str, Any] = {
+    result: dict[str, Any] = {
         "noise_pair": noise_pair,
         "noise_triplet": noise_triplet,
         "seconds_pair": seconds_pair,
@@ -103,7 +103,7 @@ def command(
     }
     notes: list[str] = []
     if labels is None:
-        found = compare_hints(shares=shares if classes is None else [1 / classes] * classes, **told)
+        found = compare_hints(shares=shares if classes is None else [1 / classes] * classes, **result)
     else:
         from likewise.cli._data_tables import get_texts
         from likewise.cli._raw_tables import read_raw
@@ -118,7 +118,7 @@ def command(
             notes.append(f"{raw.n_rows - len(known):,} row(s) without a label were left out.")
         if len(set(known)) == len(known) > 1:
             notes.append("no label occurs twice; perhaps the column holds ids. Name another with --column.")
-        found = compare_hints(known, **told)
+        found = compare_hints(known, **result)
     if plot is not None:
         from likewise.plotting import InformationDisplay
 

@@ -135,10 +135,10 @@ def make_bag_columns(data: Dataset) -> dict[str, list[Any]]:
         raise LikewiseError(f"{data.name} has no bags; leave --bags out.")
     classes = np.unique(data.y).tolist()
     words = dict(zip(classes, data.target_names or tuple(map(str, classes)), strict=True))
-    told = {
+    columns = {
         bag: [words.get(label, str(label)) for label in labels] for bag, labels in data.bag_labels.items()
     }
-    return {"bag": list(told), "labels": [";".join(labels) for labels in told.values()]}
+    return {"bag": list(columns), "labels": [";".join(labels) for labels in columns.values()]}
 
 
 def _make_free_name(name: str, taken: set[str]) -> str:

@@ -98,7 +98,7 @@ def command(
         with Outputs() as outputs:
             for one, data in made.items():
                 outputs.add(paths[one], lambda part, data=data: part.write_bytes(data))  # type: ignore[misc]
-    told = {
+    result = {
         "project": project,
         "items": len(ids),
         "groups": None if picture is None else len(picture.groups),
@@ -106,8 +106,8 @@ def command(
         "wrote": list(paths.values()),
     }
     if as_json:
-        print_json(told)
-    _print_summary(told, paths)
+        print_json(result)
+    _print_summary(result, paths)
 
 
 def _format(format: str | None, out: str, *, several: bool) -> Format:
@@ -149,9 +149,9 @@ def _get_picture(project: Project, snapshot: Snapshot) -> Picture:
     return DerivedResults.from_project(project, snapshot, picture_only=True).picture
 
 
-def _print_summary(told: dict[str, Any], paths: dict[str, str]) -> None:
+def _print_summary(result: dict[str, Any], paths: dict[str, str]) -> None:
     stderr = make_console()
-    groups = "" if told["groups"] is None else f" in {told['groups']:,} groups"
-    stderr.print(f"project     {told['items']:,} items{groups}, {told['answers']:,} answers")
+    groups = "" if result["groups"] is None else f" in {result['groups']:,} groups"
+    stderr.print(f"project     {result['items']:,} items{groups}, {result['answers']:,} answers")
     for path in paths.values():
         stderr.print(f"wrote       {path}")

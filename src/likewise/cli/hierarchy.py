@@ -242,7 +242,7 @@ def command(
         items = build_items(raw, wanted, seed=seed)
         ids = get_ids(raw, id_column)
         tags = _read_tags(raw, table, ids, id_column, label_columns, separator)
-        true, told = (None, []) if truth is None else read_tree(truth, tags, "--truth")
+        true, true_notes = (None, []) if truth is None else read_tree(truth, tags, "--truth")
         known, more = read_known(fixed, forbidden, tags, labels_encoding)
         tree, yet = (None, []) if given is None else read_tree(given, tags, "--hierarchy")
         if tree is not None and not tree.is_tree:
@@ -262,7 +262,7 @@ def command(
                 outputs.add(path, _make_writer(option, path, report))
         if suggest is not None and suggested is not None:
             outputs.add(suggest, lambda part: write_table(part, suggested))
-    notes[:0] = [*items.notes, *tags.notes, *told, *more, *yet]
+    notes[:0] = [*items.notes, *tags.notes, *true_notes, *more, *yet]
     notes += _find_missing_letters(drawn, report)
     notes += _draw_long_picture(plot, report.tree)
     wrote = [path for path in (out, *drawn.values(), suggest) if path is not None and path != STDOUT]

@@ -203,16 +203,16 @@ def command(
     rows = found.rows(reach)
     wrote = [path for path in (out, plot) if path is not None and path != STDOUT]
     if as_json:
-        said = {"data": data, "label": label, "n_rows": len(classes), "clusters": k, "model": model}
-        said |= {"budget": budget, "repeats": repeats, "every": every, "reach": reach}
-        said |= {"error_rate": errors, "error_kind": kind}
-        said |= {"seed": seed, "standardize": standardize, "score": found.score_name}
+        result = {"data": data, "label": label, "n_rows": len(classes), "clusters": k, "model": model}
+        result |= {"budget": budget, "repeats": repeats, "every": every, "reach": reach}
+        result |= {"error_rate": errors, "error_kind": kind}
+        result |= {"seed": seed, "standardize": standardize, "score": found.score_name}
         shown = {
             name: {key: _format_names(part) for key, part in vars(c).items()} for name, c in curves.items()
         }
         failures = [vars(failure) for failure in found.errors]
         print_json(
-            {**said, "results": rows, "curves": shown, "errors": failures, "wrote": wrote, "notes": notes}
+            {**result, "results": rows, "curves": shown, "errors": failures, "wrote": wrote, "notes": notes}
         )
         return
     if out == STDOUT:
@@ -287,7 +287,7 @@ class _OracleMaker:
 
         kind: Any = self.kind
         return make_oracle(
-            kind, self.classes, self.X, rate=self.rate, n_questions=self.n_questions, seed=seed
+            kind, self.classes, self.X, rate=self.rate, n_questions=self.n_questions, random_state=seed
         )
 
 

@@ -227,18 +227,18 @@ def _warn_if_unused(project: Project) -> str:
 
 def _make_source_options(ctx: click.Context, asked: dict[str, Any]) -> dict[str, Any]:
     """Return what was said of how the data are read, as JSON has it."""
-    said = {
+    options = {
         name: asked[name]
         for name in _FIXED
         if ctx.get_parameter_source(name) is click.core.ParameterSource.COMMANDLINE
     }
     for name in ("text", "drop"):
-        if name in said:
-            said[name] = list(said[name])
+        if name in options:
+            options[name] = list(options[name])
     for name in ("features", "pool"):
-        if name in said:
-            said[name] = str(Path(said[name]).resolve())
-    return said
+        if name in options:
+            options[name] = str(Path(options[name]).resolve())
+    return options
 
 
 def _check_database(url: str | None, project: Project) -> None:
@@ -260,12 +260,12 @@ def _check_clusters(asked: dict[str, Any], n_items: int) -> None:
 
 def _get_changed_settings(asked: dict[str, Any]) -> dict[str, Any]:
     """Return what the options say of settings that may change; None where they are silent."""
-    said = {**asked, "n_clusters": asked["clusters"], "discover": asked["discover"] or None}
-    return {name: said[name] for name in _CHANGEABLE}
+    options = {**asked, "n_clusters": asked["clusters"], "discover": asked["discover"] or None}
+    return {name: options[name] for name in _CHANGEABLE}
 
 
-def _create_project(path: Path, folder: Path, asked: dict[str, Any], said: dict[str, Any]) -> Project:
-    """Read the data, find features, and make the project; `said` is kept in it."""
+def _create_project(path: Path, folder: Path, asked: dict[str, Any], options: dict[str, Any]) -> Project:
+    """Read the data, find features, and make the project; `options` is kept in it."""
     from likewise.cli._studio_data import read_source
     from likewise.studio.project import Project
     from likewise.studio.records import Settings
@@ -324,7 +324,7 @@ def _create_project(path: Path, folder: Path, asked: dict[str, Any], said: dict[
             described=data.described,
             source=path,
             database=asked["db"],
-            options=said,
+            options=options,
         )
 
 

@@ -110,7 +110,7 @@ def _read_bags(table: list[list[str]], bags: list[list[str]]) -> dict[str, Any]:
     header, *rows = table
     y = convert_labels([row[1] for row in rows])
     as_label = int if y.dtype.kind == "i" else str
-    told: dict[int, tuple[Label, ...]] = {
+    labels_of_bag: dict[int, tuple[Label, ...]] = {
         int(bag): tuple(as_label(label) for label in labels.split(";") if label) for bag, labels in bags[1:]
     }
     return {
@@ -118,7 +118,7 @@ def _read_bags(table: list[list[str]], bags: list[list[str]]) -> dict[str, Any]:
         "y": y,
         "feature_names": tuple(header[2:]),
         "bags": np.array([int(row[0]) for row in rows], dtype=np.int64),
-        "bag_labels": told,
+        "bag_labels": labels_of_bag,
     }
 
 

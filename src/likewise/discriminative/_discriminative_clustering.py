@@ -272,7 +272,7 @@ class DiscriminativeClustering(SoftmaxClusterer):
                 "epsilon=0 says that none is. Give an epsilon above 0, or noise=None."
             )
         rows = self._rescale_weights(self._with_weights(rows, sample_weight))
-        told = self._gather_hints(hints, rows)
+        hint_data = self._gather_hints(hints, rows)
         rng = check_random_state(self.random_state)
         unhinted_rng = deepcopy(rng)
         width = rows.shape[1] if self.fourier_features is None else self.fourier_features
@@ -280,28 +280,28 @@ class DiscriminativeClustering(SoftmaxClusterer):
         # BLAS and OpenMP use one thread, and blocks of rows are merged in order: sums in another order differ
         # in their last digits, which a long optimisation can amplify to another result.
         with threadpool_limits(1):
-            arranged = self._arrange_rows(rows, told, rng)
+            arranged = self._arrange_rows(rows, hint_data, rng)
             space = Space.with_fourier(arranged.moments, rows, self.fourier_features, self.gamma, rng)
             as_printed = self.epsilon == 0 and not self.anneal
             unhinted = None
-            if self.init == "auto" and len(told.terms) and not as_printed:
+            if self.init == "auto" and len(hint_data.terms) and not as_printed:
                 unhinted = self._make_unhinted_fit(rows, unhinted_rng)
-            fit = self._fit(arranged, space, told, rng, X, unhinted)
-            self._keep(fit, rows, space, told)
+            fit = self._fit(arranged, space, hint_data, rng, X, unhinted)
+            self._keep(fit, rows, space, hint_data)
         return self
 
     def _make_unhinted_fit(self, rows: Rows, rng: Any) -> Callable[[Run], VariationalState]:
         """Return what finds the weights that a fit without hints has, on few rows if there are many."""
 
         def fit(run: Run) -> VariationalState:
-            told = self._gather_hints(Supervision.empty(len(rows)), rows)
-            arranged = self._arrange_rows(rows, told, rng)
+            hint_data = self._gather_hints(Supervision.empty(len(rows)), rows)
+            arranged = self._arrange_rows(rows, hint_data, rng)
             # the space of the fit with hints but for rounding: its random numbers are drawn in the same order
             space = Space.with_fourier(arranged.moments, rows, self.fourier_features, self.gamma, rng)
             near = space.center_rows(arranged.rows)
             few = GatheredRows.from_rows(near, space, arranged)
-            problem = self._make_objective(near, space, arranged.hinted, told.terms, None, few)
-            start = self._choose_start(few, problem, told, rng, run)
+            problem = self._make_objective(near, space, arranged.hinted, hint_data.terms, None, few)
+            start = self._choose_start(few, problem, hint_data, rng, run)
             return run(problem, start.state, self.max_iter).state
 
         return fit
@@ -311,7 +311,7 @@ class DiscriminativeClustering(SoftmaxClusterer):
         tried: DiscriminativeFit,
         unhinted: VariationalState,
         problem: HintedObjective,
-        told: HintData,
+        hint_data: HintData,
         run: Run,
     ) -> DiscriminativeFit:
         """Return the start from the hints if it clearly keeps more of them, else the fit without hints."""
@@ -320,14 +320,14 @@ class DiscriminativeClustering(SoftmaxClusterer):
         def labels(state: VariationalState) -> np.ndarray:
             return problem.objective.log_p_hinted(state.W).argmax(axis=1)
 
-        is_clear = breaks_clearly_less(labels(tried.state), labels(unhinted), told.as_links(), 2.0)
+        is_clear = breaks_clearly_less(labels(tried.state), labels(unhinted), hint_data.as_links(), 2.0)
         return tried if is_clear and tried.bounds[-1] > continued.bounds[-1] else continued
 
     def _fit(
         self,
         arranged: OrderedRows,
         space: Space,
-        told: HintData,
+        hint_data: HintData,
         rng: Any,
         X: Any,
         unhinted: Callable[[Run], VariationalState] | None = None,
@@ -348,12 +348,12 @@ class DiscriminativeClustering(SoftmaxClusterer):
 
         near, hinted = space.center_rows(arranged.rows), arranged.hinted
         few = GatheredRows.from_rows(near, space, arranged)
-        problem = self._make_objective(near, space, hinted, told.terms, self.noise, few)
-        best = self._choose_start(few, problem, told, rng, run)
+        problem = self._make_objective(near, space, hinted, hint_data.terms, self.noise, few)
+        best = self._choose_start(few, problem, hint_data, rng, run)
         if unhinted is not None:
-            best = self._select_better_start(best, unhinted(run), problem, told, run)
+            best = self._select_better_start(best, unhinted(run), problem, hint_data, run)
         if not few.everyone:
-            problem = self._make_objective(near, space, hinted, told.terms, self.noise)
+            problem = self._make_objective(near, space, hinted, hint_data.terms, self.noise)
         fit = run(problem, best.state, self.max_iter)
         if self.noise is not None:
             fit = run(problem, fit.state, self.max_iter, learn=True).continue_from(fit)
@@ -365,7 +365,7 @@ class DiscriminativeClustering(SoftmaxClusterer):
         progress.finish()
         return fit
 
-    def _keep(self, fit: DiscriminativeFit, rows: Rows, space: Space, told: HintData) -> None:
+    def _keep(self, fit: DiscriminativeFit, rows: Rows, space: Space, hint_data: HintData) -> None:
         state = fit.state
         self._space = space
         self.coef_, self.intercept_ = space.fold(state.W)
@@ -374,9 +374,9 @@ class DiscriminativeClustering(SoftmaxClusterer):
         self.lower_bound_ = fit.bounds[-1]
         self.n_iter_ = len(fit.bounds)
         self.converged_ = fit.converged
-        self._warn(self._label_rows(rows, told, state.q), told)
+        self._warn(self._label_rows(rows, hint_data, state.q), hint_data)
 
-    def _warn(self, n_found: int, told: HintData) -> None:
+    def _warn(self, n_found: int, hint_data: HintData) -> None:
         """Tell of what was asked for and not reached."""
         name = type(self).__name__
         why = (
@@ -385,7 +385,7 @@ class DiscriminativeClustering(SoftmaxClusterer):
         self._warn_few_clusters(n_found, self.n_clusters, why)
         links, triplets = self.violations_, self.triplet_violations_
         broken = links.n_must + links.n_cannot - links.n_must_kept - links.n_cannot_kept
-        used = told.hints.answers < (4 if self.neither == "use" else 3)
+        used = hint_data.hints.answers < (4 if self.neither == "use" else 3)
         broken += int(used[triplets.broken].sum())
         if self.epsilon == 0 and broken:
             total = links.n_must + links.n_cannot + int(used.sum())

@@ -23,18 +23,18 @@ _NARROWEST = 0.01
 
 
 def stretch(
-    X: np.ndarray, weight: np.ndarray, links: Supervision, told: np.ndarray | None = None
+    X: np.ndarray, weight: np.ndarray, links: Supervision, hinted_rows: np.ndarray | None = None
 ) -> np.ndarray | None:
     """Return the rows in a space where rows that belong together are as near in every direction.
 
     The scatter within must-links and must groups, shrunk towards that of all rows, becomes the identity, as
     in relevant component analysis (Bar-Hillel et al. 2003). None where no two rows are said to be together.
-    The links may be about the rows in `told` alone.
+    The links may be about the rows in `hinted_rows` alone.
     """
     must, groups = links.must, links.must_groups
     if not len(must) and not len(groups):
         return None
-    few = X if told is None else X[told]
+    few = X if hinted_rows is None else X[hinted_rows]
     apart = (few[must[:, 0]] - few[must[:, 1]]) * np.sqrt(links.must_weights / 2)[:, None]
     scatter, count = apart.T @ apart, links.must_weights.sum()
     for rows, each in zip(groups, groups.weights, strict=True):
@@ -65,18 +65,18 @@ class Starts:
         self,
         X: np.ndarray,
         weight: np.ndarray,
-        told: np.ndarray,
+        hinted_rows: np.ndarray,
         hints: Supervision,
         n_clusters: int,
         rng: np.random.RandomState,
     ) -> None:
         links = hints.to_links()
         self._weight = weight
-        self._hinted_rows = told
+        self._hinted_rows = hinted_rows
         self._k = n_clusters
         self._rng = rng
         self._closure = links.closure(on_conflict="keep")
-        stretched = stretch(X, weight, links, told)
+        stretched = stretch(X, weight, links, hinted_rows)
         self._spaces = [X] if stretched is None else [stretched, X]
         everyone, n = np.arange(len(X)), float(len(X))
         self._logistic = Objective.from_memory(
@@ -85,11 +85,11 @@ class Starts:
 
     def compute_weights(self, number: int) -> np.ndarray:
         """Return the weights of start `number`: spaces take turns, the second of each is from the hints."""
-        space, told = self._spaces[number % len(self._spaces)], self._hinted_rows
+        space, hinted_rows = self._spaces[number % len(self._spaces)], self._hinted_rows
         draws = as_rows(space, weight=self._weight)
-        if number // len(self._spaces) == 1 and self._closure.n_components < len(told):
+        if number // len(self._spaces) == 1 and self._closure.n_components < len(hinted_rows):
             seeds = draw_seeds_from_closure(
-                space[told], self._closure, self._k, self._weight[told], self._rng, draws=draws
+                space[hinted_rows], self._closure, self._k, self._weight[hinted_rows], self._rng, draws=draws
             )
         else:
             seeds = extend_seeds(draws, np.empty((0, space.shape[1])), self._k, None, self._rng)

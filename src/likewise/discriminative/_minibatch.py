@@ -244,22 +244,22 @@ class MiniBatchDiscriminativeClustering(SoftmaxClusterer):
         """
         rows, hints = self._check_fit(X, y, supervision, in_blocks=True)
         rows = self._rescale_weights(self._with_weights(rows, sample_weight))
-        told = self._gather_hints(hints, rows)
+        hint_data = self._gather_hints(hints, rows)
         rng = check_random_state(self.random_state)
         rows.threads = get_n_threads(rows.shape[0] * rows.shape[1] * self.n_clusters, self.n_jobs)
         with threadpool_limits(1):
-            arranged = self._arrange_rows(rows, told, rng)
+            arranged = self._arrange_rows(rows, hint_data, rng)
             self._moments = arranged.moments
             space = Space.from_moments(self._moments, rows)
             near = space.center_rows(arranged.rows)
             progress = FitProgress(self, X, self.n_init + 1)
-            state = self._begin(near, space, arranged, told, rng, progress)
+            state = self._begin(near, space, arranged, hint_data, rng, progress)
             progress.begin(self.max_iter)
             state, settled = self._maximise_on_batches(
-                near, space, arranged.hinted, told, state, rng, progress
+                near, space, arranged.hinted, hint_data, state, rng, progress
             )
             progress.end()
-            found = self._keep(rows, space, told, state)
+            found = self._keep(rows, space, hint_data, state)
         progress.finish()
         self.n_iter_ = self.n_steps_
         why = "Neither hints nor rows ask for more; X may have fewer distinct rows."
@@ -301,15 +301,15 @@ class MiniBatchDiscriminativeClustering(SoftmaxClusterer):
         self._check_batch(len(rows), hints, first)
         rows = self._with_weights(rows, sample_weight)
         rows = self._rescale_weights(rows) if first else self._with_weight_unit(rows)
-        told = self._gather_hints(hints, rows)
+        hint_data = self._gather_hints(hints, rows)
         with threadpool_limits(1):
             rng = check_random_state(self.random_state)
-            arranged = self._arrange_rows(rows, told, rng)
+            arranged = self._arrange_rows(rows, hint_data, rng)
             self._moments = arranged.moments if first else self._moments + arranged.moments
             space = Space.from_moments(self._moments, rows)
             near = space.center_rows(arranged.rows)
             if first:
-                state = self._begin(near, space, arranged, told, rng)
+                state = self._begin(near, space, arranged, hint_data, rng)
             else:
                 state = VariationalState(
                     space.unfold(self.coef_, self.intercept_), np.empty((0, 0)), self._make_noise()
@@ -317,8 +317,8 @@ class MiniBatchDiscriminativeClustering(SoftmaxClusterer):
             everyone = np.arange(len(rows))
             Z, weight = space.transform(near, everyone), near.get_weights(everyone)
             batch = GatheredRows(Z, weight, arranged.hinted, True)
-            state = self._update_on_batch(batch, told, state, anew=True)
-            self._keep(rows, space, told, state)
+            state = self._update_on_batch(batch, hint_data, state, anew=True)
+            self._keep(rows, space, hint_data, state)
         self.n_iter_ = self.n_steps_
         return self
 
@@ -344,7 +344,7 @@ class MiniBatchDiscriminativeClustering(SoftmaxClusterer):
         near: Rows,
         space: Space,
         arranged: OrderedRows,
-        told: HintData,
+        hint_data: HintData,
         rng: Any,
         progress: FitProgress | None = None,
     ) -> VariationalState:
@@ -362,26 +362,26 @@ class MiniBatchDiscriminativeClustering(SoftmaxClusterer):
             return fit
 
         few = GatheredRows.from_rows(near, space, arranged)
-        problem = self._make_objective(near, space, arranged.hinted, told.terms, None, few)
-        return self._choose_start(few, problem, told, rng, run).state
+        problem = self._make_objective(near, space, arranged.hinted, hint_data.terms, None, few)
+        return self._choose_start(few, problem, hint_data, rng, run).state
 
     def _update_on_batch(
-        self, batch: GatheredRows, told: HintData, state: VariationalState, *, anew: bool = False
+        self, batch: GatheredRows, hint_data: HintData, state: VariationalState, *, anew: bool = False
     ) -> VariationalState:
         """Improve q, then update the weights once; with `anew` q is initialised for new rows."""
         n_rows = len(batch.Z)
         keep = 0.5 ** (n_rows / self.half_life)
-        m = told.terms.total_weight
+        m = hint_data.terms.total_weight
         # A single hint in a batch must not count as much as a hundred hints in another.
         m = max(m, self._usual_hints.add(m, keep)) or 1.0
         objective = Objective.from_memory(
             batch.Z, batch.weight, batch.hinted_rows, self.n_clusters, m=m, tau=self.tau, alpha=self.alpha
         )
-        problem = HintedObjective(objective, told.terms, state.noise)
+        problem = HintedObjective(objective, hint_data.terms, state.noise)
         log_p = objective.log_p_hinted(state.W)
         q = np.exp(log_p) if anew else state.q.copy()
-        if len(told.terms):
-            told.terms.expect(log_p, q, state.noise, max_sweeps=_SWEEPS, tol=_SWEEP_TOL)
+        if len(hint_data.terms):
+            hint_data.terms.expect(log_p, q, state.noise, max_sweeps=_SWEEPS, tol=_SWEEP_TOL)
         value, gradient = objective.compute_value_and_gradient(
             state.W, np.ascontiguousarray(q.T), lambda mean: self._balance.add(mean, keep)
         )
@@ -396,7 +396,7 @@ class MiniBatchDiscriminativeClustering(SoftmaxClusterer):
         near: Rows,
         space: Space,
         which: np.ndarray,
-        told: HintData,
+        hint_data: HintData,
         state: VariationalState,
         rng: Any,
         progress: FitProgress,
@@ -408,7 +408,7 @@ class MiniBatchDiscriminativeClustering(SoftmaxClusterer):
         for Z, weight in self._draw_batches(near, space, which, rng):
             share = weight * (rest / weight.sum()) if weight.any() else weight
             batch = GatheredRows(np.vstack([hinted, Z]), np.concatenate([own, share]), first, False)
-            state = self._update_on_batch(batch, told, state)
+            state = self._update_on_batch(batch, hint_data, state)
             stop = progress.step()
             if self.n_steps_ <= _PATIENCE // 2 or self.lower_bound_ > best + self.tol:
                 best, stale = self.lower_bound_, 0
@@ -420,19 +420,19 @@ class MiniBatchDiscriminativeClustering(SoftmaxClusterer):
         return state, settled
 
     def _draw_batches(
-        self, near: Rows, space: Space, told: np.ndarray, rng: np.random.RandomState
+        self, near: Rows, space: Space, hinted_rows: np.ndarray, rng: np.random.RandomState
     ) -> Iterator[tuple[np.ndarray, np.ndarray]]:
         """Yield an endless sequence of batches of rows without hints: features and weights."""
-        n_free = len(near) - len(told)
+        n_free = len(near) - len(hinted_rows)
         while True:
-            which = draw_unhinted_rows(n_free, _POOL_ROWS, told, rng)
+            which = draw_unhinted_rows(n_free, _POOL_ROWS, hinted_rows, rng)
             Z, weight = space.transform(near, which), near.get_weights(which)
             n_batches = max(1, round(len(which) / self.batch_size))
             for part in np.array_split(rng.permutation(len(which)), n_batches):
                 yield Z[part], weight[part]
 
-    def _keep(self, rows: Rows, space: Space, told: HintData, state: VariationalState) -> int:
+    def _keep(self, rows: Rows, space: Space, hint_data: HintData, state: VariationalState) -> int:
         """Set the attributes and label the rows; return the number of clusters that have rows."""
         self._space = space
         self.coef_, self.intercept_ = space.fold(state.W)
-        return self._label_rows(rows, told, state.q)
+        return self._label_rows(rows, hint_data, state.q)

@@ -141,17 +141,21 @@ class SoftmaxModel:
         return found
 
 
-def _label_block(model: SoftmaxModel, told: np.ndarray, labels: np.ndarray, block: Block) -> np.ndarray:
+def _label_block(
+    model: SoftmaxModel, hinted_rows: np.ndarray, labels: np.ndarray, block: Block
+) -> np.ndarray:
     """Label the rows of a block; the labels of hinted rows are given."""
     mine = model.predict(block.X)
-    first, last = np.searchsorted(told, [block.rows.start, block.rows.stop])  # ascending
-    mine[told[first:last] - block.rows.start] = labels[first:last]
+    first, last = np.searchsorted(hinted_rows, [block.rows.start, block.rows.stop])  # ascending
+    mine[hinted_rows[first:last] - block.rows.start] = labels[first:last]
     return mine
 
 
-def _label_and_count(model: SoftmaxModel, told: np.ndarray, labels: np.ndarray, block: Block) -> np.ndarray:
+def _label_and_count(
+    model: SoftmaxModel, hinted_rows: np.ndarray, labels: np.ndarray, block: Block
+) -> np.ndarray:
     """Label the rows of a block and return the cluster sizes."""
-    mine = _label_block(model, told, labels, block)
+    mine = _label_block(model, hinted_rows, labels, block)
     if block.kept is not None:
         block.kept[...] = mine
     return np.bincount(mine, minlength=len(model.coef))
@@ -199,16 +203,16 @@ class SoftmaxClusterer(HintedClusterer):
                 kinds=("triplets",),
                 estimator=type(self).__name__,
             )
-        told = HintData.from_hints(hints, rows, use_neither=self.neither == "use")
-        links = told.hints.to_links()
+        hint_data = HintData.from_hints(hints, rows, use_neither=self.neither == "use")
+        links = hint_data.hints.to_links()
         if self.epsilon == 0:
-            self._compute_hard_closure(links, told.named)
+            self._compute_hard_closure(links, hint_data.named)
         else:
-            self._compute_soft_closure(links, rows=told.named)
-        return told
+            self._compute_soft_closure(links, rows=hint_data.named)
+        return hint_data
 
-    def _arrange_rows(self, rows: Rows, told: HintData, rng: np.random.RandomState) -> OrderedRows:
-        return OrderedRows.from_rows(rows, told.rows, _FEW_ROWS, rng)
+    def _arrange_rows(self, rows: Rows, hint_data: HintData, rng: np.random.RandomState) -> OrderedRows:
+        return OrderedRows.from_rows(rows, hint_data.rows, _FEW_ROWS, rng)
 
     def _make_objective(
         self,
@@ -230,28 +234,30 @@ class SoftmaxClusterer(HintedClusterer):
         return HintedObjective(objective, terms, Noise.uniform(epsilon, epsilon), learned)
 
     def _choose_start(
-        self, few: GatheredRows, problem: HintedObjective, told: HintData, rng: Any, run: Run
+        self, few: GatheredRows, problem: HintedObjective, hint_data: HintData, rng: Any, run: Run
     ) -> DiscriminativeFit:
         """Try every start on few rows for a few iterations and return the best fit."""
-        starts = Starts(few.Z, few.weight, few.hinted_rows, told.as_links(), self.n_clusters, rng)
+        starts = Starts(few.Z, few.weight, few.hinted_rows, hint_data.as_links(), self.n_clusters, rng)
         tried = [run(problem, problem.start(starts.compute_weights(n)), TRIAL) for n in range(self.n_init)]
         return max(tried, key=lambda fit: fit.bounds[-1])
 
-    def _label_rows(self, rows: Rows, told: HintData, q: np.ndarray) -> int:
+    def _label_rows(self, rows: Rows, hint_data: HintData, q: np.ndarray) -> int:
         """Label all rows in one pass and check the hints; return the number of clusters that have rows."""
-        ascending = np.argsort(told.rows)
-        self.hinted_, self.hinted_proba_ = told.rows[ascending], q[ascending]
+        ascending = np.argsort(hint_data.rows)
+        self.hinted_, self.hinted_proba_ = hint_data.rows[ascending], q[ascending]
         model, labels = self._get_model(), self.hinted_proba_.argmax(axis=1).astype(np.int32)
         recipe = partial(_label_block, model, self.hinted_, labels)
         column = rows.make_column(np.int32, recipe)
         work = partial(_label_and_count, model, self.hinted_, labels)
         counts = rows.sum(work, column, becomes=recipe, afresh=True)
         self.labels_ = rows.collect(column)
-        of_named = np.zeros(max(len(told.named), 1), dtype=np.int32)  # without hints there is one dummy row
-        of_named[: len(told.named)] = model.predict(rows.take(told.named))
-        of_named[np.sort(told.used)] = labels
-        self.violations_ = link_satisfaction(of_named, told.hints).renumber(told.named)
-        self.triplet_violations_ = triplet_satisfaction(of_named, told.hints)
+        of_named = np.zeros(
+            max(len(hint_data.named), 1), dtype=np.int32
+        )  # without hints there is one dummy row
+        of_named[: len(hint_data.named)] = model.predict(rows.take(hint_data.named))
+        of_named[np.sort(hint_data.used)] = labels
+        self.violations_ = link_satisfaction(of_named, hint_data.hints).renumber(hint_data.named)
+        self.triplet_violations_ = triplet_satisfaction(of_named, hint_data.hints)
         return int(np.count_nonzero(counts))
 
     # ------------------------------------------------------------------ using
@@ -338,7 +344,9 @@ class SoftmaxClusterer(HintedClusterer):
         return float(entr(mean).sum() - entropy)
 
 
-def draw_unhinted_rows(n_free: int, size: int, told: np.ndarray, rng: np.random.RandomState) -> np.ndarray:
+def draw_unhinted_rows(
+    n_free: int, size: int, hinted_rows: np.ndarray, rng: np.random.RandomState
+) -> np.ndarray:
     """Draw distinct rows without hints, in ascending order, without an array over all rows."""
-    at, told = draw_rows(n_free, size, rng), np.sort(told)
-    return at + np.searchsorted(told - np.arange(len(told)), at, side="right")
+    at, hinted_rows = draw_rows(n_free, size, rng), np.sort(hinted_rows)
+    return at + np.searchsorted(hinted_rows - np.arange(len(hinted_rows)), at, side="right")

@@ -84,9 +84,9 @@ class _Forward:
         return _Forward(self.p + other.p, self.value + other.value, self.held and other.held)
 
 
-def _sum_block_forward(see: See, W: np.ndarray, told: np.ndarray, block: Block) -> _Forward:
+def _sum_block_forward(see: See, W: np.ndarray, hinted_rows: np.ndarray, block: Block) -> _Forward:
     """Return the weighted sums of p and of <p, log p> over the free rows of a block."""
-    weight, k, kept = block.get_weight_without(told), len(W), block.kept
+    weight, k, kept = block.get_weight_without(hinted_rows), len(W), block.kept
     total, plogp = np.zeros(k), 0.0
     size = min(len(block), _PART)
     room = get_scratch("powers", (2 * k, size), np.float64) if kept is None else kept
@@ -102,7 +102,7 @@ def _sum_block_forward(see: See, W: np.ndarray, told: np.ndarray, block: Block) 
 
 
 def _sum_block_backward(
-    see: See, W: np.ndarray, told: np.ndarray, clarity: float, log_mean: np.ndarray, block: Block
+    see: See, W: np.ndarray, hinted_rows: np.ndarray, clarity: float, log_mean: np.ndarray, block: Block
 ) -> np.ndarray:
     """Return what the free rows of a block add to the gradient, but for a factor that all rows share.
 
@@ -110,7 +110,7 @@ def _sum_block_backward(
     constant may be added. `clarity` is how much more a free row counts in the second entropy than in the
     first. What the block keeps is left as it is, so that a pass that has to be made again finds it.
     """
-    weight, k, kept = block.get_weight_without(told), len(W), block.kept
+    weight, k, kept = block.get_weight_without(hinted_rows), len(W), block.kept
     gradient = np.zeros(W.shape)
     size = min(len(block), _PART)
     room, more = get_scratch("steps", (k, size), np.float64), get_scratch("powers", (k, size), np.float64)
@@ -199,44 +199,50 @@ class Objective:
         m: float,
         tau: float,
         alpha: float,
-        told: np.ndarray = _NOBODY,
+        hinted_rows: np.ndarray = _NOBODY,
         see: See = as_they_are,
         offset: np.ndarray | None = None,
         scale: np.ndarray | None = None,
     ) -> None:
-        self._rows, self._see, self._hinted, self._Z = rows, see, np.sort(told), Z
+        self._rows, self._see, self._hinted, self._Z = rows, see, np.sort(hinted_rows), Z
         self.m, self._tau, self._alpha = m, tau, alpha
-        of_told = float(weight.sum())
-        total = rows.total_weight + (0.0 if len(told) else of_told)
+        hinted_weight = float(weight.sum())
+        total = rows.total_weight + (0.0 if len(hinted_rows) else hinted_weight)
         self._share = 1.0 / total
         self._few = [_HintedPart(Z, weight / total, which, n_clusters) for which in split_rows(len(Z))]
         self.shape = (n_clusters, Z.shape[1] + 1)
         self._offset = offset
         self._scale = np.append(np.ones(Z.shape[1]) if scale is None else scale, 1.0)
-        self._passes = tau > 0 and len(told) < len(rows)
+        self._passes = tau > 0 and len(hinted_rows) < len(rows)
         if self._passes:
             nowhere = partial(_compute_block_powers, see, np.zeros(self.shape))
             self._kept = rows.make_column(np.float64, nowhere, 2 * n_clusters)
         # How much more a free row counts in the second entropy than in the first. Rounding must not leave
         # weight to free rows of which none has any.
-        free = 1.0 - of_told / total
+        free = 1.0 - hinted_weight / total
         self._clarity = 1.0 / free if free > 1e-12 else 0.0
 
     @classmethod
-    def from_rows(cls, rows: Rows, told: np.ndarray, n_clusters: int, *, see: See, **terms: Any) -> Objective:
-        """Return that of rows wherever they are: `told`, those that hints name, are gathered here, once."""
-        Z = see(rows.take(told))
-        return cls(rows, Z, rows.get_weights(told), n_clusters, told=told, see=see, **terms)
+    def from_rows(
+        cls, rows: Rows, hinted_rows: np.ndarray, n_clusters: int, *, see: See, **terms: Any
+    ) -> Objective:
+        """Return that of rows wherever they are: `hinted_rows`, those that hints name, are gathered here,
+        once.
+        """
+        Z = see(rows.take(hinted_rows))
+        return cls(
+            rows, Z, rows.get_weights(hinted_rows), n_clusters, hinted_rows=hinted_rows, see=see, **terms
+        )
 
     @classmethod
     def from_memory(
-        cls, Z: np.ndarray, weight: np.ndarray, told: np.ndarray, n_clusters: int, **terms: Any
+        cls, Z: np.ndarray, weight: np.ndarray, hinted_rows: np.ndarray, n_clusters: int, **terms: Any
     ) -> Objective:
         """Return that of few rows in memory, as the model sees them."""
         free = np.ones(len(Z), dtype=bool)
-        free[told] = False
+        free[hinted_rows] = False
         rows = as_rows(Z[free], weight=weight[free])
-        return cls(rows, Z[told], weight[told], n_clusters, **terms)
+        return cls(rows, Z[hinted_rows], weight[hinted_rows], n_clusters, **terms)
 
     def _fold_weights(self, W: np.ndarray) -> np.ndarray:
         """Return the weights of the columns as `see` gives them."""

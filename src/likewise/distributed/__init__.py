@@ -9,6 +9,6 @@ ids.
 from likewise.distributed._as_rows import make_dask_rows
 from likewise.distributed._dask_parquet import find_rows_by_id, read_parquet
 from likewise.distributed._fit import fit
-from likewise.exceptions import ClusterError
+from likewise.exceptions import DaskClusterError
 
-__all__ = ["ClusterError", "find_rows_by_id", "fit", "make_dask_rows", "read_parquet"]
+__all__ = ["DaskClusterError", "find_rows_by_id", "fit", "make_dask_rows", "read_parquet"]

@@ -8,7 +8,7 @@ from contextlib import suppress
 from typing import Any, TypeVar
 
 from likewise._optional import require
-from likewise.exceptions import ClusterError
+from likewise.exceptions import DaskClusterError
 
 T = TypeVar("T")
 
@@ -24,7 +24,7 @@ def explain_failures(client: Any, ask: Callable[[], T]) -> T:
     try:
         return ask()
     except distributed.KilledWorker as error:
-        raise ClusterError(
+        raise DaskClusterError(
             f"{error.allowed_failures + 1} workers were lost one after another over the same chunk of rows "
             f"(the last at {_find_address(error)}). Most often a worker has too little memory for a chunk "
             "and the "
@@ -32,7 +32,7 @@ def explain_failures(client: Any, ask: Callable[[], T]) -> T:
         ) from error
     except (CancelledError, distributed.comm.CommClosedError) as error:
         where = getattr(getattr(client, "scheduler", None), "address", "its address")
-        raise ClusterError(
+        raise DaskClusterError(
             f"the Dask scheduler at {where} was lost during the fit, and with it the rows on its workers. "
             "Connect again and start the fit anew."
         ) from error
@@ -61,7 +61,7 @@ def get_client(client: Any) -> Any:
             ) from error
         try:
             return _with_workers(opened)
-        except ClusterError:
+        except DaskClusterError:
             opened.close()
             raise
     if client is not None:
@@ -102,7 +102,7 @@ def _with_workers(client: Any) -> Any:
     try:  # some may be on their way
         client.wait_for_workers(1, timeout=_PATIENCE)
     except TimeoutError:
-        raise ClusterError(
+        raise DaskClusterError(
             f"the Dask scheduler at {client.scheduler.address} has no workers. Start some with `dask worker`."
         ) from None
     return client
@@ -122,7 +122,7 @@ def gather_results(client: Any, futures: list[Any]) -> list[Any]:
             except TimeoutError:
                 alone = 0 if client.nthreads() else alone + 1
                 if alone > 3:
-                    raise ClusterError(
+                    raise DaskClusterError(
                         f"all workers of the Dask scheduler at {client.scheduler.address} were lost during "
                         f"the fit, and none came back in {4 * _PATIENCE:.0f} seconds. Start some with `dask "
                         "worker`, and start the fit anew."

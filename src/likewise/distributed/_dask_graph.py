@@ -8,7 +8,7 @@ from typing import Any
 from dask.delayed import Delayed, delayed
 from dask.highlevelgraph import HighLevelGraph, MaterializedLayer
 
-from likewise.exceptions import ClusterError
+from likewise.exceptions import DaskClusterError
 
 
 class HeldLayer(MaterializedLayer):
@@ -36,7 +36,7 @@ class HeldLayer(MaterializedLayer):
 
     def _check(self) -> None:
         if self.client.status in ("closing", "closed"):
-            raise ClusterError(
+            raise DaskClusterError(
                 "the labels (or other results) are on the workers of a Dask cluster, and the client that "
                 "fitted the model is closed. Bring them here before closing it, as in "
                 "`labels = model.labels_.compute()`; now the model has to be fitted anew."

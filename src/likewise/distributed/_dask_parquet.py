@@ -43,13 +43,13 @@ class Plan:
         chunks: list[list[Piece]] = []
         room = 0
         for one in footers:
-            told, at = replace(one, types={}), 0  # what a task is told of a file is little
+            footer, at = replace(one, types={}), 0  # what a task is told of a file is little
             while at < one.n_rows:
                 if not room:
                     chunks.append([])
                     room = chunk_rows
                 stop = min(one.n_rows, at + room)
-                chunks[-1].append(Piece(told, at, stop))
+                chunks[-1].append(Piece(footer, at, stop))
                 room -= stop - at
                 at = stop
         return cls(tuple(footers), tuple(map(tuple, chunks)))

@@ -201,7 +201,7 @@ def cross_validate_hints(
         results[place] = result
         if progress is not None:
             progress(n_done, len(folds))
-    retell_warnings(results)
+    repeat_fold_warnings(results)
     found = summarise(results, folds, score, scoring, error_score)
     if found.failure is not None:
         n_failed = sum(result.failure is not None for result in results)
@@ -270,7 +270,8 @@ def _fit_and_ask(
     held, failure = None, None
     exception: LikewiseError | None = None
     with warnings.catch_warnings(record=True) as caught:
-        # Collect the warnings of each fit; retell_warnings repeats each kind once, also from other processes.
+        # Collect the warnings of each fit; repeat_fold_warnings repeats each kind once, also from other
+        # processes.
         warnings.simplefilter("always")
         try:
             model = fit_with_hints(clone(estimator), X, fold.train, as_links)
@@ -327,7 +328,7 @@ def predict_cluster_proba(model: Any, X: Any) -> FloatArray:
     return rows[codes]
 
 
-def retell_warnings(results: Iterable[FoldResult]) -> None:
+def repeat_fold_warnings(results: Iterable[FoldResult]) -> None:
     """Repeat the warnings of all fits for the caller, one for each category."""
     repeat_warnings(warned for result in results for warned in result.warned)
 

@@ -297,9 +297,11 @@ def _find_decided(closure: Closure, triplets: IntArray, waiting: IntArray) -> Bo
     for together, answer in _PARTITIONS:
         possible[:, answer] |= ((known == UNKNOWN) | (known == np.array(together))).all(axis=1)
     # If three components were answered NEITHER, so is every triplet of their rows.
-    asked, said = (np.sort(closure.component[rows], axis=1) for rows in (triplets, waiting))
-    place = np.unique(np.concatenate([said, asked]), axis=0, return_inverse=True)[1].reshape(-1)
-    decided: BoolArray = (possible.sum(axis=1) <= 1) | np.isin(place[len(said) :], place[: len(said)])
+    asked, waiting_components = (np.sort(closure.component[rows], axis=1) for rows in (triplets, waiting))
+    place = np.unique(np.concatenate([waiting_components, asked]), axis=0, return_inverse=True)[1].reshape(-1)
+    decided: BoolArray = (possible.sum(axis=1) <= 1) | np.isin(
+        place[len(waiting_components) :], place[: len(waiting_components)]
+    )
     return decided
 
 
@@ -318,10 +320,10 @@ def _close_hints(train: Supervision) -> tuple[Closure, IntArray]:
         if not news.any():
             return closure, waiting
         same = (known[news] == TOGETHER).any(axis=1)
-        said = waiting[news]
+        new_answers = waiting[news]
         more = {
-            "must": np.concatenate([said[same][:, side] for side in _SIDES]),
-            "cannot": np.concatenate([said[~same][:, side] for side in _SIDES]),
+            "must": np.concatenate([new_answers[same][:, side] for side in _SIDES]),
+            "cannot": np.concatenate([new_answers[~same][:, side] for side in _SIDES]),
         }
         links |= Supervision.from_links(train.n_samples, **more)
         waiting = waiting[~news]

@@ -46,8 +46,8 @@ def pair_information(shares: Any, *, noise: float = 0.0) -> float:
     0.0
     """
     p_must, noise = _compute_p_must(check_shares(shares)), _check_noise(noise)
-    said = (1 - noise) * p_must + noise * (1 - p_must)
-    return _subtract_chance(_compute_entropy(said, 1 - said), _compute_entropy(noise, 1 - noise))
+    p_yes = (1 - noise) * p_must + noise * (1 - p_must)
+    return _subtract_chance(_compute_entropy(p_yes, 1 - p_yes), _compute_entropy(noise, 1 - noise))
 
 
 def triplet_information(shares: Any, *, noise: float = 0.0) -> float:

@@ -208,8 +208,10 @@ def _compute_agreement(held: HeldOut) -> ScoreEstimate:
         use = held.is_triplet == triplet
         total = held.weights[use].sum()
         for sort, n_answers in sorts.items():
-            given, said = ((held.weights * (use & (side == sort))).sum() for side in (held.strata, predicted))
-            by_chance += given * said / (n_answers * total) if total else 0.0
+            given, predicted_weight = (
+                (held.weights * (use & (side == sort))).sum() for side in (held.strata, predicted)
+            )
+            by_chance += given * predicted_weight / (n_answers * total) if total else 0.0
     by_chance /= held.weights.sum()
     if 1 - by_chance < 1e-12:  # only one type of answer, which is always predicted
         return ScoreEstimate(0.0, 0.0)

@@ -27,7 +27,7 @@ from likewise.evaluation._hint_cv import (
     check_error_score,
     fit_with_hints,
     make_folds,
-    retell_warnings,
+    repeat_fold_warnings,
     run_fits,
     summarise,
 )
@@ -260,7 +260,7 @@ class HintSearchCV(CallbackSupportMixin, MetaEstimatorMixin, BaseEstimator):
         self.scoring_ = choose_scoring(folds) if self.scoring == "auto" else self.scoring
         score = check_scoring(self.scoring_)
         results = self._run(X, candidates, folds)
-        retell_warnings(result for group in results for result in group)
+        repeat_fold_warnings(result for group in results for result in group)
         found = [summarise(group, folds, score, self.scoring_, self.error_score) for group in results]
         # Repeats ask the same questions, so the error that comes from few answers stays.
         found = [replace(one, error=one.error * len(rounds) ** 0.5) for one in found]

@@ -74,8 +74,8 @@ def image_features(
     found, share = main_directions(np.hstack(blocks), n_features)
     what = "outlines (HOG)" if method == "hog" else f"{_GREY} x {_GREY} grey pixels"
     colours = f" and {_COLOUR} x {_COLOUR} colours" if len(blocks) == 2 else ""
-    said = f"{found.shape[1]} numbers from {what}{colours}, {share:.0%} of their variance"
-    return Features(one_scale(found), said, failed=failed)
+    description = f"{found.shape[1]} numbers from {what}{colours}, {share:.0%} of their variance"
+    return Features(one_scale(found), description, failed=failed)
 
 
 def _small(path: str | os.PathLike[str]) -> Any:

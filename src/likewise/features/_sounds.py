@@ -69,6 +69,6 @@ def sound_features(
     X, failed = read_all(paths, row, what="sounds", progress=progress)
     blocks = [one_scale(X[:, start : start + _BANDS]) for start in range(0, X.shape[1], _BANDS)]
     found, share = main_directions(np.hstack(blocks), n_features)
-    said = f"{found.shape[1]} numbers from {_BANDS} bands of pitch, {share:.0%} of their variance"
+    description = f"{found.shape[1]} numbers from {_BANDS} bands of pitch, {share:.0%} of their variance"
     notes = (f"of {len(cut)} sound(s) only the first {most_seconds:g} s were used.",) if cut else ()
-    return Features(one_scale(found), said, notes, failed)
+    return Features(one_scale(found), description, notes, failed)

@@ -21,7 +21,7 @@ def text_features(
     n_features: int = 100,
     method: str = "words",
     named: str = "the texts",
-    seed: int = 0,
+    random_state: int = 0,
 ) -> Features:
     """Turn texts into rows of numbers.
 
@@ -39,7 +39,7 @@ def text_features(
         "auto" is "sentences" where the model is installed.
     named : str
         What to call the texts in messages.
-    seed : int, default=0
+    random_state : int, default=0
         Of the truncated SVD.
 
     Returns
@@ -55,16 +55,16 @@ def text_features(
         raise FileFormatError(f"every cell of {named} is empty; there is no text to learn from.")
     if method == "auto":
         method = "sentences" if importlib.util.find_spec(MODEL) else "words"
-    X, said = (
+    X, description = (
         _split_sentences(whole, named)
         if method == "sentences"
-        else _split_words(whole, n_features, named, seed)
+        else _split_words(whole, n_features, named, random_state)
     )
     notes = (f"{n_empty} row(s) have no text in {named}.",) if n_empty else ()
-    return Features(one_scale(X), said, notes)
+    return Features(one_scale(X), description, notes)
 
 
-def _split_words(texts: list[str], n_features: int, named: str, seed: int) -> tuple[FloatArray, str]:
+def _split_words(texts: list[str], n_features: int, named: str, random_state: int) -> tuple[FloatArray, str]:
     from sklearn.decomposition import TruncatedSVD
     from sklearn.feature_extraction.text import TfidfVectorizer
 
@@ -79,7 +79,7 @@ def _split_words(texts: list[str], n_features: int, named: str, seed: int) -> tu
     most = min(n_features, len(texts))
     # The last directions of many texts are noise; two rounds find the others, in half the time of five.
     rounds = 5 if len(texts) <= _MANY else 2
-    X = TruncatedSVD(most, n_iter=rounds, random_state=seed).fit_transform(words)
+    X = TruncatedSVD(most, n_iter=rounds, random_state=random_state).fit_transform(words)
     return np.asarray(X, dtype=np.float64), f"{most} components of {n_words:,} words in {named}"
 
 

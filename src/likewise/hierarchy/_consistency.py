@@ -72,8 +72,8 @@ class Consistency:
         )
 
     def __str__(self) -> str:
-        said = f"{self.consistent_rows:.1%} of {self.n_rows} rows are consistent"
+        description = f"{self.consistent_rows:.1%} of {self.n_rows} rows are consistent"
         if not self.worst:
-            return said
+            return description
         parent, child, count = self.worst[0]
-        return f"{said}; most often broken: {child!r} without {parent!r}, in {count} row(s)"
+        return f"{description}; most often broken: {child!r} without {parent!r}, in {count} row(s)"

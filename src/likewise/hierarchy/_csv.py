@@ -55,18 +55,20 @@ def parse(text: str, root: str, path: str) -> dict[str, Any]:
 
 
 def _check_header(header: list[str], where: str) -> None:
-    said = f"{where}: the columns are {', '.join(map(repr, header))}"
+    description = f"{where}: the columns are {', '.join(map(repr, header))}"
     if missing := [name for name in _NEEDED if name not in header]:
         raise FileFormatError(
-            f"{said}; there is no {' and no '.join(missing)}. Begin the file with the line parent,child."
+            f"{description}; there is no {' and no '.join(missing)}. Begin the file with the line "
+            "parent,child."
         )
     known = (*_NEEDED, *COLUMNS, NOTE)
     if unknown := [name for name in header if name not in known]:
         raise FileFormatError(
-            f"{said}; {unknown[0]!r} is not known. Known are {', '.join(known)}; rename or remove the others."
+            f"{description}; {unknown[0]!r} is not known. Known are {', '.join(known)}; rename or remove the "
+            "others."
         )
     if len(set(header)) < len(header):
-        raise FileFormatError(f"{said}: a name occurs twice.")
+        raise FileFormatError(f"{description}: a name occurs twice.")
 
 
 class _EdgeTable:
@@ -101,8 +103,8 @@ class _EdgeTable:
             return
         before = values.setdefault(child, value)
         if before != value and not (before != before and value != value):
-            said = f"label {child!r} has the {name} {value:g} here and {before:g} above"
-            self.problems.add(line, f"{said}. It belongs to the label, so all its lines must agree.")
+            description = f"label {child!r} has the {name} {value:g} here and {before:g} above"
+            self.problems.add(line, f"{description}. It belongs to the label, so all its lines must agree.")
 
     def parts(self, root: str) -> dict[str, Any]:
         """Return the names, edges and columns, once no line is wrong in itself."""

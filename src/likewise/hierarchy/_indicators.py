@@ -55,11 +55,12 @@ def _find_column_order(Y: Any, names: tuple[str, ...]) -> list[int]:
     missing = [name for name in names if name not in place]
     other = sorted(set(columns) - set(names))
     if missing or other or len(columns) != len(names):
-        said = [f"there is no column {format_names(missing)}"] if missing else []
-        said += [f"there is no label {format_names(other)}"] if other else []
-        said = said or ["a column occurs twice"]
+        description = [f"there is no column {format_names(missing)}"] if missing else []
+        description += [f"there is no label {format_names(other)}"] if other else []
+        description = description or ["a column occurs twice"]
         raise HierarchyError(
-            f"the columns of Y must be the labels, in any order; {' and '.join(said)}. Select columns with "
+            f"the columns of Y must be the labels, in any order; {' and '.join(description)}. Select columns "
+            "with "
             "Y[list(names)], or labels with restrict(names)."
         )
     return [place[name] for name in names]

@@ -39,12 +39,12 @@ def _to_json_number(value: float) -> float | str | None:
 def parse(text: str, root: str, path: str) -> dict[str, Any]:
     """Return the names, edges and columns of a JSON text."""
     try:
-        said = json.loads(text)
+        content = json.loads(text)
     except json.JSONDecodeError as error:
         raise FileFormatError(
             f"{path}:{error.lineno}: this is not JSON: {error.msg}. The file may be cut short."
         ) from error
-    labels = _read_labels(said, path)
+    labels = _read_labels(content, path)
     names = [label["name"] for label in labels]
     is_label = root in names
     parts: dict[str, Any] = {
@@ -62,13 +62,13 @@ def parse(text: str, root: str, path: str) -> dict[str, Any]:
     return parts
 
 
-def _read_labels(said: Any, path: str) -> list[dict[str, Any]]:
-    if not isinstance(said, dict) or said.get("format") != FORMAT:
+def _read_labels(content: Any, path: str) -> list[dict[str, Any]]:
+    if not isinstance(content, dict) or content.get("format") != FORMAT:
         raise FileFormatError(
             f'{path}: this is JSON, but no label hierarchy; wanted an object with "format": "{FORMAT}", as '
             "write_hierarchy writes it. Edges in a table can be read from CSV."
         )
-    version = said.get("version")
+    version = content.get("version")
     if not isinstance(version, int) or version < 1:
         raise FileFormatError(
             f"{path}: the version is {version!r}; wanted a whole number from 1 to {VERSION}."
@@ -78,7 +78,7 @@ def _read_labels(said: Any, path: str) -> list[dict[str, Any]]:
             f"{path}: the file has version {version} of the format, and this likewise reads up to {VERSION}. "
             "Update likewise, or write CSV with the newer one."
         )
-    labels = said.get("labels")
+    labels = content.get("labels")
     if not isinstance(labels, list):
         raise FileFormatError(f'{path}: "labels" must be a list of objects, one a label.')
     for k, label in enumerate(labels):

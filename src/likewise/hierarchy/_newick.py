@@ -54,8 +54,8 @@ def _iterate_names(hierarchy: LabelHierarchy) -> Iterator[str]:
     columns = get_known_columns(hierarchy)
     for k, name in enumerate(hierarchy.names):
         text = "'" + name.replace("'", "''") + "'" if _QUOTED.search(name) else name
-        said = "".join(f",{column}={values[k]!r}" for column, values in columns.items())
-        yield f"{text}[&column={k}{said}]"
+        comment = "".join(f",{column}={values[k]!r}" for column, values in columns.items())
+        yield f"{text}[&column={k}{comment}]"
 
 
 def parse(text: str, root: str, path: str) -> dict[str, Any]:
@@ -64,17 +64,17 @@ def parse(text: str, root: str, path: str) -> dict[str, Any]:
     if top.name == root:
         top.name = ""
     nodes = [node for node in _iterate_downwards(top) if node.name]
-    said = [dict(_TOLD.findall(node.comments)) for node in nodes]
-    columns = [told.get("column", "") for told in said]
+    comments = [dict(_TOLD.findall(node.comments)) for node in nodes]
+    columns = [comment.get("column", "") for comment in comments]
     known = {str(k): k for k in range(len(nodes))}
     parts: dict[str, Any] = {}
     if sorted(columns) == sorted(known):  # written by us, so the numbers are ours too
         order = sorted(range(len(nodes)), key=lambda k: known[columns[k]])
         nodes = [nodes[k] for k in order]
         for name, column in COLUMNS.items():
-            if any(name in told for told in said):
+            if any(name in comment for comment in comments):
                 parts[column] = [
-                    _parse_number(said[k].get(name, "nan"), path, nodes[known[columns[k]]]) for k in order
+                    _parse_number(comments[k].get(name, "nan"), path, nodes[known[columns[k]]]) for k in order
                 ]
     parts["names"] = [node.name for node in nodes]
     parts["edges"] = [(node.above.name, node.name) for node in nodes if node.above and node.above.name]

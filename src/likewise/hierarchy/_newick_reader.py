@@ -40,8 +40,8 @@ class _NewickReader:
         self.names: dict[str, int] = {}
         self.closed = False  # the children of the node at hand are complete
 
-    def fail(self, said: str) -> NoReturn:
-        raise FileFormatError(f"{self.path}:{self.line}: {said} Nothing was read.")
+    def fail(self, description: str) -> NoReturn:
+        raise FileFormatError(f"{self.path}:{self.line}: {description} Nothing was read.")
 
     def iterate_tokens(self) -> Iterator[tuple[str, str]]:
         """Yield the kind and the text of each token, keeping count of the lines."""
@@ -49,9 +49,10 @@ class _NewickReader:
         while at < len(self.text):
             found = _TOKEN.match(self.text, at)
             if found is None:
-                said = _OPEN.get(self.text[at], f"{self.text[at]!r} stands alone")
+                description = _OPEN.get(self.text[at], f"{self.text[at]!r} stands alone")
                 self.fail(
-                    f"{said}. Names with such signs are written in single quotes, a quote in them twice."
+                    f"{description}. Names with such signs are written in single quotes, a quote in them "
+                    "twice."
                 )
             yield str(found.lastgroup), found[0]
             self.line += found[0].count("\n")

@@ -154,20 +154,22 @@ class KMeansSteps:
         held = FixedLabels.empty() if hinted is None else FixedLabels(hinted.rows, np.zeros_like(hinted.rows))
         self._free_second = self.second = compute_second_moment(self.rows, diagonal=diagonal, held=held)
         if hinted is not None:
-            told = as_rows(hinted.X, weight=hinted.weight)
-            self.second = self.second + compute_second_moment(told, diagonal=diagonal)
+            hinted_block = as_rows(hinted.X, weight=hinted.weight)
+            self.second = self.second + compute_second_moment(hinted_block, diagonal=diagonal)
         spread = self.second if self.second.ndim == 1 else self.second.diagonal()
         spread = np.sqrt(np.maximum(spread / max(self.rows.total_weight, 1e-300), 0.0))
         self._scale = np.where(spread > 0, spread, 1.0)
         self.variance = float(np.square(spread).mean())  # X is centred
 
-    def assign(self, centers: np.ndarray, metric: Metric, told: np.ndarray | None) -> AssignmentPass:
+    def assign(self, centers: np.ndarray, metric: Metric, hinted_labels: np.ndarray | None) -> AssignmentPass:
         """Label every row, given where the rows that hints speak of were before (None: nowhere)."""
         moments = get_moments_kind(metric) or (self.learning.moments if self.learning else None)
         held = FixedLabels.empty()
         placed = None
         if self.hinted is not None:
-            placed = self.hinted.place(metric, centers, None if told is None else told.astype(np.int64))
+            placed = self.hinted.place(
+                metric, centers, None if hinted_labels is None else hinted_labels.astype(np.int64)
+            )
             held = FixedLabels(self.hinted.rows, placed.labels)
         stats = assign_rows(
             self.rows, self._labels, centers, metric, moments=moments, held=held, watch=self._watch
@@ -237,7 +239,7 @@ class KMeansSteps:
         return int(more + np.count_nonzero(~known))
 
     def update(
-        self, told: np.ndarray, stats: ClusterStats, centers: np.ndarray, metric: Metric, learn: bool
+        self, hinted_labels: np.ndarray, stats: ClusterStats, centers: np.ndarray, metric: Metric, learn: bool
     ) -> tuple[np.ndarray, Metric]:
         """Move the centres to the means of their rows, and fit the metric if `learn`."""
         centers = compute_means(stats, centers)
@@ -245,7 +247,7 @@ class KMeansSteps:
             return centers, metric
         scatter, mass = compute_scatter(stats, self.second, centers, self.learning.per_cluster)
         if self.learning.violations is not None:
-            self.learning.violations.add_violations(scatter, told, metric)
+            self.learning.violations.add_violations(scatter, hinted_labels, metric)
         return centers, compute_inverse_metric(scatter, mass, self._scale, self.learning.floor)
 
 
@@ -297,12 +299,12 @@ def alternate(
     centers, metric = start.centers, start.metric
     learn = start.learn and steps.learning is not None
     best: KMeansFit | None = None
-    told = start.hinted_labels
+    hinted_labels = start.hinted_labels
     stale = 0
     near = False
     last_objective = np.inf
     for n_iter in range(start.done + 1, max_iter + 1):
-        found = steps.assign(centers, metric, told)
+        found = steps.assign(centers, metric, hinted_labels)
         here = KMeansFit(centers, metric, found, n_iter, True, start)
         objective = found.objective
         stop = progress.step() if progress is not None else False
@@ -322,8 +324,8 @@ def alternate(
         learn = steps.learning is not None and (learn or settled or n_iter >= learn_by)
         moved, metric = steps.update(found.hinted_labels, found.stats, centers, metric, learn)
         near = not learn and float(np.square(moved - centers).sum()) <= shift_tol
-        centers, told = moved, found.hinted_labels
-    last = KMeansFit(centers, metric, steps.assign(centers, metric, told), max_iter, False, start)
+        centers, hinted_labels = moved, found.hinted_labels
+    last = KMeansFit(centers, metric, steps.assign(centers, metric, hinted_labels), max_iter, False, start)
     if best is not None and best.objective < last.objective:
         last = replace(best, n_iter=max_iter)
     return replace(last, converged=False)

@@ -283,13 +283,13 @@ class KMeansFamily(ClassNamePrefixFeaturesOutMixin, TransformerMixin, HintedClus
         rows = self._rescale_weights(self._with_weights(rows, sample_weight))
         rng = check_random_state(self.random_state)
         unlinked_rng = deepcopy(rng)
-        told, few = hints.restrict_to_hinted()
-        closure = self._compute_closure(few, told)
+        hinted_rows, few = hints.restrict_to_hinted()
+        closure = self._compute_closure(few, hinted_rows)
 
         rows.threads = get_n_threads(rows.shape[0] * rows.shape[1] * self.n_clusters, self.n_jobs)
         middle = compute_mean_row(rows)
         rows = rows.transform(partial(center_rows, middle))  # distances lose fewer digits around the origin
-        named = HintedSubset.from_data(rows, told, few, closure)
+        named = HintedSubset.from_data(rows, hinted_rows, few, closure)
         plan, unlinked = self._plan(rows, named, middle, rng), None
         if plan.steps.learning is not None and plan.steps.hinted is not None and is_auto(self.init):
             unlinked = self._plan(rows, HintedSubset.empty(rows), middle, unlinked_rng)
@@ -311,7 +311,7 @@ class KMeansFamily(ClassNamePrefixFeaturesOutMixin, TransformerMixin, HintedClus
         progress.finish()
         return self
 
-    def _plan(self, X: Rows, named: HintedSubset, middle: Any, rng: Any) -> Plan:
+    def _plan(self, X: Rows, named: HintedSubset, middle: Any, rng: Any) -> FitPlan:
         """Return the steps and the starts of a fit with these hints."""
         hinted, learning = self._make_hinted_rows_and_learning(X, named, rng)
         steps = KMeansSteps(X, self.n_clusters, hinted=hinted, learning=learning, watch=named.rows)
@@ -319,7 +319,7 @@ class KMeansFamily(ClassNamePrefixFeaturesOutMixin, TransformerMixin, HintedClus
         on = None
         if len(X) > MANY_ROWS and len(starts) > 1:
             on = self._make_trial_steps(X, named, hinted, learning, rng)
-        return Plan(steps, starts, named.hints, on)
+        return FitPlan(steps, starts, named.hints, on)
 
     def _make_trial_steps(
         self,
@@ -341,17 +341,17 @@ class KMeansFamily(ClassNamePrefixFeaturesOutMixin, TransformerMixin, HintedClus
         rows = as_rows(
             np.concatenate([named.X, X.take(drawn)]), X.threads, np.concatenate([named.weight, weight])
         )
-        told = np.arange(len(named.rows))
+        hinted_rows = np.arange(len(named.rows))
         if hinted is not None:
             hinted = copy(hinted)
-            hinted.rows = told
-        return KMeansSteps(rows, self.n_clusters, hinted=hinted, learning=learning, watch=told)
+            hinted.rows = hinted_rows
+        return KMeansSteps(rows, self.n_clusters, hinted=hinted, learning=learning, watch=hinted_rows)
 
-    def _run_starts(self, plan: Plan, max_iter: int, progress: FitProgress | None = None) -> KMeansFit:
+    def _run_starts(self, plan: FitPlan, max_iter: int, progress: FitProgress | None = None) -> KMeansFit:
         """Run the starts, or only the promising ones, to convergence and choose among them."""
         return _choose(self._fit_starts(plan, max_iter, progress), plan.steps.hinted, plan.hints)
 
-    def _fit_starts(self, plan: Plan, max_iter: int, progress: FitProgress | None) -> list[KMeansFit]:
+    def _fit_starts(self, plan: FitPlan, max_iter: int, progress: FitProgress | None) -> list[KMeansFit]:
         """Return the fits of all starts, or of the promising ones if starts are tried first."""
         starts, hinted = plan.starts, plan.steps.hinted
         if plan.tries_first:
@@ -381,7 +381,7 @@ class KMeansFamily(ClassNamePrefixFeaturesOutMixin, TransformerMixin, HintedClus
             progress.end()
         return fit
 
-    def _best_with_unlinked(self, plan: Plan, unlinked: Plan, progress: FitProgress) -> KMeansFit:
+    def _best_with_unlinked(self, plan: FitPlan, unlinked: FitPlan, progress: FitProgress) -> KMeansFit:
         """Fit without links, continue that fit with links, and choose between the result and the other fits.
 
         Few links can lead the starts to a poorer optimum than no links. Another fit therefore replaces the
@@ -517,7 +517,7 @@ class KMeansFamily(ClassNamePrefixFeaturesOutMixin, TransformerMixin, HintedClus
 
 
 @dataclass(frozen=True, eq=False)
-class Plan:
+class FitPlan:
     """The steps and the starts of a fit, and the hints that decide between the starts.
 
     With very many rows, starts are tried `on` the steps over a sample of the rows.

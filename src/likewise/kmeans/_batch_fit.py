@@ -16,7 +16,7 @@ from likewise._hinted import HintedSubset
 from likewise._threads import get_n_threads
 from likewise.base import FitProgress, Rule, choice, either, integer, real, warn_caller
 from likewise.kmeans._alternation import KMeansSteps, Start
-from likewise.kmeans._base import Plan, center_rows
+from likewise.kmeans._base import FitPlan, center_rows
 from likewise.kmeans._linked_rows import LinkedRows
 from likewise.kmeans._running_sums import SPAN, Batch, RunningClusters
 from likewise.kmeans._soft import SoftLinks
@@ -92,13 +92,13 @@ class BatchFitMixin(SoftLinks):
         rows, hints = self._check_fit(X, y, supervision, in_blocks=True)
         rows = self._rescale_weights(self._with_weights(rows, sample_weight))
         rng = self._rng = check_random_state(self.random_state)
-        told, few = hints.restrict_to_hinted()
-        named = HintedSubset.from_data(rows, told, few, self._compute_closure(few, told))
+        hinted_rows, few = hints.restrict_to_hinted()
+        named = HintedSubset.from_data(rows, hinted_rows, few, self._compute_closure(few, hinted_rows))
         n, size = len(rows), min(self.batch_size, len(rows))
         drawn, weight, share = _draw_first_batch(rows, named, _FIRST * max(size, self.n_clusters), rng)
         middle = compute_mean_row(ArrayRows(drawn).with_weights(weight))
         # Hinted rows come first in a batch.
-        here = replace(named, rows=np.arange(len(told)), X=center_rows(middle, named.X))
+        here = replace(named, rows=np.arange(len(hinted_rows)), X=center_rows(middle, named.X))
         first = self._make_batch(drawn, weight, middle, here, round(share * n), share)
         every = self._make_linked_rows(first, rng)
         linked = None if every is None else every.with_share(share, self._compute_penalty(first.rows))
@@ -174,10 +174,10 @@ class BatchFitMixin(SoftLinks):
         if state is None:
             self._rng = check_random_state(self.random_state)
         rng, middle = self._rng, compute_mean_row(rows) if state is None else state.middle
-        told, few = hints.restrict_to_hinted()
+        hinted_rows, few = hints.restrict_to_hinted()
         rows.threads = self._get_n_threads(rows)
         shifted = rows.transform(partial(center_rows, middle.astype(rows.dtype)))
-        named = HintedSubset.from_data(shifted, told, few, self._compute_closure(few, told))
+        named = HintedSubset.from_data(shifted, hinted_rows, few, self._compute_closure(few, hinted_rows))
         batch = Batch(shifted, named, len(rows))
         linked = self._make_linked_rows(batch, rng, state)
         where = None
@@ -227,14 +227,14 @@ class BatchFitMixin(SoftLinks):
 
     def _make_first_steps(
         self, batch: Batch, linked: LinkedRows | None, middle: np.ndarray, rng: Any
-    ) -> Plan:
+    ) -> FitPlan:
         """Return the steps on the first batch, and the starts drawn from it."""
         learning = self._make_learning(linked)
         steps = KMeansSteps(
             batch.rows, self.n_clusters, hinted=linked, learning=learning, watch=batch.named.rows
         )
         starts = self._make_starts(batch.rows, batch.named, middle, rng)
-        return Plan(steps, starts, batch.named.hints)
+        return FitPlan(steps, starts, batch.named.hints)
 
     def _update_on_batch(
         self,

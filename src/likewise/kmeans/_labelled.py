@@ -94,14 +94,14 @@ class SeededKMeans(KMeansFamily):
         self.classes_ = named.hints.classes
 
 
-def _match_classes(told: np.ndarray, hints: Supervision, k: int) -> np.ndarray:
+def _match_classes(hinted_labels: np.ndarray, hints: Supervision, k: int) -> np.ndarray:
     """Return the order of the clusters for which as many labelled rows of class c as possible are in c.
 
     Nothing changes if the start was the means of the classes and no cluster has drifted to another class.
     """
     shared = np.zeros((k, k))
     if "labels" in hints.kinds:
-        np.add.at(shared, (hints.label_codes, told), 1.0)
+        np.add.at(shared, (hints.label_codes, hinted_labels), 1.0)
     shared += 1e-6 * np.eye(k)  # ties: clusters keep their numbers
     order: np.ndarray = linear_sum_assignment(shared, maximize=True)[1]
     return order

@@ -114,14 +114,14 @@ class RunningClusters:
         return 2.0 * float(self._variance.sum())
 
     def take_batch(
-        self, steps: KMeansSteps, told: np.ndarray | None, size: int, half_life: float | None
+        self, steps: KMeansSteps, hinted_labels: np.ndarray | None, size: int, half_life: float | None
     ) -> tuple[RunningClusters, np.ndarray]:
         """Take in a batch of `size` rows: label its rows, add them up, move the centres.
 
         Also returned is where the rows that hints speak of were put. With a half-life, rows seen that many
         rows ago count for a half. The metric stays as it is until :meth:`learn_metric`.
         """
-        found = steps.assign(self.centers, self.metric, told)
+        found = steps.assign(self.centers, self.metric, hinted_labels)
         keep = 1.0 if half_life is None else 0.5 ** (size / half_life)
         new = replace(found.stats, changed=0, watched=NOBODY)
         stats = _scale_stats(self.stats, keep) + new

@@ -94,17 +94,18 @@ def get_comparisons(estimator: Any, X: np.ndarray, hints: Supervision, neither: 
     NEITHER compares nothing: it is refused or dropped, as the parameter `neither` says.
     """
     name = type(estimator).__name__
-    said = hints.answers < 3
-    if neither == "refuse" and not said.all():
+    is_answered = hints.answers < 3
+    if neither == "refuse" and not is_answered.all():
         raise UnsupportedSupervisionError(
-            f"{{estimator}}: {int((~said).sum())} of {len(said)} triplets have the answer NEITHER, which "
+            f"{{estimator}}: {int((~is_answered).sum())} of {len(is_answered)} triplets have the answer "
+            "NEITHER, which "
             "says of no two rows that they are closer than others.",
             "{estimator}(neither='drop') learns from the rest.",
             parameter="neither",
             kinds=("triplets",),
             estimator=name,
         )
-    rows, code = hints.triplets[said], hints.answers[said]
+    rows, code = hints.triplets[is_answered], hints.answers[is_answered]
     twice = (rows[1:] == rows[:-1]).all(axis=1)  # they are sorted, and equal statements were merged
     if twice.any():
         first = tuple(rows[1:][twice][0].tolist())
@@ -119,17 +120,17 @@ def get_comparisons(estimator: Any, X: np.ndarray, hints: Supervision, neither: 
         )
     order = np.array([(0, 1, 2), (0, 2, 1), (1, 2, 0)])[code]
     a, b, c = np.take_along_axis(rows, order, axis=1).T
-    told = Comparisons(
+    comparisons = Comparisons(
         np.concatenate([np.column_stack([a, b, c]), np.column_stack([b, a, c])]),
-        np.tile(hints.triplet_weights[said], 2),
+        np.tile(hints.triplet_weights[is_answered], 2),
     )
-    same = ~told.get_far_differences(X).any(axis=1)
+    same = ~comparisons.get_far_differences(X).any(axis=1)
     if same.any():
-        i, _, k = told.rows[same][0]
+        i, _, k = comparisons.rows[same][0]
         _warn_identical(
             estimator, int(same.sum()), f"comparison(s), the first of which puts {i} far from {k}"
         )
-    return told
+    return comparisons
 
 
 def _warn_identical(estimator: Any, count: int, what: str) -> None:

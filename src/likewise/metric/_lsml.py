@@ -115,16 +115,16 @@ class LSML(MetricLearner):
 
     def _learn(self, X: np.ndarray, hints: Supervision, progress: FitProgress) -> LearnedTransform:
         M0 = self._make_prior(X)
-        told = get_comparisons(self, X, hints, self.neither)
-        if not len(told):
+        comparisons = get_comparisons(self, X, hints, self.neither)
+        if not len(comparisons):
             return LearnedTransform.from_matrix(M0)
         root = np.linalg.cholesky(M0).T  # M0 = root^T root
-        named, place = np.unique(told.rows, return_inverse=True)
+        named, place = np.unique(comparisons.rows, return_inverse=True)
         Z = X[named] @ root.T  # where the prior is the identity
         scale = float(np.square(X @ root.T).mean())
         if scale == 0.0:
             return LearnedTransform.from_matrix(M0)  # the rows are all equal
-        problem = Residuals(Z, Comparisons(place.reshape(-1, 3), self.gamma / scale * told.weights))
+        problem = Residuals(Z, Comparisons(place.reshape(-1, 3), self.gamma / scale * comparisons.weights))
         d = X.shape[1]
 
         def call_progress(intermediate_result: Any) -> None:
@@ -152,10 +152,10 @@ class Residuals:
     All distances come from the mapped rows, so that a comparison costs O(d) and not O(d²).
     """
 
-    def __init__(self, Z: np.ndarray, told: Comparisons) -> None:
+    def __init__(self, Z: np.ndarray, comparisons: Comparisons) -> None:
         self.Z = Z
-        self.weights = told.weights
-        self.i, self.j, self.k = told.rows.T
+        self.weights = comparisons.weights
+        self.i, self.j, self.k = comparisons.rows.T
 
     def __call__(self, L: np.ndarray) -> tuple[float, np.ndarray]:
         """Return the objective and its gradient, flat."""

@@ -107,9 +107,9 @@ class RCA(MetricLearner):
     def _choose_shrinkage(self, X: np.ndarray, hints: Supervision, prior: np.ndarray, learn: Learn) -> float:
         """Return p / (p + m), for p free parameters and m rows in chunklets minus the number of chunklets."""
         sizes = hints.to_links().closure(on_conflict="keep").sizes
-        n_told = int(sizes[sizes >= 2].sum() - (sizes >= 2).sum())
+        n_independent_links = int(sizes[sizes >= 2].sum() - (sizes >= 2).sum())
         n_numbers = X.shape[1] * (X.shape[1] + 1) / 2
-        return n_numbers / (n_numbers + n_told)
+        return n_numbers / (n_numbers + n_independent_links)
 
     def _learn(self, X: np.ndarray, hints: Supervision, progress: FitProgress) -> LearnedTransform:
         n_cannot = len(hints.cannot) + len(hints.cannot_groups)

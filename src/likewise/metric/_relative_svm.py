@@ -136,21 +136,22 @@ class RelativeSVM(MetricLearner):
     def _learn(self, X: np.ndarray, hints: Supervision, progress: FitProgress) -> LearnedTransform:
         d = X.shape[1]
         self.landmarks_: np.ndarray | None = None
-        told = get_comparisons(self, X, hints, self.neither)
-        if not len(told) or not X.any():
+        comparisons = get_comparisons(self, X, hints, self.neither)
+        if not len(comparisons) or not X.any():
             return LearnedTransform(np.eye(d))
         features = X / compute_scale(X)  # the weights do not depend on the unit of the rows
         if self.kernel is not None:
             self._gamma = 1.0 / (d * X.var()) if self.gamma is None else self.gamma
-            landmarks = X[np.unique(told.rows)]
+            landmarks = X[np.unique(comparisons.rows)]
             features = self._compute_kernel(X, landmarks)
         spread = 2.0 * float(features.var(axis=0).sum())
         if spread == 0:
             return LearnedTransform(np.eye(d))  # the kernel is too narrow or too wide to distinguish rows
         gains = (
-            np.square(told.get_far_differences(features)) - np.square(told.get_near_differences(features))
+            np.square(comparisons.get_far_differences(features))
+            - np.square(comparisons.get_near_differences(features))
         ) / spread
-        prices = self.C * told.weights
+        prices = self.C * comparisons.weights
 
         program = SvmProgram.start(gains, prices)
         n_iter = 0

@@ -114,12 +114,12 @@ class SparseLP(MetricLearner):
 
     def _learn(self, X: np.ndarray, hints: Supervision, progress: FitProgress) -> LearnedTransform:
         d = X.shape[1]
-        told = get_comparisons(self, X, hints, self.neither)
+        comparisons = get_comparisons(self, X, hints, self.neither)
         scale = np.sqrt(2.0 * np.square(X).sum(axis=1).mean())
-        if not len(told) or scale == 0:
+        if not len(comparisons) or scale == 0:
             return LearnedTransform(np.eye(d))
-        near, far = told.get_near_differences(X) / scale, told.get_far_differences(X) / scale
-        weight = told.weights / told.weights.sum()
+        near, far = comparisons.get_near_differences(X) / scale, comparisons.get_far_differences(X) / scale
+        weight = comparisons.weights / comparisons.weights.sum()
         price = self.sparsity / d
         parts = _Parts.make_single(d)
         while True:

@@ -171,8 +171,8 @@ class SSSVaD(HintedClusterer):
         middle = rows.mean(axis=0)
         rows = rows - middle
         scale = float(np.sqrt(np.square(rows).mean())) or 1.0
-        told = get_comparisons(self, rows, hints, self.neither)
-        problem = SssvadProblem(rows / scale, told, self.triplet_weight, self.margin, self.temperature)
+        comparisons = get_comparisons(self, rows, hints, self.neither)
+        problem = SssvadProblem(rows / scale, comparisons, self.triplet_weight, self.margin, self.temperature)
         progress = FitProgress(self, X, self.n_init)
         states = []
         for number in range(self.n_init):
@@ -260,17 +260,17 @@ class SssvadProblem:
     """The objective for rows of mean variance 1, and its minimum over each of its arguments."""
 
     def __init__(
-        self, X: np.ndarray, told: Comparisons, price: float, margin: float, temperature: float
+        self, X: np.ndarray, comparisons: Comparisons, price: float, margin: float, temperature: float
     ) -> None:
         self.X = X
-        self.anchors = told.rows[:, 0]
-        self.price = price * told.weights
+        self.anchors = comparisons.rows[:, 0]
+        self.price = price * comparisons.weights
         self.margin = margin
         self.temperature = temperature
-        self.excess = np.square(told.get_near_differences(X)) - np.square(
-            told.get_far_differences(X)
+        self.excess = np.square(comparisons.get_near_differences(X)) - np.square(
+            comparisons.get_far_differences(X)
         )  # D(a, b) - D(a, c), column by column
-        m = len(told)
+        m = len(comparisons)
         self._onto_rows = csr_array((np.ones(m), (self.anchors, np.arange(m))), shape=(len(X), m))
 
     def assign(self, state: SssvadState) -> SssvadState:

@@ -181,10 +181,10 @@ class MixtureFamily(HintedClusterer, ABC):
         self, rows: Rows, hints: Supervision
     ) -> tuple[HintedSubset, Callable[[], Relations] | None]:
         """Gather the rows that hints name, and return what makes relations of them."""
-        told, few = hints.restrict_to_hinted()
-        closure = self._compute_soft_closure(few, self._on_conflict, told)
+        hinted_rows, few = hints.restrict_to_hinted()
+        closure = self._compute_soft_closure(few, self._on_conflict, hinted_rows)
         relations = self._make_relations_factory(few) if "links" in few.kinds else None
-        return HintedSubset.from_data(rows, told, few, closure), relations
+        return HintedSubset.from_data(rows, hinted_rows, few, closure), relations
 
     def _compute_mean_and_ridge(self, rows: Rows, trial: Rows) -> tuple[np.ndarray, float]:
         """Return the mean of the rows, and the ridge on covariances."""
@@ -332,11 +332,11 @@ class MixtureFamily(HintedClusterer, ABC):
 
     def _keep_labels(self, rows: Rows, steps: MixtureSteps, mixture: Mixture) -> int:
         """Label all rows, those that hints name in view of them; return how many classes have rows."""
-        told = steps.predict_hinted_labels(mixture)
-        labels = rows.make_column(np.int32, partial(label_block, mixture, steps.named.rows, told))
+        hinted_labels = steps.predict_hinted_labels(mixture)
+        labels = rows.make_column(np.int32, partial(label_block, mixture, steps.named.rows, hinted_labels))
         counts = rows.sum(partial(_count_labels, self.n_clusters), labels)
         self.labels_ = rows.collect(labels)
-        self.violations_ = steps.named.compute_satisfaction(told)
+        self.violations_ = steps.named.compute_satisfaction(hinted_labels)
         return int(np.count_nonzero(counts))
 
     def _keep_mixture(self, mixture: Mixture) -> None:

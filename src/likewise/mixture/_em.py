@@ -255,11 +255,11 @@ def expect_block(mixture: Mixture, without: np.ndarray, block: Block) -> Expecta
     return Expectations(moments, moments.counts.reshape(mixture.log_within.shape).sum(axis=1), total)
 
 
-def label_block(mixture: Mixture, told: np.ndarray, labels: np.ndarray, block: Block) -> np.ndarray:
-    """Return the class of each row of a block; the rows in `told`, which ascend, have those given."""
+def label_block(mixture: Mixture, hinted_rows: np.ndarray, labels: np.ndarray, block: Block) -> np.ndarray:
+    """Return the class of each row of a block; the rows in `hinted_rows`, which ascend, have those given."""
     found = mixture.predict_without_links(block.X)
-    first, last = _find_in_block(told, block.rows)
-    found[told[first:last] - block.rows.start] = labels[first:last]
+    first, last = _find_in_block(hinted_rows, block.rows)
+    found[hinted_rows[first:last] - block.rows.start] = labels[first:last]
     return found
 
 

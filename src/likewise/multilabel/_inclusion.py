@@ -133,16 +133,16 @@ def learn_tree(
 
     if rate is not None:
         return settle(Z, find_tree(rate), np.broadcast_to(rate, Z.shape[1:]), allowed)
-    strong, told = max(
+    strong, best_rate = max(
         ((find_tree(at, -price), at) for at in _GRID), key=lambda pair: compute_net_evidence(pair[0])
     )
     for _ in range(max_rounds):
         parents = strong.parents
-        told = _estimate_rate(Z, parents, told)
-        strong = find_tree(told, -price)
+        best_rate = _estimate_rate(Z, parents, best_rate)
+        strong = find_tree(best_rate, -price)
         if np.array_equal(strong.parents, parents):
             break
-    return settle_with_rate(Z, find_tree(told), told, allowed, max_rounds)
+    return settle_with_rate(Z, find_tree(best_rate), best_rate, allowed, max_rounds)
 
 
 def settle_with_rate(

@@ -11,21 +11,21 @@ from likewise.exceptions import HierarchyError
 from likewise.hierarchy import LabelHierarchy, PartialHierarchy
 
 
-def get_known_hierarchy(said: Any, names: tuple[str, ...]) -> tuple[LabelHierarchy | None, np.ndarray]:
+def get_known_hierarchy(given: Any, names: tuple[str, ...]) -> tuple[LabelHierarchy | None, np.ndarray]:
     """Return the hierarchy if it is given whole, and which edges are allowed, node 0 the root."""
-    part = said if isinstance(said, PartialHierarchy) else PartialHierarchy()
+    part = given if isinstance(given, PartialHierarchy) else PartialHierarchy()
     allowed = part.get_allowed_edges(names) if part.fixed or part.forbidden else allow_all_edges(len(names))
-    if said is None or isinstance(said, PartialHierarchy):
+    if given is None or isinstance(given, PartialHierarchy):
         return None, allowed
-    if not isinstance(said, Iterable | LabelHierarchy) or isinstance(said, Iterator):
+    if not isinstance(given, Iterable | LabelHierarchy) or isinstance(given, Iterator):
         raise HierarchyError(
             "hierarchy must be a LabelHierarchy, a PartialHierarchy, a list of "
-            f"pairs (parent, child) or None, got {said!r}."
+            f"pairs (parent, child) or None, got {given!r}."
         )
-    if not isinstance(said, LabelHierarchy):
+    if not isinstance(given, LabelHierarchy):
         # a label of that name is meant, where there is one: a label on the root needs no edge
-        said = LabelHierarchy.from_edges(said, names=names, root=None if "root" in names else "root")
-    lacking, unknown = set(names) - set(said.names), set(said.names) - set(names)
+        given = LabelHierarchy.from_edges(given, names=names, root=None if "root" in names else "root")
+    lacking, unknown = set(names) - set(given.names), set(given.names) - set(names)
     if lacking or unknown:
         some = sorted(unknown or lacking)[:5]
         raise HierarchyError(
@@ -33,7 +33,7 @@ def get_known_hierarchy(said: Any, names: tuple[str, ...]) -> tuple[LabelHierarc
             f"{'is not a column' if unknown else 'is not in the hierarchy'}. Name the columns of Y with "
             "a DataFrame, or cut the hierarchy to them with hierarchy.restrict(names)."
         )
-    return LabelHierarchy(names, said.edges), allowed
+    return LabelHierarchy(names, given.edges), allowed
 
 
 def allow_all_edges(n_labels: int) -> np.ndarray:

@@ -437,8 +437,8 @@ class LatentHierarchyClassifier(CallbackSupportMixin, MultilabelClassifier):
         if given is not None:
             return given, 0
         if self._learns_hierarchy and hierarchy.scores is not None:  # skip edges that chance may explain
-            told = set(np.array(hierarchy.names, dtype=object)[select_rate_edges(hierarchy.scores)])
-            edges = [edge for edge in hierarchy.edges if edge[1] in told]
+            anchors = set(np.array(hierarchy.names, dtype=object)[select_rate_edges(hierarchy.scores)])
+            edges = [edge for edge in hierarchy.edges if edge[1] in anchors]
             hierarchy = LabelHierarchy(hierarchy.names, edges)
         shared, own, n_cells = estimate_anchored_rates(Z, hierarchy)
         if self.rate_from == "em" or not n_cells:
@@ -479,9 +479,9 @@ class LatentHierarchyClassifier(CallbackSupportMixin, MultilabelClassifier):
                 return model
             changed = self._build_hierarchy(model.hierarchy.names, tree)
             nonlocal anchored
-            told, n_told = self._estimate_first_rates(Z, changed)
-            anchored = told if n_told else None
-            return replace(model, hierarchy=changed, rates=told if n_told else model.rates)
+            estimated_rates, n_cells = self._estimate_first_rates(Z, changed)
+            anchored = estimated_rates if n_cells else None
+            return replace(model, hierarchy=changed, rates=estimated_rates if n_cells else model.rates)
 
         return run_em(
             X,

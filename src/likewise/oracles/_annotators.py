@@ -97,10 +97,10 @@ class Agreement:
     --------
     >>> from likewise.active import Question, Reply
     >>> from likewise.oracles import Annotators
-    >>> said = {"Ann": ["SAME", "DIFFERENT"], "Bob": ["SAME", "DIFFERENT"]}
+    >>> statements = {"Ann": ["SAME", "DIFFERENT"], "Bob": ["SAME", "DIFFERENT"]}
     >>> replies = [
     ...     Reply(Question.pair(0, i), answer, annotator=name)
-    ...     for name, answers in said.items()
+    ...     for name, answers in statements.items()
     ...     for i, answer in enumerate(answers, start=1)
     ... ]
     >>> Annotators(replies).agreement().kappas
@@ -202,10 +202,11 @@ class Annotators:
     --------
     >>> from likewise.active import Question, Reply
     >>> from likewise.oracles import Annotators
-    >>> said = {"Ann": "SDSDSDSDSD", "Bob": "SDSDSDSDSS", "Cem": "DSDSDSDSDS"}  # Cem has mixed up the keys
+    >>> # Cem has mixed up the keys
+    >>> statements = {"Ann": "SDSDSDSDSD", "Bob": "SDSDSDSDSS", "Cem": "DSDSDSDSDS"}
     >>> replies = [
     ...     Reply(Question.pair(0, i + 1), "SAME" if letter == "S" else "DIFFERENT", annotator=name)
-    ...     for name, letters in said.items()
+    ...     for name, letters in statements.items()
     ...     for i, letter in enumerate(letters)
     ... ]
     >>> people = Annotators(replies)
@@ -233,13 +234,13 @@ class Annotators:
         ):
             if not rule.holds(value):
                 raise ValueError(f"Annotators: {name} must be {rule.wanted}, got {value!r}.")
-        said, unsure = _collect_statements(replies)
+        statements, unsure = _collect_statements(replies)
         self.names: tuple[str | None, ...] = tuple(unsure)
         self._questions: dict[str, dict[Rows, int]] = {}  # the number of each
         self._votes: dict[str, AnnotatorVotes] = {}
         self._judged: dict[str, Judgement] = {}
         for kind, words in WORDS.items():
-            given = said[kind]
+            given = statements[kind]
             asked = sorted({rows for rows, _ in given})
             questions = self._questions[kind] = {rows: at for at, rows in enumerate(asked)}
             votes = self._votes[kind] = _make_votes(given, questions, self.names, len(words))
@@ -326,15 +327,15 @@ class Annotators:
         )
 
     def _compute_kappas(self, votes: AnnotatorVotes) -> dict[tuple[str | None, str | None], float | None]:
-        said = np.full((votes.n_annotators, votes.n_questions), -1)
-        said[votes.annotator, votes.question] = votes.code
+        codes = np.full((votes.n_annotators, votes.n_questions), -1)
+        codes[votes.annotator, votes.question] = votes.code
         found: dict[tuple[str | None, str | None], float | None] = {}
         for a, b in combinations(range(votes.n_annotators), 2):
-            both = (said[a] >= 0) & (said[b] >= 0)
+            both = (codes[a] >= 0) & (codes[b] >= 0)
             if not both.any():
                 continue
-            one_word = len(np.unique(said[[a, b]][:, both])) == 1  # 0 / 0
-            kappa = None if one_word else float(cohen_kappa_score(said[a, both], said[b, both]))
+            one_word = len(np.unique(codes[[a, b]][:, both])) == 1  # 0 / 0
+            kappa = None if one_word else float(cohen_kappa_score(codes[a, both], codes[b, both]))
             found[self.names[a], self.names[b]] = kappa
         return found
 
@@ -422,16 +423,16 @@ class Annotators:
         return "\n".join(lines)
 
 
-def _get_word(said: Any) -> Answer:
-    assert isinstance(said, Answer)
-    return said
+def _get_word(answer: Any) -> Answer:
+    assert isinstance(answer, Answer)
+    return answer
 
 
 def _collect_statements(
     replies: Iterable[Reply],
 ) -> tuple[dict[str, dict[tuple[Rows, str | None], int]], dict[str | None, int]]:
     """Return the code of the last answer by question and annotator, and how often each was unsure."""
-    said: dict[str, dict[tuple[Rows, str | None], int]] = {kind: {} for kind in WORDS}
+    statements: dict[str, dict[tuple[Rows, str | None], int]] = {kind: {} for kind in WORDS}
     unsure: dict[str | None, int] = {}
     last: dict[tuple[object, str | None], Reply] = {}
     for reply in replies:
@@ -444,29 +445,29 @@ def _collect_statements(
         unsure.setdefault(who, 0)
         if reply.question.kind == "triplet" and reply.answer is not Answer.UNSURE:
             ordered = Question.triplet(*sorted(reply.question.rows))
-            said["triplet"][ordered.rows, who] = WORDS["triplet"].index(_get_word(reply.to(ordered)))
+            statements["triplet"][ordered.rows, who] = WORDS["triplet"].index(_get_word(reply.to(ordered)))
             continue
         if reply.answer is Answer.NEITHER and len(reply.question.rows) == 3:
             rows = tuple(sorted(reply.question.rows))
-            said["triplet"][rows, who] = WORDS["triplet"].index(Answer.NEITHER)
+            statements["triplet"][rows, who] = WORDS["triplet"].index(Answer.NEITHER)
             continue
         pile_of = {row: at for at, pile in enumerate(reply.piles) for row in pile}
         if not pile_of:
             unsure[who] += 1
         for i, j in combinations(sorted(pile_of), 2):
-            said["pair"][(i, j), who] = int(pile_of[i] != pile_of[j])
-    return said, unsure
+            statements["pair"][(i, j), who] = int(pile_of[i] != pile_of[j])
+    return statements, unsure
 
 
 def _make_votes(
-    said: dict[tuple[Rows, str | None], int],
+    statements: dict[tuple[Rows, str | None], int],
     questions: dict[Rows, int],
     names: tuple[str | None, ...],
     n_answers: int,
 ) -> AnnotatorVotes:
     who = {name: number for number, name in enumerate(names)}
     cells = np.array(
-        [(questions[rows], who[name], code) for (rows, name), code in said.items()], dtype=np.int64
+        [(questions[rows], who[name], code) for (rows, name), code in statements.items()], dtype=np.int64
     )
     question, annotator, code = cells.reshape(-1, 3).T
     return AnnotatorVotes(question, annotator, code, len(questions), len(names), n_answers)

@@ -99,17 +99,17 @@ class CallableOracle:
         ) from problem
 
 
-def _check_answer(said: Any, question: Question) -> Answer | OddOne | Piles | Reply:
-    if inspect.isawaitable(said):
-        said = _await_result(said)
-    if isinstance(said, Reply):
-        return Reply(question, said.to(question), said.annotator, said.time, said.seconds)
-    return question.check_answer(said)
+def _check_answer(answer: Any, question: Question) -> Answer | OddOne | Piles | Reply:
+    if inspect.isawaitable(answer):
+        answer = _await_result(answer)
+    if isinstance(answer, Reply):
+        return Reply(question, answer.to(question), answer.annotator, answer.time, answer.seconds)
+    return question.check_answer(answer)
 
 
-def _await_result(said: Awaitable[Any]) -> Any:
+def _await_result(answer: Awaitable[Any]) -> Any:
     async def wait() -> Any:
-        return await said
+        return await answer
 
     try:
         asyncio.get_running_loop()

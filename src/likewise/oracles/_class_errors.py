@@ -127,8 +127,8 @@ class ConfusionOracle(ErringOracle):
 
     confusion: dict[tuple[Any, Any], float]
 
-    def __init__(self, y: Any, confusion: Mapping[tuple[Any, Any], float], *, seed: int = 0) -> None:
-        super().__init__(y, seed)
+    def __init__(self, y: Any, confusion: Mapping[tuple[Any, Any], float], *, random_state: int = 0) -> None:
+        super().__init__(y, random_state)
         self.confusion, self._chances = _check_confusion(confusion, read_classes(y).classes)
 
     def _compute_chance(self, question: Question, pairs: Pairs) -> float:
@@ -136,13 +136,13 @@ class ConfusionOracle(ErringOracle):
         return float(np.mean([self._chances.get((a, b), 0.0) for a, b in codes]))
 
 
-def choose_confusions(y: Any, X: Any, rate: float, seed: int) -> dict[tuple[Any, Any], float]:
+def choose_confusions(y: Any, X: Any, rate: float, random_state: int) -> dict[tuple[Any, Any], float]:
     """Return pairs of classes to confuse such that the mean error over random pairs of rows is the rate."""
-    check_argument("make_oracle", "seed", seed, integer(0))
+    check_argument("make_oracle", "random_state", random_state, integer(0))
     labels = read_classes(y)
     pairs = list(combinations(range(len(labels.classes)), 2))
     if X is None:
-        order = np.random.default_rng(seed).permutation(len(pairs))
+        order = np.random.default_rng(random_state).permutation(len(pairs))
     else:
         order = np.argsort(pdist(_compute_class_means("make_oracle", labels, X)), kind="stable")
     counts = np.bincount(labels.label_codes[labels.label_codes >= 0], minlength=len(labels.classes))

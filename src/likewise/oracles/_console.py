@@ -179,12 +179,12 @@ class ConsoleOracle:
             The answer with the annotator, the time and the duration. An OracleError is raised if the person
             quits.
         """
-        said = self.put(question)
-        while said in (Wish.SKIP, Wish.BACK):
+        answer = self.put(question)
+        while answer in (Wish.SKIP, Wish.BACK):
             self.write_line("Here you cannot skip or go back; u is unsure, q quits.")
-            said = self.put(question)
-        if isinstance(said, Reply):
-            return said
+            answer = self.put(question)
+        if isinstance(answer, Reply):
+            return answer
         raise OracleError(f"“{question.text}” was not answered: the person stopped.", question)
 
     def put(self, question: Question, heading: str = "") -> Reply | Wish:
@@ -214,12 +214,12 @@ class ConsoleOracle:
             if typed is None:
                 self.write_line("" if self._typed.echoes else "quit")
                 return Wish.QUIT
-            said = _parse_typed(typed, question, form)
-            if isinstance(said, Wish):
-                self._echo(said, question)
-                return said
-            if said is not None:
-                answer, word = said
+            parsed = _parse_typed(typed, question, form)
+            if isinstance(parsed, Wish):
+                self._echo(parsed, question)
+                return parsed
+            if parsed is not None:
+                answer, word = parsed
                 self._echo(word, question)
                 seconds = round(time.perf_counter() - start, 3)
                 now = datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds")
@@ -304,18 +304,18 @@ class ConsoleOracle:
         question = interview.ask()
         pointed_out: set[Hashable] = set()
         while question is not None:
-            said = self.put(question, _count_answers(interview) if heading is None else heading(interview))
+            answer = self.put(question, _count_answers(interview) if heading is None else heading(interview))
             undone = None
-            if said is Wish.QUIT:
+            if answer is Wish.QUIT:
                 return False
-            if said is Wish.BACK:
+            if answer is Wish.BACK:
                 try:
                     undone = interview.undo()
                 except SupervisionError:
                     self.write_line("There is nothing to go back to.")
                     continue
-            elif isinstance(said, Reply):
-                self._print_effect(interview, said)
+            elif isinstance(answer, Reply):
+                self._print_effect(interview, answer)
             else:
                 interview.skip(question)
             if after is not None:

@@ -97,7 +97,7 @@ def judge(votes: AnnotatorVotes, *, accuracy: float, strength: float, max_iter: 
     right with the chance `accuracy`. That keeps tables from 0, and the names of the answers from changing
     places.
     """
-    told = strength * make_prior_table(votes.n_answers, accuracy)
+    prior_counts = strength * make_prior_table(votes.n_answers, accuracy)
     counts = votes.counts
     several = counts.sum(axis=1) > 1
     # A question that one person answered says nothing of how often that person is right, and EM would take
@@ -109,16 +109,16 @@ def judge(votes: AnnotatorVotes, *, accuracy: float, strength: float, max_iter: 
     converged = False
     for _ in range(max_iter + 1):
         old = tables.copy() if objective else None
-        said = np.zeros((votes.n_annotators, votes.n_answers, votes.n_answers))
-        np.add.at(said, (shared.annotator, shared.code), posterior[shared.question])
-        tables = said.swapaxes(1, 2) + told
+        confusion_counts = np.zeros((votes.n_annotators, votes.n_answers, votes.n_answers))
+        np.add.at(confusion_counts, (shared.annotator, shared.code), posterior[shared.question])
+        tables = confusion_counts.swapaxes(1, 2) + prior_counts
         tables /= tables.sum(axis=2, keepdims=True)
         shares = posterior[several].sum(axis=0) + 1.0
         shares /= shares.sum()
         logs = log_evidence(shared, shares, tables)
         totals = logsumexp(logs, axis=1)
         posterior = np.exp(logs - totals[:, None])
-        prior = float((told * np.log(tables)).sum() + np.log(shares).sum())
+        prior = float((prior_counts * np.log(tables)).sum() + np.log(shares).sum())
         objective.append(float(totals[several].sum()) + prior)
         if old is not None and np.abs(tables - old).max(initial=0.0) <= tol:
             converged = True

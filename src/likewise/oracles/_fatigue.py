@@ -59,9 +59,9 @@ class FatigueOracle(ErringOracle):
         rate: float = 0.0,
         final_rate: float = 0.2,
         n_questions: int = 100,
-        seed: int = 0,
+        random_state: int = 0,
     ) -> None:
-        super().__init__(y, seed)
+        super().__init__(y, random_state)
         check_argument("FatigueOracle", "rate", rate, PROBABILITY)
         grows = Rule(
             f"a number from rate, which is {rate:g}, to 1", lambda v: PROBABILITY.holds(v) and v >= rate

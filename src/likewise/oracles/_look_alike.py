@@ -59,8 +59,8 @@ class LookAlikeOracle(ErringOracle):
     (0.62, 0.06)
     """
 
-    def __init__(self, y: Any, X: MatrixLike, *, rate: float = 0.1, seed: int = 0) -> None:
-        super().__init__(y, seed)
+    def __init__(self, y: Any, X: MatrixLike, *, rate: float = 0.1, random_state: int = 0) -> None:
+        super().__init__(y, random_state)
         largest = Rule(
             f"a number from 0 to {_LARGEST_CHANCE}", lambda v: real(0).holds(v) and v <= _LARGEST_CHANCE
         )

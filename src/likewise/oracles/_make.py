@@ -26,7 +26,7 @@ def make_oracle(
     *,
     rate: float = 0.1,
     n_questions: int = 100,
-    seed: int = 0,
+    random_state: int = 0,
 ) -> Oracle:
     """Make a simulated annotator with errors of a given kind.
 
@@ -60,7 +60,7 @@ def make_oracle(
     n_questions : int, default=100
         Only for "fatigue": the number of questions over which the chance of an error grows. It rises from
         0 to ``2 * rate``, or from ``2 * rate - 1`` to 1 if `rate` is above 0.5.
-    seed : int, default=0
+    random_state : int, default=0
         Seed of the errors.
 
     Returns
@@ -92,14 +92,16 @@ def make_oracle(
             "rows as X, or choose 'uniform', 'fatigue' or 'confusion'."
         )
     if kind == "uniform":
-        return NoisyOracle(y, rate=rate, seed=seed)
+        return NoisyOracle(y, rate=rate, random_state=random_state)
     if kind == "look-alike":
-        return LookAlikeOracle(y, X, rate=rate, seed=seed)
+        return LookAlikeOracle(y, X, rate=rate, random_state=random_state)
     if kind == "fatigue":
         start, final = max(0.0, 2 * rate - 1), min(1.0, 2 * rate)
-        return FatigueOracle(y, rate=start, final_rate=final, n_questions=n_questions, seed=seed)
+        return FatigueOracle(
+            y, rate=start, final_rate=final, n_questions=n_questions, random_state=random_state
+        )
     if kind == "confusion":
-        return ConfusionOracle(y, choose_confusions(y, X, rate, seed), seed=seed)
+        return ConfusionOracle(y, choose_confusions(y, X, rate, random_state), random_state=random_state)
     n_classes = len(read_classes(y).classes)
     n_merged = max(1, round(rate * n_classes)) if rate > 0 else 0
     return CoarseOracle(y, max(1, n_classes - n_merged), X=X)

@@ -51,9 +51,9 @@ class NoisyOracle(ErringOracle):
         *,
         rate: float = 0.1,
         table: Mapping[Any, Mapping[Any, float]] | None = None,
-        seed: int = 0,
+        random_state: int = 0,
     ) -> None:
-        super().__init__(y, seed)
+        super().__init__(y, random_state)
         check_argument("NoisyOracle", "rate", rate, PROBABILITY)
         self.rate: float = float(rate)
         self.table: dict[Answer, dict[Answer, float]] | None = None if table is None else _check_table(table)

@@ -54,9 +54,9 @@ class ErringOracle(ABC):
     Draws depend on the seed and the rows of the question alone.
     """
 
-    def __init__(self, y: Any, seed: int) -> None:
-        check_argument(type(self).__name__, "seed", seed, integer(0))
-        self.random_state: int = int(seed)
+    def __init__(self, y: Any, random_state: int) -> None:
+        check_argument(type(self).__name__, "random_state", random_state, integer(0))
+        self.random_state: int = int(random_state)
         self._truth = LabelOracle(y)
         self._codes = self._truth._codes
 

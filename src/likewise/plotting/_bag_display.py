@@ -369,9 +369,11 @@ class BagDisplay(SavableDisplay):
         bags = None if self.supervision is None else self.supervision.bags
         if bags is None:
             return []
-        said = [bags.labels[code] if code >= 0 else None for code in bags.codes[rows].tolist()]
+        label_sets = [bags.labels[code] if code >= 0 else None for code in bags.codes[rows].tolist()]
         return [
-            row for row, labels in zip(rows, said, strict=True) if labels is not None and name not in labels
+            row
+            for row, labels in zip(rows, label_sets, strict=True)
+            if labels is not None and name not in labels
         ]
 
     def _format_notes(self) -> list[str]:
@@ -381,8 +383,8 @@ class BagDisplay(SavableDisplay):
             n = len(self.examples_) + self.n_left_out_
             notes = [f"examples of the {len(self.examples_)} largest of {n} classes"]
         bags = None if self.supervision is None else self.supervision.bags
-        said = set() if bags is None else {label for labels in bags.labels for label in labels or ()}
-        missing = sorted(map(str, said - set(self.class_of_cluster)))
+        bag_classes = set() if bags is None else {label for labels in bags.labels for label in labels or ()}
+        missing = sorted(map(str, bag_classes - set(self.class_of_cluster)))
         if missing:
             more = f" and {len(missing) - _SHOWN} more" if len(missing) > _SHOWN else ""
             notes.append(f"no cluster stands for {', '.join(missing[:_SHOWN])}{more}")

@@ -39,7 +39,7 @@ class BagPartition(Partition):
 
     Attributes
     ----------
-    bag_matrices : ToldBags
+    bag_matrices : BagMatrices
         The bags.
     shares : ndarray of shape (n_samples, n_classes) or None
         The propagated class shares of each row, if they are kept for the next fit.
@@ -241,9 +241,9 @@ class BagSpectralClustering(SpectralFamily):
     def _cluster(self, graph: Graph, hints: Supervision, rng: Any, last: Partition | None) -> Partition:
         closure = self._compute_soft_closure(hints.select_kinds("links"), "Here the must-links win.")
         linked = LinkedGraph.from_closure(graph, closure)
-        told = BagMatrices.from_hints(hints)
-        self._warn_clash(told.sets, closure)
-        if not told.sets.known.any():
+        bag_matrices = BagMatrices.from_hints(hints)
+        self._warn_clash(bag_matrices.sets, closure)
+        if not bag_matrices.sets.known.any():
             if hints.bags is not None:
                 warn_caller(
                     f"{type(self).__name__}: none of the {len(hints.bags)} bags has labels, so the bags say "
@@ -251,32 +251,32 @@ class BagSpectralClustering(SpectralFamily):
                     LikewiseWarning,
                 )
             return _with_bags(
-                self._partition(_make_matrix(linked, linked.weights, []), graph, rng, last), told
+                self._partition(_make_matrix(linked, linked.weights, []), graph, rng, last), bag_matrices
             )
         plain = None if last is None or last.rows.shape[1] != self.n_clusters else last.plain
         if self._get_unit() == "spectrum" and plain is None:
             plain = self._compute_plain_eigenvalues(graph, rng)
         cut = self._propagates if self.cut_disjoint == "auto" else self.cut_disjoint
-        weights = ApartPairs(closure, told.sets).cut(linked.weights) if cut else linked.weights
+        weights = ApartPairs(closure, bag_matrices.sets).cut(linked.weights) if cut else linked.weights
         if not self._propagates:
-            terms = self._make_published_terms(told, linked, plain)
+            terms = self._make_published_terms(bag_matrices, linked, plain)
             return _with_bags(
-                self._partition(_make_matrix(linked, weights, terms), graph, rng, last), told, plain
+                self._partition(_make_matrix(linked, weights, terms), graph, rng, last), bag_matrices, plain
             )
         passing = SpectralOperator(weights, None, linked.terms, linked.diagonal)
         before = last.shares if isinstance(last, BagPartition) and last.bag_matrices is not None else None
-        same = before is not None and last.told.sets.classes == told.sets.classes  # type: ignore[union-attr]
-        passed = propagate(passing.__matmul__, linked.degrees, told.allowed, before if same else None)
-        shares = restrict_to_allowed(told.allowed, passed)
+        same = before is not None and last.told.sets.classes == bag_matrices.sets.classes  # type: ignore[union-attr]
+        passed = propagate(passing.__matmul__, linked.degrees, bag_matrices.allowed, before if same else None)
+        shares = restrict_to_allowed(bag_matrices.allowed, passed)
         terms = [self._make_weighted_term(shares, linked.degrees, plain)]
         # The classes nearly span the eigenvectors, unless there are more of these.
         more = self.n_clusters > shares.shape[1]
         near = None if more else shares.toarray() * linked.degrees[:, None] ** -0.5
-        power = float(told.sets.known.mean()) if more else 0.0
+        power = float(bag_matrices.sets.known.mean()) if more else 0.0
         found = self._partition(
             _make_matrix(linked, weights, terms), graph, rng, last, power=power, near=near
         )
-        return _with_bags(found, told, plain, passed if self.warm_start else None)
+        return _with_bags(found, bag_matrices, plain, passed if self.warm_start else None)
 
     def _compute_plain_eigenvalues(self, graph: Graph, rng: Any) -> np.ndarray:
         """Return the leading eigenvalues of the graph without hints, largest first."""
@@ -285,16 +285,16 @@ class BagSpectralClustering(SpectralFamily):
         )
 
     def _make_published_terms(
-        self, told: BagMatrices, linked: LinkedGraph, plain: np.ndarray | None
+        self, bag_matrices: BagMatrices, linked: LinkedGraph, plain: np.ndarray | None
     ) -> list[LowRank]:
-        term = self._make_weighted_term(compute_even_shares(told.allowed), linked.degrees, plain)
+        term = self._make_weighted_term(compute_even_shares(bag_matrices.allowed), linked.degrees, plain)
         alpha = float(term.core.mean())
         return compute_bag_terms(
-            told,
+            bag_matrices,
             self.variant,
             alpha=alpha,
             weights=term.core / alpha if alpha else np.ones_like(term.core),
-            keep_must=not self.without_links or self.n_clusters > told.allowed.shape[1],
+            keep_must=not self.without_links or self.n_clusters > bag_matrices.allowed.shape[1],
             keep_cannot=not self.without_links,
         )
 
@@ -326,10 +326,10 @@ class BagSpectralClustering(SpectralFamily):
     def _keep(self, partition: Partition, hints: Supervision) -> None:
         assert isinstance(partition, BagPartition)
         assert partition.bag_matrices is not None
-        told, k = partition.bag_matrices, self.n_clusters
-        names = name_clusters(told, partition.labels, k)
-        self.classes_ = told.sets.classes
-        self.class_profile_ = compute_profile(told, partition.labels, k, names)
+        bag_matrices, k = partition.bag_matrices, self.n_clusters
+        names = name_clusters(bag_matrices, partition.labels, k)
+        self.classes_ = bag_matrices.sets.classes
+        self.class_profile_ = compute_profile(bag_matrices, partition.labels, k, names)
         self.class_of_cluster_ = np.array([*self.classes_, None], dtype=object)[names]
         bags = hints.bags
         self.bag_names_: tuple[Any, ...] = () if bags is None else bags.names
@@ -349,6 +349,9 @@ def _make_matrix(linked: LinkedGraph, weights: Any, terms: list[LowRank]) -> Spe
 
 
 def _with_bags(
-    found: Partition, told: BagMatrices, plain: np.ndarray | None = None, shares: np.ndarray | None = None
+    found: Partition,
+    bag_matrices: BagMatrices,
+    plain: np.ndarray | None = None,
+    shares: np.ndarray | None = None,
 ) -> BagPartition:
-    return BagPartition(**{**vars(found), "told": told, "plain": plain, "shares": shares})
+    return BagPartition(**{**vars(found), "bag_matrices": bag_matrices, "plain": plain, "shares": shares})

@@ -99,8 +99,8 @@ def compute_bag_terms(
     of_bags = csr_array(shares[bags.labelled_bags])
     total = float(weights @ np.asarray(of_bags.sum(axis=0)).ravel() ** 2)
     # A bag all of whose rows have labels of their own is a bag no more.
-    n_told = of_bags.shape[0] if variant == "labelled" else len(np.unique(bags.codes[bags.codes >= 0]))
-    mu = total / max(n_told, 1) ** 2
+    n_labelled = of_bags.shape[0] if variant == "labelled" else len(np.unique(bags.codes[bags.codes >= 0]))
+    mu = total / max(n_labelled, 1) ** 2
     inside = bags.codes >= 0 if variant == "exact" else sets.known
     every = np.ones(len(bags.codes), dtype=bool)
     terms = [LowRank(shares, alpha * weights)]

@@ -338,13 +338,15 @@ class SpectralFamily(HintedClusterer):
     ) -> Supervision:
         if not self.as_links or not isinstance(supervision, Supervision):
             return super()._check_supervision(supervision, n_samples, y, given=given)
-        said = super()._check_supervision(self._convert_to_links(supervision), n_samples, y, given=given)
-        return said | supervision.select_kinds("bags") if self._reads_label_sets else said
+        checked = super()._check_supervision(self._convert_to_links(supervision), n_samples, y, given=given)
+        return checked | supervision.select_kinds("bags") if self._reads_label_sets else checked
 
     def _convert_to_links(self, hints: Supervision) -> Supervision:
         """Convert all hints to links; with more clusters than classes a class may have several clusters."""
-        told = {label for labels in (hints.bags.labels if hints.bags else ()) for label in labels or ()}
-        more = self.n_clusters > len(told | set(hints.classes))
+        bag_classes = {
+            label for labels in (hints.bags.labels if hints.bags else ()) for label in labels or ()
+        }
+        more = self.n_clusters > len(bag_classes | set(hints.classes))
         if not self._reads_label_sets:
             return hints.to_links(more_clusters_than_classes=more)
         plain = hints.select_kinds("links", "labels", "triplets").to_links(more_clusters_than_classes=more)

@@ -13,7 +13,7 @@ from likewise.spectral._bag_terms import BagMatrices
 _SWEEPS = 20
 
 
-def name_clusters(told: BagMatrices, labels: np.ndarray, k: int) -> np.ndarray:
+def name_clusters(bag_matrices: BagMatrices, labels: np.ndarray, k: int) -> np.ndarray:
     """Return the class of each cluster by number; -1 for a cluster without rows of labelled bags.
 
     Makes as many rows as possible carry a label of their bag, and as many labels as possible be carried by
@@ -21,13 +21,13 @@ def name_clusters(told: BagMatrices, labels: np.ndarray, k: int) -> np.ndarray:
     name clusters of others that they always come with. Begins with the class that most rows of a cluster
     could be, and gives clusters other names in turn, one alone or two each other's, until nothing improves.
     """
-    known = np.flatnonzero(told.sets.known)
+    known = np.flatnonzero(bag_matrices.sets.known)
     if not len(known):
         return np.full(k, -1)
-    bags, of_row = np.unique(told.codes[known], return_inverse=True)
+    bags, of_row = np.unique(bag_matrices.codes[known], return_inverse=True)
     shape = (len(bags), k)
     counts = csc_array(csr_array((np.ones(len(known)), (of_row, labels[known])), shape=shape))
-    holds = csr_array(told.allowed[told.labelled_bags])
+    holds = csr_array(bag_matrices.allowed[bag_matrices.labelled_bags])
     fitting = np.asarray((counts.T @ holds).toarray())  # rows of a cluster that could be of a class
     names = np.where(fitting.any(axis=1), fitting.argmax(axis=1), -1)
     held = holds.toarray() > 0
@@ -73,12 +73,12 @@ def name_clusters(told: BagMatrices, labels: np.ndarray, k: int) -> np.ndarray:
     return names
 
 
-def compute_profile(told: BagMatrices, labels: np.ndarray, k: int, names: np.ndarray) -> np.ndarray:
+def compute_profile(bag_matrices: BagMatrices, labels: np.ndarray, k: int, names: np.ndarray) -> np.ndarray:
     """Return the share of each class in each cluster, beginning with the class that it is named for."""
-    start = compute_even_shares(told.allowed)
+    start = compute_even_shares(bag_matrices.allowed)
     rows = np.repeat(np.arange(start.shape[0]), np.diff(start.indptr))
     own = names[labels[rows]] == start.indices
     start.data[:] = np.where(own, 1.0, 0.1 * start.data)
     totals = np.bincount(rows, weights=start.data, minlength=start.shape[0])
     start.data /= totals[rows]
-    return compute_class_profile(labels, told.allowed, k, start)
+    return compute_class_profile(labels, bag_matrices.allowed, k, start)

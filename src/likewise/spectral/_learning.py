@@ -103,12 +103,12 @@ class SpectralLearning(SpectralFamily):
         sets = LabelSets.from_bags(hints.bags, graph.n_samples) if self.as_links else None
         if sets is not None:
             self._warn_clash(sets, closure)
-        told = LinkedGraph.from_closure(graph, closure, sets)
+        linked = LinkedGraph.from_closure(graph, closure, sets)
         if self.normalization == "symmetric":
-            return SpectralOperator(told.weights, told.degrees**-0.5, told.terms, told.diagonal)
-        scale = np.full(graph.n_samples, told.degrees.max() ** -0.5)
-        added = -told.degrees if told.diagonal is None else told.diagonal - told.degrees
-        return SpectralOperator(told.weights, scale, told.terms, added, shift=1.0)
+            return SpectralOperator(linked.weights, linked.degrees**-0.5, linked.terms, linked.diagonal)
+        scale = np.full(graph.n_samples, linked.degrees.max() ** -0.5)
+        added = -linked.degrees if linked.diagonal is None else linked.diagonal - linked.degrees
+        return SpectralOperator(linked.weights, scale, linked.terms, added, shift=1.0)
 
     def _extend_eigenvectors(self, alike: Any, degrees: np.ndarray, found: Partition) -> np.ndarray:
         if self.normalization == "symmetric":

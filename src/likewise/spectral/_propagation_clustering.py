@@ -75,7 +75,7 @@ class PropagationClustering(HintedClusterer):
     ----------
     n_clusters : int, default=8
         The number of clusters K.
-    fixed_number : bool, default=True
+    fixed_n_clusters : bool, default=True
         Whether there are exactly K clusters. If False, K is the initial number, links may add clusters, and
         classes are merged only by must-links.
     n_neighbors : int, default=10
@@ -96,7 +96,7 @@ class PropagationClustering(HintedClusterer):
     learn_metric : bool, default=False
         Whether to combine the graph with Gaussian mixtures fitted to the hinted rows, weighted by how well
         they predict held-out rows. This helps if classes differ in directions of small variance. It has no
-        effect unless `fixed_number` is True.
+        effect unless `fixed_n_clusters` is True.
     random_state : int, RandomState or None, default=None
         Seed of k-means and the mixtures. Pass an int for the same result on every call.
 
@@ -104,9 +104,9 @@ class PropagationClustering(HintedClusterer):
     ----------
     labels_ : ndarray of shape (n_samples,)
         The cluster of each row.
-    shares_ : ndarray of shape (n_samples, n_clusters)
+    cluster_proba_ : ndarray of shape (n_samples, n_clusters)
         The probability of each cluster for each row.
-    passed_ : object
+    propagation_ : object
         The classes that make up the clusters, used by the strategies of :mod:`likewise.active`.
     error_rate_ : ErrorRate or None
         The estimated fraction of wrong links, ``mean`` with a 90 % interval from ``low`` to ``high``; None if
@@ -114,7 +114,7 @@ class PropagationClustering(HintedClusterer):
     link_proba_ : ndarray of shape (n_links,) or None
         The probability that each link is right: must-links, then cannot-links, in the order of the
         supervision. None if links are certain.
-    believed_ : Supervision
+    accepted_links_ : Supervision
         The links from which the classes were derived.
     metric_ : LearnedMetric or None
         The mixtures and their weights, if any were learned.
@@ -149,11 +149,11 @@ class PropagationClustering(HintedClusterer):
 
     n_features_in_: int
     n_iter_: int
-    shares_: np.ndarray
+    cluster_proba_: np.ndarray
 
     labels_: np.ndarray
-    passed_: PropagatedClasses
-    believed_: Supervision
+    propagation_: PropagatedClasses
+    accepted_links_: Supervision
     error_rate_: ErrorRate | None
     link_proba_: np.ndarray | None
     metric_: LearnedMetric | None
@@ -170,7 +170,7 @@ class PropagationClustering(HintedClusterer):
     supported_hints: ClassVar[frozenset[str]] = frozenset({"links"})
     parameter_rules: ClassVar[dict[str, Rule]] = {
         "n_clusters": integer(1),
-        "fixed_number": choice(True, False),
+        "fixed_n_clusters": choice(True, False),
         "n_neighbors": integer(1),
         "restart": Rule("a number above 0 and below 1", lambda v: real(0, strict=True).holds(v) and v < 1),
         "neighbor_search": choice("cells", "exact", "approximate"),
@@ -186,7 +186,7 @@ class PropagationClustering(HintedClusterer):
         self,
         n_clusters: int = 8,
         *,
-        fixed_number: bool = True,
+        fixed_n_clusters: bool = True,
         n_neighbors: int = 10,
         restart: float = 0.03,
         neighbor_search: str = "cells",
@@ -196,7 +196,7 @@ class PropagationClustering(HintedClusterer):
         random_state: RandomStateLike = None,
     ) -> None:
         self.n_clusters = n_clusters
-        self.fixed_number = fixed_number
+        self.fixed_n_clusters = fixed_n_clusters
         self.n_neighbors = n_neighbors
         self.restart = restart
         self.neighbor_search = neighbor_search
@@ -244,10 +244,10 @@ class PropagationClustering(HintedClusterer):
         self.metric_ = None
         certain = isinstance(self.error_rate, int | float) and self.error_rate == 0
         passed = self._pass_certain(hints) if certain else self._pass_uncertain(hints)
-        self.passed_ = passed
+        self.propagation_ = passed
         self.n_iter_ = passed.n_passes
-        self.shares_ = passed.cluster_shares
-        self.labels_ = self.shares_.argmax(axis=1)
+        self.cluster_proba_ = passed.cluster_shares
+        self.labels_ = self.cluster_proba_.argmax(axis=1)
         self._hints = hints
         return self
 
@@ -255,7 +255,7 @@ class PropagationClustering(HintedClusterer):
         """Propagate links as certain; if they contradict one another, the must-links win."""
         closure = self._compute_soft_closure(hints, "Here the must-links win.")
         passed = pass_classes(self._ready, closure, self._n_wanted, count_guesses=False)
-        self.believed_, self.error_rate_, self.link_proba_ = hints, None, None
+        self.accepted_links_, self.error_rate_, self.link_proba_ = hints, None, None
         self.metric_ = self._find_metric(passed)
         return passed if self.metric_ is None else stack_shares(passed, self.metric_)
 
@@ -270,11 +270,11 @@ class PropagationClustering(HintedClusterer):
         if founding is not None:
             direct = (votes.pairs == founding.medoids).all(axis=1)
             believed &= ~direct | ((votes.signs > 0) == (founding.log_odds > 0))
-        self.believed_ = votes.get_believed_links(believed, hints.n_samples)
-        closure = self.believed_.closure(on_conflict="drop")
+        self.accepted_links_ = votes.get_believed_links(believed, hints.n_samples)
+        closure = self.accepted_links_.closure(on_conflict="drop")
         implied = derive_implied_links(closure, self._n_wanted)
         if implied:
-            closure = (self.believed_ | implied).closure(on_conflict="drop")
+            closure = (self.accepted_links_ | implied).closure(on_conflict="drop")
         passed = pass_classes(self._ready, closure, self._n_wanted)
         self.metric_ = self._find_metric(passed)
         self.error_rate_, self.link_proba_ = None, np.empty(0)
@@ -300,7 +300,7 @@ class PropagationClustering(HintedClusterer):
     @property
     def _n_wanted(self) -> int | None:
         """The number of clusters if it is fixed."""
-        return self.n_clusters if self.fixed_number else None
+        return self.n_clusters if self.fixed_n_clusters else None
 
     def _find_metric(self, passed: PropagatedClasses) -> LearnedMetric | None:
         """Return mixtures fitted to the rows with known clusters, new or taken over from another model."""
@@ -328,10 +328,10 @@ class PropagationClustering(HintedClusterer):
     @property
     def violations_(self) -> Satisfaction:
         """The links that the labels satisfy and violate, computed on access."""
-        check_is_fitted(self, "passed_")
+        check_is_fitted(self, "propagation_")
         return link_satisfaction(self.labels_, self._hints)
 
-    def take_over(self, other: PropagationClustering) -> Self:
+    def reuse_graph(self, other: PropagationClustering) -> Self:
         """Reuse the graph and the initial clusters of another model of the same rows.
 
         This makes `fit` faster and does not change its result. It has no effect if the rows or the parameters
@@ -347,7 +347,7 @@ class PropagationClustering(HintedClusterer):
         self : object
             This model.
         """
-        if hasattr(other, "passed_"):
+        if hasattr(other, "propagation_"):
             found = (other._graph, other._ready, other._centers, other._space)
             self._taken = (other._make_recipe_key(), other._rows, *found)
         return self
@@ -369,11 +369,11 @@ class PropagationClustering(HintedClusterer):
         self : object
             This model.
         """
-        if hasattr(other, "passed_"):
+        if hasattr(other, "propagation_"):
             self._handed_space, self._handed_metric = other._space, other.metric_
         return self
 
-    def begin_like(self, other: PropagationClustering) -> Self:
+    def start_from(self, other: PropagationClustering) -> Self:
         """Start k-means from the centres of another model, so that clusters of similar rows stay the same.
 
         Otherwise k-means may find different clusters after small changes of the rows. It has no effect if the
@@ -389,7 +389,7 @@ class PropagationClustering(HintedClusterer):
         self : object
             This model.
         """
-        if hasattr(other, "passed_"):
+        if hasattr(other, "propagation_"):
             self._begin = other._centers
         return self
 
@@ -446,14 +446,14 @@ class PropagationClustering(HintedClusterer):
         proba : ndarray of shape (n_samples, n_clusters)
             The probabilities.
         """
-        check_is_fitted(self, "passed_")
+        check_is_fitted(self, "propagation_")
         X = self._check_X(X, reset=False)
         if len(self._rows) == 1:
             return np.ones((len(X), 1))
         alike = compute_similarities(X, self._rows, self._graph, self._make_recipe(len(self._rows)))
         total = np.asarray(alike.sum(axis=1)).reshape(-1, 1)
-        even = np.tile(self.shares_.mean(axis=0), (len(X), 1))
-        return np.divide(np.asarray(alike @ self.shares_), total, out=even, where=total > 0)
+        even = np.tile(self.cluster_proba_.mean(axis=0), (len(X), 1))
+        return np.divide(np.asarray(alike @ self.cluster_proba_), total, out=even, where=total > 0)
 
     def predict(self, X: MatrixLike) -> np.ndarray:
         """Return the most likely cluster of each row.

@@ -161,7 +161,7 @@ class _AnswerReader:
         n_undone = n_practice = 0
         for line, cells in rows:
             try:
-                said = self._answer(line, cells)
+                answer = self._answer(line, cells)
             except ValueError as error:
                 self.problems.add(line, error)
                 continue
@@ -170,7 +170,7 @@ class _AnswerReader:
             elif str(cells.get("source") or "") in UNCOUNTED:
                 n_practice += 1
             else:
-                earlier.answers.append(said)
+                earlier.answers.append(answer)
         if n_undone:
             earlier.notes.append(f"Left out: {format_count(n_undone, 'answer')} that had been undone.")
         if n_practice:
@@ -183,16 +183,15 @@ class _AnswerReader:
         if kind not in ("pair", "triplet"):
             raise ValueError(f"the kind is {cells['kind']!r}; wanted pair or triplet.")
         if (kind == "triplet") != (c is not None):
-            said = "c is empty" if c is None else f"c is {c!r}"
-            raise ValueError(f"the kind is {kind}, but {said}.")
+            description = "c is empty" if c is None else f"c is {c!r}"
+            raise ValueError(f"the kind is {kind}, but {description}.")
         items = tuple(
             self._read_id(cells.get(name), name) for name in ("a", "b", "c")[: 2 + (kind == "triplet")]
         )
         if len(set(items)) < len(items):
             raise ValueError("an id is named twice.")
-        word = str(
-            Question(kind, tuple(range(len(items)))).check_answer(_read_given(cells.get("answer")) or "")
-        )  # type: ignore[arg-type]
+        asked = Question(kind, tuple(range(len(items))))  # type: ignore[arg-type]
+        word = str(asked.check_answer(_read_given(cells.get("answer")) or ""))
         _read_class(cells.get("undone"))
         name = _read_given(cells.get("annotator"))
         return PastAnswer(

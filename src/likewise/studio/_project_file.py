@@ -20,14 +20,14 @@ FILE = "project.json"
 
 def write(path: Path, settings: Settings, described: Described, source: dict[str, Any]) -> None:
     """Write the file of a project."""
-    said = {
+    content = {
         "format": FORMAT,
         "version": VERSION,
         "settings": dataclasses.asdict(settings),
         "source": source,
         "described": dataclasses.asdict(described),
     }
-    path.write_text(json.dumps(said, ensure_ascii=False, indent=1) + "\n", encoding="utf-8")
+    path.write_text(json.dumps(content, ensure_ascii=False, indent=1) + "\n", encoding="utf-8")
 
 
 @dataclasses.dataclass(frozen=True)
@@ -43,18 +43,18 @@ class ProjectFile:
 
 def read(place: Path) -> ProjectFile:
     """Read the file of the project in a folder, or say what is wrong with it."""
-    said = _read(place)
-    source = _read_source(said, place)
+    content = _read(place)
+    source = _read_source(content, place)
     data = Path(os.path.normpath(place / source["path"]))
     return ProjectFile(
-        _read_settings(said, place), _read_description(said, place), data, source["was"], source
+        _read_settings(content, place), _read_description(content, place), data, source["was"], source
     )
 
 
 def _read(place: Path) -> dict[str, Any]:
     path = place / FILE
     try:
-        said = json.loads(path.read_bytes().decode("utf-8"))
+        content = json.loads(path.read_bytes().decode("utf-8"))
     except FileNotFoundError as error:
         if place.is_dir():
             raise FileFormatError(
@@ -69,9 +69,9 @@ def _read(place: Path) -> dict[str, Any]:
             f"{path} cannot be read, or is cut short: {error}. It is put in place whole, so look for a "
             "change made by hand; put back a copy of the project."
         ) from error
-    if not isinstance(said, dict) or said.get("format") != FORMAT:
+    if not isinstance(content, dict) or content.get("format") != FORMAT:
         raise FileFormatError(f"{path} is not that of a project: it does not say “format: {FORMAT}”.")
-    version = said.get("version")
+    version = content.get("version")
     if not isinstance(version, int) or isinstance(version, bool) or version < 1:
         raise FileFormatError(f"{path}: the version should be a whole number, got {version!r}.")
     if version > VERSION:
@@ -79,18 +79,18 @@ def _read(place: Path) -> dict[str, Any]:
             f"{path}: the project is of version {version}, made by a newer likewise; this one reads up to "
             f"version {VERSION}. Update likewise."
         )
-    return said
+    return content
 
 
-def _read_part(said: dict[str, Any], name: str, place: Path) -> dict[str, Any]:
-    part = said.get(name)
+def _read_part(content: dict[str, Any], name: str, place: Path) -> dict[str, Any]:
+    part = content.get(name)
     if not isinstance(part, dict):
         raise FileFormatError(f"{place / FILE}: {name!r} should be an object, got {part!r}.")
     return part
 
 
-def _read_settings(said: dict[str, Any], place: Path) -> Settings:
-    part = _read_part(said, "settings", place)
+def _read_settings(content: dict[str, Any], place: Path) -> Settings:
+    part = _read_part(content, "settings", place)
     try:
         settings = Settings(**part)
     except TypeError as error:
@@ -107,8 +107,8 @@ def _read_settings(said: dict[str, Any], place: Path) -> Settings:
     return settings
 
 
-def _read_description(said: dict[str, Any], place: Path) -> Described:
-    part = _read_part(said, "described", place)
+def _read_description(content: dict[str, Any], place: Path) -> Described:
+    part = _read_part(content, "described", place)
     try:
         described = Described(
             **part
@@ -124,8 +124,8 @@ def _read_description(said: dict[str, Any], place: Path) -> Described:
     return described
 
 
-def _read_source(said: dict[str, Any], place: Path) -> dict[str, Any]:
-    part = _read_part(said, "source", place)
+def _read_source(content: dict[str, Any], place: Path) -> dict[str, Any]:
+    part = _read_part(content, "source", place)
     if not isinstance(part.get("path"), str) or not isinstance(part.get("was"), dict):
         raise FileFormatError(f"{place / FILE}: 'source' should have a path and what it was, got {part!r}.")
     return part

@@ -127,25 +127,25 @@ def _convert_hints(hints: Supervision, ids: RowIds, path: str) -> PastAnswers:
             "likewise.supervision.bags_to_links, and write these. Nothing was imported."
         )
     earlier = PastAnswers("hints")
-    told = earlier.answers
+    answers = earlier.answers
 
     def get_ids(rows: Iterable[int]) -> list[str]:
         return [ids[row] for row in rows]
 
-    told += [PastAnswer("pair", tuple(get_ids(pair)), "SAME") for pair in hints.must.tolist()]
-    told += [PastAnswer("pair", tuple(get_ids(pair)), "DIFFERENT") for pair in hints.cannot.tolist()]
+    answers += [PastAnswer("pair", tuple(get_ids(pair)), "SAME") for pair in hints.must.tolist()]
+    answers += [PastAnswer("pair", tuple(get_ids(pair)), "DIFFERENT") for pair in hints.cannot.tolist()]
     for group in hints.must_groups:
         first, *others = get_ids(group.tolist())
-        told += [PastAnswer("pair", (first, other), "SAME") for other in others]
+        answers += [PastAnswer("pair", (first, other), "SAME") for other in others]
     for group in hints.cannot_groups:
-        told += _make_apart_statements(get_ids(group.tolist()))
+        answers += _make_apart_statements(get_ids(group.tolist()))
     for rows, answer in zip(hints.triplets.tolist(), hints.answer_words, strict=True):
-        told.append(PastAnswer("triplet", tuple(get_ids(rows)), str(answer)))
+        answers.append(PastAnswer("triplet", tuple(get_ids(rows)), str(answer)))
     groups: dict[int, list[str]] = {}
     for row, code in enumerate(hints.label_codes.tolist()):
         if code >= 0:
             groups.setdefault(code, []).append(ids[row])
-    told += make_group_statements(list(groups.values()))
+    answers += make_group_statements(list(groups.values()))
     try:
         earlier.names = [(items[0], check_name(str(hints.classes[code]))) for code, items in groups.items()]
     except ValueError as error:
@@ -193,9 +193,9 @@ def read_interview(path: Path, ids: RowIds) -> PastAnswers:
                 raise ValueError(f"wanted an object, got {entry!r}.")
             if entry.get("event") != "answer" or number in undone:
                 continue
-            told = _convert_entry(entry, ids, number)
-            n_silent += not told
-            earlier.answers += told
+            new_answers = _convert_entry(entry, ids, number)
+            n_silent += not new_answers
+            earlier.answers += new_answers
         except (LikewiseError, ValueError, KeyError, TypeError, IndexError) as error:
             problems.add(number, f"{json.dumps(entry, ensure_ascii=False)[:200]} cannot be read: {error}")
     problems.settle()
@@ -220,14 +220,14 @@ def _convert_entry(entry: Mapping[str, Any], ids: RowIds, number: int) -> list[P
         raise ValueError(f"there is no row {max(rows)}; the rows are 0 to {len(ids) - 1}.")
     reply = Reply(Question(entry["kind"], rows), _saved_interview._answer_of(entry["answer"], named), **who)
     name = None if reply.annotator is None else check_name(reply.annotator)
-    said = {"annotator": name, "seconds": reply.seconds, "time": reply.time, "line": number}
+    more = {"annotator": name, "seconds": reply.seconds, "time": reply.time, "line": number}
     question = reply.question
     if question.kind in ("pair", "triplet"):
         # A pair may have been shown the other way round; what it says is the same.
         items = tuple(ids[row] for row in question.rows)
-        return [PastAnswer(question.kind, items, str(reply.answer), **said)]  # type: ignore[arg-type]
+        return [PastAnswer(question.kind, items, str(reply.answer), **more)]  # type: ignore[arg-type]
     piles = [[ids[row] for row in pile] for pile in reply.piles]
-    told = [PastAnswer("pair", (pile[0], other), "SAME", **said) for pile in piles for other in pile[1:]]  # type: ignore[arg-type]
+    found = [PastAnswer("pair", (pile[0], other), "SAME", **more) for pile in piles for other in pile[1:]]  # type: ignore[arg-type]
     for one, other in combinations(piles, 2):
-        told += [PastAnswer("pair", pair, "DIFFERENT", **said) for pair in product(one, other)]  # type: ignore[arg-type]
-    return told
+        found += [PastAnswer("pair", pair, "DIFFERENT", **more) for pair in product(one, other)]  # type: ignore[arg-type]
+    return found

@@ -85,13 +85,13 @@ def import_answers(
 
     nobody = clean_name(NOBODY if annotator is None else annotator, "the name of the annotator")
     earlier = read_earlier(Path(path), RowIds.from_ids(ids), format=format, encoding=encoding, raw=raw)
-    told = _ImportedAnswers(earlier, nobody)
-    new_people = store.write(told.find_or_add_people)
+    imported = _ImportedAnswers(earlier, nobody)
+    new_people = store.write(imported.find_or_add_people)
     n_new = 0
-    for start in range(0, len(told.waiting), _AT_ONCE):
-        part = told.waiting[start : start + _AT_ONCE]
-        n_new += store.write(lambda tx, part=part: told.append(tx, part))  # type: ignore[misc]
-    named = store.write(told.name_groups)
+    for start in range(0, len(imported.waiting), _AT_ONCE):
+        part = imported.waiting[start : start + _AT_ONCE]
+        n_new += store.write(lambda tx, part=part: imported.append(tx, part))  # type: ignore[misc]
+    named = store.write(imported.name_groups)
     return ImportResult(
         earlier.form, len(earlier.answers), n_new, named, tuple(new_people), tuple(earlier.notes)
     )

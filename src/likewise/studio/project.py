@@ -127,8 +127,8 @@ class Project:
     def open(cls, folder: str | os.PathLike[str], *, database: str | None = None) -> Project:
         """Find a project again, or say what is wrong with it."""
         place = Path(folder).absolute()
-        said = _project_file.read(place)
-        project = cls(place, said.settings, said.described, said.data, database, said.was)
+        content = _project_file.read(place)
+        project = cls(place, content.settings, content.described, content.data, database, content.was)
         n = len(project.load_features())
         if not n == project.items.n == project.described.n_items:
             raise FileFormatError(
@@ -191,8 +191,8 @@ class Project:
     @property
     def options(self) -> dict[str, Any]:
         """How the data were read when the project was made, as whoever made it said."""
-        said = _project_file.read(self.folder).source.get("options")
-        return said if isinstance(said, dict) else {}
+        content = _project_file.read(self.folder).source.get("options")
+        return content if isinstance(content, dict) else {}
 
     def get_secret(self) -> bytes:
         """Return the secret of the project; if it is gone a new one is made, and all have to log in again."""
@@ -243,8 +243,8 @@ class Project:
         n = self.items.n
         some = self.items.get_items(sorted({int(row) for row in np.linspace(0, n - 1, min(n, _MARKED))}))
         shown = [(item.id, item.title, item.text, item.cells, item.media) for item in some]
-        said = json.dumps([self.described.kind, n, shown], ensure_ascii=True)
-        return hashlib.sha256(said.encode()).hexdigest()[:32]
+        content = json.dumps([self.described.kind, n, shown], ensure_ascii=True)
+        return hashlib.sha256(content.encode()).hexdigest()[:32]
 
     @contextmanager
     def lock(self, url: str) -> Iterator[None]:

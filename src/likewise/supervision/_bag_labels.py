@@ -82,11 +82,11 @@ def read_bag_labels(
     problems, header, rows = read_table_cells(path, format, encoding)
     _check_header(header, problems.path)
     at_bag, at_labels = header.index(BAG), header.index(LABELS)
-    told: dict[Hashable, tuple[frozenset[str], int]] = {}
+    labels_of_bag: dict[Hashable, tuple[frozenset[str], int]] = {}
     for line, cells in rows:
         try:
             bag, labels = _find_bag(cells[at_bag], names), _parse_label_set(cells[at_labels], cells[at_bag])
-            before, first = told.setdefault(bag, (labels, line))
+            before, first = labels_of_bag.setdefault(bag, (labels, line))
             if before != labels:
                 raise ValueError(
                     f"bag {cells[at_bag]!r} has the labels {_format_labels(labels)}, but "
@@ -98,14 +98,14 @@ def read_bag_labels(
     problems.settle()
     counts = Counter(members.codes.tolist())
     small = [
-        (name, len(told[name][0]), counts[code])
+        (name, len(labels_of_bag[name][0]), counts[code])
         for code, name in enumerate(members.classes)
-        if name in told and len(told[name][0]) > counts[code]
+        if name in labels_of_bag and len(labels_of_bag[name][0]) > counts[code]
     ]
     if small:
         _warn_small(small, problems.path)
     known = [None if code < 0 else members.classes[code] for code in members.codes.tolist()]
-    return Supervision.from_bags(known, {bag: labels for bag, (labels, _) in told.items()})
+    return Supervision.from_bags(known, {bag: labels for bag, (labels, _) in labels_of_bag.items()})
 
 
 def read_table_cells(
@@ -198,12 +198,12 @@ def _find_bag(cell: Any, names: dict[str, Hashable]) -> Hashable:
     text = format_name(cell)
     if text in names:
         return names[text]
-    said = f"bag {text!r} has labels, but no row is in it"
+    message = f"bag {text!r} has labels, but no row is in it"
     number = _parse_number(text)
     same = next((name for name in names if number is not None and _parse_number(name) == number), None)
     if same is not None:
         raise SupervisionError(
-            f"{said}; there are rows in bag {same!r}.",
+            f"{message}; there are rows in bag {same!r}.",
             "The two files write the same number in two ways: write it alike in both.",
             ids=(text,),
             kinds=("bags",),
@@ -213,7 +213,7 @@ def _find_bag(cell: Any, names: dict[str, Hashable]) -> Hashable:
     if near is None and len(names) <= _MANY:
         near = next(iter(difflib.get_close_matches(text, names, n=1, cutoff=0.75)), None)
     suggestion = f"Did you mean {near!r}?" if near else "Take the line out, or add rows."
-    raise SupervisionError(f"{said}.", suggestion, ids=(text,), kinds=("bags",))
+    raise SupervisionError(f"{message}.", suggestion, ids=(text,), kinds=("bags",))
 
 
 def _parse_number(text: str) -> float | None:
@@ -239,10 +239,11 @@ def _format_labels(labels: frozenset[str]) -> str:
 
 
 def _warn_small(small: list[tuple[Hashable, int, int]], path: str) -> None:
-    told = ", ".join(f"{name!r} ({n_labels} for {n_rows})" for name, n_labels, n_rows in small[:SHOWN])
+    description = ", ".join(f"{name!r} ({n_labels} for {n_rows})" for name, n_labels, n_rows in small[:SHOWN])
     more = f" and {len(small) - SHOWN} more" if len(small) > SHOWN else ""
     warnings.warn(
-        f"{path}: {len(small)} bag(s) have more labels than rows: {told}{more}. Some of their labels are "
+        f"{path}: {len(small)} bag(s) have more labels than rows: {description}{more}. Some of their labels "
+        "are "
         "those of no row; rows may be missing.",
         InconsistentSupervisionWarning,
         stacklevel=3,

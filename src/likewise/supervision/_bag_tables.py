@@ -240,14 +240,14 @@ def write_bags(
     if ids is not None:
         columns["id"] = list(RowIds.from_ids(ids))
     columns[BAG] = [""] * len(rows)
-    told: dict[str, list[str]] = {BAG: [], LABELS: []}
+    label_columns: dict[str, list[str]] = {BAG: [], LABELS: []}
     if (bags := hints.bags) is not None:
         texts = [*_check_texts(bags.names, "bag"), ""]
         columns[BAG] = [texts[code] for code in bags.codes.tolist()]
         for text, labels in zip(texts, bags.labels, strict=False):
             if labels is not None:
-                told[BAG].append(text)
-                told[LABELS].append(PARTED_BY.join(_check_texts(sort_values(labels), "label")))
+                label_columns[BAG].append(text)
+                label_columns[LABELS].append(PARTED_BY.join(_check_texts(sort_values(labels), "label")))
     if y is not None:
         classes = Labels.from_array(y, what="y")
         words = [*_check_texts(classes.classes, "label"), ""]
@@ -255,7 +255,7 @@ def write_bags(
     columns |= {name: rows[:, c].tolist() for c, name in enumerate(names)}
     if wrong := [name for name, cells in columns.items() if len(cells) != len(rows)]:
         raise ValueError(f"{wrong[0]} has {len(columns[wrong[0]])} entries where X has {len(rows)} rows.")
-    for path, table in ((data, columns), (bag_labels, told)):
+    for path, table in ((data, columns), (bag_labels, label_columns)):
         _write(path, table)
 
 

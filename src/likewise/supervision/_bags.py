@@ -133,7 +133,7 @@ class Bags(ReadOnly):
             The bags of both. It is an error if they contradict each other.
         """
         theirs = Labels(other.codes, other.names)
-        merged = Labels(self.codes, self.names).union(theirs, n_samples, said="is in the bags")
+        merged = Labels(self.codes, self.names).union(theirs, n_samples, other_name="is in the bags")
         labels = dict(zip(self.names, self.labels, strict=True))
         for name, value in zip(other.names, other.labels, strict=True):
             if labels.get(name) is not None and value is not None and labels[name] != value:
@@ -159,12 +159,12 @@ class Bags(ReadOnly):
 
 def _explain_no_rows(name: Hashable, known: tuple[Hashable, ...]) -> str:
     """Return the error text for a bag without rows, which mentions an equal name of another type."""
-    said = f"bag_labels speaks of bag {name!r}, but no row is in it."
+    message = f"bag_labels speaks of bag {name!r}, but no row is in it."
     alike = next((other for other in known if _normalise_name(other) == _normalise_name(name)), None)
     if alike is None:
-        return f"{said} Take it out of bag_labels, or check the bags of the rows."
+        return f"{message} Take it out of bag_labels, or check the bags of the rows."
     return (
-        f"{said} There are rows in bag {alike!r}, of type {type(alike).__name__} where bag_labels has "
+        f"{message} There are rows in bag {alike!r}, of type {type(alike).__name__} where bag_labels has "
         f"{type(name).__name__}. Name bags by the same type on both sides."
     )
 

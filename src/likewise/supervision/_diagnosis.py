@@ -126,9 +126,9 @@ class Diagnosis:
         if self.n_must + self.n_cannot + self.n_must_groups + self.n_cannot_groups:
             lines += self._format_links()
         if self.n_triplets:
-            said = ", ".join(f"{count} {word}" for word, count in self.answers.items() if count)
+            counts = ", ".join(f"{count} {word}" for word, count in self.answers.items() if count)
             twice = f"; {self.n_triplet_conflicts} with two answers" if self.n_triplet_conflicts else ""
-            lines.append(f"triplets    {self.n_triplets}: {said}{twice}")
+            lines.append(f"triplets    {self.n_triplets}: {counts}{twice}")
         if self.n_bags:
             lines.append(f"bags        {self.n_bags}, {self.n_labelled_bags} of them labelled")
         if self.n_labels:

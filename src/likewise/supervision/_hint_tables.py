@@ -152,14 +152,14 @@ def _read_single_id(layout: str, line: int, cells: dict[str, Any]) -> Iterator[R
         if cells["label"] != "":
             yield Record(line, "label", a=cells["id"], label=cells["label"])
         return
-    said = [label for part in str(cells.get("labels", "")).split(";") if (label := part.strip())]
+    labels = [label for part in str(cells.get("labels", "")).split(";") if (label := part.strip())]
     if cells["bag"] == "":
-        if said:
+        if labels:
             raise ValueError("labels are given, but bag is empty.")
         return
     yield Record(line, "bag", a=cells["id"], bag=cells["bag"])
-    if said:
-        yield Record(line, ALL_LABELS, bag=cells["bag"], label=frozenset(said))
+    if labels:
+        yield Record(line, ALL_LABELS, bag=cells["bag"], label=frozenset(labels))
 
 
 # ---------------------------------------------------------------------- CSV

@@ -41,12 +41,12 @@ def derive_links_from_bags(bags: Bags, *, more_clusters_than_classes: bool, limi
 
 def derive_links_from_triplets(triplets: Triplets, n_samples: int) -> Links:
     """Return the links that answers imply: the two together, the third apart from both."""
-    said = triplets.answers < 3
-    code, weight = triplets.answers[said], triplets.weights[said]
+    is_answered = triplets.answers < 3
+    code, weight = triplets.answers[is_answered], triplets.weights[is_answered]
     every = np.arange(len(code))
     two = np.array([(0, 1), (0, 2), (1, 2)])[code]
     odd = np.array([2, 1, 0])[code]
-    rows = triplets.rows_abc[said]
+    rows = triplets.rows_abc[is_answered]
     first, second, third = rows[every, two[:, 0]], rows[every, two[:, 1]], rows[every, odd]
     apart = np.concatenate([np.column_stack([first, third]), np.column_stack([second, third])])
     return Links.from_pairs(

@@ -105,7 +105,7 @@ class Labels(ReadOnly):
         lookup[used] = np.arange(len(used))
         return Labels(freeze(lookup[codes]), tuple(self.classes[c] for c in used), self.marker)
 
-    def union(self, other: Labels, n_samples: int, *, said: str = "is labelled") -> Labels:
+    def union(self, other: Labels, n_samples: int, *, other_name: str = "is labelled") -> Labels:
         """Return the labels of both, or say which row was given two."""
         classes = sort_values([*self.classes, *other.classes])
         code = {value: c for c, value in enumerate(classes)}
@@ -117,7 +117,7 @@ class Labels(ReadOnly):
         if clash.size:
             i = clash[0]
             raise InconsistentSupervisionError(
-                f"row {i} {said} {classes[mine[i]]!r} and {classes[theirs[i]]!r}. Keep one of the two."
+                f"row {i} {other_name} {classes[mine[i]]!r} and {classes[theirs[i]]!r}. Keep one of the two."
             )
         marker = self.marker if self.marker is not None else other.marker
         return Labels(freeze(np.where(mine >= 0, mine, theirs)), classes, marker)

@@ -189,7 +189,7 @@ def sample_bag_labels(
         raise SupervisionError(f"there are no bags to keep labels of: {hints!r}. Make them with from_bags.")
     labelled = [b for b, labels in enumerate(bags.labels) if labels is not None]
     kept = {labelled[place] for place in rng.permutation(len(labelled))[: round(share * len(labelled))]}
-    labels = tuple(said if b in kept else None for b, said in enumerate(bags.labels))
+    labels = tuple(labels_of_bag if b in kept else None for b, labels_of_bag in enumerate(bags.labels))
     others = hints.select_kinds(hints.kinds - {"bags"})
     return others | hints._with_parts({"bags": Bags(bags.codes, bags.names, labels)})
 

@@ -473,8 +473,8 @@ class Supervision:
         return (self.n_samples, *((kind, simplify(part)) for kind, part in self._all.items()))
 
     def __repr__(self) -> str:
-        said = "; ".join(part.summary() for part in self._all.values()) or "no hints"
-        return f"Supervision({self.n_samples} rows: {said})"
+        summary = "; ".join(part.summary() for part in self._all.values()) or "no hints"
+        return f"Supervision({self.n_samples} rows: {summary})"
 
     # ------------------------------------------------------------------ content
 

@@ -76,31 +76,31 @@ class _FileHeader:
         return cls(len(ids), ids.digest, ids.sorted_digest, lines, digest, types or {})
 
     @classmethod
-    def from_header(cls, said: dict[str, Any], path: str) -> _FileHeader:
+    def from_header(cls, content: dict[str, Any], path: str) -> _FileHeader:
         """Check what a file says of itself."""
         try:
-            types = {name: str(said[f"{name}_type"]) for name in TYPED if f"{name}_type" in said}
+            types = {name: str(content[f"{name}_type"]) for name in TYPED if f"{name}_type" in content}
             if not set(types.values()) <= set(TYPES):
                 raise ValueError
             return cls(
-                n=int(said["n"]),
-                digest=str(said.get("digest", "")),
-                sorted=str(said.get("sorted", "")),
-                lines=int(said.get("lines", 0)),
-                content=str(said.get("content", "")),
+                n=int(content["n"]),
+                digest=str(content.get("digest", "")),
+                sorted=str(content.get("sorted", "")),
+                lines=int(content.get("lines", 0)),
+                content=str(content.get("content", "")),
                 types=types,
             )
         except (KeyError, TypeError, ValueError):
             raise FileFormatError(
-                f"{path}:1: the line about the ids cannot be understood: {said!r}. Remove it to read the "
+                f"{path}:1: the line about the ids cannot be understood: {content!r}. Remove it to read the "
                 "file without checking its ids."
             ) from None
 
     def as_dict(self) -> dict[str, Any]:
         """Return it as plain names and values, leaving out what is empty."""
-        said = asdict(self)
-        types = said.pop("types")
-        return {k: v for k, v in said.items() if v != ""} | {f"{k}_type": v for k, v in types.items()}
+        content = asdict(self)
+        types = content.pop("types")
+        return {k: v for k, v in content.items() if v != ""} | {f"{k}_type": v for k, v in types.items()}
 
     def check(self, ids: RowIds, content: Any, n_lines: int, path: str) -> None:
         """Compare with the ids and the data at hand: an error if they cannot be the same, else a warning."""
@@ -398,10 +398,10 @@ def _read_jsonl(text: str, problems: Problems) -> _Read:
 def _read_parquet(data: bytes, problems: Problems) -> _Read:
     names, rows, metadata = parquet_rows(data, problems.path)
     try:
-        said = json.loads(metadata.get(_METADATA, "null"))
+        content = json.loads(metadata.get(_METADATA, "null"))
     except ValueError as error:
         raise FileFormatError(f"{problems.path} cannot be read as Parquet: {error}.") from error
-    written = _FileHeader.from_header(said, problems.path) if said else None
+    written = _FileHeader.from_header(content, problems.path) if content else None
     return written, table_records(names, rows, written.types if written else {}, problems)
 
 

@@ -25,7 +25,7 @@ def fail_with(monkeypatch, site, error):
     monkeypatch.setattr(site.studio.store, "write", write)
 
 
-def test_a_full_disk_is_told_and_nothing_is_acknowledged(site, client, monkeypatch):
+def test_a_full_disk_is_reported_and_nothing_is_acknowledged(site, client, monkeypatch):
     (question,) = ask(client)
     key = new_key()
     with monkeypatch.context() as patch:
@@ -46,7 +46,7 @@ def test_a_full_disk_is_told_and_nothing_is_acknowledged(site, client, monkeypat
     assert client.get("/health").json()["status"] == "ok"
 
 
-def test_a_really_full_database_is_told_and_works_again(site, client):
+def test_a_really_full_database_is_reported_and_works_again(site, client):
     """SQLite itself says that there is no room, in the middle of a transaction."""
     (question,) = ask(client)
     store = site.studio.store
@@ -80,7 +80,7 @@ def test_a_really_full_database_is_told_and_works_again(site, client):
     ],
     ids=["lost connection", "unknown", "closed"],
 )
-def test_a_store_that_fails_is_told_in_words(site, client, monkeypatch, error):
+def test_a_store_that_fails_is_reported_in_words(site, client, monkeypatch, error):
     (question,) = ask(client)
     fail_with(monkeypatch, site, error)
     for response in (answer(client, question), client.post("/api/questions", json={"n": 1})):
@@ -115,7 +115,7 @@ def test_new_questions_that_cannot_be_kept_stop_nothing(site, client, monkeypatc
     assert answer(client, questions[0]).status_code == 200
 
 
-def test_a_data_file_that_is_removed_is_told_to_the_owner(site):
+def test_a_data_file_that_is_removed_is_reported_to_the_owner(site):
     project = site.desk.project
     assert project.describe_changed_source() is None
     project.source.unlink()

@@ -342,7 +342,7 @@ def test_nobody_sees_the_answers_of_another_by_a_filter(site):
     assert bob.get("/api/progress").json()["mine"] == 0
 
 
-def test_the_truth_is_told_to_nobody(tmp_path):
+def test_the_truth_is_reported_to_nobody(tmp_path):
     import numpy as np
 
     from likewise.studio.project import Project

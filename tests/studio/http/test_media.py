@@ -54,7 +54,7 @@ def test_what_is_no_picture_of_the_folder_is_not_sent(client, name, what, folder
     assert SCRIPT not in response.text
 
 
-def test_a_damaged_picture_has_no_thumbnail_and_is_told_of(client):
+def test_a_damaged_picture_has_no_thumbnail_and_is_reported(client):
     response = get(client, "cut.png", "thumb")
     assert response.status_code == 404
     assert code(response) == "no_media"

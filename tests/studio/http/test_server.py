@@ -129,7 +129,7 @@ def test_the_stream_ends_with_the_session(running):
     assert not [line for line in rest if "n_answers" in line]
 
 
-def test_what_is_wrong_with_the_project_is_told_to_the_owner_alone(running):
+def test_what_is_wrong_with_the_project_is_reported_to_the_owner_alone(running):
     heard = {}
 
     def listen(who, client, ready):
@@ -257,7 +257,7 @@ def test_a_second_server_is_refused_and_says_where_the_first_one_is(running):
         other.serve()
 
 
-def test_a_port_that_is_taken_is_told_plainly(running):
+def test_a_port_that_is_taken_is_reported_plainly(running):
     port = int(running.server.url.rpartition(":")[2])
     with pytest.raises(LikewiseError, match="--port"):
         StudioServer(running.server.project, port=port)
@@ -396,7 +396,7 @@ def test_a_server_that_is_killed_loses_nothing_that_it_acknowledged(tmp_path, ki
         assert one.acknowledged.items() <= kept.items()
 
 
-def test_a_server_that_is_told_to_end_ends_with_its_worker(tmp_path):
+def test_a_server_that_is_reported_to_end_ends_with_its_worker(tmp_path):
     import psutil
 
     project = make(tmp_path)

@@ -284,7 +284,7 @@ def test_triplets_are_asked_in_an_order_that_tells_nothing():
 
 @settings(max_examples=15, deadline=None)
 @given(seed=st.integers(0, 10**6), ask=st.sampled_from(["pairs", "triplets", "both"]))
-def test_told_in_pieces_or_at_once_and_in_any_order_is_the_same(seed, ask):
+def test_reported_in_pieces_or_at_once_and_in_any_order_is_the_same(seed, ask):
     rng = np.random.default_rng(seed)
     rows, _ = blobs(n=30, seed=seed)
     log = drawn(rng, 30, 15)
@@ -311,7 +311,7 @@ def test_told_in_pieces_or_at_once_and_in_any_order_is_the_same(seed, ask):
 
 @settings(max_examples=15, deadline=None)
 @given(seed=st.integers(0, 10**6))
-def test_undone_is_as_never_told(seed):
+def test_undone_is_as_never_answered(seed):
     rng = np.random.default_rng(seed)
     rows, _ = blobs(n=30, seed=seed)
     log = drawn(rng, 30, 14, undo=False)
@@ -350,7 +350,7 @@ def drawn(rng, n, m, undo=True):
 @pytest.mark.parametrize("discover", [False, True])
 def test_one_person_is_an_interview(discover):
     rows, y = blobs(n=80, k=4, seed=5)
-    twin = Interview(rows, n_clusters=4, seed=7, discover=discover)
+    twin = Interview(rows, n_clusters=4, random_state=7, discover=discover)
     made = brain((), rows, n_clusters=4, seed=7, discover=discover)
     log = Log()
     for _ in range(30):

@@ -140,7 +140,7 @@ def test_killed_it_comes_back_with_the_same_questions(worker, heard):
     assert worker.pid != first
 
 
-def test_told_before_its_start_and_while_it_is_dead(project, heard):
+def test_reported_before_its_start_and_while_it_is_dead(project, heard):
     made = Worker(project, heard)
     log = Log()
     log.answer((0, 20), "DIFFERENT")
@@ -157,7 +157,7 @@ def test_told_before_its_start_and_while_it_is_dead(project, heard):
         made.stop()
 
 
-def test_trouble_with_the_project_is_told(project, heard):
+def test_trouble_with_the_project_is_reported(project, heard):
     os.truncate(project.folder / "features.npy", 40)
     made = Worker(project, heard)
     made.tell(Tell((), 1))
@@ -251,7 +251,7 @@ def loop_of(made, inbox):
     return loop, sent
 
 
-def test_what_fails_is_told_once_and_all_else_goes_on():
+def test_what_fails_is_reported_once_and_all_else_goes_on():
     inbox = queue.SimpleQueue()
     log = Log()
     loop, sent = loop_of(Wrong(X, ids(24), Settings("toy", n_clusters=2)), inbox)

@@ -86,7 +86,7 @@ def test_progress_tells_the_share_of_wrong_answers(planted):
     assert progress["odd"] == 1
 
 
-def test_without_answers_nothing_is_odd_and_no_share_is_told(desk):
+def test_without_answers_nothing_is_odd_and_no_share_is_reported(desk):
     assert desk.groups.show_odd_answers(desk.owner) == {"odd": [], "hidden": 0}
     assert desk.asking.show_progress(desk.owner)["error_rate"] is None
 

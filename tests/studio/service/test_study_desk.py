@@ -132,7 +132,7 @@ def test_the_reference_book_has_one_example_of_each_class(desk):
     ]
 
 
-def test_nothing_is_skipped_taken_back_or_said_besides(desk, ann):
+def test_nothing_is_skipped_taken_back_or_stated_besides(desk, ann):
     go_on(desk, ann)
     (question,) = desk.ask(ann, 1)
     for act in (

@@ -55,7 +55,7 @@ def test_a_connection_lost_between_two_works_is_not_noticed(store, ann, postgres
     assert store.read(lambda t: t.get_last_seq()) == 1
 
 
-def test_a_connection_lost_in_a_work_is_said_and_the_next_one_works(store, ann, postgres):
+def test_a_connection_lost_in_a_work_is_reported_and_the_next_one_works(store, ann, postgres):
     def work(t):
         t.append(NewEvent("k", "answer", ann, {}))
         hang_up(postgres)
@@ -68,7 +68,7 @@ def test_a_connection_lost_in_a_work_is_said_and_the_next_one_works(store, ann, 
     assert store.write(lambda t: t.append(NewEvent("k", "answer", ann, {})))[1]
 
 
-def test_a_connection_lost_at_the_commit_is_said(store, ann, postgres):
+def test_a_connection_lost_at_the_commit_is_reported(store, ann, postgres):
     def work(t):
         t.append(NewEvent("k", "answer", ann, {}))
         hang_up(postgres)
@@ -123,7 +123,7 @@ def test_works_that_wait_for_one_another_are_run_again(store, ann):
     assert len(store.read(lambda t: t.get_events())) == 2
 
 
-def test_the_password_is_never_said(postgres, caplog, capfd):
+def test_the_password_is_never_stated(postgres, caplog, capfd):
     wrong = "tr0ub4dor%&/"
     with caplog.at_level(logging.DEBUG), pytest.raises(UnreachableError) as caught:
         open_store(postgres.url(password=wrong))
@@ -151,12 +151,12 @@ def test_an_address_that_is_none_is_refused_without_repeating_it(url):
     assert "tr0ub4dor" not in "".join(traceback.format_exception(caught.value))
 
 
-def test_a_server_that_is_not_there_is_said(closed_port):
+def test_a_server_that_is_not_there_is_reported(closed_port):
     with pytest.raises(UnreachableError, match="cannot be reached"):
         open_store(f"postgresql://ann:x@127.0.0.1:{closed_port}/db")
 
 
-def test_a_user_who_may_not_write_is_told(postgres):
+def test_a_user_who_may_not_write_is_reported(postgres):
     url = postgres.empty()
     schema = url.rpartition("%3D")[2]
     with psycopg.connect(postgres.url()) as connection:
@@ -193,7 +193,7 @@ def test_a_closed_store_says_so(store):
 # ---------------------------------------------------------------------- one studio
 
 
-def test_a_second_studio_on_one_database_is_refused_and_told_who_has_it(store, postgres_url, postgres):
+def test_a_second_studio_on_one_database_is_refused_and_shown_who_has_it(store, postgres_url, postgres):
     store.hold()
     store.hold()  # which looks whether it still does
     other = open_store(postgres_url)

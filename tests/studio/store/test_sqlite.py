@@ -107,7 +107,7 @@ def test_a_work_that_fails_does_not_hurt_the_others(store, ann):
     assert sorted(keys(store)) == ["k0", "k1", "k2"]
 
 
-def test_a_full_disk_is_said_and_survived(store, ann):
+def test_a_full_disk_is_reported_and_survived(store, ann):
     pages = pragma(store, "page_count")
     pragma(store, f"max_page_count = {pages + 3}")
 
@@ -144,7 +144,7 @@ def test_one_who_fills_the_disk_does_not_take_others_along(store, ann):
     assert keys(store) == ["a", "b"]
 
 
-def test_a_database_that_may_only_be_read_is_said(store, ann, path):
+def test_a_database_that_may_only_be_read_is_reported(store, ann, path):
     store.close()
     with pytest.raises(StoreError, match=r"cannot be written to\. Check the permissions"):
         open_store(f"sqlite:///file:{path}?mode=ro&uri=true")
@@ -159,7 +159,7 @@ def test_a_folder_may_have_any_name(tmp_path):
     assert [path.name for path in tmp_path.iterdir()] == [folder.name]
 
 
-def test_a_folder_that_may_not_be_written_is_said(tmp_path):
+def test_a_folder_that_may_not_be_written_is_reported(tmp_path):
     folder = Path("/proc/self")  # where not even root may
     if not folder.is_dir():
         folder = tmp_path / "closed"
@@ -168,12 +168,12 @@ def test_a_folder_that_may_not_be_written_is_said(tmp_path):
         open_store(f"sqlite:///{folder / 'studio.sqlite'}")
 
 
-def test_a_folder_that_is_not_there_is_said(tmp_path):
+def test_a_folder_that_is_not_there_is_reported(tmp_path):
     with pytest.raises(UnreachableError, match=r"cannot be opened\. Check that its folder is there"):
         open_store(f"sqlite:///{tmp_path / 'no' / 'studio.sqlite'}")
 
 
-def test_a_file_that_is_no_database_is_said(path):
+def test_a_file_that_is_no_database_is_reported(path):
     path.write_bytes(b"something else altogether, and long enough to be looked at" * 100)
     with pytest.raises(StoreError, match=r"no SQLite database\. Put a copy from the project's backups"):
         open_store(f"sqlite:///{path}")
@@ -201,7 +201,7 @@ def test_another_program_that_writes_is_waited_for(store, ann, path):
     assert keys(store) == ["k"]
 
 
-def test_another_program_that_never_ends_is_said(store, ann, path):
+def test_another_program_that_never_ends_is_reported(store, ann, path):
     pragma(store, "busy_timeout = 50")
     other = sqlite3.connect(path, isolation_level=None)
     other.execute("BEGIN IMMEDIATE")

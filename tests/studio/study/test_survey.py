@@ -38,7 +38,7 @@ def test_questionnaires_that_are_refused(change, message):
         Questionnaire.from_answers({**BETTER, **change})
 
 
-def test_all_that_is_wrong_is_told_at_once():
+def test_all_that_is_wrong_is_reported_at_once():
     with pytest.raises(
         StudyError, match=r"performance.*; effort_per_query.*; overall_effort.*; frustration.*; pref"
     ):

@@ -172,9 +172,9 @@ class _GroupProbabilities:
         """Compute the groups from the answers, and the probabilities of the groups."""
         places = PlacedRows.from_state(state)
         component = state.closure.component
-        told = len(state.closure.links.rows) > 0  # if False, the only group is a random row
-        group = places.group if told else np.full(state.n_samples, -1, dtype=np.int64)
-        n_groups = places.n_groups if told else 0
+        has_hints = len(state.closure.links.rows) > 0  # if False, the only group is a random row
+        group = places.group if has_hints else np.full(state.n_samples, -1, dtype=np.int64)
+        n_groups = places.n_groups if has_hints else 0
         target, chance = _find_targets(state, name, group, n_groups)
         barred = np.zeros(chance.shape, dtype=bool)
         barred[:, :n_groups] = places.apart[component, :n_groups]
@@ -195,7 +195,7 @@ class _GroupProbabilities:
             waits=waits,
             shown=_find_middles(state, target, group, chance.shape[1]),
             ordered=rows[np.sort(np.unique(component[rows], return_index=True)[1])],
-            exploring=not told or is_exploring(state, places),
+            exploring=not has_hints or is_exploring(state, places),
         )
 
     def fill_tray(self, lead: int, free: BoolArray, size: int) -> tuple[list[int], list[int]]:

@@ -78,11 +78,13 @@ class PlacedRows:
         random is the first group.
         """
         component = state.closure.component
-        told = np.unique(component[state.closure.links.rows])
-        if not len(told):
-            told = component[[int(state.rng().integers(state.n_samples))]]
+        hinted_components = np.unique(component[state.closure.links.rows])
+        if not len(hinted_components):
+            hinted_components = component[[int(state.rng().integers(state.n_samples))]]
         edges = Edges(state.closure)
-        found = grow_groups(edges, find_clique(edges, order_large_first(edges, told)), state.n_clusters)
+        found = grow_groups(
+            edges, find_clique(edges, order_large_first(edges, hinted_components)), state.n_clusters
+        )
         group, apart = found.place[component], found.apart
         known, unknown = find_asked_pairs(state)
         return cls(

@@ -216,7 +216,7 @@ def _get_embedding(state: InterviewState, labels: IntArray) -> FloatArray:
     return components
 
 
-def compute_mixture_entropy(rows: FloatArray, labels: IntArray, seed: int) -> FloatArray:
+def compute_mixture_entropy(rows: FloatArray, labels: IntArray, random_state: int) -> FloatArray:
     """Return the entropy of each row's cluster in a Gaussian mixture that starts from the labels (eq. 9)."""
     from sklearn.exceptions import ConvergenceWarning
     from sklearn.mixture import GaussianMixture
@@ -234,22 +234,22 @@ def compute_mixture_entropy(rows: FloatArray, labels: IntArray, seed: int) -> Fl
         means_init=means,
         precisions_init=np.linalg.inv(spread + ridge * np.eye(d)),
         init_params="random_from_data",  # not used, since all starting values are given, and fast
-        random_state=seed % 2**32,
+        random_state=random_state % 2**32,
     )
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)  # a few steps are enough
-        mixture.fit(rows[_draw_some(len(rows), _MOST_ROWS, seed)])
+        mixture.fit(rows[_draw_some(len(rows), _MOST_ROWS, random_state)])
     entropy: FloatArray = entr(mixture.predict_proba(rows)).sum(axis=1)
     return entropy
 
 
-def compute_density_entropy(rows: FloatArray, labels: IntArray, seed: int) -> FloatArray:
+def compute_density_entropy(rows: FloatArray, labels: IntArray, random_state: int) -> FloatArray:
     """Return the entropy of each row's cluster by leave-one-out kernel densities of the clusters.
 
     A row that is far from all others gets the cluster of the nearest.
     """
     rows = standardize_columns(rows)
-    drawn = _draw_some(len(rows), _DENSITY_ROWS, seed)
+    drawn = _draw_some(len(rows), _DENSITY_ROWS, random_state)
     width = len(drawn) ** (-1.0 / (rows.shape[1] + 4))
     chance = np.zeros((len(rows), int(labels.max()) + 1))
     member = np.eye(chance.shape[1])[labels[drawn]]
@@ -264,7 +264,7 @@ def compute_density_entropy(rows: FloatArray, labels: IntArray, seed: int) -> Fl
     return entropy
 
 
-def _draw_some(n: int, most: int, seed: int) -> IntArray:
+def _draw_some(n: int, most: int, random_state: int) -> IntArray:
     """Return the numbers of all rows, or of a random subset of `most`."""
     every = np.arange(n)
-    return every if n <= most else np.random.default_rng(seed).choice(every, most, replace=False)
+    return every if n <= most else np.random.default_rng(random_state).choice(every, most, replace=False)

@@ -115,11 +115,11 @@ class NormalizedPointUncertainty:
         return leaves
 
 
-def draw_some_of_each(labels: IntArray, n: int, seed: int) -> IntArray:
+def draw_some_of_each(labels: IntArray, n: int, random_state: int) -> IntArray:
     """Return a random subset of about n rows with some of each cluster; all rows if there are not more."""
     if len(labels) <= n:
         return np.arange(len(labels))
-    order = np.random.default_rng(seed).permutation(len(labels))
+    order = np.random.default_rng(random_state).permutation(len(labels))
     each = [order[labels[order] == z][:_FROM_EACH] for z in np.unique(labels)]
     return np.unique(np.concatenate([order[:n], *each]))
 

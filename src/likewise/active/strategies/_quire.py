@@ -170,8 +170,8 @@ def compute_predictions(
     for block, away in iterate_squared_distances(rows, placed):
         similar = np.exp(-gamma * away)
         mean[block] = similar @ weights
-        told = solve_triangular(root, similar.T, lower=True)
-        variance[block] = 1 + ridge - np.einsum("ln,ln->n", told, told)
+        whitened = solve_triangular(root, similar.T, lower=True)
+        variance[block] = 1 + ridge - np.einsum("ln,ln->n", whitened, whitened)
     return mean, variance, 2 * float(np.log(np.diagonal(root)).sum())
 
 

@@ -170,12 +170,12 @@ class ActiveSpectral:
         key = ("similarity graph", self.n_neighbors, self.max_rows, state.random_state)
         if key not in state.cache:
             state.cache[key] = build_similarity_graph(standardize_columns(state.X[seen]), self.n_neighbors)
-        told = constrain_graph(state.cache[key], state, seen)
+        constrained = constrain_graph(state.cache[key], state, seen)
         key = ("eigenvectors", *key[1:])
         before = state.cache.get(key)
-        if before is None or before[0] != k or not _is_equal(before[1], told):
-            before = state.cache[key] = (k, told, compute_eigenvectors(told, min(k, len(seen))))
-        return compute_relation_factors(before[2], k, np.asarray(told.sum(axis=1), dtype=np.float64))
+        if before is None or before[0] != k or not _is_equal(before[1], constrained):
+            before = state.cache[key] = (k, constrained, compute_eigenvectors(constrained, min(k, len(seen))))
+        return compute_relation_factors(before[2], k, np.asarray(constrained.sum(axis=1), dtype=np.float64))
 
 
 def _is_equal(one: csr_array, other: csr_array) -> bool:
@@ -338,8 +338,8 @@ def constrain_graph(graph: coo_array, state: InterviewState, seen: IntArray) -> 
     head = first[which.reshape(-1)]
     rest = np.flatnonzero(head != np.arange(len(seen)))
     star = csr_array((np.ones(len(rest)), (rest, head[rest])), shape=graph.shape)
-    told = csr_array((weights, (i, j)), shape=graph.shape)
-    return csr_array(told.maximum(star).maximum(star.T))
+    constrained = csr_array((weights, (i, j)), shape=graph.shape)
+    return csr_array(constrained.maximum(star).maximum(star.T))
 
 
 def compute_eigenvectors(weights: csr_array, k: int) -> FloatArray:

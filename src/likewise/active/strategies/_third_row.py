@@ -185,7 +185,7 @@ class _ThirdRowSearch:
 
     def __init__(self, state: InterviewState) -> None:
         self.state = state
-        self.passed = getattr(state.model, "passed_", None)
+        self.passed = getattr(state.model, "propagation_", None)
 
     def add_third(self, pair: Question, but: Any) -> Question | None:
         """Return a triplet that contains a pair; None if no such triplet can be asked."""
@@ -248,9 +248,9 @@ class _ThirdRowSearch:
     def _iterate_by_clusters(self, i: int, j: int) -> Iterator[tuple[int, Reason]]:
         """Yield the nearest rows that are known to differ from one of the two, then other rows."""
         state = self.state
-        told = np.unique(state.closure.links.rows)
-        known = state.relations(i, told), state.relations(j, told)
-        rows = told[((known[0] == -1) | (known[1] == -1)) & ((known[0] == 0) | (known[1] == 0))]
+        hinted_rows = np.unique(state.closure.links.rows)
+        known = state.relations(i, hinted_rows), state.relations(j, hinted_rows)
+        rows = hinted_rows[((known[0] == -1) | (known[1] == -1)) & ((known[0] == 0) | (known[1] == 0))]
         for row in self._order_by_distance(i, rows):
             yield row, Reason("{Row} is known to be apart from one of them.", (row,))
         rows = np.arange(state.n_samples)

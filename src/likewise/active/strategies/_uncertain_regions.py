@@ -113,7 +113,7 @@ class UncertainRegions:
         list of Question
             At most `n` pairs, about different rows as far as possible.
         """
-        passed = getattr(state.model, "passed_", None)
+        passed = getattr(state.model, "propagation_", None)
         if passed is None:
             raise ValueError(
                 f"{self.name}: the model has no classes to look at. Use PropagationClustering, or a strategy "

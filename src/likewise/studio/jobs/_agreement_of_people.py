@@ -58,22 +58,24 @@ def settle(voices: Sequence[Voice], confirmed: Collection[int] = ()) -> SettledR
     by_key: dict[Key, list[Voice]] = {}
     for voice in voices:
         by_key.setdefault(voice.reply.question.key, []).append(voice)
-    judged = _judge(voices) if any(len(said) > 1 for said in by_key.values()) else None
+    judged = (
+        _judge(voices) if any(len(voices_of_question) > 1 for voices_of_question in by_key.values()) else None
+    )
     replies, events, disputes, weights = [], [], [], []
     confirmed_keys = set()
-    for said in by_key.values():
-        reply = _find_agreed(said, judged)
+    for voices_of_question in by_key.values():
+        reply = _find_agreed(voices_of_question, judged)
         replies.append(reply)
-        events.append(tuple(voice.seq for voice in said))
-        agreeing = [voice for voice in said if voice.reply.to(reply.question) == reply.answer]
+        events.append(tuple(voice.seq for voice in voices_of_question))
+        agreeing = [voice for voice in voices_of_question if voice.reply.to(reply.question) == reply.answer]
         is_confirmed = any(voice.seq in confirmed for voice in agreeing)
         firm = is_confirmed or any(voice.corrects for voice in agreeing)
         weights.append(_FIRM_WEIGHT if firm else 1.0)
         if is_confirmed:
             confirmed_keys.add(reply.question.key)
-        if reply.answer is Answer.UNSURE and _have_disagreement(said):
+        if reply.answer is Answer.UNSURE and _have_disagreement(voices_of_question):
             rows = reply.question.rows
-            about = tuple(voice.seq for voice in said if _is_sure(voice))
+            about = tuple(voice.seq for voice in voices_of_question if _is_sure(voice))
             disputes.append(Conflict(rows, rows if len(rows) == 2 else (), about))
     return SettledReplies(
         tuple(replies), tuple(events), tuple(disputes), tuple(weights), frozenset(confirmed_keys)
@@ -90,19 +92,19 @@ def _is_sure(voice: Voice) -> bool:
     return voice.reply.answer is not Answer.UNSURE
 
 
-def _have_disagreement(said: Sequence[Voice]) -> bool:
-    first = said[0].reply.question
-    return len({voice.reply.to(first) for voice in said if _is_sure(voice)}) > 1
+def _have_disagreement(voices_of_question: Sequence[Voice]) -> bool:
+    first = voices_of_question[0].reply.question
+    return len({voice.reply.to(first) for voice in voices_of_question if _is_sure(voice)}) > 1
 
 
-def _find_agreed(said: Sequence[Voice], judged: Annotators | None) -> Reply:
-    first = said[0].reply
-    sure = [voice for voice in said if _is_sure(voice)]
+def _find_agreed(voices_of_question: Sequence[Voice], judged: Annotators | None) -> Reply:
+    first = voices_of_question[0].reply
+    sure = [voice for voice in voices_of_question if _is_sure(voice)]
     if not sure:
         return first
     if judged is None:
         return sure[0].reply
-    if not _have_disagreement(said):
+    if not _have_disagreement(voices_of_question):
         return sure[0].reply if _has_trusted(sure, judged) else _is_unsure(first)
     chances = judged.posterior(first.question)
     answer = max(chances, key=lambda word: chances[word])

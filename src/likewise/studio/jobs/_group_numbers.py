@@ -48,7 +48,7 @@ def compute_doubt(model: Any, X: npt.NDArray[Any], labels: npt.NDArray[Any]) -> 
     By the shares of a model that has them it is 1 less how far the largest is ahead of the second; of others
     it is how near the middle of another cluster is beside that of the row's own.
     """
-    shares = getattr(model, "shares_", None)
+    shares = getattr(model, "cluster_proba_", None)
     if shares is None and hasattr(model, "predict_proba"):
         shares = model.predict_proba(X)
     if shares is not None:

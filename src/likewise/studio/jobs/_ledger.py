@@ -101,8 +101,8 @@ class Ledger:
         if event.kind == "skip":
             self._skips[event.seq] = question
             return True
-        said = question.check_answer(event.body["answer"])
-        reply = Reply(question, said, str(event.person), event.time or None, event.seconds)
+        answer = question.check_answer(event.body["answer"])
+        reply = Reply(question, answer, str(event.person), event.time or None, event.seconds)
         source = event.body.get("source")
         self._answers[event.seq] = Voice(
             event.seq, event.person, reply, steers=source != "study", corrects=source == "groups"

@@ -147,7 +147,7 @@ class Loop:
 
     def _run_step(self, step: str) -> None:
         self._due.remove(step)
-        self._attempt(step, getattr(self, f"_{step}"))
+        self._attempt(step, getattr(self, f"_send_{step}"))
 
     def _attempt(self, step: str, work: Callable[[], None]) -> None:
         """Do a piece of work; what goes wrong is told once, until it goes well again."""
@@ -200,7 +200,7 @@ class Loop:
         if self.brain.lags:
             self._mark("progress")
 
-    def _map(self) -> None:
+    def _send_map(self) -> None:
         from likewise.studio.jobs.layout import compute_plain_layout
 
         assert self.brain is not None

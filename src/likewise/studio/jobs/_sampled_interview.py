@@ -88,7 +88,7 @@ def make_interview(X: npt.NDArray[Any], settings: Settings) -> ReplayedInterview
         n_clusters=min(max(k or 2, 2), len(X)),
         discover=settings.discover or k is None,
         strategy=strategy,
-        seed=settings.seed,
+        random_state=settings.seed,
         budget=settings.budget,
         pool=None,
     )

@@ -153,8 +153,10 @@ class Brain:
         if len(self.X) > _HUGE:
             pool = Pool(size=_HUGE_SAMPLE)
             if self._survey is None:
-                self._survey = pool.draw_sample(self.X, seed=seed)
-            return pool.choose_first(self.X, named=self._find_named_rows(), seed=seed, survey=self._survey)
+                self._survey = pool.draw_sample(self.X, random_state=seed)
+            return pool.choose_first(
+                self.X, named=self._find_named_rows(), random_state=seed, survey=self._survey
+            )
         drawn = np.random.default_rng(seed).choice(len(self.X), size=_SAMPLE, replace=False)
         return np.union1d(drawn, self._find_named_rows())
 
@@ -329,17 +331,17 @@ class Brain:
 
     def _list_links(self) -> npt.NDArray[np.int32]:
         """Return what was said of any two rows, once each; of what was said both ways, together."""
-        said: dict[tuple[int, int], int] = {}
+        relations: dict[tuple[int, int], int] = {}
         for reply in self._settle().replies:
             for at, pile in enumerate(reply.piles):
                 for i in pile:
                     for j in pile:
                         if i < j:
-                            said[i, j] = 1
+                            relations[i, j] = 1
                     for other in reply.piles[at + 1 :]:
                         for j in other:
-                            said.setdefault((min(i, j), max(i, j)), 0)
-        links = [(i, j, together) for (i, j), together in said.items()]
+                            relations.setdefault((min(i, j), max(i, j)), 0)
+        links = [(i, j, together) for (i, j), together in relations.items()]
         return np.array(links, dtype=np.int32).reshape(-1, 3)
 
     @property
@@ -356,11 +358,11 @@ class Brain:
         if not self._is_small:
             ready = Ready(0, tuple(self._queued.values())) if self._queued else self.choose_questions(1)
             gain = next((question.score for question in ready.questions), None)
-            going, said = advise(n, ready.finished, self._kept.changed)
+            going, advised = advise(n, ready.finished, self._kept.changed)
             points = tuple(self._kept.points)
             with silence_warnings():
                 rate = self._estimate_error_rate()
-            return Progress(self.seq, n, self._kept.changed, gain, None, None, going, said, points, rate)
+            return Progress(self.seq, n, self._kept.changed, gain, None, None, going, advised, points, rate)
         with silence_warnings():
             held = self._get_view().interview
             outlook = held.progress()

@@ -276,8 +276,8 @@ def _make_hints(hints: Supervision, ids: Sequence[str]) -> HintsShown:
         first += [(what, tuple(ids[row] for row in pair)) for pair in rows[:_MOST_HINTS].tolist()]
     triplets = zip(hints.triplets[:_MOST_HINTS].tolist(), hints.answer_words[:_MOST_HINTS], strict=True)
     for rows, word in triplets:
-        said = "neither" if word == "NEITHER" else f"{word[0].lower()} and {word[1].lower()} together"
-        first.append((said, tuple(ids[row] for row in rows)))
+        answer = "neither" if word == "NEITHER" else f"{word[0].lower()} and {word[1].lower()} together"
+        first.append((answer, tuple(ids[row] for row in rows)))
     return HintsShown(
         len(hints.must) + len(hints.must_groups),
         len(hints.cannot),

@@ -177,13 +177,13 @@ class GroupPages:
             return {"seq": before.seq, "new": False, "message": str(before.body["why"])}
         group = self._get_group(number)
         middle = self._find_middle(group, but=row)
-        said = "belong together" if answer == "SAME" else "do not belong together"
+        statement = "belong together" if answer == "SAME" else "do not belong together"
         return self._asking.store_pair(
             person,
             key=key,
             items=(item.id, middle.id),
             answer="SAME" if answer == "SAME" else "DIFFERENT",
-            why=f"{item.title} and {middle.title} {said}.",
+            why=f"{item.title} and {middle.title} {statement}.",
         )
 
     def merge(self, person: Person, *, key: str, a: int, b: int) -> StatedView:
@@ -219,12 +219,12 @@ class GroupPages:
             raise BadRequestError("The group has no other member to compare it with.")
         return self._items.get(others[0])
 
-    def _find_earlier(self, person: Person, key: str, **said: str) -> StoredEvent | None:
+    def _find_earlier(self, person: Person, key: str, **statement: str) -> StoredEvent | None:
         """Return what this person said with this key. Groups may have changed since, and it counts once."""
         event: StoredEvent | None = self._hub.store.read(lambda tx: tx.get_event_by_key(key))
         if event is None or event.person != person.id:
             return None
-        return event if all(event.body.get(name) == value for name, value in said.items()) else None
+        return event if all(event.body.get(name) == value for name, value in statement.items()) else None
 
     def _check_row(self, row: int) -> int:
         if not 0 <= row < self._items.n:
@@ -306,7 +306,7 @@ class GroupPages:
         """Return pairs that were told together (1) or apart (0): all to the owner, to others their own."""
         if person.role == "owner":
             links = self._hub.picture.links.tolist() if self._hub.picture else []
-            return [(int(i), int(j), int(told)) for i, j, told in links]
+            return [(int(i), int(j), int(is_together)) for i, j, is_together in links]
         mine = self._hub.log.get_standing("answer", person=person.id)
         ids = list({id for event in mine for id in event.body["items"]})
         row_of = dict(zip(ids, self._items.get_rows(ids), strict=True))
@@ -315,10 +315,10 @@ class GroupPages:
 
 def _list_links(event: StoredEvent, row_of: Mapping[str, int]) -> list[tuple[int, int, int]]:
     rows = [row_of[id] for id in event.body["items"]]
-    said = event.body["answer"]
-    if said in ("SAME", "DIFFERENT"):
-        return [(rows[0], rows[1], int(said == "SAME"))]
-    if said not in TOGETHER:
+    answer = event.body["answer"]
+    if answer in ("SAME", "DIFFERENT"):
+        return [(rows[0], rows[1], int(answer == "SAME"))]
+    if answer not in TOGETHER:
         return []
-    i, j, odd = (rows[at] for at in TOGETHER[said])
+    i, j, odd = (rows[at] for at in TOGETHER[answer])
     return [(i, j, 1), (i, odd, 0), (j, odd, 0)]

@@ -137,7 +137,7 @@ class Hub:
             self._news.notify_all()
 
     def _notify_loop(self) -> None:
-        told = 0
+        n_sent_events = 0
         while True:
             with self._news:
                 self._news.wait_for(lambda: self._has_news or self._closing)
@@ -145,10 +145,10 @@ class Hub:
                     return
                 self._has_news = False
             try:
-                events = self.log.get_events(after=told)
+                events = self.log.get_events(after=n_sent_events)
                 pending = self.store.read(lambda tx: tx.open_leases(self._clock()))
                 self._worker.tell(Tell(events, self._wanted() if self._asks else 0, tuple(pending)))
-                told = events[-1].seq if events else told
+                n_sent_events = events[-1].seq if events else n_sent_events
             except Exception as error:  # the database may be away for a while
                 self._report_failure(f"The worker could not be told of new answers: {error}")
                 with self._news:

@@ -158,7 +158,7 @@ class Studio:
 
     def _look(self) -> None:
         """Look now and then for what other processes wrote, and whether the data are still as they were."""
-        said, due = None, 0.0
+        last_message, due = None, 0.0
         while not self._closing.wait(_LOOK_EVERY):
             try:
                 self.store.hold()
@@ -168,9 +168,9 @@ class Studio:
                     continue
                 changed = self.project.describe_changed_source()
                 due = time.monotonic() + (time.monotonic() - start) / _LOOK_SHARE
-                if changed is not None and changed != said:
+                if changed is not None and changed != last_message:
                     self.hub.emit("trouble", {"text": changed})
-                said = changed
+                last_message = changed
             except Exception as error:
                 self.hub.emit("trouble", {"text": str(error)})
 

@@ -70,18 +70,18 @@ def find_participants(
     leave_out : collection of int
         People whose answers are no part of the study, such as an owner who tried it out.
     """
-    said: dict[int, dict[str, StoredEvent]] = {}
+    events_of: dict[int, dict[str, StoredEvent]] = {}
     surveys: dict[int, Questionnaire] = {}
     for event in get_standing_events(events):
         if event.person in leave_out:
             continue
         if event.kind == "answer" and event.body.get("source") == "study" and event.question:
-            said.setdefault(event.person, {}).setdefault(event.question, event)
+            events_of.setdefault(event.person, {}).setdefault(event.question, event)
         elif event.kind == "survey":
             surveys[event.person] = Questionnaire.from_answers(event.body)
     return tuple(
         _make_participant(study, person, answers, surveys.get(person))
-        for person, answers in sorted(said.items())
+        for person, answers in sorted(events_of.items())
     )
 
 

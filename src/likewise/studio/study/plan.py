@@ -212,11 +212,11 @@ class Study:
 
     def get_questions(self, person: int, events: Iterable[StoredEvent], n: int) -> list[QueuedQuestion]:
         """Return the next questions of the practice or task that goes on; none in a break."""
-        said = _ParticipantProgress.from_events(person, events)
-        stage, part = self._find_place(person, said)
+        progress = _ParticipantProgress.from_events(person, events)
+        stage, part = self._find_place(person, progress)
         if part is None or stage.name not in ("practice", "task"):
             return []
-        return [planned.queued for planned in part.questions if planned.id not in said.answers][:n]
+        return [planned.queued for planned in part.questions if planned.id not in progress.answers][:n]
 
     def find_next_stage(self, person: int, events: Iterable[StoredEvent]) -> str:
         """Return what an event of kind "stage" is to say in ``to`` when somebody goes on."""
@@ -229,11 +229,11 @@ class Study:
         self, person: int, events: Iterable[StoredEvent], question: str, answer: str
     ) -> PlannedQuestion:
         """Return the question that is answered; refuse a word not offered, or a question not open now."""
-        said = _ParticipantProgress.from_events(person, events)
-        stage, part = self._find_place(person, said)
+        progress = _ParticipantProgress.from_events(person, events)
+        stage, part = self._find_place(person, progress)
         open_now = part.questions if part is not None and stage.name in ("practice", "task") else ()
         for planned in open_now:
-            if planned.id == question and planned.id not in said.answers:
+            if planned.id == question and planned.id not in progress.answers:
                 if answer not in ALLOWED[planned.asked.kind]:
                     raise StudyError(
                         f"{answer!r} is not offered in this study; a {planned.asked.kind} is answered by "
@@ -242,16 +242,16 @@ class Study:
                 return planned
         raise StudyError(f"the question {question!r} is not open for you now. Load the page again to go on.")
 
-    def _find_place(self, person: int, said: _ParticipantProgress) -> tuple[Stage, StudyPart | None]:
+    def _find_place(self, person: int, progress: _ParticipantProgress) -> tuple[Stage, StudyPart | None]:
         parts = self.get_parts(person)
         for place, part in enumerate(parts):
-            done = sum(planned.id in said.answers for planned in part.questions)
-            if part.to not in said.entered and done == 0:
+            done = sum(planned.id in progress.answers for planned in part.questions)
+            if part.to not in progress.entered and done == 0:
                 # Practice begins from the introduction, and so does the first task where there is none.
                 return self._make_stage("intro" if place == 0 else "break", person, part, 0), part
             if done < len(part.questions):
                 return self._make_stage("task" if part.number else "practice", person, part, done), part
-        return self._make_stage("done" if said.surveyed else "survey", person, None, 0), None
+        return self._make_stage("done" if progress.surveyed else "survey", person, None, 0), None
 
     def _make_stage(self, name: StageName, person: int, part: StudyPart | None, done: int) -> Stage:
         asks = name in ("practice", "task")
@@ -275,9 +275,10 @@ class Study:
     def _check_classes(self) -> None:
         known = [truth for truth in self.truths if truth is not None]
         if len(self.classes) < 2:
-            told = f"all of one class, {self.classes[0]!r}" if known else "of no known class"
+            description = f"all of one class, {self.classes[0]!r}" if known else "of no known class"
             raise StudyError(
-                f"a study compares answers with the true classes, and the items are {told}. Give a column or "
+                f"a study compares answers with the true classes, and the items are {description}. Give a "
+                "column or "
                 "folders with at least two classes."
             )
         if len(known) == len(self.classes):

@@ -182,9 +182,9 @@ def read_pool(path: str | os.PathLike[str]) -> tuple[MarkedQuestion, ...]:
         raise FileFormatError(f"{os.fspath(path)} cannot be read as a pool of questions: {error}.") from error
     problems = [f"line {line}: {wrong}" for line, row in rows if (wrong := _make_error(row))]
     if problems or not rows:
-        told = "; ".join(problems[:_MOST_PROBLEMS]) or "it has no questions"
+        description = "; ".join(problems[:_MOST_PROBLEMS]) or "it has no questions"
         more = f"; and {len(problems) - _MOST_PROBLEMS} more" if len(problems) > _MOST_PROBLEMS else ""
-        raise FileFormatError(f"{os.fspath(path)}: {told}{more}.")
+        raise FileFormatError(f"{os.fspath(path)}: {description}{more}.")
     return tuple(MarkedQuestion(row["a"], row["b"], row["c"] or None, _format_row(row)) for _, row in rows)
 
 

@@ -123,10 +123,10 @@ def make_study_report(
 def make_study_sections(report: StudyReport) -> list[Section]:
     """Return the report as sections. Without matplotlib its pictures are left out, and a sentence says so."""
     if report.tables.n == 0:
-        told = "Nobody has begun yet."
+        text = "Nobody has begun yet."
         if report.n_began:
-            told = f"{_count(report.n_began, 'participant')} began; nobody has answered all questions yet."
-        sections = [Section("Study", (_design(report.options), told))]
+            text = f"{_count(report.n_began, 'participant')} began; nobody has answered all questions yet."
+        sections = [Section("Study", (_design(report.options), text))]
         return sections + ([_make_survey_section(report)] if report.tables.n_surveys else [])
     sections = [
         Section("Study", (_design(report.options), _make_participation(report.tables))),
@@ -150,10 +150,10 @@ def _design(options: StudyOptions) -> str:
 
 
 def _make_participation(tables: Tables) -> str:
-    told = f"{_count(tables.n, 'participant')} answered all questions."
+    text = f"{_count(tables.n, 'participant')} answered all questions."
     if tables.n_left_out:
-        told += f" {tables.n_left_out} more began and did not finish; their answers are left out."
-    return told
+        text += f" {tables.n_left_out} more began and did not finish; their answers are left out."
+    return text
 
 
 def _make_times_section(times: Times) -> Section:
@@ -211,14 +211,14 @@ def _make_confusion(title: str, confusion: Confusion) -> TablePiece:
 
 
 def _make_survey_section(report: StudyReport) -> Section:
-    said = [f"“{comment}”" for comment in report.comments]
+    comments = [f"“{comment}”" for comment in report.comments]
     if report.tables.n_surveys == 0:
         return Section("Questionnaire", ("Nobody has filled in the questionnaire yet.",))
     return Section(
         "Questionnaire",
         (
             f"What {_count(report.tables.n_surveys, 'participant')} said of the two tasks (Table 3.7).",
-            *(["Comments:", *said] if said else []),
+            *(["Comments:", *comments] if comments else []),
         ),
         (
             TablePiece(

@@ -84,6 +84,6 @@ class Questionnaire:
 
     def find_favoured(self, question: SurveyQuestion) -> Choice:
         """Return the kind that comes off better: less effort where more was asked for."""
-        said: Choice = getattr(self, question.name)
+        choice: Choice = getattr(self, question.name)
         other: dict[Choice, Choice] = {"pair": "triplet", "triplet": "pair", "none": "none"}
-        return other[said] if question.turned else said
+        return other[choice] if question.turned else choice

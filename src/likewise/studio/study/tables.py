@@ -149,10 +149,14 @@ def compute_survey_rows(surveys: Sequence[Questionnaire]) -> tuple[SurveyRow, ..
     """Compute Table 3.7."""
     rows = []
     for question in SURVEY:
-        said = [survey.find_favoured(question) for survey in surveys]
+        choices = [survey.find_favoured(question) for survey in surveys]
         rows.append(
             SurveyRow(
-                question.name, question.row, said.count("pair"), said.count("triplet"), said.count("none")
+                question.name,
+                question.row,
+                choices.count("pair"),
+                choices.count("triplet"),
+                choices.count("none"),
             )
         )
     return tuple(rows)

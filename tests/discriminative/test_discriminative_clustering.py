@@ -117,7 +117,7 @@ def test_a_heavy_hint_outweighs_many_light_ones():
         assert bool(labels[4] == labels[14]) is together
 
 
-def test_a_weight_of_two_is_a_hint_said_twice():
+def test_a_weight_of_two_is_a_hint_stated_twice():
     # Supervision keeps each pair once, so a second row in the same place says it the second time.
     terms = HintTerms(Supervision.from_links(4, must=[(0, 1)], must_weights=2), use_neither=True)
     both = HintTerms(Supervision.from_links(4, must=[(0, 1), (2, 3)]), use_neither=True)

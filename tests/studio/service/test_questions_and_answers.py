@@ -92,7 +92,7 @@ def test_nobody_gets_a_question_whose_answer_follows(open_studio):
     assert len(told) <= 4
 
 
-def test_what_was_said_of_groups_spares_the_question_that_is_held(desk, ann):
+def test_what_was_reported_of_groups_spares_the_question_that_is_held(desk, ann):
     (question,) = desk.ask(ann, 1)
     desk.state(ann, *ids_of(question), "DIFFERENT")
     assert question["id"] not in [q["id"] for q in desk.ask(ann, 3)]
@@ -261,7 +261,7 @@ def test_a_worker_that_is_away_stops_no_answer(desk, ann):
     assert desk.asking.show_progress(ann)["behind"] == 0
 
 
-def test_what_could_not_be_told_is_told_again_without_a_new_answer(desk, ann):
+def test_what_could_not_be_reported_is_reported_again_without_a_new_answer(desk, ann):
     (question,) = desk.ask(ann, 1)
     desk.teller.paused.set()
     desk.answer(ann, question, desk.true_word(question))
@@ -308,7 +308,7 @@ def test_what_was_taken_back_is_not_taken_back_again(desk, ann):
         desk.undo(ann)
 
 
-def test_nobody_takes_back_what_others_said_but_the_owner(desk, ann):
+def test_nobody_takes_back_answers_of_others_but_the_owner(desk, ann):
     bob = desk.person("Bob")
     (question,) = desk.ask(ann, 1)
     seq = desk.answer(ann, question, "SAME")["seq"]

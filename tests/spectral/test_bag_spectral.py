@@ -309,7 +309,7 @@ def test_a_bag_with_no_rows_and_empty_sets_are_refused():
 
 
 @pytest.mark.parametrize("variant", VARIANTS)
-def test_bags_without_labels_are_told_and_change_nothing(variant):
+def test_bags_without_labels_are_reported_and_change_nothing(variant):
     X, _, hints = birds(8)
     silent = Supervision.from_bags(hints.bags.codes)
     model = BagSpectralClustering(4, variant=variant, random_state=0)

@@ -101,7 +101,7 @@ def test_a_report_by_hand():
     ]
 
 
-def test_without_classes_only_the_counts_are_told():
+def test_without_classes_only_the_counts_are_reported():
     whole = report_by_hand()
     report = BagReport(whole.bags, whole.labels, whole.ids, 3)
     assert report.format_lines() == ["bags        3, 2 of them labelled; 1 to 2 rows each; 1 row in no bag"]

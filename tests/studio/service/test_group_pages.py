@@ -170,7 +170,7 @@ def test_two_people_who_disagree_are_a_contradiction(open_studio):
 # ---------------------------------------------------------------------- who sees what
 
 
-def test_annotators_see_what_they_said_and_the_owner_sees_all(desk, ann):
+def test_annotators_see_their_answers_and_the_owner_sees_all(desk, ann):
     bob = desk.person("Bob")
     settled(desk, ann, ("a0", "a1", "SAME"))
     settled(desk, bob, ("b0", "b1", "SAME"), ("a2", "b2", "DIFFERENT"))

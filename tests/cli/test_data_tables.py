@@ -74,13 +74,13 @@ def test_spellings_of_one_table(table, data):
     np.testing.assert_array_equal(found.X, [[1, 2], [3, 4]])
 
 
-def test_a_file_without_header_is_read_when_told_so(table):
+def test_a_file_without_header_is_read_on_request(table):
     found = table("1,2\n3,4\n", header=False)
     assert found.feature_names == ("f0", "f1")
     assert len(found.ids) == 2
 
 
-def test_other_encodings_are_read_when_told_so(table):
+def test_other_encodings_are_read_on_request(table):
     data = "größe,x\nä,1\nö,2\n"
     for encoding in ("latin-1", "utf-16"):
         assert table(data.encode(encoding), encoding=encoding, id="größe").ids.ids == ("ä", "ö")
@@ -216,7 +216,7 @@ def test_decimal_commas(table):
     ("cell", "said"),
     [("", "is empty"), (" ", "is empty"), ("NaN", "is 'NaN'"), ("inf", "is 'inf'"), ("-inf", "")],
 )
-def test_gaps_are_told_with_line_and_column(table, cell, said):
+def test_gaps_are_reported_with_line_and_column(table, cell, said):
     text = refused(table, f"x,age\n1,2\n3,{cell}\n")
     assert text.startswith("t.csv:3: the column 'age'")
     assert said in text
@@ -234,7 +234,7 @@ def test_the_first_of_several_gaps(table):
     assert "1 more column(s)" in text
 
 
-def test_ragged_rows_are_told_with_their_lines(table):
+def test_ragged_rows_are_reported_with_their_lines(table):
     text = refused(table, 'x,y\n1,2\n"1\n",2,3\n4\n')
     assert text == "t.csv:3: 3 cell(s) where the header has 2.\nt.csv:5: 1 cell(s) where the header has 2."
     many = refused(table, "x,y\n" + "1\n" * 8)
@@ -276,7 +276,7 @@ def test_old_workbooks_and_archives_are_recognised(table, start):
 # ---------------------------------------------------------------------- columns that are wrong
 
 
-def test_repeated_ids_are_told_with_both_lines(table):
+def test_repeated_ids_are_reported_with_both_lines(table):
     text = refused(table, "n,x\na,1\nb,2\na,3\n", id="n")
     assert text.startswith("t.csv:4: the id 'a' (column 'n') is that of line 2 too")
 

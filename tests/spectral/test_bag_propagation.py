@@ -59,7 +59,7 @@ def test_a_row_that_hears_nothing_keeps_even_shares():
     assert_allclose(shares, [[1, 0, 0], [0, 0.5, 0.5], [0.5, 0.5, 0]])
 
 
-def test_what_is_not_known_passes_on_and_is_not_told():
+def test_what_is_not_known_passes_on_and_is_not_reported():
     # Row 1 is in no bag. Through it row 2, of a bag of both classes, hears of row 0.
     W = np.array([[0, 1, 0], [1, 0, 1], [0, 1, 0]], dtype=float)
     shares = passed(W, [{0}, set(), {0, 1}], 2)

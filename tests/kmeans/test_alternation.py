@@ -156,7 +156,7 @@ def test_no_cluster_is_left_empty(cls):
 
 
 @pytest.mark.parametrize("cls", [PCKMeans, MPCKMeans, MKMeans, COPKMeans, SeededKMeans, ConstrainedKMeans])
-def test_fewer_distinct_rows_than_clusters_is_said(cls):
+def test_fewer_distinct_rows_than_clusters_is_reported(cls):
     X = np.repeat([[0.0], [1.0]], 5, axis=0)
     with pytest.warns(ConvergenceWarning, match="2 distinct clusters of the 3"):
         labels = cls(3, random_state=0).fit(X).labels_

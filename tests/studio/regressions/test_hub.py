@@ -9,7 +9,7 @@ from patience import PATIENCE, wait_until
 pytest.importorskip("sqlalchemy")
 
 
-def test_a_trouble_is_over_when_the_worker_can_be_told_again(open_studio):
+def test_a_trouble_is_over_when_the_worker_can_be_given_again(open_studio):
     desk = open_studio()
     desk.teller.paused.set()
     desk.hub.wake_worker()

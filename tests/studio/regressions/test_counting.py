@@ -89,7 +89,7 @@ def test_an_answer_that_the_owner_takes_back_no_longer_counts_as_one_of_the_over
     assert n_answers == 0
 
 
-def test_what_is_said_of_groups_counts_once_though_the_groups_have_changed_since(open_studio):
+def test_what_is_reported_of_groups_counts_once_though_the_groups_have_changed_since(open_studio):
     desk = open_studio(12)
     ann = desk.person("Ann")
     said = {}

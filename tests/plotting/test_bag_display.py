@@ -61,7 +61,7 @@ def test_each_class_has_its_points_and_examples():
     assert display.n_left_out_ == 0
 
 
-def test_rows_against_what_was_told_are_marked():
+def test_rows_against_what_was_reported_are_marked():
     display = drawn()
     assert display.against_ == {"wren": [], "owl": [4]}
     grid = display.axes_[1]
@@ -78,7 +78,7 @@ def test_bags_are_named_below_the_examples_and_classes_beside_them():
     assert grid.get_title() == "examples of each class\nno cluster stands for finch"
 
 
-def test_what_is_left_out_is_told():
+def test_what_is_left_out_is_reported():
     display = drawn(max_classes=1, n_examples=2, max_points=3, title="birds")
     assert list(display.examples_) == ["wren"]
     assert display.examples_["wren"].tolist() == [6, 2]
@@ -186,7 +186,7 @@ def test_it_is_saved_as_the_ending_says(tmp_path, ending):
         assert imread(path).std() > 0.01
 
 
-def test_it_draws_where_it_is_told_to_and_touches_nothing_else():
+def test_it_draws_where_it_is_reported_to_and_touches_nothing_else():
     before = "matplotlib.pyplot" in sys.modules
     axes = Figure().subplots(1, 2)
     display = drawn(axes=axes)

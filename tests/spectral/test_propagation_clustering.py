@@ -49,7 +49,7 @@ def test_a_must_link_joins_two_first_clusters_and_a_cannot_link_opens_a_class():
     assert model.violations_.share == 1.0
 
 
-def test_a_row_told_apart_from_all_but_one_class_is_of_that_one():
+def test_a_row_kept_apart_from_all_but_one_class_is_of_that_one():
     X, y = blobs([(0, 0), (6, 0)])
     first = fit(X, 2)
     a, b = first._ready.medoids.tolist()
@@ -57,20 +57,20 @@ def test_a_row_told_apart_from_all_but_one_class_is_of_that_one():
     hints = Supervision.from_links(len(X), cannot=[(a, b), (a, stray)])
     model = fit(X, 2, hints)
     assert model.labels_[stray] == model.labels_[b] != model.labels_[a]
-    assert model.passed_.class_of[stray] == model.passed_.class_of[b]
+    assert model.propagation_.class_of[stray] == model.propagation_.class_of[b]
 
 
 def test_shares_are_shares_and_linked_rows_have_their_class():
     X, y = blobs([(0, 0), (2, 0), (0, 2)], spread=0.8)
     model = fit(X, 3, sample_links(y, 60, random_state=1))
-    np.testing.assert_allclose(model.shares_.sum(axis=1), 1.0)
-    assert (model.shares_ >= 0).all()
-    placed = model.passed_.class_of >= 0
-    own = model.passed_.shares[placed, model.passed_.class_of[placed]]
+    np.testing.assert_allclose(model.cluster_proba_.sum(axis=1), 1.0)
+    assert (model.cluster_proba_ >= 0).all()
+    placed = model.propagation_.class_of >= 0
+    own = model.propagation_.shares[placed, model.propagation_.class_of[placed]]
     assert placed.any()
     assert own.min() > 0.9
-    assert model.passed_.unreached.min() >= 0
-    assert model.passed_.unreached[placed].max() < 0.1
+    assert model.propagation_.unreached.min() >= 0
+    assert model.propagation_.unreached[placed].max() < 0.1
 
 
 def test_many_links_lead_to_the_truth_where_no_shape_helps():
@@ -98,18 +98,18 @@ def test_taking_over_changes_nothing_but_the_time():
     before = fit(X, 3)
     hints = sample_links(y, 20, random_state=0)
     plain = fit(X, 3, hints)
-    taken = PropagationClustering(3, random_state=0).take_over(before).fit(X, supervision=hints)
+    taken = PropagationClustering(3, random_state=0).reuse_graph(before).fit(X, supervision=hints)
     assert taken._ready is before._ready
-    np.testing.assert_array_equal(taken.shares_, plain.shares_)
+    np.testing.assert_array_equal(taken.cluster_proba_, plain.cluster_proba_)
 
 
 @pytest.mark.parametrize("change", [{"n_clusters": 4}, {"restart": 0.2}, {"random_state": 1}])
 def test_what_was_found_for_other_parameters_or_rows_is_not_taken_over(change):
     X, _ = blobs([(0, 0), (2, 0), (0, 2)], spread=0.7)
     before = fit(X, 3)
-    other = PropagationClustering(**{"n_clusters": 3, "random_state": 0} | change).take_over(before).fit(X)
+    other = PropagationClustering(**{"n_clusters": 3, "random_state": 0} | change).reuse_graph(before).fit(X)
     assert other._ready is not before._ready
-    moved = PropagationClustering(3, random_state=0).take_over(before).fit(X + 1.0)
+    moved = PropagationClustering(3, random_state=0).reuse_graph(before).fit(X + 1.0)
     assert moved._ready is not before._ready
 
 
@@ -119,15 +119,15 @@ def test_kmeans_begins_where_that_of_another_model_ended():
     found = {tuple(model.fit(X).labels_[np.unique(y, return_index=True)[1]]) for model in by_seed}
     assert len({labels if labels[0] == 0 else tuple(1 - c for c in labels) for labels in found}) > 1
     for before in by_seed:
-        after = PropagationClustering(2, random_state=9).begin_like(before).fit(X[1:])
+        after = PropagationClustering(2, random_state=9).start_from(before).fit(X[1:])
         np.testing.assert_array_equal(after.labels_, before.labels_[1:])
-    more = PropagationClustering(3, random_state=9).begin_like(by_seed[0]).fit(X)
+    more = PropagationClustering(3, random_state=9).start_from(by_seed[0]).fit(X)
     np.testing.assert_array_equal(more.labels_, PropagationClustering(3, random_state=9).fit(X).labels_)
 
 
 def test_a_model_that_was_not_fitted_gives_nothing_over():
     X, _ = blobs([(0, 0), (5, 0)])
-    model = PropagationClustering(2, random_state=0).take_over(PropagationClustering(2, random_state=0))
+    model = PropagationClustering(2, random_state=0).reuse_graph(PropagationClustering(2, random_state=0))
     assert len(np.unique(model.fit(X).labels_)) == 2
 
 
@@ -143,7 +143,7 @@ def test_violations_are_those_of_the_last_fit():
 
 
 @pytest.mark.filterwarnings("ignore::likewise.exceptions.TooFewClustersWarning")
-def test_more_groups_than_clusters_are_told_about():
+def test_more_groups_than_clusters_are_reported():
     X, _ = blobs([(0, 0), (5, 0)], size=5)
     a, b = fit(X, 2)._ready.medoids.tolist()
     c = next(row for row in range(10) if row not in (a, b))
@@ -183,7 +183,7 @@ def test_a_restart_that_is_no_share_is_refused(restart):
         PropagationClustering(2, restart=restart).fit([[0.0], [1.0]])
 
 
-def test_rows_of_no_class_that_are_told_apart_are_apart():
+def test_rows_of_no_class_that_are_distinguished_are_apart():
     X = np.array([[0.0], [0.1], [0.2], [0.3], [5.0], [5.1], [5.2], [5.3]])
     model = fit(X, 2, Supervision.from_links(8, cannot=[(0, 1)]))
     assert model.labels_[0] != model.labels_[1]
@@ -202,7 +202,7 @@ def test_few_random_true_links_do_not_make_overlapping_clusters_worse():
         X, y = blobs([(0, 0), (2, 0)], size=150, spread=1.0, seed=seed)
         hints = sample_links(y, 20, random_state=seed)
         without, free = fit(X, 2), ~hints.touched
-        with_links = PropagationClustering(2, random_state=0).take_over(without).fit(X, supervision=hints)
+        with_links = PropagationClustering(2, random_state=0).reuse_graph(without).fit(X, supervision=hints)
         scores = [adjusted_rand_score(y[free], model.labels_[free]) for model in (without, with_links)]
         gains.append(scores[1] - scores[0])
     assert np.mean(gains) > -0.02

@@ -270,7 +270,9 @@ def test_a_metric_that_is_reused_is_not_learned_again():
     few = Supervision.from_labels([c if i < 30 else None for i, c in enumerate(y)]).to_links()
     more = Supervision.from_labels([c if i < 33 else None for i, c in enumerate(y)]).to_links()
     first = PropagationClustering(3, learn_metric=True, random_state=0).fit(X, supervision=few)
-    second = PropagationClustering(3, learn_metric=True, random_state=0).take_over(first).reuse_metric(first)
+    second = (
+        PropagationClustering(3, learn_metric=True, random_state=0).reuse_graph(first).reuse_metric(first)
+    )
     assert second.fit(X, supervision=more).metric_ is first.metric_
 
 
@@ -279,7 +281,7 @@ def test_a_model_that_learned_no_metric_hands_over_none():
     few = Supervision.from_labels([c if i < 6 else None for i, c in enumerate(y)]).to_links()
     more = Supervision.from_labels([c if i < 33 else None for i, c in enumerate(y)]).to_links()
     first = PropagationClustering(3, learn_metric=True, random_state=0).fit(X, supervision=few)
-    second = PropagationClustering(3, learn_metric=True, random_state=0).take_over(first)
+    second = PropagationClustering(3, learn_metric=True, random_state=0).reuse_graph(first)
     assert second.fit(X, supervision=more).metric_ is not None
     assert second.reuse_metric(first).fit(X, supervision=more).metric_ is None
 

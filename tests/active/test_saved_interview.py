@@ -31,7 +31,7 @@ class Own:
 
 @pytest.fixture
 def saved(tmp_path):
-    interview = Interview(X, n_clusters=2, strategy=RandomPairs(), seed=4, budget=9)
+    interview = Interview(X, n_clusters=2, strategy=RandomPairs(), random_state=4, budget=9)
     interview.tell(
         Question.pair(3, 0, score=0.25, reason="Far apart."), "DIFFERENT", annotator="Zoë", seconds=1.5
     )
@@ -109,7 +109,7 @@ def test_what_is_loaded_is_what_was_saved(saved, tmp_path):
 
 def test_another_process_asks_the_same(tmp_path):
     rows = np.random.default_rng(0).normal(size=(30, 3)).round(6)
-    interview = Interview(rows, n_clusters=3, seed=2)
+    interview = Interview(rows, n_clusters=3, random_state=2)
     for answer in ("DIFFERENT", "UNSURE", "SAME", "DIFFERENT", "DIFFERENT", "SAME"):
         interview.tell(interview.ask(), answer)
     interview.save(tmp_path / "i.json")
@@ -213,7 +213,7 @@ def test_a_file_cut_short_is_refused_wherever_it_is_cut(saved):
         ({"hints": {}}, "'hints' should be a list"),
         ({"hints": [3]}, "hint 1: wanted an object"),
         ({"hints": [{"kind": "must", "items": ["0", "9"]}]}, "hint 1"),
-        ({"seed": None}, "seed must be"),
+        ({"seed": None}, "random_state must be"),
         ({"n_clusters": 99}, "n_clusters=99"),
         ({"strategy": {"class": "RandomPairs", "name": "random", "parameters": {"x": 1}}}, "cannot be made"),
         ({"history": ["answer"]}, "event 0 of the history"),
@@ -229,7 +229,7 @@ def test_a_file_that_was_spoilt_is_refused(saved, changes, said):
         Interview.load(edited(saved[1], **changes), X)
 
 
-def test_missing_settings_are_told(saved):
+def test_missing_settings_are_reported(saved):
     content = json.loads(saved[1].read_text(encoding="utf-8"))
     del content["seed"]
     saved[1].write_text(json.dumps(content), encoding="utf-8")
