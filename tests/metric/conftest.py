@@ -1,4 +1,4 @@
-"""Metrics here are taken as they were learned; how far they are shrunk is the matter of test_shrinkage.py."""
+"""Tests of metrics without shrinkage; test_shrinkage.py tests the shrinkage."""
 
 import pytest
 
@@ -8,6 +8,6 @@ from likewise.metric._base import MetricLearner
 
 @pytest.fixture(autouse=True)
 def as_learned(monkeypatch):
-    """Choose no shrinkage."""
+    """Disable shrinkage."""
     for learner in (MetricLearner, LSML, RCA, SparseLP):
         monkeypatch.setattr(learner, "_choose_shrinkage", lambda *_: 0.0)

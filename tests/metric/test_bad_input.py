@@ -19,7 +19,13 @@ from likewise.supervision import sample_links, sample_triplets
 X, Y = load_iris(return_X_y=True)
 DIGITS, DIGIT = load_digits(return_X_y=True)
 LINKED = [ITML(), MMC(), MMC(diagonal=True), RCA(cannot="drop")]
-TOLD = [LSML(), RelativeSVM(), RelativeSVM(kernel="rbf"), SparseLP(), SSSVaD(3, n_init=1, random_state=0)]
+WITH_TRIPLETS = [
+    LSML(),
+    RelativeSVM(),
+    RelativeSVM(kernel="rbf"),
+    SparseLP(),
+    SSSVaD(3, n_init=1, random_state=0),
+]
 
 
 def finite(model):
@@ -38,13 +44,13 @@ def test_digits_with_their_constant_columns(model):
     assert (DIGITS.std(axis=0) == 0).any()
 
 
-@pytest.mark.parametrize("model", TOLD[:2], ids=str)
+@pytest.mark.parametrize("model", WITH_TRIPLETS[:2], ids=str)
 def test_digits_with_triplets(model):
     hints = sample_triplets(DIGIT, 60, neither=False, random_state=0)
     assert finite(clone(model).fit(DIGITS, supervision=hints))
 
 
-@pytest.mark.parametrize("model", LINKED + TOLD, ids=str)
+@pytest.mark.parametrize("model", LINKED + WITH_TRIPLETS, ids=str)
 def test_more_columns_than_rows(model):
     rng = np.random.default_rng(0)
     y = np.arange(12) % 2
@@ -76,11 +82,11 @@ def test_identical_rows(model):
     if isinstance(model, RCA):
         assert finite(clone(model).fit(rows, supervision=same))
         return
-    with pytest.warns(InconsistentSupervisionWarning, match=r"rows 2 and 3, would part identical rows"):
+    with pytest.warns(InconsistentSupervisionWarning, match=r"rows 2 and 3, would separate identical rows"):
         assert finite(clone(model).fit(rows, supervision=same))
 
 
-@pytest.mark.parametrize("model", TOLD, ids=str)
+@pytest.mark.parametrize("model", WITH_TRIPLETS, ids=str)
 def test_triplets_of_identical_rows(model):
     rows = np.repeat([[0.0, 0.0], [1.0, 3.0], [2.0, 1.0]], 4, axis=0)
     fine = Supervision.from_triplets(12, [(0, 1, 4), (4, 5, 8), (8, 9, 0)], "AB")
@@ -90,8 +96,8 @@ def test_triplets_of_identical_rows(model):
         assert finite(clone(model).fit(rows, supervision=odd))
 
 
-@pytest.mark.parametrize("model", [*LINKED, *TOLD[:2]], ids=str)
-def test_rows_that_are_all_the_same(model):
+@pytest.mark.parametrize("model", [*LINKED, *WITH_TRIPLETS[:2]], ids=str)
+def test_rows_that_are_all_equal(model):
     rows = np.ones((6, 3))
     if "links" in model.supported_hints:
         hints = Supervision.from_links(6, must=[(0, 1)], cannot=[(2, 3)])
@@ -136,14 +142,14 @@ def test_contradictory_links_give_a_warning(model):
         assert finite(clone(model).fit(X, supervision=hints))
 
 
-@pytest.mark.parametrize("model", TOLD, ids=str)
+@pytest.mark.parametrize("model", WITH_TRIPLETS, ids=str)
 def test_contradictory_triplets_give_a_warning(model):
     hints = Supervision.from_triplets(150, [(0, 1, 60), (0, 1, 60), (0, 2, 99)], ["AB", "AC", "AB"])
     with pytest.warns(InconsistentSupervisionWarning, match=r"contradictory answers.*\(0, 1, 60\)"):
         assert finite(clone(model).fit(X, supervision=hints))
 
 
-@pytest.mark.parametrize("model", TOLD, ids=str)
+@pytest.mark.parametrize("model", WITH_TRIPLETS, ids=str)
 def test_neither_is_refused_or_dropped_and_never_ignored_silently(model):
     hints = Supervision.from_triplets(150, [(0, 1, 60), (0, 60, 120)], ["AB", "NEITHER"])
     with pytest.raises(UnsupportedSupervisionError, match=r"1 of 2 triplets.*neither='drop'"):
@@ -165,11 +171,11 @@ def test_many_links_on_few_rows():
     hints = sample_links(y, 50_000, random_state=0)
     for model in (ITML(max_iter=20, tol=1.0), MMC(), RCA(cannot="drop")):
         assert finite(model.fit(rows, supervision=hints))
-    told = sample_triplets(y, 20_000, neither=False, random_state=0)
-    assert finite(LSML().fit(rows, supervision=told))
+    triplets = sample_triplets(y, 20_000, neither=False, random_state=0)
+    assert finite(LSML().fit(rows, supervision=triplets))
 
 
-def test_groups_beyond_the_limit_are_refused_with_a_way_on():
+def test_groups_beyond_the_limit_raise_an_error_with_a_suggestion():
     hints = Supervision.from_links(2000, must_groups=[range(2000)], cannot=[(0, 1)])
     with pytest.raises(SupervisionError, match=r"1999000 links.*use RCA"):
         ITML().fit(np.zeros((2000, 2)), supervision=hints.drop_conflicts())
@@ -181,15 +187,15 @@ def test_a_tight_iteration_limit_is_reported():
         ITML(max_iter=1).fit(X, supervision=hints)
     with pytest.warns(ConvergenceWarning, match="MMC stopped"):
         MMC(max_iter=1, tol=0).fit(X, supervision=hints)
-    told = sample_triplets(Y, 100, neither=False, random_state=0)
+    triplets = sample_triplets(Y, 100, neither=False, random_state=0)
     with pytest.warns(ConvergenceWarning, match="LSML stopped"):
-        LSML(max_iter=1).fit(X, supervision=told)
+        LSML(max_iter=1).fit(X, supervision=triplets)
 
 
-def test_a_price_that_no_metric_is_worth_is_reported():
-    told = sample_triplets(Y, 30, neither=False, random_state=0)
+def test_a_zero_metric_is_reported():
+    triplets = sample_triplets(Y, 30, neither=False, random_state=0)
     with pytest.warns(InconsistentSupervisionWarning, match="Lower sparsity"):
-        model = SparseLP(1e6).fit(X, supervision=told)
+        model = SparseLP(1e6).fit(X, supervision=triplets)
     np.testing.assert_array_equal(model.components_, np.eye(4))
 
 
@@ -224,13 +230,13 @@ def test_a_price_that_no_metric_is_worth_is_reported():
     ],
     ids=str,
 )
-def test_a_wrong_parameter_is_named_with_what_is_wanted(model, words):
+def test_errors_name_the_invalid_parameter_and_the_expected_value(model, words):
     with pytest.raises(ValueError, match=words):
         model.fit(X)
 
 
 def test_a_covariance_without_inverse_is_no_prior():
-    with pytest.raises(ValueError, match=r"vary in 61 of 64 directions.*prior='identity'"):
+    with pytest.raises(ValueError, match=r"vary in only 61 of 64 directions.*prior='identity'"):
         ITML(prior="covariance").fit(DIGITS)
 
 

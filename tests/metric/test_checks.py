@@ -1,4 +1,4 @@
-"""scikit-learn's own checks on the variants that the walk through the package does not meet."""
+"""scikit-learn's checks for variants with non-default parameters; others are found by walking the package."""
 
 from sklearn.utils.estimator_checks import parametrize_with_checks
 

@@ -1,4 +1,4 @@
-"""Laws that hold for all problems of a kind."""
+"""Properties that hold for all problems of a kind."""
 
 import warnings
 
@@ -54,8 +54,8 @@ def test_metrics_are_symmetric_positive_and_finite(model):
 @pytest.mark.parametrize("model", ALL, ids=str)
 def test_hints_help_k_means(model):
     mapped = clone(model).fit(IRIS, supervision=hints_for(model)).transform(IRIS)
-    plain, told = (KMeans(3, n_init=5, random_state=0).fit_predict(X) for X in (IRIS, mapped))
-    assert adjusted_rand_score(Y, told) >= adjusted_rand_score(Y, plain) - 0.01
+    plain, learned = (KMeans(3, n_init=5, random_state=0).fit_predict(X) for X in (IRIS, mapped))
+    assert adjusted_rand_score(Y, learned) >= adjusted_rand_score(Y, plain) - 0.01
 
 
 @pytest.mark.parametrize("model", ALL, ids=str)
@@ -99,7 +99,7 @@ def test_the_scale_of_all_rows_does_not_matter(model):
 
 @given(SEEDS)
 @settings(max_examples=10, deadline=None)
-def test_rca_whitens_what_varies_within_chunklets(seed):
+def test_rca_whitens_the_variation_within_chunklets(seed):
     hints = sample_links(Y, 80, random_state=seed, balance=1.0)
     mapped = RCA(regularization=0).fit(IRIS, supervision=hints).transform(IRIS)
     parts = [mapped[rows] - mapped[rows].mean(axis=0) for rows in hints.closure().components()]
@@ -109,12 +109,12 @@ def test_rca_whitens_what_varies_within_chunklets(seed):
 
 @given(SEEDS)
 @settings(max_examples=10, deadline=None)
-def test_itml_with_dear_slack_holds_every_link_that_can_hold(seed):
+def test_itml_with_costly_slack_satisfies_every_feasible_link(seed):
     rng = np.random.default_rng(seed)
     y = np.repeat([0, 1], 10)
     X = (rng.uniform(0, 1, (20, 2)) + np.outer(y, [4, 0])) @ rng.normal(size=(2, 2))
     hints = sample_links(y, 30, random_state=seed)
-    # Where the classes part by more than they vary, a metric as large as need be holds these bounds.
+    # The classes are farther apart than they vary, so some metric satisfies these bounds.
     model = ITML(1e6, bounds=(5.0, 0.5), max_iter=20_000, tol=1e-7).fit(X, supervision=hints)
     squared = np.square(model.distances(X))
     i, j = hints.must.T
@@ -124,7 +124,7 @@ def test_itml_with_dear_slack_holds_every_link_that_can_hold(seed):
 
 
 @pytest.mark.parametrize("model", [*ALL, SSSVaD(3, random_state=0)], ids=str)
-def test_what_is_not_honoured_is_refused_and_other_rows_too(model):
+def test_unsupported_hints_and_hints_for_other_rows_are_refused(model):
     everything = {
         "links": LINKS,
         "triplets": TRIPLETS,
@@ -162,7 +162,7 @@ def test_sssvad_without_triplets_is_k_means_when_hot(temperature):
 
 
 @pytest.mark.parametrize("seed", range(3))
-def test_sssvad_predicts_rows_that_no_hint_names_where_it_put_them(seed):
+def test_sssvad_predicts_the_fitted_labels_of_unhinted_rows(seed):
     hints = sample_triplets(Y, 30, neither=False, random_state=seed)
     model = SSSVaD(3, random_state=seed).fit(IRIS, supervision=hints)
     free = ~hints.touched

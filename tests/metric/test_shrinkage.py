@@ -1,4 +1,4 @@
-"""Metrics learned from few links are drawn towards the identity, as held-out links advise."""
+"""Metrics learned from few hints are shrunk towards the identity, depending on held-out hints."""
 
 import warnings
 
@@ -25,7 +25,7 @@ LEARNERS = [RCA(cannot="drop"), ITML(), MMC(), MMC(diagonal=True)]
 
 @pytest.fixture(autouse=True)
 def as_learned():
-    """Let shrinkage be chosen: it is what is tested here."""
+    """Keep the shrinkage that conftest.py disables for the other files."""
 
 
 def k_means(X, y):
@@ -41,7 +41,7 @@ def test_few_links_do_not_hurt_k_means(model):
         hints = sample_links(WINE_Y, 20, random_state=seed)
         lost.append(plain - k_means(clone(model).fit(WINE, supervision=hints).transform(WINE), WINE_Y))
     assert np.mean(lost) <= 0.02
-    if isinstance(model, MMC):  # as learned from so few the metric does harm
+    if isinstance(model, MMC):  # without shrinkage the metric does harm
         raw = clone(model).set_params(shrinkage=0).fit(WINE, supervision=hints).transform(WINE)
         assert k_means(raw, WINE_Y) < plain - 0.1
 
@@ -53,7 +53,7 @@ def test_many_links_are_followed(model):
     assert k_means(found.transform(IRIS), IRIS_Y) > k_means(IRIS, IRIS_Y) + 0.05
 
 
-def test_links_that_say_nothing_of_the_columns_leave_distances_as_they_are():
+def test_links_unrelated_to_the_columns_do_not_change_distances():
     rng = np.random.default_rng(0)
     X, y = rng.normal(size=(100, 5)), rng.integers(0, 3, 100)
     hints = sample_links(y, 60, random_state=0)
@@ -63,11 +63,11 @@ def test_links_that_say_nothing_of_the_columns_leave_distances_as_they_are():
     np.testing.assert_array_equal(model.metric_, np.eye(5))
     learned = ITML(shrinkage=0).fit(X, supervision=hints)
     assert learned.shrinkage_ == 0.0
-    assert model.bounds_ == learned.bounds_  # those of the fit to all rows
+    assert model.bounds_ == learned.bounds_  # from the fit to all rows
     assert not np.allclose(learned.metric_, np.eye(5))
 
 
-def test_by_hand_a_metric_is_drawn_halfway_to_the_identity():
+def test_by_hand_a_metric_is_shrunk_halfway_to_the_identity():
     X = np.array([[1.0, 0.0], [-1.0, 0.0], [0.0, 2.0], [0.0, -2.0]])  # T = diag(1/2, 2)
     hints = Supervision.from_links(4, must=[(2, 3)], cannot=[(0, 2)])
     M = MMC(shrinkage=0).fit(X, supervision=hints).metric_
@@ -78,7 +78,7 @@ def test_by_hand_a_metric_is_drawn_halfway_to_the_identity():
     assert half.shrinkage_ == 0.5
 
 
-def test_a_metric_is_drawn_towards_its_prior():
+def test_a_metric_is_shrunk_towards_its_prior():
     prior = np.diag([1.0, 4.0, 1.0, 2.0])
     hints = sample_links(IRIS_Y, 30, random_state=0)
     np.testing.assert_allclose(ITML(prior=prior, shrinkage=1).fit(IRIS, supervision=hints).metric_, prior)
@@ -106,7 +106,7 @@ def test_without_hints_and_without_the_parameter_nothing_is_chosen():
         warnings.simplefilter("error")
         assert ITML().fit(IRIS).shrinkage_ == 0.0
         assert not hasattr(RelativeSVM().fit(IRIS), "shrinkage_")
-        # Nothing is learned where no two rows are said to be together.
+        # Without must-links RCA learns nothing.
         cannot = Supervision.from_links(150, cannot=[(0, 60), (1, 120)])
         assert RCA(cannot="drop").fit(IRIS, supervision=cannot).shrinkage_ == 0.0
 
@@ -123,7 +123,7 @@ def test_groups_and_must_links_alone_are_held_out_too():
     assert not apart[:2].any()
 
 
-def test_by_hand_rca_weighs_rows_in_chunklets_against_the_numbers_of_the_metric():
+def test_by_hand_rca_shrinkage_depends_on_rows_in_chunklets_and_free_parameters():
     hints = Supervision.from_links(150, must=[(0, 1), (1, 2), (60, 61)])
     assert RCA().fit(IRIS, supervision=hints).shrinkage_ == 10 / (10 + 3)  # 5 rows in 2 chunklets
     labels = Supervision.from_labels(IRIS_Y.tolist())
@@ -154,7 +154,7 @@ def test_few_triplets_do_not_make_k_means_worse_than_none(model):
 
 
 @pytest.mark.parametrize("model", [LSML(), SparseLP()], ids=str)
-def test_many_triplets_are_believed(model):
+def test_many_triplets_are_followed(model):
     hints = sample_triplets(WINE_Y, 300, neither=False, random_state=0)
     assert clone(model).fit(WINE, supervision=hints).shrinkage_ < 0.5
 

@@ -1,4 +1,4 @@
-"""Learners against their readable twins, on drawn problems."""
+"""Learners against simple reference implementations, on random problems."""
 
 import warnings
 
@@ -39,7 +39,7 @@ def test_rca_is_the_inverse_of_the_covariance_within_chunklets(seed):
 
 @given(SEEDS, st.sampled_from([0.1, 1.0, 20.0]), st.sampled_from([1, 3, 40]))
 @settings(max_examples=15, deadline=None)
-def test_itml_does_what_its_twin_does(seed, gamma, max_iter):
+def test_itml_equals_its_reference_implementation(seed, gamma, max_iter):
     X, y = problem(seed)
     links = sample_links(y, 25, random_state=seed)
     weights = np.random.default_rng(seed).uniform(0.5, 2, 25)
@@ -80,7 +80,7 @@ def test_mmc_finds_the_optimum_of_projected_gradient_ascent(seed):
 
 
 @pytest.mark.parametrize("seed", range(4))
-def test_mmc_diagonal_is_the_best_of_the_diagonal_ones(seed):
+def test_mmc_diagonal_is_the_best_diagonal_metric(seed):
     X, y = problem(seed, d=4)
     hints = sample_links(y, 60, random_state=seed)
     model = MMC(diagonal=True, regularization=0, tol=1e-9).fit(X, supervision=hints)
@@ -95,11 +95,11 @@ def test_mmc_diagonal_is_the_best_of_the_diagonal_ones(seed):
 
 @given(SEEDS)
 @settings(max_examples=10, deadline=None)
-def test_lsml_gradient_is_that_of_finite_differences(seed):
+def test_lsml_gradient_equals_finite_differences(seed):
     X, y = problem(seed)
     hints = sample_triplets(y, 20, neither=False, random_state=seed)
-    told = get_comparisons(LSML(), X, hints, "refuse")
-    residuals = Residuals(X, Comparisons(told.rows, told.weights))
+    comparisons = get_comparisons(LSML(), X, hints, "refuse")
+    residuals = Residuals(X, Comparisons(comparisons.rows, comparisons.weights))
     L = np.eye(3) + 0.3 * np.random.default_rng(seed).normal(size=(3, 3))
     error = check_grad(
         lambda flat: residuals(flat.reshape(3, 3))[0],
@@ -115,14 +115,14 @@ def test_lsml_gradient_is_that_of_finite_differences(seed):
 def test_lsml_is_the_optimum_of_its_objective(seed, with_prior):
     X, y = problem(seed)
     rng = np.random.default_rng(seed)
-    said = sample_triplets(y, 20, neither=False, random_state=seed)
-    hints = Supervision.from_triplets(30, said.triplets, said.answer_words, weights=rng.uniform(0.5, 2, 20))
+    plain = sample_triplets(y, 20, neither=False, random_state=seed)
+    hints = Supervision.from_triplets(30, plain.triplets, plain.answer_words, weights=rng.uniform(0.5, 2, 20))
     M0 = np.linalg.inv(np.cov(X.T, bias=True)) if with_prior else np.eye(3)
     model = LSML(gamma=0.5, prior="covariance" if with_prior else "identity", tol=1e-6)
     M = model.fit(X, supervision=hints).metric_
     best = twin.lsml_objective(X, hints, M, M0, 0.5)
     assert best == pytest.approx(model.objective_, rel=1e-6)
-    for _ in range(20):  # convex: better nowhere near means better nowhere
+    for _ in range(20):  # the problem is convex, so a local optimum is global
         E = 0.03 * rng.normal(size=(3, 3))
         near = (np.eye(3) + E) @ M @ (np.eye(3) + E).T
         assert twin.lsml_objective(X, hints, near, M0, 0.5) >= best - 1e-7
@@ -135,7 +135,7 @@ def test_sparse_lp_solves_the_whole_program(seed, sparsity):
     hints = sample_triplets(y, 12, neither=False, random_state=seed)
     M, objective = twin.sparse_lp(X, hints, sparsity)
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore", UserWarning)  # no metric may be worth its price
+        warnings.simplefilter("ignore", UserWarning)  # the optimal metric may be zero
         model = SparseLP(sparsity).fit(X, supervision=hints)
     assert model.objective_ == pytest.approx(objective, abs=1e-6)
     if M.any():
@@ -148,8 +148,8 @@ def test_sssvad_states_cost_what_the_formula_says_and_never_rise(seed):
     X, y = problem(seed)
     X = (X - X.mean(axis=0)) / np.sqrt(np.square(X - X.mean(axis=0)).mean())
     hints = sample_triplets(y, 25, neither=False, random_state=seed)
-    told = get_comparisons(LSML(), X, hints, "refuse")
-    p = SssvadProblem(X, told, price=0.5, margin=1.0, temperature=0.5)
+    comparisons = get_comparisons(LSML(), X, hints, "refuse")
+    p = SssvadProblem(X, comparisons, price=0.5, margin=1.0, temperature=0.5)
     state = SssvadState.start(p, X[:3])
     for _ in range(8):
         slow = twin.sssvad_objective(
@@ -170,8 +170,8 @@ def test_sssvad_weights_are_the_optimum_of_a_convex_problem():
     X, y = problem(1)
     X = (X - X.mean(axis=0)) / np.sqrt(np.square(X - X.mean(axis=0)).mean())
     hints = sample_triplets(y, 25, neither=False, random_state=1)
-    told = get_comparisons(LSML(), X, hints, "refuse")
-    p = SssvadProblem(X, told, price=0.5, margin=1.0, temperature=0.5)
+    comparisons = get_comparisons(LSML(), X, hints, "refuse")
+    p = SssvadProblem(X, comparisons, price=0.5, margin=1.0, temperature=0.5)
     state = p.improve(SssvadState.start(p, X[:3]))
 
     def cost(weights):
@@ -188,7 +188,7 @@ def test_sssvad_weights_are_the_optimum_of_a_convex_problem():
 
 
 def svm_comparisons(hints):
-    """The near and the far pair of each comparison, and its weight."""
+    """Return the near pairs, the far pairs and the weights of the comparisons."""
     rows = [
         ((a, b), (c, d), weight)
         for (x, y, z), word, weight in zip(
@@ -205,11 +205,11 @@ def svm_comparisons(hints):
 
 @given(SEEDS, st.sampled_from([0.05, 1.0, 30.0]), st.sampled_from([None, "linear", "poly", "rbf"]))
 @settings(max_examples=20, deadline=None)
-def test_relative_svm_solves_the_quadratic_program_of_its_twin(seed, C, kernel):
+def test_relative_svm_solves_the_same_quadratic_program_as_its_reference(seed, C, kernel):
     X, y = problem(seed, n=12)
-    told = sample_triplets(y, 8, neither=False, random_state=seed)
+    plain = sample_triplets(y, 8, neither=False, random_state=seed)
     weights = np.random.default_rng(seed).uniform(0.5, 2, 8)
-    hints = Supervision.from_triplets(12, told.triplets, told.answer_words, weights=weights)
+    hints = Supervision.from_triplets(12, plain.triplets, plain.answer_words, weights=weights)
     model = RelativeSVM(C, kernel=kernel, gamma=0.2, degree=2, tol=1e-7).fit(X, supervision=hints)
     rows = X - X.mean(axis=0)
     named = rows[np.unique(hints.triplets)]

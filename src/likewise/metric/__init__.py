@@ -1,4 +1,4 @@
-"""Metrics learned from hints: transformers, and a clusterer whose clusters have metrics of their own."""
+"""Metrics learned from hints: transformers, and a clusterer with a separate metric for each cluster."""
 
 from likewise.metric._itml import ITML
 from likewise.metric._lsml import LSML

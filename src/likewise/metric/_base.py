@@ -51,10 +51,10 @@ IS_SHRINKAGE: Rule = either(
 
 @dataclass(frozen=True)
 class LearnedTransform:
-    """The result of a learner.
+    """The result of a metric learner.
 
-    `components` is L of shape (n_components, n_features) in the metric M = L^T L; `objective` is the value of
-    the objective of the method, if it has one.
+    `components` is the map L of shape (n_components, n_features), with M = L^T L; `objective` is the value of
+    the method's objective, if it has one.
     """
 
     components: np.ndarray
@@ -64,7 +64,7 @@ class LearnedTransform:
 
     @classmethod
     def from_matrix(cls, M: np.ndarray, **more: Any) -> LearnedTransform:
-        """Return the result for the matrix M."""
+        """Return the result for the metric M."""
         return cls(compute_components(M), **more)
 
 
@@ -74,11 +74,11 @@ class MetricLearner(ClassNamePrefixFeaturesOutMixin, TransformerMixin, HintedEst
     n_iter_: int
     objective_: float
 
-    _max_iter: ClassVar[int] = 1  # for learners without the parameter
-    prior: Any  # only of learners that have the parameter
+    _max_iter: ClassVar[int] = 1  # for learners without the parameter `max_iter`
+    prior: Any  # set only by learners with this parameter
     components_: np.ndarray
     shrinkage_: float
-    neither: Unused  # of learners that use triplets
+    neither: Unused  # set only by learners that use triplets
 
     @abstractmethod
     def _learn(self, X: np.ndarray, hints: Supervision, progress: FitProgress) -> LearnedTransform:
@@ -110,7 +110,7 @@ class MetricLearner(ClassNamePrefixFeaturesOutMixin, TransformerMixin, HintedEst
         hints = self._check_supervision(supervision, len(X), y, given=given)
         rows = np.asarray(X, dtype=np.float64)
         self._mean = rows.mean(axis=0)
-        learned = self._learn_and_shrink(rows - self._mean, hints, X)  # more accurate around the origin
+        learned = self._learn_and_shrink(rows - self._mean, hints, X)  # centred for numerical accuracy
         self.components_ = learned.components
         self._n_features_out = len(learned.components)
         if hasattr(self, "max_iter"):
@@ -119,8 +119,8 @@ class MetricLearner(ClassNamePrefixFeaturesOutMixin, TransformerMixin, HintedEst
             self.objective_ = learned.objective
         if not learned.converged:
             warn_caller(
-                f"{type(self).__name__} stopped after {learned.n_iter} iterations before its metric settled. "
-                "Raise max_iter, or tol.",
+                f"{type(self).__name__} stopped after {learned.n_iter} iterations without converging. "
+                "Increase max_iter or tol.",
                 ConvergenceWarning,
             )
         return self
@@ -166,7 +166,7 @@ class MetricLearner(ClassNamePrefixFeaturesOutMixin, TransformerMixin, HintedEst
         if np.allclose(M, scaled_prior, atol=1e-8 * np.abs(scaled_prior).max()):
             return learned, 0.0
         if shrinkage == "auto":
-            # fit on a copy so that attributes set by `_learn` come from the full fit
+            # The folds fit a copy, so the attributes that `_learn` sets come from the fit to all hints.
             learner_copy = copy(self)
 
             def learn_again(X: np.ndarray, some: Supervision) -> np.ndarray:
@@ -195,7 +195,7 @@ class MetricLearner(ClassNamePrefixFeaturesOutMixin, TransformerMixin, HintedEst
     ) -> float:
         """Return the shrinkage for a learner that uses triplets, chosen by cross-validation."""
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # learning from all hints gave them
+            warnings.simplefilter("ignore")  # the fit to all hints has already issued them
             comparisons = get_comparisons(self, X, hints, self.neither)
         return choose_shrinkage_by_comparisons(X, hints, comparisons, prior, learn, self._get_n_errors())
 
@@ -215,8 +215,8 @@ class MetricLearner(ClassNamePrefixFeaturesOutMixin, TransformerMixin, HintedEst
             M: np.ndarray = self.components_.T @ self.components_
         if not np.isfinite(M).all():
             raise OverflowError(
-                f"{type(self).__name__}: the rows of fit were so small that metric_ is too large for a "
-                "float. Use components_, transform or distances, or fit X multiplied by a constant."
+                f"{type(self).__name__}: the values of X were so small that entries of metric_ exceed the "
+                "range of a float. Use components_, transform or distances, or multiply X by a constant."
             )
         return M
 
@@ -273,7 +273,7 @@ class MetricLearner(ClassNamePrefixFeaturesOutMixin, TransformerMixin, HintedEst
             if not is_positive_definite(M):
                 raise ValueError(
                     f"{name}: prior must be positive definite, but it has an eigenvalue of "
-                    f"{np.linalg.eigvalsh(M)[0]:.3g}. Add a little to its diagonal."
+                    f"{np.linalg.eigvalsh(M)[0]:.3g}. Add a small value to its diagonal."
                 )
             return (M + M.T) / 2.0
         if prior == "identity":
@@ -281,9 +281,9 @@ class MetricLearner(ClassNamePrefixFeaturesOutMixin, TransformerMixin, HintedEst
         total = compute_total_covariance(X)
         if not is_positive_definite(total):
             raise ValueError(
-                f"{name}: prior='covariance' wants the inverse of the covariance, but these {len(X)} rows "
-                f"vary in {np.linalg.matrix_rank(total)} of {d} directions only. Use prior='identity', or "
-                "reduce the columns first, for instance with PCA."
+                f"{name}: prior='covariance' needs an invertible covariance matrix, but the {len(X)} rows "
+                f"vary in only {np.linalg.matrix_rank(total)} of {d} directions. Use prior='identity', or "
+                "reduce the number of columns first, for instance with PCA."
             )
         inverse: np.ndarray = np.linalg.inv(total)
         return (inverse + inverse.T) / 2.0

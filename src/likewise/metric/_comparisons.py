@@ -1,4 +1,4 @@
-"""What the hints compare: rows that should be close or far, and rows closer to one than to another."""
+"""Convert links to differences of rows, and triplets to comparisons "i is closer to j than to k"."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ from likewise.supervision import RowGroups, Supervision
 
 Unused = Literal["refuse", "drop"]
 IS_UNUSED: Rule = choice("refuse", "drop")
-# Pairs that groups may stand for. A learner visits each of them, so more would take very long.
+# Maximum number of pairs in groups; learners visit each pair, so more would take very long.
 _MOST_PAIRS = 1_000_000
 
 
 @dataclass(frozen=True)
 class Pairs:
-    """Differences of the rows of stated pairs, shape (n_pairs, n_features), none zero, and their weights."""
+    """Differences between linked rows, shape (n_pairs, n_features) and never zero, and their weights."""
 
     must: np.ndarray
     must_weights: np.ndarray
@@ -53,21 +53,21 @@ class Comparisons:
 
 
 def get_stated_pairs(estimator: Any, X: np.ndarray, hints: Supervision) -> Pairs:
-    """Return the stated links as differences, groups written out. Contradictions give a warning."""
+    """Return the stated links as differences of rows, with groups expanded; warn about contradictions."""
     estimator._compute_soft_closure(hints)
     count = hints.must_groups.n_pairs + hints.cannot_groups.n_pairs
     if count > _MOST_PAIRS:
         raise SupervisionError(
-            f"{{estimator}}: the groups state {count} links, and each of them is visited; the "
-            f"limit is {_MOST_PAIRS}.",
-            "State fewer of them, as pairs, or use RCA, whose cost is that of rows.",
+            f"{{estimator}}: the groups contain {count} links; expected at most {_MOST_PAIRS}, because each "
+            f"link is visited separately.",
+            "Pass fewer links, as pairs, or use RCA, whose cost depends on rows, not links.",
             kinds=("links",),
             estimator=type(estimator).__name__,
         )
     if count:
         must, must_weights = _expand_groups(hints.must, hints.must_weights, hints.must_groups)
         cannot, cannot_weights = _expand_groups(hints.cannot, hints.cannot_weights, hints.cannot_groups)
-        hints = Supervision.from_links(  # which keeps one of equal pairs, with the larger weight
+        hints = Supervision.from_links(  # merges equal pairs and keeps the larger weight
             len(X), must, cannot, must_weights=must_weights, cannot_weights=cannot_weights
         )
     close = X[hints.must[:, 0]] - X[hints.must[:, 1]]
@@ -91,28 +91,27 @@ def _expand_groups(
 def get_comparisons(estimator: Any, X: np.ndarray, hints: Supervision, neither: Unused) -> Comparisons:
     """Return two comparisons for each answered triplet: a and b are closer to each other than to c.
 
-    NEITHER compares nothing: it is refused or dropped, as the parameter `neither` says.
+    The answer NEITHER contains no comparison; `neither` sets whether it raises an error or is dropped.
     """
     name = type(estimator).__name__
     is_answered = hints.answers < 3
     if neither == "refuse" and not is_answered.all():
         raise UnsupportedSupervisionError(
             f"{{estimator}}: {int((~is_answered).sum())} of {len(is_answered)} triplets have the answer "
-            "NEITHER, which "
-            "says of no two rows that they are closer than others.",
-            "{estimator}(neither='drop') learns from the rest.",
+            "NEITHER, which contains no comparison.",
+            "{estimator}(neither='drop') learns from the other triplets.",
             parameter="neither",
             kinds=("triplets",),
             estimator=name,
         )
     rows, code = hints.triplets[is_answered], hints.answers[is_answered]
-    twice = (rows[1:] == rows[:-1]).all(axis=1)  # they are sorted, and equal statements were merged
+    twice = (rows[1:] == rows[:-1]).all(axis=1)  # triplets are sorted, and equal ones were merged
     if twice.any():
         first = tuple(rows[1:][twice][0].tolist())
         warn_caller(
             InconsistentSupervisionWarning(
-                f"{{estimator}}: {int(twice.sum())} triplet(s) have contradictory answers, the first of rows "
-                f"{first}. All are weighed against one another.",
+                f"{{estimator}}: {int(twice.sum())} triplet(s) have contradictory answers, the first of them "
+                f"for rows {first}. All answers are used and traded off against one another.",
                 rows=first,
                 kinds=("triplets",),
                 estimator=name,
@@ -127,14 +126,12 @@ def get_comparisons(estimator: Any, X: np.ndarray, hints: Supervision, neither: 
     same = ~comparisons.get_far_differences(X).any(axis=1)
     if same.any():
         i, _, k = comparisons.rows[same][0]
-        _warn_identical(
-            estimator, int(same.sum()), f"comparison(s), the first of which puts {i} far from {k}"
-        )
+        _warn_identical(estimator, int(same.sum()), f"comparison(s), the first between rows {i} and {k}")
     return comparisons
 
 
 def _warn_identical(estimator: Any, count: int, what: str) -> None:
     warn_caller(
-        f"{type(estimator).__name__}: {count} {what}, would part identical rows, which no metric can.",
+        f"{type(estimator).__name__}: {count} {what}, would separate identical rows, which no metric can do.",
         InconsistentSupervisionWarning,
     )

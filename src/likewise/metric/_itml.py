@@ -14,13 +14,13 @@ from likewise.metric._comparisons import Pairs, get_stated_pairs
 from likewise.metric._matrix import compute_components, compute_scale
 from likewise.supervision import Supervision
 
-# So many rows give the percentiles of the distances to a percent or so.
+# This many rows determine the percentiles of the distances to about 1 %.
 _ROWS_FOR_BOUNDS = 500
 _GOLDEN = 0.6180339887498949
 
 
 class ITML(MetricLearner):
-    """Information-theoretic metric learning: stay close to a prior metric, bring links within bounds.
+    """Information-theoretic metric learning: the metric closest to a prior that brings links within bounds.
 
     Minimises over positive definite M and slack bounds ξ (Davis, Kulis, Jain, Sra & Dhillon 2007, their
     problem with slack variables)
@@ -39,18 +39,18 @@ class ITML(MetricLearner):
     Parameters
     ----------
     gamma : float, default=1.0
-        The price of slack: large values hold the links to their bounds, small ones stay with the prior.
-        Multiplied by the weight of each link.
+        The cost of slack, multiplied by the weight of each link. Large values enforce the bounds; small
+        values keep the metric close to the prior.
     bounds : None or (u, l), default=None
-        Squared distances: must-links should be at most u, cannot-links at least l. None takes the 5th and the
-        95th percentile of the squared distances between rows under the prior (of 500 rows if there are more).
+        Squared distances: must-links should be at most u, cannot-links at least l. None uses the 5th and the
+        95th percentile of the squared distances between rows under the prior (of at most 500 rows).
     prior : {"identity", "covariance"} or array of shape (n_features, n_features), default="identity"
         The metric M₀ to stay close to; "covariance" is the inverse of the covariance of all rows.
     shrinkage : "auto" or float from 0 to 1, default="auto"
         How far the learned metric is shrunk towards the prior: 0 keeps it as it was learned, 1 ignores it.
         "auto" is chosen by cross-validation: the largest of five values with a loss close to the lowest.
     max_iter : int, default=5000
-        The most visits to all links.
+        Maximum number of passes over all links.
     tol : float, default=1e-3
         Stop when the dual variables change by less than this, relative to their norm.
 
@@ -65,13 +65,13 @@ class ITML(MetricLearner):
     bounds_ : (float, float)
         The bounds u and l.
     n_iter_ : int
-        How often all links were visited.
+        The number of passes over all links.
 
     Notes
     -----
-    A visit to all links costs O(d²) for each. Only stated links are visited; a group of m rows counts as its
-    m (m - 1) / 2 links. Contradictory links give a warning and are weighed against one another. Without links
-    the metric is the prior.
+    A pass costs O(d²) per link. Only stated links are used; a group of m rows counts as its m (m - 1) / 2
+    links. Contradictory links give a warning and are traded off against one another. Without links the metric
+    is the prior.
 
     A metric learned from few links overfits them. ``shrinkage="auto"`` is five-fold cross-validation over the
     hinted rows, which costs five more fits to fewer links: the largest shrinkage whose loss on held-out links
@@ -122,8 +122,8 @@ class ITML(MetricLearner):
         self.tol = tol
 
     def _learn(self, X: np.ndarray, hints: Supervision, progress: FitProgress) -> LearnedTransform:
-        # Rows of unit size can be squared. The metric stays the same if the bounds go with the rows, unless
-        # the prior itself goes with the rows and makes the bounds free of their unit.
+        # Rows of unit size can be squared without overflow. Bounds are scaled with the rows, so the metric
+        # does not change; under prior="covariance" distances have no unit and bounds stay as they are.
         size = compute_scale(X)
         X = X / size
         M = self._make_prior(X)
@@ -144,7 +144,7 @@ class ITML(MetricLearner):
     def _project(
         self, M: np.ndarray, pairs: Pairs, bounds: tuple[float, ...], progress: FitProgress
     ) -> LearnedTransform:
-        from likewise.kernels.metric_projections import project_pairs  # numba is loaded by a fit, not before
+        from likewise.kernels.metric_projections import project_pairs  # loads numba only when fit is called
 
         V = np.concatenate([pairs.must, pairs.cannot])
         u, l = bounds
@@ -173,7 +173,7 @@ def _are_bounds(value: Any) -> bool:
 def _compute_bounds(X: np.ndarray, M: np.ndarray) -> tuple[float, float]:
     """Return the 5th and the 95th percentile of the squared distances between rows under M.
 
-    Above 500 rows these are taken at multiples of the golden ratio, which fall evenly and follow no period.
+    Above 500 rows, a sample at multiples of the golden ratio is used: it is evenly spaced without a period.
     """
     if len(X) < 2:
         return 1.0, 1.0
@@ -182,5 +182,5 @@ def _compute_bounds(X: np.ndarray, M: np.ndarray) -> tuple[float, float]:
         X = X[np.unique((places * len(X)).astype(np.int64))]
     u, l = np.percentile(pdist(X @ compute_components(M).T, "sqeuclidean"), (5, 95))
     if l == 0:
-        return 1.0, 1.0  # the rows are all but equal
-    return max(float(u), 1e-9 * float(l)), float(l)  # of many equal rows the 5th percentile is 0
+        return 1.0, 1.0  # nearly all rows are equal
+    return max(float(u), 1e-9 * float(l)), float(l)  # with many equal rows the 5th percentile is 0

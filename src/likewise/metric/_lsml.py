@@ -18,8 +18,8 @@ from likewise.supervision import Supervision
 class LSML(MetricLearner):
     r"""Least squared-residual metric learning: triplets as comparisons of distances.
 
-    The answer AB says that d(a, b) is less than d(a, c) and than d(b, c). With these comparisons t of a near
-    pair :math:`n_t` and a far pair :math:`f_t` it minimises over positive definite M (Liu, Guo, Zhang, Wang &
+    The answer AB means that d(a, b) is less than d(a, c) and d(b, c). For comparisons t of a near pair
+    :math:`n_t` and a far pair :math:`f_t`, LSML minimises over positive definite M (Liu, Guo, Zhang, Wang &
     Ye 2012: squared residuals of the comparisons and the LogDet divergence from a prior)
 
     .. math::
@@ -27,23 +27,23 @@ class LSML(MetricLearner):
         \frac{\gamma}{\sigma^2} \sum_t w_t \max(d_M(n_t) - d_M(f_t), 0)^2
         + \mathrm{tr}(M M_0^{-1}) - \log\det M
 
-    where σ² is the mean variance of the columns under the prior, so that the scale of X does not matter. The
-    problem is convex. It is solved by L-BFGS over a root of M, which makes M positive definite of itself; a
+    where σ² is the mean variance of the columns under the prior, so the scale of X does not matter. The
+    problem is convex. It is solved by L-BFGS over a root of M, which ensures that M is positive definite; a
     point where the gradient with respect to an invertible root vanishes is the optimum.
 
     Parameters
     ----------
     gamma : float, default=1.0
-        How much the comparisons count against the prior. Multiplied by the weight of each triplet.
+        The weight of the comparisons relative to the prior. Multiplied by the weight of each triplet.
     prior : {"identity", "covariance"} or array of shape (n_features, n_features), default="identity"
         The metric M₀ to stay close to; "covariance" is the inverse of the covariance of all rows.
     shrinkage : "auto" or float from 0 to 1, default="auto"
         How far the learned metric is shrunk towards the prior: 0 keeps it as it was learned, 1 ignores it.
         "auto" is chosen by cross-validation: the largest of five values with a loss close to the lowest.
     neither : {"refuse", "drop"}, default="refuse"
-        Whether triplets with the answer NEITHER, which compare nothing, are an error or are left out.
+        Whether triplets with the answer NEITHER, which contain no comparison, raise an error or are dropped.
     max_iter : int, default=1000
-        The most iterations.
+        Maximum number of iterations.
     tol : float, default=1e-3
         Stop when no entry of the gradient with respect to the root of M, in units of the prior, is larger.
 
@@ -62,9 +62,9 @@ class LSML(MetricLearner):
 
     Notes
     -----
-    An iteration costs O(d) for each comparison, O(d²) for each row that some triplet names and O(d³). More
-    triplets move the metric further from the prior. Contradictory answers give a warning and are weighed
-    against one another. Without triplets the metric is the prior.
+    An iteration costs O(d) per comparison, O(d²) per row in a triplet, and O(d³). More triplets move the
+    metric further from the prior. Contradictory answers give a warning and are traded off against one
+    another. Without triplets the metric is the prior.
 
     A metric learned from few triplets overfits them. ``shrinkage="auto"`` is five-fold cross-validation over
     the hinted rows, which costs five more fits to fewer triplets: the largest shrinkage whose loss on
@@ -120,10 +120,10 @@ class LSML(MetricLearner):
             return LearnedTransform.from_matrix(M0)
         root = np.linalg.cholesky(M0).T  # M0 = root^T root
         named, place = np.unique(comparisons.rows, return_inverse=True)
-        Z = X[named] @ root.T  # where the prior is the identity
+        Z = X[named] @ root.T  # in these coordinates the prior is the identity
         scale = float(np.square(X @ root.T).mean())
         if scale == 0.0:
-            return LearnedTransform.from_matrix(M0)  # the rows are all equal
+            return LearnedTransform.from_matrix(M0)  # all rows are equal
         problem = Residuals(Z, Comparisons(place.reshape(-1, 3), self.gamma / scale * comparisons.weights))
         d = X.shape[1]
 
@@ -147,9 +147,9 @@ class LSML(MetricLearner):
 
 
 class Residuals:
-    """The objective where the prior is the identity, and its gradient, as functions of the root L of M.
+    """The objective and its gradient as functions of the root L of M, with the identity as prior.
 
-    All distances come from the mapped rows, so that a comparison costs O(d) and not O(d²).
+    Distances are computed from the mapped rows, so a comparison costs O(d) instead of O(d²).
     """
 
     def __init__(self, Z: np.ndarray, comparisons: Comparisons) -> None:
@@ -158,7 +158,7 @@ class Residuals:
         self.i, self.j, self.k = comparisons.rows.T
 
     def __call__(self, L: np.ndarray) -> tuple[float, np.ndarray]:
-        """Return the objective and its gradient, flat."""
+        """Return the objective and its flattened gradient."""
         Y = self.Z @ L.T
         near, far = Y[self.i] - Y[self.j], Y[self.i] - Y[self.k]
         d_near, d_far = _compute_lengths(near), _compute_lengths(far)
@@ -169,7 +169,7 @@ class Residuals:
         if sign == 0:
             return np.inf, np.zeros(L.size)
         value = weight @ residual**2 + np.square(L).sum() - 2.0 * log_det
-        # What moving each mapped row does: the residual's slope along both differences.
+        # Gradients of the residuals with respect to the mapped rows.
         pull_near = near[broken] * (weight * residual / d_near)[:, None]
         pull_far = far[broken] * (weight * residual / np.maximum(d_far, 1e-12 * d_near))[:, None]
         ends = np.concatenate([self.i[broken], self.j[broken], self.k[broken]])

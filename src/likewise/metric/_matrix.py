@@ -1,27 +1,30 @@
-"""Symmetric matrices: the covariance, its shrunk inverse root, and the map that a metric stands for."""
+"""Symmetric matrices: the covariance, its regularised inverse root, and the linear map of a metric."""
 
 from __future__ import annotations
 
 import numpy as np
 
-# Eigenvalues below this share of the largest are taken as 0.
+# Eigenvalues below this share of the largest count as 0.
 _RANK = 1e-10
 
 
 def compute_scale(X: np.ndarray) -> float:
-    """Return the power of two next to the largest value, 1 for zeros; rows divided by it can be squared."""
+    """Return the power of two just above the largest absolute value, or 1 if all values are 0.
+
+    Rows divided by it can be squared without overflow.
+    """
     largest = float(np.abs(X).max(initial=0.0))
     return float(np.ldexp(1.0, max(int(np.frexp(largest)[1]), -1000)))
 
 
 def compute_total_covariance(X: np.ndarray) -> np.ndarray:
-    """Return the covariance of all rows, which are centred, divided by their number."""
+    """Return the covariance of centred rows: the sum of outer products divided by their number."""
     total: np.ndarray = X.T @ X / len(X)
     return total
 
 
 def is_positive_definite(M: np.ndarray) -> bool:
-    """Tell whether the least eigenvalue is above rounding."""
+    """Return True if the smallest eigenvalue exceeds rounding errors."""
     values = np.linalg.eigvalsh(M)
     return bool(values[0] > _RANK * max(values[-1], 0.0))
 
@@ -29,9 +32,9 @@ def is_positive_definite(M: np.ndarray) -> bool:
 def compute_whitener(within: np.ndarray, total: np.ndarray, regularization: float) -> np.ndarray:
     """Return W of shape (r, d) with ``W C W^T = I`` for ``C = (1 - reg) within + reg total``.
 
-    Directions in which `total` is 0 are left out, as are those in which C is; r counts the rest. Rows come in
-    the order of total over within, the most telling direction first. Neither C nor `total` is inverted as
-    it is: all happens where `total` is the identity, so the units of the columns do not matter.
+    Directions in which `total` or C is 0 are dropped; r is the number of the others. Rows of W are sorted by
+    the ratio of total to within variance, largest first. The computation uses coordinates in which `total` is
+    the identity, so the units of the columns do not matter.
     """
     scale = np.sqrt(total.diagonal())
     scale = np.where(scale > 0, scale, 1.0)
@@ -48,10 +51,10 @@ def compute_whitener(within: np.ndarray, total: np.ndarray, regularization: floa
 
 
 def compute_components(M: np.ndarray) -> np.ndarray:
-    """Return L with ``L^T L = M``, fewer rows than columns where M has lower rank.
+    """Return L with ``L^T L = M``; it has fewer rows than columns if M is singular.
 
-    A diagonal matrix gives the roots of its entries, one of full rank its symmetric root, both of which
-    keep the columns in place; else the rows are scaled eigenvectors, the largest first.
+    A diagonal M gives the square roots of its entries and a full-rank M its symmetric root; both keep the
+    columns in place. Otherwise the rows are scaled eigenvectors, largest eigenvalue first.
     """
     diagonal = M.diagonal()
     if np.array_equal(M, np.diag(diagonal)):
@@ -68,7 +71,7 @@ def compute_components(M: np.ndarray) -> np.ndarray:
 
 
 def _fix_signs(rows: np.ndarray) -> np.ndarray:
-    """Turn each row so that its largest entry is positive: eigenvectors come with either sign."""
+    """Flip signs so that the largest entry of each row is positive; the sign of eigenvectors is arbitrary."""
     largest = np.take_along_axis(rows, np.abs(rows).argmax(axis=1)[:, None], axis=1)
     out: np.ndarray = rows * np.where(largest < 0, -1.0, 1.0)
     return out

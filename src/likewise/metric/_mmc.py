@@ -19,12 +19,12 @@ from likewise.metric._matrix import (
 from likewise.supervision import Supervision
 
 _TINY = 1e-300
-# The gap needs an eigenvalue, which costs as much as several steps.
+# The duality gap needs an eigenvalue, which costs as much as several steps.
 _STEPS_BETWEEN_GAPS = 10
 
 
 class MMC(MetricLearner):
-    """Mahalanobis metric for clustering: push cannot-linked rows apart, must-linked rows held close.
+    """Mahalanobis metric for clustering: separate cannot-linked rows while must-linked rows stay close.
 
     Maximises over positive semidefinite M (Xing, Ng, Jordan & Russell 2002, equations 6 to 8)
 
@@ -34,37 +34,37 @@ class MMC(MetricLearner):
         \\quad\\text{with}\\quad \\mathrm{tr}(S_\\rho M) \\le 1, \\qquad
         S = \\frac{\\sum_{must} w_{ij} (x_i - x_j)(x_i - x_j)^T}{\\sum_{must} w_{ij}}
 
-    so that a must-link is 1 long, in the mean square. The paper's bound on the sum of must-links, and its
-    form with the two sums exchanged, give the same metric but for its scale. In
-    :math:`S_\\rho = (1-\\rho) S + 2 \\rho T` the covariance T of all rows, twice which is S of random links,
-    keeps the metric from growing beyond bound in directions in which must-linked rows happen not to differ.
+    so the mean squared length of must-links is 1. The paper's bound on the sum over must-links, and its form
+    with the two sums exchanged, give the same metric up to scale. In
+    :math:`S_\\rho = (1-\\rho) S + 2 \\rho T`, T is the covariance of all rows (2T is the S of random links);
+    it bounds the metric in directions in which must-linked rows happen not to differ.
 
-    Where S is the identity, M = R Rᵀ and the problem is to maximise a convex function of R on a sphere. The
-    full metric is found by steps R ← ∇f(R) / ‖∇f(R)‖ (the generalised power method of Journée, Nesterov,
-    Richtárik & Sepulchre 2010), none of which lowers the objective and none of which needs an eigenvalue or
-    a projection. The diagonal one is found by Newton's method, as in section 2.1 of the paper. Both end when
-    the duality gap, which bounds the distance from the optimum, is small.
+    In coordinates in which :math:`S_\\rho` is the identity, M = R Rᵀ and the problem is to maximise a convex
+    function of R on a sphere. The full metric is found by steps R ← ∇f(R) / ‖∇f(R)‖ (the generalised power
+    method of Journée, Nesterov, Richtárik & Sepulchre 2010); no step lowers the objective or needs an
+    eigenvalue or a projection. The diagonal metric is found by Newton's method, as in section 2.1 of the
+    paper. Both stop when the duality gap, which bounds the distance from the optimum, is small.
     With ``shrinkage=0`` the units of the columns do not matter.
 
     Parameters
     ----------
     diagonal : bool, default=False
-        Whether M is diagonal: one weight a column.
+        Whether M is diagonal, with one weight per column.
     regularization : float from 0 to 1, default=0.3
-        The ρ above. 0 is the paper's problem; directions in which must-linked rows do not differ then get
-        the weight 0.
+        The ρ above. 0 is the problem of the paper; directions in which must-linked rows do not differ then
+        get weight 0.
     shrinkage : "auto" or float from 0 to 1, default="auto"
         How far the learned metric is shrunk towards the identity: 0 keeps it as it was learned, 1 ignores it.
         "auto" is chosen by cross-validation: the largest of five values with a loss close to the lowest.
     max_iter : int, default=1000
-        The most steps.
+        Maximum number of steps.
     tol : float, default=1e-4
-        Stop when the objective is within this share of its optimum.
+        Stop when the objective is within this relative distance of its optimum.
 
     Attributes
     ----------
     components_ : ndarray of shape (n_components, n_features)
-        The linear map L. The optimum often has a low rank, and L so many rows.
+        The linear map L. Its number of rows is the rank of M, which is often low.
     metric_ : ndarray of shape (n_features, n_features)
         M = LᵀL.
     shrinkage_ : float
@@ -76,10 +76,9 @@ class MMC(MetricLearner):
 
     Notes
     -----
-    A step costs O(d²) for each cannot-link; the must-links are added up once. Only stated links count; a
-    group of m rows counts as its m (m - 1) / 2 links. Contradictory links give a warning and are weighed
-    against one another. Both must-links and cannot-links are needed; without any hints the map is the
-    identity.
+    A step costs O(d²) per cannot-link; must-links are summed once. Only stated links are used; a group of m
+    rows counts as its m (m - 1) / 2 links. Contradictory links give a warning and are traded off against one
+    another. Both must-links and cannot-links are needed; without any hints the map is the identity.
 
     A metric learned from few links overfits them. ``shrinkage="auto"`` is five-fold cross-validation over the
     hinted rows, which costs five more fits to fewer links: the largest shrinkage whose loss on held-out links
@@ -122,7 +121,7 @@ class MMC(MetricLearner):
         self.tol = tol
 
     def _get_n_errors(self) -> float:
-        """Ask more of a full metric: one of low rank can part the links well and yet merge clusters."""
+        """Require more evidence for a full metric: a low-rank metric can fit the links but merge clusters."""
         return 2.0 if self.diagonal else 3.0
 
     def _learn(self, X: np.ndarray, hints: Supervision, progress: FitProgress) -> LearnedTransform:
@@ -143,16 +142,14 @@ class MMC(MetricLearner):
         if not use.any():
             if len(pairs.cannot):
                 raise InfeasibleSupervisionError(
-                    "MMC: must-linked rows do not differ where cannot-linked ones do, so these can be put "
-                    "as far apart as one likes.",
+                    "MMC: cannot-linked rows differ only in directions in which must-linked rows do not, so "
+                    "their distances have no upper bound.",
                     "Set regularization above 0.",
                     parameter="regularization",
                     kinds=("links",),
                     estimator="MMC",
                 )
-            return LearnedTransform(
-                np.eye(d)
-            )  # all cannot-links join identical rows, of which a warning tells
+            return LearnedTransform(np.eye(d))  # all cannot-links are between identical rows
         U, weight = U[use], pairs.cannot_weights[use] / pairs.cannot_weights.sum()
         solve = _maximise_newton if self.diagonal else _ascend
         found = solve(U, weight, self.max_iter, self.tol, progress)
@@ -168,14 +165,14 @@ class MMC(MetricLearner):
         )
         if not n_must or not n_cannot:
             lacking = (
-                "must-links, so distances could grow"
+                "must-links, so distances could grow without bound"
                 if not n_must
-                else "cannot-links, so distances could fall"
+                else "cannot-links, so distances could shrink to 0"
             )
             raise InfeasibleSupervisionError(
-                f"MMC: there are no {lacking} without end.",
-                "Give links of both kinds, or use "
-                f"{'ITML' if not n_must else 'RCA or ITML'}, which can do without.",
+                f"MMC: there are no {lacking}.",
+                "Pass links of both kinds, or use "
+                f"{'ITML' if not n_must else 'RCA or ITML'}, which can learn from one kind.",
                 kinds=("links",),
                 estimator="MMC",
             )
@@ -186,9 +183,9 @@ def _ascend(
 ) -> LearnedTransform:
     """Maximise f(R) = sum_t w_t ||R^T u_t|| over ||R|| = 1; return B = R R^T as the components.
 
-    f is convex, so replacing it by its tangent at R and maximising that never lowers it. As a function of B
-    it is concave, with gradient G, and homogeneous of degree 1/2, so that no B of trace 1 has more than
-    f / 2 + the largest eigenvalue of G.
+    f is convex in R, so maximising its tangent at R never lowers it. As a function of B it is concave with
+    gradient G and homogeneous of degree 1/2, so f / 2 + (largest eigenvalue of G) is an upper bound over all
+    B of trace 1.
     """
     d = U.shape[1]
     R = np.eye(d) / np.sqrt(d)
@@ -215,8 +212,8 @@ def _maximise_newton(
 ) -> LearnedTransform:
     """Maximise sum_t w_t sqrt(q_t . z) over z >= 0 with sum(z) = 1, where q = U^2; return diag(z).
 
-    As in section 2.1 of the paper the sum is left free and sum(z) - log f(z) minimised, by Newton steps on
-    the entries that are not held at 0, halved until they go down enough.
+    As in section 2.1 of the paper, the sum is unconstrained and sum(z) - log f(z) is minimised by Newton
+    steps with backtracking over the entries that are not fixed at 0.
     """
     Q = U**2
     d = Q.shape[1]
@@ -231,7 +228,8 @@ def _maximise_newton(
     while n_iter < max_iter:
         n_iter += 1
         length = np.sqrt(Q @ z)
-        length = np.maximum(length, 1e-9 * length.max())  # of pairs that differ only where the weight is 0
+        # Pairs that differ only in columns of weight 0 have length 0.
+        length = np.maximum(length, 1e-9 * length.max())
         f = float(weight @ length)
         G = Q.T @ (weight / length) / 2.0
         converged = bool(z.sum() * G.max() - f / 2.0 <= tol * f)

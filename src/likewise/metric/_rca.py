@@ -16,42 +16,42 @@ from likewise.supervision import Supervision
 
 
 class RCA(MetricLearner):
-    """Relevant component analysis: whiten what varies among rows that belong together.
+    """Relevant component analysis: whiten the variation among rows that belong together.
 
-    With chunklets of rows that belong together and their means m_c, the metric is the inverse of the
-    covariance within chunklets (Bar-Hillel, Hertz, Shental & Weinshall 2005, algorithm 1)
+    Given chunklets of rows that belong together, with means m_c, the metric is the inverse of the covariance
+    within chunklets (Bar-Hillel, Hertz, Shental & Weinshall 2005, algorithm 1)
 
     .. math::
 
         M = \\left( (1 - \\rho) C + \\rho T \\right)^{-1}, \\qquad
         C = \\frac1N \\sum_c \\sum_{i \\in c} (x_i - m_c)(x_i - m_c)^T
 
-    with T the covariance of all rows and ρ the `regularization`, which the paper does not have: with fewer
-    rows in chunklets than columns C has no inverse. With ρ = 0 and an invertible C it is the paper's.
-    Directions in which no row differs from another get the weight 0, so constant columns do no harm; with
-    ρ = 0 so do those in which no chunklet varies.
+    where T is the covariance of all rows and ρ the `regularization`. The paper has ρ = 0, but with fewer rows
+    in chunklets than columns C has no inverse. Directions in which all rows are equal get weight 0, so
+    constant columns do no harm; with ρ = 0 the same holds for directions in which no chunklet varies.
     With ``shrinkage=0`` the units of the columns do not matter.
 
-    Chunklets are the must-link components, with rows of the same label joined. Cannot-links have no place in
-    the method.
+    Chunklets are the must-link components, with rows of the same label joined. The method cannot use
+    cannot-links.
 
     Parameters
     ----------
     n_components : int or None, default=None
-        Keep so many of the directions in which all rows vary most relative to the chunklets (Fisher's
-        criterion, as the paper proposes), at most as many as the rows vary in. None keeps all of these.
+        Number of directions to keep: those in which all rows vary most relative to the chunklets (Fisher's
+        criterion, as the paper proposes). None keeps all directions in which rows vary.
     regularization : float from 0 to 1, default=0.05
-        How far the covariance within chunklets is drawn towards that of all rows. 1 ignores the hints.
+        The ρ above: how far the covariance within chunklets is shrunk towards the covariance of all rows.
+        1 ignores the hints.
     shrinkage : "auto" or float from 0 to 1, default="auto"
         How far the learned metric is shrunk towards the identity: 0 keeps it as it was learned, 1 ignores it.
-        "auto" does so by the number of rows in chunklets, see Notes; with `n_components` it means 0.
+        "auto" uses the number of rows in chunklets, see Notes; with `n_components` it means 0.
     cannot : {"refuse", "drop"}, default="refuse"
-        Whether stated cannot-links are an error or are left out.
+        Whether stated cannot-links raise an error or are dropped.
 
     Attributes
     ----------
     components_ : ndarray of shape (n_components, n_features)
-        The linear map L, the most telling direction first.
+        The linear map L. Directions are sorted by Fisher's criterion, largest first.
     metric_ : ndarray of shape (n_features, n_features)
         M = LᵀL.
     shrinkage_ : float
@@ -59,12 +59,12 @@ class RCA(MetricLearner):
 
     Notes
     -----
-    Costs O(n d²) for the rows and O(d³). Weights of links do not enter: a link only joins chunklets. Without
-    must-links and labels the map is the identity.
+    The cost is O(n d² + d³). Weights of links are not used: a link only joins chunklets. Without must-links
+    and labels the map is the identity.
 
-    A covariance of few rows is poor. ``shrinkage="auto"`` is p / (p + m), where p = d (d + 1) / 2 is the
-    number of free parameters of M and m the number of rows in chunklets minus the number of chunklets: while
-    m is far below p, the metric stays close to the identity. With `n_components`, "auto" means 0.
+    The covariance of few rows is inaccurate. ``shrinkage="auto"`` is p / (p + m), where p = d (d + 1) / 2 is
+    the number of free parameters of M and m the number of rows in chunklets minus the number of chunklets:
+    while m is far below p, the metric stays close to the identity.
 
     Examples
     --------
@@ -101,7 +101,7 @@ class RCA(MetricLearner):
         self.cannot = cannot
 
     def _get_shrinkage(self) -> Any:
-        """Return the parameter; to mix in the identity would undo the choice of few directions."""
+        """Return 0 for "auto" with `n_components`: the identity would add the dropped directions again."""
         return 0.0 if self.shrinkage == "auto" and self.n_components is not None else self.shrinkage
 
     def _choose_shrinkage(self, X: np.ndarray, hints: Supervision, prior: np.ndarray, learn: Learn) -> float:
@@ -116,7 +116,7 @@ class RCA(MetricLearner):
         if n_cannot and self.cannot == "refuse":
             raise UnsupportedSupervisionError(
                 f"RCA learns from rows that belong together and cannot use the {n_cannot} cannot-link(s).",
-                "RCA(cannot='drop') leaves them out; ITML and MMC learn from both.",
+                "RCA(cannot='drop') drops them; ITML and MMC learn from both kinds of links.",
                 parameter="cannot",
                 kinds=("links",),
                 estimator="RCA",
@@ -124,7 +124,7 @@ class RCA(MetricLearner):
         d = X.shape[1]
         if self.n_components is not None and self.n_components > d:
             raise ValueError(
-                f"RCA: n_components={self.n_components}, but X has {d} columns. Ask for at most {d}."
+                f"RCA: n_components={self.n_components}, but X has {d} columns; expected at most {d}."
             )
         closure = self._compute_soft_closure(hints.to_links())
         size = compute_scale(X)
@@ -137,7 +137,7 @@ class RCA(MetricLearner):
 
 
 def _compute_chunklet_covariance(X: np.ndarray, component: np.ndarray) -> np.ndarray | None:
-    """Return the covariance C within chunklets of two rows or more, or None without any."""
+    """Return the covariance C within chunklets of two or more rows, or None if there are none."""
     rows = np.flatnonzero(np.bincount(component)[component] >= 2)
     if not len(rows):
         return None

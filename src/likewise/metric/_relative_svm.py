@@ -27,22 +27,22 @@ Kernel = Literal["linear", "poly", "rbf"]
 class RelativeSVM(MetricLearner):
     r"""Weights of columns, or of kernel functions, that satisfy comparisons with a margin.
 
-    The answer AB says that d(a, b) is less than d(a, c) and d(b, c). For comparisons t of a near pair
-    :math:`n_t` and a far pair :math:`f_t` with weights :math:`c_t` it solves the quadratic program of Schultz
-    & Joachims (2003)
+    The answer AB means that d(a, b) is less than d(a, c) and d(b, c). For comparisons t of a near pair
+    :math:`n_t` and a far pair :math:`f_t` with weights :math:`c_t`, RelativeSVM solves the quadratic program
+    of Schultz & Joachims (2003)
 
     .. math::
 
         \min_{w \ge 0, \, \xi \ge 0} \tfrac{1}{2} \|w\|^2 + C \sum_t c_t \xi_t
         \quad\text{with}\quad d_w(f_t)^2 - d_w(n_t)^2 \ge 1 - \xi_t .
 
-    In input space :math:`d_w(x, y)^2 = \sum_k w_k (x_k - y_k)^2`. In the kernel form the distance is that of
-    :math:`A W A^\top` with A the rows in triplets, mapped by the kernel K, and W the diagonal matrix of w:
+    In input space :math:`d_w(x, y)^2 = \sum_k w_k (x_k - y_k)^2`. In the kernel form the metric is
+    :math:`A W A^\top`, where A contains the rows in triplets, mapped by the kernel K, and W = diag(w):
 
     .. math:: d_w(x, y)^2 = \sum_i w_i \, (K(x, x_i) - K(y, x_i))^2 .
 
-    Distances in the program are in units of s, the mean squared distance between two rows (of X, or of the
-    kernel functions), so that neither C nor the metric depends on the scale: the constraints are
+    Squared distances in the program are in units of s, their mean over pairs of rows (of X, or of the kernel
+    functions), so neither C nor the metric depends on the scale: the constraints are
     :math:`d_M(f_t)^2 - d_M(n_t)^2 \ge s (1 - \xi_t)` for M = diag(w).
 
     The program is solved by an interior-point method until the duality gap is below `tol`.
@@ -55,8 +55,8 @@ class RelativeSVM(MetricLearner):
         None learns weights of the columns; a kernel learns weights of the kernel functions at the rows in
         triplets.
     gamma : float or None, default=None
-        Coefficient of "poly" and "rbf". None uses one over the number of columns times the variance of all
-        entries, as ``gamma="scale"`` of scikit-learn's SVC.
+        Coefficient of "poly" and "rbf". None uses 1 / (n_features * X.var()), as does ``gamma="scale"`` of
+        scikit-learn's SVC.
     degree : int, default=3
         Degree of "poly", whose constant is 1.
     neither : {"refuse", "drop"}, default="refuse"
@@ -165,8 +165,8 @@ class RelativeSVM(MetricLearner):
         solved = program.relative_gap <= self.tol
         if not weights.any():
             warn_caller(
-                "RelativeSVM: no weight above 0 helps to keep these triplets, so distances are left as they "
-                "are. Try a kernel, or look for contradictory triplets.",
+                "RelativeSVM: no positive weights satisfy these triplets better than none, so the original "
+                "distances are used. Try a kernel, or look for contradictory triplets.",
                 InconsistentSupervisionWarning,
             )
             return LearnedTransform(np.eye(d), n_iter, solved, objective)
@@ -178,7 +178,7 @@ class RelativeSVM(MetricLearner):
         return LearnedTransform(components, n_iter, solved, objective)
 
     def _compute_kernel(self, X: np.ndarray, landmarks: np.ndarray) -> np.ndarray:
-        """Return K(x, x_i) of each row and landmark."""
+        """Return K(x, x_i) for each row and landmark."""
         parameters: dict[str, Any] = {} if self.kernel == "linear" else {"gamma": self._gamma}
         if self.kernel == "poly":
             parameters |= {"degree": self.degree, "coef0": 1.0}
@@ -216,8 +216,8 @@ def compute_svm_objective(weights: np.ndarray, gains: np.ndarray, prices: np.nda
 class SvmProgram:
     """An interior point of min |w|² / 2 + pᵀξ with Gw + ξ - s = 1 and w, ξ, s at least 0.
 
-    L-BFGS-B on the dual, which has bounds only, was faster with a kernel, but stopped at duality gaps of up
-    to 28 % where C is large and columns are few.
+    L-BFGS-B on the dual, which has only bounds, was faster with a kernel, but stopped at duality gaps of up
+    to 28 % for large C and few columns.
 
     Attributes
     ----------
@@ -250,19 +250,19 @@ class SvmProgram:
 
     @cached_property
     def best_weights(self) -> np.ndarray:
-        """The optimal weights for the multipliers y; exactly 0 where they need not be positive."""
+        """The optimal weights for the multipliers y, some of them exactly 0."""
         weights: np.ndarray = np.maximum(self.y @ self.gains, 0.0)
         return weights
 
     @cached_property
     def relative_gap(self) -> float:
-        """The gap between the objective at the best weights and the dual, over the objective."""
+        """The duality gap at the best weights, divided by the objective."""
         objective = compute_svm_objective(self.best_weights, self.gains, self.prices)
         dual = float(self.y.sum()) - float(self.best_weights @ self.best_weights) / 2.0
         return (objective - dual) / objective if objective > 0 else 0.0
 
     def make_step(self) -> SvmProgram:
-        """Return the point after one Newton step towards a tenth of the present complementarity."""
+        """Return the point after one Newton step towards a tenth of the current complementarity."""
         G, w, xi, s, y, v = self.gains, self.w, self.xi, self.s, self.y, self.v
         u = self.prices - y
         mu = 0.1 * (y @ s + v @ w + u @ xi) / (2 * len(y) + len(w))
@@ -300,7 +300,7 @@ def _compute_step_length(at: np.ndarray, step: np.ndarray) -> float:
 
 
 def _solve_shifted(diagonal: np.ndarray, G: np.ndarray, width: np.ndarray, right: np.ndarray) -> np.ndarray:
-    """Solve (diag(diagonal) + Gᵀ diag(1 / width) G) x = right, in the smaller of both dimensions."""
+    """Solve (diag(diagonal) + Gᵀ diag(1 / width) G) x = right in the smaller of the two dimensions."""
     if G.shape[1] <= G.shape[0]:
         matrix = (G.T / width) @ G
         matrix[np.diag_indices_from(matrix)] += diagonal

@@ -22,7 +22,7 @@ from likewise.supervision import RowGroups, Supervision
 
 FOLDS = 5
 GRID = np.array([1.0, 0.75, 0.5, 0.25, 0.0])  # from the prior alone to the metric as it was learned
-# More held-out pairs than this would take longer and change nothing.
+# Maximum number of held-out pairs; more would take longer without changing the choice.
 _MOST_PAIRS = 20_000
 _TINY = 1e-12
 
@@ -33,12 +33,12 @@ SquaredLengths = Callable[[np.ndarray], np.ndarray]
 
 
 def compute_mean_square(components: np.ndarray, X: np.ndarray) -> float:
-    """Return the mean squared distance of the rows, which are centred, from their mean."""
+    """Return the mean squared length of centred rows after the linear map."""
     return float(np.einsum("ij,jk,ik->", components, compute_total_covariance(X), components))
 
 
 def shrink(M: np.ndarray, prior: np.ndarray, X: np.ndarray, shrinkage: float) -> np.ndarray:
-    """Return ``(1 - s) M / c + s prior``, with c such that rows are as far apart in both, on average."""
+    """Return ``(1 - s) M / c + s prior``; c makes the mean squared distances of both metrics equal."""
     T = compute_total_covariance(X)
     c = np.sum(M * T) / max(np.sum(prior * T), _TINY)
     out: np.ndarray = (1.0 - shrinkage) * M / max(c, _TINY) + shrinkage * prior
@@ -76,7 +76,7 @@ def choose_shrinkage_by_comparisons(
 ) -> float:
     """Return the largest shrinkage whose loss on held-out comparisons is close to the lowest.
 
-    The loss is that of logistic regression, without an intercept, on the difference of the log distances.
+    The loss is the loss of logistic regression without an intercept on the difference of log distances.
     Returns 1.0 if there are too few comparisons to hold any out.
     """
     rng = np.random.RandomState(0)
@@ -111,13 +111,13 @@ def _cross_validate(
     values: Callable[[np.ndarray, SquaredLengths], np.ndarray],
     rng: np.random.RandomState,
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Return which statements were held out, fold by fold, and their values for each shrinkage (rows).
+    """Return the indices of held-out hints, fold by fold, and their values for each shrinkage (rows).
 
-    Row t of `members` holds the rows of X that statement t is about; it is held out with any of these. Both
-    arrays are empty if no metric can be learned without some fold.
+    Row t of `members` lists the rows of X in hint t; the hint is held out if any of them is. Both arrays are
+    empty if the hints outside some fold are too few to learn a metric.
     """
     rows = np.unique(members)
-    rows = rows[np.lexsort(X[rows].T[::-1])]  # folds do not depend on the order of the rows given
+    rows = rows[np.lexsort(X[rows].T[::-1])]  # folds do not depend on the order of rows
     fold = np.full(len(X), -1)
     fold[rows] = rng.permutation(len(rows)) % FOLDS
     root = np.linalg.cholesky(prior).T
@@ -129,7 +129,7 @@ def _cross_validate(
             continue
         try:
             with warnings.catch_warnings():
-                warnings.simplefilter("ignore")  # the fit to all hints gives them
+                warnings.simplefilter("ignore")  # the fit to all hints issues them
                 L = learn(X[keep], hints[keep])
         except InfeasibleSupervisionError:
             return np.empty(0, dtype=np.int64), np.empty((len(GRID), 0))
@@ -151,7 +151,7 @@ def _compute_lengths(L: np.ndarray, root: np.ndarray, c: float, V: np.ndarray) -
 def _select_largest_near_best(
     losses: np.ndarray, which: np.ndarray, weight: np.ndarray, n_errors: float
 ) -> float:
-    """Return the largest shrinkage whose mean loss is close to the least; statements may come repeatedly."""
+    """Return the largest shrinkage whose mean loss is close to the lowest; repeated hints are averaged."""
     count = np.bincount(which, minlength=len(weight))
     each = np.array([np.bincount(which, weights=loss, minlength=len(weight)) for loss in losses])
     each = each[:, count > 0] / count[count > 0]
@@ -159,7 +159,7 @@ def _select_largest_near_best(
 
 
 def _find_first_near_best(losses: np.ndarray, weight: np.ndarray, n_errors: float) -> int:
-    """Return the first candidate whose mean loss is within some standard errors of the least one."""
+    """Return the first candidate whose mean loss is within `n_errors` standard errors of the lowest."""
     share = weight / weight.sum()
     mean = losses @ share
     over = losses - losses[mean.argmin()]
@@ -168,7 +168,7 @@ def _find_first_near_best(losses: np.ndarray, weight: np.ndarray, n_errors: floa
 
 
 def _compute_losses(squared: np.ndarray, is_cannot: np.ndarray, weight: np.ndarray) -> np.ndarray:
-    """Return the loss of every link (columns) for each candidate (rows), given squared distances."""
+    """Return the loss of each link (columns) for each candidate (rows), given squared distances."""
     out = np.empty(squared.shape)
     for row, values in zip(out, squared, strict=True):
         z = np.log(values + _TINY * (values.mean() + _TINY))
@@ -181,7 +181,7 @@ def _compute_losses(squared: np.ndarray, is_cannot: np.ndarray, weight: np.ndarr
 def _draw_held_out_pairs(
     hints: Supervision, n_rows: int, rng: np.random.RandomState
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Return pairs of rows to judge a metric by, which of them are apart, and their weights.
+    """Return pairs of rows to evaluate a metric on, whether each is a cannot-link, and their weights.
 
     A group of n rows contributes n - 1 pairs: its rows are shuffled and consecutive rows are paired. Without
     cannot-links, random pairs of rows are used in their place.

@@ -15,16 +15,16 @@ from likewise.metric._comparisons import IS_UNUSED, Unused, get_comparisons
 from likewise.metric._shrinkage import Learn
 from likewise.supervision import Supervision
 
-# A column whose price is wrong by less than this would not change the optimum noticeably.
+# Variables with a smaller reduced cost would not change the optimum noticeably.
 _SLACK = 1e-7
 
 
 class SparseLP(MetricLearner):
-    r"""Sparse metric by linear programming: triplets as comparisons, few columns and pairs of columns used.
+    r"""Sparse metric by linear programming: few columns and pairs of columns explain the triplets.
 
-    The answer AB says that d(a, b) is less than d(a, c) and than d(b, c). With these comparisons t of a near
-    pair :math:`n_t` and a far pair :math:`f_t`, and weights that sum to 1, it minimises (Rosales & Fung 2006,
-    their program with a diagonally dominant metric)
+    The answer AB means that d(a, b) is less than d(a, c) and d(b, c). For comparisons t of a near pair
+    :math:`n_t` and a far pair :math:`f_t`, with weights that sum to 1, SparseLP minimises (Rosales & Fung
+    2006, the program with a diagonally dominant metric)
 
     .. math::
 
@@ -32,31 +32,30 @@ class SparseLP(MetricLearner):
         \quad\text{with}\quad d_M(f_t)^2 - d_M(n_t)^2 \ge s (1 - \varepsilon_t),
         \quad \varepsilon_t \ge 0, \quad M_{kk} \ge \sum_{l \ne k} |M_{kl}|
 
-    where s is the mean squared distance between two rows, so that the scale of X does not matter; M is in
-    units that leave the identity as it is. Diagonal dominance makes M positive semidefinite by linear
-    constraints alone.
+    where s is the mean squared distance between two rows, so the scale of X does not matter. Diagonal
+    dominance makes M positive semidefinite by linear constraints alone.
 
-    Dominant matrices are the sums, with weights of at least 0, of :math:`e_k e_k^T` and
-    :math:`(e_k \pm e_l)(e_k \pm e_l)^T`. So the program is over d² such weights, most of which are 0: it
-    begins with the diagonal ones, and those of the others whose price is wrong are added until there is none
-    (column generation). The result is the optimum over all of them.
+    Diagonally dominant matrices are the sums of :math:`e_k e_k^T` and :math:`(e_k \pm e_l)(e_k \pm e_l)^T`
+    with non-negative weights. So the program has d² weights, most of which are 0. It is solved by column
+    generation: it starts with the diagonal terms and adds those with a negative reduced cost until there is
+    none. The result is the optimum over all weights.
 
     Parameters
     ----------
     sparsity : float, default=0.01
-        The price λ of the entries of M. Larger values use fewer columns.
+        The cost λ of the entries of M. Larger values use fewer columns.
     diagonal : bool, default=False
-        Whether M is diagonal: one weight a column, and a program of d weights only.
+        Whether M is diagonal, with one weight per column.
     shrinkage : "auto" or float from 0 to 1, default="auto"
         How far the learned metric is shrunk towards the identity: 0 keeps it as it was learned, 1 ignores it.
         "auto" is chosen by cross-validation: the largest of five values with a loss close to the lowest.
     neither : {"refuse", "drop"}, default="refuse"
-        Whether triplets with the answer NEITHER, which compare nothing, are an error or are left out.
+        Whether triplets with the answer NEITHER, which contain no comparison, raise an error or are dropped.
 
     Attributes
     ----------
     components_ : ndarray of shape (n_components, n_features)
-        The linear map L, with as many rows as M has rank.
+        The linear map L. Its number of rows is the rank of M.
     metric_ : ndarray of shape (n_features, n_features)
         M = LᵀL.
     shrinkage_ : float
@@ -66,9 +65,9 @@ class SparseLP(MetricLearner):
 
     Notes
     -----
-    Seconds for a thousand comparisons and 64 columns; the cost is that of a few linear programs with one
-    constraint for each comparison, solved by HiGHS. Contradictory answers give a warning and are weighed
-    against one another. Without triplets the map is the identity.
+    The cost is that of a few linear programs with one constraint per comparison, solved by HiGHS; a thousand
+    comparisons with 64 columns take seconds. Contradictory answers give a warning and are traded off against
+    one another. Without triplets the map is the identity.
 
     A metric learned from few triplets overfits them. ``shrinkage="auto"`` is five-fold cross-validation over
     the hinted rows, which costs five more fits to fewer triplets: the largest shrinkage whose loss on
@@ -77,7 +76,7 @@ class SparseLP(MetricLearner):
 
     Examples
     --------
-    The first column alone tells who belongs together.
+    Only the first column shows which rows belong together.
 
     >>> from likewise.metric import SparseLP
     >>> from likewise import Supervision
@@ -124,7 +123,7 @@ class SparseLP(MetricLearner):
         parts = _Parts.make_single(d)
         while True:
             gain = parts.compute_squares(far) - parts.compute_squares(near)
-            # The dual, whose solution prices the parts that are not in it: one number y for each comparison.
+            # Solve the dual: its solution, one number per comparison, gives the reduced costs of other terms.
             found = linprog(
                 -np.ones(len(weight)),
                 A_ub=gain.T,
@@ -144,8 +143,8 @@ class SparseLP(MetricLearner):
         M = parts.sum(np.maximum(-found.ineqlin.marginals, 0.0), d)
         if not M.any():
             warn_caller(
-                f"SparseLP: with sparsity={self.sparsity:g} no metric is worth its price for these triplets, "
-                "so distances are left as they are. Lower sparsity, or look for contradictory triplets.",
+                f"SparseLP: with sparsity={self.sparsity:g} the optimal metric for these triplets is zero, "
+                "so the original distances are used. Lower sparsity, or look for contradictory triplets.",
                 InconsistentSupervisionWarning,
             )
             return LearnedTransform(np.eye(d), objective=float(-found.fun))
@@ -154,7 +153,7 @@ class SparseLP(MetricLearner):
 
 @dataclass(frozen=True)
 class _Parts:
-    """Matrices that a dominant one is a sum of: e_k e_k^T (sign 0), or (e_k + sign e_l)(e_k + sign e_l)^T."""
+    """Terms of a diagonally dominant matrix: e_k e_k^T (sign 0) or (e_k + sign e_l)(e_k + sign e_l)^T."""
 
     k: np.ndarray
     l: np.ndarray
@@ -166,16 +165,16 @@ class _Parts:
 
     @property
     def entries(self) -> np.ndarray:
-        """The sum of the absolute entries of each."""
+        """The sum of the absolute entries of each term."""
         return np.where(self.sign == 0, 1.0, 4.0)
 
     def compute_squares(self, V: np.ndarray) -> np.ndarray:
-        """Return v^T P v for each row v of V and each part P."""
+        """Return v^T P v for each row v of V and each term P."""
         out: np.ndarray = np.square(V[:, self.k] + self.sign * V[:, self.l])
         return out
 
     def select_worth_adding(self, worth: np.ndarray, price: float, most: int) -> _Parts:
-        """Return the parts, at most so many and none in yet, whose worth exceeds their price by most."""
+        """Return up to `most` new terms whose worth exceeds their cost, in decreasing order of the excess."""
         own = worth.diagonal()
         k, l = np.triu_indices(len(own), 1)
         k, l, sign = np.tile(k, 2), np.tile(l, 2), np.repeat([1.0, -1.0], len(k))

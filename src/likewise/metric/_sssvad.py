@@ -30,8 +30,8 @@ class SSSVaD(HintedClusterer):
 
     .. math:: D_h(x, y) = \frac{1}{d \sigma^2} \sum_j w_{hj} (x_j - y_j)^2
 
-    with σ² the mean variance of the columns. The answer AB says that a is closer to b than to c, and b closer
-    to a than to c; a comparison uses the weights of the cluster of its first row. The objective is
+    where σ² is the mean variance of the columns. The answer AB means that a is closer to b than to c, and b
+    closer to a than to c; a comparison uses the weights of the cluster of its first row. The objective is
 
     .. math::
 
@@ -39,10 +39,10 @@ class SSSVaD(HintedClusterer):
         + \lambda \sum_{(a, b, c)} v_{abc} \max\left( m + D_{l_a}(x_a, x_b) - D_{l_a}(x_a, x_c), 0 \right)^2,
         \qquad \Omega(w) = \frac1d \sum_j w_j \log w_j
 
-    over labels l, centres and weights. Labels, centres and weights are optimised alternately, each with the
-    others fixed (the weights by L-BFGS, a convex problem), so that the objective never rises. The form of the
-    penalty (squared, with a margin), the entropy that keeps weights away from 0 and the choice of the weights
-    of a comparison are our reading of the published description, not the formulas of the paper.
+    Labels l, centres and weights are optimised alternately, each with the others fixed (the weights by
+    L-BFGS, a convex problem), so the objective never rises. The form of the penalty (squared, with a margin),
+    the entropy that keeps weights away from 0 and the choice of the weights of a comparison are our reading
+    of the published description, not the formulas of the paper.
 
     Parameters
     ----------
@@ -205,7 +205,7 @@ class SSSVaD(HintedClusterer):
         return extend_seeds(X, np.empty((0, X.shape[1])), self.n_clusters, ones, rng)
 
     def _alternate(self, problem: SssvadProblem, state: SssvadState, progress: FitProgress) -> SssvadState:
-        """Update weights, centres and labels alternately until the labels settle."""
+        """Update centres, weights and labels alternately until the labels no longer change."""
         for n_iter in range(1, self.max_iter + 1):
             new = problem.assign(problem.improve(state))
             settled = np.array_equal(new.labels, state.labels)
@@ -232,7 +232,7 @@ class SSSVaD(HintedClusterer):
         X = self._check_X(X, reset=False)
         rows = np.asarray(X, dtype=np.float64) / self._scale
         centers = np.asarray(self.cluster_centers_, dtype=np.float64) / self._scale
-        shift = centers.mean(axis=0)  # distances are more accurate around the origin
+        shift = centers.mean(axis=0)  # centred for numerical accuracy
         costs = _compute_costs(rows - shift, centers - shift, self.feature_weights_, self.temperature)
         labels: np.ndarray = costs.argmin(axis=1).astype(np.int32)
         return labels
@@ -251,13 +251,13 @@ class SssvadState:
 
     @classmethod
     def start(cls, problem: SssvadProblem, centers: np.ndarray) -> SssvadState:
-        """Return the state with all weights 1 and each row at its nearest centre."""
+        """Return the state in which all weights are 1 and each row belongs to its nearest centre."""
         empty = np.empty(0, dtype=np.int64)
         return problem.assign(cls(empty, centers, np.ones_like(centers), np.inf))
 
 
 class SssvadProblem:
-    """The objective for rows of mean variance 1, and its minimum over each of its arguments."""
+    """The objective for rows of mean variance 1, minimised over labels, centres or weights."""
 
     def __init__(
         self, X: np.ndarray, comparisons: Comparisons, price: float, margin: float, temperature: float
@@ -287,7 +287,7 @@ class SssvadProblem:
         return SssvadState(labels, state.centers, state.weights, float(costs[every, labels].sum()))
 
     def improve(self, state: SssvadState) -> SssvadState:
-        """Update the centres, then the weights. An empty cluster takes over a row."""
+        """Update the centres, then the weights. An empty cluster takes the row farthest from its centre."""
         k = len(state.centers)
         labels, weights = state.labels.copy(), state.weights.copy()
         count = np.bincount(labels, minlength=k)
@@ -296,7 +296,7 @@ class SssvadProblem:
             off[count[labels] < 2] = 0.0
             row = int(off.argmax())
             if off[row] == 0.0:
-                break  # all rows are at their centres
+                break  # all rows coincide with their centres
             count[labels[row]] -= 1
             labels[row], count[h], weights[h] = h, 1, weights[labels[row]]
         member = csr_array((np.ones(len(labels)), (labels, np.arange(len(labels)))), shape=(k, len(labels)))
@@ -309,7 +309,7 @@ class SssvadProblem:
     def _minimise_weights(
         self, labels: np.ndarray, count: np.ndarray, spread: np.ndarray, weights: np.ndarray
     ) -> np.ndarray:
-        """Return the weights that minimise the objective, optimised over their logarithms."""
+        """Return the weights that minimise the objective; L-BFGS optimises their logarithms."""
         k, d = weights.shape
         tau = self.temperature
         judge = labels[self.anchors]
@@ -349,7 +349,7 @@ class SssvadProblem:
 
 
 def _compute_costs(X: np.ndarray, centers: np.ndarray, weights: np.ndarray, temperature: float) -> np.ndarray:
-    """Return D_h(x, mu_h) + tau Omega(w_h) of each row and cluster."""
+    """Return D_h(x, mu_h) + tau Omega(w_h) for each row and cluster."""
     d = X.shape[1]
     out: np.ndarray = np.square(X) @ weights.T - 2.0 * X @ (weights * centers).T
     out += (weights * np.square(centers)).sum(axis=1)
