@@ -1,4 +1,4 @@
-"""Similarity graphs: by hand, against scikit-learn, laws, rows that are the same, new rows."""
+"""Similarity graphs: by hand, against scikit-learn, properties, equal rows, new rows."""
 
 import numpy as np
 import pytest
@@ -29,7 +29,7 @@ def dense(weights):
 
 
 def test_local_scaling_of_five_points_by_hand():
-    # With five rows there is no seventh neighbour, and the fourth, the farthest, stands in for it.
+    # With five rows there is no seventh neighbour, and the fourth, the farthest, is used instead.
     graph = build_graph(np.array([[0.0], [1.0], [3.0], [6.0], [10.0]]), Recipe("local"))
     assert graph.scales.tolist() == [10, 9, 7, 6, 10]
     assert graph.weights[0, 1] == pytest.approx(np.exp(-1 / (2 * 10 * 9)))
@@ -53,14 +53,14 @@ def test_one_scale_for_all_by_hand(scale, value):
     assert_allclose(graph.weights + np.eye(4), rbf_kernel(X, gamma=1 / (2 * value**2)))
 
 
-def test_the_common_scale_of_a_sparse_graph_is_that_of_neighbours():
+def test_the_common_scale_of_a_sparse_graph_uses_neighbours_only():
     # Nearest neighbours of 0, 1, 3, 7 are at 1, 1, 2, 4: median 1.5, mean 2.
     X = np.array([[0.0], [1.0], [3.0], [7.0]])
     assert build_graph(X, Recipe("rbf", 1, "median")).scales.tolist() == [1.5] * 4
     assert build_graph(X, Recipe("rbf", 1, "mean")).scales.tolist() == [2.0] * 4
 
 
-def test_how_many_neighbours_are_kept():
+def test_number_of_neighbours():
     assert Recipe("local").get_n_neighbors(_affinity.DENSE_ROWS) is None
     assert Recipe("local").get_n_neighbors(_affinity.DENSE_ROWS + 1) == _affinity.NEIGHBORS
     assert Recipe("neighbors").get_n_neighbors(100) == _affinity.NEIGHBORS
@@ -69,12 +69,12 @@ def test_how_many_neighbours_are_kept():
     assert Recipe("rbf", None).get_n_neighbors(10**6) is None
 
 
-# ---------------------------------------------------------------------- twins
+# ---------------------------------------------------------------------- reference implementations
 
 
 @settings(max_examples=25, deadline=None)
 @given(SEEDS, st.integers(2, 15))
-def test_local_scaling_is_its_twin(seed, n):
+def test_local_scaling_equals_its_reference(seed, n):
     X = drawn(seed, n)
     graph = build_graph(X, Recipe("local", None))
     weights, scales = twin.local_scaling(X)
@@ -84,7 +84,7 @@ def test_local_scaling_is_its_twin(seed, n):
 
 @settings(max_examples=25, deadline=None)
 @given(SEEDS, st.integers(2, 12), st.sampled_from(["local", "rbf"]))
-def test_keeping_every_neighbour_is_the_graph_of_all_pairs(seed, n, affinity):
+def test_keeping_every_neighbour_gives_the_graph_of_all_pairs(seed, n, affinity):
     X = drawn(seed, n)
     whole = build_graph(X, Recipe(affinity, None, 1.5))
     kept = build_graph(X, Recipe(affinity, n - 1, 1.5))
@@ -96,7 +96,7 @@ def test_keeping_every_neighbour_is_the_graph_of_all_pairs(seed, n, affinity):
 
 @settings(max_examples=25, deadline=None)
 @given(SEEDS, st.integers(1, 8))
-def test_the_neighbours_graph_is_that_of_scikit_learn(seed, k):
+def test_the_neighbours_graph_equals_scikit_learns(seed, k):
     X = drawn(seed)
     theirs = kneighbors_graph(X, k + 1, include_self=True).toarray()  # a row is its own first neighbour there
     theirs = (theirs + theirs.T) / 2
@@ -106,7 +106,7 @@ def test_the_neighbours_graph_is_that_of_scikit_learn(seed, k):
 
 @settings(max_examples=15, deadline=None)
 @given(SEEDS, st.integers(1, 4))
-def test_sparse_local_scaling_keeps_the_most_alike_of_the_near(seed, k):
+def test_sparse_local_scaling_keeps_the_most_similar_of_the_nearest_rows(seed, k):
     X = drawn(seed, 40)
     graph = build_graph(X, Recipe("local", k))
     whole, scales = twin.local_scaling(X)
@@ -121,7 +121,7 @@ def test_sparse_local_scaling_keeps_the_most_alike_of_the_near(seed, k):
     assert_allclose(graph.weights.toarray(), np.maximum(kept, kept.T), atol=1e-10)
 
 
-# ---------------------------------------------------------------------- laws
+# ---------------------------------------------------------------------- properties
 
 
 RECIPES = [Recipe(a, n, s) for a in ("local", "rbf") for n in (None, 4) for s in ("median", 2.0)]
@@ -131,7 +131,7 @@ RECIPES += [Recipe("neighbors", 4), Recipe("neighbors")]
 @pytest.mark.parametrize("recipe", RECIPES, ids=str)
 @settings(max_examples=8, deadline=None)
 @given(SEEDS)
-def test_a_graph_is_symmetric_without_loops_and_none_is_negative(recipe, seed):
+def test_a_graph_is_symmetric_non_negative_and_without_loops(recipe, seed):
     X = drawn(seed)
     graph = build_graph(X, recipe)
     weights = dense(graph.weights)
@@ -147,7 +147,7 @@ def test_a_graph_is_symmetric_without_loops_and_none_is_negative(recipe, seed):
 
 @pytest.mark.parametrize("n_neighbors", [None, 4])
 @pytest.mark.parametrize("affinity", ["local", "rbf"])
-def test_units_and_place_of_the_rows_do_not_matter(affinity, n_neighbors):
+def test_units_and_translation_of_the_rows_do_not_matter(affinity, n_neighbors):
     X = drawn(1)
     graph = build_graph(X, Recipe(affinity, n_neighbors))
     moved = build_graph(1000 * X - 5, Recipe(affinity, n_neighbors))
@@ -163,12 +163,12 @@ def test_single_precision_gives_the_same_graph():
         assert_allclose(dense(graph.weights), dense(build_graph(X, recipe).weights), atol=1e-5)
 
 
-# ---------------------------------------------------------------------- rows that are the same
+# ---------------------------------------------------------------------- equal rows
 
 
 @pytest.mark.parametrize("n_neighbors", [None, 9])
-def test_duplicates_have_a_floor_for_their_scale(n_neighbors):
-    # Eight copies of each of two rows have scale 0, and twenty others the usual one.
+def test_the_scale_of_duplicates_has_a_lower_bound(n_neighbors):
+    # Eight copies of each of two rows have scale 0, twenty other rows the typical scale.
     X = np.vstack([np.repeat([[0.0, 0.0], [1.0, 0.0]], 8, axis=0), drawn(3, 20, 2) + 10])
     graph = build_graph(X, Recipe("local", n_neighbors))
     weights = dense(graph.weights)
@@ -180,7 +180,7 @@ def test_duplicates_have_a_floor_for_their_scale(n_neighbors):
 
 
 @pytest.mark.parametrize("recipe", RECIPES, ids=str)
-def test_rows_that_are_all_the_same_are_all_alike(recipe):
+def test_equal_rows_have_similarity_one(recipe):
     weights = dense(build_graph(np.ones((20, 3)), recipe).weights)
     assert set(np.unique(weights)) <= {0.0, 0.5, 1.0}
     assert (weights.sum(axis=1) > 0).all()
@@ -204,7 +204,7 @@ def test_given_similarities_lose_their_diagonal_and_stay_untouched(kind):
     given_one = kind(A)
     graph = check_given_graph(given_one)
     assert_array_equal(dense(graph.weights), [[0, 0.5, 0], [0.5, 0, 0], [0, 0, 0]])
-    assert graph.degrees.tolist() == [0.5, 0.5, 1.0]  # the last row is like no other
+    assert graph.degrees.tolist() == [0.5, 0.5, 1.0]  # the last row has no similar rows
     assert_array_equal(dense(given_one), A)
     assert not issparse(graph.weights) or graph.weights.nnz == 2
 
@@ -215,7 +215,7 @@ def test_given_sparse_similarities_with_duplicate_entries_add_up():
     assert_array_equal(graph.weights.toarray(), [[0, 0.5], [0.5, 0]])
 
 
-def test_degrees_count_what_is_added():
+def test_degrees_include_added_values():
     graph = Graph.from_weights(np.zeros((2, 2)), added=np.array([2.0, 0.0]))
     assert graph.degrees.tolist() == [2.0, 1.0]
     assert graph.scales.tolist() == [1.0, 1.0]
@@ -227,7 +227,7 @@ def test_degrees_count_what_is_added():
 @pytest.mark.parametrize("recipe", [Recipe("local", 2), *RECIPES[:-2]], ids=str)
 @pytest.mark.parametrize("d", [2, 30])
 def test_a_row_of_the_graph_as_a_new_row(recipe, d):
-    # In 30 dimensions distances come from products, and that of a row to itself is not quite 0.
+    # In 30 dimensions distances come from products, and the distance of a row to itself is not exactly 0.
     X = drawn(4, 40, d) + 100
     graph = build_graph(X, recipe)
     found = dense(compute_similarities(X, X, graph, recipe))
@@ -259,7 +259,7 @@ def test_new_rows_by_hand():
     assert_array_equal(found, [[0, 1, 1, 0], [0, 0, 1, 1]])
 
 
-def test_a_new_row_far_from_all_is_like_none():
+def test_a_new_row_far_from_all_others_has_no_similar_rows():
     X = drawn(5)
     recipe = Recipe("rbf", None, 1.0)
     assert not compute_similarities(np.full((1, 3), 1e3), X, build_graph(X, recipe), recipe).any()

@@ -1,4 +1,4 @@
-"""Classes passed along the graph, and the classes that clusters stand for."""
+"""Propagation of class shares along the graph, and class profiles of clusters."""
 
 import numpy as np
 from hypothesis import given, settings
@@ -38,29 +38,29 @@ def drawn_sets(rng, n, n_classes=3):
 # ---------------------------------------------------------------------- by hand
 
 
-def test_even_shares_by_hand():
+def test_equal_shares_by_hand():
     assert_array_equal(
         compute_even_shares(indicators([{0}, {0, 2}, set()], 3)).toarray(),
         [[1, 0, 0], [0.5, 0, 0.5], [0, 0, 0]],
     )
 
 
-def test_a_row_becomes_what_its_near_rows_can_only_be():
+def test_a_row_gets_the_class_of_its_neighbours():
     # Rows 1 and 2 come from one bag of both classes. Row 1 is near row 0, of class 0; row 2 near row 3, of 1.
     W = np.array([[0, 1, 0, 0], [1, 0, 0, 0], [0, 0, 0, 1], [0, 0, 1, 0]], dtype=float)
     shares = passed(W, [{0}, {0, 1}, {0, 1}, {1}], 2)
-    # Row 1 settles at once: 0.9 * (1, 0) + 0.1 * (1/2, 1/2).
+    # Row 1 converges at once: 0.9 * (1, 0) + 0.1 * (1/2, 1/2).
     assert_allclose(shares, [[1, 0], [0.95, 0.05], [0.05, 0.95], [0, 1]])
 
 
-def test_a_row_that_hears_nothing_keeps_even_shares():
+def test_a_row_without_neighbours_keeps_equal_shares():
     W = np.array([[0, 1, 0], [1, 0, 0], [0, 0, 0]], dtype=float)
     shares = passed(W, [{0}, {1, 2}, {0, 1}], 3)
     assert_allclose(shares, [[1, 0, 0], [0, 0.5, 0.5], [0.5, 0.5, 0]])
 
 
-def test_what_is_not_known_passes_on_and_is_not_reported():
-    # Row 1 is in no bag. Through it row 2, of a bag of both classes, hears of row 0.
+def test_rows_without_bags_propagate_shares():
+    # Row 1 is in no bag. Through it row 2, of a bag of both classes, is influenced by row 0.
     W = np.array([[0, 1, 0], [1, 0, 1], [0, 1, 0]], dtype=float)
     shares = passed(W, [{0}, set(), {0, 1}], 2)
     assert_array_equal(shares[1], [0, 0])
@@ -74,23 +74,23 @@ def test_profiles_by_hand():
     assert_allclose(profile.sum(axis=1), 1.0)
     assert profile[0, 0] > 0.9
     assert profile[1, 1] > 0.9
-    # A cluster without rows has the mixture of all: 2.5 of class 0 and 1.5 of class 1.
+    # An empty cluster has the overall mixture: 2.5 of class 0 and 1.5 of class 1.
     assert_allclose(profile[2], [2.5 / 4, 1.5 / 4])
 
 
-def test_profiles_of_rows_of_which_nothing_is_known():
+def test_profiles_without_labelled_bags():
     profile = compute_class_profile(np.array([0, 1]), csr_array((2, 3)), 2)
     assert not profile.any()
     profile = compute_class_profile(np.array([0, 1]), csr_array((2, 0)), 2)
     assert profile.shape == (2, 0)
 
 
-# ---------------------------------------------------------------------- twins and laws
+# ---------------------------------------------------------------------- references and properties
 
 
 @settings(max_examples=30, deadline=None)
 @given(SEEDS)
-def test_passing_along_is_its_twin(seed):
+def test_propagation_equals_its_reference(seed):
     rng = np.random.default_rng(seed)
     n = int(rng.integers(2, 9))
     W, sets = drawn_weights(rng, n), drawn_sets(rng, n)
@@ -99,7 +99,7 @@ def test_passing_along_is_its_twin(seed):
 
 @settings(max_examples=30, deadline=None)
 @given(SEEDS)
-def test_shares_are_shares_of_what_is_allowed(seed):
+def test_shares_sum_to_one_over_allowed_classes(seed):
     rng = np.random.default_rng(seed)
     W, sets = drawn_weights(rng, 9), drawn_sets(rng, 9)
     shares = passed(W, sets, 3)
@@ -116,7 +116,7 @@ def test_shares_are_shares_of_what_is_allowed(seed):
 
 @settings(max_examples=20, deadline=None)
 @given(SEEDS)
-def test_a_start_near_the_end_leads_to_the_same_end(seed):
+def test_a_start_near_the_solution_gives_the_same_solution(seed):
     rng = np.random.default_rng(seed)
     W, sets = drawn_weights(rng, 12) + 0.1 * (1 - np.eye(12)), drawn_sets(rng, 12)
     allowed = indicators(sets, 3)
@@ -127,7 +127,7 @@ def test_a_start_near_the_end_leads_to_the_same_end(seed):
 
 @settings(max_examples=30, deadline=None)
 @given(SEEDS, st.booleans())
-def test_profiles_are_shares_and_never_less_likely(seed, given_start):
+def test_profiles_sum_to_one_and_never_lower_the_likelihood(seed, given_start):
     rng = np.random.default_rng(seed)
     sets, labels = drawn_sets(rng, 20), rng.integers(0, 4, 20)
     allowed = indicators(sets, 3)

@@ -1,4 +1,4 @@
-"""Clustering from bags: what the parts come to together, what a fit tells, golden figures, bad input."""
+"""Clustering from bags: the matrix, fitted attributes, recorded results, invalid input."""
 
 import warnings
 
@@ -34,7 +34,7 @@ the old mole, where a boy sold eels from a pail, and nobody heard the bell until
 
 
 def birds(seed=0, n_bags=24, k=4, noise=1.0):
-    """Return rows of k kinds in bags of three or four, their kinds, and what each bag holds."""
+    """Return rows of k kinds in bags of three or four, their kinds, and the labels of each bag."""
     rng = np.random.default_rng(seed)
     bags = np.repeat(np.arange(n_bags), rng.integers(3, 5, n_bags))
     y = rng.integers(0, k, len(bags))
@@ -43,7 +43,7 @@ def birds(seed=0, n_bags=24, k=4, noise=1.0):
 
 
 def matrix_of(monkeypatch, model, W, hints):
-    """Return the matrix whose eigenvectors a fit takes."""
+    """Return the matrix whose eigenvectors a fit uses."""
     seen = []
     part = SpectralFamily._partition
 
@@ -64,13 +64,13 @@ def weights(seed, n=9):
     return drawn_weights(rng, n) + 0.05 * (1 - np.eye(n)), rng
 
 
-# ---------------------------------------------------------------------- twins
+# ---------------------------------------------------------------------- reference implementations
 
 
 @pytest.mark.parametrize("variant", PUBLISHED)
 @pytest.mark.parametrize("without_links", [False, True])
 @pytest.mark.parametrize("more", [0, 1])
-def test_the_matrix_is_the_one_written_out(monkeypatch, variant, without_links, more):
+def test_the_matrix_equals_the_formula(monkeypatch, variant, without_links, more):
     W, _ = weights(0)
     sets = {"a": [1], "b": [1], "c": [2], "d": [1, 2], "e": [3, 2]}
     hints = Supervision.from_bags([*"aabcdef", None, "f"], sets)
@@ -81,7 +81,7 @@ def test_the_matrix_is_the_one_written_out(monkeypatch, variant, without_links, 
 
 
 @pytest.mark.parametrize("seed", range(3))
-def test_links_are_written_in_beside_the_bags(monkeypatch, seed):
+def test_links_are_combined_with_bags(monkeypatch, seed):
     W, rng = weights(seed)
     hints = drawn_bags(rng, 9, np.zeros(9, dtype=int))
     links = Supervision.from_links(9, must=[(0, 1)], cannot=[(1, 2), (3, 4)])
@@ -93,23 +93,23 @@ def test_links_are_written_in_beside_the_bags(monkeypatch, seed):
 
 @pytest.mark.parametrize("cut", [True, False])
 @pytest.mark.parametrize("seed", range(3))
-def test_the_default_matrix_is_the_one_written_out(monkeypatch, cut, seed):
+def test_the_default_matrix_equals_the_formula(monkeypatch, cut, seed):
     W, rng = weights(seed)
     hints = drawn_bags(rng, 9, rng.integers(0, 3, 9)) | Supervision.from_labels([*[None] * 8, 1])
-    told = BagMatrices.from_hints(hints)
-    known, k = told.sets.known, 3
-    # Rows of bags that share no label are cut apart; the degrees stay those of the graph.
+    bag_matrices = BagMatrices.from_hints(hints)
+    known, k = bag_matrices.sets.known, 3
+    # Similarities of rows of bags that share no label become 0; the degrees do not change.
     sets = twin.gathered(hints)
     sets = [sets[1].get(bag) for bag in sets[0]]
     kept = np.array([[not (cut and a and b and not a & b) for b in sets] for a in sets])
     degrees = W.sum(axis=1)
     P = twin.propagated(
-        W * kept, [{told.sets.classes.index(c) for c in s or ()} for s in sets], degrees=degrees
+        W * kept, [{bag_matrices.sets.classes.index(c) for c in s or ()} for s in sets], degrees=degrees
     )
-    # Classes weigh the same: each column has the same sum of squares over degrees, the mean of all.
+    # Classes have equal weight: each column has the same sum of squares over degrees, the mean of all.
     squares = (P**2 / degrees[:, None]).sum(axis=0)
     w = np.where(squares > 0, squares[squares > 0].mean() / np.where(squares > 0, squares, 1.0), 1.0)
-    # As large as the eigenvalues of the graph, all but the first, times 1.5 and the root of the known share.
+    # The eigenvalues of the graph without the first, times 1.5 and the root of the known share.
     values = np.sort(np.linalg.eigvalsh(twin.normalized(W)))[::-1][1:k]
     unit = np.maximum(values, 1e-3).mean() / squares[squares > 0].mean()
     Q = 1.5 * np.sqrt(known.mean()) * unit * P * w @ P.T
@@ -118,7 +118,7 @@ def test_the_default_matrix_is_the_one_written_out(monkeypatch, cut, seed):
     assert_allclose(found, twin.normalized(W, W * kept + Q), atol=1e-9)
 
 
-def test_alpha_in_degrees_adds_as_much_as_the_graph_has(monkeypatch):
+def test_alpha_in_degrees_matches_the_mean_degree(monkeypatch):
     W, _ = weights(5)
     hints = Supervision.from_bags([*"aaabbccd", None], {"a": [1, 2], "b": [2, 3], "c": [3]})
     model = BagSpectralClustering(3, variant="labelled", alpha=2.0, alpha_unit="degree")
@@ -133,11 +133,11 @@ def test_alpha_in_degrees_adds_as_much_as_the_graph_has(monkeypatch):
     assert_allclose(factor[0] * shares.sum(axis=1)[known].mean(), 2.0 * W.sum(axis=1).mean())
 
 
-# ---------------------------------------------------------------------- laws
+# ---------------------------------------------------------------------- properties
 
 
 @pytest.mark.parametrize("variant", VARIANTS)
-def test_no_weight_is_plain_spectral_clustering(variant):
+def test_alpha_zero_is_plain_spectral_clustering(variant):
     X, _, hints = birds(1, noise=2.5)
     params = {"n_neighbors": 12, "random_state": 0}
     plain = SpectralLearning(4, **params).fit(X)
@@ -160,7 +160,7 @@ def test_names_of_classes_and_bags_and_the_order_of_rows_do_not_matter(seed, var
             for c, labels in enumerate(bags.labels)
         },
     )
-    # The usual unit of alpha may be a rough estimate from drawn vectors, which do not turn with the rows.
+    # The default unit of alpha may be an estimate from random vectors, which are not permuted with the rows.
     params = {"variant": variant, "random_state": 0, "alpha": 0.5, "alpha_unit": "degree"}
     one = BagSpectralClustering(4, **params).fit(X, supervision=hints)
     other = BagSpectralClustering(4, **params).fit(X, supervision=renamed)
@@ -171,7 +171,7 @@ def test_names_of_classes_and_bags_and_the_order_of_rows_do_not_matter(seed, var
     assert_allclose(one.eigenvalues_, turned.eigenvalues_, rtol=1e-6)
 
 
-def test_as_links_says_triplets_with_links_and_keeps_bags():
+def test_as_links_converts_triplets_and_keeps_bags():
     X, _, hints = birds(2)
     triplets = Supervision.from_triplets(len(X), [(0, 1, 2)], "AB")
     asked = BagSpectralClustering(4, as_links=True, random_state=0).fit(X, supervision=hints | triplets)
@@ -181,17 +181,17 @@ def test_as_links_says_triplets_with_links_and_keeps_bags():
     assert set(asked.class_of_cluster_) <= set(asked.classes_)
 
 
-# ---------------------------------------------------------------------- what a fit tells
+# ---------------------------------------------------------------------- fitted attributes
 
 
-def test_what_a_fit_tells_by_hand():
+def test_fitted_attributes_by_hand():
     X = np.array([[0.0, 0], [0.1, 9], [0.0, 0.1], [0.1, 9.1], [0.1, 0.0], [0.0, 9.2], [0.2, 0.1], [0.2, 9.0]])
     bags = ["r2", "r2", "r1", "r1", "r3", "r4", None, "r5"]
-    said = {"r1": ["wren", "owl"], "r2": ["wren", "owl"], "r3": ["wren"], "r4": ["owl"]}
+    bag_labels = {"r1": ["wren", "owl"], "r2": ["wren", "owl"], "r3": ["wren"], "r4": ["owl"]}
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", UserWarning)
         model = BagSpectralClustering(2, n_neighbors=3, random_state=0)
-        model.fit(X, supervision=Supervision.from_bags(bags, said))
+        model.fit(X, supervision=Supervision.from_bags(bags, bag_labels))
     wren, owl = model.labels_[0], model.labels_[1]
     assert model.labels_.tolist() == [wren, owl] * 4
     assert model.bag_names_ == ("r1", "r2", "r3", "r4", "r5")
@@ -207,7 +207,7 @@ def test_what_a_fit_tells_by_hand():
 
 @pytest.mark.parametrize("variant", VARIANTS)
 @pytest.mark.parametrize("k", [4, 6])
-def test_clusters_are_named_for_the_classes_they_hold(variant, k):
+def test_clusters_are_named_after_their_classes(variant, k):
     X, y, hints = birds(3)
     model = BagSpectralClustering(k, variant=variant, random_state=0).fit(X, supervision=hints)
     named = [int(name[-1]) for name in model.class_of_cluster_[model.labels_]]
@@ -217,8 +217,8 @@ def test_clusters_are_named_for_the_classes_they_hold(variant, k):
     assert model.bag_profile_.sum() == len(X)
 
 
-def test_two_clusters_with_each_other_s_name_are_put_right():
-    # Found by a fit: no single change betters these names, yet to swap two of them does.
+def test_swapped_names_of_two_clusters_are_corrected():
+    # From a fit: no single change improves these names, but swapping two of them does.
     X, y, hints = birds(3)
     model = BagSpectralClustering(6, variant="printed", random_state=0).fit(X, supervision=hints)
     assert purity_score(y, model.labels_) == 1.0
@@ -250,7 +250,7 @@ def test_classes_may_be_of_any_kind():
     assert adjusted_rand_score(y, two.labels_) == 1.0
 
 
-def test_new_rows_join_the_clusters_of_their_kind():
+def test_new_rows_get_the_cluster_of_similar_rows():
     X, _, hints = birds(5)
     new, y, _ = birds(6)
     for variant in VARIANTS:
@@ -259,7 +259,7 @@ def test_new_rows_join_the_clusters_of_their_kind():
         assert np.mean(named == y) > 0.95
 
 
-def test_one_more_label_goes_on_from_the_last_fit():
+def test_a_warm_start_with_one_more_label():
     X, y, hints = birds(7)
     few = sample_bag_labels(hints, 0.5, random_state=0)
     model = BagSpectralClustering(4, warm_start=True, random_state=0).fit(X, supervision=few)
@@ -273,10 +273,10 @@ def test_one_more_label_goes_on_from_the_last_fit():
     assert model.set_params(n_clusters=3).fit(X, supervision=hints)._last.partition.plain is not plain
 
 
-# ---------------------------------------------------------------------- golden
+# ---------------------------------------------------------------------- recorded results
 
 
-def test_a_spelled_text_is_read_better_with_its_words():
+def test_bags_of_words_improve_a_spelled_text():
     # Seeds 0 and 1, November 2026: default .72 and .70, without bags .62 and .61.
     for seed in (0, 1):
         spelled = spell(TEXT, random_state=seed)
@@ -289,7 +289,7 @@ def test_a_spelled_text_is_read_better_with_its_words():
         assert with_words > plain + 0.05
 
 
-def test_letter_carroll_reaches_its_floor(data_folder):
+def test_letter_carroll_reaches_its_expected_purity(data_folder):
     # Seeds 0 and 1 gave .773 in November 2026; the printed form of Pei & Fern (2014) reaches about .51.
     data = load("letter_carroll")
     X = StandardScaler().fit_transform(data.X)
@@ -309,7 +309,7 @@ def test_a_bag_with_no_rows_and_empty_sets_are_refused():
 
 
 @pytest.mark.parametrize("variant", VARIANTS)
-def test_bags_without_labels_are_reported_and_change_nothing(variant):
+def test_bags_without_labels_give_a_warning_and_have_no_effect(variant):
     X, _, hints = birds(8)
     silent = Supervision.from_bags(hints.bags.codes)
     model = BagSpectralClustering(4, variant=variant, random_state=0)
@@ -348,7 +348,7 @@ def test_rows_in_no_bag_and_unlabelled_bags(variant):
 
 
 @pytest.mark.parametrize("variant", VARIANTS)
-def test_every_row_a_bag_of_its_own(variant):
+def test_every_row_a_separate_bag(variant):
     X, y, _ = birds(11, noise=3.0)
     hints = Supervision.from_labels(y)
     bags = Supervision.from_bags(np.arange(len(X)), {i: [int(c)] for i, c in enumerate(y)})
@@ -363,7 +363,7 @@ def test_every_row_a_bag_of_its_own(variant):
 
 
 @pytest.mark.parametrize("variant", VARIANTS)
-def test_a_label_that_no_row_carries_does_no_harm(variant):
+def test_a_label_without_rows_does_no_harm(variant):
     X, y, hints = birds(12)
     bags = hints.bags
     more = Supervision.from_bags(bags.codes, {b: {*labels, "ghost"} for b, labels in enumerate(bags.labels)})
@@ -372,7 +372,7 @@ def test_a_label_that_no_row_carries_does_no_harm(variant):
     assert "ghost" in model.classes_
 
 
-def test_a_label_outside_the_set_of_its_bag_is_a_contradiction():
+def test_a_label_that_its_bag_lacks_is_a_contradiction():
     X, _, hints = birds(13)
     wrong = Supervision.from_labels(["nobody", *[None] * (len(X) - 1)])
     with pytest.raises(InconsistentSupervisionError, match="row 0 has the label 'nobody'"):
@@ -394,9 +394,9 @@ def test_contradictory_links_warn():
 
 def test_triplets_are_refused():
     X, _, hints = birds(15)
-    told = hints | Supervision.from_triplets(len(X), [(0, 1, 2)], "AB")
+    both = hints | Supervision.from_triplets(len(X), [(0, 1, 2)], "AB")
     with pytest.raises(UnsupportedSupervisionError, match="cannot use triplets"):
-        BagSpectralClustering(4).fit(X, supervision=told)
+        BagSpectralClustering(4).fit(X, supervision=both)
 
 
 @pytest.mark.parametrize(
@@ -407,10 +407,10 @@ def test_triplets_are_refused():
         ({"alpha_unit": "mean"}, "alpha_unit must be"),
         ({"class_weight": "even"}, "class_weight must be"),
         ({"cut_disjoint": "no"}, "cut_disjoint must be"),
-        ({"without_links": True}, "without_links is for variant='labelled', 'exact' or 'printed'"),
+        ({"without_links": True}, "without_links=True requires variant='labelled', 'exact' or 'printed'"),
     ],
 )
-def test_parameters_that_cannot_be(params, sentence):
+def test_invalid_parameters(params, sentence):
     X, _, hints = birds(16)
     with pytest.raises(ValueError, match=sentence):
         BagSpectralClustering(4, **params).fit(X, supervision=hints)
@@ -419,7 +419,7 @@ def test_parameters_that_cannot_be(params, sentence):
 @pytest.mark.parametrize("variant", VARIANTS)
 @pytest.mark.parametrize("alpha_unit", ["absolute", "degree", "spectrum"])
 @pytest.mark.parametrize("class_weight", ["balanced", None])
-def test_every_way_to_weigh_the_bags_finds_clear_clusters(variant, alpha_unit, class_weight):
+def test_every_weighting_of_bags_finds_clear_clusters(variant, alpha_unit, class_weight):
     X, y, hints = birds(17)
     model = BagSpectralClustering(
         4, variant=variant, alpha=0.5, alpha_unit=alpha_unit, class_weight=class_weight, random_state=0
@@ -427,22 +427,23 @@ def test_every_way_to_weigh_the_bags_finds_clear_clusters(variant, alpha_unit, c
     assert adjusted_rand_score(y, model.fit(X, supervision=hints).labels_) == 1.0
 
 
-def test_a_graph_that_falls_apart_keeps_its_rows():
+def test_a_disconnected_graph_keeps_its_rows():
     y = np.repeat([0, 1, 2, 3], 5)
     A = (y[:, None] == y).astype(float)
     hints = Supervision.from_bags(np.arange(20), {i: [f"bird {c // 2}"] for i, c in enumerate(y)})
-    with pytest.warns(UserWarning, match="falls into 4 parts"):
+    with pytest.warns(UserWarning, match="has 4 connected components"):
         model = BagSpectralClustering(2, affinity="precomputed", random_state=0).fit(A, supervision=hints)
-    assert adjusted_rand_score(y // 2, model.labels_) == 1.0  # the bags tell which parts belong together
+    assert adjusted_rand_score(y // 2, model.labels_) == 1.0  # the bags join components
     assert isinstance(model._last.graph, Graph)
 
 
 def test_few_rows_keep_few_neighbours_and_their_own_clusters():
-    # Three tight groups of five; with ten neighbours each row would be joined to other groups.
+    # Three tight groups of five; with ten neighbours each row would have neighbours in other groups.
     rng = np.random.default_rng(0)
     y = np.repeat([0, 1, 2], 5)
     X = 4.0 * np.eye(3)[y] + 0.3 * rng.normal(size=(15, 3))
     bags = np.array([0, 0, 1, 1, 2, 0, 0, 3, 3, 4, 1, 3, 3, 4, 5])
-    said = {bag: sorted(set(y[bags == bag].tolist())) for bag in range(4)}
-    model = BagSpectralClustering(3, random_state=0).fit(X, supervision=Supervision.from_bags(bags, said))
+    bag_labels = {bag: sorted(set(y[bags == bag].tolist())) for bag in range(4)}
+    hints = Supervision.from_bags(bags, bag_labels)
+    model = BagSpectralClustering(3, random_state=0).fit(X, supervision=hints)
     assert model.class_of_cluster_[model.labels_].tolist() == y.tolist()

@@ -1,4 +1,4 @@
-"""The bag-constraint matrix: the paper's sum written out, tables of values, bags as matrices."""
+"""The bag-constraint matrix: the sum of the paper, tables of values, bags as matrices."""
 
 import numpy as np
 import pytest
@@ -22,10 +22,15 @@ MU = 8.5 / 16
 
 
 def matrix(hints, variant, alpha=1.0, weights=None, keep_must=True, keep_cannot=True):
-    told = BagMatrices.from_hints(hints)
-    given_weights = np.ones(told.allowed.shape[1]) if weights is None else weights
+    bag_matrices = BagMatrices.from_hints(hints)
+    given_weights = np.ones(bag_matrices.allowed.shape[1]) if weights is None else weights
     terms = compute_bag_terms(
-        told, variant, alpha=alpha, weights=given_weights, keep_must=keep_must, keep_cannot=keep_cannot
+        bag_matrices,
+        variant,
+        alpha=alpha,
+        weights=given_weights,
+        keep_must=keep_must,
+        keep_cannot=keep_cannot,
     )
     return sum(term.toarray() for term in terms)
 
@@ -68,12 +73,12 @@ def test_the_table_of_values(variant, within, across, disjoint, with_both, withi
     assert_allclose(Q[4, 5], within_both)  # one bag of two labels
 
 
-def test_unlabelled_bags_have_no_say_in_the_labelled_form():
+def test_unlabelled_bags_have_no_effect_on_the_labelled_variant():
     hints = Supervision.from_bags(["a", "a", "b", "u", "u", None], {"a": ["x"], "b": ["x"]})
     labelled = matrix(hints, "labelled")
-    assert_allclose(labelled[:3, :3], 0.0, atol=1e-15)  # mu is 1: all that is known is that all are x
+    assert_allclose(labelled[:3, :3], 0.0, atol=1e-15)  # mu is 1, since all known rows are x
     assert not labelled[3:].any()
-    # With M = 3 mu is 4 / 9. In the printed form rows of an unlabelled bag are held to be apart.
+    # With M = 3 mu is 4 / 9. In the printed variant rows of an unlabelled bag repel each other.
     printed, exact = matrix(hints, "printed"), matrix(hints, "exact")
     assert_allclose(printed[3, [3, 4]], -4 / 9)
     assert_allclose(printed[3, [0, 1, 2, 5]], 0.0)
@@ -84,43 +89,43 @@ def test_unlabelled_bags_have_no_say_in_the_labelled_form():
 
 def test_bags_and_labels_of_rows_by_hand():
     hints = Supervision.from_bags(["a", "a", "b", None], {"a": ["x", "y"]})
-    told = BagMatrices.from_hints(hints | Supervision.from_labels([None, "y", None, "z"]))
-    assert told.codes.tolist() == [0, 2, 1, 3]
-    assert told.n_bags == 4
-    assert told.sets.classes == ("x", "y", "z")
-    assert_array_equal(told.allowed.toarray(), [[1, 1, 0], [0, 1, 0], [0, 0, 0], [0, 0, 1]])
-    assert told.labelled_bags.tolist() == [0, 1, 3]
+    bag_matrices = BagMatrices.from_hints(hints | Supervision.from_labels([None, "y", None, "z"]))
+    assert bag_matrices.codes.tolist() == [0, 2, 1, 3]
+    assert bag_matrices.n_bags == 4
+    assert bag_matrices.sets.classes == ("x", "y", "z")
+    assert_array_equal(bag_matrices.allowed.toarray(), [[1, 1, 0], [0, 1, 0], [0, 0, 0], [0, 0, 1]])
+    assert bag_matrices.labelled_bags.tolist() == [0, 1, 3]
     every = np.ones(4, dtype=bool)
-    assert_array_equal(told.make_indicators(every).toarray(), np.eye(4)[[0, 2, 1, 3]])
+    assert_array_equal(bag_matrices.make_indicators(every).toarray(), np.eye(4)[[0, 2, 1, 3]])
 
 
-def test_a_row_whose_label_its_bag_does_not_hold_is_a_contradiction():
+def test_a_row_label_outside_its_bag_is_a_contradiction():
     hints = Supervision.from_bags(["a", "a", "b"], {"a": ["x", "y"]})
-    with pytest.raises(InconsistentSupervisionError, match=r"row 1 has the label 'z'.*'a' holds only.*x.*y"):
+    with pytest.raises(InconsistentSupervisionError, match=r"row 1 has the label 'z'.*'a' has only.*x.*y"):
         BagMatrices.from_hints(hints | Supervision.from_labels([None, "z", None]))
-    BagMatrices.from_hints(hints | Supervision.from_labels([None, None, "z"]))  # nothing is known of bag b
+    BagMatrices.from_hints(hints | Supervision.from_labels([None, None, "z"]))  # bag b is unlabelled
 
 
-def test_a_bag_all_of_whose_rows_have_labels_counts_no_more():
-    # Each row is a bag of its own then: M is 2, not 3.
+def test_a_bag_whose_rows_are_all_labelled_is_not_counted():
+    # Each row is then a separate bag: M is 2, not 3.
     hints = Supervision.from_bags(["a", "a"], {"a": ["x", "y"]}) | Supervision.from_labels(["x", "y"])
     assert_allclose(matrix(hints, "exact"), [[0.5, -0.5], [-0.5, 0.5]])
     assert_allclose(matrix(hints, "printed"), [[0.5, 0.0], [0.0, 0.5]])
 
 
-# ---------------------------------------------------------------------- twins
+# ---------------------------------------------------------------------- reference implementations
 
 
 @settings(max_examples=25, deadline=None)
 @given(SEEDS)
-def test_the_exact_form_is_the_sum_over_pairs_of_pairs_of_bags(seed):
+def test_the_exact_variant_is_the_sum_over_pairs_of_bags(seed):
     hints = drawn(seed, 6)
     assert_allclose(matrix(hints, "exact"), twin.quadruple_sum(hints), atol=1e-12)
 
 
 @settings(max_examples=25, deadline=None)
 @given(SEEDS)
-def test_the_printed_form_is_the_product_written_out(seed):
+def test_the_printed_variant_equals_the_formula(seed):
     hints = drawn(seed)
     bag_of, sets = twin.gathered(hints)
     B = np.array([[bag == name for name in sets] for bag in bag_of], dtype=float)
@@ -132,7 +137,7 @@ def test_the_printed_form_is_the_product_written_out(seed):
 
 @settings(max_examples=60, deadline=None)
 @given(SEEDS, st.sampled_from(VARIANTS), st.booleans(), st.booleans(), st.booleans())
-def test_each_form_is_its_twin(seed, variant, without_links, more_clusters, weighed):
+def test_each_variant_equals_its_reference(seed, variant, without_links, more_clusters, weighed):
     hints = drawn(seed)
     classes = BagMatrices.from_hints(hints).sets.classes
     weights = np.random.default_rng(seed).uniform(0.5, 2, len(classes)) if weighed else np.ones(len(classes))
@@ -152,7 +157,7 @@ def test_each_form_is_its_twin(seed, variant, without_links, more_clusters, weig
 
 @settings(max_examples=40, deadline=None)
 @given(SEEDS, st.sampled_from(VARIANTS), st.booleans())
-def test_without_links_nulls_what_links_imply_and_nothing_else(seed, variant, more_clusters):
+def test_without_links_sets_only_implied_links_to_zero(seed, variant, more_clusters):
     hints = drawn(seed)
     whole = matrix(hints, variant)
     left = matrix(hints, variant, keep_must=more_clusters, keep_cannot=False)
@@ -161,8 +166,8 @@ def test_without_links_nulls_what_links_imply_and_nothing_else(seed, variant, mo
     for p in range(8):
         for q in range(8):
             a, b = known[p], known[q]
-            told = a is not None and b is not None
-            implied = told and (not a & b or (a == b and len(a) == 1 and not more_clusters))
+            both_known = a is not None and b is not None
+            implied = both_known and (not a & b or (a == b and len(a) == 1 and not more_clusters))
             assert_allclose(left[p, q], 0.0 if implied else whole[p, q], atol=1e-12)
 
 
@@ -194,18 +199,18 @@ def test_names_of_classes_and_bags_do_not_matter(seed, variant):
     assert_allclose(matrix(hints[order], variant), Q[np.ix_(order, order)], atol=1e-12)
 
 
-def test_all_bags_labelled_is_one_form_for_exact_and_labelled():
+def test_exact_and_labelled_agree_if_all_bags_are_labelled():
     assert_allclose(matrix(TABLE, "exact"), matrix(TABLE, "labelled"))
 
 
-def test_the_terms_take_as_many_numbers_as_rows_have_labels():
+def test_the_size_of_the_terms_is_linear_in_rows_and_labels():
     rng = np.random.default_rng(0)
     hints = Supervision.from_bags(
         np.arange(5000) // 10, {b: rng.integers(0, 30, 3).tolist() for b in range(500)}
     )
-    told = BagMatrices.from_hints(hints)
+    bag_matrices = BagMatrices.from_hints(hints)
     for variant in VARIANTS:
         terms = compute_bag_terms(
-            told, variant, alpha=1.0, weights=np.ones(30), keep_must=True, keep_cannot=True
+            bag_matrices, variant, alpha=1.0, weights=np.ones(30), keep_must=True, keep_cannot=True
         )
         assert sum(getattr(term.rows, "nnz", term.rows.size) for term in terms) <= 5000 * 4

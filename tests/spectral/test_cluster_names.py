@@ -1,4 +1,4 @@
-"""Which class a cluster stands for."""
+"""The class assigned to each cluster."""
 
 import numpy as np
 from hypothesis import given, settings
@@ -9,26 +9,26 @@ from likewise.spectral._bag_terms import BagMatrices
 from likewise.spectral._cluster_names import compute_profile, name_clusters
 
 
-def told(bags, said):
-    return BagMatrices.from_hints(Supervision.from_bags(bags, said))
+def make_bags(bags, bag_labels):
+    return BagMatrices.from_hints(Supervision.from_bags(bags, bag_labels))
 
 
-def test_a_class_that_always_comes_with_another_names_its_own_cluster():
-    # Every bag with an L has an E; E has a cluster of its own, so the other one must be the L.
+def test_a_class_that_always_occurs_with_another_names_a_cluster():
+    # Every bag with an L has an E; E has a separate cluster, so the other cluster must be L.
     bags = ["one", "one", "two", "two", "three"]
-    known = told(bags, {"one": ["E", "L"], "two": ["E", "L"], "three": ["E"]})
+    known = make_bags(bags, {"one": ["E", "L"], "two": ["E", "L"], "three": ["E"]})
     names = name_clusters(known, np.array([0, 1, 0, 1, 0]), 2)
     assert [known.sets.classes[c] for c in names] == ["E", "L"]
 
 
-def test_a_cluster_of_rows_of_which_nothing_is_known_has_no_name():
-    known = told(["a", "a", "b"], {"a": ["wren"]})
+def test_a_cluster_without_labelled_bags_has_no_name():
+    known = make_bags(["a", "a", "b"], {"a": ["wren"]})
     assert name_clusters(known, np.array([0, 0, 1]), 3).tolist() == [0, -1, -1]
-    assert name_clusters(told(["a", "a", "b"], {}), np.array([0, 0, 1]), 2).tolist() == [-1, -1]
+    assert name_clusters(make_bags(["a", "a", "b"], {}), np.array([0, 0, 1]), 2).tolist() == [-1, -1]
 
 
-def test_profiles_begin_with_the_name_and_sum_to_one():
-    known = told(["a", "a", "b", "b"], {"a": ["owl", "wren"], "b": ["owl", "wren"]})
+def test_profiles_favour_the_name_and_sum_to_one():
+    known = make_bags(["a", "a", "b", "b"], {"a": ["owl", "wren"], "b": ["owl", "wren"]})
     labels = np.array([0, 1, 0, 1])
     names = name_clusters(known, labels, 2)
     profile = compute_profile(known, labels, 2, names)
@@ -37,13 +37,13 @@ def test_profiles_begin_with_the_name_and_sum_to_one():
     np.testing.assert_allclose(profile.sum(axis=1), 1.0)
 
 
-def objective(bags, said, labels, names, classes):
-    """Rows that carry a label of their bag, plus labels that some row of their bag carries."""
+def objective(bags, bag_labels, labels, names, classes):
+    """Number of rows with a label of their bag, plus number of bag labels that some row of the bag has."""
     of_row = [None if names[k] < 0 else classes[names[k]] for k in labels]
-    rows = sum(name in said.get(bag, ()) for bag, name in zip(bags, of_row, strict=True))
+    rows = sum(name in bag_labels.get(bag, ()) for bag, name in zip(bags, of_row, strict=True))
     carried = sum(
         any(name == label for other, name in zip(bags, of_row, strict=True) if other == bag)
-        for bag, some in said.items()
+        for bag, some in bag_labels.items()
         for label in some
     )
     return rows + carried
@@ -51,17 +51,17 @@ def objective(bags, said, labels, names, classes):
 
 @settings(deadline=None, max_examples=40)
 @given(st.integers(0, 10_000))
-def test_no_single_name_can_be_bettered(seed):
+def test_no_single_change_of_name_improves_the_objective(seed):
     rng = np.random.default_rng(seed)
     bags = rng.integers(0, 5, 14).tolist()
-    said = {b: rng.choice(list("abc"), rng.integers(1, 4), replace=False).tolist() for b in set(bags)}
+    bag_labels = {b: rng.choice(list("abc"), rng.integers(1, 4), replace=False).tolist() for b in set(bags)}
     labels = rng.integers(0, 4, 14)
-    known = told(bags, said)
+    known = make_bags(bags, bag_labels)
     classes = known.sets.classes
     names = name_clusters(known, labels, 4)
-    best = objective(bags, said, labels, names, classes)
+    best = objective(bags, bag_labels, labels, names, classes)
     for cluster in set(labels.tolist()):
         for other in range(len(classes)):
             changed = names.copy()
             changed[cluster] = other
-            assert objective(bags, said, labels, changed, classes) <= best
+            assert objective(bags, bag_labels, labels, changed, classes) <= best

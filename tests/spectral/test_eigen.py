@@ -1,4 +1,4 @@
-"""The leading eigenvectors, by every solver, against the decomposition of the whole matrix."""
+"""The leading eigenvectors, by every solver, against the dense decomposition."""
 
 import pickle
 
@@ -19,7 +19,7 @@ ITERATIVE = ("auto", "arpack", "inverse", "lobpcg")
 
 @pytest.fixture(scope="module", autouse=True)
 def no_whole_matrices():
-    """Send small problems through the solvers that are meant for large ones."""
+    """Use the solvers for large problems on small ones."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(_eigen, "_SMALL", 0)
         yield
@@ -30,7 +30,7 @@ def rng(seed=0):
 
 
 def agree(operator, eigen, k, tol=1e-6, missed=0.0):
-    """Check values, residuals and orthonormality, whichever basis of a repeated value was found.
+    """Check values, residuals and orthonormality, for any basis of a repeated eigenvalue.
 
     `missed` is how far below a value of the same rank one may be, as a share of the largest.
     """
@@ -126,7 +126,7 @@ def test_nearly_all_eigenvectors(missing):
 
 @settings(max_examples=60, deadline=None)
 @given(problems(), st.sampled_from(ITERATIVE))
-def test_every_solver_finds_what_the_whole_matrix_has(problem, solver):
+def test_every_solver_agrees_with_the_dense_solver(problem, solver):
     operator, k, seed = problem
     if solver == "inverse" and operator.graph is None:
         solver = "arpack"
@@ -135,7 +135,7 @@ def test_every_solver_finds_what_the_whole_matrix_has(problem, solver):
 
 @settings(max_examples=40, deadline=None)
 @given(problems(), st.integers(0, 3), st.booleans())
-def test_any_start_leads_to_the_same_end(problem, kind, whole):
+def test_any_start_leads_to_the_same_result(problem, kind, whole):
     operator, k, seed = problem
     n = operator.shape[0]
     start = (
@@ -156,9 +156,9 @@ def test_any_start_leads_to_the_same_end(problem, kind, whole):
 
 @pytest.mark.parametrize("solver", ITERATIVE)
 @pytest.mark.parametrize("k", [3, 7, 9])
-def test_a_graph_in_seven_parts_has_the_eigenvalue_one_seven_times(solver, k):
+def test_seven_components_have_the_eigenvalue_one_seven_times(solver, k):
     parts = [knn(cloud(60, seed), 5) for seed in range(6)]
-    weights = sparse.csr_array(sparse.block_diag([*parts, parts[0]]))  # two parts alike: every value twice
+    weights = sparse.csr_array(sparse.block_diag([*parts, parts[0]]))  # equal components: every value twice
     operator = normalised(weights)
     eigen = compute_leading_eigenvectors(operator, k, tol=1e-6, solver=solver, rng=rng())
     agree(operator, eigen, k)
@@ -166,8 +166,8 @@ def test_a_graph_in_seven_parts_has_the_eigenvalue_one_seven_times(solver, k):
 
 @pytest.mark.parametrize("handed_on", [False, True])
 @pytest.mark.parametrize("seed", range(12))
-def test_thin_graphs_in_parts_whose_eigenvalues_crowd_below_one(seed, handed_on):
-    # Lanczos on the inverse sees one copy of the eigenvalue 1 and takes the crowd below for the others.
+def test_disconnected_thin_graphs_with_eigenvalues_close_to_one(seed, handed_on):
+    # Lanczos on the inverse finds one copy of the eigenvalue 1 and mistakes values just below for the others.
     draws = np.random.default_rng(seed)
     X = (
         draws.normal(size=(450, 1 + seed % 2))
@@ -190,7 +190,7 @@ def test_a_multiple_of_the_identity(solver, shift):
 
 
 @pytest.mark.parametrize("solver", ITERATIVE)
-def test_terms_that_lift_eigenvalues_and_terms_that_press_them_down(solver):
+def test_terms_that_raise_and_lower_eigenvalues(solver):
     n = 600
     bags = sparse.csr_array((np.ones(n), (np.arange(n), np.arange(n) % 8)), shape=(n, 8))
     terms = [
@@ -216,7 +216,7 @@ def test_dense_weights():
 # ---------------------------------------------------------------------- the choice
 
 
-def test_surfaces_are_factored_and_clouds_are_not():
+def test_surfaces_are_factorised_and_clouds_are_not():
     assert compute_leading_eigenvectors(normalised(knn(surface())), 4, rng=rng()).solver == "inverse"
     thick = normalised(knn(np.random.default_rng(0).normal(size=(600, 8))))
     assert compute_leading_eigenvectors(thick, 4, rng=rng()).solver == "arpack"
@@ -224,7 +224,7 @@ def test_surfaces_are_factored_and_clouds_are_not():
     assert compute_leading_eigenvectors(normalised(both), 4, rng=rng()).solver == "arpack"
 
 
-def test_small_matrices_are_decomposed_whole(monkeypatch):
+def test_small_matrices_use_the_dense_solver(monkeypatch):
     monkeypatch.setattr(_eigen, "_SMALL", 600)
     assert compute_leading_eigenvectors(normalised(knn(cloud())), 4, rng=rng()).solver == "dense"
 
@@ -257,7 +257,7 @@ def test_a_warm_start_needs_fewer_products():
 
 @pytest.mark.parametrize("seed", range(5))
 def test_a_new_leading_vector_orthogonal_to_the_start_is_found(seed):
-    # What is given are vectors of the first part, exact also for the new matrix; the term is in the second.
+    # The start contains eigenvectors of the first component; the term is in the second.
     first, second = knn(cloud(800, 1)), knn(cloud(800, 2))
     weights = sparse.csr_array(sparse.block_diag([first, second]))
     part = compute_leading_eigenvectors(normalised(first), 4, tol=1e-8, rng=rng())
@@ -269,7 +269,7 @@ def test_a_new_leading_vector_orthogonal_to_the_start_is_found(seed):
         agree(operator, compute_leading_eigenvectors(operator, 4, start=start, tol=1e-6, rng=rng(seed)), 4)
 
 
-def test_a_start_with_the_factors_of_another_graph_still_arrives():
+def test_a_start_with_factors_of_another_graph_converges():
     old = compute_leading_eigenvectors(normalised(knn(surface(seed=1))), 4, rng=rng())
     assert old.inverse is not None
     operator = normalised(knn(cloud()))
@@ -296,12 +296,12 @@ def test_same_seed_same_vectors_and_signs(solver):
     assert (np.diff(one.values) <= 0).all()
 
 
-def test_a_generator_will_do_as_well():
+def test_a_generator_is_accepted():
     operator = normalised(knn(cloud()))
     agree(operator, compute_leading_eigenvectors(operator, 4, tol=1e-6, rng=np.random.default_rng(0)), 4)
 
 
-def test_the_operator_is_left_as_it_was():
+def test_the_operator_is_not_modified():
     operator = normalised(knn(surface()))
     before = operator.weights.toarray()
     compute_leading_eigenvectors(operator, 4, rng=rng())
@@ -315,12 +315,12 @@ def test_the_operator_is_left_as_it_was():
 @pytest.mark.parametrize(
     ("change", "sentence"),
     [
-        ({"k": 0}, "0 eigenvectors were asked of a matrix of 100 rows; wanted from 1 to 100"),
-        ({"k": 101}, "101 eigenvectors"),
-        ({"solver": "amg"}, "'amg'; wanted one of 'auto'"),
-        ({"solver": "inverse"}, "use 'auto'"),
-        ({"start": np.ones((99, 3))}, r"\(99, 3\); wanted \(100, m\)"),
-        ({"start": np.ones(100)}, r"\(100,\); wanted"),
+        ({"k": 0}, "k=0 eigenvectors for a matrix of 100 rows; expected from 1 to 100"),
+        ({"k": 101}, "k=101 eigenvectors"),
+        ({"solver": "amg"}, "expected one of 'auto'.*got 'amg'"),
+        ({"solver": "inverse"}, "Use 'auto'"),
+        ({"start": np.ones((99, 3))}, r"\(99, 3\); expected \(100, m\)"),
+        ({"start": np.ones(100)}, r"\(100,\); expected"),
     ],
 )
 def test_bad_input(change, sentence):

@@ -1,4 +1,4 @@
-"""What the members share: plain spectral clustering without hints, new rows, warm starts, bad input."""
+"""Behaviour shared by all members: plain spectral clustering without hints, new rows, warm starts."""
 
 import pickle
 import warnings
@@ -51,14 +51,14 @@ def up_to_sign(a, b, **tolerance):
 @pytest.mark.parametrize("cls", MEMBERS)
 @settings(max_examples=10, deadline=None)
 @given(seed=SEEDS, k=st.integers(1, 5))
-def test_without_hints_the_embedding_is_that_of_scikit_learn(cls, seed, k):
+def test_without_hints_the_embedding_equals_scikit_learns(cls, seed, k):
     A = drawn_affinity(seed)
     theirs = spectral_embedding(A, n_components=k, drop_first=False, random_state=0, eigen_tol=1e-12)
     model = cls(k, affinity="precomputed", row_normalize=False, random_state=0).fit(A)
     half = A.sum(axis=1) - 1
     values = np.sort(np.linalg.eigvalsh((A - np.eye(25)) / np.sqrt(np.outer(half, half))))[::-1]
     assert_allclose(model.eigenvalues_, values[:k], atol=1e-8)
-    assume((-np.diff(values[: k + 1])).min() > 1e-3)  # a repeated eigenvalue leaves the vectors open
+    assume((-np.diff(values[: k + 1])).min() > 1e-3)  # repeated eigenvalues do not determine the vectors
     up_to_sign(model.embedding_, theirs, atol=1e-5)
 
 
@@ -71,20 +71,20 @@ def graphs(X):
 @pytest.mark.parametrize("cls", MEMBERS)
 @pytest.mark.parametrize("row_normalize", [False, True])
 @pytest.mark.parametrize("assign_labels", ["kmeans", "discretize"])
-def test_without_hints_the_clusters_are_those_of_scikit_learn(cls, row_normalize, assign_labels):
+def test_without_hints_the_clusters_equal_scikit_learns(cls, row_normalize, assign_labels):
     X, _ = blobs(1)
     X[:, 0] += 0.6 * X[:, 1]  # not too easy
     params = {"assign_labels": assign_labels, "random_state": 0}
     for A in graphs(X):
         model = cls(3, affinity="precomputed", row_normalize=row_normalize, **params)
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore", UserWarning)  # that the graph falls apart
+            warnings.simplefilter("ignore", UserWarning)  # the graph is disconnected
             theirs = SpectralClustering(3, affinity="precomputed", **params).fit_predict(A)
             ours = model.fit_predict(A)
         assert adjusted_rand_score(theirs, ours) == 1.0
 
 
-def test_without_hints_the_clusters_are_those_of_scikit_learn_on_unclear_rows():
+def test_without_hints_the_clusters_equal_scikit_learns_on_overlapping_clusters():
     X = np.random.default_rng(2).uniform(size=(60, 2)) * [4, 1]
     A = rbf_kernel(X, gamma=3.0)
     theirs = SpectralClustering(3, affinity="precomputed", n_init=20, random_state=0).fit_predict(A)
@@ -94,7 +94,7 @@ def test_without_hints_the_clusters_are_those_of_scikit_learn_on_unclear_rows():
 
 
 @pytest.mark.parametrize("cls", [SpectralLearning, RegularizedSpectralClustering])
-def test_graphs_of_the_same_name_are_those_of_scikit_learn(cls):
+def test_graphs_of_the_same_name_equal_scikit_learns(cls):
     X, _ = blobs(3)
     theirs = SpectralClustering(3, gamma=1 / (2 * 1.5**2), random_state=0).fit(X)
     ours = cls(3, affinity="rbf", scale=1.5, random_state=0).fit(X)
@@ -103,7 +103,7 @@ def test_graphs_of_the_same_name_are_those_of_scikit_learn(cls):
     theirs = SpectralClustering(3, affinity="nearest_neighbors", n_neighbors=8, random_state=0)
     ours = cls(3, affinity="neighbors", n_neighbors=7, random_state=0).fit(X)
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore", UserWarning)  # theirs falls apart, as ours does
+        warnings.simplefilter("ignore", UserWarning)  # both graphs are disconnected
         theirs.fit(X)
     wanted = theirs.affinity_matrix_.toarray()
     np.fill_diagonal(wanted, 0.0)
@@ -112,7 +112,7 @@ def test_graphs_of_the_same_name_are_those_of_scikit_learn(cls):
 
 
 @pytest.mark.parametrize("cls", MEMBERS)
-def test_what_a_fit_leaves(cls):
+def test_fitted_attributes(cls):
     X, y = blobs(4)
     model = cls(3, random_state=0).fit(X)
     assert adjusted_rand_score(y, model.labels_) == 1.0
@@ -128,7 +128,7 @@ def test_what_a_fit_leaves(cls):
 
 
 @pytest.mark.parametrize("cls", MEMBERS)
-def test_the_shared_parameters_are_reported_once_and_read_everywhere(cls):
+def test_shared_parameters_are_documented_in_every_member(cls):
     assert "{common}" not in cls.__doc__
     assert "{fitted}" not in cls.__doc__
     for name in cls().get_params():
@@ -142,7 +142,7 @@ def test_the_shared_parameters_are_reported_once_and_read_everywhere(cls):
 @pytest.mark.parametrize(
     "params", [{}, {"n_neighbors": 8}, {"affinity": "rbf"}, {"row_normalize": False}], ids=str
 )
-def test_new_rows_near_a_cluster_go_there(cls, params):
+def test_new_rows_near_a_cluster_are_assigned_to_it(cls, params):
     X, _ = blobs(5)
     new, y = blobs(6)
     with warnings.catch_warnings():
@@ -171,7 +171,7 @@ def test_new_rows_of_given_similarities(cls, as_sparse):
         model.predict(-B)
 
 
-def test_new_rows_go_in_blocks(monkeypatch):
+def test_new_rows_are_processed_in_blocks(monkeypatch):
     X, _ = blobs(22)
     new, _ = blobs(23)
     for n_neighbors in (None, 8):
@@ -184,7 +184,7 @@ def test_new_rows_go_in_blocks(monkeypatch):
             assert_array_equal(model.predict(new), at_once)
 
 
-def test_a_new_row_like_no_other_goes_to_the_largest_cluster():
+def test_a_new_row_without_similar_rows_goes_to_the_largest_cluster():
     X, y = blobs(9)
     for largest in range(3):
         more = np.vstack([X[y == largest], X])
@@ -195,7 +195,7 @@ def test_a_new_row_like_no_other_goes_to_the_largest_cluster():
 @settings(max_examples=20, deadline=None)
 @given(SEEDS, st.sampled_from(MEMBERS))
 def test_rows_without_hints_are_extended_exactly(seed, cls):
-    # lambda u_i is row i of the matrix times u, and nothing else than similarities stands in that row.
+    # lambda u_i is row i of the matrix times u, and that row contains only similarities.
     A = drawn_affinity(seed, 15)
     np.fill_diagonal(A, 0.0)
     hints = must(15, (0, 1), (1, 2))
@@ -224,7 +224,7 @@ def test_predict_before_fit_and_after_pickling():
 
 @pytest.mark.parametrize("cls", MEMBERS)
 @pytest.mark.parametrize("n_neighbors", [None, 8])
-def test_a_second_fit_on_the_same_rows_keeps_the_graph(cls, n_neighbors):
+def test_a_second_fit_on_the_same_rows_reuses_the_graph(cls, n_neighbors):
     X, y = blobs(11)
     X[:, 0] += X[:, 1]
     params = {"n_neighbors": n_neighbors, "random_state": 0}
@@ -241,8 +241,8 @@ def test_a_second_fit_on_the_same_rows_keeps_the_graph(cls, n_neighbors):
     assert_allclose(model.eigenvalues_, cold.eigenvalues_, rtol=1e-4)
 
 
-def test_warm_starts_of_many_rows_end_where_cold_ones_do():
-    # More than the few hundred rows whose matrix is decomposed whole.
+def test_warm_and_cold_starts_of_many_rows_agree():
+    # More rows than the dense solver is used for.
     X, y = blobs(12, n=200)
     first, second = must(600, (0, 5)), must(600, (0, 5), (210, 300))
     model = SpectralLearning(3, n_neighbors=15, warm_start=True, random_state=0)
@@ -274,7 +274,7 @@ def test_other_rows_are_not_mistaken_for_those_of_the_last_fit(cls):
     assert len(fewer.labels_) == 50
 
 
-def test_without_warm_start_nothing_is_kept():
+def test_without_warm_start_nothing_is_reused():
     X, _ = blobs(14)
     model = SpectralLearning(3, random_state=0).fit(X)
     graph = model.affinity_matrix_
@@ -298,7 +298,7 @@ def test_warm_starts_for_another_number_of_clusters(cls, before, after):
     assert_allclose(model.eigenvalues_, cold.eigenvalues_, rtol=1e-4)
 
 
-def test_given_similarities_may_be_kept_too():
+def test_a_warm_start_reuses_given_similarities():
     A = rbf_kernel(blobs(16)[0], gamma=0.1)
     for given_one in (A, csr_array(A)):
         model = SpectralLearning(3, affinity="precomputed", warm_start=True, random_state=0).fit(given_one)
@@ -326,9 +326,9 @@ def test_the_same_seed_gives_the_same_clusters(cls, assign_labels):
 @pytest.mark.parametrize(
     ("A", "sentence"),
     [
-        (np.ones((4, 3)), r"wants a square matrix of similarities, got \(4, 3\)"),
+        (np.ones((4, 3)), r"expects a square matrix of similarities; got shape \(4, 3\)"),
         (np.triu(np.ones((4, 4))), r"must be symmetric.*\(A \+ A\.T\) / 2"),
-        (-np.ones((4, 4)), "must not be negative, got -1.*Turn distances d"),
+        (-np.ones((4, 4)), "must not be negative, got -1.*Convert distances d"),
         (np.full((4, 4), np.nan), "NaN"),
         (np.full((4, 4), np.inf), "infinity"),
         (np.ones((1, 1)), "minimum of 2"),
@@ -336,7 +336,7 @@ def test_the_same_seed_gives_the_same_clusters(cls, assign_labels):
         (csr_array(-np.ones((4, 4))), "must not be negative"),
     ],
 )
-def test_given_similarities_that_are_none(cls, A, sentence):
+def test_invalid_similarities(cls, A, sentence):
     with pytest.raises(ValueError, match=sentence):
         cls(2, affinity="precomputed").fit(A)
 
@@ -356,7 +356,7 @@ def test_sparse_rows_are_refused(cls, affinity):
         ({"n_clusters": 61}, "n_samples=60 should be >= n_clusters=61"),
         ({"affinity": "cosine"}, "affinity must be one of 'local'"),
         ({"n_neighbors": 0}, "n_neighbors must be one of None, 'auto' or an integer of at least 1"),
-        ({"affinity": "neighbors", "n_neighbors": None}, "wants a number of neighbours"),
+        ({"affinity": "neighbors", "n_neighbors": None}, "requires a number of neighbours"),
         ({"scale": 0.0}, "scale must be one of 'median', 'mean' or a number above 0"),
         ({"scale": "max"}, "scale must be"),
         ({"assign_labels": "qr"}, "assign_labels must be"),
@@ -370,19 +370,19 @@ def test_sparse_rows_are_refused(cls, affinity):
     ],
     ids=str,
 )
-def test_parameters_that_cannot_be(cls, params, sentence):
+def test_invalid_parameters(cls, params, sentence):
     with pytest.raises(ValueError, match=sentence):
         cls(**{"n_clusters": 3, **params}).fit(blobs()[0])
 
 
 @pytest.mark.parametrize("cls", MEMBERS)
 @pytest.mark.parametrize("as_sparse", [False, True])
-def test_a_row_like_no_other_is_reported_and_gives_no_nan(cls, as_sparse):
+def test_a_row_without_similar_rows_is_reported_and_gives_no_nan(cls, as_sparse):
     A = rbf_kernel(blobs(18, n=6)[0], gamma=0.1)
     A[4], A[:, 4] = 0.0, 0.0
-    A[4, 4] = 1.0  # like itself alone
+    A[4, 4] = 1.0  # similar only to itself
     model = cls(3, affinity="precomputed", random_state=0)
-    with pytest.warns(UserWarning, match=r"1 row\(s\) are like no other row, the first of them row 4"):
+    with pytest.warns(UserWarning, match=r"1 row\(s\) have no similar rows, the first of them row 4"):
         model.fit(csr_array(A) if as_sparse else A)
     assert np.isfinite(model.embedding_).all()
     rest = np.arange(18) != 4
@@ -390,37 +390,37 @@ def test_a_row_like_no_other_is_reported_and_gives_no_nan(cls, as_sparse):
 
 
 @pytest.mark.parametrize("cls", MEMBERS)
-def test_links_bring_a_row_like_no_other_home(cls):
+def test_links_determine_the_cluster_of_a_row_without_similar_rows(cls):
     A = rbf_kernel(blobs(19, n=6)[0], gamma=0.1)
     A[4], A[:, 4] = 0.0, 0.0
-    with pytest.warns(UserWarning, match="Only hints can tell"):
+    with pytest.warns(UserWarning, match="Only hints can determine their clusters"):
         model = cls(3, affinity="precomputed", random_state=0).fit(A, supervision=must(18, (4, 10)))
     assert model.labels_[4] == model.labels_[10] != model.labels_[0]
 
 
 @pytest.mark.parametrize("cls", MEMBERS)
-def test_all_rows_like_no_other(cls):
+def test_no_row_has_similar_rows(cls):
     model = cls(2, affinity="precomputed", random_state=0)
-    with warnings.catch_warnings(record=True) as told:
+    with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         model.fit(np.eye(6))
-    assert any("6 row(s) are like no other" in str(w.message) for w in told)
+    assert any("6 row(s) have no similar rows" in str(w.message) for w in caught)
     assert np.isfinite(model.embedding_).all()
     assert model.labels_.shape == (6,)
     assert model.predict(np.zeros((2, 6))).tolist() == [np.bincount(model.labels_).argmax()] * 2
 
 
 @pytest.mark.parametrize("cls", MEMBERS)
-def test_a_graph_in_more_parts_than_clusters_is_reported(cls):
+def test_more_components_than_clusters_are_reported(cls):
     A = np.kron(np.eye(4), np.ones((5, 5)))
-    with pytest.warns(UserWarning, match="falls into 4 parts, more than the 3 clusters"):
+    with pytest.warns(UserWarning, match="has 4 connected components, more than n_clusters=3"):
         model = cls(3, affinity="precomputed", random_state=0).fit(A)
     assert np.isfinite(model.embedding_).all()
 
 
 @pytest.mark.parametrize("cls", MEMBERS)
 @pytest.mark.parametrize("as_sparse", [False, True])
-def test_as_many_parts_as_clusters_are_the_clusters(cls, as_sparse):
+def test_as_many_components_as_clusters_are_the_clusters(cls, as_sparse):
     y = np.repeat([0, 1, 2], [3, 7, 5])
     A = (y[:, None] == y).astype(float)
     model = cls(3, affinity="precomputed", random_state=0).fit(csr_array(A) if as_sparse else A)
@@ -429,8 +429,8 @@ def test_as_many_parts_as_clusters_are_the_clusters(cls, as_sparse):
 
 
 @pytest.mark.parametrize("cls", MEMBERS)
-def test_more_clusters_than_a_part_can_give(cls):
-    # Two parts of three rows each, and five clusters: some rows stand alone, none is lost.
+def test_more_clusters_than_distinct_rows_of_a_component(cls):
+    # Two components of three rows each, and five clusters: some rows are single, none is lost.
     A = np.kron(np.eye(2), np.ones((3, 3)))
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)
@@ -441,7 +441,7 @@ def test_more_clusters_than_a_part_can_give(cls):
 
 @pytest.mark.parametrize("cls", MEMBERS)
 @pytest.mark.parametrize("affinity", ["local", "rbf", "neighbors"])
-def test_rows_that_are_all_the_same(cls, affinity):
+def test_rows_that_are_all_equal(cls, affinity):
     model = cls(2, affinity=affinity, random_state=0)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", UserWarning)
@@ -482,7 +482,7 @@ def test_one_row_and_one_cluster(cls):
 
 
 @pytest.mark.parametrize("cls", MEMBERS)
-def test_more_neighbours_than_rows_are_all_rows(cls):
+def test_more_neighbours_than_rows_means_all_rows(cls):
     X, _ = blobs(21, n=5)
     many = cls(3, n_neighbors=100, random_state=0).fit(X)
     every = cls(3, n_neighbors=None, random_state=0).fit(X)
@@ -496,7 +496,7 @@ def test_a_link_within_one_row_is_refused():
 
 
 @pytest.mark.parametrize("cls", MEMBERS)
-def test_eigenvectors_that_are_not_found_are_reported_in_the_family_s_own_words(cls, monkeypatch):
+def test_eigenvectors_that_do_not_converge_are_reported(cls, monkeypatch):
     found = _base.compute_leading_eigenvectors
 
     def unfinished(*args, **kwargs):

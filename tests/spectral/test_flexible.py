@@ -1,4 +1,4 @@
-"""Flexible constrained spectral clustering: by hand, twins, laws, bad input."""
+"""Flexible constrained spectral clustering: by hand, reference implementations, properties, invalid input."""
 
 import warnings
 
@@ -35,7 +35,7 @@ def on_ring(n_clusters=2, **params):
 
 
 def drawn(seed, n=14, n_links=10):
-    """Return a connected graph of drawn weights, three classes, and true links."""
+    """Return a connected graph with random weights, three classes, and true links."""
     rng = np.random.default_rng(seed)
     weights = rng.uniform(0.05, 1, (n, n)) ** 3
     weights = weights + weights.T
@@ -53,7 +53,7 @@ def pencil(weights, hints, **how):
 # ---------------------------------------------------------------------- by hand
 
 
-def test_the_links_turn_the_ring():
+def test_links_determine_the_cut_of_the_ring():
     # y = (1, -1, -1, 1): Q = y y' - I, so its largest eigenvalue is 3 / 4 after division by the degrees, 4.
     # y' L y / 4 = 2 * 3 / 4; lambda (3/4 - 3/8) = 3/2; beta / vol = 3/8, vol = 16.
     model = on_ring(level=0.5).fit(RING, supervision=ACROSS)
@@ -66,7 +66,7 @@ def test_the_links_turn_the_ring():
     assert model.embedding_.shape == (4, 1)
 
 
-def test_a_lax_level_leaves_the_ring_as_it_is():
+def test_a_low_level_keeps_the_plain_cut():
     # With beta / vol = -3/4 the plain cut is feasible too: -1/4 + 3/4 > 0, at a cost of 2 * 1 / 4.
     model = on_ring(level=-1.0).fit(RING, supervision=ACROSS)
     assert model.labels_.tolist() in ([0, 0, 1, 1], [1, 1, 0, 0])
@@ -74,21 +74,21 @@ def test_a_lax_level_leaves_the_ring_as_it_is():
     np.testing.assert_allclose(model.eigenvalues_, [1 - 0.75])
 
 
-def test_more_clusters_than_the_links_bear():
+def test_more_clusters_than_the_links_support():
     with pytest.raises(
-        InfeasibleSupervisionError, match=r"wants 2 .*level=0.5.* only 1 positive.*level='auto'"
+        InfeasibleSupervisionError, match=r"requires 2 .*level=0.5.* only 1 positive.*level='auto'"
     ):
         on_ring(3, level=0.5).fit(RING, supervision=ACROSS)
 
 
-def test_auto_goes_on_where_a_level_would_not():
+def test_auto_succeeds_where_a_level_is_infeasible():
     model = on_ring(3).fit(RING, supervision=ACROSS)
     assert len(np.unique(model.labels_)) == 3
 
 
-def test_one_cluster_of_all_keeps_must_links_as_well():
+def test_a_single_cluster_also_satisfies_must_links():
     chain = Supervision.from_links(4, must=[(0, 1), (1, 2), (2, 3)])  # Q has one positive eigenvalue, 3
-    with pytest.raises(InfeasibleSupervisionError, match=r"wants 1 .*but 0 exist.*cannot-links"):
+    with pytest.raises(InfeasibleSupervisionError, match=r"requires 1 .*but 0 exist.*cannot-links"):
         on_ring(level=0.5).fit(RING, supervision=chain)
 
 
@@ -105,7 +105,7 @@ def test_a_level_that_the_trivial_vector_meets_exactly():
 
 @given(SEEDS)
 @settings(max_examples=20, deadline=None)
-def test_links_and_what_follows_from_them(seed):
+def test_stated_and_implied_links(seed):
     y = np.random.default_rng(seed).integers(0, 3, 12)
     hints = sample_links(y, 9, random_state=seed)
     if seed % 2:
@@ -117,7 +117,7 @@ def test_links_and_what_follows_from_them(seed):
     closure = hints.closure()
     expected = twin.implied_matrix(hints)
     found = derive_implied_links(hints, closure)
-    # What is stated twice, by a pair and by a group, counts twice.
+    # A link stated by a pair and by a group counts twice.
     np.testing.assert_array_equal(np.sign(found.toarray().round(9)), expected)
     if seed % 2 == 0:
         np.testing.assert_allclose(found.toarray(), expected, atol=1e-12)
@@ -137,11 +137,11 @@ def test_weights_of_implied_links():
     np.testing.assert_allclose(Q, expected)
 
 
-def test_a_contradiction_stands_beside_the_must_links():
+def test_a_contradictory_cannot_link_is_added_as_stated():
     hints = Supervision.from_links(4, must=[(0, 1), (1, 2)], cannot=[(0, 2)], cannot_weights=3)
     grouped = Supervision.from_links(4, must=[(0, 1), (1, 2)], cannot_groups=[[0, 2]], cannot_group_weights=3)
-    for said in (hints, grouped):
-        Q = derive_implied_links(said, said.closure(on_conflict="keep")).toarray()
+    for stated in (hints, grouped):
+        Q = derive_implied_links(stated, stated.closure(on_conflict="keep")).toarray()
         assert (Q[0, 1], Q[1, 2], Q[0, 2], Q[0, 3]) == (1, 1, -2, 0)
 
 
@@ -175,7 +175,7 @@ def test_the_other_solvers_against_the_dense_one(seed, share):
         )
         few, first = factored.find_feasible(level, 2), searched.find_feasible(level, 2)
     for found, n in ((few, 10), (first, 2)):
-        # They look at the n solutions of least lambda.
+        # They consider the n solutions with the smallest lambda.
         near = np.sort(np.argsort(every.eigenvalues, kind="stable")[:n])[:2]
         np.testing.assert_allclose(found.costs, every.costs[near], rtol=1e-4)
         np.testing.assert_allclose(found.eigenvalues, every.eigenvalues[near], rtol=1e-3)
@@ -196,7 +196,7 @@ def test_many_rows_with_a_sparse_graph():
 @pytest.mark.parametrize(
     "hints", [{"must": [(0, 3)]}, {"cannot": [(0, 1)]}, {"must": [(0, 3)], "cannot": [(0, 1)]}]
 )
-def test_a_link_or_two_among_many_rows(n_neighbors, hints):
+def test_one_or_two_links_among_many_rows(n_neighbors, hints):
     y = np.arange(510) % 3
     X = np.random.default_rng(0).normal(size=(510, 3)) + 4 * np.eye(3)[y]
     hints = Supervision.from_links(510, **hints)
@@ -219,7 +219,7 @@ def test_links_that_leave_nothing_feasible_are_reported_by_every_solver(sparse, 
 
 @given(SEEDS, st.sampled_from([-0.5, 0.2, 0.7]))
 @settings(max_examples=20, deadline=None)
-def test_feasible_vectors_keep_the_links_to_the_level(seed, share):
+def test_feasible_vectors_satisfy_the_links_to_the_level(seed, share):
     weights, _, hints = drawn(seed)
     solver = pencil(weights, hints)
     level = share * solver.compute_link_eigenvalues(1)[0]
@@ -256,7 +256,7 @@ def test_the_unit_of_the_weights_does_not_matter(level):
     assert adjusted_rand_score(one.labels_, other.labels_) == 1.0
 
 
-def test_a_group_says_what_its_pairs_say():
+def test_a_group_equals_its_pairs():
     X, _ = three_clouds()
     groups = Supervision.from_links(90, must_groups=[[0, 3, 6]], cannot_groups=[[0, 1, 2]])
     pairs = Supervision.from_links(90, must=[(0, 3), (0, 6), (3, 6)], cannot=[(0, 1), (0, 2), (1, 2)])
@@ -269,7 +269,7 @@ def test_a_group_says_what_its_pairs_say():
 
 
 @pytest.mark.parametrize("level", ["auto", 0.0, 0.25])
-def test_two_clusters_are_parted_by_sign(level):
+def test_two_clusters_are_divided_by_sign(level):
     X, y = three_clouds()
     hints = sample_links(y > 0, 60, random_state=0)
     model = FlexibleSpectralClustering(2, level=level, random_state=0).fit(X, supervision=hints)
@@ -320,12 +320,12 @@ def test_a_refit_with_the_last_eigenvectors():
 
 
 @pytest.mark.parametrize("level", [1.0, 2, np.nan, "high", None, True])
-def test_levels_that_are_none(level):
+def test_invalid_levels(level):
     with pytest.raises(ValueError, match="level must be a number below 1 or one of 'auto'"):
         on_ring(level=level).fit(RING)
 
 
-def test_contradictory_links_are_weighed():
+def test_contradictory_links_are_traded_off():
     hints = Supervision.from_links(4, must=[(0, 1), (1, 2)], cannot=[(0, 2)])
     with pytest.warns(InconsistentSupervisionWarning, match="FlexibleSpectralClustering.*rows 0 and 2"):
         model = on_ring().fit(RING, supervision=hints)
@@ -341,13 +341,13 @@ def test_one_cluster():
 
 @pytest.mark.parametrize("rows", [10, 500])
 @pytest.mark.parametrize("sparse", [False, True])
-def test_graphs_in_parts_and_rows_alone(rows, sparse, monkeypatch):
+def test_disconnected_graphs_and_isolated_rows(rows, sparse, monkeypatch):
     monkeypatch.setattr(_pencil, "DENSE_ROWS", rows)
     block = np.ones((10, 10)) - np.eye(10)
     weights = np.zeros((31, 31))
     for first in (0, 10, 20):
         weights[first : first + 10, first : first + 10] = block
-    y = np.repeat([0, 1, 2], [10, 10, 11])  # row 30 is on its own, but for the links
+    y = np.repeat([0, 1, 2], [10, 10, 11])  # row 30 is isolated except for the links
     hints = Supervision.from_links(31, must=[(30, 29), (0, 1), (10, 11)], cannot=[(0, 10), (10, 20), (0, 30)])
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", UserWarning)
@@ -359,7 +359,7 @@ def test_graphs_in_parts_and_rows_alone(rows, sparse, monkeypatch):
 
 def test_a_graph_without_edges():
     solved = pencil(np.zeros((4, 4)), ACROSS).find_feasible(0.1, 1)
-    # Nothing but the links is left: y = (1, -1, -1, 1).
+    # Only the links are left: y = (1, -1, -1, 1).
     np.testing.assert_allclose(np.abs(solved.vectors[:, 0]), 0.5)
     assert check_given_graph(np.zeros((4, 4))).degrees.tolist() == [1.0] * 4
 

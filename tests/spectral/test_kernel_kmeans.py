@@ -1,4 +1,4 @@
-"""Kernel k-means with links: by hand, twins, laws, bad input."""
+"""Kernel k-means with links: by hand, reference implementations, properties, invalid input."""
 
 import warnings
 
@@ -27,7 +27,7 @@ from reference import spectral_links as twin
 
 SEEDS = st.integers(0, 10_000)
 OBJECTIVES = ("normalized_cut", "ratio_association", "ratio_cut")
-# Six rows in a line; every edge is 2 but for the middle one, which is 1.
+# Six rows in a line; every edge is 2 except the middle edge, which is 1.
 LINE = np.diag([2.0, 2, 1, 2, 2], 1) + np.diag([2.0, 2, 1, 2, 2], -1)
 
 
@@ -36,7 +36,7 @@ def on_line(n_clusters=2, **params):
 
 
 def drawn(seed, n=12, sparse=False):
-    """Return a drawn association with two groups, and the same matrix whole."""
+    """Return a random association with two groups, and its dense matrix."""
     rng = np.random.default_rng(seed)
     near = rng.uniform(-0.3, 1, (n, n)) * (rng.uniform(size=(n, n)) < 0.6)
     near = near + near.T
@@ -66,7 +66,7 @@ def test_other_objectives_by_hand(objective, value):
 
 
 def test_links_move_the_cut():
-    # The mean degree is 3, so that half of it, 1.5, is what a link counts in the matrix, both ways.
+    # The mean degree is 3, so a link adds half of it, 1.5, to the matrix, in both directions.
     # {0, 1}: deg 6, cut 2; {2, ..., 5}: deg 12, cut 2, and the must-link adds 2 * 1.5.
     hints = Supervision.from_links(6, must=[(2, 3)], cannot=[(1, 2)])
     model = on_line(link_weight=0.5).fit(LINE, supervision=hints)
@@ -81,8 +81,8 @@ def added_by_links(hints, weights=LINE, **params):
     return made.multiply(np.eye(6)) - weights
 
 
-def test_all_links_together_weigh_the_size_of_a_cluster():
-    # n / (k C) = 6 / (2 * 3) of the largest similarity, which is 2; what follows from links does not count.
+def test_the_total_weight_of_links_is_the_mean_cluster_size():
+    # n / (k C) = 6 / (2 * 3) of the largest similarity, which is 2; implied links do not count.
     hints = Supervision.from_links(6, must=[(0, 1), (1, 2)], cannot=[(2, 5)], must_weights=[1, 3])
     expected = np.zeros((6, 6))
     expected[0, 1], expected[1, 2], expected[2, 5] = 2, 6, -2
@@ -93,8 +93,8 @@ def test_all_links_together_weigh_the_size_of_a_cluster():
     np.testing.assert_allclose(added_by_links(group), expected, atol=1e-12)
 
 
-def test_implied_links_share_the_weight_of_all_links():
-    # Of (0, 1), (1, 2) and 2 apart from 5 follow three more: six links, each of weight 1/2 of 2.
+def test_implied_links_share_the_total_weight():
+    # (0, 1), (1, 2) and the cannot-link (2, 5) imply three more: six links, each of weight 1/2 of 2.
     hints = Supervision.from_links(6, must=[(0, 1), (1, 2)], cannot=[(2, 5)])
     expected = np.zeros((6, 6))
     expected[:3, :3] = 1 - np.eye(3)
@@ -123,14 +123,14 @@ def test_250_right_links_do_not_lower_the_purity_on_coil20():
     assert purity_score(coil.y, model.fit(similarities, supervision=hints).labels_) > 0.73
 
 
-def test_many_links_of_one_row_count_as_few():
+def test_max_links_limits_the_weight_of_a_row():
     hints = Supervision.from_links(6, must_groups=[[0, 1, 2, 3, 4]])
     graph = Graph.from_weights(LINE)
     model = on_line(max_links=2.0, link_weight=0.5)
     made = model._make_association(graph, hints, hints.closure())
     links = made.multiply(np.eye(6)) - LINE
     expected = np.zeros((6, 6))
-    expected[:5, :5] = 0.5 * 3 * 2 / 4  # four links a row, of which two count
+    expected[:5, :5] = 0.5 * 3 * 2 / 4  # four links per row, of which two count
     np.fill_diagonal(expected, 0)
     np.testing.assert_allclose(links, expected, atol=1e-12)
 
@@ -199,7 +199,7 @@ def test_gains_are_differences_of_values(seed, sparse):
 
 @given(SEEDS)
 @settings(max_examples=20, deadline=None)
-def test_the_least_shift_makes_the_kernel_positive(seed):
+def test_the_smallest_shift_makes_the_kernel_positive_definite(seed):
     made, whole, _ = drawn(seed)
     half = made.mass**-0.5
     least = np.linalg.eigvalsh(half[:, None] * whole * half)[0]
@@ -207,7 +207,7 @@ def test_the_least_shift_makes_the_kernel_positive(seed):
 
 
 @pytest.mark.parametrize("sparse", [False, True])
-def test_the_least_shift_of_many_rows_is_a_bound(sparse):
+def test_the_smallest_shift_of_many_rows_is_a_bound(sparse):
     made, whole, _ = drawn(0, n=300, sparse=sparse)
     half = made.mass**-0.5
     least = np.linalg.eigvalsh(half[:, None] * whole * half)[0]
@@ -220,7 +220,7 @@ def test_the_least_shift_of_many_rows_is_a_bound(sparse):
 
 @given(SEEDS, st.booleans(), st.integers(2, 5))
 @settings(max_examples=30, deadline=None)
-def test_no_step_lowers_the_value(seed, sparse, k):
+def test_no_step_lowers_the_objective(seed, sparse, k):
     made, _, rng = drawn(seed, n=20, sparse=sparse)
     shift = max(-made.bound_eigenvalues(np.random.RandomState(0)), 0.0)
     labels = made.fill_empty(rng.integers(0, k, 20), k)
@@ -248,7 +248,7 @@ def three_clouds(n=90):
 
 
 @pytest.mark.parametrize("objective", OBJECTIVES)
-def test_no_single_move_helps_where_it_ends(objective):
+def test_no_single_move_improves_the_result(objective):
     X, y = three_clouds()
     hints = sample_links(y, 40, random_state=0)
     model = ConstrainedKernelKMeans(3, objective=objective, random_state=0).fit(X, supervision=hints)
@@ -259,7 +259,7 @@ def test_no_single_move_helps_where_it_ends(objective):
     np.testing.assert_allclose(model.objective_, (3 if objective == "normalized_cut" else 0) - sums.value)
 
 
-def test_without_links_the_cut_is_no_worse_than_that_of_spectral_clustering():
+def test_without_links_the_cut_is_no_worse_than_spectral_clustering():
     X = load_iris().data
     model = ConstrainedKernelKMeans(3, random_state=0).fit(X)
     W = model.affinity_matrix_
@@ -268,7 +268,7 @@ def test_without_links_the_cut_is_no_worse_than_that_of_spectral_clustering():
     np.testing.assert_allclose(model.objective_, 3 - twin.association_value(W, W.sum(axis=1), model.labels_))
 
 
-def test_a_group_says_what_its_pairs_say():
+def test_a_group_equals_its_pairs():
     X, _ = three_clouds()
     groups = Supervision.from_links(90, must_groups=[[0, 3, 6]], cannot_groups=[[0, 1, 2]])
     pairs = Supervision.from_links(90, must=[(0, 3), (0, 6), (3, 6)], cannot=[(0, 1), (0, 2), (1, 2)])
@@ -277,7 +277,7 @@ def test_a_group_says_what_its_pairs_say():
     np.testing.assert_allclose(one.shift_, other.shift_)
 
 
-def test_a_sparse_graph_is_as_good_as_the_same_one_dense():
+def test_sparse_and_dense_graphs_give_the_same_result():
     X, y = three_clouds()
     hints = sample_links(y, 30, random_state=0)
     graph = ConstrainedKernelKMeans(3, n_neighbors=10, random_state=0).fit(X).affinity_matrix_
@@ -305,7 +305,7 @@ def test_links_do_not_make_it_worse(n_links):
     assert np.mean(scores) > plain - 0.02
 
 
-def test_heavier_links_make_more_of_many():
+def test_heavier_links_improve_the_result_with_many_links():
     X, y = load_iris(return_X_y=True)
     X, hints = StandardScaler().fit_transform(X), sample_links(y, 200, random_state=0)
     heavy = ConstrainedKernelKMeans(3, link_weight=0.3, implied=True, max_links=2.0, random_state=0)
@@ -313,7 +313,7 @@ def test_heavier_links_make_more_of_many():
 
 
 @pytest.mark.parametrize("objective", OBJECTIVES)
-def test_new_rows_go_where_like_rows_are(objective):
+def test_new_rows_get_the_cluster_of_similar_rows(objective):
     X, y = three_clouds()
     hints = sample_links(y, 20, random_state=0)
     model = ConstrainedKernelKMeans(3, objective=objective, random_state=0).fit(X, supervision=hints)
@@ -322,14 +322,14 @@ def test_new_rows_go_where_like_rows_are(objective):
     assert adjusted_rand_score(np.arange(60) % 3, model.predict(new)) > 0.7
 
 
-def test_a_new_row_that_is_like_no_other_goes_to_the_largest_cluster():
+def test_a_new_row_without_similar_rows_goes_to_the_largest_cluster():
     model = on_line().fit(LINE, supervision=Supervision.from_links(6, cannot=[(1, 2)], cannot_weights=9))
     sizes = np.bincount(model.labels_)
     assert sizes.min() < sizes.max()
     assert model.predict(np.zeros((2, 6))).tolist() == [sizes.argmax()] * 2
 
 
-def test_a_refit_begins_where_the_last_one_ended():
+def test_a_refit_starts_from_the_last_result():
     X, y = three_clouds()
     model = ConstrainedKernelKMeans(3, warm_start=True, random_state=0)
     for n_links in (0, 30, 31):
@@ -356,12 +356,12 @@ def test_a_refit_begins_where_the_last_one_ended():
         ("max_iter", 0),
     ],
 )
-def test_parameters_that_are_refused(name, value):
+def test_invalid_parameters(name, value):
     with pytest.raises(ValueError, match=f"ConstrainedKernelKMeans: {name} must be"):
         on_line(**{name: value}).fit(LINE)
 
 
-def test_a_small_shift_still_goes_downhill():
+def test_a_small_shift_never_raises_the_objective():
     X, y = three_clouds()
     hints = sample_links(y, 40, random_state=0)
     none = ConstrainedKernelKMeans(3, shift=0.0, random_state=0).fit(X, supervision=hints)
@@ -370,7 +370,7 @@ def test_a_small_shift_still_goes_downhill():
     np.testing.assert_allclose(none.objective_, least.objective_, rtol=0.02)
 
 
-def test_a_shift_so_large_that_nothing_moves_at_once():
+def test_a_shift_too_large_for_batch_steps():
     model = on_line(shift=1e6).fit(LINE)  # single moves need none
     np.testing.assert_allclose(model.objective_, 2 / 9)
 
@@ -384,7 +384,7 @@ def test_too_few_rounds_are_reported():
         )
 
 
-def test_contradictory_links_are_weighed():
+def test_contradictory_links_are_traded_off():
     hints = Supervision.from_links(6, must=[(0, 1), (1, 2)], cannot=[(0, 2)])
     with pytest.warns(InconsistentSupervisionWarning, match="ConstrainedKernelKMeans.*rows 0 and 2"):
         model = on_line().fit(LINE, supervision=hints)
@@ -406,7 +406,7 @@ def test_nearly_as_many_clusters_as_rows(k):
 
 
 @pytest.mark.parametrize("sparse", [False, True])
-def test_graphs_in_parts_and_rows_alone(sparse):
+def test_disconnected_graphs_and_isolated_rows(sparse):
     weights = np.zeros((21, 21))
     weights[:10, :10] = weights[10:20, 10:20] = 1 - np.eye(10)
     hints = Supervision.from_links(21, must=[(20, 0)], cannot=[(20, 10)])
@@ -416,7 +416,7 @@ def test_graphs_in_parts_and_rows_alone(sparse):
     assert adjusted_rand_score(np.r_[np.repeat([0, 1], 10), 0], model.labels_) == 1.0
 
 
-def test_rows_that_are_all_alike():
+def test_rows_that_are_all_equal():
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", UserWarning)
         model = ConstrainedKernelKMeans(3, random_state=0).fit(np.ones((12, 2)))

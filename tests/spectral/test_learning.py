@@ -1,4 +1,4 @@
-"""Spectral learning: the matrix written out, bags through links, contradictions, new rows."""
+"""Spectral learning: the matrix against its formula, bags through links, contradictions, new rows."""
 
 import warnings
 
@@ -27,15 +27,15 @@ WRITTEN_OUT = {"symmetric": twin.normalized, "additive": twin.additive}
 
 
 def matrix_of(model, W, hints, as_sparse=False):
-    """Return the whole matrix that a model makes of a graph and of hints, as they come to it in `fit`."""
-    told = model._check_supervision(hints, len(W), given=W)
+    """Return the dense matrix that a model computes from a graph and hints."""
+    checked = model._check_supervision(hints, len(W), given=W)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", InconsistentSupervisionWarning)
-        return model._make_operator(Graph.from_weights(csr_array(W) if as_sparse else W), told).toarray()
+        return model._make_operator(Graph.from_weights(csr_array(W) if as_sparse else W), checked).toarray()
 
 
 def ring(n=24):
-    """Return rows on a circle: nothing but hints tells where to cut it."""
+    """Return rows on a circle, which only hints can divide."""
     angle = 2 * np.pi * np.arange(n) / n
     return np.column_stack([np.cos(angle), np.sin(angle)])
 
@@ -70,7 +70,7 @@ def test_self_loops_put_ones_on_the_diagonal_of_the_printed_matrix(n_neighbors):
     assert_array_equal(looped.predict(X), looped.labels_)
 
 
-def test_self_loops_stay_where_links_are_written_in():
+def test_self_loops_remain_with_links():
     W = np.array([[1.0, 0.5, 1.0], [0.5, 1.0, 3.0], [1.0, 3.0, 1.0]])
     hints = Supervision.from_links(3, must=[(0, 1)])
     expected = np.array([[1.0, 1.0, 1.0], [1.0, 1.0, 3.0], [1.0, 3.0, 1.0]])
@@ -99,7 +99,7 @@ def test_links_decide_where_a_ring_is_cut():
 
 @settings(max_examples=60, deadline=None)
 @given(SEEDS, FORMS, st.booleans())
-def test_the_matrix_is_the_one_written_out(seed, form, true_links):
+def test_the_matrix_equals_the_formula(seed, form, true_links):
     rng = np.random.default_rng(seed)
     n = int(rng.integers(3, 10))
     W = drawn_weights(rng, n)
@@ -110,7 +110,7 @@ def test_the_matrix_is_the_one_written_out(seed, form, true_links):
 
 @settings(max_examples=60, deadline=None)
 @given(SEEDS, FORMS, st.booleans())
-def test_bags_labels_and_triplets_are_what_to_links_says(seed, form, more):
+def test_bags_labels_and_triplets_are_converted_by_to_links(seed, form, more):
     rng = np.random.default_rng(seed)
     n = int(rng.integers(3, 10))
     y = rng.integers(0, 3, n)
@@ -121,8 +121,8 @@ def test_bags_labels_and_triplets_are_what_to_links_says(seed, form, more):
     rows = rng.permutation(n)[:3]
     if y[rows[0]] == y[rows[1]] != y[rows[2]]:
         hints = hints | Supervision.from_triplets(n, [rows], "AB")
-    told = {c for labels in (hints.bags.labels if hints.bags else ()) for c in labels or ()}
-    n_classes = len(told | set(hints.classes))
+    bag_classes = {c for labels in (hints.bags.labels if hints.bags else ()) for c in labels or ()}
+    n_classes = len(bag_classes | set(hints.classes))
     model = SpectralLearning(max(n_classes, 1) + more, normalization=form[0], as_links=True)
     links = hints.to_links(more_clusters_than_classes=model.n_clusters > n_classes)
     found = matrix_of(model, W, hints, form[1])
@@ -132,7 +132,7 @@ def test_bags_labels_and_triplets_are_what_to_links_says(seed, form, more):
 # ---------------------------------------------------------------------- laws
 
 
-def test_weights_of_links_play_no_part():
+def test_weights_of_links_are_ignored():
     X = ring()
     weighed = Supervision.from_links(24, must=[(0, 12)], cannot=[(0, 6)], must_weights=9, cannot_weights=0.1)
     even = Supervision.from_links(24, must=[(0, 12)], cannot=[(0, 6)])
@@ -141,10 +141,10 @@ def test_weights_of_links_play_no_part():
 
 
 @pytest.mark.parametrize("normalization", ["symmetric", "additive"])
-def test_all_links_give_the_classes_back(normalization):
+def test_all_links_recover_the_classes(normalization):
     rng = np.random.default_rng(0)
     y = np.repeat([0, 1, 2], 15)
-    X = rng.normal(size=(45, 2))  # no class can be seen in the rows
+    X = rng.normal(size=(45, 2))  # the rows carry no information about the classes
     hints = Supervision.from_labels(y.tolist())
     model = SpectralLearning(3, normalization=normalization, as_links=True, random_state=0)
     assert adjusted_rand_score(y, model.fit_predict(X, supervision=hints)) == 1.0
@@ -172,14 +172,14 @@ def test_a_row_without_hints_is_extended_exactly_in_the_additive_form(seed):
     hints = Supervision.from_links(10, must=[(0, 1), (1, 2)], cannot=[(2, 3)])
     model = SpectralLearning(2, normalization="additive", affinity="precomputed", random_state=0)
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # some draws fall apart
+        warnings.simplefilter("ignore")  # some random graphs are disconnected
         model.fit(W, supervision=hints)
     found = model._last.partition
     free = np.arange(4, 10)
     degrees = W[free].sum(axis=1)
     whole = model._extend_eigenvectors(W[free], degrees, found)
     below = (found.eigen.values - 1) * found.scale[0] ** -2 + degrees[:, None]
-    certain = below > 1e-3  # elsewhere the entry is not known well, and left at 0
+    certain = below > 1e-3  # other entries are inaccurate and set to 0
     assert_allclose(whole[certain], found.eigen.vectors[free][certain], atol=1e-6)
     assert certain.any()
 
@@ -205,7 +205,7 @@ def test_links_between_bags_that_share_no_label_warn(k):
         SpectralLearning(k, as_links=True, random_state=0).fit(ring(8), supervision=hints)
 
 
-def test_other_kinds_are_refused_unless_they_are_to_be_links():
+def test_other_kinds_are_refused_unless_as_links_is_true():
     X = ring(8)
     hints = Supervision.from_bags(list("aabbccdd"), {"a": [1], "b": [2]})
     with pytest.raises(UnsupportedSupervisionError, match="cannot use bags"):

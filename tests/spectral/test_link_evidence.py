@@ -29,7 +29,7 @@ def groups_of(votes):
     return {frozenset(votes.rows[votes.join() == g].tolist()) for g in np.unique(votes.join())}
 
 
-def test_a_row_that_two_groups_claim_stays_with_the_one_that_has_more_votes():
+def test_a_row_linked_to_two_groups_stays_with_the_one_with_more_votes():
     must, cannot = [(0, 1), (1, 2), (0, 2), (3, 4), (0, 9), (3, 9), (4, 9)], [(0, 3), (1, 4)]
     votes = votes_of(10, must, cannot)
     assert groups_of(votes) == {frozenset({0, 1, 2}), frozenset({3, 4, 9})}
@@ -42,7 +42,7 @@ def test_one_wrong_must_link_does_not_merge_groups_that_two_cannot_links_keep_ap
     assert groups_of(votes) == {frozenset({0, 1, 2}), frozenset({3, 4, 5})}
 
 
-def test_weights_count_as_that_many_votes():
+def test_weights_count_as_numbers_of_votes():
     light = votes_of(2, [(0, 1)], [(0, 1)], must_weights=[1.0], cannot_weights=[2.0])
     heavy = votes_of(2, [(0, 1)], [(0, 1)], must_weights=[3.0], cannot_weights=[2.0])
     assert groups_of(light) == {frozenset({0}), frozenset({1})}
@@ -72,7 +72,7 @@ def test_true_links_are_all_believed_and_their_groups_are_the_closure(labels, se
 
 
 def enumerate_posterior(votes, prior, same, different):
-    """Sum over all classes of all rows: the definition, one term at a time."""
+    """Sum over all class assignments, by definition."""
     n, k = prior.shape
     yes, no = _compute_likelihoods(votes, same, different)
     marginal, together, total = np.zeros((n, k)), np.zeros(len(votes)), 0.0
@@ -103,7 +103,7 @@ def test_chains_lose_certainty_and_evidence_adds_up():
     everything = np.ones(len(chain), dtype=bool)
     class_of, medoids = np.zeros(4, dtype=np.int64), np.array([0])
     one, two, three = compute_unreliability(chain, everything, class_of, medoids, 2, 0.1)[[0, 2, 3]]
-    # The root is row 1, with most links: 0 and 2 are next to it, 3 is one step further.
+    # The root is row 1, with the most links: 0 and 2 are adjacent, 3 is one step further.
     assert one == pytest.approx(0.1)
     assert two == pytest.approx(0.1)
     assert three == pytest.approx(0.1 * 0.9 + 0.9 * 0.1)
@@ -155,7 +155,7 @@ def test_wrong_links_are_found_and_do_no_harm():
     assert adjusted_rand_score(y, certain.labels_) < adjusted_rand_score(y, model.labels_) - 0.05
 
 
-def test_a_rate_that_is_given_is_kept_and_nonsense_is_refused():
+def test_a_given_rate_is_used_and_invalid_rates_are_refused():
     X, y = blobs(60)
     hints, _ = noisy_links(y, 30, 3)
     model = PropagationClustering(3, error_rate=0.1, random_state=0).fit(X, supervision=hints)
@@ -174,7 +174,7 @@ def test_true_links_give_the_same_clusters_whether_certain_or_not():
     assert adjusted_rand_score(y, weighed.labels_) > 0.9
 
 
-def test_a_row_held_out_has_the_value_of_a_fit_without_it():
+def test_a_held_out_row_has_the_value_of_a_fit_without_it():
     X, _ = blobs(40)
     smoother = PropagationClustering(3, random_state=0).fit(X)._ready.smoother
     rng = np.random.default_rng(3)
@@ -188,7 +188,7 @@ def test_a_row_held_out_has_the_value_of_a_fit_without_it():
         )
 
 
-def test_noise_lets_a_row_part_from_its_value():
+def test_noise_lets_a_row_deviate_from_its_value():
     X, _ = blobs(40)
     smoother = PropagationClustering(3, random_state=0).fit(X)._ready.smoother
     rows, base, values = np.array([0, 3]), np.zeros((40, 1)), np.array([[1.0], [1.0]])
@@ -203,7 +203,7 @@ def test_noise_lets_a_row_part_from_its_value():
 
 
 def low_variance(n=210, seed=2):
-    """Three classes that differ only in two directions of little variance."""
+    """Three classes that differ only in two directions of small variance."""
     rng = np.random.default_rng(seed)
     y = np.arange(n) % 3
     Z = rng.normal(size=(n, 6)) * [3, 3, 3, 2, 0.25, 0.25]
@@ -211,7 +211,7 @@ def low_variance(n=210, seed=2):
     return Z @ np.linalg.qr(rng.normal(size=(6, 6)))[0], y
 
 
-def test_a_metric_is_learned_where_the_columns_mislead():
+def test_a_metric_is_learned_if_the_columns_mislead():
     X, y = low_variance()
     hints = Supervision.from_labels([c if i < 45 else None for i, c in enumerate(y)]).to_links()
     plain = PropagationClustering(3, random_state=0).fit(X, supervision=hints)
@@ -221,7 +221,7 @@ def test_a_metric_is_learned_where_the_columns_mislead():
     assert (learned.labels_[:45] == learned.labels_[y[:45].argsort(kind="stable")][y[:45] * 15]).all()
 
 
-def test_the_graph_keeps_its_say_where_mixtures_predict_no_better():
+def test_the_graph_keeps_its_weight_if_mixtures_predict_no_better():
     rng = np.random.default_rng(0)
     angle = rng.uniform(0, 2 * np.pi, 200)
     y = np.arange(200) % 2
@@ -234,7 +234,7 @@ def test_the_graph_keeps_its_say_where_mixtures_predict_no_better():
     assert model.metric_.weights[0] > 0.5
 
 
-def test_too_few_known_rows_teach_no_metric():
+def test_too_few_known_rows_give_no_metric():
     X, y = blobs(30)
     space = MixtureSpace(X, 3, 0)
     hinted = HintedMixtureRows.from_clusters(np.arange(6), y[:6], 3)
@@ -250,14 +250,14 @@ def test_a_metric_from_uncertain_links_resists_wrong_links(monkeypatch):
     X, y = low_variance(240)
     anchors = np.arange(3)
     scores = {}
-    for min_links in (0, 10_000):  # 0: links may be taken as evidence; 10_000: never
+    for min_links in (0, 10_000):  # 0: links may be treated as evidence; 10_000: never
         monkeypatch.setattr(_propagation_clustering, "_MIN_UNCERTAIN_LINKS", min_links)
         scores[min_links] = []
         for seed in range(5):
             rng = np.random.default_rng(seed)
-            told = rng.permutation(np.arange(3, 240))[:70]
-            same = (y[told, None] == y[anchors]) ^ (rng.random((70, 3)) < 0.2)
-            pairs = np.stack(np.broadcast_arrays(told[:, None], anchors), axis=-1)
+            linked = rng.permutation(np.arange(3, 240))[:70]
+            same = (y[linked, None] == y[anchors]) ^ (rng.random((70, 3)) < 0.2)
+            pairs = np.stack(np.broadcast_arrays(linked[:, None], anchors), axis=-1)
             hints = Supervision.from_links(240, must=pairs[same], cannot=pairs[~same])
             model = PropagationClustering(3, error_rate="learn", learn_metric=True, random_state=0)
             model.fit(X, supervision=hints)
@@ -276,7 +276,7 @@ def test_a_metric_that_is_reused_is_not_learned_again():
     assert second.fit(X, supervision=more).metric_ is first.metric_
 
 
-def test_a_model_that_learned_no_metric_hands_over_none():
+def test_reusing_a_model_without_a_metric_gives_none():
     X, y = low_variance(120)
     few = Supervision.from_labels([c if i < 6 else None for i, c in enumerate(y)]).to_links()
     more = Supervision.from_labels([c if i < 33 else None for i, c in enumerate(y)]).to_links()

@@ -1,4 +1,4 @@
-"""The operator is its dense form, never formed."""
+"""The operator against its dense form."""
 
 import numpy as np
 import pytest
@@ -11,7 +11,7 @@ from likewise.spectral._operator import LowRank, SpectralOperator
 
 
 def dense(weights, scale, terms, diagonal, shift):
-    """The formula as it stands."""
+    """Return the dense matrix by the formula."""
     n = len(weights)
     inner = weights + np.diag(diagonal)
     for rows, core in terms:
@@ -34,7 +34,7 @@ def problems(draw):
 
 @settings(deadline=None)
 @given(problems(), st.booleans(), st.booleans())
-def test_products_are_those_of_the_dense_form(problem, sparse_weights, sparse_rows):
+def test_products_equal_the_dense_form(problem, sparse_weights, sparse_rows):
     *parts, rng = problem
     weights, scale, terms, diagonal, shift = parts
     whole = dense(*parts)
@@ -63,7 +63,7 @@ def test_products_are_those_of_the_dense_form(problem, sparse_weights, sparse_ro
 
 
 @given(problems())
-def test_what_is_left_out_is_nothing(problem):
+def test_omitted_arguments_have_no_effect(problem):
     weights = problem[0]
     assert_array_equal(SpectralOperator(weights).toarray(), weights)
     assert_array_equal(SpectralOperator(sparse.csr_array(weights)).toarray(), weights)
@@ -91,7 +91,7 @@ def test_by_hand():
 
 
 @pytest.mark.parametrize("core", [np.array([2.0]), np.array([[2.0]])])
-def test_terms_with_few_entries_are_written_into_the_sparse_part(core):
+def test_terms_with_few_entries_are_added_to_the_sparse_part(core):
     ring = np.roll(np.eye(200), 1, axis=0)
     link = np.zeros((200, 1))
     link[[3, 90]] = 1.0
@@ -115,7 +115,7 @@ def test_weights_are_not_copied_nor_changed():
     assert_array_equal(graph.toarray(), weights)
 
 
-def test_unsorted_indices_with_duplicates_are_understood_and_left_alone():
+def test_unsorted_indices_with_duplicates_are_accepted_and_not_modified():
     data, indices, indptr = (
         np.array([2.0, 0.5, 0.5, 1.0, 2.0]),
         np.array([2, 1, 1, 0, 0]),
@@ -133,23 +133,23 @@ def test_unsorted_indices_with_duplicates_are_understood_and_left_alone():
     ("arguments", "sentence"),
     [
         ((np.zeros((2, 3)),), "square"),
-        ((np.zeros((2, 2)), np.ones(3)), r"scale has shape \(3,\); wanted \(2,\)"),
+        ((np.zeros((2, 2)), np.ones(3)), r"scale has shape \(3,\); expected \(2,\)"),
         ((np.zeros((2, 2)), None, [], np.ones(3)), r"diagonal has shape \(3,\)"),
-        ((np.zeros((2, 2)), None, [LowRank(np.ones((3, 1)), np.ones(1))]), "3 rows, the weights 2"),
+        ((np.zeros((2, 2)), None, [LowRank(np.ones((3, 1)), np.ones(1))]), "3 rows; expected 2"),
     ],
 )
-def test_what_does_not_fit_is_refused(arguments, sentence):
+def test_invalid_shapes_are_refused(arguments, sentence):
     with pytest.raises(ValueError, match=sentence):
         SpectralOperator(*arguments)
 
 
-def test_a_core_that_does_not_fit_is_refused():
-    with pytest.raises(ValueError, match=r"core of shape \(3,\) does not fit 2 columns"):
+def test_a_core_of_invalid_shape_is_refused():
+    with pytest.raises(ValueError, match=r"core has shape \(3,\); expected \(2, 2\) or \(2,\) for 2 columns"):
         LowRank(np.ones((4, 2)), np.ones(3))
 
 
 def test_dense_weights_have_no_sparse_part():
     operator = SpectralOperator(np.zeros((2, 2)))
     assert operator.graph is None
-    with pytest.raises(TypeError, match="wants sparse"):
+    with pytest.raises(TypeError, match="requires sparse weights"):
         operator.get_sparse_part()

@@ -1,4 +1,4 @@
-"""What links and bags say of pairs: label sets, what is apart, graphs with links written in."""
+"""Pairwise constraints: label sets, pairs that are apart, graphs with links."""
 
 from itertools import product
 
@@ -25,7 +25,7 @@ from reference import bag_constraints as twin
 from reference.bag_constraints import drawn_bags, drawn_links, drawn_weights
 
 SEEDS = st.integers(0, 10_000)
-# Bags of five rows: r1 holds rows 0 and 1, row 4 is in no bag, nothing is known of r3.
+# Bags of five rows: r1 contains rows 0 and 1, row 4 is in no bag, r3 is unlabelled.
 BAGS = Supervision.from_bags(
     ["r1", "r1", "r2", "r3", None, "r4"], {"r1": ["wren"], "r2": ["owl", "thrush"], "r4": ["thrush", "wren"]}
 )
@@ -61,7 +61,7 @@ def test_label_sets_of_nothing():
         assert not RowLabelSets.from_closure(sets).are_apart(np.array([0]), np.array([1])).any()
 
 
-def test_links_are_written_in_by_hand():
+def test_links_change_similarities_by_hand():
     W = np.array([[0, 0.5, 0.2, 0.1], [0.5, 0, 0.3, 0], [0.2, 0.3, 0, 0.4], [0.1, 0, 0.4, 0]])
     hints = Supervision.from_links(4, must=[(0, 1)], cannot=[(1, 2)])
     linked = LinkedGraph.from_closure(Graph.from_weights(W), hints.closure())
@@ -70,7 +70,7 @@ def test_links_are_written_in_by_hand():
     assert_allclose(linked.degrees, [1.1, 1.0, 0.4, 0.5])
 
 
-def test_a_row_cut_off_from_all_has_degree_one():
+def test_an_isolated_row_has_degree_one():
     W = np.array([[0, 0.5, 0.0], [0.5, 0, 0.0], [0.0, 0.0, 0.0]])
     linked = LinkedGraph.from_closure(
         Graph.from_weights(W), Supervision.from_links(3, cannot=[(0, 1)]).closure()
@@ -87,8 +87,8 @@ def test_components_by_hand():
     assert make_component_matrix(Supervision.empty(3).closure()).shape == (3, 0)
 
 
-def test_must_links_carry_what_is_known_of_a_row():
-    # Row 1 is in no bag, but belongs with a wren; the bag of row 2 holds an owl.
+def test_must_links_propagate_label_sets():
+    # Row 1 is in no bag, but is must-linked with a wren; the bag of row 2 contains an owl.
     W = np.ones((3, 3)) - np.eye(3)
     bags = Supervision.from_bags(["x", None, "y"], {"x": ["wren"], "y": ["owl"]})
     closure = Supervision.from_links(3, must=[(0, 1)]).closure()
@@ -98,7 +98,7 @@ def test_must_links_carry_what_is_known_of_a_row():
     assert RowLabelSets.from_closure(sets, closure).find_clash() is None
 
 
-def test_linked_rows_whose_bags_share_no_label_are_noticed():
+def test_linked_rows_whose_bags_share_no_label_are_found():
     bags = Supervision.from_bags(list("uvwxyz"), {"u": [1, 2], "v": [2, 3], "w": [4, 5], "x": [4], "y": [6]})
     sets = LabelSets.from_bags(bags.bags, 6)
     assert (
@@ -107,7 +107,7 @@ def test_linked_rows_whose_bags_share_no_label_are_noticed():
         ).find_clash()
         is None
     )
-    # Rows 0 and 2 are joined through row 5, of which nothing is known.
+    # Rows 0 and 2 are joined through row 5, whose label set is unknown.
     closure = Supervision.from_links(6, must=[(3, 4), (0, 5), (2, 5)]).closure()
     assert RowLabelSets.from_closure(sets, closure).find_clash() == (0, 2)
     assert RowLabelSets.from_closure(
@@ -126,16 +126,16 @@ def test_links_of_bags_with_a_single_label():
     assert {pair for pair, kind in kinds.items() if kind == "cannot"} == {(0, 3), (1, 3), (2, 3)}
 
 
-def test_label_sets_with_nothing_alone_imply_no_links():
+def test_label_sets_of_several_labels_imply_no_links():
     assert not derive_single_label_links(Supervision.from_bags(["a", "a"], {"a": [1, 2]}))
 
 
-# ---------------------------------------------------------------------- twins
+# ---------------------------------------------------------------------- reference implementations
 
 
 @settings(max_examples=50, deadline=None)
 @given(SEEDS, st.booleans())
-def test_what_is_apart_is_what_to_links_says(seed, as_sparse):
+def test_pairs_that_are_apart_agree_with_to_links(seed, as_sparse):
     rng = np.random.default_rng(seed)
     n = int(rng.integers(2, 10))
     y = rng.integers(0, 3, n)
@@ -149,7 +149,7 @@ def test_what_is_apart_is_what_to_links_says(seed, as_sparse):
 
 @settings(max_examples=60, deadline=None)
 @given(SEEDS, st.booleans(), st.booleans())
-def test_links_written_in_are_relations_of_all_pairs(seed, as_sparse, true_links):
+def test_a_linked_graph_agrees_with_the_relations_of_all_pairs(seed, as_sparse, true_links):
     rng = np.random.default_rng(seed)
     n = int(rng.integers(3, 10))
     W = drawn_weights(rng, n)
@@ -166,7 +166,7 @@ def test_links_written_in_are_relations_of_all_pairs(seed, as_sparse, true_links
 
 @settings(max_examples=60, deadline=None)
 @given(SEEDS)
-def test_links_and_label_sets_together_are_relations_of_all_pairs(seed):
+def test_links_and_label_sets_agree_with_the_relations_of_all_pairs(seed):
     rng = np.random.default_rng(seed)
     n = int(rng.integers(3, 10))
     y = rng.integers(0, 3, n)
@@ -200,7 +200,7 @@ def test_many_label_sets_and_small_blocks_change_nothing(seed):
     assert_array_equal(ApartPairs(loose).cut(W), few)
 
 
-def test_the_graph_is_left_alone():
+def test_the_graph_is_not_modified():
     W = drawn_weights(np.random.default_rng(0), 6)
     hints = Supervision.from_links(6, must=[(0, 1)], cannot=[(2, 3)])
     for weights in (W.copy(), csr_array(W)):

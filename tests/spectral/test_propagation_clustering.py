@@ -1,4 +1,4 @@
-"""Propagation clustering: by hand, laws, and what links do to classes."""
+"""Propagation clustering: by hand, properties, and effects of links on classes."""
 
 import pickle
 
@@ -29,8 +29,8 @@ def test_without_links_clear_clusters_are_found():
     assert adjusted_rand_score(y, fit(X, 3).labels_) == 1.0
 
 
-def test_a_must_link_joins_two_first_clusters_and_a_cannot_link_opens_a_class():
-    # Four blobs in a row, two of them near: k-means with three clusters takes the near ones as one.
+def test_a_must_link_joins_two_initial_clusters_and_a_cannot_link_starts_a_class():
+    # Four blobs in a row, two of them near: k-means with three clusters joins the near ones.
     X, y = blobs([(0, 0), (1.6, 0), (8, 0), (16, 0)], spread=0.2)
     start = fit(X, 3).labels_
     assert start[0] == start[30]
@@ -49,7 +49,7 @@ def test_a_must_link_joins_two_first_clusters_and_a_cannot_link_opens_a_class():
     assert model.violations_.share == 1.0
 
 
-def test_a_row_kept_apart_from_all_but_one_class_is_of_that_one():
+def test_a_row_cannot_linked_to_all_classes_but_one_gets_that_class():
     X, y = blobs([(0, 0), (6, 0)])
     first = fit(X, 2)
     a, b = first._ready.medoids.tolist()
@@ -60,7 +60,7 @@ def test_a_row_kept_apart_from_all_but_one_class_is_of_that_one():
     assert model.propagation_.class_of[stray] == model.propagation_.class_of[b]
 
 
-def test_shares_are_shares_and_linked_rows_have_their_class():
+def test_shares_sum_to_one_and_linked_rows_have_their_class():
     X, y = blobs([(0, 0), (2, 0), (0, 2)], spread=0.8)
     model = fit(X, 3, sample_links(y, 60, random_state=1))
     np.testing.assert_allclose(model.cluster_proba_.sum(axis=1), 1.0)
@@ -73,7 +73,7 @@ def test_shares_are_shares_and_linked_rows_have_their_class():
     assert model.propagation_.unreached[placed].max() < 0.1
 
 
-def test_many_links_lead_to_the_truth_where_no_shape_helps():
+def test_many_links_recover_classes_of_any_shape():
     rng = np.random.default_rng(3)
     X = rng.uniform(size=(150, 2))
     y = (np.floor(X[:, 0] * 2) + np.floor(X[:, 1] * 2)).astype(int) % 2  # a chessboard
@@ -84,7 +84,7 @@ def test_many_links_lead_to_the_truth_where_no_shape_helps():
 
 @settings(max_examples=15, deadline=None)
 @given(seed=st.integers(0, 1000), n_links=st.integers(0, 40))
-def test_links_of_the_truth_are_kept(seed, n_links):
+def test_true_links_are_satisfied(seed, n_links):
     X, y = blobs([(0, 0), (3, 0), (0, 3)], size=12, seed=seed)
     hints = sample_links(y, n_links, random_state=seed) if n_links else None
     model = fit(X, 3, hints)
@@ -93,7 +93,7 @@ def test_links_of_the_truth_are_kept(seed, n_links):
         assert (model.labels_[i] == model.labels_[j]).mean() > 0.9
 
 
-def test_taking_over_changes_nothing_but_the_time():
+def test_reusing_a_graph_does_not_change_the_result():
     X, y = blobs([(0, 0), (2, 0), (0, 2)], spread=0.7)
     before = fit(X, 3)
     hints = sample_links(y, 20, random_state=0)
@@ -104,7 +104,7 @@ def test_taking_over_changes_nothing_but_the_time():
 
 
 @pytest.mark.parametrize("change", [{"n_clusters": 4}, {"restart": 0.2}, {"random_state": 1}])
-def test_what_was_found_for_other_parameters_or_rows_is_not_taken_over(change):
+def test_a_graph_of_other_parameters_or_rows_is_not_reused(change):
     X, _ = blobs([(0, 0), (2, 0), (0, 2)], spread=0.7)
     before = fit(X, 3)
     other = PropagationClustering(**{"n_clusters": 3, "random_state": 0} | change).reuse_graph(before).fit(X)
@@ -113,7 +113,7 @@ def test_what_was_found_for_other_parameters_or_rows_is_not_taken_over(change):
     assert moved._ready is not before._ready
 
 
-def test_kmeans_begins_where_that_of_another_model_ended():
+def test_kmeans_starts_from_the_centres_of_another_model():
     X, y = blobs([(0, 0), (8, 0), (0, 8), (8, 8)], size=20)  # two clusters: left and right, or up and down
     by_seed = [PropagationClustering(2, random_state=seed, n_init=1) for seed in range(8)]
     found = {tuple(model.fit(X).labels_[np.unique(y, return_index=True)[1]]) for model in by_seed}
@@ -125,13 +125,13 @@ def test_kmeans_begins_where_that_of_another_model_ended():
     np.testing.assert_array_equal(more.labels_, PropagationClustering(3, random_state=9).fit(X).labels_)
 
 
-def test_a_model_that_was_not_fitted_gives_nothing_over():
+def test_reusing_an_unfitted_model_has_no_effect():
     X, _ = blobs([(0, 0), (5, 0)])
     model = PropagationClustering(2, random_state=0).reuse_graph(PropagationClustering(2, random_state=0))
     assert len(np.unique(model.fit(X).labels_)) == 2
 
 
-def test_violations_are_those_of_the_last_fit():
+def test_violations_refer_to_the_last_fit():
     X, _ = blobs([(0, 0), (5, 0)], size=5)
     model = PropagationClustering(2, random_state=0)
     with pytest.raises(NotFittedError):
@@ -153,7 +153,7 @@ def test_more_groups_than_clusters_are_reported():
     assert model.violations_.share < 1
 
 
-def test_classes_join_where_it_costs_least():
+def test_classes_are_merged_at_the_lowest_cost():
     alike = np.array([[-1, 0.5, 0.4], [0.5, -1, 0.1], [0.4, 0.1, -1.0]])
     clusters = _merge_classes(alike, np.array([100.0, 90.0, 2.0]), 2)
     assert clusters.tolist() == [0, 1, 1] or clusters.tolist() == [0, 1, 0]
@@ -164,12 +164,12 @@ def test_classes_join_where_it_costs_least():
     assert _merge_classes(apart, np.array([100.0, 90.0, 2.0]), 2).tolist() == [0, 1, 1]
 
 
-def test_a_row_without_any_share_has_even_ones():
+def test_a_row_of_zero_shares_gets_equal_shares():
     found = normalize_shares(np.array([[1.0, 3.0, -1.0], [0.0, -2.0, 0.0]]))
     np.testing.assert_allclose(found, [[0.25, 0.75, 0.0], [1 / 3] * 3])
 
 
-def test_new_rows_are_of_the_cluster_around_them():
+def test_new_rows_get_the_cluster_around_them():
     X, y = blobs([(0, 0), (5, 0), (0, 5)])
     model = fit(X, 3, sample_links(y, 30, random_state=0))
     new, true = blobs([(0, 0), (5, 0), (0, 5)], seed=9)
@@ -178,12 +178,12 @@ def test_new_rows_are_of_the_cluster_around_them():
 
 
 @pytest.mark.parametrize("restart", [0, 1, -0.1, np.nan, "0.1"])
-def test_a_restart_that_is_no_share_is_refused(restart):
+def test_a_restart_outside_0_and_1_is_refused(restart):
     with pytest.raises(ValueError, match="restart must be a number above 0 and below 1"):
         PropagationClustering(2, restart=restart).fit([[0.0], [1.0]])
 
 
-def test_rows_of_no_class_that_are_distinguished_are_apart():
+def test_cannot_linked_rows_without_a_class_are_apart():
     X = np.array([[0.0], [0.1], [0.2], [0.3], [5.0], [5.1], [5.2], [5.3]])
     model = fit(X, 2, Supervision.from_links(8, cannot=[(0, 1)]))
     assert model.labels_[0] != model.labels_[1]
@@ -191,7 +191,7 @@ def test_rows_of_no_class_that_are_distinguished_are_apart():
 
 
 @pytest.mark.parametrize("seed", range(6))
-def test_true_links_are_kept_whatever_they_link(seed):
+def test_true_links_are_satisfied_for_any_rows(seed):
     X, y = blobs([(0, 0), (3, 0), (0, 3)], size=20, seed=seed)
     assert fit(X, 3, sample_links(y, 80, random_state=seed)).violations_.share == 1.0
 

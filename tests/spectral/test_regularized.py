@@ -1,4 +1,4 @@
-"""Must-links as a penalty: the matrix written out, weights, what is refused."""
+"""Must-links as a penalty: the matrix against its formula, weights, refused hints."""
 
 import numpy as np
 import pytest
@@ -18,12 +18,12 @@ SEEDS = st.integers(0, 10_000)
 
 
 def matrix_of(model, W, hints, as_sparse=False):
-    told = model._check_supervision(hints, len(W), given=W)
-    return model._make_operator(Graph.from_weights(csr_array(W) if as_sparse else W), told).toarray()
+    checked = model._check_supervision(hints, len(W), given=W)
+    return model._make_operator(Graph.from_weights(csr_array(W) if as_sparse else W), checked).toarray()
 
 
 def test_the_matrix_by_hand():
-    # All degrees are 2. The link adds beta to the pair and takes it off the two diagonal entries.
+    # All degrees are 2. The link adds beta to the pair and subtracts it from the two diagonal entries.
     W = np.array([[0.0, 1, 1], [1, 0, 1], [1, 1, 0]])
     hints = Supervision.from_links(3, must=[(0, 1)], must_weights=0.5)
     found = matrix_of(RegularizedSpectralClustering(2, beta=4.0), W, hints)
@@ -35,7 +35,7 @@ def test_the_matrix_by_hand():
 
 @settings(max_examples=60, deadline=None)
 @given(SEEDS, st.booleans(), st.floats(0, 50))
-def test_the_matrix_is_the_one_written_out(seed, as_sparse, beta):
+def test_the_matrix_equals_the_formula(seed, as_sparse, beta):
     rng = np.random.default_rng(seed)
     n = int(rng.integers(3, 10))
     W = drawn_weights(rng, n)
@@ -53,21 +53,21 @@ def test_the_matrix_is_the_one_written_out(seed, as_sparse, beta):
     assert_allclose(found, wanted, atol=1e-9)
 
 
-def test_no_weight_and_no_links_are_plain_spectral_clustering():
+def test_beta_zero_or_no_links_is_plain_spectral_clustering():
     rng = np.random.default_rng(0)
     X = rng.normal(size=(40, 3))
     plain = SpectralLearning(3, random_state=0).fit(X)
     hints = Supervision.from_links(40, must=[(0, 9), (3, 30)], must_groups=[[5, 6, 7]])
-    for model, told in (
+    for model, links in (
         (RegularizedSpectralClustering(3, random_state=0), None),
         (RegularizedSpectralClustering(3, beta=0.0, random_state=0), hints),
     ):
-        model.fit(X, supervision=told)
+        model.fit(X, supervision=links)
         assert_allclose(model.eigenvalues_, plain.eigenvalues_)
         assert_array_equal(model.labels_, plain.labels_)
 
 
-def test_heavier_links_bring_rows_nearer():
+def test_heavier_links_bring_rows_closer():
     X = np.array([[0.0], [1.0], [2.0], [4.0], [6.0], [7.0], [8.0]])
     hints = Supervision.from_links(7, must=[(2, 4)])
 
@@ -80,7 +80,7 @@ def test_heavier_links_bring_rows_nearer():
     assert gap(1e6) < 1e-3
 
 
-def test_cannot_links_are_refused_or_left_out():
+def test_cannot_links_are_refused_or_dropped():
     X = np.random.default_rng(1).normal(size=(12, 2))
     hints = Supervision.from_links(12, must=[(0, 1)], cannot=[(2, 3)], cannot_groups=[[4, 5, 6]])
     with pytest.raises(UnsupportedSupervisionError, match=r"cannot use the 2 cannot-link.*cannot='drop'"):
@@ -90,7 +90,7 @@ def test_cannot_links_are_refused_or_left_out():
         X, supervision=Supervision.from_links(12, must=[(0, 1)])
     )
     assert_array_equal(dropped.labels_, must.labels_)
-    assert dropped.violations_.n_must + dropped.violations_.n_cannot > 1  # what was left out is reported on
+    assert dropped.violations_.n_must + dropped.violations_.n_cannot > 1  # includes dropped links
 
 
 def test_contradictions_warn():
@@ -110,7 +110,7 @@ def bags(sets):
     )
 
 
-def test_single_label_bags_come_together():
+def test_rows_of_single_label_bags_come_together():
     X = np.random.default_rng(3).normal(size=(16, 2))
     hints = bags([{1}, {1}, {1, 2}, None])
     model = RegularizedSpectralClustering(2, as_links=True, random_state=0).fit(X, supervision=hints)

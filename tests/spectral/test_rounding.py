@@ -29,20 +29,20 @@ def test_cluster_means_by_hand():
     assert_array_equal(compute_cluster_means(rows, np.array([0, 0, 2]), 4), [[2, 1], [0, 0], [5, 5], [0, 0]])
 
 
-def test_kmeans_is_that_of_scikit_learn():
+def test_kmeans_equals_scikit_learns():
     rows = np.random.default_rng(0).normal(size=(50, 3))
     theirs = KMeans(4, n_init=5, random_state=np.random.RandomState(3)).fit(rows).labels_
     assert_array_equal(round_by_kmeans(rows, 4, 5, np.random.RandomState(3)), theirs)
 
 
-def test_kmeans_goes_on_from_given_clusters():
-    # From the clusters {0, 1} and {4, 5} nothing moves, though {0, 1, 4} | {5} would do for other starts.
+def test_kmeans_starts_from_given_clusters():
+    # From the clusters {0, 1} and {4, 5} nothing moves, although other starts lead to {0, 1, 4} | {5}.
     rows = np.array([[0.0], [1.0], [4.0], [5.0]])
     start = np.array([1, 1, 0, 0])
     assert_array_equal(round_by_kmeans(rows, 2, 10, np.random.RandomState(0), start), start)
 
 
-def test_kmeans_of_fewer_distinct_rows_than_clusters_is_quiet():
+def test_kmeans_of_fewer_distinct_rows_than_clusters_gives_no_warning():
     labels = round_by_kmeans(np.repeat(np.eye(2), 4, axis=0), 3, 2, np.random.RandomState(0))
     assert len(set(labels[:4])) == len(set(labels[4:])) == 1
     assert labels[0] != labels[4]
@@ -50,7 +50,7 @@ def test_kmeans_of_fewer_distinct_rows_than_clusters_is_quiet():
 
 @settings(max_examples=25, deadline=None)
 @given(SEEDS, st.integers(1, 5))
-def test_the_rotation_finds_turned_indicators(seed, k):
+def test_the_rotation_finds_rotated_indicators(seed, k):
     rng = np.random.default_rng(seed)
     y = np.concatenate([np.arange(k), rng.integers(0, k, 20)])
     turn = np.linalg.qr(rng.normal(size=(k, k)))[0]
@@ -60,7 +60,7 @@ def test_the_rotation_finds_turned_indicators(seed, k):
 
 @settings(max_examples=25, deadline=None)
 @given(SEEDS)
-def test_the_rotation_is_a_resting_place(seed):
+def test_the_rotation_is_a_fixed_point(seed):
     # The labels do not change when the nearest rotation of the rows is taken once more.
     rng = np.random.default_rng(seed)
     y = np.concatenate([np.arange(3), rng.integers(0, 3, 30)])
@@ -71,7 +71,7 @@ def test_the_rotation_is_a_resting_place(seed):
 
 
 @pytest.mark.parametrize("rows", [np.zeros((4, 2)), np.ones((4, 2)) / np.sqrt(2), np.ones((4, 1))])
-def test_rows_that_cannot_be_parted_give_labels_all_the_same(rows):
+def test_rows_that_cannot_be_separated_still_get_labels(rows):
     labels = round_by_rotation(rows, np.random.RandomState(0))
     assert len(set(labels.tolist())) == 1
 

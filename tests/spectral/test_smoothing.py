@@ -1,4 +1,4 @@
-"""Smoothing along a graph: equal to the dense solution, to the harmonic values, and the same in any order."""
+"""Smoothing along a graph: equal to the dense solution and to the harmonic values, in any order."""
 
 import numpy as np
 import pytest
@@ -25,7 +25,7 @@ def test_smooth_values_solve_the_dense_system(graph, gamma):
     np.testing.assert_allclose(Smoother(graph, gamma).smooth(values), wanted, atol=1e-4)
 
 
-def test_constants_stay_what_they_are(graph):
+def test_constants_are_unchanged(graph):
     np.testing.assert_allclose(Smoother(graph, 0.05).smooth(np.ones((40, 1))), 1.0, atol=1e-4)
 
 
@@ -45,11 +45,11 @@ def test_interpolation_solves_the_system_with_rows_held(graph, most_kept, monkey
     np.testing.assert_allclose(found, wanted, atol=2e-4)
 
 
-def test_nothing_on_the_right_has_nothing_for_its_solution(graph):
+def test_a_zero_right_hand_side_gives_zero(graph):
     assert (Smoother(graph, 0.05).smooth(np.zeros((40, 1))) == 0).all()
 
 
-def test_a_column_is_the_same_whatever_was_solved_before(graph):
+def test_a_column_does_not_depend_on_earlier_solves(graph):
     base = np.zeros((40, 1))
     long, short = Smoother(graph, 0.05), Smoother(graph, 0.05)
     for row in range(20):
@@ -58,7 +58,7 @@ def test_a_column_is_the_same_whatever_was_solved_before(graph):
     np.testing.assert_array_equal(long.interpolate(base, rows, values), short.interpolate(base, rows, values))
 
 
-def test_spread_is_a_walk_of_so_many_steps(graph):
+def test_diffusion_equals_repeated_products(graph):
     W, d = graph.weights.toarray(), graph.degrees
     values = np.random.default_rng(2).random(40)
     walk = W / d[:, None]
@@ -73,7 +73,7 @@ def test_neighbors_are_the_rows_with_an_edge(graph):
     assert sorted(Smoother(graph, 0.05).get_neighbors(7)) == np.flatnonzero(row).tolist()
 
 
-def test_twins_do_not_break_the_interpolation():
+def test_rows_similar_only_to_each_other_do_not_break_the_interpolation():
     weights = np.array([[0.0, 1.0], [1.0, 0.0]])
     smoother = Smoother(Graph.from_weights(weights), 1e-3)
     found = smoother.interpolate(np.zeros((2, 1)), np.array([0, 1]), np.array([[1.0], [0.0]]))

@@ -1,4 +1,4 @@
-"""The spectral family: rows embedded by the eigenvectors of a graph that hints reshape, then clustered."""
+"""Spectral clustering: hints change a similarity graph, whose leading eigenvectors embed the rows."""
 
 from __future__ import annotations
 

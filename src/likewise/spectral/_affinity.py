@@ -1,4 +1,4 @@
-"""Similarity graphs: how alike the rows are, for all pairs or for near neighbours alone."""
+"""Similarity graphs of all pairs of rows or of nearest neighbours."""
 
 from __future__ import annotations
 
@@ -14,16 +14,16 @@ from likewise._neighbors import Search, find_near_rows
 
 Affinity = Literal["local", "rbf", "neighbors", "precomputed"]
 
-# The neighbour whose distance is a row's own scale (Zelnik-Manor & Perona 2004 recommend the seventh).
+# The distance to this neighbour is the scale of a row (Zelnik-Manor & Perona 2004 recommend the seventh).
 LOCAL_NEIGHBOR = 7
-# From here on a graph of all pairs (N^2 numbers) is not made unless asked for.
+# With more rows, n_neighbors="auto" does not store all pairs (N^2 numbers).
 DENSE_ROWS = 4_000
 NEIGHBORS = 30
 
 
 @dataclass(frozen=True)
 class Recipe:
-    """How a graph is made of rows; see the parameters of the estimators."""
+    """The parameters of a graph; see the parameters of the estimators."""
 
     affinity: Affinity = "local"
     n_neighbors: int | Literal["auto"] | None = "auto"
@@ -32,7 +32,7 @@ class Recipe:
     self_loops: bool = False
 
     def get_n_neighbors(self, n_samples: int) -> int | None:
-        """Return how many neighbours of a row are kept, None for all rows."""
+        """Return the number of neighbours of each row, or None if all pairs are kept."""
         if self.n_neighbors != "auto":
             return None if self.n_neighbors is None else min(self.n_neighbors, n_samples - 1)
         sparse = self.affinity == "neighbors" or n_samples > DENSE_ROWS
@@ -41,16 +41,16 @@ class Recipe:
 
 @dataclass(frozen=True, eq=False)
 class Graph:
-    """How alike the rows are.
+    """The similarities of the rows.
 
     Attributes
     ----------
     weights : ndarray or csr_array of shape (n_samples, n_samples)
-        Symmetric, none negative. Zeros on the diagonal unless there are self-loops.
+        Symmetric and non-negative. The diagonal is 0 unless there are self-loops.
     degrees : ndarray of shape (n_samples,)
-        The sums of the rows; 1 where a row is like no other, so that it can be divided by.
+        The row sums; 1 for a row without neighbours, to allow division.
     scales : ndarray of shape (n_samples,)
-        The distance that counts as near around each row; a single number repeated unless local.
+        The scale of each row; equal for all rows unless the affinity is "local".
     """
 
     weights: Any
@@ -59,7 +59,7 @@ class Graph:
 
     @classmethod
     def from_weights(cls, weights: Any, scales: np.ndarray | None = None, added: Any = 0.0) -> Graph:
-        """Measure the degrees of symmetric weights; `added` is what each row has besides them."""
+        """Build from symmetric weights; `added` is added to the row sums to obtain the degrees."""
         degrees = np.asarray(weights.sum(axis=1), dtype=np.float64).ravel() + added
         alone = degrees <= 0
         if scales is None:
@@ -72,17 +72,16 @@ class Graph:
         return len(self.degrees)
 
 
-# ---------------------------------------------------------------------- making
+# ---------------------------------------------------------------------- building
 
 
 def build_graph(X: np.ndarray, recipe: Recipe, *, random_state: int = 0) -> Graph:
-    """Make the graph of the rows of X.
+    """Build the graph of the rows of X.
 
-    ``local``: exp(-d(p, q)^2 / (2 s_p s_q)), with s_p the distance of row p to its seventh neighbour.
-    ``rbf``: the same with one scale for all, the median or the mean distance unless it is given.
-    ``neighbors``: 1 where each of two rows is a near neighbour of the other, one half where one is. With a
-    number of neighbours the first two are kept where one row is among the most alike to the other, and are
-    0 elsewhere.
+    ``local``: exp(-d(p, q)^2 / (2 s_p s_q)), where s_p is the distance of row p to its seventh neighbour.
+    ``rbf``: the same with one scale for all rows: a number, or the median or mean distance.
+    ``neighbors``: 1 if two rows are nearest neighbours of each other, 1/2 if only one is. With a number of
+    neighbours, the first two are 0 unless one row is among the most similar rows of the other.
     """
     n_neighbors = recipe.get_n_neighbors(len(X))
     if n_neighbors is None:
@@ -97,13 +96,13 @@ def build_graph(X: np.ndarray, recipe: Recipe, *, random_state: int = 0) -> Grap
     if recipe.affinity == "neighbors":
         values = values / 2
     half = csr_array((values, (rows, columns)), shape=(len(X), len(X)))
-    # What is near from one side alone is kept whole, so that no row loses a neighbour.
+    # An edge is kept in full if either row has the other as a neighbour, so no row loses a neighbour.
     weights = half + half.T if recipe.affinity == "neighbors" else half.maximum(half.T)
     return Graph.from_weights(csr_array(weights), scales)
 
 
 def check_given_graph(given: Any, *, self_loops: bool = False) -> Graph:
-    """Take a symmetric matrix of similarities, none negative; its diagonal counts only with self-loops."""
+    """Build from a symmetric, non-negative matrix; its diagonal is ignored without self-loops."""
     if issparse(given):
         weights = csr_array(given, dtype=np.float64, copy=True)
         if not self_loops:
@@ -118,7 +117,7 @@ def check_given_graph(given: Any, *, self_loops: bool = False) -> Graph:
 
 
 def with_self_loops(graph: Graph) -> Graph:
-    """Return the graph with each row as like itself as can be: 1 on the diagonal."""
+    """Return the graph with 1 on the diagonal."""
     weights = graph.weights
     if issparse(weights):
         rows = np.arange(graph.n_samples)
@@ -130,10 +129,11 @@ def with_self_loops(graph: Graph) -> Graph:
 
 
 def _get_n_candidates(recipe: Recipe, n_neighbors: int, most: int) -> int:
-    """Return how many near rows to look at, to find the ones most alike.
+    """Return the number of nearest rows among which the most similar rows are chosen.
 
-    With scales of their own, rows in sparse places have wide ones, and the nearest rows need not be the most
-    alike. Choosing among three times as many takes crowded rows out of everybody's neighbourhood.
+    With local scales the nearest rows need not be the most similar: rows in sparse regions have large scales.
+    Choosing among three times as many rows prevents rows in dense regions from becoming everybody's
+    neighbours.
     """
     return min(max(3 * n_neighbors, LOCAL_NEIGHBOR) if recipe.affinity == "local" else n_neighbors, most)
 
@@ -141,7 +141,7 @@ def _get_n_candidates(recipe: Recipe, n_neighbors: int, most: int) -> int:
 def _compute_similarity(
     distances: np.ndarray, own: np.ndarray, scales: np.ndarray, neighbors: np.ndarray, recipe: Recipe
 ) -> np.ndarray:
-    """Return how alike rows with scales `own` are to their neighbours; 1 for mere neighbours."""
+    """Return the similarity of rows with scales `own` to their neighbours; 1 if affinity is "neighbors"."""
     if recipe.affinity == "neighbors":
         return np.ones(distances.shape)
     alike: np.ndarray = np.exp(-(distances**2) / (2 * own[:, None] * scales[neighbors]))
@@ -171,7 +171,7 @@ def _build_dense(X: np.ndarray, recipe: Recipe) -> Graph:
 
 
 def _sample_distances(squared: np.ndarray) -> np.ndarray:
-    """Return the squared distances of a fixed lot of pairs, which is enough for their median or mean."""
+    """Return the squared distances of a fixed sample of pairs, to estimate their median or mean."""
     rng = np.random.RandomState(0)
     i, j = rng.randint(len(squared), size=(2, 500_000))
     found: np.ndarray = squared[i, j][i != j]
@@ -179,7 +179,7 @@ def _sample_distances(squared: np.ndarray) -> np.ndarray:
 
 
 def _compute_scales(distances: np.ndarray, recipe: Recipe, n_samples: int) -> np.ndarray:
-    """Return the scale of each row from distances to its neighbours (for one common scale, any distances)."""
+    """Return the scale of each row from the distances to its neighbours (any distances if not "local")."""
     if recipe.affinity == "local":
         scales = distances[:, min(LOCAL_NEIGHBOR, distances.shape[1]) - 1]
     elif isinstance(recipe.scale, str):
@@ -188,7 +188,7 @@ def _compute_scales(distances: np.ndarray, recipe: Recipe, n_samples: int) -> np
         scales = np.full(n_samples, common)
     else:
         scales = np.full(n_samples, float(recipe.scale))
-    # Seven duplicates of a row make its scale 0; a thousandth of the usual one still tells them from others.
+    # A row with seven duplicates has scale 0; 1e-3 of the typical scale still separates it from others.
     usual = np.median(scales[scales > 0]) if (scales > 0).any() else 1.0
     floored: np.ndarray = np.maximum(scales, 1e-3 * usual)
     return floored
@@ -198,9 +198,9 @@ def _compute_scales(distances: np.ndarray, recipe: Recipe, n_samples: int) -> np
 
 
 def compute_similarities(X_new: np.ndarray, X: np.ndarray, graph: Graph, recipe: Recipe) -> Any:
-    """Return how alike each new row is to each row of the graph, by the same recipe.
+    """Return the similarity of each new row to each row of the graph, by the same recipe.
 
-    A new row's own scale is its distance to its seventh neighbour among the rows of the graph.
+    The local scale of a new row is its distance to its seventh neighbour among the rows of the graph.
     """
     n_neighbors = recipe.get_n_neighbors(len(X))
     if n_neighbors is None:
@@ -222,10 +222,11 @@ def compute_similarities(X_new: np.ndarray, X: np.ndarray, graph: Graph, recipe:
 
 
 def _compute_new_scales(near: np.ndarray, alike: np.ndarray, graph: Graph, recipe: Recipe) -> np.ndarray:
-    """Return the scales of new rows from distances, nearest first; `alike` compares them to the nearest row.
+    """Return the scales of new rows from their distances to the graph, sorted from the nearest.
 
-    A duplicate of a row of the graph is passed over, as the row itself was. Rows are compared rather than
-    distances, which rounding keeps from being 0 in many dimensions.
+    `alike` compares each new row with its nearest row, entry by entry. A nearest row that is a duplicate is
+    skipped, as the row itself was in the graph. Rows are compared instead of distances, which rounding keeps
+    from being 0 in many dimensions.
     """
     if recipe.affinity != "local":
         return np.full(len(near), graph.scales[0])

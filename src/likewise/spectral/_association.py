@@ -1,4 +1,4 @@
-"""Weighted kernel k-means over a graph with links: batch steps of a shifted kernel, and single moves."""
+"""Weighted kernel k-means on a graph with links: batch steps with a shifted kernel, and single moves."""
 
 from __future__ import annotations
 
@@ -16,18 +16,19 @@ from likewise.spectral._operator import LowRank, SpectralOperator
 
 @dataclass(frozen=True, eq=False)
 class Association:
-    r"""The sum over clusters of :math:`x_c^\top A x_c / m^\top x_c`, which is to be made large.
+    r"""The objective :math:`\sum_c x_c^\top A x_c / m^\top x_c`, which is maximised.
 
-    :math:`x_c` marks the rows of cluster c, m are the rows' masses, and A is a graph, plus one column of ones
-    for each group of linked rows, plus a diagonal.
+    :math:`x_c` is the indicator vector of cluster c and m contains the masses of the rows. A is a graph, plus
+    a rank-one term for each group of linked rows, plus a diagonal.
 
     Attributes
     ----------
     near : ndarray or csr_array of shape (n, n)
         The graph, symmetric.
     columns : csc_array of shape (n, n_groups)
+        One column per group of linked rows.
     strengths : ndarray of shape (n_groups,)
-        What each column's outer product is multiplied by.
+        The factor of the outer product of each column.
     added : ndarray of shape (n,)
         The diagonal.
     mass : ndarray of shape (n,)
@@ -59,7 +60,7 @@ class Association:
         return csr_array(self.columns)
 
     def merge_units(self, component: np.ndarray) -> Association:
-        """Return the same sum over units, each of them several rows that move together."""
+        """Return the same objective over units: groups of rows that move together."""
         n, n_units = len(component), int(component.max()) + 1
         of = csr_array((np.ones(n), component, np.arange(n + 1)), shape=(n, n_units))
         near = of.T @ self.near @ of
@@ -72,7 +73,7 @@ class Association:
         )
 
     def bound_eigenvalues(self, rng: Any) -> float:
-        """Return a lower bound of the eigenvalues of A with rows and columns over the roots of the masses."""
+        """Return a lower bound of the eigenvalues of M^-1/2 A M^-1/2, where M = diag(m)."""
         operator = SpectralOperator(
             self.near, self.mass**-0.5, diagonal=self.added, terms=self._iterate_terms()
         )
@@ -83,7 +84,7 @@ class Association:
             values, vectors = eigsh(
                 operator, 1, which="SA", tol=1e-2, v0=rng.standard_normal(n), maxiter=50 * n
             )
-        except ArpackNoConvergence:  # the rows' sums of sizes bound every eigenvalue, if widely
+        except ArpackNoConvergence:  # sums of absolute values are a loose bound (Gershgorin)
             sizes = abs(self.near).sum(axis=1) + abs(self.added)
             sizes = sizes + abs(self.columns) @ (np.abs(self.strengths) * abs(self.columns).sum(axis=0))
             return -float((sizes / self.mass).max())
@@ -93,13 +94,13 @@ class Association:
     def _iterate_terms(self) -> list[Any]:
         return [LowRank(self._by_row, self.strengths)] if len(self.strengths) else []
 
-    # ------------------------------------------------------------------ climbing
+    # ------------------------------------------------------------------ optimisation
 
     def move_all(self, labels: np.ndarray, sums: Sums, shift: float) -> np.ndarray:
-        """Return labels with all rows moved at once to the nearest mean in the space of the kernel, shifted.
+        """Return the labels after moving every row to the nearest mean in the space of the shifted kernel.
 
-        The kernel is ``shift / m`` on the diagonal plus ``A[i, j] / (m_i m_j)``. Where it is positive
-        definite the value never falls (Dhillon, Guan & Kulis 2007). No cluster is left empty.
+        The kernel is ``A[i, j] / (m_i m_j)`` plus ``shift / m_i`` on the diagonal. If it is positive
+        definite, the objective never falls (Dhillon, Guan & Kulis 2007). No cluster becomes empty.
         """
         near = sums.compute_nearness(sums.linked, self.mass, shift)
         rows = np.arange(len(labels))
@@ -109,12 +110,12 @@ class Association:
         moved = np.where(near[rows, best] > here + 1e-12 * np.abs(here), best, labels)
         for c in np.flatnonzero((np.bincount(moved, minlength=len(sums.sizes)) == 0) & (sums.sizes > 0)):
             left = np.flatnonzero(labels == c)
-            # The row that wants away least stays, which only makes the step shorter.
+            # The row that would gain least from moving stays, which only shortens the step.
             moved[left[near[left, c].argmax()]] = c
         return moved
 
     def move_single_rows(self, labels: np.ndarray, sums: Sums) -> int:
-        """Move single rows while that raises the value; write labels and sums; return how many moved."""
+        """Move single rows that raise the objective; update labels and sums; return the number of moves."""
         least = 1e-10 * (float(np.abs(sums.shares).sum()) + 1e-300)
         gains = sums.compute_gains(self, np.arange(len(labels)), labels).max(axis=1)
         candidates = np.flatnonzero(gains > least)
@@ -132,7 +133,7 @@ class Association:
         return n_moves
 
     def _move(self, sums: Sums, i: int, here: int, there: int) -> None:
-        """Write a row's move into the sums."""
+        """Update the sums after a row moves from cluster `here` to `there`."""
         own = self.own[i]
         sums.inner[here] += own - 2.0 * sums.linked[i, here]
         sums.inner[there] += own + 2.0 * sums.linked[i, there]
@@ -153,7 +154,7 @@ class Association:
                 linked[self.columns.indices[of_group]] += change
 
     def fill_empty(self, labels: np.ndarray, k: int) -> np.ndarray:
-        """Give each empty cluster the row whose move costs least."""
+        """Return the labels with, in each empty cluster, the row whose move costs least."""
         labels = labels.copy()
         for c in np.flatnonzero(np.bincount(labels, minlength=k) == 0):
             sums = Sums.from_labels(self, labels, k)
@@ -164,7 +165,7 @@ class Association:
 
 @dataclass(frozen=True, eq=False)
 class Sums:
-    """What is kept of each cluster: ``A x_c`` for every row, ``x_c' A x_c``, its mass, its number of rows."""
+    """Sums for each cluster: ``A x_c`` for every row, ``x_c' A x_c``, its mass, its number of rows."""
 
     linked: np.ndarray
     inner: np.ndarray
@@ -173,19 +174,18 @@ class Sums:
 
     @classmethod
     def from_labels(cls, association: Association, labels: np.ndarray, k: int) -> Sums:
-        """Sum over the clusters."""
+        """Compute the sums for these labels."""
         marks = np.zeros((len(labels), k))
         marks[np.arange(len(labels)), labels] = 1.0
-        # By columns, since moves write into single ones.
+        # Column-major, since a move updates single columns.
         linked = np.asfortranarray(association.multiply(marks))
         inner = np.einsum("ik,ik->k", marks, linked)
         return cls(linked, inner, association.mass @ marks, np.bincount(labels, minlength=k))
 
     def compute_nearness(self, linked: np.ndarray, mass: np.ndarray, shift: float = 0.0) -> np.ndarray:
-        """Return minus the squared distances of rows to the clusters' means, but for a constant of each row.
+        """Return negative squared distances of rows to the cluster means, up to a constant per row.
 
-        `linked` is what the rows' kernel values, times their mass and that of the others, sum to in each
-        cluster; `mass` is the rows' own.
+        `linked` contains the sums of A over each cluster for these rows, and `mass` the masses of the rows.
         """
         whole = np.where(self.sizes > 0, self.mass, 1.0)
         near: np.ndarray = (
@@ -196,17 +196,17 @@ class Sums:
 
     @property
     def value(self) -> float:
-        """The sum over clusters."""
+        """The objective."""
         return float(self.shares.sum())
 
     @property
     def shares(self) -> np.ndarray:
-        """Each cluster's part of the value."""
+        """The term of each cluster in the objective."""
         found: np.ndarray = _divide_by_mass(self.inner, self.mass, self.sizes)
         return found
 
     def compute_gains(self, association: Association, rows: np.ndarray, labels: np.ndarray) -> np.ndarray:
-        """Return what moving each of the rows to each cluster would add to the value."""
+        """Return the change of the objective if each row moved to each cluster."""
         own, mass, linked = association.own[rows], association.mass[rows], self.linked[rows]
         at = np.arange(len(rows))
         shares = self.shares
@@ -222,5 +222,5 @@ class Sums:
 
 
 def _divide_by_mass(inner: np.ndarray, mass: np.ndarray, sizes: np.ndarray) -> np.ndarray:
-    """Return inner / mass, 0 where there are no rows."""
+    """Return inner / mass, or 0 for clusters without rows."""
     return np.where(sizes > 0, inner / np.where(sizes > 0, mass, 1.0), 0.0)

@@ -1,4 +1,4 @@
-"""Which class of its bag is each row's own: what near rows may be, passed along the graph."""
+"""Estimate which label of its bag each row has, by propagating class shares along the graph."""
 
 from __future__ import annotations
 
@@ -7,15 +7,15 @@ from typing import Any
 import numpy as np
 from scipy.sparse import csr_array
 
-# What a row's own bag says keeps this share at each step; the rest comes from near rows.
+# Weight of the equal shares of a row's own bag at each step; the rest comes from its neighbours.
 _STAY = 0.1
 _STEPS = 100
 _SETTLED = 1e-3
-_SMOOTH = 0.1  # so many rows of the usual mixture of classes are added to each cluster
+_SMOOTH = 0.1  # pseudo-count of rows with the overall mixture of classes, added to each cluster
 
 
 def compute_even_shares(allowed: csr_array) -> csr_array:
-    """Return for each row 1 / (number of classes that its bag may hold) at each of these."""
+    """Return for each row equal shares of the classes of its bag."""
     shares = csr_array(allowed, dtype=np.float64, copy=True)
     counts = np.diff(shares.indptr)
     shares.data[:] = 1.0 / np.repeat(np.maximum(counts, 1), counts)
@@ -25,28 +25,28 @@ def compute_even_shares(allowed: csr_array) -> csr_array:
 def propagate(
     product: Any, degrees: np.ndarray, allowed: csr_array, start: np.ndarray | None = None
 ) -> np.ndarray:
-    r"""Return the share of each allowed class in each row, as near rows suggest.
+    r"""Return the share of each allowed class in each row, propagated from its neighbours.
 
-    With P0 the even shares and R the similarities divided by the degrees, :math:`0.9\,R P + 0.1\,P_0` takes
-    the place of P again and again; a row with a known bag keeps only the classes of that bag, and every row
-    is scaled to sum 1. Two rows of one bag part in this way: the one that lies among rows of bags with wrens
-    becomes a wren, the one among rows of bags with thrushes a thrush. Each step costs one product of the
-    graph with as many columns as there are classes.
+    With P0 the equal shares and R the similarities divided by the degrees, P is repeatedly replaced by
+    :math:`0.9\,R P + 0.1\,P_0`; a row of a labelled bag keeps only the classes of that bag, and every row is
+    scaled to sum 1. This separates rows of one bag: a row near rows of bags with wrens becomes a wren, a row
+    near rows of bags with thrushes a thrush. Each step costs one product of the graph with n_classes columns.
 
     Parameters
     ----------
     product : callable
         Multiplies the similarities with a block of columns.
     degrees : ndarray of shape (n_samples,)
+        The row sums of the similarities.
     allowed : csr_array of shape (n_samples, n_classes)
-        1 for the classes of a row's bag; nothing for a row of which nothing is known.
+        1 for the classes of the bag of each row; empty for a row without a labelled bag.
     start : ndarray of shape (n_samples, n_classes), optional
-        Shares to begin with, for instance those before the last hint.
+        Initial shares, for instance from a fit with one hint less.
 
     Returns
     -------
     ndarray of shape (n_samples, n_classes)
-        The shares, those of rows of which nothing is known included.
+        The shares of all rows, including rows without a labelled bag.
     """
     known = np.diff(allowed.indptr) > 0
     mask = allowed.toarray() > 0
@@ -64,13 +64,13 @@ def propagate(
 
 
 def restrict_to_allowed(allowed: csr_array, shares: np.ndarray) -> csr_array:
-    """Return the shares at the places of `allowed` alone."""
+    """Return the shares of the allowed classes, in the sparsity pattern of `allowed`."""
     rows = np.repeat(np.arange(len(shares)), np.diff(allowed.indptr))
     return csr_array((shares[rows, allowed.indices], allowed.indices, allowed.indptr), shape=allowed.shape)
 
 
 def _scale_rows_to_one(shares: np.ndarray, first: np.ndarray) -> np.ndarray:
-    """Scale rows to sum 1; one that hears of none of the classes of its bag goes back to the first shares."""
+    """Scale rows to sum 1; a row whose neighbours have no class of its bag keeps its first shares."""
     totals = shares.sum(axis=1, keepdims=True)
     return np.where(totals > 0, shares / np.where(totals > 0, totals, 1.0), first)
 
@@ -80,9 +80,9 @@ def compute_class_profile(
 ) -> np.ndarray:
     """Return the share of each class in each cluster, shape (k, n_classes).
 
-    The likeliest profiles if a row of cluster k is of class c with probability ``profile[k, c]`` and all that
-    is known of it is that its bag holds the class, found by expectation maximisation from the shares in
-    `start`, or from even ones.
+    The maximum-likelihood profile if a row of cluster k has class c with probability ``profile[k, c]`` and
+    only the label set of its bag is observed. It is found by expectation maximisation from the shares in
+    `start`, or from equal shares.
     """
     shares = compute_even_shares(allowed) if start is None else csr_array(start, copy=True)
     rows = np.repeat(np.arange(allowed.shape[0]), np.diff(allowed.indptr))

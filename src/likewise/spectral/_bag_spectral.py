@@ -28,7 +28,7 @@ _PRINTED_ALPHA = 0.7
 # Multiplied by the square root of the fraction of rows in labelled bags. Both were chosen on spelled texts
 # and on bags made of other data sets: with few labelled bags, larger values isolate their rows.
 _ALPHA = 1.5
-# Few neighbours, so that most neighbours of a row are of its own class.
+# With few neighbours, most neighbours of a row have its class.
 _NEIGHBORS, _LEAST_NEIGHBORS = 10, 3
 _LEAST_VALUE = 1e-3
 
@@ -39,10 +39,10 @@ class BagPartition(Partition):
 
     Attributes
     ----------
-    bag_matrices : BagMatrices
+    bag_matrices : BagMatrices or None
         The bags.
     shares : ndarray of shape (n_samples, n_classes) or None
-        The propagated class shares of each row, if they are kept for the next fit.
+        The propagated class shares of each row, if they are stored for the next fit.
     """
 
     bag_matrices: BagMatrices | None = None
@@ -71,7 +71,7 @@ class BagSpectralClustering(SpectralFamily):
     - ``"printed"``: :math:`Q = B (Y'Y - \mu I) B'`, eq. 12 of the paper, with B the indicators of the bags, Y
       the equal shares of their labels, and :math:`\mu` the mean entry of Y'Y.
     - ``"exact"``: :math:`Q = B (Y'Y - \mu 11') B'`, which follows from the sum in eq. 9 of the paper.
-    - ``"labelled"``: the same with the sum over labelled bags only, so that unlabelled bags have no effect.
+    - ``"labelled"``: the same with the sum over labelled bags only, so unlabelled bags have no effect.
 
     A labelled row counts as a bag of one row. Links change W as in :class:`SpectralLearning`: must-linked
     rows get similarity 1, cannot-linked rows 0.
@@ -92,14 +92,14 @@ class BagSpectralClustering(SpectralFamily):
         on average equal to those of the graph without the first. "auto": "spectrum" for "propagated",
         "absolute" for the others.
     class_weight : {"auto", "balanced"} or None, default="auto"
-        With "balanced" all classes have the same weight, whatever their number of rows; None uses no weights.
+        "balanced": all classes have the same weight, regardless of their number of rows. None: no weights.
         "auto": "balanced" for "propagated", None for the others.
     cut_disjoint : bool or "auto", default="auto"
         Whether similarities between rows of bags that share no label are set to 0. "auto": True for
         "propagated", False for the others.
     without_links : bool, default=False
-        Whether to leave out of Q what must-links and cannot-links could express (the ablation "w.o. clml" of
-        the paper). Only for "labelled", "exact" and "printed".
+        Whether to set the entries of Q to 0 that must-links and cannot-links could express (the ablation
+        "w.o. clml" of the paper). Only for "labelled", "exact" and "printed".
     {graph}
     self_loops : bool, default=False
         Whether W has a diagonal: exp(0) = 1, as in the definition of W in the papers, or the diagonal of X if
@@ -114,8 +114,9 @@ class BagSpectralClustering(SpectralFamily):
     bag_names_ : tuple
         The names of the bags.
     class_of_cluster_ : ndarray of object, of shape (n_clusters,)
-        The class of each cluster, chosen so that as many rows as possible get a label of their bag and as
-        many labels of bags as possible occur. None for a cluster without rows of labelled bags.
+        The class of each cluster. The assignment maximises the number of rows that get a label of their bag,
+        plus the number of bag labels that some row of the bag gets. None for a cluster without rows of
+        labelled bags.
     class_profile_ : ndarray of shape (n_clusters, n_classes)
         The estimated share of each class among the rows of each cluster, from the labels of the bags.
     classes_ : tuple
@@ -142,9 +143,9 @@ class BagSpectralClustering(SpectralFamily):
     >>> from likewise.spectral import BagSpectralClustering
     >>> X = [[0.0, 0.0], [0.1, 1.0], [0.0, 0.1], [0.1, 1.1], [0.1, 0.0], [0.0, 1.1]]
     >>> bags = ["r1", "r1", "r2", "r2", "r3", "r4"]
-    >>> said = {"r1": ["wren", "owl"], "r2": ["wren", "owl"], "r3": ["wren"], "r4": ["owl"]}
+    >>> birds = {"r1": ["wren", "owl"], "r2": ["wren", "owl"], "r3": ["wren"], "r4": ["owl"]}
     >>> model = BagSpectralClustering(2, n_neighbors=2, random_state=0)
-    >>> model.fit(X, supervision=Supervision.from_bags(bags, said)).class_of_cluster_[model.labels_].tolist()
+    >>> model.fit(X, supervision=Supervision.from_bags(bags, birds)).class_of_cluster_[model.labels_].tolist()
     ['wren', 'owl', 'wren', 'owl', 'wren', 'owl']
     """
 
@@ -209,8 +210,8 @@ class BagSpectralClustering(SpectralFamily):
         super()._check_parameters()
         if self.without_links and self._propagates:
             raise ValueError(
-                f"{type(self).__name__}: without_links is for variant='labelled', 'exact' or 'printed', "
-                "whose entries follow from two label sets alone."
+                f"{type(self).__name__}: without_links=True requires variant='labelled', 'exact' or "
+                "'printed'; got variant='propagated'. Set without_links=False, or choose another variant."
             )
 
     def _make_recipe(self, n_samples: int) -> Recipe:
@@ -246,8 +247,8 @@ class BagSpectralClustering(SpectralFamily):
         if not bag_matrices.sets.known.any():
             if hints.bags is not None:
                 warn_caller(
-                    f"{type(self).__name__}: none of the {len(hints.bags)} bags has labels, so the bags say "
-                    "nothing here.",
+                    f"{type(self).__name__}: none of the {len(hints.bags)} bags has labels, so the bags have "
+                    "no effect.",
                     LikewiseWarning,
                 )
             return _with_bags(
@@ -265,11 +266,11 @@ class BagSpectralClustering(SpectralFamily):
             )
         passing = SpectralOperator(weights, None, linked.terms, linked.diagonal)
         before = last.shares if isinstance(last, BagPartition) and last.bag_matrices is not None else None
-        same = before is not None and last.told.sets.classes == bag_matrices.sets.classes  # type: ignore[union-attr]
+        same = before is not None and last.bag_matrices.sets.classes == bag_matrices.sets.classes  # type: ignore[union-attr]
         passed = propagate(passing.__matmul__, linked.degrees, bag_matrices.allowed, before if same else None)
         shares = restrict_to_allowed(bag_matrices.allowed, passed)
         terms = [self._make_weighted_term(shares, linked.degrees, plain)]
-        # The classes nearly span the eigenvectors, unless there are more of these.
+        # The class shares nearly span the eigenvectors, unless there are more clusters than classes.
         more = self.n_clusters > shares.shape[1]
         near = None if more else shares.toarray() * linked.degrees[:, None] ** -0.5
         power = float(bag_matrices.sets.known.mean()) if more else 0.0
@@ -340,9 +341,9 @@ class BagSpectralClustering(SpectralFamily):
 
 
 def _make_matrix(linked: LinkedGraph, weights: Any, terms: list[LowRank]) -> SpectralOperator:
-    """Return the normalised matrix, with the degrees before similarities were cut or added for the bags.
+    """Return the matrix normalised by the degrees before similarities were cut or added for the bags.
 
-    With other degrees, each small group of rows that the cut isolates would have an eigenvector of its own
+    With the new degrees, each small group of rows that the cut isolates would have a separate eigenvector
     with eigenvalue 1.
     """
     return SpectralOperator(weights, linked.degrees**-0.5, [*linked.terms, *terms], linked.diagonal)

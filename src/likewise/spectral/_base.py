@@ -1,4 +1,4 @@
-"""Base class of the spectral family: the graph, the embedding, the clustering of the embedding, new rows."""
+"""Base class of the spectral family: build the graph, embed the rows, cluster them, predict new rows."""
 
 from __future__ import annotations
 
@@ -87,8 +87,8 @@ class PreviousFit:
     partition: Partition | None = None
 
 
-# Texts that the docstrings of all members share. The parameters come in two parts, because some members have
-# another parameter between the two.
+# Texts shared by the docstrings of all members. Parameters come in two parts, because some members have a
+# parameter between them.
 _GRAPH = """affinity : {"local", "rbf", "neighbors", "precomputed"}, default="local"
         The similarity of two rows. "local": exp(-d^2 / (2 s_p s_q)), where the scale of each row is the
         distance to its seventh neighbour (Zelnik-Manor & Perona 2004). "rbf": the same with one scale for all
@@ -136,8 +136,8 @@ def warn_equal_rows(estimator: Any, X: np.ndarray) -> None:
     """Warn if all rows are equal, so the features carry no information."""
     if len(X) > 1 and (X[0] == X).all():
         warn_caller(
-            f"{type(estimator).__name__}: all {len(X)} rows of X are equal: nothing but hints can part them, "
-            "and rows without hints are placed arbitrarily. Check how X was made.",
+            f"{type(estimator).__name__}: all {len(X)} rows of X are equal, so only hints can separate them, "
+            "and rows without hints are assigned arbitrarily. Check how X was computed.",
             ConvergenceWarning,
         )
 
@@ -181,7 +181,7 @@ class SpectralFamily(HintedClusterer):
         "warm_start": choice(False, True),
     }
 
-    # Whether links implied by bags are derived from label sets, since listing all pairs could take too long.
+    # Whether links implied by bags are derived from label sets; listing all pairs could take too long.
     _reads_label_sets: ClassVar[bool] = False
 
     def __init__(
@@ -226,7 +226,7 @@ class SpectralFamily(HintedClusterer):
         return self._partition(self._make_operator(graph, hints), graph, rng, last)
 
     def _keep(self, partition: Partition, hints: Supervision) -> None:
-        """Set the attributes that only this member has."""
+        """Set the fitted attributes that only this member has."""
 
     def _extend_eigenvectors(self, alike: Any, degrees: np.ndarray, found: Partition) -> np.ndarray:
         """Return the entries of the eigenvectors for new rows, as for rows without hints."""
@@ -241,8 +241,8 @@ class SpectralFamily(HintedClusterer):
         super()._check_parameters()
         if self.affinity == "neighbors" and self.n_neighbors is None:
             raise ValueError(
-                f"{type(self).__name__}: affinity='neighbors' wants a number of neighbours, got "
-                "n_neighbors=None: each row would be a neighbour of every other. Give a number, or 'auto'."
+                f"{type(self).__name__}: affinity='neighbors' requires a number of neighbours; got "
+                "n_neighbors=None, with which all rows would be neighbours. Pass a number or 'auto'."
             )
 
     @with_callbacks
@@ -277,9 +277,9 @@ class SpectralFamily(HintedClusterer):
             found = self._cluster(last.graph, hints, rng, last.partition if self.warm_start else None)
         except np.linalg.LinAlgError as error:
             raise ValueError(
-                f"{type(self).__name__}: the eigenvectors of the graph could not be found ({error}). Rows "
-                "that are all or almost all equal cannot be distinguished: check the columns of X, or "
-                "try another affinity or eigen_solver."
+                f"{type(self).__name__}: the eigenvectors of the graph could not be computed ({error}). This "
+                "happens if all or almost all rows are equal: check the columns of X, or try another "
+                "affinity or eigen_solver."
             ) from error
         progress.step()
         progress.end()
@@ -294,11 +294,11 @@ class SpectralFamily(HintedClusterer):
         if "links" in self.supported_hints:
             self.violations_ = link_satisfaction(self.labels_, hints.select_kinds("links"))
         self._keep(found, hints)
-        why = "Rows may be duplicates, or the graph may have too few edges to part them further."
+        why = "Rows may be duplicates, or the graph may have too few edges to separate more clusters."
         if not self._warn_few_clusters(self.labels_, self.n_clusters, why) and not found.eigen.converged:
             warn_caller(
-                f"{type(self).__name__}: the eigenvectors were not found to tol={self.tol:g} with "
-                f"{found.eigen.n_products} products. Raise tol, or try another eigen_solver.",
+                f"{type(self).__name__}: the eigenvectors did not converge to tol={self.tol:g} within "
+                f"{found.eigen.n_products} matrix-vector products. Increase tol or try another eigen_solver.",
                 ConvergenceWarning,
             )
         progress.finish()
@@ -314,14 +314,14 @@ class SpectralFamily(HintedClusterer):
             given = given.sorted_indices()  # a copy; arithmetic would sort the caller's matrix in place
         if reset and given.shape[0] != given.shape[1]:
             raise ValueError(
-                f"{type(self).__name__}: affinity='precomputed' wants a square matrix of similarities, got "
-                f"{given.shape}."
+                f"{type(self).__name__}: affinity='precomputed' expects a square matrix of similarities; got "
+                f"shape {given.shape}."
             )
         values = given.data if issparse(given) else given
         if values.size and values.min() < 0:
             raise ValueError(
-                f"{type(self).__name__}: similarities must not be negative, got {values.min():.3g}. Turn "
-                "distances d into similarities first, for instance with np.exp(-d**2 / (2 * scale**2))."
+                f"{type(self).__name__}: similarities must not be negative, got {values.min():.3g}. Convert "
+                "distances d to similarities first, for instance with np.exp(-d**2 / (2 * scale**2))."
             )
         return given
 
@@ -329,8 +329,8 @@ class SpectralFamily(HintedClusterer):
         gap = abs(given - given.T).max()
         if gap > 1e-8 * given.max():
             raise ValueError(
-                f"{type(self).__name__}: similarities must be symmetric, but some differ from their mirror "
-                f"image by {gap:.3g}. Pass (A + A.T) / 2 if that is what you mean."
+                f"{type(self).__name__}: similarities must be symmetric, but A and A.T differ by up to "
+                f"{gap:.3g}. Pass (A + A.T) / 2 to symmetrise them."
             )
 
     def _check_supervision(
@@ -342,7 +342,7 @@ class SpectralFamily(HintedClusterer):
         return checked | supervision.select_kinds("bags") if self._reads_label_sets else checked
 
     def _convert_to_links(self, hints: Supervision) -> Supervision:
-        """Convert all hints to links; with more clusters than classes a class may have several clusters."""
+        """Convert all hints to links; with more clusters than classes, equal labels imply no must-link."""
         bag_classes = {
             label for labels in (hints.bags.labels if hints.bags else ()) for label in labels or ()
         }
@@ -353,7 +353,7 @@ class SpectralFamily(HintedClusterer):
         return plain if more else plain | derive_single_label_links(hints)
 
     def _warn_clash(self, sets: LabelSets, closure: Closure) -> None:
-        """Warn about linked rows whose bags share no label, unless links contradict one another."""
+        """Warn about must-linked rows whose bags share no label, unless links contradict one another."""
         found = None if len(closure.conflicts) else RowLabelSets.from_closure(sets, closure).find_clash()
         if found is not None:
             chain = closure.path(*found)
@@ -373,7 +373,7 @@ class SpectralFamily(HintedClusterer):
         return Recipe(self.affinity, self.n_neighbors, self.scale, self.neighbor_search, loops)  # type: ignore[arg-type]
 
     def _get_graph(self, X: Any, seed: int) -> PreviousFit:
-        """Return the graph; with `warm_start`, that of the last fit if the rows are the same."""
+        """Return the graph; with `warm_start`, reuse the graph of the last fit if the rows are the same."""
         recipe = self._make_recipe(X.shape[0])
         if not self.warm_start:
             return PreviousFit(b"", self._build_graph(X, recipe, seed), recipe)
@@ -397,7 +397,7 @@ class SpectralFamily(HintedClusterer):
         return graph
 
     def _warn_about_parts(self, graph: Graph) -> None:
-        """Warn if the graph is disconnected and so does not determine which rows belong together."""
+        """Warn about rows without neighbours, and if the graph has more components than clusters."""
         name, weights = type(self).__name__, graph.weights
         if not issparse(weights) and np.count_nonzero(weights[0]) >= graph.n_samples - 1:
             return  # every row is connected to the first; listing N^2 edges would be slow
@@ -407,17 +407,17 @@ class SpectralFamily(HintedClusterer):
             rows = np.flatnonzero(np.bincount(part)[part] == 1)
             warn_caller(
                 LikewiseWarning(
-                    f"{{estimator}}: {alone} row(s) are like no other row, the first of them row {rows[0]}.",
-                    "Only hints can tell where they belong.",
+                    f"{{estimator}}: {alone} row(s) have no similar rows, the first of them row {rows[0]}.",
+                    "Only hints can determine their clusters.",
                     rows=rows[:1],
                     estimator=name,
                 )
             )
         if n_parts - alone > self.n_clusters > 1:
             warn_caller(
-                f"{name}: the graph falls into {n_parts - alone} parts, more than the {self.n_clusters} "
-                "clusters asked for; which parts come together is left to chance and hints. More neighbours "
-                "(n_neighbors) join them.",
+                f"{name}: the graph has {n_parts - alone} connected components, more than n_clusters="
+                f"{self.n_clusters}. Without hints it is arbitrary which of them are merged. Increase "
+                "n_neighbors to connect them.",
                 LikewiseWarning,
             )
 
@@ -433,13 +433,13 @@ class SpectralFamily(HintedClusterer):
     ) -> Partition:
         """Compute the leading eigenvectors and cluster their rows, starting from the result `last`.
 
-        Without it, `near` may contain columns that nearly span the eigenvectors. Each coordinate is
-        multiplied by its eigenvalue to the power `power`, which reduces the less informative ones.
+        Without `last`, `near` may contain columns that nearly span the eigenvectors. Each coordinate is
+        multiplied by its eigenvalue to the power `power`, which reduces the less informative coordinates.
         """
         eigen = self._compute_leading(operator, rng, near if last is None else last.eigen)
         stretch = np.maximum(eigen.values, 0.0) ** power
         rows = self._embed_rows(eigen.vectors * stretch, graph.degrees)
-        # With another number of clusters the old ones are a poor start for k-means.
+        # With another number of clusters the previous clusters are a poor start for k-means.
         same = last is not None and last.eigen.vectors.shape[1] == self.n_clusters
         labels = self._round_embedding(rows, rng, last.labels if same else None)  # type: ignore[union-attr]
         scale = np.ones(graph.n_samples) if operator.scale is None else operator.scale

@@ -1,4 +1,4 @@
-"""Classes found by links, and what near rows say of all others: the work behind PropagationClustering."""
+"""Derive classes from links and propagate them along the graph, for PropagationClustering."""
 
 from __future__ import annotations
 
@@ -15,28 +15,28 @@ from likewise.supervision._component_edges import Edges
 if TYPE_CHECKING:
     from likewise.spectral._uncertain import Evidence
 
-# How much the first clusters are trusted, in rows whose class is known.
+# Weight of a medoid in the class counts of its initial cluster, in rows whose class is known.
 _TRUST = 1.0
-# Each class has at least this chance, so that what looks certain can still be ruled out.
+# Weight of the uniform distribution in class probabilities, so that no class has probability 0.
 _DOUBT = 0.02
-# A component opens a class of its own once the classes it may still belong to had this chance together.
+# A component starts a new class once the classes it may still belong to have less than this probability.
 _OPENS = 0.25
 
 
 @dataclass(frozen=True, eq=False)
 class PreparedGraph:
-    """All that does not depend on links.
+    """The parts of a fit that do not depend on links.
 
     Attributes
     ----------
     smoother : Smoother
-        The graph of neighbours.
+        The nearest-neighbour graph.
     first : ndarray of shape (n_samples,)
-        The cluster of each row without any links.
+        The initial cluster of each row, without links.
     smoothed : ndarray of shape (n_samples, n_first)
-        The same as shares, smoothed along the graph.
+        The initial clusters as shares, smoothed along the graph.
     medoids : ndarray of shape (n_first,)
-        The row in the middle of each of these clusters.
+        The row nearest to the mean of each initial cluster.
     """
 
     smoother: Smoother
@@ -48,7 +48,7 @@ class PreparedGraph:
     def from_clusters(
         cls, X: np.ndarray, smoother: Smoother, first: np.ndarray, smoothed: np.ndarray
     ) -> PreparedGraph:
-        """Find the medoids of the first clusters, which are numbered from 0 with none empty."""
+        """Find the medoids of the initial clusters, which are numbered from 0 and not empty."""
         n_first = int(first.max()) + 1
         means = np.stack([X[first == c].mean(axis=0) for c in range(n_first)])
         away = ((X - means[first]) ** 2).sum(axis=1)
@@ -59,18 +59,18 @@ class PreparedGraph:
 
 @dataclass(frozen=True, eq=False)
 class ClassAnchors:
-    """The rows whose class is fixed when classes are passed along the graph.
+    """The rows whose class is fixed when classes are propagated along the graph.
 
     Attributes
     ----------
     rows : ndarray of shape (n_anchors,)
-        Linked rows that have a class, and the medoids of the first clusters; ascending.
+        Linked rows with a class and the medoids of the initial clusters, ascending.
     classes : ndarray of shape (n_anchors,)
-        The class of each.
+        The class of each anchor.
     linked : ndarray of shape (n_anchors,)
-        False for a medoid that no link names: nothing was learned there.
+        False for a medoid without links.
     counted : ndarray of shape (n_anchors,)
-        Whether the class of the row counts as evidence about the classes of its first cluster.
+        Whether the class of the row counts as evidence about the classes of its initial cluster.
     """
 
     rows: np.ndarray
@@ -79,10 +79,10 @@ class ClassAnchors:
     counted: np.ndarray
 
     def compute_base(self, ready: PreparedGraph, targets: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Return the shares that the first clusters suggest, and the counts behind them.
+        """Return the class shares of all rows by their initial clusters, and the class counts of these.
 
-        Each first cluster has the mixture of classes that its medoid and its counted rows have. `targets` are
-        the shares of the anchors.
+        The class counts of an initial cluster are those of its medoid and its counted anchors. `targets`
+        contains the shares of the anchors.
         """
         counts = np.zeros((len(ready.medoids), targets.shape[1]))
         medoids = np.searchsorted(self.rows, ready.medoids)
@@ -93,33 +93,33 @@ class ClassAnchors:
 
 @dataclass(frozen=True, eq=False)
 class PropagatedClasses:
-    """What links and near rows say of all rows.
+    """The classes and their shares in all rows.
 
-    A class is a component of must-linked rows, or a first cluster of which no link speaks yet. There may be
-    more classes than clusters as long as it is not known which of them are one.
+    A class is a must-link component, or an initial cluster without links. There may be more classes than
+    clusters while it is unknown which classes belong to the same cluster.
 
     Attributes
     ----------
     shares : ndarray of shape (n_samples, n_classes)
-        How likely each row is of each class. Rows sum to 1.
+        The probability of each class for each row.
     unreached : ndarray of shape (n_samples,)
-        How little is known around each row: 1 far from any row with a link, 0 at one that has a class.
+        From 0 for a linked row with a class to 1 for a row far from any linked row.
     class_of : ndarray of shape (n_samples,)
-        The class of each row that links place, -1 elsewhere.
+        The class of each linked row, or -1.
     heads : ndarray of shape (n_classes,)
-        A row of each class.
+        One row of each class.
     alike : ndarray of shape (n_classes, n_classes)
-        How much the classes overlap, from 0 to 1; -1 for a class itself and for classes known to be apart.
+        The overlap of the classes, from 0 to 1; -1 on the diagonal and for classes known to be different.
     cluster_of_class : ndarray of shape (n_classes,)
-        The cluster that each class is part of.
+        The cluster of each class.
     n_passes : int
-        How many times classes were passed along the graph.
+        Number of propagations along the graph.
     smoother : Smoother
         The graph.
-    anchors : Anchors
-        The rows that classes were passed on from.
+    anchors : ClassAnchors
+        The rows whose classes were propagated.
     evidence : Evidence or None
-        What each link is worth, where links may be wrong.
+        The evidence of each link, if links may be wrong.
     """
 
     shares: np.ndarray
@@ -140,20 +140,20 @@ class PropagatedClasses:
 
     @cached_property
     def cluster_shares(self) -> np.ndarray:
-        """How likely each row is of each cluster."""
+        """The probability of each cluster for each row."""
         n_clusters = int(self.cluster_of_class.max()) + 1
         if n_clusters == self.n_classes:
-            return self.shares  # they are numbered alike
+            return self.shares  # classes and clusters have the same numbers
         return np.asarray(self.shares @ np.eye(n_clusters)[self.cluster_of_class])
 
 
 def pass_classes(
     ready: PreparedGraph, closure: Closure, n_clusters: int | None, *, count_guesses: bool = True
 ) -> PropagatedClasses:
-    """Find the classes, place what can be placed, and pass the classes along the graph.
+    """Derive the classes from the links and propagate them along the graph.
 
-    `n_clusters` is None if their number is not known: then every class is a cluster. Without
-    `count_guesses` the first clusters keep their classes if most linked rows have a guessed class.
+    `n_clusters` is None if the number of clusters is unknown; every class is then a cluster. Without
+    `count_guesses`, the initial clusters keep their classes if the class of most linked rows is guessed.
     """
     builder = _ClassBuilder(ready, closure, n_clusters)
     shares, unreached = builder.open_classes()
@@ -187,7 +187,7 @@ def pass_classes(
 
 
 class _ClassBuilder:
-    """Keeps the components that head a class, and which class each component is of (-1: none yet)."""
+    """The components that define a class, and the class of each component (-1: none yet)."""
 
     def __init__(self, ready: PreparedGraph, closure: Closure, n_clusters: int | None) -> None:
         self.ready, self.closure, self.n_clusters = ready, closure, n_clusters
@@ -209,13 +209,13 @@ class _ClassBuilder:
         self.heads = np.append(self.heads, news)
 
     def find_waiting(self) -> np.ndarray:
-        """Return the components that links name and that head no class."""
+        """Return the linked components that do not define a class."""
         others = self.touched.copy()
         others[self.heads] = False
         return np.flatnonzero(others)
 
     def open_to(self, components: np.ndarray) -> np.ndarray:
-        """Return which classes each component may belong to."""
+        """Return a mask of the classes that each component may belong to."""
         at, other = self.edges.find_apart(self.heads)
         where = np.full(self.closure.n_components, -1, dtype=np.int64)
         where[components] = np.arange(len(components))
@@ -225,25 +225,25 @@ class _ClassBuilder:
         return allowed
 
     def find_known_apart(self) -> np.ndarray:
-        """Return which classes are known to be apart."""
+        """Return a mask of the pairs of classes that are known to be different."""
         return ~self.open_to(self.heads)
 
     def complete(self) -> bool:
-        """Tell whether as many classes as there are clusters are all known to be apart."""
+        """Return True if there are at least `n_clusters` classes and all are known to be different."""
         if self.n_clusters is None:
             return False
         apart = self.find_known_apart()
         return len(apart) >= self.n_clusters and int(apart.sum()) == len(apart) * (len(apart) - 1)
 
     def compute_mean_shares(self, shares: np.ndarray, components: np.ndarray) -> np.ndarray:
-        """Return the mean share of the rows of each component."""
+        """Return the mean shares of the rows of each component."""
         rows = self.linked_rows
         sums = np.zeros((self.closure.n_components, shares.shape[1]))
         np.add.at(sums, self.closure.component[rows], shares[rows])
         return np.asarray(sums[components] / self.closure.sizes[components, None])
 
     def find_anchors(self) -> ClassAnchors:
-        """Return the rows that have a class; a medoid stands for its cluster before any link names it."""
+        """Return the linked rows with a class, and the medoids, which represent their initial clusters."""
         component = self.closure.component
         of_row = self.place[component]
         rows = np.union1d(self.linked_rows[of_row[self.linked_rows] >= 0], self.ready.medoids)
@@ -251,7 +251,7 @@ class _ClassBuilder:
         return ClassAnchors(rows, of_row[rows], linked, linked & self.counts_rows)
 
     def propagate(self) -> tuple[np.ndarray, np.ndarray]:
-        """Pass the classes from the rows that have one along the graph."""
+        """Propagate the classes of the anchors; return `shares` and `unreached`."""
         self.n_passes += 1
         anchors = self.find_anchors()
         targets = np.eye(len(self.heads))[anchors.classes]
@@ -259,7 +259,7 @@ class _ClassBuilder:
         return interpolate_shares(self.ready, base, anchors, targets)
 
     def open_classes(self) -> tuple[np.ndarray, np.ndarray]:
-        """Open a class for each component that can hardly be of any other, one after another."""
+        """Start a class for each component that is unlikely to belong to any existing class, in turn."""
         while True:
             shares, unreached = self.propagate()
             waiting = self.find_waiting()
@@ -273,18 +273,19 @@ class _ClassBuilder:
             if not len(order):
                 return shares, unreached
             news = waiting[order[:1]]
-            # Those that are apart from it open theirs at once; others may turn out to be of the new one.
+            # Components known to be different from all new ones start a class at once; the others may belong
+            # to a new class.
             for c in waiting[order[1:]].tolist():
                 if np.isin(news, self.edges.find_apart(np.array([c]))[1]).all():
                     news = np.append(news, c)
             self._open(news)
 
     def guess(self, shares: np.ndarray) -> bool:
-        """Place components with the class they most likely are of, where that can be said; tell if any was.
+        """Assign components to their most probable class; return True if any was assigned.
 
-        Those of two rows or more, since a must-link between rows of no class is worth something only so;
-        those to which one class is left when there are as many classes as clusters; and those that are apart
-        from one another and would be of the same class.
+        Three kinds of components are assigned: components of two or more rows, whose must-links would
+        otherwise have no effect; components with only one possible class, if there are as many classes as
+        clusters; and cannot-linked components with the same most probable class.
         """
         waiting = self.find_waiting()
         allowed = self.open_to(waiting)
@@ -306,24 +307,24 @@ class _ClassBuilder:
         return bool((self.place[waiting] >= 0).any())
 
     def is_mostly_guessed(self) -> bool:
-        """Tell whether more linked rows have a guessed class than one that follows from links."""
+        """Return True if the class of most linked rows is guessed instead of implied by links."""
         component = self.closure.component[self.linked_rows]
         n_guessed = int(self.guessed[component].sum())
         return 2 * n_guessed > int((self.place[component] >= 0).sum())
 
     def keep_first_clusters(self) -> None:
-        """Withdraw all guesses, and let the first clusters be of the classes of their medoids.
+        """Withdraw all guesses, and give each initial cluster the class of its medoid.
 
-        A guess follows from the first clusters, so it is no evidence about them. If guessed rows counted, a
-        few would decide about whole clusters: with 20 true links drawn at random clusters became worse than
-        without any.
+        A guess follows from the initial clusters, so it is no evidence about them. If guessed rows counted, a
+        few would decide about whole clusters: with 20 true random links, clusters became worse than without
+        links.
         """
         waiting = self.find_waiting()
         self.place[waiting], self.guessed[waiting] = -1, False
         self.counts_rows = False
 
     def rule_out_apart(self, shares: np.ndarray) -> np.ndarray:
-        """Take from rows the classes that they are known to be apart from."""
+        """Return the shares with 0 for classes that a row is known not to belong to."""
         waiting = self.find_waiting()
         component = self.closure.component[self.linked_rows]
         rows = self.linked_rows[np.isin(component, waiting)]
@@ -340,7 +341,7 @@ def interpolate_shares(
     targets: np.ndarray,
     noise: np.ndarray | None = None,
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Return the shares of all rows, and how little is known around each, given those of the anchors."""
+    """Return `shares` and `unreached` of all rows, given the shares of the anchors."""
     columns = np.column_stack([base, np.ones(len(base))])
     wanted = np.column_stack([targets, ~anchors.linked])
     found = ready.smoother.interpolate(columns, anchors.rows, wanted, noise)
@@ -348,9 +349,9 @@ def interpolate_shares(
 
 
 def normalize_shares(shares: np.ndarray) -> np.ndarray:
-    """Cut shares at 0 and scale each row to sum 1; a row without any has even ones."""
+    """Clip shares at 0 and scale each row to sum 1; a row of zeros gets equal shares."""
     shares = np.maximum(shares, 0.0)
-    total = shares @ np.ones((shares.shape[1], 1))  # four times as fast as a sum over short rows
+    total = shares @ np.ones((shares.shape[1], 1))  # four times as fast as shares.sum(axis=1)
     if not total.all():
         nothing = total[:, 0] == 0
         shares[nothing], total[nothing] = 1.0, shares.shape[1]
@@ -359,10 +360,10 @@ def normalize_shares(shares: np.ndarray) -> np.ndarray:
 
 
 def _merge_classes(alike: np.ndarray, sizes: np.ndarray, n_clusters: int) -> np.ndarray:
-    """Return the cluster of each class: classes join until there are no more than `n_clusters`.
+    """Return the cluster of each class, merging classes until there are at most `n_clusters`.
 
-    First those whose joining would put the fewest pairs of rows together that are apart, in expectation.
-    Classes that are known to be apart join only when nothing else is left.
+    The next pair to merge joins the fewest pairs of rows of different clusters, in expectation. Classes that
+    are known to be different are merged only if no other pair is left.
     """
     n = len(sizes)
     cluster, alike, sizes = np.arange(n), alike.copy(), sizes.copy()

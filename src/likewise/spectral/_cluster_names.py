@@ -1,4 +1,4 @@
-"""Which class each cluster stands for, as far as the labels of bags tell."""
+"""Assign a class to each cluster, from the labels of the bags."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ _SWEEPS = 20
 
 
 def name_clusters(bag_matrices: BagMatrices, labels: np.ndarray, k: int) -> np.ndarray:
-    """Return the class of each cluster by number; -1 for a cluster without rows of labelled bags.
+    """Return the class number of each cluster, or -1 for a cluster without rows of labelled bags.
 
-    Makes as many rows as possible carry a label of their bag, and as many labels as possible be carried by
-    some row of their bag: rows that carry plus labels that are carried. Frequent classes would otherwise
-    name clusters of others that they always come with. Begins with the class that most rows of a cluster
-    could be, and gives clusters other names in turn, one alone or two each other's, until nothing improves.
+    Maximises the number of rows whose class is a label of their bag, plus the number of bag labels that are
+    the class of some row of the bag. With the first term alone, frequent classes would also name clusters of
+    classes that always co-occur with them. The search starts from the class that is allowed for most rows of
+    each cluster, then renames single clusters and swaps the names of pairs until nothing improves.
     """
     known = np.flatnonzero(bag_matrices.sets.known)
     if not len(known):
@@ -28,7 +28,7 @@ def name_clusters(bag_matrices: BagMatrices, labels: np.ndarray, k: int) -> np.n
     shape = (len(bags), k)
     counts = csc_array(csr_array((np.ones(len(known)), (of_row, labels[known])), shape=shape))
     holds = csr_array(bag_matrices.allowed[bag_matrices.labelled_bags])
-    fitting = np.asarray((counts.T @ holds).toarray())  # rows of a cluster that could be of a class
+    fitting = np.asarray((counts.T @ holds).toarray())  # number of rows of a cluster that may have a class
     names = np.where(fitting.any(axis=1), fitting.argmax(axis=1), -1)
     held = holds.toarray() > 0
     carried = np.zeros(held.shape, dtype=np.int64)
@@ -39,7 +39,7 @@ def name_clusters(bag_matrices: BagMatrices, labels: np.ndarray, k: int) -> np.n
         carried[present[cluster], names[cluster]] += step
 
     def compute_gains(cluster: int, which: np.ndarray) -> np.ndarray:
-        """Return what each of these names would add to the sum, for a cluster that has none."""
+        """Return the gain of each of these names for a cluster without a name."""
         at = present[cluster][:, None]
         added: np.ndarray = fitting[cluster, which] + (held[at, which] & (carried[at, which] == 0)).sum(
             axis=0
@@ -56,7 +56,7 @@ def name_clusters(bag_matrices: BagMatrices, labels: np.ndarray, k: int) -> np.n
             if gain.max() > gain[names[cluster]]:
                 names[cluster] = gain.argmax()
             set_name(cluster, 1)
-        # Two clusters that have each other's name are held there by one another.
+        # Single changes cannot correct two clusters that have each other's name.
         for one, other in combinations(named, 2):
             pair = names[[one, other]]
             if pair[0] == pair[1]:
@@ -74,7 +74,7 @@ def name_clusters(bag_matrices: BagMatrices, labels: np.ndarray, k: int) -> np.n
 
 
 def compute_profile(bag_matrices: BagMatrices, labels: np.ndarray, k: int, names: np.ndarray) -> np.ndarray:
-    """Return the share of each class in each cluster, beginning with the class that it is named for."""
+    """Return the share of each class in each cluster, starting from the class assigned to the cluster."""
     start = compute_even_shares(bag_matrices.allowed)
     rows = np.repeat(np.arange(start.shape[0]), np.diff(start.indptr))
     own = names[labels[rows]] == start.indices

@@ -1,4 +1,4 @@
-"""The leading eigenvectors of a symmetric operator, from nothing or from those of a similar one."""
+"""Leading eigenvectors of a symmetric operator, optionally starting from those of a similar operator."""
 
 from __future__ import annotations
 
@@ -25,18 +25,19 @@ from likewise.spectral._operator import SpectralOperator
 
 SOLVERS = ("auto", "dense", "arpack", "inverse", "lobpcg")
 
-# Up to here the whole matrix is decomposed, which takes some milliseconds and misses nothing.
+# Up to this many rows the dense solver is used; it takes some milliseconds and misses no eigenvector.
 _SMALL = 300
-_LARGE = 6_000  # beyond this the whole matrix is not decomposed unless asked for
-# A graph whose widest breadth-first level holds w rows is thin if w^2 is at most this many times n. Surfaces
-# have 2 to 20, solids and clouds of four or more dimensions 60 and more; a thin one is factored with little
-# fill (7 times its entries at 100,000 rows), and it is there that eigenvalues crowd and Lanczos is slow.
+_LARGE = 6_000  # with more rows, "auto" does not fall back to the dense solver
+# A graph whose widest breadth-first level has w rows is thin if w^2 is at most this many times n. The ratio
+# is 2 to 20 for surfaces and at least 60 for solids and point clouds of four or more dimensions. The factors
+# of a thin graph have little fill-in (7 times its entries at 100,000 rows), and its eigenvalues are so close
+# together that Lanczos is slow.
 _THIN = 30.0
-# Rounds of refinement: from a start that turns out to be poor it is better to begin anew.
+# Maximum number of refinement rounds; it is faster to discard a poor start than to refine it for long.
 _ROUNDS, _ROUNDS_WARM = 60, 20
-# How many products, or inverses, are taken of each direction before the next Rayleigh-Ritz step, and how many
-# columns there is room for beside those of the start. One more link at 10,000 and 100,000 rows: 6 of 4 to 12
-# tried was best, and 2 or 3 inverses.
+# Number of products, or inverses, per direction between two Rayleigh-Ritz steps, and number of columns beside
+# those of the start. Tuned on one more link at 10,000 and 100,000 rows: of 4 to 12 products, 6 were fastest,
+# and 2 or 3 inverses.
 _DEPTH = 6
 _DEPTH_INVERSE = 3
 _DEPTH_MISSED = 2
@@ -52,17 +53,17 @@ class Eigen:
     values : ndarray of shape (k,), descending
     vectors : ndarray of shape (N, k), orthonormal; the entry of largest size in each is positive
     n_products : int
-        How many vectors the operator was multiplied with.
+        The number of matrix-vector products.
     solver : str
-        What found them: "dense", "arpack", "inverse", "lobpcg", or "warm" from given vectors.
+        The solver: "dense", "arpack", "inverse", "lobpcg", or "warm" if started from given vectors.
     converged : bool
         Whether every residual is below the tolerance.
     inverse : object
-        The factors, to start again from. They are not pickled.
+        The factorisation, for the next start. It is not pickled.
     factored : bool
-        Whether there were such factors.
+        Whether a factorisation was used.
     spare : ndarray of shape (N, 1) or None
-        Roughly the next vector. With it a start need not look for it again to know that it comes after.
+        An approximation of the next eigenvector, which saves a search for it in the next start.
     """
 
     values: np.ndarray
@@ -89,33 +90,38 @@ def compute_leading_eigenvectors(
 ) -> Eigen:
     r"""Return the `k` algebraically largest eigenpairs of a symmetric operator.
 
-    A pair is accepted when :math:`\|Sx - \theta x\| \le tol\,|\theta|`. Whichever way the pairs were found, a
-    short Lanczos run in their complement then looks for a direction that was missed: a Krylov method sees one
-    copy of a repeated eigenvalue, as disconnected graphs have, and vectors of an earlier operator may all be
-    orthogonal to a new leading one.
+    A pair is accepted when :math:`\|Sx - \theta x\| \le tol\,|\theta|`. For every solver, a short Lanczos run
+    in the complement of the pairs then searches for missed eigenvectors: a Krylov method finds only one copy
+    of a repeated eigenvalue, which disconnected graphs have, and the vectors of an earlier operator may all
+    be orthogonal to a new leading eigenvector.
 
-    - "dense": the whole matrix, O(N^3). Chosen for small N, where `k` is a large part of N, and up to 6,000
-      rows where the others do not arrive.
-    - "arpack": implicitly restarted Lanczos on a Chebyshev polynomial of the operator, which spares
-      orthogonalisations; products only.
-    - "inverse": block Lanczos on the inverse of (σI − graph), by a sparse factorisation. Chosen for thin
-      graphs, in which eigenvalues crowd; of graphs of high dimension the factors fill memory.
+    - "dense": the whole matrix, O(N^3). "auto" uses it for small N, for `k` above N / 8, and for up to 6,000
+      rows if another solver does not converge.
+    - "arpack": implicitly restarted Lanczos on a Chebyshev polynomial of the operator, which reduces the
+      number of orthogonalisations; needs only products.
+    - "inverse": block Lanczos on the inverse of (σI − graph), by a sparse factorisation. "auto" uses it for
+      thin graphs, whose eigenvalues are close together. For graphs of high dimension the factors need too
+      much memory.
     - "lobpcg": block conjugate gradients without a preconditioner.
 
     With `start` the pairs are refined from there (generalised Davidson: Rayleigh-Ritz on a growing block,
-    Davidson 1975; here residuals are filtered by a Chebyshev polynomial, Zhou & Saad 2007, or by the inverse
-    that a previous result carries). If that does not arrive in a few rounds the start is given up.
+    Davidson 1975; residuals are filtered by a Chebyshev polynomial, Zhou & Saad 2007, or by the inverse
+    stored in a previous result). If this does not converge in a few rounds, the start is discarded.
 
-    Memory is O(N k), beside the factors for "inverse" and the matrix for "dense".
+    Memory is O(N k), plus the factors for "inverse" and the matrix for "dense".
 
     Parameters
     ----------
     operator : SpectralOperator of shape (N, N)
-    k : int, from 1 to N
+        The operator.
+    k : int
+        Number of eigenpairs, from 1 to N.
     start : ndarray of shape (N, m) or Eigen, optional
         Eigenvectors of a similar operator.
     tol : float
+        The relative tolerance of the residuals.
     solver : {"auto", "dense", "arpack", "inverse", "lobpcg"}
+        The solver, see above.
     rng : RandomState or Generator
         Draws starting vectors.
 
@@ -128,21 +134,21 @@ def compute_leading_eigenvectors(
     """
     n = operator.shape[0]
     if not 1 <= k <= n:
-        raise ValueError(f"{k} eigenvectors were asked of a matrix of {n} rows; wanted from 1 to {n}.")
+        raise ValueError(f"got k={k} eigenvectors for a matrix of {n} rows; expected from 1 to {n}.")
     if solver not in SOLVERS:
-        raise ValueError(f"The solver is {solver!r}; wanted one of {', '.join(map(repr, SOLVERS))}.")
+        raise ValueError(f"expected one of {', '.join(map(repr, SOLVERS))} as solver; got {solver!r}.")
     if solver == "inverse" and operator.graph is None:
-        raise ValueError("The solver 'inverse' factors a sparse graph and the weights are dense; use 'auto'.")
+        raise ValueError("The solver 'inverse' requires a sparse graph; got dense weights. Use 'auto'.")
     if solver == "dense" or n <= _SMALL or k > n // 8:
         return _solve_dense(operator, k)
 
-    tol = max(tol, 1e-11)  # what rounding allows
+    tol = max(tol, 1e-11)  # limit due to rounding
     counted = CountingOperator(operator)
     if start is not None:
         inverse = getattr(start, "inverse", None)
         block = _make_block(start)
         if block.ndim != 2 or len(block) != n:
-            raise ValueError(f"The start has shape {block.shape}; wanted ({n}, m), one row for each row.")
+            raise ValueError(f"The start has shape {block.shape}; expected ({n}, m).")
         if isinstance(start, Eigen):
             factor = start.factored
         else:
@@ -178,17 +184,17 @@ def _make_block(start):
 
 
 class _Inverse:
-    """The inverse of (σI − A), for A the sparse part of the operator and σ above its spectrum."""
+    """The inverse of (σI − A), where A is the sparse part of the operator and σ is above its spectrum."""
 
     def __init__(self, operator, k):
         matrix, self.complete = operator.get_sparse_part()
         n = matrix.shape[0]
-        # Collatz and Wielandt: for any positive x no eigenvalue exceeds the largest (|A|x)_i / x_i. With x =
-        # 1 / s this is 1, and reached, for a graph normalised by its degrees.
+        # Collatz and Wielandt: for any positive x no eigenvalue exceeds the largest (|A|x)_i / x_i. For a
+        # graph normalised by its degrees, x = 1 / s gives the exact largest eigenvalue, 1.
         x = np.ones(n) if operator.scale is None else 1.0 / np.maximum(operator.scale, 1e-300)
         bound = self.bound = float(np.max((abs(matrix) @ x) / x))
-        # On a surface the k-th eigenvalue lies some k/n below the first (Weyl); a shift of that size spreads
-        # the wanted ones best, and keeps the factors well conditioned.
+        # On a surface the k-th eigenvalue is about k/n below the first (Weyl); a shift of this size separates
+        # the leading eigenvalues best and keeps the factors well conditioned.
         sigma = bound + max(k / n, 1e-6) * max(bound, 1e-12)
         self.factors = splu(
             (sigma * eye_array(n) - matrix).tocsc(),
@@ -202,14 +208,14 @@ class _Inverse:
 
 
 def _find_connected_parts(operator) -> np.ndarray:
-    """Return the number of the connected part that each row is in; dense weights are one part."""
+    """Return the connected component of each row; dense weights count as one component."""
     if operator.graph is None:
         return np.zeros(operator.shape[0], dtype=np.intp)
     return csgraph.connected_components(operator.graph, directed=True, connection="strong")[1]
 
 
 def _make_indicators(operator, parts, k):
-    """Return a column for each of the k largest parts: for a graph normalised by degrees an eigenvector."""
+    """Return one column for each of the k largest components, an eigenvector if normalised by degrees."""
     sizes = np.bincount(parts)
     if len(sizes) == 1:
         return np.empty((len(parts), 0))
@@ -224,7 +230,7 @@ def _needs_inverse(operator, solver, parts) -> bool:
 
 
 def _is_thin(graph, parts) -> bool:
-    """Whether the graph has small separators, judged by the levels of a breadth-first walk from a far end."""
+    """Return True if all levels of a breadth-first search from a peripheral row are small."""
     n = graph.shape[0]
     _, first, sizes = np.unique(parts, return_index=True, return_counts=True)
     for root in first[sizes >= n / 20]:
@@ -232,7 +238,7 @@ def _is_thin(graph, parts) -> bool:
         order, before = csgraph.breadth_first_order(graph, far)
         place = np.empty(n, dtype=np.intp)
         place[order] = np.arange(len(order))
-        parents = place[before[order[1:]]]  # ascending, so a level ends where parents of the next one begin
+        parents = place[before[order[1:]]]  # ascending, so searchsorted finds the end of a level
         low, high = 0, 1
         while high < len(order):
             low, high = high, 1 + int(np.searchsorted(parents, high))
@@ -242,9 +248,9 @@ def _is_thin(graph, parts) -> bool:
 
 
 def _from_inverse(counted, inverse, k, rng):
-    """Return a Krylov space of the inverse, and directions in which terms act that the inverse leaves out."""
-    # Factors are applied to four columns in little more time than to two: at 100,000 rows a block takes 0.7
-    # of the time of ARPACK, though more columns.
+    """Return a Krylov space of the inverse, plus images under the operator if the inverse lacks terms."""
+    # Solving for four columns takes little more time than for two: at 100,000 rows a block takes 0.7 times
+    # as long as ARPACK, although it needs more columns.
     n, width = counted.shape[0], max(4, -(-2 * k // 5))
     basis = Basis(counted, 7 * width)
     basis.expand(inverse @ rng.standard_normal((n, width)), 7, inverse)
@@ -257,7 +263,8 @@ def _from_arpack(counted, k, tol, rng):
     values, vectors = run_lanczos(counted, None, 2 * k + 20, rng)
     degree, interval = 1, None
     if len(values) > k and counted.operator.graph is not None:
-        # Ritz values never exceed the eigenvalues: all that is wanted lies above the cut and keeps its order.
+        # Ritz values never exceed eigenvalues, so the leading eigenvalues are above the cut and keep their
+        # order.
         interval = compute_damped_interval(values[0], values[-k])
         degree = 1 if interval is None else min(5, filter_degree(values[-1], interval, 1e6))
     action = LinearOperator(
@@ -271,13 +278,13 @@ def _from_arpack(counted, k, tol, rng):
     )
     try:
         return _run_eigsh(action, k, max(2 * k + 4, 24), tol / 2, vectors[:, -k:].sum(axis=1), rng)
-    except ArpackError:  # the zero matrix, for one
+    except ArpackError:  # raised for the zero matrix, for example
         return rng.standard_normal((n, k))
 
 
 def _run_eigsh(action, k, n_columns, tol, start, rng):
     seeded = {}
-    if "rng" in inspect.signature(eigsh).parameters:  # recent SciPy draws from the system without it
+    if "rng" in inspect.signature(eigsh).parameters:  # without it, recent SciPy is not reproducible
         seeded["rng"] = np.random.default_rng(int.from_bytes(rng.bytes(8), "little"))
     try:
         return eigsh(action, k, which="LA", ncv=n_columns, tol=tol, v0=start, **seeded)[1]
@@ -291,12 +298,12 @@ def _from_lobpcg(counted, k, tol, rng):
         counted.shape, matvec=counted.__matmul__, matmat=counted.__matmul__, dtype=np.float64
     )
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # the residuals are looked at afterwards, by _refine
+        warnings.simplefilter("ignore")  # _refine checks the residuals
         return lobpcg(action, rng.standard_normal((n, k + 2)), tol=tol, maxiter=500, largest=True)[1]
 
 
 def _refine(counted, start, k, tol, inverse, rng, solver) -> Eigen:
-    """Improve the span of `start` until its k leading pairs are eigenpairs and nothing larger is found."""
+    """Expand the span of `start` until its k leading pairs converge and no larger eigenvalue is found."""
     basis = Basis(counted, max(start.shape[1], k) + max(_ROOM, 2 * k))
     basis.add(start)
     while basis.size < k:
@@ -307,14 +314,14 @@ def _refine(counted, start, k, tol, inverse, rng, solver) -> Eigen:
         sizes = np.linalg.norm(residuals, axis=0)
         enough = tol * np.maximum(np.abs(values), 1e-3 * np.abs(values).max())
         far = sizes > enough
-        # The next pair matters while it may rise above the last.
+        # Refine the pair k + 1 only while its value may still exceed the k-th.
         far[k:] &= (sizes[k:] > 10 * enough[k:]) & (values[k:] + sizes[k:] > values[k - 1])
-        # Ritz values move by their residuals at most. If the sum rose by more since the complement was looked
-        # at, another vector has come in, and there may be more of its kind.
+        # Ritz values change by at most their residuals. If their sum rose by more since the last search in
+        # the complement, a new vector has entered, and there may be more.
         done = not far.any() and values[:k].sum() <= most
         if done:
             break
-        # The inverse is that of the sparse part. What other terms lift above it is reached by products.
+        # The inverse contains only the sparse part; eigenvalues above its bound are refined by products.
         near = far & (values <= 1.01 * inverse.bound) if inverse is not None else np.zeros_like(far)
         least = 0.3 * enough.min()
         by_products, by_inverse = (
@@ -336,7 +343,7 @@ def _refine(counted, start, k, tol, inverse, rng, solver) -> Eigen:
         if not new:
             done = not far.any()
             break
-    # Where values cluster the basis has lost some orthogonality to rounding; QR turns columns by no more.
+    # With close eigenvalues the basis loses some orthogonality to rounding; QR restores it.
     orthonormal = np.linalg.qr(vectors[:, :k])[0]
     return Eigen(
         values[:k],
@@ -351,11 +358,11 @@ def _refine(counted, start, k, tol, inverse, rng, solver) -> Eigen:
 
 
 def _find_missed(counted, vectors, least, inverse, rng):
-    """Return a column in which an eigenvector above `least` and orthogonal to the given ones would show."""
+    """Return a column rich in eigenvectors above `least` that are orthogonal to `vectors`."""
     values, columns = run_lanczos(counted, vectors, 8, rng)
     column = columns[:, -1:]
     if inverse is not None or not len(values):
-        return column  # what low-rank terms lift stands out
+        return column  # eigenvalues raised by low-rank terms are well separated
     interval = compute_damped_interval(values[0], min(values[-1], least))
     if interval is None:
         return column
@@ -366,15 +373,15 @@ def _find_missed(counted, vectors, least, inverse, rng):
 def estimate_eigenvalues(
     operator: SpectralOperator, k: int, rng: np.random.RandomState | np.random.Generator
 ) -> np.ndarray:
-    """Return the k largest eigenvalues to a digit or two, from below, by one short Lanczos run.
+    """Estimate the k largest eigenvalues from below, to one or two digits, by a short Lanczos run.
 
-    Copies of one eigenvalue count once, so that it may return fewer than k.
+    Repeated eigenvalues are found once, so fewer than k values may be returned.
     """
     values, _ = run_lanczos(CountingOperator(operator), None, min(2 * k + 20, operator.shape[0]), rng)
     return values[::-1][:k]
 
 
 def _fix_signs(vectors: np.ndarray) -> np.ndarray:
-    """Make the entry of largest size in each column positive."""
+    """Flip signs so that the entry of largest absolute value in each column is positive."""
     largest = vectors[np.abs(vectors).argmax(axis=0), np.arange(vectors.shape[1])]
     return vectors * np.where(largest < 0, -1.0, 1.0)

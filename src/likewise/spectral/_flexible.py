@@ -1,4 +1,4 @@
-"""Flexible constrained spectral clustering: the cut is cheap, and the links hold to a level."""
+"""Flexible constrained spectral clustering: the cheapest cut that satisfies the links to a given level."""
 
 from __future__ import annotations
 
@@ -22,10 +22,10 @@ from likewise.supervision import Supervision
 if TYPE_CHECKING:
     from likewise._typing import RandomStateLike
 
-# What "auto" tries, the laxest first. Random links, a few for each cluster, want the first ones; links among
-# all pairs of many labelled rows, as in the paper, the last ones.
+# The levels that "auto" tries, in ascending order. A few random links per cluster need low levels; links
+# between all pairs of many labelled rows, as in the paper, need high levels.
 _LEVELS = (-1.0, -0.3, 0.0, 0.03, 0.1, 0.25, 0.5, 0.75)
-_NONE = 1e-9  # an eigenvalue of a smaller share of the largest is none
+_NONE = 1e-9  # eigenvalues below this share of the largest count as 0
 _BELOW_ONE = Rule(
     "a number below 1",
     lambda v: (
@@ -39,7 +39,7 @@ _BELOW_ONE = Rule(
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Cut(Partition):
-    """Rows parted by feasible vectors: their costs, and the level and the beta that they meet."""
+    """A partition by feasible vectors, with their costs, the level and beta."""
 
     costs: np.ndarray
     level: float
@@ -47,67 +47,69 @@ class Cut(Partition):
 
 
 class FlexibleSpectralClustering(SpectralFamily):
-    r"""Normalised cut under a lower bound on how well links are kept (CSC, CSP; Wang & Davidson 2010).
+    r"""Normalised cut with a lower bound on link satisfaction (CSC, CSP; Wang & Davidson 2010).
 
     With the normalised Laplacian :math:`\bar L = I - D^{-1/2} W D^{-1/2}` and the normalised links
     :math:`\bar Q = D^{-1/2} Q D^{-1/2}`, where :math:`Q_{ij}` is the weight of a must-link, minus the weight
-    of a cannot-link, or 0, it solves
+    of a cannot-link, or 0, the problem
 
     .. math:: \min_v v^\top \bar L v \quad\text{s.t.}\quad v^\top \bar Q v \ge \alpha,
               \ \|v\|^2 = \mathrm{vol}, \ v \ne D^{1/2} 1 ,
 
-    through the generalised eigenproblem
-    :math:`\bar L v = \lambda (\bar Q - \frac{\beta}{\mathrm{vol}} I) v`: its eigenvectors with
-    :math:`\lambda > 0` are feasible, as :math:`v^\top \bar Q v > \beta`. For two clusters, as published, the
-    one of least cost :math:`v^\top \bar L v` is taken and rows are parted by the sign of
-    :math:`u = D^{-1/2} v`. For K clusters the K - 1 feasible vectors of least cost are taken, the columns of
-    u multiplied by one minus the cost of the unit vector, and the rows clustered by k-means (Wang, Qian &
-    Davidson 2014; from memory, and as in the authors' program). Vectors of one sign throughout are passed
-    over, as in that program: they part nothing.
+    is solved through the generalised eigenproblem
+    :math:`\bar L v = \lambda (\bar Q - \frac{\beta}{\mathrm{vol}} I) v`. Its eigenvectors with
+    :math:`\lambda > 0` are feasible, as :math:`v^\top \bar Q v > \beta`. For two clusters, as published, rows
+    are divided by the sign of :math:`u = D^{-1/2} v` for the feasible v with the lowest cost
+    :math:`v^\top \bar L v`. For K clusters the K - 1 feasible vectors with the lowest costs are used: each
+    column of u is multiplied by one minus the cost of the unit vector, and the rows are clustered by k-means
+    (Wang, Qian & Davidson 2014; from memory, and as in the authors' program). As in that program, vectors
+    without entries of both signs are skipped, since they do not separate rows.
 
     The restatement of Xiong, Johnson & Corso (eq. 10) has the normalised Laplacian with
     :math:`u^\top D u = \mathrm{vol}` and an unnormalised Q; here all are normalised, as in the original.
 
-    Links count with all that follows from them: rows of one must-link component are together, with the mean
-    weight of its links, and components with a cannot-link between them are apart. Contradictions are weighed
-    against one another, with a warning. Without links, and with one cluster, it is plain spectral clustering.
+    Implied links are included: all rows of a must-link component are linked, with the mean weight of its
+    links, and all rows of two components with a cannot-link between them are cannot-linked. Contradictory
+    links give a warning and are traded off against one another. Without links, or with one cluster, this is
+    plain spectral clustering.
 
     Parameters
     ----------
     n_clusters : int, default=8
         The number of clusters K.
     level : float below 1, or "auto", default="auto"
-        How well the links are to be kept: :math:`\beta / \mathrm{vol}` as a share of the (K - 1)-th largest
-        eigenvalue of :math:`\bar Q`, the most for which K - 1 feasible vectors can exist. The authors'
-        program has 0.5 for two clusters. Below 0 the links may be broken. Where too few vectors are feasible
-        an error says how many. "auto" makes the plain clusters and those of some levels from -1 to 0.75, and
-        keeps the first that break no more links than chance explains (the fewest, and their square root or
-        one more), linked rows being taken where their neighbours would put them. A high level suits links
-        between all pairs of many rows; with few random links such vectors gather at the linked rows.
+        The lower bound on link satisfaction: :math:`\beta / \mathrm{vol}` as a share of the (K - 1)-th
+        largest eigenvalue of :math:`\bar Q`, the largest value for which K - 1 feasible vectors can exist.
+        The authors' program has 0.5 for two clusters. With negative levels links may be violated. If too few
+        vectors are feasible, an error is raised. "auto" compares plain spectral clustering with levels from
+        -1 to 0.75 and keeps the first whose number of violated links is within chance of the lowest number m
+        (m plus its square root, or m + 1). For this comparison linked rows are assigned by their neighbours.
+        High levels suit links between all pairs of many rows; with few random links such vectors separate
+        only the linked rows.
     {common}
 
     Attributes
     ----------
     {fitted}
     level_ : float or None
-        The level that was used; None where the plain clusters were kept.
+        The level that was used; None if plain spectral clustering was kept.
     beta_ : float or None
-        The same as :math:`\beta`.
+        The value of :math:`\beta` at this level.
     costs_ : ndarray of shape (n_clusters - 1,)
         The cost :math:`v^\top \bar L v / \|v\|^2` of each vector.
 
     Notes
     -----
-    ``embedding_`` has K - 1 columns, and ``eigenvalues_`` holds :math:`1 + \lambda \beta / \mathrm{vol}`: the
-    mean of the neighbours of a row without links is so many times its own place, and new rows are placed by
-    that. Where "auto" keeps the plain clusters both are those of plain spectral clustering.
+    ``embedding_`` has K - 1 columns, and ``eigenvalues_`` contains :math:`1 + \lambda \beta / \mathrm{vol}`:
+    for a row without links, the mean of the neighbours is this factor times its own coordinate, which is how
+    `predict` embeds new rows. If "auto" keeps plain spectral clustering, both attributes refer to it.
 
-    Up to 500 rows every feasible vector is found by a dense solver, O(n^3) for each level. Of more rows those
-    with the least :math:`\lambda` are found, which mostly have the least cost: with a graph of all pairs the
-    K + 7 first, after one Cholesky factorisation; with a sparse graph the K - 1 first, each by some five
-    steps of Newton's method, a step being the leading eigenvectors of the graph plus a multiple of the links,
-    in memory linear in both. Neither ``row_normalize`` nor "discretize" applies to K - 1 columns; they are
-    for the plain clusters.
+    Up to 500 rows all feasible vectors are found by a dense solver, O(n^3) for each level. For more rows only
+    those with the smallest :math:`\lambda` are found, which nearly always have the lowest cost: the first
+    K + 7 with a graph of all pairs, after one Cholesky factorisation; the first K - 1 with a sparse graph,
+    each by about five Newton steps. A Newton step computes the leading eigenvectors of the graph plus a
+    multiple of the links, in memory linear in both. ``row_normalize`` and "discretize" apply only to plain
+    spectral clustering.
 
     References
     ----------
@@ -119,7 +121,7 @@ class FlexibleSpectralClustering(SpectralFamily):
 
     Examples
     --------
-    Four clouds at the corners of a square; the links part them into above and below.
+    Four clouds at the corners of a square; the links separate the upper two from the lower two.
 
     >>> import numpy as np
     >>> from likewise import Supervision
@@ -167,7 +169,7 @@ class FlexibleSpectralClustering(SpectralFamily):
     def _cluster(self, graph: Graph, hints: Supervision, rng: Any, last: Partition | None) -> Partition:
         closure = self._compute_soft_closure(hints)
         wanted = self.n_clusters - 1
-        last = None if isinstance(last, Cut) else last  # a plain fit begins with plain vectors
+        last = None if isinstance(last, Cut) else last  # feasible vectors are no start for plain eigenvectors
         if wanted == 0 or "links" not in hints.kinds:
             return super()._cluster(graph, hints, rng, last)
         pencil = Pencil(
@@ -185,32 +187,31 @@ class FlexibleSpectralClustering(SpectralFamily):
         for level in _LEVELS:
             found = pencil.find_feasible(level * most, wanted)
             if len(found.costs) < wanted:
-                break  # a higher level leaves no more
+                break  # higher levels have even fewer feasible vectors
             tried.append(self._partition_by_vectors(found, level, level * most, graph, rng))
         judged = [self._label_by_neighbors(partition, graph, hints) for partition in tried]
         best = find_fewest_broken(judged, with_mean_weight(hints, 1.0))[0]
         return replace(tried[best], n_rounds=len(tried))
 
     def _label_by_neighbors(self, partition: Partition, graph: Graph, hints: Supervision) -> np.ndarray:
-        """Return the labels, with rows that hints speak of where their neighbours alone would put them.
+        """Return the labels, with hinted rows assigned by their neighbours as if they had no hints.
 
-        A vector that gathers at the linked rows keeps every link and tells nothing of the others; so links
-        are counted as if the rows themselves had none.
+        A vector that separates only the linked rows satisfies every link but does not generalise to others.
         """
         return np.where(
             hints.touched, self._assign_new_rows(graph.weights, graph.degrees, partition), partition.labels
         )
 
     def _get_largest(self, values: np.ndarray) -> float:
-        """Return the eigenvalue that the level is a share of, if there is one."""
+        """Return the (K - 1)-th eigenvalue of the links, or raise an error if it is not positive."""
         if values[-1] > _NONE * values[0]:
             return float(values[-1])
         n_positive = int((values > _NONE * values[0]).sum())
         raise InfeasibleSupervisionError(
-            f"{{estimator}}: n_clusters={self.n_clusters} wants {self.n_clusters - 1} eigenvectors "
-            f"that keep the links to level={self.level!r}, but the links have only {n_positive} positive "
-            "eigenvalue(s).",
-            "Give links among more rows, ask for fewer clusters, or set level='auto'.",
+            f"{{estimator}}: n_clusters={self.n_clusters} requires {self.n_clusters - 1} eigenvectors "
+            f"that satisfy the links to level={self.level!r}, but the link matrix has only {n_positive} "
+            "positive eigenvalue(s).",
+            "Add links between other rows, lower n_clusters, or set level='auto'.",
             parameter="level",
             kinds=("links",),
             estimator=type(self).__name__,
@@ -220,11 +221,11 @@ class FlexibleSpectralClustering(SpectralFamily):
         if len(found.costs) == self.n_clusters - 1:
             return
         raise InfeasibleSupervisionError(
-            f"{{estimator}}: n_clusters={self.n_clusters} wants {self.n_clusters - 1} eigenvectors "
-            f"that keep the links to level={self.level!r} (of {most:.3g}) and part the rows, but "
-            f"{len(found.costs)} exist(s): where must-links outweigh cannot-links, one cluster of all rows "
-            "keeps them too, and takes the place of one.",
-            "Lower the level, give cannot-links, or set level='auto'.",
+            f"{{estimator}}: n_clusters={self.n_clusters} requires {self.n_clusters - 1} eigenvectors "
+            f"that satisfy the links to level={self.level!r} (of {most:.3g}) and separate the rows, but "
+            f"{len(found.costs)} exist(s). If must-links outweigh cannot-links, a single cluster also "
+            "satisfies them, which takes the place of one eigenvector.",
+            "Lower the level, add cannot-links, or set level='auto'.",
             parameter="level",
             kinds=("links",),
             estimator=type(self).__name__,
@@ -233,7 +234,7 @@ class FlexibleSpectralClustering(SpectralFamily):
     def _partition_by_vectors(
         self, found: Feasible, level: float, beta: float, graph: Graph, rng: Any
     ) -> Cut:
-        """Part the rows by the vectors, for two clusters by sign."""
+        """Cluster the rows by the feasible vectors; for two clusters, by sign."""
         eigen = Eigen(1.0 + found.eigenvalues * beta, found.vectors, 0, "pencil", found.converged)
         half, stretch = graph.degrees**-0.5, 1.0 - found.costs
         places = found.vectors * half[:, None]

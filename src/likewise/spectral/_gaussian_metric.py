@@ -1,16 +1,16 @@
-r"""Gaussian mixtures beside the graph: a metric learned from answers, and trusted only as far as it predicts.
+r"""Gaussian mixtures combined with the graph: a metric learned from hints, weighted by its predictions.
 
-The graph of neighbours uses the metric of the columns as they come. Where the classes differ in directions of
-little variance that metric is wrong, and a Gaussian mixture finds the right one. Four mixtures are fitted by
-EM to the hinted rows and a sample of the others. :math:`L_i(c)` is the likelihood of the hints of row i if it
-is in cluster c; it multiplies the density of the row in every step. A log-linear stack combines the shares
+The nearest-neighbour graph uses the original columns. If the classes differ in directions of small variance,
+that metric is unsuitable, and a Gaussian mixture can learn a better one. Four mixtures are fitted by EM to
+the hinted rows and a sample of the others. :math:`L_i(c)` is the likelihood of the hints of row i if it is in
+cluster c; it multiplies the density of the row in every step. A log-linear stack combines the shares
 :math:`p_m` of the mixtures with the shares :math:`p_0` of the graph,
 
 .. math:: q(c) \propto \exp\bigl(a \log p_0(c) + \sum_m b_m \log p_m(c)\bigr), \qquad a \ge 0.05,\ b_m \ge 0 .
 
 The weights maximise :math:`\sum_i \log \sum_c L_i(c)\, q_i(c)` over held-out rows (three folds), with a
-normal prior of mean 1 on a and an exponential prior on each b_m. So the graph is preferred while evidence is
-thin, and a mixture that adds nothing to its predictions has weight 0.
+normal prior of mean 1 on a and an exponential prior on each b_m. So the graph is preferred while there is
+little evidence, and a mixture that does not improve its predictions has weight 0.
 """
 
 from __future__ import annotations
@@ -25,19 +25,19 @@ from sklearn.cluster import KMeans
 from sklearn.decomposition import PCA
 
 _COLUMNS = 30  # more columns are reduced to their leading principal components
-_ROWS = 400  # EM looks at a sample of the rows whose cluster is not known
+_ROWS = 400  # EM uses a sample of this size of the rows whose cluster is unknown
 _STEPS = 8
 _FREE_STEPS = 25
 _FOLDS = 3
-_MIN_ROWS, _MIN_ROWS_PER_CLUSTER = 8, 1.5  # fewest hinted rows: in total, and per cluster on average
+_MIN_ROWS, _MIN_ROWS_PER_CLUSTER = 8, 1.5  # minimum number of hinted rows: total, and mean per cluster
 _RIDGE = 1e-3
-_LOW_WEIGHT = 0.1  # of rows of unknown cluster: in the first step, and always for the first candidate
+_LOW_WEIGHT = 0.1  # of rows of unknown cluster: in the first step, and in all steps of the first candidate
 _GRAPH_FLOOR, _MIXTURE_FLOOR = 0.05, 0.02  # no cluster is less likely than this divided by their number
 _GRAPH_SPREAD = 0.3  # standard deviation of the prior on a
 _MIXTURE_COST = 1.0  # rate of the prior on b
 _UNUSED = 1e-3
-_LEAST_SHARE = 1e-12  # added to every share, so that hints can override a density that underflows
-# Start ("graph" shares, or a mixture fitted "free" of answers), covariance, weight of unlabelled rows.
+_LEAST_SHARE = 1e-12  # added to every share so that hints can override a density that underflows
+# Start ("graph" shares, or "free": a mixture fitted without hints), covariance, weight of unhinted rows.
 _CANDIDATES = (
     ("graph", "tied", _LOW_WEIGHT),
     ("graph", "own", 1.0),
@@ -49,10 +49,10 @@ GraphShares = Callable[[np.ndarray, np.ndarray], np.ndarray]
 
 
 class MixtureSpace:
-    """Rows prepared for mixtures: few columns, a sample for EM, and the products of its columns.
+    """Rows prepared for mixtures: reduced columns and a sample for EM.
 
-    With the products as columns of their own, scatter matrices and quadratic forms of all clusters are single
-    matrix products.
+    Products of pairs of columns are stored as additional columns, so scatter matrices and quadratic forms of
+    all clusters are single matrix products.
     """
 
     n_clusters: int
@@ -89,15 +89,13 @@ class MixtureSpace:
         return full
 
     def pack(self, matrices: np.ndarray) -> np.ndarray:
-        """Return the rows whose inner product with `compute_products` is the quadratic form of each
-        matrix.
-        """
+        """Return for each matrix a row whose product with `compute_products(X).T` is its quadratic form."""
         return np.asarray(matrices[:, self._first, self._second] * self._multiplicity)
 
     def compute_free_shares(self) -> list[np.ndarray]:
-        """Return shares of tied mixtures fitted without answers, on the sample, from two k-means starts.
+        """Return shares of tied mixtures fitted to the sample without hints, from two k-means starts.
 
-        One start is k-means on the columns as they are, the other on whitened columns.
+        One start is k-means on the original columns, the other on whitened columns.
         """
         if self._free is None:
             X = self.X[self.sample]
@@ -118,7 +116,7 @@ class MixtureSpace:
 
 @dataclass(frozen=True, eq=False)
 class HintedMixtureRows:
-    """Hinted rows, and what their hints say about the cluster of each.
+    """Hinted rows with the posterior and likelihood of their clusters.
 
     Attributes
     ----------
@@ -146,7 +144,7 @@ class HintedMixtureRows:
 
     @property
     def clusters(self) -> np.ndarray:
-        """The likeliest cluster of each row."""
+        """The most probable cluster of each row."""
         return np.asarray(self.shares.argmax(axis=1))
 
 
@@ -210,7 +208,7 @@ def _fit_mixture(
         total = counts.sum()
         means = weighted.T @ X / np.maximum(counts, 1e-9)[:, None]
         mean_products = space.compute_products(means)
-        if step < 2:  # row weights are constant from the second step on, and so is this sum
+        if step < 2:  # row weights, and so this sum, are constant from the second step on
             second = row_weight @ products
         pooled = space.unpack(((second - counts @ mean_products) / total)[None])[0]
         shrink = d / (d + max(total - k, 1.0))
@@ -261,7 +259,7 @@ def _fit_candidates(
 
 
 def _match_free_start(space: MixtureSpace, hinted: HintedMixtureRows) -> np.ndarray:
-    """Return the mixture fitted without answers that agrees best, reordered to match the hinted clusters.
+    """Return the shares of the hint-free mixture that agrees best, reordered to match the hinted clusters.
 
     Agreement is measured on the hinted rows in the sample. If there are none, each hinted row is represented
     by the nearest row of the sample.
@@ -292,15 +290,15 @@ class LearnedMetric:
     Attributes
     ----------
     weights : ndarray of shape (1 + n_used,)
-        The exponents of the stack: that of the graph, then those of the mixtures in use.
+        The exponents of the stack: the graph, then the mixtures in use.
     shares : list of ndarray of shape (n_samples, n_clusters)
-        What each mixture in use says of every row.
+        The shares of all rows by each mixture in use.
     rows, clusters : ndarray
-        The rows it was fitted to and the cluster of each then.
+        The rows it was fitted to, and their clusters at that time.
     held_out : list of ndarray of shape (n_rows, n_clusters)
-        What each mixture says of each of these rows when fitted without it.
+        The shares of these rows by each mixture, each row predicted by a fit without it.
     space : MixtureSpace
-        Kept for the next fit.
+        The prepared rows, stored for the next fit.
     """
 
     weights: np.ndarray
@@ -311,7 +309,7 @@ class LearnedMetric:
     space: MixtureSpace
 
     def match(self, clusters_now: np.ndarray) -> np.ndarray:
-        """Return the mixture's cluster for each cluster of a later fit; -1 in `clusters_now` is unknown."""
+        """Return the mixture's cluster for each cluster of a later fit; -1 in `clusters_now`: unknown."""
         k = self.space.n_clusters
         table = 1e-3 * np.eye(k)
         known = clusters_now >= 0
@@ -324,7 +322,7 @@ class LearnedMetric:
     def combine(self, graph: np.ndarray, order: np.ndarray, rows: np.ndarray | None = None) -> np.ndarray:
         """Return the stacked shares of all rows.
 
-        With `rows` the result is for these alone, and mixtures do not use a row's own label.
+        With `rows` only these are returned, and mixtures do not use the row's own label.
         """
         if rows is None:
             parts = self.shares
@@ -380,14 +378,14 @@ def learn_metric(
     space : MixtureSpace
         The rows.
     graph_shares : callable
-        Called as ``graph_shares(rows, shares)``: the shares of all rows by the graph, given those of some.
-    hinted : HintedRows
+        Called as ``graph_shares(rows, shares)``; returns the graph's shares of all rows, given those of some.
+    hinted : HintedMixtureRows
         The hinted rows.
 
     Returns
     -------
     LearnedMetric or None
-        None if too few rows are hinted, or all are in one cluster.
+        None if too few rows are hinted, or all hinted rows are in one cluster.
     """
     clusters = hinted.clusters
     needed = max(_MIN_ROWS, _MIN_ROWS_PER_CLUSTER * space.n_clusters)

@@ -1,4 +1,4 @@
-"""Kernel k-means over a graph that links reshape."""
+"""Kernel k-means on a graph with rewards and penalties for links."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ Objective = Literal["normalized_cut", "ratio_association", "ratio_cut"]
 
 @dataclass(frozen=True, eq=False)
 class KernelKMeansRun:
-    """Where one start ended."""
+    """The result of one start."""
 
     labels: np.ndarray
     sums: Sums
@@ -49,51 +49,51 @@ class KernelKMeansEmbedding(Partition):
 
 
 class ConstrainedKernelKMeans(SpectralFamily):
-    r"""Kernel k-means over a graph with rewards for links (SSKK, SS-Kernel-KMeans; Kulis et al. 2009).
+    r"""Kernel k-means on a graph with rewards for links (SSKK, SS-Kernel-KMeans; Kulis et al. 2009).
 
     With W the similarities, D their row sums, and :math:`w_{ij}` the links (must-links positive, cannot-links
-    negative), it minimises
+    negative), the normalised cut objective to be minimised is
 
     .. math:: \sum_c \frac{\mathrm{cut}(c)}{\mathrm{deg}(c)}
               - \sum_c \sum_{i, j \in c} \frac{w_{ij}}{\mathrm{deg}(c)}
 
-    for the normalised cut: a must-link inside a cluster is rewarded and a cannot-link punished, in proportion
-    to the share of the cluster (section 4 of the paper). For the ratio association :math:`\mathrm{cut}(c)` is
-    minus the weight inside the cluster, and for it and the ratio cut :math:`\mathrm{deg}(c)` is its number of
-    rows; the first is plain kernel k-means with W as the kernel, as in section 3. All three are weighted
-    kernel k-means with masses m (the degrees, or ones) and the kernel
+    A must-link inside a cluster is rewarded and a cannot-link penalised, relative to the degree of the
+    cluster (section 4 of the paper). For the ratio cut and the ratio association :math:`\mathrm{deg}(c)` is
+    the number of rows of the cluster; for the ratio association :math:`\mathrm{cut}(c)` is minus the weight
+    inside the cluster, which is plain kernel k-means with W as the kernel, as in section 3. All three are
+    weighted kernel k-means with masses m (the degrees, or ones) and the kernel
 
     .. math:: K = \sigma M^{-1} + M^{-1} (W + w) M^{-1}, \qquad M = \mathrm{diag}(m)
 
-    (with W - D in place of W for the ratio cut). The shift :math:`\sigma` makes it positive definite, so that
-    steps that move all rows at once never raise the objective, yet a large one keeps rows where they are.
-    So these steps, with the least shift, are followed by moves of single rows, for which no shift is wanted:
-    first of must-link components as units, then of rows. Contradictions are weighed against one another, with
-    a warning.
+    (with W - D in place of W for the ratio cut). The shift :math:`\sigma` makes K positive definite, so batch
+    steps, which move all rows at once, never raise the objective; but a large shift keeps rows where they
+    are. Batch steps therefore use the smallest possible shift and alternate with moves of single rows, which
+    need no shift: first for must-link components as units, then for rows. Contradictory links give a warning
+    and are traded off against one another.
 
     Parameters
     ----------
     n_clusters : int, default=8
         The number of clusters K.
     objective : {"normalized_cut", "ratio_association", "ratio_cut"}, default="normalized_cut"
-        What is minimised.
+        The objective.
     link_weight : float or "auto", default="auto"
-        What a link of weight 1 adds to the similarity of its two rows. "auto" is the paper's n / (K C) with C
-        links, times the largest similarity, so that all links together weigh n / K whatever their number. A
-        number is in mean degrees.
+        The amount that a link of weight 1 adds to the similarity of its two rows. "auto" is n / (K C) for C
+        links, as in the paper, times the largest similarity, so the total weight of all links does not depend
+        on their number. A number is in units of the mean degree.
     implied : bool, default=False
-        Whether links that follow from the stated ones count as well, as C does: rows of one must-link
-        component are together, with the mean weight of its links, and the rows of two components with a
-        cannot-link between them are apart.
+        Whether implied links are used, and counted in C: all rows of a must-link component are linked, with
+        the mean weight of its links, and all rows of two components with a cannot-link between them are
+        cannot-linked.
     max_links : float or None, default=None
-        How many links of a row count in full: where two rows have n and m of them, the link between counts
-        ``min(1, sqrt(max_links / n)) * min(1, sqrt(max_links / m))`` times as much. None is no limit, as in
-        the paper.
+        Number of links of a row that count in full. A link between rows with n and m links is multiplied by
+        ``min(1, sqrt(max_links / n)) * min(1, sqrt(max_links / m))``. None means no limit, as in the paper.
     shift : float or "auto", default="auto"
-        The shift of the kernel. "auto" is the least that makes it positive definite, from the smallest
-        eigenvalue by Lanczos' method. With less, a step that would raise the objective is not made.
+        The shift of the kernel. "auto" is the smallest shift that makes it positive definite, from the
+        smallest eigenvalue by Lanczos' method. With a smaller shift, batch steps that would raise the
+        objective are rejected.
     max_iter : int, default=300
-        The most rounds of one start, either of all rows at once or of single moves.
+        Maximum number of rounds of one start; a round is a batch step or a pass of single moves.
     {common}
 
     Attributes
@@ -106,16 +106,17 @@ class ConstrainedKernelKMeans(SpectralFamily):
 
     Notes
     -----
-    The first start is the spectral relaxation of the same objective, whose eigenvectors are ``embedding_``
-    and ``eigenvalues_``; the next ones are the clusters of the graph without links, and seeds from a
-    farthest-first walk over must-link components in that space; the others, up to `n_init`, are k-means++
-    draws there. Those are kept that break no more links than chance explains, linked rows being taken where
-    their neighbours would put them; of these the lowest objective wins. ``n_iter_`` counts its rounds. A
-    round costs one product of graph and links with K columns. Groups cost their size, not its square.
+    The first start is the spectral relaxation of the same objective; its eigenvectors are ``embedding_`` and
+    ``eigenvalues_``. The next two are the clusters of the graph without links, and seeds from a
+    farthest-first traversal of the must-link components in the embedding; the others, up to `n_init`, are
+    k-means++ draws in the embedding. Among the results whose number of violated links is within chance of the
+    lowest (with linked rows assigned by their neighbours), the one with the lowest objective is kept;
+    ``n_iter_`` is its number of rounds. A round costs one product of graph and links with K columns. The cost
+    of a group is linear in its size.
 
-    With the default weight links never dominate the graph. A heavier setting makes more of them where
-    similarities are local (the default affinity) and does harm where all rows are much alike. Mean ARI of
-    the rows in no link (four draws of 100 links) on standardised data, and purity with 250 links on COIL-20
+    With the default weight, links never dominate the graph. A larger weight helps if similarities are local
+    (the default affinity) and does harm if all rows are very similar. The table shows the mean ARI of rows
+    without links (four draws of 100 links) on standardised data, and the purity with 250 links on COIL-20
     with one Gaussian kernel for all pairs (two draws):
 
     ====================================================  ====  =====  ==========  =======
@@ -126,8 +127,8 @@ class ConstrainedKernelKMeans(SpectralFamily):
     ``link_weight=0.3, implied=True, max_links=2.0``      0.74  0.54   0.30        0.39
     ====================================================  ====  =====  ==========  =======
 
-    `predict` places a new row at the nearest cluster mean in the space of the kernel without shift, by its
-    similarities to the rows of the fit.
+    `predict` assigns a new row to the nearest cluster mean in the space of the kernel without shift, using
+    its similarities to the rows of the fit.
 
     References
     ----------
@@ -220,7 +221,7 @@ class ConstrainedKernelKMeans(SpectralFamily):
         return Association(graph.weights, columns, strengths, added, mass)
 
     def _make_relaxed_operator(self, association: Association) -> SpectralOperator:
-        """Return the matrix whose leading eigenvectors solve the problem where marks may be any numbers."""
+        """Return the matrix whose leading eigenvectors solve the spectral relaxation."""
         terms = (
             [LowRank(csr_array(association.columns), association.strengths)]
             if association.columns.nnz
@@ -250,15 +251,16 @@ class ConstrainedKernelKMeans(SpectralFamily):
                 )
         ended = list(found.values())
         best = self._choose(ended, graph, hints)
-        # New rows are placed by the sums over clusters alone.
+        # Prediction needs only the sums over clusters, not those for every row.
         best = replace(best, sums=replace(best.sums, linked=np.empty((0, self.n_clusters))))
         given = {f.name: getattr(relaxed, f.name) for f in fields(relaxed)}
         return KernelKMeansEmbedding(**given | {"labels": best.labels, "n_rounds": best.n_iter}, ended=best)
 
     def _choose(self, ended: list[KernelKMeansRun], graph: Graph, hints: Supervision) -> KernelKMeansRun:
-        """Choose where the links are kept by rows placed as if they had none, then by the objective.
+        """Return the run with few violated links and the lowest objective.
 
-        The objective alone would prefer clusters that gather the linked rows and fit no others.
+        To count violations, linked rows are assigned by their neighbours: the objective alone would prefer
+        clusters that fit only the linked rows.
         """
         if hints and len(ended) > 1:
             judged = [
@@ -277,7 +279,7 @@ class ConstrainedKernelKMeans(SpectralFamily):
         rng: Any,
         last: Partition | None,
     ) -> Iterator[np.ndarray]:
-        """Yield labels to begin with, `n_init` times."""
+        """Yield the initial labels of `n_init` starts."""
         yield relaxed.labels
         made = 1
         if last is not None and last.labels.max(initial=0) < self.n_clusters:
@@ -297,7 +299,7 @@ class ConstrainedKernelKMeans(SpectralFamily):
             yield pairwise_distances_argmin(rows, seeds)
 
     def _join_components(self, units: Association, component: np.ndarray, labels: np.ndarray) -> np.ndarray:
-        """Return the labels with must-link components each in one cluster, and improved as such."""
+        """Return labels with each must-link component in one cluster, after moves of whole components."""
         k, n_units = self.n_clusters, len(units.mass)
         if n_units == len(labels) or n_units < k:
             return labels
@@ -305,7 +307,7 @@ class ConstrainedKernelKMeans(SpectralFamily):
         return self._improve_labels(units, units.fill_empty(votes.argmax(axis=1), k)).labels[component]
 
     def _improve_labels(self, association: Association, labels: np.ndarray) -> KernelKMeansRun:
-        """Move all at once while that helps, then one by one, until neither does."""
+        """Make batch steps while they improve the objective, else single moves, until neither does."""
         sums = Sums.from_labels(association, labels, self.n_clusters)
         for n_iter in range(1, self.max_iter + 1):
             moved = association.move_all(labels, sums, self.shift_)
@@ -319,7 +321,7 @@ class ConstrainedKernelKMeans(SpectralFamily):
             else:
                 sums = Sums.from_labels(
                     association, labels, self.n_clusters
-                )  # what rounding left behind is swept out
+                )  # removes accumulated rounding errors
         return KernelKMeansRun(labels, sums, self.max_iter, False)
 
     def _keep(self, partition: Partition, hints: Supervision) -> None:
@@ -334,7 +336,7 @@ class ConstrainedKernelKMeans(SpectralFamily):
         return self._find_nearest(alike, degrees, found.ended)
 
     def _find_nearest(self, alike: Any, degrees: np.ndarray, ended: KernelKMeansRun) -> np.ndarray:
-        """Return the nearest mean in the space of the kernel, by how alike rows are to those of the fit."""
+        """Return the nearest cluster in the kernel space, given similarities to the rows of the fit."""
         marks = np.zeros((len(ended.labels), self.n_clusters))
         marks[np.arange(len(marks)), ended.labels] = 1.0
         mass = degrees if self.objective == "normalized_cut" else np.ones(len(degrees))
@@ -343,7 +345,7 @@ class ConstrainedKernelKMeans(SpectralFamily):
 
 
 def _number_by_first_rows(labels: np.ndarray) -> np.ndarray:
-    """Number the clusters by their first rows, so that equal clusterings have equal labels."""
+    """Renumber the clusters by their first rows, which makes equal clusterings have equal labels."""
     _, first, numbers = np.unique(labels, return_index=True, return_inverse=True)
     rank = np.empty(len(first), dtype=np.int64)
     rank[np.argsort(first)] = np.arange(len(first))

@@ -1,4 +1,4 @@
-"""Steps of which eigenvector methods are made: a growing basis, a Krylov space, a polynomial filter."""
+"""Building blocks of eigensolvers: a growing basis, a Lanczos run, a Chebyshev filter."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import numpy as np
 
 
 class CountingOperator:
-    """An operator that counts the vectors it was multiplied with."""
+    """An operator that counts its matrix-vector products."""
 
     def __init__(self, operator):
         self.operator, self.shape, self.n_products = operator, operator.shape, 0
@@ -17,7 +17,7 @@ class CountingOperator:
 
 
 class Basis:
-    """Orthonormal columns and their images, with room for a fixed number; when full, the best are kept."""
+    """Orthonormal columns and their images under an operator, with a fixed maximum number of columns."""
 
     def __init__(self, counted, room):
         n = counted.shape[0]
@@ -36,7 +36,7 @@ class Basis:
         return self._values[:k], vectors, self.images[:, :m] @ turn - vectors * self._values[:k]
 
     def expand(self, block, depth, inverse=None) -> int:
-        """Append `block`, its image, the image of that, and so on; return how many columns are new."""
+        """Append `block` and its repeated images, `depth` blocks in all; return the number of new columns."""
         before, overlap = self.size, None
         for _ in range(depth):
             low = self.size
@@ -49,9 +49,9 @@ class Basis:
         return self.size - before
 
     def add(self, block, overlap=None) -> int:
-        """Append what is new in `block`; return how many columns that is.
+        """Append the part of `block` outside the span of the basis; return the number of new columns.
 
-        `overlap` is ``columns.T @ block`` where that is known.
+        `overlap` is ``columns.T @ block`` if it is known.
         """
         low = self.size
         old = self.columns[:, :low]
@@ -64,9 +64,9 @@ class Basis:
             kept = squares > 1e-12
             block = block @ (turn[:, kept] / np.sqrt(squares[kept]) / sizes[:, None])
             if squares.min(initial=1.0) > 0.5:
-                break  # little was cancelled, so that what is left is as orthogonal as the basis is
+                break  # little cancellation, so the rest is as orthogonal as the basis
         high = min(low + block.shape[1], self.room)
-        block = block[:, block.shape[1] - (high - low) :]  # the last have most that is new
+        block = block[:, block.shape[1] - (high - low) :]  # the last columns are the least dependent
         if high > low:
             self.columns[:, low:high] = block
             self.images[:, low:high] = self.counted @ block
@@ -77,7 +77,7 @@ class Basis:
         return high - low
 
     def make_room(self, wanted, keep):
-        """Keep only the leading Ritz vectors if there is no room for so many columns more."""
+        """Keep only the `keep` leading Ritz vectors if there is no room for `wanted` more columns."""
         keep = min(keep, self.size)
         if self.size + wanted <= self.room:
             return
@@ -89,7 +89,7 @@ class Basis:
 
 
 def compute_basis(block, least):
-    """Return an orthonormal basis of what `block` spans with singular values above `least`."""
+    """Return the left singular vectors of `block` with singular values above `least`."""
     squares, turn = np.linalg.eigh(block.T @ block)
     kept = squares > max(least, 0.0) ** 2
     return block @ (turn[:, kept] / np.sqrt(squares[kept]))
@@ -104,7 +104,7 @@ def run_lanczos(counted, outside_of, steps, rng):
         columns[:, :fixed] = outside_of
     inner = np.zeros((steps, steps))
     vector = rng.standard_normal(n)
-    vector += counted.operator.apply_terms(vector)  # the likeliest place of something new
+    vector += counted.operator.apply_terms(vector)  # missed eigenvectors are likely to come from the terms
     vector -= columns[:, :fixed] @ (columns[:, :fixed].T @ vector)
     size, first = np.linalg.norm(vector), np.sqrt(n)
     done = 0
@@ -123,21 +123,21 @@ def run_lanczos(counted, outside_of, steps, rng):
 
 
 def compute_damped_interval(low, cut):
-    """Return centre and half width of what a filter damps, or None if that is a point."""
-    low -= 0.05 * (cut - low)  # the smallest Ritz value lies above the smallest eigenvalue
+    """Return the centre and half-width of the interval that a filter damps, or None if it is a point."""
+    low -= 0.05 * (cut - low)  # the smallest Ritz value is above the smallest eigenvalue
     half = (cut - low) / 2
     return ((cut + low) / 2, half) if half > 1e-12 * max(abs(cut), abs(low)) else None
 
 
 def filter_degree(value, interval, gain) -> int:
-    """Return the degree at which the filter enlarges what belongs to `value` about `gain` times."""
+    """Return the degree at which the filter amplifies the eigenvector of `value` about `gain` times."""
     centre, half = interval
     x = (value - centre) / half
     return max(1, int(np.arccosh(gain) / np.arccosh(x))) if x > 1 + 1e-9 else 1000
 
 
 def apply_chebyshev_filter(counted, block, interval, degree):
-    """Return T(S) @ block for the Chebyshev polynomial T that is at most 1 in size on the interval."""
+    """Return T(S) @ block for the Chebyshev polynomial T with |T| at most 1 on the interval."""
     centre, half = interval
     old, new = block, ((counted @ block) - centre * block) / half
     for _ in range(degree - 1):

@@ -27,12 +27,13 @@ class SpectralLearning(SpectralFamily):
 
     .. math:: D^{-1/2} W D^{-1/2} \quad\text{or}\quad (W + d_\max I - D) / d_\max ,
 
-    the *symmetric* normalisation or the *additive* one of the paper; rows are scaled to length 1 and
-    clustered by k-means. The two differ considerably: with the additive form, outliers of small degree often
-    become clusters of their own, with and without hints.
+    the *symmetric* normalisation or the *additive* normalisation of the paper; rows are scaled to length 1
+    and clustered by k-means. The two differ considerably: with the additive form, outliers of small degree
+    often become separate clusters, with and without hints.
 
-    Links are taken as certain, and their weights are ignored. If links contradict one another, the must-links
-    win, with a warning. Time and memory are linear in the number of rows, edges of the graph and links.
+    Links are treated as certain, and their weights are ignored. If links contradict one another, the
+    must-links win, with a warning. Time and memory are linear in the number of rows, edges of the graph and
+    links.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-r"""Links as evidence: which of them to believe, and how likely each one is right.
+r"""Links as evidence: which links to believe, and the probability that each link is right.
 
 A link may be wrong. Three steps turn links into beliefs:
 
@@ -8,11 +8,12 @@ A link may be wrong. Three steps turn links into beliefs:
    it agrees with the groups. So a row linked to two groups that are apart stays with one of them, and no
    single link can merge two groups that other links keep apart.
 2. *Classes and shares* are derived from the believed links as if they were certain.
-3. *Belief propagation*. The class of each linked row has a prior: what the graph and the mixtures say of it
-   without its own label. A link between rows i and j that is wrong with probability :math:`\varepsilon`
-   multiplies the probability of classes :math:`(c_i, c_j)` by :math:`1-\varepsilon` where it agrees and by
-   :math:`\varepsilon` where it does not. Messages along the links give the posterior of every row's class
-   and of every link. Chains of links lose certainty with their length, and evidence adds up.
+3. *Belief propagation*. The prior of the class of each linked row is the prediction of the graph and the
+   mixtures without its own label. A link between rows i and j that is wrong with probability
+   :math:`\varepsilon` multiplies the probability of classes :math:`(c_i, c_j)` by :math:`1-\varepsilon` if
+   it agrees and by :math:`\varepsilon` if it does not. Messages along the links give the posterior of the
+   class of every row and of every link. Chains of links lose certainty with their length, and evidence adds
+   up.
 
 The error rate is averaged over a grid, by the likelihood of each link given the rows and the other links.
 """
@@ -29,9 +30,9 @@ from scipy.sparse import csr_array
 from likewise.supervision import Supervision
 from likewise.supervision._links import Links
 
-_RATE_PRIOR = (1.3, 10.0)  # Beta: mean .115, and flat enough that 30 answers overrule it
-START_RATE = 0.06  # for reliability and for the messages from which a rate is learned
-_LEAST_RATE = 0.01  # a rate that is learned is never taken as 0: one more answer may be wrong
+_RATE_PRIOR = (1.3, 10.0)  # Beta: mean .115, and flat enough that 30 links override it
+START_RATE = 0.06  # for reliability, and for the messages from which the rate is estimated
+_LEAST_RATE = 0.01  # lower bound of an estimated rate: the next link may always be wrong
 _RATES = np.array(
     [0.002, 0.005, 0.01, 0.02, 0.03, 0.04, 0.05, 0.06, 0.08, 0.1, 0.12, 0.15, 0.18, 0.22, 0.27, 0.32, 0.4]
 )
@@ -39,12 +40,12 @@ _SHARPNESS = np.array([0.7, 1.0, 1.4, 2.0, 2.8])  # shares may be under- or over
 _SWEEPS = 5
 _ROUNDS = 12
 _SETTLED = 1e-3
-_DOUBT = 0.02  # spread evenly over the classes
-_NEW_CLASS = (0.2, 0.02)  # chance of a class not found yet: while classes are missing, and afterwards
+_DOUBT = 0.02  # probability distributed equally over the classes
+_NEW_CLASS = (0.2, 0.02)  # probability of an unknown class: while classes are missing, and afterwards
 _ROOT = 0.9  # prior probability that the root of a class belongs to it
-_UNREACHED = 0.3  # chance that a placed row is wrong if no chain of links joins it to its class
-_CERTAIN = 20.0  # weight at which a link is as good as certain
-_KIND_ROWS = 30.0  # pseudo-count that draws the rate of each kind towards the common one
+_UNREACHED = 0.3  # probability that the class of a row is wrong if no chain of links joins it to its root
+_CERTAIN = 20.0  # maximum weight of a link; it is practically certain
+_KIND_ROWS = 30.0  # pseudo-count that shrinks the rate of each kind of link towards the common rate
 
 
 @dataclass(frozen=True, eq=False)
@@ -58,7 +59,7 @@ class LinkVotes:
     signs : ndarray of shape (n_votes,)
         1 for must-link, -1 for cannot-link.
     weights : ndarray of shape (n_votes,)
-        A link of weight 2 counts like two independent ones.
+        A link of weight 2 counts as two independent links.
     """
 
     pairs: np.ndarray
@@ -91,16 +92,16 @@ class LinkVotes:
 
     @cached_property
     def rows(self) -> np.ndarray:
-        """The rows that some vote names, ascending."""
+        """The rows of all votes, ascending."""
         return np.unique(self.pairs)
 
     @cached_property
     def places(self) -> np.ndarray:
-        """The pairs as places in `rows`."""
+        """The pairs as indices into `rows`."""
         return np.searchsorted(self.rows, self.pairs)
 
     def join(self) -> np.ndarray:
-        """Return the group of each of `rows`, joined greedily by the sums of votes."""
+        """Return the group of each row in `rows`, joined greedily by the sums of votes."""
         between: list[dict[int, float]] = [{} for _ in self.rows]
         for (i, j), vote in zip(self.places.tolist(), (self.signs * self.weights).tolist(), strict=True):
             between[i][j] = between[j][i] = between[i].get(j, 0.0) + vote
@@ -116,7 +117,7 @@ class LinkVotes:
         while queue:
             vote, i, j = heapq.heappop(queue)
             if not (alive[i] and alive[j]) or between[i].get(j) != -vote:
-                continue  # one of them was joined meanwhile, or the sum has changed
+                continue  # one of the groups has been joined since, or the sum has changed
             if len(between[i]) < len(between[j]):
                 i, j = j, i
             alive[j] = False
@@ -135,7 +136,7 @@ class LinkVotes:
         return self._move_rows(found)
 
     def _move_rows(self, group: np.ndarray) -> np.ndarray:
-        """Move single rows to the group with more votes for them, or out of one with votes against."""
+        """Move single rows to the group with the most votes, or out of a group with votes against them."""
         neighbors: list[list[tuple[int, float]]] = [[] for _ in self.rows]
         for (i, j), vote in zip(self.places.tolist(), (self.signs * self.weights).tolist(), strict=True):
             neighbors[i].append((j, vote))
@@ -159,7 +160,7 @@ class LinkVotes:
         return np.unique(found, return_inverse=True)[1]
 
     def find_agreeing(self, group: np.ndarray) -> np.ndarray:
-        """Tell which votes agree with groups of `rows`."""
+        """Return a mask of the votes that agree with the groups of `rows`."""
         first, second = self.places.T
         return np.asarray((group[first] == group[second]) == (self.signs > 0))
 
@@ -178,13 +179,13 @@ def compute_unreliability(
     n_clusters: int,
     rate: float,
 ) -> np.ndarray:
-    r"""Return for each row the chance that its class is wrong, by the links alone; 1 where there is no class.
+    r"""Return the probability that the class of each row is wrong, by links alone; 1 without a class.
 
-    The root of a class is its row with most must-links inside; its chance is 0. From there outwards, a row
-    adds up the log-odds of its links to rows nearer to a root. With :math:`\rho` the chance that the other
-    row is right, a link that agrees counts :math:`\log(s/u)` for
-    :math:`s = (1-\varepsilon)\rho + \varepsilon(1-\rho)` and :math:`u = 1 - s`. A cannot-link to one of many
-    other classes says little.
+    The root of a class is the row with the most must-links within the class; its probability is 0. For other
+    rows, by distance from the roots, the log-odds of the links to rows nearer to a root are added up. With
+    :math:`\rho` the probability that the other row is right, a link that agrees contributes
+    :math:`\log(s/u)`, where :math:`s = (1-\varepsilon)\rho + \varepsilon(1-\rho)` and :math:`u = 1 - s`. A
+    cannot-link to one of many other classes contributes little.
     """
     n = len(class_of)
     chance = np.where(class_of >= 0, _UNREACHED, 1.0)
@@ -284,11 +285,11 @@ class ErrorRate:
 
 
 def estimate_rate(predicted: np.ndarray, weights: np.ndarray | None = None) -> tuple[ErrorRate, float]:
-    """Estimate the error rate from the probability of each link by the rows and the other links.
+    """Estimate the error rate from the probability of each link given the rows and the other links.
 
-    The probabilities may be over- or under-confident. Their odds are raised to a power, which is averaged out
-    on a grid together with the rate. The grid ends at 0.4, and so does the estimate. Also returned is the log
-    pseudo-likelihood of the links, up to a constant.
+    The probabilities may be over- or under-confident, so their odds are raised to a power, which is averaged
+    over a grid together with the rate. The estimate is at most 0.4, the end of the grid. The log
+    pseudo-likelihood of the links, up to a constant, is also returned.
     """
     a, b = _RATE_PRIOR
     odds = np.log(np.clip(predicted, 1e-6, 1 - 1e-6) / np.clip(1 - predicted, 1e-6, 1 - 1e-6))
@@ -319,14 +320,14 @@ class Beliefs:
     right : ndarray of shape (n_votes,)
         The probability that each link is right.
     predicted : ndarray of shape (n_votes,)
-        The same without the link itself: what the rows and the other links say.
+        The same given only the rows and the other links.
     rate : ErrorRate
-        The share of wrong links.
+        The fraction of wrong links.
     prior : ndarray of shape (n_rows, n_classes)
-        The probability of each class without the links of the row. The rest, up to 1, is the chance of a
-        class not found yet.
+        The probability of each class without the links of the row. The remainder up to 1 is the probability
+        of an unknown class.
     log_evidence : float
-        The log pseudo-likelihood of the links, up to a constant: how well each is predicted without itself.
+        The log pseudo-likelihood of the links, up to a constant: each link is predicted from the others.
     """
 
     rows: np.ndarray
@@ -341,18 +342,18 @@ class Beliefs:
 def infer_beliefs(
     votes: LinkVotes, prior: np.ndarray, roots: dict[int, int], n_missing: int, rate: float | None
 ) -> Beliefs:
-    """Combine what rows and links say by belief propagation.
+    """Combine the class predictions of the rows with the links by belief propagation.
 
     Parameters
     ----------
-    votes : Votes
+    votes : LinkVotes
         All links, believed or not.
     prior : ndarray of shape (n_rows, n_classes)
         The share of each class in each of ``votes.rows``, without the row's own label.
     roots : dict of int to int
-        The row that defines a class, for each class that has one.
+        The root row of each class that has one.
     n_missing : int
-        How many classes were not found yet.
+        The number of classes that are still unknown.
     rate : float or None
         The error rate, or None to estimate it.
     """
@@ -360,7 +361,7 @@ def infer_beliefs(
     unseen = _NEW_CLASS[0] if n_missing > 0 else _NEW_CLASS[1]
     prior = (1 - _DOUBT) * prior + _DOUBT / n_classes
     row_prior = np.column_stack([(1 - unseen) * prior, np.full(len(prior), unseen)])
-    prior = row_prior.copy()  # that a row defines its class is no part of what other rows say of it
+    prior = row_prior.copy()  # `row_prior` contains predictions from other rows only, without the roots
     for c, row in roots.items():
         place = int(np.searchsorted(votes.rows, row))
         if place < len(votes.rows) and votes.rows[place] == row:
@@ -394,7 +395,7 @@ def infer_beliefs(
 
 
 def _compute_likelihoods(votes: LinkVotes, same: float, different: float) -> tuple[np.ndarray, np.ndarray]:
-    """Return the probability of each vote if its rows belong together, and if they do not."""
+    """Return the likelihoods of each vote if its rows share a class and if not, scaled to sum 1."""
     positive = votes.signs > 0
     yes = np.where(positive, 1 - same, same) ** votes.weights
     no = np.where(positive, different, 1 - different) ** votes.weights
@@ -402,7 +403,7 @@ def _compute_likelihoods(votes: LinkVotes, same: float, different: float) -> tup
 
 
 def _estimate_kinds(rate: ErrorRate, votes: LinkVotes, predicted: np.ndarray) -> ErrorRate:
-    """Add how often each kind of pair is mistaken, drawn towards the common rate."""
+    """Add the error rates of pairs in the same and in different clusters, shrunk towards the common rate."""
     right = (1 - rate.mean) * predicted
     right = right / np.maximum(right + rate.mean * (1 - predicted), 1e-12)
     positive = votes.signs > 0
@@ -416,9 +417,9 @@ def _estimate_kinds(rate: ErrorRate, votes: LinkVotes, predicted: np.ndarray) ->
 def _propagate(
     votes: LinkVotes, prior: np.ndarray, same: float, different: float
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Return the posterior of each row's class, and for each vote the chance that its rows belong together.
+    """Return class posteriors of the rows, and for each vote the probability that its rows share a class.
 
-    The latter is what the messages say without the vote itself.
+    The latter does not use the vote itself.
     """
     m = len(votes)
     first, second = votes.places.T
@@ -440,7 +441,7 @@ def _propagate(
         news = np.log(no + (yes - no) * chances)
         news -= news.mean(axis=1, keepdims=True)
         change = float(np.abs(news - messages).max(initial=0.0))
-        messages = news if step <= 4 else 0.5 * (messages + news)  # damped where there are cycles
+        messages = news if step <= 4 else 0.5 * (messages + news)  # damping makes cycles converge
         if change < _SETTLED:
             break
     totals, chances = send()

@@ -1,4 +1,4 @@
-"""Links as a signed matrix over the rows, kept as columns of ones: linear in links, never formed."""
+"""Links as a signed matrix over the rows, stored in factored form that is linear in the links."""
 
 from __future__ import annotations
 
@@ -14,17 +14,16 @@ from likewise.supervision import Closure, RowGroups, Supervision
 
 @dataclass(frozen=True, eq=False)
 class LinkTerms:
-    """The symmetric matrix Q whose entry (i, j) is the sum of the weights of the columns with both i and j.
+    """The symmetric matrix Q whose entry (i, j) is the sum of the weights of the terms with both i and j.
 
-    Its diagonal is 0. Two rows that cannot be together are a column of two ones and negative weight; a group
-    is one column, whatever its size.
+    The diagonal is 0. A link is a term with two rows; a group is one term, regardless of its size.
 
     Attributes
     ----------
     columns : csr_array of shape (n_samples, n_terms)
-        Ones.
+        1 for the rows of each term.
     weights : ndarray of shape (n_terms,)
-        Positive for rows that belong together.
+        Positive for must-links, negative for cannot-links.
     """
 
     columns: csr_array
@@ -35,11 +34,11 @@ class LinkTerms:
 
     @cached_property
     def diagonal(self) -> np.ndarray:
-        """What must be added to the diagonal of the sum over columns to make it 0."""
+        """The diagonal matrix to add to the sum of outer products so that its diagonal becomes 0."""
         return -np.asarray(self.columns @ self.weights)
 
     def make_term(self, strength: float = 1.0) -> LowRank:
-        """Return `strength` times the sum over columns; `strength` times `diagonal` is to be added to it."""
+        """Return `strength` times the sum of outer products; the caller adds `strength` times `diagonal`."""
         return LowRank(self.columns, strength * self.weights)
 
     def compute_row_sums(self) -> np.ndarray:
@@ -48,14 +47,14 @@ class LinkTerms:
         return sums
 
     def toarray(self) -> np.ndarray:
-        """Return Q whole, N^2 numbers."""
+        """Return Q as a dense array."""
         whole: np.ndarray = self.make_term().toarray()
         np.fill_diagonal(whole, 0.0)
         return whole
 
 
 def get_stated_links(hints: Supervision) -> LinkTerms:
-    """Return the links as they were stated, and nothing that follows from them."""
+    """Return the stated links, without implied links."""
     n, links = hints.n_samples, hints.links
     return _concatenate(
         [
@@ -68,21 +67,21 @@ def get_stated_links(hints: Supervision) -> LinkTerms:
 
 
 def count_stated(hints: Supervision) -> np.ndarray:
-    """Return how many stated links each row is in; a group is a link for each of its pairs."""
+    """Return the number of stated links of each row; each pair in a group counts as a link."""
     columns = get_stated_links(hints).columns
     counts: np.ndarray = columns @ (columns.sum(axis=0) - 1.0)
     return counts
 
 
 def derive_implied_links(hints: Supervision, closure: Closure) -> LinkTerms:
-    """Return the links and all that follows from them.
+    """Return the stated and implied links.
 
-    Rows of one must-link component belong together, with the mean weight of the must-links that join it.
-    Rows of two components with a cannot-link between them do not, with the largest weight of these links. A
-    cannot-link inside a component stands beside the must-links as it was stated.
+    All rows of a must-link component are linked, with the mean weight of its must-links. All rows of two
+    components with cannot-links between them are cannot-linked, with the largest weight of these links. A
+    cannot-link within a component, a contradiction, is added as stated.
     """
     n, component = hints.n_samples, closure.component
-    own = np.zeros(closure.n_components)  # the weight of each component's own column
+    own = np.zeros(closure.n_components)  # the weight of the term of each component
     inside = component[np.concatenate([hints.must[:, 0], hints.must_groups.members])]
     given = np.concatenate([hints.must_weights, hints.must_groups.weights[hints.must_groups.group_of]])
     total = np.bincount(inside, weights=given, minlength=len(own))
@@ -94,7 +93,7 @@ def derive_implied_links(hints: Supervision, closure: Closure) -> LinkTerms:
     heaviest = np.zeros(len(edges))
     np.maximum.at(heaviest, place.ravel(), hints.cannot_weights[~clash])
     groups = closure.cannot_groups
-    # A column of two components also parts the rows within each of them; their own columns make up for it.
+    # The term of two components also cannot-links the rows within each component; add that weight back.
     own += np.bincount(edges.ravel(), weights=np.repeat(heaviest, 2), minlength=len(own))
     own += np.bincount(groups.members, weights=groups.weights[groups.group_of], minlength=len(own))
     of_row = csr_array((np.ones(n), component, np.arange(n + 1)), shape=(n, closure.n_components))
@@ -113,7 +112,7 @@ def derive_implied_links(hints: Supervision, closure: Closure) -> LinkTerms:
 
 
 def count_implied(hints: Supervision, closure: Closure) -> np.ndarray:
-    """Return to how many rows each row is linked, by the links and what follows from them."""
+    """Return the number of rows to which each row is linked, by stated or implied links."""
     links = hints.links
     plain = Supervision.from_links(
         hints.n_samples,
@@ -123,12 +122,12 @@ def count_implied(hints: Supervision, closure: Closure) -> np.ndarray:
         cannot_groups=list(links.cannot_groups),
     )
     together = closure.sizes[closure.component] - 1.0
-    # The sums are of must-links less cannot-links.
+    # The row sums are the number of must-links minus the number of cannot-links.
     return np.maximum(2.0 * together - derive_implied_links(plain, closure).compute_row_sums(), 0.0)
 
 
 def with_mean_weight(hints: Supervision, mean: float) -> Supervision:
-    """Return the links with weights of that mean: what is broken by chance is told by numbers of links."""
+    """Return the links with weights rescaled to this mean, for comparisons with a number of links."""
     links = hints.links
     parts = (links.must_weights, links.cannot_weights, links.must_groups.weights, links.cannot_groups.weights)
     factor = mean / float(np.concatenate(parts).mean())
@@ -146,7 +145,7 @@ def with_mean_weight(hints: Supervision, mean: float) -> Supervision:
 
 
 def _find_group_conflicts(groups: RowGroups, component: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Return the pairs of rows of a cannot group that must-links join, and their weights."""
+    """Return the pairs of must-linked rows in a cannot-link group, and their weights."""
     pairs, weights = [np.empty((0, 2), dtype=np.int64)], [np.empty(0)]
     for rows, weight in zip(groups, groups.weights, strict=True):
         order = rows[np.argsort(component[rows], kind="stable")]

@@ -1,4 +1,4 @@
-"""A symmetric matrix as a graph plus low-rank terms, known by what it does to vectors and never formed."""
+"""A symmetric matrix as a graph plus low-rank terms, stored in factored form."""
 
 from __future__ import annotations
 
@@ -10,18 +10,20 @@ import numpy as np
 from scipy import sparse
 from scipy.sparse.linalg import LinearOperator
 
-# Terms with so many entries, times those of the graph, are not written into it.
+# Terms with more entries than this share of the graph's are not added to the sparse part.
 _FEW = 0.1
 
 
 @dataclass(frozen=True, eq=False)
 class LowRank:
-    """The symmetric matrix ``rows @ core @ rows.T`` of size N x N, kept as its factors.
+    """The symmetric matrix ``rows @ core @ rows.T`` of size N x N, stored in factored form.
 
     Parameters
     ----------
     rows : csr_array or ndarray of shape (N, r)
-    core : ndarray of shape (r, r), symmetric, or of shape (r,) for a diagonal one
+        The outer factor.
+    core : ndarray of shape (r, r) or (r,)
+        The inner factor: symmetric, or the diagonal of a diagonal matrix.
     """
 
     rows: sparse.csr_array | np.ndarray
@@ -31,7 +33,7 @@ class LowRank:
         core, r = np.asarray(self.core), self.rows.shape[1]
         if core.shape not in ((r,), (r, r)):
             raise ValueError(
-                f"A core of shape {core.shape} does not fit {r} columns; wanted ({r}, {r}) or ({r},)."
+                f"The core has shape {core.shape}; expected ({r}, {r}) or ({r},) for {r} columns."
             )
 
     def scale(self, scale: np.ndarray) -> LowRank:
@@ -49,7 +51,7 @@ class LowRank:
 
     @property
     def n_entries(self) -> int:
-        """How many entries would be written, at most, if the matrix were formed as a sparse one."""
+        """An upper bound of the number of entries as a sparse matrix."""
         if isinstance(self.rows, np.ndarray):
             return self.rows.shape[0] ** 2
         if self.core.ndim == 1:
@@ -73,21 +75,21 @@ class SpectralOperator(LinearOperator):
     .. math:: \mathrm{diag}(s)\,\Bigl(W + \sum_t R_t C_t R_t^\top + \mathrm{diag}(g)\Bigr)\,\mathrm{diag}(s)
               + \sigma I
 
-    One product with a vector costs O(nnz(W) + sum of nnz(R_t) + sizes of the C_t). Memory beyond the
-    arguments is one number for each entry of a sparse W and of the R_t; a dense W is not copied.
+    A matrix-vector product costs O(nnz(W) + sum of nnz(R_t) + sizes of the C_t). Additional memory is one
+    number per entry of a sparse W and of the R_t; a dense W is not copied.
 
     Parameters
     ----------
     weights : csr_array or ndarray of shape (N, N), symmetric
         W, the graph.
     scale : ndarray of shape (N,), optional
-        s, for instance the degrees to the power of -1/2. Ones if not given.
+        s, for instance the degrees to the power of -1/2. None means ones.
     terms : sequence of LowRank
-        What hints add to the graph.
+        The terms that hints add to the graph.
     diagonal : ndarray of shape (N,), optional
         g, before scaling.
     shift : float
-        σ, added after scaling. It moves all eigenvalues and no eigenvector.
+        σ, added after scaling. It shifts all eigenvalues and leaves the eigenvectors unchanged.
 
     Examples
     --------
@@ -109,13 +111,13 @@ class SpectralOperator(LinearOperator):
     ):
         n = weights.shape[0]
         if weights.shape != (n, n):
-            raise ValueError(f"The weights have shape {weights.shape}; wanted a square matrix.")
+            raise ValueError(f"The weights have shape {weights.shape}; expected a square matrix.")
         for name, vector in (("scale", scale), ("diagonal", diagonal)):
             if vector is not None and np.shape(vector) != (n,):
-                raise ValueError(f"The {name} has shape {np.shape(vector)}; wanted ({n},), one for each row.")
+                raise ValueError(f"The {name} has shape {np.shape(vector)}; expected ({n},).")
         for term in terms:
             if term.rows.shape[0] != n:
-                raise ValueError(f"A low-rank term has {term.rows.shape[0]} rows, the weights {n}.")
+                raise ValueError(f"A low-rank term has {term.rows.shape[0]} rows; expected {n}.")
         if sparse.issparse(weights):
             weights = weights if isinstance(weights, sparse.csr_array) else sparse.csr_array(weights)
             if not weights.has_canonical_format:
@@ -125,7 +127,7 @@ class SpectralOperator(LinearOperator):
         super().__init__(np.dtype(np.float64), (n, n))
         self.weights, self.scale, self.terms = weights, scale, tuple(terms)
         self.diagonal, self.shift = diagonal, float(shift)
-        self._outer = None  # a dense W is scaled at each product: two passes over a block, no second W
+        self._outer = None  # a dense W is scaled at each product to avoid a copy
         self._graph, self._low_rank, self._added = weights, self.terms, diagonal
         if scale is not None:
             self._low_rank = tuple(term.scale(scale) for term in self.terms)
@@ -141,9 +143,9 @@ class SpectralOperator(LinearOperator):
         return self._graph if sparse.issparse(self._graph) else None
 
     def get_sparse_part(self) -> tuple[sparse.csr_array, bool]:
-        """Return the graph, the diagonal and such terms as have few entries, and whether that is all."""
+        """Return the sum of graph, diagonal and terms with few entries, and whether this is everything."""
         if self.graph is None:
-            raise TypeError("The weights are dense; sparse_part() wants sparse ones.")
+            raise TypeError("get_sparse_part() requires sparse weights; these are dense.")
         added = np.full(self.shape[0], self.shift) if self._added is None else self._added + self.shift
         part, complete = self.graph + sparse.diags_array(added), True
         for term in self._low_rank:
@@ -156,7 +158,7 @@ class SpectralOperator(LinearOperator):
         return sparse.csr_array(part), complete
 
     def apply_terms(self, block: np.ndarray) -> np.ndarray:
-        """Return what the low-rank terms alone make of a vector or a block of them."""
+        """Return the product of the low-rank terms with a vector or a block of vectors."""
         image = np.zeros_like(block, dtype=np.float64)
         for term in self._low_rank:
             image += term @ block
@@ -185,7 +187,7 @@ class SpectralOperator(LinearOperator):
         return self
 
     def toarray(self) -> np.ndarray:
-        """Return the whole matrix: N^2 numbers, for tests and small N."""
+        """Return the whole matrix, for tests and small N."""
         whole = np.array(_to_dense(self._graph), dtype=np.float64)
         if self._outer is not None:
             whole *= self._outer

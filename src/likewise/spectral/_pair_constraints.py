@@ -1,4 +1,4 @@
-"""What links and bags say of pairs of rows, asked only of the pairs that a graph has."""
+"""Pairwise constraints from links and bags, evaluated only for the edges of a graph."""
 
 from __future__ import annotations
 
@@ -15,20 +15,20 @@ from likewise.spectral._operator import LowRank
 from likewise.supervision import Bags, Closure, Supervision
 from likewise.supervision._labels import sort_values
 
-_BLOCK = 1 << 22  # so many pairs of rows are looked at at once
-_MOST_SETS = 4_000  # beyond this a table of all pairs of label sets, or of linked components, is not made
+_BLOCK = 1 << 22  # number of pairs of rows that are processed at once
+_MOST_SETS = 4_000  # maximum number of label sets, or of linked components, for a table of all pairs
 
 
 @dataclass(frozen=True, eq=False)
 class LabelSets:
-    """The label sets that bags have, each once, and which of them each row's bag has.
+    """The distinct label sets of the bags, and the label set of the bag of each row.
 
     Attributes
     ----------
     holds : csr_array of shape (n_sets, n_classes)
-        1 where a set holds a class.
+        1 if a set contains a class.
     of_row : ndarray of shape (n_samples,)
-        The set of each row; -1 where nothing is known.
+        The set of each row; -1 if it is unknown.
     classes : tuple
         The names of the classes, sorted.
     """
@@ -39,14 +39,14 @@ class LabelSets:
 
     @classmethod
     def from_bags(cls, bags: Bags | None, n_samples: int) -> LabelSets:
-        """Gather the label sets of the bags, if there are any."""
+        """Build from the label sets of the bags, if there are any."""
         if bags is None:
             return cls.from_codes([], np.full(n_samples, -1, dtype=np.int64))
         return cls.from_codes(list(bags.labels), bags.codes)
 
     @classmethod
     def from_codes(cls, sets_of: list[Any], codes: np.ndarray) -> LabelSets:
-        """Gather ``sets_of[codes[i]]`` for each row i; None, or a code of -1, where nothing is known."""
+        """Build from ``sets_of[codes[i]]`` for each row i; None, or a code of -1, means unknown."""
         sets = list(dict.fromkeys(labels for labels in sets_of if labels is not None))
         classes = tuple(sort_values({label for one in sets for label in one}))
         number = {label: c for c, label in enumerate(classes)}
@@ -60,16 +60,16 @@ class LabelSets:
 
     @property
     def sizes(self) -> np.ndarray:
-        """How many classes each set holds."""
+        """The number of classes in each set."""
         return np.diff(self.holds.indptr)
 
     @property
     def known(self) -> np.ndarray:
-        """Whether anything is known of each row's bag."""
+        """A mask of the rows whose label set is known."""
         return self.of_row >= 0
 
     def make_indicators(self) -> csr_array:
-        """Return 1 for each row and class that its bag's labels allow, shape (n_samples, n_classes)."""
+        """Return 1 for each row and each label of its bag, shape (n_samples, n_classes)."""
         allowed = csr_array(self.make_members() @ self.holds)
         allowed.sort_indices()
         return allowed
@@ -81,12 +81,12 @@ class LabelSets:
         return csr_array((np.ones(len(rows)), (rows, self.of_row[rows])), shape=shape)
 
     def find_disjoint(self) -> np.ndarray:
-        """Mark pairs of sets that share no class, shape (n_sets, n_sets)."""
+        """Return a mask of the pairs of sets that share no class, shape (n_sets, n_sets)."""
         apart: np.ndarray = (self.holds @ self.holds.T).toarray() == 0
         return apart
 
     def get_single_classes(self) -> np.ndarray:
-        """Return each row's class where its bag has a single label, -1 elsewhere."""
+        """Return the class of each row whose bag has a single label, -1 for other rows."""
         of_set = np.full(len(self.sizes) + 1, -1, dtype=np.int64)
         single = np.flatnonzero(self.sizes == 1)
         of_set[single] = self.holds.indices[self.holds.indptr[single]]
@@ -96,16 +96,16 @@ class LabelSets:
 
 @dataclass(frozen=True, eq=False)
 class RowLabelSets:
-    """What is known of the class of each row, by its own label set and those of rows that it is linked to.
+    """The label sets that constrain each row: its own and those of rows that it is must-linked with.
 
     Attributes
     ----------
     sets : LabelSets
         The label sets.
     holds : csr_array of shape (n_kinds, n_sets)
-        The sets that a kind of row is held to: each set alone, then each lot of several that must-links join.
+        The label sets of each kind of row: first each set alone, then combinations joined by must-links.
     of_row : ndarray of shape (n_samples,)
-        The kind of each row; -1 where nothing is known.
+        The kind of each row; -1 if nothing is known.
     """
 
     sets: LabelSets
@@ -114,7 +114,7 @@ class RowLabelSets:
 
     @classmethod
     def from_closure(cls, sets: LabelSets, closure: Closure | None = None) -> RowLabelSets:
-        """Carry what is known of a row to the rows that must-links join it to."""
+        """Apply the label set of each row to all rows of its must-link component."""
         n_sets = len(sets.sizes)
         alone = csr_array(eye_array(n_sets))
         if closure is None or closure.n_components == len(closure.component):
@@ -134,21 +134,21 @@ class RowLabelSets:
 
     @cached_property
     def _meets(self) -> csr_array:
-        """How many sets of each kind share a class with each set."""
+        """The number of sets of each kind that share a class with each set."""
         meet = csr_array(self.sets.holds @ self.sets.holds.T)
         meet.data[:] = 1.0
         return csr_array(self.holds @ meet)
 
     @cached_property
     def _table(self) -> np.ndarray | None:
-        """The pairs of kinds that are apart, 'unknown' as the last kind; None if they are too many."""
+        """A mask of the pairs of kinds that are apart, with 'unknown' as the last kind; None if too large."""
         sizes = np.diff(self.holds.indptr)
         if len(sizes) > _MOST_SETS:
             return None
         return np.pad((self._meets @ self.holds.T).toarray() < np.outer(sizes, sizes), (0, 1))
 
     def are_apart(self, i: np.ndarray, j: np.ndarray) -> np.ndarray:
-        """Tell for each pair of rows (i[t], j[t]) whether they are held to two sets that share no class."""
+        """Return a mask of the pairs of rows (i[t], j[t]) that have two label sets without a common class."""
         a, b = self.of_row[i], self.of_row[j]
         if self._table is not None:
             return self._table[a, b]
@@ -160,7 +160,7 @@ class RowLabelSets:
         return found
 
     def find_clash(self) -> tuple[int, int] | None:
-        """Return two rows that are linked, yet whose own sets share no class; None if there are none."""
+        """Return two must-linked rows whose label sets share no class, or None."""
         for kind in range(len(self.sets.sizes), self.holds.shape[0]):
             sets = self.holds.indices[self.holds.indptr[kind] : self.holds.indptr[kind + 1]]
             apart = np.argwhere((self.sets.holds[sets] @ self.sets.holds[sets].T).toarray() == 0)
@@ -172,9 +172,9 @@ class RowLabelSets:
 
 
 def _make_link_test(closure: Closure) -> Callable[[np.ndarray, np.ndarray], np.ndarray]:
-    """Return what tells for pairs of rows whether links keep them apart, said or implied."""
+    """Return a function that returns a mask of the pairs of rows with a stated or implied cannot-link."""
     n, groups = closure.n_components, closure.cannot_groups
-    edges = closure.cannot[closure.cannot[:, 0] != closure.cannot[:, 1]]  # else the must-links win
+    edges = closure.cannot[closure.cannot[:, 0] != closure.cannot[:, 1]]  # in conflicts the must-links win
     named = np.unique(np.concatenate([edges.ravel(), groups.members]))
     place = np.full(n, len(named))
     place[named] = np.arange(len(named))
@@ -206,7 +206,7 @@ def _make_link_test(closure: Closure) -> Callable[[np.ndarray, np.ndarray], np.n
 
 
 class ApartPairs:
-    """Tells which pairs of rows cannot belong together: by links and what they imply, by label sets."""
+    """The pairs of rows that cannot belong together, by stated and implied links and by label sets."""
 
     def __init__(self, closure: Closure | None = None, sets: LabelSets | None = None) -> None:
         self._tests: list[Callable[[np.ndarray, np.ndarray], np.ndarray]] = []
@@ -219,14 +219,14 @@ class ApartPairs:
         return bool(self._tests)
 
     def are_apart(self, i: np.ndarray, j: np.ndarray) -> np.ndarray:
-        """Tell for each pair (i[t], j[t]) whether its rows are known to be apart."""
+        """Return a mask of the pairs (i[t], j[t]) that cannot belong together."""
         found = np.zeros(len(i), dtype=bool)
         for test in self._tests:
             found |= test(i, j)
         return found
 
     def cut(self, weights: Any, also: Any = None) -> Any:
-        """Return the weights with 0 for pairs that are apart, and for those that `also(i, j)` marks."""
+        """Return the weights with 0 for pairs that are apart and for pairs in the mask `also(i, j)`."""
 
         def are_marked(i: np.ndarray, j: np.ndarray) -> np.ndarray:
             return self.are_apart(i, j) | also(i, j) if also is not None else self.are_apart(i, j)
@@ -248,7 +248,7 @@ class ApartPairs:
 
 
 def make_component_matrix(closure: Closure) -> csr_array:
-    """Return the must-link components of two rows or more as columns of ones, shape (n_samples, n_found)."""
+    """Return the indicator columns of must-link components of two or more rows, (n_samples, n_components)."""
     rows = np.flatnonzero(closure.sizes[closure.component] > 1)
     names, column = np.unique(closure.component[rows], return_inverse=True)
     return csr_array((np.ones(len(rows)), (rows, column)), shape=(len(closure.component), len(names)))
@@ -256,9 +256,10 @@ def make_component_matrix(closure: Closure) -> csr_array:
 
 @dataclass(frozen=True, eq=False)
 class LinkedGraph:
-    """A graph with links written into it: 1 for rows that must be together, 0 for rows that cannot be.
+    """A graph modified by links: similarity 1 for must-linked rows, 0 for cannot-linked rows.
 
-    The matrix is ``weights`` plus the low-rank ``terms`` plus ``diag(diagonal)``; ``degrees`` its row sums.
+    The matrix is ``weights`` plus the low-rank ``terms`` plus ``diag(diagonal)``; ``degrees`` are its row
+    sums.
     """
 
     weights: Any
@@ -268,7 +269,7 @@ class LinkedGraph:
 
     @classmethod
     def from_closure(cls, graph: Graph, closure: Closure, sets: LabelSets | None = None) -> LinkedGraph:
-        """Write in what the links say and imply, and what label sets that share no class imply."""
+        """Apply stated and implied links, and the cannot-links implied by disjoint label sets."""
         apart, together = ApartPairs(closure, sets), make_component_matrix(closure)
         if not together.shape[1]:
             weights = apart.cut(graph.weights) if apart else graph.weights
@@ -282,7 +283,7 @@ class LinkedGraph:
         own = np.asarray(graph.weights.diagonal())  # 0 without self-loops
         added = np.where(linked, closure.sizes[component] - 1.0 + own, 0.0)
         degrees = Graph.from_weights(weights, added=added).degrees
-        # Ones for all pairs of a component; a row with itself keeps what it had.
+        # Ones for all pairs of a component; `diagonal` restores the original diagonal.
         terms = [LowRank(together, np.ones(together.shape[1]))]
         return cls(weights, degrees, terms, np.where(linked, own - 1.0, 0.0))
 

@@ -1,21 +1,21 @@
-r"""The generalised eigenproblem of flexible constrained spectral clustering, solved without forming it.
+r"""The generalised eigenproblem of flexible constrained spectral clustering, solved in factored form.
 
-Wang & Davidson (2010) look for the vectors with
+Wang & Davidson (2010) solve
 
 .. math:: \bar L v = \lambda (\bar Q - \beta I) v, \qquad \lambda > 0 .
 
-Three things make it tame. The trivial vector v0, the square roots of the degrees, has :math:`\bar L v_0 = 0`,
-and every other solution has :math:`v_0^\top (\bar Q - \beta I) v = 0`. So with
-:math:`r = (\bar Q - \beta I) v_0` and :math:`g = v_0^\top r` the others are, but for a multiple of v0, the
-solutions of
+It can be transformed in three steps. First, the trivial vector v0, the square roots of the degrees, satisfies
+:math:`\bar L v_0 = 0`, and every other solution satisfies :math:`v_0^\top (\bar Q - \beta I) v = 0`. So with
+:math:`r = (\bar Q - \beta I) v_0` and :math:`g = v_0^\top r` the other solutions are, up to a multiple of v0,
+the solutions of
 
 .. math:: M v = x B v, \qquad M = \bar Q - \beta I - r r^\top / g, \quad B = \bar L + v_0 v_0^\top,
           \quad x = 1 / \lambda,
 
-and B is positive definite where the graph is connected. Of its solutions as many are positive as M has
-positive eigenvalues (Sylvester). And the j-th largest is the root of a function that only falls: that x for
-which the j-th largest eigenvalue of M - x B is 0, or of :math:`S - v_0 v_0^\top + M / x` is 1, where
-:math:`S = I - \bar L`. That last matrix is a graph plus few columns, as in all of this family.
+and B is positive definite if the graph is connected. Second, the number of positive solutions x is the number
+of positive eigenvalues of M (Sylvester). Third, the j-th largest x is the root of a decreasing function: the
+j-th largest eigenvalue of M - x B is 0 there, and that of :math:`S - v_0 v_0^\top + M / x` is 1, where
+:math:`S = I - \bar L`. The latter matrix is a graph plus low-rank terms, as in the rest of this family.
 """
 
 from __future__ import annotations
@@ -33,30 +33,30 @@ from likewise.spectral._eigen import Eigen, compute_leading_eigenvectors
 from likewise.spectral._link_terms import LinkTerms
 from likewise.spectral._operator import LowRank, SpectralOperator
 
-# Up to here all solutions are found at once, by a dense solver: as fast as the search for a few of them.
+# Up to this many rows a dense solver finds all solutions, as fast as an iterative search for a few.
 DENSE_ROWS = 500
-# Vectors of cost 0, of a graph in parts, solve the problem for any x; this keeps theirs finite.
+# Vectors of cost 0, which a disconnected graph has, solve the problem for any x; the ridge keeps x finite.
 _RIDGE = 1e-10
 _MOST = 1 / _RIDGE
 _ROUNDS = 60
-_LINKED_ROWS = 2000  # up to here the eigenvalues of the links alone are found by a dense solver
-_SPARE = 8  # so many more solutions are looked at for the least cost
+_LINKED_ROWS = 2000  # up to this many linked rows a dense solver finds the eigenvalues of the links
+_SPARE = 8  # number of additional solutions among which the lowest costs are selected
 
 
 @dataclass(frozen=True, eq=False)
 class Feasible:
-    """Solutions with a positive eigenvalue that part the rows, those of least cost first.
+    """Solutions with a positive eigenvalue that separate the rows, by increasing cost.
 
     Attributes
     ----------
     eigenvalues : ndarray of shape (n_found,)
-        The lambdas.
+        The eigenvalues lambda.
     vectors : ndarray of shape (n_samples, n_found)
-        Of length 1, each with entries of both signs.
+        Unit vectors, each with entries of both signs.
     costs : ndarray of shape (n_found,)
         ``v' L v``: between 0, for a cut through no edge, and 2.
     converged : bool
-        Whether all eigenvectors on the way were found to the tolerance.
+        Whether all eigenvectors converged to the tolerance.
     """
 
     eigenvalues: np.ndarray
@@ -66,14 +66,14 @@ class Feasible:
 
 
 class Pencil:
-    """The problem for one graph and its links; `find_feasible` solves it for one level."""
+    """The eigenproblem of a graph and its links; `find_feasible` solves it for one level."""
 
     def __init__(self, graph: Graph, links: LinkTerms, *, tol: float, solver: str, rng: Any) -> None:
         self._graph, self._links = graph, links
         self._tol, self._solver, self._rng = tol, solver, rng
         self._half = graph.degrees**-0.5
         strengths = np.asarray(graph.weights.sum(axis=1), dtype=np.float64).ravel()
-        self._trivial = np.sqrt(strengths / max(float(strengths.sum()), 1e-300))  # 0 for rows on their own
+        self._trivial = np.sqrt(strengths / max(float(strengths.sum()), 1e-300))  # 0 for isolated rows
         n = graph.n_samples
         self._nothing = csr_array((n, n))
         self._S = SpectralOperator(graph.weights, self._half)
@@ -81,7 +81,7 @@ class Pencil:
         self._dense = n <= DENSE_ROWS or solver == "dense"
         self._factor = None
         if not self._dense and not issparse(graph.weights):
-            # One factorisation serves every level, and costs less than ten products with the graph each.
+            # One factorisation is used for all levels.
             B = np.outer(self._trivial, self._trivial) - self._half[:, None] * graph.weights * self._half
             B[np.diag_indices(n)] += 1.0 + _RIDGE
             self._factor = cholesky(B, lower=True, overwrite_a=True, check_finite=False)
@@ -94,7 +94,7 @@ class Pencil:
 
     def compute_link_eigenvalues(self, k: int) -> np.ndarray:
         """Return the k largest eigenvalues of the normalised link matrix, largest first."""
-        # Rows without links add nothing but eigenvalues of 0, and so many equal ones are hard to find.
+        # Rows without links only add eigenvalues of 0; repeated eigenvalues are hard to find.
         rows = np.flatnonzero(np.diff(self._links.columns.indptr))
         wanted, half = min(k, len(rows)), self._half[rows]
         term = LowRank(self._links.columns[rows], self._links.weights)
@@ -109,10 +109,10 @@ class Pencil:
         return values
 
     def find_feasible(self, level: float, k: int) -> Feasible:
-        """Return up to `k` solutions for ``beta / vol = level``: those of least cost.
+        """Return up to `k` solutions for ``beta / vol = level``, those with the lowest costs.
 
-        Of more than a few hundred rows the costs of some solutions of least eigenvalue are compared, and if
-        the graph is sparse of no more than `k`; nearly always these have the least cost.
+        Above `DENSE_ROWS` rows only some solutions with the smallest eigenvalues are compared (just `k` if
+        the graph is sparse); they nearly always have the lowest costs.
         """
         trivial = self._trivial
         if not trivial.any():
@@ -120,7 +120,7 @@ class Pencil:
         size = max(abs(level), float(np.abs(self._Q @ trivial).max()), 1e-300)
         r = self._Q @ trivial - level * trivial
         if abs(trivial @ r) < 1e-9 * size:
-            # The trivial vector meets the level to the last digit: a hair less, for else nothing is defined.
+            # The problem is undefined if the trivial vector meets the level exactly; lower it slightly.
             level -= 1e-6 * size
             r = self._Q @ trivial - level * trivial
         return self._find_feasible(level, k, r, float(trivial @ r))
@@ -130,7 +130,7 @@ class Pencil:
             return self._solve_factored(level, k, r, g)
         if not self._dense:
             few = self._search(level, k, r, g)
-            # Some of them may not part the rows.
+            # Some solutions may not separate the rows; search for as many more.
             return self._search(level, 2 * k - len(few.costs), r, g) if 0 < len(few.costs) < k else few
         M = self._Q_dense - np.outer(r, r) / g
         M[np.diag_indices_from(M)] -= level
@@ -139,7 +139,7 @@ class Pencil:
         return self._restore_trivial_part(x[found][::-1], vectors[:, found][:, ::-1], r, g, k, True)
 
     def _solve_factored(self, level: float, k: int, r: np.ndarray, g: float) -> Feasible:
-        """Find some more than k of the largest x with B = C C': the eigenvalues of inv(C) M inv(C)'."""
+        """Find the k + _SPARE largest x as eigenvalues of inv(C) M inv(C)', where B = C C'."""
         M, n = self._make_matrix(level, 1.0, r, g, graph=False), len(r)
 
         def multiply(v: np.ndarray) -> np.ndarray:
@@ -162,7 +162,7 @@ class Pencil:
     def _restore_trivial_part(
         self, x: np.ndarray, vectors: np.ndarray, r: np.ndarray, g: float, k: int, converged: bool
     ) -> Feasible:
-        """Add the trivial vector's part again; keep the `k` solutions of least cost that part the rows."""
+        """Add the multiple of the trivial vector; keep the `k` cheapest solutions that separate the rows."""
         vectors = vectors - np.outer(self._trivial, (r @ vectors) / g)
         vectors = vectors / np.linalg.norm(vectors, axis=0)
         smooth = self._S @ vectors
@@ -176,7 +176,7 @@ class Pencil:
     def _make_matrix(
         self, level: float, x: float, r: np.ndarray, g: float, graph: bool = True
     ) -> SpectralOperator:
-        """Return S - v0 v0' + M / x, or with x = 1 and no graph M alone."""
+        """Return S - v0 v0' + M / x, or M / x without the graph."""
         unscaled = [LowRank((r / self._half)[:, None], np.array([-1 / (g * x)]))]
         if graph:
             unscaled.append(LowRank((self._trivial / self._half)[:, None], np.array([-1.0])))
@@ -199,7 +199,7 @@ class Pencil:
     def _search(self, level: float, k: int, r: np.ndarray, g: float) -> Feasible:
         """Find the k largest x, one after the other, by Newton's method within a bracket."""
         values = self.compute_link_eigenvalues(min(k + 1, len(r)))
-        # M has as many positive eigenvalues as Q - beta I, less the one that the trivial vector may take.
+        # M has as many positive eigenvalues as Q - beta I, or one less if the trivial vector is feasible.
         k = min(k, max(int((values > level + 1e-9 * values[0]).sum()) - (g > 0), 0))
         x = max(float(values[0]) - level, 1e-300)
         roots, vectors, converged = np.empty(k), np.empty((len(r), k)), True
@@ -208,7 +208,7 @@ class Pencil:
         for j in range(k):
             low, high = 0.0, highest
             for _ in range(_ROUNDS):
-                # The error of an eigenvalue is the square of its vector's: on the way less will do.
+                # Eigenvalues are accurate to the square of the vector's error, so a loose tolerance suffices.
                 eigen = self._compute_leading(
                     self._make_matrix(level, x, r, g), j + 1, start, max(self._tol, 1e-3)
                 )
@@ -229,7 +229,7 @@ class Pencil:
 
 
 def _clip_to_bracket(x: float, low: float, high: float) -> float:
-    """Return x, or a point inside the bracket where x is outside of it."""
+    """Return x if it is inside the bracket, else a point inside the bracket."""
     if low < x < high:
         return x
     if low == 0.0:

@@ -32,12 +32,12 @@ from likewise.supervision._cliques import derive_implied_links
 if TYPE_CHECKING:
     from likewise._typing import ArrayLike, MatrixLike, RandomStateLike
 
-# The initial clusters are smoothed less than the answers, since strong smoothing lets large clusters absorb
+# The initial clusters are smoothed less than the links, since strong smoothing lets large clusters absorb
 # small ones (with 0.03 the ARI of the initial clusters falls from .26 to .13 on protein).
 _FIRST_RESTART = 0.1
 _LEAST_NEIGHBORS = 2
-# The metric is learned from links taken as certain. From this many links on, if they seem to be wrong at this
-# rate or more, it is also learned from links taken as evidence. The second metric is kept unless its
+# The metric is learned from the links as if they were certain. With at least this many links and an estimated
+# error rate of at least this, it is also learned from uncertain links; this second metric is kept unless its
 # log-evidence is lower by more than the margin.
 _MIN_UNCERTAIN_LINKS = 28
 _MIN_UNCERTAIN_RATE = 0.04
@@ -61,13 +61,13 @@ class PropagationClustering(HintedClusterer):
     from the links get the most probable class. If most classes are assigned this way, as with few links
     between random rows, they affect neighbouring rows but not :math:`P` (only if `error_rate` is 0).
 
-    An answer thus changes the rows around it and leaves the rest unchanged, and with many answers clusters
-    can take any shape. This is the default model of :class:`~likewise.active.Interview`. It is designed for
+    A link thus changes the rows around it and leaves the rest unchanged, and with many links clusters can
+    take any shape. This is the default model of :class:`~likewise.active.Interview`. It is designed for
     answers to selected questions, which put rows into groups that are known to be different. Random links
     fix the cluster of only a few rows; methods that learn a metric make better use of them.
 
-    By default links are taken as certain, and their weights are ignored. If links contradict one another, the
-    must-links win, with a warning. If they require more than K clusters, some are violated; see
+    By default links are treated as certain, and their weights are ignored. If links contradict one another,
+    the must-links win, with a warning. If they require more than K clusters, some are violated; see
     `violations_`. Building the graph and the initial clusters is the expensive part; each row with a known
     class then requires one conjugate-gradient solve, about twenty products with the graph.
 
@@ -176,7 +176,7 @@ class PropagationClustering(HintedClusterer):
         "neighbor_search": choice("cells", "exact", "approximate"),
         "n_init": integer(1),
         "error_rate": Rule(
-            "'learn' or a number from 0 to below 0.5; from 0.5 on links would say nothing, or the opposite",
+            "'learn' or a number from 0 to below 0.5 (with 0.5 or more, links carry no usable information)",
             lambda v: v == "learn" or (real(0).holds(v) and v < 0.5),
         ),
         "learn_metric": choice(True, False),
@@ -240,7 +240,7 @@ class PropagationClustering(HintedClusterer):
             self._graph, self._ready, self._centers, self._space = self._prepare(X)
         self._rows = X
         n_first = len(self._ready.medoids)
-        self._warn_few_clusters(np.arange(n_first), self.n_clusters, "Too many rows are alike.")
+        self._warn_few_clusters(np.arange(n_first), self.n_clusters, "Too many rows are equal.")
         self.metric_ = None
         certain = isinstance(self.error_rate, int | float) and self.error_rate == 0
         passed = self._pass_certain(hints) if certain else self._pass_uncertain(hints)
@@ -289,7 +289,7 @@ class PropagationClustering(HintedClusterer):
         found, beliefs = weigh(self.metric_)
         learned = self.metric_ is not None and not self._reuses_metric
         if learned and len(votes) >= _MIN_UNCERTAIN_LINKS and beliefs.rate.mean >= _MIN_UNCERTAIN_RATE:
-            # weigh(None) uses graph and links only, so that the first metric cannot confirm itself.
+            # weigh(None) uses only graph and links, so the first metric cannot confirm itself.
             uncertain_metric = self._learn_metric(passed, compute_cluster_evidence(passed, weigh(None)[1]))
             refitted, refitted_beliefs = weigh(uncertain_metric)
             if refitted_beliefs.log_evidence + _EVIDENCE_MARGIN >= beliefs.log_evidence:
@@ -303,7 +303,7 @@ class PropagationClustering(HintedClusterer):
         return self.n_clusters if self.fixed_n_clusters else None
 
     def _find_metric(self, passed: PropagatedClasses) -> LearnedMetric | None:
-        """Return mixtures fitted to the rows with known clusters, new or taken over from another model."""
+        """Return mixtures fitted to the rows with known clusters, or those reused from another model."""
         n_found = int(passed.cluster_of_class.max()) + 1
         if not self.learn_metric or self._n_wanted is None or n_found != self.n_clusters or n_found < 2:
             return None
@@ -315,7 +315,7 @@ class PropagationClustering(HintedClusterer):
 
     @property
     def _reuses_metric(self) -> bool:
-        """Whether the metric, which may be None, is taken over from another model of the same rows."""
+        """Whether the metric, which may be None, is reused from another model of the same rows."""
         return self._handed_space is not None and self._handed_space is self._space
 
     def _learn_metric(self, passed: PropagatedClasses, hinted: HintedMixtureRows) -> LearnedMetric | None:
@@ -417,7 +417,7 @@ class PropagationClustering(HintedClusterer):
         rng = check_random_state(self.random_state)
         seeds = rng.randint(2**31 - 1, size=3)
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore", ConvergenceWarning)  # about equal rows: `fit` warns about these
+            warnings.simplefilter("ignore", ConvergenceWarning)  # `fit` warns about equal rows
             start: dict[str, Any] = {"n_init": self.n_init}
             if self._begin is not None and self._begin.shape == (self.n_clusters, X.shape[1]):
                 start = {"init": self._begin, "n_init": 1}

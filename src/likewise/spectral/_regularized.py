@@ -20,24 +20,24 @@ if TYPE_CHECKING:
 
 
 class RegularizedSpectralClustering(SpectralFamily):
-    r"""Normalised cut with a penalty on must-links that are parted (SpReg; Ji & Xu 2006).
+    r"""Normalised cut with a penalty on broken must-links (SpReg; Ji & Xu 2006).
 
     With W the similarities, D their row sums and L the Laplacian of the graph of must-links (each with its
     weight), rows are embedded by the K largest eigenvectors of
 
     .. math:: D^{-1/2} (W - \beta L) D^{-1/2} ,
 
-    so that two linked rows pay :math:`\beta` times the squared distance between their coordinates; rows are
-    then scaled to length 1 and clustered by k-means. Groups of rows cost as many numbers as they have rows.
+    so two linked rows cost :math:`\beta` times the squared distance between their coordinates; rows are then
+    scaled to length 1 and clustered by k-means. The memory of a group is linear in its number of rows.
 
     Parameters
     ----------
     n_clusters : int, default=8
         The number of clusters K.
     beta : float, default=20
-        How much a must-link counts; 20 is the value of the paper.
+        The weight of a must-link; 20 is the value of the paper.
     cannot : {"refuse", "drop"}, default="refuse"
-        The method learns from must-links alone: whether cannot-links are an error or are left out.
+        Whether cannot-links, which the method cannot use, raise an error or are dropped.
     {common}
 
     Attributes
@@ -99,7 +99,7 @@ class RegularizedSpectralClustering(SpectralFamily):
         name, n_cannot = type(self).__name__, len(hints.cannot) + len(hints.cannot_groups)
         fields: dict[str, Any] = {
             "suggestion": "{cannot='drop'} leaves them out; {SpectralLearning} and "
-            "{FlexibleSpectralClustering} use both.",
+            "{FlexibleSpectralClustering} use both kinds of links.",
             "parameter": "cannot",
             "estimator": name,
             "terms": ("cannot='drop'", "SpectralLearning", "FlexibleSpectralClustering"),
@@ -121,8 +121,8 @@ class RegularizedSpectralClustering(SpectralFamily):
             )
         if sets.known.any() and not len(hints.must) and not len(hints.must_groups):
             warn_caller(
-                f"{name}: for {self.n_clusters} clusters the bags imply no must-links, so they say nothing "
-                "here.",
+                f"{name}: for {self.n_clusters} clusters the bags imply no must-links, so they have no "
+                "effect.",
                 LikewiseWarning,
             )
         return hints
@@ -139,7 +139,7 @@ class RegularizedSpectralClustering(SpectralFamily):
             weights = csr_array(weights + links) if issparse(weights) else weights + links.toarray()
         terms = []
         if len(groups):
-            # The Laplacian of a complete graph of m rows is m I - 11', of weight w for each pair.
+            # The Laplacian of a complete graph of m rows with weights w is w (m I - 11').
             sizes = np.diff(groups.indptr)
             ones = csr_array(
                 (np.ones(len(groups.members)), (groups.members, groups.group_of)), shape=(n, len(groups))

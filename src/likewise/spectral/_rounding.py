@@ -1,4 +1,4 @@
-"""From eigenvectors to clusters: unit rows, k-means with restarts, or the rotation of Yu & Shi."""
+"""Cluster the rows of the eigenvectors by k-means or by the rotation of Yu & Shi."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ from sklearn.exceptions import ConvergenceWarning
 
 
 def scale_to_unit_length(rows: np.ndarray) -> np.ndarray:
-    """Scale each row to length 1; a row of zeros, of a data row like no other, stays where it is."""
+    """Scale each row to length 1; a row of zeros, which belongs to an isolated row, stays unchanged."""
     lengths = np.linalg.norm(rows, axis=1, keepdims=True)
     scaled: np.ndarray = rows / np.where(lengths > 0, lengths, 1.0)
     return scaled
 
 
 def compute_cluster_means(rows: np.ndarray, labels: np.ndarray, k: int) -> np.ndarray:
-    """Return the mean of each cluster's rows; zeros for a cluster without any."""
+    """Return the mean of each cluster, or zeros for an empty cluster."""
     sums = np.column_stack([np.bincount(labels, weights=column, minlength=k) for column in rows.T])
     means: np.ndarray = sums / np.maximum(np.bincount(labels, minlength=k), 1)[:, None]
     return means
@@ -28,12 +28,12 @@ def compute_cluster_means(rows: np.ndarray, labels: np.ndarray, k: int) -> np.nd
 def round_by_kmeans(
     rows: np.ndarray, k: int, n_init: int, rng: Any, labels: np.ndarray | None = None
 ) -> np.ndarray:
-    """Return the clusters of the rows by k-means, from the clusters given or from `n_init` starts."""
+    """Return the clusters of the rows by k-means, starting from `labels` or from `n_init` random starts."""
     start: dict[str, Any] = {"n_init": n_init}
     if labels is not None:
         start = {"n_init": 1, "init": compute_cluster_means(rows, labels, k)}
     with warnings.catch_warnings():
-        # That there are fewer distinct rows than clusters is told by the estimator, in its own words.
+        # The estimator has its own warning about fewer distinct rows than clusters.
         warnings.simplefilter("ignore", ConvergenceWarning)
         found: np.ndarray = KMeans(k, random_state=rng, **start).fit(rows).labels_
     return found
@@ -42,9 +42,9 @@ def round_by_kmeans(
 def round_by_rotation(rows: np.ndarray, rng: Any, *, max_iter: int = 100) -> np.ndarray:
     """Return the clusters by the discretisation of Yu & Shi (2003), for rows of length 1.
 
-    Finds a rotation R and an indicator matrix A that make ||A - rows R|| small, by turns: each row goes to
-    its largest coordinate; R is the orthogonal matrix nearest to rows' A. It starts from rows that are as
-    orthogonal as can be found, the first drawn by lot.
+    Minimises ||A - rows R|| alternately over an indicator matrix A (each row goes to its largest coordinate)
+    and a rotation R (the orthogonal matrix nearest to rows' A). R starts from nearly orthogonal rows, the
+    first of them random.
     """
     n, k = rows.shape
     rotation = np.empty((k, k))
@@ -60,7 +60,7 @@ def round_by_rotation(rows: np.ndarray, rng: Any, *, max_iter: int = 100) -> np.
         sums = np.zeros((k, k))
         np.add.at(sums, labels, rows)
         try:
-            left, values, right = svd(sums)  # sums' = V S U', so the nearest rotation of rows is (U V')'
+            left, values, right = svd(sums)  # sums' = V S U', so the nearest orthogonal matrix is (U V')'
         except LinAlgError:
             break
         if values.sum() <= reached * (1 + 1e-12):

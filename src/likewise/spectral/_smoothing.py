@@ -1,4 +1,4 @@
-"""Values that vary little between near rows: known in some places, passed along the graph elsewhere."""
+"""Smooth and interpolate values along a graph."""
 
 from __future__ import annotations
 
@@ -12,20 +12,20 @@ from likewise.spectral._affinity import Graph
 
 _TOL = 1e-5
 _STEPS = 500
-# The influence of this many rows, and this many numbers of it, are kept; beyond, each column is solved for.
+# Up to this many rows, and this many numbers, columns of the inverse are stored; above, each is solved anew.
 _MOST_ROWS = 1_500
 _MOST_KEPT = 20_000_000
-# Added to a unit diagonal: twins, rows that are like one another and no others, would make it singular.
+# Added to a unit diagonal: two rows that are only similar to each other would make the matrix singular.
 _RIDGE = 1e-9
 
 
 class Smoother:
-    r"""Solves :math:`(D - (1-\gamma) W)\,x = b`, W being the weights of a graph and D their sums.
+    r"""Solver of :math:`(D - (1-\gamma) W)\,x = b` for the weights W and the degrees D of a graph.
 
-    Its solution for :math:`b = \gamma D p` is p, smoothed: the smallest
-    :math:`(1-\gamma)\sum_{ij} w_{ij}(x_i - x_j)^2/2 + \gamma\sum_i d_i (x_i - p_i)^2`. The walk that it
-    describes ends after some :math:`1/\gamma` steps. The conjugate gradients take one column at a time, so
-    that a column is the same whatever else was solved for before.
+    The solution for :math:`b = \gamma D p` is p smoothed along the graph: it minimises
+    :math:`(1-\gamma)\sum_{ij} w_{ij}(x_i - x_j)^2/2 + \gamma\sum_i d_i (x_i - p_i)^2`. It corresponds to a
+    random walk with restart of about :math:`1/\gamma` steps. Conjugate gradients solve one column at a time,
+    so the result for a column does not depend on other columns.
     """
 
     def __init__(self, graph: Graph, gamma: float) -> None:
@@ -45,20 +45,20 @@ class Smoother:
         return len(self.degrees)
 
     def get_neighbors(self, row: int) -> np.ndarray:
-        """Return the rows that a row has an edge to."""
+        """Return the neighbours of a row in the graph."""
         at = self._place[row]
         start, end = self._normal.indptr[at : at + 2]
         return np.asarray(self._order[self._normal.indices[start:end]])
 
     def smooth(self, values: np.ndarray) -> np.ndarray:
-        """Return columns of values, one for each row, smoothed."""
+        """Return the columns of `values`, smoothed along the graph."""
         right = self.gamma * self.degrees[:, None] * values
         return np.column_stack([self._solve(column) for column in right.T])
 
     def diffuse(self, values: np.ndarray, steps: int, power: float) -> np.ndarray:
-        """Return what a few steps of the walk bring together.
+        """Return the values after some steps of diffusion.
 
-        With power 0 each row gets the mean of its surroundings, with power 1 what flows to it.
+        With power 0 each row gets the mean of its surroundings, with power 1 the mass that flows to it.
         """
         scale = self._root ** (2 * power - 1)
         held = (values * scale)[self._order]
@@ -67,16 +67,16 @@ class Smoother:
         return np.asarray(held[self._place] / scale)
 
     def has_influence(self, n_rows: int) -> bool:
-        """Tell whether the influence of this many rows is kept, so that they can be held out cheaply."""
+        """Return True if columns of the inverse are stored for this many rows, so hold-out is cheap."""
         return n_rows <= _MOST_ROWS and n_rows * self.n_samples <= _MOST_KEPT
 
     def interpolate(
         self, base: np.ndarray, rows: np.ndarray, values: np.ndarray, noise: np.ndarray | None = None
     ) -> np.ndarray:
-        """Return `base`, smooth columns, changed as smoothly as can be so that `rows` have `values`.
+        """Return the smooth columns `base` plus the smoothest change that gives `rows` their `values`.
 
-        With `noise`, a variance for each row relative to that of the field there, rows come near to their
-        values only as far as their surroundings agree. It needs `has_influence`.
+        With `noise`, a variance per row relative to the variance of the field there, rows approach their
+        values only as far as their surroundings agree. This requires `has_influence`.
         """
         if not len(rows):
             return base
@@ -91,10 +91,10 @@ class Smoother:
         return np.asarray(base + influence @ weights)
 
     def hold_out(self, base: np.ndarray, rows: np.ndarray, values: np.ndarray) -> np.ndarray:
-        """Return the value that `interpolate` gives each of `rows` when the row itself is left out.
+        """Return the values that `interpolate` would give each of `rows` if that row were held out.
 
-        For all rows at once: with K the covariance of the rows, the value left out is
-        ``values - (K^-1 missing) / diag(K^-1)`` (Dubrule 1983).
+        With K the covariance of the rows, these are ``values - (K^-1 missing) / diag(K^-1)`` for all rows at
+        once (Dubrule 1983).
         """
         _, unit, root = self._compute_influence(rows)
         unit[np.diag_indices(len(rows))] += _RIDGE
@@ -104,10 +104,10 @@ class Smoother:
         return np.asarray(values - away * root[:, None])
 
     def _compute_influence(self, rows: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """Return the influence of rows as columns, their correlation where they meet, and their scales.
+        """Return the columns of the inverse for `rows`, the correlation matrix of `rows`, and their scales.
 
-        The correlation is symmetric but for rounding. Influences are copied as rows of memory, which is
-        quicker.
+        The correlation is made symmetric, which it is up to rounding. Columns are stacked as rows in memory,
+        which is faster.
         """
         influence = np.stack([self._compute_column(row) for row in rows.tolist()]).T
         own = influence[rows]
@@ -115,7 +115,7 @@ class Smoother:
         return influence, (own + own.T) / (2 * np.outer(root, root)), root
 
     def _compute_column(self, row: int) -> np.ndarray:
-        """Return how strongly each row feels what happens at one row: a column of the inverse."""
+        """Return the column of the inverse for one row: its influence on every row."""
         if row not in self._influence:
             one = np.zeros(self.n_samples)
             one[row] = 1.0
@@ -137,7 +137,7 @@ class Smoother:
         return self._solve_by_gradients(right * self._root, None) * self._root
 
     def _solve_by_gradients(self, right: np.ndarray, free: np.ndarray | None) -> np.ndarray:
-        """Solve (I - (1-gamma) N) x = right by conjugate gradients; where `free` is 0, x stays 0."""
+        """Solve (I - (1-gamma) N) x = right by conjugate gradients; entries with `free` = 0 stay 0."""
         free = None if free is None else free[self._order]
 
         def multiply(x: np.ndarray) -> np.ndarray:
@@ -154,8 +154,8 @@ class Smoother:
 def _find_cache_order(graph: csr_array) -> np.ndarray:
     """Return an order of the rows in which products with the graph take two thirds of the time.
 
-    Rows with as many neighbours as one another come together, so that the processor foresees where each sum
-    ends, and near ones among them together, so that it finds what they share at hand.
+    Rows are sorted by their number of neighbours, which helps branch prediction, and then by position in the
+    graph, which improves cache locality.
     """
     near = np.argsort(reverse_cuthill_mckee(graph, symmetric_mode=True))
     return np.lexsort((near, np.diff(graph.indptr)))

@@ -1,4 +1,4 @@
-"""Classes from links that may be wrong: what each link is worth, and shares that weigh them."""
+"""Class shares from links that may be wrong, weighted by the evidence of each link."""
 
 from __future__ import annotations
 
@@ -24,27 +24,27 @@ from likewise.spectral._link_evidence import (
 
 _NOISE = 1.0  # noise variance of a label at even odds, relative to the variance of the field there
 _PASSES = 3
-_PASS_TOL = 0.1  # passes end early once no share changes more than this
+_PASS_TOL = 0.1  # stop once no share changes by more than this
 _LEAST_NOISE_RATE = 0.01
-_STAND_INS = 3  # rows next to a medoid that may stand for it
-_STAND_IN_RIGHT = 0.9  # the chance that such a row has the class of its medoid
-_STAND_IN_OTHER = 0.03  # the chance that it has the class of the other medoid if there are two classes
-_SETTLED_ODDS = 3.0  # log-odds from which the first link is taken as settled
+_STAND_INS = 3  # number of nearest rows of a medoid that may represent it
+_STAND_IN_RIGHT = 0.9  # probability that such a row has the class of its medoid
+_STAND_IN_OTHER = 0.03  # probability that it has the class of the other medoid if there are two classes
+_SETTLED_ODDS = 3.0  # absolute log-odds above which the link between the medoids needs no check
 _MOST_CHECKS = 2
 
 
 @dataclass(frozen=True, eq=False)
 class Founding:
-    """Whether the two first medoids belong together, which decides everything with two clusters.
+    """The evidence that the two initial medoids belong together; with two clusters all else depends on it.
 
     Attributes
     ----------
     medoids : tuple of (int, int)
-        The medoids of the two first clusters.
+        The medoids of the two initial clusters.
     log_odds : float
-        Log-odds that they belong together, by the link between them and by links to rows next to them.
+        Log-odds that they belong together, by the link between them and by links to rows near them.
     check : tuple of (int, int) or None
-        A pair whose answer would confirm or refute it; None if it is settled.
+        A pair of rows whose answer would confirm or refute it; None if no check is needed.
     """
 
     medoids: tuple[int, int]
@@ -54,20 +54,20 @@ class Founding:
 
 @dataclass(frozen=True, eq=False)
 class Evidence:
-    """What links that may be wrong are worth.
+    """The evidence of links that may be wrong.
 
     Attributes
     ----------
-    votes : Votes
+    votes : LinkVotes
         The links.
     believed : ndarray of shape (n_votes,)
-        Which of them the classes were derived from.
+        A mask of the links from which the classes were derived.
     beliefs : Beliefs
         The posterior of rows and links.
     unreliability : ndarray of shape (n_samples,)
-        The chance that the class of each row is wrong, by the links alone; 1 for rows without a class.
+        The probability that the class of each row is wrong, by links alone; 1 for rows without a class.
     founding : Founding or None
-        The first link, where all depends on it.
+        The evidence about the two initial medoids, if there are two clusters and a link between the medoids.
     """
 
     votes: LinkVotes
@@ -80,10 +80,10 @@ class Evidence:
 def judge_founding(
     X: np.ndarray, ready: PreparedGraph, votes: LinkVotes, rate: float | None
 ) -> Founding | None:
-    """Weigh the link between the two first medoids, if there is one, with links to rows next to them.
+    """Combine the link between the two initial medoids, if there is one, with links to rows near them.
 
-    With two clusters a wrong link between the medoids turns every later answer into the wrong class, and
-    nothing contradicts it. So it is checked with rows that lie next to the medoids.
+    With two clusters, a wrong link between the medoids makes every later answer count for the wrong class,
+    and no other link contradicts it. So it is checked with rows near the medoids.
     """
     a, b = sorted(ready.medoids.tolist())
     direct = (votes.pairs == [a, b]).all(axis=1)
@@ -131,7 +131,7 @@ def weigh_links(
     metric: LearnedMetric | None,
     founding: Founding | None,
 ) -> PropagatedClasses:
-    """Return classes with shares that take links as evidence, given those that take them as certain."""
+    """Return the classes with shares that treat links as evidence, given classes from certain links."""
     start = START_RATE if rate is None else max(rate, _LEAST_NOISE_RATE)
     n_classes = passed.n_classes
     unreliability = compute_unreliability(
@@ -140,7 +140,7 @@ def weigh_links(
     roots = {int(passed.class_of[row]): int(row) for row in np.flatnonzero(unreliability == 0.0)}
     n_missing = 0 if n_clusters is None else n_clusters - n_classes
     targets = np.eye(n_classes)[passed.anchors.classes]
-    for _ in range(_PASSES):  # later passes predict rows from labels that the first put right
+    for _ in range(_PASSES):  # later passes predict rows from corrected labels
         prior = _hold_out(ready, passed, targets)[votes.rows]
         if metric is not None:
             prior = _distribute(passed, prior, metric, votes.rows)
@@ -158,9 +158,9 @@ def weigh_links(
 
 
 def _hold_out(ready: PreparedGraph, passed: PropagatedClasses, targets: np.ndarray) -> np.ndarray:
-    """Return the shares of all rows, those of linked anchors without their own label.
+    """Return the shares of all rows; those of linked anchors do not use their own label.
 
-    `targets` are the shares of the anchors: their labels, or what is believed of these.
+    `targets` contains the shares of the anchors: their labels, or the posteriors of these.
     """
     anchors, shares = passed.anchors, passed.shares.copy()
     if not ready.smoother.has_influence(len(anchors.rows)):
@@ -169,7 +169,7 @@ def _hold_out(ready: PreparedGraph, passed: PropagatedClasses, targets: np.ndarr
         return shares
     base, counts = anchors.compute_base(ready, targets)
     found = ready.smoother.hold_out(base, anchors.rows, targets)
-    # The label is taken out of the counts of its first cluster too.
+    # The label is also removed from the counts of its initial cluster.
     first = ready.first[anchors.rows]
     rest = counts[first] - targets * anchors.counted[:, None]
     total = rest.sum(axis=1, keepdims=True)
@@ -181,7 +181,7 @@ def _hold_out(ready: PreparedGraph, passed: PropagatedClasses, targets: np.ndarr
 
 
 def _update_targets(passed: PropagatedClasses, beliefs: Beliefs) -> tuple[np.ndarray, np.ndarray]:
-    """Return the shares of the anchors by what is believed of them, and which anchors that is known of."""
+    """Return the shares of the anchors with posteriors where they exist, and a mask of these anchors."""
     anchors = passed.anchors
     targets = np.eye(passed.n_classes)[anchors.classes]
     place = np.minimum(np.searchsorted(beliefs.rows, anchors.rows), len(beliefs.rows) - 1)
@@ -193,7 +193,7 @@ def _update_targets(passed: PropagatedClasses, beliefs: Beliefs) -> tuple[np.nda
 def _soften(
     ready: PreparedGraph, passed: PropagatedClasses, targets: np.ndarray, known: np.ndarray
 ) -> np.ndarray:
-    """Pass the classes along the graph again, from posteriors in place of certain labels."""
+    """Propagate the classes along the graph again, from posteriors instead of certain labels."""
     anchors = passed.anchors
     if not ready.smoother.has_influence(len(anchors.rows)):
         return passed.shares.copy()
@@ -206,10 +206,10 @@ def _soften(
 def _distribute(
     passed: PropagatedClasses, shares: np.ndarray, metric: LearnedMetric, rows: np.ndarray | None = None
 ) -> np.ndarray:
-    """Rescale the shares of classes so that their sums per cluster are those of the stack.
+    """Rescale the shares of classes so that their sums per cluster equal the shares of the stack.
 
-    Inside a cluster its classes keep their proportions. With `rows` the shares are those of these rows, held
-    out.
+    Classes within a cluster keep their proportions. With `rows`, `shares` are the held-out shares of these
+    rows.
     """
     clusters = passed.cluster_of_class
     k = int(clusters.max()) + 1
@@ -224,9 +224,9 @@ def _distribute(
 
 
 def stack_shares(passed: PropagatedClasses, metric: LearnedMetric) -> PropagatedClasses:
-    """Return classes whose shares use a learned metric, where links are certain.
+    """Return the classes with shares that use a learned metric, for certain links.
 
-    Rows with a class, and classes that links rule out for a row, stay as they are.
+    The shares of linked anchors, and zeros for classes that links rule out, do not change.
     """
     shares = _distribute(passed, passed.shares, metric)
     fixed = passed.anchors.rows[passed.anchors.linked]
@@ -243,7 +243,7 @@ def compute_cluster_evidence(passed: PropagatedClasses, beliefs: Beliefs) -> Hin
 
 
 def make_graph_shares(ready: PreparedGraph, passed: PropagatedClasses) -> GraphShares:
-    """Return a function that gives the shares of clusters in all rows, given those of some."""
+    """Return a function that computes the cluster shares of all rows from those of some rows."""
     k = int(passed.cluster_of_class.max()) + 1
     of_medoid = passed.cluster_of_class[passed.shares[ready.medoids].argmax(axis=1)]
 
