@@ -1,4 +1,4 @@
-"""Discriminative clustering on rows in blocks: any cut, files, lost columns; and by small batches."""
+"""Discriminative clustering on rows in blocks: block sizes, files, lost columns; and mini-batches."""
 
 import tracemalloc
 from itertools import pairwise
@@ -36,7 +36,7 @@ SMALL = MiniBatchDiscriminativeClustering(4, n_init=2, batch_size=50, max_iter=4
 
 @pytest.fixture(autouse=True)
 def few_are_very_few(monkeypatch):
-    """Make 400 rows many, so that passes are made over them."""
+    """Treat 400 rows as many, so that they are processed in passes."""
     monkeypatch.setattr(model_module, "_FEW_ROWS", 150)
     monkeypatch.setattr(minibatch, "_POOL_ROWS", 120)
     monkeypatch.setattr(softmax, "_PART", 64)
@@ -50,7 +50,7 @@ def some_rows(dtype=np.float64, n=N, d=5, seed=0):
 
 
 def hints_for(y):
-    """Hints between rows from everywhere, so across blocks."""
+    """Return hints between rows of different blocks."""
     return sample_links(y, 30, random_state=1) | sample_triplets(y, 30, random_state=1)
 
 
@@ -69,12 +69,12 @@ def assert_same(ours, theirs, tolerance=0.0):
 
 @pytest.mark.parametrize("cut", CUTS)
 @pytest.mark.parametrize("kind", [ArrayRows, MappedRows])
-def test_any_cut_gives_the_same_clusters(kind, cut):
+def test_any_block_size_gives_the_same_clusters(kind, cut):
     X, y = some_rows()
     hints = hints_for(y)
     whole = clone(FULL).fit(X, supervision=hints)
     rows = kind(X, slices(CUTS[cut]))
-    # Sums in another order: the last digits, which some tens of steps uphill make a few more.
+    # Sums in another order differ in the last digits, which the optimisation amplifies.
     assert_same(clone(FULL).fit(rows, supervision=hints), whole, tolerance=1e-6)
     np.testing.assert_array_equal(whole.predict(rows), whole.predict(X))
     np.testing.assert_allclose(whole.decision_function(rows), whole.decision_function(X), atol=1e-10)
@@ -87,7 +87,7 @@ def test_any_cut_gives_the_same_clusters(kind, cut):
     [{"noise": "confusion"}, {"epsilon": 0}, {"fourier_features": 20}, {"neither": "drop"}],
     ids=str,
 )
-def test_every_way_of_fitting_is_the_same_in_blocks(parameters):
+def test_every_kind_of_fit_is_the_same_in_blocks(parameters):
     X, y = some_rows()
     hints, weight = hints_for(y), np.random.default_rng(2).uniform(0, 2, N)
     model = clone(FULL).set_params(**parameters)
@@ -103,7 +103,7 @@ def test_every_way_of_fitting_is_the_same_in_blocks(parameters):
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 @pytest.mark.parametrize("model", [FULL, SMALL], ids=lambda m: type(m).__name__)
-def test_files_give_what_the_array_gives(tmp_path, model, dtype):
+def test_files_and_arrays_give_the_same_result(tmp_path, model, dtype):
     X, y = some_rows(dtype)
     hints = hints_for(y)
     np.save(tmp_path / "X.npy", X)
@@ -120,7 +120,7 @@ def test_files_give_what_the_array_gives(tmp_path, model, dtype):
 
 @pytest.mark.parametrize("fourier", [None, 20])
 def test_rows_far_from_the_origin_lose_no_digits(monkeypatch, fourier):
-    def hash_near(X, seed):  # the digits that both have, so that starts are tried on the same rows
+    def hash_near(X, seed):  # only the digits that both have, so starts are tried on the same rows
         return hash_rows(np.round(X % 2.0**20, 3), seed)
 
     monkeypatch.setattr(order, "hash_rows", hash_near)
@@ -134,7 +134,7 @@ def test_rows_far_from_the_origin_lose_no_digits(monkeypatch, fourier):
 
 
 @pytest.mark.parametrize("model", [FULL, SMALL], ids=lambda m: type(m).__name__)
-def test_work_that_travels_and_columns_that_are_lost(model):
+def test_pickled_work_and_lost_columns(model):
     X, y = some_rows()
     hints, blocks = hints_for(y), slices(CUTS["unequal blocks"])
     whole = clone(model).fit(ArrayRows(X, blocks), supervision=hints)
@@ -157,7 +157,7 @@ def test_memory_is_bounded_by_the_blocks_not_by_the_file(tmp_path, monkeypatch):
             _, most = tracemalloc.get_traced_memory()
         finally:
             tracemalloc.stop()
-        # The labels take 4 bytes a row. Probabilities kept with the rows would take 64.
+        # The labels take 4 bytes per row. Stored probabilities would take 64.
         assert most < 4 * n + 3 * limit < 64 * n, most
 
 
@@ -180,24 +180,24 @@ def test_by_hand_moments_of_parts_add_up():
     np.testing.assert_allclose(moments.compute_scale(3), [np.sqrt((16 + 4 + 2 * 9) / 4), 1.0])  # constant: 1
 
 
-def test_free_rows_are_drawn_from_all_that_no_hint_names():
-    told = np.array([0, 1, 5, 9])
+def test_unhinted_rows_are_drawn_from_all_unhinted_rows():
+    hinted = np.array([0, 1, 5, 9])
     rng = np.random.RandomState(0)
-    np.testing.assert_array_equal(draw_unhinted_rows(6, 6, told, rng), [2, 3, 4, 6, 7, 8])
-    seen = np.concatenate([draw_unhinted_rows(6, 2, told, rng) for _ in range(100)])
+    np.testing.assert_array_equal(draw_unhinted_rows(6, 6, hinted, rng), [2, 3, 4, 6, 7, 8])
+    seen = np.concatenate([draw_unhinted_rows(6, 2, hinted, rng) for _ in range(100)])
     np.testing.assert_array_equal(np.unique(seen), [2, 3, 4, 6, 7, 8])
 
 
 # ---------------------------------------------------------------------- batches
 
 
-def test_batches_find_what_all_rows_find():
+def test_batches_and_all_rows_give_similar_clusters():
     X, y = some_rows(n=2000)
     hints = hints_for(y)
     batched = clone(SMALL).set_params(max_iter=100).fit(X, supervision=hints)
     assert batched.violations_.share > 0.95
     assert batched.n_steps_ == batched.n_iter_ <= 100
-    drawn = batched.n_rows_seen_ / batched.n_steps_ - len(batched.hinted_)  # those are in every batch
+    drawn = batched.n_rows_seen_ / batched.n_steps_ - len(batched.hinted_)  # hinted rows are in every batch
     assert 40 <= drawn <= 60
     all_rows = clone(FULL).set_params(init="hints").fit(X, supervision=hints)
     assert adjusted_rand_score(y, batched.labels_) > adjusted_rand_score(y, all_rows.labels_) - 0.02
@@ -206,12 +206,12 @@ def test_batches_find_what_all_rows_find():
 
 
 def corners(rng, n=80):
-    """Four clouds at the corners of a square, and which are above."""
+    """Return four clouds at the corners of a square, and which rows are above."""
     above, right = np.arange(n) % 2, np.arange(n) // 2 % 2
     return rng.normal(size=(n, 2)) + 8 * np.column_stack([right, above]), above, right
 
 
-def test_hints_within_batches_tell_what_rows_cannot():
+def test_hints_within_batches_determine_the_clusters():
     rng = np.random.default_rng(0)
     for truth in (1, 2):  # above and below, or left and right
         model = MiniBatchDiscriminativeClustering(2, random_state=0)
@@ -226,7 +226,7 @@ def test_hints_within_batches_tell_what_rows_cannot():
     assert (model.n_steps_, model.n_iter_, model.n_rows_seen_) == (10, 10, 800)
 
 
-def test_what_is_learned_of_the_scale_leaves_the_model_as_it_was():
+def test_updating_the_scale_does_not_change_the_model():
     X, _ = some_rows()
     model = clone(SMALL).partial_fit(X[:100])
     before = model.coef_, model.intercept_
@@ -242,14 +242,16 @@ def test_by_hand_the_running_mean_and_the_first_step():
     step = minibatch.Ascent(minibatch.RunningMean(), minibatch.RunningMean())
     moved = step.make_step(
         np.zeros(2), np.array([1e-3, -5.0]), 0.1
-    )  # either weight as far, along its gradient
+    )  # both weights move equally far along the gradient
     np.testing.assert_allclose(moved, np.array([0.1, -0.1]) / np.sqrt(1.1), rtol=1e-4)
 
 
-def test_small_and_odd_batches():
+def test_small_and_unusual_batches():
     X, y = some_rows()
     model = MiniBatchDiscriminativeClustering(4, random_state=0)
-    with pytest.raises(ValueError, match=r"the first batch has n_samples=3 row\(s\), and n_clusters=4"):
+    with pytest.raises(
+        ValueError, match=r"first batch has n_samples=3 row\(s\); expected at least n_clusters=4"
+    ):
         model.partial_fit(X[:3])
     model.partial_fit(X[:200], supervision=hints_for(y)[:200])
     model.partial_fit(X[200:201])  # one row, and no hints
@@ -258,18 +260,18 @@ def test_small_and_odd_batches():
     assert model.n_rows_seen_ == 203
     with pytest.raises(ValueError, match="X has 2 features"):
         model.partial_fit(X[:5, :2])
-    with pytest.raises(ValueError, match="speak of 400 rows, but X has 5"):
+    with pytest.raises(ValueError, match="400 rows"):
         model.partial_fit(X[:5], supervision=hints_for(y))
     with pytest.raises(ValueError, match="NaN"):
         model.partial_fit(np.full((5, 5), np.nan))
     with pytest.raises(ValueError, match="earlier batches were fitted with 4"):
         clone(model).set_params(n_clusters=4).partial_fit(X).set_params(n_clusters=3).partial_fit(X)
-    assert model.fit(X).n_rows_seen_ < 100_000  # a fit begins anew
+    assert model.fit(X).n_rows_seen_ < 100_000  # a fit starts again
     with pytest.raises(ValueError, match=r"epsilon must be a number above 0 and below 0\.5"):
         MiniBatchDiscriminativeClustering(epsilon=0).fit(X)
 
 
-def test_hints_that_name_every_row():
+def test_hints_about_every_row():
     X, y = some_rows(n=60)
     hints = Supervision.from_links(60, must_groups=[np.flatnonzero(y == k) for k in range(4)])
     apart = Supervision.from_links(60, cannot_groups=[[int(np.argmax(y == k)) for k in range(4)]])

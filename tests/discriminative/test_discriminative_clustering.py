@@ -1,4 +1,4 @@
-"""DiscriminativeClustering: its laws, its starts, hard hints, Fourier features, and a few data sets."""
+"""DiscriminativeClustering: properties, starts, hard hints, Fourier features, and a few data sets."""
 
 import itertools
 import warnings
@@ -48,7 +48,7 @@ def test_the_bound_never_falls(hints, noise):
     assert model.lower_bound_ == model.lower_bounds_[-1]
 
 
-def test_the_bound_is_the_twins_and_below_what_it_bounds():
+def test_the_bound_equals_its_reference_and_is_below_the_log_likelihood():
     rng = np.random.default_rng(0)
     rows = rng.normal(size=(9, 2))
     rows[3:] += 4.0
@@ -64,7 +64,7 @@ def test_the_bound_is_the_twins_and_below_what_it_bounds():
     known = {"tau": 0.4, "alpha": 0.02}
     bound = lower_bound(W, of, Z, hints, model.noise_, **known)
     assert model.lower_bound_ == pytest.approx(bound)
-    # What the bound has for the hints is at most the logarithm of their probability, by enumeration.
+    # The part of the bound for the hints is at most their log-likelihood, by enumeration.
     rest = lower_bound(W, of, Z, Supervision.empty(9), model.noise_, **known)
     evidence = log_evidence({i: log_softmax(W, Z)[i] for i in of}, hints, model.noise_)
     assert bound - rest <= evidence / 3 + 1e-12
@@ -75,7 +75,7 @@ def test_the_best_start_is_kept():
     assert many >= one - 1e-6
 
 
-# ---------------------------------------------------------------------- what hints do
+# ---------------------------------------------------------------------- effects of hints
 
 
 def test_pairs_and_triplets_together_beat_each_alone():
@@ -93,7 +93,7 @@ def test_pairs_and_triplets_together_beat_each_alone():
     assert mean["both"] > max(mean["links"], mean["triplets"])
 
 
-def test_labels_hear_the_hints_and_predict_the_model():
+def test_labels_use_the_hints_and_predict_the_model():
     model = fitted(LINKS)
     free = np.setdiff1d(np.arange(150), model.hinted_)
     np.testing.assert_array_equal(model.hinted_, np.flatnonzero(LINKS.touched))
@@ -118,7 +118,7 @@ def test_a_heavy_hint_outweighs_many_light_ones():
 
 
 def test_a_weight_of_two_is_a_hint_stated_twice():
-    # Supervision keeps each pair once, so a second row in the same place says it the second time.
+    # Supervision keeps each pair once, so a duplicate row states it a second time.
     terms = HintTerms(Supervision.from_links(4, must=[(0, 1)], must_weights=2), use_neither=True)
     both = HintTerms(Supervision.from_links(4, must=[(0, 1), (2, 3)]), use_neither=True)
     q = np.random.default_rng(0).dirichlet(np.ones(3), 2)
@@ -129,11 +129,11 @@ def test_a_weight_of_two_is_a_hint_stated_twice():
 
 def test_neither_can_be_dropped():
     dropped = fitted(TRIPLETS, neither="drop")
-    said = TRIPLETS.answers < 3
-    words = [word for word, use in zip(TRIPLETS.answer_words, said, strict=True) if use]
-    alone = fitted(Supervision.from_triplets(150, TRIPLETS.triplets[said], words))
+    answered = TRIPLETS.answers < 3
+    words = [word for word, use in zip(TRIPLETS.answer_words, answered, strict=True) if use]
+    alone = fitted(Supervision.from_triplets(150, TRIPLETS.triplets[answered], words))
     np.testing.assert_array_equal(dropped.labels_, alone.labels_)
-    np.testing.assert_array_equal(dropped.hinted_, np.unique(TRIPLETS.triplets[said]))
+    np.testing.assert_array_equal(dropped.hinted_, np.unique(TRIPLETS.triplets[answered]))
     assert len(dropped.hinted_) < len(fitted(TRIPLETS).hinted_)
 
 
@@ -150,7 +150,7 @@ def test_groups_are_all_their_pairs():
         150, must=list(itertools.combinations(range(4), 2)), cannot=[(0, 60), (0, 120), (60, 120)]
     )
     one, other = fitted(groups), fitted(pairs)
-    # Two starts that end alike differ by rounding in their bounds, and number the clusters differently.
+    # Bounds of equal results differ by rounding, and clusters may be numbered differently.
     assert adjusted_rand_score(one.labels_, other.labels_) == 1.0
     assert one.lower_bound_ == pytest.approx(other.lower_bound_, abs=1e-4)
     assert str(one.violations_) == str(other.violations_)
@@ -172,7 +172,7 @@ def test_without_hints_it_finds_clear_clusters():
 
 
 def test_without_information_and_hints_nothing_is_preferred():
-    with pytest.warns(ConvergenceWarning, match="found 1 distinct clusters of the 3 asked for"):
+    with pytest.warns(ConvergenceWarning, match="found 1 distinct clusters of the 3"):
         model = fitted(None, tau=0.0)
     np.testing.assert_allclose(model.coef_, 0.0, atol=1e-3)
     assert model.score(X) == pytest.approx(0.0, abs=1e-5)
@@ -181,8 +181,8 @@ def test_without_information_and_hints_nothing_is_preferred():
 # ---------------------------------------------------------------------- hard hints
 
 
-def test_hard_hints_keep_more_than_soft_ones():
-    # Clouds that overlap: soft hints give way where the rows speak against them.
+def test_hard_hints_satisfy_more_than_soft_hints():
+    # Overlapping clouds: soft hints are broken if the rows contradict them.
     rng = np.random.default_rng(5)
     truth = rng.integers(0, 2, 120)
     rows = rng.normal(size=(120, 2)) + truth[:, None]
@@ -194,7 +194,7 @@ def test_hard_hints_keep_more_than_soft_ones():
     assert np.isfinite(hard.lower_bounds_).all()
 
 
-def test_hard_hints_can_be_mixed():
+def test_hard_hints_of_both_kinds():
     model = fitted(LINKS | TRIPLETS, epsilon=0)
     assert model.violations_.share > 0.9
     assert model.triplet_violations_.share > 0.9
@@ -212,7 +212,7 @@ def test_hard_hints_without_annealing_follow_the_printed_rule_from_the_first_swe
 
     monkeypatch.setattr(HintTerms, "expect", spy)
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore", ConvergenceWarning)  # rows that the rule froze may break hints
+        warnings.simplefilter("ignore", ConvergenceWarning)  # frozen rows may break hints
         fitted(LINKS, epsilon=0, anneal=False, n_init=1)
     assert all(noise is None for noise, *_ in swept)
     with warnings.catch_warnings():
@@ -231,8 +231,8 @@ def test_the_printed_rule_dips_on_msrcv2_where_annealing_does_not(data_folder):
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)
         none, annealed, printed = (
-            pairwise_f(truth, fitted(told, rows, 6, n_init=1, **how).labels_)
-            for told, how in (
+            pairwise_f(truth, fitted(given, rows, 6, n_init=1, **how).labels_)
+            for given, how in (
                 (None, {}),
                 (hints, {"epsilon": 0}),
                 (hints, {"epsilon": 0, "anneal": False}),
@@ -246,8 +246,8 @@ def test_the_printed_rule_dips_on_msrcv2_where_annealing_does_not(data_folder):
 # ---------------------------------------------------------------------- starts, rows, threads
 
 
-def test_stretching_makes_rows_that_belong_together_near():
-    # Rows that belong together agree in the narrow second column; plain distances hear the wide first one.
+def test_the_transformation_brings_must_linked_rows_together():
+    # Rows of a class agree in the narrow second column; plain distances depend on the wide first column.
     rng = np.random.default_rng(0)
     rows = rng.normal(size=(200, 2)) * [10.0, 1.0]
     near = np.argsort(rows[:, 1])
@@ -264,13 +264,13 @@ def test_stretching_makes_rows_that_belong_together_near():
     assert gap(stretch(rows, np.ones(200), groups)) < 0.7 * gap(rows)
 
 
-def test_stretching_wants_rows_that_belong_together():
+def test_the_transformation_requires_must_links():
     assert stretch(X, np.ones(150), Supervision.from_links(150, cannot=[(0, 1)])) is None
     flat = stretch(np.zeros((150, 2)), np.ones(150), Supervision.from_links(150, must_groups=[[0, 1, 2]]))
     np.testing.assert_array_equal(flat, 0.0)
 
 
-def test_many_rows_are_tried_on_a_part_and_finished_on_all(monkeypatch):
+def test_starts_are_tried_on_a_sample_and_finished_on_all_rows(monkeypatch):
     rows, truth = make_blobs(600, centers=3, cluster_std=0.5, random_state=0)
     hints = sample_links(truth, 30, random_state=0)
     monkeypatch.setattr(model_module, "_FEW_ROWS", 50)
@@ -280,7 +280,7 @@ def test_many_rows_are_tried_on_a_part_and_finished_on_all(monkeypatch):
     assert np.diff(model.lower_bounds_).min() >= -1e-9
 
 
-def test_threads_change_nothing(monkeypatch):
+def test_threads_do_not_change_the_result(monkeypatch):
     rows, truth = make_blobs(900, centers=3, random_state=0)
     hints = sample_links(truth, 60, random_state=0)
     monkeypatch.setattr(likewise._threads, "BLOCK_ROWS", 100)
@@ -294,7 +294,7 @@ def test_threads_change_nothing(monkeypatch):
 
 
 def test_row_weights_shift_the_balance():
-    # One cloud and a half: with weights on the left the border moves so that weighted halves are equal.
+    # With larger weights on the left the boundary moves so that weighted halves are equal.
     rows = np.linspace(-1, 1, 200)[:, None]
     weight = np.where(rows[:, 0] < 0, 4.0, 1.0)
     plain, weighted = (
@@ -310,7 +310,7 @@ def test_row_weights_shift_the_balance():
     assert border(weighted) < -0.2
 
 
-def test_fourier_features_find_clusters_that_are_not_straight():
+def test_fourier_features_find_clusters_with_curved_boundaries():
     rows, truth = make_circles(300, factor=0.4, noise=0.05, random_state=0)
     hints = sample_links(truth, 60, random_state=0)
     straight = fitted(hints, rows, 2)
@@ -357,7 +357,7 @@ def test_wine_with_raw_columns():
         ("letters_ijlt", sample_triplets, 0.3, 0.63),
     ],
 )
-def test_floors_on_the_papers_data(data_folder, name, sample, share, floor):
+def test_minimum_scores_on_the_papers_data(data_folder, name, sample, share, floor):
     data = load(name)
     found = []
     for seed in range(10):
@@ -383,4 +383,4 @@ def test_few_links_do_not_make_it_worse_than_no_links():
         model.set_params(init="hints").fit(X, supervision=hints)
         from_hints.append(adjusted_rand_score(y[free], model.labels_[free]))
     assert np.mean(with_links) > np.mean(without) - 0.02
-    assert np.mean(from_hints) < np.mean(without) - 0.05  # the case that the default guards against
+    assert np.mean(from_hints) < np.mean(without) - 0.05  # the problem that the default avoids

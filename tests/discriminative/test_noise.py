@@ -1,4 +1,4 @@
-"""Learned noise: the most probable table, worked out by hand, and found again in answers that were drawn."""
+"""Learned noise: the most probable table, by hand and recovered from simulated answers."""
 
 import numpy as np
 import pytest
@@ -20,7 +20,7 @@ def value(noise, counts):
     )
 
 
-def test_uniform_noise_is_that_of_the_paper():
+def test_uniform_noise_equals_the_tables_of_the_paper():
     np.testing.assert_allclose(PRIOR.pairs, [[0.9, 0.1], [0.1, 0.9]])
     np.testing.assert_allclose(PRIOR.triplets.diagonal(), 0.8)
     np.testing.assert_allclose(PRIOR.triplets[0, 1:], 0.2 / 3)
@@ -33,10 +33,10 @@ def test_by_hand_confusion_adds_the_prior_to_the_counts():
         [[30 + 0.9 * PRIOR_COUNT, 10 + 0.1 * PRIOR_COUNT], [0.1 * PRIOR_COUNT, 60 + 0.9 * PRIOR_COUNT]]
     )
     np.testing.assert_allclose(learned.pairs, expected / expected.sum(axis=1, keepdims=True))
-    np.testing.assert_allclose(learned.triplets, PRIOR.triplets)  # nothing seen, nothing learned
+    np.testing.assert_allclose(learned.triplets, PRIOR.triplets)  # without answers the noise is the prior
 
 
-def test_by_hand_the_three_pairs_of_a_triplet_share_their_numbers():
+def test_by_hand_the_three_pairs_of_a_triplet_share_their_probabilities():
     # 60 true pairs: 42 named, 6 mistaken for another pair, 12 answered with NEITHER. 40 NEITHER, 10 wrong.
     triplets = np.array([[12.0, 6, 0, 2], [0, 20, 0, 5], [0, 0, 10, 5], [10, 0, 0, 30]])
     learned = learn_noise("confusion", PRIOR, (np.zeros((2, 2)), triplets)).triplets
@@ -65,7 +65,7 @@ def test_uniform_noise_stays_below_chance():
 @pytest.mark.parametrize("kind", ["uniform", "confusion"])
 @settings(max_examples=30, deadline=None)
 @given(seed=st.integers(0, 10**6))
-def test_nothing_near_it_is_more_probable(kind, seed):
+def test_no_neighbouring_noise_is_more_probable(kind, seed):
     rng = np.random.default_rng(seed)
     counts = (rng.uniform(0, 20, (2, 2)), rng.uniform(0, 20, (4, 4)))
     best = learn_noise(kind, PRIOR, counts)
@@ -77,15 +77,15 @@ def test_nothing_near_it_is_more_probable(kind, seed):
 
 
 def confused_triplets(y, n, table, rng):
-    """Draw triplets whose answers are wrong as the table says."""
+    """Draw triplets with answers that are wrong with the probabilities of the table."""
     true = sample_triplets(y, n, random_state=rng)
-    said = [rng.choice(4, p=table[answer]) for answer in true.answers]
-    words = np.array(["AB", "AC", "BC", "NEITHER"])[said]
+    answers = [rng.choice(4, p=table[answer]) for answer in true.answers]
+    words = np.array(["AB", "AC", "BC", "NEITHER"])[answers]
     return Supervision.from_triplets(len(y), true.triplets, words.tolist())
 
 
-def test_confusion_finds_how_people_err():
-    # Nobody mistakes one pair for another, yet NEITHER is said for a pair three times in ten.
+def test_confusion_recovers_the_error_probabilities():
+    # No pair is mistaken for another, but the answer for a pair is NEITHER three times in ten.
     table = np.eye(4)
     table[:3] = 0.7 * np.eye(4)[:3] + 0.3 * np.eye(4)[3]
     X, y = make_blobs(300, centers=4, cluster_std=1.0, random_state=1)
@@ -94,5 +94,5 @@ def test_confusion_finds_how_people_err():
     learned = model.noise_.triplets
     np.testing.assert_allclose(learned.sum(axis=1), 1.0)
     np.testing.assert_allclose(learned, table, atol=0.08)
-    assert learned[:3, 3].mean() > 0.2  # epsilon / 3 to begin with
+    assert learned[:3, 3].mean() > 0.2  # epsilon / 3 at the start
     assert np.diff(model.lower_bounds_).min() >= -1e-9

@@ -20,7 +20,7 @@ ORDERS = [np.arange(300)[::-1], *(np.random.RandomState(seed).permutation(300) f
 
 
 def some_rows(n=300, *, whole=False):
-    """Return rows in four clusters that overlap; whole numbers repeat many rows."""
+    """Return rows in four clusters that overlap; integers make many rows equal."""
     rng = np.random.default_rng(0)
     y = rng.integers(0, 4, n)
     X = rng.normal(size=(n, 3)) + 1.5 * rng.normal(size=(4, 3))[y]
@@ -52,7 +52,7 @@ def test_permuting_the_rows_permutes_the_labels(model, hinted):
         assert other.lower_bound_ == found.lower_bound_
 
 
-def test_the_order_of_rows_that_repeat_does_not_matter_either():
+def test_the_order_of_duplicate_rows_does_not_matter():
     X, y = some_rows(whole=True)
     assert len(np.unique(X, axis=0)) < 200
     hints = hints_for(y)
@@ -72,7 +72,7 @@ def test_the_order_of_rows_of_a_first_batch_does_not_matter():
         np.testing.assert_array_equal(other.labels_, found.labels_[order])
 
 
-def test_many_rows_in_any_order_start_alike(monkeypatch):
+def test_starts_of_many_rows_do_not_depend_on_their_order(monkeypatch):
     monkeypatch.setattr(model_module, "_FEW_ROWS", 100)
     X, y = some_rows()
     hints = hints_for(y)
@@ -106,8 +106,8 @@ def test_by_hand_rows_are_ordered_by_columns_then_weights():
 
 
 @pytest.mark.parametrize("links", ["must", "cannot"])
-def test_by_hand_equal_rows_are_ordered_by_what_they_are_linked_with(links):
-    # Rows 0 to 2 are equal. Row 0 is linked with 5 by way of 1, row 2 with nothing but 4.
+def test_by_hand_equal_rows_are_ordered_by_their_links(links):
+    # Rows 0 to 2 are equal. Row 0 is linked with 5 through 1, row 2 only with 4.
     X = np.array([0.0, 0.0, 0.0, 1.0, 2.0, 3.0])[:, None]
     hints = Supervision.from_links(6, **{links: [(0, 1), (1, 5), (2, 4)]})
     straight = order_hinted_rows(X, np.ones(6), hints)
@@ -160,10 +160,10 @@ def test_the_sample_depends_neither_on_order_nor_on_blocks():
         np.testing.assert_array_equal(other.weight, found.weight)
 
 
-def test_a_row_that_is_very_frequent_does_not_outweigh_the_sample():
+def test_a_very_frequent_row_does_not_dominate_the_sample():
     X = np.vstack([np.zeros((5000, 1)), np.arange(1, 5001)[:, None]])
     found = summarise(X, [0, 10_000], [], 5001)
-    assert found.sample_weight().max() == pytest.approx(5000, rel=0.05)  # every row is in it
+    assert found.sample_weight().max() == pytest.approx(5000, rel=0.05)  # the sample contains every row
     for size in (100, 1000):
         weight = summarise(X, [0, 10_000], [], size).sample_weight()
-        assert weight.max() <= 1.2 * size  # half of the rows are this one, and so is half of the weight
+        assert weight.max() <= 1.2 * size  # this row has half of the weight

@@ -1,4 +1,4 @@
-"""The objective of the weights: its value against the twin, its gradient against differences."""
+"""The objective of the weights: its value against a reference, its gradient against finite differences."""
 
 import numpy as np
 import pytest
@@ -34,7 +34,7 @@ def drawn(seed, *, hints=HINTS, k=3, d=2, tau=0.7, alpha=0.05):
 
 @settings(max_examples=20, deadline=None)
 @given(seed=st.integers(0, 10**6), k=st.integers(1, 4))
-def test_the_bound_is_the_twins(seed, k):
+def test_the_bound_equals_its_reference(seed, k):
     X, weight, terms, objective, W, q = drawn(seed, k=k)
     noise = Noise.uniform(0.1, 0.2)
     value, _ = objective.compute_value_and_gradient(W, q.T)
@@ -49,7 +49,7 @@ EVERY_ROW = Supervision.from_links(10, must=[(i, i + 1) for i in range(9)])
 @pytest.mark.parametrize("hints", [HINTS, Supervision.empty(10), EVERY_ROW], ids=["some", "none", "all"])
 @settings(max_examples=10, deadline=None)
 @given(seed=st.integers(0, 10**6))
-def test_the_gradient_is_that_of_differences(hints, seed):
+def test_the_gradient_equals_finite_differences(hints, seed):
     *_, objective, W, q = drawn(seed, hints=hints)
     _, gradient = objective.compute_value_and_gradient(W, q.T)
     step = 1e-5
@@ -64,14 +64,14 @@ def test_the_gradient_is_that_of_differences(hints, seed):
         assert gradient[place] == pytest.approx(rise / (2 * step), abs=1e-7)
 
 
-def test_probabilities_of_hinted_rows_are_those_of_the_model():
+def test_probabilities_of_hinted_rows_equal_those_of_the_model():
     X, _, terms, objective, W, _ = drawn(4)
     logits = X[terms.rows] @ W[:, :-1].T + W[:, -1]
     expected = logits - np.log(np.exp(logits).sum(axis=1, keepdims=True))
     np.testing.assert_allclose(objective.log_p_hinted(W), expected)
 
 
-def test_a_dead_cluster_and_far_rows_give_finite_numbers():
+def test_an_empty_cluster_and_far_rows_give_finite_numbers():
     *_, objective, W, q = drawn(0)
     W[:, -1] = [0.0, 0.0, -5000.0]
     value, gradient = objective.compute_value_and_gradient(W, q.T)
@@ -79,7 +79,7 @@ def test_a_dead_cluster_and_far_rows_give_finite_numbers():
     assert np.isfinite(gradient).all()
 
 
-def test_climbing_never_ends_lower():
+def test_maximising_never_lowers_the_objective():
     *_, objective, W, q = drawn(1)
     before = objective.compute_value_and_gradient(W, q.T)[0]
     for steps in (1, 3, 50):
@@ -90,21 +90,21 @@ def test_climbing_never_ends_lower():
 
 
 @pytest.mark.parametrize("kind", [ArrayRows, MappedRows])
-def test_blocks_and_threads_change_nothing_but_rounding(monkeypatch, kind):
+def test_blocks_and_threads_only_change_rounding(monkeypatch, kind):
     rng = np.random.default_rng(0)
-    X, weight, told = rng.normal(size=(1000, 3)), rng.uniform(size=1000), np.arange(2, 902, 3)
+    X, weight, hinted = rng.normal(size=(1000, 3)), rng.uniform(size=1000), np.arange(2, 902, 3)
     W, q = rng.normal(size=(4, 4)), rng.dirichlet(np.ones(4), 300).T
     terms = {"m": 5.0, "tau": 0.5, "alpha": 0.01}
 
     def evaluate(threads=1):
         rows = kind(X).with_weights(weight)
         rows.threads = threads
-        whole = Objective.from_rows(rows, told, 4, see=as_they_are, **terms)
+        whole = Objective.from_rows(rows, hinted, 4, see=as_they_are, **terms)
         return (*whole.compute_value_and_gradient(W, q), whole.log_p_hinted(W))
 
-    gathered = Objective.from_memory(X, weight, told, 4, **terms)
+    gathered = Objective.from_memory(X, weight, hinted, 4, **terms)
     expected = (*gathered.compute_value_and_gradient(W, q), gathered.log_p_hinted(W))
-    monkeypatch.setattr(likewise._threads, "BLOCK_ROWS", 128)  # the hinted rows are in all blocks but one
+    monkeypatch.setattr(likewise._threads, "BLOCK_ROWS", 128)  # all blocks but one contain hinted rows
     monkeypatch.setattr(softmax, "_PART", 50)
     cut = evaluate()
     for found, wanted in zip(cut, expected, strict=True):
@@ -113,14 +113,14 @@ def test_blocks_and_threads_change_nothing_but_rounding(monkeypatch, kind):
         np.testing.assert_array_equal(found, wanted)
 
 
-def test_the_offset_and_scale_of_columns_are_those_of_rows_brought_there():
+def test_offset_and_scale_equal_transformed_rows():
     rng = np.random.default_rng(0)
-    X, told = rng.normal(size=(50, 3)), np.arange(20)
+    X, hinted = rng.normal(size=(50, 3)), np.arange(20)
     offset, scale = np.array([5.0, 0.0, -2.0]), np.array([0.1, 1.0, 30.0])
     W, q = rng.normal(size=(4, 4)), rng.dirichlet(np.ones(4), 20).T
     terms = {"m": 5.0, "tau": 0.5, "alpha": 0.01}
-    there = Objective.from_memory((X - offset) / scale, np.ones(50), told, 4, **terms)
-    folded = Objective.from_rows(as_rows(X), told, 4, see=as_they_are, offset=offset, scale=scale, **terms)
+    there = Objective.from_memory((X - offset) / scale, np.ones(50), hinted, 4, **terms)
+    folded = Objective.from_rows(as_rows(X), hinted, 4, see=as_they_are, offset=offset, scale=scale, **terms)
     np.testing.assert_allclose(folded.log_p_hinted(W), there.log_p_hinted(W))
     for found, wanted in zip(
         folded.compute_value_and_gradient(W, q), there.compute_value_and_gradient(W, q), strict=True
@@ -128,14 +128,14 @@ def test_the_offset_and_scale_of_columns_are_those_of_rows_brought_there():
         np.testing.assert_allclose(found, wanted, rtol=1e-10, atol=1e-12)
 
 
-def test_free_rows_of_no_weight_count_nothing():
-    X, told = np.random.default_rng(0).normal(size=(10, 2)), np.arange(6)
+def test_unhinted_rows_of_weight_zero_have_no_effect():
+    X, hinted = np.random.default_rng(0).normal(size=(10, 2)), np.arange(6)
     weight = np.where(np.arange(10) < 6, 0.1, 0.0)
     W, q = np.random.default_rng(1).normal(size=(3, 3)), np.full((3, 6), 1 / 3)
     terms = {"m": 1.0, "tau": 0.5, "alpha": 0.01}
     all_of, some = (
-        Objective.from_memory(X, weight, told, 3, **terms),
-        Objective.from_memory(X[:6], weight[:6], told, 3, **terms),
+        Objective.from_memory(X, weight, hinted, 3, **terms),
+        Objective.from_memory(X[:6], weight[:6], hinted, 3, **terms),
     )
     for found, wanted in zip(
         all_of.compute_value_and_gradient(W, q), some.compute_value_and_gradient(W, q), strict=True

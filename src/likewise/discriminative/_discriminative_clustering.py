@@ -44,16 +44,16 @@ class DiscriminativeClustering(SoftmaxClusterer):
         + \\tau \\Big[ H\\big(\\tfrac1n \\sum_i p_i\\big) - \\tfrac1{|U|} \\sum_{i \\in U} H(p_i) \\Big]
         - \\alpha \\sum_k \\|w_k\\|^2
 
-    The first term is the likelihood of the m answers. The answer about a pair says whether its rows are
-    together; the answer about a triplet says which two of the three are, or that no two stand out. An answer
-    is wrong with probability `epsilon`. The second term favours clear clusters of similar size, the third is
-    a penalty on the weights. Without hints this is regularised information maximisation (Krause, Perona &
-    Gomes 2010).
+    The first term is the log-likelihood of the m answers. A link states whether two rows are in the same
+    cluster; the answer to a triplet states which two of the three rows are, without the third, or NEITHER. An
+    answer is wrong with probability `epsilon`. The second term favours clear clusters of similar size, the
+    third is a penalty on the weights. Without hints this is regularised information maximisation (Krause,
+    Perona & Gomes 2010).
 
     Sums over the unknown clusters of all hinted rows are intractable, so a lower bound is maximised,
     eq. (3.7), alternating between mean field over q, the distributions of the clusters of hinted rows, one
     row after another (eqs. 3.8 to 3.10), and L-BFGS over the weights. Columns are standardised to mean 0 and
-    variance 1 first, so that their units do not matter.
+    variance 1 first, so their units do not matter.
 
     Parameters
     ----------
@@ -79,10 +79,10 @@ class DiscriminativeClustering(SoftmaxClusterer):
         Number of random Fourier features of a Gaussian kernel that replace the columns, for clusters with
         nonlinear boundaries. None uses the columns.
     gamma : float or None, default=None
-        Coefficient of the kernel ``exp(-gamma |x - y|^2)`` on columns of variance 1. None uses one over the
-        number of columns.
+        Coefficient of the kernel ``exp(-gamma |x - y|^2)`` on columns of variance 1. None uses
+        1 / n_features.
     init : {"auto", "hints"}, default="auto"
-        Where a fit starts. "hints" makes `n_init` starts, half of them in a space stretched by the hints.
+        The starts. "hints" makes `n_init` starts, half of them in a space transformed by the hints.
         "auto" also fits without hints and continues from there, unless the hints clearly favour another
         start; see Notes.
     n_init : int, default=6
@@ -129,25 +129,25 @@ class DiscriminativeClustering(SoftmaxClusterer):
     Notes
     -----
     An iteration costs O(n k d) for each of a few gradients, and O(k) per hint and sweep. The cost of a group
-    of s rows is linear in s, although it stands for s (s - 1) / 2 pairs. Besides rows in memory, two arrays
-    of n x k are needed. Rows in files need only one block per thread; a gradient then takes 1.5 times as
-    long, since probabilities are computed twice.
+    of s rows is linear in s, although it represents s (s - 1) / 2 pairs. Rows in memory need two additional
+    arrays of n x k. Rows in files need only one block per thread; a gradient then takes 1.5 times as long,
+    since probabilities are computed twice.
 
-    A learned noise has a prior worth 20 answers for each true relation, wrong ones with probability epsilon:
-    a Dirichlet density for each row of a confusion matrix, or the corresponding Beta density for a uniform
-    noise, whose error rate is also kept below chance. AB, AC and BC share their probabilities, since the rows
-    of a triplet are stored in ascending order and the names are interchangeable. The logarithm of the prior,
-    up to a constant, is part of the bound. The noise is learned only after the fit with epsilon has
-    converged, since noise learned from a poor clustering would explain its errors away.
+    A learned noise has a prior worth 20 answers for each true relation, of which a share epsilon is wrong: a
+    Dirichlet density for each row of a confusion matrix, or the corresponding Beta density for a uniform
+    noise, whose error rate is also kept below chance level. AB, AC and BC share their probabilities, since
+    the rows of a triplet are stored in ascending order and the names are interchangeable. The logarithm of
+    the prior, up to a constant, is part of the bound. The noise is learned only after the fit with epsilon
+    has converged, since noise learned from a poor clustering would explain its errors away.
 
-    A few hints can be explained in many ways, and the bound of a poor one is often the highest. With
+    A few hints can be explained in many ways, and a poor solution often has the highest bound. With
     ``init="auto"`` the fit without hints of the same `random_state` is therefore continued with the hints.
     Another start replaces it if its bound is higher and it breaks clearly fewer links (by two standard
-    deviations, compared link by link) than the fit without hints does. This about doubles the time of the
-    starts. With ``anneal=False`` and hard hints, the procedure as printed, "auto" means "hints".
+    deviations, compared link by link) than the fit without hints. This about doubles the time of the starts.
+    With ``anneal=False`` and hard hints, the procedure as printed, "auto" means "hints".
 
-    The likelihood of the hints is divided by their total weight m: many hints are not louder than few, but
-    harder to please by chance.
+    The likelihood of the hints is divided by their total weight m, so many hints do not have more weight than
+    few, but are harder to satisfy by chance.
 
     The order of the rows does not matter: permuting them, with their hints and weights, permutes the labels.
     With more than 20,000 rows without hints this holds up to rounding, which may move rows at a boundary.
@@ -268,8 +268,8 @@ class DiscriminativeClustering(SoftmaxClusterer):
         rows, hints = self._check_fit(X, y, supervision, in_blocks=True)
         if self.epsilon == 0 and self.noise is not None:
             raise ValueError(
-                f"{type(self).__name__}: noise={self.noise!r} is learned from answers that may be wrong, and "
-                "epsilon=0 says that none is. Give an epsilon above 0, or noise=None."
+                f"{type(self).__name__}: noise={self.noise!r} requires epsilon above 0; with epsilon=0 "
+                "answers are never wrong. Set epsilon above 0, or noise=None."
             )
         rows = self._rescale_weights(self._with_weights(rows, sample_weight))
         hint_data = self._gather_hints(hints, rows)
@@ -277,8 +277,8 @@ class DiscriminativeClustering(SoftmaxClusterer):
         unhinted_rng = deepcopy(rng)
         width = rows.shape[1] if self.fourier_features is None else self.fourier_features
         rows.threads = get_n_threads(len(rows) * width * self.n_clusters, self.n_jobs)
-        # BLAS and OpenMP use one thread, and blocks of rows are merged in order: sums in another order differ
-        # in their last digits, which a long optimisation can amplify to another result.
+        # BLAS and OpenMP use one thread, and blocks are merged in order: sums in another order differ in the
+        # last digits, which a long optimisation can amplify to a different result.
         with threadpool_limits(1):
             arranged = self._arrange_rows(rows, hint_data, rng)
             space = Space.with_fourier(arranged.moments, rows, self.fourier_features, self.gamma, rng)
@@ -291,12 +291,12 @@ class DiscriminativeClustering(SoftmaxClusterer):
         return self
 
     def _make_unhinted_fit(self, rows: Rows, rng: Any) -> Callable[[Run], VariationalState]:
-        """Return what finds the weights that a fit without hints has, on few rows if there are many."""
+        """Return a function that fits without hints, on a sample if there are many rows."""
 
         def fit(run: Run) -> VariationalState:
             hint_data = self._gather_hints(Supervision.empty(len(rows)), rows)
             arranged = self._arrange_rows(rows, hint_data, rng)
-            # the space of the fit with hints but for rounding: its random numbers are drawn in the same order
+            # Equal to the space of the fit with hints up to rounding: random draws have the same order.
             space = Space.with_fourier(arranged.moments, rows, self.fourier_features, self.gamma, rng)
             near = space.center_rows(arranged.rows)
             few = GatheredRows.from_rows(near, space, arranged)
@@ -314,7 +314,7 @@ class DiscriminativeClustering(SoftmaxClusterer):
         hint_data: HintData,
         run: Run,
     ) -> DiscriminativeFit:
-        """Return the start from the hints if it clearly keeps more of them, else the fit without hints."""
+        """Return the start from the hints if it breaks clearly fewer links, else the fit without hints."""
         continued = run(problem, problem.start(unhinted.W), TRIAL)
 
         def labels(state: VariationalState) -> np.ndarray:
@@ -377,11 +377,9 @@ class DiscriminativeClustering(SoftmaxClusterer):
         self._warn(self._label_rows(rows, hint_data, state.q), hint_data)
 
     def _warn(self, n_found: int, hint_data: HintData) -> None:
-        """Tell of what was asked for and not reached."""
+        """Warn about empty clusters, broken hard hints and missing convergence."""
         name = type(self).__name__
-        why = (
-            "Neither hints nor rows ask for more; X may have fewer distinct rows. A larger tau asks for more."
-        )
+        why = "Neither hints nor rows support more; X may have fewer distinct rows. Increase tau to get more."
         self._warn_few_clusters(n_found, self.n_clusters, why)
         links, triplets = self.violations_, self.triplet_violations_
         broken = links.n_must + links.n_cannot - links.n_must_kept - links.n_cannot_kept
@@ -390,8 +388,8 @@ class DiscriminativeClustering(SoftmaxClusterer):
         if self.epsilon == 0 and broken:
             total = links.n_must + links.n_cannot + int(used.sum())
             warn_caller(
-                f"{name}: epsilon=0, yet the labels break {broken} of {total} hints: rows are placed one by "
-                "one, and no single row can mend it. More starts (n_init) or clusters may.",
+                f"{name}: epsilon=0, but the labels break {broken} of {total} hints: rows are assigned one "
+                "at a time, and no single change helps. Increase n_init or n_clusters.",
                 ConvergenceWarning,
             )
         if not self.converged_:

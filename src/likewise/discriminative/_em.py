@@ -1,4 +1,4 @@
-"""Variational expectation and maximisation: the one loop, for soft and hard hints and for learned noise."""
+"""The variational EM loop, for soft and hard hints and for learned noise."""
 
 from __future__ import annotations
 
@@ -12,17 +12,17 @@ from likewise.discriminative._hints import HintTerms
 from likewise.discriminative._noise import Noise, NoiseKind, compute_prior_log_density, learn_noise
 from likewise.discriminative._softmax import Objective
 
-# A sweep costs less than one gradient, and q that has settled makes fewer gradients wanted.
+# A sweep costs less than a gradient, and a converged q reduces the number of gradients.
 _SWEEPS = 10
 _SWEEP_TOL = 1e-3
-# Any climb raises the bound; going to the top for a q that is about to change would be wasted.
+# A few steps are enough to raise the bound; converging for a q that is about to change would be wasteful.
 _CLIMB_STEPS = 5
 _CLIMB_TOL = 1e-7
 
 
 @dataclass(frozen=True, eq=False)
 class VariationalState:
-    """Where a fit stands: weights (clusters x columns), q (hinted rows x clusters), and the noise."""
+    """The state of a fit: weights (clusters x columns), q (hinted rows x clusters), and the noise."""
 
     W: np.ndarray
     q: np.ndarray
@@ -31,20 +31,20 @@ class VariationalState:
 
 @dataclass(frozen=True, eq=False)
 class DiscriminativeFit:
-    """Where a fit ended, the bound after each iteration, and whether it stopped of itself."""
+    """The final state of a fit, the bound after each iteration, and whether it converged."""
 
     state: VariationalState
     bounds: tuple[float, ...]
     converged: bool
 
     def continue_from(self, other: DiscriminativeFit) -> DiscriminativeFit:
-        """Return this fit as the continuation of another one."""
+        """Return this fit with the bounds of an earlier fit before its own."""
         return replace(self, bounds=other.bounds + self.bounds)
 
 
 @dataclass(frozen=True, eq=False)
 class HintedObjective:
-    """The objective, the hints, and what is assumed of their noise before any is seen."""
+    """The objective of the weights, the hints, and the prior of their noise."""
 
     objective: Objective
     terms: HintTerms
@@ -52,14 +52,14 @@ class HintedObjective:
     learned: NoiseKind | None = None
 
     def start(self, W: np.ndarray) -> VariationalState:
-        """Return the state that weights alone suggest: q is what the model says."""
+        """Return the initial state for given weights; q contains the probabilities of the model."""
         return VariationalState(W, np.exp(self.objective.log_p_hinted(W)), self.prior)
 
     def compute_bound(self, state: VariationalState, value: float, *, hard: bool = False) -> float:
         """Return the lower bound, eq. (3.7), given the value of the objective of the weights.
 
-        The prior of a learned noise belongs to it, up to a constant. With hard hints the share of the hints
-        that hold stands in for their log-likelihood, which is 0 or minus infinity.
+        It includes the log-prior of a learned noise, up to a constant. With hard hints the share of satisfied
+        hints replaces their log-likelihood, which is 0 or minus infinity.
         """
         if not self.terms.total_weight:
             return value
@@ -81,9 +81,9 @@ class HintedObjective:
         learn: bool = False,
         done: Callable[[], bool] = lambda: False,
     ) -> DiscriminativeFit:
-        """Alternate until an iteration raises the bound by no more than `tol`.
+        """Alternate until an iteration changes the bound by no more than `tol`.
 
-        q is kept from one iteration to the next: begun afresh it could lower the bound.
+        q continues from the last iteration: initialising it again could lower the bound.
         """
         bounds: list[float] = []
         converged = False

@@ -1,4 +1,4 @@
-"""The columns that the model sees: standardised, or random Fourier features of standardised columns."""
+"""The features of the model: standardised columns, or random Fourier features of standardised columns."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ from likewise.discriminative._softmax import See, as_they_are, split_block
 
 @dataclass(frozen=True, eq=False)
 class ColumnMoments:
-    """Weight, mean and squared deviations from it of some rows, column by column.
+    """The total weight of some rows, and the mean and the sum of squared deviations of each column.
 
-    Those of two sets of rows are joined with ``+`` (Chan, Golub & LeVeque 1983), which loses no digits where
-    means are far from 0.
+    The moments of two sets of rows are combined with ``+`` (Chan, Golub & LeVeque 1983), which is accurate
+    even if means are far from 0.
     """
 
     weight: float
@@ -25,7 +25,7 @@ class ColumnMoments:
 
     @classmethod
     def from_block(cls, block: Block) -> ColumnMoments:
-        """Return those of a block."""
+        """Return the moments of a block."""
         weight = float(block.weight.sum())
         X = np.asarray(block.X, dtype=np.float64)
         if not weight:
@@ -43,27 +43,27 @@ class ColumnMoments:
         return ColumnMoments(total, self.mean + share * step, scatter)
 
     def compute_scale(self, n_rows: int) -> np.ndarray:
-        """Return the standard deviations; 1 for a column that is constant but for rounding."""
+        """Return the standard deviations; 1 for a column that is constant up to rounding."""
         variance = self.scatter / self.weight
         eps = np.finfo(np.float64).eps
         constant = variance <= n_rows * eps * variance + np.square(n_rows * eps * self.mean)
         return np.sqrt(np.where(constant, 1.0, variance))
 
 
-# Rows are centred before they are multiplied if a column's mean is so many deviations away from 0.
+# Rows are centred before products if the mean of a column is more than this many deviations away from 0.
 _FAR = 100.0
 
 
 @dataclass(frozen=True, eq=False)
 class Space:
-    """Takes rows to what the model sees, and weights back to what the rows were.
+    """The transformation from rows to features of the model, and of weights back to the original columns.
 
     Attributes
     ----------
     mean, scale : ndarray of shape (n_features,)
-        Of the columns; the mean is rounded to the dtype of the rows.
+        The mean and the scale of the columns; the mean is rounded to the dtype of the rows.
     directions, phases : ndarray or None
-        Of the Fourier features.
+        The directions and phases of the Fourier features.
     """
 
     mean: np.ndarray
@@ -80,7 +80,7 @@ class Space:
         gamma: float | None,
         rng: np.random.RandomState,
     ) -> Space:
-        """Return the one in which columns have these moments, and draw the features."""
+        """Return the space for columns with these moments, with random Fourier features if requested."""
         standard = cls.from_moments(moments, rows)
         if n_fourier is None:
             return standard
@@ -91,7 +91,7 @@ class Space:
 
     @classmethod
     def from_moments(cls, moments: ColumnMoments, rows: Rows) -> Space:
-        """Return the one in which columns have these moments, for rows such as these."""
+        """Return the space for columns with these moments, for rows of this dtype and number."""
         return cls(moments.mean.astype(rows.dtype), moments.compute_scale(len(rows)))
 
     def _center_rows(self, X: np.ndarray) -> np.ndarray:
@@ -103,14 +103,13 @@ class Space:
         return bool((np.abs(self.mean) > _FAR * self.scale).any())
 
     def center_rows(self, rows: Rows) -> Rows:
-        """Return the rows that passes are made over: centred, where products would lose digits otherwise."""
+        """Return the rows, centred if products would otherwise lose digits."""
         return rows.transform(self._center_rows) if self._far else rows
 
     def see(self, X: np.ndarray) -> np.ndarray:
-        """Return what the model sees of rows that are `center_rows`, but for `folded`, in float64.
+        """Return the features of rows from `center_rows` in float64, before the scaling in `folded`.
 
-        Fourier features are scaled to the length that standardised rows have on average, so that the same
-        penalty suits both.
+        Fourier features are scaled to the mean length of standardised rows, so the same penalty suits both.
         """
         Z = as_they_are(X)
         if self.directions is None or self.phases is None:
@@ -124,46 +123,46 @@ class Space:
 
     @property
     def folded(self) -> dict[str, np.ndarray]:
-        """What the weights take over from the rows: the offset and the scale of the columns of `see`."""
+        """The offset and scale of the columns of `see`, which are applied to the weights instead."""
         if self.directions is not None:
             return {}
         return {"scale": self.scale} | ({} if self._far else {"offset": as_they_are(self.mean)})
 
     def transform(self, near: Rows, which: np.ndarray) -> np.ndarray:
-        """Return what the model sees of few rows."""
+        """Return the features of the rows in `which`."""
         Z = self.see(near.take(which))
         if self.directions is None:
             Z = (Z if self._far else Z - self.mean) / self.scale
         return Z
 
     def transform_lazily(self, near: Rows) -> tuple[Rows, See]:
-        """Return rows, and what makes of them what the model sees, but for `folded`.
+        """Return rows and a function that computes their features, before the scaling in `folded`.
 
-        Fourier features cost more than the passes over them, so those of rows in memory are made once.
+        Fourier features cost more than passes over them, so they are computed once for rows in memory.
         """
         if self.directions is None or not isinstance(near, ArrayRows):
             return near, self.see
         features = np.empty((len(near), self.directions.shape[1]))
         for block in near.blocks:
             X, out = near.read(block), features[block]
-            for part in split_block(len(X)):  # as a pass would, so that a file gives the same digits
+            for part in split_block(len(X)):  # in the same parts as a pass, so files give the same digits
                 out[part] = self.see(X[part])
         weight = near.get_weights(np.arange(len(near)))
         return ArrayRows(features, near.blocks, near.threads).with_weights(weight), as_they_are
 
     def fold(self, W: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Return weights and biases for `compute_features`."""
+        """Return the weights and biases that apply to `compute_features`."""
         if self.directions is not None:
             return W[:, :-1].copy(), W[:, -1].copy()
         coef = W[:, :-1] / self.scale
         return coef, W[:, -1] - coef @ as_they_are(self.mean)
 
     def unfold(self, coef: np.ndarray, intercept: np.ndarray) -> np.ndarray:
-        """Return the weights that `fold` makes these of, without Fourier features."""
+        """Invert `fold`, for a space without Fourier features."""
         return np.column_stack([coef * self.scale, intercept + coef @ as_they_are(self.mean)])
 
     def compute_features(self, X: np.ndarray) -> np.ndarray:
-        """Return what the folded weights multiply: the rows as they are, or their Fourier features."""
+        """Return the features that folded weights apply to: the original rows, or their Fourier features."""
         if self.directions is None:
             return as_they_are(X)
         return self.see(self._center_rows(X) if self._far else X)

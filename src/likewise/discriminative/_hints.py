@@ -1,4 +1,4 @@
-"""Links, groups and triplets as one kind of thing: a true relation, and an answer that tells of it."""
+"""Links, groups and triplets in a common form: a true relation, and an answer that may be wrong."""
 
 from __future__ import annotations
 
@@ -10,15 +10,15 @@ from likewise.discriminative._noise import Noise
 from likewise.kernels.mean_field import ascend
 from likewise.supervision import RowGroups, Supervision
 
-# A triplet as one of its rows, i, sees it. The line is the place of i; the columns are the answers that put i
-# with u, i with v, and u with v, where u and v are the other two in their order.
+# A triplet from the point of view of one of its rows, i. Row: the position of i. Columns: the answers that
+# put i with u, i with v, and u with v, where u and v are the other two rows in order.
 _SEEN_FROM = np.array([[0, 1, 2], [0, 2, 1], [1, 2, 0]])
 _OTHERS = np.array([[1, 2], [0, 2], [0, 1]])
 
 
 @dataclass(frozen=True)
 class _HintPulls:
-    """What every hint asks of each of its rows, for one noise. See `likewise.kernels.mean_field`."""
+    """The contribution of each hint to each of its rows, for one noise. See `likewise.kernels.mean_field`."""
 
     first: np.ndarray
     second: np.ndarray
@@ -27,15 +27,15 @@ class _HintPulls:
 
 
 class HintTerms:
-    """The hints of a fit, among the rows that they name, numbered from 0 in ascending order.
+    """The hints of a fit, with hinted rows numbered from 0 in ascending order.
 
     Attributes
     ----------
     rows : ndarray
-        The rows that hints name.
+        The hinted rows.
     total_weight : float
-        The sum of the weights of all hints, at least their number; a group of s rows counts s (s - 1) / 2
-        times.
+        The sum of the weights of all hints, or their number if that is larger; a group of s rows counts as
+        s (s - 1) / 2 hints.
     """
 
     def __init__(self, hints: Supervision, *, use_neither: bool) -> None:
@@ -55,13 +55,13 @@ class HintTerms:
         sizes = np.bincount(self._group_of, minlength=len(self._group_weight))
         self._group_pairs = self._group_weight * sizes * (sizes - 1) / 2
         stated = self._pair_weight.sum() + self._triplet_weight.sum() + self._group_pairs.sum()
-        # q is weighed against the model by one over this. Faint hints do not make up for being faint: with
-        # their small sum alone q could not move from where it starts.
+        # The weight of the hints relative to the model is divided by this. With the small sum of light hints
+        # alone, q could not move from its start.
         n_hints = len(self._pairs) + len(self._triplets) + (sizes * (sizes - 1) / 2).sum()
         self.total_weight = float(max(stated, n_hints))
 
     def _index_hints(self) -> None:
-        """List the hints of each row: pairs and triplets mixed, every one once for each of its rows."""
+        """Index pairs and triplets by row; each hint is listed once for each of its rows."""
         P, T = len(self._pairs), len(self._triplets)
         row = np.concatenate([self._pairs.T.ravel(), self._triplets.T.ravel()])
         first = np.concatenate([self._pairs[:, ::-1].T.ravel(), self._triplets[:, _OTHERS[:, 0]].T.ravel()])
@@ -86,12 +86,12 @@ class HintTerms:
         return len(self._pairs) + len(self._triplets) + len(self._group_weight)
 
     def compute_pulls(self, noise: Noise | None) -> _HintPulls:
-        """Return what each hint asks of its rows: log-likelihoods, or with None whether it holds (hard)."""
+        """Return the contribution of each hint to its rows: log-likelihoods, or 0 and 1 without noise."""
         pair, triplet = (np.eye(2), np.eye(4)) if noise is None else noise.compute_logs()
-        together = pair[0] - pair[1]  # for each answer: how much better "together" explains it than "apart"
+        together = pair[0] - pair[1]  # for each answer, the log-likelihood ratio of together to apart
         of_pairs = np.tile(self._pair_weight * together[self._pair_answer], 2)
-        better = (triplet[:3] - triplet[3])[:, self._answer] * self._triplet_weight  # than NEITHER, (3, T)
-        seen = better[_SEEN_FROM]  # place of the row, relation as seen from it, triplet
+        better = (triplet[:3] - triplet[3])[:, self._answer] * self._triplet_weight  # versus NEITHER, (3, T)
+        seen = better[_SEEN_FROM]  # position of the row, relation from its point of view, triplet
         none = np.zeros(len(of_pairs))
         return _HintPulls(
             np.concatenate([of_pairs, seen[:, 0].ravel()])[self._order],
@@ -103,7 +103,7 @@ class HintTerms:
     def expect(
         self, log_p: np.ndarray, q: np.ndarray, noise: Noise | None, *, max_sweeps: int, tol: float
     ) -> int:
-        """Improve q in place by mean field, eq. (3.10), or (3.11) without noise; return the sweeps made."""
+        """Update q in place by mean field, eq. (3.10), or (3.11) without noise; return the sweeps made."""
         pulls = self.compute_pulls(noise)
         n_sweeps: int = ascend(
             log_p, self._indptr, self._first, self._second, pulls.first, pulls.second, pulls.both,
@@ -147,7 +147,7 @@ class HintTerms:
         return np.vstack([two, 1.0 - two.sum(axis=0)])
 
     def log_likelihood(self, q: np.ndarray, noise: Noise) -> float:
-        """Return the expected logarithm of the probability of all answers, each by its weight."""
+        """Return the expected weighted log-likelihood of all answers."""
         return float(
             sum(
                 (seen * table).sum()

@@ -1,4 +1,4 @@
-"""Where fits begin: k-means on the rows as they are and as the hints stretch them, then a logistic fit."""
+"""Initial weights: k-means on the original or the transformed rows, then a logistic fit to its labels."""
 
 from __future__ import annotations
 
@@ -13,23 +13,24 @@ from likewise.discriminative._softmax import Objective
 from likewise.seeding import draw_seeds_from_closure, extend_seeds
 from likewise.supervision import Supervision
 
-# The penalty of the logistic fit to a start's labels. A heavy one: confident weights are hard to leave.
+# The penalty of the logistic fit to the labels of a start. It is large, since confident weights are hard to
+# leave.
 _START_ALPHA = 0.125
 _START_STEPS = 30
-# The scatter of all rows counts as so many must-links beside the scatter within must-links.
+# Weight of the scatter of all rows relative to the scatter within must-links, in must-links.
 _PRIOR_LINKS = 5.0
-# Directions narrower than this, relative to the mean of all, are not stretched further.
+# Lower bound of the variance of a direction, relative to the mean over all directions.
 _NARROWEST = 0.01
 
 
 def stretch(
     X: np.ndarray, weight: np.ndarray, links: Supervision, hinted_rows: np.ndarray | None = None
 ) -> np.ndarray | None:
-    """Return the rows in a space where rows that belong together are as near in every direction.
+    """Return the rows in a space in which must-linked rows vary equally in all directions.
 
-    The scatter within must-links and must groups, shrunk towards that of all rows, becomes the identity, as
-    in relevant component analysis (Bar-Hillel et al. 2003). None where no two rows are said to be together.
-    The links may be about the rows in `hinted_rows` alone.
+    The scatter within must-links and must-link groups, shrunk towards the scatter of all rows, becomes the
+    identity, as in relevant component analysis (Bar-Hillel et al. 2003). Returns None without must-links.
+    With `hinted_rows`, links refer to positions in that array.
     """
     must, groups = links.must, links.must_groups
     if not len(must) and not len(groups):
@@ -49,16 +50,20 @@ def stretch(
 
 
 class Starts:
-    """Makes starts. Random numbers are drawn from the generator given, in the order of the starts.
+    """The starts of a fit. Random numbers are drawn from the given generator, in the order of the starts.
 
     Parameters
     ----------
     X, weight : ndarray
-        Few enough rows to be in memory, and how much each counts.
-    told : ndarray
-        Which of them hints name, ascending.
+        Rows in memory and their weights.
+    hinted_rows : ndarray
+        The hinted rows among them, ascending.
     hints : Supervision
-        What is said of these alone.
+        The hints, numbered by positions in `hinted_rows`.
+    n_clusters : int
+        The number of clusters.
+    rng : RandomState
+        The random number generator.
     """
 
     def __init__(
@@ -84,7 +89,7 @@ class Starts:
         )
 
     def compute_weights(self, number: int) -> np.ndarray:
-        """Return the weights of start `number`: spaces take turns, the second of each is from the hints."""
+        """Return the weights of start `number`; spaces alternate, and the second start in each uses hints."""
         space, hinted_rows = self._spaces[number % len(self._spaces)], self._hinted_rows
         draws = as_rows(space, weight=self._weight)
         if number // len(self._spaces) == 1 and self._closure.n_components < len(hinted_rows):
@@ -93,9 +98,7 @@ class Starts:
             )
         else:
             seeds = extend_seeds(draws, np.empty((0, space.shape[1])), self._k, None, self._rng)
-        with (
-            warnings.catch_warnings()
-        ):  # of rows that repeat; a cluster that stays empty is told of at the end
+        with warnings.catch_warnings():  # about duplicate rows; the estimator warns about empty clusters
             warnings.simplefilter("ignore", ConvergenceWarning)
             model = KMeans(self._k, init=seeds, n_init=1, max_iter=30).fit(space, sample_weight=self._weight)
         labels = model.labels_

@@ -58,7 +58,7 @@ class Ascent:
     steps: int = 0
 
     def make_step(self, W: np.ndarray, gradient: np.ndarray, rate: float) -> np.ndarray:
-        """Return the weights after one step; steps become shorter like one over the root of their number."""
+        """Return the weights after one step; step lengths decrease with the square root of their number."""
         self.steps += 1
         towards = self.gradient.add(gradient, 0.9)
         spread = np.sqrt(self.square.add(np.square(gradient), 0.99))
@@ -128,7 +128,7 @@ class MiniBatchDiscriminativeClustering(SoftmaxClusterer):
     Notes
     -----
     A step costs O(b k d) for a batch of b rows. The likelihood of the hints is divided by the larger of their
-    total weight in the batch and its running mean, so that a batch with few hints counts less.
+    total weight in the batch and its running mean, so a batch with few hints has less weight.
 
     Hints can only be about rows of the same batch.
 
@@ -262,7 +262,7 @@ class MiniBatchDiscriminativeClustering(SoftmaxClusterer):
             found = self._keep(rows, space, hint_data, state)
         progress.finish()
         self.n_iter_ = self.n_steps_
-        why = "Neither hints nor rows ask for more; X may have fewer distinct rows."
+        why = "Neither hints nor rows support more; X may have fewer distinct rows."
         self._warn_few_clusters(found, self.n_clusters, why)
         if not settled:
             self._warn_not_converged(self.n_iter_)
@@ -326,13 +326,13 @@ class MiniBatchDiscriminativeClustering(SoftmaxClusterer):
         name, k = type(self).__name__, self.n_clusters
         if first and n_samples < k:
             raise ValueError(
-                f"{name}: the first batch has n_samples={n_samples} row(s), and n_clusters={k} start from "
-                "it. Begin with a larger batch."
+                f"{name}: the first batch has n_samples={n_samples} row(s); expected at least n_clusters={k}."
+                " Start with a larger batch."
             )
         if not first and len(self.coef_) != k:
             raise ValueError(
                 f"{name}: n_clusters={k}, but earlier batches were fitted with {len(self.coef_)}. Use "
-                "clone(model) to begin again."
+                "clone(model) to start again."
             )
         self._check_n_clusters(k, max(n_samples, k), hints)
 

@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 TRIAL = 10
 # Starts are tried on the hinted rows and this many others; the selected start is finished on all rows.
 _FEW_ROWS = 20_000
-# Hard hints freeze their initial assignment. They start from a fit with soft hints, at the end nearly hard.
+# Hard hints freeze their initial assignment, so they start from fits with soft hints that become nearly hard.
 SOFT_EPSILONS = (0.05, 1e-3, 1e-6)
 
 # Improves a state of a problem for at most the given number of iterations.
@@ -162,7 +162,7 @@ def _label_and_count(
 
 
 def _sum_information(model: SoftmaxModel, block: Block) -> np.ndarray:
-    """Return the weighted sums of the probabilities, followed by that of their entropies."""
+    """Return the weighted sums of the probabilities, followed by the weighted sum of their entropies."""
     p = model.predict_proba(block.X)
     return np.append(block.weight @ p, block.weight @ entr(p).sum(axis=1))
 
@@ -197,8 +197,8 @@ class SoftmaxClusterer(HintedClusterer):
         """
         if self.n_clusters == 1 and (hints.answers < 3).any():
             raise InfeasibleSupervisionError(
-                "{estimator}: with n_clusters=1 all rows are together: no triplet can leave one out.",
-                "Ask for at least two clusters, or drop the triplets.",
+                "{estimator}: with n_clusters=1 all rows are in one cluster, so no triplet can be satisfied.",
+                "Set n_clusters to at least 2, or drop the triplets.",
                 parameter="n_clusters",
                 kinds=("triplets",),
                 estimator=type(self).__name__,
@@ -322,7 +322,7 @@ class SoftmaxClusterer(HintedClusterer):
         """Return the mutual information, in nats, between rows and clusters.
 
         It is the entropy of the mean probabilities minus the mean entropy: 0 for a single cluster or if no
-        cluster is clear, at most log(n_clusters). Hints play no part;
+        cluster is clear, at most log(n_clusters). Hints are not used;
         :class:`~likewise.evaluation.HintSearchCV` scores hints.
 
         Parameters

@@ -87,12 +87,11 @@ def learn_noise(kind: NoiseKind, prior: Noise, counts: tuple[np.ndarray, np.ndar
     """Return the most probable noise, given the expected counts of (true relation, answer).
 
     For "confusion" each row of a table has a Dirichlet prior whose mode is the row of `prior`; for "uniform"
-    the single error probability has the corresponding Beta prior. `compute_prior_log_density` is the
-    logarithm of
-    either, up to a constant, so that the result maximises the likelihood of the counts times the prior.
+    the single error probability has the corresponding Beta prior. The result maximises the likelihood of the
+    counts times this prior, whose logarithm is `compute_prior_log_density`, up to a constant.
 
-    AB, AC and BC share their probabilities: the rows of a triplet are stored in ascending order, so that the
-    three names are interchangeable.
+    AB, AC and BC share their probabilities: the rows of a triplet are stored in ascending order, so the three
+    names are interchangeable.
     """
     tables = []
     for table, seen in zip((prior.pairs, prior.triplets), counts, strict=True):
@@ -102,8 +101,8 @@ def learn_noise(kind: NoiseKind, prior: Noise, counts: tuple[np.ndarray, np.ndar
             tables.append(total / total.sum(axis=1, keepdims=True))
         else:
             wrong = total[~np.eye(len(total), dtype=bool)].sum() / total.sum()
-            # Above chance level answers would be read as their opposite. The density falls on either side of
-            # its mode, so that the nearest allowed value is the best.
+            # Above chance level, answers would mean their opposite. The density is unimodal, so the nearest
+            # allowed value is the best.
             tables.append(_make_uniform_table(len(table), min(wrong, 0.9 * (1.0 - 1.0 / len(table)))))
     return Noise(*tables)
 

@@ -1,8 +1,8 @@
-"""An order of rows, and a sample of them, that depend on what the rows are and not on where they stand.
+"""A canonical order of rows, and a sample of rows, that depend on the values of rows and not on their order.
 
-Random starts pick rows by number, mean field visits hinted rows one after another, and sums differ in their
-last digits with the order of their terms. With rows in an order of their own, permuting the rows given
-permutes the labels and changes nothing else.
+Random starts select rows by number, mean field visits hinted rows one after another, and sums differ in their
+last digits with the order of their terms. With rows in canonical order, permuting the rows permutes the
+labels and changes nothing else.
 """
 
 from __future__ import annotations
@@ -16,13 +16,13 @@ from likewise._blocks import ArrayRows, Block, Rows
 from likewise.discriminative._feature_space import ColumnMoments
 from likewise.supervision import Supervision
 
-# Odd numbers whose products spread the bits of what they multiply (splitmix64, Steele, Lea & Flood 2014).
+# Odd multipliers that mix bits (splitmix64, Steele, Lea & Flood 2014).
 _ODD = (np.uint64(0x9E3779B97F4A7C15), np.uint64(0xBF58476D1CE4E5B9), np.uint64(0x94D049BB133111EB))
 _TRIPLET_OTHERS = ((1, 2), (0, 2), (0, 1))
 
 
 def _mix_hashes(values: np.ndarray) -> np.ndarray:
-    """Return hashes of whole numbers, as uint64; arithmetic is modulo 2^64."""
+    """Return hashes of integers, as uint64; arithmetic is modulo 2^64."""
     mixed = values.astype(np.uint64) + _ODD[0]
     mixed = (mixed ^ (mixed >> np.uint64(30))) * _ODD[1]
     mixed = (mixed ^ (mixed >> np.uint64(27))) * _ODD[2]
@@ -42,7 +42,7 @@ def hash_rows(X: np.ndarray, seed: int) -> np.ndarray:
 
 
 def _compute_dense_ranks(keys: tuple[np.ndarray, ...]) -> tuple[np.ndarray, np.ndarray]:
-    """Return the order by the keys, the last one first as in `numpy.lexsort`, and ranks; ties share one."""
+    """Return the order and dense ranks by the keys; the last key is primary, as in `numpy.lexsort`."""
     order = np.lexsort(keys)
     differs = np.zeros(max(len(order) - 1, 0), dtype=bool)
     for key in keys:
@@ -62,10 +62,10 @@ def order_rows(X: np.ndarray, weight: np.ndarray) -> np.ndarray:
 
 
 def order_hinted_rows(X: np.ndarray, weight: np.ndarray, hints: Supervision) -> np.ndarray:
-    """Return the rows as `order_rows` does; equal rows are ordered by their hints, as far as these differ.
+    """Return the rows in the order of `order_rows`; equal rows are ordered by their hints if these differ.
 
-    Equal rows are told apart by their hints and by the ranks of the rows that these link them with, again
-    and again (Weisfeiler & Leman 1968).
+    Equal rows are repeatedly distinguished by their hints and by the ranks of the other rows in these hints
+    (Weisfeiler & Leman 1968).
     """
     order, ranks = _compute_dense_ranks((weight, *X.T[::-1]))
     n_ranks = 0
@@ -94,7 +94,7 @@ def _hash_hints(ranks: np.ndarray, hints: Supervision) -> np.ndarray:
         sums = np.zeros(len(groups), dtype=np.uint64)
         np.add.at(sums, groups.group_of, own[groups.members])
         add(groups.members, 2 + kind, groups.weights[groups.group_of], sums[groups.group_of])
-    odd = np.where(hints.answers < 3, 2 - hints.answers, -1)  # AB leaves out the third row, BC the first
+    odd = np.where(hints.answers < 3, 2 - hints.answers, -1)  # the third row for AB, the first for BC
     for place, others in enumerate(_TRIPLET_OTHERS):
         seen = np.zeros(len(odd), dtype=np.uint64)
         for other in others:
@@ -109,14 +109,14 @@ class SampleSummary:
     """Column moments of all rows and a sample of unhinted rows, computed in one pass.
 
     The sample consists of the distinct rows with the smallest hashes; duplicates are merged and their weights
-    added. It depends neither on the order of the rows nor on how they are cut into blocks.
+    added. It depends neither on the order of the rows nor on how they are divided into blocks.
 
     Attributes
     ----------
-    moments : Moments
-        Of all rows.
+    moments : ColumnMoments
+        The moments of all rows.
     hashes, rows, weight : ndarray
-        Of the sample, in ascending order of the hashes.
+        The hashes, numbers and weights of the sampled rows, by ascending hash.
     size : int
         The maximum number of rows of the sample.
     """
@@ -160,25 +160,25 @@ class SampleSummary:
         """
         if len(self.hashes) < self.size:
             return self.weight
-        share = float(self.hashes[-1]) / 2.0**64  # of all different rows
+        share = float(self.hashes[-1]) / 2.0**64  # share of distinct rows in the sample
         most: np.ndarray = np.maximum(share * self.weight, self.moments.weight / self.size)
         return np.minimum(self.weight, most)
 
 
 @dataclass(frozen=True, eq=False)
 class OrderedRows:
-    """Rows in canonical order, with what the fit needs to know about them.
+    """Rows in canonical order, their column moments, and a sample.
 
     Attributes
     ----------
     rows : Rows
-        All rows: in memory and in their own order where they are few, else as they were given.
+        All rows: in memory and in canonical order if they are few, else in the given order.
     hinted : ndarray
-        Which of them hints name, in their own order.
-    moments : Moments
-        Of the columns.
+        The hinted rows among them, in canonical order.
+    moments : ColumnMoments
+        The moments of the columns.
     sample, sample_weight : ndarray or None
-        Of very many rows those that starts are tried on, beside the hinted ones. None means all.
+        The unhinted rows on which starts are tried, and their weights. None means all rows.
     """
 
     rows: Rows
@@ -189,7 +189,7 @@ class OrderedRows:
 
     @classmethod
     def from_rows(cls, rows: Rows, hinted: np.ndarray, size: int, rng: np.random.RandomState) -> OrderedRows:
-        """Arrange the rows; how many there are decides how, not where they are."""
+        """Order the rows in memory, or sample them if more than `size` are unhinted."""
         if len(rows) - len(hinted) > size:
             summary: SampleSummary = rows.sum(
                 partial(SampleSummary.from_block, np.sort(hinted), size, int(rng.randint(2**31)))

@@ -1,8 +1,8 @@
-"""The softmax model: what its weights are fitted to, with the gradient, and the fit itself.
+"""The objective of the softmax model, its gradient, and its maximisation.
 
-The rows that hints name lie here, in memory, and what is asked of them is worked out in one place. All other
-rows are passed over in blocks, wherever they are: a block returns sums. Probabilities are kept clusters x
-rows: sums over clusters then add whole rows of memory, which is several times faster than many short sums.
+Hinted rows are in memory and processed together. All other rows are processed in blocks, in memory, on disk
+or on Dask; a block returns sums. Probabilities are stored as clusters x rows: sums over clusters then add
+contiguous rows of memory, which is several times faster than many short sums.
 """
 
 from __future__ import annotations
@@ -23,26 +23,26 @@ T = TypeVar("T")
 
 _TINY = 1e-300
 _NOBODY = np.empty(0, dtype=np.int64)
-# So many rows at a time, so that what is worked out of them takes little memory beside a block.
+# Number of rows that are processed at a time, so that intermediate results need little memory.
 _PART = 8192
 
-# Makes of rows what the model sees of them, in float64: L-BFGS needs its digits.
+# Computes the features of rows in float64, which L-BFGS needs.
 See = Callable[[np.ndarray], np.ndarray]
 
 
 def as_they_are(X: np.ndarray) -> np.ndarray:
-    """Return the rows in float64, and no copy of what is that."""
+    """Return the rows in float64, without a copy if they already are."""
     return np.asarray(X, dtype=np.float64)
 
 
 def split_block(n_rows: int) -> Iterator[slice]:
-    """Yield the parts of a block that are worked on one after another."""
+    """Yield the parts of a block, which are processed one after another."""
     for at in range(0, n_rows, _PART):
         yield slice(at, min(at + _PART, n_rows))
 
 
 def _transform_part(see: See, X: np.ndarray) -> np.ndarray:
-    """Return what the model sees of a part of a block, until the next part's turn."""
+    """Return the features of a part of a block; the buffer is reused for the next part."""
     if X.dtype != np.float64:
         room = get_scratch("rows", X.shape, np.float64)
         room[...] = X
@@ -51,9 +51,9 @@ def _transform_part(see: See, X: np.ndarray) -> np.ndarray:
 
 
 def _compute_powers(W: np.ndarray, Z: np.ndarray, e: np.ndarray, u: np.ndarray) -> None:
-    """Put logits, less the largest of each row, into `u`, and their powers, p but for a factor, into `e`.
+    """Write the logits minus the largest logit of each row to `u`, and their exponentials to `e`.
 
-    All that is wanted of p can be had from these, and two divisions of each number are saved.
+    The probabilities p are `e` up to a factor per row; using `e` saves two divisions per entry.
     """
     np.matmul(W[:, :-1], Z.T, out=u)
     u += W[:, -1:]
@@ -62,7 +62,7 @@ def _compute_powers(W: np.ndarray, Z: np.ndarray, e: np.ndarray, u: np.ndarray) 
 
 
 def _compute_block_powers(see: See, W: np.ndarray, block: Block) -> np.ndarray:
-    """Return what is kept of the rows of a block, (2 k, n)."""
+    """Return the exponentials and logits of a block, shape (2 k, n)."""
     out, k = np.empty((2 * len(W), len(block))), len(W)
     for part in split_block(len(block)):
         _compute_powers(W, _transform_part(see, block.X[part]), out[:k, part], out[k:, part])
@@ -71,9 +71,9 @@ def _compute_block_powers(see: See, W: np.ndarray, block: Block) -> np.ndarray:
 
 @dataclass(frozen=True, eq=False)
 class _Forward:
-    """What rows add to the sum of their probabilities and to one more sum.
+    """Sums over rows: the probabilities, and one more value.
 
-    `held` says whether their probabilities were kept.
+    `held` is True if the probabilities of the rows were stored.
     """
 
     p: np.ndarray
@@ -85,7 +85,7 @@ class _Forward:
 
 
 def _sum_block_forward(see: See, W: np.ndarray, hinted_rows: np.ndarray, block: Block) -> _Forward:
-    """Return the weighted sums of p and of <p, log p> over the free rows of a block."""
+    """Return the weighted sums of p and of <p, log p> over the unhinted rows of a block."""
     weight, k, kept = block.get_weight_without(hinted_rows), len(W), block.kept
     total, plogp = np.zeros(k), 0.0
     size = min(len(block), _PART)
@@ -104,11 +104,11 @@ def _sum_block_forward(see: See, W: np.ndarray, hinted_rows: np.ndarray, block: 
 def _sum_block_backward(
     see: See, W: np.ndarray, hinted_rows: np.ndarray, clarity: float, log_mean: np.ndarray, block: Block
 ) -> np.ndarray:
-    """Return what the free rows of a block add to the gradient, but for a factor that all rows share.
+    """Return the contribution of the unhinted rows of a block to the gradient, up to a common factor.
 
-    The gradient of the information by the logits is p (s - <p, s>), with s its derivative by p, to which a
-    constant may be added. `clarity` is how much more a free row counts in the second entropy than in the
-    first. What the block keeps is left as it is, so that a pass that has to be made again finds it.
+    The gradient of the information term with respect to the logits is p (s - <p, s>), where s is its
+    derivative with respect to p, up to a constant. `clarity` is the weight of an unhinted row in the second
+    entropy relative to the first. Stored values of the block are not modified, so a pass can be repeated.
     """
     weight, k, kept = block.get_weight_without(hinted_rows), len(W), block.kept
     gradient = np.zeros(W.shape)
@@ -134,7 +134,7 @@ def _sum_block_backward(
 
 
 class _HintedPart:
-    """Some hinted rows, with room for their probabilities, so that an evaluation allocates little."""
+    """Some hinted rows, with buffers for their probabilities to avoid allocations."""
 
     def __init__(self, Z: np.ndarray, weight: np.ndarray, which: slice, k: int) -> None:
         self.Z, self.weight, self.which = Z[which], weight[which], which
@@ -146,11 +146,11 @@ class _HintedPart:
         norm = self.p.sum(axis=0)
         self.p /= norm
         self.t -= np.log(norm)
-        # Without a copy: the rows of a slice are far apart, and vdot would make one.
+        # einsum does not copy the slice, which is not contiguous; vdot would.
         return _Forward(self.p @ self.weight, float(np.einsum("kn,kn->", q[:, self.which], self.t)))
 
     def sum_backward(self, q: np.ndarray, m: float, log_mean: np.ndarray) -> np.ndarray:
-        """Return what they add to the gradient; in the information they count in the balance only."""
+        """Return their contribution to the gradient; hinted rows are only in the first entropy."""
         s = np.multiply.outer(-log_mean, self.weight)
         s -= np.einsum("kn,kn->n", self.p, s)
         s *= self.p
@@ -159,34 +159,36 @@ class _HintedPart:
 
 
 class Objective:
-    """What the weights W (clusters x columns, the last column the bias) are fitted to, for given q.
+    """The objective of the weights W (clusters x columns, the last column is the bias) for given q.
 
     .. math::
 
         \\frac1m \\sum_{i \\in I} \\sum_k q_{ik} \\log p_{ik}
         + \\tau \\Big[ H\\big(\\sum_i r_i p_i\\big) - \\sum_{i \\in U} u_i H(p_i) \\Big] - \\alpha \\|W\\|^2
 
-    A value and its gradient take two passes over the rows. The first finds the mean of p, which the second
-    needs. Between them p is kept with the rows where there is room for it, and else made again.
+    A value and its gradient need two passes over the rows. The first computes the mean of p, which the second
+    needs. In between, p is stored with the rows if there is memory for it, and otherwise computed again.
 
     Parameters
     ----------
     rows : Rows
-        Rows whose weights say how much each counts in the information; r is this over the sum of all, u
-        over the sum of free rows.
+        Rows with their weights in the information term; r contains the weights divided by the sum over all
+        rows, u divided by the sum over unhinted rows.
     Z, weight : ndarray
-        What the model sees of the hinted rows, but for `offset` and `scale`, and their weights.
+        The features of the hinted rows, before `offset` and `scale`, and their weights.
     n_clusters : int
-        How many clusters there are.
+        The number of clusters.
     m, tau, alpha : float
-        The total weight of the hints, and the weights of information and penalty. The bias is not penalised.
-    told : ndarray
-        Where hinted rows are among `rows`, in the order of Z. They count nothing there.
+        The total weight of the hints, and the weights of the information term and the penalty. The bias is
+        not penalised.
+    hinted_rows : ndarray
+        The positions of the hinted rows in `rows`, in the order of Z. They are ignored there. Empty if `rows`
+        contains only unhinted rows.
     see : callable
-        Makes of rows what the model sees, but for `offset` and `scale`.
+        Computes the features of rows, before `offset` and `scale`.
     offset, scale : ndarray, optional
-        What is taken from the columns, and what they are then divided by. It is the weights that are changed
-        instead, since these are few.
+        Subtracted from the columns, and then divided by. They are applied to the weights instead of the rows,
+        which is cheaper.
     """
 
     def __init__(
@@ -217,8 +219,8 @@ class Objective:
         if self._passes:
             nowhere = partial(_compute_block_powers, see, np.zeros(self.shape))
             self._kept = rows.make_column(np.float64, nowhere, 2 * n_clusters)
-        # How much more a free row counts in the second entropy than in the first. Rounding must not leave
-        # weight to free rows of which none has any.
+        # The weight of an unhinted row in the second entropy relative to the first. Rounding must not give
+        # weight to unhinted rows whose weights are all 0.
         free = 1.0 - hinted_weight / total
         self._clarity = 1.0 / free if free > 1e-12 else 0.0
 
@@ -226,9 +228,7 @@ class Objective:
     def from_rows(
         cls, rows: Rows, hinted_rows: np.ndarray, n_clusters: int, *, see: See, **terms: Any
     ) -> Objective:
-        """Return that of rows wherever they are: `hinted_rows`, those that hints name, are gathered here,
-        once.
-        """
+        """Return the objective for rows in memory, on disk or on Dask; hinted rows are read once."""
         Z = see(rows.take(hinted_rows))
         return cls(
             rows, Z, rows.get_weights(hinted_rows), n_clusters, hinted_rows=hinted_rows, see=see, **terms
@@ -238,14 +238,14 @@ class Objective:
     def from_memory(
         cls, Z: np.ndarray, weight: np.ndarray, hinted_rows: np.ndarray, n_clusters: int, **terms: Any
     ) -> Objective:
-        """Return that of few rows in memory, as the model sees them."""
+        """Return the objective for rows in memory, given their features."""
         free = np.ones(len(Z), dtype=bool)
         free[hinted_rows] = False
         rows = as_rows(Z[free], weight=weight[free])
         return cls(rows, Z[hinted_rows], weight[hinted_rows], n_clusters, **terms)
 
     def _fold_weights(self, W: np.ndarray) -> np.ndarray:
-        """Return the weights of the columns as `see` gives them."""
+        """Return the weights that apply to the columns of `see`."""
         folded: np.ndarray = W / self._scale
         if self._offset is not None:
             folded[:, -1] -= folded[:, :-1] @ self._offset
@@ -263,8 +263,8 @@ class Objective:
     ) -> tuple[float, np.ndarray]:
         """Return the objective and its gradient; q has shape (n_clusters, n_hinted).
 
-        Where these rows are few of many, `mean_of` makes of their mean of p the one that the balance of the
-        clusters is judged by; what it makes of it is taken as given.
+        If the rows are a batch, `mean_of` converts their mean of p to the mean for the balance of the
+        clusters; the result is treated as a constant.
         """
         mean, value, held = np.zeros(len(W)), -self._alpha * float((W[:, :-1] ** 2).sum()), True
         scaled = self._fold_weights(W)
@@ -279,14 +279,14 @@ class Objective:
             value += self._tau * self._share * self._clarity * found.value
         if mean_of is not None:
             mean = mean_of(mean)
-        log_mean = np.log(np.maximum(mean, _TINY))  # a cluster may die out
+        log_mean = np.log(np.maximum(mean, _TINY))  # a cluster may become empty
         value -= self._tau * float(mean @ log_mean)
         gradient = np.zeros(self.shape)
         if self._few:
             gradient += self._sum_over_hinted(lambda few: few.sum_backward(q, self.m, self._tau * log_mean))
         if self._passes:
             back = partial(_sum_block_backward, self._see, scaled, self._hinted, self._clarity, log_mean)
-            # Where nothing was kept, a part that is made again is used at once, while it is in the cache.
+            # If p was not stored, each part is computed again and used while it is in the cache.
             gradient += self._tau * self._share * self._rows.sum(back, self._kept if held else None)
         if self._offset is not None:
             gradient[:, :-1] -= np.multiply.outer(gradient[:, -1], self._offset)
@@ -295,8 +295,8 @@ class Objective:
         return value, gradient
 
     def _sum_over_hinted(self, work: Callable[[_HintedPart], T]) -> T:
-        """Add up what `work` says of the hinted rows."""
-        if len(self._few) == 1:  # so it mostly is, and small fits are made of many small steps
+        """Return the sum of `work` over the parts of the hinted rows."""
+        if len(self._few) == 1:  # the usual case; small fits consist of many small steps
             return work(self._few[0])
         with map_blocks(min(self._rows.threads, len(self._few))) as each:
             total: T = add_in_pairs(each(work, self._few))
@@ -305,7 +305,7 @@ class Objective:
     def maximise(
         self, W: np.ndarray, q: np.ndarray, *, max_iter: int, tol: float
     ) -> tuple[np.ndarray, float]:
-        """Climb from W by L-BFGS, at most `max_iter` steps; return the end, never lower, and its value."""
+        """Maximise from W by at most `max_iter` L-BFGS steps; return weights and value, never worse."""
 
         def compute_loss(flat: np.ndarray) -> tuple[float, np.ndarray]:
             value, gradient = self.compute_value_and_gradient(flat.reshape(W.shape), q)
