@@ -1,4 +1,4 @@
-"""The network of answers: equal to going through every way to place the rows, and where it departs."""
+"""The network of answers against enumeration, and its approximations for large cycles."""
 
 import itertools
 
@@ -26,8 +26,8 @@ def drawn_hints(rng, n, n_pairs, n_triplets):
         cannot_weights=rng.uniform(0.5, 2, (~must).sum()),
     )
     words = rng.choice(["AB", "AC", "BC", "NEITHER"], len(triplets))
-    told = Supervision.from_triplets(n, triplets, words, weights=rng.uniform(0.5, 2, len(triplets)))
-    return links | told if n_triplets else links
+    answered = Supervision.from_triplets(n, triplets, words, weights=rng.uniform(0.5, 2, len(triplets)))
+    return links | answered if n_triplets else links
 
 
 def drawn_log_p(rng, network, n_models=2):
@@ -64,7 +64,7 @@ def test_a_must_link_by_hand():
 @given(
     seed=st.integers(0, 10**6), n_pairs=st.integers(0, 6), n_triplets=st.integers(0, 3), k=st.integers(1, 3)
 )
-def test_small_networks_are_exact_whether_they_have_cycles_or_not(seed, n_pairs, n_triplets, k):
+def test_small_networks_are_exact_with_and_without_cycles(seed, n_pairs, n_triplets, k):
     rng = np.random.default_rng(seed)
     hints = drawn_hints(rng, 6, n_pairs, n_triplets)
     network = AnswerNetwork.from_hints(hints, k, EPSILON)
@@ -75,8 +75,8 @@ def test_small_networks_are_exact_whether_they_have_cycles_or_not(seed, n_pairs,
 
 @settings(max_examples=20, deadline=None)
 @given(seed=st.integers(0, 10**6))
-def test_trees_need_no_ways_at_all(seed):
-    """A tree of pairs and triplets is exact even if no cycle at all may be summed over."""
+def test_trees_need_no_enumeration(seed):
+    """A tree of pairs and triplets is exact even without enumeration."""
     rng = np.random.default_rng(seed)
     order = rng.permutation(7)
     pairs = [(order[i], order[rng.integers(i)]) for i in (1, 2)]
@@ -90,7 +90,7 @@ def test_trees_need_no_ways_at_all(seed):
     assert_equals_enumeration(hints, network, drawn_log_p(rng, network, 1))
 
 
-def test_trees_that_hang_on_a_cycle_cost_no_ways():
+def test_trees_attached_to_a_cycle_need_no_enumeration():
     cycle = [(0, 1), (1, 2), (0, 2)]
     trees = [(0, 3), (3, 4), (1, 5), (2, 6)]
     hints = Supervision.from_links(7, must=cycle[:2] + trees[:2], cannot=cycle[2:] + trees[2:])
@@ -119,7 +119,7 @@ def test_in_large_cycles_must_links_are_certain():
     r = network.compute_row_posterior(log_p)
     np.testing.assert_array_equal(r[:, 0], r[:, 1])
     np.testing.assert_array_equal(r[:, 2], r[:, 3])
-    # As must-links so loud that nobody doubts them.
+    # The same as must-links of very large weight.
     loud = Supervision.from_links(
         5, must=[(0, 1), (2, 3)], cannot=[(0, 2), (1, 3), (3, 4)], must_weights=[15.0, 15.0]
     )
@@ -128,12 +128,12 @@ def test_in_large_cycles_must_links_are_certain():
     )
 
 
-def test_an_answer_that_closes_a_large_cycle_speaks_of_a_copy():
+def test_an_answer_that_closes_a_large_cycle_refers_to_a_copy():
     hints = Supervision.from_links(3, cannot=[(0, 1), (0, 2), (1, 2)])
     network = AnswerNetwork.from_hints(hints, 3, EPSILON, most_ways=2)
     assert not network.exact
     log_p = drawn_log_p(np.random.default_rng(0), network)
-    # The same as a fourth row with the columns of row 2, of which only row 1 is told.
+    # The same as a fourth row with the features of row 2 that is linked only with row 1.
     chain = Supervision.from_links(4, cannot=[(0, 1), (0, 2), (1, 3)])
     copy = AnswerNetwork.from_hints(chain, 3, EPSILON)
     with_copy = np.concatenate([log_p, log_p[:, 2:]], axis=1)
@@ -141,14 +141,14 @@ def test_an_answer_that_closes_a_large_cycle_speaks_of_a_copy():
     np.testing.assert_allclose(
         network.compute_row_posterior(log_p), copy.compute_row_posterior(with_copy)[:, :3], atol=1e-12
     )
-    # The best clusters hear the answers as they were stated.
+    # The most probable clusters use the answers as stated.
     even = np.log(np.full((3, 3), 1 / 3))
     assert sorted(network.find_best(even).tolist()) == [0, 1, 2]
 
 
 @settings(max_examples=25, deadline=None)
 @given(seed=st.integers(0, 10**6))
-def test_moving_rows_one_by_one_only_helps(seed):
+def test_moving_single_rows_never_lowers_the_probability(seed):
     rng = np.random.default_rng(seed)
     hints = drawn_hints(rng, 7, 8, 3)
     network = AnswerNetwork.from_hints(hints, 3, EPSILON, most_ways=3)
@@ -166,7 +166,7 @@ def test_moving_rows_one_by_one_only_helps(seed):
             assert value(other) <= value(label) + 1e-8
 
 
-def test_contradictions_of_large_cycles_are_weighed():
+def test_contradictions_in_large_cycles_are_traded_off():
     hints = Supervision.from_links(4, must=[(0, 1), (1, 2), (2, 3), (0, 3)], cannot=[(0, 2), (1, 3)])
     network = AnswerNetwork.from_hints(hints, 2, EPSILON, most_ways=2)
     log_p = drawn_log_p(np.random.default_rng(0), network)
@@ -192,7 +192,7 @@ def test_weights_of_any_size_are_finite():
 
 
 @pytest.mark.parametrize("most_ways", [4096, 3], ids=["exact", "copies"])
-def test_the_gradient_is_that_of_finite_differences(most_ways):
+def test_the_gradient_equals_finite_differences(most_ways):
     rng = np.random.default_rng(0)
     hints = drawn_hints(rng, 7, 7, 2)
     network = AnswerNetwork.from_hints(hints, 3, EPSILON, most_ways=most_ways)

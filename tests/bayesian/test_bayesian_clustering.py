@@ -1,4 +1,4 @@
-"""BayesianClustering: clusters, warm refits, what the posterior says, and what is refused."""
+"""BayesianClustering: clusters, warm refits, the posterior, and refused input."""
 
 import pickle
 import warnings
@@ -33,7 +33,7 @@ def fitted(hints=None, rows=X, n_clusters=3, **parameters):
 
 
 def tree_of_links(y, n, seed=0):
-    """True links that form a tree: each row after the first is linked to one before it."""
+    """Return true links that form a tree: each row is linked to an earlier one."""
     rng = np.random.default_rng(seed)
     rows = rng.permutation(len(y))[: n + 1]
     pairs = np.array([(rows[i], rows[rng.integers(i)]) for i in range(1, n + 1)])
@@ -54,8 +54,8 @@ def test_clear_clusters_need_no_hints():
 
 @pytest.mark.parametrize("sample", [sample_links, sample_triplets])
 def test_hints_help(sample):
-    plain, told = fitted(), fitted(sample(Y, 100, random_state=0))
-    assert adjusted_rand_score(Y, told.labels_) > adjusted_rand_score(Y, plain.labels_) + 0.1
+    plain, hinted = fitted(), fitted(sample(Y, 100, random_state=0))
+    assert adjusted_rand_score(Y, hinted.labels_) > adjusted_rand_score(Y, plain.labels_) + 0.1
 
 
 def test_links_and_triplets_together():
@@ -66,12 +66,12 @@ def test_links_and_triplets_together():
     assert model.triplet_violations_.share > 0.9
 
 
-def test_a_tree_is_exact_and_a_thicket_is_not():
+def test_a_tree_is_exact_and_large_cycles_are_not():
     assert fitted(tree_of_links(Y, 60)).exact_
     assert not fitted(sample_links(Y, 200, random_state=0)).exact_
 
 
-def test_labels_of_named_rows_are_the_best_together():
+def test_labels_of_hinted_rows_are_the_most_probable_jointly():
     hints = Supervision.from_links(6, must=[(0, 1)], cannot=[(1, 2), (2, 4)], cannot_weights=[9.0, 1.0])
     model = fitted(hints, SIX, 2)
     rows = np.array([0, 1, 2, 4])
@@ -79,7 +79,7 @@ def test_labels_of_named_rows_are_the_best_together():
     np.testing.assert_allclose(value[tuple(model.labels_[rows].tolist())], max(value.values()))
 
 
-def test_weights_are_for_the_columns_as_they_were_given():
+def test_weights_apply_to_the_original_columns():
     model = fitted(sample_links(Y, 20, random_state=0))
     logits = X @ model.coef_.T + model.intercept_
     np.testing.assert_array_equal(logits.argmax(axis=1), model.predict(X))
@@ -87,7 +87,7 @@ def test_weights_are_for_the_columns_as_they_were_given():
     np.testing.assert_allclose(p / p.sum(axis=1, keepdims=True), model.predict_proba(X), atol=1e-9)
 
 
-def test_no_intercept_is_no_intercept():
+def test_intercept_false_gives_zero_biases():
     model = fitted(rows=X - X.mean(axis=0), intercept=False)
     np.testing.assert_allclose(model.intercept_, 0.0, atol=1e-12)
 
@@ -101,7 +101,7 @@ def test_the_prior_of_the_paper():
     assert adjusted_rand_score(Y, model.labels_) > 0.5
 
 
-def test_a_sample_of_rows_stands_for_all(monkeypatch):
+def test_the_prior_uses_a_sample_of_many_rows(monkeypatch):
     hints = tree_of_links(Y, 40)
     monkeypatch.setattr(clustering, "_PRIOR_ROWS", 60)
     model = fitted(hints)
@@ -120,7 +120,7 @@ def test_the_number_of_threads_does_not_matter(threads):
 # ---------------------------------------------------------------------- warm refits
 
 
-def test_a_warm_refit_goes_on_from_the_particles():
+def test_a_warm_refit_continues_from_the_particles():
     model = fitted(tree_of_links(Y, 10), warm_start=True)
     cold = model.particles_
     model.fit(X, supervision=tree_of_links(Y, 11))
@@ -139,7 +139,7 @@ def test_a_warm_refit_is_repeatable_and_survives_pickling():
 
 
 @pytest.mark.parametrize("change", ["rows", "prior", "particles"])
-def test_a_refit_to_something_else_begins_anew(change):
+def test_a_refit_to_other_data_starts_again(change):
     model = fitted(warm_start=True)
     rows = X[::-1] if change == "rows" else X
     model.set_params(**{"prior": {"tau": 9.0}, "particles": {"n_particles": 20}}.get(change, {}))
@@ -152,8 +152,8 @@ def clone_fit(model, rows):
     return BayesianClustering(**model.get_params()).fit(rows)
 
 
-def test_answer_by_answer_ends_near_all_at_once():
-    """Chances of being together, by particles carried along and by particles drawn anew."""
+def test_sequential_and_batch_answers_agree():
+    """Compare co-membership probabilities of updated particles and of new particles."""
     hints = tree_of_links(Y, 20)
     parts = [
         Supervision.from_links(150, must=hints.must[:n], cannot=hints.cannot[:n]) for n in range(2, 21, 3)
@@ -166,7 +166,7 @@ def test_answer_by_answer_ends_near_all_at_once():
     assert np.sqrt((difference**2).mean()) < 0.12
 
 
-def test_answers_can_be_taken_back():
+def test_answers_can_be_withdrawn():
     wrong = Supervision.from_links(6, must=[(0, 3), (1, 4), (2, 5)])
     model = fitted(wrong, SIX, 2, warm_start=True, n_particles=64, n_moves=10)
     linked = model.co_membership_proba(pairs=[(0, 3)])[0]
@@ -177,7 +177,7 @@ def test_answers_can_be_taken_back():
 # ---------------------------------------------------------------------- the posterior
 
 
-def test_co_membership_hears_the_answers():
+def test_co_membership_uses_the_answers():
     hints = Supervision.from_links(6, must=[(0, 1), (1, 2)], cannot=[(2, 3)])
     model = fitted(hints, SIX, 2)
     chance = model.co_membership_proba()
@@ -185,7 +185,7 @@ def test_co_membership_hears_the_answers():
     np.testing.assert_array_equal(np.diag(chance), 1.0)
     pairs = [(0, 2), (2, 0), (0, 3), (3, 5), (4, 5), (4, 4)]
     np.testing.assert_allclose(model.co_membership_proba(pairs=pairs), [chance[p] for p in pairs], atol=1e-12)
-    # Given the weights tied rows are not independent: by enumeration for each particle.
+    # Connected rows are not independent given the weights: enumerate for each particle.
     expected = []
     features = model._posterior.features
     for W in model.particles_:
@@ -205,7 +205,7 @@ def test_co_membership_of_new_rows():
     )
 
 
-def test_the_best_pair_is_not_tied_already_unless_allowed():
+def test_the_best_pair_is_not_connected_already_unless_allowed():
     model = fitted(tree_of_links(Y, 30))
     groups = model._posterior.number_groups()
     for a, b in model.best_pairs(20).pairs:
@@ -224,7 +224,7 @@ def test_the_best_pair_of_some_rows():
     assert model.best_pairs(2, rows=rows).pairs[1].tolist() == second.tolist()
 
 
-def test_asking_what_tells_most_beats_asking_at_random():
+def test_informative_questions_beat_random_questions():
     rows, y = load_wine(return_X_y=True)
     ends = {}
     for how in ("info", "random"):
@@ -281,18 +281,18 @@ def test_bad_parameters(parameters, words):
 
 
 def test_one_cluster_and_a_triplet():
-    with pytest.raises(InfeasibleSupervisionError, match="no triplet can leave one out"):
+    with pytest.raises(InfeasibleSupervisionError, match="no triplet can be satisfied"):
         fitted(Supervision.from_triplets(6, [(0, 1, 3)], "AB"), SIX, 1)
 
 
-def test_contradictions_are_weighed():
+def test_contradictions_are_traded_off():
     hints = Supervision.from_links(6, must=[(0, 1), (1, 2)], cannot=[(0, 2)])
     with pytest.warns(InconsistentSupervisionWarning, match="0 – 1 – 2"):
         model = fitted(hints, SIX, 2)
     assert model.labels_[0] == model.labels_[2]
 
 
-def test_an_oracle_that_lies_half_of_the_time():
+def test_an_oracle_that_is_wrong_half_of_the_time():
     rng = np.random.default_rng(0)
     lies = tree_of_links(rng.integers(3, size=150), 100)
     model = fitted(lies)
@@ -310,7 +310,7 @@ def test_few_and_identical_rows(rows):
     assert len(model.best_pairs(50).pairs) == len(rows) * (len(rows) - 1) // 2 - 1
 
 
-def test_asking_before_fitting():
+def test_methods_before_fitting():
     for ask in (BayesianClustering().best_pairs, BayesianClustering().co_membership_proba):
         with pytest.raises(NotFittedError):
             ask()
@@ -321,16 +321,16 @@ def test_asking_before_fitting():
 @pytest.mark.parametrize(
     ("use", "arguments", "words"),
     [
-        ("co_membership_proba", {"pairs": [(0, 6)]}, "pairs must name rows by integers from 0 to 5"),
+        ("co_membership_proba", {"pairs": [(0, 6)]}, "pairs must contain row numbers: integers from 0 to 5"),
         ("co_membership_proba", {"pairs": [(0.5, 1)]}, "integers"),
         ("co_membership_proba", {"pairs": [(0, 1, 2)]}, r"pairs must have shape \(n, 2\), got \(1, 3\)"),
-        ("best_pairs", {"exclude": [(-1, 0)]}, "exclude must name rows"),
-        ("best_pairs", {"rows": [9]}, "rows must name rows"),
+        ("best_pairs", {"exclude": [(-1, 0)]}, "exclude must contain row numbers"),
+        ("best_pairs", {"rows": [9]}, "rows must contain row numbers"),
         ("best_pairs", {"criterion": "gain"}, "criterion must be one of"),
         ("triplet_scores", {"triplets": [(0, 1)]}, "triplets must have shape"),
     ],
 )
-def test_bad_questions(use, arguments, words):
+def test_invalid_rows(use, arguments, words):
     model = fitted(rows=SIX, n_clusters=2, n_particles=4)
     with pytest.raises(ValueError, match=words):
         getattr(model, use)(**arguments)

@@ -1,4 +1,4 @@
-"""The best pairs and triplets: equal to scoring every one, and the laws of the scores."""
+"""The best pairs and triplets: equal to scoring all, and properties of the scores."""
 
 import itertools
 
@@ -19,12 +19,12 @@ def drawn(seed, n_particles=9, n_rows=40, k=3, sharp=0.3):
 
 
 def ranked(scores):
-    """Pairs by score, best first; ties by the rows."""
+    """Return pairs by score, best first; ties are sorted by rows."""
     return sorted(scores, key=lambda pair: (-scores[pair], pair))
 
 
 def test_by_hand():
-    """Two sure particles that agree on one pair only: the others are worth log 2, the first pair of them."""
+    """Two certain particles agree on one pair only; the other pairs score log 2, and the first is best."""
     proba = np.array([[[1.0, 0.0]] * 3, [[1.0, 0.0], [1.0, 0.0], [0.0, 1.0]]])
     found = best_pairs(proba, 3, epsilon=0.0)
     assert found.pairs.tolist() == [[0, 2], [1, 2], [0, 1]]
@@ -65,8 +65,8 @@ def test_few_pairs_are_scored_and_the_best_is_found(criterion):
 @criteria
 @pytest.mark.parametrize("k", [2, 3, 8])
 @pytest.mark.parametrize("sharp", [0.001, 0.05, 1.0])
-def test_what_float32_loses_is_within_the_slack(criterion, k, sharp):
-    """Several times: the slack has room for more particles and for other machines."""
+def test_float32_errors_are_within_the_slack(criterion, k, sharp):
+    """The slack has a margin for more particles and other machines."""
     r = np.nan_to_num(drawn(0, n_particles=96, n_rows=128, k=k, sharp=sharp), nan=1 / k).transpose(1, 0, 2)
     search = pairs_module._PairSearch(np.ascontiguousarray(r), 1, criterion, 0.05)
     pairs = np.column_stack(np.triu_indices(128, 1))
@@ -120,7 +120,7 @@ def test_excluded_pairs_and_groups_are_not_found():
     ]
 
 
-def test_when_nothing_is_left_nothing_is_found():
+def test_no_allowed_pairs_gives_an_empty_result():
     proba = drawn(5, n_rows=4)
     assert len(best_pairs(proba, groups=np.zeros(4, dtype=int)).pairs) == 0
     assert len(best_pairs(proba, exclude=list(itertools.combinations(range(4), 2))).scores) == 0
@@ -135,7 +135,7 @@ def test_when_nothing_is_left_nothing_is_found():
         ({"exclude": [(0, 40)]}, "from 0 to 40; there are 40"),
         ({"n": 0}, "n must be at least 1"),
         ({"epsilon": 0.5}, "epsilon"),
-        ({"groups": [0, 1]}, "groups must have one number a row"),
+        ({"groups": [0, 1]}, "groups must have shape"),
     ],
 )
 def test_bad_arguments(arguments, words):
@@ -160,8 +160,8 @@ def test_a_triplet_by_enumeration():
         same = [a == b, a == c, b == c]
         truth = same.index(True) if sum(same) == 1 else 3
         weight = np.prod([proba[s, row, h] for row, h in zip(rows, way, strict=True)])
-        for said in range(4):
-            answers[s, said] += weight * (1 - epsilon if said == truth else epsilon / 3)
+        for answer in range(4):
+            answers[s, answer] += weight * (1 - epsilon if answer == truth else epsilon / 3)
 
     def entropy(p):
         return -(p * np.log(p)).sum(axis=-1)
@@ -173,7 +173,7 @@ def test_a_triplet_by_enumeration():
         np.testing.assert_allclose(found, [expected])
 
 
-def test_a_triplet_holds_more_than_its_pairs_for_sure_particles():
+def test_a_triplet_is_more_informative_than_its_pairs_for_certain_particles():
     proba = np.eye(3)[np.random.default_rng(0).integers(3, size=(30, 3))]
     triplet = score_triplets(proba, [(0, 1, 2)], epsilon=1e-6)[0]
     assert triplet > best_pairs(proba, 1, epsilon=1e-6).scores[0]

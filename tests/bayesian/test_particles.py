@@ -1,4 +1,4 @@
-"""The prior, the most probable weights, and particles: draws from what they should be draws from."""
+"""The prior, the most probable weights, and the distribution of the particles."""
 
 import itertools
 
@@ -43,8 +43,8 @@ def test_the_prior_by_its_formula():
         np.testing.assert_allclose(value, expected[s])
 
 
-def test_the_gradient_of_the_posterior_is_that_of_finite_differences():
-    """The sign of tau's part as printed below eq. (4.13) fails this."""
+def test_the_gradient_of_the_posterior_equals_finite_differences():
+    """The sign of the tau term as printed below eq. (4.13) fails this."""
     rng = np.random.default_rng(0)
     X, W = rng.normal(size=(12, 3)), rng.normal(size=(3, 3))
     hints = Supervision.from_links(12, must=[(0, 1)], cannot=[(1, 2), (4, 7)])
@@ -57,7 +57,7 @@ def test_the_gradient_of_the_posterior_is_that_of_finite_differences():
         np.testing.assert_allclose(gradient[i, j], (up - down) / 2e-5, atol=1e-7)
 
 
-def test_the_particles_density_is_that_of_the_climb():
+def test_the_density_of_particles_equals_the_objective_of_the_mode():
     rng = np.random.default_rng(1)
     X, W = rng.normal(size=(10, 2)), rng.normal(size=(5, 3, 2))
     hints = Supervision.from_links(10, must=[(0, 3)], cannot=[(3, 9), (1, 2)])
@@ -68,7 +68,7 @@ def test_the_particles_density_is_that_of_the_climb():
     np.testing.assert_allclose(value, expected, rtol=1e-12)
 
 
-def test_with_the_papers_prior_and_no_answers_the_mode_is_nothing():
+def test_with_the_papers_prior_and_no_answers_the_mode_is_zero():
     X = np.random.default_rng(0).normal(size=(50, 3))
     none = AnswerNetwork.from_hints(Supervision.empty(50), 2, 0.05)
     mode = find_mode(np.ones((2, 3)), X, Prior(10.0, 1.0, 0.0), none, max_iter=200, tol=1e-12)
@@ -76,7 +76,7 @@ def test_with_the_papers_prior_and_no_answers_the_mode_is_nothing():
     assert np.abs(mode.W).max() < 1e-3
 
 
-def test_a_climb_never_ends_below_its_start():
+def test_the_mode_is_never_worse_than_its_start():
     rng = np.random.default_rng(2)
     X = np.column_stack([rng.normal(size=(40, 2)) + 5 * (np.arange(40) % 2)[:, None], np.ones(40)])
     hints = Supervision.from_links(40, must=[(0, 2)], cannot=[(0, 1)])
@@ -86,7 +86,7 @@ def test_a_climb_never_ends_below_its_start():
         assert find_mode(W, X, prior, network, max_iter=3, tol=0.0).value >= before
 
 
-def test_a_climb_can_be_stopped():
+def test_the_search_for_the_mode_can_be_stopped():
     X = np.random.default_rng(0).normal(size=(30, 3))
     none = AnswerNetwork.from_hints(Supervision.empty(30), 2, 0.05)
     mode = find_mode(np.ones((2, 3)), X, Prior(1.0, 9.0, 9.0), none, max_iter=99, tol=0.0, done=lambda: True)
@@ -104,7 +104,7 @@ def test_systematic_resampling_by_hand():
 
 
 @pytest.mark.parametrize("start", [0.0, 0.3, 0.999999])
-def test_a_particle_goes_on_as_often_as_its_weight_says_but_for_rounding(start):
+def test_particles_are_resampled_in_proportion_to_their_weights(start):
     weight = np.random.default_rng(0).dirichlet(np.ones(20))
     times = np.bincount(resample_systematically(np.log(weight) + 300.0, start), minlength=20)
     assert times.sum() == 20
@@ -128,7 +128,7 @@ def test_a_step_keeps_half_of_the_particles_effective():
 # ---------------------------------------------------------------------- moves
 
 
-def test_with_no_rows_and_no_answers_moves_keep_the_variance():
+def test_without_rows_and_answers_moves_keep_the_variance():
     rng = np.random.default_rng(0)
     flat = target(np.zeros((0, 4)), Supervision.empty(1), 3, Prior(4.0, 0.0, 0.0))
     W = rng.standard_normal((400, 3, 4)) / 2
@@ -146,17 +146,17 @@ def test_particles_have_the_moments_of_the_posterior(way):
     new = target(X, hints, 2, prior)
     W = rng.standard_normal((1500, 2, 1)) / np.sqrt(0.5)
     if way == "after another answer":
-        # The same rows in the same order, of which the first network names two, and says the opposite.
+        # The same rows in the same order, of which the first network links two, with the opposite answer.
         network = AnswerNetwork.from_hints(Supervision.from_links(4, cannot=[(0, 1)]), 2, 0.1)
         old = Target(
-            prior, network, new.features, np.searchsorted(new.network.rows, network.rows), new.n_answers
+            prior, network, new.features, np.searchsorted(new.network.rows, network.rows), new.n_hinted
         )
         W, _ = carry(W, None, old, 6, rng)
         W, n_steps = carry(W, old, new, 6, rng)
     else:
         W, n_steps = carry(W, None, new, 6, rng)
     assert n_steps >= 1
-    # |w0 - w1| is all that matters; its prior has variance 2 / precision. The sum w0 + w1 is as before.
+    # Only |w0 - w1| matters; its prior has variance 2 / precision. The sum w0 + w1 keeps its prior.
     grid = np.linspace(0, 12, 4001)
     W_grid = np.stack([grid / 2, -grid / 2], axis=1)[:, :, None]
     log_density = new.compute_value(new.compute_logits(W_grid)) - grid**2 / 8

@@ -1,4 +1,4 @@
-"""Bayesian clustering: particles over a softmax model, and the questions most worth asking."""
+"""Bayesian clustering: particles of a softmax model, and the most informative questions."""
 
 from likewise.bayesian._bayesian_clustering import BayesianClustering
 from likewise.bayesian._pair_scores import BestPairs, best_pairs

@@ -1,7 +1,7 @@
-"""Answers as a network: what they make of the clusters of the rows that they name.
+"""Answers as a factor graph over the clusters of their rows.
 
-Given the weights of the softmax model the clusters of rows are independent, and an answer ties two or three
-of them. Where answers form a forest, messages are exact. Where they close cycles, see `AnswerNetwork.of`.
+Given the weights of the softmax model, the clusters of rows are independent, and an answer couples two or
+three of them. If answers form a forest, message passing is exact. For cycles see `AnswerNetwork.from_hints`.
 """
 
 from __future__ import annotations
@@ -25,28 +25,28 @@ from likewise.bayesian._answers import (
 from likewise.kernels.messages import gather, spread
 from likewise.supervision import Supervision
 
-# Cycles are summed over exactly as long as there are no more ways than these to place their rows.
+# Maximum number of joint assignments of the rows of cycles for exact sums by enumeration.
 MOST_WAYS = 4096
 
 
 @dataclass(frozen=True, eq=False)
 class _Core:
-    """Nodes tied in cycles, few enough to go through all ways to place them."""
+    """Nodes in cycles, few enough to enumerate their joint assignments."""
 
     nodes: np.ndarray
-    weight: np.ndarray  # of every way, the cluster of nodes[0] slowest
+    weight: np.ndarray  # of every assignment, in C order with nodes[0] first
 
 
 @dataclass(frozen=True, eq=False)
 class AnswerNetwork:
-    """The answers about some rows, ready for sums over the clusters of those rows.
+    """The factor graph of the answers, for sums over the clusters of the hinted rows.
 
     Attributes
     ----------
     rows : ndarray of shape (n_hinted,)
-        The rows that answers name, ascending. Everything else here speaks of them by their place.
+        The hinted rows, ascending. Everything else refers to positions in this array.
     component : ndarray of shape (n_hinted,)
-        Rows that chains of answers join have the same number.
+        The connected component of each row.
     exact : bool
         Whether sums over the clusters are exact.
     """
@@ -56,9 +56,9 @@ class AnswerNetwork:
     component: np.ndarray
     exact: bool
     _constant: float
-    _member: np.ndarray  # rows, sorted by the node that they belong to
-    _start: np.ndarray  # where the members of each node begin
-    _node: np.ndarray  # the node that speaks for each row
+    _member: np.ndarray  # rows, sorted by their node
+    _start: np.ndarray  # start of the members of each node
+    _node: np.ndarray  # the node of each row
     _forest: Forest
     _cores: tuple[_Core, ...]
     _stated: Answers
@@ -67,12 +67,12 @@ class AnswerNetwork:
     def from_hints(
         cls, hints: Supervision, n_clusters: int, epsilon: float, most_ways: int = MOST_WAYS
     ) -> AnswerNetwork:
-        """Make the network of links and triplets.
+        """Build the network of links and triplets.
 
-        Trees of answers, whatever their size, and cycles whose rows can be placed in at most `most_ways`
-        ways, with all trees that hang on them, are treated exactly. Of larger ones, first the must-links
-        that no cannot-link contradicts are taken as certain. If that is not enough, each answer that closes
-        a cycle speaks of a copy of one of its rows: a row with the same columns, whose cluster is drawn anew.
+        Trees of any size are exact, and so are cycles whose rows have at most `most_ways` joint assignments,
+        including the trees attached to them. In larger cycles, must-links that no cannot-link contradicts are
+        treated as certain. If large cycles remain, each answer that closes a cycle refers to a copy of one of
+        its rows: a row with the same features and an independent cluster.
         """
         rows, stated_answers = collect_answers(hints, epsilon)
         answers, node, settled = stated_answers, np.arange(len(rows)), 0.0
@@ -104,7 +104,7 @@ class AnswerNetwork:
     # ------------------------------------------------------------------ sums over the clusters
 
     def _pass_upwards(self, log_p: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Return what each node hears from below, (S, n_nodes, k), and the logarithm of all sums, (S,)."""
+        """Return the upward beliefs of the nodes, (S, n_nodes, k), and the logarithm of the sums, (S,)."""
         if len(self._start) == len(self.rows) == len(self._member):
             belief, total = np.exp(log_p), np.full(len(log_p), self._constant)
         else:
@@ -119,21 +119,21 @@ class AnswerNetwork:
         return belief, total
 
     def _weigh_placements(self, core: _Core, belief: np.ndarray) -> np.ndarray:
-        """Return the weight of every way to place the nodes of a core, shape (S, k ** m)."""
+        """Return the weight of every joint assignment of the nodes of a core, shape (S, k ** m)."""
         joint = belief[:, core.nodes[0]]
         for v in core.nodes[1:]:
             joint = (joint[:, :, None] * belief[:, v][:, None, :]).reshape(len(belief), -1)
         return np.asarray(joint * core.weight)
 
     def log_likelihood(self, log_p: np.ndarray) -> np.ndarray:
-        """Return log P(answers | W), shape (S,), for the rows' log-probabilities, (S, n_hinted, k)."""
+        """Return log P(answers | W), shape (S,), for log-probabilities of the rows, (S, n_hinted, k)."""
         belief, total = self._pass_upwards(log_p)
         for core in self._cores:
             total += np.log(np.maximum(self._weigh_placements(core, belief).sum(axis=1), 1e-300))
         return total
 
     def compute_posterior(self, log_p: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Return log P(answers | W), and the nodes' distributions given answers and W, (S, n_nodes, k)."""
+        """Return log P(answers | W) and the posterior of the nodes given answers and W, (S, n_nodes, k)."""
         belief, total = self._pass_upwards(log_p)
         for core in self._cores:
             ways = self._weigh_placements(core, belief)
@@ -148,11 +148,11 @@ class AnswerNetwork:
         return total, belief
 
     def compute_row_posterior(self, log_p: np.ndarray) -> np.ndarray:
-        """Return the rows' distributions given answers and W, shape (S, n_hinted, k)."""
+        """Return the posterior of the rows given answers and W, shape (S, n_hinted, k)."""
         return np.asarray(self.compute_posterior(log_p)[1][:, self._node])
 
     def compute_together(self, log_p: np.ndarray, i: int) -> np.ndarray:
-        """Return the probability, given answers and W, that row i is with each row, shape (S, n_hinted)."""
+        """Return the probability that each row is with row i, given answers and W, shape (S, n_hinted)."""
         shared = np.zeros(log_p.shape[:2])
         own = self.compute_row_posterior(log_p)[:, i]
         for h in range(self.n_clusters):
@@ -163,9 +163,9 @@ class AnswerNetwork:
         return np.minimum(shared, 1.0)
 
     def compute_gradient(self, log_p: np.ndarray) -> tuple[float, np.ndarray]:
-        """Return log P(answers | W) of one model, and its gradient by the logits of the rows.
+        """Return log P(answers | W) of one model and its gradient with respect to the logits of the rows.
 
-        `log_p` has shape (n_hinted, k). The gradient is r - p, added up over a row and its copies.
+        `log_p` has shape (n_hinted, k). The gradient is r - p, summed over a row and its copies.
         """
         total, belief = self.compute_posterior(log_p[None])
         size = np.diff(np.append(self._start, len(self._member)))
@@ -174,13 +174,13 @@ class AnswerNetwork:
         np.add.at(gradient, self._member, belief[0, of_member] - np.exp(log_p)[self._member])
         return float(total[0]), gradient
 
-    # ------------------------------------------------------------------ the best clusters
+    # ------------------------------------------------------------------ the most probable clusters
 
     def find_best(self, log_p: np.ndarray) -> np.ndarray:
-        """Return the most probable clusters of the rows together, given answers and one model, (n_hinted,).
+        """Return the most probable joint clusters of the rows given answers and one model, (n_hinted,).
 
-        Max-product on forests and over the ways of cores. Where sums are not exact, rows are then moved one
-        by one, in a fixed order, as long as the probability of all answers as stated rises.
+        Uses max-product on forests and enumeration of cores. If sums are not exact, single rows are then
+        moved in a fixed order while the probability of all stated answers rises.
         """
         k, tree = self.n_clusters, self._forest
         score = np.add.reduceat(log_p[self._member], self._start, axis=0)
@@ -214,7 +214,7 @@ class AnswerNetwork:
         place = np.nonzero(stated_answers.nodes >= 0)[1]
         order = np.argsort(node, kind="stable")
         first = np.searchsorted(node[order], np.arange(len(label) + 1))
-        # How much better than nothing each relation, as a row sees it, explains each of its answers.
+        # Log-likelihood of each relation, from the point of view of a row, relative to no relation.
         seen = logs[answer[:, None], SEEN_FROM[place]] - logs[answer, 3][:, None]
         others = stated_answers.nodes[answer[:, None], OTHERS[place]]
         seen, others = seen[order], others[order]
@@ -238,7 +238,7 @@ class AnswerNetwork:
 
 
 def _log_table(chance: np.ndarray, triplet: bool, k: int) -> np.ndarray:
-    """Return the logarithm of the chance for each way to place the two or three nodes of an answer."""
+    """Return the log-probability of an answer for each joint assignment of its two or three nodes."""
     log_chance = np.log(chance)
     same = np.eye(k, dtype=bool)
     if not triplet:
@@ -250,7 +250,7 @@ def _log_table(chance: np.ndarray, triplet: bool, k: int) -> np.ndarray:
 
 
 def _list_cores(answers: Answers, chance: np.ndarray, n_nodes: int, k: int) -> tuple[_Core, ...]:
-    """List the cores, with the weight of every way to place their nodes."""
+    """Return the cores with the weights of their joint assignments."""
     component = answers.number_components(n_nodes)
     of_answer = component[answers.nodes[:, 0]]
     cores = []

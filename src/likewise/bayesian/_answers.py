@@ -1,4 +1,4 @@
-"""Answers about pairs and triplets as a graph, and how its cycles are opened."""
+"""Answers about pairs and triplets as a graph; find its cycles and open them."""
 
 from __future__ import annotations
 
@@ -11,24 +11,24 @@ from scipy.sparse.csgraph import connected_components
 
 from likewise.supervision import Supervision
 
-# No answer, whatever its weight, speaks louder than this, in nats: beyond it sums underflow.
+# Maximum log-odds of an answer, in nats; with larger values sums underflow.
 LOUDEST = 50.0
-# The relation of a node with each other one of its triplet, and of the others, by the node's place.
+# For each position of a node in a triplet: its relations with the other two nodes, and their relation.
 SEEN_FROM = np.array([[0, 1, 2], [0, 2, 1], [1, 2, 0]])
 OTHERS = np.array([[1, 2], [0, 2], [0, 1]])
 
 
 @dataclass(frozen=True, eq=False)
 class Answers:
-    """Answers, and the logarithms of their probability for what may be true of their nodes.
+    """Answers, and their log-probabilities for each true relation of their nodes.
 
     Attributes
     ----------
     nodes : ndarray of shape (n_answers, 3)
-        The two or three nodes of each; -1 is no node, at the last place of a pair.
+        The two or three nodes of each answer; for a pair the last entry is -1.
     logs : ndarray of shape (n_answers, 4)
-        If the first two are together (of a triplet: without the third), the first and the third, the last
-        two, and if neither; for a pair the last three are equal.
+        The log-probability of the answer if the first two nodes are together (for a triplet, without the
+        third), the first and the third, the last two, or none of these; for a pair the last three are equal.
     """
 
     nodes: np.ndarray
@@ -42,18 +42,19 @@ class Answers:
 
     @property
     def is_pair(self) -> np.ndarray:
-        """Which answers are about pairs."""
+        """A mask of the answers about pairs."""
         return np.asarray(self.nodes[:, 2] < 0)
 
     def compute_probabilities(self) -> tuple[np.ndarray, float]:
-        """Return probabilities over the largest of each answer, and the logarithm of what was taken out."""
+        """Return probabilities divided by the largest of each answer, and the logarithm of all divisors."""
         most = self.logs.max(axis=1, keepdims=True)
         return np.exp(np.maximum(self.logs - most, -LOUDEST)), float(most.sum())
 
     def renumber(self, node: np.ndarray) -> tuple[Answers, float]:
-        """Give nodes new numbers, the same for some; return the answers and the logarithm of settled ones.
+        """Renumber the nodes, some of which may be merged.
 
-        A triplet of which two nodes are now the same is an answer about a pair; parallel pairs become one.
+        Answers whose nodes are all merged are dropped; their log-probability is returned as well. A triplet
+        with two merged nodes becomes an answer about a pair, and answers about the same pair are combined.
         """
         nodes = np.where(self.nodes >= 0, node[self.nodes], -1)
         logs = self.logs.copy()
@@ -61,7 +62,7 @@ class Answers:
         triplet = z >= 0
         settled = np.where(triplet, (x == y) & (y == z), x == y)
         constant = float(np.where(triplet, logs[:, 3], logs[:, 0])[settled].sum())
-        # If the pair that is left were together all three would be, which nobody calls a pair.
+        # If the remaining pair were together, all three nodes would be, for which the relation is "none".
         for same, relation, left in ((x == y, 0, (0, 2)), (x == z, 1, (0, 1)), (y == z, 2, (0, 1))):
             now = same & triplet & ~settled
             nodes[now] = np.column_stack([nodes[now][:, left], np.full(now.sum(), -1)])
@@ -76,12 +77,12 @@ class Answers:
         return Answers(np.concatenate([ends, nodes[~pair]]), np.concatenate([merged, logs[~pair]])), constant
 
     def list_incidences(self, n_nodes: int) -> tuple[np.ndarray, np.ndarray]:
-        """Return node and answer of each place of each answer."""
+        """Return the node and the answer of each incidence."""
         answer, place = np.nonzero(self.nodes >= 0)
         return self.nodes[answer, place], answer
 
     def number_components(self, n_nodes: int) -> np.ndarray:
-        """Number the nodes so that those joined by chains of answers have the same number."""
+        """Return the connected component of each node."""
         node, answer = self.list_incidences(n_nodes)
         size = n_nodes + len(self)
         graph = coo_array((np.ones(len(node)), (node, n_nodes + answer)), shape=(size, size)).tocsr()
@@ -90,7 +91,7 @@ class Answers:
 
 
 def collect_answers(hints: Supervision, epsilon: float) -> tuple[np.ndarray, Answers]:
-    """Return the rows that hints name, ascending, and the answers about them, parallel pairs joined."""
+    """Return the hinted rows, ascending, and the answers about them, one for each pair or triplet."""
     cliques, clique_weights = hints.cannot_groups.list_pairs()
     star_weights = np.repeat(hints.must_groups.weights, np.diff(hints.must_groups.indptr) - 1)
     must = np.concatenate([hints.must, hints.must_groups.list_star_edges()])
@@ -111,16 +112,16 @@ def collect_answers(hints: Supervision, epsilon: float) -> tuple[np.ndarray, Ans
 
 @dataclass(frozen=True, eq=False)
 class AnswerCycles:
-    """What lies on cycles, or between them.
+    """The cores of the components: nodes and answers on cycles or between cycles.
 
     Attributes
     ----------
     hard : ndarray of bool
-        The nodes of components that have too many ways to place their core.
+        A mask of the nodes of components whose core has too many joint assignments.
     core : ndarray of bool
-        The nodes of cores.
+        A mask of the nodes of cores.
     answers : ndarray of bool
-        The answers within cores.
+        A mask of the answers within cores.
     """
 
     hard: np.ndarray
@@ -129,7 +130,7 @@ class AnswerCycles:
 
 
 def find_cycles(answers: Answers, n_nodes: int, n_clusters: int, most_ways: int) -> AnswerCycles:
-    """Find the core of each component: what is left when leaves are cut off again and again."""
+    """Find the core of each component by repeatedly removing leaves."""
     node, answer = answers.list_incidences(n_nodes)
     alive = np.ones(len(node), dtype=bool)
     while True:
@@ -141,7 +142,7 @@ def find_cycles(answers: Answers, n_nodes: int, n_clusters: int, most_ways: int)
         alive &= ~cut
     inside = of_answer > 0
     core = of_node > 0
-    core[node[inside[answer]]] = True  # the third row of a triplet of which two are on a cycle
+    core[node[inside[answer]]] = True  # includes the third row of a triplet with two rows on a cycle
     component = answers.number_components(n_nodes)
     size = np.bincount(component, weights=core, minlength=1)
     too_large = size * np.log(max(n_clusters, 2)) > np.log(most_ways) + 1e-9
@@ -149,7 +150,7 @@ def find_cycles(answers: Answers, n_nodes: int, n_clusters: int, most_ways: int)
 
 
 def join_hard_nodes(answers: Answers, hard: np.ndarray) -> np.ndarray:
-    """Return a number for each node, the same for hard nodes that uncontradicted must-links join."""
+    """Return new node numbers that merge hard nodes joined by uncontradicted must-links."""
     n = len(hard)
     pairs = answers[answers.is_pair]
     says_same = pairs.logs[:, 0] > pairs.logs[:, 3]
@@ -162,10 +163,10 @@ def join_hard_nodes(answers: Answers, hard: np.ndarray) -> np.ndarray:
 
 
 def open_cycles(answers: Answers, hard: np.ndarray) -> tuple[Answers, np.ndarray]:
-    """Open the cycles of hard nodes; return the answers, and the node that each node or copy is.
+    """Open the cycles of hard nodes; return the answers, and the original node of each node or copy.
 
-    Answers come in by what they tell: must-links, triplets, cannot-links. A node that an answer would join
-    to what it is joined to already is replaced by a copy.
+    Answers are added in the order must-links, triplets, cannot-links. If an answer would close a cycle at a
+    node, the node is replaced by a copy in that answer.
     """
     nodes, of = answers.nodes.copy(), list(range(len(hard)))
     loud = np.where(answers.is_pair, np.where(answers.logs[:, 0] > answers.logs[:, 3], 2, 0), 1)
@@ -188,7 +189,7 @@ def open_cycles(answers: Answers, hard: np.ndarray) -> tuple[Answers, np.ndarray
 
 @dataclass(frozen=True, eq=False)
 class Forest:
-    """Answers hung on their roots, children's before their parents': arguments of the kernels."""
+    """Answers as rooted trees, children before parents; the arguments of the message kernels."""
 
     parent: np.ndarray
     first: np.ndarray
@@ -197,7 +198,7 @@ class Forest:
 
 
 def hang_on_roots(answers: Answers, chance: np.ndarray, n_nodes: int, roots: np.ndarray) -> Forest:
-    """Hang answers that form a forest on roots: `roots`, no two of one tree, and one more where none is."""
+    """Root the trees of a forest: at `roots`, at most one per tree, and at some node in other trees."""
     near: list[list[tuple[int, int]]] = [[] for _ in range(n_nodes)]
     for f, nodes in enumerate(answers.nodes.tolist()):
         for place, v in enumerate(nodes):
@@ -210,7 +211,7 @@ def hang_on_roots(answers: Answers, chance: np.ndarray, n_nodes: int, roots: np.
             continue
         seen[root] = True
         queue = [root]
-        for v in queue:  # grows while it is walked
+        for v in queue:  # grows during the iteration
             for f, place in near[v]:
                 if not used[f]:
                     used[f] = True
@@ -223,7 +224,7 @@ def hang_on_roots(answers: Answers, chance: np.ndarray, n_nodes: int, roots: np.
     at = np.arange(len(order))
     seen_as = np.column_stack([SEEN_FROM[place_of], np.full(len(order), 3)])
     pair = nodes[:, 2] < 0
-    # The other node of a pair is at place 1 or 0, the first of the others either way.
+    # The other node of a pair is at position 1 or 0, the first entry of OTHERS in both cases.
     return Forest(
         nodes[at, place_of],
         nodes[at, OTHERS[place_of, 0]],

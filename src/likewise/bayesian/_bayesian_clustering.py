@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
 # Maximum number of rows in the prior of the particles; their mean is close to that of all rows.
 _PRIOR_ROWS = 1000
-# With larger weights sums lose the digits that distinguish particles, and a fit would not end.
+# With larger weights, sums lose the digits that distinguish particles, and a fit would not terminate.
 _MOST_WEIGHT = 1e12
 
 
@@ -49,14 +49,14 @@ class BayesianClustering(HintedClusterer):
         \\log P(W \\mid X) = -\\tfrac\\lambda2 \\|W\\|^2 - \\tfrac\\tau n \\sum_i H(p_i)
         + \\beta H\\big(\\tfrac1n \\sum_i p_i\\big)
 
-    An answer is a link, which says whether two rows are together, or the answer about a triplet, which says
-    which two of three rows are together, or that no two stand out. The sum over the unknown clusters is exact
-    if answers form trees or cycles of few rows. The posterior is represented by particles, moved by slice
-    sampling and updated answer by answer with ``warm_start=True``. The clusters are those of the most
-    probable weights. The particles give the probability that two rows are together and the most informative
-    pair of rows to ask about.
+    An answer is a link, which states whether two rows are in the same cluster, or the answer to a triplet,
+    which states which two of three rows are, without the third, or NEITHER. The sum over the unknown clusters
+    is exact if answers form trees or cycles of few rows. The posterior is represented by particles, moved by
+    slice sampling and updated answer by answer with ``warm_start=True``. The clusters are those of the most
+    probable weights. The particles give the probability that two rows are in the same cluster and the most
+    informative pair of rows to ask about.
 
-    Columns are standardised to mean 0 and variance 1 first, so that their units do not matter.
+    Columns are standardised to mean 0 and variance 1 first, so their units do not matter.
 
     Parameters
     ----------
@@ -119,7 +119,7 @@ class BayesianClustering(HintedClusterer):
     -----
     Sum-product passes k numbers along each answer and costs O(k) per answer and particle. Rows in cycles are
     summed over by enumeration if they have at most 4096 joint assignments, including attached trees. In
-    larger cycles, must-links that no cannot-link contradicts are taken as certain. If large cycles remain,
+    larger cycles, must-links that no cannot-link contradicts are treated as certain. If large cycles remain,
     each answer that closes a cycle refers to a copy of a row with an independent cluster. A must-link group
     of s rows counts as s - 1 links to its first row, a cannot-link group as s (s - 1) / 2 links. A weight
     multiplies the log-odds of an answer; weights above 1e12 raise an error.
@@ -240,8 +240,8 @@ class BayesianClustering(HintedClusterer):
         X, hints = self._check_fit(X, y, supervision)
         if self.n_clusters == 1 and (hints.answers < 3).any():
             raise InfeasibleSupervisionError(
-                "{estimator}: with n_clusters=1 all rows are together: no triplet can leave one out.",
-                "Ask for at least two clusters, or drop the triplets.",
+                "{estimator}: with n_clusters=1 all rows are in one cluster, so no triplet can be satisfied.",
+                "Set n_clusters to at least 2, or drop the triplets.",
                 parameter="n_clusters",
                 kinds=("triplets",),
                 estimator=type(self).__name__,
@@ -270,9 +270,9 @@ class BayesianClustering(HintedClusterer):
             if largest > _MOST_WEIGHT:
                 enough = LOUDEST / np.log((1.0 - self.epsilon) / self.epsilon)
                 raise SupervisionError(
-                    f"{{estimator}}: the weight of a {kind} is {largest:g}, and at most "
-                    f"{_MOST_WEIGHT:g} is allowed. A weight multiplies the log-odds of an answer: with "
-                    f"epsilon={self.epsilon:g} one of {enough:.0f} makes it certain.",
+                    f"{{estimator}}: the weight of a {kind} is {largest:g}; expected at most "
+                    f"{_MOST_WEIGHT:g}. A weight multiplies the log-odds of an answer: with "
+                    f"epsilon={self.epsilon:g} a weight of {enough:.0f} makes it practically certain.",
                     f"Divide the weights by {largest / enough:.3g}, or use weights of 1 and a smaller "
                     "epsilon.",
                     parameter="epsilon",
@@ -280,7 +280,7 @@ class BayesianClustering(HintedClusterer):
                 )
 
     def _compute_features(self, scaler: StandardScaler, X: np.ndarray) -> np.ndarray:
-        """Return the features of the model: standardised columns and a last one for the intercept."""
+        """Return the features of the model: standardised columns, and a last column for the intercept."""
         Z = scaler.transform(np.asarray(X, dtype=np.float64))
         return np.column_stack([Z, np.full(len(Z), 1.0 if self.intercept else 0.0)])
 
@@ -358,7 +358,7 @@ class BayesianClustering(HintedClusterer):
             self.labels_[network.rows] = network.find_best(log_p[network.rows])
         self.violations_ = link_satisfaction(self.labels_, hints)
         self.triplet_violations_ = triplet_satisfaction(self.labels_, hints)
-        why = "Neither hints nor rows ask for more; X may have fewer distinct rows."
+        why = "Neither hints nor rows support more; X may have fewer distinct rows."
         self._warn_few_clusters(self.labels_, self.n_clusters, why)
         if not self.converged_:
             self._warn_not_converged(self.n_iter_)
@@ -424,7 +424,7 @@ class BayesianClustering(HintedClusterer):
         return self._posterior.compute_proba()
 
     def co_membership_proba(self, X: MatrixLike | None = None, *, pairs: Any = None) -> np.ndarray:
-        """Return the posterior probability that two rows are together, averaged over all particles.
+        """Return the posterior probability that two rows are in the same cluster, averaged over particles.
 
         Parameters
         ----------
@@ -530,7 +530,7 @@ class BayesianClustering(HintedClusterer):
         return score_triplets(r, rows, criterion=criterion, epsilon=self.epsilon)
 
     def score(self, X: MatrixLike, y: ArrayLike | None = None) -> float:
-        """Return the mutual information, in nats, between rows and clusters; hints play no part.
+        """Return the mutual information, in nats, between rows and clusters; hints are not used.
 
         Parameters
         ----------

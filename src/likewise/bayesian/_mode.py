@@ -15,7 +15,7 @@ from sklearn.exceptions import ConvergenceWarning
 from likewise.bayesian._answer_network import AnswerNetwork
 from likewise.bayesian._prior import Prior
 
-# Regression weights give logits within one or so of each other; these make them clear but not sure.
+# Ridge regression gives logits that differ by about 1; this factor makes clusters clear but not certain.
 _STRETCH = 4.0
 
 
@@ -24,7 +24,7 @@ def log_joint(
 ) -> tuple[float, np.ndarray]:
     """Return log P(W, answers | X), eq. (4.13), up to a constant, and its gradient, shape (k, n_columns).
 
-    `features` holds all rows in their order, shape (n_samples, n_columns).
+    `features` contains all rows in order, shape (n_samples, n_columns).
     """
     log_p = log_softmax(features @ W.T, axis=1)
     value, by_logits = prior.compute_gradient(log_p)
@@ -38,7 +38,7 @@ def log_joint(
 
 @dataclass(frozen=True, eq=False)
 class Mode:
-    """Where a climb ended."""
+    """The result of one optimisation."""
 
     W: np.ndarray
     value: float
@@ -56,7 +56,7 @@ def find_mode(
     tol: float,
     done: Callable[[], bool] = lambda: False,
 ) -> Mode:
-    """Climb from W, until a summit, `max_iter` steps, or a callback that asks to stop."""
+    """Maximise the log-posterior from W until convergence, `max_iter` steps, or until `done` returns True."""
 
     def compute_loss(flat: np.ndarray) -> tuple[float, np.ndarray]:
         value, gradient = log_joint(flat.reshape(W.shape), features, prior, network)
@@ -78,10 +78,9 @@ def find_mode(
 
 
 def draw_starts(features: np.ndarray, n_clusters: int, n: int, rng: np.random.Generator) -> list[np.ndarray]:
-    """Return weights that part the rows as k-means does, each from its own draw.
+    """Return weights that separate the clusters of k-means, one for each of `n` random starts.
 
-    The weights are a ridge regression on the clusters, stretched: a logistic one would be no better a place
-    to climb from.
+    The weights are a scaled ridge regression on the clusters; a logistic regression is no better a start.
     """
     found = []
     gram = features.T @ features + 0.1 * len(features) * np.eye(features.shape[1])

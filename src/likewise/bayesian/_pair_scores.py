@@ -11,7 +11,7 @@ from scipy.special import entr
 Criterion = Literal["info", "uncertain"]
 
 _BLOCK = 512
-# Rows with which a search begins: those on which particles differ most, and half as many uncertain rows.
+# Number of rows for initial scores: those on which particles differ most, and half as many uncertain rows.
 _FIRST_ROWS = 64
 # Number of pairs that are scored exactly at a time.
 _CHUNK = 8192
@@ -136,19 +136,19 @@ def check_criterion(criterion: Any) -> Criterion:
 
 
 class _Masks:
-    """Which pairs of a block are allowed."""
+    """The pairs that are allowed: neither excluded nor within a group."""
 
     def __init__(self, n_rows: int, exclude: Any, groups: Any) -> None:
         pairs = np.asarray(exclude if len(exclude) else np.zeros((0, 2)), dtype=np.int64).reshape(-1, 2)
         if pairs.size and (pairs.min() < 0 or pairs.max() >= n_rows):
-            raise ValueError(f"exclude names rows from {pairs.min()} to {pairs.max()}; there are {n_rows}.")
+            raise ValueError(f"exclude has rows from {pairs.min()} to {pairs.max()}; there are {n_rows}.")
         pairs = np.sort(pairs, axis=1)
         self._pairs = pairs[np.lexsort(pairs.T[::-1])]
         self._groups = None if groups is None else np.asarray(groups, dtype=np.int64)
         self._grouped = np.zeros(0, dtype=np.int64)
         if self._groups is not None:
             if self._groups.shape != (n_rows,):
-                raise ValueError(f"groups must have one number a row, ({n_rows},); got {self._groups.shape}.")
+                raise ValueError(f"groups must have shape ({n_rows},), got {self._groups.shape}.")
             self._grouped = np.flatnonzero(self._groups >= 0)
 
     def apply(self, bound: np.ndarray, a: slice, b: slice) -> None:
@@ -166,7 +166,7 @@ class _Masks:
             bound[rows[i] - a.start, columns[j] - b.start] = -np.inf
 
     def find_allowed(self, pairs: np.ndarray) -> np.ndarray:
-        """Return which of the pairs a < b are allowed."""
+        """Return a mask of the pairs a < b that are allowed."""
         n = max(int(pairs.max(initial=0)), int(self._pairs.max(initial=0))) + 1
         free = ~np.isin(pairs @ [n, 1], self._pairs @ [n, 1])
         if self._groups is not None:
@@ -234,7 +234,7 @@ class _PairSearch:
             return
         pairs = np.concatenate([self._pairs, pairs])
         scores = np.concatenate([self._scores, self.score_pairs(pairs[len(self._pairs) :])])
-        # The warm-up may have found a pair already.
+        # `raise_bar` may have added a pair already.
         _, first = np.unique(pairs @ [len(self._r), 1], return_index=True)
         pairs, scores = pairs[first], scores[first]
         order = np.lexsort((pairs[:, 1], pairs[:, 0], -scores))[: self._n]

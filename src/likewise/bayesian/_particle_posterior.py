@@ -1,4 +1,4 @@
-"""The posterior as a fit leaves it: particles, answers and rows, and what can be asked of them."""
+"""The posterior after a fit: particles, answers and rows, and probabilities computed from them."""
 
 from __future__ import annotations
 
@@ -15,22 +15,24 @@ from likewise.bayesian._prior import Prior
 
 @dataclass(frozen=True, eq=False)
 class Posterior:
-    """What a fit leaves, and what the next one may go on from.
+    """The posterior after a fit, from which the next fit may continue.
 
     Attributes
     ----------
-    prior, network : Prior, Network
-        What the weights are worth, before and after the answers.
+    prior : Prior
+        The prior of the weights.
+    network : AnswerNetwork
+        The answers.
     features : ndarray of shape (n_samples, n_columns)
-        The rows as the model sees them.
+        The features of the rows.
     seen : ndarray
-        The rows that the prior of the particles looks at.
+        The rows that the prior of the particles uses.
     W : ndarray of shape (n_particles, n_clusters, n_columns)
         The particles.
     mode : ndarray of shape (n_clusters, n_columns)
         The most probable weights.
     n_refits : int
-        How many fits went on from the one before.
+        Number of fits that continued from a previous fit.
     """
 
     prior: Prior
@@ -42,11 +44,11 @@ class Posterior:
     n_refits: int
 
     def is_reusable(self, features: np.ndarray, shape: tuple[int, ...], prior: Prior) -> bool:
-        """Tell whether the particles are draws for these rows and this prior."""
+        """Return True if the particles are draws for these rows and this prior."""
         return self.W.shape == shape and self.prior == prior and np.array_equal(features, self.features)
 
     def predict_proba(self, features: np.ndarray) -> np.ndarray:
-        """Return the probabilities of the clusters of new rows by each particle, (S, n, k)."""
+        """Return the cluster probabilities of new rows for each particle, (S, n, k)."""
         S, k, _ = self.W.shape
         with threadpool_limits(1):
             logits = (features @ self.W.reshape(S * k, -1).T).reshape(-1, S, k)
@@ -56,28 +58,28 @@ class Posterior:
         return logits.transpose(1, 0, 2)
 
     def compute_proba(self) -> np.ndarray:
-        """Return the probabilities of the clusters of the rows, given answers and each particle."""
+        """Return the cluster probabilities of the rows of the fit for each particle, given the answers."""
         r = self.predict_proba(self.features)
         if len(self.network.rows):
             r[:, self.network.rows] = self.network.compute_row_posterior(self._get_log_proba_of_answered())
         return r
 
     def _get_log_proba_of_answered(self) -> np.ndarray:
-        """Return the log-probabilities of the rows that answers name, before the answers, (S, m, k)."""
+        """Return the log-probabilities of the hinted rows without the answers, (S, m, k)."""
         logits = np.einsum("skd,nd->snk", self.W, self.features[self.network.rows])
         return np.ascontiguousarray(log_softmax(logits, axis=2))
 
     def number_groups(self) -> np.ndarray:
-        """Return a number for each row, the same for rows that answers tie, -1 for rows they do not name."""
+        """Return the connected component of each hinted row, and -1 for other rows."""
         groups = np.full(len(self.features), -1)
         groups[self.network.rows] = self.network.component
         return groups
 
     def put_right(self, together: np.ndarray, pairs: np.ndarray) -> None:
-        """Correct the chance of being together of pairs that answers tie, (n_pairs,), in place.
+        """Correct the probabilities `together` of pairs in the same component, in place.
 
-        Given the weights the clusters of such rows are not independent: the first is put into each cluster
-        in turn, and the answers tell how far the others follow.
+        The clusters of such rows are not independent given the weights: the first row is fixed to each
+        cluster in turn, and the posterior of the others is computed.
         """
         groups = self.number_groups()
         a, b = pairs.T
@@ -93,7 +95,7 @@ class Posterior:
 
 
 def compute_together(r: np.ndarray, pairs: np.ndarray) -> np.ndarray:
-    """Return the chance that the rows of each pair are together, were they independent given the weights."""
+    """Return the probability that each pair is together, if clusters are independent given the weights."""
     shared = np.einsum("snk,snk->n", r[:, pairs[:, 0]], r[:, pairs[:, 1]]) / len(r)
     return np.where(pairs[:, 0] == pairs[:, 1], 1.0, np.clip(shared, 0.0, 1.0))
 
@@ -106,5 +108,5 @@ def check_rows(given: Any, n: int, *, width: int | None = None, what: str = "row
     if rows.ndim != (2 if width else 1) or (width and rows.shape[1] != width):
         raise ValueError(f"{what} must have shape (n{f', {width}' if width else ','}), got {rows.shape}.")
     if rows.dtype.kind not in "iu" or rows.min() < 0 or rows.max() >= n:
-        raise ValueError(f"{what} must name rows by integers from 0 to {n - 1}.")
+        raise ValueError(f"{what} must contain row numbers: integers from 0 to {n - 1}.")
     return rows.astype(np.int64)

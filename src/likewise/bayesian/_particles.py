@@ -1,7 +1,7 @@
-"""Particles: draws of the weights from their posterior, carried along as answers come in.
+"""Particles: draws of the weights from their posterior, updated with new answers.
 
-Sequential Monte Carlo: particles are weighed by what is new, resampled, and moved by slice sampling
-(Pei 2017, section 4.3.3). Many answers at once come in by degrees.
+Sequential Monte Carlo: particles are weighted by the likelihood of new answers, resampled, and moved by slice
+sampling (Pei 2017, section 4.3.3). Many new answers are introduced gradually (tempering).
 """
 
 from __future__ import annotations
@@ -15,35 +15,36 @@ from scipy.special import logsumexp
 from likewise.bayesian._answer_network import AnswerNetwork
 from likewise.bayesian._prior import Prior
 
-# An effective number of particles below this share calls for a smaller step and for resampling.
+# Minimum share of effective particles after a step.
 ENOUGH = 0.5
-# A slice shrinks by half or so each time; a particle that has not found a place by then stays where it is.
+# A slice shrinks by about half each time; a particle that finds no point in this many trials stays unchanged.
 _MAX_SHRINKS = 60
 
 
 @dataclass(frozen=True, eq=False)
 class Target:
-    """What weights are worth beside their Gaussian prior: the rows' part of the prior, and the answers.
+    """The log-density of the weights apart from their Gaussian prior: the prior of the rows, and the answers.
 
     Attributes
     ----------
     prior : Prior
         The prior of the weights.
-    network : Network
+    network : AnswerNetwork
         The answers.
     features : ndarray of shape (n_rows, n_columns)
-        The columns of the rows that answers name, or may name, then of those that the prior looks at.
-    log_likelihood : ndarray
-        Where the rows of the network stand among them.
-    n_answers : int
-        How many rows come before those that the prior looks at.
+        The features of hinted rows, which may include more rows than the network, then of the rows that the
+        prior uses.
+    answered : ndarray
+        Positions of the rows of the network in `features`.
+    n_hinted : int
+        Number of hinted rows in `features`.
     """
 
     prior: Prior
     network: AnswerNetwork
     features: np.ndarray
-    log_likelihood: np.ndarray
-    n_answers: int
+    answered: np.ndarray
+    n_hinted: int
 
     def compute_logits(self, W: np.ndarray) -> np.ndarray:
         """Return the logits of all rows for weights of shape (S, k, n_columns), shape (S, k, n)."""
@@ -51,15 +52,15 @@ class Target:
         return np.asarray(flat.reshape(*W.shape[:2], -1))
 
     def compute_value(self, logits: np.ndarray) -> np.ndarray:
-        """Return the log-density beside the Gaussian, shape (S,); the logits are used up."""
+        """Return the log-density without the Gaussian prior, shape (S,); the logits are overwritten."""
         value = np.zeros(len(logits))
-        if len(self.log_likelihood):
-            # SciPy's log_softmax also looks out for infinite logits, and takes half as long again.
-            log_p = logits[:, :, self.log_likelihood]
+        if len(self.answered):
+            # SciPy's log_softmax also handles infinite logits, and takes 1.5 times as long.
+            log_p = logits[:, :, self.answered]
             log_p -= log_p.max(axis=1, keepdims=True)
             log_p -= np.log(np.exp(log_p).sum(axis=1, keepdims=True))
             value += self.network.log_likelihood(np.ascontiguousarray(log_p.transpose(0, 2, 1)))
-        return value + self.prior.compute_row_part(logits[:, :, self.n_answers :])
+        return value + self.prior.compute_row_part(logits[:, :, self.n_hinted :])
 
 
 def compute_effective_number(log_weight: np.ndarray) -> float:
@@ -68,9 +69,9 @@ def compute_effective_number(log_weight: np.ndarray) -> float:
 
 
 def resample_systematically(log_weight: np.ndarray, start: float) -> np.ndarray:
-    """Return which particles go on: each as often as its weight says, but for rounding.
+    """Return the indices of the resampled particles, each repeated in proportion to its weight.
 
-    `start`, from 0 to below 1, is the only draw.
+    `start`, from 0 to below 1, is the only random number.
     """
     n = len(log_weight)
     steps = np.cumsum(np.exp(log_weight - logsumexp(log_weight)))
@@ -79,7 +80,7 @@ def resample_systematically(log_weight: np.ndarray, start: float) -> np.ndarray:
 
 
 def find_next_degree(gain: np.ndarray, degree: float) -> float:
-    """Return how far to go from `degree` towards 1 so that enough particles stay effective."""
+    """Return the next temperature between `degree` and 1 at which enough particles stay effective."""
     wanted = ENOUGH * len(gain)
     if compute_effective_number((1.0 - degree) * gain) >= wanted:
         return 1.0
@@ -101,11 +102,11 @@ def move_by_slices(
     n_moves: int,
     rng: np.random.Generator,
 ) -> np.ndarray:
-    """Move every particle `n_moves` times; return where they are. The density is left as it is.
+    """Return the particles after `n_moves` moves, which leave the density invariant.
 
     Elliptical slice sampling (Murray, Adams & MacKay 2010): a particle and a draw from the Gaussian span an
-    ellipse on which the Gaussian is constant, and a point of the slice is sought on it, from a whole turn
-    down. Nothing is to be tuned, and logits at an angle are a sum of two that are known.
+    ellipse, on which a point of the slice is searched in a shrinking interval of angles. There is nothing to
+    tune, and the logits at an angle are a linear combination of two known logits.
     """
     at = logits(W)
     now = value(at.copy())
@@ -138,10 +139,10 @@ def move_by_slices(
 def carry(
     W: np.ndarray, old: Target | None, new: Target, n_moves: int, rng: np.random.Generator
 ) -> tuple[np.ndarray, int]:
-    """Carry particles from the posterior of `old` to that of `new`; return them and the number of steps.
+    """Move particles from the posterior `old` to the posterior `new`; return them and the number of steps.
 
-    None is the Gaussian alone. Each step goes as far as keeps half of the particles effective, then
-    resamples and moves them. `old` and `new` must have the same features in the same order.
+    If `old` is None, particles are draws from the Gaussian prior. Each step keeps half of the particles
+    effective, then resamples and moves them. `old` and `new` must have the same features in the same order.
     """
     before = old.compute_value if old is not None else _return_zero
     degree, n_steps = 0.0, 0

@@ -1,4 +1,4 @@
-"""The prior of the weights that looks at the rows: clear clusters of like size."""
+"""The prior of the weights, which depends on the rows: it favours clear clusters of similar size."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ class Prior:
     balance: float
 
     def compute_row_part(self, logits: np.ndarray) -> np.ndarray:
-        """Return the part that depends on rows, (S,), for logits of shape (S, k, n); these are used up."""
+        """Return the terms that depend on rows, (S,), for logits (S, k, n), which are overwritten."""
         if not logits.shape[2] or not (self.tau or self.balance):
             return np.zeros(len(logits))
         logits -= logits.max(axis=1, keepdims=True)
@@ -34,14 +34,14 @@ class Prior:
         return np.asarray(value)
 
     def compute_gradient(self, log_p: np.ndarray) -> tuple[float, np.ndarray]:
-        """Return the part that depends on rows of one model, and its gradient by the logits, (n, k)."""
+        """Return the terms that depend on rows for one model, and their gradient by the logits, (n, k)."""
         p, n = np.exp(log_p), len(log_p)
         mean = p.mean(axis=0)
         log_mean = np.log(np.maximum(mean, _TINY))
         plogp = p * log_p
         value = self.tau * plogp.sum() / n - self.balance * float(mean @ log_mean)
-        # By p the derivative is t = tau log p - balance log mean, up to what is the same for all clusters;
-        # by the logits it is p (t - <p, t>). The sign of tau's part is plus, unlike below the printed (4.13).
+        # The derivative by p is t = tau log p - balance log mean, up to a constant over clusters; by the
+        # logits it is p (t - <p, t>). The sign of the tau term is plus, unlike in the text below (4.13).
         t = self.tau * log_p - self.balance * log_mean
         gradient = p * (t - (p * t).sum(axis=1, keepdims=True)) / n
         return float(value), gradient
