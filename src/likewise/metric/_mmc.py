@@ -171,7 +171,7 @@ class MMC(MetricLearner):
             )
             raise InfeasibleSupervisionError(
                 f"MMC: there are no {lacking}.",
-                "Pass links of both kinds, or use "
+                "Give links of both kinds, or use "
                 f"{'ITML' if not n_must else 'RCA or ITML'}, which can learn from one kind.",
                 kinds=("links",),
                 estimator="MMC",
