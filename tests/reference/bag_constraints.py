@@ -1,4 +1,4 @@
-"""Slow twins of bag constraints and linked graphs, pair by pair, and problems drawn to compare them on."""
+"""Reference implementations of bag constraints and linked graphs, and random problems."""
 
 from itertools import product
 
@@ -8,7 +8,7 @@ from likewise import Supervision
 
 
 def local_scaling(X, t=7):
-    """Return exp(-d^2 / (2 s_p s_q)) with s_p the distance of row p to its t-th other row, and the scales."""
+    """Return exp(-d^2 / (2 s_p s_q)) with s_p the distance of row p to its t-th neighbour, and the scales."""
     X = np.asarray(X, dtype=float)
     n = len(X)
     far = np.array([[np.linalg.norm(a - b) for b in X] for a in X])
@@ -19,9 +19,9 @@ def local_scaling(X, t=7):
 
 
 def gathered(hints):
-    """Return the bag of each row and the label set of each bag (or None); a labelled row is a bag of its own.
+    """Return the bag of each row and the label set of each bag (or None); a labelled row is a separate bag.
 
-    Bags that no row is left in are not counted.
+    Bags without remaining rows are not counted.
     """
     bag_of, sets = [], {}
     for row in range(hints.n_samples):
@@ -39,14 +39,14 @@ def gathered(hints):
 
 
 def alike(a, b, weights=None):
-    """Return the product of the even shares of two label sets; 0 if one is not known."""
+    """Return the product of the equal shares of two label sets; 0 if one is unknown."""
     if a is None or b is None:
         return 0.0
     return sum(1.0 if weights is None else weights[label] for label in a & b) / (len(a) * len(b))
 
 
 def bag_matrix(hints, variant, without_links=False, more_clusters=False, class_weights=None):
-    """Return Q entry by entry: what the bags of two rows say, less mu where the variant takes it off."""
+    """Return Q entry by entry: the agreement of the bags of two rows, minus mu where the variant has it."""
     bag_of, sets = gathered(hints)
     counted = [labels for labels in sets.values() if labels is not None or variant != "labelled"]
     mu = sum(alike(a, b, class_weights) for a, b in product(counted, counted)) / max(len(counted), 1) ** 2
@@ -70,10 +70,10 @@ def bag_matrix(hints, variant, without_links=False, more_clusters=False, class_w
 
 
 def quadruple_sum(hints):
-    """Return the matrix of the paper's sum over pairs of pairs of bags (eq. 9), over 2 M^2.
+    """Return the matrix of the paper's sum over pairs of pairs of bags (eq. 9), divided by 2 M^2.
 
     The sum of (L_ij - L_rs)(A_ij - A_rs) over all bags i, j, r, s is linear in the similarities A_ij of two
-    bags, and A_ij is the sum over their pairs of rows: each pair's coefficient is gathered.
+    bags, and A_ij is the sum over their pairs of rows: the coefficient of each pair is collected.
     """
     bag_of, sets = gathered(hints)
     names = list(sets)
@@ -87,7 +87,7 @@ def quadruple_sum(hints):
 
 
 def linked_matrix(weights, hints):
-    """Return the weights with 1 for rows that must be together and 0 for rows that cannot be."""
+    """Return the weights with 1 for must-linked rows and 0 for cannot-linked rows."""
     W = np.array(weights, dtype=float)
     for p in range(len(W)):
         for q in range(p):
@@ -148,17 +148,17 @@ def propagated(weights, allowed, stay=0.1, steps=100, settled=1e-3, degrees=None
     return shares
 
 
-# ---------------------------------------------------------------------- drawn problems
+# ---------------------------------------------------------------------- random problems
 
 
 def drawn_weights(rng, n):
-    """Return symmetric weights, of which some are 0."""
+    """Return symmetric weights, some of them 0."""
     weights = np.triu(rng.uniform(0.05, 1, (n, n)) * (rng.uniform(size=(n, n)) < 0.7), 1)
     return weights + weights.T
 
 
 def drawn_links(rng, n, y=None):
-    """Return links and groups of either kind; true ones if classes `y` are given, else any."""
+    """Return links and groups of both kinds; true links if classes `y` are given, else random links."""
     pairs = [tuple(rng.choice(n, 2, replace=False)) for _ in range(rng.integers(0, 2 * n))]
     same = [y[i] == y[j] if y is not None else rng.uniform() < 0.5 for i, j in pairs]
     must_groups, cannot_groups = None, None
@@ -179,7 +179,7 @@ def drawn_links(rng, n, y=None):
 
 
 def drawn_bags(rng, n, y):
-    """Return bags with sets that hold the classes of their rows, some unlabelled, some rows in none."""
+    """Return bags labelled with the classes of their rows; some are unlabelled, some rows have no bag."""
     bag = rng.integers(-1, max(n // 2, 1), n)
     holds = {
         int(b): {*y[bag == b].tolist(), *rng.integers(0, 4, rng.integers(0, 2)).tolist()}

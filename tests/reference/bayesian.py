@@ -1,4 +1,4 @@
-"""Readable twins of Bayesian clustering: every way to place the rows, every pair of rows."""
+"""Reference implementations of Bayesian clustering: enumeration of assignments and of pairs."""
 
 import itertools
 
@@ -9,22 +9,22 @@ from reference.kmeans import all_links
 
 
 def log_chance(hints, y, epsilon):
-    """Return log P(answers | clusters), y a mapping from rows to clusters. Groups are written out."""
+    """Return log P(answers | clusters), where y maps rows to clusters. Groups are expanded."""
     total = 0.0
     for i, j, weight, is_cannot in all_links(hints):
         right = (y[i] == y[j]) != is_cannot
         total += weight * np.log(1 - epsilon if right else epsilon)
-    for (a, b, c), said, weight in zip(hints.triplets, hints.answers, hints.triplet_weights, strict=True):
+    for (a, b, c), answer, weight in zip(hints.triplets, hints.answers, hints.triplet_weights, strict=True):
         together = [y[a] == y[b], y[a] == y[c], y[b] == y[c]]
         truth = together.index(True) if sum(together) == 1 else 3
-        total += weight * np.log(1 - epsilon if truth == said else epsilon / 3)
+        total += weight * np.log(1 - epsilon if truth == answer else epsilon / 3)
     return total
 
 
 def by_enumeration(hints, rows, log_p, epsilon):
-    """Return log P(answers), the rows' distributions given answers, chances together, and the best value.
+    """Return log P(answers), the posteriors of the rows, co-membership probabilities, and the best value.
 
-    log_p has shape (n_rows, k); the last item returned maps ways to place the rows to their log-probability.
+    log_p has shape (n_rows, k); the last item returned maps joint assignments to their log-probability.
     """
     n, k = log_p.shape
     ways = list(itertools.product(range(k), repeat=n))
@@ -42,7 +42,7 @@ def by_enumeration(hints, rows, log_p, epsilon):
 
 
 def pair_scores(proba, epsilon, criterion):
-    """Score all pairs one by one; returns {(a, b): score}."""
+    """Score all pairs one by one; return {(a, b): score}."""
     scores = {}
     for a, b in itertools.combinations(range(proba.shape[1]), 2):
         q = epsilon + (1 - 2 * epsilon) * (proba[:, a] * proba[:, b]).sum(axis=1)

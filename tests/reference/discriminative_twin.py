@@ -1,4 +1,4 @@
-"""Slow twins of discriminative clustering: everything written out over pairs, triplets and assignments."""
+"""Reference implementations of discriminative clustering: sums over pairs, triplets and assignments."""
 
 import itertools
 import math
@@ -7,7 +7,7 @@ import numpy as np
 
 
 def answer_of(labels):
-    """The true relation of two rows (0 together, 1 apart) or three (AB, AC, BC, NEITHER)."""
+    """Return the true relation of two rows (0 together, 1 apart) or three (AB, AC, BC, NEITHER)."""
     if len(labels) == 2:
         return int(labels[0] != labels[1])
     a, b, c = labels
@@ -19,7 +19,7 @@ def answer_of(labels):
 
 
 def stated(hints, *, use_neither=True):
-    """Every hint as (rows, answer, weight), groups as all their pairs."""
+    """Return every hint as (rows, answer, weight), groups as all their pairs."""
     for answer, pairs, weights, groups in (
         (0, hints.must, hints.must_weights, hints.must_groups),
         (1, hints.cannot, hints.cannot_weights, hints.cannot_groups),
@@ -33,7 +33,7 @@ def stated(hints, *, use_neither=True):
 
 
 def relation_probabilities(distributions):
-    """The probability of each relation of two or three rows, by enumeration of their clusters."""
+    """Return the probability of each relation of two or three rows, by enumeration of their clusters."""
     k = len(distributions[0])
     out = np.zeros(2 if len(distributions) == 2 else 4)
     for labels in itertools.product(range(k), repeat=len(distributions)):
@@ -43,7 +43,7 @@ def relation_probabilities(distributions):
 
 
 def expected_log_likelihood(q_of, hints, noise, *, naming=None, **kwargs):
-    """The expected log-probability of all answers, or of those that name a row; q_of maps rows to q."""
+    """Return the expected log-probability of all answers, or of those about a row; q_of maps rows to q."""
     total = 0.0
     for rows, answer, weight in stated(hints, **kwargs):
         if naming is not None and naming not in rows:
@@ -54,7 +54,7 @@ def expected_log_likelihood(q_of, hints, noise, *, naming=None, **kwargs):
 
 
 def best_q(i, log_p, q_of, hints, noise):
-    """The update of row i, eq. (3.8): the expected log-joint for each of its clusters, normalised."""
+    """Return the update of row i, eq. (3.8): the expected log-joint for each of its clusters, normalised."""
     k = len(log_p)
     known = [{**q_of, i: certain} for certain in np.eye(k)]
     score = log_p + [expected_log_likelihood(q, hints, noise, naming=i) for q in known]
@@ -72,7 +72,7 @@ def entropy(p):
 
 
 def lower_bound(W, q_of, rows, hints, noise, *, tau, alpha, weight=None, **kwargs):
-    """Eq. (3.7), with rows as the model sees them and row weights in the information."""
+    """Return the bound, eq. (3.7), for features and row weights."""
     n = len(rows)
     weight = np.ones(n) if weight is None else weight
     log_p = log_softmax(W, rows)
@@ -91,7 +91,7 @@ def lower_bound(W, q_of, rows, hints, noise, *, tau, alpha, weight=None, **kwarg
 
 
 def log_evidence(log_p_of, hints, noise):
-    """The logarithm of P(answers | rows), by enumeration of the clusters of all hinted rows."""
+    """Return the logarithm of P(answers | rows), by enumeration of the clusters of all hinted rows."""
     rows = sorted(log_p_of)
     k = len(log_p_of[rows[0]])
     terms = []

@@ -1,4 +1,4 @@
-"""Readable twins of the metric learners: pair by pair, triplet by triplet, plain formulas."""
+"""Reference implementations of the metric learners: plain formulas, pair by pair."""
 
 import itertools
 
@@ -7,7 +7,7 @@ from scipy.optimize import linprog, minimize
 
 
 def within_covariance(X, chunks):
-    """Mean over all rows of chunks of (x - m)(x - m)^T."""
+    """Return the mean of (x - m)(x - m)^T over the rows of all chunklets."""
     C, n = np.zeros((X.shape[1],) * 2), 0
     for rows in chunks:
         for x in X[rows]:
@@ -17,7 +17,7 @@ def within_covariance(X, chunks):
 
 
 def itml(X, must, cannot, M, u, l, gamma, max_iter, tol, weights=None):
-    """Davis et al. 2007, algorithm 1; `weights` has one entry a pair, must-links first."""
+    """Run algorithm 1 of Davis et al. 2007; `weights` has one entry per pair, must-links first."""
     M = M.copy()
     pairs = [(i, j, 1, u) for i, j in must] + [(i, j, -1, l) for i, j in cannot]
     gammas = gamma * (np.ones(len(pairs)) if weights is None else weights)
@@ -39,17 +39,17 @@ def itml(X, must, cannot, M, u, l, gamma, max_iter, tol, weights=None):
 
 
 def mmc_objective(X, cannot, M):
-    """The mean distance of cannot-linked rows."""
+    """Return the mean distance of cannot-linked rows."""
     return float(np.mean([np.sqrt((X[i] - X[j]) @ M @ (X[i] - X[j])) for i, j in cannot]))
 
 
 def mmc_scatter(X, must):
-    """The mean of the outer products of must-linked differences."""
+    """Return the mean outer product of differences of must-linked rows."""
     return np.mean([np.outer(X[i] - X[j], X[i] - X[j]) for i, j in must], axis=0)
 
 
 def mmc(X, must, cannot, steps=3000):
-    """Projected gradient ascent over positive semidefinite M with tr(S M) = 1, where S is the identity."""
+    """Maximise by projected gradient ascent over positive semidefinite M with tr(S M) = 1."""
     S = mmc_scatter(X, must)
     root = np.linalg.inv(np.linalg.cholesky(S))  # root S root^T = I
     U = np.array([root @ (X[i] - X[j]) for i, j in cannot])
@@ -70,7 +70,7 @@ def objective_of(U, B):
 
 
 def onto_simplex(v):
-    """The nearest point with entries of at least 0 that sum to 1."""
+    """Project onto the probability simplex."""
     s = np.sort(v)[::-1]
     over = s - (np.cumsum(s) - 1) / np.arange(1, len(v) + 1)
     k = np.flatnonzero(over > 0)[-1] + 1
@@ -78,7 +78,7 @@ def onto_simplex(v):
 
 
 def comparisons(hints):
-    """(i, j, k, weight) for "i is closer to j than to k", two for each answered triplet."""
+    """Yield (i, j, k, weight) for "i is closer to j than to k", two for each answered triplet."""
     for (a, b, c), word, w in zip(
         hints.triplets.tolist(), hints.answer_words, hints.triplet_weights, strict=True
     ):
@@ -98,28 +98,28 @@ def lsml_objective(X, hints, M, M0, gamma):
 
 
 def sparse_lp(X, hints, sparsity):
-    """The whole program, M and |M| entry by entry, dominance written out. Returns M and the objective."""
+    """Solve the whole program over the entries of M; return M and the objective."""
     d = X.shape[1]
-    told = list(comparisons(hints))
-    total = sum(w for *_, w in told)
+    triples = list(comparisons(hints))
+    total = sum(w for *_, w in triples)
     s = 2 * np.square(X - X.mean(axis=0)).sum(axis=1).mean()
     entries = list(itertools.combinations_with_replacement(range(d), 2))
     m = len(entries)
     cost = [sparsity / d * (1 if k == l else 2) for k, l in entries]
     # Variables: positive and negative part of each entry, then the slacks.
-    c = np.concatenate([cost, cost, [w / total for *_, w in told]])
+    c = np.concatenate([cost, cost, [w / total for *_, w in triples]])
     rows, rhs = [], []
-    for t, (i, j, k, _) in enumerate(told):
+    for t, (i, j, k, _) in enumerate(triples):
         n, f = X[i] - X[j], X[i] - X[k]
         gain = np.array([(f[p] * f[q] - n[p] * n[q]) * (1 if p == q else 2) for p, q in entries]) / s
-        slack = np.zeros(len(told))
+        slack = np.zeros(len(triples))
         slack[t] = 1
         rows.append(-np.concatenate([gain, -gain, slack]))
         rhs.append(-1)
     for k in range(d):
         sign = np.array([-1.0 if p == q == k else 1.0 if k in (p, q) and p != q else 0.0 for p, q in entries])
         both = np.where(sign == -1.0, 1.0, sign)
-        rows.append(np.concatenate([sign, both, np.zeros(len(told))]))
+        rows.append(np.concatenate([sign, both, np.zeros(len(triples))]))
         rhs.append(0)
     found = linprog(c, A_ub=np.array(rows), b_ub=rhs)
     M = np.zeros((d, d))
@@ -128,8 +128,8 @@ def sparse_lp(X, hints, sparsity):
     return M, found.fun
 
 
-def sssvad_objective(X, labels, centers, weights, told, price, margin, temperature):
-    """The objective of SSSVaD for rows X of mean variance 1; `told` are (i, j, k, weight)."""
+def sssvad_objective(X, labels, centers, weights, triples, price, margin, temperature):
+    """Return the objective of SSSVaD for rows X of mean variance 1; `triples` are (i, j, k, weight)."""
     d = X.shape[1]
 
     def D(h, x, y):
@@ -138,16 +138,16 @@ def sssvad_objective(X, labels, centers, weights, told, price, margin, temperatu
     total = 0.0
     for x, h in zip(X, labels, strict=True):
         total += D(h, x, centers[h]) + temperature * (weights[h] * np.log(weights[h])).sum() / d
-    for i, j, k, w in told:
+    for i, j, k, w in triples:
         h = labels[i]
         total += price * w * max(margin + D(h, X[i], X[j]) - D(h, X[i], X[k]), 0) ** 2
     return total
 
 
 def relative_svm(features, near, far, prices, spread):
-    """Schultz & Joachims 2003 by a general solver: weights w and slacks xi in one vector.
+    """Solve the program of Schultz & Joachims 2003 by a general solver, over weights w and slacks xi.
 
-    `near` and `far` are pairs of rows of `features`, one of each for a comparison.
+    `near` and `far` are pairs of rows of `features`, one pair per comparison.
     """
     d, n = features.shape[1], len(near)
     gains = np.array(

@@ -1,11 +1,11 @@
-"""Slow twins of the spectral methods that weigh links: everything written out."""
+"""Dense reference implementations of the spectral methods with weighted links."""
 
 import numpy as np
 from scipy.linalg import cholesky, eig
 
 
 def implied_matrix(hints):
-    """Return 1 for rows that are together by the links, -1 for rows that are not, 0 where it is unknown."""
+    """Return 1 for pairs linked by stated or implied must-links, -1 for cannot-links, 0 otherwise."""
     n = hints.n_samples
     value = {"must": 1.0, "cannot": -1.0, "unknown": 0.0}
     whole = np.zeros((n, n))
@@ -16,7 +16,7 @@ def implied_matrix(hints):
 
 
 def flexible_solutions(weights, links, level):
-    """Return lambdas above 0, unit vectors and costs of the generalised eigenproblem, as it is printed."""
+    """Return positive eigenvalues, unit vectors and costs of the generalised eigenproblem of the paper."""
     degrees = weights.sum(axis=1)
     half = degrees**-0.5
     n = len(weights)

@@ -165,8 +165,8 @@ class RelativeSVM(MetricLearner):
         solved = program.relative_gap <= self.tol
         if not weights.any():
             warn_caller(
-                "RelativeSVM: no positive weights satisfy these triplets better than none, so the original "
-                "distances are used. Try a kernel, or look for contradictory triplets.",
+                "RelativeSVM: no positive weights satisfy these triplets better than zero weights, so the "
+                "original distances are used. Try a kernel, or look for contradictory triplets.",
                 InconsistentSupervisionWarning,
             )
             return LearnedTransform(np.eye(d), n_iter, solved, objective)
