@@ -44,7 +44,7 @@ def test_sparse_rows_are_refused_with_a_sentence():
 
 
 def test_hints_for_other_rows_are_refused():
-    with pytest.raises(SupervisionError, match="speak of 150 rows, but X has 149"):
+    with pytest.raises(SupervisionError, match="are for 150 rows, but X has 149"):
         PCKMeans(3).fit(X[:149], supervision=HINTS)
     with pytest.raises(SupervisionError, match="got list"):
         PCKMeans(3).fit(X, supervision=[(0, 1)])

@@ -293,7 +293,7 @@ def test_empty_data_and_fewer_rows_than_clusters(tmp_path):
         PCKMeans(2).fit(MemmapRows(tmp_path / "none.npy"))
     with pytest.raises(ValueError, match="n_samples=2 should be >= n_clusters=3"):
         PCKMeans(3).fit(ParquetRows(tmp_path / "two.parquet"))
-    with pytest.raises(ValueError, match="speak of 5 rows, but X has 2"):
+    with pytest.raises(ValueError, match="are for 5 rows, but X has 2"):
         PCKMeans(2).fit(ParquetRows(tmp_path / "two.parquet"), supervision=Supervision.empty(5))
     with pytest.raises(ValueError, match="X has 1 features, but PCKMeans is expecting 2"):
         PCKMeans(2).fit([[0.0, 1], [2, 3], [4, 5]]).predict(ParquetRows(tmp_path / "two.parquet"))

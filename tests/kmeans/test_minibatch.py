@@ -234,7 +234,7 @@ def test_fewer_distinct_rows_than_clusters_in_a_fit():
 
 
 def test_a_fit_that_ends_too_early_says_so():
-    with pytest.warns(ConvergenceWarning, match=r"after 8 batches before its objective settled"):
+    with pytest.warns(ConvergenceWarning, match=r"after 8 batches before the objective had converged"):
         MiniBatchPCKMeans(3, batch_size=60, max_iter=1, random_state=0).fit(blobs()[0])
 
 
@@ -252,11 +252,11 @@ def test_progress_is_reported_batches(capsys):
 
 def test_a_first_batch_must_have_enough_rows():
     model = MiniBatchPCKMeans(3)
-    with pytest.raises(ValueError, match=r"2 rows, 2 of them different.*at least 3 different"):
+    with pytest.raises(ValueError, match=r"2 rows, 2 of them distinct.*at least 3 distinct"):
         model.partial_fit([[0.0], [1.0]])
-    with pytest.raises(ValueError, match="first batch has 4 rows, 2 of them different"):
+    with pytest.raises(ValueError, match="first batch has 4 rows, 2 of them distinct"):
         model.partial_fit([[0.0], [1.0], [0.0], [1.0]])
-    with pytest.raises(ValueError, match="first batch has 3 rows, 2 of them different"):
+    with pytest.raises(ValueError, match="first batch has 3 rows, 2 of them distinct"):
         model.partial_fit([[0.0], [1.0], [2.0]], sample_weight=[1, 1, 0])
     with pytest.raises(ValueError, match="0 sample"):
         model.partial_fit(np.empty((0, 2)))
@@ -278,7 +278,7 @@ def test_a_later_batch_must_be_like_the_first():
     with pytest.raises(ValueError, match="too large to square"):
         model.partial_fit(1e200 * X)
     for other in ({"n_clusters": 4}, {"metric": "diagonal"}, {"per_cluster": True}):
-        with pytest.raises(ValueError, match="n_clusters, metric or per_cluster is not what it was"):
+        with pytest.raises(ValueError, match="n_clusters, metric or per_cluster has changed"):
             copy(model).set_params(**other).partial_fit(X)
     np.testing.assert_array_equal(model.cluster_centers_, before)
 
@@ -287,7 +287,7 @@ def test_hints_are_about_the_rows_of_one_batch():
     X, _ = blobs()
     model = MiniBatchPCKMeans(3, random_state=0).partial_fit(X[:300])
     hints = Supervision.from_links(600, must=[(0, 500)])
-    with pytest.raises(SupervisionError, match=r"speak of 600 rows, but X has 300\. Index the hints"):
+    with pytest.raises(SupervisionError, match=r"are for 600 rows, but X has 300\. Index the hints"):
         model.partial_fit(X[300:], supervision=hints)
     with pytest.raises(SupervisionError, match="pass the hints by name"):
         model.partial_fit(X[300:], hints[300:])

@@ -1,4 +1,4 @@
-"""The k-means family: k-means that takes hints, all on one loop."""
+"""The k-means family: k-means with hints. All members share one loop."""
 
 from likewise.kmeans._assignment import AssignmentProblem
 from likewise.kmeans._base import KMeansFamily

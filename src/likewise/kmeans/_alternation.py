@@ -1,4 +1,4 @@
-"""The one loop of the k-means family: assign, move the centres, fit the metric, until the labels settle."""
+"""The loop of the k-means family: assign rows, move centres, fit the metric, until the labels converge."""
 
 from __future__ import annotations
 
@@ -24,36 +24,36 @@ from likewise.kmeans._stats import (
     make_labeller,
 )
 
-# A metric that changes may raise the objective; after so many iterations without a better one we stop.
+# Fitting the metric may raise the objective. Stop after this many iterations without improvement.
 _PATIENCE = 5
 
 
 class HintedRowPlacer(Protocol):
-    """Rows whose clusters depend on hints. `place` labels them given centres and metric."""
+    """Rows whose clusters depend on hints. `place` assigns them, given centres and metric."""
 
     rows: np.ndarray
     X: np.ndarray
     weight: np.ndarray
 
     def place(self, metric: Metric, centers: np.ndarray, previous: np.ndarray | None) -> HintedPlacement:
-        """Label the rows."""
+        """Assign the rows to clusters."""
 
     def get_units(self) -> np.ndarray:
-        """Return a number for each row; rows of one number move to an empty cluster together, -1 never."""
+        """Return the unit of each row. A unit moves to an empty cluster as a whole; unit -1 never moves."""
 
 
 class Violations(Protocol):
-    """Adds what broken links contribute to the scatter that a metric is learned from."""
+    """The contribution of broken links to the scatter matrix from which a metric is learned."""
 
     rows: np.ndarray
 
     def add_violations(self, scatter: np.ndarray, labels: np.ndarray, metric: Metric) -> None:
-        """Add to `scatter`."""
+        """Add the contribution to `scatter` in place."""
 
 
 @dataclass(frozen=True)
 class Learning:
-    """How a metric is learned."""
+    """Settings of metric learning. `floor` bounds the eigenvalues of the scatter, relative to their mean."""
 
     diagonal: bool
     per_cluster: bool
@@ -62,17 +62,17 @@ class Learning:
 
     @property
     def moments(self) -> str | None:
-        """The second moments that are wanted of each cluster."""
+        """The kind of second moments needed per cluster; None if the clusters share a metric."""
         return None if not self.per_cluster else "diagonal" if self.diagonal else "full"
 
 
 @dataclass(frozen=True, eq=False)
 class Start:
-    """Where one start begins. With `learn` the metric is fitted from the first iteration on.
+    """Initial centres and metric of one run of the loop.
 
-    Without, the given metric is kept until the labels settle for the first time. Where a start goes on after
-    a trial, `done` counts the iterations that were made and `hinted_labels` is where they left the hinted
-    rows.
+    With `learn` the metric is fitted from the first iteration on; otherwise the given metric is kept until
+    the labels converge for the first time. If the run continues a trial, `done` is the number of iterations
+    of the trial and `hinted_labels` are the labels of the hinted rows at its end.
     """
 
     centers: np.ndarray
@@ -84,20 +84,20 @@ class Start:
 
 @dataclass(frozen=True, eq=False)
 class AssignmentPass:
-    """What one pass over the rows found; their labels stay where the rows are.
+    """The result of one assignment pass. The labels of all rows are kept with the rows, not here.
 
     Attributes
     ----------
     stats : ClusterStats
-        What the clusters add up to, and how many labels changed.
+        The sums of each cluster, and the number of labels that changed.
     objective : float
-        The cost of all rows, and of broken links.
+        The cost of all rows plus that of broken links.
     nearest : ndarray
-        The clusters of the hinted rows by distance alone.
+        The nearest cluster of each hinted row, regardless of hints.
     hinted_labels : ndarray
-        The clusters of the rows that hints speak of.
-    held : Held
-        The rows that are not in their nearest cluster: hinted ones, and ones moved to an empty cluster.
+        The cluster of each hinted row.
+    held : FixedLabels
+        The rows that need not be in their nearest cluster: hinted rows, and rows moved to an empty cluster.
     """
 
     stats: ClusterStats
@@ -109,9 +109,9 @@ class AssignmentPass:
 
 @dataclass(frozen=True, eq=False)
 class KMeansFit:
-    """Where one start ended: centres, metric, and the rows held apart from their nearest cluster.
+    """The result of one start: centres, metric, and the fixed labels of hinted and moved rows.
 
-    These say the labels of all rows (:meth:`KMeansSteps.labels_of`), so none but the last fit's need be kept.
+    These determine the labels of all rows (:meth:`KMeansSteps.collect_labels`), so fits do not store them.
     """
 
     centers: np.ndarray
@@ -128,10 +128,10 @@ class KMeansFit:
 
 
 class KMeansSteps:
-    """The two steps of an iteration, over all rows: free rows in bulk, hinted rows in one place.
+    """The assignment and update steps of one iteration.
 
-    The rows named by hints were gathered once. A pass over the blocks is given the centres, the metric and
-    the labels of hinted rows; a block keeps its labels and returns statistics that add.
+    Hinted rows are gathered once and assigned jointly; all other rows are processed block by block. Each
+    block keeps its labels and returns statistics that add up.
     """
 
     def __init__(
@@ -145,7 +145,7 @@ class KMeansSteps:
         fill: bool = True,
     ) -> None:
         self.rows, self.k = as_rows(X), n_clusters
-        self._fill = fill  # a cluster without rows gets some
+        self._fill = fill  # whether to move rows to empty clusters
         self.hinted, self.learning = hinted, learning
         self._labels = self.rows.make_column(np.int32, label_all_zero)
         self._labels_are: AssignmentPass | None = None
@@ -162,7 +162,7 @@ class KMeansSteps:
         self.variance = float(np.square(spread).mean())  # X is centred
 
     def assign(self, centers: np.ndarray, metric: Metric, hinted_labels: np.ndarray | None) -> AssignmentPass:
-        """Label every row, given where the rows that hints speak of were before (None: nowhere)."""
+        """Assign every row, given the previous labels of the hinted rows (None in the first pass)."""
         moments = get_moments_kind(metric) or (self.learning.moments if self.learning else None)
         held = FixedLabels.empty()
         placed = None
@@ -190,9 +190,10 @@ class KMeansSteps:
         return done
 
     def collect_labels(self, fit: KMeansFit, renumber: np.ndarray | None = None) -> Any:
-        """Return the labels that a fit stands for, and end here; they are there if its pass was the last."""
+        """Return the labels of all rows under a fit. The steps cannot be used afterwards."""
         if self._labels_are is not fit.assigned:
-            # Its recipe is looked at when the labels are, so that no pass is made for nothing else.
+            # The stored labels are those of another fit. They are recomputed while they are collected, so
+            # this needs no extra pass.
             recipe = make_labeller(self.rows.dtype, fit.centers, fit.metric, fit.assigned.held)
             self._labels = self.rows.make_column(np.int32, recipe)
         return self.rows.collect(self._labels, renumber)
@@ -200,7 +201,7 @@ class KMeansSteps:
     def _reseed(
         self, stats: ClusterStats, held: FixedLabels, centers: np.ndarray, metric: Metric, moments: str | None
     ) -> tuple[ClusterStats, FixedLabels]:
-        """Fill empty clusters, where rows can be found for them. Labels are written."""
+        """Move rows to empty clusters if suitable rows exist, and update the labels."""
         empty = np.flatnonzero(stats.counts == 0)
         moves = choose_moves_to_empty(self.rows, self._labels, held, self.hinted, centers, metric, empty)
         if not moves:
@@ -224,10 +225,10 @@ class KMeansSteps:
         return replace(moved, changed=stats.changed + self._count_changes(rows, before, labels)), held
 
     def _count_changes(self, rows: np.ndarray, before: np.ndarray, labels: np.ndarray) -> int:
-        """Return by how many the changed labels become more if `rows` go from `before` to `labels`.
+        """Return how many more labels differ from the previous pass if `rows` move from `before` to `labels`.
 
-        A row that was held in the pass before is known to have been where it goes now, or not; any other
-        row is taken as changed.
+        Previous labels are known only for rows that were fixed in the previous pass; all other rows count
+        as changed.
         """
         if self._labels_are is None:
             return len(rows)
@@ -252,7 +253,7 @@ class KMeansSteps:
 
 
 def compute_means(stats: ClusterStats, centers: np.ndarray) -> np.ndarray:
-    """Return the means of the clusters; an empty one keeps its centre."""
+    """Return the means of the clusters; an empty cluster keeps its centre."""
     filled = stats.counts > 0
     return np.where(filled[:, None], stats.sums / np.where(filled, stats.counts, 1.0)[:, None], centers)
 
@@ -260,9 +261,9 @@ def compute_means(stats: ClusterStats, centers: np.ndarray) -> np.ndarray:
 def compute_scatter(
     stats: ClusterStats, second: np.ndarray, centers: np.ndarray, per_cluster: bool
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Return the scatter about the centres, of each cluster or of all in one, and its total weight.
+    """Return the scatter about the centres and its total weight, per cluster or pooled over clusters.
 
-    `second` is the second moment of all rows; a cluster's own is in the statistics.
+    `second` is the second moment of all rows; second moments per cluster are in `stats`.
     """
     if per_cluster:
         assert stats.second is not None
@@ -289,12 +290,13 @@ def alternate(
     learn_by: int,
     progress: FitProgress | None = None,
 ) -> KMeansFit:
-    """Alternate the two steps from the given start until the labels settle.
+    """Alternate the two steps from the given start until the labels converge.
 
     Fitting the metric may raise the objective, so the best state since the metric was first fitted is
-    returned. Besides unchanged labels, this ends a fit: centres that together move by less than `shift_tol`
-    (squared) while the metric is fixed, or an objective that changes by less than `cost_tol` of itself while
-    the metric is fitted. In iteration `learn_by` the metric is fitted even if the labels never settled.
+    returned. The fit stops when no label changes, when the squared shift of all centres is at most
+    `shift_tol` while the metric is fixed, or when the relative change of the objective is at most `cost_tol`
+    while the metric is fitted. From iteration `learn_by` on the metric is fitted even if the labels have not
+    converged.
     """
     centers, metric = start.centers, start.metric
     learn = start.learn and steps.learning is not None
@@ -308,7 +310,7 @@ def alternate(
         here = KMeansFit(centers, metric, found, n_iter, True, start)
         objective = found.objective
         stop = progress.step() if progress is not None else False
-        # In a start's first pass the labels before it were not its own.
+        # In the first pass, stored labels belong to another start.
         settled = near or (found.stats.changed == 0 and n_iter > start.done + 1)
         settled = settled or (learn and abs(objective - last_objective) <= cost_tol * abs(objective))
         last_objective = objective

@@ -28,7 +28,7 @@ class AssignmentProblem:
     hints : Supervision
         The hints. Rows are numbered from 0 to n_hinted - 1; rows without hints are left out.
     costs : ndarray of shape (n_hinted, n_clusters)
-        What each hinted row adds to the objective in each cluster: its squared distance to the center,
+        What each hinted row adds to the objective in each cluster: its squared distance to the centre,
         multiplied by its sample weight.
     previous : ndarray of shape (n_hinted,) or None
         The cluster of each hinted row in the previous iteration; None in the first iteration.
@@ -65,7 +65,7 @@ class AssignmentProblem:
     def scale(self) -> float:
         """The mean squared distance between two rows of X, in the unit of `costs`.
 
-        A penalty of ``weight * scale`` means the same whatever the unit of the columns is.
+        A penalty of ``weight * scale`` means the same in any unit of the columns.
         """
         return self._rows.scale
 
@@ -76,7 +76,7 @@ class AssignedRows:
     def __init__(self, member: KMeansFamily, X: Rows, named: HintedSubset) -> None:
         self.rows, self.X, self.weight = named.rows, np.asarray(named.X, dtype=np.float64), named.weight
         self._member, self._all_rows, self._hints = member, X, named.hints
-        # A row of weight 0 still goes to its nearest cluster if its hints leave it the choice.
+        # A row of weight 0 still goes to its nearest cluster if its hints allow it.
         self._positive_weight = np.maximum(self.weight, 1e-12 * X.heaviest)
 
     @cached_property
@@ -102,7 +102,7 @@ class AssignedRows:
         ):
             raise ValueError(
                 f"{type(self._member).__name__}.assign_hinted_rows must return one integer from 0 to "
-                f"{n_clusters - 1} for each of the {len(self.rows)} hinted rows, got {labels!r}."
+                f"{n_clusters - 1} for each of the {len(self.rows)} hinted rows; got {labels!r}."
             )
         return labels.astype(np.int64)
 

@@ -66,7 +66,7 @@ class KMeansFamily(ClassNamePrefixFeaturesOutMixin, TransformerMixin, HintedClus
         \\sum_i \\|x_i - \\mu_{l_i}\\|^2 + P(l)
 
     where the penalty P depends on the hints. The base class draws starts, alternates assignment and update
-    until the labels settle, and keeps the best start. Rows without hints go to the nearest center; a member
+    until the labels converge, and keeps the best start. Rows without hints go to the nearest centre; a member
     overrides :meth:`assign_hinted_rows` for the others, and :meth:`compute_penalty` unless P is 0.
     Everything else, including data in files and on a cluster, is inherited.
 
@@ -111,7 +111,7 @@ class KMeansFamily(ClassNamePrefixFeaturesOutMixin, TransformerMixin, HintedClus
     parameter_rules : dict of str to likewise.base.Rule
         Which values each parameter may have. A member adds its own to those of its base class.
     accepts_conflicts : bool
-        Whether cannot-links that contradict must-links give a warning instead of an error; False by default.
+        If True, cannot-links that contradict must-links give a warning instead of an error. Default False.
 
     Examples
     --------
@@ -168,7 +168,7 @@ class KMeansFamily(ClassNamePrefixFeaturesOutMixin, TransformerMixin, HintedClus
     # ------------------------------------------------------------------ for authors of members
 
     def assign_hinted_rows(self, problem: AssignmentProblem) -> np.ndarray:
-        """Assign the hinted rows to clusters, given the current centers.
+        """Assign the hinted rows to clusters, given the current centres.
 
         Called once in each iteration, if there are hints. A member that does not override it treats hinted
         rows like all others.
@@ -207,7 +207,7 @@ class KMeansFamily(ClassNamePrefixFeaturesOutMixin, TransformerMixin, HintedClus
     # ------------------------------------------------------------------ private hooks of the members
 
     def _compute_closure(self, hints: Supervision, rows: np.ndarray) -> Closure:
-        """Return the closure from which the start is drawn; the hints cover only these rows."""
+        """Return the closure of hints that refer to `rows`; starts are drawn from it."""
         if self.accepts_conflicts:
             return self._compute_soft_closure(hints, rows=rows)
         return self._compute_hard_closure(hints, rows)
@@ -304,7 +304,7 @@ class KMeansFamily(ClassNamePrefixFeaturesOutMixin, TransformerMixin, HintedClus
             renumber = np.argsort(order).astype(np.int32)
         labels = steps.collect_labels(best, renumber)
         self._keep(best if order is None else _renumber_clusters(best, order), labels, middle, named)
-        # if the fit has not converged, these differ from the centres that rows were assigned to
+        # If the fit has not converged, these differ from the centres that rows were assigned to.
         means = compute_means(best.assigned.stats, best.centers)
         centers = ((means if order is None else means[order]) + middle) / self._row_unit
         self.cluster_centers_ = centers.astype(middle.dtype)
@@ -329,9 +329,9 @@ class KMeansFamily(ClassNamePrefixFeaturesOutMixin, TransformerMixin, HintedClus
         learning: Learning | None,
         rng: Any,
     ) -> KMeansSteps | None:
-        """Return the steps over the hinted rows and a sample, weighted to represent all other rows.
+        """Return steps over the hinted rows and a sample that is weighted to represent all other rows.
 
-        Starts are tried on these if there are very many rows. None if the whole sample has weight 0.
+        With very many rows, starts are tried on these. None if the whole sample has weight 0.
         """
         drawn = np.setdiff1d(draw_rows(len(X), _TRIAL_ROWS, rng), named.rows, assume_unique=True)
         weight = X.get_weights(drawn)
@@ -402,7 +402,7 @@ class KMeansFamily(ClassNamePrefixFeaturesOutMixin, TransformerMixin, HintedClus
         """Return every start: the first from the hints, the others drawn by k-means++.
 
         If a metric is learned, every third start uses the metric that the must-links suggest from the
-        beginning, and the others keep the Euclidean metric until the labels settle; the first start of each
+        beginning, and the others keep the Euclidean metric until the labels converge; the first start of each
         type comes from the hints. Neither type is better in general; the hints decide between them.
         """
         plain = Metric.euclidean(X.shape[1])
@@ -448,7 +448,7 @@ class KMeansFamily(ClassNamePrefixFeaturesOutMixin, TransformerMixin, HintedClus
         self._n_features_out = self.n_clusters
         if "links" in self.supported_hints:
             self.violations_ = named.compute_satisfaction(fit.assigned.hinted_labels)
-        why = "X may have fewer distinct rows, or the hints leave fewer rows to part, than that."
+        why = "X may have fewer distinct rows, or the hints may make that many clusters impossible."
         found = int(np.count_nonzero(fit.assigned.stats.counts))
         if not self._warn_few_clusters(found, self.n_clusters, why) and not fit.converged:
             self._warn_not_converged(fit.n_iter)
@@ -570,12 +570,12 @@ def _renumber_clusters(fit: KMeansFit, order: np.ndarray) -> KMeansFit:
 def _choose(fits: list[KMeansFit], hinted: HintedRowPlacer | None, hints: Supervision) -> KMeansFit:
     """Choose among fits by how well the clusters explain the hints, then by the objective.
 
-    The objective alone is not enough: it covers all rows, of which few are hinted, so that clusters that
-    contradict the hints, with the hinted rows forced out of their nearest clusters, often have the lowest
-    objective. The criterion is therefore the total weight of the links that would be broken if the hinted
-    rows went to their nearest clusters. Fits within one standard deviation (the square root of the smallest
-    total, at least 1) count as equal. Among these, starts with the Euclidean metric are preferred, so that
-    few hints do not lead far from k-means; then the lowest objective.
+    The objective alone is not enough: it covers all rows, of which few are hinted. Clusters that contradict
+    the hints, with the hinted rows forced out of their nearest clusters, often have the lowest objective.
+    The criterion is therefore the total weight of the links that would be broken if the hinted rows went to
+    their nearest clusters. Fits within one standard deviation (the square root of the smallest total, at
+    least 1) count as equal. Among these, starts with the Euclidean metric are preferred, so that few hints
+    do not lead far from k-means; then the lowest objective decides.
     """
     if hinted is None or "links" not in hints.kinds:
         return _find_lowest(fits)

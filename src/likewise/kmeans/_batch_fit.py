@@ -128,11 +128,11 @@ class BatchFitMixin(SoftLinks):
         self.n_iter_ = max(int(np.ceil(state.n_rows / n)), 1)
         self._keep_running(state)
         found = self._label_rows(rows, named, linked, where)
-        why = "X may have fewer distinct rows, or the hints leave fewer rows to part, than that."
+        why = "X may have fewer distinct rows, or the hints may make that many clusters impossible."
         if not self._warn_few_clusters(found, self.n_clusters, why) and not settled:
             warn_caller(
-                f"{type(self).__name__} stopped after {state.n_steps} batches before its objective settled. "
-                "Raise max_iter, or tol.",
+                f"{type(self).__name__} stopped after {state.n_steps} batches before the objective had "
+                "converged. Increase max_iter or tol.",
                 ConvergenceWarning,
             )
         progress.finish()
@@ -244,7 +244,7 @@ class BatchFitMixin(SoftLinks):
         where: np.ndarray | None,
         rng: Any,
     ) -> tuple[RunningClusters, np.ndarray]:
-        """Process one batch, given the previous labels of its hinted rows; return also their new labels."""
+        """Process one batch, given the previous labels of its hinted rows; return the state and labels."""
         learning = self._make_learning(linked)
         steps = KMeansSteps(
             batch.rows,
@@ -278,15 +278,15 @@ class BatchFitMixin(SoftLinks):
                 different = len(np.unique(rows.take(every)[rows.get_weights(every) > 0], axis=0))
                 if different < k:
                     raise ValueError(
-                        f"{name}: the first batch has {n} rows, {different} of them different, and the start "
-                        f"of n_clusters={k} clusters is drawn from it. Pass at least {k} different rows "
-                        "first, or give the start as init."
+                        f"{name}: the first batch has {n} rows, {different} of them distinct, but the "
+                        f"starting centres of n_clusters={k} clusters are drawn from it. Pass at least {k} "
+                        "distinct rows first, or pass the starting centres as init."
                     )
             return rows, hints
         if not state.is_compatible(k, self._make_learning(None)):
             raise ValueError(
-                f"{name}: n_clusters, metric or per_cluster is not what it was for the first batch. "
-                "Set them back, or begin anew with fit or a fresh copy: sklearn.base.clone(model)."
+                f"{name}: n_clusters, metric or per_cluster has changed since the first batch. "
+                "Restore it, or start again with fit or with a new copy: sklearn.base.clone(model)."
             )
         return rows, hints
 
@@ -319,7 +319,7 @@ class BatchFitMixin(SoftLinks):
 def _draw_first_batch(
     rows: Rows, named: HintedSubset, size: int, rng: np.random.RandomState
 ) -> tuple[np.ndarray, np.ndarray, float]:
-    """Draw the first batch: rows, weights, and the factor for the weights of hinted rows."""
+    """Draw the first batch; return rows, weights, and the factor for the weights of hinted rows."""
     size = min(size, len(rows))
     while True:  # until some drawn row has a positive weight
         share = size / len(rows)
@@ -333,7 +333,7 @@ def _draw_first_batch(
 def _draw_later_batches(
     rows: Rows, named: HintedSubset, size: int, n_batches: int, rng: np.random.RandomState
 ) -> Iterator[tuple[np.ndarray, np.ndarray]]:
-    """Draw one batch after another: rows and weights, hinted rows first."""
+    """Yield the rows and weights of one batch after another, hinted rows first."""
     share = size / len(rows)
     left = n_batches
     while left > 0:

@@ -1,4 +1,4 @@
-"""Hard links: COP-Means, which satisfies every link or reports why that is impossible."""
+"""Hard links: COP-KMeans, which satisfies every link or reports why that is impossible."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ class ApartComponents:
                 raise InfeasibleSupervisionError(
                     f"{len(group)} rows must be apart from one another ({self._format_some(group)}), "
                     f"but there are only {k} clusters.",
-                    f"Ask for at least {len(group)}.",
+                    f"Use at least {len(group)}.",
                     rows=self.rows[self._first_rows[group]],
                     parameter="n_clusters",
                     kinds=("links",),
@@ -61,7 +61,7 @@ class ApartComponents:
         return f"row{'s' if len(names) > 1 else ''} {', '.join(names)}{', …' if len(nodes) > 10 else ''}"
 
     def place(self, metric: Metric, centers: np.ndarray, previous: np.ndarray | None) -> HintedPlacement:
-        """Label the components so that every link is satisfied and the cost is as low as a search finds."""
+        """Label the components at the lowest cost that the search finds, with every link satisfied."""
         from likewise.kernels import icm
 
         costs = metric.compute_costs(self.X, centers)
@@ -185,12 +185,16 @@ class ApartComponents:
             if len(stack) == len(part):
                 return
         node, neighbors = nodes[stuck], sorted(near[nodes[stuck]])
-        proved = f"none was found in {_MAX_STEPS} steps" if stack else "no labelling keeps them all"
+        proved = (
+            f"no labelling that satisfies them all was found in {_MAX_STEPS} steps"
+            if stack
+            else "no labelling satisfies them all"
+        )
         raise InfeasibleSupervisionError(
-            f"{len(part)} components are tied by cannot-links, and with {self._k} clusters {proved}. "
-            f"It fails at {self._format_some([node])}, which must be apart from "
+            f"{len(part)} must-link components are connected by cannot-links, and with {self._k} clusters "
+            f"{proved}. The search fails at {self._format_some([node])}, which must be apart from "
             f"{self._format_some(neighbors)}.",
-            "Ask for more clusters, drop some of these links, or use {PCKMeans}, where links are soft.",
+            "Use more clusters, drop some of these links, or use {PCKMeans}, which treats links as soft.",
             rows=self.rows[self._first_rows[[node, *neighbors]]],
             parameter="n_clusters",
             kinds=("links",),

@@ -1,4 +1,4 @@
-"""The farthest two rows under a metric that keeps changing."""
+"""The two rows that are farthest apart under a metric that changes in every iteration."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from sklearn.utils.extmath import row_norms
 from likewise._blocks import Block, Rows, as_rows
 from likewise.kmeans._metric import Metric
 
-# All rows are compared below this many; above it, the rows that are extreme along some direction.
+# Up to this many rows, all are compared; above it, only rows that are extreme along some direction.
 _EXACT_ROWS = 256
 _GROUPED_ROWS = 1024
 _N_COLUMNS = 32
@@ -16,13 +16,13 @@ _N_DRAWN = 32
 
 
 class FarthestRows:
-    """Finds ``D_h = max ||u - v||^2_{A_h}`` over rows u, v, and the pair that attains it.
+    """Candidates for the farthest pair of rows: ``D_h = max ||u - v||^2_{A_h}`` over rows u, v.
 
-    An exact search costs n^2 d for each new metric. A pair that is farthest under any metric lies on the
-    convex hull, so the rows that are extreme along columns and along drawn directions are gathered once and
-    only these are compared: exact up to 256 rows, a lower bound beyond. The largest length among `pairs`
-    (the differences of cannot-links) is counted in, and so are the rows in groups (`grouped`; of more than
-    1,024 only the extreme ones), so that no penalty ``D_h - ||x_i - x_j||^2`` is negative.
+    An exact search costs n^2 d for each new metric. The farthest pair under any metric lies on the convex
+    hull, so rows that are extreme along columns or random directions are gathered once, and only these are
+    compared: exact up to 256 rows, a lower bound beyond. The differences of cannot-linked rows (`pairs`) and
+    the rows in cannot-link groups (`grouped`; if more than 1,024, only the extreme ones) are candidates too,
+    so that no penalty ``D_h - ||x_i - x_j||^2`` is negative.
     """
 
     def __init__(
@@ -44,7 +44,7 @@ class FarthestRows:
         self._pairs = pairs
 
     def find_farthest(self, metric: Metric) -> tuple[np.ndarray, np.ndarray]:
-        """Return D (H,) and the differences u - v (H, d)."""
+        """Return the largest squared distances D, shape (H,), and the differences u - v, shape (H, d)."""
         reach, difference = [], []
         stated = metric.compute_lengths(self._pairs) if len(self._pairs) else None
         for h in range(len(metric.A)):
@@ -61,7 +61,7 @@ class FarthestRows:
 
 
 def _find_extremes(X: Rows, directions: np.ndarray) -> np.ndarray:
-    """Return the rows that reach farthest along each direction and against it, block by block."""
+    """Return the rows with the largest or the smallest projection on some direction, block by block."""
 
     def find_in_block(block: Block) -> tuple[np.ndarray, np.ndarray]:
         if not len(block):

@@ -1,4 +1,4 @@
-"""Labels as hints: Seeded k-means and Constrained k-means."""
+"""Labels as hints: Seeded-KMeans and Constrained-KMeans."""
 
 from __future__ import annotations
 
@@ -77,7 +77,9 @@ class SeededKMeans(KMeansFamily):
         stats = ClusterStats.from_labels(named.X, hints.label_codes, named.weight, len(hints.classes))
         if not (stats.counts > 0).all():
             empty = hints.classes[int(np.argmin(stats.counts))]
-            raise ValueError(f"every row labelled {empty!r} has a sample_weight of 0, so it has no mean.")
+            raise ValueError(
+                f"every row labelled {empty!r} has a sample_weight of 0, so the class mean is undefined."
+            )
         return extend_seeds(draws, stats.sums / stats.counts[:, None], self.n_clusters, None, rng)
 
     def _count_starts(self, hints: Supervision) -> int:
@@ -95,9 +97,9 @@ class SeededKMeans(KMeansFamily):
 
 
 def _match_classes(hinted_labels: np.ndarray, hints: Supervision, k: int) -> np.ndarray:
-    """Return the order of the clusters for which as many labelled rows of class c as possible are in c.
+    """Return the order of clusters that puts the most labelled rows of class c in cluster c.
 
-    Nothing changes if the start was the means of the classes and no cluster has drifted to another class.
+    The order is unchanged if the start was the class means and no cluster has drifted to another class.
     """
     shared = np.zeros((k, k))
     if "labels" in hints.kinds:

@@ -1,4 +1,4 @@
-"""Rows named by links: gathered once, labelled exactly in one place, whatever the number of other rows."""
+"""Linked rows, which are gathered once and labelled jointly, separately from all other rows."""
 
 from __future__ import annotations
 
@@ -22,19 +22,19 @@ AFRESH = np.empty(0, dtype=np.int64)
 
 @dataclass(frozen=True)
 class HintedPlacement:
-    """The clusters of the hinted rows."""
+    """The clusters of the hinted rows and their contribution to the objective."""
 
     labels: np.ndarray
     energy: float
-    nearest: np.ndarray  # the clusters that they would have without their hints
+    nearest: np.ndarray  # the nearest clusters, regardless of hints
 
 
 @dataclass(frozen=True)
 class Penalty:
-    """What a broken link costs.
+    """The cost of a broken link.
 
     A must-link costs ``weight (alpha + beta ||x_i - x_j||^2)`` and a cannot-link
-    ``weight (reach - beta ||x_i - x_j||^2)``, where `reach` is constant, or the largest distance (None).
+    ``weight (reach - beta ||x_i - x_j||^2)``. If `reach` is None, it is the largest squared distance.
     """
 
     must_weight: float
@@ -45,12 +45,12 @@ class Penalty:
 
 
 class LinkedRows:
-    """The rows that some link names, and the energy of their labels."""
+    """The linked rows, and the energy of their labels (distance costs plus penalties)."""
 
     def __init__(self, X: Rows, named: HintedSubset, penalty: Penalty, rng: np.random.RandomState) -> None:
         links = named.hints.links
         self.rows, self.X, self.weight = named.rows, np.asarray(named.X, dtype=np.float64), named.weight
-        # A row of no weight still goes to its nearest cluster, if its links leave it the choice.
+        # A row of weight 0 still goes to its nearest cluster if its links allow it.
         self._pull = np.maximum(self.weight, 1e-12 * X.heaviest)
         self._ends = np.concatenate([links.must, links.cannot])
         self._is_cannot = np.repeat([False, True], [len(links.must), len(links.cannot)])
@@ -85,10 +85,9 @@ class LinkedRows:
         self._known: tuple[Metric, tuple[np.ndarray, ...]] | None = None
 
     def with_share(self, share: float, penalty: Penalty) -> LinkedRows:
-        """Return the same rows and links, each counting for a share of what it counts here.
+        """Return a copy whose rows and links have `share` times their weight, with another penalty.
 
-        A sample of all rows stands for them all if rows that are always in it count for less. A broken link
-        costs what `penalty` says.
+        Linked rows are in every batch, so they must count less for a batch to represent all rows.
         """
         other = copy(self)
         other.weight, other._pull = share * self.weight, share * self._pull
@@ -96,11 +95,11 @@ class LinkedRows:
         return other
 
     def _prepare_metric(self, metric: Metric) -> tuple[np.ndarray, ...]:
-        """Return what follows from a metric alone, computed once for each metric."""
+        """Return the arrays that depend on the metric only, cached for the last metric."""
         if self._known is None or self._known[0] is not metric:
             beta = self._penalty.beta
             H, d = len(metric.A), self.X.shape[1]
-            # In a shared metric's own coordinates every distance below is a plain one.
+            # In the coordinates of a shared metric, distances are Euclidean.
             Z = metric.embed(self.X) if metric.shared else self.X
             dist = np.zeros((len(self._ends), H))
             if beta and metric.shared:
@@ -118,12 +117,12 @@ class LinkedRows:
         return self._known[1]
 
     def place(self, metric: Metric, centers: np.ndarray, previous: np.ndarray | None) -> HintedPlacement:
-        """Label the rows so that their energy is as low as can be found.
+        """Label the rows by a local search for the lowest energy.
 
-        Confident rows go first (largest gap between their two cheapest clusters; ties in the drawn order),
-        then single rows and whole components move in turns until neither lowers the energy. From the second
-        iteration on this is done twice, from the previous labels and afresh, and the better of the two is
-        kept: labels that were right for earlier centres are hard to leave one row at a time.
+        Confident rows go first (largest gap between their two cheapest clusters; ties in random order). Then
+        single rows and whole components move alternately until neither lowers the energy. From the second
+        iteration on this is done twice, from the previous labels and from scratch, and the better result is
+        kept: moves of single rows rarely escape labels that suited earlier centres.
         """
         from likewise.kernels import icm
 
@@ -147,14 +146,15 @@ class LinkedRows:
         return HintedPlacement(labels, energy, nearest)
 
     def get_units(self) -> np.ndarray:
-        """Return the component of each row: these move together."""
+        """Return the must-link component of each row. Components are moved as a whole."""
         return self._component
 
     def add_violations(self, scatter: np.ndarray, labels: np.ndarray, metric: Metric) -> None:
-        """Add to each metric's scatter what the broken links contribute (Bilenko, Basu & Mooney 2004).
+        """Add the contribution of broken links to the scatter matrices (Bilenko, Basu & Mooney 2004).
 
-        ``w/2 (x_i - x_j)(x_i - x_j)'`` to both clusters' metrics for a broken must-link (w to a shared one),
-        ``w [(u - v)(u - v)' - (x_i - x_j)(x_i - x_j)']`` for a broken cannot-link.
+        A broken must-link adds ``w/2 (x_i - x_j)(x_i - x_j)'`` to the scatter of both clusters (twice to a
+        shared one). A broken cannot-link adds ``w [(u - v)(u - v)' - (x_i - x_j)(x_i - x_j)']``, where u and
+        v are the farthest two rows.
         """
         *_, far = self._prepare_metric(metric)
         shared = len(scatter) == 1
@@ -180,7 +180,7 @@ class LinkedRows:
                     scatter[own] -= weight * _compute_pair_scatter(part, part, scatter.ndim) / 2
                     continue
                 for g, other in parts.items():
-                    if g != h:  # each pair comes twice: half to one cluster's metric, half to the other's
+                    if g != h:  # each pair is visited twice, half for the metric of either cluster
                         scatter[0 if shared else h] += (
                             weight / 2 * _compute_pair_scatter(part, other, scatter.ndim)
                         )
@@ -189,7 +189,7 @@ class LinkedRows:
 def descend(
     problem: Any, start: np.ndarray, order: np.ndarray, components: tuple[np.ndarray, np.ndarray]
 ) -> tuple[float, np.ndarray]:
-    """Lower the energy of a labelling problem from `start` (no entries: afresh); return it and the labels."""
+    """Minimise the energy locally from the labels `start` (empty: from scratch); return energy and labels."""
     from likewise.kernels import icm
 
     (m, k), G = problem.U.shape, len(problem.group_weight)
@@ -203,7 +203,7 @@ def descend(
 
 
 def compute_margins(costs: np.ndarray) -> np.ndarray:
-    """Return by how much each row's second cheapest cluster costs more than its cheapest."""
+    """Return the cost difference between the second cheapest and the cheapest cluster of each row."""
     if costs.shape[1] == 1:
         return np.zeros(len(costs))
     two = np.partition(costs, 1, axis=1)
@@ -211,7 +211,7 @@ def compute_margins(costs: np.ndarray) -> np.ndarray:
 
 
 def build_adjacency(ends: np.ndarray, m: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Return, for each row, its partners and the numbers of the links to them."""
+    """Return the links of m rows in compressed form: indptr, the partner rows and the link numbers."""
     here = np.concatenate([ends[:, 0], ends[:, 1]])
     there = np.concatenate([ends[:, 1], ends[:, 0]])
     order = np.argsort(here, kind="stable")
@@ -220,7 +220,7 @@ def build_adjacency(ends: np.ndarray, m: int) -> tuple[np.ndarray, np.ndarray, n
 
 
 def index_groups(groups: list[np.ndarray], m: int) -> tuple[np.ndarray, np.ndarray]:
-    """Return the groups of each of m rows: those of row i are ``group[indptr[i]:indptr[i + 1]]``."""
+    """Return the groups of m rows in compressed form: row i is in ``group[indptr[i]:indptr[i + 1]]``."""
     member = np.concatenate([np.empty(0, dtype=np.int64), *groups])
     group = np.repeat(np.arange(len(groups)), [len(rows) for rows in groups]).astype(np.int64)
     order = np.argsort(member, kind="stable")

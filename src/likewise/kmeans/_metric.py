@@ -1,4 +1,4 @@
-"""Metrics: how far a row is from a centre, one metric for all clusters or one for each."""
+"""Learned metrics, shared by all clusters or one per cluster."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ from sklearn.utils.extmath import row_norms
 class Metric:
     """Squared distances ``(x - c)' A_h (x - c)``, and the log-determinants of the A_h.
 
-    `A` has the shape (H, d) for diagonal metrics and (H, d, d) for full ones, where H is 1 if the clusters
-    share one metric and k if each has its own. A is an inverse covariance.
+    `A` has shape (H, d) if the metrics are diagonal and (H, d, d) if they are full, where H is 1 if the
+    clusters share one metric and k if each has its own. Each A_h is an inverse covariance.
     """
 
     A: np.ndarray
@@ -22,7 +22,7 @@ class Metric:
 
     @classmethod
     def euclidean(cls, n_features: int) -> Metric:
-        """Return the plain metric: one diagonal of ones."""
+        """Return the Euclidean metric, shared by all clusters."""
         return cls(np.ones((1, n_features)), np.zeros(1))
 
     @property
@@ -36,7 +36,7 @@ class Metric:
         return self.A.ndim == 2
 
     def __getstate__(self) -> dict[str, np.ndarray]:
-        return {"A": self.A, "log_det": self.log_det}  # the same bytes whether the roots are known or not
+        return {"A": self.A, "log_det": self.log_det}  # without cached roots, so equal metrics pickle equally
 
     @cached_property
     def _roots(self) -> np.ndarray:
@@ -59,7 +59,7 @@ class Metric:
     def compute_distances(self, X: np.ndarray, centers: np.ndarray) -> np.ndarray:
         """Return the squared distance of every row to every centre in its cluster's metric, shape (n, k)."""
         X = np.asarray(X, dtype=np.float64)
-        if self.shared:  # one matrix product; around the middle of the centres it loses no digits to speak of
+        if self.shared:  # one matrix product; centring keeps the loss of precision small
             middle = centers.mean(axis=0)
             W, b = self.compute_linear(centers - middle)
             out = self.compute_lengths(X - middle) + (X - middle) @ W.T + (b + self.log_det[0])
@@ -77,7 +77,7 @@ class Metric:
         return self.compute_distances(X, centers) - self.log_det
 
     def embed(self, X: np.ndarray, h: int = 0) -> np.ndarray:
-        """Return rows whose plain distances are those of metric h."""
+        """Return the rows mapped so that Euclidean distances equal the distances of metric h."""
         return (X * np.sqrt(self.A[h]) if self.diagonal else X @ self._roots[h]).astype(X.dtype)
 
     def unembed(self, Z: np.ndarray) -> np.ndarray:
@@ -87,35 +87,35 @@ class Metric:
         return np.linalg.solve(self._roots[0].T, np.asarray(Z, dtype=np.float64).T).T
 
     def compute_linear(self, centers: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Return (W, b) of a shared metric: the cost of a row in h is ``W[h] . x + b[h]`` plus ``x' A x``.
+        """Return (W, b) such that with a shared metric the cost of x in h is ``W[h] . x + b[h] + x' A x``.
 
-        The second part is the same for every cluster, so a shared metric costs no more than none.
+        ``x' A x`` is the same for every cluster, so assignment with a shared metric is as fast as without.
         """
         image = self.apply(centers)[:, 0, :]
         return -2.0 * image, (image * centers).sum(axis=1) - self.log_det[0]
 
 
 def compute_inverse_metric(scatter: np.ndarray, mass: np.ndarray, scale: np.ndarray, floor: float) -> Metric:
-    """Turn scatter matrices S_h of total weight N_h into metrics ``A_h = N_h S_h^{-1}`` that exist.
+    """Return the metrics ``A_h = N_h S_h^{-1}`` of regularised scatter matrices S_h of total weight N_h.
 
-    S_h need not be positive: a violated cannot-link subtracts from it, and a cluster may have fewer rows
-    than columns. So S_h is brought to unit scale by the spread of each column, its eigenvalues (or its
-    diagonal) are raised to at least `floor` times their mean, and the result is brought back. Flooring A_h
-    at 0 instead, as the slides have it, would make log det A_h minus infinity.
+    S_h need not be positive definite: a violated cannot-link subtracts from it, and a cluster may have fewer
+    rows than columns. So columns are scaled to unit spread, the eigenvalues (or the diagonal) of S_h are
+    raised to at least `floor` times their mean, and the scaling is undone. Flooring A_h at 0 instead, as in
+    the slides of the paper, would make log det A_h minus infinity.
 
     Parameters
     ----------
     scatter : ndarray of shape (H, d) or (H, d, d)
         Sums of (outer) squares.
     mass : ndarray of shape (H,)
-        Their total weights.
+        The total weight of each.
     scale : ndarray of shape (d,)
-        The spread of each column over all rows; 1 for a constant column.
+        The standard deviation of each column over all rows; 1 for a constant column.
     floor : float
-        The smallest eigenvalue allowed, relative to the mean.
+        Lower bound on the eigenvalues, relative to their mean.
     """
     mass = np.maximum(mass, 1e-300)
-    floor = max(floor, 1e-12)  # below this the inverse has no digits left
+    floor = max(floor, 1e-12)  # below this the inverse has no correct digits
     if scatter.ndim == 2:
         variance = scatter / mass[:, None] / np.square(scale)
         variance = np.maximum(variance, floor * _compute_positive_mean(variance)[:, None]) * np.square(scale)
@@ -129,6 +129,6 @@ def compute_inverse_metric(scatter: np.ndarray, mass: np.ndarray, scale: np.ndar
 
 
 def _compute_positive_mean(values: np.ndarray) -> np.ndarray:
-    """Return the mean of the positive values of each row, 1 where there are none."""
+    """Return the sum of the positive values of each row divided by its length; 1 if there are none."""
     total = np.maximum(values, 0).sum(axis=1)
     return np.where(total > 0, total / values.shape[1], 1.0)

@@ -1,4 +1,4 @@
-"""K-means with links from batches of rows: MiniBatchPCKMeans and MiniBatchMPCKMeans."""
+"""Mini-batch k-means with links: MiniBatchPCKMeans and MiniBatchMPCKMeans."""
 
 from __future__ import annotations
 
@@ -232,7 +232,7 @@ class MiniBatchMPCKMeans(BatchFitMixin, MPCKMeans):
     parameter_rules: ClassVar[dict[str, Rule]] = {
         **MPCKMeans.parameter_rules,
         **BatchFitMixin.parameter_rules,
-        "init": PCKMeans.parameter_rules["init"],  # not "auto": batches are never fitted without their links
+        "init": PCKMeans.parameter_rules["init"],  # without "auto", which fits without links first
     }
 
     def __init__(

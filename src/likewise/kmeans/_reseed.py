@@ -1,4 +1,4 @@
-"""Empty clusters, and which rows move there: blocks return their costliest rows, and one place chooses."""
+"""Choice of the rows that move to empty clusters, among the costliest rows of each block."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, eq=False)
 class Move:
-    """Rows that go together to an empty cluster."""
+    """Rows that move together to an empty cluster, with their labels before the move."""
 
     rows: np.ndarray
     before: np.ndarray
@@ -34,9 +34,10 @@ def choose_moves_to_empty(
     metric: Metric,
     empty: np.ndarray,
 ) -> list[Move]:
-    """Choose for each empty cluster the free row with the largest cost, or else the costliest hinted unit.
+    """Choose, for each empty cluster, the costliest unhinted row or, failing that, the costliest hinted unit.
 
-    Rows on their centre are left alone: X has fewer distinct rows than clusters. No cluster is emptied.
+    Rows that coincide with their centre never move: if only these are left, X has fewer distinct rows than
+    clusters. No move empties another cluster.
     """
     k = len(centers)
     sizes = X.sum(partial(_compute_sizes, metric, k), labels)
@@ -47,7 +48,7 @@ def choose_moves_to_empty(
         return np.where(cost > least, cost, 0.0) * part
 
     def find_costliest(block: Block) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        # At most k clusters have one row left, and at most k are empty: no more rows are ever looked at.
+        # 2 k candidates suffice: at most k are the last row of a cluster, and at most k clusters are empty.
         assert block.kept is not None
         cost = compute_costs(block.X, block.kept, block.weight)
         cost[held.restrict_to_block(block.rows)[0]] = 0.0
@@ -84,7 +85,7 @@ def choose_moves_to_empty(
 
 @dataclass(frozen=True, eq=False)
 class _Sizes:
-    """How many rows each cluster has, and the length of the longest row."""
+    """The number of rows of each cluster, and the largest squared length of a row."""
 
     counts: np.ndarray
     longest: float

@@ -1,4 +1,4 @@
-"""What the rows of batches that came one after another add up to, and where that puts the clusters."""
+"""Running sums over consecutive batches, and the clusters that they determine."""
 
 from __future__ import annotations
 
@@ -13,26 +13,26 @@ from likewise.kmeans._metric import Metric, compute_inverse_metric
 from likewise.kmeans._stats import NOBODY, ClusterStats
 from likewise.seeding import extend_seeds
 
-# The objective is averaged over some so many batches, the last ones counting the most.
+# Span, in batches, of the exponential moving average of the objective.
 SPAN = 10
-# Whether a cluster takes too few rows is judged when as many would have come to one that takes just enough.
+# Clusters are checked for too few rows once a cluster at the threshold would have gained this many.
 _ENOUGH = 10
 
 
 @dataclass(frozen=True, eq=False)
 class Batch:
-    """Some rows, and the rows among them that hints name.
+    """A batch of rows, and the hinted rows in it.
 
     Attributes
     ----------
     rows : Rows
-        The rows, less a middle. Their weights are what they count for here.
-    named : Named
-        The rows that hints name, by their places in the batch, with the weights that they have by themselves.
+        The centred rows, with their weights in this batch.
+    named : HintedSubset
+        The hinted rows, numbered by their position in the batch, with their original weights.
     size : int
-        How many rows the batch stands for.
+        The number of rows that the batch represents.
     share : float
-        How much the named rows and the links count for here, where they are in every batch.
+        Factor for the weights of hinted rows and links, which are in every batch.
     """
 
     rows: Rows
@@ -43,28 +43,29 @@ class Batch:
 
 @dataclass(frozen=True, eq=False)
 class RunningClusters:
-    """Sums over all rows seen so far, older ones faded if wanted, and the clusters that follow from them.
+    """Sums over all rows seen so far, optionally with decaying weights, and the clusters they determine.
 
     Attributes
     ----------
     middle : ndarray of shape (d,)
-        What is taken off the rows.
+        The vector that is subtracted from the rows.
     centers : ndarray of shape (k, d)
-        The means of the clusters, less the middle.
+        The means of the clusters minus `middle`.
     metric : Metric
-        The metric that the scatter so far gives.
+        The metric that was fitted to the running scatter.
     stats : ClusterStats
-        Weights, sums and, with a metric of each cluster, second moments of the clusters.
+        Weights and sums of the clusters and, if each has its own metric, second moments.
     second : ndarray of shape (d,) or (d, d)
         The second moment of all rows.
     broken : ndarray of shape (H, d) or (H, d, d)
-        What broken links add to the scatter.
+        The contribution of broken links to the scatter.
     gained, n_since : ndarray of shape (k,), int
-        What the clusters gained since it was last judged whether one is nearly empty, and from how many rows.
+        Weight that each cluster has gained, and number of rows seen, since the last check for nearly empty
+        clusters.
     n_steps, n_rows : int
-        How many batches and rows were seen.
+        Number of batches and of rows seen.
     cost, weight : float
-        The objective of the last batches and the weight of their rows, older ones faded.
+        Exponentially weighted sums of the objective and of the row weights of recent batches.
     """
 
     middle: np.ndarray
@@ -82,7 +83,7 @@ class RunningClusters:
 
     @classmethod
     def begin(cls, middle: np.ndarray, start: Start, learning: Learning | None) -> RunningClusters:
-        """Return the clusters of a start, no row seen."""
+        """Return the state of a start before any row is seen."""
         k, d = start.centers.shape
         broken = np.zeros(_get_scatter_shape(k, d, learning))
         own = learning is not None and learning.per_cluster
@@ -91,35 +92,35 @@ class RunningClusters:
         return cls(middle, start.centers, start.metric, stats, second, broken, np.zeros(k))
 
     def is_compatible(self, k: int, learning: Learning | None) -> bool:
-        """Tell whether so many clusters, with metrics of this sort, can go on from here."""
+        """Return True if a fit with k clusters and these settings can continue from this state."""
         return self.stats.counts.shape == (k,) and self.broken.shape == _get_scatter_shape(
             k, self.centers.shape[1], learning
         )
 
     @property
     def objective(self) -> float:
-        """The objective a row, averaged over the last batches; each counted before it moved the clusters."""
+        """The objective per row, averaged over recent batches, each evaluated before its update."""
         return self.cost / max(self.weight, 1e-300)
 
     @property
     def _variance(self) -> np.ndarray:
-        """The variance of each column over all rows seen."""
+        """The variance of each column over the rows seen so far."""
         total = max(float(self.stats.counts.sum()), 1e-300)
         square = self.second if self.second.ndim == 1 else self.second.diagonal()
         return np.maximum(square / total - np.square(self.stats.sums.sum(axis=0) / total), 0.0)
 
     @property
     def mean_squared_distance(self) -> float:
-        """The mean squared distance between two rows of those seen."""
+        """The mean squared distance between two of the rows seen so far."""
         return 2.0 * float(self._variance.sum())
 
     def take_batch(
         self, steps: KMeansSteps, hinted_labels: np.ndarray | None, size: int, half_life: float | None
     ) -> tuple[RunningClusters, np.ndarray]:
-        """Take in a batch of `size` rows: label its rows, add them up, move the centres.
+        """Assign a batch of `size` rows, add it to the running sums and move the centres.
 
-        Also returned is where the rows that hints speak of were put. With a half-life, rows seen that many
-        rows ago count for a half. The metric stays as it is until :meth:`learn_metric`.
+        Returns the new state and the labels of the hinted rows. With a half-life, the weight of a row halves
+        after that many further rows. The metric does not change until :meth:`learn_metric`.
         """
         found = steps.assign(self.centers, self.metric, hinted_labels)
         keep = 1.0 if half_life is None else 0.5 ** (size / half_life)
@@ -129,7 +130,7 @@ class RunningClusters:
         learning = steps.learning
         if learning is not None and learning.violations is not None:
             learning.violations.add_violations(broken, found.hinted_labels, self.metric)
-        # The start was fitted to the first batch, so what that costs says little once there is another.
+        # The start was fitted to the first batch, whose objective is therefore too low: drop it.
         fade = 0.0 if self.n_steps == 1 else 1.0 - 2.0 / (SPAN + 1)
         seen = replace(
             self,
@@ -147,11 +148,12 @@ class RunningClusters:
         return seen, found.hinted_labels
 
     def refill_clusters(self, batch: Batch, ratio: float, rng: np.random.RandomState) -> RunningClusters:
-        """Now and then give nearly empty clusters to the nearest others, and put their centres elsewhere.
+        """From time to time, merge nearly empty clusters into their nearest neighbours and reseed them.
 
-        Nearly empty is a cluster that lately gained less than `ratio` of what the largest did. Its new centre
-        is a row of the batch that no hint names, drawn as k-means++ draws in proportion to the squared
-        distance to the other centres. What all clusters add up to stays the same.
+        A cluster is nearly empty if it has gained less than `ratio` times the weight that the largest one
+        gained since the last check. Its new centre is an unhinted row of the batch, drawn as in k-means++
+        with probability proportional to the squared distance to the other centres. Totals over all clusters
+        do not change.
         """
         k = len(self.centers)
         if ratio <= 0 or self.n_since * ratio < _ENOUGH * k:
@@ -183,13 +185,13 @@ class RunningClusters:
         return replace(judged, stats=stats, broken=broken, centers=compute_means(stats, centers))
 
     def learn_metric(self, learning: Learning) -> RunningClusters:
-        """Fit the metric to the scatter so far; from no more rows than centres and columns none is fitted."""
+        """Fit the metric to the running scatter, unless at most k + d rows have been seen."""
         k, d = self.centers.shape
         if self.n_rows <= k + d:
             return self
         scatter, mass = compute_scatter(self.stats, self.second, self.centers, learning.per_cluster)
         scatter = scatter + self.broken
-        if learning.per_cluster and not mass.all():  # a cluster without rows has the metric of all
+        if learning.per_cluster and not mass.all():  # an empty cluster gets the pooled metric
             scatter[mass == 0] = scatter.sum(axis=0)
             mass = np.where(mass == 0, mass.sum(), mass)
         spread = np.sqrt(self._variance)
@@ -198,7 +200,7 @@ class RunningClusters:
 
 
 def _get_scatter_shape(k: int, d: int, learning: Learning | None) -> tuple[int, ...]:
-    """Return the shape of the scatter that a metric is learned from."""
+    """Return the shape of the scatter from which a metric is learned."""
     square = (d,) if learning is None or learning.diagonal else (d, d)
     return (k if learning is not None and learning.per_cluster else 1, *square)
 
@@ -209,7 +211,7 @@ def _scale_stats(stats: ClusterStats, by: float) -> ClusterStats:
 
 
 def _merge_clusters(sums: np.ndarray, into: np.ndarray) -> np.ndarray:
-    """Return sums of clusters where cluster h is added to cluster ``into[h]``."""
+    """Return the sums of the clusters after cluster h is merged into cluster ``into[h]``."""
     total = np.zeros_like(sums)
     np.add.at(total, into, sums)
     return total

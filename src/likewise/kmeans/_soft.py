@@ -25,7 +25,7 @@ MetricKind = Literal["full", "diagonal"]
 
 
 class SoftLinks(KMeansFamily, ABC):
-    """Members in which links are soft penalties. Contradictory links give a warning."""
+    """Base class of members in which links are soft penalties. Contradictory links give a warning."""
 
     must_weight: float
     cannot_weight: float
@@ -43,14 +43,14 @@ class SoftLinks(KMeansFamily, ABC):
 
     @abstractmethod
     def _compute_penalty_at(self, scale: float) -> Penalty:
-        """Return the penalty of broken links, where `scale` is the mean squared distance of two rows."""
+        """Return the penalty of broken links if `scale` is the mean squared distance between two rows."""
 
     def _get_link_weights(self) -> tuple[float, float]:
         """Return the weights of must-links and cannot-links, multiplied by the unit of the row weights."""
         return self.must_weight * self._weight_unit, self.cannot_weight * self._weight_unit
 
     def _make_learning(self, linked: LinkedRows | None) -> Learning | None:
-        """Return how a metric is learned, or None."""
+        """Return the settings of metric learning, or None if no metric is learned."""
         return None
 
     def _make_hinted_rows(self, X: Rows, named: HintedSubset, rng: Any) -> LinkedRows | None:
@@ -164,11 +164,11 @@ class PCKMeans(SoftLinks):
 
 
 class _LearnedMetric(SoftLinks):
-    """Members that learn a metric."""
+    """Base class of members that learn a metric."""
 
     metrics_: np.ndarray
 
-    _rescales_rows = True  # the inverse of a covariance may overflow where the covariance does not underflow
+    _rescales_rows = True  # an inverse covariance can overflow even if the covariance does not underflow
     parameter_rules: ClassVar[dict[str, Rule]] = {
         **SoftLinks.parameter_rules,
         "metric": choice(*get_args(MetricKind)),
@@ -228,9 +228,10 @@ class _LearnedMetric(SoftLinks):
         return 2  # one with each initial metric
 
     def _suggest_metric(self, X: Rows, named: HintedSubset) -> Metric | None:
-        """Return the inverse of the scatter within must-link components, shrunk towards that of all rows.
+        """Return the inverse of the scatter within must-link components, shrunk towards the total scatter.
 
-        The first is used by relevant component analysis; the second counts as one component of two rows.
+        The scatter within components is that of relevant component analysis. The total scatter counts as one
+        component of two rows.
         """
         diagonal = self.metric == "diagonal"
         total = compute_second_moment(X, diagonal=diagonal)
@@ -251,7 +252,7 @@ class _LearnedMetric(SoftLinks):
 
     def _keep_metric(self, metric: Metric) -> None:
         A = metric.A
-        if self.metric == "full" and metric.diagonal:  # the labels settled before a metric was fitted
+        if self.metric == "full" and metric.diagonal:  # still Euclidean: no metric was fitted
             A = np.stack([np.diag(a) for a in A])
         self.metrics_ = np.resize(A, (self.n_clusters, *A.shape[1:])) if self.per_cluster else A[0]
 
@@ -274,7 +275,7 @@ class MPCKMeans(_LearnedMetric):
     weight.
 
     The steps alternate as in the paper. Where the paper leaves choices open: The metric stays Euclidean
-    until the labels have settled once. Confident hinted rows are labelled first; then single rows and whole
+    until the labels have converged once. Confident hinted rows are labelled first; then single rows and whole
     must-link components move alternately, both from the previous labels and from scratch. The eigenvalues
     of the scatter matrix whose inverse is the metric are raised to at least `regularization` times their
     mean, because a broken cannot-link can make the matrix indefinite. Only stated links are penalised;

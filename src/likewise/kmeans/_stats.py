@@ -1,4 +1,4 @@
-"""What the rows of each cluster add up to, block by block."""
+"""Sufficient statistics of the clusters, and the assignment pass that computes them block by block."""
 
 from __future__ import annotations
 
@@ -28,11 +28,11 @@ class ClusterStats:
     sums : ndarray of shape (k, d)
         Weighted sums of the rows.
     second : ndarray of shape (k, d) or (k, d, d), or None
-        Weighted sums of the squares, or of the outer squares, where a cluster has its own metric.
+        Weighted sums of the squares, or of the outer products, if each cluster has its own metric.
     changed : int
-        How many rows have another label than before.
+        Number of rows whose label changed.
     watched : ndarray of int32
-        The labels of the rows that were watched, in the order of the rows.
+        The labels of the watched rows, in row order.
     """
 
     counts: np.ndarray
@@ -55,7 +55,7 @@ class ClusterStats:
     def from_labels(
         cls, X: np.ndarray, labels: np.ndarray, weight: np.ndarray, k: int, *, moments: str | None = None
     ) -> ClusterStats:
-        """Add up rows whose clusters are known; `moments` is None, "diagonal" or "full"."""
+        """Return the statistics of rows with known labels; `moments` is None, "diagonal" or "full"."""
         counts = np.bincount(labels, weights=weight, minlength=k)
         if moments is None and len(X) * k <= 1_000_000:  # few rows: one small matrix product
             member = (labels == np.arange(k)[:, None]) * weight
@@ -76,10 +76,10 @@ class ClusterStats:
 
 
 def compute_total_cost(stats: ClusterStats, centers: np.ndarray, metric: Metric, second: np.ndarray) -> float:
-    """Return the weighted cost of all rows in their clusters, in float64 from what they add up to.
+    """Return the weighted cost of all rows in their clusters, computed in float64 from the statistics.
 
-    `second` is the second moment of all rows, which a shared metric needs beside the sums; clusters with
-    metrics of their own have theirs in the statistics.
+    `second` is the second moment of all rows, which is needed for a shared metric. If each cluster has its
+    own metric, the second moments in `stats` are used.
     """
     images = metric.apply(centers)[np.arange(len(centers)), 0 if metric.shared else np.arange(len(centers))]
     moved = -2.0 * (images * stats.sums).sum() + stats.counts @ (images * centers).sum(axis=1)
@@ -95,7 +95,7 @@ def compute_total_cost(stats: ClusterStats, centers: np.ndarray, metric: Metric,
 
 @dataclass(frozen=True, eq=False)
 class FixedLabels:
-    """Rows whose labels are given: hints decide them, not distances. `rows` ascend."""
+    """Rows whose labels are fixed instead of assigned by distance. `rows` must be sorted."""
 
     rows: np.ndarray
     labels: np.ndarray
@@ -106,7 +106,7 @@ class FixedLabels:
         return cls(np.empty(0, dtype=np.int64), np.empty(0, dtype=np.int32))
 
     def restrict_to_block(self, rows: slice) -> tuple[np.ndarray, np.ndarray]:
-        """Return those in a block, numbered from its first row, and their labels."""
+        """Return the rows that are in a block, numbered from its first row, and their labels."""
         first, last = np.searchsorted(self.rows, [rows.start, rows.stop])
         return self.rows[first:last] - rows.start, self.labels[first:last]
 
@@ -114,7 +114,7 @@ class FixedLabels:
 def compute_second_moment(
     X: np.ndarray | Rows, *, diagonal: bool, held: FixedLabels | None = None
 ) -> np.ndarray:
-    """Return the weighted sum of the rows' squares (d,) or outer squares (d, d); held rows left out."""
+    """Return the weighted sum of squares (d,) or outer products (d, d) of all rows except `held`."""
     held = FixedLabels.empty() if held is None else held
 
     def sum_squares(block: Block) -> np.ndarray:
@@ -154,7 +154,7 @@ def _compute_weighted_sum(block: Block) -> np.ndarray:
 
 
 def _iterate_pieces(X: np.ndarray, weight: np.ndarray) -> Iterator[tuple[np.ndarray, np.ndarray]]:
-    """Yield rows in float64 with their weights, so few at a time that they stay in the cache."""
+    """Yield rows in float64 with their weights, in pieces that fit into the CPU cache."""
     for at in range(0, len(X), _PIECE):
         piece = X[at : at + _PIECE]
         rows = get_scratch("rows", piece.shape, np.float64)
@@ -163,14 +163,14 @@ def _iterate_pieces(X: np.ndarray, weight: np.ndarray) -> Iterator[tuple[np.ndar
 
 
 def get_moments_kind(metric: Metric) -> str | None:
-    """Return which second moments a metric needs of each cluster: none if it is shared."""
+    """Return the kind of second moments per cluster that a metric needs; None if it is shared."""
     if metric.shared:
         return None
     return "diagonal" if metric.diagonal else "full"
 
 
 def label_all_zero(block: Block) -> np.ndarray:
-    """Label every row 0, the recipe of labels that nobody has looked at."""
+    """Label every row 0: the initial labels."""
     return np.zeros(len(block), dtype=np.int32)
 
 
@@ -184,11 +184,11 @@ def assign_rows(
     held: FixedLabels | None = None,
     watch: np.ndarray = NOBODY,
 ) -> ClusterStats:
-    """Give every row its nearest cluster and add up the clusters, in one pass over blocks of rows.
+    """Assign every row to its nearest cluster and return the statistics, in one pass over blocks of rows.
 
-    `labels` (int32) is written, and the changes are counted. Held rows get the labels given and are not
-    added up. The labels of the rows in `watch`, which ascend, come back. The result does not depend on the
-    number of threads.
+    Writes `labels` (int32) and counts the changes. `held` rows get their fixed labels and are excluded from
+    the sums. The labels of the rows in `watch`, which must be sorted, are returned in the statistics. The
+    result does not depend on the number of threads.
     """
     nearest = _make_nearest(X.dtype, centers, metric, moments)
     held = FixedLabels.empty() if held is None else held
@@ -208,7 +208,7 @@ def assign_rows(
 
 
 def make_labeller(dtype: Any, centers: np.ndarray, metric: Metric, held: FixedLabels) -> Recipe:
-    """Return what labels a block: the nearest cluster, or the one that a row is held in."""
+    """Return a function that labels a block: fixed labels for `held` rows, else the nearest cluster."""
     return partial(_label_block, _make_nearest(dtype, centers, metric, None), held)
 
 
@@ -226,7 +226,7 @@ Sums = tuple[np.ndarray, np.ndarray, np.ndarray | None]
 def _make_nearest(
     dtype: Any, centers: np.ndarray, metric: Metric, moments: str | None
 ) -> Callable[[np.ndarray, np.ndarray, np.ndarray], Sums]:
-    """Return what labels one block and returns its counts, sums and second moments."""
+    """Return a function that labels one block and returns its counts, sums and second moments."""
     from likewise.kernels import assign
 
     k, d = centers.shape
@@ -245,7 +245,7 @@ def _make_nearest(
     def assign_linear(X: np.ndarray, weight: np.ndarray, labels: np.ndarray) -> Sums:
         sums, counts = np.zeros((len(W), d)), np.zeros(len(W))
         assign.nearest_linear(X, weight, W, b, labels, sums, counts)
-        if moments is not None:  # the metric is about to become one of each cluster
+        if moments is not None:  # the next metric will be one per cluster
             second = ClusterStats.from_labels(X, labels, weight, k, moments=moments).second
         else:
             second = None
