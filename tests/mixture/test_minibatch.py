@@ -103,21 +103,21 @@ def test_links_of_unequal_weight_and_links_that_name_every_row():
 def test_what_a_batch_may_not_be():
     X, _ = blobs(0)
     new = MiniBatchPairwiseGaussianMixture(3, random_state=0)
-    with pytest.raises(ValueError, match=r"first batch has 2 row\(s\), too few to begin n_clusters=3 with"):
+    with pytest.raises(ValueError, match=r"first batch has 2 row\(s\), too few to start n_clusters=3"):
         new.partial_fit(X[:2])
     assert not hasattr(new, "means_")
     with pytest.raises(NotFittedError):
         new.predict(X)
     new.partial_fit(X)
     assert len(new.partial_fit(X[:1]).labels_) == 1  # later ones may be small
-    with pytest.raises(SupervisionError, match="speak of 300 rows, but X has 5"):
+    with pytest.raises(SupervisionError, match="are for 300 rows, but X has 5"):
         new.partial_fit(X[:5], supervision=Supervision.empty(300))
     with pytest.raises(ValueError, match="4 features"):
         new.partial_fit(X[:, :2])
     with pytest.raises(ValueError, match="too large to square"):
         new.partial_fit(X[:5] * 1e200)
     assert len(MiniBatchPairwiseGaussianMixture(3, init=X[:3]).partial_fit(X[:1]).labels_) == 1
-    with pytest.raises(ValueError, match="begun with n_clusters=3"):
+    with pytest.raises(ValueError, match="fitted with n_clusters=3"):
         new.set_params(n_clusters=2).partial_fit(X)
     with pytest.raises(InfeasibleSupervisionError, match="n_clusters=1"):
         MiniBatchPairwiseGaussianMixture(1).partial_fit(

@@ -1,4 +1,4 @@
-"""Gaussian mixtures that follow links: in the model itself, as a network, or on the posteriors."""
+"""Gaussian mixtures with links, which act in the generative model, as a network, or on the posteriors."""
 
 from likewise.mixture._equivalence import EquivalenceGaussianMixture
 from likewise.mixture._minibatch import MiniBatchPairwiseGaussianMixture

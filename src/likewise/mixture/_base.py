@@ -1,4 +1,4 @@
-"""What the members of the mixture family share: parameters, starts, the choice among them, prediction."""
+"""Base class of the mixture family: parameters, starts, the choice among starts, prediction."""
 
 from __future__ import annotations
 
@@ -44,11 +44,11 @@ if TYPE_CHECKING:
     from likewise._typing import ArrayLike, MatrixLike, RandomStateLike
     from likewise.evaluation import Satisfaction
 
-# How many iterations of each start are made before the best of them is finished.
+# Number of iterations of each start before the best start is finished.
 _TRIAL = 15
-# Starts are made and tried on so many rows where there are more. Ten starts of 15 iterations then cost what
-# 7.5 million rows cost in one iteration, and a component in a hundred still has some 500 rows. Where the
-# rows are changes nothing: up to this number they are gathered in memory, from a file or a cluster too.
+# Maximum number of rows on which starts are made and tried. Ten starts of 15 iterations then cost as much as
+# one iteration on 7.5 million rows, and one component in a hundred still has about 500 rows. Up to this
+# number, rows in a file or on a cluster are loaded into memory too, so the data source does not matter.
 _TRIAL_ROWS = 50_000
 _IS_ARRAY = Rule(
     "an array of shape (n_components, n_features)", lambda v: hasattr(v, "__len__") and not isinstance(v, str)
@@ -106,11 +106,11 @@ class MixtureFamily(HintedClusterer, ABC):
         self.random_state = random_state
         self.n_jobs = n_jobs
 
-    # ------------------------------------------------------------------ what a member supplies
+    # ------------------------------------------------------------------ private hook of the members
 
     @abstractmethod
     def _make_relations_factory(self, hints: Supervision) -> Callable[[], Relations]:
-        """Return what makes the relations anew for each start, for they may keep state."""
+        """Return a function that makes new relations for each start, since relations may have state."""
 
     # ------------------------------------------------------------------ fitting
 
@@ -148,18 +148,18 @@ class MixtureFamily(HintedClusterer, ABC):
         return self
 
     def _warn_few_rows(self, n_rows: int, n_columns: int) -> None:
-        """Warn where a covariance matrix has more columns than there are rows to learn it from."""
+        """Warn if there are fewer rows than columns to estimate a covariance matrix from."""
         if n_columns > n_rows and self.covariance_type in ("full", "tied"):
             warn_caller(
                 f"{type(self).__name__}: X has {n_columns} columns and {n_rows} rows, so covariances of type "
-                f"{self.covariance_type!r} are singular but for reg_covar={self.reg_covar}, and the classes "
-                "mean little. Use covariance_type='diag' or 'spherical', or reduce the columns first, for "
-                "example with sklearn.decomposition.PCA.",
+                f"{self.covariance_type!r} are singular apart from reg_covar={self.reg_covar}, and the "
+                "classes are unreliable. Use covariance_type='diag' or 'spherical', or reduce the number of "
+                "columns first, for example with sklearn.decomposition.PCA.",
                 ConvergenceWarning,
             )
 
     def _prepare_fit(self, rows: Rows, hints: Supervision, rng: Any) -> FitData:
-        """Gather the rows that hints name and those that starts are tried on."""
+        """Gather the hinted rows and the rows on which starts are tried."""
         n_parts = self.n_clusters * self._n_sub
         rows.threads = get_n_threads(rows.shape[0] * rows.shape[1] ** 2 * n_parts, self.n_jobs)
         most = self._get_n_trial_rows()
@@ -174,23 +174,23 @@ class MixtureFamily(HintedClusterer, ABC):
         return FitData(rows, named, trial, trial_named, *self._compute_mean_and_ridge(rows, trial), relations)
 
     def _get_n_trial_rows(self) -> int:
-        """Return on how many rows starts are tried, where there are more."""
+        """Return the maximum number of rows on which starts are tried."""
         return _TRIAL_ROWS
 
     def _gather_hinted_rows(
         self, rows: Rows, hints: Supervision
     ) -> tuple[HintedSubset, Callable[[], Relations] | None]:
-        """Gather the rows that hints name, and return what makes relations of them."""
+        """Return the hinted rows and the factory of their relations; None without links."""
         hinted_rows, few = hints.restrict_to_hinted()
         closure = self._compute_soft_closure(few, self._on_conflict, hinted_rows)
         relations = self._make_relations_factory(few) if "links" in few.kinds else None
         return HintedSubset.from_data(rows, hinted_rows, few, closure), relations
 
     def _compute_mean_and_ridge(self, rows: Rows, trial: Rows) -> tuple[np.ndarray, float]:
-        """Return the mean of the rows, and the ridge on covariances."""
+        """Return the mean of the rows, and the ridge that is added to covariances."""
         middle: np.ndarray = rows.sum(sum_block) / len(rows)
         variance = float((rows.sum(partial(sum_squares_from, middle)) / len(rows)).mean())
-        # Rows that are all alike have no variance to take a share of.
+        # If all rows are equal, there is no variance to scale the ridge by.
         return middle, self.reg_covar * variance if variance > 0 else 1.0
 
     def _run(self, steps: MixtureSteps, start: Mixture, max_iter: int, progress: FitProgress) -> MixtureFit:
@@ -202,7 +202,7 @@ class MixtureFamily(HintedClusterer, ABC):
     def _try_starts(
         self, ground: FitData, starts: list[Mixture], progress: FitProgress
     ) -> tuple[Relations | None, MixtureFit]:
-        """Try every start, a few iterations long; return the best with what links made of its classes."""
+        """Run every start for a few iterations; return the best fit and its relations."""
         tried = []
         alone = len(starts) == 1 and not ground.sampled
         for start in starts:
@@ -214,8 +214,8 @@ class MixtureFamily(HintedClusterer, ABC):
     def _finish_start(
         self, ground: FitData, relations: Relations | None, fit: MixtureFit, rng: Any, progress: FitProgress
     ) -> MixtureFit:
-        """Go on with the chosen start on all rows."""
-        if ground.sampled:  # begin anew from where the trial has ended
+        """Continue the chosen start on all rows."""
+        if ground.sampled:  # start from the mixture of the trial, with a new history
             fit = MixtureFit(fit.mixture, [], 0, False)
         if fit.converged or fit.n_iter >= self.max_iter:
             return fit
@@ -224,21 +224,21 @@ class MixtureFamily(HintedClusterer, ABC):
         return MixtureFit(more.mixture, fit.bounds + more.bounds, fit.n_iter + more.n_iter, more.converged)
 
     def _count_runs(self, n_starts: int, sampled: bool) -> int:
-        """Return how many times the loop is run: for each start, and to finish one of them."""
+        """Return the number of runs of the EM loop: one per start, and one to finish the best."""
         return n_starts + (n_starts > 1 or sampled)
 
     def _get_trial_iterations(self, alone: bool) -> int:
-        """Return how many iterations of a start are made to try it; one that is alone need not be tried."""
+        """Return the number of trial iterations of a start; a single start is run to convergence at once."""
         return self.max_iter if alone else min(_TRIAL, self.max_iter)
 
     def _choose(
         self, tried: list[tuple[MixtureSteps, MixtureFit]], hints: Supervision
     ) -> tuple[MixtureSteps, MixtureFit]:
-        """Choose the start whose classes explain the links, and among equals the highest bound.
+        """Choose the start whose classes explain the links best, and among equals the highest bound.
 
-        The bound alone would not do: all rows enter it and only few are in links, so classes that contradict
-        the links, with the linked rows pulled over one by one, often have the highest. So ask which links
-        would be broken if every row went to its likeliest class.
+        The bound alone is not enough: it covers all rows, of which few are linked. Classes that contradict
+        the links, with the linked rows forced into other classes, often have the highest bound. The criterion
+        is therefore how many links would be broken if every row had its most likely class.
         """
         if "links" not in hints.kinds or len(tried) == 1:
             return _find_highest(tried)
@@ -247,10 +247,11 @@ class MixtureFamily(HintedClusterer, ABC):
         return _find_highest([tried[at] for at in find_fewest_broken(own, hints, against_chance=must_alone)])
 
     def _make_starts(self, ground: FitData, rng: Any) -> list[Mixture]:
-        """Return every start: means, each row to the nearest, covariances of these, equal weights.
+        """Return every start: means, covariances of the rows nearest to each mean, and equal weights.
 
-        With ``init="hints"`` as many more are made from the hints: every other one in the space that the
-        links suggest, and the first of either sort with its means at the must-link components.
+        With ``init="hints"``, `n_init` further starts are made from the hints, alternately in the space that
+        the links suggest and on the original rows. The first of each type has its means at the must-link
+        components.
         """
         k, n_parts = self.n_clusters, self.n_clusters * self._n_sub
         kind, middle = KINDS[self.covariance_type], ground.middle
@@ -259,7 +260,7 @@ class MixtureFamily(HintedClusterer, ABC):
             total = ground.rows.sum(partial(compute_nearest_moments, kind, middle, means))
             return [self._start(total, ground, means)]
         X, named = get_all_rows(ground.trial), ground.trial_named
-        # A fit with hints also begins wherever a fit without them does, so that few hints do not hurt.
+        # A fit with hints includes all starts of the fit without them, so that few hints do not hurt.
         unhinted, starts = rng, []
         if self.init == "hints" and named.hints:
             unhinted = deepcopy(rng)
@@ -277,11 +278,11 @@ class MixtureFamily(HintedClusterer, ABC):
     def _draw_start(
         self, X: np.ndarray, space: np.ndarray, ground: FitData, seeds: np.ndarray | None, rng: Any
     ) -> Mixture:
-        """Return a start by k-means in `space`, from the seeds or from k-means++ draws."""
+        """Return the start given by k-means in `space`, from the seeds or from k-means++ draws."""
         k = self.n_clusters
         if seeds is None:
             seeds = extend_seeds(space, np.empty((0, X.shape[1])), k, None, rng)
-        # Seeds that coincide mean fewer distinct rows than clusters, of which k-means would complain.
+        # If seeds coincide, there are fewer distinct rows than clusters, and k-means would warn.
         if self.init != "k-means++" and len(np.unique(seeds, axis=0)) == k:
             seeds = KMeans(k, init=seeds, n_init=1, max_iter=30, random_state=rng).fit(space).cluster_centers_
         parts = pairwise_distances_argmin(space, seeds.astype(X.dtype)) * self._n_sub
@@ -291,7 +292,7 @@ class MixtureFamily(HintedClusterer, ABC):
         return self._start(compute_moments(kind, ground.middle, n_parts, X, parts), ground, None)
 
     def _split(self, X: np.ndarray, parts: np.ndarray, rng: Any) -> np.ndarray:
-        """Cut each class into sub-clusters by k-means++ draws among its rows."""
+        """Split each class into sub-clusters by k-means++ draws among its rows."""
         parts = parts.copy()
         for first in range(0, self.n_clusters * self._n_sub, self._n_sub):
             rows = np.flatnonzero(parts == first)
@@ -302,9 +303,9 @@ class MixtureFamily(HintedClusterer, ABC):
         return parts
 
     def _start(self, total: ComponentMoments, ground: FitData, means: np.ndarray | None) -> Mixture:
-        """Return the parameters of a partition of the rows into components, from what these add up to."""
+        """Return the mixture that fits the moments of a partition of the rows into components."""
         kind, k = KINDS[self.covariance_type], self.n_clusters
-        # A component without rows, or with too few to have a shape, begins with the shape of all rows.
+        # A component with fewer than two rows starts with the covariance of all rows.
         everything = total.share_evenly(tied=kind.name == "tied")
         shapeless = Gaussians.estimate(kind, everything, ground.ridge)
         few = total.counts < 2
@@ -327,11 +328,11 @@ class MixtureFamily(HintedClusterer, ABC):
         self.converged_ = fit.converged
         if not fit.converged:
             self._warn_not_converged(fit.n_iter)
-        why = "Some class is nowhere the likeliest. Ask for fewer clusters, or raise n_init."
+        why = "Some class is not the most likely class of any row. Use fewer clusters, or increase n_init."
         self._warn_few_clusters(found, self.n_clusters, why)
 
     def _keep_labels(self, rows: Rows, steps: MixtureSteps, mixture: Mixture) -> int:
-        """Label all rows, those that hints name in view of them; return how many classes have rows."""
+        """Label all rows, hinted rows according to their links; return the number of classes with rows."""
         hinted_labels = steps.predict_hinted_labels(mixture)
         labels = rows.make_column(np.int32, partial(label_block, mixture, steps.named.rows, hinted_labels))
         counts = rows.sum(partial(_count_labels, self.n_clusters), labels)
@@ -400,7 +401,7 @@ class MixtureFamily(HintedClusterer, ABC):
         return self._check_new_rows(X).produce(self._mixture.log_density, np.float64)
 
     def _log_likelihood(self, X: Any) -> tuple[float, int]:
-        """Return the sum of the log densities of the rows, and how many there are."""
+        """Return the sum of the log densities of the rows, and the number of rows."""
         rows = self._check_new_rows(X)
         return float(rows.sum(partial(_log_density_of_block, self._mixture))), len(rows)
 
@@ -428,7 +429,7 @@ class MixtureFamily(HintedClusterer, ABC):
         return n_parts * d + covariances + n_parts - 1
 
     def bic(self, X: MatrixLike) -> float:
-        """Return the Bayesian information criterion on X; links play no part.
+        """Return the Bayesian information criterion on X; links are ignored.
 
         Parameters
         ----------
@@ -444,7 +445,7 @@ class MixtureFamily(HintedClusterer, ABC):
         return -2 * total + self._count_parameters() * float(np.log(n_rows))
 
     def aic(self, X: MatrixLike) -> float:
-        """Return the Akaike information criterion on X; links play no part.
+        """Return the Akaike information criterion on X; links are ignored.
 
         Parameters
         ----------
@@ -485,7 +486,7 @@ class MixtureFamily(HintedClusterer, ABC):
         share = np.exp(self._mixture.log_weights[:, None] + self._mixture.log_within).ravel()
         counts = rng.multinomial(n_samples, share / share.sum())
         matrices = KINDS[self.covariance_type].as_matrices(self.covariances_, n_parts, d)
-        # By eigenvalues: what rounding has left a little below 0 is 0.
+        # Rounding may leave eigenvalues slightly below 0.
         values, directions = np.linalg.eigh(matrices)
         spread = np.sqrt(np.maximum(values, 0.0))
         X = rng.normal(size=(n_samples, d))
@@ -495,9 +496,9 @@ class MixtureFamily(HintedClusterer, ABC):
 
 
 def _find_highest(tried: list[tuple[MixtureSteps, MixtureFit]]) -> tuple[MixtureSteps, MixtureFit]:
-    """Return the first start whose bound is the highest but for rounding.
+    """Return the first start whose bound is the highest, up to rounding.
 
-    Starts often end in the same classes, numbered otherwise; the order of a sum shall not choose among them.
+    Starts often end in the same classes with other numbers; rounding must not decide between them.
     """
     bounds = [fit.bound for _, fit in tried]
     least = max(bounds) - 1e-9 * max(1.0, *map(abs, bounds))

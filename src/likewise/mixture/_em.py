@@ -1,4 +1,4 @@
-"""The one EM loop of the mixture family, and the pass over blocks of rows that it makes."""
+"""The EM loop of the mixture family, and its passes over blocks of rows."""
 
 from __future__ import annotations
 
@@ -15,17 +15,17 @@ from likewise.base import FitProgress
 from likewise.mixture._factors import log_sum_exp
 from likewise.mixture._gaussian_components import ComponentMoments, Covariances, Gaussians
 
-# A block of rows is worked through in pieces whose tables (8 bytes x rows x numbers per row, which are
-# components x features for full covariances) stay in the second-level cache.
+# Maximum number of values in a table of a piece of rows, so that tables fit into the second-level cache. With
+# full covariances there are components x features values per row.
 _PIECE_NUMBERS = 65_536
 _LEAST_WEIGHT = 1e-8
 
 
 @dataclass(frozen=True, eq=False)
 class Mixture:
-    """Parameters: class weights (K,), component weights within each class (K, S), K * S Gaussians.
+    """The parameters of a mixture: class weights (K,), component weights per class (K, S), K * S Gaussians.
 
-    The Gaussians are those of rows less `middle`: distances lose fewer digits around the origin.
+    The Gaussians describe rows minus `middle`, because distances lose fewer digits around the origin.
     """
 
     log_weights: np.ndarray
@@ -39,27 +39,27 @@ class Mixture:
         return len(self.log_weights)
 
     def log_components(self, X: np.ndarray) -> np.ndarray:
-        """Return log (pi_mk N(x; mean_mk, covariance_mk)) of prepared rows, shape (n, K, S)."""
+        """Return ``log pi_mk N(x; mean_mk, covariance_mk)`` of prepared rows, shape (n, K, S)."""
         joint = self.gaussians.log_density(X)
         joint += self.log_within.ravel()
         return joint.reshape(len(X), *self.log_within.shape)
 
     def prepare(self, X: np.ndarray) -> np.ndarray:
-        """Return rows as the Gaussians want them."""
+        """Return the rows in the form that the Gaussians take."""
         return self.gaussians.kind.prepare(X, self.middle)
 
     def iterate_pieces(self, X: np.ndarray) -> Iterator[tuple[slice, np.ndarray]]:
-        """Yield rows in prepared pieces that fit the cache, and which rows they are; at least one piece."""
+        """Yield slices of rows that fit the cache, and the prepared rows of each; at least one."""
         for rows in split_rows(X, self.gaussians.kind, len(self.gaussians.means)):
             yield rows, self.prepare(X[rows])
 
     def log_joint(self, X: np.ndarray) -> Iterator[tuple[slice, np.ndarray]]:
-        """Yield log a_m p_m(x) of rows as they were given, (n, K) a piece, and which rows they are."""
+        """Yield slices of the rows, and ``log a_m p_m(x)`` of the rows of each, shape (n, K)."""
         for rows, piece in self.iterate_pieces(X):
             yield rows, log_sum_exp(self.log_components(piece)) + self.log_weights
 
     def predict_without_links(self, X: np.ndarray) -> np.ndarray:
-        """Return the class that each row would have if no link spoke of it."""
+        """Return the most likely class of each row, regardless of links."""
         labels = np.empty(len(X), dtype=np.int32)
         for rows, joint in self.log_joint(X):
             labels[rows] = joint.argmax(axis=1)
@@ -81,21 +81,21 @@ class Mixture:
 
 
 def split_rows(X: np.ndarray, kind: Covariances, n_components: int) -> list[slice]:
-    """Cut rows into pieces that fit the cache, at least one."""
+    """Return slices of the rows that fit the cache, at least one."""
     step = min(max(_PIECE_NUMBERS // kind.count_numbers_per_row(n_components, X.shape[1]), 64), 4096)
     return [slice(lo, min(lo + step, len(X))) for lo in range(0, max(len(X), 1), step)]
 
 
 @dataclass(frozen=True, eq=False)
 class Expectations:
-    """What an E-step hands to the M-step, sums over rows; ``+`` merges two sets of rows.
+    """The result of an E-step: sums over rows. Two sets of rows are merged with ``+``.
 
     Attributes
     ----------
-    moments : Moments
-        Of the components.
+    moments : ComponentMoments
+        The moments of the components.
     class_counts : ndarray of shape (K,)
-        Of class variables, which must-linked rows share.
+        Expected number of class variables in each class; must-linked rows may share one.
     bound : float
         The log-likelihood, or a bound on it.
     """
@@ -113,28 +113,28 @@ class Expectations:
 
 
 class Relations(Protocol):
-    """Rows that links speak of. A member of the family says what their classes are expected to be."""
+    """The linked rows. Each member of the family computes their expected classes in its own way."""
 
     rows: np.ndarray
 
     def expect(
         self, log_weights: np.ndarray, log_density: np.ndarray
     ) -> tuple[np.ndarray, np.ndarray, float]:
-        """Return each row's mass in each class (H, K), the counts of class variables (K,), and the bound.
+        """Return the mass of each row in each class (H, K), the class counts (K,), and the bound.
 
-        `log_density` has shape (H, K): log p_m(x) of each row under each class.
+        `log_density` has shape (H, K): ``log p_m(x)`` of each row under each class.
         """
 
     def update_weights(self, counts: np.ndarray, log_weights: np.ndarray, n_free: float) -> np.ndarray:
-        """Return new log class weights from the counts of all class variables, free rows included."""
+        """Return new log class weights from the counts of all class variables, including unlinked rows."""
 
     def predict_labels(self, log_weights: np.ndarray, log_density: np.ndarray) -> np.ndarray:
-        """Return the class of each row (H,) in view of its links."""
+        """Return the class of each row (H,), taking its links into account."""
 
 
 @dataclass(frozen=True, eq=False)
 class MixtureFit:
-    """Where one start ended."""
+    """The result of one start, with the bound of each iteration."""
 
     mixture: Mixture
     bounds: list[float]
@@ -148,16 +148,16 @@ class MixtureFit:
 
 
 def compute_closed_weights(counts: np.ndarray) -> np.ndarray:
-    """Return log weights in proportion to the counts, none below the least."""
+    """Return log weights proportional to the counts, with a small lower bound."""
     found: np.ndarray = np.log(np.maximum(counts / counts.sum(), _LEAST_WEIGHT))
     return found - log_sum_exp(found)
 
 
 class MixtureSteps:
-    """The two steps of EM over all rows: free rows in blocks, hinted rows in one place.
+    """The E-step and the M-step over all rows.
 
-    The rows named by hints were gathered once, and `relations` speaks of these, numbered from 0. A pass over
-    the blocks is given the mixture and leaves those rows out.
+    Hinted rows are gathered once; `relations` refers to them, numbered from 0. All other rows are processed
+    in blocks.
     """
 
     def __init__(self, rows: Rows, named: HintedSubset, relations: Relations | None, *, ridge: float) -> None:
@@ -167,21 +167,21 @@ class MixtureSteps:
         self.n_free = float(len(rows) - len(at))
 
     def expect(self, mixture: Mixture) -> Expectations:
-        """E-step: add up the moments of all rows under their expected classes and components."""
+        """E-step: return the expected moments of all rows."""
         found = self.expect_free(mixture)
         return found if self.relations is None else found + self.expect_linked(mixture)
 
     def expect_free(self, mixture: Mixture) -> Expectations:
-        """Add up the rows that no link speaks of, in one pass over the blocks."""
+        """Return the expectations of the unlinked rows, in one pass over the blocks."""
         return self.rows.sum(partial(expect_block, self.free_mixture(mixture), self.linked))
 
     def free_mixture(self, mixture: Mixture) -> Mixture:
-        """Return the mixture with the class weights of free rows, where these differ from those of all."""
+        """Return the mixture with the class weights of unlinked rows, if the relations distinguish them."""
         log_free = getattr(self.relations, "log_free", None)
         return mixture if log_free is None else replace(mixture, log_weights=log_free)
 
     def expect_linked(self, mixture: Mixture) -> Expectations:
-        """Add up the rows that links speak of."""
+        """Return the expectations of the linked rows."""
         assert self.relations is not None
         X = mixture.prepare(self._linked_X)
         components = mixture.log_components(X)
@@ -192,7 +192,7 @@ class MixtureSteps:
         return Expectations(mixture.gaussians.kind.compute_moments(X, resp), counts, bound)
 
     def maximise(self, mixture: Mixture, expected: Expectations) -> Mixture:
-        """M-step: Gaussians, component weights and class weights from the same expectations."""
+        """M-step: return the mixture that maximises the expected log-likelihood."""
         if self.relations is None:
             log_weights = compute_closed_weights(expected.class_counts)
         else:
@@ -202,15 +202,15 @@ class MixtureSteps:
         return maximise(mixture, expected, log_weights, self.ridge)
 
     def has_settled(self, bounds: list[float], tol: float) -> bool:
-        """Tell whether the bounds of the iterations so far say that it is time to end."""
+        """Return True if the bound has changed by less than `tol` in the last iteration."""
         return len(bounds) > 1 and abs(bounds[-1] - bounds[-2]) < tol
 
     def predict_without_links(self, mixture: Mixture) -> np.ndarray:
-        """Return the class that each row named by hints would have if no link spoke of it."""
+        """Return the most likely class of each hinted row, regardless of links."""
         return mixture.predict_without_links(self.named.X)
 
     def predict_hinted_labels(self, mixture: Mixture) -> np.ndarray:
-        """Return the class of each row named by hints, the one that its links make likeliest."""
+        """Return the class of each hinted row, taking its links into account."""
         labels = self.predict_without_links(mixture)
         if self.relations is not None:
             density = log_sum_exp(mixture.log_components(mixture.prepare(self._linked_X)))
@@ -219,7 +219,7 @@ class MixtureSteps:
 
 
 def maximise(mixture: Mixture, expected: Expectations, log_weights: np.ndarray, ridge: float) -> Mixture:
-    """Return the mixture with these class weights, and the rest from the expectations."""
+    """Return the mixture with these class weights and all other parameters from the expectations."""
     gaussians = mixture.gaussians.update(expected.moments, ridge)
     within = expected.moments.counts.reshape(mixture.log_within.shape)
     log_within = np.log(np.maximum(within, _LEAST_WEIGHT))
@@ -228,7 +228,7 @@ def maximise(mixture: Mixture, expected: Expectations, log_weights: np.ndarray, 
 
 
 def expect_block(mixture: Mixture, without: np.ndarray, block: Block) -> Expectations:
-    """Add up the rows of a block under their expected components, the rows in `without` left out."""
+    """Return the expectations of the rows of a block, except the rows in `without`."""
     first, last = _find_in_block(without, block.rows)
     at = without[first:last] - block.rows.start
     kind, n_components = mixture.gaussians.kind, mixture.log_within.size
@@ -256,7 +256,7 @@ def expect_block(mixture: Mixture, without: np.ndarray, block: Block) -> Expecta
 
 
 def label_block(mixture: Mixture, hinted_rows: np.ndarray, labels: np.ndarray, block: Block) -> np.ndarray:
-    """Return the class of each row of a block; the rows in `hinted_rows`, which ascend, have those given."""
+    """Return the class of each row of a block; `hinted_rows`, which must be sorted, get the given labels."""
     found = mixture.predict_without_links(block.X)
     first, last = _find_in_block(hinted_rows, block.rows)
     found[hinted_rows[first:last] - block.rows.start] = labels[first:last]
@@ -264,7 +264,7 @@ def label_block(mixture: Mixture, hinted_rows: np.ndarray, labels: np.ndarray, b
 
 
 def _find_in_block(rows: np.ndarray, block: slice) -> Any:
-    """Return from where to where the ascending `rows` are in a block."""
+    """Return the first and last position in the sorted `rows` that is in a block."""
     return np.searchsorted(rows, [block.start, block.stop])
 
 
@@ -276,7 +276,7 @@ def run_em(
     tol: float,
     progress: FitProgress | None = None,
 ) -> MixtureFit:
-    """Alternate E- and M-steps until the bound, a mean over rows, has settled within `tol`."""
+    """Alternate E- and M-steps until the bound per row changes by less than `tol`."""
     fit = MixtureFit(start, [], 0, False)
     for n_iter in range(1, max_iter + 1):
         expected = steps.expect(fit.mixture)

@@ -29,8 +29,9 @@ class EquivalenceGaussianMixture(MixtureFamily):
 
     .. math::
 
-        \log \sum_{z \text{ keeps every link}} \prod_u a_{z_u} \prod_{i \in u} N(x_i; \mu_{z_u}, \Sigma_{z_u})
-        - [\text{normalize}] \log \sum_{z \text{ keeps every link}} \prod_u a_{z_u}
+        \log \sum_{z \text{ satisfies all links}} \prod_u a_{z_u}
+            \prod_{i \in u} N(x_i; \mu_{z_u}, \Sigma_{z_u})
+        - [\text{normalize}] \log \sum_{z \text{ satisfies all links}} \prod_u a_{z_u}
 
     by EM. The second term is the normaliser of the network. It depends on :math:`a`: with it the class
     weights are found by gradient ascent, as in the paper; without it they have a closed form. All links are
@@ -48,14 +49,15 @@ class EquivalenceGaussianMixture(MixtureFamily):
     covariance_type : {"full", "tied", "diag", "spherical"}, default="full"
         The shape of the covariances, as in scikit-learn.
     init : {"hints", "k-means", "k-means++"} or array of shape (n_clusters, n_features), default="hints"
-        Starting means. "k-means++" draws them; "k-means" runs k-means from such draws; "hints" runs k-means
-        alternately in a linear space that the links suggest and on the original rows, and the first start of
-        each type uses the must-link components. Without links "hints" is "k-means". An array gives the only
-        start.
+        Starting means. "k-means++" draws them; "k-means" runs k-means from such draws. "hints" uses the
+        starts of "k-means" and as many more from the links: k-means alternately in a linear space that the
+        links suggest and on the original rows, where the first start of each type uses the must-link
+        components. Without links "hints" is "k-means". An array gives the only start.
     n_init : int, default=10
-        Number of starts. Each is tried for 15 iterations. Among the starts whose classes break the fewest
-        links, with every row in its most likely class, the one with the highest likelihood is finished.
-        With more than 50,000 rows, starts are tried on the linked rows and a sample of 50,000 rows.
+        Number of starts; twice as many with ``init="hints"`` and links. Each is tried for 15 iterations.
+        Among the starts whose classes break the fewest links, with every row in its most likely class, the
+        one with the highest likelihood is finished. With more than 50,000 rows, starts are tried on the
+        linked rows and a sample of 50,000 rows.
     max_iter : int, default=200
         Maximum number of iterations of a start.
     tol : float, default=1e-4
@@ -93,7 +95,7 @@ class EquivalenceGaussianMixture(MixtureFamily):
     warning. A group that has no consistent labelling with K classes raises an error if it is small enough to
     be enumerated. Weighted links raise an error.
 
-    A chunklet counts once towards the class weights, whatever its size. To count every row once, use
+    A chunklet of any size counts once towards the class weights. To count every row once, use
     :class:`PairwiseGaussianMixture` with its default settings.
 
     References
@@ -157,7 +159,7 @@ class EquivalenceGaussianMixture(MixtureFamily):
         if self.violations_.share < 1:
             why = (
                 f"{self.n_approximate_} group(s) of rows joined by cannot-links were too large to enumerate, "
-                "and no labelling that keeps every link was found; more clusters may help."
+                "and no labelling that satisfies every link was found; more clusters may help."
                 if self.n_approximate_
                 else "They contradict one another."
             )

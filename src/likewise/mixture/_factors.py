@@ -1,9 +1,9 @@
-"""Class variables tied by links: units, the factors they are in, and exact inference over each factor.
+"""Units and factors of linked rows, and exact inference over each factor.
 
 A *unit* is a set of rows that share one class variable. A *factor* is one unit, two units that must differ,
-or a small group of units with cannot-links among some of them. Its unnormalised probability of a labelling z
-is ``prod_u a[z_u] p(rows of u | z_u)`` wherever every cannot-link holds, and 0 elsewhere. Everything is in
-logarithms.
+or a small group of units with cannot-links among some of them. The unnormalised probability of a labelling z
+of a factor is ``prod_u a[z_u] p(rows of u | z_u)`` if every cannot-link holds, and 0 otherwise. All tables
+hold logarithms.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ def log_sum_exp(table: np.ndarray) -> np.ndarray:
     if table.shape[-1] == 1:
         return table[..., 0]
     if len(table) > table.shape[-1]:
-        # What is done to each of many short rows is several times faster column by column.
+        # Reductions over many short rows are several times faster in column-major order.
         table = np.asfortranarray(table)
     peak = table.max(axis=-1, keepdims=True)
     found: np.ndarray = np.log(np.exp(table - peak).sum(axis=-1)) + peak[..., 0]
@@ -27,10 +27,10 @@ def log_sum_exp(table: np.ndarray) -> np.ndarray:
 
 
 def log_sum_exp_of_others(table: np.ndarray) -> np.ndarray:
-    """Return for each entry the log-sum-exp of the *other* entries of its row.
+    """Return, for each entry, the log-sum-exp of the *other* entries of its row.
 
-    The largest entry is taken out of the sum before the others are added, so nothing cancels: subtracting
-    from the sum of all would leave nothing where one class has all the mass.
+    The largest entry is left out before the others are summed. Subtracting an entry from the sum of all
+    would cancel to 0 if one class has all the mass.
     """
     n, k = table.shape
     if k == 1:
@@ -42,9 +42,9 @@ def log_sum_exp_of_others(table: np.ndarray) -> np.ndarray:
     rest = table.copy()
     rest[rows, at] = -np.inf
     second = rest.max(axis=1)
-    scaled = np.exp(rest - second[:, None])  # the largest is 0 here
+    scaled = np.exp(rest - second[:, None])  # 0 for the largest entry
     sum_rest = scaled.sum(axis=1)
-    # Without the largest: only the rest. Without another one: the largest, and the rest less that one.
+    # Others of the largest entry: the rest. Others of any other entry: the largest, and the rest minus it.
     others = np.exp(second - peak)[:, None] * np.maximum(sum_rest[:, None] - scaled, 0.0)
     found = np.log1p(others) + peak[:, None]
     found[rows, at] = np.log(sum_rest) + second
@@ -54,9 +54,9 @@ def log_sum_exp_of_others(table: np.ndarray) -> np.ndarray:
 def compute_pair_posterior(
     log_unary: np.ndarray, pairs: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Return the two marginals and the log normaliser of pairs of units whose classes must differ.
+    """Return both marginals and the log normaliser of each pair of units whose classes must differ.
 
-    The table ``exp(first[m] + second[m'])`` with an empty diagonal is never written out: O(K) a pair.
+    The table ``exp(first[m] + second[m'])`` without its diagonal is never built: the cost is O(K) per pair.
     """
     others = log_sum_exp_of_others(log_unary)
     first, second = pairs.T
@@ -69,23 +69,23 @@ def compute_pair_posterior(
 
 
 def compute_pair_prior(log_weights: np.ndarray, weight: float) -> tuple[np.ndarray, float]:
-    """Return the expected counts and the log normaliser of pairs of so much weight, without densities."""
+    """Return the expected class counts and the log normaliser of pairs of total `weight` under the prior."""
     first, _, log_z = compute_pair_posterior(log_weights[None], np.zeros((1, 2), dtype=np.int64))
     return 2 * weight * first[0], weight * float(log_z[0])
 
 
 @dataclass(frozen=True, eq=False)
 class GroupFactor:
-    """Groups of the same size, enumerated: units (G, g) and whether each of K^g labellings is allowed."""
+    """Enumerated groups of equal size: their units (G, g) and which of the K^g labellings are allowed."""
 
     units: np.ndarray
     allowed: np.ndarray  # (G, K, …, K) bool
     weights: np.ndarray
 
     def merge_alike(self) -> GroupFactor:
-        """Return each sort of group once, with the weight of all that are like it.
+        """Return one group for each distinct table of allowed labellings, with the summed weight.
 
-        Without densities, groups differ only by which labellings are allowed, and there are few sorts.
+        Under the prior, groups differ only in these tables, and few of them are distinct.
         """
         flat = np.packbits(self.allowed.reshape(len(self.allowed), -1), axis=1)
         _, at, sort = np.unique(flat, axis=0, return_index=True, return_inverse=True)
@@ -93,7 +93,7 @@ class GroupFactor:
         return GroupFactor(self.units[at], self.allowed[at], weights)
 
     def _compute_scores(self, log_unary: np.ndarray) -> np.ndarray:
-        """Return the log probability of every labelling, unnormalised, shape (G, K, …, K)."""
+        """Return the unnormalised log probability of every labelling, shape (G, K, …, K)."""
         n_groups, size, k = log_unary.shape
         table = np.where(self.allowed, 0.0, -np.inf)
         for place in range(size):
@@ -108,7 +108,7 @@ class GroupFactor:
         return np.stack(np.unravel_index(best, (k,) * size), axis=1)
 
     def compute_posterior(self, log_unary: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Return the marginals (G, g, K) and log normalisers (G,) under unaries of shape (G, g, K)."""
+        """Return the marginals (G, g, K) and log normalisers (G,), given `log_unary` of shape (G, g, K)."""
         n_groups, size, _ = log_unary.shape
         table = self._compute_scores(log_unary)
         axes = tuple(range(1, size + 1))
@@ -127,17 +127,17 @@ class FactorNetwork:
     Attributes
     ----------
     rows : ndarray of shape (H,)
-        The rows that some link speaks of.
+        The linked rows.
     members : csr_array of shape (n_units, H)
-        1 where a unit holds a row.
+        1 if the row is in the unit.
     singles, single_weights
-        Units that are factors by themselves, each once.
+        Factors of one unit.
     pairs, pair_weights
-        Pairs of units whose classes differ.
+        Factors of two units whose classes differ.
     groups : tuple of GroupFactor
-        Groups of three units or more, enumerated. No unit is in two of them.
+        Enumerated groups of three or more units. No unit is in two of them.
     n_approximate : int
-        How many larger groups are not treated exactly.
+        Number of larger groups, which are not treated exactly.
     """
 
     rows: np.ndarray
@@ -148,7 +148,7 @@ class FactorNetwork:
     pair_weights: np.ndarray
     groups: tuple[GroupFactor, ...] = ()
     n_approximate: int = 0
-    _at_pairs: csr_array = field(init=False)  # adds what each end of each pair has to its unit, by weight
+    _at_pairs: csr_array = field(init=False)  # sums over the ends of pairs, weighted, into units
     _sorts: tuple[GroupFactor, ...] = field(init=False)
 
     def __post_init__(self) -> None:
@@ -162,13 +162,13 @@ class FactorNetwork:
 
     @property
     def n_free(self) -> float:
-        """The weight of the factors of one unit."""
+        """The total weight of the factors of one unit."""
         return float(self.single_weights.sum())
 
     def infer(self, log_unary: np.ndarray) -> tuple[np.ndarray, float]:
         """Return the mass of each unit in each class, summed over its factors, and the log normaliser.
 
-        `log_unary` has shape (n_units, K): the prior of the class plus the log density of the unit's rows.
+        `log_unary` has shape (n_units, K): log prior of the class plus log density of the rows of the unit.
         """
         mass = np.zeros_like(log_unary)
         single = log_unary[self.singles]
@@ -186,9 +186,9 @@ class FactorNetwork:
         return mass, total
 
     def compute_prior(self, log_weights: np.ndarray) -> tuple[np.ndarray, float]:
-        """Return what the cannot-links alone make of the class weights: expected counts, log normaliser.
+        """Return the expected class counts and the log normaliser under the prior and the cannot-links.
 
-        Factors of one unit are left out: theirs is 0 for weights that add up to 1.
+        Factors of one unit are left out: their log normaliser is 0, because the weights sum to 1.
         """
         counts, total = np.zeros_like(log_weights), 0.0
         if len(self.pairs):

@@ -1,4 +1,4 @@
-"""What a fit of a mixture stands on: all rows, the ones that starts are tried on, and their first sums."""
+"""The data of a mixture fit: all rows, the rows on which starts are tried, and their moments."""
 
 from __future__ import annotations
 
@@ -16,21 +16,21 @@ from likewise.mixture._gaussian_components import ComponentMoments, Covariances
 
 @dataclass(frozen=True, eq=False)
 class FitData:
-    """What a fit stands on.
+    """The data of a fit.
 
     Attributes
     ----------
     rows, named
-        All rows, and those that hints name.
+        All rows, and the hinted rows.
     trial, trial_named
-        The rows that starts are tried on, in memory, and the named ones among them: the same, or a sample
-        in which every named row is.
+        The rows on which starts are tried, and the hinted rows among them: all rows, or a sample in memory
+        that includes every hinted row.
     middle : ndarray of shape (d,)
         The mean of the rows.
     ridge : float
-        What is added to variances.
+        The constant that is added to variances.
     relations : callable or None
-        Makes the relations anew for each start.
+        Makes new relations for each start.
     """
 
     rows: Rows
@@ -51,21 +51,21 @@ class FitData:
         return MixtureSteps(self.rows, self.named, self.relations and self.relations(), ridge=self.ridge)
 
     def make_trial_steps(self) -> MixtureSteps:
-        """Return the steps over the rows that starts are tried on."""
+        """Return the steps over the rows on which starts are tried."""
         return MixtureSteps(
             self.trial, self.trial_named, self.relations and self.relations(), ridge=self.ridge
         )
 
 
 def load_rows(rows: Rows) -> Rows:
-    """Gather rows, if they are not in memory as they are."""
+    """Return the rows in memory."""
     if isinstance(rows, ArrayRows):
         return rows
     return ArrayRows(get_all_rows(rows), threads=rows.threads)
 
 
 def get_all_rows(rows: Rows) -> np.ndarray:
-    """Return all of few rows; those of one block are not copied."""
+    """Return all rows as one array; a single block is not copied."""
     return rows.read(rows.blocks[0]) if len(rows.blocks) == 1 else rows.take(np.arange(len(rows)))
 
 
@@ -76,7 +76,7 @@ def sum_block(block: Block) -> np.ndarray:
 
 
 def sum_squares_from(middle: np.ndarray, block: Block) -> np.ndarray:
-    """Return the sum of the squares of the rows of a block, less the middle."""
+    """Return the column sums of the squared differences between the rows of a block and `middle`."""
     total: np.ndarray = np.square(np.subtract(block.X, middle, dtype=np.float64)).sum(axis=0)
     return total
 
@@ -84,7 +84,7 @@ def sum_squares_from(middle: np.ndarray, block: Block) -> np.ndarray:
 def compute_moments(
     kind: Covariances, middle: np.ndarray, n_parts: int, X: np.ndarray, parts: np.ndarray
 ) -> ComponentMoments:
-    """Add up rows whose components are known."""
+    """Return the moments of rows whose components are known."""
     each = np.eye(n_parts)
     found = [
         kind.compute_moments(kind.prepare(X[rows], middle), each[parts[rows]])
@@ -96,7 +96,7 @@ def compute_moments(
 def compute_nearest_moments(
     kind: Covariances, middle: np.ndarray, means: np.ndarray, block: Block
 ) -> ComponentMoments:
-    """Add up the rows of a block, each in the component whose mean is the nearest."""
+    """Return the moments of the rows of a block, each assigned to the component with the nearest mean."""
     parts = np.empty(0, dtype=np.int64)
     if len(block):
         parts = pairwise_distances_argmin(block.X, means.astype(block.X.dtype))

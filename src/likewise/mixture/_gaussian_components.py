@@ -1,9 +1,9 @@
-"""Gaussian components: their densities over blocks of rows, and their maximum-likelihood update.
+"""Gaussian components: densities of blocks of rows, and the maximum-likelihood update.
 
-Rows are handed over as `prepared` makes them, centred at the middle of the data. Each kind of covariance has
-one class with the same few methods; a block returns sums that add, so blocks can be merged in any grouping.
+Methods take rows as returned by `Covariances.prepare`, centred at the mean of the data. Each kind of
+covariance is one class. Blocks return sums, which can be merged in any grouping.
 
-Tables of shape (n, C) are best kept column by column: what is done to each row then runs along the rows.
+Tables of shape (n, C) are in column-major order, so that operations on each row run along contiguous memory.
 """
 
 from __future__ import annotations
@@ -19,15 +19,15 @@ CovarianceType = Literal["full", "tied", "diag", "spherical"]
 COVARIANCE_TYPES: tuple[str, ...] = get_args(CovarianceType)
 
 _LOG_2PI = float(np.log(2 * np.pi))
-# Components with less mass than this keep their place: a mean of next to nothing is noise.
+# Components with less mass than this are not updated: their mean would be noise.
 _EMPTY = 1e-8
 
 
 @dataclass(frozen=True, eq=False)
 class ComponentMoments:
-    """Sums over rows, weighted by responsibilities; ``+`` merges two sets of rows.
+    """Sums over rows, weighted by responsibilities. Two sets of rows are merged with ``+``.
 
-    `second` is (C, d, d) for full covariances, (d, d) for a tied one and (C, d) for the others.
+    `second` has shape (C, d, d) for full covariances, (d, d) for tied and (C, d) for the others.
     """
 
     counts: np.ndarray
@@ -43,7 +43,7 @@ class ComponentMoments:
         return ComponentMoments(self.counts * factor, self.sums * factor, self.second * factor)
 
     def share_evenly(self, *, tied: bool) -> ComponentMoments:
-        """Return the moments that there would be if every component had an equal share of every row."""
+        """Return the moments if every component had an equal share of every row."""
 
         def compute_mean(sums: np.ndarray) -> np.ndarray:
             return np.broadcast_to(sums.mean(axis=0), sums.shape)
@@ -57,13 +57,13 @@ class ComponentMoments:
 
 @dataclass(frozen=True, eq=False)
 class Gaussians:
-    """C components: means (C, d), covariances in the kind's own shape, and their factors."""
+    """C Gaussians: means (C, d), covariances in the shape of their kind, and whitening factors."""
 
     kind: Covariances
     means: np.ndarray
     covariances: np.ndarray
     factors: np.ndarray
-    log_dets: np.ndarray  # of the factors, so minus half those of the covariances; (C,)
+    log_dets: np.ndarray  # (C,), of the factors: minus half the log-determinants of the covariances
 
     @classmethod
     def from_covariances(cls, kind: Covariances, means: np.ndarray, covariances: np.ndarray) -> Gaussians:
@@ -71,7 +71,7 @@ class Gaussians:
         return cls(kind, means, covariances, factors, np.broadcast_to(log_dets, (len(means),)))
 
     def log_density(self, X: np.ndarray) -> np.ndarray:
-        """Return log N(x; mean_c, covariance_c) of prepared rows, shape (n, C)."""
+        """Return ``log N(x; mean_c, covariance_c)`` of prepared rows, shape (n, C)."""
         squared = self.kind.compute_squared_distances(X, self.means, self.factors)
         squared *= -0.5
         squared += self.log_dets - 0.5 * self.means.shape[1] * _LOG_2PI
@@ -79,14 +79,14 @@ class Gaussians:
 
     @classmethod
     def estimate(cls, kind: Covariances, moments: ComponentMoments, ridge: float) -> Gaussians:
-        """Return the components that maximise the likelihood of the moments, with a ridge."""
+        """Return the maximum-likelihood components, with a ridge on the covariances."""
         means = moments.sums / moments.counts[:, None]
         return cls.from_covariances(kind, means, kind.estimate(moments, moments.counts, means, ridge))
 
     def update(self, moments: ComponentMoments, ridge: float) -> Gaussians:
-        """Return the components that maximise the likelihood of the moments, with a ridge.
+        """Return the maximum-likelihood components, with a ridge on the covariances.
 
-        A component that has lost all its rows keeps its mean and covariance.
+        A component without rows keeps its mean and covariance.
         """
         alive = moments.counts > _EMPTY
         counts = np.where(alive, moments.counts, 1.0)
@@ -98,31 +98,31 @@ class Gaussians:
 
 
 class Covariances(ABC):
-    """What a kind of covariance supplies."""
+    """Base class of the kinds of covariance."""
 
     name: CovarianceType
 
     def prepare(self, X: np.ndarray, middle: np.ndarray) -> np.ndarray:
-        """Return rows as float64, centred, with whatever else of them is used more than once."""
+        """Return the centred rows in float64, and anything else that is computed once per row."""
         return np.subtract(X, middle, dtype=np.float64)
 
     def count_numbers_per_row(self, n_components: int, n_features: int) -> int:
-        """Return how many numbers the largest table of a block of rows has for each row."""
+        """Return the number of values per row in the largest table of a block."""
         return n_components + n_features
 
     @abstractmethod
     def compute_moments(self, X: np.ndarray, resp: np.ndarray) -> ComponentMoments:
-        """Return the sums of a block of prepared rows under responsibilities of shape (n, C)."""
+        """Return the moments of prepared rows under responsibilities of shape (n, C)."""
 
     @abstractmethod
     def estimate(
         self, moments: ComponentMoments, counts: np.ndarray, means: np.ndarray, ridge: float
     ) -> np.ndarray:
-        """Return the covariances about `means`; `counts` are those of the moments, 1 where they are 0."""
+        """Return the covariances about `means`; `counts` are the counts of the moments, or 1 if empty."""
 
     @abstractmethod
     def compute_factors(self, covariances: np.ndarray, n_features: int) -> tuple[np.ndarray, np.ndarray]:
-        """Return what whitens a row, and the logarithm of its determinant."""
+        """Return the factors that whiten a row, and the logarithms of their determinants."""
 
     @abstractmethod
     def compute_squared_distances(self, X: np.ndarray, means: np.ndarray, factors: np.ndarray) -> np.ndarray:
@@ -130,15 +130,15 @@ class Covariances(ABC):
 
     @abstractmethod
     def count_parameters(self, n_components: int, n_features: int) -> int:
-        """Return how many numbers the covariances have."""
+        """Return the number of free parameters of the covariances."""
 
     @abstractmethod
     def as_matrices(self, covariances: np.ndarray, n_components: int, n_features: int) -> np.ndarray:
-        """Return the covariances written out, shape (C, d, d)."""
+        """Return the covariances as full matrices, shape (C, d, d)."""
 
 
 class FullCovariances(Covariances):
-    """A covariance matrix of its own for each component."""
+    """One covariance matrix per component."""
 
     name: CovarianceType = "full"
 
@@ -159,7 +159,7 @@ class FullCovariances(Covariances):
 
     def compute_factors(self, covariances: np.ndarray, n_features: int) -> tuple[np.ndarray, np.ndarray]:
         pairs = [_compute_inverse_factor(covariance) for covariance in covariances]
-        # Side by side, so that one product whitens a row for all components.
+        # Concatenated, so that one matrix product whitens a row for all components.
         factors = np.concatenate([factor for factor, _ in pairs], axis=1)
         return factors, np.array([log_det for _, log_det in pairs])
 
@@ -213,7 +213,7 @@ class TiedCovariances(Covariances):
 
 
 class DiagonalCovariances(Covariances):
-    """A variance for each feature of each component. Prepared rows are (x, x^2), shape (n, 2 d)."""
+    """One variance per feature and component. Prepared rows are (x, x^2), shape (n, 2 d)."""
 
     name: CovarianceType = "diag"
 
@@ -255,7 +255,7 @@ class DiagonalCovariances(Covariances):
 
 
 class SphericalCovariances(DiagonalCovariances):
-    """One variance for each component; kept as (C,), used as a diagonal of equal entries."""
+    """One variance per component; stored as (C,), used as a diagonal of equal entries."""
 
     name: CovarianceType = "spherical"
 
@@ -280,7 +280,7 @@ class SphericalCovariances(DiagonalCovariances):
 
 
 def _raise_small_variances(variances: np.ndarray) -> np.ndarray:
-    """Return the variances, none so small against the others that a row would be infinitely far."""
+    """Return the variances, bounded below relative to their mean so that distances stay finite."""
     raised: np.ndarray = np.maximum(variances, max(1e-12 * float(variances.mean()), 1e-300))
     return raised
 
@@ -292,9 +292,9 @@ KINDS: dict[str, Covariances] = {
 
 
 def _compute_inverse_factor(covariance: np.ndarray) -> tuple[np.ndarray, float]:
-    """Return the upper W with W W' the inverse of the covariance, and log |W|.
+    """Return the upper triangular W with W W' the inverse of the covariance, and log |W|.
 
-    Where rounding has left the matrix not quite positive definite, its diagonal is raised until it is.
+    If rounding has made the matrix indefinite, its diagonal is raised until it is positive definite.
     """
     d = len(covariance)
     lift = 0.0

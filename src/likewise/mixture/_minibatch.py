@@ -1,4 +1,4 @@
-"""GM-PR by batches of rows: stepwise EM."""
+"""Mini-batch GM-PR: stepwise EM on batches of rows."""
 
 from __future__ import annotations
 
@@ -37,12 +37,12 @@ from likewise.supervision import Supervision
 if TYPE_CHECKING:
     from likewise._typing import ArrayLike, MatrixLike, RandomStateLike
 
-# On how many rows the starts of a fit are tried where there are more: what five of the usual batches have.
+# Maximum number of rows on which starts are tried: five batches of the default size.
 _TRIAL_ROWS = 10_240
-# How many batches the running mean of the bound may go without rising before a fit ends, and how many make
-# a mean to be compared with.
+# A fit stops if the running mean of the bound has not risen for _PATIENCE batches. The first _BURN_IN batches
+# are not compared.
 _PATIENCE, _BURN_IN = 40, 10
-# Batches are drawn so many at a time: rows far away, or all over a file, are then visited less often.
+# Number of batches drawn at a time, so that distant rows or scattered parts of a file are read less often.
 _AT_ONCE = 8
 _DECAY = Rule(
     "a number above 0.5 and at most 1",
@@ -52,7 +52,10 @@ _DECAY = Rule(
 
 @dataclass(frozen=True, eq=False)
 class RunningExpectations:
-    """What was seen so far, each batch with its share: means over rows, and of cannot-links for each row."""
+    """Running means of the expectations, per row, over the batches so far.
+
+    `pair_weight` is the running mean of the weight of cannot-links per row.
+    """
 
     expected: Expectations
     pair_weight: float
@@ -60,10 +63,10 @@ class RunningExpectations:
     n_steps: int = 0
 
     def blend_in(self, batch: RunningExpectations, *, offset: float, decay: float) -> RunningExpectations:
-        """Give a batch its share, less with every step."""
+        """Return the running means after a batch, whose influence decreases with every step."""
         step = (self.n_steps + 1 + offset) ** -decay
         expected = self.expected * (1 - step) + batch.expected * step
-        # The rows that a start was fitted to speak too well of it: the bound is a mean of batches alone.
+        # The bound is averaged over batches only: on the rows that the start was fitted to it is too high.
         share = max(step, 1 / (self.n_steps + 1))
         bound = self.expected.bound * (1 - share) + batch.expected.bound * share
         return RunningExpectations(
@@ -74,13 +77,13 @@ class RunningExpectations:
         )
 
     def maximise(self, mixture: Mixture, ridge: float) -> Mixture:
-        """M-step."""
+        """M-step: return the mixture that maximises the running expectations."""
         weights = compute_pair_weights(self.expected.class_counts, mixture.log_weights, self.pair_weight)
         return maximise(mixture, self.expected, weights, ridge)
 
 
 class BatchSteps(MixtureSteps):
-    """The steps of EM on batches: an E-step expects of all rows what it finds in a drawn batch."""
+    """The steps of EM on batches: the E-step extrapolates from a drawn batch to all rows."""
 
     def __init__(
         self,
@@ -98,7 +101,7 @@ class BatchSteps(MixtureSteps):
         self._best, self._stale = -np.inf, 0
 
     def expect_free(self, mixture: Mixture) -> Expectations:
-        """Let the next batch stand for all rows that are in no link."""
+        """Return the expectations of all unlinked rows, extrapolated from the next batch."""
         X = next(self._batches)
         batch = ArrayRows(X, [slice(0, len(X))])
         nothing = np.empty(0, dtype=np.int64)
@@ -106,7 +109,7 @@ class BatchSteps(MixtureSteps):
         return found * (self.n_free / max(len(X), 1))
 
     def maximise(self, mixture: Mixture, expected: Expectations) -> Mixture:
-        """Let the batch move the running means, and the mixture with them."""
+        """Update the running means with a batch, and return the mixture that maximises them."""
         self.running = self.running.blend_in(_make_running(self, expected, self._size), **self._pace)
         if isinstance(self.relations, SelectedRelations):
             counts = self.running.expected.class_counts * len(self.rows)
@@ -114,7 +117,7 @@ class BatchSteps(MixtureSteps):
         return self.running.maximise(mixture, self.ridge)
 
     def has_settled(self, bounds: list[float], tol: float) -> bool:
-        """Tell whether the running mean of the bounds has not risen by more than `tol` for long."""
+        """Return True if the running mean of the bound has not risen by more than `tol` for many batches."""
         self._stale += 1
         if len(bounds) <= _BURN_IN or self.running.expected.bound > self._best + tol:
             self._best, self._stale = self.running.expected.bound, 0
@@ -122,7 +125,7 @@ class BatchSteps(MixtureSteps):
 
 
 def _draw_batches(rows: Rows, without: np.ndarray, size: int, rng: Any) -> Iterator[np.ndarray]:
-    """Draw `size` rows again and again, and yield them but for those in `without`."""
+    """Yield batches of `size` drawn rows, minus the rows in `without`."""
     n_batches = max(1, min(_AT_ONCE, len(rows) // size))
     while True:
         drawn = rng.permutation(draw_rows(len(rows), n_batches * size, rng)).reshape(n_batches, size)
@@ -134,17 +137,17 @@ def _draw_batches(rows: Rows, without: np.ndarray, size: int, rng: Any) -> Itera
 
 
 def _make_running(steps: MixtureSteps, expected: Expectations, n_rows: int) -> RunningExpectations:
-    """Return means over rows, given what is expected of all of them in view of `n_rows`."""
+    """Return the means per row of expectations of all rows that were estimated from `n_rows` rows."""
     pairs = steps.relations if isinstance(steps.relations, NormalisedRelations) else None
     pair_weight = 0.0 if pairs is None else float(pairs.network.pair_weights.sum())
     return RunningExpectations(expected * (1 / len(steps.rows)), pair_weight / len(steps.rows), n_rows)
 
 
 class MiniBatchPairwiseGaussianMixture(MixtureFamily):
-    r"""Gaussian mixture with pairwise relations, fitted by batches of rows.
+    r"""Gaussian mixture with pairwise relations, fitted on batches of rows.
 
-    It maximises what :class:`PairwiseGaussianMixture` does by stepwise EM (Cappé & Moulines
-    2009): the expected sufficient statistics of batch t, a mean over rows, move a running mean
+    Maximises the objective of :class:`PairwiseGaussianMixture` by stepwise EM (Cappé & Moulines 2009): the
+    expected sufficient statistics of batch t, averaged over its rows, update a running mean
 
     .. math::
 
@@ -333,7 +336,7 @@ class MiniBatchPairwiseGaussianMixture(MixtureFamily):
     def _expect_first(
         self, ground: FitData, relations: Relations | None, mixture: Mixture
     ) -> RunningExpectations:
-        """Return what a start expects of all rows in view of those that it was tried on."""
+        """Return the expectations of all rows under a start, extrapolated from the trial rows."""
         trial = MixtureSteps(ground.trial, ground.trial_named, relations, ridge=ground.ridge)
         steps = MixtureSteps(ground.rows, ground.named, relations, ridge=ground.ridge)
         found = trial.expect_free(mixture) * (steps.n_free / max(trial.n_free, 1.0))
@@ -385,9 +388,9 @@ class MiniBatchPairwiseGaussianMixture(MixtureFamily):
             )
         elif len(rows) < self.n_clusters and isinstance(self.init, str):
             raise ValueError(
-                f"{type(self).__name__}: the first batch has {len(rows)} row(s), too few to begin "
-                f"n_clusters={self.n_clusters} with. Begin with a larger batch, ask for fewer clusters, or "
-                "give the start as init."
+                f"{type(self).__name__}: the first batch has {len(rows)} row(s), too few to start "
+                f"n_clusters={self.n_clusters}. Start with a larger batch, use fewer clusters, or pass the "
+                "starting means as init."
             )
         self._check_n_clusters(self.n_clusters, max(len(rows), self.n_clusters), hints)
         if begun:
@@ -411,14 +414,14 @@ class MiniBatchPairwiseGaussianMixture(MixtureFamily):
         return self
 
     def _check_unchanged(self) -> None:
-        """Refuse to go on with a mixture of another kind."""
+        """Raise an error if a parameter has changed so that the mixture cannot be continued."""
         was = (self._mixture.log_within.shape, self._mixture.gaussians.kind.name)
         if was != ((self.n_clusters, self.n_subclusters), self.covariance_type):
             (k, n_sub), kind = was
             raise ValueError(
-                f"{type(self).__name__}: the mixture was begun with n_clusters={k}, n_subclusters={n_sub}, "
-                f"covariance_type={kind!r}, and now one of these is another. Set it back, or begin anew with "
-                "a clone."
+                f"{type(self).__name__}: the first batch was fitted with n_clusters={k}, "
+                f"n_subclusters={n_sub}, covariance_type={kind!r}, and one of these has changed. Restore it, "
+                "or start again with a clone."
             )
 
     def _keep_mixture(self, mixture: Mixture) -> None:

@@ -1,7 +1,7 @@
 """The most probable joint labelling of units with cannot-links between them.
 
 Groups already enumerated by `FactorNetwork` use its tables. A larger group is solved exactly by variable
-elimination where its graph is nearly a tree, and otherwise by a search that keeps every link it can: greedy
+elimination if its graph is nearly a tree, and otherwise labelled by a search that avoids broken links: greedy
 colouring, then exchanges between two classes until none helps. Scores are log probabilities.
 """
 
@@ -24,7 +24,7 @@ _PASSES = 50
 def find_most_probable_labels(network: FactorNetwork, large: np.ndarray, log_unary: np.ndarray) -> np.ndarray:
     """Return the class of each unit in the most probable labelling of each connected group.
 
-    `large` has the cannot-links (pairs of units) of the groups that `network` does not hold.
+    `large` are the cannot-links (pairs of units) of the groups that are too large for `network`.
     """
     labels = np.asarray(log_unary.argmax(axis=1))
     if len(network.pairs):
@@ -51,7 +51,7 @@ def has_consistent_labels(edges: np.ndarray, n_classes: int) -> bool:
 
 
 def _label_pairs(log_unary: np.ndarray) -> np.ndarray:
-    """Return the best labels (P, 2) of pairs that must differ, given unaries of shape (P, 2, K)."""
+    """Return the best labels (P, 2) of pairs that must differ, given scores of shape (P, 2, K)."""
     order = np.argsort(-log_unary, axis=2, kind="stable")[:, :, :2]
     best, second = order[..., 0], order[..., -1]
     loss = np.take_along_axis(log_unary, order, axis=2)
@@ -64,7 +64,7 @@ def _label_pairs(log_unary: np.ndarray) -> np.ndarray:
 
 
 def label_graph(log_unary: np.ndarray, edges: np.ndarray) -> np.ndarray:
-    """Return labels (n,) of high total score in which the ends of an edge differ, wherever that can be."""
+    """Return labels (n,) of high total score in which the ends of each edge differ, if possible."""
     n = len(log_unary)
     graph = csr_array(
         coo_array((np.ones(2 * len(edges)), np.vstack([edges, edges[:, ::-1]]).T), shape=(n, n))
@@ -80,18 +80,18 @@ def label_graph(log_unary: np.ndarray, edges: np.ndarray) -> np.ndarray:
 
 
 def _split_by(group: np.ndarray, values: np.ndarray) -> list[np.ndarray]:
-    """Return the values of each group, in the order in which they were."""
+    """Return the values of each group, in their original order."""
     order = np.argsort(group, kind="stable")
     return np.split(values[order], np.flatnonzero(np.diff(group[order])) + 1)
 
 
 def eliminate(log_unary: np.ndarray, edges: np.ndarray) -> np.ndarray | None:
-    """Return the best labels by variable elimination; None where a table would be too large.
+    """Return the best labels by variable elimination; None if a table would be too large.
 
-    Where no labelling keeps every edge, the one that breaks the fewest is returned.
+    If no labelling satisfies every edge, the labels break as few edges as possible.
     """
     n, k = log_unary.shape
-    # Any broken edge costs more than all that labels can gain.
+    # A broken edge costs more than the largest possible gain in score.
     penalty = 1.0 + float(np.ptp(log_unary, axis=1).sum())
     near: list[set[int]] = [set() for _ in range(n)]
     tables: list[list[tuple[tuple[int, ...], np.ndarray]]] = [[((u,), log_unary[u])] for u in range(n)]
@@ -136,7 +136,7 @@ def eliminate(log_unary: np.ndarray, edges: np.ndarray) -> np.ndarray | None:
 
 
 def _expand_axes(table: np.ndarray, variables: tuple[int, ...], scope: tuple[int, ...]) -> np.ndarray:
-    """Give a table the axes of a larger scope."""
+    """Return a table with the axes of a larger scope."""
     places = [scope.index(v) for v in variables]
     table = table.transpose(np.argsort(places))
     return table.reshape([len(table) if at in places else 1 for at in range(len(scope))])
@@ -145,8 +145,8 @@ def _expand_axes(table: np.ndarray, variables: tuple[int, ...], scope: tuple[int
 def search(log_unary: np.ndarray, edges: np.ndarray) -> np.ndarray:
     """Return good labels of a connected graph: greedy colouring, then exchanges between two classes.
 
-    The units of two classes fall into connected parts. In each, the two classes may be exchanged without
-    breaking a link; a part that has broken links and no odd cycle is labelled anew.
+    The units of two classes form connected parts. In each part, the two classes can be exchanged without
+    breaking a link; a part with broken links and no odd cycle is relabelled.
     """
     k = log_unary.shape[1]
     labels = _color(log_unary, edges)
@@ -186,7 +186,7 @@ def _color_with_two(n: int, edges: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
 
 
 def _color(log_unary: np.ndarray, edges: np.ndarray) -> np.ndarray:
-    """Label the unit with the fewest classes left first; of equals the one with most to lose."""
+    """Label units greedily: fewest open classes first, then the largest gap between the two best scores."""
     n, k = log_unary.shape
     both = np.vstack([edges, edges[:, ::-1]])
     both = both[np.lexsort(both.T[::-1])]
@@ -206,7 +206,7 @@ def _color(log_unary: np.ndarray, edges: np.ndarray) -> np.ndarray:
             continue
         if left[u].max() > -np.inf:
             labels[u] = left[u].argmax()
-        else:  # no class is left: break as few links as can be
+        else:  # no class is left: break as few links as possible
             taken = labels[near[u]]
             counts = np.bincount(taken[taken >= 0], minlength=k)
             labels[u] = np.where(counts == counts.min(), log_unary[u], -np.inf).argmax()

@@ -44,14 +44,15 @@ class PosteriorConstrainedGaussianMixture(MixtureFamily):
     covariance_type : {"full", "tied", "diag", "spherical"}, default="full"
         The shape of the covariances, as in scikit-learn.
     init : {"hints", "k-means", "k-means++"} or array of shape (n_clusters, n_features), default="hints"
-        Starting means. "k-means++" draws them; "k-means" runs k-means from such draws; "hints" runs k-means
-        alternately in a linear space that the links suggest and on the original rows, and the first start of
-        each type uses the must-link components. Without links "hints" is "k-means". An array gives the only
-        start.
+        Starting means. "k-means++" draws them; "k-means" runs k-means from such draws. "hints" uses the
+        starts of "k-means" and as many more from the links: k-means alternately in a linear space that the
+        links suggest and on the original rows, where the first start of each type uses the must-link
+        components. Without links "hints" is "k-means". An array gives the only start.
     n_init : int, default=10
-        Number of starts. Each is tried for 15 iterations. Among the starts whose classes break the fewest
-        links, with every row in its most likely class, the one with the highest likelihood is finished.
-        With more than 50,000 rows, starts are tried on the linked rows and a sample of 50,000 rows.
+        Number of starts; twice as many with ``init="hints"`` and links. Each is tried for 15 iterations.
+        Among the starts whose classes break the fewest links, with every row in its most likely class, the
+        one with the highest likelihood is finished. With more than 50,000 rows, starts are tried on the
+        linked rows and a sample of 50,000 rows.
     max_iter : int, default=200
         Maximum number of iterations of a start.
     tol : float, default=1e-4

@@ -1,4 +1,4 @@
-"""How each member of the family turns links into expected classes and class weights."""
+"""Expected classes of linked rows and class weights, for each member of the family."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from likewise.supervision import Supervision
 
 
 def count_approximate(relations: Relations | None) -> int:
-    """Return how many groups of units were not treated exactly, of relations that are a network."""
+    """Return the number of groups of units that were not treated exactly."""
     network = getattr(relations, "network", None)
     return 0 if network is None else int(network.n_approximate)
 
@@ -37,10 +37,10 @@ RelationsKind = Literal["auto", "components", "pairs"]
 def make_pairwise_relations(
     hints: Supervision, n_clusters: int, kind: RelationsKind, name: str
 ) -> Callable[[], Relations]:
-    """Return what makes relations of the links: must-link components, or every link by itself.
+    """Return a function that makes relations from the links, by must-link components or link by link.
 
     "auto" selects components for unweighted links for which a consistent labelling is found. Links of one
-    kind only were selected by their answer, and get class weights of their own.
+    kind only were selected by their answer, and get separate class weights.
     """
     if kind == "components":
         refuse_weights(hints, name, "Use relations='pairs'")
@@ -63,17 +63,17 @@ def make_pairwise_relations(
 
 
 def get_relations_kind(relations: Relations | None) -> str | None:
-    """Return which relations were fitted, None where there are none."""
+    """Return which relations were fitted; None without links."""
     if relations is None:
         return None
     return "pairs" if isinstance(relations, NormalisedRelations) else "components"
 
 
 class NormalisedRelations:
-    """Factors with priors that are normalised: Yu, Elhabian & Whitaker's model.
+    """Factors with normalised priors (Yu, Elhabian & Whitaker).
 
-    The log-likelihood of the linked rows is the log normaliser of the factors with densities less that of
-    the factors without, ``log(1 - sum a^2)`` for a cannot-link.
+    The log-likelihood of the linked rows is the log normaliser of the factors with densities minus the log
+    normaliser under the prior, which is ``log(1 - sum a^2)`` for a cannot-link.
     """
 
     def __init__(self, network: FactorNetwork) -> None:
@@ -82,7 +82,7 @@ class NormalisedRelations:
     def expect(
         self, log_weights: np.ndarray, log_density: np.ndarray
     ) -> tuple[np.ndarray, np.ndarray, float]:
-        """Return each row's mass in each class, the counts of class variables, and the log-likelihood."""
+        """Return the mass of each row in each class, the class counts, and the log-likelihood."""
         mass, total = self.network.infer(self.network.members @ log_density + log_weights)
         _, prior = self.network.compute_prior(log_weights)
         return self.network.members.T @ mass, mass.sum(axis=0), total - prior
@@ -95,17 +95,17 @@ class NormalisedRelations:
         return compute_normalised_weights(counts, log_weights, n_free + net.n_free, net.compute_prior)
 
     def predict_labels(self, log_weights: np.ndarray, log_density: np.ndarray) -> np.ndarray:
-        """Return the likeliest class of each row, on average over its links."""
+        """Return the most likely class of each row, averaged over its links."""
         mass, _, _ = self.expect(log_weights, log_density)
         return np.asarray(mass.argmax(axis=1))
 
 
 def compute_pair_weights(counts: np.ndarray, log_weights: np.ndarray, pair_weight: float) -> np.ndarray:
-    """Return class weights from counts of which two are of each cannot-link, these of so much weight."""
+    """Return log class weights from class counts that include two per cannot-link of total `pair_weight`."""
     if not pair_weight:
         return compute_closed_weights(counts)
     if len(counts) == 2:
-        # 1 - a^2 - (1 - a)^2 = 2 a (1 - a): a cannot-link of two classes says nothing about a.
+        # 1 - a^2 - (1 - a)^2 = 2 a (1 - a): with two classes, a cannot-link carries no information about a.
         left = np.maximum(counts - pair_weight, 0.0)
         return compute_closed_weights(left) if left.any() else log_weights
     n_single = float(counts.sum()) - 2 * pair_weight
@@ -121,10 +121,10 @@ def compute_normalised_weights(
     prior: Callable[[np.ndarray], tuple[np.ndarray, float]],
     max_iter: int = 100,
 ) -> np.ndarray:
-    """Minimise ``- sum c_m eta_m + n log sum exp eta + log Z(eta)``, convex in eta = log a.
+    """Return the eta = log a that minimises ``- sum c_m eta_m + n log sum exp eta + log Z(eta)``.
 
-    In `a` itself it is not convex (the paper says so below eq. 19): log(1 - |a|^2) is concave. `prior`
-    returns the gradient of log Z and its value.
+    This is convex in eta. It is not convex in `a`, as the paper claims below eq. 19: log(1 - |a|^2) is
+    concave. `prior` returns the gradient of log Z and its value.
     """
 
     def compute_energy(eta: np.ndarray) -> tuple[float, np.ndarray]:
@@ -141,17 +141,17 @@ def compute_normalised_weights(
         method="L-BFGS-B",
         options={"gtol": 1e-9, "ftol": 1e-15, "maxiter": max_iter},
     )
-    # Where all rows are in cannot-links the optimum may lie at a vertex, eta at minus infinity.
+    # If all rows are in cannot-links, the optimum may be at a vertex, where some eta is minus infinity.
     return compute_closed_weights(np.exp(found.x - found.x.max()))
 
 
 class ComponentRelations:
-    """Rows drawn independently, and links of both kinds that restrict the possible labellings.
+    """Rows drawn independently, with links of both kinds that restrict the possible labellings.
 
-    The likelihood is ``sum_z prod_i a[z_i] p(x_i | z_i)`` over the labellings z that keep every link. Every
-    row counts once towards the class weights, in links or not, so these have a closed form. Must-link
-    components are units. Groups of them too large to enumerate are treated by belief propagation, exact
-    on trees.
+    The likelihood is ``sum_z prod_i a[z_i] p(x_i | z_i)`` over the labellings z that satisfy every link. All
+    rows, linked or not, count once towards the class weights, so these have a closed form. Must-link
+    components are units. Groups of units that are too large to enumerate are treated by belief propagation,
+    which is exact on trees.
     """
 
     def __init__(self, network: FactorNetwork, large: np.ndarray) -> None:
@@ -165,7 +165,7 @@ class ComponentRelations:
         return unary
 
     def _infer(self, log_weights: np.ndarray, log_density: np.ndarray) -> tuple[np.ndarray, float]:
-        """Return the probability of each class of each unit, and the log of the sum over labellings."""
+        """Return the probability of each class for each unit, and the log of the sum over labellings."""
         log_unary = self._log_unary(log_weights, log_density)
         mass, total = self.network.infer(log_unary)
         if self.large is not None:
@@ -177,7 +177,7 @@ class ComponentRelations:
     def expect(
         self, log_weights: np.ndarray, log_density: np.ndarray
     ) -> tuple[np.ndarray, np.ndarray, float]:
-        """Return each row's mass in each class, its sum over rows, and the bound."""
+        """Return the mass of each row in each class, its sum over rows, and the bound."""
         mass, total = self._infer(log_weights, log_density)
         of_rows = self.network.members.T @ mass
         return of_rows, of_rows.sum(axis=0), total
@@ -187,28 +187,28 @@ class ComponentRelations:
         return compute_closed_weights(counts)
 
     def predict_labels(self, log_weights: np.ndarray, log_density: np.ndarray) -> np.ndarray:
-        """Return each row's class in the most probable labelling of its group."""
+        """Return the class of each row in the most probable labelling of its group."""
         log_unary = self._log_unary(log_weights, log_density)
         units = find_most_probable_labels(self.network, self.edges, log_unary)
         return units[self.network.members.T.tocsr().indices]  # every row is in one unit
 
 
 class SelectedRelations(ComponentRelations):
-    """Links of one kind, which were selected by their answer: linked and free rows differ in class weights.
+    """Links of one kind, selected by their answer: linked and unlinked rows have separate class weights.
 
-    Pairs that were drawn because their rows are in one class come from large classes too often, and rows in
-    no such pair from small ones. So units in links have class weights b, a factor for each unit, and free
-    rows have weights f. The objective is ``log sum_z prod_u b[z_u] prod_i p(x_i | z_u)`` over the labellings
-    that keep every link, plus ``sum log sum_m f_m p_m(x)`` over free rows, plus ``sum_m log b_m f_m``, which
-    keeps a class possible where few units are seen. The class weights of the mixture are the mean of the
-    expected classes of all rows.
+    Pairs that were selected because both rows are in one class come from large classes too often, and rows
+    in no such pair from small classes. So linked units have class weights b, one factor per unit, and
+    unlinked rows have class weights f. The objective is ``log sum_z prod_u b[z_u] prod_i p(x_i | z_u)`` over
+    the labellings that satisfy every link, plus ``sum log sum_m f_m p_m(x)`` over unlinked rows, plus
+    ``sum_m log b_m f_m``, which keeps every class possible if there are few units. The class weights of the
+    mixture are the mean class probabilities over all rows.
     """
 
     def __init__(self, network: FactorNetwork, large: np.ndarray) -> None:
         super().__init__(network, large)
         self._sizes = np.ones_like(self._sizes)
         self._log_linked: np.ndarray | None = None
-        self.log_free: np.ndarray | None = None  # log f; those of the mixture before the first M-step
+        self.log_free: np.ndarray | None = None  # log f; None before the first M-step
 
     def _log_unary(self, log_weights: np.ndarray, log_density: np.ndarray) -> np.ndarray:
         linked = log_weights if self._log_linked is None else self._log_linked
@@ -217,7 +217,7 @@ class SelectedRelations(ComponentRelations):
     def expect(
         self, log_weights: np.ndarray, log_density: np.ndarray
     ) -> tuple[np.ndarray, np.ndarray, float]:
-        """Return each row's mass in each class, its sum over rows, and the bound with its penalty."""
+        """Return the mass of each row in each class, its sum over rows, and the bound with its penalty."""
         mass, total = self._infer(log_weights, log_density)
         of_rows = self.network.members.T @ mass
         self._unit_counts, self._row_counts = mass.sum(axis=0), of_rows.sum(axis=0)
@@ -226,20 +226,21 @@ class SelectedRelations(ComponentRelations):
         return of_rows, self._row_counts, total
 
     def update_weights(self, counts: np.ndarray, log_weights: np.ndarray, n_free: float) -> np.ndarray:
-        """Update the weights of linked units and of free rows; return those of all rows."""
+        """Update the weights of linked units and of unlinked rows; return the weights of all rows."""
         self._log_linked = compute_closed_weights(self._unit_counts + 1.0)
         self.log_free = compute_closed_weights(np.maximum(counts - self._row_counts, 0.0) + 1.0)
         return compute_closed_weights(counts)
 
 
 class EquivalenceRelations(ComponentRelations):
-    """Chunklets drawn as wholes, and a Markov network of cannot-links: Shental et al. 2004.
+    """Chunklets drawn as a whole, and a Markov network of cannot-links (Shental et al. 2004).
 
-    A chunklet has one prior factor whatever its size. The normaliser of the network is the sum over
-    labellings without densities; without it the class weights have a closed form.
+    A chunklet of any size has one prior factor. The normaliser of the network is the sum over labellings
+    without densities; if it is omitted, the class weights have a closed form.
     """
 
-    # The M-step need not be solved to the end where every value of the normaliser costs sweeps of messages.
+    # Iterations of an M-step with large groups. A partial M-step suffices, and each evaluation of the
+    # normaliser costs several sweeps of messages.
     _STEPS = 3
 
     def __init__(self, network: FactorNetwork, large: np.ndarray, *, normalize: bool) -> None:
@@ -251,14 +252,14 @@ class EquivalenceRelations(ComponentRelations):
     def expect(
         self, log_weights: np.ndarray, log_density: np.ndarray
     ) -> tuple[np.ndarray, np.ndarray, float]:
-        """Return each row's mass in each class, the counts of class variables, and the bound."""
+        """Return the mass of each row in each class, the class counts, and the bound."""
         mass, total = self._infer(log_weights, log_density)
         if self.normalize:
             total -= self.compute_prior(log_weights)[1]
         return self.network.members.T @ mass, mass.sum(axis=0), total
 
     def compute_prior(self, log_weights: np.ndarray) -> tuple[np.ndarray, float]:
-        """Return the expected counts and the log normaliser of the network without densities."""
+        """Return the expected class counts and the log normaliser of the network under the prior."""
         counts, total = self.network.compute_prior(log_weights)
         if self._large_prior is not None:
             shape = (len(self._large_prior.units), len(log_weights))
@@ -277,18 +278,18 @@ class EquivalenceRelations(ComponentRelations):
 
 
 class LoopyGroups:
-    """Belief propagation over cannot-links: a message says "not what I am", log sum of the other classes.
+    """Belief propagation over cannot-links. A message to a class is the log sum over the other classes.
 
-    Messages are kept between calls, so that later ones start where earlier ones ended.
+    Messages are kept between calls as a warm start.
     """
 
-    # A message is a mean of the new and the old one; without damping even cycles swing.
+    # Messages are averaged with their previous values; without damping they oscillate on cycles.
     _DAMPING, _SWEEPS, _TOL = 0.3, 50, 1e-6
 
     def __init__(self, edges: np.ndarray) -> None:
         self.units, ends = np.unique(edges, return_inverse=True)
         ends = ends.reshape(-1, 2)
-        # Each edge twice: message e goes from source to target, and its reverse is e ± E.
+        # Each edge occurs twice: message e goes from source to target, and its reverse is e ± E.
         self.source = np.concatenate([ends[:, 0], ends[:, 1]])
         self.target = np.concatenate([ends[:, 1], ends[:, 0]])
         n_edges = len(self.source)
@@ -316,7 +317,7 @@ class LoopyGroups:
         self._messages = messages
         belief = log_unary + self.incoming @ messages
         log_z = log_sum_exp(belief)
-        # Bethe: nodes, plus edges, less what joins a node to an edge (twice for each edge).
+        # Bethe free energy: nodes plus edges, minus the node-edge terms (two per edge).
         cavities = self._compute_cavities(log_unary, messages)
         half = len(cavities) // 2
         edge = log_sum_exp(cavities[:half] + log_sum_exp_of_others(cavities[half:]))
@@ -324,26 +325,26 @@ class LoopyGroups:
         return np.exp(belief - log_z[:, None]), float(log_z.sum() + edge.sum() - joint.sum())
 
     def _compute_cavities(self, log_unary: np.ndarray, messages: np.ndarray) -> np.ndarray:
-        """Return what each source believes without the message that comes back along the edge."""
+        """Return the belief of each source without the message that comes back along the edge."""
         belief = log_unary + self.incoming @ messages
         cavity = belief[self.source] - messages[self.reverse]
         return cavity - log_sum_exp(cavity)[:, None]
 
 
 class ProjectedRelations:
-    """Posteriors projected onto what the links say of their means: Graça, Ganchev & Taskar 2007.
+    """Posteriors projected onto the constraints (Graça, Ganchev & Taskar 2007).
 
-    Minimises the Kullback-Leibler divergence from the rows' own posteriors to q subject to q_i = q_j for
-    must-links and ``q_i(m) + q_j(m) <= 1`` for cannot-links and every class m. The first makes q of a
-    must-link component the geometric mean of its rows' posteriors. Of the second, at most one class of a
-    cannot-link can be too full, and its multiplier has a closed form: with q' the posteriors less this link,
-    ``lambda = (logit q'_A + logit q'_B) / (1/|A| + 1/|B|)`` if positive. Links are visited in turn until
-    nothing moves: coordinate ascent on a concave dual. Multipliers are kept between calls, so that what many
-    links leave undone in one call is done in the next ones.
+    Minimises KL(q || p), where p are the posteriors without links, subject to q_i = q_j for must-links and
+    ``q_i(m) + q_j(m) <= 1`` for cannot-links and every class m. Must-links make q of a component the
+    geometric mean of the posteriors of its rows. At most one class of a cannot-link can violate its
+    constraint, and its multiplier has a closed form: with q' the posteriors without this link,
+    ``lambda = (logit q'_A + logit q'_B) / (1/|A| + 1/|B|)`` if positive. Links are visited in turn until no
+    multiplier changes: coordinate ascent on a concave dual. Multipliers are kept between calls, so a
+    projection that stops early is continued in the next call.
     """
 
     _TOL = 1e-8
-    _SWEEPS, _VISITS = 200, 1_000_000  # the most sweeps, and the most visits to links in all of them
+    _SWEEPS, _VISITS = 200, 1_000_000  # maximum number of sweeps, and of link updates in all sweeps
 
     def __init__(self, units: Units, caps: np.ndarray) -> None:
         self.units, self.rows = units, units.rows
@@ -355,7 +356,7 @@ class ProjectedRelations:
     def expect(
         self, log_weights: np.ndarray, log_density: np.ndarray
     ) -> tuple[np.ndarray, np.ndarray, float]:
-        """Return q of the linked rows, its sum, and their ``log p(x) - KL(q || p)`` less penalties."""
+        """Return q of the linked rows, its sum, and the sum of ``log p(x) - KL(q || p)`` minus penalties."""
         logits = log_density + log_weights
         norm = log_sum_exp(logits)
         logits = logits - norm[:, None]
@@ -382,7 +383,7 @@ class ProjectedRelations:
         return q
 
     def _compute_cost(self, q: np.ndarray) -> float:
-        """Return what the penalty asks for links that do not hold; 0 where they have to."""
+        """Return the penalty of violated links; 0 if the constraints are hard."""
         soft = np.isfinite(self.caps)
         first, second = self.units.edges[soft].T
         broken = (q[first] + q[second] - 1.0).max(axis=1, initial=0.0)
@@ -393,6 +394,6 @@ class ProjectedRelations:
         return compute_closed_weights(counts)
 
     def predict_labels(self, log_weights: np.ndarray, log_density: np.ndarray) -> np.ndarray:
-        """Return the likeliest class of each projected posterior."""
+        """Return the most likely class of each projected posterior."""
         mass, _, _ = self.expect(log_weights, log_density)
         return np.asarray(mass.argmax(axis=1))

@@ -1,4 +1,4 @@
-"""From stated links to units and factors."""
+"""Conversion of stated links to units and factors."""
 
 from __future__ import annotations
 
@@ -12,16 +12,16 @@ from likewise.exceptions import InfeasibleSupervisionError, UnsupportedSupervisi
 from likewise.mixture._factors import FactorNetwork, GroupFactor
 from likewise.supervision import Supervision
 
-# A group of g units is enumerated if it has at most so many labellings, K^g.
+# Maximum number of labellings, K^g, of a group of g units that is enumerated.
 ENUMERATED = 20_000
 _BATCH_CELLS = 2_000_000
 
 
 def build_pair_network(hints: Supervision) -> FactorNetwork:
-    """Let every link be a factor of its own, as Yu, Elhabian & Whitaker do.
+    """Return the network in which every link is a separate factor, as in Yu, Elhabian & Whitaker.
 
-    A row in r links enters r factors. A must-link group is one factor over all its rows; a cannot-link
-    group is a factor for each of its pairs. The weight of a link is how many copies of the factor count.
+    A row in r links is in r factors. A must-link group is one factor over all its rows; a cannot-link
+    group is one factor per pair. The weight of a link is the multiplicity of its factor.
     """
     rows = find_hinted_rows(hints)
     n_rows, n_must, n_groups = len(rows), len(hints.must), len(hints.must_groups)
@@ -55,12 +55,12 @@ class Units:
     rows: np.ndarray
     members: csr_array
     edges: np.ndarray  # (E, 2) units, each pair once
-    edge_weights: np.ndarray  # of all cannot-links between the two
+    edge_weights: np.ndarray  # total weight of the cannot-links between the two units
     sizes: np.ndarray
 
     @classmethod
     def from_hints(cls, hints: Supervision) -> Units:
-        """Read the units off the closure; where links contradict one another the must-links win."""
+        """Return the units of the closure; if links contradict one another, the must-links win."""
         closure = hints.closure(on_conflict="drop")
         rows = find_hinted_rows(hints)
         names, unit = np.unique(closure.component[rows], return_inverse=True)
@@ -78,10 +78,9 @@ class Units:
 
 
 def component_network(units: Units, n_classes: int) -> tuple[FactorNetwork, np.ndarray]:
-    """Let each must-link component be one unit and each connected group of them one factor.
+    """Return the network in which must-link components are units and connected groups of them are factors.
 
-    Returns the network of what can be enumerated, and the cannot-links (pairs of units) of the groups that
-    are too large for that.
+    Also returns the cannot-links (pairs of units) of the groups that are too large to enumerate.
     """
     n_units = units.members.shape[0]
     graph = coo_array((np.ones(len(units.edges)), units.edges.T), shape=(n_units, n_units))
@@ -114,7 +113,7 @@ def component_network(units: Units, n_classes: int) -> tuple[FactorNetwork, np.n
 def _enumerate_groups(
     edges: np.ndarray, edge_group: np.ndarray, group: np.ndarray, which: np.ndarray, size: int, n_classes: int
 ) -> list[GroupFactor]:
-    """Return the groups `which`, all of one size, in batches that fit the memory."""
+    """Return the factors of the groups `which`, all of one size, in batches of limited memory."""
     if not len(which):
         return []
     order = np.argsort(group, kind="stable")
@@ -133,9 +132,9 @@ def _enumerate_groups(
                 allowed[g - lo] &= differ.reshape(shape)
             if not allowed[g - lo].any():
                 raise InfeasibleSupervisionError(
-                    f"n_clusters={n_classes}: {size} must-link components are kept apart by "
-                    f"{last[g] - first[g]} cannot-links in a way that no labelling keeps.",
-                    "Ask for more clusters, drop a cannot-link, or use "
+                    f"n_clusters={n_classes}: {size} must-link components are connected by "
+                    f"{last[g] - first[g]} cannot-links that no labelling satisfies.",
+                    "Use more clusters, drop a cannot-link, or use "
                     "{PairwiseGaussianMixture}(relations='pairs'), which weighs links one by one.",
                     parameter="n_clusters",
                     kinds=("links",),
@@ -146,24 +145,24 @@ def _enumerate_groups(
 
 
 def find_hinted_rows(hints: Supervision) -> np.ndarray:
-    """Return the rows that some link speaks of, ascending."""
+    """Return the linked rows, sorted."""
     return np.flatnonzero(hints.select_kinds("links").touched)
 
 
 def list_cannot_links(hints: Supervision) -> tuple[np.ndarray, np.ndarray]:
-    """Return the cannot-links and their weights, groups written out."""
+    """Return all cannot-linked pairs and their weights, including the pairs of groups."""
     pairs, weights = hints.cannot_groups.list_pairs()
     return np.concatenate([hints.cannot, pairs]), np.concatenate([hints.cannot_weights, weights])
 
 
 def refuse_large_groups(hints: Supervision, n_clusters: int, name: str) -> None:
-    """Refuse a group of more rows that are all apart than there are classes."""
+    """Raise an error if a cannot-link group has more rows than there are classes."""
     largest = max((len(group) for group in hints.drop_conflicts().cannot_groups), default=0)
     if largest > n_clusters:
         raise InfeasibleSupervisionError(
-            f"{{estimator}}: a group says of {largest} rows that no two are together, but "
-            f"n_clusters={n_clusters}.",
-            "Ask for more clusters, or use {PairwiseGaussianMixture}(relations='pairs'), which weighs links "
+            f"{{estimator}}: a cannot-link group has {largest} rows, no two of which can share a cluster, "
+            f"but n_clusters={n_clusters}.",
+            "Use more clusters, or use {PairwiseGaussianMixture}(relations='pairs'), which weighs links "
             "one by one.",
             parameter="n_clusters",
             kinds=("links",),
@@ -173,18 +172,18 @@ def refuse_large_groups(hints: Supervision, n_clusters: int, name: str) -> None:
 
 
 def has_weights(hints: Supervision) -> bool:
-    """Tell whether some link has a weight other than 1."""
+    """Return True if some link has a weight other than 1."""
     links = hints.links
     groups = (links.must_groups.weights, links.cannot_groups.weights)
     return any((weights != 1).any() for weights in (links.must_weights, links.cannot_weights, *groups))
 
 
 def refuse_weights(hints: Supervision, name: str, way_on: str) -> None:
-    """Refuse links of unequal weight where a method has no way to weigh them."""
+    """Raise an error if links have weights, for methods that cannot use them."""
     if has_weights(hints):
         raise UnsupportedSupervisionError(
-            "{estimator}: links carry weights, and here a link holds or it does not.",
-            f"{way_on}, or state the links without weights.",
+            "{estimator}: links carry weights, but this method treats links as hard constraints.",
+            f"{way_on}, or pass links without weights.",
             kinds=("links",),
             estimator=name,
             terms=("PairwiseGaussianMixture",),
