@@ -1,4 +1,4 @@
-"""The decorator of every kernel: numba's ``njit`` with a cache that never stops a fit.
+"""The decorator of all kernels: numba's ``njit`` with a cache whose errors never stop a fit.
 
 Numba keeps compiled functions in ``NUMBA_CACHE_DIR``, beside the source, or in the user's cache folder
 (``XDG_CACHE_HOME``), and raises if it can write to none of them, as in a container with a read-only
@@ -20,11 +20,11 @@ from typing import Any
 import numba
 from numba.core.caching import FunctionCache, NullCache
 
-config: Any = numba.config  # its fields are made at run time
+config: Any = numba.config  # its attributes are created at run time
 
 
 def njit(*, cache: bool = False, **options: Any) -> Callable[[Callable[..., Any]], Any]:
-    """Return numba's ``njit`` decorator; with ``cache`` compiled code is kept on disk where possible."""
+    """Return numba's ``njit`` decorator; with ``cache``, compiled code is kept on disk if possible."""
 
     def compile_lazily(function: Callable[..., Any]) -> Any:
         dispatcher = numba.njit(**options)(function)
@@ -36,7 +36,7 @@ def njit(*, cache: bool = False, **options: Any) -> Callable[[Callable[..., Any]
 
 
 class _KernelCache(FunctionCache):
-    """Numba's cache of one function; files that cannot be read or written cost a compilation, no more."""
+    """Numba's cache of one function. Files that cannot be read or written only cost a compilation."""
 
     def load_overload(self, sig: Any, target_context: Any) -> Any:
         """Return the compiled function, or None if it is not in the cache or cannot be read."""
@@ -46,7 +46,7 @@ class _KernelCache(FunctionCache):
             return None
 
     def save_overload(self, sig: Any, data: Any) -> None:
-        """Write a compiled function, on top of a damaged index if need be."""
+        """Write a compiled function, replacing a damaged index if necessary."""
         try:
             super().save_overload(sig, data)
         except Exception:
@@ -70,7 +70,7 @@ def _open_cache(function: Callable[..., Any]) -> FunctionCache | NullCache:
 
 @contextlib.contextmanager
 def cache_in_temporary_folder() -> Iterator[None]:
-    """Let functions decorated in this context be cached in a private temporary folder, where there is one."""
+    """Cache functions that are decorated in this context in a private temporary folder, if there is one."""
     before = config.CACHE_DIR
     config.CACHE_DIR = _make_private_folder()
     try:
@@ -80,10 +80,9 @@ def cache_in_temporary_folder() -> Iterator[None]:
 
 
 def _make_private_folder() -> str:
-    """Return a temporary folder of this user's, or "" if none can be had.
+    """Return a temporary folder that only this user can write to, or "" if there is none.
 
-    Cached code is executed, so a folder that belongs to somebody else, or that others can write to, is not
-    used.
+    Cached code is executed, so folders that other users own or can write to are not used.
     """
     user = os.getuid() if hasattr(os, "getuid") else None  # temporary folders are private on Windows
     try:
@@ -101,12 +100,12 @@ _has_warned = False
 
 
 def warn_uncached(reason: str) -> None:
-    """Warn, once in a process, that kernels are compiled anew each time."""
+    """Warn, once per process, that compiled kernels are not cached."""
     global _has_warned
     if not _has_warned:
         _has_warned = True
         warnings.warn(
-            f"compiled kernels cannot be kept ({reason}), so each process compiles them again, which takes "
+            f"compiled kernels cannot be cached ({reason}), so each process compiles them again, which takes "
             "some seconds. Set NUMBA_CACHE_DIR to a writable folder to avoid this.",
             RuntimeWarning,
             stacklevel=2,

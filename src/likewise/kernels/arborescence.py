@@ -1,11 +1,12 @@
-"""The best tree in a dense directed graph, rooted at node 0 (Chu and Liu 1965, Edmonds 1967).
+"""Maximum-weight arborescence of a dense directed graph, rooted at node 0 (Chu and Liu 1965, Edmonds 1967).
 
 Weights (m, m): IN, [p, c] the weight of the edge from p to c, -inf if there is none. The diagonal and
-column 0 are ignored. No other weight may be infinite, nor NaN.
+column 0 are ignored. All other weights must be finite.
 
-Each node takes the best edge into it; a cycle becomes one node, whose edges are worth what they gain over
-the edges of the cycle that they replace (Tarjan 1977, in the dense form). Edges are kept as one row per node
-over all sources, and a cycle reuses the row of one of its nodes: m^2 time and memory, no heaps.
+Each node takes the best edge into it. A cycle is contracted to one node; the weight of an edge into it is
+its gain over the edge of the cycle that it replaces (Tarjan 1977, in the dense form). Edges are stored as one
+row per node over all sources, and a contracted cycle reuses the row of one of its nodes: m^2 time and memory,
+without heaps.
 """
 
 import numpy as np
@@ -15,7 +16,7 @@ from likewise.kernels._njit import njit
 
 @njit(nogil=True, cache=True)
 def _enter(weights, barred, rows):
-    """Turn weights into one row per node, and return which nodes a path from node 0 reaches.
+    """Write the weights as one row per node, and return which nodes can be reached from node 0.
 
     barred: IN, one edge (p, c) to leave out. rows (m, m): OUT, [c, p] the weight of the edge from p to c,
     -inf if p cannot be reached.
@@ -42,10 +43,10 @@ def _enter(weights, barred, rows):
 
 @njit(nogil=True, cache=True)
 def _contract(path, first, length, at, top, cost, rows, heads):
-    """Join the nodes of a cycle in the first one's row, which then has what each edge gains.
+    """Contract a cycle into the row of its first node, which then holds the gain of each edge.
 
-    path, first, length: IN, the cycle is path[first:length]; at (m,): IN, where on the path a row is; cost
-    (m,): IN, the edge that each row has taken. top (m,), rows, heads (m, m): OUT.
+    path, first, length: IN, the cycle is path[first:length]; at (m,): IN, the position of each row on the
+    path; cost (m,): IN, the weight of the edge that each row has taken. top (m,), rows, heads (m, m): OUT.
     """
     m = len(top)
     whole = path[first]
@@ -68,13 +69,13 @@ def _contract(path, first, length, at, top, cost, rows, heads):
 
 @njit(nogil=True, cache=True)
 def _solve(rows, heads, reached, parents):
-    """Fill in the parents of the best arborescence; rows, heads (m, m) are used up."""
+    """Compute the parents of the best arborescence; rows, heads (m, m) are overwritten."""
     m = len(rows)
     for c in range(m):
         heads[c] = c
-    top = np.arange(m)  # the row of the joined node in which each node now is
-    name = np.arange(m)  # of each row, the number of the joined node that it holds
-    inside = np.full(2 * m, -1)  # of each joined node, the one that it was joined into
+    top = np.arange(m)  # the row of the contracted node that now contains each node
+    name = np.arange(m)  # the number of the contracted node in each row
+    inside = np.full(2 * m, -1)  # the contracted node that directly contains each node
     tail, head = np.empty(2 * m, dtype=np.int64), np.empty(2 * m, dtype=np.int64)
     cost = np.empty(m)
     settled = np.zeros(m, dtype=np.bool_)
@@ -115,7 +116,7 @@ def _solve(rows, heads, reached, parents):
 
 @njit(nogil=True, cache=True)
 def _expand(n_names, inside, tail, head, reached, parents):
-    """Undo the joins, the last one first: where an edge enters a cycle, the edge that it replaces goes."""
+    """Undo the contractions in reverse order; an edge into a cycle replaces one edge of the cycle."""
     replaced = np.zeros(n_names, dtype=np.bool_)
     parents[0] = -1
     for joined in range(n_names - 1, 0, -1):
@@ -131,10 +132,10 @@ def _expand(n_names, inside, tail, head, reached, parents):
 
 @njit(nogil=True, cache=True)
 def maximum_arborescence(weights):
-    """Return the parents (m,) of the tree rooted at node 0 whose edges weigh the most.
+    """Return the parents (m,) of the tree of maximum weight, rooted at node 0.
 
-    The parent of node 0 is -1, that of a node to which no path leads from node 0 is -2; the others then form
-    the best tree among themselves. Of equal edges into a node that of the smallest p is taken.
+    The parent of node 0 is -1, and that of a node that cannot be reached from node 0 is -2; all others form
+    the best tree among themselves. Ties between edges into a node go to the smallest p.
     """
     m = len(weights)
     rows, heads = np.empty((m, m)), np.empty((m, m), dtype=np.int32)
@@ -145,12 +146,12 @@ def maximum_arborescence(weights):
 
 @njit(nogil=True, cache=True)
 def edge_margins(weights, parents, exact_up_to=300):
-    """Return by how much the tree beats the best one in which a node has another parent, shape (m,).
+    """Return the margin (m,) of each node's edge: how much worse the best tree without this edge is.
 
-    parents (m,): IN, as `maximum_arborescence` gives them. A node with no other choice has inf, as have node
-    0 and nodes that cannot be reached. Up to `exact_up_to` nodes beside the root every tree without that edge
-    is counted, by solving again: m^3 time. Above it only this node moves, with all that is below it, which
-    may overstate the margin: m^2 time.
+    parents (m,): IN, the result of `maximum_arborescence`. The margin is inf for nodes without another
+    possible parent, node 0 and unreachable nodes. Up to `exact_up_to` nodes besides the root, the margin is
+    exact: the problem is solved again without each edge, in m^3 time. Above that, only the node with its
+    subtree moves, which may overstate the margin, in m^2 time.
     """
     m = len(weights)
     margins = np.full(m, np.inf)
@@ -176,9 +177,9 @@ def edge_margins(weights, parents, exact_up_to=300):
 
 @njit(nogil=True, cache=True)
 def _move_margins(weights, parents, margins):
-    """Fill in what each node loses by moving, with all below it, to its next best parent."""
+    """Compute the loss if each node moves, with its subtree, to its next best parent."""
     m = len(weights)
-    side = np.empty(m, dtype=np.int8)  # 0: not yet known, 1: the node or below it, 2: elsewhere
+    side = np.empty(m, dtype=np.int8)  # 0: not yet known, 1: in the subtree of the node, 2: outside
     for c in range(1, m):
         if parents[c] < 0:
             continue
@@ -193,7 +194,7 @@ def _move_margins(weights, parents, margins):
                 end = parents[end]
             known = side[end]
             end = p
-            while side[end] == 0:  # so that no step is taken three times
+            while side[end] == 0:  # mark the path, so that each step is taken at most twice
                 side[end] = known
                 end = parents[end]
             if known == 2 and p != parents[c]:

@@ -1,16 +1,16 @@
-"""The nearest cluster of every row, and what the rows of a cluster add up to, in one pass.
+"""Assignment of rows to the nearest cluster and sums over each cluster, in one pass.
 
 Costs are compared in the precision of the rows, without the part that is the same for every cluster. Sums
-are kept in float64 whatever the rows are in, so that the objective can be had from them to full precision.
-Rows are taken four at a time and clusters two at a time, which keeps the products in registers: at
-10^6 x 16 with 10 clusters that is as fast as a matrix product.
+are always in float64, so that the objective can be computed from them to full precision. Rows are processed
+four at a time and clusters two at a time, which keeps the products in registers: at 10^6 x 16 with 10
+clusters this is as fast as a matrix product.
 """
 
 import numpy as np
 
 from likewise.kernels._njit import njit
 
-# Sums may be reordered and fused; infinities must stay what they are (a padded cluster costs inf).
+# Sums may be reordered and fused. Infinities must be respected: a padded cluster costs inf.
 _FAST = {"reassoc", "contract", "nsz", "arcp"}
 
 
@@ -23,7 +23,7 @@ def _add_row(X, i, h, weight, sums, counts):
 
 @njit(nogil=True, fastmath=_FAST, cache=True)
 def nearest_linear(X, weight, W, b, labels, sums, counts):
-    """Give each row the cluster with the smallest ``W[h] . x + b[h]``.
+    """Assign each row to the cluster with the smallest ``W[h] . x + b[h]``.
 
     X (n, d), weight (n,), W (K, d), b (K,): IN. K is even; a padded cluster has b = inf.
     labels (n,): OUT. sums (K, d), counts (K,): OUT, added to.
@@ -108,7 +108,7 @@ def nearest_linear(X, weight, W, b, labels, sums, counts):
 
 @njit(nogil=True, fastmath=_FAST, cache=True)
 def nearest_diagonal(X, weight, A, B, c, labels, sums, squares, counts):
-    """Give each row the cluster with the smallest ``sum_j x_j (A[h, j] x_j + B[h, j]) + c[h]``.
+    """Assign each row to the cluster with the smallest ``sum_j x_j (A[h, j] x_j + B[h, j]) + c[h]``.
 
     X (n, d), weight (n,), A, B (k, d), c (k,): IN.
     labels (n,): OUT. sums, squares (k, d), counts (k,): OUT, added to.
@@ -135,9 +135,10 @@ def nearest_diagonal(X, weight, A, B, c, labels, sums, squares, counts):
 
 @njit(nogil=True, fastmath=_FAST, cache=True)
 def come_nearer(X, points, labels, nearest):
-    """Lower each row's squared distance to the nearest point so far to that of the point it is labelled with.
+    """Update the squared distance to the nearest point so far with the distance to the labelled point.
 
-    X (n, d), points (k, d), labels (n,): IN. nearest (n,): IN and OUT. From differences: 0 for equal rows.
+    X (n, d), points (k, d), labels (n,): IN. nearest (n,): IN and OUT. Distances are computed from
+    differences, so they are exactly 0 for equal rows.
     """
     for i in range(X.shape[0]):
         total = X.dtype.type(0)

@@ -1,4 +1,4 @@
-"""Labels of hinted rows: one row at a time, and whole components at a time.
+"""Iterated conditional modes for hinted rows: moves of single rows and of whole must-link components.
 
 The energy of the labels l of m hinted rows is
 
@@ -8,13 +8,13 @@ The energy of the labels l of m hinted rows is
            + sum over cannot-links e = (i, j) with l_i == l_j = h of
                  weight[e] (reach[h] - beta dist[e, h])
 
-and for a group of rows the same sum over all its pairs. A group's pairs are never built: the rows that it
-has in cluster c form a cell, whose count n, sum s and squared lengths q give the distances from row i to
-the whole cell as ``n Q[i, h] + q[h] - 2 Y[i, h] . s`` with ``Y[i, h] = A_h x_i`` and
-``Q[i, h] = x_i . Y[i, h]``. So a group of s rows costs s, and not s^2.
+and for a group of rows the same sum over all its pairs. The pairs of a group are never built: its rows in
+cluster c form a cell, whose count n, sum s and squared lengths q give the sum of the squared distances from
+row i to the cell as ``n Q[i, h] + q[h] - 2 Y[i, h] . s`` with ``Y[i, h] = A_h x_i`` and
+``Q[i, h] = x_i . Y[i, h]``. So the cost of a group is linear in its size.
 
-`dist`, `Y`, `Q` and `q` have one entry for each metric: k of them, or 1 if the clusters share one.
-A row with the label -1 is absent. Every accepted step lowers E.
+`dist`, `Y`, `Q` and `q` have one entry for each of H metrics: k, or 1 if the clusters share one.
+A row with label -1 is absent. Every accepted move lowers E.
 """
 
 from typing import NamedTuple
@@ -25,12 +25,12 @@ from likewise.kernels._njit import njit
 
 
 class IcmProblem(NamedTuple):
-    """What the labels are chosen for. All IN."""
+    """The costs and links of a labelling problem. All IN."""
 
     U: np.ndarray  # (m, k) the cost of each row in each cluster
     indptr: np.ndarray  # (m + 1,) the links of row i are indptr[i] to indptr[i + 1]
-    partner: np.ndarray  # the other row of each
-    edge: np.ndarray  # and its place in the four arrays below
+    partner: np.ndarray  # the other row of each link
+    edge: np.ndarray  # the index of each link in the arrays of length E
     is_cannot: np.ndarray  # (E,)
     weight: np.ndarray  # (E,)
     dist: np.ndarray  # (E, H)
@@ -41,13 +41,13 @@ class IcmProblem(NamedTuple):
     group: np.ndarray
     group_is_cannot: np.ndarray  # (G,)
     group_weight: np.ndarray  # (G,)
-    X: np.ndarray  # (m, d), with no rows where there are no groups
+    X: np.ndarray  # (m, d); no rows if there are no groups
     Y: np.ndarray  # (m, H, d)
     Q: np.ndarray  # (m, H)
 
 
 class IcmState(NamedTuple):
-    """The labels, and the cells of the groups that follow from them. All OUT."""
+    """The labels, and the cells of the groups under these labels. All OUT."""
 
     labels: np.ndarray  # (m,)
     n: np.ndarray  # (G, k)
@@ -57,7 +57,7 @@ class IcmState(NamedTuple):
 
 @njit(nogil=True)
 def _put(i, h, sign, group_ptr, group, X, Q, beta, n, s, q):
-    # Add row i to the cells of cluster h (sign 1), or take it out (sign -1).
+    # Add row i to the cells of cluster h (sign 1), or remove it (sign -1).
     for t in range(group_ptr[i], group_ptr[i + 1]):
         g = group[t]
         n[g, h] += sign
@@ -70,8 +70,8 @@ def _put(i, h, sign, group_ptr, group, X, Q, beta, n, s, q):
 
 @njit(nogil=True)
 def _group_costs(i, group_ptr, group, is_cannot, weights, X, Y, Q, alpha, beta, reach, n, s, q, costs):
-    # costs (k,): OUT, added to. What the groups of row i, now absent, make it cost in each cluster, less
-    # what they make it cost in all clusters alike, which is returned.
+    # costs (k,): OUT, added to. Cost of row i, which is absent, in each cluster due to its groups, minus the
+    # part that all clusters have in common, which is returned.
     k = costs.shape[0]
     H = Q.shape[1]
     common = 0.0
@@ -82,7 +82,7 @@ def _group_costs(i, group_ptr, group, is_cannot, weights, X, Y, Q, alpha, beta, 
                 continue
             own = c if H > 1 else 0
             here = 0.0
-            for step in range(H + 1):  # the cell's own metric first, then that of every other cluster
+            for step in range(H + 1):  # the metric of the cell's cluster first, then all other metrics
                 a = own if step == 0 else step - 1
                 if beta == 0.0 or (step > 0 and (a == own or is_cannot[g])):
                     continue
@@ -107,14 +107,14 @@ def _group_costs(i, group_ptr, group, is_cannot, weights, X, Y, Q, alpha, beta, 
 def descend(p, state, start, order, comp_ptr, member, max_rounds, max_sweeps):
     """Label the rows of an empty state; return the energy.
 
-    Rows begin with the labels `start` (m,): IN, or absent if it has no entries. Then rows in the given
-    `order` (m,): IN, and whole components move in turns until neither lowers the energy. The members of
-    component c, two or more, are member[comp_ptr[c]:comp_ptr[c + 1]]: IN.
+    Rows start with the labels `start` (m,): IN, or absent if it is empty. Then single rows in the given
+    `order` (m,): IN, and whole components move alternately until neither lowers the energy. The members of
+    component c, at least two, are member[comp_ptr[c]:comp_ptr[c + 1]]: IN.
 
-    A visit to a row is written once, since every further copy would be compiled anew and a first fit waits
-    for that. What a visit is for is its phase: SWEEP gives the row its cheapest cluster; for each component
-    in turn OUT takes its rows out one by one and adds up what they cost where they were, ELSEWHERE adds up
-    what they would cost in every cluster, and IN puts them together into the cheapest one.
+    The code of a visit to a row is written once, since every copy of it would lengthen the compilation, for
+    which the first fit waits. The phase determines the effect of a visit: SWEEP moves the row to its cheapest
+    cluster. For each component in turn, OUT removes its rows one by one and sums their costs, ELSEWHERE sums
+    the costs that they would have in each cluster, and IN moves all of them to the cheapest cluster.
     """
     SWEEP, OUT, ELSEWHERE, IN = -1, 0, 1, 2
     m, k = p.U.shape
@@ -123,7 +123,7 @@ def descend(p, state, start, order, comp_ptr, member, max_rounds, max_sweeps):
     costs = np.empty(k)
     total = np.empty(k)
     old = np.empty(m, dtype=np.int64)
-    due = np.ones(m, dtype=np.bool_)  # rows whose surroundings changed since they were last looked at
+    due = np.ones(m, dtype=np.bool_)  # rows whose linked rows have moved since their last visit
     energy = before = after = 0.0
     best = 0
     for turn in range(max_rounds):
@@ -162,7 +162,7 @@ def descend(p, state, start, order, comp_ptr, member, max_rounds, max_sweeps):
                     if in_groups:
                         _put(i, was, -1, p.group_ptr, p.group, p.X, p.Q, p.beta, state.n, state.s, state.q)
 
-                # What row i, now absent, would cost in each cluster.
+                # The cost of row i, now absent, in each cluster.
                 common = 0.0
                 for h in range(k):
                     costs[h] = p.U[i, h]
@@ -194,7 +194,7 @@ def descend(p, state, start, order, comp_ptr, member, max_rounds, max_sweeps):
                     due[i] = entering or in_groups
                     if entering:
                         new = start[i]
-                    else:  # the present cluster if no other is cheaper by more than rounding
+                    else:  # stay, unless another cluster is cheaper by more than rounding
                         for h in range(k):
                             if new < 0 or costs[h] < costs[new] - 1e-12 * (abs(costs[h]) + abs(costs[new])):
                                 new = h

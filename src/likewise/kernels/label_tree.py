@@ -1,18 +1,18 @@
-"""Exact inference on a tree of labels, row by row: what is held, what goes together, what is most probable.
+"""Exact inference on a tree of labels: marginals, pairwise marginals and the most probable labels per row.
 
-Under each row lies a vector y of 0 and 1 over K labels. A label hangs on its parent, or on a root that is
-always 1; what was recorded, z, may lack labels that are held but has none that is not:
+Each row has a latent vector y of 0 and 1 over K labels. A label depends on its parent, or on a root that is
+always 1. The recorded labels z may miss labels that apply, but contain none that does not:
 
     P(y_c = 1 | y_p = 1) = s_c = 1 / (1 + exp(-logit_c))       P(z_c = 1 | y_c = 1) = keep_c
     P(y_c = 1 | y_p = 0) = eps_c                               P(z_c = 1 | y_c = 0) = 0
 
 All functions take parents (K,): IN, -1 for the root; order (K,): IN, parents before their children;
-logits (n, K), eps (K,): IN; those that condition on what was recorded, z (n, K) of 0 and 1, keep (K,): IN.
-A logit beyond 300 counts as 300, which keeps every chance s and 1 - s above zero.
+logits (n, K), eps (K,): IN. Functions that condition on recorded labels take z (n, K) of 0 and 1, keep (K,):
+IN. Logits are clipped to [-300, 300], which keeps s and 1 - s above zero.
 
-What a label hears from below is kept as log-odds and not as two probabilities, of which one would underflow
-where many children agree. Where y_p = 0 cannot be, nothing is divided by its probability: the chance of y_c
-given y_p is what goes down the tree, not the ratio of Q(y_p, y_c) to Q(y_p).
+Messages from children to parents are log-odds instead of two probabilities, one of which would underflow if
+many children agree. The probability of y_c given y_p is passed down the tree, not the ratio of Q(y_p, y_c)
+to Q(y_p), so there is no division by Q(y_p) if y_p = 0 is impossible.
 """
 
 from math import exp, log, log1p
@@ -22,8 +22,8 @@ import numpy as np
 from likewise.kernels._njit import njit
 
 _LARGEST = 300.0
-_BLOCK = 8  # rows whose pairs are worked out side by side: one or two vector registers
-# Sums may be reordered and fused, which is what lets them use the vector registers.
+_BLOCK = 8  # rows whose pairs are processed together: one or two vector registers
+# Sums may be reordered and fused, so that they can be vectorised.
 _FAST = {"reassoc", "contract", "nsz", "arcp"}
 
 
@@ -48,10 +48,10 @@ def _log_sigmoids(logit):
 
 @njit(nogil=True, cache=True)
 def _transitions(i, parents, order, logits, eps, z, keep, log_missed, lift, given_one, given_zero):
-    """Return log P(z_i), and how each label of row i depends on its parent once all of z_i is known.
+    """Return log P(z_i), and compute the transition probabilities of the labels of row i given z_i.
 
-    log_missed (K,): IN, log(1 - keep). lift (K,): scratch, the log-odds that a label hears from its children.
-    given_one, given_zero (K,): OUT, the chances Q(y_c = 1 | y_p = 1) and Q(y_c = 1 | y_p = 0).
+    log_missed (K,): IN, log(1 - keep). lift (K,): scratch, the log-odds that a label gets from its children.
+    given_one, given_zero (K,): OUT, the probabilities Q(y_c = 1 | y_p = 1) and Q(y_c = 1 | y_p = 0).
     """
     total, product = 0.0, 1.0
     lift[:] = 0.0
@@ -84,7 +84,7 @@ def _transitions(i, parents, order, logits, eps, z, keep, log_missed, lift, give
             if under_zero > 0.0:
                 given_zero[c] = eps[c] * one / under_zero
                 lift[p] += log(under_one / under_zero)
-            else:  # y_p = 0 cannot be; should another label deny it, what is recorded here is still held
+            else:  # y_p = 0 is impossible; if another label contradicts this, a recorded label still applies
                 given_zero[c] = one
                 lift[p] = np.inf
         if product < 1e-150 or product > 1e150:
@@ -95,7 +95,7 @@ def _transitions(i, parents, order, logits, eps, z, keep, log_missed, lift, give
 
 @njit(nogil=True, cache=True, inline="always")
 def _spread(parents, order, given_one, given_zero, one, both):
-    """Go from the root to the leaves: one, both (K,): OUT, Q(y_c = 1) and Q(y_p = 1, y_c = 1)."""
+    """Compute, from the root to the leaves, one, both (K,): OUT, Q(y_c = 1) and Q(y_p = 1, y_c = 1)."""
     for t in range(len(order)):
         c = order[t]
         p = parents[c]
@@ -108,12 +108,12 @@ def _spread(parents, order, given_one, given_zero, one, both):
 
 @njit(nogil=True, cache=True)
 def posterior(parents, order, logits, eps, z, keep, out_one, out_both):
-    """Return log P(z_i) of each row, shape (n,), and fill in what is held given what was recorded.
+    """Return log P(z_i) of each row, shape (n,), and compute the marginals of y given the recorded labels.
 
     out_one (n, K): OUT, Q(y_c = 1). out_both (n, K): OUT, Q(y_p = 1, y_c = 1) with p the parent of c, which
-    for a child of the root is Q(y_c = 1). A row that cannot be has log-probability -inf: say a label that is
-    recorded though ``keep`` is 0, or though eps is 0 and its parent, whose keep is 1, is not recorded.
-    Costs n K time, K memory.
+    for a child of the root is Q(y_c = 1). An impossible row has log-probability -inf, for example if a label
+    is recorded although its ``keep`` is 0, or although its eps is 0 and its parent, whose keep is 1, is not
+    recorded. Costs n K time, K memory.
     """
     n, k = logits.shape
     log_missed = np.log(1.0 - keep)
@@ -129,11 +129,11 @@ def posterior(parents, order, logits, eps, z, keep, out_one, out_both):
 
 @njit(nogil=True, cache=True, fastmath=_FAST)
 def _add_pairs(parent_at, given_one, given_zero, one, x, log_not, joint, counts, scores):
-    """Add what a block of rows says of each pair; labels are numbered as they come in the order.
+    """Add the sums over a block of rows for each pair; labels are numbered by their position in the order.
 
-    parent_at (K,): IN, the parent's number. given_one, given_zero, one, x, log_not (K, B): IN, x the logits
-    that score, log_not their log(1 - s). joint (K, K, B): scratch, Q(y_j = 1, y_c = 1) for j <= c at [c, j].
-    counts, scores (K, K): OUT, added to; of counts only [c, j] with j <= c.
+    parent_at (K,): IN, the number of the parent. given_one, given_zero, one, x, log_not (K, B): IN, x the
+    candidate logits, log_not their log(1 - s). joint (K, K, B): scratch, Q(y_j = 1, y_c = 1) for j <= c at
+    [c, j]. counts, scores (K, K): OUT, added to; of counts only [c, j] with j <= c.
     """
     for c in range(len(parent_at)):
         p = parent_at[c]
@@ -141,7 +141,7 @@ def _add_pairs(parent_at, given_one, given_zero, one, x, log_not, joint, counts,
             if j == c:
                 for r in range(_BLOCK):
                     joint[c, c, r] = one[c, r]
-            elif p < 0:  # apart at the root, hence independent
+            elif p < 0:  # connected only through the root, hence independent
                 for r in range(_BLOCK):
                     joint[c, j, r] = one[j, r] * one[c, r]
             else:
@@ -163,13 +163,13 @@ def _add_pairs(parent_at, given_one, given_zero, one, x, log_not, joint, counts,
 
 @njit(nogil=True, cache=True)
 def pair_sums(parents, order, logits, eps, z, keep, candidate_logits, counts, scores):
-    """Add up over rows how often two labels are held together, for all pairs, and what an edge would score.
+    """Sum over rows the expected co-occurrence of all pairs of labels, and the scores of possible edges.
 
-    candidate_logits (n, K): IN, often `logits` itself, the s that scores. counts (K, K): OUT, added to, the
-    sum of Q(y_p = 1, y_c = 1), symmetric, its diagonal the sum of Q(y_c = 1). scores (K, K): OUT, added to,
-    [p, c] the sum of Q(y_p = 1, y_c = 1) log s_c + Q(y_p = 1, y_c = 0) log(1 - s_c). The rest of the score of
-    an edge (Pei 2017, eq. 5.9) follows from the counts. Rows of two calls add up to those of one. Costs
-    n K^2 time and K^2 memory.
+    candidate_logits (n, K): IN, often `logits` itself, the logits of the s that are scored. counts (K, K):
+    OUT, added to, the sum of Q(y_p = 1, y_c = 1), symmetric, its diagonal the sum of Q(y_c = 1). scores
+    (K, K): OUT, added to, [p, c] the sum of Q(y_p = 1, y_c = 1) log s_c + Q(y_p = 1, y_c = 0) log(1 - s_c).
+    The rest of the score of an edge (Pei 2017, eq. 5.9) follows from the counts. Sums over several calls
+    equal those of one call with all rows. Costs n K^2 time and K^2 memory.
     """
     n, k = logits.shape
     log_missed = np.log(1.0 - keep)
@@ -190,7 +190,7 @@ def pair_sums(parents, order, logits, eps, z, keep, candidate_logits, counts, sc
     for start in range(0, n, _BLOCK):
         for r in range(_BLOCK):
             i = start + r
-            if i >= n:  # rows beyond the last hold nothing, and add nothing
+            if i >= n:  # padding
                 one[:, r] = 0.0
                 log_not[:, r] = 0.0
                 continue
@@ -210,7 +210,7 @@ def pair_sums(parents, order, logits, eps, z, keep, candidate_logits, counts, sc
 
 @njit(nogil=True, cache=True)
 def marginals(parents, order, logits, eps, out):
-    """Fill in P(y_c = 1) when nothing was recorded; out (n, K): OUT."""
+    """Compute P(y_c = 1) without recorded labels; out (n, K): OUT."""
     for i in range(logits.shape[0]):
         for t in range(len(order)):
             c = order[t]
@@ -221,15 +221,15 @@ def marginals(parents, order, logits, eps, out):
 
 @njit(nogil=True, cache=True)
 def most_probable(parents, order, logits, eps, z, keep, out):
-    """Fill in the most probable y of each row given what was recorded; out (n, K) of integers: OUT.
+    """Compute the most probable y of each row given the recorded labels; out (n, K) of integers: OUT.
 
-    With z and keep all 0 nothing was recorded. Of equally probable states of a label 0 is taken.
+    If z and keep are all 0, nothing was recorded. If both states of a label are equally probable, it gets 0.
     """
     n, k = logits.shape
     log_eps, log_not_eps = np.log(eps), np.log(1.0 - eps)
     log_keep, log_missed = np.log(keep), np.log(1.0 - keep)
-    best_one, best_zero = np.empty(k), np.empty(k)  # the best below a label that is 1, that is 0
-    choice = np.empty((k, 2), dtype=np.bool_)  # the best state of a label, by that of its parent
+    best_one, best_zero = np.empty(k), np.empty(k)  # the best score of the subtree of a label that is 1, or 0
+    choice = np.empty((k, 2), dtype=np.bool_)  # the best state of a label for each state of its parent
     for i in range(n):
         best_one[:] = 0.0
         best_zero[:] = 0.0

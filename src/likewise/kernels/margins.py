@@ -1,4 +1,4 @@
-"""How near each row is to the nearest group of sites, and to the next."""
+"""The two nearest groups of sites of each row, and the distances to them."""
 
 from __future__ import annotations
 
@@ -9,14 +9,13 @@ from likewise.kernels._njit import njit
 
 @njit(nogil=True, cache=True)
 def two_nearest_groups(X, sites, group, first, second, near, far):
-    """Find the two nearest groups of each row; a group is as near as the nearest of its sites.
+    """Find the two nearest groups of each row; the distance to a group is that to its nearest site.
 
-    What a row gets does not depend on the rows beside it, to the last digit. Of sites that are as near the
-    first counts.
+    The result of a row does not depend on the other rows, to the last digit. Ties go to the first site.
 
-    IN   X (n, d); sites (d, m), a column each, in the type of X; group (m,): the group of each site
-    OUT  first, second (n,): the two groups, -1 where there is no other; near, far (n,): the squared distances
-         to them, infinite where there is none
+    IN   X (n, d); sites (d, m), one per column, with the dtype of X; group (m,): the group of each site
+    OUT  first, second (n,): the two groups, -1 if there is none; near, far (n,): the squared distances to
+         them, infinite if there is none
     """
     n, d = X.shape
     m = sites.shape[1]

@@ -1,16 +1,16 @@
-"""Mean field over hinted rows: one exact coordinate step at a time.
+"""Mean-field inference for hinted rows by exact coordinate updates.
 
-Each of m rows has a distribution q_i over k clusters. Fixing all others, the best q_i is
+Each of m rows has a distribution q_i over k clusters. Given all others, the best q_i is
 
-    q_i(h)  in proportion to  exp(log_p[i, h] + F_i(h))
+    q_i(h)  proportional to  exp(log_p[i, h] + F_i(h))
 
     F_i(h) =   sum over hints t of row i of
                    pull_first[t] u(h) + pull_second[t] v(h) + pull_both[t] u(h) v(h)
              + sum over groups g of row i of group_pull[g] (sums[g, h] - q_i(h))
 
-where u and v are the q of the other one or two rows of the hint: an expected log-likelihood is linear in
-each of them, so that pairs and triplets with any noise have this form, up to what is the same for all h.
-A group's pairs are never built; `sums` holds the sum of its members' q, so a group of s rows costs s.
+where u and v are the q of the other one or two rows of the hint. The expected log-likelihood is linear in
+each of them, so pairs and triplets with any noise model have this form, up to a constant. The pairs of a
+group are never built; `sums` is the sum of q over its members, so the cost of a group is linear in its size.
 """
 
 import numpy as np
@@ -23,14 +23,14 @@ def ascend(
     log_p, indptr, first, second, pull_first, pull_second, pull_both, group_ptr, group, group_pull,
     hard, max_sweeps, tol, sums, q,
 ):  # fmt: skip
-    """Update rows one after another, until no row changes by more than `tol`; return the number of sweeps.
+    """Update one row after another until no row changes by more than `tol`; return the number of sweeps.
 
     log_p (m, k); indptr (m + 1,), hints of row i are indptr[i] to indptr[i + 1]; first, second: the other
     rows of each hint, second -1 for a pair; the three pulls of each hint; group_ptr (m + 1,), group: the
-    groups of each row; group_pull (G,): all IN. sums (G, k), q (m, k): OUT, q is also where it starts.
+    groups of each row; group_pull (G,): all IN. sums (G, k), q (m, k): IN (start) and OUT.
 
-    A row is looked at again only after a row that shares a hint with it has changed. With `hard`, q_i is
-    p_i among the clusters whose F is the largest, and 0 elsewhere.
+    A row is updated again only after a row that shares a hint with it has changed. With `hard`, q_i is
+    proportional to p_i among the clusters with the largest F, and 0 for the others.
     """
     m, k = q.shape
     new = np.empty(k)
@@ -67,7 +67,7 @@ def ascend(
                 most = max(most, pull[h])
             top = -np.inf
             for h in range(k):
-                if hard:  # 1e-6: sums of probabilities that should be equal differ by rounding
+                if hard:  # 1e-6: sums that should be equal differ by rounding
                     new[h] = log_p[i, h] if pull[h] >= most - 1e-6 else -np.inf
                 else:
                     new[h] = log_p[i, h] + pull[h]

@@ -1,14 +1,14 @@
 """Sum-product on a forest of answers about pairs and triplets, for many models at once.
 
-Each node has a distribution over k clusters for each of S models. An answer joins a parent with one child, or
-with two, and weighs what may be true of them:
+Each node has a distribution over k clusters for each of S models. An answer connects a parent with one or two
+children. `chance` is the probability of the answer in each case:
 
-    chance[0]: the parent is with the first child (of a triplet: with it alone)
-    chance[1]: with the second child alone; unused for a pair
+    chance[0]: the parent is with the first child (in a triplet: with it alone)
+    chance[1]: the parent is with the second child alone; unused for a pair
     chance[2]: the two children are together, without the parent; unused for a pair
-    chance[3]: nothing of this: no two are together, or all three are
+    chance[3]: none of these: no two are together, or all three are
 
-Sums over k x k or k x k x k ways are sums of k products, since only equality matters.
+Only equality of clusters matters, so sums over k x k or k x k x k labellings reduce to sums of k products.
 """
 
 from math import log
@@ -18,10 +18,11 @@ from likewise.kernels._njit import njit
 
 @njit(nogil=True, cache=True, inline="always")
 def _message(chance, first, second, alone, u, v, shared):
-    """Weigh one cluster of a node, by the probabilities u, v that the two others have it.
+    """Return the message to one cluster of a node; u, v are the probabilities of this cluster for the others.
 
-    first, second, alone: which chances are those that the node is with the first alone, with the second
-    alone, and that these two are together without it. They share a cluster with probability `shared`.
+    first, second, alone: the indices into `chance` of the cases that the node is with the first alone, with
+    the second alone, and that these two are together without it. They share a cluster with probability
+    `shared`.
     """
     none = chance[3]
     value = (
@@ -30,7 +31,7 @@ def _message(chance, first, second, alone, u, v, shared):
         + (chance[second] - none) * v * (1.0 - u)
         + (chance[alone] - none) * (shared - u * v)
     )
-    # A mean of chances is no less than the least of them, but for rounding.
+    # The value is a mean of chances, so anything below their minimum is due to rounding.
     return max(value, min(min(chance[0], chance[1]), min(chance[2], none)))
 
 
@@ -38,9 +39,9 @@ def _message(chance, first, second, alone, u, v, shared):
 def gather(parent, first, second, chance, belief, log_total):
     """Pass messages from the leaves to the roots.
 
-    parent, first, second (F,): the nodes of each answer, children's answers before their parents', second -1
-    for a pair; chance (F, 4): IN. belief (S, m, k): OUT, begins as the nodes' own distributions and ends as
-    what each node hears from below, normalised. log_total (S,): OUT, normalisers' logarithms are added to it.
+    parent, first, second (F,): the nodes of each answer, children before their parents, second -1 for a pair;
+    chance (F, 4): IN. belief (S, m, k): IN the distributions of the nodes without answers, OUT the normalised
+    distributions given the answers below each node. log_total (S,): OUT, the log normalisers are added to it.
     """
     n_models, _, k = belief.shape
     for s in range(n_models):
@@ -60,7 +61,7 @@ def gather(parent, first, second, chance, belief, log_total):
                 for h in range(k):
                     belief[s, p, h] /= mass
                 total += log(mass)
-            else:  # underflow: nothing fits, so nothing is preferred
+            else:  # underflow: no cluster fits, so use a uniform distribution
                 for h in range(k):
                     belief[s, p, h] = 1.0 / k
                 total -= 700.0
@@ -71,8 +72,8 @@ def gather(parent, first, second, chance, belief, log_total):
 def spread(parent, first, second, chance, room, belief):
     """Pass messages from the roots to the leaves.
 
-    parent, first, second, chance: as for `gather`: IN. room (k,): scratch. belief (S, m, k): OUT, begins as
-    `gather` left it, with the roots' distributions given everything, and ends as every node's.
+    parent, first, second, chance: IN, as for `gather`. room (k,): scratch. belief (S, m, k): IN the result of
+    `gather`, in which the roots have their posterior distributions, OUT the posterior of every node.
     """
     n_models, _, k = belief.shape
     for s in range(n_models):
@@ -83,7 +84,7 @@ def spread(parent, first, second, chance, room, belief):
                 for h in range(k):
                     shared += belief[s, a, h] * belief[s, b, h]
             mass = 0.0
-            for h in range(k):  # what the parent would think without this answer
+            for h in range(k):  # the distribution of the parent without this answer
                 other = belief[s, b, h] if b >= 0 else 0.0
                 heard = _message(chance[f], 0, 1, 2, belief[s, a, h], other, shared)
                 room[h] = belief[s, p, h] / heard if heard > 0.0 else 0.0

@@ -1,4 +1,4 @@
-"""The nearest few of many, kept in order while blocks of distances come in."""
+"""Sorted lists of the nearest rows, updated with one block of distances at a time."""
 
 from __future__ import annotations
 
@@ -7,10 +7,11 @@ from likewise.kernels._njit import njit
 
 @njit(nogil=True, cache=True)
 def keep_nearest(distances, rows, members, best, found):
-    """Put what is nearer than the farthest kept into its place, for each row.
+    """Insert members that are nearer than the k-th nearest so far into the sorted lists of the rows.
 
-    IN   distances (n_rows, n_members), rows (n_rows,), members (n_members,): the numbers of both
-    OUT  best (n, k): the least distances of each row so far, ascending; found (n, k): to which rows
+    IN   distances (n_rows, n_members); rows (n_rows,), members (n_members,): the row numbers of both
+    OUT  best (n, k): the smallest distances of each row so far, ascending; found (n, k): the rows at these
+         distances
     """
     k = best.shape[1]
     for a in range(distances.shape[0]):

@@ -1,9 +1,9 @@
-"""Posteriors held to cannot-links on average: coordinate ascent on the dual, one link at a time.
+"""Projection of posteriors onto cannot-link constraints: coordinate ascent on the dual, one link at a time.
 
-Units u have logits t_u over k classes and q_u = softmax(t_u). A link e = (a, b) wants q_a(m) + q_b(m) <= 1
-for every class m, which is to say that the log odds of m in a and in b add up to no more than 0. At most one
-class of a link can be too full. Its multiplier l takes share[a] l from t_a(m) and share[b] l from t_b(m), so
-what makes the odds add up to 0 has a closed form.
+Units u have logits t_u over k classes and q_u = softmax(t_u). A link e = (a, b) requires
+q_a(m) + q_b(m) <= 1 for every class m, that is, the log odds of m in a and in b sum to at most 0. At most one
+class of a link can violate this. Its multiplier l subtracts share[a] l from t_a(m) and share[b] l from
+t_b(m), so the l for which the log odds sum to 0 has a closed form.
 """
 
 import numpy as np
@@ -13,7 +13,7 @@ from likewise.kernels._njit import njit
 
 @njit(nogil=True, cache=True)
 def _log_odds(logits, m):
-    # logits[m] less the log-sum-exp of the others.
+    # logits[m] minus the log-sum-exp of the others.
     peak = -np.inf
     for h in range(logits.shape[0]):
         if h != m and logits[h] > peak:
@@ -27,12 +27,12 @@ def _log_odds(logits, m):
 
 @njit(nogil=True, cache=True)
 def hold_apart(edges, share, caps, max_sweeps, tol, multiplier, klass, logits):
-    """Visit the links in turn until no multiplier moves by more than `tol`; return the number of sweeps.
+    """Visit the links in turn until no multiplier changes by more than `tol`; return the number of sweeps.
 
-    edges (E, 2), share (n,), caps (E,), the largest multiplier of each link: IN. multiplier, klass (E,), the
-    class that it is of, logits (n, k), less what the multipliers take: OUT, and also where it starts.
+    edges (E, 2), share (n,), caps (E,) (upper bounds of the multipliers): IN. multiplier (E,), klass (E,)
+    (the class of each multiplier), logits (n, k) (with the multipliers subtracted): IN (start) and OUT.
 
-    A link is looked at again only after another one has moved a unit of its.
+    A link is updated again only after another link has changed one of its units.
     """
     n_edges = edges.shape[0]
     visited = np.full(n_edges, -1)
@@ -49,7 +49,7 @@ def hold_apart(edges, share, caps, max_sweeps, tol, multiplier, klass, logits):
             old, m = multiplier[e], klass[e]
             logits[a, m] += old * share[a]
             logits[b, m] += old * share[b]
-            # A class that is too full has more than half of one of the two, so it is the largest there.
+            # A violated class has more than half of the mass of one unit, so it is the largest class there.
             best, room = np.argmax(logits[a]), np.argmax(logits[b])
             excess = _log_odds(logits[a], best) + _log_odds(logits[b], best)
             other = _log_odds(logits[a], room) + _log_odds(logits[b], room)
