@@ -46,10 +46,10 @@ def test_a_reason_survives_json():
 @pytest.mark.parametrize(
     ("template", "rows", "words"),
     [
-        ("{Row} is near.", (), r"speaks of 1 row\(s\), but 0 were given"),
-        ("{rows:2}", (1, 2, 3), r"speaks of 2 row\(s\), but 3 were given"),
-        ("{line}", (), r"there is no place \{line\}"),
-        ("{rows}", (1,), r"there is no place \{rows\}"),
+        ("{Row} is near.", (), r"places for 1 row\(s\); got 0"),
+        ("{rows:2}", (1, 2, 3), r"places for 2 row\(s\); got 3"),
+        ("{line}", (), r"there is no placeholder \{line\}"),
+        ("{rows}", (1,), r"there is no placeholder \{rows\}"),
         ("{", (), "cannot be read"),
     ],
 )

@@ -1,11 +1,11 @@
-"""likewise groups data the way people mean it, from the little that they can tell.
+"""likewise: clustering and classification from partial supervision.
 
 >>> import likewise
 >>> hints = likewise.Supervision.from_links(4, must=[(0, 1)], cannot=[(1, 2)])
 >>> hints.relation(0, 2).kind
 'cannot'
 
-Names are imported when they are first used, so ``import likewise`` costs next to nothing.
+Names are imported when they are first used, so ``import likewise`` is fast.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""What reading and writing files shares, without a numeric package."""
+"""Helpers for reading and writing files that do not import NumPy."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from likewise.exceptions import LikewiseError
 
 @contextmanager
 def name_file_in_errors(path: str | os.PathLike[str]) -> Iterator[None]:
-    """Let errors of the system, such as that of a full disk, name the file that was meant.
+    """Replace the file name in system errors, such as a full disk, by the name that the user gave.
 
     >>> with name_file_in_errors("labels.csv"):
     ...     raise OSError(28, "No space left on device", ".labels.part")

@@ -3,7 +3,7 @@
 A pass applies a function to each block of rows and returns the results in order. The blocks depend neither
 on the number of threads nor on where the data are stored, and sums are added up in a fixed order, so the same
 rows always give the same sums. Values that a pass stores for each row, such as labels or distances, stay with
-the data. They can be recomputed from little information if they are lost.
+the data. If they are lost, they can be recomputed.
 """
 
 from __future__ import annotations
@@ -253,12 +253,12 @@ class Rows(ABC):
             Computes the values of a :class:`Block`.
         width : int, optional
             Store `width` values for each row, as an array of shape (width, n) for a block of n rows. Such a
-            column may be recomputed at every use where storing it would take too much space. By default one
+            column may be recomputed at every use if storing it would take too much space. By default one
             value is stored for each row.
 
         Returns
         -------
-        make_column : Column
+        column : Column
             The column, to be passed to :meth:`map`, :meth:`sum` or :meth:`collect`.
         """
         if width is not None:
@@ -297,7 +297,7 @@ class Rows(ABC):
             The new recipe of the column, if `work` writes to it. It applies to the whole column, so the pass
             must visit every block.
         afresh : bool, default=False
-            Whether `work` overwrites the column without reading it; ``block.kept`` is then None where the
+            Whether `work` overwrites the column without reading it; ``block.kept`` is then None if the
             column is not stored.
         only : sequence of int, optional
             The indices of the blocks to visit. All by default.
@@ -385,7 +385,7 @@ class Rows(ABC):
         dtype : dtype
             The type of the output.
         width : int, optional
-            The number of outputs for each row. By default one, without an axis of its own.
+            The number of outputs for each row. By default one, and the output is one-dimensional.
 
         Returns
         -------
@@ -568,7 +568,7 @@ class MappedRows(Rows):
 
         Returns
         -------
-        make_column : Column
+        column : Column
             The column, to be passed to :meth:`map`, :meth:`sum` or :meth:`collect`.
         """
         if width is not None:
@@ -579,7 +579,7 @@ class MappedRows(Rows):
         if len(self) * dtype.itemsize <= _HELD_BYTES:
             return super()._allocate(dtype)
         with tempfile.TemporaryFile(dir=self._scratch) as file:  # deleted together with the array
-            if hasattr(os, "posix_fallocate"):  # else a full disk would kill the process at the first write
+            if hasattr(os, "posix_fallocate"):  # otherwise a full disk would kill the process on a write
                 with name_file_in_errors(self._scratch or tempfile.gettempdir()):
                     os.posix_fallocate(file.fileno(), 0, len(self) * dtype.itemsize)
             return np.memmap(file, dtype=dtype, mode="w+", shape=(len(self),))
@@ -610,12 +610,12 @@ _ELSEWHERE = {"dask": ("likewise.distributed", "make_dask_rows")}
 
 
 def is_distributed(X: Any) -> bool:
-    """Return whether X is stored outside this process, like a Dask array."""
+    """Return True if X is stored outside this process, like a Dask array."""
     return type(X).__module__.partition(".")[0] in _ELSEWHERE
 
 
 def as_rows(X: Any, threads: int = 1, weight: np.ndarray | None = None) -> Rows:
-    """Return an array, a memory map or a Dask collection as :class:`Rows`; rows are returned as they are."""
+    """Return an array, a memory map or a Dask collection as :class:`Rows`; Rows are returned unchanged."""
     if isinstance(X, Rows):
         return X if weight is None else X.with_weights(weight)
     if is_distributed(X):
@@ -629,7 +629,7 @@ def as_rows(X: Any, threads: int = 1, weight: np.ndarray | None = None) -> Rows:
 
 
 def draw_rows(n_rows: int, size: int, rng: np.random.RandomState) -> np.ndarray:
-    """Draw `size` distinct rows of `n_rows`, in ascending order, with memory for O(size) rows."""
+    """Draw `size` distinct row numbers below `n_rows`, in ascending order, with O(size) memory."""
     if n_rows <= 4 * size:
         return np.sort(rng.permutation(n_rows)[:size])
     drawn = np.empty(0, dtype=np.int64)
@@ -642,14 +642,14 @@ def draw_rows(n_rows: int, size: int, rng: np.random.RandomState) -> np.ndarray:
 def get_block_rows(memory: int, n_features: int) -> int:
     """Return the number of rows in a block that one thread can process within `memory` bytes.
 
-    It is at most the default number. A pass needs at most two float64 copies of a block beside the block
+    It is at most the default number. A pass needs at most two float64 copies of a block besides the block
     itself, and about ten numbers for each row.
     """
     return max(1, min(_threads.BLOCK_ROWS, memory // (24 * n_features + 80)))
 
 
 def _check_whole(X: np.ndarray) -> None:
-    """Refuse a memory map whose file was truncated: reading beyond its end would kill the process."""
+    """Raise an error if the file of a memory map was truncated: reading past its end would crash Python."""
     name = getattr(X, "filename", None)
     if not isinstance(X, np.memmap) or name is None or not os.path.isfile(name):
         return  # a deleted file stays readable as long as it is mapped

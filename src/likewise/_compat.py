@@ -1,4 +1,4 @@
-"""What differs between the versions of scikit-learn that likewise runs on, and its base classes with types.
+"""Differences between the supported versions of scikit-learn, and typed stubs of its base classes.
 
 scikit-learn has no type annotations: a class derived from its `BaseEstimator` has an unknown base, and type
 checkers then accept any attribute, misspelt ones included. Under `TYPE_CHECKING` the bases are declared here.
@@ -36,13 +36,13 @@ if TYPE_CHECKING:
             """Return the names of the parameters."""
 
         def __getstate__(self) -> dict[str, Any]:
-            """Return what is pickled."""
+            """Return the state to pickle."""
 
         def __sklearn_tags__(self) -> Any:
-            """Return what scikit-learn may expect of the estimator."""
+            """Return the estimator tags."""
 
         def get_metadata_routing(self) -> Any:
-            """Return the requests for metadata."""
+            """Return the metadata requests."""
 
         def set_fit_request(self, **requests: bool | str | None) -> Self:
             """Request metadata such as ``supervision`` for ``fit``."""
@@ -66,10 +66,10 @@ if TYPE_CHECKING:
             """Choose the container that ``transform`` returns."""
 
     class ClassNamePrefixFeaturesOutMixin:
-        """Names of columns made from the name of the class."""
+        """Output column names derived from the class name."""
 
         def get_feature_names_out(self, input_features: ArrayLike | None = None) -> np.ndarray:
-            """Return the names of the columns that ``transform`` makes."""
+            """Return the names of the columns that ``transform`` returns."""
 
     class MetaEstimatorMixin:
         """An estimator that fits another one."""
@@ -98,15 +98,15 @@ else:
         HAS_CALLBACKS = False
 
         class CallbackSupportMixin:
-            """Stands in where scikit-learn has no callbacks."""
+            """Placeholder for versions of scikit-learn without callbacks."""
 
         def with_callbacks(method):
-            """Return the method as it is."""
+            """Return the method unchanged."""
             return method
 
 
 def check_random_state(random_state: RandomStateLike) -> np.random.RandomState:
-    """Return scikit-learn's random state for a seed; a `numpy.random.Generator` shares its stream.
+    """Return a `RandomState` for a seed, as in scikit-learn. A `numpy.random.Generator` shares its stream.
 
     >>> first, second = (check_random_state(np.random.default_rng(0)) for _ in range(2))
     >>> first.randint(10**6) == second.randint(10**6)

@@ -1,4 +1,4 @@
-"""The rows that hints name: gathered once, so that what is said of few rows costs what few rows cost."""
+"""The hinted rows of a data set, gathered once, so that work on hints scales with their number."""
 
 from __future__ import annotations
 
@@ -13,18 +13,18 @@ from likewise.supervision import Closure, Supervision
 
 @dataclass(frozen=True, eq=False)
 class HintedSubset:
-    """The rows that hints name, and what is said of them.
+    """The hinted rows and the hints about them.
 
     Attributes
     ----------
     rows : ndarray
-        Which rows they are, ascending.
+        The row numbers, sorted.
     hints : Supervision
-        What is said of these rows alone, numbered from 0.
+        The hints, with these rows numbered from 0.
     closure : Closure
-        What follows from that.
+        The closure of the hints.
     X, weight : ndarray
-        The rows themselves and their weights.
+        The rows and their weights.
     """
 
     rows: np.ndarray
@@ -35,21 +35,21 @@ class HintedSubset:
 
     @classmethod
     def from_data(cls, X: Rows, rows: np.ndarray, hints: Supervision, closure: Closure) -> HintedSubset:
-        """Gather the rows."""
+        """Take the hinted rows and their weights from X."""
         return cls(rows, hints, closure, X.take(rows), X.get_weights(rows))
 
     @classmethod
     def empty(cls, X: Rows) -> HintedSubset:
-        """Return no rows."""
+        """Return a subset without rows and hints."""
         hints = Supervision.empty(1)
         return cls.from_data(X, np.empty(0, dtype=np.int64), hints, hints.closure())
 
     def transform(self, X: Rows) -> HintedSubset:
-        """Return the same for rows in another space."""
+        """Return the subset with rows taken from X, which has the same rows in another space."""
         return replace(self, X=X.take(self.rows))
 
     def compute_satisfaction(self, labels: np.ndarray) -> Satisfaction:
-        """Return which links the labels of these rows keep."""
-        if not len(self.rows):  # the hints then speak of one row, and say nothing
+        """Return which links the labels of these rows satisfy."""
+        if not len(self.rows):  # `hints` is then empty and has one row
             labels = np.zeros(1, dtype=np.int32)
         return link_satisfaction(labels, self.hints).renumber(self.rows)

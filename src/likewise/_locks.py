@@ -24,15 +24,15 @@ _UNSUPPORTED = {errno.ENOLCK, errno.ENOSYS, errno.EOPNOTSUPP, errno.ENOTSUP, err
 def hold_lock(path: Path, **about: Any) -> Iterator[dict[str, Any] | None]:
     """Hold the lock at `path`, or raise `LockedError`; yield the entry left by a killed holder, or None.
 
-    The file at `path` exists while the lock is held. It names the process, the machine and the time, and
-    whatever `about` adds. A file that a killed process left behind locks nothing.
+    The file at `path` exists while the lock is held. It contains the process, the machine, the time and the
+    items of `about`. A file that was left behind by a killed process does not lock anything.
 
     Parameters
     ----------
     path : Path
-        The lock file, which is created, and removed at the end.
+        The lock file, which is created and removed at the end.
     **about : JSON values
-        What else other processes should know about the holder.
+        More information about the holder for other processes.
     """
     handle = _acquire(path)
     try:
@@ -44,7 +44,7 @@ def hold_lock(path: Path, **about: Any) -> Iterator[dict[str, Any] | None]:
         os.write(handle, json.dumps(entry).encode("utf-8"))
         yield killed
     finally:
-        if sys.platform == "win32":  # where an open file cannot be removed
+        if sys.platform == "win32":  # an open file cannot be removed
             os.ftruncate(handle, 0)
         else:
             path.unlink(missing_ok=True)  # before the lock is released: afterwards another process may own it
@@ -52,7 +52,7 @@ def hold_lock(path: Path, **about: Any) -> Iterator[dict[str, Any] | None]:
 
 
 def find_holder(path: Path) -> dict[str, Any] | None:
-    """Return what the holder of the lock wrote about itself, or None if nobody holds it."""
+    """Return the entry of the process that holds the lock, or None if no process holds it."""
     try:
         handle = os.open(path, os.O_RDWR)
     except OSError:
@@ -64,7 +64,7 @@ def find_holder(path: Path) -> dict[str, Any] | None:
 
 
 def describe_holder(holder: Mapping[str, Any]) -> str:
-    """Return the process, the machine if it is another, and the time in words.
+    """Describe the holder: its process, its machine unless it is this one, and the time.
 
     >>> describe_holder({"pid": 4711, "host": "elsewhere", "since": "2026-03-09T12:00:00+00:00"})
     'process 4711 on elsewhere, since 2026-03-09 12:00 UTC'
@@ -80,7 +80,7 @@ def describe_holder(holder: Mapping[str, Any]) -> str:
 
 
 def _acquire(path: Path) -> int:
-    """Return a handle on the file at `path`, locked."""
+    """Lock the file at `path` and return its handle."""
     for left in reversed(range(_TRIES)):
         handle = os.open(path, os.O_RDWR | os.O_CREAT, 0o600)
         try:
@@ -124,13 +124,13 @@ def _try_lock(handle: int, path: Path) -> bool:
     except ImportError:
         return not _is_alive(_read_entry(path))
     except OSError as error:
-        # Some network file systems have no locks; there the number of the process has to do.
+        # Some network file systems have no locks; use the process id instead.
         return error.errno in _UNSUPPORTED and not _is_alive(_read_entry(path))
     return True
 
 
 def _is_alive(entry: Mapping[str, Any]) -> bool:
-    """Tell whether the process that wrote an entry still runs; one on another machine is taken to."""
+    """Return True if the process that wrote an entry still runs; assumed for other machines."""
     pid = entry.get("pid")
     if not isinstance(pid, int) or pid == os.getpid():
         return False

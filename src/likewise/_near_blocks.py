@@ -1,4 +1,4 @@
-"""The nearest other rows of every row, exactly: products in single precision leave few that are measured."""
+"""Exact nearest neighbours: products in single precision select few candidates for exact distances."""
 
 from __future__ import annotations
 
@@ -6,21 +6,22 @@ import numpy as np
 from sklearn.neighbors import NearestNeighbors
 
 _BLOCK = 128
-# Each row looks closer at about so many times as many others as it wants neighbours, and so many rows of a
-# sample are among them. Where fewer than it wants are that near (one row in two hundred), all are looked at.
+# The limit of a row is its distance to the _RANK-th nearest row of a sample. The size of the sample is chosen
+# so that about _WIDTH * k rows are within the limit. If fewer than k are (one row in two hundred), the row is
+# compared with all rows.
 _WIDTH = 4
 _RANK = 6
-_MOST = 20  # of so many times as many a block is left to a search that makes no lists of them
+_MOST = 20  # blocks with more than this multiple of the expected candidates are searched without lists
 
 
 def find_near_rows_by_blocks(X: np.ndarray, k: int) -> tuple[np.ndarray, np.ndarray]:
-    r"""Return the distances and numbers of the k nearest other rows of each row, nearest first.
+    r"""Return the distances and row numbers of the k nearest other rows of each row, nearest first.
 
-    A row's distance to the sixth nearest of a sample of rows is a limit within which some 4 k of all rows
+    The distance of a row to the sixth nearest row of a sample is a limit within which about 4 k of all rows
     lie. These are found by :math:`|z|^2 - 2 x \cdot z \le \text{limit} - |x|^2`, one matrix product in
-    single precision with room for its rounding. Those that by this product and its rounding can be among the
-    nearest are measured in double precision. If k of them are within the limit they are the nearest. Costs
-    O(n^2 d), as any exact search in many columns does, and memory of some 600 bytes a row.
+    single precision with an allowance for rounding. For rows that may be among the nearest according to this
+    product, the distance is computed in double precision. If k of them are within the limit, they are the
+    nearest. Costs O(n^2 d), as any exact search in many columns, and about 600 bytes of memory per row.
     """
     X = X.astype(np.float64, copy=False)
     n = len(X)
@@ -41,7 +42,7 @@ def find_near_rows_by_blocks(X: np.ndarray, k: int) -> tuple[np.ndarray, np.ndar
 
 
 class _NeighborSearch:
-    """Rows in single precision, made ready for products that tell which are within one another's limits."""
+    """Rows in single precision, arranged so that one product shows which pairs are within the limits."""
 
     def __init__(self, X: np.ndarray, k: int) -> None:
         n, d = X.shape
@@ -49,11 +50,11 @@ class _NeighborSearch:
         rows = np.asarray(X - X.mean(axis=0), dtype=np.float32)
         squares = np.einsum("nd,nd->n", rows, rows)
         ones = np.ones(n, dtype=np.float32)
-        # The sample decides how many are looked at, not what is found.
+        # The sample affects the number of candidates, not the result.
         some = np.random.default_rng(0).choice(n, min(n, 1 + _RANK * n // (_WIDTH * k)), replace=False)
         least = _compute_limits(np.column_stack([rows, ones]), np.column_stack([-2 * rows, squares])[some])
         self.limits = np.maximum(least + squares, 0.0)
-        # Of d + 2 rounded products that are added up, and of rounded rows.
+        # Bound on the rounding of the rows and of a sum of d + 2 products.
         self.rounding = (d + 8) * np.finfo(np.float32).eps * (np.sqrt(squares) + np.sqrt(squares.max())) ** 2
         self.mine = np.column_stack([rows, ones, squares - self.limits - self.rounding])
         self.other = np.ascontiguousarray(np.column_stack([-2 * rows, squares, ones]).T)
@@ -61,9 +62,10 @@ class _NeighborSearch:
         self._near = np.empty((_BLOCK, n), dtype=bool)
 
     def find_candidates(self, part: slice) -> tuple[np.ndarray, np.ndarray]:
-        """Return which rows can be among the k nearest of those of a block: of which of these, and which.
+        """Return the candidate pairs of a block: position in the block, and row number of a near row.
 
-        All of them that are within the limits; none at all if too many are.
+        They include all of the k nearest rows that are within the limits. If there are too many, no pairs
+        are returned.
         """
         scores = self._scores[: part.stop - part.start]
         np.matmul(self.mine[part], self.other, out=scores)
@@ -80,7 +82,7 @@ class _NeighborSearch:
 
 
 def _compute_limits(mine: np.ndarray, sample: np.ndarray) -> np.ndarray:
-    """Return the sixth least product of each row with those of a sample."""
+    """Return the sixth smallest product of each row with the rows of a sample."""
     rank = min(_RANK, len(sample)) - 1
     parts = [
         np.partition(mine[lo : lo + _BLOCK] @ sample.T, rank, axis=1)[:, rank]
@@ -90,9 +92,9 @@ def _compute_limits(mine: np.ndarray, sample: np.ndarray) -> np.ndarray:
 
 
 def _as_table(at: np.ndarray, values: np.ndarray, n_rows: int, least: int) -> tuple[np.ndarray, np.ndarray]:
-    """Write values, those of one row next to one another, as rows of a table that is infinite elsewhere.
+    """Return a table with the values of each row, padded with infinity, and where each row starts.
 
-    Returned with it is where the values of each row begin.
+    `at` is the row of each value and must be sorted.
     """
     counts = np.bincount(at, minlength=n_rows)
     starts = np.cumsum(counts) - counts
@@ -104,11 +106,14 @@ def _as_table(at: np.ndarray, values: np.ndarray, n_rows: int, least: int) -> tu
 def _select_nearest(
     X: np.ndarray, part: slice, at: np.ndarray, other: np.ndarray, k: int
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Measure candidates; return the k least squared distances of each row, infinite if there are fewer."""
+    """Return the k smallest squared distances to the candidates of each row, and the candidates.
+
+    Distances are infinite if there are fewer than k candidates.
+    """
     away = X[other]
     away -= X[part][at]
     table, starts = _as_table(at, np.einsum("nd,nd->n", away, away), part.stop - part.start, k)
-    order = np.argsort(table, axis=1, kind="stable")[:, :k]  # of equally near rows the first
+    order = np.argsort(table, axis=1, kind="stable")[:, :k]  # ties go to the first row
     places = np.minimum(starts[:, None] + order, len(other) - 1)
     return np.take_along_axis(table, order, axis=1), other[places]
 
@@ -117,5 +122,5 @@ def _compare_with_all(X: np.ndarray, rows: np.ndarray, k: int) -> tuple[np.ndarr
     search = NearestNeighbors(n_neighbors=k + 1, algorithm="brute").fit(X)
     distances, neighbors = search.kneighbors(X[rows])
     own = neighbors == rows[:, None]
-    own[~own.any(axis=1), -1] = True  # among many duplicates of a row it may itself be missing
+    own[~own.any(axis=1), -1] = True  # a row with many duplicates may be missing among its neighbours
     return distances[~own].reshape(len(rows), k), neighbors[~own].reshape(len(rows), k)

@@ -1,4 +1,4 @@
-"""The nearest other rows of every row: exactly, by a package for it, or cell by cell."""
+"""Nearest neighbours of every row: exact, approximate with pynndescent, or approximate by cells."""
 
 from __future__ import annotations
 
@@ -18,19 +18,19 @@ from likewise.exceptions import LikewiseWarning, MissingDependencyError
 
 Search = Literal["auto", "exact", "approximate", "cells"]
 
-# From here on near neighbours are searched for approximately, where the package for it is there.
+# With more rows than this, "auto" searches approximately if pynndescent is installed.
 EXACT_ROWS = 40_000
-# From here on an exact search among rows of so many columns goes by blocks; trees are quicker with fewer.
+# From this many rows and columns on, the exact search is by blocks; below, trees are faster.
 _BLOCK_ROWS = 4_000
 _BLOCK_COLUMNS = 8
-_FEW_FOUND = 0.9  # an approximate search that finds a smaller share of the true neighbours is told about
+_FEW_FOUND = 0.9  # warn if an approximate search finds a smaller share of the true neighbours
 
 
 def find_near_rows(X: np.ndarray, k: int, search: Search, random_state: int) -> tuple[np.ndarray, np.ndarray]:
-    """Return the distances and numbers of the k nearest other rows of each row, nearest first.
+    """Return the distances and row numbers of the k nearest other rows of each row, nearest first.
 
-    "auto" and "cells" are exact for up to 40,000 rows. Beyond, the first searches by a package for it, if it
-    is there, which takes half a minute to begin; the second cell by cell.
+    "auto" and "cells" are exact for up to 40,000 rows. Above that, "auto" uses pynndescent if it is
+    installed, which takes half a minute to start, and "cells" uses :func:`find_near_rows_by_cells`.
     """
     if search == "exact" or (search != "approximate" and len(X) <= EXACT_ROWS):
         return _find_exact(X, k)
@@ -46,9 +46,9 @@ def find_near_rows(X: np.ndarray, k: int, search: Search, random_state: int) -> 
     except MissingDependencyError:
         if search == "approximate":
             raise
-        return _find_exact(X, k)  # slower, and no worse
+        return _find_exact(X, k)  # slower, but at least as good
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore", UserWarning)  # that rows have too few: see to it here
+        warnings.simplefilter("ignore", UserWarning)  # rows with too few neighbours are handled below
         found = package.NNDescent(X, n_neighbors=k + 1, random_state=random_state, compressed=False)
     neighbors, distances = (
         each.astype(kind) for each, kind in zip(found.neighbor_graph, (np.int64, np.float64), strict=True)
@@ -61,7 +61,7 @@ def find_near_rows(X: np.ndarray, k: int, search: Search, random_state: int) -> 
     if share < _FEW_FOUND:
         warn_caller(
             f"the approximate search found {share:.0%} of the true neighbours of a sample of rows; the data "
-            "may have too many dimensions for it. neighbor_search='exact' finds all, slowly.",
+            "may have too many dimensions for it. neighbor_search='exact' finds all of them, but is slow.",
             LikewiseWarning,
         )
     return distances, neighbors
@@ -91,7 +91,7 @@ def _find_exact(X: np.ndarray, k: int) -> tuple[np.ndarray, np.ndarray]:
 
 
 def _drop_self(distances: np.ndarray, neighbors: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Take each row out of its own neighbours, or the farthest one where it is not among them."""
+    """Remove each row from its own neighbours, or the farthest neighbour if it is not among them."""
     own = neighbors == np.arange(len(neighbors))[:, None]
     own[~own.any(axis=1), -1] = True
     shape = (len(neighbors), neighbors.shape[1] - 1)
@@ -107,47 +107,47 @@ def _compute_recall(X: np.ndarray, neighbors: np.ndarray, n_rows: int = 100) -> 
     return float(found.mean())
 
 
-# ---------------------------------------------------------------------- cell by cell
+# ---------------------------------------------------------------------- by cells
 
-# Each row looks at about so many others. On 100,000 rows of 16 independent normal columns, which have no
-# structure to be found, that is enough for 92 of 100 true neighbours; data with clusters give 99.
+# Each row is compared with about this many others. On 100,000 rows of 16 independent normal columns, which
+# have no structure, this finds 92 of 100 true neighbours; with clusters in the data, 99.
 _CANDIDATES = 6_000
-_ROWS_PER_CENTER = 20  # so many rows for each cell are enough to find where cells should be
+_ROWS_PER_CENTER = 20  # size of the sample from which the cells are fitted, per cell
 _LLOYD_STEPS = 4
-_MOST_CELLS = 60_000  # the number of a cell fits 16 bits, which sort ten times faster
+_MOST_CELLS = 60_000  # cell numbers fit into 16 bits, which sort ten times faster
 _BLOCK = 1_024
 
 
 def find_near_rows_by_cells(X: np.ndarray, k: int, random_state: int) -> np.ndarray:
-    """Return the numbers of k near other rows of each row, nearest first: most of them the k nearest.
+    """Return the row numbers of k near other rows of each row, nearest first; most are among the k nearest.
 
-    Rows are parted into some 2 sqrt(n) cells around centres by a few steps of k-means, and each row is
-    compared with the rows of the nearest cells to it, about 6,000 of them, as blocks of matrix products in
-    single precision. So time is linear in n beyond that, and memory 12 bytes for each row and cell looked at.
-    A row of which so few others are near that k are not met is searched for exactly.
+    Rows are divided into about 2 sqrt(n) cells by a few steps of k-means. Each row is compared with the about
+    6,000 rows of its nearest cells, by matrix products in single precision. This step is linear in n and
+    needs 12 bytes of memory for each row and cell compared. A row with fewer than k other rows in these cells
+    is searched for exactly.
     """
     from likewise.kernels.nearest import keep_nearest
 
     n = len(X)
     rows = np.asarray(X - X.mean(axis=0), dtype=np.float32)
-    with threadpool_limits(1):  # blocks are small, and a second thread would only wait
+    with threadpool_limits(1):  # blocks are too small for a second thread
         centers = _draw_centers(rows, min(max(int(2 * np.sqrt(n)), 1), _MOST_CELLS), random_state)
         n_cells = len(centers)
         own, cells = _find_nearest_cells(
             rows, centers, min(n_cells, max(2, round(_CANDIDATES * n_cells / n)))
         )
         members, starts = np.argsort(own, kind="stable"), _find_cell_starts(own, n_cells)
-        # Which rows look at a cell: the same table, read by columns.
+        # The rows that are compared with each cell: the same table by columns.
         lookers, looks = (
             np.argsort(cells.ravel(), kind="stable") // cells.shape[1],
             _find_cell_starts(cells, n_cells),
         )
-        # |x - z|^2 less |x|^2 is one product of longer rows.
+        # |x - z|^2 minus |x|^2 is one product of extended rows.
         mine = np.column_stack([rows, np.ones(n, dtype=np.float32)])
         other = np.column_stack([-2 * rows, np.einsum("nd,nd->n", rows, rows)])
         best = np.full((n, k), np.inf, dtype=np.float32)
         found = np.full((n, k), -1, dtype=np.int64)
-        # A row's own cell first: what is near already lets most of the others be passed over.
+        # The cell of a row first: its near rows let most of the later candidates be skipped.
         for at_home in (True, False):
             for cell in range(n_cells):
                 inside = members[starts[cell] : starts[cell + 1]]
@@ -178,7 +178,7 @@ def _draw_centers(rows: np.ndarray, n_cells: int, random_state: int) -> np.ndarr
 def _find_nearest_cells(
     rows: np.ndarray, centers: np.ndarray, n_nearest: int
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Return the nearest cell of each row, and the n nearest ones in no order."""
+    """Return the nearest cell of each row, and its `n_nearest` nearest cells in no particular order."""
     own = np.empty(len(rows), dtype=np.uint16)
     nearest = np.empty((len(rows), n_nearest), dtype=np.uint16)
     squares, twice = np.einsum("nd,nd->n", centers, centers), -2 * centers.T
@@ -192,7 +192,7 @@ def _find_nearest_cells(
 
 
 def _find_cell_starts(cells: np.ndarray, n_cells: int) -> np.ndarray:
-    """Return where each cell begins among the numbers in order."""
+    """Return where each cell starts in the sorted cell numbers."""
     return np.concatenate([[0], np.cumsum(np.bincount(cells.ravel(), minlength=n_cells))])
 
 

@@ -1,4 +1,4 @@
-"""Optional packages are imported where they are used, through :func:`require`."""
+"""Import of optional packages at the point of use."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from likewise.exceptions import MissingDependencyError
 
 
 def require(name: str, *, extra: str) -> ModuleType:
-    """Import an optional package, or say which extra of likewise brings it.
+    """Import an optional package, or raise an error that names the extra of likewise to install.
 
     >>> require("math", extra="plot").pi > 3
     True
@@ -18,6 +18,6 @@ def require(name: str, *, extra: str) -> ModuleType:
         return importlib.import_module(name)
     except ImportError as error:
         raise MissingDependencyError(
-            f"{name.partition('.')[0]} is needed here and is not installed. "
+            f"{name.partition('.')[0]} is required but not installed. "
             f"Install it with: pip install 'likewise[{extra}]'"
         ) from error

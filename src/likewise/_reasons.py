@@ -49,12 +49,12 @@ class Reason:
             )
         except ValueError as error:
             raise ValueError(
-                f"the template {self.template!r} cannot be read: {error}. Its places are {{row}}, "
-                "{rows:2}, {list:2} and {things}; double the braces that should be shown."
+                f"the template {self.template!r} cannot be read: {error}. Placeholders are {{row}}, "
+                "{rows:2}, {list:2} and {things}; double any brace that should be shown."
             ) from error
         if n_rows != len(self.rows):
             raise ValueError(
-                f"the template {self.template!r} speaks of {n_rows} row(s), but {len(self.rows)} were given."
+                f"the template {self.template!r} has places for {n_rows} row(s); got {len(self.rows)}."
             )
 
     @classmethod
@@ -147,7 +147,7 @@ def _count_rows(name: str, spec: str | None) -> int:
         return 0 if name == "things" else 1
     if name in ("rows", "Rows", "list") and spec and spec.isdecimal():
         return int(spec)
-    raise ValueError(f"there is no place {{{name}{':' if spec else ''}{spec or ''}}}")
+    raise ValueError(f"there is no placeholder {{{name}{':' if spec else ''}{spec or ''}}}")
 
 
 def _write_place(name: str, rows: list[Any], names: Names | None, words: Mapping[str, str]) -> str:

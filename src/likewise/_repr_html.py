@@ -1,4 +1,4 @@
-"""HTML tables by which results show themselves in a notebook."""
+"""HTML tables that display results in notebooks."""
 
 from __future__ import annotations
 
@@ -6,8 +6,8 @@ import html
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-_SHOWN = 5  # entries of a long list
-# Colours are those of the page, so that light and dark themes can both be read; lines are half transparent.
+_SHOWN = 5  # number of entries of a long list that are shown
+# Colours are inherited, so that tables are readable in light and dark themes.
 _LINE = "1px solid rgba(128, 128, 128, 0.4)"
 _CELL = f"padding: 0.2em 0.8em 0.2em 0; border-bottom: {_LINE}; color: inherit; vertical-align: top"
 _NOTE = "margin: 0.3em 0 0; color: inherit; opacity: 0.8"
@@ -21,18 +21,18 @@ def render_table(
     Parameters
     ----------
     title : str
-        What the table shows.
+        The title of the table.
     head : sequence of str
         The names of the columns; none are shown if it is empty.
     rows : iterable of sequences
-        The cells. Numbers stand to the right and fractions have three decimals; None is an empty cell.
+        The cells. Numbers are right-aligned and floats have three decimals; None is an empty cell.
     notes : iterable of str
         Sentences below the table.
 
     Returns
     -------
     str
-        One ``div`` element. It has no style sheet, so that it is shown in notebooks that are not trusted too.
+        One ``div`` element, without a style sheet, so that untrusted notebooks show it too.
 
     Examples
     --------
@@ -64,7 +64,7 @@ def _render_row(tag: str, texts: Sequence[str], sides: Sequence[str]) -> str:
 
 
 def list_some(texts: Sequence[str], n_all: int | None = None) -> str:
-    """Return the first few entries of a list with commas between, and how many more there are.
+    """Return the first few entries of a list, joined by commas, and the number of further entries.
 
     >>> list_some([str(n) for n in range(8)]), list_some(["a", "b"]), list_some(["a"], n_all=3)
     ('0, 1, 2, 3, 4 and 3 more', 'a, b', 'a and 2 more')

@@ -1,4 +1,4 @@
-"""How many threads a pass over the rows may use, and the pass itself."""
+"""Threads, blocks and scratch memory of passes over the rows."""
 
 from __future__ import annotations
 
@@ -14,18 +14,18 @@ import numpy as np
 T = TypeVar("T")
 B = TypeVar("B")
 
-# A block is what one thread takes at a time. Its size depends on nothing but this constant, and blocks are
-# merged in order, so the result is the same whatever the number of threads.
+# Number of rows that one thread processes at a time. Blocks have this size and are merged in order, so the
+# result does not depend on the number of threads.
 BLOCK_ROWS = 32_768
-# Below this many products (rows x columns x clusters) a second thread costs more than it brings.
+# Below this many products (rows x columns x clusters) a second thread costs more time than it saves.
 _WORTH_A_THREAD = 20_000_000
 
 
 def get_n_threads(work: int, n_jobs: int | None) -> int:
-    """Return how many threads to use for `work` products: 1 if little, else what the limits in force allow.
+    """Return the number of threads for `work` products: 1 if there is little work, else the current limit.
 
-    Limits set by threadpoolctl, ``OMP_NUM_THREADS`` or joblib's workers are honoured, since all of them
-    show in the OpenMP pools that scikit-learn has loaded. `n_jobs` lowers the limit further.
+    Limits set by threadpoolctl, ``OMP_NUM_THREADS`` or joblib's workers apply, since all of them change the
+    OpenMP pools that scikit-learn has loaded. `n_jobs` can lower the limit further.
     """
     if work < _WORTH_A_THREAD or n_jobs == 1:
         return 1
@@ -40,7 +40,7 @@ def get_n_threads(work: int, n_jobs: int | None) -> int:
 
 
 def split_rows(n_rows: int) -> list[slice]:
-    """Return the blocks of rows, always cut the same way."""
+    """Return the blocks of rows, which depend only on the number of rows."""
     return [slice(lo, min(lo + BLOCK_ROWS, n_rows)) for lo in range(0, n_rows, BLOCK_ROWS)]
 
 
@@ -58,10 +58,10 @@ _local = threading.local()
 
 
 def get_scratch(name: str, shape: tuple[int, ...], dtype: Any) -> np.ndarray:
-    """Return room for numbers that are used up before this thread asks for the same name again.
+    """Return an uninitialised array that is valid until this thread requests the same name again.
 
-    Fresh memory for every block can cost more than the work on it, most of all in processes that are told to
-    give memory back at once, as Dask's workers are.
+    Allocating memory for every block can take longer than the work on it, especially in processes that are
+    set to return freed memory at once, such as Dask workers.
     """
     rooms: dict[tuple[str, str], np.ndarray] = _local.__dict__.setdefault("rooms", {})
     key, size = (name, np.dtype(dtype).str), int(np.prod(shape))
@@ -72,7 +72,7 @@ def get_scratch(name: str, shape: tuple[int, ...], dtype: Any) -> np.ndarray:
 
 @lru_cache(maxsize=16)
 def get_ones(n: int) -> np.ndarray:
-    """Return n ones, which cannot be written to."""
+    """Return a read-only array of n ones."""
     found = np.ones(n)
     found.flags.writeable = False
     return found

@@ -1,4 +1,4 @@
-"""Types of arguments that many public functions share."""
+"""Argument types shared by public functions."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ if TYPE_CHECKING:
 
 
 class RowsOnDisk(Protocol):
-    """Rows that are read block by block, as those of `likewise.datasets`."""
+    """Rows that are read block by block, such as the readers of `likewise.datasets`."""
 
     shape: tuple[int, int]
     blocks: Sequence[slice]
 
 
-# Whatever converts to a matrix: a NumPy array, a pandas frame, a Dask array or frame, a list of lists,
-# a sparse matrix of SciPy, or rows on disk.
+# Anything that converts to a matrix: a NumPy array, a pandas data frame, a Dask array or data frame, a list
+# of lists, a SciPy sparse matrix, or rows on disk.
 MatrixLike: TypeAlias = "ArrayLike | sp.spmatrix | sp.sparray | RowsOnDisk"
 RandomStateLike: TypeAlias = int | np.random.Generator | np.random.RandomState | None
 

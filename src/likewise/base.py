@@ -167,7 +167,7 @@ def check_parameters(estimator: Any, rules: Mapping[str, Rule]) -> None:
 
 
 def check_no_times(X: Any, owner: str) -> None:
-    """Refuse rows with dates, times or durations, which NumPy would convert to counts of some unit."""
+    """Raise an error for dates, times or durations, which NumPy would convert to numbers in some unit."""
     columns = getattr(X, "dtypes", None)
     kinds = {} if columns is None or not hasattr(columns, "items") else dict(columns.items())
     times = {name: dtype for name, dtype in kinds.items() if getattr(dtype, "kind", "") in "mM"}
@@ -192,7 +192,7 @@ def describe_crowd(
     hints: Supervision,
     rows: np.ndarray | None = None,
 ) -> Described | None:
-    """Return an error or a warning about more than `n_clusters` rows that must all be apart, if any.
+    """Return an error or a warning if more than `n_clusters` rows must be in different clusters, else None.
 
     The closure and the hints may cover only `rows`.
     """
@@ -301,7 +301,7 @@ def _describe_kind(X: Any) -> str:
 
 
 def _look(block: Block) -> tuple[int, int, float]:
-    """Return row, column and value of the first non-finite entry of a block, else -1, -1, largest size."""
+    """Return row, column and value of the first non-finite entry of a block, or -1, -1, largest magnitude."""
     X = block.X
     largest = max(float(X.max(initial=0.0)), -float(X.min(initial=0.0)))
     if np.isfinite(largest):  # a maximum with NaN in it is NaN
@@ -319,7 +319,7 @@ def check_finite(X: Rows, name: str) -> float:
             raise ValueError(
                 f"{name}: block {number} of X has {largest} in its row {row}, column {column}{called}, which "
                 f"is row {X.blocks[number].start + row} of all; rows and columns are counted from 0. Input X "
-                "must not contain NaN or infinity: drop such rows, or fill them in."
+                "must not contain NaN or infinity: drop such rows, or impute the values."
             )
         most = max(most, largest)
     return most
@@ -400,7 +400,7 @@ class HintedEstimator(CallbackSupportMixin, BaseEstimator):
         return checked
 
     def _check_largest(self, largest: float, dtype: Any, size: int) -> None:
-        """Refuse values so large that a sum of squared differences would overflow."""
+        """Raise an error for values so large that a sum of squared differences would overflow."""
         if largest > float(np.sqrt(np.finfo(dtype).max / (4.0 * size))):
             raise ValueError(
                 f"{type(self).__name__}: X has a value of size {largest:.3g}, too large to square in "
@@ -408,7 +408,7 @@ class HintedEstimator(CallbackSupportMixin, BaseEstimator):
             )
 
     def _choose_row_unit(self, largest: float, dtype: Any, size: int) -> None:
-        """Choose the factor for rows that are too small to square, or refuse these rows."""
+        """Choose the factor for rows that are too small to square, or raise an error for such rows."""
         info = np.finfo(dtype)
         self._row_unit = 1.0
         if self._rescales_rows and 0.0 < largest < float(info.tiny) ** 0.25:  # fourth powers underflow
@@ -473,17 +473,18 @@ class HintedEstimator(CallbackSupportMixin, BaseEstimator):
         name = type(self).__name__
         if weight.shape != (n_samples,):
             raise ValueError(
-                f"{name}: sample_weight must have one weight a row, shape ({n_samples},); got {weight.shape}."
+                f"{name}: sample_weight must have one weight per row, shape ({n_samples},); got "
+                f"{weight.shape}."
             )
         if (weight < 0).any() or not weight.any():
-            raise ValueError(f"{name}: sample_weight must not be negative, nor zero for every row.")
+            raise ValueError(f"{name}: sample_weight must not be negative, and not 0 for every row.")
         return weight
 
     def _with_weights(self, rows: Rows, sample_weight: Any) -> Rows:
         """Return the rows with their weights. Weights that are all 1 take no memory."""
         if sample_weight is None:
             return rows
-        if rows.elsewhere and is_distributed(sample_weight):  # checked where they are
+        if rows.elsewhere and is_distributed(sample_weight):  # validated on the cluster
             return rows.with_weights(sample_weight)
         return rows.with_weights(self._check_weight(sample_weight, len(rows)))
 
@@ -545,7 +546,7 @@ class HintedEstimator(CallbackSupportMixin, BaseEstimator):
             )
         if supervision.n_samples != n_samples:
             raise SupervisionError(
-                f"{{estimator}}: the hints speak of {supervision.n_samples} rows, but X has {n_samples}.",
+                f"{{estimator}}: the hints are for {supervision.n_samples} rows, but X has {n_samples}.",
                 "Index the hints with the rows that you kept: hints[rows].",
                 parameter="supervision",
                 estimator=name,
@@ -554,14 +555,14 @@ class HintedEstimator(CallbackSupportMixin, BaseEstimator):
         if refused := supervision.kinds - self.supported_hints:
             kept = ", ".join(repr(kind) for kind in sorted(self.supported_hints)) or "no hints"
             convert = (
-                ", or say the others as links with hints.to_links()"
+                ", or convert the others to links with hints.to_links()"
                 if "links" in self.supported_hints
                 else ""
             )
             raise UnsupportedSupervisionError(
-                f"{{estimator}} honours {kept} and cannot use {', '.join(sorted(refused))}.",
-                "Keep what it can use with "
-                f"hints.only({', '.join(map(repr, sorted(self.supported_hints)))}){convert}.",
+                f"{{estimator}} supports {kept} and cannot use {', '.join(sorted(refused))}.",
+                "Keep the supported hints with "
+                f"hints.select_kinds({', '.join(map(repr, sorted(self.supported_hints)))}){convert}.",
                 kinds=refused,
                 estimator=name,
             )
@@ -585,7 +586,7 @@ class HintedEstimator(CallbackSupportMixin, BaseEstimator):
                     f"{{estimator}}: {len(closure.conflicts)} cannot-link(s) contradict the must-links, "
                     f"the first between rows {names[0]} and {names[-1]}, which are joined through "
                     f"{' – '.join(names)}. {what_then}",
-                    "hints.without_conflicts() lets the must-links win.",
+                    "hints.drop_conflicts() lets the must-links win.",
                     rows=(chain[0], chain[-1]),
                     chain=chain,
                     kinds=("links",),
@@ -623,8 +624,8 @@ class HintedEstimator(CallbackSupportMixin, BaseEstimator):
         left = [name for name, value in state.items() if is_distributed(value)]
         for name in left:
             warn_caller(
-                f"{type(self).__name__}: {name} lies on a cluster and is not written with the model. Write "
-                "it by itself if it is wanted, with the methods of a Dask array.",
+                f"{type(self).__name__}: {name} is on a Dask cluster and is not saved with the model. Save "
+                "it separately if you need it, with the methods of a Dask array.",
                 LikewiseWarning,
             )
         return {name: value for name, value in state.items() if name not in left}
@@ -719,7 +720,7 @@ class HintedClusterer(ClusterMixin, HintedEstimator):
         return given
 
     def _warn_few_clusters(self, labels: np.ndarray | int, n_clusters: int, why: str) -> bool:
-        """Warn if there are fewer than `n_clusters` clusters, and return whether that is so.
+        """Warn and return True if there are fewer than `n_clusters` clusters.
 
         `labels` are the labels, or the number of distinct labels.
         """
@@ -784,7 +785,7 @@ class HintedClusterer(ClusterMixin, HintedEstimator):
     def _warn_not_converged(self, n_iter: int) -> None:
         warn_caller(
             f"{type(self).__name__} stopped after {n_iter} iterations before its labels settled. "
-            "Raise max_iter, or tol.",
+            "Increase max_iter or tol.",
             ConvergenceWarning,
         )
 

@@ -72,7 +72,7 @@ class ComponentCentroids:
     def from_closure(
         cls, X: np.ndarray, closure: Closure, weight: np.ndarray, names: np.ndarray | None = None
     ) -> ComponentCentroids:
-        """Collect the components. Row i of X and of the closure is row ``names[i]`` of the data, or i."""
+        """Return the components. Row i of X and of the closure is row ``names[i]`` of the data, or i."""
         rows = np.flatnonzero(closure.sizes[closure.component] >= 2)
         found, place = np.unique(closure.component[rows], return_inverse=True)
         mass = np.bincount(place, weights=weight[rows], minlength=len(found))
@@ -401,9 +401,9 @@ def compute_hinted_space(
 
     Directions that separate cannot-linked rows but not must-linked rows are stretched. Let B be the scatter
     of the differences between must-linked rows and A that between cannot-linked rows, each shrunk towards the
-    scatter of all rows with the weight of n_features further links. The rows are whitened by B, and then each
-    principal direction of A is scaled by its variance there. A group counts as links from its first row to
-    the others. Initial centres can be drawn in the new space.
+    scatter of all rows with the weight of n_features additional links. The rows are whitened by B, and then
+    each principal direction of A is scaled by its variance there. A group counts as links from its first row
+    to the others. Initial centres can be drawn in the new space.
 
     Parameters
     ----------
@@ -443,10 +443,10 @@ def compute_hinted_space(
 def find_fewest_broken(
     clusterings: list[np.ndarray], hints: Supervision, *, against_chance: bool = False
 ) -> list[int]:
-    """Return the clusterings that violate so few links that chance could explain the difference to the best.
+    """Return the clusterings whose violated link weight is within one standard deviation of the smallest.
 
-    These are the ones within one standard deviation of the smallest violated weight. The standard deviation
-    is estimated by the square root of that weight, and is at least 1.
+    The standard deviation is estimated by the square root of the smallest weight, and is at least 1. Larger
+    differences are unlikely to be due to chance.
 
     Parameters
     ----------
@@ -468,7 +468,7 @@ def find_fewest_broken(
     if against_chance:
         sizes = [np.unique(labels, return_counts=True)[1] / len(labels) for labels in clusterings]
         apart = 1 - np.array([np.square(each).sum() for each in sizes])
-        everything = _sum_broken_weights(np.arange(hints.shape[0]), hints).sum()  # no two rows are together
+        everything = _sum_broken_weights(np.arange(hints.shape[0]), hints).sum()  # every row by itself
         chance = apart * everything
     excess = broken - chance
     best = int(excess.argmin())
@@ -479,7 +479,7 @@ def find_fewest_broken(
 def breaks_clearly_less(
     labels: np.ndarray, others: np.ndarray, hints: Supervision, n_deviations: float
 ) -> bool:
-    """Return whether one clustering violates significantly less link weight than another.
+    """Return True if one clustering violates significantly less link weight than another.
 
     The two are compared link by link. If neither were better, each link that only one of them violates would
     add or subtract its weight with equal probability. A group of m rows counts as m - 1 independent links.

@@ -107,7 +107,7 @@ def check_uses_supported_hints(estimator: Any) -> None:
     assert adjusted_rand_score(y, labels) > 0.9, adjusted_rand_score(y, labels)
 
 
-def check_refuses_what_it_does_not_honour(estimator: Any) -> None:
+def check_refuses_unsupported_hints(estimator: Any) -> None:
     """An unsupported kind of hint raises an error that names it; it is never dropped."""
     for kind in set(KINDS) - estimator.supported_hints:
         X, _, hints = _make_problem(frozenset({kind}))
