@@ -1,4 +1,4 @@
-"""What tests of several rooms need."""
+"""Fixtures shared by tests of several packages."""
 
 import os
 import signal
@@ -12,12 +12,12 @@ import pytest
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     signal.signal(signal.SIGINT, signal.default_int_handler)
 
-# Nothing here goes by the clock: a busy machine draws examples as slowly as it runs them.
+# No deadlines: a busy machine generates examples as slowly as it runs them.
 _UNTIMED = {
     "deadline": None,
     "suppress_health_check": [
         hypothesis.HealthCheck.too_slow,
-        hypothesis.HealthCheck.function_scoped_fixture,  # the fixtures hold nothing that an example changes
+        hypothesis.HealthCheck.function_scoped_fixture,  # examples do not change the fixtures
     ],
 }
 for _profile, _n_examples in (("dev", 10), ("ci", 50), ("deep", 500)):
@@ -27,7 +27,7 @@ hypothesis.settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "ci"))
 
 @pytest.fixture(scope="session")
 def data_folder():
-    """Skip where there is no folder of data files; a test does not fetch from the network."""
+    """Return the folder of data files; skip the test if there is none, since tests do not download."""
     folder = Path(os.environ.get("LIKEWISE_DATA") or "no folder given")
     if not folder.is_dir():
         pytest.skip("LIKEWISE_DATA names no folder of data files")
@@ -36,7 +36,7 @@ def data_folder():
 
 @pytest.fixture
 def closed_port():
-    """Return the number of a port on loopback that nobody listens at, and nobody can meanwhile."""
+    """Return a loopback port that no process listens on, or can bind during the test."""
     with socket.socket() as bound:
         bound.bind(("127.0.0.1", 0))
         yield bound.getsockname()[1]

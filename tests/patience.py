@@ -1,12 +1,12 @@
-"""How long tests wait for what should happen: so long that only a machine that hangs is noticed."""
+"""Waiting in tests: the limit is so long that it only detects a hang."""
 
 import time
 
-PATIENCE = 300.0  # seconds; a machine at load 20 is slow, and must not fail for that
+PATIENCE = 300.0  # seconds; tests must not fail on a machine at load 20
 
 
 def wait_until(holds, what="it"):
-    """Wait for a condition, and say what did not happen."""
+    """Wait for a condition, or fail with a message that names it."""
     end = time.monotonic() + PATIENCE
     while not holds():
         if time.monotonic() > end:

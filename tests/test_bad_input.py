@@ -1,4 +1,4 @@
-"""Bad and odd input: every estimator gives finite results or a clear error, and leaks no warning of NumPy."""
+"""Bad and odd input: every estimator gives finite results or a clear error, and no NumPy warning escapes."""
 
 import re
 import warnings
@@ -49,7 +49,7 @@ NOISE = np.random.default_rng(1).normal(size=(N, 97))
 
 
 def true_hints(cls, *, n=30, noise=0.0):
-    """Return hints of the kinds that a method honours, all true unless there is noise."""
+    """Return hints of the kinds that a method supports, all correct unless there is noise."""
     hints = Supervision.empty(N)
     if "links" in cls.supported_hints:
         hints |= sample_links(Y, n, noise=noise, random_state=0)
@@ -61,7 +61,7 @@ def true_hints(cls, *, n=30, noise=0.0):
 
 
 def fitted(cls, X, hints, n_clusters=3, **params):
-    """Fit with every warning an error but for those that a fit may give."""
+    """Fit with every warning an error, except those that a fit may give."""
     known = cls().get_params(deep=False)
     wanted = {"n_clusters": n_clusters, "random_state": 0, "n_init": 2}
     wanted |= {name: "drop" for name in ("cannot", "neither") if known.get(name) == "refuse"}
@@ -70,12 +70,12 @@ def fitted(cls, X, hints, n_clusters=3, **params):
         warnings.simplefilter("error")
         warnings.simplefilter("ignore", ConvergenceWarning)
         warnings.simplefilter("ignore", InconsistentSupervisionWarning)
-        warnings.simplefilter("ignore", ThinSupervisionWarning)  # hints are few here
+        warnings.simplefilter("ignore", ThinSupervisionWarning)  # there are few hints
         return model.fit(X, supervision=hints)
 
 
 def assert_sound(model, X, n_clusters=3):
-    """Assert that nothing that a fit gives is NaN or infinite, and that labels are labels."""
+    """Assert that all results of a fit are finite and that the labels are valid."""
     for name, value in vars(model).items():
         if name.endswith("_") and isinstance(value, float | np.ndarray):
             assert np.asarray(value).dtype.kind == "O" or np.isfinite(value).all(), name
@@ -137,7 +137,7 @@ SAY = {
     },
     "none": {},
 }
-# What a method may refuse, and a word of how it says so.
+# Hints that a method may refuse, and a word of its message.
 REFUSED = {
     "weights": ("EquivalenceGaussianMixture", "PosteriorConstrainedGaussianMixture"),
     "MMC": "Give links of both kinds",
@@ -255,7 +255,7 @@ def test_more_clusters_than_rows(cls):
 
 @clusterers
 @pytest.mark.parametrize("n_clusters", [30, 60])
-def test_clusters_that_die(cls, n_clusters):
+def test_empty_clusters(cls, n_clusters):
     model = fitted(cls, X0, true_hints(cls), n_clusters=n_clusters, n_init=1, max_iter=20)
     assert_sound(model, X0, n_clusters)
 
@@ -484,7 +484,7 @@ def fitted_with_weights(cls, weight, **params):
 @weighted_fits
 @pytest.mark.parametrize("size", [1e300, 1e307, 1e-310])
 def test_row_weights_of_any_size_are_a_unit(cls, size):
-    """Rows and links that count a multiple as much give the same clusters."""
+    """Multiplying the weights of rows and links by a constant does not change the clusters."""
     weight = np.random.default_rng(0).uniform(0.5, 1.0, size=N)
     links = {"must_weight": float(size), "cannot_weight": float(size)}
     model = fitted_with_weights(cls, weight * size, **links)
@@ -506,7 +506,7 @@ def test_one_row_of_a_huge_weight(cls):
 
 
 def square():
-    """Return four clouds at the corners of a square, and links that part them into above and below."""
+    """Return four clouds at the corners of a square, and links that separate top from bottom."""
     above, right = np.arange(100) % 2, np.arange(100) // 50
     X = np.random.default_rng(0).normal(size=(100, 2)) + 6 * np.column_stack([right, above])
     return X, sample_links(above, 20, random_state=1)
@@ -519,7 +519,7 @@ def weighted(links, weight):
 
 
 @pytest.mark.parametrize("weight", [1e-3, 1e-6, 1e-300])
-def test_faint_hints_leave_the_rows_free(weight):
+def test_tiny_weights_of_hints_have_no_effect(weight):
     X, links = square()
     model = DiscriminativeClustering(2, n_init=2, max_iter=50, random_state=0)
     with warnings.catch_warnings():
@@ -532,7 +532,7 @@ def test_faint_hints_leave_the_rows_free(weight):
 
 
 @pytest.mark.parametrize("noise", ["uniform", "confusion"])
-def test_loud_hints_leave_a_learned_noise_finite(noise):
+def test_huge_weights_of_hints_keep_a_learned_noise_finite(noise):
     hints = Supervision.from_triplets(N, [(0, 1, 20), (20, 21, 40)], "AB", weights=1e16)
     assert_sound(fitted(DiscriminativeClustering, X0, hints, noise=noise, max_iter=5), X0)
 
@@ -603,13 +603,13 @@ def test_hints_that_cannot_be_held_out(choose, hints, words):
 @pytest.mark.parametrize("name", ["star of must", "star of cannot", "one component", "every row", "weights"])
 def test_choosing_by_odd_hints(choose, name, scoring):
     with warnings.catch_warnings():
-        # The best may have fewer clusters than the cannot-links ask for, and says so.
+        # The best model may have fewer clusters than the cannot-links require, and warns.
         warnings.simplefilter("ignore", TooFewClustersWarning)
         assert np.isfinite(choose(X0, SAY[name]["links"], cv=2, scoring=scoring))
 
 
 @both
-def test_choosing_by_contradictory_links_warns_and_goes_on(choose):
+def test_choosing_by_contradictory_links_warns_and_continues(choose):
     noisy = sample_links(Y, 100, noise=0.3, random_state=0)
     with pytest.warns(InconsistentSupervisionWarning, match="PCKMeans: .* contradict the must-links"):
         assert np.isfinite(choose(X0, noisy))
@@ -644,7 +644,7 @@ def test_folds_over_rows_are_refused(choose):
 @pytest.mark.parametrize(
     ("how", "words"), [({"grid": []}, "grid"), ({"scoring": lambda held: np.nan}, "NaN.*sc")]
 )
-def test_a_search_with_nothing_to_choose_says_so(how, words):
+def test_a_search_with_nothing_to_choose_is_refused(how, words):
     with pytest.raises(ValueError, match=words):
         by_search(X0, LINKS, **how)
 
@@ -662,7 +662,7 @@ def test_choosing_by_huge_weights(choose):
 
 @pytest.fixture
 def run(tmp_path, monkeypatch):
-    """Write a table and run ``likewise`` beside it; return the exit code and all that was said."""
+    """Write a table and run ``likewise`` beside it; return the exit code and the output."""
     from click.testing import CliRunner
 
     from likewise.cli.main import cli
@@ -717,7 +717,7 @@ def test_cluster_refuses(run, data, lines, words, said):
 
 @pytest.mark.parametrize("method", ["mpck-means", "gmm-ec", "em-pc", "discriminative"])
 @pytest.mark.parametrize(("data", "lines"), [("same.csv", GOOD), ("data.csv", AGAINST), ("data.csv", [])])
-def test_cluster_goes_on(run, method, data, lines):
+def test_cluster_continues(run, method, data, lines):
     code, output = run("cluster", data, lines, "-k", "3", "--method", method, "--n-init", "2")
     assert code == 0, output
     assert "nan" not in output.casefold()
@@ -738,12 +738,12 @@ def test_choose_refuses(run, data, lines, words, said):
     assert said in output
 
 
-def test_the_way_on_from_neither_can_be_typed(run):
+def test_the_suggested_option_for_neither_works(run):
     _, output = run("cluster", "data.csv", NEITHER, "-k", "3", "--method", "sss-vad")
     assert "neither='drop'" not in output
 
 
-def test_answers_that_no_link_can_say_are_reported(run):
+def test_answers_that_cannot_be_links_are_reported(run):
     _, output = run("cluster", "data.csv", NEITHER, "-k", "3", "--as-links")
     assert "NEITHER" in output
 

@@ -6,12 +6,12 @@ from sklearn.utils.validation import has_fit_parameter
 
 from likewise.testing import all_hinted_estimators, check_hinted_estimator, hinted_estimator_checks
 
-# Hints are few here, and whether they suffice for a metric is another matter.
+# There are few hints; whether they suffice for a metric is tested elsewhere.
 pytestmark = pytest.mark.filterwarnings("ignore::likewise.exceptions.ThinSupervisionWarning")
 ESTIMATORS = all_hinted_estimators()
 
 
-def test_the_walk_finds_the_family():
+def test_all_estimators_are_found():
     assert [cls.__name__ for cls in ESTIMATORS] == [
         "BagSpectralClustering",
         "BayesianClustering",
@@ -50,7 +50,7 @@ EXPECTED = {"check_sample_weight_equivalence_on_dense_data": DRAWS}
 
 
 def small(cls):
-    """Make an estimator of three clusters and two starts, where it has such."""
+    """Return an estimator with three clusters and two starts, if it has these parameters."""
     known = cls().get_params(deep=False)
     return cls(**{name: value for name, value in {"n_clusters": 3, "n_init": 2}.items() if name in known})
 

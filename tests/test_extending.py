@@ -116,7 +116,7 @@ def test_rows_in_a_file_get_the_labels_of_rows_in_memory(noisy, tmp_path):
 
 
 class PlainMember(KMeansFamily):
-    """Uses links only to number the hinted rows; assigns each row to the nearest center."""
+    """Uses links only to number the hinted rows; assigns each row to the nearest centre."""
 
     supported_hints = frozenset({"links"})
 
@@ -182,7 +182,7 @@ class Centering(TransformerMixin, HintedEstimator):
         return validate_rows(self, X) - self.mean_
 
 
-def test_any_estimator_can_validate_what_it_is_given():
+def test_any_estimator_can_validate_its_arguments():
     X, hints = [[1.0], [3.0], [8.0]], Supervision.from_labels([0, 1, None])
     model = Centering().fit(X, supervision=hints)
     assert model.transform([[2.0]]).tolist() == [[0.0]]
@@ -214,7 +214,7 @@ def test_the_example_strategy_asks_about_close_rows_in_different_clusters():
     assert (sorted(first.rows), sorted(second.rows)) == ([1, 2], [3, 4])
 
 
-def test_the_example_strategy_keeps_the_protocol():
+def test_the_example_strategy_follows_the_protocol():
     rng = np.random.default_rng(0)
     X = rng.normal(size=(12, 2))
     hints = Supervision.from_links(12, must=[(0, 1)], cannot=[(1, 2)])
@@ -228,7 +228,7 @@ def test_the_example_strategy_keeps_the_protocol():
         assert questions == BoundaryPairs().choose(state, n)
 
 
-def test_the_example_strategy_holds_an_interview():
+def test_the_example_strategy_works_in_an_interview():
     X = np.concatenate([np.random.default_rng(0).normal(size=(15, 2)) + shift for shift in (0.0, 6.0)])
     y = np.repeat([0, 1], 15)
     interview = Interview(X, model=PCKMeans(n_clusters=2), strategy=BoundaryPairs(), random_state=0)
@@ -240,7 +240,7 @@ def test_the_example_strategy_holds_an_interview():
     np.testing.assert_array_equal(interview.labels_[:, None] == interview.labels_, y[:, None] == y)
 
 
-def test_strategies_need_what_the_protocol_lists_and_nothing_else():
+def test_strategies_need_only_what_the_protocol_lists():
     every = [getattr(strategies, name) for name in strategies.__all__]
     needed = {need for strategy in every for need in strategy().needs}
     assert needed == set(NEEDS)

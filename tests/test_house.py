@@ -1,4 +1,4 @@
-"""The rooms of the house: imports go down, families do not know one another, importing is cheap."""
+"""Layers of the package: imports go down, families do not import one another, importing is fast."""
 
 import ast
 import re
@@ -73,7 +73,7 @@ def test_imports_go_down(path):
     assert list(climbs(path, room)) == []
 
 
-def test_a_climb_is_noticed(tmp_path):
+def test_an_upward_import_is_noticed(tmp_path):
     climbing = tmp_path / "climbing.py"
     climbing.write_text("from likewise.cli import main\nfrom likewise.mixture import x\n")
     assert len(list(climbs(climbing, "kmeans"))) == 2
@@ -95,7 +95,7 @@ def test_making_hints_does_not_load_numba_or_scikit_learn():
     assert done.stdout.strip() == "[]"
 
 
-def test_every_public_name_can_be_had():
+def test_every_public_name_can_be_imported():
     import likewise
 
     for name in likewise.__all__:
@@ -109,7 +109,7 @@ def test_every_public_name_can_be_had():
 
 TESTS = Path(__file__).parent
 ROOT = TESTS.parent
-# What a machine at load 20 misses, or what another process on it may have taken.
+# Patterns that fail on a busy machine, or if another process uses the same port.
 HURRIES = {
     r"deadline=(?!None)": "Hypothesis's deadline; the profiles in conftest.py have none",
     r"suppress_health_check=\[": "it replaces the profile's list, and with it the one about slow examples",
@@ -122,11 +122,11 @@ HURRIES = {
 
 
 @pytest.mark.parametrize(("pattern", "why"), HURRIES.items(), ids=list(HURRIES.values()))
-def test_nothing_goes_by_the_clock_or_a_fixed_port(pattern, why):
+def test_no_test_uses_deadlines_or_fixed_ports(pattern, why):
     pages = [*ROOT.glob("*.md"), *ROOT.glob("docs/*.md"), *ROOT.glob("examples/*.py")]
     files = [*TESTS.rglob("*.py"), *pages, *SOURCE.rglob("*.py")]
     if "timeout" in why or "Hypothesis" in why:
-        files = list(TESTS.rglob("*.py"))  # in the package timeouts are for people
+        files = list(TESTS.rglob("*.py"))  # timeouts in the package are for users
     found = [
         f"{path.relative_to(ROOT)}:{number}"
         for path in files
@@ -137,7 +137,7 @@ def test_nothing_goes_by_the_clock_or_a_fixed_port(pattern, why):
     assert found == [], why
 
 
-def test_hypothesis_has_no_deadline_and_does_not_mind_slow_examples():
+def test_hypothesis_has_no_deadline_and_accepts_slow_examples():
     import hypothesis
 
     for name in ("dev", "ci", "deep"):

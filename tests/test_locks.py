@@ -1,4 +1,4 @@
-"""Locks between processes: held once, free when the holder is killed, and usable where there is no flock."""
+"""Locks between processes: exclusive, released when the holder is killed, and usable without flock."""
 
 import errno
 import fcntl
@@ -44,7 +44,7 @@ def holder(tmp_path):
             process.kill()
 
 
-def test_a_lock_is_held_once_and_says_by_whom(holder, tmp_path):
+def test_a_lock_is_exclusive_and_names_its_holder(holder, tmp_path):
     path = tmp_path / "lock"
     found = find_holder(path)
     assert (found["pid"], found["host"], found["work"]) == (holder.pid, socket.gethostname(), "ask")
@@ -63,7 +63,7 @@ def test_the_lock_of_a_killed_process_is_free(holder, tmp_path):
     path = tmp_path / "lock"
     holder.send_signal(signal.SIGKILL)
     holder.wait()
-    assert path.exists()  # nobody was left to remove it
+    assert path.exists()  # no process was left to remove it
     assert find_holder(path) is None
     with hold_lock(path) as killed:
         assert killed["pid"] == holder.pid
@@ -72,13 +72,13 @@ def test_the_lock_of_a_killed_process_is_free(holder, tmp_path):
         assert killed is None
 
 
-def test_a_lock_file_that_vanishes_while_it_is_waited_for_is_made_again(tmp_path, monkeypatch):
+def test_a_lock_file_that_vanishes_during_the_wait_is_created_again(tmp_path, monkeypatch):
     path = tmp_path / "lock"
     real, removed = fcntl.flock, []
 
     def remove_first(handle, how):
         if not removed:
-            removed.append(path.unlink())  # as the holder before does, between open and flock
+            removed.append(path.unlink())  # as the previous holder does, between open and flock
         real(handle, how)
 
     monkeypatch.setattr(fcntl, "flock", remove_first)
@@ -90,7 +90,7 @@ def _has_no_locks(handle, how):
     raise OSError(errno.ENOLCK, os.strerror(errno.ENOLCK))
 
 
-def test_without_flock_the_number_of_the_process_decides(holder, tmp_path, monkeypatch):
+def test_without_flock_the_process_id_decides(holder, tmp_path, monkeypatch):
     monkeypatch.setattr(fcntl, "flock", _has_no_locks)
     path = tmp_path / "lock"
     with pytest.raises(LockedError, match=str(holder.pid)), hold_lock(path):
@@ -113,7 +113,7 @@ def test_a_holder_on_another_machine_is_named_with_it(tmp_path, monkeypatch):
 
 
 @pytest.mark.parametrize("text", ["", "[]", "{", '{"pid": null}'])
-def test_a_lock_file_of_rubbish_is_no_lock_and_no_error(tmp_path, text):
+def test_an_invalid_lock_file_is_ignored(tmp_path, text):
     path = tmp_path / "lock"
     path.write_text(text)
     assert find_holder(path) is None

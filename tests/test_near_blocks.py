@@ -1,4 +1,4 @@
-"""The exact search by blocks: its twin is all distances, whatever the rows are like."""
+"""The exact search by blocks, compared with all distances for many kinds of rows."""
 
 import numpy as np
 import pytest
@@ -12,7 +12,7 @@ from likewise._near_blocks import find_near_rows_by_blocks
 
 
 def check(X, k):
-    """Compare with all distances; which of equally near rows is found does not matter."""
+    """Compare with all distances; ties may be resolved in any way."""
     distances, neighbors = find_near_rows_by_blocks(X, k)
     n, rows = len(X), np.arange(len(X))
     away = cdist(X.astype(np.float64), X.astype(np.float64))
@@ -53,20 +53,20 @@ def test_the_nearest_rows_are_found(rows, k):
     k=st.integers(1, 40),
     whole=st.booleans(),
 )
-def test_they_are_found_of_any_rows(seed, n, d, k, whole):
+def test_the_nearest_rows_are_found_for_any_rows(seed, n, d, k, whole):
     rng = np.random.default_rng(seed)
     X = rng.normal(size=(n, d)) * 10.0 ** rng.integers(-3, 4)
     check(np.round(X) if whole else X, min(k, n - 1))
 
 
-def test_two_rows_have_one_another():
+def test_two_rows_are_neighbours_of_each_other():
     distances, neighbors = find_near_rows_by_blocks(np.array([[0.0], [3.0]]), 1)
     assert distances.tolist() == [[3.0], [3.0]]
     assert neighbors.tolist() == [[1], [0]]
 
 
 @pytest.mark.parametrize(("name", "value"), [("_RANK", 1), ("_MOST", 0), ("_WIDTH", 1)])
-def test_rows_of_which_too_few_or_too_many_are_near_are_compared_with_all(monkeypatch, name, value):
+def test_rows_with_too_few_or_too_many_candidates_are_compared_with_all_rows(monkeypatch, name, value):
     compared = []
 
     def all_of(X, rows, k, whole=_near_blocks._compare_with_all):

@@ -1,4 +1,4 @@
-"""Near rows: by hand, by the package for it, and cell by cell against all distances."""
+"""Nearest neighbours: by hand, with pynndescent, and by cells compared with all distances."""
 
 import tempfile
 import warnings
@@ -31,7 +31,7 @@ def test_near_rows_by_hand():
 # ---------------------------------------------------------------------- approximate search
 
 
-def test_without_the_package_many_rows_are_searched_exactly(monkeypatch):
+def test_without_pynndescent_many_rows_are_searched_exactly(monkeypatch):
     def missing(name, extra):
         raise MissingDependencyError(f"{name} is missing")
 
@@ -44,7 +44,7 @@ def test_without_the_package_many_rows_are_searched_exactly(monkeypatch):
 
 
 def require_cached(monkeypatch, folder):
-    """Let the package be importable only while numba has a folder for its cache, as in a read-only system."""
+    """Make pynndescent importable only if numba has a cache folder, as on a read-only system."""
     tried = []
 
     def importing(name, extra):
@@ -59,7 +59,7 @@ def require_cached(monkeypatch, folder):
     return tried
 
 
-def test_the_package_is_cached_in_a_temporary_folder_where_no_other_is_writable(monkeypatch, tmp_path):
+def test_pynndescent_is_cached_in_a_temporary_folder_if_no_other_is_writable(monkeypatch, tmp_path):
     tried = require_cached(monkeypatch, tmp_path)
     assert _neighbors._import_pynndescent() == "pynndescent"
     assert len(tried) == 2
@@ -67,14 +67,14 @@ def test_the_package_is_cached_in_a_temporary_folder_where_no_other_is_writable(
     assert numba.config.CACHE_DIR == ""
 
 
-def test_without_any_folder_for_its_cache_the_package_counts_as_missing(monkeypatch, tmp_path):
+def test_without_a_cache_folder_pynndescent_counts_as_missing(monkeypatch, tmp_path):
     require_cached(monkeypatch, tmp_path / "absent")
     with pytest.raises(MissingDependencyError, match=r"no locator available.*NUMBA_CACHE_DIR"):
         _neighbors._import_pynndescent()
 
 
 class Sloppy:
-    """Stands for the package: finds the k nearest rows of each, but for what it is told to spoil."""
+    """Replacement for pynndescent: finds the k nearest rows, then `spoil` changes the result."""
 
     def __init__(self, spoil):
         self._spoil = spoil
@@ -93,9 +93,9 @@ def approximately(monkeypatch, X, k, spoil=lambda neighbors, distances: None):
     return find_near_rows(X, k, "approximate", 0)
 
 
-def test_the_row_itself_is_taken_out_wherever_it_stands(monkeypatch):
+def test_the_row_itself_is_removed_at_any_position(monkeypatch):
     def elsewhere(neighbors, distances):
-        neighbors[0, [0, 2]] = neighbors[0, [2, 0]]  # a duplicate may stand before the row itself
+        neighbors[0, [0, 2]] = neighbors[0, [2, 0]]  # a duplicate may come before the row itself
         neighbors[1, 0], distances[1, 0] = 19, 9.0  # and the row itself may be missing
 
     X = drawn(7)
@@ -107,7 +107,7 @@ def test_the_row_itself_is_taken_out_wherever_it_stands(monkeypatch):
     assert (found != np.arange(20)[:, None]).all()
 
 
-def test_rows_that_were_found_too_few_neighbours_are_searched_exactly(monkeypatch):
+def test_rows_with_too_few_neighbours_are_searched_exactly(monkeypatch):
     def lost(neighbors, distances):
         neighbors[4, 2:], distances[4, 2:] = -1, np.inf
 
@@ -125,8 +125,8 @@ def test_a_search_that_misses_many_is_reported(monkeypatch):
         approximately(monkeypatch, drawn(9), 4, poor)
 
 
-@pytest.mark.slow  # the package compiles itself for half a minute
-def test_the_approximate_search_finds_nearly_all_and_the_same_again():
+@pytest.mark.slow  # pynndescent compiles for half a minute
+def test_the_approximate_search_finds_nearly_all_reproducibly():
     pytest.importorskip("pynndescent")
     X = drawn(10, 3000, 8)
     true = find_near_rows(X, 10, "exact", 0)
@@ -139,19 +139,19 @@ def test_the_approximate_search_finds_nearly_all_and_the_same_again():
         warnings.simplefilter("error")
         distances, neighbors = find_near_rows(
             X[:12], 11, "approximate", 0
-        )  # more than it can find in so few rows
+        )  # more than it can find among so few rows
     assert (np.sort(neighbors, axis=1) == [[j for j in range(12) if j != i] for i in range(12)]).all()
     assert_allclose(distances, find_near_rows(X[:12], 11, "exact", 0)[0], rtol=1e-5)
 
 
-# ---------------------------------------------------------------------- cell by cell
+# ---------------------------------------------------------------------- by cells
 
 
 def test_the_nearest_are_kept_in_order_by_hand():
     best, found = np.full((3, 2), np.inf), np.full((3, 2), -1)
     rows, members = np.array([2, 0]), np.array([0, 1, 2])
     keep_nearest(np.array([[5.0, 1.0, 0.0], [0.0, 3.0, 7.0]]), rows, members, best, found)
-    # A row is not its own neighbour, and row 1 was not looked at.
+    # A row is not its own neighbour, and row 1 was not visited.
     assert found.tolist() == [[1, 2], [-1, -1], [1, 0]]
     assert best.tolist() == [[3, 7], [np.inf, np.inf], [1, 5]]
     keep_nearest(np.array([[2.0]]), np.array([0]), np.array([2]), best, found)
@@ -160,7 +160,7 @@ def test_the_nearest_are_kept_in_order_by_hand():
 
 @settings(max_examples=30, deadline=None)
 @given(seed=st.integers(0, 10**6), n=st.integers(2, 60), d=st.integers(1, 5))
-def test_few_rows_are_all_looked_at(seed, n, d):
+def test_few_rows_are_searched_exactly(seed, n, d):
     rng = np.random.default_rng(seed)
     X = rng.integers(0, 5, size=(n, d)) + 1e4  # many distances are equal, and far from the origin
     k = min(n - 1, 4)
@@ -178,7 +178,7 @@ def share_found(X, found, k):
 
 
 @pytest.mark.parametrize("clusters", [0.0, 6.0])
-def test_of_many_rows_most_neighbours_are_found_and_the_same_again(monkeypatch, clusters):
+def test_most_neighbours_of_many_rows_are_found_reproducibly(monkeypatch, clusters):
     monkeypatch.setattr(_neighbors, "_CANDIDATES", 400)
     rng = np.random.default_rng(0)
     X = rng.normal(size=(3000, 6)) + clusters * rng.normal(size=(8, 6))[rng.integers(8, size=3000)]
@@ -197,12 +197,12 @@ def test_a_row_far_from_all_others_still_has_neighbours(monkeypatch):
     assert (found != np.arange(202)[:, None]).all()
 
 
-def test_rows_that_are_all_the_same_have_neighbours_too():
+def test_equal_rows_have_neighbours():
     found = find_near_rows_by_cells(np.ones((50, 2)), 3, 0)
     assert all(len({*row, i}) == 4 for i, row in enumerate(found.tolist()))
 
 
-def test_cells_give_distances_of_the_rows_they_name(monkeypatch):
+def test_cells_return_the_distances_of_their_neighbours(monkeypatch):
     monkeypatch.setattr(_neighbors, "EXACT_ROWS", 100)
     X = np.random.default_rng(0).normal(size=(300, 3))
     distances, neighbors = _neighbors.find_near_rows(X, 5, "cells", 0)

@@ -44,13 +44,13 @@ def test_texts_are_escaped_and_elements_are_closed(name):
 
 
 @pytest.mark.parametrize("name", RESULTS)
-def test_colours_are_those_of_the_page(name):
+def test_colours_are_inherited_from_the_page(name):
     styles = ";".join(re.findall(r'style="([^"]*)"', RESULTS[name]._repr_html_()))
     assert set(re.findall(r"(?<![\w-])color: ([^;]+)", styles)) == {"inherit"}
     assert "background" not in styles
 
 
-def test_few_of_many_are_listed():
+def test_long_lists_are_shortened():
     html = RESULTS["links"]._repr_html_()
     assert "<td" in html
     assert "3 = 4" in html  # the broken one

@@ -1,4 +1,4 @@
-"""Hints travel with the rows through scikit-learn's own machinery."""
+"""Hints are split with the rows by scikit-learn's splitters, searches and pipelines."""
 
 import numpy as np
 import pytest
@@ -20,7 +20,7 @@ ARI = make_scorer(adjusted_rand_score)
 
 
 class Listening(PCKMeans):
-    """Remembers what reached fit, to show that the hints were cut with the rows."""
+    """Records the arguments of fit, to show that hints were split with the rows."""
 
     def fit(self, X, y=None, *, supervision=None, sample_weight=None):
         self.heard_ = (len(X), supervision)
@@ -29,7 +29,7 @@ class Listening(PCKMeans):
 
 @pytest.mark.parametrize("routing", [False, True])
 @pytest.mark.parametrize("n_jobs", [1, 2])
-def test_cross_validate_cuts_the_hints_with_the_rows(routing, n_jobs):
+def test_cross_validate_splits_the_hints_with_the_rows(routing, n_jobs):
     folds = KFold(3, shuffle=True, random_state=0)
     with sklearn.config_context(enable_metadata_routing=routing):
         result = cross_validate(
@@ -71,7 +71,7 @@ def test_a_search_by_hints_inside_cross_validation_by_rows(routing):
     assert result["test_score"].mean() > 0.5
 
 
-def test_train_test_split_cuts_them_too():
+def test_train_test_split_splits_the_hints():
     X_train, X_test, hints_train, hints_test = train_test_split(X, HINTS, test_size=0.3, random_state=0)
     assert hints_train.shape == (len(X_train),)
     assert hints_test.shape == (len(X_test),)

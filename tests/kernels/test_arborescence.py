@@ -30,7 +30,7 @@ def values(weights):
 
 
 def test_a_cycle_by_hand():
-    # Nodes 1 and 2 like each other best; the cycle is left where that costs least: 10 + 3 against 10 + 1.
+    # The best edges of nodes 1 and 2 form a cycle, opened where it costs least: 10 + 3 against 10 + 1.
     weights = np.array([[NO, 1, 3], [NO, NO, 10], [NO, 10, NO]])
     np.testing.assert_array_equal(maximum_arborescence(weights), [-1, 2, 0])
     # The best tree in which node 1 has another parent: 1 + 10 by way of the root; the same for node 2.
@@ -53,7 +53,7 @@ def test_the_root_alone_and_one_label():
     np.testing.assert_array_equal(edge_margins(np.full((2, 2), -5.0), np.array([-1, 0])), [np.inf, np.inf])
 
 
-def test_of_equal_parents_the_first_is_taken():
+def test_ties_go_to_the_first_parent():
     np.testing.assert_array_equal(maximum_arborescence(np.ones((6, 6))), [-1, 0, 0, 0, 0, 0])
     weights = np.ones((4, 4))
     weights[0, 3] = 0
@@ -68,8 +68,8 @@ def test_the_diagonal_and_edges_into_the_root_are_ignored():
     np.testing.assert_array_equal(maximum_arborescence(weights), expected)
 
 
-def test_nodes_that_cannot_be_reached_are_marked_and_help_nobody():
-    # 3 and 4 lead to each other and to 1, but nothing leads to them.
+def test_unreachable_nodes_are_marked_and_have_no_children():
+    # 3 and 4 have edges to each other and to 1, but no edge leads to them from elsewhere.
     weights = np.full((5, 5), NO)
     weights[0, 1], weights[0, 2], weights[1, 2] = 1, 1, 2
     weights[3, 1] = weights[3, 4] = weights[4, 3] = 9
@@ -118,7 +118,7 @@ def test_margins_are_those_over_every_tree_with_another_parent(weights):
 
 @settings(max_examples=40, deadline=None)
 @given(weights=graphs(least=2, largest=14))
-def test_as_heavy_as_that_of_networkx(weights):
+def test_the_weight_equals_that_of_networkx(weights):
     networkx = pytest.importorskip("networkx")
     # A branching may leave edges out, so each is made worth more than all differences together. The
     # maximum_spanning_arborescence of networkx 3.6 adds less, and finds no tree in some sparse graphs.
@@ -141,7 +141,7 @@ def test_as_heavy_as_that_of_networkx(weights):
 
 @settings(max_examples=40, deadline=None)
 @given(weights=graphs(largest=30), seed=st.integers(0, 2**32 - 1))
-def test_how_nodes_are_numbered_and_what_all_parents_share_change_no_weight(weights, seed):
+def test_numbering_and_constants_per_node_do_not_change_the_tree_weight(weights, seed):
     rng = np.random.default_rng(seed)
     parents = maximum_arborescence(weights)
     if (parents == -2).any():
@@ -156,7 +156,7 @@ def test_how_nodes_are_numbered_and_what_all_parents_share_change_no_weight(weig
 
 
 def test_hundreds_of_nested_cycles():
-    # Neighbours on a line like each other best, pair within pair, and only the last hangs on the root.
+    # The best edges of neighbours on a line form nested cycles; only the last node has an edge from the root.
     m = 400
     weights = np.full((m, m), NO)
     for c in range(1, m - 1):

@@ -1,4 +1,4 @@
-"""The assignment kernels against their twins."""
+"""The assignment kernels against readable reference code."""
 
 import numpy as np
 import pytest
@@ -75,7 +75,7 @@ def test_by_hand():
 
 
 @pytest.mark.parametrize("name", ["shared full", "own diagonal", "own full"])
-def test_threads_and_block_cuts_change_nothing(name, monkeypatch):
+def test_threads_and_blocks_do_not_change_the_result(name, monkeypatch):
     X, weight, centers, rng = drawn_problem(3, 1000, 4, 3)
     metric = metrics(rng, 3, 4)[name]
     monkeypatch.setattr("likewise._threads.BLOCK_ROWS", 64)

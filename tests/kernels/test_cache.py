@@ -1,4 +1,4 @@
-"""Compiled kernels are cached where that is possible, and compiled where it is not."""
+"""Compiled kernels are cached if possible, and otherwise compiled in each process."""
 
 import ast
 import json

@@ -1,4 +1,4 @@
-"""Labels of hinted rows: the energy against its twin, and that no step raises it."""
+"""Iterated conditional modes: the energy against reference code, and no step raises it."""
 
 import itertools
 
@@ -81,7 +81,7 @@ def energy_of(labels, X, hints, metric, penalty, linked, centers):
 @pytest.mark.parametrize("kind", KINDS)
 @settings(max_examples=15, deadline=None)
 @given(seed=st.integers(0, 10**6))
-def test_the_energy_is_that_of_every_pair_written_out(kind, constant, seed):
+def test_the_energy_equals_the_sum_over_all_pairs(kind, constant, seed):
     X, hints, metric, penalty, linked, centers = problem(seed, kind, constant=constant)
     placed = linked.place(metric, centers, None)
     expected = energy_of(placed.labels, X, hints, metric, penalty, linked, centers)
@@ -91,7 +91,7 @@ def test_the_energy_is_that_of_every_pair_written_out(kind, constant, seed):
 @pytest.mark.parametrize("kind", KINDS)
 @settings(max_examples=15, deadline=None)
 @given(seed=st.integers(0, 10**6))
-def test_placing_never_raises_the_energy(kind, seed):
+def test_labelling_never_raises_the_energy(kind, seed):
     X, hints, metric, penalty, linked, centers = problem(seed, kind)
     before = np.random.default_rng(seed + 1).integers(0, 3, len(linked.rows))
     placed = linked.place(metric, centers, before)
@@ -100,7 +100,7 @@ def test_placing_never_raises_the_energy(kind, seed):
 
 @settings(max_examples=15, deadline=None)
 @given(seed=st.integers(0, 10**6))
-def test_no_single_row_and_no_component_can_do_better(seed):
+def test_no_move_of_a_row_or_a_component_lowers_the_energy(seed):
     X, hints, metric, penalty, linked, centers = problem(seed, "shared full", n_groups=2)
     placed = linked.place(metric, centers, None)
     component = hints.closure(on_conflict="keep").component[linked.rows]
@@ -114,7 +114,7 @@ def test_no_single_row_and_no_component_can_do_better(seed):
             assert energy >= placed.energy - 1e-7 * max(1.0, abs(energy))
 
 
-def test_groups_equal_their_pairs_written_out():
+def test_groups_equal_the_sum_over_their_pairs():
     rng = np.random.default_rng(0)
     X = rng.normal(size=(12, 3))
     groups = Supervision.from_links(12, must_groups=[[0, 1, 2, 3]], cannot_groups=[[3, 4, 5], [6, 7, 8, 9]])
@@ -132,7 +132,7 @@ def test_groups_equal_their_pairs_written_out():
     assert placed[0].energy == pytest.approx(placed[1].energy)
 
 
-def test_by_hand_a_must_link_pulls_the_nearer_end_over():
+def test_by_hand_a_must_link_moves_the_row_with_the_smaller_cost():
     # Rows at 0, 3, 10; centres at 0 and 10. Row 1 (at 3) must be with row 2 (at 10): in cluster 1 it costs
     # 49, in cluster 0 it costs 9 and the broken link. With a constant penalty of 45 the link is kept.
     X = np.array([[0.0], [3.0], [10.0]])

@@ -35,7 +35,7 @@ def drawn_tree(rng, k, shape):
 
 @st.composite
 def problems(draw, rows=3, largest=6):
-    """Draw a tree, its chances and rows that are possible under them."""
+    """Draw a tree, its probabilities, and rows that are possible under them."""
     rng = np.random.default_rng(draw(st.integers(0, 2**32 - 1)))
     k = draw(st.integers(1, largest))
     parents = drawn_tree(rng, k, draw(st.sampled_from(["any", "any", "chain", "star", "deep star"])))
@@ -46,7 +46,7 @@ def problems(draw, rows=3, largest=6):
     eps = np.zeros(k) if draw(st.booleans()) else rng.choice([0.0, 1e-12, 0.02, 0.3], k)
     keep = draw(st.sampled_from([np.ones(k), rng.uniform(size=k), rng.choice([0.0, 0.5, 1.0], k)]))
     y = np.zeros((rows, k), dtype=np.uint8)
-    for c in ordered(parents):  # what can be held, each as likely as not whatever its chance
+    for c in ordered(parents):  # labels that may apply, each with probability 1/2
         p = parents[c]
         y[:, c] = (rng.uniform(size=rows) < 0.5) & ((p < 0) | (y[:, p] == 1) | (eps[c] > 0))
     z = y & ((keep == 1) | ((keep > 0) & (rng.uniform(size=y.shape) < 0.5))).astype(np.uint8)
@@ -147,7 +147,7 @@ def test_sums_of_two_parts_are_those_of_the_whole(problem, cut):
 
 @settings(max_examples=40, deadline=None)
 @given(problem=problems())
-def test_marginals_are_a_posterior_to_which_nothing_was_recorded(problem):
+def test_marginals_are_the_posterior_without_recorded_labels(problem):
     parents, order, logits, eps, z, keep = problem
     found = np.empty_like(logits)
     marginals(parents, order, logits, eps, found)
@@ -174,7 +174,7 @@ def test_no_labels_are_more_probable_than_the_most_probable(problem, recorded):
 
 @settings(max_examples=20, deadline=None)
 @given(problem=problems(), seed=st.integers(0, 2**32 - 1))
-def test_how_labels_are_numbered_changes_nothing(problem, seed):
+def test_the_numbering_of_labels_does_not_matter(problem, seed):
     parents, _, logits, eps, z, keep = problem
     new = np.random.default_rng(seed).permutation(len(parents))  # old label new[c] becomes label c
     place = np.argsort(new)
@@ -187,7 +187,7 @@ def test_how_labels_are_numbered_changes_nothing(problem, seed):
 
 
 def test_hundreds_of_children_that_agree_do_not_underflow():
-    # Each child that is not there speaks against the parent by e^-40, each that is there for it by 1e-17.
+    # Each absent child is evidence against the parent (e^-40), each present child is evidence for it (1e-17).
     k = 401
     parents = np.array([-1, *[0] * (k - 1)])
     z = np.zeros((3, k), dtype=np.uint8)
@@ -199,7 +199,7 @@ def test_hundreds_of_children_that_agree_do_not_underflow():
     log_likelihood, one, _ = solved(parents, np.arange(k), logits, np.full(k, 1e-17), z, keep)
     assert np.isfinite(log_likelihood).all()
     np.testing.assert_allclose(one[:2, 0], [0, 1], atol=1e-12)
-    # Row 2: for the parent, 200 children by log(s / eps); against it, 200 by the chance to be missed.
+    # Row 2: for the parent, 200 children by log(s / eps); against it, 200 by the probability of being missed.
     lift = 200 * (np.log(expit(-2.0)) - np.log(1e-17) + np.log(1e-12 + np.exp(-40.0)))
     assert lift > 1e3
     np.testing.assert_allclose(one[2, 0], 1.0)
@@ -215,7 +215,7 @@ def test_opposite_evidence_that_would_underflow_cancels():
     keep = np.array([0.5, *[1.0] * 60])
     eps = np.array([0.0, *[1e-17] * 30, *[0.0] * 30])
     _, one, _ = solved(parents, np.arange(k), logits, eps, z, keep)
-    # 0.5 and missed against 0.5 and not there.
+    # 0.5 and missed against 0.5 and absent.
     np.testing.assert_allclose(one[0, 0], 1 / 3, rtol=1e-10)
 
 
@@ -224,7 +224,7 @@ def test_opposite_evidence_that_would_underflow_cancels():
     [([0, 1], [0.0, 0.0], [1.0, 0.5]), ([1, 1], [0.0, 0.1], [0.5, 0.0])],
     ids=["a child without its parent", "a label that is never recorded"],
 )
-def test_a_row_that_cannot_be_has_no_likelihood_and_keeps_what_was_recorded(z, eps, keep):
+def test_an_impossible_row_has_no_likelihood_and_keeps_its_recorded_labels(z, eps, keep):
     parents, order, z = np.array([-1, 0]), np.array([0, 1]), np.array([z], dtype=np.uint8)
     problem = (parents, order, np.zeros((1, 2)), np.array(eps), z, np.array(keep))
     log_likelihood, one, both = solved(*problem)
@@ -237,7 +237,7 @@ def test_a_row_that_cannot_be_has_no_likelihood_and_keeps_what_was_recorded(z, e
     assert (found >= z).all()
 
 
-def test_logits_beyond_any_measure_stay_finite():
+def test_huge_logits_stay_finite():
     parents, order = np.array([-1, 0, 1]), np.arange(3)
     z = np.array([[0, 0, 1], [0, 0, 0]], dtype=np.uint8)
     logits = np.array([[-1e6, -1e6, -1e6], [1e6, 1e6, 1e6]])

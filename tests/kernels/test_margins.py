@@ -1,4 +1,4 @@
-"""The kernel of margins against its twin."""
+"""The margins kernel against readable reference code."""
 
 import numpy as np
 from hypothesis import given, settings
@@ -17,7 +17,7 @@ def found(X, sites, group):
 
 @settings(max_examples=30, deadline=None)
 @given(seed=st.integers(0, 10**6), n=st.integers(1, 9), d=st.integers(1, 4), m=st.integers(2, 8))
-def test_it_finds_what_its_twin_finds(seed, n, d, m):
+def test_it_equals_the_reference(seed, n, d, m):
     rng = np.random.default_rng(seed)
     X, sites = rng.normal(size=(n, d)), rng.normal(size=(m, d))
     group = np.r_[0, 3, rng.integers(0, 4, m - 2)]

@@ -1,4 +1,4 @@
-"""Mean field over hinted rows: every update against the expectation written out, and the bound it raises."""
+"""Mean field for hinted rows: every update against explicit expectations, and the bound never falls."""
 
 import itertools
 
@@ -77,7 +77,7 @@ def test_no_sweep_lowers_the_bound(seed, k):
 
 @settings(max_examples=12, deadline=None)
 @given(seed=st.integers(0, 10**6))
-def test_it_stops_where_no_row_would_change(seed):
+def test_it_stops_when_no_row_would_change(seed):
     hints, noise, terms, log_p, q = drawn(seed)
     sweeps = terms.expect(log_p, q, noise, max_sweeps=10_000, tol=1e-12)
     assert sweeps < 10_000
@@ -88,7 +88,7 @@ def test_it_stops_where_no_row_would_change(seed):
 
 @settings(max_examples=12, deadline=None)
 @given(seed=st.integers(0, 10**6))
-def test_likelihood_and_counts_are_those_of_every_hint_written_out(seed):
+def test_likelihood_and_counts_equal_the_sums_over_all_hints(seed):
     hints, noise, terms, _, q = drawn(seed)
     of = dict(zip(terms.rows.tolist(), q, strict=True))
     assert terms.log_likelihood(q, noise) == pytest.approx(expected_log_likelihood(of, hints, noise))
@@ -98,7 +98,7 @@ def test_likelihood_and_counts_are_those_of_every_hint_written_out(seed):
     for counts, size in zip(terms.compute_counts(q), (2, 3), strict=True):
         np.testing.assert_allclose(counts, expected[size], atol=1e-12)
     weights = [weight for *_, weight in stated(hints)]
-    assert terms.total_weight == pytest.approx(max(sum(weights), len(weights)))  # faint hints stay faint
+    assert terms.total_weight == pytest.approx(max(sum(weights), len(weights)))  # weak hints stay weak
 
 
 @settings(max_examples=20, deadline=None)
@@ -112,7 +112,7 @@ def test_the_four_relations_of_a_triplet_sum_to_one_and_equal_enumeration(seed, 
         np.testing.assert_allclose(column, relation_probabilities([of[i] for i in rows]), atol=1e-12)
 
 
-def test_groups_equal_their_pairs_written_out():
+def test_groups_equal_the_sum_over_their_pairs():
     groups = Supervision.from_links(7, must_groups=[[0, 1, 2, 3]], cannot_groups=[[3, 4, 5, 6]])
     pairs = Supervision.from_links(
         7, must=list(itertools.combinations(range(4), 2)), cannot=list(itertools.combinations(range(3, 7), 2))
@@ -129,8 +129,8 @@ def test_groups_equal_their_pairs_written_out():
     assert found[0][1] == pytest.approx(found[1][1])
 
 
-def test_hints_that_carry_no_information_leave_the_model_alone():
-    # epsilon = 1/2 for pairs and 3/4 for triplets: every answer is as likely whatever is true.
+def test_hints_without_information_do_not_change_the_model():
+    # epsilon = 1/2 for pairs and 3/4 for triplets: every answer is equally likely in all cases.
     _, _, terms, log_p, q = drawn(3)
     terms.expect(log_p, q, Noise.uniform(0.5, 0.75), max_sweeps=1, tol=0.0)
     np.testing.assert_allclose(q, np.exp(log_p), atol=1e-12)
@@ -147,7 +147,7 @@ def test_by_hand_one_must_link():
 
 
 def test_by_hand_one_triplet_of_each_answer():
-    # Rows 0 and 1 are in clusters 0 and 1; row 2 is undecided among three. The answer that is said multiplies
+    # Rows 0 and 1 are in clusters 0 and 1; row 2 is undecided among three. The given answer multiplies
     # the odds of the cluster that makes it true by (1 - e) / (e / 3) = 9 for e = 1/4.
     log_p = np.log(np.array([[1, 1e-9, 1e-9], [1e-9, 1, 1e-9], [1 / 3, 1 / 3, 1 / 3]]))
     for word, favoured in (("AC", 0), ("BC", 1), ("NEITHER", 2)):
@@ -159,24 +159,24 @@ def test_by_hand_one_triplet_of_each_answer():
         np.testing.assert_allclose(q[2], expected, atol=1e-6)
 
 
-def test_hard_hints_leave_only_the_clusters_that_keep_most_of_them():
-    # Row 0 leans to where row 2 leans, cluster 0; row 1 goes where row 2 is not, and row 2 stays with row 0,
-    # though the model would rather have it in cluster 1.
+def test_hard_hints_leave_only_the_clusters_that_satisfy_most_of_them():
+    # At first row 2 is mostly in cluster 0, as row 0 is. It stays with row 0 and apart from row 1, although
+    # the model prefers cluster 1 for it.
     hints = Supervision.from_links(3, must=[(0, 2)], cannot=[(1, 2)])
     terms = HintTerms(hints, use_neither=True)
     log_p = np.log(np.array([[0.98, 0.01, 0.01], [0.01, 0.98, 0.01], [0.1, 0.8, 0.1]]))
     q = np.array([[1.0, 0, 0], [0, 1, 0], [0.6, 0.0, 0.4]])
     terms.expect(log_p, q, None, max_sweeps=1, tol=0.0)
     np.testing.assert_allclose(q, [[1, 0, 0], [0, 1, 0], [1, 0, 0]])
-    # A cannot-link alone leaves two, in the proportions of the model.
+    # A single cannot-link leaves two clusters, in the proportions of the model.
     terms = HintTerms(Supervision.from_links(2, cannot=[(0, 1)]), use_neither=True)
     q = np.array([[0.2, 0.4, 0.4], [0.0, 0.4, 0.6]])
     terms.expect(np.log(np.array([[1, 1e-9, 1e-9], [0.5, 0.2, 0.3]])), q, None, max_sweeps=2, tol=0.0)
     np.testing.assert_allclose(q[1], [0.0, 0.4, 0.6])
 
 
-def test_rows_that_nothing_changes_are_not_looked_at_again():
-    # Two rows settle in the first sweep; the second finds nothing due and the third is not made.
+def test_rows_that_cannot_change_are_not_visited_again():
+    # Two rows converge in the first sweep; the second has nothing to do, and there is no third.
     none = np.zeros(0, dtype=np.int64)
     q = np.full((2, 2), 0.5)
     sweeps = ascend(

@@ -1,4 +1,4 @@
-"""Messages on a forest: two nodes worked out by hand, and a star that would underflow."""
+"""Messages on a forest: two nodes by hand, and a star that would underflow."""
 
 import numpy as np
 
@@ -28,7 +28,7 @@ def test_a_triplet_by_hand():
     np.testing.assert_allclose(belief, [[[1, 0], [0, 1], [0.75, 0.25]]])
 
 
-def test_a_triplet_that_is_all_together_is_no_pair():
+def test_a_triplet_in_one_cluster_is_not_a_pair():
     belief = np.array([[[1.0, 0.0]] * 3])
     total, _ = passed([0], [1], [2], [[0.5, 0.2, 0.2, 0.1]], belief)
     np.testing.assert_allclose(total, np.log(0.1))
@@ -43,7 +43,7 @@ def test_a_star_of_ten_thousand_does_not_underflow():
     np.testing.assert_allclose(belief, np.tile([0.0, 1.0], (1, n, 1)), atol=1e-12)
 
 
-def test_models_do_not_touch_one_another():
+def test_models_are_independent():
     rng = np.random.default_rng(0)
     belief = rng.dirichlet(np.ones(3), size=(4, 5))
     said = ([1, 0], [2, 1], [-1, 3], [[0.9, 0.1, 0.1, 0.1], [0.7, 0.1, 0.1, 0.1]])

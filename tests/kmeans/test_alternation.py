@@ -1,4 +1,4 @@
-"""The loop of the family: the plain method, the objective, the metric step, empty clusters, threads."""
+"""The loop of the family: k-means without hints, the objective, the metric step, empty clusters, threads."""
 
 import warnings
 from pathlib import Path
@@ -94,7 +94,7 @@ def test_the_metric_step_is_the_papers_formula(diagonal, per_cluster):
     ]
     S = scatter(X, labels, centers, hints, 3, np.repeat(far, 3, axis=0))
     mass = np.bincount(labels, minlength=3)
-    if not per_cluster:  # all clusters added up: both halves of a broken must-link go to the same metric
+    if not per_cluster:  # pooled: both halves of a broken must-link go to the same metric
         S, mass = S.sum(axis=0)[None], np.array([240])
     if diagonal:
         expected = mass[:, None] / np.stack([np.diag(s) for s in S])
@@ -116,7 +116,7 @@ def test_a_scatter_that_is_not_positive_still_gives_a_metric():
     assert np.isfinite(nothing.log_det).all()
 
 
-def test_the_farthest_pair_is_exact_for_few_rows_and_never_too_far_for_many():
+def test_the_farthest_pair_is_exact_for_few_rows_and_a_lower_bound_for_many():
     rng = np.random.default_rng(0)
     for n in (100, 5000):
         X = rng.normal(size=(n, 4))
@@ -145,7 +145,7 @@ def test_units_do_not_matter_to_a_learned_metric():
 
 @pytest.mark.parametrize("cls", [PCKMeans, MPCKMeans, COPKMeans])
 def test_no_cluster_is_left_empty(cls):
-    # Three far groups and a start whose second centre is nearest to nothing.
+    # Three distant groups, and a start whose second centre is not the nearest of any row.
     X = np.repeat([[0.0, 0.0], [10.0, 0.0], [20.0, 0.0]], 10, axis=0) + np.random.default_rng(0).normal(
         size=(30, 2)
     )
@@ -195,13 +195,13 @@ def test_the_number_of_threads_changes_nothing():
     np.testing.assert_array_equal(found[0].metrics_, found[1].metrics_)
 
 
-def test_a_fit_that_does_not_settle_says_so():
+def test_a_fit_that_does_not_converge_gives_a_warning():
     X, _ = load_digits(return_X_y=True)
     with pytest.warns(ConvergenceWarning, match="stopped after 2 iterations"):
         PCKMeans(10, n_init=1, max_iter=2, tol=0, random_state=0).fit(X)
 
 
-def test_weights_of_rows_count_as_copies_do():
+def test_a_row_weight_is_equivalent_to_copies_of_the_row():
     rng = np.random.default_rng(0)
     X = rng.normal(size=(30, 2)) + np.repeat([[0, 0], [5, 0], [0, 5]], 10, axis=0)
     weight = rng.integers(1, 4, 30)
@@ -235,7 +235,7 @@ def test_the_objective_of_float32_rows_keeps_its_digits(model):
     assert single == pytest.approx(model.fit(X.astype(np.float64)).objective_, rel=0.05)
 
 
-def test_a_hinted_row_of_no_weight_goes_to_its_nearest_cluster():
+def test_a_hinted_row_of_weight_zero_goes_to_its_nearest_cluster():
     X = np.repeat([[0.0], [10.0], [20.0]], 10, axis=0) + 0.1 * np.random.default_rng(0).normal(size=(30, 1))
     weight = np.ones(30)
     weight[[25, 26]] = 0
@@ -246,7 +246,7 @@ def test_a_hinted_row_of_no_weight_goes_to_its_nearest_cluster():
             np.testing.assert_array_equal(model.labels_, model.predict(X))
 
 
-def test_rows_of_no_weight_do_not_change_the_others():
+def test_rows_of_weight_zero_do_not_change_the_others():
     rng = np.random.default_rng(0)
     X = rng.normal(size=(60, 2)) + np.repeat([[0, 0], [4, 0], [0, 4]], 20, axis=0)
     far = np.vstack([X, [[1e5, 1e5], [1e5, -1e5]]])

@@ -38,7 +38,7 @@ def test_one_cluster_and_a_cannot_link_is_refused():
     assert set(MPCKMeans(1).fit(X, supervision=Supervision.from_links(150, must=[(0, 1)])).labels_) == {0}
 
 
-def test_sparse_rows_are_refused_with_a_sentence():
+def test_sparse_rows_are_refused():
     with pytest.raises(TypeError, match="dense"):
         PCKMeans(3).fit(scipy.sparse.csr_array(X))
 
@@ -71,12 +71,12 @@ def test_hints_for_other_rows_are_refused():
         ({"n_jobs": 0}, "n_jobs"),
     ],
 )
-def test_a_wrong_parameter_is_named_with_what_is_wanted(parameters, words):
+def test_an_invalid_parameter_is_named_with_the_expected_values(parameters, words):
     with pytest.raises(ValueError, match=words):
         MPCKMeans(**{"n_clusters": 3, **parameters}).fit(X)
 
 
-def test_row_weights_that_make_no_sense_are_refused():
+def test_invalid_row_weights_are_refused():
     with pytest.raises(ValueError, match="zero for every row"):
         PCKMeans(3).fit(X, sample_weight=np.zeros(150))
     with pytest.raises(ValueError, match="must not be negative"):
@@ -85,7 +85,7 @@ def test_row_weights_that_make_no_sense_are_refused():
         PCKMeans(3).fit(X, sample_weight=np.ones(149))
 
 
-def test_no_hints_at_all_and_empty_hints_are_fine():
+def test_no_hints_and_empty_hints_are_accepted():
     for hints in (None, Supervision.empty(150), Supervision.from_links(150, must=[], cannot=[])):
         model = MPCKMeans(3, random_state=0).fit(X, supervision=hints)
         assert model.violations_.share == 1.0
@@ -112,7 +112,7 @@ def test_a_data_frame_gives_its_column_names():
         model.predict(frame[["b", "a", "c", "d"]])
 
 
-def test_integer_rows_and_float32_rows_cluster_alike():
+def test_integer_and_float32_rows_give_the_same_clusters():
     whole = np.round(X * 10)
     expected = MPCKMeans(3, random_state=0).fit(whole, supervision=HINTS)
     for dtype in (np.int32, np.float32):
@@ -122,6 +122,6 @@ def test_integer_rows_and_float32_rows_cluster_alike():
         assert model.transform(whole.astype(dtype)).dtype == model.cluster_centers_.dtype
 
 
-def test_a_far_offset_loses_no_clusters():
+def test_a_large_offset_does_not_change_the_clusters():
     labels = PCKMeans(3, random_state=0).fit(X + 1e7, supervision=HINTS).labels_
     assert adjusted_rand_score(labels, PCKMeans(3, random_state=0).fit(X, supervision=HINTS).labels_) > 0.95

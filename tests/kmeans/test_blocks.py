@@ -1,4 +1,4 @@
-"""Rows in blocks: the same rows cut in many ways, in memory and in files, give the same clusters."""
+"""Rows in blocks: any division into blocks, in memory or in files, gives the same clusters."""
 
 import tracemalloc
 from itertools import pairwise
@@ -57,7 +57,7 @@ def some_rows(dtype=np.float64, n=N, d=5, seed=0):
 def hints_for(model, y):
     if isinstance(model, SeededKMeans):
         return Supervision.from_labels([int(label) if i % 9 == 0 else None for i, label in enumerate(y)])
-    return sample_links(y, 60, random_state=1)  # of rows drawn from everywhere, so across blocks
+    return sample_links(y, 60, random_state=1)  # between rows of different blocks
 
 
 def slices(edges):
@@ -75,12 +75,12 @@ def assert_same(ours, theirs, rtol=0.0):
 @pytest.mark.parametrize(
     ("kind", "cut"), [*((ArrayRows, cut) for cut in CUTS), (MappedRows, "unequal blocks")]
 )
-def test_any_cut_gives_the_same_clusters(kind, model, cut):
+def test_any_division_into_blocks_gives_the_same_clusters(kind, model, cut):
     X, y = some_rows()
     hints = hints_for(model, y)
     whole = clone(model).fit(X, supervision=hints)
     rows = kind(X, slices(CUTS[cut]))
-    # Sums of 400 numbers in another order: a few units in the last place, some iterations long.
+    # Sums of 400 numbers in another order differ in the last digits, over several iterations.
     assert_same(clone(model).fit(rows, supervision=hints), whole, rtol=1e-9)
     np.testing.assert_array_equal(whole.predict(rows), whole.predict(X))
     np.testing.assert_allclose(whole.transform(rows), whole.transform(X))
@@ -88,8 +88,8 @@ def test_any_cut_gives_the_same_clusters(kind, model, cut):
 
 
 @pytest.mark.parametrize("model", [*MODELS, *LABELLED], ids=lambda m: str(m).replace("\n", ""))
-def test_what_a_block_has_lost_it_makes_again(model, monkeypatch):
-    # Seeds are overdrawn as well, and starts tried on some rows.
+def test_lost_columns_are_recomputed(model, monkeypatch):
+    # Seeds are also oversampled, and starts are tried on a sample.
     monkeypatch.setattr("likewise.kmeans._base.MANY_ROWS", 300)
     monkeypatch.setattr("likewise.kmeans._base._TRIAL_ROWS", 150)
     X, y = some_rows()
@@ -100,7 +100,7 @@ def test_what_a_block_has_lost_it_makes_again(model, monkeypatch):
 
 
 @pytest.mark.parametrize("cut", CUTS)
-def test_weights_are_cut_with_the_rows(cut):
+def test_weights_are_divided_with_the_rows(cut):
     X, y = some_rows()
     weight = np.random.default_rng(2).uniform(0, 2, N)
     hints = hints_for(PCKMeans(), y)
@@ -112,8 +112,8 @@ def test_weights_are_cut_with_the_rows(cut):
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 @pytest.mark.parametrize("model", [*MODELS[:4], LABELLED[1]], ids=lambda m: str(m).replace("\n", ""))
-def test_files_give_what_the_array_gives_bit_for_bit(tmp_path, monkeypatch, dtype, model):
-    monkeypatch.setattr("likewise._threads.BLOCK_ROWS", 64)  # several blocks, cut alike for all
+def test_files_give_the_same_bits_as_the_array(tmp_path, monkeypatch, dtype, model):
+    monkeypatch.setattr("likewise._threads.BLOCK_ROWS", 64)  # several blocks, the same for all
     X, y = some_rows(dtype)
     hints = hints_for(model, y)
     whole = clone(model).fit(X, supervision=hints)
@@ -133,7 +133,7 @@ def test_files_give_what_the_array_gives_bit_for_bit(tmp_path, monkeypatch, dtyp
         np.testing.assert_array_equal(found.predict(rows), whole.predict(X))
 
 
-def test_a_folder_of_files_columns_chosen_whole_numbers_and_truths(tmp_path):
+def test_a_folder_of_files_with_selected_integer_and_boolean_columns(tmp_path):
     X, _ = some_rows(np.float32)
     for number, part in enumerate(np.array_split(np.arange(N), 3)):
         columns = {"id": [str(i) for i in part], "b": X[part, 1], "n": part, "a": X[part, 0], "t": part > 9}
@@ -173,7 +173,7 @@ def test_seeds_over_blocks_are_scikit_learns_draws(weighted):
 
 
 @pytest.mark.parametrize("weighted", [False, True])
-def test_an_overdrawn_set_stands_for_all_rows(weighted):
+def test_an_oversampled_set_represents_all_rows(weighted):
     X, _ = some_rows(n=2000)
     weight = np.random.default_rng(0).uniform(size=2000) if weighted else np.ones(2000)
     hints = Supervision.from_links(2000, must=[(3, 700), (700, 1500), (8, 9)])
@@ -188,7 +188,7 @@ def test_an_overdrawn_set_stands_for_all_rows(weighted):
         again.get_weights(np.arange(len(again))), found.get_weights(np.arange(len(found)))
     )
 
-    # No row of a component is drawn by itself: whoever draws one gets the centroid.
+    # A drawn row of a component is replaced by the centroid.
     points = found.take(np.arange(len(found)))
     members = X[[3, 8, 9, 700, 1500]]
     assert not (points[:, None] == members).all(axis=2).any()
@@ -196,7 +196,7 @@ def test_an_overdrawn_set_stands_for_all_rows(weighted):
     np.testing.assert_allclose(tied.move_to_centroids(np.array([700, 4]), X[[700, 4]]), [centroid, X[4]])
 
 
-def test_seeds_from_an_overdrawn_set_are_as_good_as_seeds_from_all_rows():
+def test_seeds_from_an_oversampled_set_are_as_good_as_seeds_from_all_rows():
     X, _ = some_rows(n=4000)
     tied = ComponentCentroids.from_closure(X, Supervision.empty(4000).closure(), np.ones(4000))
 
@@ -299,7 +299,7 @@ def test_empty_data_and_fewer_rows_than_clusters(tmp_path):
         PCKMeans(2).fit([[0.0, 1], [2, 3], [4, 5]]).predict(ParquetRows(tmp_path / "two.parquet"))
 
 
-def test_files_that_are_not_there_or_not_what_they_say(tmp_path):
+def test_missing_and_invalid_files(tmp_path):
     with pytest.raises(FileNotFoundError, match=r"absent\.parquet is not there"):
         ParquetRows(tmp_path / "absent.parquet")
     with pytest.raises(FileNotFoundError, match=r"no file that ends in \.parquet"):
@@ -325,7 +325,7 @@ def test_files_that_are_not_there_or_not_what_they_say(tmp_path):
             MemmapRows(np.zeros((3, 2)), **{name: 0})
 
 
-def test_a_file_that_goes_away_before_the_fit(tmp_path):
+def test_a_file_that_is_removed_before_the_fit(tmp_path):
     pq.write_table(pa.table({"x": [1.0, 2.0, 5.0]}), tmp_path / "x.parquet")
     rows = ParquetRows(tmp_path / "x.parquet")
     (tmp_path / "x.parquet").unlink()
@@ -353,7 +353,7 @@ def test_a_method_that_needs_all_rows_in_memory_says_so():
         SpectralLearning(2).fit(as_rows(np.zeros((4, 2))))
 
 
-def test_fewer_distinct_rows_than_clusters_is_reported_of_blocks_too():
+def test_fewer_distinct_rows_than_clusters_is_reported_for_blocks():
     X = np.repeat([[0.0], [1.0]], 5, axis=0)
     with pytest.warns(ConvergenceWarning, match="2 distinct clusters of the 3"):
         PCKMeans(3, random_state=0).fit(ArrayRows(X, slices(np.arange(11))))
@@ -375,7 +375,7 @@ def test_rows_that_are_all_equal_with_an_empty_block_first():
     ]
 
 
-def test_few_rows_that_count_among_very_many_that_do_not(monkeypatch):
+def test_few_rows_with_weight_among_very_many_without(monkeypatch):
     monkeypatch.setattr("likewise.kmeans._base.MANY_ROWS", 300)
     monkeypatch.setattr("likewise.kmeans._base._TRIAL_ROWS", 5)
     X, y = some_rows(n=2000)
@@ -397,7 +397,7 @@ def test_columns_keep_their_names(tmp_path):
 
 
 @pytest.mark.skipif(not HAS_CALLBACKS, reason="this scikit-learn has no callbacks")
-def test_progress_is_reported_rows_in_blocks(capsys):
+def test_progress_is_reported_for_rows_in_blocks(capsys):
     from sklearn.callback import ProgressBar
 
     X, _ = some_rows()

@@ -1,4 +1,4 @@
-"""`cluster_centers_` are the means of the clusters that a fit returns, however it ended."""
+"""`cluster_centers_` are the means of the clusters that a fit returns, whether or not it converged."""
 
 import numpy as np
 import pytest

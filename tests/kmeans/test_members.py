@@ -1,4 +1,4 @@
-"""What each member promises: hard links hold, soft ones are weighed, labels seed or pin."""
+"""Properties of each member: hard links hold, soft links are weighed, labels set the start or are fixed."""
 
 import itertools
 import warnings
@@ -71,7 +71,7 @@ def test_hard_links_cost_little_on_a_small_case_solved_by_enumeration():
 
 
 def test_hard_links_recover_from_a_dead_end():
-    # A ring of five that only three colours solve, nearest centres all the same: placing greedily fails.
+    # A cycle of five needs three colours; all rows have the same nearest centre, so greedy assignment fails.
     X = np.vstack([np.zeros((5, 1)), np.ones((5, 1)) * 5])
     X += np.random.default_rng(0).normal(scale=0.01, size=X.shape)
     ring = [(0, 1), (1, 2), (2, 3), (3, 4), (0, 4)]
@@ -83,7 +83,7 @@ def test_hard_links_recover_from_a_dead_end():
         COPKMeans(2, random_state=0).fit(X, supervision=Supervision.from_links(10, cannot=ring))
 
 
-def test_a_long_chain_of_links_overflows_nothing():
+def test_a_long_chain_of_links_does_not_overflow():
     rng = np.random.default_rng(0)
     y = np.repeat([0, 1], 5000)
     X = rng.normal(size=(10_000, 2)) + 8 * y[:, None]
@@ -94,7 +94,7 @@ def test_a_long_chain_of_links_overflows_nothing():
         assert adjusted_rand_score(y, model.fit(X, supervision=hints).labels_) == 1.0
 
 
-def test_hard_methods_refuse_contradictions_and_soft_ones_warn():
+def test_hard_methods_refuse_contradictions_and_soft_methods_warn():
     X = np.random.default_rng(0).normal(size=(6, 2))
     hints = Supervision.from_links(6, must=[(0, 1), (1, 2)], cannot=[(0, 2)])
     with pytest.raises(InconsistentSupervisionError, match="0 – 1 – 2"):
@@ -130,8 +130,8 @@ def test_soft_links_are_weighed_by_hand():
     assert heavy.violations_.share == 1.0
 
 
-def test_penalties_are_heard_whatever_the_units():
-    # The peer's weights are not scaled to the data: on raw wine it breaks a quarter of the links.
+def test_penalties_do_not_depend_on_the_units():
+    # Without scaling the weights to the data, a quarter of the links is broken on raw wine.
     X, y = load_wine(return_X_y=True)
     hints = sample_links(y, 200, random_state=0)
     for cls in (PCKMeans, MPCKMeans):
@@ -141,7 +141,7 @@ def test_penalties_are_heard_whatever_the_units():
         assert adjusted_rand_score(model.labels_, again.labels_) > 0.95
 
 
-def test_links_of_no_weight_do_not_decide():
+def test_links_of_weight_zero_have_no_effect():
     X = np.tile([[0.0], [1000.0]], (30, 1))
     hints = Supervision.from_links(60, must=[(i, i + 1) for i in range(0, 60, 2)], must_weights=1e-9)
     labels = PCKMeans(2, random_state=0).fit(X, supervision=hints).labels_
@@ -149,7 +149,7 @@ def test_links_of_no_weight_do_not_decide():
     assert labels[0] != labels[1]
 
 
-def test_all_links_give_the_classes_back():
+def test_all_links_recover_the_classes():
     X, y = load_iris(return_X_y=True)
     hints = Supervision.from_labels(y).to_links()
     for cls in (COPKMeans, PCKMeans, MPCKMeans):
@@ -207,7 +207,7 @@ def test_a_clustering_breaks_clearly_fewer_links_only_by_more_than_chance():
     assert breaks_clearly_less(good, bad, group, 2.0)  # ten rows count as nine links
 
 
-def test_the_ablation_uses_links_for_the_metric_alone():
+def test_mk_means_uses_links_for_the_metric_only():
     rng = np.random.default_rng(0)
     y = np.repeat([0, 1], 30)
     X = np.column_stack([2 * y + rng.normal(size=60), rng.normal(size=60)])
@@ -215,12 +215,12 @@ def test_the_ablation_uses_links_for_the_metric_alone():
     with_links = MKMeans(2, metric="diagonal", random_state=0).fit(X, supervision=hints)
     without = MKMeans(2, metric="diagonal", random_state=0).fit(X)
     assert not np.allclose(with_links.metrics_, without.metrics_)
-    np.testing.assert_array_equal(with_links.predict(X), with_links.labels_)  # every row is at its nearest
+    np.testing.assert_array_equal(with_links.predict(X), with_links.labels_)
 
 
 @pytest.mark.parametrize("metric", ["diagonal", "full"])
 @pytest.mark.parametrize("per_cluster", [True, False])
-def test_the_learned_metric_has_the_promised_shape(metric, per_cluster):
+def test_the_learned_metric_has_the_documented_shape(metric, per_cluster):
     X, y = load_iris(return_X_y=True)
     model = MPCKMeans(3, metric=metric, per_cluster=per_cluster, random_state=0)
     model.fit(X, supervision=sample_links(y, 50, random_state=0))
@@ -234,7 +234,7 @@ def test_the_learned_metric_has_the_promised_shape(metric, per_cluster):
         np.testing.assert_allclose(distances[:, h], expected, rtol=1e-6, atol=1e-9)
 
 
-def test_seeds_start_and_pins_hold():
+def test_labels_set_the_start_or_are_fixed():
     X = np.array([[0.0], [1.0], [2.0], [9.0], [10.0]])
     hints = Supervision.from_labels(["a", None, None, "a", "b"])
     pinned = ConstrainedKMeans(2).fit(X, supervision=hints)
@@ -252,7 +252,7 @@ def test_seeds_start_and_pins_hold():
 
 @pytest.mark.parametrize("cls", [SeededKMeans, ConstrainedKMeans])
 @pytest.mark.parametrize("init", ["hints", "k-means++", [[11.0], [1.0]]])
-def test_cluster_c_is_class_c_whatever_the_start(cls, init):
+def test_cluster_c_is_class_c_for_any_start(cls, init):
     X = [[0.0], [1.0], [2.0], [10.0], [11.0], [12.0]]
     hints = Supervision.from_labels(["low", "low", None, None, "high", "high"])
     for seed in range(4):

@@ -1,4 +1,4 @@
-"""Batches: what they add up to, batches drawn by fit, batches given to partial_fit, and what is refused."""
+"""Mini-batches: running sums, batches drawn by fit, batches passed to partial_fit, and invalid input."""
 
 from copy import copy
 
@@ -36,7 +36,7 @@ def blobs(n=600, d=4, seed=0):
     return rng.normal(size=(n, d)) + 4 * np.eye(d)[y] + 10, y
 
 
-# ---------------------------------------------------------------------- what batches add up to
+# ---------------------------------------------------------------------- running sums
 
 
 @pytest.mark.parametrize(
@@ -65,7 +65,7 @@ def test_weights_of_rows_by_hand():
     assert model.cluster_centers_.tolist() == [[(3 + 3 + 18) / 6]]
 
 
-@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")  # one iteration is few
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")  # after one iteration
 @pytest.mark.filterwarnings("ignore::likewise.exceptions.InconsistentSupervisionWarning")
 @pytest.mark.parametrize("n_links", [0, 80])
 @pytest.mark.parametrize(("full", "mini"), PAIRS, ids=name)
@@ -99,7 +99,7 @@ def test_batches_of_any_size_give_the_sums_of_all_rows(model):
 
 
 @pytest.mark.parametrize("model", MINI, ids=name)
-def test_links_within_a_batch_are_honoured(model):
+def test_links_within_a_batch_are_satisfied(model):
     X, y = blobs()
     model = clone(model).set_params(random_state=0).partial_fit(X[:300])
     i, j = (np.flatnonzero(y[300:] == c)[0] for c in (0, 1))
@@ -123,12 +123,12 @@ def test_the_order_of_links_changes_nothing(model):
     np.testing.assert_allclose(one.cluster_centers_, other.cluster_centers_, rtol=1e-9)
 
 
-def test_named_rows_count_for_no_more_than_their_share():
+def test_hinted_rows_count_for_no_more_than_their_share():
     X = np.full((1000, 1), -1.0)
     X[::10] = 1.0
     hints = Supervision.from_links(1000, must=[(0, i) for i in range(10, 1000, 10)])
     model = MiniBatchPCKMeans(1, batch_size=50, max_iter=5, max_no_improvement=None, random_state=0)
-    # In a batch of 50 there are all 100 named rows, yet a tenth of the weight is theirs.
+    # A batch of 50 also has all 100 hinted rows, which have a tenth of the weight.
     assert model.fit(X, supervision=hints).cluster_centers_[0, 0] == pytest.approx(-0.8, abs=0.02)
 
 
@@ -153,7 +153,7 @@ def test_links_in_streamed_batches_bring_digits_nearer_to_the_classes(cls):
 
 
 @pytest.mark.parametrize("mini", [MiniBatchPCKMeans, MiniBatchMPCKMeans])
-def test_it_comes_near_the_full_method(mini):
+def test_the_result_is_close_to_that_of_the_full_method(mini):
     X, y = make_blobs(20_000, 16, centers=10, cluster_std=8.0, random_state=0)
     hints = sample_links(y, 200, random_state=1)
     full = {MiniBatchPCKMeans: PCKMeans, MiniBatchMPCKMeans: MPCKMeans}[mini]
@@ -167,7 +167,7 @@ def test_it_comes_near_the_full_method(mini):
 
 
 @pytest.mark.parametrize("model", [MINI[0], MINI[3]], ids=name)
-def test_files_and_blocks_give_what_the_array_gives(tmp_path, model):
+def test_files_and_blocks_give_the_same_result_as_the_array(tmp_path, model):
     X, y = blobs()
     hints, weight = sample_links(y, 60, random_state=0), np.random.default_rng(0).uniform(size=600)
     model = clone(model).set_params(batch_size=40, random_state=0)
@@ -186,7 +186,7 @@ def test_files_and_blocks_give_what_the_array_gives(tmp_path, model):
         assert (found.objective_, found.n_steps_) == (whole.objective_, whole.n_steps_)
 
 
-def test_batches_go_on_from_a_fit():
+def test_batches_continue_from_a_fit():
     X, _ = blobs()
     model = MiniBatchPCKMeans(3, batch_size=30, random_state=0).fit(X)
     before, steps, rows = model.cluster_centers_.copy(), model.n_steps_, model.n_rows_seen_
@@ -209,7 +209,7 @@ def test_few_rows_of_many_have_weight():
 
 
 @pytest.mark.parametrize("model", [MINI[0], MINI[2], MINI[4]], ids=name)
-def test_a_cluster_that_gains_nothing_begins_anew_among_far_rows(model):
+def test_a_cluster_that_gains_no_rows_is_reseeded_among_distant_rows(model):
     rng = np.random.default_rng(0)
     X = np.repeat([[0.0, 0.0], [10.0, 0.0], [20.0, 5.0]], 100, axis=0) + rng.normal(size=(300, 2))
     X = X[rng.permutation(300)]
@@ -233,13 +233,13 @@ def test_fewer_distinct_rows_than_clusters_in_a_fit():
         MiniBatchPCKMeans(3, batch_size=10, random_state=0).fit(X)
 
 
-def test_a_fit_that_ends_too_early_says_so():
+def test_a_fit_that_does_not_converge_gives_a_warning():
     with pytest.warns(ConvergenceWarning, match=r"after 8 batches before the objective had converged"):
         MiniBatchPCKMeans(3, batch_size=60, max_iter=1, random_state=0).fit(blobs()[0])
 
 
 @pytest.mark.skipif(not HAS_CALLBACKS, reason="this scikit-learn has no callbacks")
-def test_progress_is_reported_batches(capsys):
+def test_progress_is_reported_for_batches(capsys):
     from sklearn.callback import ProgressBar
 
     model = MiniBatchPCKMeans(3, batch_size=60, n_init=1, random_state=0)
@@ -265,7 +265,7 @@ def test_a_first_batch_must_have_enough_rows():
     assert model.n_rows_seen_ == 4
 
 
-def test_a_later_batch_must_be_like_the_first():
+def test_a_later_batch_must_be_compatible_with_the_first():
     X, _ = blobs(60)
     model = MiniBatchMPCKMeans(3, random_state=0).partial_fit(X)
     before = model.cluster_centers_.copy()
@@ -300,7 +300,7 @@ def test_hints_are_about_the_rows_of_one_batch():
     [{"batch_size": 0}, {"half_life": 0}, {"max_no_improvement": 0}, {"reassignment_ratio": -1}],
     ids=str,
 )
-def test_parameters_are_checked_at_both_doors(wrong):
+def test_parameters_are_checked_by_fit_and_partial_fit(wrong):
     for way in ("fit", "partial_fit"):
         with pytest.raises(ValueError, match=f"{next(iter(wrong))} must be"):
             getattr(MiniBatchPCKMeans(2, **wrong), way)([[0.0], [1.0], [5.0]])

@@ -37,7 +37,7 @@ def member(name, k=3, **more):
 
 
 def fitted(model, rows, hints):
-    """Fit where classes may well die, and check that every number is finite and every density proper."""
+    """Fit data whose classes may become empty; check that all numbers are finite and densities valid."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)
         model.fit(rows, supervision=hints)
@@ -71,7 +71,7 @@ def test_degenerate_rows_give_finite_numbers(rows, shape, name):
 
 
 @pytest.mark.parametrize("shape", SHAPES)
-def test_no_ridge_at_all_and_a_constant_column_give_finite_numbers(shape):
+def test_no_ridge_and_a_constant_column_give_finite_numbers(shape):
     rows = np.column_stack([X[:, :2], np.full(40, 7.0)])
     fitted(
         PairwiseGaussianMixture(2, covariance_type=shape, reg_covar=0, n_init=2, random_state=0), rows, LINKS
@@ -99,7 +99,7 @@ def test_every_row_in_links(name):
 
 
 @pytest.mark.parametrize("name", ["pairs", "components", "equivalence", "posterior"])
-def test_nothing_but_cannot_links(name):
+def test_only_cannot_links(name):
     pairs = np.arange(40).reshape(20, 2)
     model = fitted(member(name), X, Supervision.from_links(40, cannot=pairs))
     assert model.violations_.n_cannot == 20
@@ -107,7 +107,7 @@ def test_nothing_but_cannot_links(name):
 
 
 @pytest.mark.parametrize("name", list(MEMBERS))
-def test_a_class_that_dies_is_reported_and_keeps_its_place(name):
+def test_an_empty_class_is_reported_and_keeps_its_parameters(name):
     far = np.array([[0.0, 0, 0], [3, 3, 3], [1e6, 1e6, 1e6]])
     init = np.repeat(far, 2, axis=0) if name == "subclusters" else far
     with pytest.warns(ConvergenceWarning, match="2 distinct clusters of the 3 asked for"):
@@ -127,7 +127,7 @@ def test_one_class(name):
 
 
 @pytest.mark.parametrize("name", list(MEMBERS))
-def test_more_columns_than_rows_give_a_warning_where_covariances_are_matrices(name):
+def test_more_columns_than_rows_give_a_warning_if_covariances_are_matrices(name):
     wide = np.random.default_rng(0).normal(size=(20, 30))
     for shape in ("full", "tied"):
         words = f"30 columns and 20 rows.*{shape}.*covariance_type='diag'"
@@ -155,7 +155,7 @@ def test_links_that_contradict_one_another_give_a_warning_and_a_fit(name):
 
 @pytest.mark.parametrize("name", ["components", "equivalence"])
 @pytest.mark.filterwarnings("ignore::likewise.exceptions.TooFewClustersWarning")
-def test_links_that_no_labelling_keeps_are_refused_where_they_are_hard(name):
+def test_links_that_no_labelling_satisfies_are_refused_if_they_are_hard(name):
     triangle = Supervision.from_links(40, must=[(2, 5)], cannot=[(0, 1), (1, 2), (5, 0)])
     with pytest.raises(
         InfeasibleSupervisionError, match=r"n_clusters=2: 3 must-link components .* 3 cannot-links"
@@ -166,7 +166,7 @@ def test_links_that_no_labelling_keeps_are_refused_where_they_are_hard(name):
         assert fitted(member(soft, 2), X, triangle).violations_.share < 1
 
 
-def test_a_large_ring_that_two_classes_cannot_keep_still_gives_finite_numbers():
+def test_a_large_odd_cycle_with_two_classes_gives_finite_numbers():
     ring = [(i, (i + 1) % 21) for i in range(21)]
     for normalize in (False, True):
         hints = Supervision.from_links(40, cannot=ring)
@@ -187,7 +187,7 @@ def test_a_broken_link_always_gives_a_warning():
         member("equivalence").fit(X, supervision=contrary)
 
 
-def test_weights_are_refused_where_a_link_holds_or_does_not():
+def test_weights_are_refused_if_links_are_hard():
     heavy = Supervision.from_links(40, must=[(0, 3)], must_weights=2.0)
     group = Supervision.from_links(40, cannot_groups=[[0, 1, 2]], cannot_group_weights=0.5)
     for hints in (heavy, group):
@@ -202,7 +202,7 @@ def test_weights_are_refused_where_a_link_holds_or_does_not():
         fitted(member("posterior", penalty=1.0), X, hints)
 
 
-def test_hints_that_are_no_links_are_refused():
+def test_other_kinds_of_hints_are_refused():
     labels = Supervision.from_labels([0, 1, *[None] * 38])
     with pytest.raises(UnsupportedSupervisionError, match=r"cannot use labels.*to_links"):
         PairwiseGaussianMixture(2).fit(X, supervision=labels)
@@ -237,18 +237,18 @@ def test_rows_that_are_not_finite_are_refused(name, bad):
         ({"n_jobs": 0}, "n_jobs"),
     ],
 )
-def test_a_wrong_parameter_is_named_with_what_is_wanted(parameters, words):
+def test_an_invalid_parameter_is_named_with_the_expected_values(parameters, words):
     with pytest.raises(ValueError, match=words):
         PairwiseGaussianMixture(**{"n_clusters": 3, **parameters}).fit(X)
 
 
 @pytest.mark.parametrize("penalty", [0, -1.0, np.inf, "high"])
-def test_a_penalty_that_is_none_is_refused(penalty):
+def test_an_invalid_penalty_is_refused(penalty):
     with pytest.raises(ValueError, match="penalty must be one of None or a number above 0"):
         PosteriorConstrainedGaussianMixture(3, penalty=penalty).fit(X)
 
 
-def test_subclusters_want_as_many_means():
+def test_init_must_have_one_mean_per_subcluster():
     with pytest.raises(ValueError, match=r"shape \(6, 3\), got shape \(3, 3\)"):
         PairwiseGaussianMixture(3, n_subclusters=2, init=X[:3]).fit(X)
 

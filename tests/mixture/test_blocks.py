@@ -1,4 +1,4 @@
-"""Rows in blocks: the same rows cut in many ways, in memory and in files, give the same mixture."""
+"""Rows in blocks: any division into blocks, in memory or in files, gives the same mixture."""
 
 from itertools import pairwise
 
@@ -47,7 +47,7 @@ def some_rows(dtype=np.float64, apart=4.0):
 
 
 def hints_for(y):
-    return sample_links(y, 40, random_state=1)  # of rows drawn from everywhere, so across blocks
+    return sample_links(y, 40, random_state=1)  # between rows of different blocks
 
 
 def slices(edges):
@@ -77,16 +77,16 @@ def assert_same(ours, theirs, rtol=0.0):
 
 @pytest.mark.parametrize(("cut", "n_trial"), [*zip(CUTS, [100, N, 100, N], strict=True)])
 @each_model
-def test_any_cut_gives_the_same_mixture(model, cut, n_trial, monkeypatch):
+def test_any_division_into_blocks_gives_the_same_mixture(model, cut, n_trial, monkeypatch):
     try_on(n_trial, monkeypatch)
     X, y = some_rows()
     hints = hints_for(y)
     whole = clone(model).fit(X, supervision=hints)
     rows = ArrayRows(X, slices(CUTS[cut]))
-    # Sums of 240 numbers in another order: some units in the last place, some iterations long.
+    # Sums of 240 numbers in another order differ in the last digits, over several iterations.
     assert_same(clone(model).fit(rows, supervision=hints), whole, rtol=1e-8)
     np.testing.assert_array_equal(whole.predict(rows), whole.predict(X))
-    # Products of matrices of other shapes may round otherwise.
+    # Matrix products of other shapes may round differently.
     np.testing.assert_allclose(whole.predict_proba(rows), whole.predict_proba(X), atol=1e-12)
     np.testing.assert_allclose(whole.score_samples(rows), whole.score_samples(X), rtol=1e-12)
     for score in ("score", "bic", "aic"):
@@ -95,8 +95,8 @@ def test_any_cut_gives_the_same_mixture(model, cut, n_trial, monkeypatch):
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 @pytest.mark.parametrize("model", [MODELS[0], MODELS[4]], ids=lambda m: type(m).__name__)
-def test_files_give_what_the_array_gives_bit_for_bit(tmp_path, monkeypatch, dtype, model, sampled):
-    monkeypatch.setattr("likewise._threads.BLOCK_ROWS", 64)  # several blocks, cut alike for all
+def test_files_give_the_same_bits_as_the_array(tmp_path, monkeypatch, dtype, model, sampled):
+    monkeypatch.setattr("likewise._threads.BLOCK_ROWS", 64)  # several blocks, the same for all
     X, y = some_rows(dtype)
     hints = hints_for(y)
     whole = clone(model).fit(X, supervision=hints)
@@ -114,7 +114,7 @@ def test_files_give_what_the_array_gives_bit_for_bit(tmp_path, monkeypatch, dtyp
 
 
 @each_model
-def test_work_travels_and_what_is_lost_is_made_again(model, sampled):
+def test_work_can_be_pickled_and_lost_columns_are_recomputed(model, sampled):
     X, y = some_rows()
     hints, cut = hints_for(y), slices(CUTS["unequal blocks"])
     whole = clone(model).fit(ArrayRows(X, cut), supervision=hints)
@@ -126,7 +126,7 @@ def test_work_travels_and_what_is_lost_is_made_again(model, sampled):
 
 
 class Watched(ArrayRows):
-    """Remembers how many rows were asked for at once."""
+    """Rows that record how many were requested at once."""
 
     most = 0
 
@@ -145,7 +145,7 @@ def test_starts_of_many_rows_are_tried_on_the_named_rows_and_a_sample(model, mon
     found = clone(model).fit(rows, supervision=hints)
     assert 60 <= rows.most <= 60 + len(hints.restrict_to_hinted()[0]) < N
     assert adjusted_rand_score(y, found.labels_) > 0.95
-    # Iterations are those on all rows, and there the bound never falls.
+    # The iterations are those on all rows, where the bound never falls.
     assert len(found.lower_bounds_) == found.n_iter_
     if type(found) is PairwiseGaussianMixture:
         assert (np.diff(found.lower_bounds_) > -1e-10).all()
@@ -161,7 +161,7 @@ def test_a_given_start_of_many_rows_is_not_tried_on_a_sample(monkeypatch):
 
 
 def test_links_hold_across_blocks_and_in_the_sample(sampled):
-    # Corners whose classes are top and bottom, which only the links tell.
+    # Corners whose classes are top and bottom, which only the links show.
     rng = np.random.default_rng(3)
     x, y = rng.choice([-1, 1], 400), rng.choice([-1, 1], 400)
     X = np.column_stack([3 * x + 0.5 * rng.normal(size=400), y + 0.3 * rng.normal(size=400)])
@@ -182,7 +182,7 @@ def test_a_value_that_is_not_finite_is_named_by_block_and_row():
             model.fit(rows)
 
 
-def test_contradicting_links_are_reported_by_the_rows_of_the_file():
+def test_contradictory_links_are_reported_with_the_rows_of_the_file():
     X, _ = some_rows()
     hints = Supervision.from_links(N, must=[(200, 230)], cannot=[(230, 200)])
     with pytest.warns(UserWarning, match="between rows 200 and 230"):

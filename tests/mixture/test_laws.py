@@ -1,4 +1,4 @@
-"""Laws of the family: the bound never falls, order says nothing, weights are copies, links are heard."""
+"""Laws of the family: the bound never falls, order does not matter, weights are copies, links are used."""
 
 import warnings
 
@@ -62,7 +62,7 @@ def test_the_bound_never_falls(name, seed, shape, k, balance):
 @settings(max_examples=5, deadline=None)
 @given(seed=SEEDS)
 @pytest.mark.parametrize("name", list(MEMBERS))
-def test_neither_the_order_of_links_nor_that_of_their_ends_says_anything(name, seed):
+def test_neither_the_order_of_links_nor_that_of_their_ends_matters(name, seed):
     X, y = blobs(seed)
     hints = sample_links(y, 20, random_state=seed)
     rng = np.random.default_rng(seed)
@@ -83,7 +83,7 @@ def test_neither_the_order_of_links_nor_that_of_their_ends_says_anything(name, s
 @settings(max_examples=5, deadline=None)
 @given(seed=SEEDS)
 @pytest.mark.parametrize("name", list(MEMBERS))
-def test_the_order_of_rows_says_nothing(name, seed):
+def test_the_order_of_rows_does_not_matter(name, seed):
     X, y = blobs(seed)
     hints = sample_links(y, 16, random_state=seed)
     order = np.random.default_rng(seed).permutation(60)
@@ -138,7 +138,7 @@ def test_without_cannot_links_a_must_group_is_the_component_of_its_links():
 
 def test_two_rows_and_a_must_link_by_hand():
     # Two Gaussians of variance 1 at 0 and 4, weights 1/2: the pair (0, 4) is as likely in either class, and
-    # both of its rows are torn alike; a free row at 4 has odds e^8.
+    # so are both of its rows; an unlinked row at 4 has odds e^8.
     X = np.array([[0.0], [4.0], [4.0], [0.0]])
     hints = Supervision.from_links(4, must=[(0, 1)])
     model = PairwiseGaussianMixture(
@@ -158,7 +158,7 @@ def test_two_rows_and_a_must_link_by_hand():
 
 
 @pytest.mark.parametrize("name", ["pairs", "components", "equivalence", "posterior"])
-def test_links_turn_the_clusters(name):
+def test_links_change_the_clusters(name):
     rng = np.random.default_rng(0)
     y = np.arange(160) % 2
     X = np.column_stack([4 * rng.choice([-1, 1], 160), 2 * y]) + 0.4 * rng.normal(size=(160, 2))
@@ -173,7 +173,7 @@ def test_links_turn_the_clusters(name):
 @settings(max_examples=6, deadline=None)
 @given(seed=SEEDS)
 @pytest.mark.parametrize("name", ["components", "equivalence", "normalized"])
-def test_labels_keep_every_link_where_links_are_hard(name, seed):
+def test_labels_satisfy_every_link_if_links_are_hard(name, seed):
     X, y = blobs(seed, apart=1.0)
     for n_links in (14, 90):  # with the second, groups are too large to enumerate
         hints = sample_links(y, n_links, balance=0.2, random_state=seed)
@@ -181,9 +181,9 @@ def test_labels_keep_every_link_where_links_are_hard(name, seed):
         assert model.violations_.share == 1.0
 
 
-def test_likeliest_classes_of_single_rows_would_break_a_link():
-    # Two rows alike, and a third that is nearer to the first of three classes than either: each of the two
-    # has class 1 as its likeliest, and they cannot be together.
+def test_most_likely_classes_of_single_rows_would_break_a_link():
+    # Two equal rows, and a third that is nearer to the first of three classes than either: each of the two
+    # has class 1 as its most likely class, and they cannot be together.
     X = np.array([[0.0], [0.1], [5.0], [5.1], [-5.0], [-5.1], [0.05], [0.06], [0.04]])
     hints = Supervision.from_links(9, cannot=[(6, 7), (7, 8), (6, 8)])
     model = EquivalenceGaussianMixture(3, covariance_type="tied", init=[[0.0], [5.0], [-5.0]], max_iter=1)
@@ -203,7 +203,7 @@ def unbalanced(seed, n=215):
 
 @pytest.mark.parametrize("balance", [None, 0.0, 1.0], ids=["both", "cannot", "must"])
 @pytest.mark.parametrize("n_links", [64, 256, 500])
-def test_class_weights_are_those_of_all_rows_whatever_is_linked(n_links, balance):
+def test_class_weights_are_those_of_all_rows_for_any_links(n_links, balance):
     scores = []
     for seed in range(2):
         X, y = unbalanced(seed)
@@ -212,7 +212,7 @@ def test_class_weights_are_those_of_all_rows_whatever_is_linked(n_links, balance
         assert model.relations_ == "components"
         assert model.weights_.min() == pytest.approx(0.30, abs=0.03)
         scores.append(adjusted_rand_score(y, model.predict(X)))
-    # Without links 0.89. With every link a factor of its own 0.89, 0.66 and 0.92 for 256 links.
+    # Without links 0.89. With every link a separate factor 0.89, 0.66 and 0.92 for 256 links.
     assert np.mean(scores) > (0.85 if n_links == 64 else 0.87)
 
 
@@ -242,7 +242,7 @@ def test_must_links_alone_do_not_merge_overlapping_classes():
     assert adjusted_rand_score(y, model.predict(X)) > 0.74
 
 
-def test_pairs_are_chosen_for_links_that_differ_in_weight_or_cannot_all_be_kept():
+def test_pairs_are_chosen_for_links_that_differ_in_weight_or_cannot_all_be_satisfied():
     X, _ = blobs(0)
     sure = Supervision.from_links(60, must=[(0, 1)], cannot=[(2, 3)])
     must_alone = Supervision.from_links(60, must=[(0, 1), (1, 2)])
@@ -265,7 +265,7 @@ def test_pairs_are_chosen_for_links_that_differ_in_weight_or_cannot_all_be_kept(
 
 
 def test_a_single_cannot_link_holds_in_the_labels():
-    # Two rows in the midst of one blob: each alone would go to the same class, and does for `predict`.
+    # Two rows inside one blob: without the link both have the same class, also in `predict`.
     X, y = blobs(3, n=90, apart=6.0)
     middles = np.array([X[y == c].mean(axis=0) for c in range(3)])
     at = np.argsort(np.square(X - middles[0]).sum(axis=1))[:2]

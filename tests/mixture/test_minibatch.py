@@ -1,4 +1,4 @@
-"""Stepwise EM: batches of all rows are EM, streams of batches find the classes, links are honoured."""
+"""Stepwise EM: batches of all rows are EM, streams of batches find the classes, links are used."""
 
 import pickle
 
@@ -37,7 +37,7 @@ def test_a_first_step_on_all_rows_is_an_iteration_of_em(shape, n_links):
     same = {"covariance_type": shape, "init": X[:3].copy(), "tol": 0.0}
     with pytest.warns(ConvergenceWarning):
         em = PairwiseGaussianMixture(3, max_iter=2, **same).fit(X, supervision=hints)
-    # The start's own M-step, and one step of size (1 + 0)^-0.7 = 1 on a batch of all rows.
+    # The M-step of the start, and one step of size (1 + 0)^-0.7 = 1 on a batch of all rows.
     step = MiniBatchPairwiseGaussianMixture(3, max_iter=1, learning_offset=0.0, batch_size=300, **same)
     with pytest.warns(ConvergenceWarning):
         step.fit(X, supervision=hints)
@@ -49,7 +49,7 @@ def test_a_first_step_on_all_rows_is_an_iteration_of_em(shape, n_links):
 
 
 def test_step_sizes_by_hand():
-    # One class, so that the mean is the running mean of the batches' means.
+    # With one class, the mean is the running mean of the batch means.
     model = MiniBatchPairwiseGaussianMixture(1, learning_decay=1.0, learning_offset=2.0, random_state=0)
     model.partial_fit([[0.0], [2.0]])
     assert model.means_[0, 0] == pytest.approx(1.0)
@@ -61,7 +61,7 @@ def test_step_sizes_by_hand():
     assert len(model.lower_bounds_) == 2
 
 
-def test_a_stream_of_batches_finds_the_classes_that_links_mean():
+def test_a_stream_of_batches_finds_the_classes_of_the_links():
     X, y = corners(99, n=500)
     told = MiniBatchPairwiseGaussianMixture(2, random_state=0)
     deaf = clone(told)
@@ -73,11 +73,11 @@ def test_a_stream_of_batches_finds_the_classes_that_links_mean():
     assert adjusted_rand_score(y, told.predict(X)) > 0.95
     assert adjusted_rand_score(y, deaf.predict(X)) < 0.1
     assert (told.n_steps_, told.n_rows_seen_) == (15, 3000)
-    # More rows than one batch has were learned from: the classes lie where those of all rows lie.
+    # The model has learned from more than one batch: its means are close to those of all rows.
     assert np.sort(np.abs(told.means_[:, 1])) == pytest.approx([1, 1], abs=0.05)
 
 
-def test_a_fit_goes_on_with_batches_and_a_fit_begins_anew():
+def test_batches_continue_a_fit_and_a_new_fit_starts_again():
     X, _ = blobs(0)
     model = MiniBatchPairwiseGaussianMixture(3, batch_size=50, random_state=0).fit(X)
     steps, seen, before = model.n_steps_, model.n_rows_seen_, model.means_
@@ -89,7 +89,7 @@ def test_a_fit_goes_on_with_batches_and_a_fit_begins_anew():
     np.testing.assert_array_equal(again.fit(X).means_, before)
 
 
-def test_links_of_unequal_weight_and_links_that_name_every_row():
+def test_weighted_links_and_links_on_every_row():
     X, y = blobs(1, n=60)
     hints = sample_links(y, 400, random_state=0)
     assert len(hints.restrict_to_hinted()[0]) == 60
@@ -100,7 +100,7 @@ def test_links_of_unequal_weight_and_links_that_name_every_row():
     assert adjusted_rand_score(y, model.labels_) == 1
 
 
-def test_what_a_batch_may_not_be():
+def test_invalid_batches_are_refused():
     X, _ = blobs(0)
     new = MiniBatchPairwiseGaussianMixture(3, random_state=0)
     with pytest.raises(ValueError, match=r"first batch has 2 row\(s\), too few to start n_clusters=3"):
@@ -132,14 +132,14 @@ def test_what_a_batch_may_not_be():
 @pytest.mark.parametrize(
     "wrong", [{"learning_decay": 0.5}, {"learning_decay": 1.1}, {"batch_size": 0}, {"learning_offset": -1}]
 )
-def test_parameters_that_make_no_sense(wrong):
+def test_invalid_parameters_are_refused(wrong):
     with pytest.raises(ValueError, match=f"{next(iter(wrong))} must be"):
         MiniBatchPairwiseGaussianMixture(2, **wrong).partial_fit([[0.0], [1.0]])
 
 
 @pytest.mark.skipif(not HAS_CALLBACKS, reason="this scikit-learn has no callbacks")
 @pytest.mark.parametrize(("init", "n_runs"), [("k-means", 2), ([[0.0], [5.0]], 1)])
-def test_progress_is_reported_the_trial_and_of_the_batches(init, n_runs, monkeypatch):
+def test_progress_is_reported_for_the_trial_and_the_batches(init, n_runs, monkeypatch):
     from sklearn.callback import ProgressBar
 
     begun = []

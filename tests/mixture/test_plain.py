@@ -1,4 +1,4 @@
-"""Without links the family is scikit-learn's GaussianMixture; what a fitted model can be asked."""
+"""Without links the family is scikit-learn's GaussianMixture; methods of a fitted model."""
 
 import warnings
 
@@ -109,13 +109,13 @@ def test_samples_follow_the_seed():
 
 
 @pytest.mark.parametrize("wrong", [0, -1, 2.5, "many", True, None])
-def test_a_number_of_samples_that_is_none_is_refused(wrong):
+def test_an_invalid_number_of_samples_is_refused(wrong):
     model = PairwiseGaussianMixture(3, random_state=0).fit(rows())
     with pytest.raises(ValueError, match="n_samples must be an integer of at least 1"):
         model.sample(wrong)
 
 
-def test_nothing_can_be_asked_before_a_fit():
+def test_methods_need_a_fit():
     for ask in ("predict", "predict_proba", "score_samples", "score", "bic", "aic"):
         with pytest.raises(NotFittedError):
             getattr(EquivalenceGaussianMixture(3), ask)(rows())
@@ -125,7 +125,7 @@ def test_nothing_can_be_asked_before_a_fit():
 
 @pytest.mark.parametrize("cls", FAMILY)
 def test_same_seed_same_result_on_any_number_of_threads(cls, monkeypatch):
-    # Small blocks, and as many threads as are asked for, whatever the machine would allow.
+    # Small blocks, and the requested number of threads regardless of the machine.
     monkeypatch.setattr("likewise._threads.BLOCK_ROWS", 50)
     monkeypatch.setattr("likewise.mixture._base.get_n_threads", lambda work, n_jobs: n_jobs)
     X = rows()
@@ -149,7 +149,7 @@ def test_blocks_add_up_to_the_whole(monkeypatch):
     np.testing.assert_array_equal(cut.labels_, whole.labels_)
 
 
-def test_a_refit_forgets_what_was_approximate(monkeypatch):
+def test_a_refit_resets_the_number_of_approximate_groups(monkeypatch):
     monkeypatch.setattr("likewise.mixture._units.ENUMERATED", 1)
     X = rows()
     star = Supervision.from_links(240, cannot=[(0, 100), (0, 200)])

@@ -58,7 +58,7 @@ def test_the_links_hold_on_average_and_the_divergence_is_least(seed, k):
 
 @settings(max_examples=25, deadline=None)
 @given(seed=SEEDS, k=st.integers(2, 3), penalty=st.sampled_from([0.1, 1.0, 5.0]))
-def test_a_penalty_is_the_price_of_what_is_too_much(seed, k, penalty):
+def test_a_penalty_bounds_the_multipliers(seed, k, penalty):
     units, logits = problem(seed, 5, k, 1, 3)
     q = projected(units, logits, penalty)
     p = geometric_means(units, logits)
@@ -85,10 +85,10 @@ def test_one_cannot_link_by_hand():
     hints = Supervision.from_links(2, cannot=[(0, 1)])
     q = projected(Units.from_hints(hints), np.log([[0.9, 0.1], [0.8, 0.2]]))
     np.testing.assert_allclose(q[:, 0], [1.5 / 2.5, (2 / 3) / (5 / 3)])
-    # A price of log 2 divides both odds by no more than 2.
+    # A penalty of log 2 divides both odds by at most 2.
     capped = projected(Units.from_hints(hints), np.log([[0.9, 0.1], [0.8, 0.2]]), np.log(2))
     np.testing.assert_allclose(capped[:, 0], [4.5 / 5.5, 2 / 3])
-    # A link that holds already moves nothing.
+    # A satisfied link changes nothing.
     holds = [[0.6, 0.2, 0.2], [0.3, 0.4, 0.3]]
     np.testing.assert_allclose(projected(Units.from_hints(hints), np.log(holds)), holds)
 
@@ -104,13 +104,13 @@ def test_a_larger_unit_moves_less():
     assert odds[0] * odds[1] == pytest.approx(1)
 
 
-def test_calls_that_follow_start_where_the_last_one_ended():
+def test_later_calls_start_from_the_multipliers_of_the_last_call():
     units, logits = problem(1, 8, 3, 1, 9)
     relations = ProjectedRelations(units, np.full(len(units.edges), np.inf))
     mean = relations.share[:, None] * (units.members @ logits[units.rows])
     first = relations.project(mean.copy())
     np.testing.assert_allclose(relations.project(mean.copy()), first, atol=1e-6)
-    np.testing.assert_allclose(relations.project(mean + 0.01), first, atol=1e-6)  # a shift is none
+    np.testing.assert_allclose(relations.project(mean + 0.01), first, atol=1e-6)  # a shift has no effect
 
 
 def test_extreme_logits_stay_finite():
@@ -122,7 +122,7 @@ def test_extreme_logits_stay_finite():
     assert (q[1] + q[2]).max() < 1 + 1e-6
 
 
-def test_a_high_penalty_is_as_good_as_none_and_a_low_one_lets_links_go():
+def test_a_high_penalty_equals_hard_constraints_and_a_low_one_lets_links_break():
     rng = np.random.default_rng(0)
     X = np.vstack([rng.normal(size=(30, 2)), rng.normal(size=(30, 2)) + 5])
     hints = Supervision.from_links(60, cannot=[(0, 1), (31, 32)])

@@ -1,4 +1,4 @@
-"""How starts are made and chosen: in the space that links suggest, by the links that classes explain."""
+"""Starts: made in the space that links suggest, chosen by the links that their classes explain."""
 
 import warnings
 
@@ -21,7 +21,7 @@ from likewise.supervision import sample_links
 
 
 def corners(seed, wide, n_links=8):
-    """Four corners, wider than high, whose classes are top and bottom; as many links of either sort."""
+    """Four corners, wider than high, whose classes are top and bottom; equally many links of both kinds."""
     rng = np.random.default_rng(seed)
     x, y = rng.choice([-1, 1], 200), rng.choice([-1, 1], 200)
     X = np.column_stack([wide * x + 0.6 * rng.normal(size=200), y + 0.5 * rng.normal(size=200)])
@@ -45,7 +45,7 @@ def corners(seed, wide, n_links=8):
     ],
     ids=["pairs", "components", "equivalence", "posterior"],
 )
-def test_sixteen_links_find_the_split_that_is_meant(model, wide):
+def test_sixteen_links_find_the_intended_split(model, wide):
     found = 0
     for seed in range(20):
         X, y, hints = corners(seed, wide)
@@ -63,11 +63,11 @@ def test_the_space_that_links_suggest_is_long_where_cannot_linked_rows_differ():
     X, _, hints = corners(0, 3, n_links=40)
     before, after = X.std(axis=0), compute_hinted_space(X, hints)
     up = np.array([np.corrcoef(X[:, 1], column)[0, 1] for column in after.T])
-    # The last direction is the one in which the links tell rows apart: up and down.
+    # The last direction is the one in which cannot-linked rows differ: up and down.
     assert before[0] > 2 * before[1]
     assert abs(up[1]) > 0.9
     assert after[:, 1].std() > 2 * after[:, 0].std()
-    # Hints without links leave everything alone, but for the whitening.
+    # Without links the rows are only whitened.
     plain = compute_hinted_space(X, Supervision.empty(200))
     np.testing.assert_allclose(np.cov(plain.T, bias=True) * 2, np.eye(2), atol=1e-4)
 
@@ -75,7 +75,7 @@ def test_the_space_that_links_suggest_is_long_where_cannot_linked_rows_differ():
 def test_the_space_does_not_depend_on_the_units_of_the_columns():
     X, _, hints = corners(1, 2)
     one, two = compute_hinted_space(X, hints), compute_hinted_space(X * [1e3, 1e-2] + [5, -3], hints)
-    np.testing.assert_allclose(np.abs(one), np.abs(two), rtol=1e-7)  # the sign of a direction says nothing
+    np.testing.assert_allclose(np.abs(one), np.abs(two), rtol=1e-7)  # the sign of a direction is arbitrary
 
 
 @pytest.mark.parametrize(
@@ -88,7 +88,7 @@ def test_the_space_does_not_depend_on_the_units_of_the_columns():
     ],
     ids=["alike", "collinear", "wide", "float32"],
 )
-def test_the_space_is_finite_whatever_the_rows(X):
+def test_the_space_is_finite_for_any_rows(X):
     hints = Supervision.from_links(20, must=[(0, 1)], cannot=[(2, 3)], must_groups=[[4, 5, 6]])
     space = compute_hinted_space(X, hints)
     assert space.shape == X.shape
@@ -103,7 +103,7 @@ def test_more_starts_end_no_worse():
     def bound(n_init):
         return PairwiseGaussianMixture(5, n_init=n_init, init="k-means++", random_state=0).fit(X).lower_bound_
 
-    # The first start of ten is the one start, and the choice is made after 15 iterations.
+    # The first of ten starts equals the single start; the choice is made after 15 iterations.
     assert bound(10) >= bound(1) - 1e-6
 
 
@@ -119,7 +119,7 @@ def test_every_way_to_start_finds_clear_clusters(init):
         assert model.means_.shape == (3 * n_subclusters, 2)
 
 
-def test_an_array_is_the_one_start():
+def test_an_array_is_the_only_start():
     X, _, hints = corners(0, 2)
     means = X[:2]
     one, many = (
@@ -131,7 +131,7 @@ def test_an_array_is_the_one_start():
 
 
 def test_the_start_is_chosen_by_the_links_that_its_classes_explain():
-    # Left and right has the higher likelihood by far; top and bottom is what the links say.
+    # The split into left and right is far more likely; the links ask for top and bottom.
     X, y, hints = corners(4, 3)
     model = PairwiseGaussianMixture(2, random_state=0, n_init=6).fit(X, supervision=hints)
     sideways = PairwiseGaussianMixture(2, init=[[-3.0, 0.0], [3.0, 0.0]]).fit(X, supervision=hints)
@@ -156,7 +156,7 @@ def test_twenty_links_do_not_hurt_on_wine(cls):
     assert np.mean(gains) > -0.02  # starts from the hints alone: -0.04 for GM-PR
 
 
-def test_a_fit_with_hints_also_begins_where_a_fit_without_hints_does():
+def test_a_fit_with_hints_includes_the_starts_of_the_fit_without_hints():
     X, _, hints = corners(0, 3)
     rows, drawn = {}, {}
     for name, each in (("without", Supervision.empty(200)), ("with", hints)):
@@ -183,7 +183,7 @@ def test_one_large_cluster_does_not_explain_must_links_better_than_chance():
     hints = Supervision.from_links(6, must=must)
     merged, split, wrong = np.zeros(6, int), np.array([0, 0, 0, 1, 1, 1]), np.array([0, 1, 0, 1, 0, 1])
     assert find_fewest_broken([merged, split, wrong], hints) == [0, 1]  # 0, 1 and 5 broken
-    # By chance halves break 5 / 2 of them: 0 - 0, 1 - 2.5, 5 - 2.5, and 1 is the standard deviation.
+    # Random halves break 5 / 2 links: 0 - 0, 1 - 2.5, 5 - 2.5, and the standard deviation is 1.
     assert find_fewest_broken([merged, split, wrong], hints, against_chance=True) == [1]
 
 

@@ -1,4 +1,4 @@
-"""The model against its readable twin: likelihoods, posteriors and class weights, on drawn problems."""
+"""The model against readable reference code: likelihoods, posteriors, class weights, on random problems."""
 
 import itertools
 import warnings
@@ -19,7 +19,7 @@ from likewise.mixture._relations import LoopyGroups, NormalisedRelations
 from likewise.mixture._units import Units, build_pair_network, component_network
 from reference import mixture_twin as twin
 
-# Drawn links may ask for more clusters than there are; pairs weigh them all the same.
+# Random links may need more clusters than there are; "pairs" weighs them one by one.
 pytestmark = pytest.mark.filterwarnings("ignore::likewise.exceptions.TooFewClustersWarning")
 
 SEEDS = st.integers(0, 10_000)
@@ -49,7 +49,7 @@ def one_step(make, X, hints, n_iter):
 
 
 def assert_means_follow(X, mass, before, after):
-    """Means after a step are those of the masses; a component without rows stays where it was."""
+    """Means after a step are those of the masses; a component without rows keeps its mean."""
     counts = mass.sum(axis=0)
     alive = counts > 1e-6
     means = (mass.T @ X)[alive] / counts[alive, None]
@@ -117,7 +117,7 @@ def test_components_are_the_sum_over_all_labellings(name, seed, shape):
         # The prior's expected counts match: a gradient of 0 at the new weights.
         *_, prior_counts, _ = twin.all_labellings(after.weights_, np.ones((7, 3)), hints)
         np.testing.assert_allclose(prior_counts, counts, rtol=1e-4, atol=1e-4)
-    # The labels are those of the likeliest labelling, not of the likeliest class of each row.
+    # The labels are the most probable joint labelling, not the most probable class of each row.
     *_, best = twin.all_labellings(after.weights_, twin.class_densities(after, X), hints, prior_of=prior_of)
     linked = hints.touched
     np.testing.assert_array_equal(after.labels_[linked], best[linked])
@@ -125,7 +125,7 @@ def test_components_are_the_sum_over_all_labellings(name, seed, shape):
 
 @settings(max_examples=10, deadline=None)
 @given(seed=SEEDS)
-def test_must_links_alone_are_em_with_separate_weights_of_linked_and_free_rows(seed):
+def test_must_links_alone_are_em_with_separate_weights_of_linked_and_unlinked_rows(seed):
     rng = np.random.default_rng(seed)
     X = rng.normal(size=(12, 1)) + 3 * rng.integers(2, size=(12, 1))
     hints = Supervision.from_links(12, must=[(0, 1), (1, 2), (4, 6)])
@@ -140,7 +140,7 @@ def test_must_links_alone_are_em_with_separate_weights_of_linked_and_free_rows(s
     ridge = 0.01 * X.var()
     near = np.abs(X - [0.0, 3.0]).argmin(axis=1)
     means = np.array([0.0, 3.0])
-    # The start: means as given, variances those of the nearest rows around their own mean.
+    # The start: means as given, variances of the nearest rows about their mean.
     variances = np.array([X[near == m].var() if (near == m).sum() > 1 else X.var() for m in (0, 1)]) + ridge
     b = f = weights = np.full(2, 0.5)
     for bound in model.lower_bounds_:
@@ -226,7 +226,7 @@ def test_log_sum_of_the_others(seed, k, scale):
     np.testing.assert_allclose(log_sum_exp(table), logsumexp(table, axis=1), rtol=1e-12)
 
 
-def test_log_sum_of_the_others_where_subtracting_would_leave_nothing():
+def test_log_sum_of_the_others_where_subtraction_would_cancel():
     table = np.array(
         [[0.0, -1e5, 1e5], [0.0, -800.0, -900.0], [1e5, 1e5, -1e5], [3.0, 3.0, 3.0], [0.0, -40.0, -40.0]]
     )
@@ -235,7 +235,7 @@ def test_log_sum_of_the_others_where_subtracting_would_leave_nothing():
     assert log_sum_exp_of_others(np.zeros((2, 1))).tolist() == [[-np.inf], [-np.inf]]
 
 
-def test_each_row_has_as_much_mass_as_it_is_in_factors():
+def test_the_mass_of_a_row_is_the_weight_of_its_factors():
     hints = Supervision.from_links(
         8,
         must=[(0, 1), (1, 2)],
@@ -258,7 +258,7 @@ def test_each_row_has_as_much_mass_as_it_is_in_factors():
     np.testing.assert_allclose((exact.members.T @ mass).sum(axis=1), np.ones(8))
 
 
-def test_groups_of_one_sort_share_their_prior():
+def test_equal_groups_share_their_prior():
     paths = [(i, i + 1) for start in range(0, 30, 3) for i in (start, start + 1)]
     network, _ = component_network(Units.from_hints(Supervision.from_links(30, cannot=paths)), 3)
     a = np.array([0.5, 0.3, 0.2])
@@ -270,7 +270,7 @@ def test_groups_of_one_sort_share_their_prior():
 
 
 def best_weights(counts, n_single, n_cannot):
-    """Minimise the energy over softmax(eta) by a solver that knows nothing of gradients."""
+    """Minimise the energy over softmax(eta) by a solver that uses no gradients."""
 
     def energy(eta):
         a = np.exp(eta - logsumexp(eta))
@@ -306,7 +306,7 @@ def test_two_classes_learn_their_weights_from_rows_that_are_not_in_cannot_links(
     )
     weights = np.exp(relations.update_weights(np.array([3 + 6.0, 3 + 2.0]), np.log([0.5, 0.5]), 8.0))
     np.testing.assert_allclose(weights, [0.75, 0.25])
-    # Nothing but cannot-links: nothing is learned, the weights stay.
+    # With cannot-links only, the weights do not change.
     np.testing.assert_allclose(
         relations.update_weights(np.array([3.0, 3.0]), np.log([0.6, 0.4]), 0.0), np.log([0.6, 0.4])
     )
@@ -335,7 +335,7 @@ def test_belief_propagation_is_exact_on_trees(seed, k, n):
     assert log_z == pytest.approx(total, abs=1e-4)
 
 
-def test_belief_propagation_is_near_on_a_loop():
+def test_belief_propagation_is_accurate_on_a_cycle():
     ring = np.array([(0, 1), (1, 2), (2, 3), (3, 4), (0, 4)])
     log_unary = np.random.default_rng(0).normal(size=(5, 4))
     beliefs, log_z = LoopyGroups(ring).infer(log_unary)
@@ -368,7 +368,7 @@ def test_a_forest_fitted_by_belief_propagation_is_the_exact_fit(model, monkeypat
     model.fit(X, supervision=hints)
     assert model.n_approximate_ == 2
     shared = min(len(bounds), len(model.lower_bounds_))
-    # Where every value of the normaliser costs messages, an M-step does not go to the end.
+    # With large groups the M-step is partial, because each value of the normaliser costs messages.
     atol = 2e-3 if getattr(model, "normalize", False) else 1e-5
     np.testing.assert_allclose(model.lower_bounds_[:shared], bounds[:shared], atol=atol)
     np.testing.assert_allclose(model.means_, means, atol=1e-2)
@@ -389,13 +389,13 @@ def best_labelling(edges, log_unary):
 def test_elimination_finds_the_most_probable_labelling(seed, k, n, scale):
     rng = np.random.default_rng(seed)
     pairs = rng.permutation(list(itertools.combinations(range(n), 2)))
-    edges = pairs[: rng.integers(1, len(pairs) + 1)]  # some cannot be kept with so few classes
+    edges = pairs[: rng.integers(1, len(pairs) + 1)]  # some cannot be satisfied with so few classes
     log_unary = scale * rng.normal(size=(n, k))
     np.testing.assert_array_equal(eliminate(log_unary, edges), best_labelling(edges, log_unary))
 
 
 @pytest.mark.parametrize(("k", "n_edges"), [(2, 4000), (3, 400), (3, 4000), (8, 2000)])
-def test_groups_too_wide_for_elimination_keep_their_links(k, n_edges):
+def test_groups_too_wide_for_elimination_satisfy_their_links(k, n_edges):
     rng = np.random.default_rng(0)
     y = rng.integers(k, size=300)
     edges = rng.integers(300, size=(3 * n_edges, 2))

@@ -1,4 +1,4 @@
-"""Readable twins of the k-means family: energies and statistics pair by pair, row by row."""
+"""Readable reference code for the k-means family: energies and statistics pair by pair, row by row."""
 
 import itertools
 
@@ -9,7 +9,7 @@ from likewise._hinted import HintedSubset
 
 
 def nearest(X, weight, A, log_det, centers):
-    """Labels, sums, counts and cost by the plain formula; A has one (d, d) matrix a cluster."""
+    """Labels, sums, counts and cost by the plain formula; A has one (d, d) matrix per cluster."""
     k, d = centers.shape
     cost = np.array(
         [[(x - c) @ a @ (x - c) - ld for c, a, ld in zip(centers, A, log_det, strict=True)] for x in X]
@@ -23,7 +23,7 @@ def nearest(X, weight, A, log_det, centers):
 
 
 def all_links(hints):
-    """Every link with its weight, those of groups written out: (i, j, weight, is_cannot)."""
+    """Every link with its weight, including the pairs of groups: (i, j, weight, is_cannot)."""
     for (i, j), w in zip(hints.must, hints.must_weights, strict=True):
         yield int(i), int(j), float(w), False
     for (i, j), w in zip(hints.cannot, hints.cannot_weights, strict=True):
@@ -35,7 +35,7 @@ def all_links(hints):
 
 
 def link_energy(X, labels, hints, A, *, must_weight, cannot_weight, alpha, beta, reach):
-    """What the broken links cost; A has one (d, d) matrix a cluster, reach one number a cluster."""
+    """The cost of broken links; A has one (d, d) matrix and reach one number per cluster."""
     total = 0.0
     for i, j, w, is_cannot in all_links(hints):
         g, h = labels[i], labels[j]

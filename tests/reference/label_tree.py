@@ -1,4 +1,4 @@
-"""Readable twins of inference on a tree of labels and of the best arborescence: everything written out."""
+"""Readable reference code for inference on a tree of labels and the best arborescence: by enumeration."""
 
 import itertools
 
@@ -13,7 +13,7 @@ def states(k):
 
 def log_joint(parents, logit, eps, z, keep):
     """Return log P(y, z) of one row for every y, in the order of `states`."""
-    with np.errstate(divide="ignore"):  # log 0 is -inf, and means it
+    with np.errstate(divide="ignore"):  # log 0 is -inf, as intended
         out = []
         for y in states(len(parents)):
             value = 0.0

@@ -1,4 +1,4 @@
-"""The readable twin of the margins kernel."""
+"""Readable reference code for the margins kernel."""
 
 import numpy as np
 

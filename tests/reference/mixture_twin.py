@@ -1,4 +1,4 @@
-"""Readable twins of the mixture family: likelihoods link by link, posteriors by enumerating labellings."""
+"""Readable reference code for mixtures: likelihoods link by link, posteriors by enumeration."""
 
 import itertools
 
@@ -10,7 +10,7 @@ from reference.kmeans import all_links
 
 
 def matrices(model):
-    """The covariances of a fitted model written out, one (d, d) matrix a component."""
+    """The covariances of a fitted model as full matrices, one (d, d) matrix per component."""
     n_parts, d = model.means_.shape
     found = model.covariances_
     return {
@@ -80,7 +80,7 @@ def components(n, hints):
 
 
 def all_labellings(a, p, hints, *, prior_of="components"):
-    """Enumerate every labelling of the rows that keeps every link.
+    """Enumerate every labelling of the rows that satisfies every link.
 
     The prior has one factor for each component, or for each row. Returns the log of the sum of prior times
     density, the log of the sum of the priors, the marginals (n, M), the expected number of components (or
@@ -139,7 +139,7 @@ def projected(p, sizes, edges, penalty=None):
         slack = v[n * m :] if n_slack else np.zeros(len(edges))
         return np.concatenate([1 - q[a] - q[b] + s for (a, b), s in zip(edges, slack, strict=True)])
 
-    # Where constraints repeat one another the solver may stop early, so it begins at two places.
+    # With redundant constraints the solver may stop early, so it is started from two points.
     found = min(
         (
             minimize(

@@ -1,15 +1,15 @@
-"""Rows as forgetful as a cluster may be: what a pass is told travels as bytes, and columns get lost."""
+"""Rows that behave like an unreliable cluster: work is pickled, and columns get lost."""
 
 import cloudpickle
 import numpy as np
 
 from likewise._blocks import ArrayRows, Column
 
-MOST_BYTES = 20_000  # what a pass may be told, in tests of a few hundred rows
+MOST_BYTES = 20_000  # maximum size of the pickled work of a pass, in tests of a few hundred rows
 
 
 class PickledRows(ArrayRows):
-    """Gives each block a copy of the work that was pickled, and forgets parts of columns at random."""
+    """Rows that give each block a pickled copy of the work, and lose parts of columns at random."""
 
     def __init__(self, X, blocks=None, seed=0):
         super().__init__(X, blocks)
