@@ -39,7 +39,7 @@ class BagPartition(Partition):
 
     Attributes
     ----------
-    bag_matrices : BagMatrices or None
+    bag_matrices : BagMatrices
         The bags.
     shares : ndarray of shape (n_samples, n_classes) or None
         The propagated class shares of each row, if they are stored for the next fit.
