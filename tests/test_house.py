@@ -9,14 +9,14 @@ from pathlib import Path
 import pytest
 
 SOURCE = Path(__file__).parents[1] / "src" / "likewise"
-FLOORS = [
+LAYERS = [
     {
         "exceptions",
         "kernels",
         "_optional",
         "_compat",
-        "_files",
-        "_html",
+        "_atomic_files",
+        "_repr_html",
         "_locks",
         "_reasons",
         "_threads",
@@ -39,8 +39,8 @@ FLOORS = [
     {"studio"},
     {"cli"},
 ]
-FLOOR = {room: number for number, rooms in enumerate(FLOORS) for room in rooms}
-FAMILIES = FLOORS[3]
+LAYER_OF = {package: number for number, packages in enumerate(LAYERS) for package in packages}
+FAMILIES = LAYERS[3]
 
 
 def imports_of(path):
@@ -55,12 +55,12 @@ def imports_of(path):
         yield from (name.split(".")[1] for name in names if name.startswith("likewise."))
 
 
-def climbs(path, room):
+def find_upward_imports(path, package):
     for other in imports_of(path):
-        if other == room or other not in FLOOR:
+        if other == package or other not in LAYER_OF:
             continue
-        if FLOOR[other] > FLOOR[room] or (room in FAMILIES and other in FAMILIES):
-            yield f"{path.name} of {room} imports {other}"
+        if LAYER_OF[other] > LAYER_OF[package] or (package in FAMILIES and other in FAMILIES):
+            yield f"{path.name} of {package} imports {other}"
 
 
 FILES = [path for path in sorted(SOURCE.rglob("*.py")) if path.name != "__init__.py" or path.parent != SOURCE]
@@ -68,15 +68,15 @@ FILES = [path for path in sorted(SOURCE.rglob("*.py")) if path.name != "__init__
 
 @pytest.mark.parametrize("path", FILES, ids=lambda path: path.relative_to(SOURCE).as_posix())
 def test_imports_go_down(path):
-    room = path.relative_to(SOURCE).parts[0].removesuffix(".py")
-    assert room in FLOOR, f"{room} has no floor; give it one in {Path(__file__).name}"
-    assert list(climbs(path, room)) == []
+    package = path.relative_to(SOURCE).parts[0].removesuffix(".py")
+    assert package in LAYER_OF, f"{package} has no layer; add it to LAYERS in {Path(__file__).name}"
+    assert list(find_upward_imports(path, package)) == []
 
 
 def test_an_upward_import_is_noticed(tmp_path):
     climbing = tmp_path / "climbing.py"
     climbing.write_text("from likewise.cli import main\nfrom likewise.mixture import x\n")
-    assert len(list(climbs(climbing, "kmeans"))) == 2
+    assert len(list(find_upward_imports(climbing, "kmeans"))) == 2
 
 
 def test_importing_likewise_loads_nothing_heavy():

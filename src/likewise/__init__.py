@@ -48,7 +48,7 @@ if TYPE_CHECKING:
     )
     from likewise.supervision import Supervision
 
-_HOME = {
+_MODULE_OF = {
     "BagSpectralClustering": "spectral",
     "BayesianClustering": "bayesian",
     "COPKMeans": "kmeans",
@@ -76,7 +76,7 @@ _HOME = {
     "SpectralLearning": "spectral",
     "Supervision": "supervision",
 }
-_ROOMS = (
+_SUBPACKAGES = (
     "active",
     "bayesian",
     "datasets",
@@ -128,12 +128,12 @@ __all__ = [
 
 
 def __getattr__(name: str) -> Any:
-    if name in _HOME:
-        return getattr(importlib.import_module(f"likewise.{_HOME[name]}"), name)
-    if name in _ROOMS:
+    if name in _MODULE_OF:
+        return getattr(importlib.import_module(f"likewise.{_MODULE_OF[name]}"), name)
+    if name in _SUBPACKAGES:
         return importlib.import_module(f"likewise.{name}")
     raise AttributeError(f"module 'likewise' has no attribute {name!r}")
 
 
 def __dir__() -> list[str]:
-    return sorted([*globals(), *__all__, *_ROOMS])
+    return sorted([*globals(), *__all__, *_SUBPACKAGES])

@@ -619,8 +619,8 @@ def as_rows(X: Any, threads: int = 1, weight: np.ndarray | None = None) -> Rows:
     if isinstance(X, Rows):
         return X if weight is None else X.with_weights(weight)
     if is_distributed(X):
-        room, maker = _ELSEWHERE[type(X).__module__.partition(".")[0]]
-        rows: Rows = getattr(importlib.import_module(room), maker)(X)
+        module, maker = _ELSEWHERE[type(X).__module__.partition(".")[0]]
+        rows: Rows = getattr(importlib.import_module(module), maker)(X)
     elif isinstance(X, np.memmap):
         rows = MappedRows(X, threads=threads)
     else:

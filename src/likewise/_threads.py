@@ -63,11 +63,11 @@ def get_scratch(name: str, shape: tuple[int, ...], dtype: Any) -> np.ndarray:
     Allocating memory for every block can take longer than the work on it, especially in processes that are
     set to return freed memory at once, such as Dask workers.
     """
-    rooms: dict[tuple[str, str], np.ndarray] = _local.__dict__.setdefault("rooms", {})
+    arrays: dict[tuple[str, str], np.ndarray] = _local.__dict__.setdefault("arrays", {})
     key, size = (name, np.dtype(dtype).str), int(np.prod(shape))
-    if key not in rooms or len(rooms[key]) < size:
-        rooms[key] = np.empty(size, dtype=dtype)
-    return rooms[key][:size].reshape(shape)
+    if key not in arrays or len(arrays[key]) < size:
+        arrays[key] = np.empty(size, dtype=dtype)
+    return arrays[key][:size].reshape(shape)
 
 
 @lru_cache(maxsize=16)

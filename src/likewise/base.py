@@ -477,7 +477,7 @@ class HintedEstimator(CallbackSupportMixin, BaseEstimator):
                 f"{weight.shape}."
             )
         if (weight < 0).any() or not weight.any():
-            raise ValueError(f"{name}: sample_weight must not be negative, and not 0 for every row.")
+            raise ValueError(f"{name}: sample_weight must not be negative, and not zero for every row.")
         return weight
 
     def _with_weights(self, rows: Rows, sample_weight: Any) -> Rows:

@@ -69,11 +69,11 @@ def gather(parent, first, second, chance, belief, log_total):
 
 
 @njit(nogil=True, cache=True)
-def spread(parent, first, second, chance, room, belief):
+def spread(parent, first, second, chance, cavity, belief):
     """Pass messages from the roots to the leaves.
 
-    parent, first, second, chance: IN, as for `gather`. room (k,): scratch. belief (S, m, k): IN the result of
-    `gather`, in which the roots have their posterior distributions, OUT the posterior of every node.
+    parent, first, second, chance: IN, as for `gather`. cavity (k,): scratch. belief (S, m, k): IN the result
+    of `gather`, in which the roots have their posterior distributions, OUT the posterior of every node.
     """
     n_models, _, k = belief.shape
     for s in range(n_models):
@@ -87,20 +87,20 @@ def spread(parent, first, second, chance, room, belief):
             for h in range(k):  # the distribution of the parent without this answer
                 other = belief[s, b, h] if b >= 0 else 0.0
                 heard = _message(chance[f], 0, 1, 2, belief[s, a, h], other, shared)
-                room[h] = belief[s, p, h] / heard if heard > 0.0 else 0.0
-                mass += room[h]
+                cavity[h] = belief[s, p, h] / heard if heard > 0.0 else 0.0
+                mass += cavity[h]
             near_a, near_b = 0.0, 0.0
             for h in range(k):
-                room[h] = room[h] / mass if mass > 0.0 else 1.0 / k
-                near_a += room[h] * belief[s, a, h]
-                near_b += room[h] * belief[s, b, h] if b >= 0 else 0.0
+                cavity[h] = cavity[h] / mass if mass > 0.0 else 1.0 / k
+                near_a += cavity[h] * belief[s, a, h]
+                near_b += cavity[h] * belief[s, b, h] if b >= 0 else 0.0
             mass_a, mass_b = 0.0, 0.0
             for h in range(k):
                 u, v = belief[s, a, h], belief[s, b, h] if b >= 0 else 0.0
-                belief[s, a, h] = u * _message(chance[f], 0, 2, 1, room[h], v, near_b)
+                belief[s, a, h] = u * _message(chance[f], 0, 2, 1, cavity[h], v, near_b)
                 mass_a += belief[s, a, h]
                 if b >= 0:
-                    belief[s, b, h] = v * _message(chance[f], 1, 2, 0, room[h], u, near_a)
+                    belief[s, b, h] = v * _message(chance[f], 1, 2, 0, cavity[h], u, near_a)
                     mass_b += belief[s, b, h]
             for h in range(k):
                 belief[s, a, h] = belief[s, a, h] / mass_a if mass_a > 0.0 else 1.0 / k

@@ -50,11 +50,11 @@ def hold_apart(edges, share, caps, max_sweeps, tol, multiplier, klass, logits):
             logits[a, m] += old * share[a]
             logits[b, m] += old * share[b]
             # A violated class has more than half of the mass of one unit, so it is the largest class there.
-            best, room = np.argmax(logits[a]), np.argmax(logits[b])
+            best, largest_b = np.argmax(logits[a]), np.argmax(logits[b])
             excess = _log_odds(logits[a], best) + _log_odds(logits[b], best)
-            other = _log_odds(logits[a], room) + _log_odds(logits[b], room)
+            other = _log_odds(logits[a], largest_b) + _log_odds(logits[b], largest_b)
             if other > excess:
-                best, excess = room, other
+                best, excess = largest_b, other
             new = min(max(excess / (share[a] + share[b]), 0.0), caps[e])
             logits[a, best] -= new * share[a]
             logits[b, best] -= new * share[b]
