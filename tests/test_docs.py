@@ -121,7 +121,7 @@ def link_terms():
 
 def test_every_page_links_the_first_use_of_a_term_to_the_glossary(link_terms):
     assert [
-        page.name for page in link_terms.find_pages() if link_terms.make_link(page) != page.read_text("utf-8")
+        page.name for page in link_terms.find_pages() if link_terms.link(page) != page.read_text("utf-8")
     ] == [], "run python docs/link_terms.py"
 
 
@@ -136,7 +136,7 @@ def test_only_prose_is_linked(link_terms):
     assert link_terms.link_text(expected) == expected
 
 
-ROOMS = [
+PACKAGES = [
     "base",
     "supervision",
     "hierarchy",
@@ -158,8 +158,8 @@ ROOMS = [
 ]
 
 
-@pytest.mark.parametrize("room", ROOMS)
-def test_the_api_page_lists_every_public_name(room):
+@pytest.mark.parametrize("package", PACKAGES)
+def test_the_api_page_lists_every_public_name(package):
     listed = set(re.findall(r"\w+", (ROOT / "docs" / "api.md").read_text(encoding="utf-8")))
-    public = importlib.import_module(f"likewise.{room}").__all__
+    public = importlib.import_module(f"likewise.{package}").__all__
     assert [name for name in public if name not in listed] == []
