@@ -17,7 +17,7 @@
     ├── DatasetNotFoundError (LookupError)      a data set that is not available on this machine
     ├── OracleError                             the oracle failed or returned an invalid answer
     ├── MissingDependencyError (ImportError)    an optional package is required but not installed
-    ├── DaskClusterError (RuntimeError)             a Dask cluster lost its workers or its scheduler
+    ├── DaskClusterError (RuntimeError)         a Dask cluster lost its workers or its scheduler
     ├── StudyError (ValueError)                 a study that cannot run with these options
     ├── MediaError                              a file of an item that cannot be displayed
     │   ├── OutsideFolderError                  its path leads outside the data folder
@@ -130,10 +130,10 @@ def get_name(names: Names | None, row: int | str) -> str | None:
 
 
 class _WithFields(BaseException):
-    """The fields that errors and warnings share; see `LikewiseError`."""
+    """Base class with the fields that errors and warnings share; see `LikewiseError`."""
 
-    # Unpickling creates an error from its text alone and then restores its fields, so every other parameter
-    # of the constructors here and below has a default.
+    # Unpickling creates an error from its text alone and then restores its fields, so all parameters of the
+    # constructors in this module have defaults.
     def __init__(
         self,
         message: str = "",
@@ -159,7 +159,7 @@ class _WithFields(BaseException):
         super().__init__(self._write({}))
 
     def _write(self, words: Mapping[str, str]) -> str:
-        """Return the text with the reader's own words for classes and parameters."""
+        """Return the text; `words` maps classes and parameters to replacements."""
         text = f"{self.message} {self.suggestion}" if self.suggestion else self.message
         if self.estimator is not None:
             text = text.replace("{estimator}", words.get(self.estimator, self.estimator))
@@ -256,7 +256,7 @@ class LikewiseError(_WithFields, Exception):
     ...     print(error.rows, error.chain)
     ...     print(render(error, names=["wren", "owl", "finch"]))
     (0, 2) (0, 1, 2)
-    rows 0 and 2 cannot be linked, ... By id: row 0 is 'wren', row 2 is 'finch', row 1 is 'owl'.
+    rows 0 and 2 are cannot-linked, ... By id: row 0 is 'wren', row 2 is 'finch', row 1 is 'owl'.
     """
 
 

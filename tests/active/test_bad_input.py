@@ -139,8 +139,8 @@ def test_an_answer_to_another_tray_is_kept_as_that():
         (lambda a: a.tell(Question.piles([0, 1, 2]), "SAME"), "SAME does not answer a tray"),
         (lambda a: a.tell(Question.odd([0, 1, 2]), Piles([[0, 1]])), "does not answer an odd one out"),
         (lambda a: a.tell(Question.odd([0, 1, 2]), 5), "row 5 was not asked about"),
-        (lambda a: a.tell(Question.pair(0, 1), [[0, 1]]), "does not answer a pair; wanted one of SAME"),
-        (lambda a: a.ask(exclude=[(0, 1, 2)]), "wanted questions"),
+        (lambda a: a.tell(Question.pair(0, 1), [[0, 1]]), "does not answer a pair; expected one of SAME"),
+        (lambda a: a.ask(exclude=[(0, 1, 2)]), "expected questions"),
     ],
 )
 def test_what_cannot_be_stated_changes_nothing(act, said):

@@ -131,7 +131,7 @@ def test_rows_may_be_named_later(tmp_path):
     ("entry", "said"),
     [
         ({"items": ["wren-1", "owle"], "answer": "SAME"}, "did you mean 'owl'"),
-        ({"items": "wren-1", "answer": "SAME"}, "wanted a list of rows"),
+        ({"items": "wren-1", "answer": "SAME"}, "expected a list of rows"),
         ({"rows": [0, 1], "answer": "SAME"}, "'items'"),
     ],
 )
@@ -149,7 +149,7 @@ def test_an_id_that_no_row_has_is_reported(saved, entry, said):
         (IDS[:3], "ids must be one a row: 4, got 3"),
         (["a", "b", "a", "c"], "both have the id 'a'"),
         ([0, 1, 2, 3], "ids are text"),
-        ("abcd", "a sequence of texts"),
+        ("abcd", "a sequence of strings"),
         (["a", "", "b", "c"], "is empty"),
     ],
 )

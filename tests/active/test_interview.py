@@ -399,7 +399,7 @@ def test_rows_that_are_no_numbers_are_refused():
 @pytest.mark.parametrize(
     ("act", "error", "said"),
     [
-        (lambda a: a.tell((0, 1), "SAME"), SupervisionError, "wanted a Question"),
+        (lambda a: a.tell((0, 1), "SAME"), SupervisionError, "expected a Question"),
         (
             lambda a: a.tell(Question.pair(0, 6), "SAME"),
             SupervisionError,
@@ -409,7 +409,7 @@ def test_rows_that_are_no_numbers_are_refused():
         (lambda a: a.tell(Question.pair(0, 1), "AB"), SupervisionError, "does not answer a pair"),
         (lambda a: a.skip(Question.pair(0, 9)), SupervisionError, "of another interview"),
         (lambda a: a.ask(0), ValueError, "n must be an integer of at least 1"),
-        (lambda a: a.ask(exclude=[(0, 1)]), SupervisionError, "wanted questions"),
+        (lambda a: a.ask(exclude=[(0, 1)]), SupervisionError, "expected questions"),
     ],
 )
 def test_what_cannot_be_asked_or_reported_changes_nothing(act, error, said):

@@ -41,7 +41,7 @@ def test_a_triplet_keeps_its_order_and_is_known_without_it():
         (lambda: Question.pair(0, 1).check_answer("AB"), "AB does not answer a pair"),
         (
             lambda: Question.triplet(0, 1, 2).check_answer(Answer.SAME),
-            "wanted one of UNSURE, AB, AC, BC, NEITHER",
+            "expected one of UNSURE, AB, AC, BC, NEITHER",
         ),
         (lambda: Reply((0, 1), "SAME"), "a reply is to a Question"),
         (lambda: Reply(Question.pair(0, 1), "SAME", annotator=3), "annotator must be a name"),
@@ -87,8 +87,8 @@ def test_yes_and_no_answer_a_pair(yes, no):
 @pytest.mark.parametrize(
     ("question", "words"),
     [
-        (Question.triplet(0, 1, 2), "a triplet; wanted one of UNSURE, AB, AC, BC, NEITHER"),
-        (Question.piles([0, 1, 2]), r"a tray; wanted one of UNSURE, or piles such as \[\[0, 3\], \[1\]\]"),
+        (Question.triplet(0, 1, 2), "a triplet; expected one of UNSURE, AB, AC, BC, NEITHER"),
+        (Question.piles([0, 1, 2]), r"a tray; expected one of UNSURE, or piles such as \[\[0, 3\], \[1\]\]"),
     ],
 )
 def test_answers_for_pairs_only_are_refused_with_the_words_for_the_question(question, words, answer):
@@ -98,5 +98,5 @@ def test_answers_for_pairs_only_are_refused_with_the_words_for_the_question(ques
 
 def test_a_number_or_a_strange_word_does_not_answer_a_pair():
     for answer in (1, 0, "perhaps", None):
-        with pytest.raises(SupervisionError, match="wanted one of SAME, DIFFERENT, UNSURE, or yes or no"):
+        with pytest.raises(SupervisionError, match="expected one of SAME, DIFFERENT, UNSURE, or yes or no"):
             Question.pair(0, 1).check_answer(answer)

@@ -211,7 +211,7 @@ def test_a_file_cut_short_is_refused_wherever_it_is_cut(saved):
         ({"data": None}, "'data' should be a dict"),
         ({"history": None}, "'history' should be a list"),
         ({"hints": {}}, "'hints' should be a list"),
-        ({"hints": [3]}, "hint 1: wanted an object"),
+        ({"hints": [3]}, "hint 1: expected an object"),
         ({"hints": [{"kind": "must", "items": ["0", "9"]}]}, "hint 1"),
         ({"seed": None}, "random_state must be"),
         ({"n_clusters": 99}, "n_clusters=99"),

@@ -275,7 +275,7 @@ def test_what_was_reported_of_trays_is_saved_and_comes_back(tmp_path):
         ({"kind": "piles", "rows": [0, 1, 3], "answer": {"piles": [[0, 9]]}}, "row 9 was not asked about"),
         ({"kind": "piles", "rows": [0, 1, 3], "answer": {"piles": [[0, 1], []]}}, "a pile is empty"),
         ({"kind": "piles", "rows": [0, 1, 3], "answer": {"piles": 4}}, "an answer is a word, an odd"),
-        ({"kind": "piles", "rows": [0, 1, 3], "answer": {"piles": [0, 1]}}, "wanted a list of rows"),
+        ({"kind": "piles", "rows": [0, 1, 3], "answer": {"piles": [0, 1]}}, "expected a list of rows"),
         ({"kind": "piles", "rows": [0, 1, 3], "answer": {"heaps": [[0, 1]]}}, "an answer is a word, an odd"),
         ({"kind": "piles", "rows": [0, 1, 1], "answer": "UNSURE"}, "different rows"),
         ({"kind": "piles", "rows": list(range(13)), "answer": "UNSURE"}, "2 to 12"),

@@ -120,15 +120,15 @@ def test_numbers_that_are_written_in_two_ways_are_reported(files, tmp_path):
     paths = files("bag,f0\n1.0,0\n2.0,1\n", "bag,labels\n1,wren\n2,owl\n")
     said = bad(lambda: read_bags(*paths), tmp_path)
     assert "bags.csv:2: bag '1' has labels, but no row is in it; there are rows in bag '1.0'." in said
-    assert "write it alike in both" in said
+    assert "write it the same way in both" in said
     paths = files("bag,f0\n1,0\n", "bag,labels\n01,wren\n")
     assert "there are rows in bag '1'" in bad(lambda: read_bags(*paths), tmp_path)
 
 
 def test_types_that_differ_in_memory_are_reported():
-    with pytest.raises(SupervisionError, match=r"rows in bag 1, of type int where bag_labels has str"):
+    with pytest.raises(SupervisionError, match=r"rows in bag 1, of type int, but bag_labels has str"):
         Supervision.from_bags([1, 1], {"1": ["wren"]})
-    with pytest.raises(SupervisionError, match=r"rows in bag '1.0', of type str where bag_labels has int"):
+    with pytest.raises(SupervisionError, match=r"rows in bag '1.0', of type str, but bag_labels has int"):
         Supervision.from_bags(["1.0"], {1: ["wren"]})
     with pytest.raises(SupervisionError, match=r"bag 7, but no row is in it. Take it out"):
         Supervision.from_bags([1, 1], {7: ["wren"]})
@@ -136,7 +136,7 @@ def test_types_that_differ_in_memory_are_reported():
 
 def test_two_bags_of_one_name_are_refused(files):
     _, bags = files(bags="bag,labels\n1,wren\n")
-    with pytest.raises(SupervisionError, match="both are written '1'"):
+    with pytest.raises(SupervisionError, match="both are written as '1'"):
         read_bag_labels(bags, [1, "1"])
     with pytest.raises(SupervisionError, match=r"the bag 0.5 is of type float"):
         read_bag_labels(bags, [0.5, 1])
@@ -155,7 +155,7 @@ def test_two_bags_of_one_name_are_refused(files):
         ),
         (
             "bag,labels\nzebra,owl\n",
-            "bags.csv:2: bag 'zebra' has labels, but no row is in it. Take the line out",
+            "bags.csv:2: bag 'zebra' has labels, but no row is in it. Remove the line",
         ),
         ("bag,labels\nR1,owl\n", "Did you mean 'r1'?"),
         ("bag,labels\n,owl\n", "bags.csv:2: bag is empty."),
@@ -165,11 +165,11 @@ def test_two_bags_of_one_name_are_refused(files):
             "bag,labels\nr1,owl\nr2,owl\nr1,wren\n",
             "bags.csv:4: bag 'r1' has the labels wren, but owl on line 2.",
         ),
-        ("bag,labels\nr1,owl,wren\n", "bags.csv:2: 3 cell(s) where the header has 2."),
+        ("bag,labels\nr1,owl,wren\n", "bags.csv:2: 3 cell(s), but the header has 2."),
         ('bag,labels\nr1,"owl\n', "bags.csv:2: a quote is opened and never closed"),
-        ("bag,label\nr1,owl\n", "One line tells all labels of a bag"),
+        ("bag,label\nr1,owl\n", "One line lists all labels of a bag"),
         ("id,bag,labels\n0,r1,owl\n", "read it with read_hints"),
-        ("bag,labels,colour\nr1,owl,red\n", "wanted bag and labels. Rename or remove the others"),
+        ("bag,labels,colour\nr1,owl,red\n", "expected bag and labels. Rename or remove the others"),
         ("bag,labels,labels\nr1,owl,owl\n", "two columns are called 'labels'"),
     ],
 )
@@ -184,11 +184,14 @@ def test_a_wrong_table_of_labels_is_reported_by_line(files, tmp_path, bags, said
         ("", "rows.csv is empty"),
         ("bag,f0\n", "rows.csv has a header and no rows"),
         ("bags,f0\nr1,1\n", "rows.csv has no column 'bag'; did you mean 'bags'?"),
-        ("bag,label\nr1,owl\n", "no column of features"),
-        ("bag,f0\nr1,1\nr1,x\nr2,nan\nr2,\n", "rows.csv:3: the column 'f0' is 'x'; wanted a finite number."),
+        ("bag,label\nr1,owl\n", "no feature columns"),
+        (
+            "bag,f0\nr1,1\nr1,x\nr2,nan\nr2,\n",
+            "rows.csv:3: the column 'f0' is 'x'; expected a finite number.",
+        ),
         ("bag,f0\nr1,1\nr1,x\nr2,nan\nr2,\n", "rows.csv:5: the column 'f0' is ''"),
-        ("bag,f0\nr1,1,2\n", "rows.csv:2: 3 cell(s) where the header has 2."),
-        ("id,bag,f0\na,r1,1\na,r2,2\n", "rows.csv:3: the id 'a' is that of line 2 too"),
+        ("bag,f0\nr1,1,2\n", "rows.csv:2: 3 cell(s), but the header has 2."),
+        ("id,bag,f0\na,r1,1\na,r2,2\n", "rows.csv:3: line 2 also has the id 'a'"),
         ("id,bag,f0\n,r1,1\n", "rows.csv:2: the id is empty"),
     ],
 )
@@ -199,7 +202,7 @@ def test_a_wrong_table_of_rows_is_reported_by_line(files, tmp_path, rows, said):
 
 def test_columns_cannot_serve_two_ends(files, tmp_path):
     rows, bags = files()
-    assert "named for two ends" in bad(lambda: read_bags(rows, bags, features=["f0", "bag"]), tmp_path)
+    assert "is used twice" in bad(lambda: read_bags(rows, bags, features=["f0", "bag"]), tmp_path)
     assert "no column 'kind'" in bad(lambda: read_bags(rows, bags, label="kind"), tmp_path)
 
 
@@ -227,7 +230,7 @@ def test_formats_that_are_no_tables(files, tmp_path):
     with pytest.raises(ValueError, match="CSV or Parquet"):
         read_bags(rows, bags)
     (tmp_path / "cut.csv.gz").write_bytes(gzip.compress(b"bag,f0\nr1,1\n")[:-4])
-    assert "cannot be unpacked" in bad(lambda: read_bags(tmp_path / "cut.csv.gz"), tmp_path)
+    assert "cannot be decompressed" in bad(lambda: read_bags(tmp_path / "cut.csv.gz"), tmp_path)
 
 
 # ------------------------------------------------------------------ there and back
@@ -271,17 +274,17 @@ def test_whole_numbers_are_written_plainly(tmp_path):
 @pytest.mark.parametrize(
     ("hints", "options", "said"),
     [
-        (Supervision.from_links(2, must=[(0, 1)]), {}, r"hold links too.*write_hints"),
-        (Supervision.from_bags(["a", "b", "c"]), {}, "speak of 3 rows, but X has 2"),
+        (Supervision.from_links(2, must=[(0, 1)]), {}, r"also contain links.*write_hints"),
+        (Supervision.from_bags(["a", "b", "c"]), {}, "are for 3 rows, but X has 2"),
         (Supervision.from_bags(["a", "b"], {"a": ["x;y"]}), {}, "without semicolons"),
-        (Supervision.from_bags(["a", "b"], {"a": [" x"]}), {}, "without semicolons and outer blanks"),
-        (Supervision.from_bags(["", "b"]), {}, "the bag '' would not come back"),
+        (Supervision.from_bags(["a", "b"], {"a": [" x"]}), {}, "without semicolons and surrounding spaces"),
+        (Supervision.from_bags(["", "b"]), {}, "the bag '' would change"),
         (Supervision.from_bags([("a",), "b"]), {}, r"the bag \('a',\) is of type tuple"),
-        (Supervision.from_bags([1, "1"]), {}, "both are written '1'"),
+        (Supervision.from_bags([1, "1"]), {}, "both are written as '1'"),
         (Supervision.from_bags(["a", "b"]), {"feature_names": ["bag"]}, "cannot be called 'bag'"),
         (Supervision.from_bags(["a", "b"]), {"feature_names": ["x", "y"]}, "1 different names"),
-        (Supervision.from_bags(["a", "b"]), {"y": ["x"]}, "label has 1 entries where X has 2 rows"),
-        (Supervision.from_bags(["a", "b"]), {"ids": ["x"]}, "id has 1 entries where X has 2 rows"),
+        (Supervision.from_bags(["a", "b"]), {"y": ["x"]}, "label has 1 entries, but X has 2 rows"),
+        (Supervision.from_bags(["a", "b"]), {"ids": ["x"]}, "id has 1 entries, but X has 2 rows"),
     ],
 )
 def test_what_the_tables_cannot_hold_is_refused(tmp_path, hints, options, said):
@@ -345,7 +348,7 @@ def test_a_share_lies_between_nothing_and_all(share):
 
 
 def test_hints_without_bags_have_no_bag_labels():
-    with pytest.raises(SupervisionError, match="no bags to keep labels of"):
+    with pytest.raises(SupervisionError, match="expected hints with bags; got"):
         sample_bag_labels(Supervision.from_links(2, must=[(0, 1)]), 0.5)
     plain = Dataset(name="iris", origin="folder", citation="", licence="")
     with pytest.raises(SupervisionError, match=r"iris has no bags.*sample_links"):

@@ -30,7 +30,7 @@ def test_relations_by_hand():
     assert broken.steps == ((7, 6, "must"), (6, 1, "cannot"))
     assert CHAIN.relation(1, 5).stated
     nothing = CHAIN.relation(0, 7)  # apart from the same row, which says nothing of the two
-    assert (nothing.kind, nothing.steps, nothing.reason) == ("unknown", (), "no chain of links joins them")
+    assert (nothing.kind, nothing.steps, nothing.reason) == ("unknown", (), "no chain of links connects them")
 
 
 def test_groups_imply_links():
@@ -53,7 +53,7 @@ def test_a_contradiction_shows_the_chain():
     hints = Supervision.from_links(6, must=[(0, 3), (3, 5)], cannot=[(5, 0), (1, 2), (0, 3)])
     with pytest.raises(InconsistentSupervisionError) as error:
         hints.closure()
-    assert "rows 0 and 3 cannot be linked, yet are joined by must-links through 0 – 3." in str(error.value)
+    assert "rows 0 and 3 are cannot-linked, but must-links connect them through 0 – 3." in str(error.value)
     assert "1 more" in str(error.value)
     dropped = hints.closure(on_conflict="drop")
     assert dropped.conflicts.tolist() == [[0, 3], [0, 5]]

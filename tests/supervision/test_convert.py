@@ -91,7 +91,7 @@ def test_too_many_pairs_are_counted_not_built():
         labels_to_links(hints, more_clusters_than_classes=True)
     assert len(labels_to_links(hints[:30], more_clusters_than_classes=True, limit=300).cannot) == 300
     sets = {b: [b, b + 1] for b in range(n)}
-    with pytest.raises(SupervisionError, match=r"the bags imply 4495501 cannot-links.*honours bags"):
+    with pytest.raises(SupervisionError, match=r"the bags imply 4495501 cannot-links.*supports bags"):
         bags_to_links(Supervision.from_bags(np.arange(n), sets))
 
 
@@ -137,4 +137,4 @@ def test_bags_imply_the_table_and_its_closure(hints, more):
 def test_converting_twice_changes_nothing(hints):
     links = hints.to_links()
     assert links.to_links() == links
-    assert hints.only("links") | links == links
+    assert hints.select_kinds("links") | links == links

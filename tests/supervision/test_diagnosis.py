@@ -49,7 +49,7 @@ def test_describe_is_readable():
     hints |= Supervision.from_triplets(6, [(3, 4, 5)], "AB") | Supervision.from_bags([1] * 6)
     hints |= Supervision.from_labels(["a", *[None] * 5])
     assert hints.describe(X, labels=[0] * 6) == (
-        "6 rows; hints speak of 6 of them (100%)\n"
+        "6 rows; 6 of them have hints (100%)\n"
         "links       0 must, 1 cannot, 1 must group(s), 0 cannot group(s) for 3 more\n"
         "components  1 of two rows or more, the largest of 3; 1 row(s) in cannot-links only\n"
         "conflicts   none\n"
@@ -60,7 +60,7 @@ def test_describe_is_readable():
         "clusters    at least 2\n"
         "links are   25% informative"
     )
-    assert Supervision.empty(3).describe() == "3 rows; hints speak of 0 of them (0%)"
+    assert Supervision.empty(3).describe() == "3 rows; 0 of them have hints (0%)"
     twice = Supervision.from_triplets(3, [(0, 1, 2)] * 2, ["AB", "AC"])
     assert "2: 1 AB, 1 AC; 1 with two answers" in twice.describe()
 

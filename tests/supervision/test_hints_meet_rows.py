@@ -80,14 +80,14 @@ def test_hints_by_index_refuse_a_frame_in_another_order(meet):
 @pytest.mark.parametrize(
     "derive",
     [
-        lambda hints: hints.only("links"),
+        lambda hints: hints.select_kinds("links"),
         lambda hints: hints.to_links(),
         lambda hints: hints.drop_conflicts(),
         lambda hints: hints | Supervision.empty(4),
         lambda hints: Supervision.empty(4) | hints,
         lambda hints: pickle.loads(pickle.dumps(hints)),
     ],
-    ids=["only", "to_links", "without_conflicts", "joined", "joined to", "pickled"],
+    ids=["select_kinds", "to_links", "drop_conflicts", "joined", "joined to", "pickled"],
 )
 def test_hints_derived_from_hints_by_index_keep_the_index(derive):
     with pytest.raises(SupervisionError, match="another order"):

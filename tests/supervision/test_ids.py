@@ -42,10 +42,10 @@ def test_numbered_ids():
         (["a", "a"], "rows 0 and 1 both have the id 'a'; ids must differ"),
         (["a", ""], "the id of row 1 is empty"),
         (["a", None], "row 1 is None, of type NoneType"),
-        ([7, 8], "row 0 is 7, of type int; ids are text.*'007' stays"),
+        ([7, 8], "row 0 is 7, of type int; ids are strings.*'007' stays"),
         ([], "ids is empty"),
-        ("abc", "a sequence of texts"),
-        (5, "a sequence of texts"),
+        ("abc", "a sequence of strings"),
+        (5, "a sequence of strings"),
         (["a\ud800"], "not valid Unicode"),
     ],
 )
@@ -62,7 +62,7 @@ def test_bad_ids(ids, text):
         ("7", "did you mean '007'"),
         ("wren_011", "did you mean 'wren_01'"),
         ("zebra", r"no row has the id 'zebra'\."),
-        (7, "an id must be text, got 7 of type int"),
+        (7, "an id must be a string, got 7 of type int"),
     ],
 )
 def test_unknown_ids_name_the_nearest(wanted, text):
@@ -110,5 +110,5 @@ def test_content_follows_ids():
     assert ids.compute_content_digest(X.reshape(3, 1, 2)) != digest
     words = ids.compute_content_digest(np.array([["x"], ["y"], ["z"]]))
     assert words != ids.compute_content_digest(np.array([["x"], ["z"], ["y"]]))
-    with pytest.raises(SupervisionError, match="one row an id: 3, got shape"):
+    with pytest.raises(SupervisionError, match="one row for each of 3 ids, got shape"):
         ids.compute_content_digest(X[:2])

@@ -199,7 +199,9 @@ def test_tables_from_pandas(tmp_path):
     pd.DataFrame({"id": ["s1", "s2"], "label": [3, 4]}).to_parquet(path)
     assert read_hints(path, IDS) == Supervision.from_labels([3, 4, *[None] * 4])
     pd.DataFrame({"id": [1, 2], "label": [3, 4]}).to_parquet(path)
-    assert "labels.parquet, row 1: an id must be text, got 1" in bad(path.rename(tmp_path / "labels.parquet"))
+    assert "labels.parquet, row 1: an id must be a string, got 1" in bad(
+        path.rename(tmp_path / "labels.parquet")
+    )
 
 
 def test_a_link_stated_twice_counts_once_and_both_answers_are_kept(file):
@@ -212,7 +214,9 @@ def test_the_format_may_be_given(tmp_path, format):
     path = tmp_path / "hints.txt"
     write_hints(path, EVERY, IDS, format=format)
     assert read_hints(path, IDS, format=format) == EVERY
-    with pytest.raises(ValueError, match=r"does not say its format; end its name with one of \.csv"):
+    with pytest.raises(
+        ValueError, match=r"does not determine the format; use a name that ends with one of \.csv"
+    ):
         read_hints(path, IDS)
     with pytest.raises(ValueError, match="format must be one of"):
         read_hints(path, IDS, format="xls")
@@ -285,8 +289,8 @@ def test_extra_columns_are_ignored_with_a_note_and_near_misses_refused(file):
     with pytest.warns(QuestionableHintsWarning, match=r"ignored the column\(s\) 'id', 'who', 'when'"):
         assert read_hints(path, IDS).must.tolist() == [[0, 1]]
     assert "Did you mean 'weight'?" in bad(file("a,b,link,weights\ns1,s2,must,2\n"))
-    assert "'bag' is not known beside id, label" in bad(file("id,label,bag\ns1,wren,r1\n"))
-    assert "'c' is not known beside a, b, link" in bad(file("a,b,c,link\ns1,s2,s3,must\n"))
+    assert "'bag' cannot be used with id, label" in bad(file("id,label,bag\ns1,wren,r1\n"))
+    assert "'c' cannot be used with a, b, link" in bad(file("a,b,c,link\ns1,s2,s3,must\n"))
 
 
 def test_labels_that_differ_only_in_case_or_spaces_get_a_nudge(file):
@@ -358,7 +362,7 @@ def test_the_first_sheet_of_an_excel_workbook_is_read(tmp_path):
         read_hints(workbook(path, rows, [["x"]]), IDS)
     wrong = workbook(path, [["id", "label"], ["s1", "wren"], ["s9", "owl"]])
     assert bad(wrong) == "hints.xlsx, row 3: no row has the id 's9'.\nNothing was read."
-    with pytest.raises(ValueError, match="does not say its format"):
+    with pytest.raises(ValueError, match="does not determine the format"):
         write_hints(path, EVERY, IDS)
 
 
@@ -406,14 +410,14 @@ def test_only_a_header_is_no_hints(file):
     [
         ("s1,s9,must", "no row has the id 's9'."),
         ("s1,07,must", "no row has the id '07'; did you mean '007'"),
-        ("s1,s1,must", "the id 's1' is named twice"),
+        ("s1,s1,must", "the id 's1' occurs twice"),
         ("s1,,must", "b is empty"),
         ("s1,s2,", "link is empty"),
-        ("s1,s2,perhaps", "the link is 'perhaps'; wanted must or cannot"),
+        ("s1,s2,perhaps", "the link is 'perhaps'; expected must or cannot"),
         ("s1,s2,0", "the link is '0'"),
-        ("s1,s2", "2 cell(s) where the header has 3"),
-        ("s1,s2,must,1", "4 cell(s) where the header has 3"),
-        ('s1,"s2,must', "a quote is opened and never closed; the file may be cut short"),
+        ("s1,s2", "2 cell(s), but the header has 3"),
+        ("s1,s2,must,1", "4 cell(s), but the header has 3"),
+        ('s1,"s2,must', "a quote is opened and never closed; the file may be truncated"),
         ('s1,"s2"x,must', "expected"),
     ],
 )
@@ -427,17 +431,17 @@ def test_bad_lines_of_links(file, line, text):
 @pytest.mark.parametrize(
     ("line", "text"),
     [
-        ("friend,s1,s2,,,,,,", "the kind is 'friend'; wanted one of must, cannot, must_group"),
+        ("friend,s1,s2,,,,,,", "the kind is 'friend'; expected one of must, cannot, must_group"),
         ("must,s1,s2,s3,,,,,", "c is 's3', but a row of kind must does not use c"),
-        ("must,s1,s2,,,,,,heavy", "the weight is 'heavy'; wanted a number"),
+        ("must,s1,s2,,,,,,heavy", "the weight is 'heavy'; expected a number"),
         ("must,s1,s2,,,,,,-1", "the weight is '-1'; weights must be finite and above 0"),
         ("must,s1,s2,,,,,,nan", "weights must be finite"),
         ("label,s1,,,,,,,", "label is empty"),
         ("label,s1,,,,x,,,2", "a row of kind label does not use weight"),
-        ("triplet,s1,s2,s3,maybe,,,,", "the answer is 'maybe'; wanted one of AB"),
-        ("triplet,s1,s2,s2,AB,,,,", "the id 's2' is named twice"),
+        ("triplet,s1,s2,s3,maybe,,,,", "the answer is 'maybe'; expected one of AB"),
+        ("triplet,s1,s2,s2,AB,,,,", "the id 's2' occurs twice"),
         ("must_group,s1,,,,,,g,", "the must_group 'g' has one id; it needs two"),
-        ("bag_label,,,,,x,r9,,", "bag 'r9' has labels, but no id is said to be in it"),
+        ("bag_label,,,,,x,r9,,", "bag 'r9' has labels, but no id is in it"),
     ],
 )
 def test_bad_lines_of_the_general_layout(file, line, text):
@@ -458,7 +462,7 @@ def test_bad_lines_of_the_general_layout(file, line, text):
         ("id,bag,labels\ns1,,x\n", "hints.csv:2: labels are given, but bag is empty"),
         (
             "kind,a,group\nmust_group,s1,g\nmust_group,s1,g\n",
-            "hints.csv:2: the must_group 'g' names an id twice",
+            "hints.csv:2: the must_group 'g' contains an id twice",
         ),
         (
             "kind,a,group,weight\nmust_group,s1,g,1\nmust_group,s2,g,2\n",
@@ -466,11 +470,11 @@ def test_bad_lines_of_the_general_layout(file, line, text):
         ),
         (
             "x,y\ns1,s2\n",
-            "hints.csv: the columns are 'x', 'y'; wanted a first row with one of these: kind; a,b,c",
+            "hints.csv: the columns are 'x', 'y'; expected a first row with one of these: kind; a,b,c",
         ),
         (
             "a,b,link,wieght\ns1,s2,must,1\n",
-            "'wieght' is not known beside a, b, link. Known are weight, note",
+            "'wieght' cannot be used with a, b, link. Optional columns are weight, note",
         ),
         ("a,b,link,a\n", "a name occurs twice"),
         ('"a,b,link\ns1,s2,must\n', "hints.csv:1: a quote is opened and never closed"),
@@ -498,22 +502,22 @@ def test_lines_are_counted_through_quoted_line_ends(file):
     ("line", "text"),
     [
         ('{"kind": "must", "items": ["s1", "s', "not a JSON object"),
-        ("[1, 2]", "wanted a JSON object"),
+        ("[1, 2]", "expected a JSON object"),
         ('{"kind": "must", "items": ["s1", "s2"], "weight": NaN}', "NaN is not a number"),
         ('{"kind": "must", "items": ["s1", "s2"], "weight": "x"}', "the weight is 'x'"),
         ('{"kind": "must", "items": ["s1", "s2"], "weight": true}', "the weight is True"),
-        ('{"kind": "must", "items": ["s1", "s2"], "wieght": 2}', "an object of kind must has no 'wieght'"),
+        ('{"kind": "must", "items": ["s1", "s2"], "wieght": 2}', "unknown key 'wieght' for kind must"),
         ('{"kind": "must", "items": ["s1"]}', "items must be a list of 2 ids"),
         ('{"kind": "must", "items": "s1"}', "items must be a list of 2 ids"),
-        ('{"kind": "must", "items": ["s1", 7]}', "an id must be text, got 7 of type int"),
-        ('{"kind": "must", "items": ["s1", ["s2"]]}', "an id must be text"),
+        ('{"kind": "must", "items": ["s1", 7]}', "an id must be a string, got 7 of type int"),
+        ('{"kind": "must", "items": ["s1", ["s2"]]}', "an id must be a string"),
         ('{"kind": "must"}', "an object of kind must needs 'items'"),
-        ('{"kind": "friend"}', "the kind is 'friend'; wanted one of must"),
+        ('{"kind": "friend"}', "the kind is 'friend'; expected one of must"),
         ('{"items": ["s1", "s2"]}', "the kind is None"),
         ('{"kind": ["must"]}', "the kind is ['must']"),
         ('{"kind": "ids", "n": 3}', "ids in the first line only"),
         ('{"kind": "must_group", "items": ["s1"]}', "a group needs at least two ids"),
-        ('{"kind": "must_group", "items": ["s1", "s1"]}', "names an id twice"),
+        ('{"kind": "must_group", "items": ["s1", "s1"]}', "contains an id twice"),
         ('{"kind": "label", "item": "s1", "label": null}', "the label is None"),
         ('{"kind": "label", "item": "s1", "label": 1e999}', "the label is inf"),
         ('{"kind": "bag", "bag": [1], "items": ["s1"]}', "the bag is [1]"),
@@ -544,7 +548,7 @@ def test_a_file_cut_short_anywhere_is_noticed(tmp_path):
 
 
 def test_a_truncated_last_line_says_so(file):
-    assert "The file may be cut short" in bad(file('{"kind": "must", "ite', "a.jsonl"))
+    assert "The file may be truncated" in bad(file('{"kind": "must", "ite', "a.jsonl"))
 
 
 def test_lines_taken_out_are_noticed_and_lines_added_are_not(tmp_path):
@@ -552,7 +556,7 @@ def test_lines_taken_out_are_noticed_and_lines_added_are_not(tmp_path):
     write_hints(path, Supervision.from_links(6, must=[(0, 1), (1, 2)]), IDS)
     first, header, one, two = path.read_text(encoding="utf-8").splitlines()
     path.write_text("\n".join([first, header, one, ""]))
-    assert "2 lines of hints were written, 1 are here" in bad(path)
+    assert "expected 2 lines of hints; got 1" in bad(path)
     path.write_text("\n".join([first.replace("lines=2", "lines=1"), header, one, ""]))
     assert len(read_hints(path, IDS).must) == 1
     path.write_text("\n".join([first, header, one, two, "must,s1,007,,,,,,", ""]))
@@ -561,7 +565,7 @@ def test_lines_taken_out_are_noticed_and_lines_added_are_not(tmp_path):
 
 def test_a_first_line_that_cannot_be_understood(file):
     for said in ("digest=1", "n=x", "n=3; label_type=date", "n=3; lines=few"):
-        assert "hints.csv:1: the line about the ids cannot be understood" in bad(
+        assert "hints.csv:1: the line about the ids is invalid" in bad(
             file(f"# likewise hints; {said}\na,b,link\n")
         )
 
@@ -570,7 +574,7 @@ def test_values_that_are_not_of_the_announced_type(tmp_path):
     path = tmp_path / "hints.csv"
     write_hints(path, Supervision.from_labels([1, 2]), IDS[:2])
     path.write_text(path.read_text().replace(",2,", ",two,"))
-    assert "hints.csv:4: 'two' is not of the type int that the first line announces" in bad(path, IDS[:2])
+    assert "hints.csv:4: 'two' is not of the type int that the first line declares" in bad(path, IDS[:2])
 
 
 def test_a_parquet_file_that_is_none(file, tmp_path):
@@ -594,7 +598,7 @@ def test_shuffled_and_changed_ids_are_noticed(tmp_path, format):
     with pytest.warns(ShuffledIdsWarning, match="the same 6 ids in another order"):
         shuffled = read_hints(path, [IDS[i] for i in order])
     assert shuffled == EVERY[order]
-    with pytest.warns(ChangedIdsWarning, match="6 ids that are not the 7 given") as caught:
+    with pytest.warns(ChangedIdsWarning, match="6 ids that differ from the 7 given") as caught:
         more = read_hints(path, [*IDS, "s10"])
     assert not isinstance(caught[0].message, ShuffledIdsWarning)
     assert caught[0].filename == __file__
@@ -610,7 +614,7 @@ def test_shuffled_rows_without_ids_are_noticed_by_their_content(tmp_path, format
     write_hints(path, EVERY, ids, content=X)
     assert read_hints(path, ids, content=X) == EVERY
     assert read_hints(path, ids) == EVERY
-    with pytest.raises(FileFormatError, match="written for other data: its rows have changed"):
+    with pytest.raises(FileFormatError, match="written for other data: the rows have changed"):
         read_hints(path, ids, content=X[::-1])
     write_hints(path, EVERY, IDS, content=X)
     with pytest.warns(ShuffledIdsWarning):  # with ids the rows may move, if they take their ids with them
@@ -645,7 +649,7 @@ def test_written_files_can_be_read_by_others_and_links_are_followed(tmp_path):
 
 
 def test_hints_for_another_number_of_rows_than_ids(tmp_path):
-    with pytest.raises(SupervisionError, match="the hints speak of 6 rows, but there are 3 ids"):
+    with pytest.raises(SupervisionError, match="the hints are for 6 rows, but there are 3 ids"):
         write_hints(tmp_path / "a.csv", EVERY, IDS[:3])
     with pytest.raises(SupervisionError, match="rows 0 and 1 both have the id"):
         read_hints(tmp_path / "a.csv", ["s1", "s1"])

@@ -20,7 +20,7 @@ def test_every_pair_and_every_triplet_can_be_drawn():
     assert every.answer_words.count("NEITHER") == 1 + 6  # three of class 0; one of each class
     odd = sample_triplets(Y, 13, neither=False, random_state=0)
     assert "NEITHER" not in odd.answer_words
-    with pytest.raises(SupervisionError, match=r"asked for 14 triplets with two rows .* only 13"):
+    with pytest.raises(SupervisionError, match=r"expected at least 14 triplets with two rows .* got 13"):
         sample_triplets(Y, 14, neither=False)
 
 
@@ -96,17 +96,21 @@ def test_nothing_asked_nothing_drawn():
 @pytest.mark.parametrize(
     ("given", "error", "text"),
     [
-        ({"n_links": 16}, SupervisionError, "asked for 16 pairs of rows with a known class, .* only 15"),
+        ({"n_links": 16}, SupervisionError, "expected at least 16 pairs of rows with a known class; got 15"),
         (
             {"n_links": 10, "balance": 0.5},
             SupervisionError,
-            "asked for 5 pairs of rows of one class, .* only 4",
+            "expected at least 5 pairs of rows of one class; got 4",
         ),
-        ({"n_links": 13, "balance": 0.1}, SupervisionError, "asked for 12 pairs of rows of two classes"),
+        (
+            {"n_links": 13, "balance": 0.1},
+            SupervisionError,
+            "expected at least 12 pairs of rows of two classes",
+        ),
         ({"n_links": -1}, ValueError, "at least 0"),
         ({"n_links": 2.0}, ValueError, "an integer"),
-        ({"n_links": 1, "noise": 1.5}, ValueError, "noise is the probability"),
-        ({"n_links": 1, "balance": -0.1}, ValueError, "balance is the share"),
+        ({"n_links": 1, "noise": 1.5}, ValueError, "noise, the probability"),
+        ({"n_links": 1, "balance": -0.1}, ValueError, "balance, the fraction"),
         ({"n_links": 1, "rows": [6]}, SupervisionError, "names row 6"),
         ({"n_links": 1, "rows": [0.5]}, SupervisionError, "integer row numbers"),
     ],

@@ -415,7 +415,7 @@ class Question:
         if not isinstance(word, str) or word not in map(str, _WORDS[self.kind]):
             words = ", ".join(_WORDS[self.kind]) + _ALSO[self.kind]
             given = word if isinstance(word, str) and word in Answer.__members__ else repr(answer)
-            raise SupervisionError(f"{given} does not answer {_CALLED[self.kind]}; wanted one of {words}.")
+            raise SupervisionError(f"{given} does not answer {_CALLED[self.kind]}; expected one of {words}.")
         return Answer[word]
 
     def _check_asked(self, rows: Iterable[int]) -> None:
@@ -566,5 +566,5 @@ def get_keys(questions: Any) -> frozenset[Hashable]:
     several = [questions] if isinstance(questions, Question) else list(questions)
     for question in several:
         if not isinstance(question, Question):
-            raise SupervisionError(f"wanted questions, got {type(question).__name__}: {question!r}.")
+            raise SupervisionError(f"expected questions; got {type(question).__name__}: {question!r}.")
     return frozenset(question.key for question in several)

@@ -287,7 +287,7 @@ def _get_ids(rows: Iterable[int], ids: RowIds | None) -> list[Any]:
 
 def _get_rows(named: Any, ids: RowIds | None) -> tuple[int, ...]:
     if not isinstance(named, list):
-        raise ValueError(f"wanted a list of rows, got {named!r}.")
+        raise ValueError(f"expected a list of rows; got {named!r}.")
     return tuple(named) if ids is None else tuple(ids.find_rows(named).tolist())
 
 
@@ -391,7 +391,7 @@ class SavedInterview:
         objects = list(enumerate(self._get("hints", list), start=1))
         for number, value in objects:
             if not isinstance(value, dict):
-                problems.add(number, f"wanted an object, got {value!r}.")
+                problems.add(number, f"expected an object; got {value!r}.")
         problems.settle()
         return build_hints(iterate_json_records(objects, problems), ids, problems)
 

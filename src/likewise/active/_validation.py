@@ -132,7 +132,7 @@ def warn_of_crowd(hints: Supervision, n_clusters: int | None) -> None:
 def check_question(question: Any, n_samples: int) -> None:
     """Refuse what is not a question about the rows."""
     if not isinstance(question, Question):
-        raise SupervisionError(f"wanted a Question, such as ask() gives, got {question!r}.")
+        raise SupervisionError(f"expected a Question, such as ask() gives; got {question!r}.")
     if max(question.rows) >= n_samples:
         raise SupervisionError(
             f"the question names row {max(question.rows)}, but the rows are numbered 0 to "

@@ -1,4 +1,4 @@
-"""What people told us: the row-aligned bundle, what follows from it, and its files."""
+"""Hints: the row-aligned `Supervision` object, its closure, conversion and sampling, and its files."""
 
 from likewise.supervision._bag_labels import read_bag_labels
 from likewise.supervision._bag_tables import BagData, read_bags, write_bags

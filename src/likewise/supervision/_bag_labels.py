@@ -1,4 +1,4 @@
-"""The table of bag labels, ``bag,labels``: what each bag holds, in a file beside the data."""
+"""The table of bag labels, ``bag,labels``: the label set of each bag, in a file beside the data."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from likewise.supervision.io import Format, decode, format_of, parquet_rows
 
 BAG, LABELS = "bag", "labels"
 PARTED_BY = ";"
-_MANY = 20_000  # among more bags than this, only plain slips are looked for
+_MANY = 20_000  # with more bags than this, only simple typing errors are recognised
 Rows = list[tuple[int, Sequence[Any]]]
 
 
@@ -31,38 +31,38 @@ def read_bag_labels(
     format: Format | None = None,
     encoding: str = "utf-8",
 ) -> Supervision:
-    """Read what each bag holds, for rows whose bags are known.
+    """Read the labels of bags from a table, for rows whose bags are known.
 
-    The table has the columns ``bag,labels``, with a bag's labels parted by semicolons: ``r1,wren;owl``. A bag
-    that it does not name is unlabelled. Names are compared as text, letter by letter; a bag that is a whole
-    number in `bags` is compared as it is written, 1 as ``1``. The cost is linear in rows and lines.
+    The table has the columns ``bag,labels``, with the labels of a bag separated by semicolons:
+    ``r1,wren;owl``. Bags that are not in the table are unlabelled. Names are compared as strings and must be
+    equal; an integer in `bags` is compared by its digits, 1 as ``1``. The cost is linear in rows and lines.
 
     Parameters
     ----------
     path : path-like
-        The file: CSV or Parquet, which may be packed with gzip.
+        The file: CSV or Parquet, optionally compressed with gzip.
     bags : array-like of shape (n_samples,)
-        Each row's bag: text or a whole number; None or NaN for a row in no bag.
+        The bag of each row: a string or an integer; None or NaN for a row in no bag.
     format : {"csv", "parquet"}, optional
-        By default the end of the name tells.
+        By default the file extension determines it.
     encoding : str, default="utf-8"
         The encoding of a CSV file.
 
     Returns
     -------
     Supervision
-        Bags, named as in `bags`, and their labels, which are text.
+        Hints with bags, named as in `bags`, and their labels, which are strings.
 
     Raises
     ------
     FileFormatError
-        If a bag of the table has no rows, no labels, or other labels on another line; the message gives the
+        If a bag of the table has no rows, no labels, or different labels on two lines; the message gives the
         lines, and nothing is read.
 
     Warns
     -----
     InconsistentSupervisionWarning
-        If a bag has more labels than rows, so that some of its labels stand for no row that is here.
+        If a bag has more labels than rows, so some of its labels cannot belong to any row.
 
     Examples
     --------
@@ -90,8 +90,7 @@ def read_bag_labels(
             if before != labels:
                 raise ValueError(
                     f"bag {cells[at_bag]!r} has the labels {_format_labels(labels)}, but "
-                    f"{_format_labels(before)} on line "
-                    f"{first}. Keep one of the two lines."
+                    f"{_format_labels(before)} on line {first}. Keep one of the two lines."
                 )
         except ValueError as error:
             problems.add(line, error)
@@ -111,20 +110,20 @@ def read_bag_labels(
 def read_table_cells(
     path: str | os.PathLike[str], format: str | None, encoding: str
 ) -> tuple[Problems, list[str], Rows]:
-    """Return a table whole: where to note what is wrong with it, its header, its rows with their lines."""
+    """Read a table; return a collector for its problems, its header, and its rows with their line numbers."""
     data, name = Path(path).read_bytes(), os.fspath(path)
     if data.startswith(b"\x1f\x8b"):
         try:
             data = gzip.decompress(data)
         except (OSError, EOFError) as error:
-            raise FileFormatError(f"{name} cannot be unpacked with gzip: {error}.") from error
+            raise FileFormatError(f"{name} cannot be decompressed with gzip: {error}.") from error
         path = Path(path).with_suffix("") if Path(path).suffix.lower() == ".gz" else path
     kind = format_of(path, format)
     if kind == "jsonl":
         raise ValueError(f"{name!r} is JSON Lines; tables of bags are CSV or Parquet.")
     problems = Problems(name, ", row " if kind == "parquet" else ":")
     if not data.strip():
-        raise FileFormatError(f"{name} is empty; wanted a table with a header.")
+        raise FileFormatError(f"{name} is empty; expected a table with a header.")
     if kind == "parquet":
         header, numbered, _ = parquet_rows(data, name)
         rows: Rows = list(numbered)
@@ -138,13 +137,13 @@ def read_table_cells(
         raise FileFormatError(f"{name}: two columns are called {twice!r}; rename one of them.")
     for line, cells in rows:
         if len(cells) != len(header):
-            problems.add(line, f"{len(cells)} cell(s) where the header has {len(header)}.")
+            problems.add(line, f"{len(cells)} cell(s), but the header has {len(header)}.")
     problems.settle()
     return problems, header, rows
 
 
 def format_name(value: Any, what: str = "bag") -> str:
-    """Return a bag's or a label's name as a file has it: text as it is, a whole number by its digits.
+    """Return the name of a bag or label as it is written to a file: an integer by its digits.
 
     >>> format_name("01"), format_name(1), format_name(1.0)
     ('01', '1', '1')
@@ -153,22 +152,22 @@ def format_name(value: Any, what: str = "bag") -> str:
         return value
     if isinstance(value, int) and not isinstance(value, bool):
         return str(value)
-    if isinstance(value, float) and value.is_integer():  # pandas makes 1.0 of 1 where some cells are empty
+    if isinstance(value, float) and value.is_integer():  # pandas converts 1 to 1.0 if some cells are empty
         return str(int(value))
     raise SupervisionError(
-        f"the {what} {value!r} is of type {type(value).__name__}; a table names a {what} by text or by a "
-        "whole number. Make text of it first."
+        f"the {what} {value!r} is of type {type(value).__name__}; in a table, the name of a {what} is a "
+        "string or an integer. Convert it to a string first."
     )
 
 
 def map_names_by_text(values: Iterable[Hashable], what: str = "bag") -> dict[str, Hashable]:
-    """Return each name by its text; two names with one text could not be told apart in a file."""
+    """Map the text of each name to the name; it is an error if two names have the same text."""
     names: dict[str, Hashable] = {}
     for value in values:
         text = format_name(value, what)
         if text in names:
             raise SupervisionError(
-                f"{names[text]!r} and {value!r} are two {what}s, yet both are written {text!r}. "
+                f"{names[text]!r} and {value!r} are two {what}s, but both are written as {text!r}. "
                 "Rename one of them."
             )
         names[text] = value
@@ -181,18 +180,18 @@ def _check_header(header: list[str], path: str) -> None:
         return
     way_on = "Rename or remove the others; a column `note` may stay."
     if "id" in header:
-        way_on = "A table that names rows by their ids is one of hints: {read it with read_hints}."
+        way_on = "A table that names rows by their ids is a table of hints: {read it with read_hints}."
     elif "label" in header and LABELS not in header:
-        way_on = f"One line tells all labels of a bag, as in r1,wren{PARTED_BY}owl."
+        way_on = f"One line lists all labels of a bag, as in r1,wren{PARTED_BY}owl."
     raise FileFormatError(
-        f"{path}: the columns are {', '.join(map(repr, header))}; wanted {BAG} and {LABELS}.",
+        f"{path}: the columns are {', '.join(map(repr, header))}; expected {BAG} and {LABELS}.",
         way_on,
         terms=("read it with read_hints",),
     )
 
 
 def _find_bag(cell: Any, names: dict[str, Hashable]) -> Hashable:
-    """Return the bag that a cell names, or say which one may have been meant."""
+    """Return the bag that a cell names; the error for an unknown bag suggests a similar name."""
     if cell == "":
         raise ValueError("bag is empty.")
     text = format_name(cell)
@@ -204,7 +203,7 @@ def _find_bag(cell: Any, names: dict[str, Hashable]) -> Hashable:
     if same is not None:
         raise SupervisionError(
             f"{message}; there are rows in bag {same!r}.",
-            "The two files write the same number in two ways: write it alike in both.",
+            "The two files write the same number in two ways: write it the same way in both.",
             ids=(text,),
             kinds=("bags",),
         )
@@ -212,7 +211,7 @@ def _find_bag(cell: Any, names: dict[str, Hashable]) -> Hashable:
     near = next((name for name in names if name.strip().casefold() == plain), None)
     if near is None and len(names) <= _MANY:
         near = next(iter(difflib.get_close_matches(text, names, n=1, cutoff=0.75)), None)
-    suggestion = f"Did you mean {near!r}?" if near else "Take the line out, or add rows."
+    suggestion = f"Did you mean {near!r}?" if near else "Remove the line, or add rows."
     raise SupervisionError(f"{message}.", suggestion, ids=(text,), kinds=("bags",))
 
 
@@ -228,8 +227,8 @@ def _parse_label_set(cell: Any, bag: Any) -> frozenset[str]:
     labels = frozenset(label for part in parts if (label := format_name(part, "label").strip()))
     if not labels:
         raise ValueError(
-            f"bag {bag!r} has no labels. Leave the line out if they are not known; if the bag holds none of "
-            "the classes, give it a label of its own, such as none."
+            f"bag {bag!r} has no labels. Leave the line out if they are unknown; if none of the classes "
+            "occurs in the bag, give it a separate label, such as none."
         )
     return labels
 
@@ -243,8 +242,7 @@ def _warn_small(small: list[tuple[Hashable, int, int]], path: str) -> None:
     more = f" and {len(small) - SHOWN} more" if len(small) > SHOWN else ""
     warnings.warn(
         f"{path}: {len(small)} bag(s) have more labels than rows: {description}{more}. Some of their labels "
-        "are "
-        "those of no row; rows may be missing.",
+        "cannot belong to any row; rows may be missing.",
         InconsistentSupervisionWarning,
         stacklevel=3,
     )

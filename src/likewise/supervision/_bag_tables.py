@@ -90,7 +90,7 @@ def read_bags(
 
     The first table has columns for the bags and the features, and optionally for ids and true classes. A row
     with an empty bag cell is in no bag. The second table has the columns ``bag,labels``;
-    :func:`read_bag_labels` reads it by itself. Ids, bags and labels are strings. The cost is linear in the
+    :func:`read_bag_labels` reads only this table. Ids, bags and labels are strings. The cost is linear in the
     size of the files.
 
     Parameters
@@ -152,9 +152,13 @@ def read_bags(
     names = tuple(name for name in header if name not in others) if features is None else tuple(features)
     for name in names:
         if _find_column(name, header, path) in others or names.count(name) > 1:
-            raise FileFormatError(f"{path}: the column {name!r} is named for two ends.")
+            raise FileFormatError(
+                f"{path}: the column {name!r} is used twice; expected one use for each column."
+            )
     if not names:
-        raise FileFormatError(f"{path} has no column of features beside {', '.join(map(repr, header))}.")
+        raise FileFormatError(
+            f"{path} has no feature columns; its columns are {', '.join(map(repr, header))}."
+        )
     X = _parse_numbers(rows, [header.index(name) for name in names], names, problems)
     bags = _read_texts(rows, header.index(bag), bag, problems)
     ids = None if id is None else _read_texts(rows, header.index(id), id, problems)
@@ -222,16 +226,16 @@ def write_bags(
     """
     rows = np.asarray(X, dtype=np.float64)
     if rows.ndim != 2 or not rows.size or not np.isfinite(rows).all():
-        raise ValueError(f"X must hold finite numbers of shape (n_samples, n_features), got {rows.shape}.")
+        raise ValueError(f"X must contain finite numbers of shape (n_samples, n_features), got {rows.shape}.")
     if hints.n_samples != len(rows):
-        raise SupervisionError(f"the hints speak of {hints.n_samples} rows, but X has {len(rows)}.")
+        raise SupervisionError(f"the hints are for {hints.n_samples} rows, but X has {len(rows)}.")
     if others := sorted(hints.kinds - {"bags"}):
         raise SupervisionError(
-            f"the hints hold {' and '.join(others)} too, which tables of bags do not. Write those with "
-            "write_hints, and pass hints.only('bags') here."
+            f"the hints also contain {' and '.join(others)}, which tables of bags cannot store. Write these "
+            "with write_hints, and pass hints.select_kinds('bags') here."
         )
     if os.path.realpath(data) == os.path.realpath(bag_labels):
-        raise ValueError(f"the two tables need two files, got {os.fspath(data)!r} twice.")
+        raise ValueError(f"expected two files for the two tables; got {os.fspath(data)!r} twice.")
     for path in (data, bag_labels):
         if format_of(path, None) == "jsonl":
             raise ValueError(f"{os.fspath(path)!r} is JSON Lines; tables of bags are CSV or Parquet.")
@@ -254,7 +258,7 @@ def write_bags(
         columns["label"] = [words[code] for code in classes.codes.tolist()]
     columns |= {name: rows[:, c].tolist() for c, name in enumerate(names)}
     if wrong := [name for name, cells in columns.items() if len(cells) != len(rows)]:
-        raise ValueError(f"{wrong[0]} has {len(columns[wrong[0]])} entries where X has {len(rows)} rows.")
+        raise ValueError(f"{wrong[0]} has {len(columns[wrong[0]])} entries, but X has {len(rows)} rows.")
     for path, table in ((data, columns), (bag_labels, label_columns)):
         _write(path, table)
 
@@ -292,10 +296,10 @@ def _parse_numbers(rows: Rows, at: list[int], names: Sequence[str], problems: Pr
             except (TypeError, ValueError):
                 good = False
             if not good:
-                problems.add(line, f"the column {name!r} is {cells[c]!r}; wanted a finite number.")
+                problems.add(line, f"the column {name!r} is {cells[c]!r}; expected a finite number.")
                 break
     problems.settle()
-    raise AssertionError("some cell is no finite number")
+    raise AssertionError("some cell is not a finite number")
 
 
 def _read_texts(rows: Rows, at: int, name: str, problems: Problems) -> list[str | None]:
@@ -315,7 +319,7 @@ def _check_ids(ids: list[str | None], rows: Rows, problems: Problems) -> None:
         if text is None:
             problems.add(line, "the id is empty; each row needs one.")
         elif first.setdefault(text, line) != line:
-            problems.add(line, f"the id {text!r} is that of line {first[text]} too; ids must differ.")
+            problems.add(line, f"line {first[text]} also has the id {text!r}; ids must differ.")
 
 
 # ---------------------------------------------------------------------- writing
@@ -327,8 +331,8 @@ def _check_texts(values: Any, what: str) -> list[str]:
     for text in texts:
         if not text or (what == "label" and (PARTED_BY in text or text != text.strip())):
             raise SupervisionError(
-                f"the {what} {text!r} would not come back from a table as it is; wanted text that is not "
-                f"empty{', without semicolons and outer blanks' if what == 'label' else ''}."
+                f"the {what} {text!r} would change when the table is read; expected text that is not "
+                f"empty{', without semicolons and surrounding spaces' if what == 'label' else ''}."
             )
     return texts
 

@@ -79,12 +79,11 @@ class Bags(ReadOnly):
                 raise SupervisionError(f"the labels of bag {name!r} must be hashable: {error}.") from error
             if any(is_missing(label, None) for label in unique):
                 raise SupervisionError(
-                    f"bag {name!r} has a missing label among {value!r}. "
-                    "A bag's labels are all known, or none of them is."
+                    f"bag {name!r} has a missing label among {value!r}. Give all labels of a bag, or None."
                 )
             if not unique:
                 raise SupervisionError(
-                    f"bag {name!r} has an empty set of labels. Give None if its labels are not known."
+                    f"bag {name!r} has an empty set of labels. Pass None if its labels are unknown."
                 )
             labels.append(unique)
         return cls(members.codes, members.classes, tuple(labels))
@@ -159,13 +158,13 @@ class Bags(ReadOnly):
 
 def _explain_no_rows(name: Hashable, known: tuple[Hashable, ...]) -> str:
     """Return the error text for a bag without rows, which mentions an equal name of another type."""
-    message = f"bag_labels speaks of bag {name!r}, but no row is in it."
+    message = f"bag_labels contains bag {name!r}, but no row is in it."
     alike = next((other for other in known if _normalise_name(other) == _normalise_name(name)), None)
     if alike is None:
-        return f"{message} Take it out of bag_labels, or check the bags of the rows."
+        return f"{message} Remove it from bag_labels, or check the bags of the rows."
     return (
-        f"{message} There are rows in bag {alike!r}, of type {type(alike).__name__} where bag_labels has "
-        f"{type(name).__name__}. Name bags by the same type on both sides."
+        f"{message} There are rows in bag {alike!r}, of type {type(alike).__name__}, but bag_labels has "
+        f"{type(name).__name__}. Use the same type for the names of bags in both."
     )
 
 

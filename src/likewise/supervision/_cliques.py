@@ -1,7 +1,7 @@
-"""Groups that answers found: components that are all apart, and what must belong to one of them.
+"""Cliques of pairwise cannot-linked components, and the must-links that they imply.
 
-With K clusters known, and K components found that are all apart, whatever is apart from K - 1 of them belongs
-to the last: nobody needs to say so.
+If the number of clusters is K and there are K pairwise cannot-linked components, then each cluster contains
+one of them. A component that is cannot-linked to K - 1 of them belongs with the remaining one.
 """
 
 from __future__ import annotations
@@ -17,14 +17,14 @@ from likewise.supervision._component_edges import Edges
 IntArray = npt.NDArray[np.int64]
 BoolArray = npt.NDArray[np.bool_]
 _STARTS = 32
-_CROWD_COST = 1_000_000  # of so many components and starts together, at most
+_CROWD_COST = 1_000_000  # maximum number of components times number of starts
 
 
 def find_clique(edges: Edges, ordered: IntArray) -> IntArray:
-    """Return components that are all apart, ascending: a greedy walk through `ordered`, first ones first.
+    """Return a maximal clique of pairwise cannot-linked components, ascending.
 
-    None of the others of `ordered` is apart from all of them. The largest such set is hard to find. Costs
-    O(number of components) for each that is chosen.
+    The search is greedy, in the order of `ordered`: finding the largest clique is NP-hard. The cost is
+    O(number of components) for each member of the clique.
     """
     chosen: list[int] = []
     while len(ordered):
@@ -36,11 +36,9 @@ def find_clique(edges: Edges, ordered: IntArray) -> IntArray:
 
 
 def find_crowd(closure: Closure, n_clusters: int) -> IntArray:
-    """Return a row of each of more than `n_clusters` components that are all apart; empty if none were found.
+    """Return one row of each member of a clique of more than `n_clusters` components; empty if none is found.
 
-    The greedy search of :func:`find_clique` from several components; it finds no crowd where there is none,
-    and
-    may miss one.
+    The search repeats :func:`find_clique` from several components, so it may miss such a clique.
     """
     for group in closure.cannot_groups:
         if len(group) > n_clusters:
@@ -59,7 +57,7 @@ def find_crowd(closure: Closure, n_clusters: int) -> IntArray:
 
 
 def order_large_first(edges: Edges, components: IntArray) -> IntArray:
-    """Order components: large ones first, then those told apart from many."""
+    """Order components by size, then by number of cannot-links, both descending."""
     ordered: IntArray = components[
         np.lexsort((components, -edges.counts[components], -edges.closure.sizes[components]))
     ]
@@ -68,14 +66,14 @@ def order_large_first(edges: Edges, components: IntArray) -> IntArray:
 
 @dataclass(frozen=True, eq=False)
 class Grouping:
-    """Where components belong.
+    """An assignment of must-link components to groups.
 
     Attributes
     ----------
     place : ndarray of shape (n_components,)
         The group of each component, -1 for none.
     apart : ndarray of shape (n_components, n_groups)
-        Which components are known to be apart from which groups.
+        True if a component is cannot-linked to a group.
     """
 
     place: IntArray
@@ -83,11 +81,12 @@ class Grouping:
 
 
 def grow_groups(edges: Edges, first: IntArray, n_clusters: int | None) -> Grouping:
-    """Grow groups from components that are all apart by what must belong to one of them.
+    """Grow groups from a clique of components, by adding the components that must belong to one of them.
 
-    What is apart from all but one of `n_clusters` groups joins that one, unless two that would join the same
-    group are apart: then neither does. What is apart from all is a group more, and since there are then more
-    groups than clusters nothing else follows. Each edge is looked at once from either end.
+    If there are `n_clusters` groups, a component that is cannot-linked to all but one of them joins that
+    one. Two cannot-linked components never join the same group: then neither joins. A component that is
+    cannot-linked to all groups starts a new group; there are then more groups than clusters, and nothing more
+    is implied. Each edge is visited once from either end.
     """
     n = edges.closure.n_components
     place = np.full(n, -1, dtype=np.int64)
@@ -98,7 +97,7 @@ def grow_groups(edges: Edges, first: IntArray, n_clusters: int | None) -> Groupi
         at, other = edges.find_apart(news)
         apart[other, place[news[at]]] = True
         n_groups = apart.shape[1]
-        # Only what lies next to news can have changed.
+        # Only components with an edge to a new member can have changed.
         near = np.unique(np.concatenate([waiting, other[place[other] < 0]]))
         ruled_out = apart[near].sum(axis=1)
         alone = near[ruled_out == n_groups]
@@ -116,7 +115,7 @@ def grow_groups(edges: Edges, first: IntArray, n_clusters: int | None) -> Groupi
 
 
 def _drop_clashing(edges: Edges, news: IntArray, place: IntArray) -> IntArray:
-    """Take out of their group components that are apart from one another; return the others."""
+    """Remove new members of a group that are cannot-linked to one another; return the other new members."""
     at, other = edges.find_apart(news)
     clash = np.zeros(len(news), dtype=bool)
     clash[at[place[news[at]] == place[other]]] = True
@@ -125,22 +124,22 @@ def _drop_clashing(edges: Edges, news: IntArray, place: IntArray) -> IntArray:
 
 
 def derive_implied_links(closure: Closure, n_clusters: int | None) -> Supervision:
-    """Return the must-links that follow from the number of clusters: one for each component that joins.
+    """Return the must-links that the number of clusters implies: one for each component that joins a group.
 
-    None of them contradicts what was said. Costs O(rows + links) as a rule.
+    None of them contradicts a stated link. The cost is usually O(rows + links).
     """
     nothing = Supervision.empty(len(closure.component))
     if n_clusters is None or not (len(closure.cannot) or len(closure.cannot_groups)):
         return nothing
     edges = Edges(closure)
     if np.count_nonzero(edges.counts >= n_clusters - 1) < n_clusters:
-        return nothing  # no need to look for as many that are all apart
+        return nothing  # too few components have enough cannot-links for a clique of this size
     ordered = order_large_first(edges, np.flatnonzero(edges.counts))
     first = find_clique(edges, ordered)
     for start in ordered[1:_STARTS]:
         if len(first) >= n_clusters:
             break
-        # The greedy walk went astray: it began with, or passed, one that is not among them.
+        # The greedy search may have chosen a component that is not in the largest clique.
         first = find_clique(edges, np.concatenate([[start], ordered[ordered != start]]))
     if len(first) != n_clusters:
         return nothing

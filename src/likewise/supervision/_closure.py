@@ -55,7 +55,7 @@ class Relation:
     def reason(self) -> str:
         """The chain of links as text, such as ``0 = 3 ≠ 7``."""
         if not self.steps:
-            return "no chain of links joins them"
+            return "no chain of links connects them"
         words = [str(self.steps[0][0])]
         for _, row, kind in self.steps:
             words += ["=" if kind == "must" else "≠", str(row)]
@@ -71,11 +71,11 @@ class Closure:
     component : ndarray of shape (n_samples,)
         The component of each row; components are numbered in the order of their first rows.
     sizes : ndarray of shape (n_components,)
-        The number of rows in each component. A row without must-links is a component of its own.
+        The number of rows in each component. A row without must-links is a component of one row.
     cannot : ndarray of shape (n_edges, 2)
         The pairs (c, d) of components with a cannot-link between them, each once, c < d. With
         ``on_conflict="keep"``, a contradiction appears as an edge from a component to itself.
-    cannot_groups : Groups
+    cannot_groups : RowGroups
         Groups of components, no two of which belong together.
     conflicts : ndarray of shape (n_conflicts, 2)
         The cannot-linked pairs of rows in the same component.
@@ -171,7 +171,7 @@ class Closure:
     def _trace_conflict(
         self, name_rows: Callable[..., list[str]], rows: IntArray | None = None
     ) -> tuple[list[str], list[int]]:
-        """Return the must-linked rows from one end of the first conflict to the other: names and numbers.
+        """Return the chain of must-linked rows of the first conflict: their names and numbers.
 
         Row i of the hints is row ``rows[i]`` of the data, if `rows` is given.
         """
@@ -185,10 +185,10 @@ class Closure:
         names, chain = self._trace_conflict(name_rows, rows)
         more = len(self.conflicts) - 1
         return InconsistentSupervisionError(
-            f"rows {names[0]} and {names[-1]} cannot be linked, yet are joined by must-links through "
+            f"rows {names[0]} and {names[-1]} are cannot-linked, but must-links connect them through "
             f"{' – '.join(names)}.{f' ({more} more such contradictions follow.)' if more else ''}",
-            "Drop one of these, or use closure(on_conflict='drop') or hints.without_conflicts(), "
-            "which let the must-links win.",
+            "Remove one of these links, or use closure(on_conflict='drop') or hints.drop_conflicts(), "
+            "which keep the must-links.",
             rows=(chain[0], chain[-1]),
             chain=chain,
             kinds=("links",),
@@ -283,7 +283,7 @@ def _number_components(links: Links, n_samples: int) -> IntArray:
     Each row points to an earlier row of its component or to itself, initially to itself. If the two ends of a
     link point to different rows, the later of these is made to point to the earlier one. Then every row is
     made to point to the end of its chain of pointers. In each round, at least half of the components with a
-    link to another component are merged, so that a few rounds are enough.
+    link to another component are merged, so a few rounds are enough.
     """
     edges = links.must
     if len(links.must_groups):

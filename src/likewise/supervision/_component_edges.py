@@ -1,4 +1,4 @@
-"""Which must-link components are known to be apart, looked up without making all pairs."""
+"""Cannot-links between must-link components, looked up without enumerating all pairs."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ from likewise.supervision._row_checks import IntArray
 
 @dataclass(frozen=True, eq=False)
 class Edges:
-    """Which components of a closure are known to be apart."""
+    """The cannot-links between the components of a closure, as a graph."""
 
     closure: Closure
 
     @cached_property
     def _pairs(self) -> tuple[IntArray, IntArray]:
-        """Every edge from either end, those from the same component next to one another."""
+        """Each edge in both directions, sorted by the first component."""
         ends = np.concatenate([self.closure.cannot, self.closure.cannot[:, ::-1]])
         ends = ends[np.argsort(ends[:, 0], kind="stable")]
         return ends[:, 0], ends[:, 1]
@@ -33,14 +33,14 @@ class Edges:
 
     @cached_property
     def counts(self) -> IntArray:
-        """How many others each component is apart from; one that two links name counts twice."""
+        """The number of edges of each component; an edge that two links state counts twice."""
         counts: IntArray = np.bincount(self.closure.cannot.ravel(), minlength=self.closure.n_components)
         groups = self.closure.cannot_groups
         np.add.at(counts, groups.members, np.diff(groups.indptr)[groups.group_of] - 1)
         return counts
 
     def find_apart(self, components: IntArray) -> tuple[IntArray, IntArray]:
-        """Return all that is apart from some components: where in `components` each is, and the others."""
+        """Return the edges of some components: positions in `components`, and components linked to them."""
         first, second = self._pairs
         start = np.searchsorted(first, components, side="left")
         counts = np.searchsorted(first, components, side="right") - start
@@ -50,5 +50,5 @@ class Edges:
             found = (self._sets[components] @ self._sets.T).tocoo()
             at = np.concatenate([at, found.row.astype(np.int64)])
             other = np.concatenate([other, found.col.astype(np.int64)])
-        others = components[at] != other  # a set holds the component itself
+        others = components[at] != other  # a group contains the component itself
         return at[others], other[others]

@@ -67,8 +67,8 @@ class Diagnosis:
         that are pairwise cannot-linked. The actual minimum may be larger.
     informativeness : float or None
         The fraction of links that a clustering without hints violates (Davidson, Wagstaff and Basu 2006): the
-        information that the method would not have found by itself. Groups count as all their pairs. None if
-        no such clustering is given.
+        information that the method would not have found without hints. Groups count as all their pairs. None
+        if no such clustering is given.
     coherence : float or None
         The fraction of pairs of a must-link and a cannot-link that do not act along the same direction (same
         paper). Each link is the segment between its two rows; neither segment, projected on the line of the
@@ -88,7 +88,7 @@ class Diagnosis:
     >>> found.n_redundant_must, found.n_redundant_cannot, found.informativeness
     (1, 1, 0.6)
     >>> print(found)
-    6 rows; hints speak of 4 of them (67%)
+    6 rows; 4 of them have hints (67%)
     links       3 must, 2 cannot
     components  1 of two rows or more, the largest of 3; 1 row(s) in cannot-links only
     conflicts   none
@@ -122,7 +122,7 @@ class Diagnosis:
 
     def __str__(self) -> str:
         touched = round(self.coverage * self.n_samples)
-        lines = [f"{self.n_samples} rows; hints speak of {touched} of them ({self.coverage:.0%})"]
+        lines = [f"{self.n_samples} rows; {touched} of them have hints ({self.coverage:.0%})"]
         if self.n_must + self.n_cannot + self.n_must_groups + self.n_cannot_groups:
             lines += self._format_links()
         if self.n_triplets:
@@ -282,7 +282,7 @@ def compute_coherence(links: Links, X: Any, n_samples: int) -> float | None:
     if rows.ndim != 2 or len(rows) != n_samples:
         raise SupervisionError(f"X must have shape ({n_samples}, n_features), got {rows.shape}.")
     if not np.isfinite(rows).all():
-        raise SupervisionError("X holds values that are not finite; fill or drop them first.")
+        raise SupervisionError("X contains values that are not finite; impute or remove them first.")
     n_must, n_cannot = len(links.must), len(links.cannot)
     total = n_must * n_cannot
     if not total:

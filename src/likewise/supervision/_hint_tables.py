@@ -1,4 +1,4 @@
-"""Tables of hints, as CSV and Parquet have them: a header, and one statement a row."""
+"""Tables of hints, as in CSV, Parquet and Excel files: a header, and one hint in each row."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from likewise.exceptions import FileFormatError, SupervisionError
 from likewise.supervision._links import parse_link
 from likewise.supervision._records import ALL_LABELS, FIELDS, USES, WEIGHTED, Problems, Record, parse_weight
 
-# What a header must hold, and what it may hold besides; the first that fits is meant.
+# The required and the optional columns of each layout; the first layout that matches is used.
 LAYOUTS: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
     "general": (("kind",), FIELDS[1:]),
     "triplets": (("a", "b", "c", "answer"), ("weight",)),
@@ -21,7 +21,7 @@ LAYOUTS: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
     "bags": (("id", "bag"), ("labels",)),
 }
 NOTE = "note"  # a column for people; it is not read
-# A column of one of these names means something, and is refused where the layout does not use it.
+# Columns with these names have a meaning, so a layout that does not use them refuses them.
 _MEANINGFUL = frozenset({*FIELDS, "link", "labels"})
 DELIMITERS = (",", ";", "\t")
 TYPES: dict[str, Callable[[str], Hashable]] = {
@@ -29,17 +29,17 @@ TYPES: dict[str, Callable[[str], Hashable]] = {
     "float": float,
     "bool": {"True": True, "False": False}.__getitem__,
 }
-TYPED = ("label", "bag", "bag_label")  # what a table may hold as other than text, said in its first line
+TYPED = ("label", "bag", "bag_label")  # values with a type in the first line, if not strings
 
 
 def detect_layout(header: Sequence[str], path: str) -> tuple[str, tuple[str, ...]]:
     """Recognise a layout by the names of its columns; return it with the columns that it does not use.
 
-    A column that has a meaning in another layout, or nearly the name of one that is used, is refused.
+    A column that has a meaning in another layout, or a name similar to a column of this one, is refused.
     """
     where = f"{path}: the columns are {', '.join(map(repr, header))}"
     if len(set(header)) < len(header):
-        raise FileFormatError(f"{where}: a name occurs twice.")
+        raise FileFormatError(f"{where}: a name occurs twice; rename one of the columns.")
     for layout, (needed, allowed) in LAYOUTS.items():
         if not set(needed) <= set(header):
             continue
@@ -50,16 +50,16 @@ def detect_layout(header: Sequence[str], path: str) -> tuple[str, tuple[str, ...
             if name in _MEANINGFUL or near:
                 meant = f" Did you mean {near[0]!r}?" if near else ""
                 raise FileFormatError(
-                    f"{where}; {name!r} is not known beside {', '.join(needed)}. "
-                    f"Known are {', '.join([*allowed, NOTE])}; rename or remove the others.{meant}"
+                    f"{where}; {name!r} cannot be used with {', '.join(needed)}. "
+                    f"Optional columns are {', '.join([*allowed, NOTE])}; rename or remove the others.{meant}"
                 )
         return layout, unused
     wanted = "; ".join(",".join(needed) for needed, _ in LAYOUTS.values())
     tip = ""
     if {"bag", "labels"} <= set(header):
-        tip = "A table of what bags hold belongs to a table of rows in bags: {see read_bags}."
+        tip = "A table of bag labels belongs to a table of rows in bags: {see read_bags}."
     raise FileFormatError(
-        f"{where}; wanted a first row with one of these: {wanted}.", tip, terms=("see read_bags",)
+        f"{where}; expected a first row with one of these: {wanted}.", tip, terms=("see read_bags",)
     )
 
 
@@ -76,7 +76,7 @@ def table_records(
         problems.notes.append(f"ignored the column(s) {', '.join(map(repr, unused))}, which no hint uses.")
     for line, row in rows:
         if len(row) != len(header):
-            problems.add(line, f"{len(row)} cell(s) where the header has {len(header)}.")
+            problems.add(line, f"{len(row)} cell(s), but the header has {len(header)}.")
             continue
         cells = dict(zip(header, row, strict=True))
         for name in (NOTE, *unused):
@@ -100,7 +100,7 @@ def _require_columns(cells: dict[str, Any], names: Iterable[str]) -> None:
 def _parse_general(line: int, cells: dict[str, Any], types: dict[str, str]) -> Iterator[Record]:
     kind = str(cells["kind"]).strip().lower()
     if kind not in USES:
-        raise ValueError(f"the kind is {cells['kind']!r}; wanted one of {', '.join(USES)}.")
+        raise ValueError(f"the kind is {cells['kind']!r}; expected one of {', '.join(USES)}.")
     _require_columns(cells, USES[kind])
     used = {*USES[kind], "kind", *(["weight"] if kind in WEIGHTED else [])}
     for name, cell in cells.items():
@@ -123,7 +123,7 @@ def _parse_typed(cell: Any, type_name: str) -> Any:
     try:
         return TYPES[type_name](cell)
     except (KeyError, ValueError):
-        raise ValueError(f"{cell!r} is not of the type {type_name} that the first line announces.") from None
+        raise ValueError(f"{cell!r} is not of the type {type_name} that the first line declares.") from None
 
 
 def _parse_simple(layout: str, line: int, cells: dict[str, Any]) -> Iterator[Record]:
@@ -146,7 +146,7 @@ def _parse_simple(layout: str, line: int, cells: dict[str, Any]) -> Iterator[Rec
 
 
 def _read_single_id(layout: str, line: int, cells: dict[str, Any]) -> Iterator[Record]:
-    """Yield the label or the bag of one id; an empty cell says that it is not known."""
+    """Yield the label or the bag of one id; an empty cell means that it is unknown."""
     _require_columns(cells, ("id",))
     if layout == "labels":
         if cells["label"] != "":
@@ -166,7 +166,7 @@ def _read_single_id(layout: str, line: int, cells: dict[str, Any]) -> Iterator[R
 
 
 def find_delimiter(text: str) -> str:
-    """Return the delimiter that cuts the first row into the most cells; a comma if none does."""
+    """Return the delimiter that splits the first row into the most cells; a comma if none does."""
 
     def count_cells(delimiter: str) -> int:
         try:
@@ -179,7 +179,7 @@ def find_delimiter(text: str) -> str:
 
 
 class TextLines:
-    """The lines of a text, for `csv.reader`; it knows whether the reader came to the end of the text."""
+    """The lines of a text, for `csv.reader`; it records whether the reader reached the end of the text."""
 
     def __init__(self, text: str) -> None:
         self._lines = iter(io.StringIO(text, newline=""))
@@ -195,13 +195,13 @@ class TextLines:
         raise StopIteration
 
     def describe(self, error: csv.Error) -> str:
-        """Say why the reader stopped: at the end of the text only an open quote is an error."""
-        cut = "a quote is opened and never closed; the file may be cut short"
+        """Explain an error of the reader; at the end of the text, only an open quote can cause one."""
+        cut = "a quote is opened and never closed; the file may be truncated"
         return cut if self._ended else str(error)
 
 
 def csv_rows(text: str, first_line: int, problems: Problems) -> Iterator[tuple[int, list[str]]]:
-    """Yield the rows of a text with the line on which each begins; blank lines are passed over.
+    """Yield the rows of a text with the line on which each begins; blank lines are skipped.
 
     The cells are separated by commas, semicolons or tabs, detected from the first row.
     """
@@ -221,7 +221,7 @@ def csv_rows(text: str, first_line: int, problems: Problems) -> Iterator[tuple[i
 
 
 def table_types(records: Iterable[Record]) -> dict[str, str]:
-    """Return the types of labels and bags that are not text; a mixture cannot be told apart later."""
+    """Return the types of labels and bags that are not strings; mixed types are an error."""
     seen: dict[str, set[str]] = {name: set() for name in TYPED}
     for record in records:
         if record.kind in {"label", "bag_label"}:
@@ -231,8 +231,8 @@ def table_types(records: Iterable[Record]) -> dict[str, str]:
     for name, types in seen.items():
         if len(types) > 1 or not types <= {"str", *TYPES}:
             raise SupervisionError(
-                f"the {name}s are of the types {', '.join(sorted(types))}, which a table cannot tell apart. "
-                "Write JSON Lines instead (.jsonl), or turn them into text."
+                f"the {name}s are of the types {', '.join(sorted(types))}, but a table can store only one "
+                "type. Write JSON Lines instead (.jsonl), or convert them to strings."
             )
     return {name: types.pop() for name, types in seen.items() if types and types != {"str"}}
 
@@ -244,7 +244,7 @@ def table_cells(record: Record) -> list[str]:
 
 
 def csv_line(cells: Iterable[str], delimiter: str = ",") -> str:
-    """Return one line of CSV, quoting what must be (the csv module leaves a lone carriage return bare)."""
+    """Return one line of CSV, quoted where necessary (the csv module does not quote a carriage return)."""
     return delimiter.join(
         '"' + cell.replace('"', '""') + '"' if any(sign in cell for sign in f'"{delimiter}\r\n') else cell
         for cell in cells

@@ -22,8 +22,7 @@ class RowIds:
     """The sample ids of the rows of a data set: distinct strings, in the order of the rows.
 
     Ids are always strings and are compared exactly: "007" is neither "7" nor the number 7. Use
-    :meth:`from_ids` to
-    check ids.
+    :meth:`from_ids` to check ids.
 
     Parameters
     ----------
@@ -59,10 +58,10 @@ class RowIds:
         if isinstance(ids, RowIds):
             return ids
         if isinstance(ids, str | bytes) or not isinstance(ids, Iterable):
-            raise SupervisionError(f"ids must be a sequence of texts, one a row; got {ids!r}.")
+            raise SupervisionError(f"ids must be a sequence of strings, one for each row; got {ids!r}.")
         values = tuple(ids)
         if not values:
-            raise SupervisionError("ids is empty; wanted one id a row.")
+            raise SupervisionError("ids is empty; expected one id for each row.")
         for row, value in enumerate(values):
             _check_id(row, value)
         checked = cls(tuple(map(str, values)))  # also turns np.str_ into str
@@ -138,7 +137,7 @@ class RowIds:
 
         Returns
         -------
-        find_rows : ndarray of int
+        rows : ndarray of int
             The row of each id.
 
         Raises
@@ -166,7 +165,7 @@ class RowIds:
             The error, to be raised by the caller.
         """
         if not isinstance(value, str):
-            return SupervisionError(f"an id must be text, got {value!r} of type {type(value).__name__}.")
+            return SupervisionError(f"an id must be a string, got {value!r} of type {type(value).__name__}.")
         near = self._find_nearest(value)
         tip = f"; did you mean {near!r}?" if near is not None else "."
         return SupervisionError(f"no row has the id {value!r}{tip}", ids=(value,))
@@ -207,7 +206,9 @@ class RowIds:
         """
         array = np.asarray(content)
         if array.ndim == 0 or len(array) != len(self):
-            raise SupervisionError(f"content must have one row an id: {len(self)}, got shape {array.shape}.")
+            raise SupervisionError(
+                f"content must have one row for each of {len(self)} ids, got shape {array.shape}."
+            )
         array = array[sorted(range(len(self)), key=self.ids.__getitem__)]
         if array.dtype.kind in "biuf":  # the same hash for integers stored as integers or floats
             data = np.ascontiguousarray(array, dtype="<f8").tobytes()
@@ -283,8 +284,8 @@ def _simplify(value: str) -> str:
 def _check_id(row: int, value: Any) -> None:
     if not isinstance(value, str):
         raise SupervisionError(
-            f"the id of row {row} is {value!r}, of type {type(value).__name__}; ids are text. Read the ids "
-            "as text, so that '007' stays '007', or use RowIds.numbered(n) for rows without ids."
+            f"the id of row {row} is {value!r}, of type {type(value).__name__}; ids are strings. Read the "
+            "ids as strings, so '007' stays '007', or use RowIds.from_row_numbers(n) for rows without ids."
         )
     if not value:
         raise SupervisionError(f"the id of row {row} is empty; each row needs an id.")
@@ -307,7 +308,7 @@ def _format_repeated(ids: tuple[str, ...]) -> str:
 
 
 def _compute_digest(ids: Iterable[str]) -> str:
-    """Hash the ids, each with its length, so that different lists have different hashes."""
+    """Hash the ids, each with its length, so different lists have different hashes."""
     digest = hashlib.sha256()
     for value in ids:
         data = value.encode("utf-8")

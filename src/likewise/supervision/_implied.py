@@ -1,9 +1,8 @@
-"""The links that labels, bags and triplets imply, in linear space wherever there is such a form.
+"""The links that labels, bags and triplets imply, in linear space where possible.
 
-"Rows of different classes are apart" is a statement about all pairs of rows. Where rows of one class are
-also together, one row stands for its class, and a group of such rows says it all: the closure carries it to
-the others. Where they need not be together, no such form exists; the pairs are then counted before any of
-them is built, and too many are an error.
+Labels imply a cannot-link for each pair of rows of different classes. If the rows of a class are must-linked,
+one row can represent its class: a cannot group of these rows implies all the pairs. If they are not, the
+pairs are counted first, and it is an error if there are too many.
 """
 
 from __future__ import annotations
@@ -22,7 +21,7 @@ from likewise.supervision._row_checks import IntArray
 from likewise.supervision._triplets import Triplets
 
 LIMIT = 1_000_000
-_BLOCK = 1_000_000  # so many pairs of label sets are compared at once
+_BLOCK = 1_000_000  # number of pairs of label sets that are compared at once
 
 
 def derive_links_from_labels(labels: Labels, *, more_clusters_than_classes: bool, limit: int) -> Links:
@@ -40,7 +39,7 @@ def derive_links_from_bags(bags: Bags, *, more_clusters_than_classes: bool, limi
 
 
 def derive_links_from_triplets(triplets: Triplets, n_samples: int) -> Links:
-    """Return the links that answers imply: the two together, the third apart from both."""
+    """Return the links that triplets imply: a must-link, and two cannot-links to the third row."""
     is_answered = triplets.answers < 3
     code, weight = triplets.answers[is_answered], triplets.weights[is_answered]
     every = np.arange(len(code))
@@ -61,19 +60,19 @@ def derive_links_from_triplets(triplets: Triplets, n_samples: int) -> Links:
 def _derive_links_from_sets(
     codes: IntArray, sets: list[LabelSet], more: bool, limit: int, what: str
 ) -> Links:
-    """Return the links of rows whose class is one of a set: ``sets[codes[i]]``, nothing known at -1."""
+    """Return the links of rows whose class is in the set ``sets[codes[i]]``, or unknown if the code is -1."""
     order = np.argsort(codes, kind="stable")
     starts = np.searchsorted(codes[order], np.arange(len(sets) + 1))
     sizes = np.diff(starts)
     single = np.array([len(labels) == 1 for labels in sets], dtype=bool) & (not more)
     must_groups = [order[starts[s] : starts[s + 1]] for s in np.flatnonzero(single & (sizes > 1))]
     stand_ins = order[starts[:-1][single]]
-    sizes = np.where(single, 1, sizes)  # the first row stands for the others
+    sizes = np.where(single, 1, sizes)  # the first row represents the others
     pairs, count = _find_disjoint(sets, sizes, single, limit)
     if count > limit:
         raise SupervisionError(
             f"the {what} imply {count} cannot-links between rows, more than the limit of {limit}. Use fewer "
-            f"rows, raise `limit`, or use a method that honours {what} directly."
+            f"rows, raise `limit`, or use a method that supports {what} directly."
         )
     return Links.from_pairs(
         len(codes),
@@ -86,10 +85,10 @@ def _derive_links_from_sets(
 def _find_disjoint(
     sets: list[LabelSet], sizes: IntArray, single: npt.NDArray[np.bool_], limit: int
 ) -> tuple[IntArray, int]:
-    """Return the pairs of sets, s < t, that share no label, and how many pairs of rows they stand for.
+    """Return the pairs of sets, s < t, that share no label, and the number of pairs of rows in them.
 
-    Pairs of two `single` sets are left out, since a group states them. Beyond the limit only the number goes
-    on being counted.
+    Pairs of two `single` sets are left out, because a group represents them. Beyond the limit, the pairs are
+    only counted.
     """
     code: dict[Hashable, int] = {}
     at = [(s, code.setdefault(label, len(code))) for s, labels in enumerate(sets) for label in labels]

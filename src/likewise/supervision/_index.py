@@ -1,4 +1,4 @@
-"""Hints that refer to rows by index label: that of a data frame, or any sequence of distinct labels.
+"""Hints that refer to rows by index label, from a data frame or any sequence of distinct labels.
 
 pandas is recognised by its attributes and never imported.
 """
@@ -30,7 +30,7 @@ class RowIndex:
         if index is None:
             if n_samples is None:
                 raise SupervisionError(
-                    "the number of rows is not known. Pass n_samples=len(X) if hints name rows by number, or "
+                    "the number of rows is unknown. Pass n_samples=len(X) if hints name rows by number, or "
                     "index=df.index if they name rows by label."
                 )
             return cls(check_n_samples(n_samples), None)
@@ -57,7 +57,7 @@ class RowIndex:
         return {label: row for row, label in enumerate(self.labels or ())}
 
     def find_row(self, label: Any, where: str) -> int:
-        """Return the row with this label; `where` begins the error if there is none."""
+        """Return the row with this label; `where` is the beginning of the error if there is none."""
         try:
             return self._row_of[label]
         except (KeyError, TypeError):
@@ -66,7 +66,7 @@ class RowIndex:
             ) from None
 
     def _suggest_label(self, label: Any) -> str:
-        """Name the label that may have been meant."""
+        """Return a question that suggests a similar label, or only the full stop."""
         if self.n_samples > _MANY:
             return "."
         texts = {str(known): known for known in self._row_of}
@@ -103,7 +103,7 @@ def is_pandas(value: Any) -> bool:
 
 
 def align(values: Any, index: Any, what: str) -> Any:
-    """Return one value a row, in the order of the rows; None where a Series or mapping has none.
+    """Return one value for each row, in the order of the rows; None if a Series or mapping has none.
 
     A Series is aligned by its index. Without the index of the data, only a Series that is indexed 0, 1, 2
     and so on can be read.
@@ -112,8 +112,7 @@ def align(values: Any, index: Any, what: str) -> Any:
         if is_pandas(values) and getattr(values, "ndim", 0) == 1 and not _is_numbered(values.index):
             raise SupervisionError(
                 f"{what} is a Series whose index is not 0, 1, 2, … ({_format_index(values.index)}). To align "
-                "it "
-                "with the rows of the data, pass index=df.index; if it is in the order of the rows, pass "
+                "it with the rows of the data, pass index=df.index; if it is in the order of the rows, pass "
                 f"{what}.to_numpy()."
             )
         return values
@@ -147,39 +146,38 @@ def get_row_labels(index: Any) -> tuple[Hashable, ...] | None:
 
 def check_row_labels(hints: Any, X: Any, who: str = "", what: str = "X") -> None:
     """Raise an error if a data frame or Series has other rows, or another order, than hints made by index."""
-    labels = getattr(hints, "_index", None)  # what else is given is refused where hints are checked
+    labels = getattr(hints, "_index", None)  # other objects are refused when hints are checked
     if labels is None or not is_pandas(X) or len(X) != len(labels):
         return
     for row, (expected, found) in enumerate(zip(labels, X.index, strict=True)):
         if expected != found and not (expected != expected and found != found):  # NaN differs from itself
             raise SupervisionError(
-                f"{who}{': ' if who else ''}the hints were made for other rows, or another order of them: "
-                f"row {row} of {what} has the index label {found!r}, and the hints expect {expected!r}. Make "
+                f"{who}{': ' if who else ''}the hints were made for other rows or in another order: "
+                f"row {row} of {what} has the index label {found!r}, but the hints expect {expected!r}. Make "
                 f"the hints again with index={what}.index, or pass {what}.to_numpy() if the rows are in the "
                 "order of the hints."
             )
 
 
 def check_same_labels(first: tuple[Any, ...] | None, second: tuple[Any, ...] | None) -> None:
-    """Raise an error if two bundles of hints were made with different index labels."""
+    """Raise an error if two sets of hints were made with different index labels."""
     if first is None or second is None or first == second:
         return
     row = next(row for row, (a, b) in enumerate(zip(first, second, strict=True)) if a != b)
     raise SupervisionError(
-        f"the hints were made for other rows, or another order of them: row {row} has the index label "
+        f"the hints were made for other rows or in another order: row {row} has the index label "
         f"{first[row]!r} in the first and {second[row]!r} in the second. Make both with the same index=."
     )
 
 
 def check_same_index(hinted: Any, weights: Any, what: str) -> None:
-    """Refuse weights that are a Series with another index than that of the data frame of links."""
+    """Raise an error if the weights are a Series with another index than the data frame of links."""
     if is_pandas(weights):
         expected = hinted.index if is_pandas(hinted) else range(len(weights))
         if list(weights.index) != list(expected):
             raise SupervisionError(
-                f"{what}_weights is a Series whose index ({_format_index(weights.index)}) is not that of "
-                f"{what}. "
-                f"Pass {what}_weights.to_numpy() if both are in the same order."
+                f"{what}_weights is a Series whose index ({_format_index(weights.index)}) differs from the "
+                f"index of {what}. Pass {what}_weights.to_numpy() if both are in the same order."
             )
 
 

@@ -1,4 +1,4 @@
-"""JSON Lines of hints: one object a line."""
+"""Hints as JSON Lines: one object per line."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import Any
 
 from likewise.supervision._records import ALL_LABELS, WEIGHTED, Problems, Record, parse_weight
 
-# The keys of each kind; those of the second tuple may be left out.
+# The required and the optional keys of each kind.
 KEYS: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
     "must": (("items",), ("weight",)),
     "cannot": (("items",), ("weight",)),
@@ -20,16 +20,16 @@ KEYS: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
     "label": (("item", "label"), ()),
     "bag": (("bag", "items"), ("labels",)),
 }
-IDS = "ids"  # the first line may say which ids the hints were written for
+IDS = "ids"  # kind of the optional first line, which describes the ids that the hints were written for
 _LENGTHS = {"must": 2, "cannot": 2, "triplet": 3}
 
 
 def _refuse_constant(name: str) -> Any:
-    raise ValueError(f"{name} is not a number that JSON knows.")
+    raise ValueError(f"{name} is not a number in JSON")
 
 
 def parse_json_lines(text: str, problems: Problems) -> Iterator[tuple[int, dict[str, Any]]]:
-    """Yield the objects of a text with their lines; blank lines are passed over."""
+    """Yield the objects of a text with their line numbers; blank lines are skipped."""
     lines = text.split("\n")
     for number, line in enumerate(lines, start=1):
         if not line.strip():
@@ -37,11 +37,11 @@ def parse_json_lines(text: str, problems: Problems) -> Iterator[tuple[int, dict[
         try:
             value = json.loads(line, parse_constant=_refuse_constant)
         except ValueError as error:
-            cut = " The file may be cut short." if number == len(lines) else ""
+            cut = " The file may be truncated." if number == len(lines) else ""
             problems.add(number, f"not a JSON object: {error}.{cut}")
             continue
         if not isinstance(value, dict):
-            problems.add(number, f'wanted a JSON object such as {{"kind": "must", …}}, got {value!r}.')
+            problems.add(number, f'expected a JSON object such as {{"kind": "must", …}}; got {value!r}.')
             continue
         yield number, value
 
@@ -49,7 +49,7 @@ def parse_json_lines(text: str, problems: Problems) -> Iterator[tuple[int, dict[
 def iterate_json_records(
     objects: Iterable[tuple[int, dict[str, Any]]], problems: Problems
 ) -> Iterator[Record]:
-    """Yield the records that the objects hold, noting the malformed ones."""
+    """Yield the records of the objects, and collect the problems of malformed ones."""
     for line, value in objects:
         try:
             yield from _make_records(line, value)
@@ -61,13 +61,13 @@ def _make_records(line: int, value: dict[str, Any]) -> list[Record]:
     kind = value.get("kind")
     if not isinstance(kind, str) or kind not in KEYS:
         where = f", and {IDS} in the first line only" if kind == IDS else ""
-        raise ValueError(f"the kind is {kind!r}; wanted one of {', '.join(KEYS)}{where}.")
+        raise ValueError(f"the kind is {kind!r}; expected one of {', '.join(KEYS)}{where}.")
     needed, allowed = KEYS[kind]
     if missing := [key for key in needed if key not in value]:
         raise ValueError(f"an object of kind {kind} needs {missing[0]!r}.")
     if unknown := sorted(set(value) - {"kind", "note", *needed, *allowed}):
         raise ValueError(
-            f"an object of kind {kind} has no {unknown[0]!r}; known are {', '.join([*needed, *allowed])}."
+            f"unknown key {unknown[0]!r} for kind {kind}; expected {', '.join([*needed, *allowed])}."
         )
     if kind == "label":
         return [Record(line, kind, a=value["item"], label=_check_scalar(value["label"], "label"))]
@@ -98,11 +98,11 @@ def _make_records(line: int, value: dict[str, Any]) -> list[Record]:
 def _check_scalar(value: Any, what: str) -> Any:
     if isinstance(value, str | int | float) and value != "" and value not in (math.inf, -math.inf):
         return value
-    raise ValueError(f"the {what} is {value!r}; wanted text that is not empty, or a finite number.")
+    raise ValueError(f"the {what} is {value!r}; expected text that is not empty, or a finite number.")
 
 
 def iterate_json_objects(records: Iterable[Record]) -> Iterator[dict[str, Any]]:
-    """Yield the objects that say what the records say: one a hint, a group, a label or a bag."""
+    """Yield one JSON object for each hint, group, label or bag in the records."""
     bags: dict[Any, dict[str, Any]] = {}
     for (kind, _), run in groupby(records, key=_merge_records):
         group = list(run)
@@ -129,7 +129,7 @@ def iterate_json_objects(records: Iterable[Record]) -> Iterator[dict[str, Any]]:
 
 
 def _merge_records(record: Record) -> tuple[str, Any]:
-    """Return what the records of one object have in common."""
+    """Return a key that is equal for the records of one object."""
     if record.kind.endswith("_group"):
         return record.kind, record.group
     return record.kind, record.line if record.kind not in {"bag", "bag_label"} else 0

@@ -16,12 +16,12 @@ from likewise.supervision._row_checks import IntArray, ReadOnly, freeze
 
 
 def is_missing(value: Any, missing: Any) -> bool:
-    """Tell whether `value` stands for "not known": None, NaN, or the marker that was given."""
+    """Return True if `value` means "unknown": None, NaN, or the given marker."""
     if value is None or value is missing:
         return True
     if isinstance(value, float | np.floating) and np.isnan(value):
         return True
-    if type(value).__name__ in {"NAType", "NaTType"}:  # pandas' own markers, without importing pandas
+    if type(value).__name__ in {"NAType", "NaTType"}:  # the markers of pandas, without importing it
         return True
     if missing is None or isinstance(value, bool) != isinstance(missing, bool):
         return False
@@ -31,9 +31,9 @@ def is_missing(value: Any, missing: Any) -> bool:
 
 
 def sort_values(values: Any) -> tuple[Any, ...]:
-    """Sort hashable values, by their words where they have no order of their own."""
+    """Sort hashable values; values without an order are sorted by type and text."""
     unique = list(dict.fromkeys(values))
-    # Sets can be compared, yet only in part: to sort them would give an order that depends on the input's.
+    # Sets are only partially ordered, so the result of sorting them would depend on the order of the input.
     if all(isinstance(v, str | numbers.Real | bytes | date) for v in unique):
         try:
             return tuple(sorted(unique))
@@ -50,7 +50,7 @@ def _make_sort_key(value: Any) -> tuple[str, str]:
 
 @dataclass(frozen=True, eq=False)
 class Labels(ReadOnly):
-    """The label of each row as a code into `classes`, -1 where it is not known."""
+    """The label of each row as an index into `classes`; -1 if it is unknown."""
 
     codes: IntArray
     classes: tuple[Hashable, ...]
@@ -58,11 +58,11 @@ class Labels(ReadOnly):
 
     @classmethod
     def from_array(cls, labels: Any, missing: Any = None, *, what: str = "labels") -> Labels:
-        """Check labels, one a row; None, NaN and `missing` mean "not known"."""
+        """Check and encode labels, one per row; None, NaN and `missing` mean "unknown"."""
         if isinstance(labels, str | bytes | Mapping | Set) or not hasattr(labels, "__len__"):
-            raise SupervisionError(f"{what} must be a sequence with one entry a row, got {labels!r}.")
+            raise SupervisionError(f"{what} must be a sequence with one entry per row, got {labels!r}.")
         if hasattr(labels, "ndim") and labels.ndim != 1:
-            raise SupervisionError(f"{what} must have one axis, the rows; got shape {labels.shape}.")
+            raise SupervisionError(f"{what} must be one-dimensional; got shape {labels.shape}.")
         if isinstance(missing, np.generic):
             missing = missing.item()
         if isinstance(labels, np.ndarray) and labels.dtype.kind in "iuU":
@@ -82,7 +82,7 @@ class Labels(ReadOnly):
 
     @classmethod
     def _from_plain_array(cls, labels: np.ndarray, missing: Any) -> Labels:
-        """Do the same for an array of integers or text, some ten times as fast."""
+        """Do the same for an array of integers or strings, about ten times as fast."""
         values, codes = np.unique(labels, return_inverse=True)
         known = np.array([not is_missing(v, missing) for v in values.tolist()], dtype=bool)
         lookup = np.where(known, np.cumsum(known) - 1, -1)
@@ -94,11 +94,11 @@ class Labels(ReadOnly):
 
     @property
     def rows(self) -> IntArray:
-        """The rows whose label is known."""
+        """The labelled rows."""
         return np.flatnonzero(self.codes >= 0)
 
     def restrict(self, rows: IntArray, positions: IntArray) -> Labels:
-        """Return the labels of `rows`; classes that no kept row has are forgotten."""
+        """Return the labels of `rows`, with only the classes that occur there."""
         codes = self.codes[rows]
         used = np.unique(codes[codes >= 0])
         lookup = np.full(len(self.classes) + 1, -1, dtype=np.int64)
@@ -106,7 +106,7 @@ class Labels(ReadOnly):
         return Labels(freeze(lookup[codes]), tuple(self.classes[c] for c in used), self.marker)
 
     def union(self, other: Labels, n_samples: int, *, other_name: str = "is labelled") -> Labels:
-        """Return the labels of both, or say which row was given two."""
+        """Combine with other labels; it is an error if a row has two different labels."""
         classes = sort_values([*self.classes, *other.classes])
         code = {value: c for c, value in enumerate(classes)}
         mine, theirs = (
@@ -123,12 +123,12 @@ class Labels(ReadOnly):
         return Labels(freeze(np.where(mine >= 0, mine, theirs)), classes, marker)
 
     def summary(self) -> str:
-        """Say what is inside in a few words."""
+        """Describe the labels in a few words."""
         text = f"{len(self)} label(s) of {len(self.classes)} class(es)"
         return text if self.marker is None else f"{text}, {self.marker!r} read as unlabelled"
 
     def warn_of_two_signs(self) -> None:
-        """Warn if -1 was read as unlabelled where -1 and 1 may well be the two classes."""
+        """Warn if -1 was read as unlabelled although -1 and 1 may be the two classes."""
         if self.marker == -1 and self.classes == (1,):
             warnings.warn(
                 "the labels are -1 and 1, and -1 is read as unlabelled, as scikit-learn does. If -1 is a "

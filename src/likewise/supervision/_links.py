@@ -18,21 +18,21 @@ LINK_WORDS = dict.fromkeys(_MUST, "must") | dict.fromkeys(_CANNOT, "cannot")
 
 
 def parse_link(cell: Any) -> str:
-    """Return "must" or "cannot" for a cell of a table of links; ValueError says which words are known.
+    """Return "must" or "cannot" for a cell of a table of links; other words raise a ValueError.
 
-    0 is not among them: it stands for "different" in some tables and for "not known" in others.
+    0 is refused, because it means "different" in some tables and "unknown" in others.
     """
     word = str(cell).strip().lower()
     if word not in LINK_WORDS:
-        tip = " 0 may mean cannot or not known: write cannot, or leave the link out."
+        tip = " 0 may mean cannot or unknown: write cannot, or leave the link out."
         raise ValueError(
-            f"the link is {cell!r}; wanted must or cannot, yes or no.{tip * (word in ('0', '0.0'))}"
+            f"the link is {cell!r}; expected must or cannot, yes or no.{tip * (word in ('0', '0.0'))}"
         )
     return LINK_WORDS[word]
 
 
 def check_pairs(values: Any, weights: Any, n_samples: int, *, what: str) -> tuple[IntArray, FloatArray]:
-    """Check pairs and bring them to one form: i < j, sorted, each once with its largest weight."""
+    """Check pairs and convert them to the normal form: i < j, sorted, each once with its largest weight."""
     pairs = check_rows(values, n_samples, width=2, what=what)
     weight = check_weights(weights, len(pairs), what=f"{what}_weights")
     same = np.flatnonzero(pairs[:, 0] == pairs[:, 1])
@@ -71,7 +71,7 @@ class Links(ReadOnly):
         must_group_weights: Any = None,
         cannot_group_weights: Any = None,
     ) -> Links:
-        """Check everything that can be said with links."""
+        """Check and normalise must-links and cannot-links, given as pairs and groups."""
         return cls(
             *check_pairs(must, must_weights, n_samples, what="must"),
             *check_pairs(cannot, cannot_weights, n_samples, what="cannot"),
@@ -86,7 +86,7 @@ class Links(ReadOnly):
 
     @property
     def rows(self) -> IntArray:
-        """The rows that some link names, with repetitions."""
+        """The rows of all links, with repetitions."""
         return np.concatenate(
             [
                 self.must.reshape(-1),
@@ -97,7 +97,7 @@ class Links(ReadOnly):
         )
 
     def restrict(self, rows: IntArray, positions: IntArray) -> Links:
-        """Keep the links whose rows all survive, renumbered."""
+        """Return the links between the remaining rows, renumbered."""
         kept: list[Any] = []  # must, its weights, cannot, its weights
         n_samples = max(len(rows), 1)
         for pairs, weights in ((self.must, self.must_weights), (self.cannot, self.cannot_weights)):
@@ -108,7 +108,7 @@ class Links(ReadOnly):
         return Links(*kept)
 
     def union(self, other: Links, n_samples: int) -> Links:
-        """Return the links of both; the heavier weight holds where both state the same link."""
+        """Return the links of both; a link in both has the larger weight."""
         merged: list[Any] = []
         for name in ("must", "cannot"):
             pairs = np.concatenate([getattr(self, name), getattr(other, name)])
@@ -119,7 +119,7 @@ class Links(ReadOnly):
         return Links(*merged)
 
     def drop_cannot(self, pairs: npt.NDArray[np.bool_], groups: RowGroups) -> Links:
-        """Return these links less the cannot-links marked in `pairs`, with other cannot groups."""
+        """Return the links without the cannot-links marked in `pairs`, and with other cannot groups."""
         return replace(
             self,
             cannot=freeze(self.cannot[~pairs]),
@@ -128,7 +128,7 @@ class Links(ReadOnly):
         )
 
     def summary(self) -> str:
-        """Say what is inside in a few words."""
+        """Describe the links in a few words."""
         parts = []
         if len(self.must):
             parts.append(f"{len(self.must)} must")

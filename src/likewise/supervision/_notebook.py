@@ -1,4 +1,4 @@
-"""How hints show themselves in a notebook."""
+"""The HTML representation of hints in a notebook."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 
 
 def render_supervision(hints: Supervision) -> str:
-    """Return a table of the kinds of hint, how many there are of each, and the first few."""
+    """Return an HTML table of the kinds of hints, with the number and the first few of each."""
     rows: list[tuple[str, int, str]] = []
     for name, pairs, sign in (("must-links", hints.must, "="), ("cannot-links", hints.cannot, "≠")):
         rows.append(

@@ -1,4 +1,4 @@
-"""Hints as small records that name sample ids: what every file format is read into and written from."""
+"""Hints as records that refer to rows by sample id, the common form of all file formats."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ from likewise.supervision._labels import sort_values
 from likewise.supervision._supervision import Supervision
 from likewise.supervision._triplets import TRIPLET_ANSWERS
 
-SHOWN = 5  # so many bad lines are told of at once
+SHOWN = 5  # number of invalid lines that an error lists
 _WHOLE = re.compile(r"[+-]?\d+(\.0+)?")
 
 
 class Record(NamedTuple):
-    """One statement. `kind` says which of the other fields count; see `USES`."""
+    """One hint, or part of one. `kind` determines which other fields are used; see `USES`."""
 
     line: int
     kind: str
@@ -45,26 +45,26 @@ USES: dict[str, tuple[str, ...]] = {
     "bag_label": ("bag", "label"),
 }
 WEIGHTED = frozenset({"must", "cannot", "must_group", "cannot_group", "triplet"})
-ALL_LABELS = "bag_labels"  # a bag's whole set at once; JSON Lines and the id,bag,labels table have it
+ALL_LABELS = "bag_labels"  # all labels of a bag, in JSON Lines and in tables with id,bag,labels
 
 
 @dataclass
 class Problems:
-    """What is wrong with a file, line by line; nothing is built while there is any."""
+    """The problems of a file, line by line. No hints are built if there are any."""
 
     path: str
     word: str = ":"
     found: list[tuple[int, str]] = field(default_factory=list)
-    notes: list[str] = field(default_factory=list)  # what may not be intended, yet can be read
-    ids: list[Any] = field(default_factory=list)  # those that are not known
+    notes: list[str] = field(default_factory=list)  # warnings about valid content
+    ids: list[Any] = field(default_factory=list)  # the unknown ids
 
     def add(self, line: int, problem: str | Exception) -> None:
-        """Note what is wrong with a line."""
+        """Record a problem of a line."""
         self.found.append((line, str(problem)))
         self.ids.extend(getattr(problem, "ids", ()))
 
     def settle(self) -> None:
-        """Raise one error that shows the first few problems, if there are any."""
+        """Raise one error that lists the first few problems, if there are any."""
         if not self.found:
             return
         self.found.sort(key=lambda problem: problem[0])
@@ -75,7 +75,7 @@ class Problems:
 
 
 def parse_weight(value: Any) -> float:
-    """Return a weight, 1 for an empty cell, or raise ValueError with what is wrong."""
+    """Parse a weight; an empty cell means 1."""
     if value == "" or value is None:
         return 1.0
     try:
@@ -83,7 +83,7 @@ def parse_weight(value: Any) -> float:
             raise ValueError
         weight = float(value)
     except (TypeError, ValueError):
-        raise ValueError(f"the weight is {value!r}; wanted a number such as 0.5.") from None
+        raise ValueError(f"the weight is {value!r}; expected a number such as 0.5.") from None
     if not (math.isfinite(weight) and weight > 0):
         raise ValueError(f"the weight is {value!r}; weights must be finite and above 0.")
     return weight
@@ -93,7 +93,7 @@ def parse_weight(value: Any) -> float:
 
 
 class _HintBuilder:
-    """Gathers records, notes what is wrong with them, and makes hints if nothing is."""
+    """Collects records and their problems, and builds hints if there are no problems."""
 
     def __init__(self, ids: RowIds, problems: Problems) -> None:
         self.ids, self.problems = ids, problems
@@ -119,7 +119,7 @@ class _HintBuilder:
         }
 
     def add(self, record: Record) -> None:
-        """Take one record in, or note why it cannot be."""
+        """Add a record, or record its problem."""
         try:
             self._add[record.kind](record)
         except ValueError as error:
@@ -133,7 +133,9 @@ class _HintBuilder:
                 raise self.ids.unknown_id(value)
             found.append(row)
         if len(set(found)) < len(found):
-            raise ValueError(f"the id {ids[0] if ids[0] in ids[1:] else ids[1]!r} is named twice.")
+            raise ValueError(
+                f"the id {ids[0] if ids[0] in ids[1:] else ids[1]!r} occurs twice; expected different ids."
+            )
         return tuple(found)
 
     def _add_pair(self, record: Record) -> None:
@@ -154,7 +156,9 @@ class _HintBuilder:
         rows = self._find_rows(record.a, record.b, record.c)
         answer = str(record.answer).strip().upper()
         if answer not in TRIPLET_ANSWERS:
-            raise ValueError(f"the answer is {record.answer!r}; wanted one of {', '.join(TRIPLET_ANSWERS)}.")
+            raise ValueError(
+                f"the answer is {record.answer!r}; expected one of {', '.join(TRIPLET_ANSWERS)}."
+            )
         self.triplets.append(rows)
         self.answers.append(answer)
         self.triplet_weights.append(record.weight)
@@ -181,9 +185,9 @@ class _HintBuilder:
             )
 
     def _mark_unlabelled(self, missing: Any) -> bool:
-        """Replace `missing` among the labels by -1; return True if there was any.
+        """Replace `missing` among the labels by -1; return True if it occurred.
 
-        -1 itself counts only where all labels are whole numbers.
+        -1 itself counts only if all labels are integers.
         """
         texts = {row: str(label).strip() for row, (label, _) in self.labels.items()}
         if missing == -1 and not all(_WHOLE.fullmatch(text) for text in texts.values()):
@@ -204,7 +208,7 @@ class _HintBuilder:
         labels += [label for given, _ in self.bag_labels.values() for label in given]
         spellings: dict[str, dict[str, int]] = {}
         for label in labels:
-            if isinstance(label, str) and len(label.strip()) > 1:  # "a" and "A" may well be two classes
+            if isinstance(label, str) and len(label.strip()) > 1:  # "a" and "A" may be two classes
                 counts = spellings.setdefault(label.strip().casefold(), {})
                 counts[label] = counts.get(label, 0) + 1
         twice = [counts for counts in spellings.values() if len(counts) > 1]
@@ -214,26 +218,26 @@ class _HintBuilder:
             )
             self.problems.notes.append(
                 f"labels that differ only in case or spaces are read as different classes: {shown}. If they "
-                "are one class, spell them alike."
+                "are one class, use one spelling."
             )
 
     def build(self, *, missing: Any = None, by_hand: bool = False) -> Supervision:
-        """Return the hints, or raise the error that lists every problem.
+        """Return the hints, or raise the error that lists the problems.
 
-        `missing` is a label that means unlabelled; `by_hand` looks for slips that people make.
+        `missing` is a label that means unlabelled; `by_hand` looks for likely mistakes in hand-written files.
         """
         groups: dict[str, list[list[int]]] = {"must_group": [], "cannot_group": []}
         group_weights: dict[str, list[float]] = {"must_group": [], "cannot_group": []}
         for (kind, name), (line, weight, rows) in self.groups.items():
             if len(set(rows)) < max(len(rows), 2):
-                twice = "names an id twice" if len(set(rows)) < len(rows) else "has one id; it needs two"
+                twice = "contains an id twice" if len(set(rows)) < len(rows) else "has one id; it needs two"
                 self.problems.add(line, f"the {kind} {name!r} {twice}.")
             groups[kind].append(rows)
             group_weights[kind].append(weight)
         names = {bag for bag, _ in self.bags.values()}
         for bag, (_, line) in self.bag_labels.items():
             if bag not in names:
-                self.problems.add(line, f"bag {bag!r} has labels, but no id is said to be in it.")
+                self.problems.add(line, f"bag {bag!r} has labels, but no id is in it.")
         self.problems.settle()
 
         n = len(self.ids)
@@ -270,7 +274,7 @@ def build_hints(
     missing: Any = None,
     by_hand: bool = False,
 ) -> Supervision:
-    """Make hints from records, or raise one error that tells of every bad line."""
+    """Build hints from records, or raise one error that lists the invalid lines."""
     builder = _HintBuilder(ids, problems)
     for record in records:
         builder.add(record)
@@ -281,9 +285,9 @@ def build_hints(
 
 
 def iterate_records(hints: Supervision, ids: RowIds) -> Iterator[Record]:
-    """Yield the hints as records, in one order; the members of a group follow one another."""
+    """Yield the hints as records in a fixed order; the members of a group are consecutive."""
     if hints.n_samples != len(ids):
-        raise SupervisionError(f"the hints speak of {hints.n_samples} rows, but there are {len(ids)} ids.")
+        raise SupervisionError(f"the hints are for {hints.n_samples} rows, but there are {len(ids)} ids.")
     name = ids.ids
     line = 0
     for kind in ("must", "cannot"):
@@ -315,12 +319,12 @@ def iterate_records(hints: Supervision, ids: RowIds) -> Iterator[Record]:
 
 
 def _check_plain(value: Any, what: str) -> Any:
-    """Return a value that a file can hold, or say that it cannot."""
+    """Return the value as a plain string, number or boolean; raise an error if a file cannot store it."""
     if value == "" or type(value) not in {str, bool, int, float}:
         raise SupervisionError(
-            f"the {what} {value!r} cannot be written to a file; wanted text that is not empty, or a number. "
-            "Make hints with text in its place."
+            f"the {what} {value!r} cannot be written to a file; expected non-empty text or a number. "
+            "Make the hints with text instead."
         )
     if isinstance(value, float) and not math.isfinite(value):
-        raise SupervisionError(f"the {what} {value!r} cannot be written to a file; wanted a finite number.")
+        raise SupervisionError(f"the {what} {value!r} cannot be written to a file; expected a finite number.")
     return value

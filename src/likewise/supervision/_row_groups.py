@@ -1,4 +1,4 @@
-"""Groups of rows in linear space: "all of these together", "no two of these together"."""
+"""Groups of rows, of which all or no two belong together, stored in linear space."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ class RowGroups(ReadOnly):
 
         Returns
         -------
-        groups : Groups
+        groups : RowGroups
             The checked groups.
         """
         lists = [] if groups is None else list(groups)
@@ -66,7 +66,7 @@ class RowGroups(ReadOnly):
             unique = np.unique(rows)
             if unique.size < rows.size:
                 values, counts = np.unique(rows, return_counts=True)
-                raise SupervisionError(f"{what}[{g}] names row {values[counts > 1][0]} twice.")
+                raise SupervisionError(f"{what}[{g}] contains row {values[counts > 1][0]} twice.")
             if unique.size < 2:
                 raise SupervisionError(f"{what}[{g}] has {unique.size} row(s); a group needs at least two.")
             key = unique.tobytes()
@@ -108,7 +108,7 @@ class RowGroups(ReadOnly):
 
         Returns
         -------
-        groups : Groups
+        groups : RowGroups
             The renumbered groups.
         """
         n_samples = int(positions.max(initial=-1)) + 1
@@ -125,14 +125,14 @@ class RowGroups(ReadOnly):
 
         Parameters
         ----------
-        other : Groups
+        other : RowGroups
             The other groups.
         n_samples : int
             The number of rows.
 
         Returns
         -------
-        groups : Groups
+        groups : RowGroups
             The groups of both. A group in both has the larger weight.
         """
         weights = np.concatenate([self.weights, other.weights])
@@ -155,7 +155,7 @@ class RowGroups(ReadOnly):
 
         Returns
         -------
-        list_pairs : ndarray of shape (n_pairs, 2)
+        pairs : ndarray of shape (n_pairs, 2)
             The pairs.
         weights : ndarray of shape (n_pairs,)
             The weight of the group of each pair.

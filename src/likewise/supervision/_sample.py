@@ -1,8 +1,7 @@
-"""Hints drawn from the truth with a budget, a share of wrong answers and a seed: what studies are made of.
+"""Random hints from the true classes, with a given number of hints and error rate, for experiments.
 
-No list of pairs or triplets is ever built. Each set of candidates is numbered from 0, distinct numbers are
-drawn, and a number is turned back into its rows, so the cost is that of the hints drawn plus one look at
-the rows, whatever the number of candidates.
+The candidate pairs or triplets are numbered, distinct numbers are drawn, and each number is converted back to
+its rows. The candidates are never listed, so the cost depends on the numbers of hints and rows only.
 """
 
 from __future__ import annotations
@@ -37,7 +36,7 @@ def sample_links(
     """Draw must-links and cannot-links from the true classes.
 
     Pairs of rows are drawn uniformly without replacement; a pair is a must-link if its rows have the same
-    class and a cannot-link otherwise, and each answer is turned round with probability `noise`. The cost
+    class and a cannot-link otherwise, and each answer is flipped with probability `noise`. The cost
     is O(n_samples log n_samples + n_links log n_links); no list of pairs is built.
 
     Parameters
@@ -45,14 +44,14 @@ def sample_links(
     y : array-like of shape (n_samples,)
         The true class of each row, any hashable. A row whose class is None or NaN is never drawn.
     n_links : int
-        How many links to draw, exactly.
+        The number of links.
     noise : float, default=0.0
         The probability that an answer is wrong, independently for each link.
     balance : float, optional
-        The share of must-links among the links before noise, such as 0.5. By default pairs are drawn
-        without regard to their answer, so that with many classes most are cannot-links.
+        The fraction of must-links before noise, such as 0.5. By default all pairs are equally likely, so
+        most are cannot-links if there are many classes.
     rows : array-like of int or bool, optional
-        Draw among these rows only, such as a training part.
+        Draw among these rows only, such as the training rows.
     random_state : int, RandomState instance or None, default=None
         The seed. The same seed gives the same links.
 
@@ -64,7 +63,7 @@ def sample_links(
     Raises
     ------
     SupervisionError
-        If there are fewer such pairs than asked for.
+        If there are fewer such pairs than `n_links`.
 
     Examples
     --------
@@ -80,7 +79,7 @@ def sample_links(
         pairs = pool.get_pairs(_draw_distinct(rng, pool.n_pairs, n_links, "pairs of rows with a known class"))
     else:
         if not 0 <= balance <= 1:
-            raise ValueError(f"balance is the share of must-links, from 0 to 1; got {balance!r}.")
+            raise ValueError(f"balance, the fraction of must-links, must be from 0 to 1; got {balance!r}.")
         n_must = round(balance * n_links)
         same = _draw_distinct(rng, pool.n_same, n_must, "pairs of rows of one class")
         apart = _draw_distinct(
@@ -114,7 +113,7 @@ def sample_triplets(
     y : array-like of shape (n_samples,)
         The true class of each row, any hashable. A row whose class is None or NaN is never drawn.
     n_triplets : int
-        How many triplets to draw, exactly.
+        The number of triplets.
     noise : float, default=0.0
         The probability that an answer is wrong, independently for each triplet.
     neither : bool, default=True
@@ -155,18 +154,18 @@ def sample_triplets(
 def sample_bag_labels(
     hints: Supervision, share: float, *, random_state: RandomStateLike = None
 ) -> Supervision:
-    """Keep the labels of some of the bags and forget those of the others, as if nobody had said them.
+    """Keep the labels of some randomly chosen bags, and make the other bags unlabelled.
 
-    Of m labelled bags, ``round(share * m)`` keep their labels, each choice of so many equally likely. With
-    one seed a larger share keeps what a smaller one keeps, so that a study adds labels as the share grows.
-    Rows stay in their bags, and other hints stay as they are.
+    Of m labelled bags, ``round(share * m)`` keep their labels; each subset of this size is equally likely.
+    With the same seed, a larger share keeps all bags of a smaller share, as learning curves need. Rows stay
+    in their bags, and other hints do not change.
 
     Parameters
     ----------
     hints : Supervision
         Hints with bags.
     share : float
-        The share of the labelled bags that stay labelled, from 0 to 1.
+        The fraction of the labelled bags that stay labelled, from 0 to 1.
     random_state : int, RandomState instance or None, default=None
         The seed.
 
@@ -183,10 +182,14 @@ def sample_bag_labels(
     Supervision(5 rows: 4 bag(s), 2 of them labelled)
     """
     if isinstance(share, bool) or not isinstance(share, numbers.Real) or not 0 <= share <= 1:
-        raise ValueError(f"share is the share of bags that keep their labels, from 0 to 1; got {share!r}.")
+        raise ValueError(
+            f"share, the fraction of bags that keep their labels, must be from 0 to 1; got {share!r}."
+        )
     rng = _make_generator(random_state)
     if (bags := hints.bags) is None:
-        raise SupervisionError(f"there are no bags to keep labels of: {hints!r}. Make them with from_bags.")
+        raise SupervisionError(
+            f"expected hints with bags; got {hints!r}. Create them with Supervision.from_bags."
+        )
     labelled = [b for b, labels in enumerate(bags.labels) if labels is not None]
     kept = {labelled[place] for place in rng.permutation(len(labelled))[: round(share * len(labelled))]}
     labels = tuple(labels_of_bag if b in kept else None for b, labels_of_bag in enumerate(bags.labels))
@@ -214,29 +217,29 @@ class _Pool:
 
     @property
     def n_odd(self) -> int:
-        """How many triplets hold exactly two rows of one class."""
+        """The number of triplets with exactly two rows of one class."""
         return sum(s * (s - 1) // 2 * (len(self.rows) - s) for s in self.sizes.tolist())
 
     def get_pairs(self, numbers: IntArray) -> IntArray:
-        """Return the pairs of places with these numbers, among all pairs."""
+        """Return the pairs of positions with these numbers, among all pairs."""
         return _number_to_pairs(numbers)
 
     def get_pairs_in_class(self, numbers: IntArray) -> IntArray:
-        """Return the pairs of places with these numbers, among the pairs of one class."""
+        """Return the pairs of positions with these numbers, among the pairs of rows of the same class."""
         c, rest = _split_by_block(numbers, self.sizes * (self.sizes - 1) // 2)
         return _number_to_pairs(rest) + self.starts[c][:, None]
 
     def get_pairs_across(self, numbers: IntArray) -> IntArray:
-        """Return the pairs of places with these numbers, among the pairs of two classes.
+        """Return the pairs of positions with these numbers, among the pairs of rows of different classes.
 
-        A row of a class that begins at place s makes a pair with each of the s rows before the class.
+        A row of a class that begins at position s forms a pair with each of the s rows before the class.
         """
         c, rest = _split_by_block(numbers, self.sizes * self.starts)
         row, before = np.divmod(rest, np.maximum(self.starts[c], 1))
         return np.column_stack([before, self.starts[c] + row])
 
     def get_odd_ones(self, numbers: IntArray) -> IntArray:
-        """Return the triplets of places with these numbers, among those with two rows of one class."""
+        """Return the triplets of positions with these numbers, among triplets with two rows of one class."""
         others = len(self.rows) - self.sizes
         c, rest = _split_by_block(numbers, self.sizes * (self.sizes - 1) // 2 * others)
         pair, odd = np.divmod(rest, np.maximum(others[c], 1))
@@ -248,7 +251,7 @@ def _check_budget(n: Any, noise: float, what: str) -> int:
     if isinstance(n, bool) or not isinstance(n, numbers.Integral) or n < 0:
         raise ValueError(f"{what} must be an integer of at least 0, got {n!r}.")
     if not 0 <= noise <= 1:
-        raise ValueError(f"noise is the probability of a wrong answer, from 0 to 1; got {noise!r}.")
+        raise ValueError(f"noise, the probability of a wrong answer, must be from 0 to 1; got {noise!r}.")
     return int(n)
 
 
@@ -267,24 +270,26 @@ def _make_generator(random_state: Any) -> np.random.RandomState:
 
 
 def _draw_distinct(rng: np.random.RandomState, total: int, n: int, what: str) -> IntArray:
-    """Draw n different numbers below `total`, each set equally likely."""
+    """Draw n different numbers below `total`; each set is equally likely."""
     if n > total:
-        raise SupervisionError(f"asked for {n} {what}, but there are only {total}.")
+        raise SupervisionError(f"expected at least {n} {what}; got {total}. Ask for fewer hints.")
     if total > _MOST:
-        raise SupervisionError(f"there are {total} {what}, too many to number. Draw among some `rows`.")
-    if total <= 4 * n:  # most draws would repeat; a permutation costs no more than the hints themselves
+        raise SupervisionError(
+            f"there are {total} {what}, too many to number. Pass `rows` to draw among fewer rows."
+        )
+    if total <= 4 * n:  # many draws would repeat; a permutation costs at most 4 times as much as the hints
         return rng.permutation(total)[:n].astype(np.int64)
     drawn = np.empty(0, dtype=np.int64)
     while len(drawn) < n:
         more = rng.randint(0, total, size=n + n // 8 + 8 - len(drawn), dtype=np.int64)
         drawn = np.concatenate([drawn, more])
-        # The first of each, in the order of drawing: cutting a sorted list short would favour low numbers.
+        # Keep the order of drawing, because truncating a sorted list would favour low numbers.
         drawn = drawn[np.sort(np.unique(drawn, return_index=True)[1])]
     return drawn[:n]
 
 
 def _split_by_block(numbers: IntArray, counts: IntArray) -> tuple[IntArray, IntArray]:
-    """Split numbers that run through blocks of `counts` into the block and the number within it."""
+    """Split numbers that run through blocks of sizes `counts` into the block and the number within it."""
     ends = np.cumsum(counts)
     block = np.searchsorted(ends, numbers, side="right")
     return block, numbers - (ends - counts)[block]
@@ -305,14 +310,14 @@ def _number_to_triples(numbers: IntArray) -> IntArray:
 
 
 def _count_triples_below(k: IntArray) -> IntArray:
-    # Divided on the way, so that nothing exceeds 64 bits before the numbers themselves do.
+    # Divide early, so intermediate products do not exceed 64 bits unless the numbers do.
     half: IntArray = k * (k - 1) // 2
     out: IntArray = half // 3 * (k - 2) + half % 3 * (k - 2) // 3
     return out
 
 
 def _correct_guess(guess: IntArray, numbers: IntArray, first: Any) -> IntArray:
-    """Return the largest k with first(k) <= number, from a guess that rounding put off by one or two."""
+    """Return the largest k with first(k) <= number, from a guess that rounding errors shifted by 1 or 2."""
     for _ in range(3):
         guess = np.where(first(guess) > numbers, guess - 1, guess)
         guess = np.where(first(guess + 1) <= numbers, guess + 1, guess)

@@ -86,7 +86,7 @@ class Supervision:
         object.__setattr__(self, "_parts", kept)
 
     def __setattr__(self, name: str, value: object) -> None:
-        raise AttributeError("hints cannot be changed; make new ones and join them with |.")
+        raise AttributeError("hints are immutable; make new hints and combine them with |.")
 
     # ------------------------------------------------------------------ creation
 
@@ -136,7 +136,7 @@ class Supervision:
         must_weights, cannot_weights : float or array-like of shape (n,), optional
             The weight of each link, by default 1. A repeated link counts once, with the largest weight.
         must_groups, cannot_groups : list of lists of rows, optional
-            Groups of rows that all belong together, or of which no two belong together. A group of m rows
+            Groups of rows that all belong together, or no two of which belong together. A group of m rows
             represents m (m - 1) / 2 links in memory for m numbers.
         must_group_weights, cannot_group_weights : float or array-like, optional
             The weight of each link in a group, by default 1.
@@ -211,8 +211,8 @@ class Supervision:
         """
         if index is None:
             raise SupervisionError(
-                "from_frame needs the labels of the rows of the data: pass index=df.index of the data that "
-                f"the columns {a!r} and {b!r} name, or index=range(len(X)) if they hold row numbers."
+                "from_frame needs the labels of the rows of the data: pass index=df.index, to which the "
+                f"columns {a!r} and {b!r} refer, or index=range(len(X)) if they contain row numbers."
             )
         columns = list(frame.columns if hasattr(frame, "columns") else frame)
         for name in (a, b, link, *([weight] if weight != "weight" else [])):
@@ -376,7 +376,7 @@ class Supervision:
         return self.n_samples
 
     def __iter__(self) -> Any:
-        raise TypeError("hints speak of pairs, triplets and bags of rows; iterate over hints.must and so on.")
+        raise TypeError("hints are not iterable; iterate over hints.must, hints.cannot and so on.")
 
     def __getitem__(self, key: Any) -> Supervision:
         rows = select_rows(key, self.n_samples)
@@ -441,7 +441,7 @@ class Supervision:
             return NotImplemented
         if other.n_samples != self.n_samples:
             raise SupervisionError(
-                f"hints for {self.n_samples} rows and hints for {other.n_samples} rows cannot be joined."
+                f"hints for {self.n_samples} rows and hints for {other.n_samples} rows cannot be combined."
             )
         check_same_labels(self._index, other._index)
         parts: dict[str, Any] = {**other._all, **self._all}
@@ -509,12 +509,12 @@ class Supervision:
         Examples
         --------
         >>> both = Supervision.from_links(3, must=[(0, 1)]) | Supervision.from_labels([1, None, 2])
-        >>> both.only("labels")
+        >>> both.select_kinds("labels")
         Supervision(3 rows: 2 label(s) of 2 class(es))
         """
         wanted = {k for kind in kinds for k in ([kind] if isinstance(kind, str) else kind)}
         if unknown := wanted - set(KINDS):
-            raise SupervisionError(f"no such kind of hint: {sorted(unknown)}. The kinds are {list(KINDS)}.")
+            raise SupervisionError(f"expected kinds of hints among {list(KINDS)}; got {sorted(unknown)}.")
         return self._with_parts({k: part for k, part in self._all.items() if k in wanted})
 
     @cached_property
@@ -650,7 +650,7 @@ class Supervision:
         """
         a, b = check_rows([i, j], self.n_samples, width=None, what="relation").tolist()
         if a == b:
-            raise SupervisionError(f"relation asks of two rows, got row {a} twice.")
+            raise SupervisionError(f"expected two different rows; got row {a} twice.")
         return self._kept_closure.relation(a, b)
 
     def to_links(

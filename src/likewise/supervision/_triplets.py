@@ -15,23 +15,23 @@ TripletAnswer = Literal["AB", "AC", "BC", "NEITHER"]
 TRIPLET_ANSWERS: tuple[str, ...] = get_args(TripletAnswer)
 
 # AB leaves c out, AC leaves b out, BC leaves a out. The table is its own inverse: a triplet whose odd one
-# stands at place p has the answer _ODD_ONE[p].
+# is at position p has the answer _ODD_ONE[p].
 _ODD_ONE = (2, 1, 0)
 
 
 def check_answers(answers: Any, n: int) -> npt.NDArray[np.int8]:
-    """Turn the words AB, AC, BC, NEITHER (one, or one a triplet) into codes 0 to 3."""
+    """Convert the words AB, AC, BC, NEITHER (one for all, or one per triplet) to the codes 0 to 3."""
     words = [answers] * n if isinstance(answers, str) else list(answers)
     if len(words) != n:
-        raise SupervisionError(f"answers must be one word a triplet: wanted {n}, got {len(words)}.")
+        raise SupervisionError(f"answers must be one word per triplet: expected {n}; got {len(words)}.")
     codes = {word: code for code, word in enumerate(TRIPLET_ANSWERS)}
     out = np.empty(n, dtype=np.int8)
     for t, word in enumerate(words):
         key = str(word).upper()
         if key not in codes:
             raise SupervisionError(
-                f"answers[{t}] is {word!r}; wanted one of {', '.join(TRIPLET_ANSWERS)}. "
-                "Leave out a triplet whose answer is not known."
+                f"answers[{t}] is {word!r}; expected one of {', '.join(TRIPLET_ANSWERS)}. "
+                "Remove triplets whose answer is unknown."
             )
         out[t] = codes[key]
     return out
@@ -47,7 +47,7 @@ class Triplets(ReadOnly):
 
     @classmethod
     def from_arrays(cls, n_samples: int, triplets: Any, answers: Any, weights: Any = None) -> Triplets:
-        """Check triplets and bring them to one form: rows ascending, each statement once."""
+        """Check triplets and convert them to the normal form: rows ascending, without repetitions."""
         rows = check_rows(triplets, n_samples, width=3, what="triplets")
         weight = check_weights(weights, len(rows), what="weights")
         codes = check_answers(answers, len(rows))
@@ -56,7 +56,7 @@ class Triplets(ReadOnly):
         twice = np.flatnonzero((np.diff(sorted_rows, axis=1) == 0).any(axis=1))
         if twice.size:
             given = tuple(rows[twice[0]].tolist())
-            raise SupervisionError(f"triplets[{twice[0]}] is {given}: three different rows are wanted.")
+            raise SupervisionError(f"triplets[{twice[0]}] is {given}; expected three different rows.")
         return cls._sort_and_merge(sorted_rows, _reorder_codes(codes, order), weight)
 
     @classmethod
@@ -72,11 +72,11 @@ class Triplets(ReadOnly):
 
     @property
     def rows(self) -> IntArray:
-        """The rows that some triplet names, with repetitions."""
+        """The rows of all triplets, with repetitions."""
         return self.rows_abc.reshape(-1)
 
     def restrict(self, rows: IntArray, positions: IntArray) -> Triplets:
-        """Keep the triplets whose three rows survive, renumbered."""
+        """Return the triplets whose three rows remain, renumbered."""
         moved = positions[self.rows_abc]
         use = (moved >= 0).all(axis=1)
         moved = moved[use]
@@ -93,15 +93,15 @@ class Triplets(ReadOnly):
         )
 
     def summary(self) -> str:
-        """Say what is inside in a few words."""
+        """Describe the triplets in a few words."""
         return f"{len(self)} triplet(s)"
 
 
 def _reorder_codes(codes: npt.NDArray[np.int8], order: IntArray) -> npt.NDArray[np.int8]:
-    """Return the answers' codes after the three rows were put in `order`: the odd one stays the odd one."""
+    """Return the codes of the answers after the three rows are put in `order`."""
     out = codes.copy()
     odd = np.array([*_ODD_ONE, -1])[codes]  # which of a, b, c is the odd one; -1 for NEITHER
     pairs = codes < 3
-    place = (order == odd[:, None]).argmax(axis=1)  # where it stands now
+    place = (order == odd[:, None]).argmax(axis=1)  # its new position
     out[pairs] = np.array(_ODD_ONE, dtype=np.int8)[place[pairs]]
     return out

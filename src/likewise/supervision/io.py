@@ -1,7 +1,7 @@
-"""Files of hints, which speak of sample ids: CSV, JSON Lines and Parquet, in and out; Excel workbooks, in.
+"""Files of hints by sample id: read and write CSV, JSON Lines and Parquet, read Excel workbooks.
 
-A file is read whole and checked whole: either everything in it becomes hints, or one error tells of its bad
-lines and nothing does. Files are written beside the old one and then put in its place.
+If any line of a file is invalid, an error lists the invalid lines, and nothing is read. Files are written
+under a temporary name and then renamed.
 """
 
 from __future__ import annotations
@@ -58,7 +58,7 @@ _METADATA = b"likewise_hints"
 
 @dataclass(frozen=True)
 class _FileHeader:
-    """What the first line of a file says of the ids and the data that it was written for."""
+    """The first line of a file, which describes the ids and the data that it was written for."""
 
     n: int
     digest: str
@@ -71,13 +71,13 @@ class _FileHeader:
     def for_ids(
         cls, ids: RowIds, content: Any, lines: int, types: dict[str, str] | None = None
     ) -> _FileHeader:
-        """Say what a file is being written for."""
+        """Describe the ids and the data that a file is written for."""
         digest = "" if content is None else ids.compute_content_digest(content)
         return cls(len(ids), ids.digest, ids.sorted_digest, lines, digest, types or {})
 
     @classmethod
     def from_header(cls, content: dict[str, Any], path: str) -> _FileHeader:
-        """Check what a file says of itself."""
+        """Parse and check the first line of a file."""
         try:
             types = {name: str(content[f"{name}_type"]) for name in TYPED if f"{name}_type" in content}
             if not set(types.values()) <= set(TYPES):
@@ -92,41 +92,41 @@ class _FileHeader:
             )
         except (KeyError, TypeError, ValueError):
             raise FileFormatError(
-                f"{path}:1: the line about the ids cannot be understood: {content!r}. Remove it to read the "
-                "file without checking its ids."
+                f"{path}:1: the line about the ids is invalid: {content!r}. Remove it to read the file "
+                "without checking its ids."
             ) from None
 
     def as_dict(self) -> dict[str, Any]:
-        """Return it as plain names and values, leaving out what is empty."""
+        """Return the fields that are not empty, as plain values."""
         content = asdict(self)
         types = content.pop("types")
         return {k: v for k, v in content.items() if v != ""} | {f"{k}_type": v for k, v in types.items()}
 
     def check(self, ids: RowIds, content: Any, n_lines: int, path: str) -> None:
-        """Compare with the ids and the data at hand: an error if they cannot be the same, else a warning."""
+        """Compare with the given ids and data; raise an error or warn if they differ."""
         if n_lines < self.lines:
             raise FileFormatError(
-                f"{path}: {self.lines} lines of hints were written, {n_lines} are here; the file is cut "
-                f"short. If lines were taken out on purpose, change lines={self.lines} in its first line."
+                f"{path}: expected {self.lines} lines of hints; got {n_lines}. The file is truncated. If "
+                f"lines were removed on purpose, change lines={self.lines} in its first line."
             )
         if content is not None and self.content and ids.compute_content_digest(content) != self.content:
             raise FileFormatError(
-                f"{path}: the hints were written for other data: its rows have changed, or stand in another "
-                "order. Put the data back as it was, or leave `content` out if you are sure."
+                f"{path}: the hints were written for other data: the rows have changed, or are in another "
+                "order. Restore the data, or leave `content` out if you are sure."
             )
         if not self.digest or self.digest == ids.digest or (not ids.digest and self.n == len(ids)):
-            return  # few ids of many have no digest of them all
+            return  # FewIds has no digest of all ids
         if self.sorted == ids.sorted_digest:
             warnings.warn(
                 f"{path} was written for the same {self.n} ids in another order. The hints follow the ids; "
-                "check that whatever else goes with the rows does so too.",
+                "check that other row-aligned data do so too.",
                 ShuffledIdsWarning,
                 stacklevel=3,
             )
             return
         warnings.warn(
-            f"{path} was written for {self.n} ids that are not the {len(ids)} given. All those that its "
-            "hints name are here.",
+            f"{path} was written for {self.n} ids that differ from the {len(ids)} given ids. All ids in its "
+            "hints are known.",
             ChangedIdsWarning,
             stacklevel=3,
         )
@@ -141,7 +141,7 @@ def read_hints(
     content: Any = None,
     missing: Any = -1,
 ) -> Supervision:
-    """Read hints from a file that speaks of sample ids.
+    """Read hints from a file that refers to rows by sample id.
 
     A table (CSV, Parquet, Excel) is recognised by its header: ``a,b,link[,weight]``,
     ``a,b,c,answer[,weight]``, ``id,label``, ``id,bag[,labels]``, or the general layout of
@@ -157,14 +157,14 @@ def read_hints(
     format : {"csv", "jsonl", "parquet", "xlsx"}, optional
         By default the file extension determines it. Excel workbooks need openpyxl; their first sheet is read.
     encoding : str, default="utf-8"
-        The encoding of a CSV or JSON Lines file. A byte order mark is passed over, and so are Windows line
-        ends.
+        The encoding of a CSV or JSON Lines file. A byte order mark and Windows line ends are accepted.
     content : array-like of shape (n_samples, ...), optional
-        The data. If the file was written with its content, data that differ are an error; this is how
-        shuffled rows are noticed where they have no ids of their own.
+        The data. It is an error if the file was written with `content` and the data differ. This detects
+        shuffled rows if the ids are row numbers.
     missing : object, default=-1
-        A label that means "not known", as for :meth:`Supervision.from_labels`; -1 does so where all labels
-        are whole numbers. None if -1 is a class. In a file of :func:`write_hints` every label is a class.
+        A label that means "unknown", as in :meth:`Supervision.from_labels`. The default applies only if all
+        labels are integers; use None if -1 is a class. In a file of :func:`write_hints` every label is a
+        class.
 
     Returns
     -------
@@ -174,16 +174,16 @@ def read_hints(
     Raises
     ------
     FileFormatError
-        If anything in the file is wrong; the message gives the line, and nothing is read.
+        If anything in the file is invalid; the message gives the line, and nothing is read.
 
     Warns
     -----
     ShuffledIdsWarning
         If the file was written for the same ids in another order. The hints follow the ids.
     ChangedIdsWarning
-        If it was written for other ids, though those that it names are all there.
+        If it was written for other ids, but all ids in its hints are known.
     QuestionableHintsWarning
-        If a column was ignored, a label was read as "not known", or two labels differ only in case or spaces.
+        If a column was ignored, a label was read as "unknown", or two labels differ only in case or spaces.
 
     Examples
     --------
@@ -210,7 +210,7 @@ def read_hints(
 def list_ids_in_file(
     path: str | os.PathLike[str], *, format: Format | None = None, encoding: str = "utf-8"
 ) -> list[str]:
-    """Return the ids that a file of hints names, each once, for data whose ids cannot all be held."""
+    """Return the distinct ids in a file of hints, for data whose ids do not all fit in memory."""
     problems, _, records = _open(path, format, encoding)
     cells = [cell for record in records for cell in (record.a, record.b, record.c)]
     problems.settle()
@@ -221,12 +221,12 @@ def list_ids_in_file(
 def _open(
     path: str | os.PathLike[str], format: Format | None, encoding: str
 ) -> tuple[Problems, _FileHeader | None, Iterator[Record]]:
-    """Read a file of hints as far as its format goes."""
+    """Read the records and the first line of a file of hints, without looking up the ids."""
     kind = format_of(path, format)
     problems = Problems(os.fspath(path), ", row " if kind in ("parquet", "xlsx") else ":")
     data = Path(path).read_bytes()
     if not data.strip():
-        raise FileFormatError(f"{problems.path} is empty; a file without hints has at least a header.")
+        raise FileFormatError(f"{problems.path} is empty; expected at least a header.")
     if kind == "parquet":
         return problems, *_read_parquet(data, problems)
     if kind == "xlsx":
@@ -243,24 +243,24 @@ def write_hints(
     format: Format | None = None,
     content: Any = None,
 ) -> None:
-    """Write hints to a file that speaks of sample ids, with a digest of the list of ids.
+    """Write hints to a file that refers to rows by sample id, with a digest of the list of ids.
 
-    A table has the columns ``kind,a,b,c,answer,label,bag,group,weight``, of which each kind fills its own;
-    JSON Lines have one object a hint. Reading the file with the same ids gives the same hints. The file is
-    written under another name and then put in place, so that a crash leaves the old one whole.
+    A table has the columns ``kind,a,b,c,answer,label,bag,group,weight``, of which each kind uses some; JSON
+    Lines has one object per hint. Reading the file with the same ids gives the same hints. The file is
+    written under a temporary name and then renamed, so a crash leaves the old file intact.
 
     Parameters
     ----------
     path : path-like
-        The file; one that is there is replaced.
+        The file. An existing file is replaced.
     hints : Supervision
-        The hints. Labels and bags must be text or numbers; a table wants them all of one type.
+        The hints. Labels and bags must be strings or numbers, in a table all of the same type.
     ids : RowIds or sequence of str
         The id of each row. Use ``RowIds.from_row_numbers(n)`` if there are none.
     format : {"csv", "jsonl", "parquet"}, optional
         By default the file extension determines it. Parquet needs pyarrow; ``.tsv`` is CSV with tabs.
     content : array-like of shape (n_samples, ...), optional
-        The data, whose digest is written too, for :func:`read_hints` to compare.
+        The data; their digest is written too, and :func:`read_hints` compares it.
 
     Examples
     --------
@@ -296,7 +296,7 @@ def write_hints(
 
 
 class _CountedRecords:
-    """Passes records on and remembers on how many lines they stood."""
+    """An iterator over records that counts the lines they are on."""
 
     def __init__(self, records: Iterator[Record]) -> None:
         self.records, self.lines = records, set[int]()
@@ -313,16 +313,16 @@ PASS_FORMAT = ", or pass format="
 def format_of(
     path: str | os.PathLike[str], format: str | None, suffixes: Mapping[str, str] = _SUFFIXES
 ) -> str:
-    """Return the format that was asked for, or that of the file extension.
+    """Return the given format, or by default the format of the file extension.
 
-    `suffixes` gives the format of each suffix, ``".csv"`` and so on.
+    `suffixes` maps file extensions such as ``".csv"`` to formats.
     """
     if format is None:
         format = suffixes.get(Path(path).suffix.lower())
         if format is None:
             raise UnknownFormatError(
-                f"{os.fspath(path)!r} does not say its format; end its name with one of "
-                f"{', '.join(suffixes)}{{{PASS_FORMAT}}}.",
+                f"the name {os.fspath(path)!r} does not determine the format; use a name that ends with one "
+                f"of {', '.join(suffixes)}{{{PASS_FORMAT}}}.",
                 parameter="format",
                 terms=(PASS_FORMAT,),
             )
@@ -333,9 +333,9 @@ def format_of(
 
 
 def decode(data: bytes, encoding: str, path: str, *, option: str = "encoding={!r}") -> str:
-    """Decode the bytes of a text file, or say which byte is wrong and which encoding to try.
+    """Decode the bytes of a text file; the error names the invalid byte and encodings to try.
 
-    `option` is how the caller lets people choose an encoding.
+    `option` is the form in which the error suggests an encoding.
     """
     name = codecs.lookup(encoding).name
     try:
@@ -344,7 +344,7 @@ def decode(data: bytes, encoding: str, path: str, *, option: str = "encoding={!r
         line = data.count(b"\n", 0, error.start) + 1
         likely, because = ["latin-1", "cp1252"], "if it comes from an older Windows program"
         if data[:2] in (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE):
-            likely, because = ["utf-16"], "which its first two bytes announce"
+            likely, because = ["utf-16"], "which its first two bytes indicate"
         terms = tuple(map(option.format, likely))
         raise FileFormatError(
             f"{path}:{line}: byte {error.start} is {data[error.start]:#04x}, which is not {name}.",
@@ -367,7 +367,9 @@ def _read_csv(text: str, problems: Problems) -> _Read:
             written = _parse_mark(line, problems.path)
             if text and not text.endswith("\n"):
                 last = first_line + 1 + text.count("\n")
-                problems.add(last, "the last line has no end; the file may be cut short. End it if not.")
+                problems.add(
+                    last, "the last line does not end; the file may be truncated. If it is not, end the line."
+                )
         first_line += 1
     rows = csv_rows(text, first_line, problems)
     header = next(rows, None)
@@ -379,7 +381,7 @@ def _read_csv(text: str, problems: Problems) -> _Read:
 
 
 def _parse_mark(line: str, path: str) -> _FileHeader:
-    """Read the first line of a file of :func:`write_hints`, as it is or as a spreadsheet leaves it.
+    """Parse the first line of a file of :func:`write_hints`, possibly saved again by a spreadsheet program.
 
     A spreadsheet adds empty cells and quotes, and Windows a carriage return.
     """
@@ -408,7 +410,7 @@ def _read_parquet(data: bytes, problems: Problems) -> _Read:
 def parquet_rows(
     data: bytes, path: str
 ) -> tuple[list[str], Iterator[tuple[int, tuple[Any, ...]]], dict[bytes, bytes]]:
-    """Return the names of the columns, the rows numbered from 1, and the metadata; a gap is an empty text."""
+    """Return the names of the columns, the rows numbered from 1, and the metadata; null becomes ""."""
     parquet = require("pyarrow.parquet", extra="scale")
     pyarrow = require("pyarrow", extra="scale")
     try:
@@ -439,7 +441,7 @@ def _read_xlsx(data: bytes, problems: Problems) -> _Read:
 
 
 def xlsx_rows(data: bytes, problems: Problems) -> Iterator[tuple[int, list[str]]]:
-    """Yield the rows of the first sheet of an Excel workbook as texts, with their numbers.
+    """Yield the rows of the first sheet of an Excel workbook as strings, with their numbers.
 
     Empty rows are left out. A spreadsheet does not distinguish numbers from ids that look like numbers, so
     7 and 7.0 are "7".
@@ -449,7 +451,7 @@ def xlsx_rows(data: bytes, problems: Problems) -> Iterator[tuple[int, list[str]]
         book = openpyxl.load_workbook(io.BytesIO(data), read_only=True, data_only=True)
         sheets = book.worksheets
         cells = [list(row) for row in sheets[0].iter_rows(values_only=True)] if sheets else []
-    except Exception as error:  # openpyxl raises whatever its parts raise
+    except Exception as error:  # openpyxl raises many kinds of exceptions
         raise FileFormatError(f"{problems.path} cannot be read as an Excel workbook: {error}.") from error
     if len(sheets) > 1:
         problems.notes.append(f"only the first of {len(sheets)} sheets, {sheets[0].title!r}, was read.")
@@ -479,7 +481,7 @@ def _write_parquet(path: Path, records: list[Record], written: dict[str, Any]) -
 
 
 def replace_file(path: str | os.PathLike[str], write: Callable[[Path], Any]) -> None:
-    """Let `write` make a file beside `path`, then put it there in one step."""
+    """Call `write` with a temporary path in the same folder, then rename the file to `path` atomically."""
     target = Path(os.path.realpath(path))
     part = target.with_name(f".{target.name}.{secrets.token_hex(4)}.part")
     try:
