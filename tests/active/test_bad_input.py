@@ -127,10 +127,10 @@ def test_an_answer_to_another_tray_is_kept_as_that():
     [
         (
             lambda a: a.tell(Question.piles([0, 1, 8]), [[0, 1]]),
-            "names row 8, but the rows are numbered 0 to 7",
+            "contains row 8, but the rows are numbered 0 to 7",
         ),
-        (lambda a: a.tell(Question.odd([0, 1, 8]), OddOne(8)), "names row 8"),
-        (lambda a: a.skip(Question.odd([0, 1, 9])), "names row 9"),
+        (lambda a: a.tell(Question.odd([0, 1, 8]), OddOne(8)), "contains row 8"),
+        (lambda a: a.skip(Question.odd([0, 1, 9])), "contains row 9"),
         (lambda a: a.tell(Question.piles([0, 1, 2]), [[0, 1], [3]]), "row 3 was not asked about"),
         (lambda a: a.tell(Question.piles([0, 1, 2]), [[0, 1], [1, 2]]), "row 1 is put down twice"),
         (lambda a: a.tell(Question.piles([0, 1, 2]), [[0, 1, 2], []]), "a pile is empty"),

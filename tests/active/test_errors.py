@@ -61,7 +61,7 @@ def test_planted_wrong_answers_are_suspected_with_their_reasons():
     assert suspect.chance > 0.5 > suspect.predicted
     assert suspect.against or suspect.rows
     assert not suspect.confirmed
-    assert "wrong with a chance of" in str(suspect)
+    assert "wrong with probability" in str(suspect)
     before = suspect.chance
     interview.confirm(suspect.question)
     again = [s for s in interview.suspects if s.question.key == suspect.question.key]
@@ -306,5 +306,5 @@ def test_somebody_who_says_same_to_everything_is_reported():
     for _ in range(15):
         interview.tell(interview.ask(), "SAME")
     seen = interview.progress()
-    assert "nothing tells the clusters apart" in seen.advice
+    assert "nothing separates the clusters" in seen.advice
     assert seen.worth_asking

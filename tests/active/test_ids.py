@@ -48,7 +48,7 @@ def test_questions_speak_of_ids():
         == "Which of 007 and ärztin belong together? Sort them into piles."
     )
     assert Question.pair(0, 2).text == "Do rows 0 and 2 belong together?"
-    with pytest.raises(SupervisionError, match="names row 4"):
+    with pytest.raises(SupervisionError, match="contains row 4"):
         asking.text(Question.pair(0, 4))
 
 

@@ -153,7 +153,7 @@ def test_contradictions_are_shown_with_their_chain_and_go_with_an_undo():
     (found,) = asking.contradictions
     assert (found.rows, found.chain) == ((0, 2), (0, 1, 2))
     assert [reply.question.rows for reply in found.replies] == [(0, 1), (1, 2), (0, 2)]
-    assert str(found) == "rows 0 and 2 were said to be apart, yet are joined: 0 = 1 = 2"
+    assert str(found) == "rows 0 and 2 are cannot-linked, but must-links connect them: 0 = 1 = 2"
     assert len(asking.labels_) == len(X)  # no warning, no error
     assert asking.state().knows(0, 2) == "must"
     asking.undo(Question.pair(1, 2))
@@ -403,7 +403,7 @@ def test_rows_that_are_no_numbers_are_refused():
         (
             lambda a: a.tell(Question.pair(0, 6), "SAME"),
             SupervisionError,
-            "names row 6, but the rows are numbered",
+            "contains row 6, but the rows are numbered",
         ),
         (lambda a: a.tell(Question.pair(0, 1), "perhaps"), SupervisionError, "does not answer a pair"),
         (lambda a: a.tell(Question.pair(0, 1), "AB"), SupervisionError, "does not answer a pair"),

@@ -36,8 +36,8 @@ def test_a_triplet_keeps_its_order_and_is_known_without_it():
         (lambda: Question.triplet(1, 2, 1), "3 different rows"),
         (lambda: Question("pile", (1, 2)), "kind must be one of"),
         (lambda: Question.pair(0, 1, score=float("nan")), "finite"),
-        (lambda: Answer.from_word("perhaps"), "an answer is a word"),
-        (lambda: Answer.from_word(True), "an answer is a word"),
+        (lambda: Answer.from_word("perhaps"), "is not an answer; expected one of"),
+        (lambda: Answer.from_word(True), "is not an answer; expected one of"),
         (lambda: Question.pair(0, 1).check_answer("AB"), "AB does not answer a pair"),
         (
             lambda: Question.triplet(0, 1, 2).check_answer(Answer.SAME),

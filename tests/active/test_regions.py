@@ -35,7 +35,7 @@ def test_a_row_is_put_beside_the_nearest_of_its_likeliest_class():
     held.tell(held.ask(), "DIFFERENT")
     question = held.ask()
     assert SIDE[question.rows[0]] == SIDE[question.rows[1]]
-    assert "speaks for near rows" in str(question.reason)
+    assert "represents nearby rows" in str(question.reason)
     assert question.score > 0
 
 

@@ -126,7 +126,7 @@ def test_an_error_of_likewise_stays_and_says_how_far_things_went():
     asking = interview()
     first = asking.ask()
     oracle = RecordedOracle([Reply(first, "SAME")])
-    with pytest.raises(SupervisionError, match="nobody answered") as told:
+    with pytest.raises(SupervisionError, match="no recorded answer") as told:
         simulate(asking, oracle, 10, y_true=Y)
     assert told.value.__notes__ == ["This was after 1 answer(s), which the interview holds."]
     assert asking.n_asked == 1

@@ -133,7 +133,7 @@ def test_a_row_that_was_begun_is_finished_first():
     state = told(X, cannot=[(0, 1), (0, 2), (1, 2), (1, 3)], n_clusters=4)
     question = MinMax().choose(state, 1)[0]
     assert question.rows == (2, 3)
-    assert "told apart from some groups already" in str(question.reason)
+    assert "already known to differ from some groups" in str(question.reason)
 
 
 def test_unsure_of_a_begun_row_goes_on_with_its_next_group():
@@ -158,7 +158,7 @@ def test_the_walk_goes_to_the_farthest_row():
     question = FarthestFirst().choose(told(line(0, 1, 5, 9), cannot=[(0, 3)], n_clusters=3), 1)[0]
     assert (question.rows, question.score) == ((2, 3), 4.0)
     assert str(question.reason).startswith(
-        "Row 2 lies farthest from the rows placed so far; row 3 is the nearest"
+        "Row 2 is farthest from the rows placed so far; row 3 is the nearest"
     )
 
 

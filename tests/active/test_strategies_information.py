@@ -35,7 +35,7 @@ def test_what_draws_differ_on_is_asked_and_not_what_all_are_unsure_of():
     q = np.array([0.95, 0.05])
     gain = np.log(2) + (q * np.log(q)).sum()
     assert question.score == pytest.approx(gain)
-    assert str(question.reason) == f"The answer is expected to tell {gain:.3f} nats about the model."
+    assert str(question.reason) == f"The expected information gain about the model is {gain:.3f} nats."
     assert 2 not in question.rows
     # The entropy of the answer alone does not tell the two apart.
     asked = MarginalUncertainty().choose(state, 5)

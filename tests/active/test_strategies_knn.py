@@ -67,7 +67,7 @@ def test_the_row_between_groups_is_asked_against_the_likeliest_first():
     rows = standardize_columns(X)
     chance = twin.group_chances(rows, [[0, 1], [5, 6]], 10, 1.0, 3)
     assert question.score == pytest.approx(1 - max(chance))
-    assert "is in its likeliest group with a chance of 62%" in str(question.reason)
+    assert "is in its most probable group with probability 62%" in str(question.reason)
 
 
 def test_the_smallest_maximum_is_asked_and_not_the_largest_entropy():

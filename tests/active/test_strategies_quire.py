@@ -55,7 +55,7 @@ def test_with_three_groups_the_value_is_the_mean_of_one_against_the_rest():
     values = {s: np.mean([twin.quire_printed(K, 1.0, [0, 1, 2], y, s) for y in sides]) for s in range(3, 9)}
     questions = QUIRE().choose(state, 6)
     assert [-question.score for question in questions] == pytest.approx(sorted(values.values()))
-    assert "whatever its group" in str(questions[0].reason)
+    assert "smallest worst-case loss" in str(questions[0].reason)
 
 
 def test_the_matrix_of_all_rows_is_inverted_once(monkeypatch):

@@ -46,7 +46,7 @@ def test_without_answers_the_surest_pair_is_asked_first():
     assert questions[0].score == 2
     assert questions[-1].rows == (1, 2)  # a product of -0.05
     assert str(questions[-1].reason) == (
-        "The eigenvectors put them apart; by the answers so far they are together with chance 0.50."
+        "The eigenvectors separate them; the answers so far join them with probability 0.50."
     )
 
 
@@ -61,7 +61,7 @@ def test_the_chance_of_an_answer_comes_from_the_answers_by_hand():
     assert question.rows == (0, 2)
     assert question.score == pytest.approx(2 + (1 + np.sqrt(2)) / 2)
     assert str(question.reason) == (
-        "The eigenvectors put them apart; by the answers so far they are together with chance 0.80."
+        "The eigenvectors separate them; the answers so far join them with probability 0.80."
     )
     # A relaxation that agrees with the answers leaves no reason to ask.
     agreed = told(

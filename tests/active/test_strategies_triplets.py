@@ -47,7 +47,7 @@ def test_where_nothing_is_known_the_third_is_near_one_of_two_classes():
     question = interview().ask()
     assert question.kind == "triplet"
     assert sorted(np.bincount(SIDE[list(question.rows)], minlength=3).tolist()) == [0, 1, 2]
-    assert "is near to row" in str(question.reason)
+    assert "is near row" in str(question.reason)
 
 
 def test_a_row_in_doubt_is_put_between_two_classes_that_are_apart():

@@ -68,7 +68,7 @@ def test_rows_in_doubt_come_beside_a_placed_row_of_each_likely_group():
     assert (question.kind, question.rows) == ("piles", (1, 4, 5, 8))  # the middles of both groups
     entropy = -(0.6 * np.log(0.6) + 0.4 * np.log(0.4))
     assert question.score == pytest.approx(2 * entropy)
-    assert str(question.reason) == "It is in doubt where 4, 5 belong; 1, 8 stand for clusters."
+    assert str(question.reason) == "The clusters of 4, 5 are uncertain; 1, 8 represent clusters."
 
 
 def test_without_probabilities_the_neighbours_tell_where_there_is_doubt():

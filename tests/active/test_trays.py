@@ -198,7 +198,7 @@ def test_a_tray_of_more_piles_than_clusters_is_a_contradiction():
     assert (found.rows, found.chain) == ((0, 2, 3, 5), ())
     assert [len(reply.piles) for reply in found.replies] == [4]
     assert str(found) == (
-        "rows 0, 2, 3 and 5 were said to be apart from one another, which takes more clusters than there are"
+        "rows 0, 2, 3 and 5 are cannot-linked to one another, which requires more clusters than there are"
     )
     assert len(asking.labels_) == 8
     asking.undo()
@@ -274,13 +274,13 @@ def test_what_was_reported_of_trays_is_saved_and_comes_back(tmp_path):
     [
         ({"kind": "piles", "rows": [0, 1, 3], "answer": {"piles": [[0, 9]]}}, "row 9 was not asked about"),
         ({"kind": "piles", "rows": [0, 1, 3], "answer": {"piles": [[0, 1], []]}}, "a pile is empty"),
-        ({"kind": "piles", "rows": [0, 1, 3], "answer": {"piles": 4}}, "an answer is a word, an odd"),
+        ({"kind": "piles", "rows": [0, 1, 3], "answer": {"piles": 4}}, "expected a word, an odd"),
         ({"kind": "piles", "rows": [0, 1, 3], "answer": {"piles": [0, 1]}}, "expected a list of rows"),
-        ({"kind": "piles", "rows": [0, 1, 3], "answer": {"heaps": [[0, 1]]}}, "an answer is a word, an odd"),
+        ({"kind": "piles", "rows": [0, 1, 3], "answer": {"heaps": [[0, 1]]}}, "expected a word, an odd"),
         ({"kind": "piles", "rows": [0, 1, 1], "answer": "UNSURE"}, "different rows"),
         ({"kind": "piles", "rows": list(range(13)), "answer": "UNSURE"}, "2 to 12"),
         ({"kind": "odd", "rows": [0, 1, 3], "answer": {"odd": "x"}}, "by their numbers"),
-        ({"kind": "odd", "rows": [0, 1, 3], "answer": 3}, "an answer is a word"),
+        ({"kind": "odd", "rows": [0, 1, 3], "answer": 3}, "is not an answer; expected one of"),
         ({"kind": "heap", "rows": [0, 1, 3], "answer": "UNSURE"}, "kind must be one of"),
     ],
 )

@@ -157,7 +157,7 @@ def test_at_a_terminal_by_single_keys(ask, files):
     asked.type_at("? help]", "y")
     asked.type_at("? help]", "b")
     asked.type_at("? help]", "\x1b[Az")
-    asked.type_at("'z' is no answer here", "n")
+    asked.type_at("'z' is not an answer to this question", "n")
     asked.type_at("Question 2 of 3", "s")
     asked.type_at("Question 2 of 3", "u")
     asked.type_at("Question 3 of 3", "n")
@@ -212,7 +212,7 @@ def test_ctrl_c_keeps_the_answers_and_writes_the_hints(ask, files):
 
 def test_undo_skip_and_wrong_keys(run, files):
     result = run(*ASK, input="perhaps\ny\nb\nn\ns\nu\nq\n")
-    assert "'perhaps' is no answer here." in result.stderr
+    assert "'perhaps' is not an answer to this question." in result.stderr
     kinds = [event["event"] for event in saved(files)["history"]]
     assert kinds == ["answer", "undo", "answer", "skip", "answer"]
     assert answers(files) == ["SAME", "DIFFERENT", "UNSURE"]
@@ -229,7 +229,7 @@ def test_the_end_of_input_quits(run, files):
 
 def test_bytes_that_are_no_text_are_no_answer(run, files):
     result = run(*ASK, input=b"\xff\xfe\ny\nq\n")
-    assert "is no answer here." in result.stderr
+    assert "is not an answer to this question." in result.stderr
     assert answers(files) == ["SAME"]
 
 
@@ -367,7 +367,7 @@ def test_trays_are_sorted_and_gone_on_with(run, files):
     (files / "many.csv").write_text(f"name,x,y\n{rows}")
     words = ["ask", "many.csv", "-k", "4", "--id", "name", "--hints", "h.csv"]
     result = run(*words, "--trays", input="yes\n1122-344\n")
-    assert "'yes' is no answer here." in result.stderr
+    assert "'yes' is not an answer to this question." in result.stderr
     assert "answers     1 answer: 1 sorted" in result.stderr
     (event,) = saved(files, "many.ask.json")["history"]
     assert [len(pile) for pile in event["answer"]["piles"]] == [2, 2, 1, 2]
@@ -383,7 +383,7 @@ def test_trays_are_sorted_and_gone_on_with(run, files):
 def test_triplets_are_answered_by_the_odd_one(run, files):
     words = [*ASK, "--strategy", "info-triplet", "--hints", "h.csv"]
     result = run(*words, input="y\n1\n0\n")
-    assert "'y' is no answer here." in result.stderr
+    assert "'y' is not an answer to this question." in result.stderr
     assert answers(files) == ["BC", "NEITHER"]
     assert "--as-links" in result.stderr
     assert "answers     2 answers: 1 odd one out, 1 neither" in run(*words[:-2], input="").stderr
@@ -460,7 +460,7 @@ def answer_ten(ask, flock, *words):
     first, second = pairs[WRONG - 1]
     answer = {"y": "yes", "n": "no"}[typed[WRONG - 1]]
     asked.wait_for(f"Answer {WRONG} looks odd: Do {first} and {second} belong together? {answer}; ")
-    asked.wait_for(" speak against it.")
+    asked.wait_for(" contradict it.")
     return asked
 
 
@@ -471,7 +471,7 @@ def events(folder):
 def test_an_odd_answer_is_kept(ask, flock, files):
     asked = answer_ten(ask, flock)
     asked.type_at("Enter leaves it.", "x")
-    asked.type_at("'x' is no answer here.", "k")
+    asked.type_at("'x' is not an answer to this question.", "k")
     asked.wait_for("keep")
     asked.type_at("Question 12", "q")  # an answer that is kept counts twice
     code, shown, _ = asked.rest()
@@ -529,7 +529,7 @@ def test_a_pipe_is_not_prompted_and_odd_answers_are_listed(run, flock):
     assert "Enter leaves it." not in result.stderr
     assert re.search(
         r"errors      About \d+ % of the answers are probably wrong \(\d+ to \d+ %\)\.\n"
-        rf"odd         1 answer looks odd:\n            answer {WRONG}: Do .* speak against it\n",
+        rf"odd         1 answer looks odd:\n            answer {WRONG}: Do .* contradict it\n",
         result.stderr,
     )
     document = json.loads(result.stdout)

@@ -201,7 +201,7 @@ def test_who_always_says_the_same_counts_for_nothing():
 
 
 def test_one_annotator_is_taken_at_the_prior_with_a_warning():
-    with pytest.warns(UserWarning, match=r"^Ann answered nothing that somebody else answered too.*0\.8"):
+    with pytest.warns(UserWarning, match=r"^Ann answered no question that others answered too.*0\.8"):
         people = Annotators(said(Ann="SSSSSDU"))
     (ann,) = people.annotators
     assert (ann.n_answers, ann.n_shared, ann.n_unsure) == (6, 0, 1)
@@ -214,7 +214,7 @@ def test_one_annotator_is_taken_at_the_prior_with_a_warning():
 
 
 def test_without_overlap_all_are_taken_at_the_prior():
-    with pytest.warns(UserWarning, match="Ann and Bob answered nothing"):
+    with pytest.warns(UserWarning, match="Ann and Bob answered no question"):
         people = Annotators(said(Ann="SD..", Bob="..SD"))
     assert [one.accuracy for one in people.annotators] == pytest.approx([0.8, 0.8])
     assert people.agreement().observed is None
@@ -255,7 +255,7 @@ def test_who_was_only_ever_unsure():
 
 
 def test_replies_without_a_name_are_one_annotators():
-    with pytest.warns(UserWarning, match=r"\(no name\) answered nothing"):
+    with pytest.warns(UserWarning, match=r"\(no name\) answered no question"):
         people = Annotators([Reply(Question.pair(0, 1), "SAME"), Reply(Question.pair(0, 2), "SAME")])
     assert people.names == (None,)
 
@@ -368,7 +368,7 @@ def test_parameters_that_cannot_be(more, message):
 
 
 def test_what_is_no_reply_or_kind():
-    with pytest.raises(SupervisionError, match="must hold Reply objects"):
+    with pytest.raises(SupervisionError, match="must contain Reply objects"):
         Annotators([Question.pair(0, 1)])
     with pytest.raises(ValueError, match="kind must be one of"):
         Annotators([]).agreement("piles")

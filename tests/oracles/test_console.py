@@ -91,7 +91,7 @@ def test_wishes_and_the_end_of_what_is_typed(typed, wish):
 def test_a_wrong_key_is_reported_and_the_question_put_again(question, typed):
     reply, shown = asked(f"{typed}\nu\n", question)
     assert reply.answer is Answer.UNSURE
-    assert f"{typed!r} is no answer here." in shown
+    assert f"{typed!r} is not an answer to this question." in shown
     assert shown.count("? help]") == 2
 
 
@@ -103,7 +103,7 @@ def test_help_tells_why_with_the_numbers_that_are_shown():
     tray = Question.piles([10, 20, 30], reason=reason)
     shown = asked("help\nu\n", tray)[1]
     assert "Why: It is in doubt where 2, 3 belong; 1 stands for 50% of 40." in shown
-    assert "says nothing of a row" in shown
+    assert "sets a row aside" in shown
 
 
 def test_rows_are_wrapped_and_cannot_steer_the_terminal():
@@ -126,7 +126,7 @@ def test_as_an_oracle_it_answers_or_stops():
     oracle, output = person("s\nb\nn\n", annotator="Ann")
     reply = oracle.answer(PAIR)
     assert (reply.answer, reply.annotator) == (Answer.DIFFERENT, "Ann")
-    assert output.getvalue().count("Here you cannot skip or go back") == 2
+    assert output.getvalue().count("You cannot skip or go back here") == 2
     with pytest.raises(OracleError, match="the person stopped") as caught:
         oracle.answer(PAIR)
     assert caught.value.question == PAIR
@@ -134,7 +134,7 @@ def test_as_an_oracle_it_answers_or_stops():
 
 def test_a_pipe_of_nonsense_is_given_up():
     oracle, _ = person("what\n" * 1000)
-    with pytest.raises(OracleError, match="20 lines in a row were no answer, the last of them 'what'"):
+    with pytest.raises(OracleError, match="20 lines in a row were invalid, the last of them 'what'"):
         oracle.answer(PAIR)
 
 
@@ -197,7 +197,7 @@ def test_a_contradiction_is_shown_with_names():
     interview.tell(Question.pair(0, 1), "SAME")
     oracle, output = person("121\nq\n")
     oracle.hold(interview)
-    assert "This contradicts other answers: a ≠ b, yet a = b. b takes it back." in output.getvalue()
+    assert "This contradicts other answers: a ≠ b, but a = b. b undoes it." in output.getvalue()
 
 
 def test_more_piles_than_clusters_are_reported_at_once():
@@ -210,7 +210,7 @@ def test_more_piles_than_clusters_are_reported_at_once():
     interview = Interview(X, n_clusters=2, strategy=Trays(), ids=list("abcdef"))
     oracle, output = person("123\nq\n")
     oracle.hold(interview)
-    said = "This contradicts other answers: a ≠ b ≠ c, but there are 2 clusters. b takes it back."
+    said = "This contradicts other answers: a ≠ b ≠ c, but there are 2 clusters. b undoes it."
     assert said in output.getvalue()
 
 
@@ -249,14 +249,14 @@ def test_odd_answers_are_pointed_out_where_lines_are_typed(choice, kinds):
             "DIFFERENT",
             2,
             (3, 4, 5),
-            "Do a and b belong together? no; 2 other answers and 3 near rows speak against it",
+            "Do a and b belong together? no; 2 other answers and 3 near rows contradict it",
         ),
         (
             Question.pair(0, 2),
             "SAME",
             1,
             (),
-            "Do a and c belong together? yes; 1 other answer speaks against it",
+            "Do a and c belong together? yes; 1 other answer contradicts it",
         ),
         (Question.pair(0, 2), "SAME", 0, (), "Do a and c belong together? yes"),
         (
@@ -264,7 +264,7 @@ def test_odd_answers_are_pointed_out_where_lines_are_typed(choice, kinds):
             1,
             0,
             (5,),
-            "Which of a, b and c does not belong with the others? a c | b; 1 near row speaks against it",
+            "Which of a, b and c does not belong with the others? a c | b; 1 near row contradicts it",
         ),
     ],
 )
@@ -322,7 +322,7 @@ def answers(terminal, question):
 def test_single_keys_count_at_a_terminal_and_arrows_do_not(terminal):
     thread, found = answers(terminal, PAIR)
     terminal.type_at("? help]", "\x1b[A\x1b[3~\x1bOHx")
-    terminal.type_at("is no answer here", "y")
+    terminal.type_at("is not an answer to this question", "y")
     thread.join(PATIENCE)
     assert found[0].answer is Answer.SAME
     thread, found = answers(terminal, PAIR)

@@ -98,7 +98,7 @@ def test_every_question_gets_a_fitting_answer_in_any_order(kind):
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_a_question_about_other_data_is_refused(kind):
-    with pytest.raises(SupervisionError, match="names row 60"):
+    with pytest.raises(SupervisionError, match="contains row 60"):
         make_oracle(kind, Y, X).answer(Question.pair(0, 60))
 
 
@@ -377,14 +377,14 @@ def test_without_rows_the_seed_chooses_the_confused_classes():
         (lambda: CoarseOracle(Y, 4), "X is missing. Pass the rows as X, or a mapping"),
         (lambda: CoarseOracle(Y, 7, X=X), "an integer from 1 to 6, the number of classes, got 7"),
         (lambda: CoarseOracle(Y, None), "groups must be a mapping of class to group or an integer"),
-        (lambda: CoarseOracle(Y, {9: "x"}), "no row is of class 9; the classes in y are 0, 1, 2, 3, 4, …"),
+        (lambda: CoarseOracle(Y, {9: "x"}), "no row has the class 9; expected one of 0, 1, 2, 3, 4, …"),
         (lambda: CoarseOracle(Y, {1: ["x"]}), r"groups\[1\] must be a name or a number"),
         (lambda: FatigueOracle(Y, rate=0.3), "final_rate must be a number from rate, which is 0.3, to 1"),
         (lambda: ConfusionOracle(Y, 0.1), "confusion must be a mapping of"),
         (lambda: ConfusionOracle(Y, {"ab": 0.1}), "keys must be pairs of classes, got 'ab'"),
-        (lambda: ConfusionOracle(Y, {(0, 9): 0.1}), "no row is of class 9"),
+        (lambda: ConfusionOracle(Y, {(0, 9): 0.1}), "no row has the class 9"),
         (lambda: ConfusionOracle(Y, {(0, 1): 1.1}), r"confusion\[\(0, 1\)\] must be a number from 0 to 1"),
-        (lambda: ConfusionOracle(Y, {(0, 1): 0.1, (1, 0): 0.2}), "two chances, 0.1 and 0.2"),
+        (lambda: ConfusionOracle(Y, {(0, 1): 0.1, (1, 0): 0.2}), "two probabilities, 0.1 and 0.2"),
     ],
 )
 def test_bad_input(make, message):

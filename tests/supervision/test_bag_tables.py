@@ -130,7 +130,7 @@ def test_types_that_differ_in_memory_are_reported():
         Supervision.from_bags([1, 1], {"1": ["wren"]})
     with pytest.raises(SupervisionError, match=r"rows in bag '1.0', of type str, but bag_labels has int"):
         Supervision.from_bags(["1.0"], {1: ["wren"]})
-    with pytest.raises(SupervisionError, match=r"bag 7, but no row is in it. Take it out"):
+    with pytest.raises(SupervisionError, match=r"bag 7, but no row is in it. Remove it"):
         Supervision.from_bags([1, 1], {7: ["wren"]})
 
 

@@ -1,4 +1,4 @@
-"""Asking: questions, answers, interviews, and the strategies that choose what to ask next."""
+"""Active learning: questions, answers, interviews, and the strategies that select the next question."""
 
 from likewise._reasons import Reason
 from likewise.active._compare import compare

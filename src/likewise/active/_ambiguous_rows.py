@@ -1,8 +1,8 @@
-"""The rows whose cluster is least clear, of very many: one pass over blocks, then the model itself on few.
+"""Search for the rows with the most ambiguous cluster, in one pass over many rows.
 
-A model may take long to look at a row: one that goes by near rows compares it with thousands. So a pass goes
-by a few sites, centres of the rows that each cluster has in the pool, and what lies nearly as far from the
-sites of two clusters is shown to the model.
+Predicting all rows with the model may be slow: a nearest-neighbour model compares each row with thousands.
+The pass therefore compares rows with a few sites, the k-means centres of each cluster in the pool. Only rows
+with nearly equal distances to the sites of two clusters are passed to the model.
 """
 
 from __future__ import annotations
@@ -21,12 +21,15 @@ from likewise._blocks import Block, Rows
 from likewise._threads import get_n_threads
 from likewise.active._survey import FloatArray, IntArray
 
-_SITES = 64  # of all clusters together, or one each
+_SITES = 64  # number of sites of all clusters; at least one per cluster
 _ROWS_PER_SITE = 10
-_CLEAR = 1 / 3  # margins above are not in doubt: the second cluster is more than twice as far as the first
-_OVER = 4  # so many times as many as are wanted are shown to the model
-_LEAST = 4  # of any two clusters
-# Of more rows than so many every second, third … is looked at: enough to find some thousands in doubt.
+_CLEAR = (
+    1 / 3
+)  # rows with larger margins are not ambiguous: the second cluster is over twice as far as the first
+_OVER = 4  # candidates that are passed to the model, per selected row
+_LEAST = 4  # minimum number of candidates per pair of clusters
+# If there are more rows, only every second, third … row is considered, which still finds thousands of
+# candidates.
 _LOOKED_AT = 2_000_000
 
 
@@ -37,9 +40,9 @@ class ClusterSites:
     Attributes
     ----------
     X : ndarray of shape (n_features, n_sites)
-        The points, a column each.
+        The points, one per column.
     cluster : ndarray of shape (n_sites,)
-        The cluster of each, ascending.
+        The cluster of each point, ascending.
     """
 
     X: npt.NDArray[Any]
@@ -52,7 +55,7 @@ class ClusterSites:
         points: list[npt.NDArray[Any]] = []
         owners: list[IntArray] = []
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore", ConvergenceWarning)  # of rows that are alike
+            warnings.simplefilter("ignore", ConvergenceWarning)  # raised for equal rows
             for cluster in clusters.tolist():
                 own = X[labels == cluster]
                 n = max(1, min(_SITES // len(clusters), len(own) // _ROWS_PER_SITE))
@@ -63,16 +66,16 @@ class ClusterSites:
 
 @dataclass(frozen=True, eq=False)
 class AmbiguousRows:
-    """Rows in doubt.
+    """Rows with nearly equal distances to two clusters.
 
     Attributes
     ----------
     rows : ndarray
-        Which rows they are.
+        The row numbers.
     pair : ndarray
-        Between which two clusters, as one number.
+        The two clusters, encoded as one number.
     margin : ndarray
-        How much farther the second cluster is than the first, as a share of both distances.
+        The difference of the distances to the two clusters, divided by their sum.
     """
 
     rows: IntArray
@@ -80,7 +83,7 @@ class AmbiguousRows:
     margin: FloatArray
 
     def keep_smallest_margins(self, most: int) -> AmbiguousRows:
-        """Keep for each pair of clusters the rows with the least margins, of equal ones the first."""
+        """Keep the rows with the smallest margins of each pair of clusters; ties go to the first row."""
         order = np.lexsort((self.rows, self.margin, self.pair))
         order = order[_rank_within_groups(self.pair[order]) < most]
         return AmbiguousRows(self.rows[order], self.pair[order], self.margin[order])
@@ -91,14 +94,14 @@ class AmbiguousRows:
 
 
 def _rank_within_groups(groups: IntArray) -> IntArray:
-    """Return which of its group each is, counted from 0, where those of a group follow one another."""
+    """Return the position of each entry within its group, from 0; groups must be consecutive."""
     return np.arange(len(groups)) - np.searchsorted(groups, groups)
 
 
 def find_in_block(sites: ClusterSites, most: int, step: int, block: Block) -> AmbiguousRows:
-    """Return the rows of a block that are in doubt, the most doubtful of any two clusters.
+    """Return the most ambiguous rows of a block for each pair of clusters.
 
-    Of all rows those are looked at whose numbers `step` divides.
+    Only rows whose number is a multiple of `step` are considered.
     """
     from likewise.kernels.margins import two_nearest_groups
 
@@ -120,10 +123,10 @@ def find_in_block(sites: ClusterSites, most: int, step: int, block: Block) -> Am
 
 
 def find_ambiguous_rows(rows: Rows, sites: ClusterSites, model: Any, wanted: int) -> IntArray:
-    """Return up to `wanted` rows in doubt, of any two clusters alike, ascending.
+    """Return up to `wanted` ambiguous rows, equally many for each pair of clusters, ascending.
 
-    One pass over the rows; the result is the same whatever the blocks are, since a row's margin goes by the
-    row alone and equal margins by the numbers of rows.
+    The cost is one pass over the rows. The result does not depend on the blocks, because the margin of a row
+    depends on that row only, and ties go to the lower row number.
     """
     n_clusters = len(np.unique(sites.cluster))
     if n_clusters < 2 or wanted < 1:
@@ -142,14 +145,14 @@ def find_ambiguous_rows(rows: Rows, sites: ClusterSites, model: Any, wanted: int
     if margin is not None:
         found = AmbiguousRows(found.rows, found.pair, margin)
     found = found.keep_smallest_margins(len(found.rows))
-    # One of each two clusters, then the next of each, and so on.
+    # One row of each pair of clusters, then the next row of each, and so on.
     turn = np.lexsort((found.rows, found.margin, _rank_within_groups(found.pair)))[:wanted]
     chosen: IntArray = np.sort(found.rows[turn])
     return chosen
 
 
 def compute_margins(model: Any, X: npt.NDArray[Any]) -> FloatArray | None:
-    """Return how much likelier, or nearer, the first cluster of each row is than the second, if known."""
+    """Return the margin between the two best clusters of each row by the model; None if it has no scores."""
     if hasattr(model, "predict_proba"):
         chances = np.sort(np.asarray(model.predict_proba(X), dtype=np.float64), axis=1)
         return chances[:, -1] - chances[:, -2] if chances.shape[1] > 1 else None

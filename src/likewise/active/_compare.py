@@ -49,7 +49,7 @@ def compare(
 ) -> Comparison:
     """Simulate interviews with several strategies, each with several seeds, and compare the scores.
 
-    Run r of every strategy uses the seed ``seed + r`` for the strategy, the model and the oracle, so that
+    Run r of every strategy uses the seed ``random_state + r`` for the strategy, the model and the oracle, so
     runs can be compared seed by seed. Each run is independent and uses one thread, so the result does not
     depend on the number of processes. A run that fails is listed in ``errors`` and does not affect the
     others.
@@ -65,24 +65,26 @@ def compare(
     y_true : array-like of shape (n_samples,)
         The true class of each row; there must be at least two classes.
     n_clusters : int, optional
-        The number of clusters. By default that of the model, or else the number of classes.
+        The number of clusters. By default, `n_clusters` of the model if it has one, or else the number of
+        classes.
     model : estimator, optional
-        The model of every strategy that is given without one. By default that of :class:`Interview`, and
-        ``BayesianClustering`` for the names "info" and "uncertain", which need probabilities.
+        The model for strategies that are given without one. By default the default model of
+        :class:`Interview`, and ``BayesianClustering`` for the names "info" and "uncertain", which need
+        probabilities.
     budget : int or None, default=60
-        Maximum number of answers in a run. None goes on until there is nothing left to ask.
+        Maximum number of answers in a run. With None, a run ends when there is nothing left to ask.
     repeats : int, default=10
         The number of runs of each strategy.
     every : int, default=1
         The clusters are scored at the start, after every `every` answers, and at the end.
     oracle : callable, optional
         Called with the seed of a run; returns the oracle that answers in it. With errors, for example:
-        ``lambda seed: make_oracle("look-alike", y, X, rate=0.1, seed=seed)``, see
+        ``lambda seed: make_oracle("look-alike", y, X, rate=0.1, random_state=seed)``, see
         :func:`likewise.oracles.make_oracle`. By default ``LabelOracle(y_true)``, which makes no errors.
     random_state : int, default=0
         The seed of the first run.
     score : callable, default=adjusted_rand_score
-        Called as ``score(truth, labels)``; returns a finite number.
+        Called as ``score(y_true, labels)``; returns a finite number.
     n_jobs : int, optional
         The number of processes that run interviews at the same time, as in scikit-learn.
     progress : bool or callable, optional
@@ -120,15 +122,15 @@ def compare(
     n_classes = len(set(classes.tolist()))
     if n_classes < 2:
         raise ValueError(
-            f"compare: all {len(rows)} rows are of one class, {classes.tolist()[0]!r}, so that there is "
-            "nothing to find. Is truth the right column?"
+            f"compare: expected at least two classes in y_true; got {classes.tolist()[0]!r} for all "
+            f"{len(rows)} rows. Check that y_true is the right column."
         )
     entries = _make_entries(strategies, n_clusters, model, n_classes)
     make = _LabelOracles(classes) if oracle is None else oracle
     if not callable(make):
         raise TypeError(
             "compare: oracle must be a function that makes an oracle from the seed of a run, such as "
-            f"lambda seed: make_oracle('uniform', y, rate=0.1, seed=seed); got {oracle!r}."
+            f"lambda seed: make_oracle('uniform', y, rate=0.1, random_state=seed); got {oracle!r}."
         )
     check_oracle(make(random_state))
     for entry in entries:  # raises errors about a strategy or a model before the work begins
@@ -147,7 +149,7 @@ def compare(
     return _gather_runs(entries, [run for run in found if run is not None], score)
 
 
-# ---------------------------------------------------------------------- what is compared
+# ---------------------------------------------------------------------- entries
 
 
 @dataclass(frozen=True, eq=False)
@@ -195,18 +197,18 @@ def _make_entries(strategies: Any, n_clusters: int | None, model: Any, n_classes
         entries.append(_Entry(str(name), strategy, chosen, k))
     counts = Counter(entry.name for entry in entries)
     if not entries:
-        raise ValueError("compare: there is no strategy to compare.")
+        raise ValueError("compare: strategies is empty; expected at least one strategy.")
     if twice := [name for name, count in counts.items() if count > 1]:
         raise ValueError(
-            f"compare: {counts[twice[0]]} strategies are called {twice[0]!r}. Give them names of your own: "
-            "compare({'one': ..., 'other': ...}, ...)."
+            f"compare: {counts[twice[0]]} strategies are called {twice[0]!r}. Pass a dict with different "
+            "names: compare({'one': ..., 'other': ...}, ...)."
         )
     return entries
 
 
 @dataclass(frozen=True, eq=False)
 class _LabelOracles:
-    """Makes the default oracle, which answers by the classes."""
+    """Factory of the default oracle, which answers by the classes."""
 
     classes: npt.NDArray[Any]
 
@@ -249,7 +251,7 @@ def _run(
         try:
             interview = entry.make_interview(np.array(X, order="C"), seed)
             trace = simulate(interview, oracle(seed), budget, y_true=classes, score=score, every=every)
-        except Exception as error:  # whatever a model, a strategy, an oracle or a score may raise
+        except Exception as error:  # models, strategies, oracles and scores may raise anything
             failure = " ".join([f"{type(error).__name__}: {error}", *getattr(error, "__notes__", ())])
             rows = getattr(error, "rows", ())
     warned = tuple(Warned.from_record(w, f"{entry.name!r} with seed {seed}: ") for w in caught)
@@ -269,8 +271,8 @@ def _gather_runs(entries: list[_Entry], runs: list[_Run], score: Score) -> Compa
     repeat_warnings(warned for run in runs for warned in run.warned)
     if errors:
         warn_caller(
-            f"compare: {len(errors)} of {len(runs)} runs failed, the first {errors[0]} The others are whole; "
-            "`errors` tells of all.",
+            f"compare: {len(errors)} of {len(runs)} runs failed, the first {errors[0]} The result contains "
+            "the other runs; its `errors` lists all failures.",
             FitFailedWarning,
         )
     name = getattr(score, "__name__", "score").removesuffix("_score").replace("_", " ")

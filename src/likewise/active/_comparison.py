@@ -170,7 +170,7 @@ class Comparison:
     """The scores of several strategies, each from the same number of interviews with the same seeds.
 
     :func:`compare` returns one. The curve of a strategy is the mean over its runs. A run that had nothing
-    left to ask keeps its last score, so that all curves end at the same number of answers. Bands and
+    left to ask keeps its last score, so all curves end at the same number of answers. Bands and
     intervals are mean ± t s / √n over the n runs, with a confidence level of 95 % by default (Student's t: a
     bootstrap of about ten runs would be too narrow). They measure the variation between seeds on these rows,
     and do not generalise to other data.
@@ -459,9 +459,9 @@ class Comparison:
 
     def _get_runs(self, name: str) -> Mapping[int, Trace]:
         if name not in self.traces:
-            raise ValueError(f"no strategy here is called {name!r}; there are {', '.join(self.traces)}.")
+            raise ValueError(f"there is no strategy {name!r}; expected one of {', '.join(self.traces)}.")
         if not self.traces[name]:
-            raise ValueError(f"every run of {name!r} failed; `errors` tells why.")
+            raise ValueError(f"every run of {name!r} failed; see `errors` for the reasons.")
         return self.traces[name]
 
     def _get_measure(self, name: str, of: Measure) -> dict[int, float]:
@@ -471,7 +471,7 @@ class Comparison:
         runs = self._get_runs(name)
         if of != "area":
             return {seed: float(getattr(trace, of)) for seed, trace in runs.items()}
-        # All areas are taken over the same range of answers, which a single trace does not know.
+        # All areas use the same range of answers, which may be longer than a single trace.
         width = float(self.n_answers[-1] - self.n_answers[0])
         scores = self.scores(name)
         areas = trapezoid(scores, self.n_answers, axis=1) / width if width else scores[:, -1]

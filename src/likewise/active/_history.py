@@ -1,4 +1,4 @@
-"""The event log of an interview. Events are never edited: an undo is an event of its own."""
+"""The event log of an interview. Events are never edited: an undo is another event."""
 
 from __future__ import annotations
 
@@ -65,8 +65,8 @@ class Event:
 class Contradiction:
     """Answers that cannot all be true.
 
-    Either must-links join two rows that a cannot-link separates, or more rows are separated from one another
-    than there are clusters.
+    Either must-links connect two cannot-linked rows, or more rows are cannot-linked to one another than there
+    are clusters.
 
     Parameters
     ----------
@@ -96,10 +96,10 @@ class Contradiction:
     replies: tuple[Reply, ...]
 
     def __str__(self) -> str:
-        apart = f"rows {', '.join(map(str, self.rows[:-1]))} and {self.rows[-1]} were said to be apart"
+        apart = f"rows {', '.join(map(str, self.rows[:-1]))} and {self.rows[-1]} are cannot-linked"
         if self.chain:
-            return f"{apart}, yet are joined: {' = '.join(map(str, self.chain))}"
-        return f"{apart} from one another, which takes more clusters than there are"
+            return f"{apart}, but must-links connect them: {' = '.join(map(str, self.chain))}"
+        return f"{apart} to one another, which requires more clusters than there are"
 
 
 def get_standing_events(history: Sequence[Event]) -> list[int]:
@@ -111,9 +111,9 @@ def get_standing_events(history: Sequence[Event]) -> list[int]:
 def build_supervision(replies: Sequence[Reply], n_samples: int) -> Supervision:
     """Return the replies as supervision; UNSURE adds nothing.
 
-    A tray states must-links within its piles, stored as groups, and a cannot-link for any two rows of
-    different piles: 66 at most. Fewer cannot-links would imply the others, but then a method that weighs
-    links would give cannot-links less weight than must-links.
+    A tray adds a must group for each pile and a cannot-link for each pair of rows of different piles, at most
+    66. Fewer cannot-links would imply the others, but then a method that weights links would give
+    cannot-links less weight than must-links.
     """
     must: list[tuple[int, ...]] = []
     cannot: list[tuple[int, int]] = []
@@ -144,7 +144,7 @@ def build_supervision(replies: Sequence[Reply], n_samples: int) -> Supervision:
 
 
 def find_contradictions(closure: Closure, replies: Sequence[Reply]) -> tuple[Contradiction, ...]:
-    """Return the cannot-links between rows that must-links join, each with the answers involved."""
+    """Return the cannot-links between rows that must-links connect, each with the answers involved."""
     found = []
     piles = [{row: at for at, pile in enumerate(reply.piles) for row in pile} for reply in replies]
 
@@ -168,8 +168,8 @@ def find_crowds(
 ) -> tuple[Contradiction, ...]:
     """Return sets of mutually cannot-linked rows that are larger than the number of clusters.
 
-    First come the trays that were sorted into too many piles, where piles that must-links join count once.
-    If there are none, a set of rows that several answers and hints separate is returned.
+    The first are trays that were sorted into too many piles; piles that must-links connect count once. If
+    there are none, the result is a set of rows that several answers and hints separate, if one is found.
     """
     if n_clusters is None:
         return ()

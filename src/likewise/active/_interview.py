@@ -1,4 +1,4 @@
-"""Interviews: they ask questions, record the answers, and derive everything else from the record."""
+"""The class `Interview`: it asks questions, records the answers, and derives its state from the history."""
 
 from __future__ import annotations
 
@@ -74,14 +74,14 @@ class Interview:
     X : array-like of shape (n_samples, n_features), numpy.memmap, MemmapRows or ParquetRows
         The rows.
     model : estimator, optional
-        An unfitted clusterer that honours links. By default
+        An unfitted clusterer that supports links. By default
         :class:`~likewise.spectral.PropagationClustering` with ``learn_metric=True``.
     strategy : Strategy or str, optional
         The strategy that selects the questions, or its name, such as "npu". A name also sets the model that
         the strategy needs, unless `model` is given. By default ``UncertainRegions()`` with the default model,
         ``NodeUncertainty("local")`` with another model, and ``FarthestFirst()`` without a model.
     n_clusters : int, optional
-        The number of clusters. By default that of the model; unknown if there is none.
+        The number of clusters. By default `n_clusters` of the model; unknown without a model.
     supervision : Supervision, optional
         Hints that are known before the interview.
     ids : list of str or RowIds, optional
@@ -114,8 +114,9 @@ class Interview:
     history : tuple of Event
         All answers, skips and undos in order.
     contradictions : tuple of Contradiction
-        Answers that cannot all be true. A model that weighs links resolves them by the weights. For other
-        models must-links win, and if a tray has more piles than `n_clusters`, some piles share a cluster.
+        Answers that cannot all be true. A model that weights links resolves them by the weights. For other
+        models, must-links take precedence, and if a tray has more piles than `n_clusters`, some piles share a
+        cluster.
     suspects : tuple of Suspect
         Answers that look wrong, most suspicious first, each with its reasons.
     error_rate : ErrorRate or None
@@ -199,7 +200,7 @@ class Interview:
         if self.model is None and self.strategy.needs:
             raise ValueError(
                 f"Interview: the strategy {self.strategy.name!r} needs a model. Pass n_clusters, or model, "
-                "or discover=True if the number of clusters is not known."
+                "or discover=True if the number of clusters is unknown."
             )
         self._history: list[Event] = []
         self._cache: dict[Any, Any] = {}
@@ -343,11 +344,11 @@ class Interview:
 
     def _undo_event(self, at: int) -> None:
         if at not in get_standing_events(self._history):
-            raise SupervisionError(f"event {at} is no answer or skip that still counts.")
+            raise SupervisionError(f"event {at} is not an answer or skip that still counts.")
         self._history.append(Event("undo", self._history[at].question, undoes=at))
 
     def confirm(self, question: Question) -> Reply:
-        """Record the last answer to a question once more, so that it has twice the weight.
+        """Record the last answer to a question once more, which doubles its weight.
 
         This uses one answer of the budget.
 
@@ -479,8 +480,8 @@ class Interview:
     def progress(self, last: int = 10) -> Outlook:
         """Estimate how far the interview has come and whether more questions are worthwhile.
 
-        This costs one fit without the last answers and five fits without a fifth of the answers each, unless
-        these fits exist already; see :class:`Outlook`.
+        This costs one fit without the last answers and five fits for cross-validation, unless these fits
+        exist already; see :class:`Outlook`.
 
         Parameters
         ----------
@@ -505,7 +506,7 @@ class Interview:
 
         Returns
         -------
-        State
+        InterviewState
             The rows, the hints and answers, and the fitted model. With a pool, these are the rows of the
             pool, numbered from 0; see `pool_rows`.
         """
@@ -518,8 +519,8 @@ class Interview:
         """Write the interview to a readable JSON file. An existing file is replaced only if writing succeeds.
 
         The file contains the history, the hints, the seed, the names of strategy and model, and a fingerprint
-        of the rows, but not the rows. It uses ids if the rows have them. For a pool it contains the settings,
-        and the fingerprint is that of a fixed sample of 10,000 rows.
+        of the rows, but not the rows. It uses ids if the rows have them. With a pool, it contains the
+        settings of the pool, and the fingerprint of a fixed sample of 10,000 rows.
 
         Parameters
         ----------
@@ -551,9 +552,9 @@ class Interview:
         X : array-like of shape (n_samples, n_features), numpy.memmap, MemmapRows or ParquetRows
             The same rows as before. Other rows are refused.
         model : estimator, optional
-            The model. By default that of the file, if it was the default model.
+            The model. By default the model of the file, if it was the default model.
         strategy : Strategy or str, optional
-            The strategy. By default that of the file, if it is a strategy of likewise.
+            The strategy. By default the strategy of the file, if it is a strategy of likewise.
         ids : list of str or RowIds, optional
             Unique names of the rows, required if the rows had ids when the interview was saved.
 
@@ -568,7 +569,7 @@ class Interview:
     # ------------------------------------------------------------------ derived state
 
     def _get_knowledge(self) -> Knowledge:
-        """Return the hints and answers with what they imply, if all answers are taken as correct."""
+        """Return the hints and answers and their implications, if all answers are taken as correct."""
         if self._known is None or self._known[0] != len(self._history):
             hints = self.given | build_supervision(self.replies, self.n_samples)
             self._known = (len(self._history), Knowledge.from_supervision(hints, self._n_known_clusters))
@@ -603,7 +604,7 @@ class Interview:
     def _fit_to(self, replies: tuple[Reply, ...]) -> tuple[Any, npt.NDArray[Any]]:
         """Return the model fitted to the first answers, `replies`, and the cluster of each row.
 
-        The metric is learned at the numbers of answers that `get_metric_answers` gives, and reused in
+        The metric is learned at the numbers of answers that `get_metric_answers` returns, and reused in
         between.
         """
         for before, found in self._recent_fits:
@@ -627,7 +628,7 @@ class Interview:
         return self.n_asked if count is None else count(self.n_asked)
 
     def _derive_strategy_knowledge(self, model: Any, n: int) -> Knowledge:
-        """Return what follows from those of the first n answers that `model` believes and all later ones."""
+        """Return the knowledge from the first n answers that `model` believes and from all later answers."""
         believed = getattr(model, "accepted_links_", None)
         if not self._weighs_errors or believed is None:
             return self._get_knowledge()
@@ -669,7 +670,7 @@ class Interview:
         return [self._history[at] for at in get_standing_events(self._history)]
 
     def _hold(self, history: list[Event]) -> None:
-        """Replace the history. Fits stay valid, since their keys are the answers that they used."""
+        """Replace the history. Cached fits stay valid, because their keys are the answers that they used."""
         if history != self._history:
             self._history = history
             # The keys of these caches are lengths of the history.
@@ -695,7 +696,7 @@ class Interview:
         wrong = [question for question in questions if not state.can_ask(question)]
         if wrong or len(get_keys(questions)) < len(questions) or len(questions) > n:
             raise LikewiseError(
-                f"the strategy {self.strategy.name!r} chose {wrong or questions} where at most {n} different "
-                "questions that can be asked were wanted. This is an error of the strategy."
+                f"the strategy {self.strategy.name!r} returned {wrong or questions}; expected at most {n} "
+                "different questions that can be asked. This is an error of the strategy."
             )
         return questions

@@ -1,4 +1,4 @@
-"""The model of an interview: what is used unless one is given, and how one is fitted to the answers."""
+"""The default model of an interview, and fitting a model to the answers."""
 
 from __future__ import annotations
 
@@ -19,19 +19,19 @@ from likewise.supervision import Closure, Supervision
 from likewise.supervision._cliques import find_clique
 from likewise.supervision._component_edges import Edges
 
-# A strategy and an interview are given a model and import none; the default alone is known, by its name.
+# This layer does not import estimators; the default model is imported by name when it is needed.
 DEFAULT_MODEL = ("likewise.spectral", "PropagationClustering")
-_KEPT_FITS = 32  # enough to look back ten answers and to leave out five folds of them
+_KEPT_FITS = 32  # enough for the last ten answers and for five-fold cross-validation
 
 
 def make_default_model(n_clusters: int) -> Any:
-    """Return the model that an interview uses if it was given none."""
+    """Return the default model of an interview."""
     module, name = DEFAULT_MODEL
     return getattr(importlib.import_module(module), name)(n_clusters=n_clusters, learn_metric=True)
 
 
 def check_model(model: Any, strategy: Strategy, given: Supervision) -> Any:
-    """Return an unfitted copy of the model, or say why it cannot be used here."""
+    """Return an unfitted copy of the model, after checking that it suits the strategy and the hints."""
     name = type(model).__name__
     if isinstance(model, type) or not hasattr(model, "fit") or not hasattr(model, "get_params"):
         raise TypeError(
@@ -41,39 +41,40 @@ def check_model(model: Any, strategy: Strategy, given: Supervision) -> Any:
     parameters = inspect.signature(model.fit).parameters
     if "supervision" not in parameters and not any(p.kind == p.VAR_KEYWORD for p in parameters.values()):
         raise UnsupportedSupervisionError(
-            f"{name} takes no hints: its fit has no parameter `supervision`. Use a clusterer of likewise."
+            f"{name} does not support hints: its fit has no parameter `supervision`. Use a clusterer of "
+            "likewise."
         )
     honours = getattr(_find_clusterer(model), "supported_hints", None)
     if honours is not None and "links" not in honours:
         raise UnsupportedSupervisionError(
-            f"{name} honours {', '.join(sorted(honours))}, but the answers of an interview are links. "
-            "Use a clusterer that honours links, such as MPCKMeans."
+            f"{name} supports {', '.join(sorted(honours))}, but the answers of an interview are links. "
+            "Use a clusterer that supports links, such as MPCKMeans."
         )
     if honours is not None and (refused := given.kinds - honours - {"triplets"}):
         raise UnsupportedSupervisionError(
-            f"{name} honours {', '.join(sorted(honours))} and cannot use {', '.join(sorted(refused))}. Say "
-            "the given hints as links with hints.to_links(), or use another model."
+            f"{name} supports {', '.join(sorted(honours))} and cannot use {', '.join(sorted(refused))}. "
+            "Convert the hints to links with hints.to_links(), or use another model."
         )
     if "proba" in strategy.needs and not any(
         hasattr(model, method) for method in ("predict_proba", "co_membership_proba")
     ):
         raise LikewiseError(
-            f"the strategy {strategy.name!r} needs probabilities, which {name} does not give. "
+            f"the strategy {strategy.name!r} needs probabilities, which {name} does not have. "
             "Use a model with predict_proba, or another strategy."
         )
     return clone(model)
 
 
 def _find_clusterer(model: Any) -> Any:
-    """Return the step of a pipeline that clusters: its labels keep the hints, which its predict may not."""
+    """Return the last step of a pipeline: its `labels_` satisfy the hints, but its `predict` may not."""
     return model.steps[-1][1] if isinstance(model, Pipeline) else model
 
 
 def prepare_model(model: Any, n_clusters: int | None, random_state: int, more: bool) -> Any:
     """Return a copy of the model that is ready to be fitted.
 
-    Random states that were left open come from the seed. If there may be `more` clusters than that, a model
-    that can open some itself is told so.
+    Random states that are None are set from the seed. If there may be `more` clusters than `n_clusters`, the
+    parameter ``fixed_n_clusters`` of a model that has it is set to False.
     """
     copy = clone(model)
     parameters = copy.get_params()
@@ -100,11 +101,11 @@ def fit_model(
 ) -> tuple[Any, npt.NDArray[Any]]:
     """Fit a copy of the model to the hints, and return it with the cluster of each row.
 
-    Contradictions are left out, the must-links winning. A model that does not honour triplets is given the
-    links that they imply. A model that can `reuse_graph` what it found before it looked at hints is shown the
-    one fitted `before`, if any; one that can `start_from` a model of other rows is shown that. `settled` says
-    that there are no contradictions, or that the model weighs them. A model that can `reuse_metric` is shown
-    the `metric_source`, if any.
+    Cannot-links that contradict must-links are left out, unless `settled` states that there are none or that
+    the model weights links. If the model does not support triplets, it gets the links that they imply. If the
+    model has these methods and the argument is given, ``reuse_graph(before)`` reuses the graph of an earlier
+    fit, ``start_from(like)`` starts from a model of other rows, and ``reuse_metric(metric_source)`` reuses a
+    learned metric.
     """
     copy = clone(model)
     if like is not None and hasattr(copy, "start_from"):
@@ -117,23 +118,23 @@ def fit_model(
     if "triplets" in hints.kinds and "triplets" not in honours:
         others = hints.select_kinds(*(hints.kinds - {"triplets"}))
         hints = hints.select_kinds("triplets").to_links() | others
-    with warnings.catch_warnings():  # the interview lists contradictions itself
+    with warnings.catch_warnings():  # `Interview.contradictions` lists the contradictions
         warnings.simplefilter("ignore", TooFewClustersWarning)
         copy.fit(X, supervision=hints if settled else hints.drop_conflicts())
     labels = getattr(_find_clusterer(copy), "labels_", None)
     if labels is None and hasattr(copy, "predict"):
         labels = copy.predict(X)
     if labels is None:
-        raise LikewiseError(f"{type(copy).__name__} has no labels_ and no predict: it is not a clusterer.")
+        raise LikewiseError(f"{type(copy).__name__} has neither labels_ nor predict; expected a clusterer.")
     return copy, np.asarray(labels)
 
 
 @dataclass(eq=False)
 class FitCache:
-    """The fits of an interview: a cache of what a model makes of what is known.
+    """A cache of the fits of an interview.
 
-    The last two fitted models are kept, since a strategy may look at one that knows fewer answers, and the
-    labels of the last few fits.
+    It keeps the last two fitted models, because a strategy may use a model of fewer answers, and the labels
+    of the last few fits.
     """
 
     model: Any
@@ -147,9 +148,9 @@ class FitCache:
     _ready: dict[int | None, Any] = field(default_factory=dict)  # by the number of clusters
 
     def get(self, known: Knowledge, metric_source: Any = None) -> tuple[Any, npt.NDArray[Any]]:
-        """Return the model fitted to what is known, and the cluster of each row.
+        """Return the model fitted to the hints and answers, and the cluster of each row.
 
-        The metric is that of `metric_source`, a model fitted to fewer answers, if there is one.
+        The metric is copied from `metric_source`, a model fitted to fewer answers, if it is given.
         """
         hints = known.hints
         for before, source, model, labels in self._last:
@@ -162,7 +163,7 @@ class FitCache:
         return model, labels
 
     def get_labels(self, known: Knowledge) -> npt.NDArray[Any]:
-        """Return the cluster of each row alone, which may have been kept from an earlier fit."""
+        """Return only the cluster of each row, from the cache if possible."""
         hints = known.hints
         if hints not in self._labels:
             self._keep(hints, self._fit(known)[1])
@@ -187,9 +188,10 @@ class FitCache:
 
 
 def count_required_clusters(closure: Closure) -> int:
-    """Return how many clusters the answers demand at least: components found that are all apart.
+    """Return a lower bound on the number of clusters: the size of a clique of cannot-linked components.
 
-    A greedy walk from the component told apart from most others; the best such set is hard to find.
+    The search is greedy, starting with the component with the most cannot-links: finding the largest clique
+    is NP-hard.
     """
     edges = Edges(closure)
     hinted = np.flatnonzero(edges.counts)

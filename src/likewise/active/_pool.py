@@ -37,8 +37,8 @@ class Pool:
     First a random `sample` is drawn and its nearest-neighbour graph is built. From each row a path leads to
     its nearest neighbour of higher density, and on, until it ends at a density peak. The rows whose paths end
     at the same peak form a region, and regions with many edges between them are merged. From a region of s
-    rows the pool takes a number that grows as :math:`\sqrt s`, starting with the peak, so that small clusters
-    are over-represented.
+    rows the pool takes a number that grows as :math:`\sqrt s`, starting with the peak, so small clusters are
+    over-represented.
 
     Later, as answers come in, a part of the pool consists of doubtful rows. One pass over all rows finds
     those with nearly equal distances to two clusters. Of these, the rows that the fitted model is least sure
@@ -54,7 +54,7 @@ class Pool:
     every : int, default=100
         The pool is selected again, with doubtful rows, after every `every` answers.
     doubtful : float, default=0.1
-        The proportion of doubtful rows in such a pool; half of it is used for the rows near them. A large
+        The fraction of such a pool that is used for doubtful rows, half of it for the rows near them. A large
         value fills the gaps that separate clusters.
     n_neighbors : int, default=15
         The number of neighbours of each row in the graph.
@@ -65,7 +65,7 @@ class Pool:
     Notes
     -----
     The same rows give the same pool, in memory or on disk and with any block size. Cost: `sample` rows are
-    read and compared; later, one pass over all rows compares each with 64 points. Memory: that of the sample.
+    read and compared; later, one pass over all rows compares each with 64 points. Memory: linear in `sample`.
 
     Examples
     --------
@@ -89,8 +89,8 @@ class Pool:
         check_parameters(self, _RULES)
         if self.sample < self.size:
             raise ValueError(
-                f"Pool: size={self.size} rows cannot be chosen from a sample of {self.sample}. "
-                "Draw a larger sample, or choose fewer."
+                f"Pool: expected size <= sample; got size={self.size} and sample={self.sample}. "
+                "Use a larger sample, or a smaller size."
             )
 
     def check_size(self, n_samples: int) -> None:
@@ -103,13 +103,12 @@ class Pool:
         """
         if self.size > n_samples:
             raise ValueError(
-                f"Pool: a pool of size={self.size} cannot be chosen from {n_samples} rows. Choose a smaller "
-                "one, or look at all rows: Interview(X, pool=None)."
+                f"Pool: a pool of size={self.size} cannot be chosen from {n_samples} rows. Use a smaller "
+                "size, or all rows: Interview(X, pool=None)."
             )
 
     def draw_sample(self, X: MatrixLike, *, random_state: int = 0) -> PoolSample:
-        """Draw the sample and find its nearest neighbours, for use by :meth:`choose_first` and
-        :meth:`choose_again`.
+        """Draw the sample and find its nearest neighbours, for `choose_first` and `choose_again`.
 
         Parameters
         ----------
@@ -120,7 +119,7 @@ class Pool:
 
         Returns
         -------
-        Survey
+        PoolSample
             The sample with its neighbours and regions.
         """
         rows = _as_rows(X)
@@ -148,8 +147,8 @@ class Pool:
             Hinted rows, which are always in the pool.
         random_state : int, default=0
             Seed of the random sample.
-        survey : Survey, optional
-            The result of :meth:`survey` for these rows and this seed. By default it is computed here.
+        survey : PoolSample, optional
+            The result of :meth:`draw_sample` for these rows and this seed. By default it is computed here.
 
         Returns
         -------
@@ -187,8 +186,8 @@ class Pool:
             Hinted rows, which are always in the pool.
         random_state : int, default=0
             Seed of the random sample.
-        survey : Survey, optional
-            The result of :meth:`survey` for these rows and this seed. By default it is computed here.
+        survey : PoolSample, optional
+            The result of :meth:`draw_sample` for these rows and this seed. By default it is computed here.
 
         Returns
         -------
@@ -225,7 +224,7 @@ def _as_row_numbers(rows: Any) -> IntArray:
 
 
 def contains_all(rows: IntArray, others: npt.ArrayLike) -> bool:
-    """Return whether an ascending array contains all of some rows."""
+    """Return True if an ascending array contains all of the other rows."""
     wanted = np.asarray(others, dtype=np.int64)
     at = np.minimum(np.searchsorted(rows, wanted), len(rows) - 1)
     return bool((rows[at] == wanted).all())

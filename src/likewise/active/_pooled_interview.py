@@ -1,4 +1,4 @@
-"""An interview about very many rows: one about a pool of them, which is chosen anew as answers come in."""
+"""An interview about very many rows, which considers a pool of them and updates it as answers come in."""
 
 from __future__ import annotations
 
@@ -24,25 +24,26 @@ from likewise.exceptions import SupervisionError
 if TYPE_CHECKING:
     from likewise.active._interview import Interview
 
-_KEPT = 3  # so many choices of a pool are kept, for answers that are undone
-_AT_ONCE = 4_096  # so many rows are labelled at a time: a model may compare each with all of the pool
+_KEPT = 3  # number of pools that are cached, for answers that are undone
+_AT_ONCE = 4_096  # number of rows per call of predict: a model may compare each row with the whole pool
 
 
 class PooledInterview:
-    """The interview about the pool, made anew whenever the pool changes.
+    """The interview about the pool, created again whenever the pool changes.
 
-    The pool follows from the rows, the seed and the answers alone: the first rows, those that standing events
-    and hints name, and, after every so many answers, the rows in doubt by a model that knows the first rows
-    and the answers until then. So an answer that is undone brings the pool back, and a file need not hold it.
+    The pool is a function of the rows, the seed and the answers. It consists of the first rows, the hinted
+    and answered rows, and, after every ``pool.every`` answers, the rows that are doubtful for a model fitted
+    to the first rows and the answers so far. Therefore undoing an answer restores the previous pool, and
+    files do not contain the pool.
 
     Parameters
     ----------
     owner : Interview
-        The interview about all rows. Its events are in the numbers of these.
+        The interview about all rows. Its events use the numbers of all rows.
     all_rows : Rows
         The rows.
     pool : Pool
-        How candidates are chosen.
+        The settings of the pool.
     """
 
     def __init__(self, owner: Interview, all_rows: Rows, pool: Pool) -> None:
@@ -50,21 +51,23 @@ class PooledInterview:
         pool.check_size(len(all_rows))
         if (owner.n_clusters or 0) > pool.size:
             raise ValueError(
-                f"Interview: n_clusters={owner.n_clusters}, but pool.size={pool.size}. Make it larger."
+                f"Interview: n_clusters={owner.n_clusters}, but pool.size={pool.size}. Use a larger pool."
             )
         self._hinted = owner.given.restrict_to_hinted()[0]
         if len(self._hinted) > LARGE:
             raise SupervisionError(
-                f"Interview: the hints name {len(self._hinted):,} rows, and all of them would have to be in "
-                f"the pool; at most {LARGE:,} can be. Give fewer of them, or look at all rows with pool=None."
+                f"Interview: there are {len(self._hinted):,} hinted rows, which all have to be in the pool; "
+                f"expected at most {LARGE:,}. Use fewer hints, or all rows with pool=None."
             )
-        self._chosen: list[tuple[tuple[Reply, ...], IntArray]] = []  # by the answers they follow from
+        self._chosen: list[
+            tuple[tuple[Reply, ...], IntArray]
+        ] = []  # pools with the answers that they depend on
         self._inner: tuple[IntArray, Interview] | None = None
-        self._labels: tuple[npt.NDArray[Any], Any] | None = None  # those of the pool, and of all rows
+        self._labels: tuple[npt.NDArray[Any], Any] | None = None  # labels of the pool, and of all rows
 
     @cached_property
     def _start(self) -> Any:
-        """The model of the first pool before any answer: others begin like it, so that clusters stay."""
+        """The model of the first pool before any answer. Other fits start from it, to keep its clusters."""
         rows = self._choose_pool(())
         return self.owner._restrict(self.all_rows.take(rows), self.owner.given._restrict_to(rows)).model_
 
@@ -76,7 +79,7 @@ class PooledInterview:
     # ------------------------------------------------------------------ the pool
 
     def get_rows(self) -> IntArray:
-        """Return the rows of the pool by the events that count, ascending."""
+        """Return the rows of the pool, given the events that were not undone, ascending."""
         replies = self.owner.replies
         due = 0 if self.owner.model is None else len(replies) - len(replies) % self.pool.every
         chosen = self._choose_pool(replies[:due])
@@ -88,7 +91,7 @@ class PooledInterview:
         return np.union1d(self._hinted, named_rows)
 
     def _choose_pool(self, replies: tuple[Reply, ...]) -> IntArray:
-        """Return the pool chosen by so many answers."""
+        """Return the pool that is selected after these answers."""
         for before, rows in self._chosen:
             if before == replies:
                 return rows
@@ -108,7 +111,7 @@ class PooledInterview:
     # ------------------------------------------------------------------ the interview about it
 
     def _make_interview(self, rows: IntArray, events: Sequence[Event]) -> Interview:
-        """Return an interview about some rows that holds these events."""
+        """Return an interview about some rows with these events."""
         inner = self.owner._restrict(self.all_rows.take(rows), self.owner.given._restrict_to(rows))
         if self.owner.model is not None:
             inner._fits.like = self._start
@@ -116,7 +119,7 @@ class PooledInterview:
         return inner
 
     def get_interview(self) -> Interview:
-        """Return the interview about the pool, which holds the events that count."""
+        """Return the interview about the pool, with the events that were not undone."""
         rows, events = self.get_rows(), self.owner._get_standing_events()
         if self._inner is None or not np.array_equal(self._inner[0], rows):
             self._inner = (rows, self._make_interview(rows, events))
@@ -126,21 +129,21 @@ class PooledInterview:
         return inner
 
     def choose(self, n: int, pending: frozenset[Any]) -> list[Question]:
-        """Return up to n questions about the pool, in the numbers of all rows."""
+        """Return up to n questions about the pool, with the numbers of all rows."""
         return [
             self._to_all_rows(question)
             for question in self.get_interview()._choose(n, self._to_pool_keys(pending))
         ]
 
     def make_state(self, pending: frozenset[Any]) -> InterviewState:
-        """Return what a strategy is shown, in the numbers of the pool."""
+        """Return the state for the strategy, with the numbers of the pool."""
         return self.get_interview()._make_state(self._to_pool_keys(pending))
 
     def _to_all_rows(self, question: Question) -> Question:
         return question.renumber(partial(_find_row, self.get_rows()))
 
     def _to_pool_keys(self, keys: frozenset[Any]) -> frozenset[Key]:
-        """Return keys of questions in the numbers of the pool; those about other rows are left out."""
+        """Return keys of questions with the numbers of the pool; questions about other rows are left out."""
         rows = self.get_rows()
         return frozenset(
             (kind, tuple(_place(rows, row) for row in named))
@@ -149,7 +152,7 @@ class PooledInterview:
         )
 
     def find_contradictions(self) -> tuple[Contradiction, ...]:
-        """Return what cannot all be true, in the numbers of all rows."""
+        """Return the contradictions, with the numbers of all rows."""
         inner, rows = self.get_interview(), self.get_rows()
         own = {
             id(reply): own_reply for reply, own_reply in zip(inner.replies, self.owner.replies, strict=True)
@@ -164,7 +167,7 @@ class PooledInterview:
         )
 
     def find_suspects(self) -> tuple[Suspect, ...]:
-        """Return the answers that look wrong, in the numbers of all rows."""
+        """Return the answers that look wrong, with the numbers of all rows."""
         inner, rows = self.get_interview(), self.get_rows()
         own = {id(reply): given for reply, given in zip(inner.replies, self.owner.replies, strict=True)}
         return tuple(
@@ -178,12 +181,12 @@ class PooledInterview:
         )
 
     def compute_progress(self, last: int) -> Outlook:
-        """Return how far the interview about the pool has come."""
+        """Return the outlook of the interview about the pool."""
         seen = self.get_interview().progress(last)
         return seen if seen.question is None else replace(seen, question=self._to_all_rows(seen.question))
 
     def predict_labels(self) -> Any:
-        """Return the cluster of each row: in the pool as it was fitted, elsewhere as it is predicted."""
+        """Return the cluster of each row: fitted in the pool, predicted for all other rows."""
         inner, rows = self.get_interview(), self.get_rows()
         model, own = inner._fit_model()
         if self._labels is None or self._labels[0] is not own:
@@ -204,7 +207,7 @@ def _find_row(rows: IntArray, place: int) -> int:
 def _label_block(
     model: Any, X: npt.NDArray[Any], rows: IntArray, labels: npt.NDArray[np.int32], block: Block
 ) -> npt.NDArray[np.int32]:
-    """Return the cluster of each row of a block, given those of the pool."""
+    """Return the cluster of each row of a block, given the clusters of the pool."""
     found = np.empty(len(block), dtype=np.int32)
     for lo in range(0, len(block), _AT_ONCE):
         found[lo : lo + _AT_ONCE] = _extend_labels(model, X, labels, block.X[lo : lo + _AT_ONCE])
@@ -216,7 +219,7 @@ def _label_block(
 def _extend_labels(
     model: Any, X: npt.NDArray[Any], labels: npt.NDArray[np.int32], others: npt.NDArray[Any]
 ) -> npt.NDArray[Any]:
-    """Return the clusters of other rows: what the model predicts, or that of the nearest row of the pool."""
+    """Return the clusters of other rows: predicted by the model, or copied from the nearest pool row."""
     if hasattr(model, "predict"):
         return np.asarray(model.predict(others))
     from sklearn.metrics import pairwise_distances_argmin

@@ -1,4 +1,4 @@
-"""Questions about rows, answers, and replies: an answer with the annotator, the time and the duration."""
+"""Questions about rows, their answers, and replies, which add the annotator, the time and the duration."""
 
 from __future__ import annotations
 
@@ -59,7 +59,8 @@ class Answer(enum.StrEnum):
     def from_word(cls, word: Any) -> Answer:
         """Return the answer with a given name.
 
-        "yes", "no", True and False are not names of answers; :meth:`Question.fitting` accepts them for pairs.
+        "yes", "no", True and False are not names of answers; :meth:`Question.check_answer` accepts them for
+        pairs.
 
         Parameters
         ----------
@@ -73,9 +74,7 @@ class Answer(enum.StrEnum):
         """
         if isinstance(word, str) and word.strip().upper() in cls.__members__:
             return cls[word.strip().upper()]
-        raise SupervisionError(
-            f"{word!r} is not an answer; an answer is a word, one of {', '.join(cls.__members__)}."
-        )
+        raise SupervisionError(f"{word!r} is not an answer; expected one of {', '.join(cls.__members__)}.")
 
 
 @dataclass(frozen=True)
@@ -107,7 +106,7 @@ class OddOne:
 class Piles:
     """The answer that sorts rows into piles: rows of one pile belong together, rows of two piles do not.
 
-    Rows of the question that are in no pile were set aside; the answer says nothing about them. The order of
+    Rows of the question that are in no pile were set aside; nothing is known about them. The order of
     the piles and of the rows in a pile does not matter.
 
     Parameters
@@ -135,7 +134,9 @@ class Piles:
             raise SupervisionError(f"a pile is empty: {self.groups!r}. Leave it out.")
         rows = list(chain.from_iterable(piles))
         if twice := sorted({row for row in rows if rows.count(row) > 1}):
-            raise SupervisionError(f"row {twice[0]} is put down twice: {self.groups!r}. Each is in one pile.")
+            raise SupervisionError(
+                f"row {twice[0]} occurs twice in {self.groups!r}; expected each row in one pile."
+            )
         object.__setattr__(self, "groups", tuple(sorted(tuple(sorted(pile)) for pile in piles)))
 
     def __str__(self) -> str:
@@ -154,7 +155,7 @@ _SIZES = {"pair": (2, 2), "triplet": (3, 3), "odd": (3, LARGEST_TRAY), "piles": 
 _CALLED = {"pair": "a pair", "triplet": "a triplet", "odd": "an odd one out", "piles": "a tray"}
 _ALSO = {
     "pair": ", or yes or no",
-    "triplet": ", by the letters of the rows",
+    "triplet": ", where A, B and C are the rows",
     "odd": ", or the number of the odd row",
     "piles": ", or piles such as [[0, 3], [1]]",
 }
@@ -173,7 +174,7 @@ def _is_row(row: Any) -> bool:
 def _as_row_numbers(rows: Iterable[Any]) -> tuple[int, ...]:
     given = tuple(rows)
     if not all(map(_is_row, given)):
-        raise SupervisionError(f"rows are named by their numbers, 0 and up; got {given!r}.")
+        raise SupervisionError(f"expected row numbers, integers from 0; got {given!r}.")
     return tuple(int(row) for row in given)
 
 
@@ -182,7 +183,7 @@ def _check_rows(kind: str, rows: Any) -> tuple[int, ...]:
     least, most = _SIZES[kind]
     if not least <= len(given) <= most or len(set(given)) < len(given):
         size = str(least) if least == most else f"{least} to {most}"
-        raise SupervisionError(f"{_CALLED[kind]} is {size} different rows, got {given!r}.")
+        raise SupervisionError(f"{_CALLED[kind]} has {size} different rows; got {given!r}.")
     return given if kind == "triplet" else tuple(sorted(given))
 
 
@@ -200,7 +201,7 @@ class Question:
         "pair" asks whether two rows belong together, "triplet" which two of three rows do, "odd" which of 3
         to 12 rows does not belong with the others, and "piles" which of 2 to 12 rows belong together.
     rows : tuple of int
-        The rows. They are sorted, except those of a triplet, since AB, AC and BC refer to their order.
+        The rows. They are sorted, except in a triplet, because AB, AC and BC refer to their order.
     score : float, optional
         The score that the strategy gave the question. Scores of different strategies cannot be compared.
     reason : Reason or str, default=Reason()
@@ -422,7 +423,7 @@ class Question:
         for row in rows:
             if row not in self.rows:
                 listed = ", ".join(map(str, self.rows))
-                raise SupervisionError(f"row {row} was not asked about; the question is of rows {listed}.")
+                raise SupervisionError(f"row {row} is not in the question, which is about rows {listed}.")
 
 
 @dataclass(frozen=True)
@@ -434,7 +435,7 @@ class Reply:
     question : Question
         The question.
     answer : Answer, OddOne or Piles
-        The answer; other forms are converted by :meth:`Question.fitting`.
+        The answer; other forms are converted by :meth:`Question.check_answer`.
     annotator : str, optional
         The name of the person who answered.
     time : str or datetime, optional
@@ -458,10 +459,10 @@ class Reply:
 
     def __post_init__(self) -> None:
         if not isinstance(self.question, Question):
-            raise SupervisionError(f"a reply is to a Question, got {self.question!r}.")
+            raise SupervisionError(f"question must be a Question, got {self.question!r}.")
         object.__setattr__(self, "answer", self.question.check_answer(self.answer))
         if self.annotator is not None and not isinstance(self.annotator, str):
-            raise SupervisionError(f"annotator must be a name, got {self.annotator!r}.")
+            raise SupervisionError(f"annotator must be a string, got {self.annotator!r}.")
         object.__setattr__(self, "time", _check_time(self.time))
         if self.seconds is not None:
             object.__setattr__(self, "seconds", _check_duration(self.seconds))
@@ -534,7 +535,10 @@ class Reply:
         'BC'
         """
         if question.key != self.question.key:
-            raise SupervisionError(f"asked “{question.text}”, answered “{self.question.text}”.")
+            raise SupervisionError(
+                f"expected the same question in another order; asked “{question.text}”, answered "
+                f"“{self.question.text}”."
+            )
         if not isinstance(self.answer, Answer) or self.answer not in _ODD_ONE:
             return self.answer  # does not depend on the order of the rows
         odd = self.question.rows[_ODD_ONE[self.answer]]
@@ -549,7 +553,7 @@ def _check_time(time: Any) -> str | None:
             datetime.datetime.fromisoformat(time)
     except (TypeError, ValueError) as error:
         raise SupervisionError(
-            f"time must be a datetime or a text such as 2026-03-09T12:00:00, got {time!r}."
+            f"time must be a datetime or a string such as 2026-03-09T12:00:00, got {time!r}."
         ) from error
     return time  # type: ignore[no-any-return]
 
@@ -562,7 +566,7 @@ def _check_duration(seconds: Any) -> float:
 
 
 def get_keys(questions: Any) -> frozenset[Hashable]:
-    """Return the keys of one question or several."""
+    """Return the keys of one or several questions."""
     several = [questions] if isinstance(questions, Question) else list(questions)
     for question in several:
         if not isinstance(question, Question):

@@ -1,4 +1,4 @@
-"""Strategies by the names that people type, and the models that those which want a certain one go with."""
+"""The strategies by name, and the models of strategies that need a specific one."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import Any
 from likewise.active import strategies
 from likewise.active._state import Strategy
 
-DEFAULT = "default"  # what an interview uses if it is given neither strategy nor model
+DEFAULT = "default"  # the strategy that an interview uses by default
 STRATEGIES: dict[str, Callable[[], Strategy]] = {
     "regions": strategies.UncertainRegions,
     "tray": strategies.FillTray,
@@ -31,14 +31,14 @@ STRATEGIES: dict[str, Callable[[], Strategy]] = {
     "info": strategies.InformationGain,
     "info-triplet": lambda: strategies.InformationGain("triplet"),
 }
-# These look at probabilities, which the default model need not give. As no family imports another, the model
-# is known by its name.
+# These strategies need probabilities, which the default model does not have. This layer does not import
+# estimators, so the model is imported by name when it is needed.
 _BAYESIAN = ("likewise.bayesian", "BayesianClustering")
 _MODELS = dict.fromkeys(("uncertain", "info", "info-triplet"), _BAYESIAN)
 
 
 def make_strategy(name: str) -> Strategy | None:
-    """Return the strategy of a name; None for "default", by which an interview chooses for itself.
+    """Return the strategy with a name; None for "default", which lets the interview choose.
 
     >>> from likewise.active._registry import make_strategy
     >>> make_strategy("node-local").name
@@ -48,13 +48,17 @@ def make_strategy(name: str) -> Strategy | None:
         return None
     if name not in STRATEGIES:
         close = difflib.get_close_matches(str(name), (DEFAULT, *STRATEGIES), n=1)
-        meant = f"did you mean {close[0]!r}?" if close else f"there are {', '.join((DEFAULT, *STRATEGIES))}."
+        meant = (
+            f"did you mean {close[0]!r}?"
+            if close
+            else f"expected one of {', '.join((DEFAULT, *STRATEGIES))}."
+        )
         raise ValueError(f"there is no strategy {name!r}; {meant}")
     return STRATEGIES[name]()
 
 
 def make_model(name: str, n_clusters: int) -> Any:
-    """Return the model that the strategy of a name wants; None if the model of an interview will do."""
+    """Return the model that a named strategy needs; None if it works with the default model."""
     if name not in _MODELS:
         return None
     room, model = _MODELS[name]

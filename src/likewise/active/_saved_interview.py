@@ -1,4 +1,4 @@
-"""Interviews as files: one readable JSON object, the history one event a line."""
+"""Interviews as files: one readable JSON object, with one event of the history per line."""
 
 from __future__ import annotations
 
@@ -34,15 +34,15 @@ if TYPE_CHECKING:
     from likewise.active._interview import Interview
 
 FORMAT = "likewise interview"
-VERSION = 2  # 1 had pairs and triplets only, and no ids
-_LOOKED_AT = 10_000  # so many rows, drawn once, tell very many rows from others
+VERSION = 2  # version 1 had pairs and triplets only, and no ids
+_LOOKED_AT = 10_000  # number of sampled rows in the fingerprint of very many rows
 _HISTORY = '\n "history": ['
 _NEXT_EVENT = re.compile(r"[\s,]*\{")
-_END_EMPTY, _END = b"]\n}\n", b"\n ]\n}\n"  # how a file ends, without events and with them
+_END_EMPTY, _END = b"]\n}\n", b"\n ]\n}\n"  # the end of a file without events, and with events
 
 
 def save(interview: Interview, path: str | os.PathLike[str]) -> None:
-    """Write an interview beside the old file, then put it in its place."""
+    """Write an interview under a temporary name, then rename the file."""
     text = _make_document(interview, path)
     replace_file(path, lambda part: part.write_bytes(text.encode("utf-8")))
 
@@ -51,10 +51,10 @@ def _make_document(interview: Interview, path: str | os.PathLike[str]) -> str:
     folder = os.path.dirname(os.path.realpath(path))
     if not os.path.isdir(folder):
         raise FileNotFoundError(
-            f"{os.fspath(path)!r} cannot be written: there is no folder {folder!r}. Make it first."
+            f"{os.fspath(path)!r} cannot be written: there is no folder {folder!r}. Create it first."
         )
     ids = interview.ids
-    # Of rows that nothing was said of nothing is written, so that very many cost nothing.
+    # Only hinted rows are written, so the cost does not depend on the number of rows.
     named, few = interview.given.restrict_to_hinted()
     names = RowIds(tuple(_get_ids(named.tolist() or [0], ids or _number_rows(interview.X))))
     hints = list(iterate_json_objects(iterate_records(few, names)))
@@ -83,8 +83,8 @@ def _make_document(interview: Interview, path: str | os.PathLike[str]) -> str:
 class GrowingFile:
     """A saved interview to which events are appended, each by one write that is synced to disk.
 
-    What was saved is never written again, so that no other program's answers are replaced. A write that
-    fails leaves the file as it was.
+    Saved events are never written again, so answers of another program are not overwritten. A write that
+    fails leaves the file unchanged.
 
     Parameters
     ----------
@@ -98,7 +98,7 @@ class GrowingFile:
         self._stamp: tuple[int, ...] = ()
 
     def save(self, interview: Interview) -> None:
-        """Write the whole interview at first, and then the events that are new."""
+        """Write the whole interview the first time, and then only the new events."""
         if self._n_events < 0:
             save(interview, self.path)
             self._stamp = _format_time(os.stat(self.path))
@@ -119,7 +119,7 @@ class GrowingFile:
                 _write_at(file, size - len(end), added)
                 os.fsync(file.fileno())
             except BaseException:
-                _write_at(file, size - len(end), end)  # over bytes that are there, which takes no room
+                _write_at(file, size - len(end), end)  # overwrites existing bytes, so it needs no disk space
                 file.truncate(size)
                 raise
             finally:
@@ -132,7 +132,7 @@ def _format_time(found: os.stat_result) -> tuple[int, ...]:
 
 def _write_at(file: io.FileIO, at: int, data: bytes) -> None:
     file.seek(at)
-    while data:  # a disk that becomes full takes a part first
+    while data:  # a disk that is nearly full accepts only a part
         data = data[file.write(data) or 0 :]
 
 
@@ -181,7 +181,7 @@ def _describe_data(X: np.ndarray | Rows, ids: RowIds | None) -> dict[str, Any]:
 
 
 class _NumberTexts(Sequence[str]):
-    """The numbers of very many rows as text, made when they are asked for."""
+    """The numbers of very many rows as strings, created on demand."""
 
     def __init__(self, n: int) -> None:
         self._numbers = range(n)
@@ -194,11 +194,11 @@ class _NumberTexts(Sequence[str]):
 
 
 class _NumberedRows(RowIds):
-    """Row numbers in place of ids, for so many rows that a list of them would be in the way."""
+    """Row numbers in place of ids, for so many rows that a list would need too much memory."""
 
     @cached_property
     def row_of(self) -> Any:
-        """The row that a number names."""
+        """A mapping of each number, as a string, to its row."""
         return _RowLookup(len(self))
 
 
@@ -219,12 +219,12 @@ class _RowLookup(Mapping[str, int]):
 
 
 def _number_rows(X: np.ndarray | Rows) -> RowIds:
-    """Return the numbers of rows that have no ids."""
+    """Return row numbers as ids."""
     return _NumberedRows(_NumberTexts(len(X))) if isinstance(X, Rows) else RowIds.from_row_numbers(len(X))  # type: ignore[arg-type]
 
 
 def _make_strategy_entry(strategy: Strategy) -> dict[str, Any]:
-    """Return what a strategy is made of; parameters that JSON cannot hold have to be given again."""
+    """Return the name and the parameters of a strategy, or only the name if JSON cannot store a parameter."""
     entry: dict[str, Any] = {"name": strategy.name, "class": type(strategy).__name__, "parameters": None}
     if dataclasses.is_dataclass(strategy):
         values = {part.name: getattr(strategy, part.name) for part in dataclasses.fields(strategy)}
@@ -247,14 +247,14 @@ def _make_event_entry(event: Event, ids: RowIds | None) -> dict[str, Any]:
         for name in ("annotator", "time", "seconds"):
             entry[name] = getattr(event.reply, name)
     entry |= {"score": question.score, "why": str(question.reason)}
-    if not question.reason.is_plain:  # for whoever shows rows under other names; `why` is for readers
+    if not question.reason.is_plain:  # for programs that show rows under other names; `why` is for people
         rows = [int(row) for row in question.reason.rows]
         entry["reason"] = {"template": question.reason.template, "rows": _get_ids(rows, ids)}
     return {name: value for name, value in entry.items() if value not in (None, "")}
 
 
 def answer_entry(answer: Said, ids: RowIds | None) -> Any:
-    """Return a word, or an object that names rows: {"odd": 3} or {"piles": [[0, 3], [1]]}."""
+    """Return an answer for JSON: a word, or an object such as {"odd": 3} or {"piles": [[0, 3], [1]]}."""
     if isinstance(answer, OddOne):
         return {"odd": _get_ids([answer.row], ids)[0]}
     if isinstance(answer, Piles):
@@ -263,7 +263,7 @@ def answer_entry(answer: Said, ids: RowIds | None) -> Any:
 
 
 def _read_reason(entry: Mapping[str, Any], ids: RowIds | None) -> Reason:
-    """Return why a question was chosen; older files have a sentence only."""
+    """Return the reason of a question; older files contain only a sentence."""
     if "reason" not in entry:
         return Reason.from_text(str(entry.get("why", "")))
     document = entry["reason"]
@@ -271,14 +271,14 @@ def _read_reason(entry: Mapping[str, Any], ids: RowIds | None) -> Reason:
 
 
 def _answer_of(entry: Any, ids: RowIds | None) -> Any:
-    """Return what an entry says; whether it fits is for the question to tell."""
+    """Return the answer of an entry; `Question.check_answer` checks it later."""
     if not isinstance(entry, dict):
         return Answer.from_word(entry)
     if set(entry) == {"odd"}:
         return OddOne(_get_rows([entry["odd"]], ids)[0])
     if set(entry) == {"piles"} and isinstance(entry["piles"], list):
         return Piles(tuple(_get_rows(pile, ids) for pile in entry["piles"]))
-    raise ValueError(f"an answer is a word, an odd row or piles; got {entry!r}.")
+    raise ValueError(f"expected a word, an odd row or piles as the answer; got {entry!r}.")
 
 
 def _get_ids(rows: Iterable[int], ids: RowIds | None) -> list[Any]:
@@ -293,7 +293,7 @@ def _get_rows(named: Any, ids: RowIds | None) -> tuple[int, ...]:
 
 @dataclass(frozen=True)
 class SavedInterview:
-    """What stands in a file."""
+    """The content of a file."""
 
     path: str
     content: dict[str, Any]
@@ -301,14 +301,14 @@ class SavedInterview:
     def restore(
         self, make: Callable[..., Interview], X: Any, *, model: Any, strategy: Strategy | str | None, ids: Any
     ) -> Interview:
-        """Make the interview again, for the rows that it was about."""
+        """Recreate the interview, for the same rows."""
         content = self.content
         rows, pool = check_data(X, self._restore_pool())
         names = self._check_data(rows, check_ids(ids, len(rows)))
         if model is None and content.get("model") is not None:
             raise LikewiseError(
-                f"{self.path}: the interview was held with the model {content['model']}. "
-                "Give it again: Interview.load(path, X, model=…)."
+                f"{self.path}: the interview used the model {content['model']}, which is not in the file. "
+                "Pass it again: Interview.load(path, X, model=…)."
             )
         chosen = self._restore_strategy() if strategy is None else strategy
         hints = self._restore_hints(names or _number_rows(rows))
@@ -322,7 +322,7 @@ class SavedInterview:
                 rows, model=model, strategy=chosen, supervision=hints, ids=ids, pool=pool, **plain
             )
         except (KeyError, ValueError) as error:
-            raise FileFormatError(f"{self.path}: the interview cannot be made again: {error}") from error
+            raise FileFormatError(f"{self.path}: the interview cannot be restored: {error}") from error
         for number, entry in enumerate(self._get("history", list)):
             try:
                 self._replay(interview, entry, names)
@@ -335,11 +335,11 @@ class SavedInterview:
     def _get(self, name: str, kind: type) -> Any:
         value = self.content.get(name)
         if not isinstance(value, kind):
-            raise FileFormatError(f"{self.path}: {name!r} should be a {kind.__name__}, got {value!r}.")
+            raise FileFormatError(f"{self.path}: {name!r} must be a {kind.__name__}, got {value!r}.")
         return value
 
     def _check_data(self, X: Any, ids: RowIds | None) -> RowIds | None:
-        """Refuse other rows than those of the file, and other ids; return the ids that the file speaks of."""
+        """Raise an error if the rows or the ids differ from the file; return the ids that the file uses."""
         was = dict(self._get("data", dict))
         named = was.pop("ids", None)
         now = _describe_data(X, None)
@@ -347,43 +347,43 @@ class SavedInterview:
             raise FileFormatError(
                 f"{self.path}: the interview is about other rows: {was.get('rows')} x {was.get('columns')} "
                 f"with digest {was.get('digest')}; these are {now['rows']} x {now['columns']} with digest "
-                f"{now['digest']}. Give the rows as they were, in their order and scaled alike."
+                f"{now['digest']}. Pass the same rows, in the same order and with the same scaling."
             )
         if named is None:
             return None
         if ids is None:
             raise LikewiseError(
-                f"{self.path}: the rows are named by ids. Give these again: Interview.load(path, X, ids=…)."
+                f"{self.path}: the file refers to rows by id. Pass the ids: Interview.load(path, X, ids=…)."
             )
         if ids.digest != named:
             raise FileFormatError(
-                f"{self.path}: the rows were named by other ids, with digest {named}; these have "
-                f"{ids.digest}. Give the ids as they were, in the order of the rows."
+                f"{self.path}: expected ids with digest {named}; got {ids.digest}. Pass the same ids, in the "
+                "order of the rows."
             )
         return ids
 
     def _restore_pool(self) -> Pool | None:
-        """Return the pool that the interview was held with, if it was."""
+        """Return the settings of the pool; None if the interview has no pool."""
         entry = self.content.get("pool")
         if entry is None:
             return None
         try:
             return Pool(**entry)
         except (TypeError, ValueError) as error:
-            raise FileFormatError(f"{self.path}: the pool {entry!r} cannot be made: {error}") from error
+            raise FileFormatError(f"{self.path}: the pool {entry!r} is invalid: {error}") from error
 
     def _restore_strategy(self) -> Strategy:
         entry = self._get("strategy", dict)
         found = getattr(strategies, str(entry.get("class")), None)
         if entry.get("class") not in strategies.__all__ or found is None or entry.get("parameters") is None:
             raise LikewiseError(
-                f"{self.path}: the strategy {entry.get('name')!r} cannot be made from the file. "
-                "Give it again: Interview.load(path, X, strategy=…)."
+                f"{self.path}: the strategy {entry.get('name')!r} cannot be restored from the file. "
+                "Pass it again: Interview.load(path, X, strategy=…)."
             )
         try:
             made: Strategy = found(**entry["parameters"])
         except TypeError as error:
-            raise FileFormatError(f"{self.path}: the strategy {entry!r} cannot be made: {error}.") from error
+            raise FileFormatError(f"{self.path}: the strategy {entry!r} is invalid: {error}.") from error
         return made
 
     def _restore_hints(self, ids: RowIds) -> Supervision:
@@ -397,7 +397,7 @@ class SavedInterview:
 
     @staticmethod
     def _replay(interview: Interview, entry: dict[str, Any], ids: RowIds | None) -> None:
-        """Do again what an entry of the history says."""
+        """Apply an entry of the history to the interview."""
         if entry["event"] == "undo":
             interview._undo_event(entry["of"])
             return
@@ -413,23 +413,23 @@ class SavedInterview:
 
 
 def read(path: str | os.PathLike[str]) -> SavedInterview:
-    """Read a file and check that it is a whole interview of a version that is known."""
+    """Read a file and check that it is a complete interview of a known version."""
     name = os.fspath(path)
     try:
         content = json.loads(Path(path).read_bytes().decode("utf-8"))
     except ValueError as error:
         raise FileFormatError(
-            f"{name}: not a saved interview, or one that is cut short: {error}. "
-            "Files are put in place whole, so look for a copy made by hand or a failed download."
+            f"{name}: not a saved interview, or a truncated one: {error}. "
+            "Interviews are saved atomically, so the cause may be a manual copy or a failed download."
         ) from error
     if not isinstance(content, dict) or content.get("format") != FORMAT:
-        raise FileFormatError(f"{name}: not a saved interview: it does not say “format: {FORMAT}”.")
+        raise FileFormatError(f"{name}: not a saved interview: expected “format: {FORMAT}”.")
     version = content.get("version")
     if not isinstance(version, int) or isinstance(version, bool) or version < 1:
-        raise FileFormatError(f"{name}: the version should be a whole number, got {version!r}.")
+        raise FileFormatError(f"{name}: the version must be an integer, got {version!r}.")
     if version > VERSION:
         raise FileFormatError(
-            f"{name}: the file is of version {version}, written by a newer likewise; this one reads up to "
-            f"version {VERSION}. Update likewise."
+            f"{name}: expected a version up to {VERSION}; got {version}, written by a newer likewise. "
+            "Update likewise."
         )
     return SavedInterview(name, content)

@@ -120,8 +120,8 @@ class Trace:
     def get_scores_at(self, n_answers: Any) -> FloatArray:
         """Return the scores at given numbers of answers.
 
-        Scores are interpolated linearly. After the last one the score stays constant, since an interview with
-        nothing left to ask keeps its clusters.
+        Scores are interpolated linearly. After the last one the score stays constant, because an interview
+        with nothing left to ask keeps its clusters.
 
         Parameters
         ----------
@@ -197,7 +197,7 @@ def simulate(
     y_true : array-like of shape (n_samples,)
         The true class of each row, for the scores.
     score : callable, default=adjusted_rand_score
-        Called as ``score(truth, labels)``; returns a finite number.
+        Called as ``score(y_true, labels)``; returns a finite number.
     every : int, default=1
         The clusters are scored at the start, after every `every` answers, and at the end. If the strategy
         needs no model, each score costs a fit.
@@ -252,12 +252,14 @@ def check_y_true(y_true: Any, n_samples: int) -> npt.NDArray[Any]:
     """Return the classes as an array after checking that each row has one."""
     classes = np.asarray(y_true)
     if classes.shape != (n_samples,):
-        raise SupervisionError(f"truth must be one class a row, shape ({n_samples},); got {classes.shape}.")
+        raise SupervisionError(
+            f"y_true must have the shape ({n_samples},), one class per row; got {classes.shape}."
+        )
     unknown = np.flatnonzero(Supervision.from_labels(classes, missing=None).label_codes < 0)
     if len(unknown):
         raise SupervisionError(
-            f"truth has no class for {len(unknown)} row(s), the first of them row {unknown[0]}, and clusters "
-            "can be scored only against known classes. Leave such rows out of X and truth."
+            f"y_true has no class for {len(unknown)} row(s), the first of them row {unknown[0]}, but scores "
+            "need known classes. Remove such rows from X and y_true."
         )
     return classes
 
@@ -266,14 +268,14 @@ def check_oracle(oracle: Any) -> None:
     """Raise a TypeError if an object has no method `answer`."""
     if isinstance(oracle, type) or not callable(getattr(oracle, "answer", None)):
         raise TypeError(
-            f"an oracle has a method answer(question), such as LabelOracle(y); got {oracle!r}. "
-            "CallableOracle(function) makes one of a function."
+            f"expected an oracle with a method answer(question), such as LabelOracle(y); got {oracle!r}. "
+            "CallableOracle(function) makes an oracle from a function."
         )
 
 
 def _answer_question(interview: Interview, oracle: Oracle, question: Question, n_answered: int) -> None:
     """Let the oracle answer a question and record the answer; errors state the number of answers so far."""
-    kept = f"This was after {n_answered} answer(s), which the interview holds."
+    kept = f"The interview keeps the {n_answered} answer(s) until then."
     try:
         answer = oracle.answer(question)
         if isinstance(answer, Reply):
@@ -289,7 +291,7 @@ def _answer_question(interview: Interview, oracle: Oracle, question: Question, n
     except LikewiseError as error:
         error.add_note(kept)
         raise
-    except Exception as error:  # whatever an oracle may raise
+    except Exception as error:  # oracles may raise anything
         raise OracleError(
             f"the oracle failed at “{question.text}”: {type(error).__name__}: {error}. {kept}", question
         ) from error

@@ -58,7 +58,7 @@ class InterviewState:
     n_answers : int, default=0
         The number of answers so far.
     own_pairs : frozenset of (int, int), default=frozenset()
-        Pairs that the next annotator has answered before. UncertainRegions does not let them check these.
+        Pairs that the next annotator has answered before; UncertainRegions does not ask them to check these.
 
     Examples
     --------
@@ -102,7 +102,7 @@ class InterviewState:
 
         Returns
         -------
-        State
+        InterviewState
             The state with its closure.
         """
         hints = Supervision.empty(len(X)) if supervision is None else supervision
@@ -119,7 +119,7 @@ class InterviewState:
         return len(self.X)
 
     def knows(self, i: int, j: int) -> Known:
-        """Return what the answers state or imply about two rows.
+        """Return the relation that the answers state or imply for two rows.
 
         Parameters
         ----------
@@ -142,7 +142,7 @@ class InterviewState:
         return "cannot" if len(groups) and len(groups.find_shared(c, d)) else "unknown"
 
     def relations(self, i: Any, j: Any) -> npt.NDArray[np.int8]:
-        """Return what the answers state or imply about many pairs of rows.
+        """Return the relation that the answers state or imply for many pairs of rows.
 
         Parameters
         ----------
@@ -157,7 +157,7 @@ class InterviewState:
         return self.component_relations(self.closure.component[i], self.closure.component[j])
 
     def component_relations(self, c: Any, d: Any) -> npt.NDArray[np.int8]:
-        """Return what the answers state or imply about many pairs of components of the closure.
+        """Return the relation that the answers state or imply for many pairs of components of the closure.
 
         Parameters
         ----------
@@ -197,7 +197,7 @@ class InterviewState:
     def neighbourhoods(self) -> list[IntArray]:
         """Return the linked rows, grouped by component.
 
-        A row that has only cannot-links is a neighbourhood of its own. Two neighbourhoods are not necessarily
+        A row that has only cannot-links is a neighbourhood of one row. Two neighbourhoods are not necessarily
         known to be different; see :meth:`knows`.
 
         Returns
@@ -232,7 +232,7 @@ class InterviewState:
         return found
 
     def can_ask(self, question: Question) -> bool:
-        """Return whether a question may be asked: it was not asked before, and its answer is not implied.
+        """Return True if a question may be asked: it was not asked before, and its answer is not implied.
 
         Parameters
         ----------
@@ -242,7 +242,7 @@ class InterviewState:
         Returns
         -------
         bool
-            Whether a strategy may select the question.
+            True if a strategy may select the question.
         """
         if question.key in self.asked:
             return False
@@ -258,7 +258,7 @@ class InterviewState:
 
 
 def check_rows(X: Any) -> npt.NDArray[Any]:
-    """Check that rows are dense, finite and two-dimensional, as every interview does."""
+    """Check that rows are dense, finite and two-dimensional."""
     check_no_times(X, "Interview")
     checked: npt.NDArray[Any] = check_array(X, dtype=[np.float64, np.float32], order="C", input_name="X")
     return checked
@@ -266,21 +266,21 @@ def check_rows(X: Any) -> npt.NDArray[Any]:
 
 @dataclass(frozen=True, eq=False)
 class Knowledge:
-    """Hints and answers, and what follows from them.
+    """Hints and answers, and their implications.
 
     Attributes
     ----------
     supervision : Supervision
         The hints and answers, including contradictions.
     hints : Supervision
-        The same, with the links that follow from the number of clusters, and those that follow from NEITHER
-        about three rows once the relation of two of them is known.
+        The same, with the links that follow from the number of clusters, and the links that follow from
+        NEITHER about three rows once the relation of two of them is known.
     stated : Closure
-        The closure of `supervision`; must-links win over cannot-links that contradict them.
+        The closure of `supervision`; must-links take precedence over contradictory cannot-links.
     closure : Closure
         The closure of `hints`.
     are_votes : bool
-        Whether the hints are answers that may contradict one another, for a model that weighs them.
+        Whether the hints are answers that may contradict one another, for a model that weights them.
     """
 
     supervision: Supervision
@@ -291,9 +291,9 @@ class Knowledge:
 
     @classmethod
     def from_votes(cls, votes: Supervision, neither: IntArray) -> Knowledge:
-        """Make the knowledge for a model that weighs links and decides itself what follows from them.
+        """Make the knowledge for a model that weights links and derives their implications itself.
 
-        `neither` are triplets answered NEITHER; links that follow from them are added to the votes.
+        `neither` are triplets answered NEITHER; the links that they imply are added to the votes.
         """
         closure = votes.closure(on_conflict="drop")
         while implied := _derive_neither_links(closure, neither):
@@ -303,7 +303,7 @@ class Knowledge:
 
     @classmethod
     def from_supervision(cls, supervision: Supervision, n_clusters: int | None) -> Knowledge:
-        """Compute what follows from links, triplets and labels, in time linear in rows and hints."""
+        """Compute the implications of links, triplets and labels, in time linear in rows and hints."""
         plain = supervision.kinds <= {"links"}
         links = supervision if plain else supervision.select_kinds(*_LINKED_KINDS).to_links()
         stated = links.closure(on_conflict="drop")
@@ -313,7 +313,7 @@ class Knowledge:
         while implied:
             hints, links = hints | implied, links | implied
             closure = links.closure(on_conflict="drop")
-            implied = _derive_neither_links(closure, neither)  # what follows may settle the next
+            implied = _derive_neither_links(closure, neither)  # an implied link may settle another triplet
         return cls(supervision, hints, stated, closure)
 
 
@@ -343,7 +343,7 @@ def _derive_neither_links(closure: Closure, triplets: IntArray) -> Supervision:
 
 
 def _is_among(values: Any, ordered: IntArray) -> npt.NDArray[np.bool_]:
-    """Return which values occur in a sorted array."""
+    """Return True for each value that occurs in a sorted array."""
     if not len(ordered):
         return np.zeros(np.shape(values), dtype=bool)
     at = np.minimum(np.searchsorted(ordered, values), len(ordered) - 1)
@@ -351,20 +351,19 @@ def _is_among(values: Any, ordered: IntArray) -> npt.NDArray[np.bool_]:
     return found
 
 
-# What a strategy may need of a fitted model.
+# The requirements that a strategy may have of a fitted model.
 NEEDS = ("labels", "proba", "classes")
 
 
 class Strategy(Protocol):
     """The protocol of query strategies: any object with `name`, `needs` and `choose`.
 
-    A strategy is a function of the :class:`InterviewState` that it is given and keeps nothing between calls;
-    write it
-    as a frozen dataclass whose fields are its parameters. No base class is needed.
+    A strategy is a function of the :class:`InterviewState` that it is given and keeps no state between calls;
+    write it as a frozen dataclass whose fields are its parameters. No base class is needed.
 
-    A strategy may also have a method ``count_answers_to_fit(n_answers)``. It returns how many of the answers
-    the model has to be fitted to, so that a costly model need not be fitted again for each question. Without
-    it the model is fitted to all answers.
+    A strategy may also have a method ``count_answers_to_fit(n_answers)``. It returns the number of answers
+    that the model has to be fitted to, so an expensive model need not be fitted again for each question.
+    Without it, the model is fitted to all answers.
 
     Examples
     --------
@@ -391,7 +390,7 @@ class Strategy(Protocol):
 
     @property
     def needs(self) -> frozenset[str]:
-        """What the strategy needs of the fitted model; empty if it needs no model.
+        """The requirements of the strategy for the fitted model; empty if it needs no model.
 
         - "labels": the clusters, in ``state.labels``;
         - "proba": a ``state.model`` with `predict_proba` or `co_membership_proba`;
@@ -403,8 +402,8 @@ class Strategy(Protocol):
 
         Parameters
         ----------
-        state : State
-            The rows, the answers so far, what follows from them, and the fitted model.
+        state : InterviewState
+            The rows, the answers so far, their implications, and the fitted model.
         n : int
             The maximum number of questions.
 
@@ -412,5 +411,6 @@ class Strategy(Protocol):
         -------
         questions : list of Question
             At most n different questions, best first, all of which ``state.can_ask`` allows. Fewer if there
-            are no more. The same state has to give the same questions, so draw from ``state.rng()``.
+            are no more. The same state must give the same questions, so use only ``state.rng()`` for
+            randomness.
         """

@@ -1,4 +1,4 @@
-"""When to stop: what the last answers changed, how well answers are predicted, how many look wrong."""
+"""Stopping criteria: changes by the last answers, accuracy on held-out answers, and suspect answers."""
 
 from __future__ import annotations
 
@@ -21,14 +21,14 @@ if TYPE_CHECKING:
 
 _FOLDS = 5
 _FEWEST = 10  # with fewer answers the interval would be too wide to be useful
-_SETTLED = 0.01  # labels have settled if at most this share changed over the last answers
+_SETTLED = 0.01  # labels have settled if at most this fraction changed over the last answers
 _RIGHT = 0.8  # required proportion of correctly predicted held-out answers: 16 of 16 reach it
 _Z = 1.959964  # quantile of the normal distribution for an interval of 95 %
 _DISAGREE = 0.25  # from this estimated error rate on, the answers disagree with the rows
 _POOR = 0.12  # from this estimated error rate on, more answers do not help once labels have settled
 _COMPARED = 30  # from this many answers on, the clusters should predict better than the initial ones
 _CONTRADICT = 0.3  # the initial clusters usually get at least this proportion of answers right
-_WORSE = 0.05  # tolerated loss of accuracy, since few answers are held out
+_WORSE = 0.05  # tolerated loss of accuracy, because few answers are held out
 
 
 @dataclass(frozen=True)
@@ -59,14 +59,13 @@ class Outlook:
     interval : tuple of (float, float) or None
         The 95 % confidence interval of the accuracy (Wilson 1927), if answers are independent.
     n_held_out : int
-        The number of answers that the accuracy is the mean of: those that state pairs which the others do not
-        imply.
+        The number of answers in the accuracy: those that state pairs which the other answers do not imply.
     worth_asking : bool
         Whether more questions are worthwhile. False if there is nothing left to ask, if the last answers were
         all UNSURE, if the answers disagree with the rows and with one another (an error rate of 25 % or
         more), or if the labels have settled. They have settled if at most 1 % changed over the last answers
-        and either the interval lies above 80 % or enough answers look wrong that more of the same quality
-        would not help.
+        and either the interval is above 80 % or so many answers look wrong that more answers of the same
+        quality would not help.
     advice : str
         A sentence with the recommendation and its reason.
     start_accuracy : float, optional
@@ -139,22 +138,22 @@ def compute_outlook(interview: Interview, last: int) -> Outlook:
 
 
 def _advise(interview: Interview, seen: Outlook, last: int) -> tuple[bool, str]:
-    """Return whether more questions are worthwhile, and a sentence that says why."""
+    """Return whether more questions are worthwhile, and a sentence with the reason."""
     replies = interview.replies
     if seen.question is None:
         return False, "The budget is spent." if interview.left == 0 else "There is nothing left to ask."
     if len(replies) < last:
         return True, f"There are fewer than {last} answers yet: go on."
     if all(reply.answer is Answer.UNSURE for reply in replies[-last:]):
-        return False, f"All of the last {last} answers were UNSURE: more like them will change nothing."
+        return False, f"All of the last {last} answers were UNSURE: more such answers will change nothing."
     if seen.changed is None:
-        return True, "Without a model there are no labels to look at: go on as long as you like."
+        return True, "Without a model there are no labels to evaluate: go on as long as you like."
     wrong = ""
     if interview.errors == "learn" and seen.error_rate is not None and seen.error_interval is not None:
         if (interview.n_clusters or 0) > 1 and all(len(reply.piles) <= 1 for reply in replies):
             return True, (
-                "All answers so far say that rows belong together, so nothing tells the clusters apart. "
-                "Check a few of them, or ask for fewer clusters."
+                "All answers so far are that rows belong together, so nothing separates the clusters. "
+                "Check a few of them, or use fewer clusters."
             )
         low, high = seen.error_interval
         wrong = f"about {seen.error_rate:.0%} of the answers are probably wrong ({low:.0%} to {high:.0%})"

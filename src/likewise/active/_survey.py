@@ -1,4 +1,4 @@
-"""A sample of very many rows, the graph of its neighbours, and who of it speaks for the others."""
+"""A random sample of very many rows, its neighbour graph, and the order in which a pool takes its rows."""
 
 from __future__ import annotations
 
@@ -13,23 +13,23 @@ from likewise._neighbors import Search, find_near_rows
 
 IntArray = npt.NDArray[np.int64]
 FloatArray = npt.NDArray[np.float64]
-_JOINS = 0.1  # a few rows far from their own cluster are near to others: one edge in ten
+_JOINS = 0.1  # fraction of edges that merges regions; fewer may come from a few rows far from their cluster
 
 
 @dataclass(frozen=True, eq=False)
 class PoolSample:
-    """Rows that were drawn, and the order in which they are taken into a pool.
+    """Sampled rows, and the order in which they are taken into a pool.
 
     Attributes
     ----------
     rows : ndarray of shape (n_drawn,)
-        Which of all rows they are, ascending.
+        The row numbers, ascending.
     X : ndarray of shape (n_drawn, n_features)
-        The rows themselves.
+        The rows.
     neighbors : ndarray of shape (n_drawn, k)
-        The k nearest drawn rows of each, nearest first, by their places among the drawn.
+        The k nearest sampled rows of each, nearest first, as positions in `rows`.
     order : ndarray of shape (n_drawn,)
-        All of them by their places, those that speak for others first: any beginning of it is a pool.
+        All positions, the most representative first: any prefix is a pool.
     """
 
     rows: IntArray
@@ -41,7 +41,7 @@ class PoolSample:
     def from_rows(
         cls, rows: IntArray, X: npt.NDArray[Any], n_neighbors: int, search: Search, random_state: int
     ) -> PoolSample:
-        """Find the neighbours of the drawn rows, the regions that they make, and the order."""
+        """Find the neighbours of the sampled rows, their regions, and the order."""
         n = len(rows)
         if n <= 2:
             return cls(rows, X, np.empty((n, 0), dtype=np.int64), np.arange(n))
@@ -52,10 +52,7 @@ class PoolSample:
         return cls(rows, X, neighbors, _order_by_region([small, *larger], random_state))
 
     def find_around(self, X: npt.NDArray[Any]) -> IntArray:
-        """Return the drawn rows around some rows: the nearest of each, then the neighbours of these.
-
-        Each once, in the order in which they speak for them.
-        """
+        """Return distinct sampled rows around some rows: the nearest of each, then their neighbours."""
         from sklearn.metrics import pairwise_distances_argmin
 
         nearest = pairwise_distances_argmin(X, self.X)
@@ -66,10 +63,10 @@ class PoolSample:
 
 
 def find_regions(reach: FloatArray, neighbors: IntArray) -> IntArray:
-    """Return the region of each row: the row that a walk uphill from it ends at, a peak of the density.
+    """Return the region of each row, identified by the density peak at the end of its path.
 
-    Each step goes to the nearest neighbour that lies denser, which is to say whose own k-th neighbour is
-    nearer (`reach`; of as near ones the lower number), until there is none.
+    Each step of the path goes to the nearest neighbour of higher density, that is, with a smaller distance to
+    its k-th neighbour (`reach`; ties go to the lower number), until there is none.
     """
     n = len(reach)
     rank = _rank_density(reach)
@@ -79,10 +76,10 @@ def find_regions(reach: FloatArray, neighbors: IntArray) -> IntArray:
 
 
 def merge_regions(region: IntArray, reach: FloatArray, neighbors: IntArray, share: float) -> IntArray:
-    """Return larger regions: each goes to the one with a denser peak that most of its edges lead to, and on.
+    """Merge each region repeatedly into the region with a denser peak that most of its edges lead to.
 
-    A cluster has many peaks by chance, and these become one. What leads away from a region counts if it is
-    at least a `share` of its edges; without one, regions stay apart that no edge joins.
+    Because of sampling noise, a cluster has many peaks, which this merges. Two regions are merged only if at
+    least a `share` of the edges of the one lead to the other; with 0, only unconnected regions stay separate.
     """
     (n, k), rank = neighbors.shape, _rank_density(reach)
     here, there = np.repeat(region, k), region[neighbors].ravel()
@@ -104,19 +101,19 @@ def _rank_density(reach: FloatArray) -> IntArray:
 
 
 def _follow_to_end(up: IntArray) -> IntArray:
-    """Return where walks end that go from each to its next."""
+    """Return the end of the path from each node, where `up` is the next node of each."""
     while not ((further := up[up]) == up).all():
         up = further
     return up
 
 
 def _order_by_region(regions: Sequence[IntArray], random_state: int) -> IntArray:
-    """Return the order in which rows are taken: of a region of s rows the square root of s, all being equal.
+    """Return the order in which rows are taken: from a region of s rows, a number proportional to √s.
 
-    So a region with a hundredth of the rows of another has a tenth of its share, and a small cluster is not
-    lost. It holds for the largest regions, and within each for those that it consists of. Of the smallest the
-    peak comes first, then the others as they are drawn. Rows between regions are not preferred: that would
-    fill the gaps that clusters are told apart by.
+    A region with 1 % of the rows of another thus contributes 10 % as many rows, so a small cluster is not
+    lost. This applies to the largest regions, and recursively to the regions that they consist of. In the
+    smallest regions, the peak comes first and the other rows follow in random order. Rows between regions are
+    not preferred, because they would fill the gaps that separate clusters.
     """
     n = len(regions[0])
     drawn = np.random.default_rng(random_state).permutation(n)

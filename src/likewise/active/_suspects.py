@@ -49,8 +49,9 @@ def check_errors(errors: Any) -> float | str:
         )
     if errors >= 0.5:
         raise ValueError(
-            f"Interview: errors must be below 0.5, got {errors!r}. With 0.5 answers say nothing, and beyond "
-            "it they say the opposite: swap SAME and DIFFERENT, or leave errors out to have the rate learned."
+            f"Interview: errors must be below 0.5, got {errors!r}. With 0.5, answers carry no information, "
+            "and above it they are mostly reversed: swap SAME and DIFFERENT, or leave errors out to learn "
+            "the rate."
         )
     return float(errors)
 
@@ -58,7 +59,7 @@ def check_errors(errors: Any) -> float | str:
 def get_metric_answers(n_answers: int) -> int:
     """Return the number of answers that the metric is learned from.
 
-    It depends on the number of answers alone, so that a loaded interview learns the same metric again.
+    It depends on the number of answers only, so a loaded interview learns the same metric again.
     """
     due = _FIRST_METRIC
     if n_answers <= due:
@@ -129,7 +130,7 @@ def look_up(evidence: Any, values: npt.NDArray[Any]) -> dict[tuple[Pair, int], f
 
 
 def weigh_annotators(replies: Sequence[Reply], evidence: Any) -> list[float] | None:
-    """Return a weight for each reply, by how well all other answers predict those of its annotator.
+    """Return a weight for each reply, by how well the other answers predict the answers of its annotator.
 
     None unless at least two annotators gave enough answers. The answers of an annotator who is wrong more
     often than right are reversed, but only after many answers.
@@ -176,8 +177,8 @@ class Suspect:
     reply : Reply
         The answer.
     chance : float
-        The estimated probability that it is wrong. If the answer is about several pairs, that of the pair
-        that is most likely wrong.
+        The estimated probability that it is wrong. If the answer is about several pairs, the largest of their
+        probabilities.
     predicted : float
         The probability of the answer given the rows and all other answers.
     against : tuple of Reply
@@ -193,7 +194,7 @@ class Suspect:
     >>> from likewise.active import Question, Reply, Suspect
     >>> reply = Reply(Question.pair(0, 4), "SAME")
     >>> print(Suspect(reply, chance=0.7, predicted=0.1, against=(), rows=(1, 3), confirmed=False))
-    “Do rows 0 and 4 belong together?” SAME: wrong with a chance of 70%; 2 near rows speak against it.
+    “Do rows 0 and 4 belong together?” SAME: wrong with probability 70%; 2 near rows contradict it.
     """
 
     reply: Reply
@@ -217,9 +218,9 @@ class Suspect:
             )
         if self.rows:
             reasons.append(f"{len(self.rows)} near row{'s' if len(self.rows) > 1 else ''}")
-        speak = f"; {' and '.join(reasons)} speak against it" if reasons else ""
+        speak = f"; {' and '.join(reasons)} contradict it" if reasons else ""
         answer = f"“{self.reply.question.text}” {self.reply.answer}"
-        return f"{answer}: wrong with a chance of {self.chance:.0%}{speak}."
+        return f"{answer}: wrong with probability {self.chance:.0%}{speak}."
 
 
 def find_suspects(interview: Interview) -> tuple[Suspect, ...]:
@@ -301,7 +302,7 @@ class Merge:
 def find_merges(model: Any) -> tuple[Merge, ...]:
     """Return the SAME answers that are the only link between two groups.
 
-    Nothing contradicts such an answer, since no other answer links the two groups. The result is sorted by
+    Nothing contradicts such an answer, because no other answer links the two groups. The result is sorted by
     the size of the smaller group, largest first. Groups with too few rows are left out: if an answer places
     a single row, a question about a new row next to it is as informative about the region, and places the
     new row too. Answers with a large weight are left out as well.
@@ -335,7 +336,7 @@ def find_merges(model: Any) -> tuple[Merge, ...]:
 
 
 def _agree_with_classes(pairs: Sequence[tuple[Pair, int]], classes: npt.NDArray[np.int64]) -> bool:
-    """Return whether the pairs agree with the most probable clusters."""
+    """Return True if the pairs agree with the most probable clusters."""
     return all((classes[i] == classes[j]) == (sign > 0) for (i, j), sign in pairs)
 
 

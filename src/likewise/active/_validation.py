@@ -1,4 +1,4 @@
-"""What an interview is made with, checked at its door."""
+"""Validation of the parameters of an interview."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from likewise.supervision._index import check_row_labels
 
 
 def check_integer(name: str, value: Any, *, low: int) -> int:
-    """Return a whole number of at least `low`."""
+    """Check that a value is an integer of at least `low`."""
     rule = integer(low)
     if not rule.holds(value):
         raise ValueError(f"Interview: {name} must be {rule.wanted}, got {value!r}.")
@@ -25,12 +25,12 @@ def check_integer(name: str, value: Any, *, low: int) -> int:
 
 
 def check_data(X: Any, pool: Any) -> tuple[Any, Pool | None]:
-    """Return the rows, as an array if all of them are looked at, and the pool if only some are.
+    """Return the rows, as an array without a pool, and the pool if one is used.
 
-    Which of both goes by their number, wherever they are: few rows of a file are read at once.
+    With "auto" this depends only on the number of rows; a small file is read into memory.
     """
     if pool is not None and pool != "auto" and not isinstance(pool, Pool):
-        raise TypeError(f"Interview: pool must be a Pool, 'auto' or None for none, got {pool!r}.")
+        raise TypeError(f"Interview: pool must be a Pool, 'auto' or None, got {pool!r}.")
     if is_distributed(X) or (isinstance(X, np.memmap) and X.ndim == 2 and X.dtype.kind in "fiub"):
         X = as_rows(X)
     if not isinstance(X, Rows):
@@ -39,12 +39,14 @@ def check_data(X: Any, pool: Any) -> tuple[Any, Pool | None]:
             return X, None
         return as_rows(X), Pool() if pool == "auto" else pool
     if not len(X) or not X.shape[1]:
-        raise ValueError(f"Interview: X has {len(X)} rows and {X.shape[1]} columns; at least one is needed.")
+        raise ValueError(
+            f"Interview: X has {len(X)} rows and {X.shape[1]} columns; expected at least one of each."
+        )
     check_finite(X, "Interview")
     if len(X) > LARGE and pool is None:
         raise ValueError(
-            f"Interview: pool=None looks at all rows in memory, and {type(X).__name__} has {len(X):,}. "
-            "Pass an array, or leave pool out."
+            f"Interview: pool=None needs all rows in memory, but X is a {type(X).__name__} of {len(X):,} "
+            "rows. Pass an array, or leave pool out."
         )
     if pool is None or (pool == "auto" and len(X) <= LARGE):
         return check_rows(np.concatenate(list(X.map(_return_block)))), None
@@ -56,11 +58,11 @@ def _return_block(block: Block) -> Any:
 
 
 def check_strategy(strategy: Any) -> Strategy:
-    """Return what can choose questions."""
+    """Return the strategy, looked up by name if necessary; raise an error if it is not a strategy."""
     if isinstance(strategy, type) or not all(hasattr(strategy, part) for part in ("name", "needs", "choose")):
         raise TypeError(
-            "Interview: strategy must be one such as RandomPairs(), with name, needs and choose, or the name "
-            f"of one, such as 'npu'; got {strategy!r}."
+            "Interview: expected a strategy such as RandomPairs(), with name, needs and choose, or the name "
+            f"of a strategy, such as 'npu'; got {strategy!r}."
         )
     if unknown := set(strategy.needs) - set(NEEDS):
         raise ValueError(
@@ -72,53 +74,55 @@ def check_strategy(strategy: Any) -> Strategy:
 
 
 def check_hints(supervision: Any, n_samples: int, X: Any) -> Supervision:
-    """Return the hints that were given, which must speak of the rows."""
+    """Check that the hints are for these rows; None becomes empty hints."""
     if supervision is None:
         return Supervision.empty(n_samples)
     if not isinstance(supervision, Supervision) or supervision.n_samples != n_samples:
         raise SupervisionError(
-            f"Interview: supervision must be hints for the {n_samples} rows, got {supervision!r}. Make some "
-            "with Supervision.from_links(len(X), must=[(0, 3)], cannot=[(1, 7)])."
+            f"Interview: supervision must be hints for the {n_samples} rows, got {supervision!r}. Create "
+            "hints with Supervision.from_links(len(X), must=[(0, 3)], cannot=[(1, 7)])."
         )
     check_row_labels(supervision, X, "Interview")
     return supervision
 
 
 def check_ids(ids: Any, n_samples: int) -> RowIds | None:
-    """Return the names of the rows, if there are any."""
+    """Check the ids of the rows, if there are any."""
     if ids is None:
         return None
     names = RowIds.from_ids(ids)
     if len(names) != n_samples:
-        raise SupervisionError(f"Interview: ids must be one a row: {n_samples}, got {len(names)}.")
+        raise SupervisionError(f"Interview: expected one id per row, {n_samples}; got {len(names)}.")
     return names
 
 
 def check_n_clusters(n_clusters: Any, model: Any, discover: bool, n_samples: int) -> int | None:
-    """Return the number of clusters, by itself or as the model has it; None if it is not known."""
+    """Return the number of clusters, as given or from the model; None if it is unknown."""
     of_model = getattr(model, "n_clusters", None)
     if discover and model is not None and of_model is None:
         raise ValueError(
-            f"Interview: discover=True changes n_clusters, which {type(model).__name__} does not have."
+            f"Interview: discover=True sets the parameter n_clusters, which {type(model).__name__} does not "
+            "have."
         )
     if n_clusters is None:
         n_clusters = 2 if discover and model is None else of_model
     elif of_model is not None and of_model != n_clusters and not discover:
         raise ValueError(
-            f"Interview: n_clusters={n_clusters}, but the model has n_clusters={of_model}. Say it once."
+            f"Interview: n_clusters={n_clusters}, but the model has n_clusters={of_model}. Set only one of "
+            "them."
         )
     if n_clusters is None:
         return None
     k = check_integer("n_clusters", n_clusters, low=2)
     if k > n_samples:
         raise ValueError(
-            f"Interview: n_clusters={k}, but there are only {n_samples} rows. Ask for fewer clusters."
+            f"Interview: n_clusters={k}, but there are only {n_samples} rows. Use fewer clusters."
         )
     return k
 
 
 def warn_of_crowd(hints: Supervision, n_clusters: int | None) -> None:
-    """Warn if the hints keep more rows apart from one another than there are clusters."""
+    """Warn if the hints cannot-link more rows to one another than there are clusters."""
     if n_clusters is None or not (len(hints.cannot) or len(hints.cannot_groups)):
         return
     rows, few = hints.select_kinds("links").restrict_to_hinted()
@@ -130,11 +134,11 @@ def warn_of_crowd(hints: Supervision, n_clusters: int | None) -> None:
 
 
 def check_question(question: Any, n_samples: int) -> None:
-    """Refuse what is not a question about the rows."""
+    """Raise an error if an object is not a question about these rows."""
     if not isinstance(question, Question):
-        raise SupervisionError(f"expected a Question, such as ask() gives; got {question!r}.")
+        raise SupervisionError(f"expected a Question, as ask() returns; got {question!r}.")
     if max(question.rows) >= n_samples:
         raise SupervisionError(
-            f"the question names row {max(question.rows)}, but the rows are numbered 0 to "
-            f"{n_samples - 1}. Is it a question of another interview?"
+            f"the question contains row {max(question.rows)}, but the rows are numbered 0 to "
+            f"{n_samples - 1}. It may be a question of another interview."
         )

@@ -1,4 +1,4 @@
-"""Several annotators: their agreement, their reliability, and the answers that follow from all of them."""
+"""Several annotators: their agreement, their reliability, and the most probable answers."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ class Annotator:
     n_answers : int
         The number of pairs and triplets that the annotator answered.
     n_shared : int
-        The number of these that somebody else answered too.
+        The number of these that another annotator answered too.
     n_unsure : int
         The number of questions that the annotator answered with UNSURE, or with NEITHER about more than three
         rows. They are left out.
@@ -155,13 +155,13 @@ class Annotators:
     probabilities p. If j is correct, annotator a answers l with probability t[a, j, l], independently of the
     others. EM maximises the posterior of p and t. It starts from the votes and alternates between the
     probability of each answer being correct (their equation 2.5) and the tables given these probabilities
-    (2.3 and 2.4). The answers of somebody who is mostly wrong are thereby reversed, and those of somebody who
-    always gives the same answer have no weight.
+    (2.3 and 2.4). This reverses the answers of an annotator who is mostly wrong, and gives no weight to an
+    annotator who always gives the same answer.
 
     The prior adds `strength` answers to each row of each table, of which the proportion `accuracy` is
-    correct, so that the answers cannot be permuted. Tables and class probabilities are estimated from
-    questions that two or more annotators answered. Annotators who share no question keep the prior, with a
-    warning, since their answers give no information about their reliability.
+    correct, so the answers cannot be permuted. Tables and class probabilities are estimated from questions
+    that two or more annotators answered. Annotators who share no question keep the prior, with a warning,
+    because their answers give no information about their reliability.
 
     Pairs and triplets are treated separately. Odd ones out and piles are converted to the pairs that they
     state. UNSURE is left out, as is NEITHER about more than three rows. If an annotator answered a question
@@ -236,7 +236,7 @@ class Annotators:
                 raise ValueError(f"Annotators: {name} must be {rule.wanted}, got {value!r}.")
         statements, unsure = _collect_statements(replies)
         self.names: tuple[str | None, ...] = tuple(unsure)
-        self._questions: dict[str, dict[Rows, int]] = {}  # the number of each
+        self._questions: dict[str, dict[Rows, int]] = {}  # the index of each question
         self._votes: dict[str, AnnotatorVotes] = {}
         self._judged: dict[str, Judgement] = {}
         for kind, words in WORDS.items():
@@ -258,10 +258,9 @@ class Annotators:
         self.verdicts: tuple[Verdict, ...] = tuple(self._get_verdicts())
         if alone := [one for one in self.annotators if one.n_answers and not one.n_shared]:
             warn_caller(
-                f"{_format_names(alone)} answered nothing that somebody else answered too, and nothing tells "
-                "how "
-                f"reliable they are; they are taken to be right with the chance {accuracy:g}. Put some "
-                "questions to two people.",
+                f"{_format_names(alone)} answered no question that others answered too, so their reliability "
+                f"is unknown; it is assumed that they are right with probability {accuracy:g}. Ask two "
+                "people some of the questions.",
                 LikewiseWarning,
             )
 
@@ -355,8 +354,8 @@ class Annotators:
         rows = tuple(sorted(question.rows))
         if question.kind not in WORDS or rows not in self._questions[question.kind]:
             raise SupervisionError(
-                f"nobody answered “{question.text}”. Posteriors are of pairs and triplets that somebody "
-                "answered; trays count as their pairs."
+                f"nobody answered “{question.text}”. There are posteriors only for pairs and triplets with "
+                "answers; trays count as their pairs."
             )
         at = self._questions[question.kind][rows]
         chances = self._judged[question.kind].posterior[at].tolist()
@@ -367,8 +366,8 @@ class Annotators:
     def supervision(self, n_samples: int) -> Supervision:
         """Return the verdicts as weighted hints.
 
-        If p is the probability that a verdict is correct, the weight of a pair is 2p - 1 and that of a
-        triplet (4p - 1) / 3. This is 1 for a certain answer, the same as for a hint without a weight, and 0
+        If p is the probability that a verdict is correct, the weight is 2p - 1 for a pair and (4p - 1) / 3
+        for a triplet. This is 1 for a certain answer, the same as for a hint without a weight, and 0
         for a random guess, which is left out. (Log odds would be the weights of a likelihood, but they are
         not bounded, and penalties are compared with distances.)
 
@@ -410,7 +409,7 @@ class Annotators:
         lines = [f"{'annotator':<16}{'answers':>8}{'shared':>8}{'unsure':>8}{'right':>8}{'reliable':>10}"]
         for one in self.annotators:
             right, reliable = (f"{v:.2f}" if v is not None else "" for v in (one.accuracy, one.reliability))
-            taken = "  not known: a guess" if one.n_answers and not one.n_shared else ""
+            taken = "  unknown: assumed" if one.n_answers and not one.n_shared else ""
             lines.append(
                 f"{one.name or '(no name)':<16}{one.n_answers:>8}{one.n_shared:>8}{one.n_unsure:>8}"
                 f"{right:>8}{reliable:>10}{taken}"
@@ -431,13 +430,13 @@ def _get_word(answer: Any) -> Answer:
 def _collect_statements(
     replies: Iterable[Reply],
 ) -> tuple[dict[str, dict[tuple[Rows, str | None], int]], dict[str | None, int]]:
-    """Return the code of the last answer by question and annotator, and how often each was unsure."""
+    """Return the code of the last answer by question and annotator, and the number of UNSURE answers."""
     statements: dict[str, dict[tuple[Rows, str | None], int]] = {kind: {} for kind in WORDS}
     unsure: dict[str | None, int] = {}
     last: dict[tuple[object, str | None], Reply] = {}
     for reply in replies:
         if not isinstance(reply, Reply):
-            raise SupervisionError(f"replies must hold Reply objects, got {reply!r}.")
+            raise SupervisionError(f"replies must contain Reply objects, got {reply!r}.")
         last.pop((reply.question.key, reply.annotator), None)
         last[reply.question.key, reply.annotator] = reply
     for reply in last.values():

@@ -23,7 +23,7 @@ class CallableOracle:
     ----------
     function : callable
         Called with a :class:`~likewise.active.Question`. It returns any answer that
-        :meth:`Question.fitting <likewise.active.Question.check_answer>` accepts, a
+        :meth:`Question.check_answer <likewise.active.Question.check_answer>` accepts, a
         :class:`~likewise.active.Reply` to the question, or an awaitable of one of these.
     retries : int, default=0
         The number of further calls if the function raises an error or returns an invalid answer.
@@ -84,14 +84,14 @@ class CallableOracle:
             if self.budget is not None and self.n_calls >= self.budget:
                 raise OracleError(
                     f"the budget of {self.budget} calls is spent; “{question.text}” was not answered. "
-                    "Answers that came before still count; a new oracle has a new budget.",
+                    "Earlier answers still count; a new oracle has a new budget.",
                     question,
                 ) from problem
             self.n_calls += 1
             tries += 1
             try:
                 return _check_answer(self.function(question), question)
-            except Exception as error:  # whatever a service may raise
+            except Exception as error:  # a service may raise anything
                 problem = error
         raise OracleError(
             f"“{question.text}” was not answered after {tries} call(s): {type(problem).__name__}: {problem}",

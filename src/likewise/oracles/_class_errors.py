@@ -27,7 +27,7 @@ from likewise.supervision import Supervision
 if TYPE_CHECKING:
     from likewise._typing import MatrixLike
 
-_GUESS = 0.5  # the chance of an error between two classes that cannot be told apart
+_GUESS = 0.5  # the probability of an error between two classes that cannot be distinguished
 
 
 class CoarseOracle:
@@ -100,19 +100,19 @@ class CoarseOracle:
 class ConfusionOracle(ErringOracle):
     """Answers by the classes of the rows, and confuses certain classes.
 
-    The chance of a wrong answer to a pair of rows is given for each pair of classes. The same question always
-    gets the same answer. Wrong answers to triplets and odd ones out are drawn in proportion to the mean
-    chance of the pairs that they misjudge. On a tray, rows move to the piles of classes that they are
-    confused with.
+    The probability of a wrong answer to a pair of rows is given for each pair of classes. The same question
+    always gets the same answer. Wrong answers to triplets and odd ones out are drawn in proportion to the
+    mean probability of the pairs that they misjudge. On a tray, rows move to the piles of classes that they
+    are confused with.
 
     Parameters
     ----------
     y : array-like of shape (n_samples,)
         The class of each row. None and NaN mean unknown; questions about such rows are answered UNSURE.
     confusion : mapping of (class, class) to float
-        The chance of a wrong answer to a pair of rows of these two classes, in either order. A class with
-        itself gives the chance that two of its rows are taken for different. Absent pairs of classes are
-        answered correctly.
+        The probability of a wrong answer to a pair of rows of these two classes, in either order. For a class
+        with itself, it is the probability that two of its rows are answered DIFFERENT. Absent pairs of
+        classes are answered correctly.
     random_state : int, default=0
         Seed of the errors.
 
@@ -160,8 +160,8 @@ def choose_confusions(y: Any, X: Any, rate: float, random_state: int) -> dict[tu
     if missing > 1e-9:
         raise SupervisionError(
             f"make_oracle: with 'confusion', rate must be at most {rate - missing:.3g} for these classes "
-            f"(every two of them are then confused half the time), got {rate:g}. Choose a lower rate, or "
-            "pass the chances to ConfusionOracle."
+            f"(every two of them are then confused half the time), got {rate:g}. Use a lower rate, or pass "
+            "the probabilities to ConfusionOracle."
         )
     return confusion
 
@@ -169,7 +169,7 @@ def choose_confusions(y: Any, X: Any, rate: float, random_state: int) -> dict[tu
 def _merge_classes(labels: Supervision, X: Any, n_groups: int) -> dict[Hashable, Hashable]:
     if X is None:
         raise ValueError(
-            f"CoarseOracle: {n_groups} groups are merged by the distances between classes, but X is missing. "
+            f"CoarseOracle: classes are merged into {n_groups} groups by their distances, but X is missing. "
             "Pass the rows as X, or a mapping of class to group."
         )
     means = _compute_class_means("CoarseOracle", labels, X)
@@ -192,10 +192,10 @@ def _check_groups(groups: Mapping[Any, Hashable], classes: tuple[Hashable, ...])
 def _check_confusion(
     confusion: Mapping[tuple[Any, Any], float], classes: tuple[Hashable, ...]
 ) -> tuple[dict[tuple[Any, Any], float], dict[tuple[int, int], float]]:
-    """Return the chances by classes, as given, and by the codes of the classes in ascending order."""
+    """Return the probabilities by classes, as given, and by the codes of the classes in ascending order."""
     if not isinstance(confusion, Mapping):
         raise SupervisionError(
-            "ConfusionOracle: confusion must be a mapping of (class, class) to a chance, such as "
+            "ConfusionOracle: confusion must be a mapping of (class, class) to a probability, such as "
             f"{{('wren', 'finch'): 0.3}}; got {confusion!r}."
         )
     code_of = {name: code for code, name in enumerate(classes)}
@@ -209,9 +209,9 @@ def _check_confusion(
         first, second = sorted(code_of[name] for name in names)
         if chances.setdefault((first, second), float(chance)) != chance:
             raise SupervisionError(
-                f"ConfusionOracle: classes {names[0]!r} and {names[1]!r} have two chances, "
+                f"ConfusionOracle: classes {names[0]!r} and {names[1]!r} have two probabilities, "
                 f"{chances[first, second]:g} and {chance:g}. The order of the classes does not matter; "
-                "give one of them."
+                "pass one of them."
             )
     return dict(confusion), chances
 
@@ -219,7 +219,7 @@ def _check_confusion(
 def _check_class(owner: str, name: Any, classes: tuple[Hashable, ...]) -> None:
     if name not in classes:
         some = ", ".join(map(repr, classes[:5])) + (", …" if len(classes) > 5 else "")
-        raise SupervisionError(f"{owner}: no row is of class {name!r}; the classes in y are {some}.")
+        raise SupervisionError(f"{owner}: no row has the class {name!r}; expected one of {some}.")
 
 
 def _compute_class_means(owner: str, labels: Supervision, X: Any) -> FloatArray:

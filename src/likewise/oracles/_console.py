@@ -20,7 +20,7 @@ from likewise.oracles._keys import KeyReader
 _MOST_WRONG = 20  # after this many invalid lines in a row, input from a pipe is given up
 _PILES = "123456789abc"
 _ASIDE = "-"
-CHECK_EVERY = 5  # check for suspicious answers after every 5th answer, since this may cost a fit
+CHECK_EVERY = 5  # check for suspicious answers after every 5th answer, because this may cost a fit
 _ODD = 0.5  # answers are pointed out from this probability of being wrong on
 
 
@@ -181,7 +181,7 @@ class ConsoleOracle:
         """
         answer = self.put(question)
         while answer in (Wish.SKIP, Wish.BACK):
-            self.write_line("Here you cannot skip or go back; u is unsure, q quits.")
+            self.write_line("You cannot skip or go back here; u is unsure, q quits.")
             answer = self.put(question)
         if isinstance(answer, Reply):
             return answer
@@ -230,11 +230,11 @@ class ConsoleOracle:
                 continue
             n_wrong += 1
             self._echo(typed, question)
-            self.write_line(f"{typed!r} is no answer here.")
+            self.write_line(f"{typed!r} is not an answer to this question.")
             if n_wrong == _MOST_WRONG and not self._typed.echoes:
                 raise OracleError(
-                    f"“{question.text}” was not answered: {n_wrong} lines in a row were no answer, the last "
-                    f"of them {typed!r}. Wanted one of {form.format_keys()} on each line.",
+                    f"“{question.text}” was not answered: {n_wrong} lines in a row were invalid, the last of "
+                    f"them {typed!r}. Expected one of {form.format_keys()} on each line.",
                     question,
                 )
 
@@ -266,9 +266,9 @@ class ConsoleOracle:
             self.write_line(f"  {key}  {word}")
         if question.kind == "piles":
             self.write_line("  Rows with the same sign belong together. Signs are 1 to 9, a, b and c;")
-            self.write_line(f"  {_ASIDE} says nothing of a row.")
+            self.write_line(f"  {_ASIDE} sets a row aside.")
         self.write_line("  s  skip: not asked again, and it does not count")
-        self.write_line("  b  back to the question before; its answer is taken back")
+        self.write_line("  b  back to the previous question; its answer is undone")
         self.write_line("  q  quit")
 
     # ------------------------------------------------------------------ a whole interview
@@ -357,7 +357,7 @@ class ConsoleOracle:
     def _choose(self, interview: Interview, suspect: Suspect) -> str:
         """Point out an answer and return the key that is pressed; the end of the input means quit."""
         number = interview.replies.index(suspect.reply) + 1
-        self._typed.drop_typed_ahead()  # an Enter pressed after the last answer does not refer to this one
+        self._typed.drop_typed_ahead()  # an Enter pressed after the last answer does not refer to this answer
         self.write_line(
             f"\nAnswer {number} looks odd: {_strip_controls(describe_suspect(interview, suspect))}."
         )
@@ -368,7 +368,7 @@ class ConsoleOracle:
             self._echo(_CHOICES.get(typed, typed), suspect.question)
             if typed in _CHOICES:
                 return typed
-            self.write_line(f"{typed!r} is no answer here.")
+            self.write_line(f"{typed!r} is not an answer to this question.")
 
     def _print_effect(self, interview: Interview, reply: Reply) -> None:
         name = str if interview.ids is None else interview.ids.__getitem__
@@ -380,8 +380,8 @@ class ConsoleOracle:
             if contradiction.rows not in before:
                 apart = " ≠ ".join(map(name, contradiction.rows))
                 chain = " = ".join(map(name, contradiction.chain))
-                but = f"yet {chain}" if chain else f"but there are {interview.n_clusters} clusters"
-                self.write_line(f"This contradicts other answers: {apart}, {but}. b takes it back.")
+                but = f"but {chain}" if chain else f"but there are {interview.n_clusters} clusters"
+                self.write_line(f"This contradicts other answers: {apart}, {but}. b undoes it.")
 
     # ------------------------------------------------------------------ writing
 
@@ -452,8 +452,8 @@ def describe_suspect(interview: Interview, suspect: Suspect) -> str:
         answer = " | ".join(" ".join(map(name, pile)) for pile in reply.piles)
     counts = ((len(suspect.against), "other answer"), (len(suspect.rows), "near row"))
     reasons = [f"{n} {word}{'' if n == 1 else 's'}" for n, word in counts if n]
-    speak = "speaks" if sum(n for n, _ in counts) == 1 else "speak"
-    because = f"; {' and '.join(reasons)} {speak} against it" if reasons else ""
+    speak = "contradicts" if sum(n for n, _ in counts) == 1 else "contradict"
+    because = f"; {' and '.join(reasons)} {speak} it" if reasons else ""
     return f"{interview.text(reply.question)} {answer}{because}"
 
 

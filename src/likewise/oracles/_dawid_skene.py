@@ -1,6 +1,6 @@
-"""Who is right how often, when nobody knows the right answers: the model of Dawid and Skene, by EM.
+"""The model of Dawid and Skene: the error rates of annotators without known answers, by EM.
 
-Arrays in, arrays out. A vote is three numbers: the question, the annotator, the answer's code.
+A vote consists of three numbers: the question, the annotator, and the code of the answer.
 """
 
 from __future__ import annotations
@@ -17,14 +17,14 @@ IntArray = npt.NDArray[np.int64]
 
 @dataclass(frozen=True, eq=False)
 class AnnotatorVotes:
-    """Answers of several annotators to several questions, each annotator at most once a question.
+    """Answers of several annotators to several questions, at most one per annotator and question.
 
     Attributes
     ----------
     question, annotator, code : ndarray of shape (n_votes,)
-        Which question, who, and which of the answers.
+        The question, the annotator and the answer of each vote.
     n_questions, n_annotators, n_answers : int
-        How many there are of each.
+        The number of questions, annotators and possible answers.
     """
 
     question: IntArray
@@ -36,13 +36,13 @@ class AnnotatorVotes:
 
     @property
     def counts(self) -> IntArray:
-        """How many annotators gave each answer to each question, shape (n_questions, n_answers)."""
+        """The number of annotators who gave each answer to each question, (n_questions, n_answers)."""
         counts = np.zeros((self.n_questions, self.n_answers), dtype=np.int64)
         np.add.at(counts, (self.question, self.code), 1)
         return counts
 
     def select(self, questions: npt.NDArray[np.bool_]) -> AnnotatorVotes:
-        """Return the votes on some questions; these keep their numbers."""
+        """Return the votes on some questions, without renumbering the questions."""
         use = questions[self.question]
         parts = (self.question[use], self.annotator[use], self.code[use])
         return AnnotatorVotes(*parts, self.n_questions, self.n_annotators, self.n_answers)
@@ -50,20 +50,20 @@ class AnnotatorVotes:
 
 @dataclass(frozen=True, eq=False)
 class Judgement:
-    """What EM made of the votes.
+    """The result of EM.
 
     Attributes
     ----------
     posterior : ndarray of shape (n_questions, n_answers)
-        How probable each answer is to be the right one.
+        The probability that each answer is correct.
     shares : ndarray of shape (n_answers,)
-        How often each answer is the right one.
+        The prior probability of each correct answer.
     tables : ndarray of shape (n_annotators, n_answers, n_answers)
-        How often each annotator says each answer (last axis) where another is right (middle axis).
+        The probability of each given answer (last axis) for each correct answer (middle axis).
     objective : list of float
-        The log posterior density that EM climbs, up to a constant, before each iteration and at the end.
+        The log posterior density that EM maximises, up to a constant, before each iteration and at the end.
     converged : bool
-        Whether the tables stood still within the iterations allowed.
+        Whether the tables converged within `max_iter` iterations.
     """
 
     posterior: FloatArray
@@ -74,14 +74,14 @@ class Judgement:
 
 
 def make_prior_table(n_answers: int, accuracy: float) -> FloatArray:
-    """Return a table of an annotator who is right with a chance, and errs evenly otherwise."""
+    """Return the table of an annotator with a given accuracy, whose errors are uniform."""
     table = np.full((n_answers, n_answers), (1 - accuracy) / (n_answers - 1))
     np.fill_diagonal(table, accuracy)
     return table
 
 
 def log_evidence(votes: AnnotatorVotes, shares: FloatArray, tables: FloatArray) -> FloatArray:
-    """Return the log chance of each right answer together with the votes, shape (n_questions, n_answers)."""
+    """Return the log joint probability of each correct answer and the votes, (n_questions, n_answers)."""
     log_tables = np.log(tables)
     found = np.tile(np.log(shares), (votes.n_questions, 1))
     np.add.at(found, votes.question, log_tables[votes.annotator, :, votes.code])
@@ -89,19 +89,18 @@ def log_evidence(votes: AnnotatorVotes, shares: FloatArray, tables: FloatArray) 
 
 
 def judge(votes: AnnotatorVotes, *, accuracy: float, strength: float, max_iter: int, tol: float) -> Judgement:
-    """Estimate tables and shares from questions with two votes or more, and judge all questions by them.
+    """Estimate tables and shares from questions with two votes or more, and the posterior of all questions.
 
-    Climbs the log likelihood of the votes plus ``strength * make_prior_table * log(tables)`` plus
-    ``log(shares)``,
-    each summed over its entries: as if every annotator had answered `strength` more questions of each kind,
-    right with the chance `accuracy`. That keeps tables from 0, and the names of the answers from changing
-    places.
+    EM maximises the log likelihood of the votes plus ``strength * make_prior_table * log(tables)`` plus
+    ``log(shares)``, each summed over its entries. This is equivalent to `strength` more answers of each
+    annotator for each correct answer, with the proportion `accuracy` of them correct. The prior keeps tables
+    away from 0, and prevents EM from permuting the answers.
     """
     prior_counts = strength * make_prior_table(votes.n_answers, accuracy)
     counts = votes.counts
     several = counts.sum(axis=1) > 1
-    # A question that one person answered says nothing of how often that person is right, and EM would take
-    # the answer for its own confirmation.
+    # A question that one person answered gives no information about the accuracy of that person, and EM would
+    # count the answer as its own confirmation.
     shared = votes.select(several)
     posterior = counts / np.maximum(counts.sum(axis=1, keepdims=True), 1)
     tables = np.empty((votes.n_annotators, votes.n_answers, votes.n_answers))
@@ -129,10 +128,10 @@ def judge(votes: AnnotatorVotes, *, accuracy: float, strength: float, max_iter: 
 
 
 def compute_krippendorff_alpha(counts: IntArray) -> float | None:
-    """Return how far annotators agree beyond chance, from how many gave each answer to each question.
+    """Return Krippendorff's alpha for nominal data, from the number of each answer to each question.
 
-    The nominal alpha of Krippendorff: 1 less the disagreement within questions over that among all answers.
-    None if no question has two answers, or if all answers are the same, where it is 0 / 0.
+    It is 1 minus the disagreement within questions divided by the disagreement among all answers. None if no
+    question has two answers, or if all answers are the same, where it is 0 / 0.
 
     >>> compute_krippendorff_alpha(np.array([[2, 0], [2, 0], [0, 2], [1, 1]]))
     0.533...
@@ -150,7 +149,7 @@ def compute_krippendorff_alpha(counts: IntArray) -> float | None:
 
 
 def compute_observed_agreement(counts: IntArray) -> float | None:
-    """Return the share of pairs of answers to the same question that agree; None if there is no such pair.
+    """Return the proportion of agreeing pairs of answers to the same question; None if there are no pairs.
 
     >>> compute_observed_agreement(np.array([[2, 0], [1, 2]]))
     0.5

@@ -12,9 +12,9 @@ from likewise.oracles._simulated import PROBABILITY, ErringOracle, Pairs, check_
 class FatigueOracle(ErringOracle):
     """Answers by the classes of the rows, with errors that become more frequent.
 
-    The chance of an error grows linearly from `rate` at the first question to `final_rate` at question number
-    `n_questions`, and stays there. Only different questions count: a question that is asked again gets its
-    first answer. The answers therefore depend on the order of the questions; make a new oracle for each
+    The probability of an error grows linearly from `rate` at the first question to `final_rate` at question
+    number `n_questions`, and stays there. Only different questions count: a question that is asked again gets
+    its first answer. The answers therefore depend on the order of the questions; make a new oracle for each
     simulated interview.
 
     Parameters
@@ -22,11 +22,11 @@ class FatigueOracle(ErringOracle):
     y : array-like of shape (n_samples,)
         The class of each row. None and NaN mean unknown; questions about such rows are answered UNSURE.
     rate : float, default=0.0
-        The chance of an error at the first question. What a wrong answer is, see :class:`NoisyOracle`.
+        The probability of an error at the first question. See :class:`NoisyOracle` for the wrong answers.
     final_rate : float, default=0.2
-        The chance of an error from question number `n_questions` on; at least `rate`.
+        The probability of an error from question number `n_questions` on; at least `rate`.
     n_questions : int, default=100
-        The number of questions over which the chance grows, at least 2.
+        The number of questions over which the probability grows, at least 2.
     random_state : int, default=0
         Seed of the errors.
 
@@ -35,7 +35,7 @@ class FatigueOracle(ErringOracle):
     n_answered : int
         The number of different questions answered so far.
     current_rate : float
-        The chance of an error at the next new question.
+        The probability of an error at the next new question.
 
     Examples
     --------
@@ -69,7 +69,9 @@ class FatigueOracle(ErringOracle):
         check_argument("FatigueOracle", "final_rate", final_rate, grows)
         check_argument("FatigueOracle", "n_questions", n_questions, integer(2))
         self.rate, self.final_rate, self.n_questions = float(rate), float(final_rate), int(n_questions)
-        self._rates: dict[tuple[str, tuple[int, ...]], float] = {}  # of each question, when first asked
+        self._rates: dict[
+            tuple[str, tuple[int, ...]], float
+        ] = {}  # error rate of each question when it was first asked
 
     @property
     def n_answered(self) -> int:
@@ -78,7 +80,7 @@ class FatigueOracle(ErringOracle):
 
     @property
     def current_rate(self) -> float:
-        """The chance of an error at the next new question."""
+        """The probability of an error at the next new question."""
         progress = min(1.0, self.n_answered / (self.n_questions - 1))
         return (1 - progress) * self.rate + progress * self.final_rate
 

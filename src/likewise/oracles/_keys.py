@@ -1,4 +1,4 @@
-"""What a person types: single keys at a terminal, lines from anything else."""
+"""Reading input: single keys from a terminal, lines from other streams."""
 
 from __future__ import annotations
 
@@ -8,18 +8,18 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any, TextIO
 
-# What a terminal gives for Ctrl-D: itself where it passes on single keys, zero if it was typed before that.
+# A terminal in single-key mode returns Ctrl-D as this character, or as zero if it was typed earlier.
 ENDS = ("", "\x04", "\0")
 _ESCAPE = "\x1b"
 
 
 class KeyReader:
-    """Reads what is typed on a stream.
+    """Reads keys or lines from a stream.
 
     Parameters
     ----------
     stream : text stream
-        A terminal gives single keys, without the return key; a pipe or a file gives lines.
+        A terminal is read by single keys, without the Enter key; a pipe or a file is read by lines.
     """
 
     def __init__(self, stream: TextIO) -> None:
@@ -29,7 +29,7 @@ class KeyReader:
             try:
                 self._termios = importlib.import_module("termios")
                 self._fd = stream.fileno()
-            except (ImportError, io.UnsupportedOperation):  # Windows has no such module: lines will do
+            except (ImportError, io.UnsupportedOperation):  # Windows has no such module; read lines instead
                 self._termios = None
 
     @property
@@ -39,22 +39,22 @@ class KeyReader:
 
     @property
     def echoes(self) -> bool:
-        """Whether a line that is typed can be seen: a terminal shows it, a pipe does not."""
+        """Whether typed lines are visible: a terminal shows them, a pipe does not."""
         return self._stream.isatty()
 
     def read_line(self) -> str | None:
         """Return the next line without its end; None if there is none."""
         try:
             line = self._stream.readline()
-        except OSError:  # a terminal that was closed
+        except OSError:  # the terminal was closed
             return None
         return line.rstrip("\r\n") if line else None
 
     def read_key(self, ask: Callable[[], None], *, enter: bool = False) -> str | None:
-        """Return the next key that stands for itself; None at the end of what is typed.
+        """Return the next printable key; None at the end of the input.
 
-        `ask` is called once the terminal passes on single keys: who answers at once is understood. The Enter
-        key is passed over, or returned as an empty string if `enter` is true.
+        `ask` is called once the terminal is in single-key mode, so an immediate answer is not lost. The Enter
+        key is ignored, or returned as an empty string if `enter` is true.
         """
         with self._enable_single_keys():
             ask()
@@ -70,12 +70,12 @@ class KeyReader:
                     return char
 
     def drop_typed_ahead(self) -> None:
-        """Forget the keys that were pressed at a terminal and not read yet."""
+        """Discard keys that were pressed but not read yet."""
         if self.by_key:
             self._termios.tcflush(self._fd, self._termios.TCIFLUSH)
 
     def _pass_over_sequence(self) -> None:
-        """Leave out what an arrow key or its like sends: the escape, a bracket, and all up to a letter."""
+        """Skip the rest of an escape sequence, as of an arrow key: a bracket, and all up to a letter."""
         if self._read() in ("[", "O"):
             while (char := self._read()) and not (char.isalpha() or char == "~"):
                 pass
@@ -88,13 +88,13 @@ class KeyReader:
 
     @contextmanager
     def _enable_single_keys(self) -> Iterator[None]:
-        """Let the terminal pass on keys as they are pressed; Ctrl-C still interrupts."""
+        """Put the terminal into single-key mode; Ctrl-C still interrupts."""
         termios = self._termios
         before = termios.tcgetattr(self._fd)
         now = [*before[:6], list(before[6])]
         now[3] &= ~(termios.ECHO | termios.ICANON)
         now[6][termios.VMIN], now[6][termios.VTIME] = 1, 0
-        # What was typed ahead is kept.
+        # Keys that were typed ahead are kept.
         termios.tcsetattr(self._fd, termios.TCSADRAIN, now)
         try:
             yield

@@ -54,8 +54,8 @@ class LabelOracle:
         """
         if max(question.rows) >= len(self._codes):
             raise SupervisionError(
-                f"the question names row {max(question.rows)}, but the oracle knows the classes of "
-                f"{len(self._codes)} rows. Is it a question about other data?"
+                f"the question contains row {max(question.rows)}, but the oracle knows the classes of "
+                f"{len(self._codes)} rows. It may be a question about other data."
             )
         piles: dict[int, list[int]] = {}
         for row in question.rows:

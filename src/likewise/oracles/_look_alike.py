@@ -1,4 +1,4 @@
-"""Errors on rows that look alike."""
+"""Errors on similar rows of different classes and dissimilar rows of the same class."""
 
 from __future__ import annotations
 
@@ -16,21 +16,21 @@ if TYPE_CHECKING:
 
 IntArray = npt.NDArray[np.intp]
 
-_N_PAIRS = 10_000  # the sample of pairs that distances are ranked against
-_LARGEST_CHANCE = 0.95  # of an error on any pair
+_N_PAIRS = 10_000  # number of sampled pairs that distances are ranked against
+_LARGEST_CHANCE = 0.95  # maximum probability of an error on a pair
 
 
 class LookAlikeOracle(ErringOracle):
-    """Answers by the classes of the rows, and confuses rows that look alike.
+    """Answers by the classes of the rows, and confuses similar rows.
 
-    The chance of a wrong answer to a pair depends on the rank r of its distance, from 0 for the nearest to 1
-    for the farthest of random pairs:
+    The probability of a wrong answer to a pair depends on the rank r of its distance, from 0 for the nearest
+    to 1 for the farthest of random pairs:
 
         p(i, j) = min(0.95, s (1 - r)) if the classes differ, min(0.95, s r) if they are the same.
 
-    The factor s makes the mean of p over random pairs equal to `rate`. A strategy that asks about doubtful
-    pairs meets a larger share of errors, one that asks about clear pairs a smaller share. The same question
-    always gets the same answer.
+    The factor s makes the mean of p over random pairs equal to `rate`. The proportion of errors is larger for
+    a strategy that asks about doubtful pairs, and smaller for a strategy that asks about clear pairs. The
+    same question always gets the same answer.
 
     Wrong answers to triplets and odd ones out are drawn in proportion to the mean p of the pairs that they
     misjudge. On a tray, a row tends to move to the pile of the rows that it resembles.
@@ -40,12 +40,12 @@ class LookAlikeOracle(ErringOracle):
     y : array-like of shape (n_samples,)
         The class of each row. None and NaN mean unknown; questions about such rows are answered UNSURE.
     X : array-like of shape (n_samples, n_features)
-        The rows; distances are Euclidean. Scale the columns, or pass an embedding, so that distances say what
+        The rows; distances are Euclidean. Scale the columns, or pass an embedding, so distances reflect what
         a person would confuse.
     rate : float, default=0.1
-        The mean chance of a wrong answer over random pairs, from 0 to 0.95.
+        The mean probability of a wrong answer over random pairs, from 0 to 0.95.
     random_state : int, default=0
-        Seed of the errors. The chances p do not depend on it.
+        Seed of the errors. The probabilities p do not depend on it.
 
     Notes
     -----
@@ -73,7 +73,7 @@ class LookAlikeOracle(ErringOracle):
         self._scale = _compute_scale(self._compute_weights(i, j, distances), self.rate)
 
     def compute_error_probability(self, i: int, j: int) -> float:
-        """Return the chance p(i, j) of a wrong answer to a pair.
+        """Return the probability p(i, j) of a wrong answer to a pair.
 
         Parameters
         ----------
@@ -83,7 +83,7 @@ class LookAlikeOracle(ErringOracle):
         Returns
         -------
         float
-            The chance of a wrong answer; 0 if a class is unknown.
+            The probability of a wrong answer; 0 if a class is unknown.
         """
         question = Question.pair(i, j)
         if self._truth.answer(question) is Answer.UNSURE:

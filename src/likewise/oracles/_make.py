@@ -33,18 +33,18 @@ def make_oracle(
     ========== =========================================== =========================================
     kind       errors                                      meaning of `rate`
     ========== =========================================== =========================================
-    uniform    :class:`NoisyOracle`: all questions alike   the chance of an error
+    uniform    :class:`NoisyOracle`: all questions equally the probability of an error
     look-alike :class:`LookAlikeOracle`: different rows    the mean over random pairs
                that are near, same rows that are far
-    coarse     :class:`CoarseOracle`: the nearest classes  the share of classes merged into others,
-               are merged                                  at least one class if above 0
-    fatigue    :class:`FatigueOracle`: the chance grows    the mean over the first `n_questions`
+    coarse     :class:`CoarseOracle`: the nearest classes  the fraction of classes merged into
+               are merged                                  others, at least one class if above 0
+    fatigue    :class:`FatigueOracle`: the rate grows      the mean over the first `n_questions`
     confusion  :class:`ConfusionOracle`: certain classes   the mean over random pairs
                are confused
     ========== =========================================== =========================================
 
-    Strategies that ask about doubtful pairs meet more look-alikes, merged and confused classes than random
-    pairs hold, so their share of wrong answers can be above `rate`.
+    Strategies that ask about doubtful pairs select more look-alikes and more pairs of merged or confused
+    classes than random pairs would contain, so their proportion of wrong answers can be above `rate`.
 
     Parameters
     ----------
@@ -56,9 +56,9 @@ def make_oracle(
         The rows. "look-alike" and "coarse" need them. "confusion" uses them to confuse the nearest classes
         first; without X the classes are drawn at random.
     rate : float, default=0.1
-        How many errors, see the table. "look-alike" allows at most 0.95.
+        The rate of errors as defined in the table. "look-alike" allows at most 0.95.
     n_questions : int, default=100
-        Only for "fatigue": the number of questions over which the chance of an error grows. It rises from
+        Only for "fatigue": the number of questions over which the error rate grows. It rises from
         0 to ``2 * rate``, or from ``2 * rate - 1`` to 1 if `rate` is above 0.5.
     random_state : int, default=0
         Seed of the errors.
@@ -72,8 +72,8 @@ def make_oracle(
     -----
     "coarse" leaves ``n_classes - round(rate * n_classes)`` groups: 24 groups of 77 classes at a rate of 0.69.
 
-    "confusion" goes through the pairs of classes, nearest class means first. Each gets an error chance of 0.5
-    until the mean over random pairs of rows is `rate`; the last one gets what is left.
+    "confusion" goes through the pairs of classes, nearest class means first. Each gets an error rate of 0.5
+    until the mean over random pairs of rows is `rate`; the last one gets the remainder.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""Uniform errors, or a table of how answers are confused."""
+"""Errors at a constant rate, or by a table of confusion probabilities."""
 
 from __future__ import annotations
 
@@ -16,17 +16,18 @@ from likewise.oracles._simulated import PROBABILITY, ErringOracle, Pairs, check_
 class NoisyOracle(ErringOracle):
     """Answers by the classes of the rows, with errors at a constant rate.
 
-    The same question always gets the same answer: a person who takes a wren for an owl does so again. Draws
-    depend on the seed and the rows of the question alone. For other kinds of errors see :func:`make_oracle`.
+    The same question always gets the same answer, as a person who confuses a wren with an owl would do so
+    again. Errors depend on the seed and the rows of the question only. For other kinds of errors see
+    :func:`make_oracle`.
 
     Parameters
     ----------
     y : array-like of shape (n_samples,)
         The class of each row. None and NaN mean unknown; questions about such rows are answered UNSURE.
     rate : float, default=0.1
-        The chance of a wrong answer. A wrong answer to a triplet is any of the three others. A wrong
-        answer to the odd one out names another row. On a tray, each row moves with this chance to another
-        pile or to a new one.
+        The probability of a wrong answer. A wrong answer to a triplet is any of the three others. A wrong
+        answer to the odd one out names another row. On a tray, each row moves with this probability to
+        another pile or to a new one.
     table : mapping of answer to mapping of answer to probability, optional
         The probability of each given answer (inner mapping) for each true answer (outer mapping); replaces
         `rate`. True answers that are absent are given correctly. AB, AC and BC refer to the three rows in
@@ -68,8 +69,8 @@ class NoisyOracle(ErringOracle):
             return super()._draw(question, true, rng)
         if question.kind not in ("pair", "triplet"):
             raise SupervisionError(
-                f"the table gives the errors of words such as SAME, but “{question.text}” is not answered in "
-                "words. Use rate in place of table, or ask pairs and triplets."
+                f"the table has the errors of words such as SAME, but “{question.text}” is not answered with "
+                "a word. Use rate instead of table, or ask pairs and triplets."
             )
         assert isinstance(true, Answer)
         row = self.table.get(true, {true: 1.0})
@@ -83,5 +84,7 @@ def _check_table(table: Mapping[Any, Mapping[Any, float]]) -> dict[Answer, dict[
             Answer.from_word(word): chance for word, chance in row.items()
         }
         if not all(real(0).holds(c) for c in chances.values()) or abs(sum(chances.values()) - 1) > 1e-6:
-            raise SupervisionError(f"table[{true!r}] must hold probabilities that add up to 1, got {row!r}.")
+            raise SupervisionError(
+                f"table[{true!r}] must contain probabilities that add up to 1, got {row!r}."
+            )
     return checked

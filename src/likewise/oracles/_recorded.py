@@ -37,7 +37,7 @@ class RecordedOracle:
         self._replies = {}
         for reply in replies:
             if not isinstance(reply, Reply):
-                raise SupervisionError(f"replies must hold Reply objects, got {reply!r}.")
+                raise SupervisionError(f"replies must contain Reply objects, got {reply!r}.")
             self._replies[reply.question.key] = reply
 
     def answer(self, question: Question) -> Answer | OddOne | Piles:
@@ -59,5 +59,6 @@ class RecordedOracle:
         if self.missing == "unsure":
             return Answer.UNSURE
         raise SupervisionError(
-            f"nobody answered “{question.text}” on record. Use missing='unsure' to go on without."
+            f"there is no recorded answer to “{question.text}”. Use missing='unsure' to answer UNSURE "
+            "instead."
         )

@@ -1,4 +1,4 @@
-"""The base class of simulated annotators, which draws errors from the error chances of pairs."""
+"""The base class of simulated annotators, which draws errors from the error probabilities of pairs."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ FloatArray = npt.NDArray[np.float64]
 Pairs = Sequence[tuple[int, int]]
 
 PROBABILITY = Rule("a number from 0 to 1", lambda v: real(0).holds(v) and bool(v <= 1))
-_STREAMS = {"odd": (1,), "piles": (2,)}  # separates their draws from those of a triplet of the same rows
+_STREAMS = {"odd": (1,), "piles": (2,)}  # other random streams than for a triplet of the same rows
 
 
 def check_argument(owner: str, name: str, value: Any, rule: Rule) -> None:
@@ -41,17 +41,17 @@ def check_rows(owner: str, X: Any, n_samples: int) -> FloatArray:
 
 
 class ErringOracle(ABC):
-    """Answers by the classes of the rows, with errors. Subclasses define the chance of an error per pair.
+    """Answers by the classes of the rows, with errors. Subclasses define the error probability of each pair.
 
-    A wrong answer misjudges one or more pairs of rows. Its weight is the mean error chance of these pairs.
-    NEITHER of three rows has two readings, "all together" and "all apart"; the one with the larger weight
-    counts. The answer is wrong with the largest weight as its chance, and each wrong answer is drawn in
-    proportion to its weight. For a pair this is the error chance of that pair.
+    A wrong answer misjudges one or more pairs of rows. Its weight is the mean error probability of these
+    pairs. NEITHER of three rows has two readings, "all together" and "all different"; the reading with the
+    larger weight counts. The probability of a wrong answer is the largest weight, and each wrong answer is
+    drawn in proportion to its weight. For a pair this is the error probability of that pair.
 
-    The rows of a tray are moved one by one. The weight of another pile is the mean error chance of the row
-    with the rows of that pile; the weight of a new pile is that of the row with the others of its own pile.
+    The rows of a tray are moved one by one. The weight of another pile is the mean error probability of the
+    row with the rows of that pile; the weight of a new pile is the mean over the other rows of its own pile.
 
-    Draws depend on the seed and the rows of the question alone.
+    Errors depend on the seed and the rows of the question only.
     """
 
     def __init__(self, y: Any, random_state: int) -> None:
@@ -62,7 +62,7 @@ class ErringOracle(ABC):
 
     @abstractmethod
     def _compute_chance(self, question: Question, pairs: Pairs) -> float:
-        """Return the mean chance that these pairs of rows are misjudged."""
+        """Return the mean probability that these pairs of rows are misjudged."""
 
     def answer(self, question: Question) -> Answer | OddOne | Piles:
         """Answer a question by the classes of the rows, possibly wrongly.
@@ -115,13 +115,13 @@ class ErringOracle(ABC):
         ]
 
     def _sort(self, question: Question, true: Piles, rng: np.random.Generator) -> Piles:
-        """Sort a tray, each row with its own chance of a wrong pile."""
+        """Sort a tray; each row has its own probability of a wrong pile."""
         pile_of = {row: place for place, pile in enumerate(true.groups) for row in pile}
         sorted_rows: dict[int, list[int]] = {}
         draws = rng.random((len(pile_of), 2)).tolist()
         for row, (draw, where) in zip(sorted(pile_of), draws, strict=True):
             home = pile_of[row]
-            # From each pile that the row may end in wrongly to the rows that it is then misjudged against.
+            # Maps each wrong pile to the rows that the row would be misjudged against.
             against = {place: pile for place, pile in enumerate(true.groups) if place != home}
             if mates := tuple(mate for mate in true.groups[home] if mate != row):
                 against[-1 - row] = mates  # a new pile
@@ -145,12 +145,12 @@ def _list_answers(question: Question) -> list[Answer | OddOne]:
 
 
 def _normalize(weights: list[float]) -> tuple[float, list[float]]:
-    """Return the largest weight, and all of them relative to it."""
+    """Return the largest weight, and all weights divided by it."""
     largest = max(weights)
     return largest, [weight / largest if largest else 1.0 for weight in weights]
 
 
 def draw_index(weights: Sequence[float], draw: float) -> int:
-    """Return an index in proportion to its weight; `draw` is uniform on [0, 1)."""
+    """Return a random index with probabilities proportional to the weights; `draw` is uniform on [0, 1)."""
     place = int(np.searchsorted(np.cumsum(weights), draw * sum(weights), side="right"))
     return min(place, len(weights) - 1)

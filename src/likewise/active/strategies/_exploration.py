@@ -17,10 +17,10 @@ _BLOCK = 64  # distances to this many placed rows are computed at a time, to bou
 
 
 def is_exploring(state: InterviewState, places: PlacedRows) -> bool:
-    """Return whether there are groups left to find: fewer groups than clusters, if their number is known.
+    """Return True if there are groups left to find: fewer groups than clusters, if their number is known.
 
     If it is unknown, the proportion of placed rows that are alone in their group estimates the probability
-    that the next row starts a new one (Good 1953); exploration ends once it is at most a tenth.
+    that the next row starts a new one (Good 1953); exploration ends once it is at most 10 %.
     """
     if state.n_clusters is not None:
         return places.n_groups < state.n_clusters
@@ -41,7 +41,7 @@ def explore_then(
 def order_farthest_first(state: InterviewState, places: PlacedRows, n: int) -> Placing:
     """Order the rows by their distance to the nearest placed row, farthest first.
 
-    Each of the first n is also far from those before it, so that they can be asked as a batch.
+    Each of the first n is also far from those before it, so they can be asked as a batch.
     """
     nearest = _compute_distance_to_placed(state, places.placed)
     stuck = {c for c, _ in places.unresolved}
@@ -56,13 +56,13 @@ def order_farthest_first(state: InterviewState, places: PlacedRows, n: int) -> P
     rows = places.unplaced
     rows = rows[np.argsort(-nearest[rows], kind="stable")]
     rows = np.concatenate([np.array(chosen, dtype=np.int64), rows[~np.isin(rows, chosen)]])
-    return Placing(rows, lambda row: "lies farthest from the {things} placed so far", scores=nearest)
+    return Placing(rows, lambda row: "is farthest from the {things} placed so far", scores=nearest)
 
 
 def _compute_distance_to_placed(state: InterviewState, placed: IntArray) -> FloatArray:
-    """Return the distance from each row to the nearest placed one.
+    """Return the distance from each row to the nearest placed row.
 
-    The distances are cached with the placed rows, so that only distances to new ones are computed.
+    The distances are cached with the placed rows, so only distances to newly placed rows are computed.
     """
     before, nearest = state.cache.get("nearest placed", (placed[:0], np.full(state.n_samples, np.inf)))
     if not np.isin(before, placed).all():

@@ -24,8 +24,8 @@ class FarthestFirst:
     The very first row is drawn at random. A row is compared with the nearest group first, and with the row of
     the group that is nearest to it.
 
-    If the number of clusters is unknown, exploration ends once at most a tenth of the placed rows are alone
-    in their group; new groups can still start later.
+    If the number of clusters is unknown, exploration ends once at most 10 % of the placed rows are alone in
+    their group; new groups can still start later.
 
     With cached distances, a question costs O(n d) for each row placed since the last one; without a cache,
     O(n d) for each placed row. No model is needed.
@@ -55,7 +55,7 @@ class FarthestFirst:
 
         Parameters
         ----------
-        state : State
+        state : InterviewState
             The rows, the answers so far and the fitted model.
         n : int
             Maximum number of questions.

@@ -82,7 +82,7 @@ class FillTray:
 
         Parameters
         ----------
-        state : State
+        state : InterviewState
             The rows, the answers so far and the fitted model.
         n : int
             Maximum number of questions.
@@ -111,8 +111,8 @@ class FillTray:
             if _is_fresh([*shown, *rows], state, together):
                 in_vain = 0
                 free[rows] = False
-                template = f"It is in doubt where {{list:{len(rows)}}} belong"
-                template += f"; {{list:{len(shown)}}} stand for clusters." if shown else "."
+                template = f"The clusters of {{list:{len(rows)}}} are uncertain"
+                template += f"; {{list:{len(shown)}}} represent clusters." if shown else "."
                 reason = Reason(template, (*sorted(rows), *sorted(shown)))
                 yield Question.piles([*shown, *rows], score=float(doubts.doubt[rows].sum()), reason=reason)
             else:
@@ -126,7 +126,7 @@ def _find_asked_together(state: InterviewState) -> frozenset[tuple[int, int]]:
 
 
 def _is_fresh(tray: list[int], state: InterviewState, together: frozenset[tuple[int, int]]) -> bool:
-    """Return whether two rows of a tray have an unknown relation and were never asked about together."""
+    """Return True if two rows of a tray have an unknown relation and were never in the same question."""
     pairs = [pair for pair in combinations(sorted(tray), 2) if pair not in together]
     if not pairs:
         return False
@@ -140,7 +140,7 @@ class _GroupProbabilities:
 
     Attributes
     ----------
-    state : State
+    state : InterviewState
         The state of the interview.
     group : ndarray of shape (n_samples,)
         The group that each row is placed in, -1 for none.
@@ -220,7 +220,7 @@ class _GroupProbabilities:
 
 
 def _select_farthest(state: InterviewState, rows: IntArray, start: list[int], n: int) -> list[int]:
-    """Return n of the rows, each farthest from the start and from those before it."""
+    """Return n of the rows, each farthest from the start and from the rows selected before it."""
     X = get_standardized(state)
     away = cdist(X[rows], X[start]).min(axis=1)
     chosen: list[int] = []
@@ -235,7 +235,7 @@ def _select_farthest(state: InterviewState, rows: IntArray, start: list[int], n:
 def _find_targets(
     state: InterviewState, name: str, group: IntArray, n_groups: int
 ) -> tuple[IntArray, FloatArray]:
-    """Return the target of each row, its group or that of its cluster, and all target probabilities."""
+    """Return the target of each row (its group, or the group of its cluster) and the target probabilities."""
     proba = None
     if hasattr(state.model, "predict_proba"):
         proba = np.asarray(state.model.predict_proba(state.X), dtype=np.float64)
@@ -246,7 +246,7 @@ def _find_targets(
     np.add.at(table, (group[placed], cluster[placed]), 1.0)
     target_of = np.full(n_clusters, -1, dtype=np.int64)
     for g in np.argsort(table.max(axis=1, initial=0.0), kind="stable").tolist():
-        target_of[table[g].argmax()] = g  # the group with most rows comes last and wins
+        target_of[table[g].argmax()] = g  # the group with the most rows comes last and takes precedence
     new = np.setdiff1d(cluster[group < 0], np.flatnonzero(target_of >= 0))
     target_of[new] = n_groups + np.arange(len(new))
     target = np.where(group >= 0, group, target_of[cluster])
@@ -270,7 +270,7 @@ def _find_neighbors(state: InterviewState) -> IntArray:
 
 
 def _find_middles(state: InterviewState, target: IntArray, group: IntArray, n_targets: int) -> IntArray:
-    """Return for each target the row nearest to the mean of its placed rows, or of all if none is placed."""
+    """Return the row of each target nearest to the mean of its placed rows, or of all its rows if none is."""
     X = get_standardized(state)
     found = []
     for t in range(n_targets):
@@ -282,7 +282,7 @@ def _find_middles(state: InterviewState, target: IntArray, group: IntArray, n_ta
 
 
 def _count_without_result(state: InterviewState) -> IntArray:
-    """Count for each row the questions that left its relation to all other rows of the question unknown."""
+    """Count the questions about each row that left its relations to their other rows unknown."""
     counts = np.zeros(state.n_samples, dtype=np.int64)
     for key in state.asked:
         if isinstance(key, tuple):

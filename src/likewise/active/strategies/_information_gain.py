@@ -19,7 +19,7 @@ from likewise.exceptions import LikewiseError
 
 Kind = Literal["pair", "triplet"]
 
-_HOT = 64  # triplets are made of this many best pairs and of this many rows that the draws differ on
+_HOT = 64  # number of best pairs, and of rows that the draws differ on most, for triplets
 _REFERENCES = 32
 _BLOCK = 512
 _THIRDS = 16
@@ -52,7 +52,7 @@ class InformationGain:
     kind : {"pair", "triplet"}, default="pair"
         The kind of question.
     max_rows : int, default=3500
-        Maximum number of rows whose pairs are scored. If there are more, those rows are used for which the
+        Maximum number of rows whose pairs are scored. If there are more, the rows are used for which the
         draws differ most on whether they belong together with each of 32 reference rows. A third is selected
         by the mean and a third by the maximum over random reference rows, and a third by the maximum over the
         32 rows that come first by the mean.
@@ -102,7 +102,7 @@ class InformationGain:
 
         Parameters
         ----------
-        state : State
+        state : InterviewState
             The rows, the answers so far and the fitted model.
         n : int
             Maximum number of questions.
@@ -136,7 +136,7 @@ class InformationGain:
                         found.append(question)
                 if len(best.pairs) < wanted:
                     break
-                wanted *= 2  # few of the best pairs can be asked, since much is known already
+                wanted *= 2  # few of the best pairs can be asked, because many relations are known already
         if len(found) < n and rows is not None:
             keys = {question.key for question in found}
             others = [q for q in RandomPairs().choose(state, n) if q.key not in keys]
@@ -189,7 +189,7 @@ class InformationGain:
 
 
 def _describe_gain(score: float) -> str:
-    return f"The answer is expected to tell {score:.3f} nats about the model."
+    return f"The expected information gain about the model is {score:.3f} nats."
 
 
 def _with_draws(state: InterviewState) -> Any:
@@ -197,20 +197,20 @@ def _with_draws(state: InterviewState) -> Any:
     model = state.model
     if all(hasattr(model, part) for part in ("membership_samples", "best_pairs", "triplet_scores")):
         return model
-    given = "no model was fitted" if model is None else f"{type(model).__name__} has one set of them"
+    given = "no model was fitted" if model is None else f"{type(model).__name__} has only one set of weights"
     raise LikewiseError(
-        "the strategy 'info' asks what tells most about the weights of a model and needs draws of these, but "
-        f"{given}. Use BayesianClustering as the model, or the strategy MarginalUncertainty, which needs "
-        "predict_proba alone."
+        f"the strategy 'info' needs posterior draws of the weights of a model, but {given}. Use "
+        "BayesianClustering as the model, or the strategy MarginalUncertainty, which needs only "
+        "predict_proba."
     )
 
 
 def order_by_disagreement(state: InterviewState, model: Any) -> tuple[IntArray, IntArray, IntArray]:
     """Return three orders of the rows, each beginning with the rows that the draws differ on most.
 
-    The numbering of clusters may differ between draws. Therefore the variance over the draws is that of the
-    probability to belong together with each of some reference rows. The orders are by the mean and by the
-    maximum over random reference rows, and by the maximum over the rows that come first by the mean.
+    The numbering of clusters may differ between draws. Therefore the variance is computed for the probability
+    to belong together with each of some reference rows. The orders are by the mean and by the maximum over
+    random reference rows, and by the maximum over the rows that come first by the mean.
     """
     r = np.asarray(model.membership_samples(), dtype=np.float32)
     n = state.n_samples
@@ -239,7 +239,7 @@ def _open_triplets(state: InterviewState, n: int) -> list[Question]:
     for i, j in (pair.rows for pair in RandomPairs().choose(state, n)):
         for third in rng.permutation(state.n_samples)[:_THIRDS].tolist():
             if third not in (i, j):
-                question = Question.triplet(i, j, third, reason="Nothing else is left to ask.")
+                question = Question.triplet(i, j, third, reason="There are no other questions left.")
                 if state.can_ask(question):
                     found.append(question)
     return found

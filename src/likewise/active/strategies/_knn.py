@@ -56,7 +56,7 @@ class ProbabilisticKNN:
     gamma : float, optional
         Coefficient of the squared distance in the kernel. By default 1 / d, for columns of unit variance.
     learn_metric : bool, default=True
-        Whether to learn the metric. If False, distances are those of the standardised columns.
+        Whether to learn the metric. If False, Euclidean distances of the standardised columns are used.
 
     References
     ----------
@@ -96,7 +96,7 @@ class ProbabilisticKNN:
 
         Parameters
         ----------
-        state : State
+        state : InterviewState
             The rows, the answers so far and the fitted model.
         n : int
             Maximum number of questions.
@@ -118,7 +118,7 @@ class ProbabilisticKNN:
 
         def explain(row: int) -> str:
             likeliest = f"{1.0 - scores[row]:.0%}"
-            return f"is in its likeliest group with a chance of {likeliest} by the {{things}} placed near it"
+            return f"is in its most probable group with probability {likeliest}, given {{things}} near it"
 
         ordered = order_by_score(state, places, scores)
         return Placing(ordered, explain, scores, likely=lambda row: chance[row])
@@ -186,7 +186,7 @@ def compute_group_probabilities(
     for block, away in iterate_squared_distances(rows, placed):
         near = np.argpartition(away, k - 1, axis=1)[:, :k]
         log = -gamma * np.take_along_axis(away, near, axis=1)
-        # Relative to the nearest row, since the similarities of a distant row may all underflow.
+        # Relative to the nearest row, because the similarities of a distant row may all underflow.
         similar = np.exp(log - log.max(axis=1, keepdims=True))
         at = np.arange(len(away))[:, None]
         np.add.at(chance[block], (at, places.group[placed][near]), similar)

@@ -54,7 +54,7 @@ class MarginalUncertainty:
 
         Parameters
         ----------
-        state : State
+        state : InterviewState
             The rows, the answers so far and the fitted model.
         n : int
             Maximum number of questions.
@@ -74,7 +74,7 @@ class MarginalUncertainty:
                 i,
                 j,
                 score=_compute_entropy(m),
-                reason=f"By the model they belong together with chance {m:.2f}.",
+                reason=f"By the model they belong together with probability {m:.2f}.",
             )
             for (i, j), m in zip(order[pairs].tolist(), chance.tolist(), strict=True)
         ]
@@ -94,7 +94,7 @@ def _compute_factors(state: InterviewState) -> FloatArray:
         return samples.transpose(1, 0, 2).reshape(state.n_samples, -1)
     if hasattr(model, "predict_proba"):
         return np.asarray(model.predict_proba(state.X), dtype=np.float64)
-    given = "no model was fitted" if model is None else f"{type(model).__name__} gives none"
+    given = "no model was fitted" if model is None else f"{type(model).__name__} has none"
     raise LikewiseError(
         f"the strategy 'uncertain' needs probabilities, but {given}. Use a model with predict_proba, such as "
         "DiscriminativeClustering, or another strategy."

@@ -24,7 +24,7 @@ class MinMax:
     are found. Using distances avoids the choice of a width, and ties between distant rows whose similarities
     all underflow.
 
-    The cost is that of :class:`FarthestFirst`. No model is needed.
+    The cost is the same as for :class:`FarthestFirst`. No model is needed.
 
     References
     ----------
@@ -52,7 +52,7 @@ class MinMax:
 
         Parameters
         ----------
-        state : State
+        state : InterviewState
             The rows, the answers so far and the fitted model.
         n : int
             Maximum number of questions.

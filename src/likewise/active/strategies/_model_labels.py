@@ -12,8 +12,8 @@ def get_model_labels(state: InterviewState, name: str) -> IntArray:
     """Return the cluster of each row; clusters are numbered in the order of their first rows."""
     if state.labels is None:
         raise ValueError(
-            f"the strategy {name!r} looks at clusters, but no model was fitted: give the interview a model, "
-            "or choose a strategy that needs none, such as FarthestFirst()."
+            f"the strategy {name!r} needs clusters, but no model was fitted: pass a model to the interview, "
+            "or use a strategy that needs none, such as FarthestFirst()."
         )
     _, first, codes = np.unique(state.labels, return_index=True, return_inverse=True)
     rank = np.empty(len(first), dtype=np.int64)

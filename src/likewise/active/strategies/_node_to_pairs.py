@@ -1,9 +1,9 @@
-"""From rows to pairs: which rows are placed in which group by the answers, and how to place one more.
+"""Place rows into groups by questions about pairs.
 
-Several strategies choose a row and want to know its group. People can only be asked about pairs, so the row
-is put beside the nearest row of each group, nearest group first, until one is the same (Basu, Banerjee &
-Mooney 2004, *Consolidate*; Xiong, Johnson & Corso, sect. 2.3). What was asked so far, and which row is in
-the middle of being placed, is read off the closure of the answers each time.
+Several strategies select a row and need its group. The questions are about pairs, so the row is compared with
+the nearest row of each group, nearest group first, until one is the same (Basu, Banerjee & Mooney 2004,
+*Consolidate*; Xiong, Johnson & Corso, sect. 2.3). The groups, and the rows that are partly compared, are
+derived from the closure of the answers each time.
 """
 
 from __future__ import annotations
@@ -29,20 +29,20 @@ BoolArray = npt.NDArray[np.bool_]
 
 @dataclass(frozen=True, eq=False)
 class PlacedRows:
-    """Where the answers put the rows.
+    """The groups that the answers place rows in.
 
     Attributes
     ----------
     group : ndarray of shape (n_samples,)
         The group of each row, -1 for a row that is not placed.
     members : tuple of ndarray
-        The rows of each group, ascending. Any two groups are known to be apart.
+        The rows of each group, ascending. Any two groups are known to be different.
     apart : ndarray of shape (n_components, n_groups)
-        Which components of the closure are known to be apart from which groups.
+        True if a component of the closure is known to differ from a group.
     begun : tuple of int
-        Rows that somebody told apart from some groups but not from all, those nearest to an end first.
+        Rows that answers distinguish from some groups but not all, those with the fewest groups left first.
     unresolved : frozenset of (component, group)
-        What was asked without a result: unsure, skipped, or still with somebody.
+        Pairs that were asked without a result: the answer was UNSURE, skipped or is pending.
     """
 
     group: IntArray
@@ -53,7 +53,7 @@ class PlacedRows:
 
     @property
     def n_groups(self) -> int:
-        """How many groups there are."""
+        """The number of groups."""
         return len(self.members)
 
     @property
@@ -68,14 +68,14 @@ class PlacedRows:
 
     @classmethod
     def from_state(cls, state: InterviewState) -> PlacedRows:
-        """Read the groups off the closure of the answers.
+        """Derive the groups from the closure of the answers.
 
-        Groups begin as components of must-links that are all known to be apart: a clique of the cannot edges,
-        found greedily, large components first, then those told apart from many. Where the answers came from
-        placing one row after another this gives back the groups, since a row that is not done lacks an edge
-        to some. With K clusters known and K groups, what is apart from K - 1 of them is in the last: nobody
-        needs to say so. What is apart from all is a group more. If no row is named by any link, one drawn at
-        random is the first group.
+        Groups start as a clique of pairwise cannot-linked components, found greedily: large components first,
+        then components with many cannot-links. If rows were placed one after another, this recovers the
+        groups, because a row that is only partly compared lacks a cannot-link to some group. If K is known
+        and there are K groups, a component that differs from K - 1 of them belongs to the remaining one. A
+        component that differs from all groups starts a new one. Without any links, a random row is the first
+        group.
         """
         component = state.closure.component
         hinted_components = np.unique(component[state.closure.links.rows])
@@ -97,7 +97,7 @@ class PlacedRows:
 
 
 def find_asked_pairs(state: InterviewState) -> tuple[IntArray, IntArray]:
-    """Return the pairs that were asked: those whose rows are known to be apart, and those with no result."""
+    """Return the pairs that were asked: those known to be different, and those without a result."""
     keys = [key[1] for key in state.asked if isinstance(key, tuple) and key[0] == "pair"]
     pairs = np.array(sorted(keys), dtype=np.int64).reshape(-1, 2)
     relation = state.relations(pairs[:, 0], pairs[:, 1])
@@ -109,8 +109,8 @@ def _find_begun_rows(
 ) -> tuple[int, ...]:
     """Return a row of each component that was asked about and is not placed, most groups ruled out first.
 
-    Only what was asked in the interview counts. Hints that were given beforehand may leave any number of rows
-    half told, and to finish all of those first would keep a strategy from its own choice.
+    Only questions of the interview count. Hints given before it may leave many rows partly compared, and
+    placing all of these first would override the choice of the strategy.
     """
     rows: dict[int, int] = {}
     for i, j in np.concatenate([pairs, pairs[:, ::-1]]).tolist():
@@ -129,19 +129,19 @@ def _find_unresolved_rows(
 
 @dataclass(frozen=True, eq=False)
 class Placing:
-    """How rows are to be placed.
+    """The order in which a strategy places rows, and the reasons.
 
     Attributes
     ----------
     rows : ndarray
-        All rows that are not placed, the one to place first in front.
+        All rows that are not placed, in the order in which they should be placed.
     because : callable
-        Takes a row and returns the end of the sentence "Row 7 …".
+        Called with a row; returns the end of the sentence "Row 7 …".
     scores : ndarray of shape (n_samples,), optional
-        What the strategy thinks of each row.
+        The score of each row.
     likely : callable, optional
-        Takes a row and returns how likely each group is; the likeliest is asked first. By default the
-        nearest.
+        Called with a row; returns the probability of each group. The most probable group is asked first, by
+        default the nearest.
     """
 
     rows: IntArray
@@ -151,10 +151,10 @@ class Placing:
 
 
 def place(state: InterviewState, places: PlacedRows, placing: Placing, n: int) -> list[Question]:
-    """Return at most n questions that place rows, rows that were begun first.
+    """Return at most n questions that place rows, partly compared rows first.
 
     Several questions are about different rows as far as possible, because the answer to one question about a
-    row often answers the next. Rows and groups whose question had no result wait until all others had theirs.
+    row often answers the next. Rows and groups whose question had no result come after all others.
     """
     component = state.closure.component
     every = np.concatenate([np.array(places.begun, dtype=np.int64), placing.rows])
@@ -176,7 +176,7 @@ def place(state: InterviewState, places: PlacedRows, placing: Placing, n: int) -
 
 @dataclass(frozen=True, eq=False)
 class _RowQuestions:
-    """Words the questions about one row."""
+    """Creates the questions that place one row."""
 
     state: InterviewState
     places: PlacedRows
@@ -185,7 +185,7 @@ class _RowQuestions:
     def _make_question(self, row: int, other: int, where: str) -> Question:
         score = None if self.placing.scores is None else float(self.placing.scores[row])
         if row in self.places.begun:
-            because = "is told apart from some groups already"
+            because = "is already known to differ from some groups"
         else:
             because = self.placing.because(row)
         reason = Reason(f"{{Row}} {because}; {{row}} {where}.", (row, other))
@@ -210,21 +210,21 @@ class _RowQuestions:
         for g, members in self._order_groups(row):
             if (component, g) not in self.places.unresolved:
                 for other in members.tolist():
-                    question = self._make_question(row, other, "is the nearest of a group it may belong to")
+                    question = self._make_question(row, other, "is the nearest in a group it may belong to")
                     if self.state.can_ask(question):
                         yield question
                         break
 
     def ask_again(self, row: int) -> Iterator[Question]:
-        """Yield all that can be asked of the row and placed ones."""
+        """Yield all remaining questions about the row and placed rows."""
         for _, members in self._order_groups(row):
             for other in members.tolist():
-                question = self._make_question(row, other, "is another of a group it may belong to")
+                question = self._make_question(row, other, "is also in a group it may belong to")
                 if self.state.can_ask(question):
                     yield question
 
     def ask_unplaced(self, rows: IntArray) -> Iterator[Question]:
-        """Yield what can be asked of rows that are not placed, when nothing else is left."""
+        """Yield questions about pairs of rows that are not placed, if there are no others left."""
         for at, row in enumerate(rows.tolist()):
             for other in rows[at + 1 :][self.state.relations(row, rows[at + 1 :]) == 0].tolist():
                 question = self._make_question(row, other, "is not placed either")

@@ -37,8 +37,8 @@ class NodeUncertainty:
 
     .. math:: u_j = 1 - |\\{ z \\in N(j) : c_z = c_j \\}| / |N(j)| \\qquad (6)
 
-    with the Mahalanobis distance (columns of unit variance, Ledoit-Wolf shrinkage of the covariance, so that
-    it is invertible for any number of columns). *Global*, with a Gaussian mixture that starts from the
+    with the Mahalanobis distance (columns of unit variance, Ledoit-Wolf shrinkage of the covariance, which
+    makes it invertible for any number of columns). *Global*, with a Gaussian mixture that starts from the
     clusters:
 
     .. math:: u_j = -\\sum_z p(z | x_j) \\log p(z | x_j) \\qquad (9)
@@ -115,7 +115,7 @@ class NodeUncertainty:
 
         Parameters
         ----------
-        state : State
+        state : InterviewState
             The rows, the answers so far and the fitted model.
         n : int
             Maximum number of questions.
@@ -141,7 +141,7 @@ class NodeUncertainty:
                 return f"has {scores[row]:.0%} of its neighbours in other clusters"
             if self.scope == "compound":
                 return f"is {scores[row]:.0%} uncertain by its neighbours and by all {{things}}"
-            return f"may be of {np.exp(scores[row]):.1f} clusters"
+            return f"may belong to any of {np.exp(scores[row]):.1f} clusters"
 
         return Placing(order_by_score(state, places, scores), explain, scores)
 
@@ -233,7 +233,7 @@ def compute_mixture_entropy(rows: FloatArray, labels: IntArray, random_state: in
         weights_init=np.bincount(labels) / len(labels),
         means_init=means,
         precisions_init=np.linalg.inv(spread + ridge * np.eye(d)),
-        init_params="random_from_data",  # not used, since all starting values are given, and fast
+        init_params="random_from_data",  # fast, and not used, because all starting values are given
         random_state=random_state % 2**32,
     )
     with warnings.catch_warnings():
@@ -246,7 +246,7 @@ def compute_mixture_entropy(rows: FloatArray, labels: IntArray, random_state: in
 def compute_density_entropy(rows: FloatArray, labels: IntArray, random_state: int) -> FloatArray:
     """Return the entropy of each row's cluster by leave-one-out kernel densities of the clusters.
 
-    A row that is far from all others gets the cluster of the nearest.
+    A row that is far from all others gets the cluster of the nearest row.
     """
     rows = standardize_columns(rows)
     drawn = _draw_some(len(rows), _DENSITY_ROWS, random_state)

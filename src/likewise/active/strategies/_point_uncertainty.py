@@ -29,7 +29,7 @@ class NormalizedPointUncertainty:
     .. math:: \\frac{-\\sum_i p_i \\log p_i}{\\sum_i i \\, p_{(i)}}
 
     is placed next: the entropy of its group divided by the expected number of questions, with
-    :math:`p_{(1)} \\ge p_{(2)} \\ge \\dots` since the most probable group is asked first. A row that is not
+    :math:`p_{(1)} \\ge p_{(2)} \\ge \\dots`, as the most probable group is asked first. A row that is not
     similar to any placed row has equal probabilities. While there is only one group, all entropies are 0, and
     the row that is least similar to it is taken. Ties are broken at random, reproducibly by the seed.
 
@@ -74,7 +74,7 @@ class NormalizedPointUncertainty:
 
         Parameters
         ----------
-        state : State
+        state : InterviewState
             The rows, the answers so far and the fitted model.
         n : int
             Maximum number of questions.
@@ -93,7 +93,7 @@ class NormalizedPointUncertainty:
         rows = order_by_score(state, places, scores)
 
         def explain(row: int) -> str:
-            return f"may be of {np.exp(_compute_entropy(chance[row])):.1f} groups for what it costs to ask"
+            return f"may belong to any of {np.exp(_compute_entropy(chance[row])):.1f} groups, at little cost"
 
         return place(state, places, Placing(rows, explain, scores, likely=lambda row: chance[row]), n)
 
@@ -138,7 +138,7 @@ def compute_group_similarities(leaves: IntArray, places: PlacedRows) -> FloatArr
 
 
 def compute_probabilities(similarity: FloatArray) -> FloatArray:
-    """Return the probability of each group for each row; equal if no group is similar at all."""
+    """Return the probability of each group for each row; equal if all similarities are 0."""
     total = similarity.sum(axis=1, keepdims=True)
     even = np.full_like(similarity, 1.0 / similarity.shape[1])
     chance: FloatArray = np.divide(similarity, total, out=even, where=total > 0)

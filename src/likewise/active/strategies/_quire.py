@@ -25,8 +25,9 @@ class QUIRE:
     """The row with the smallest loss in the worst case of its group (QUIRE; Huang, Jin & Zhou 2010).
 
     For two groups, y = 1 and y = -1, the minimum objective of a kernel machine with squared loss is
-    :math:`y^\\top L y`, with :math:`L = (K + \\lambda I)^{-1}` over all rows. The row s is selected for which
-    this is smallest if s belongs to the worse group and the other rows without a group take the best values:
+    :math:`y^\\top L y`, with :math:`L = (K + \\lambda I)^{-1}` over all rows. The selected row s minimises
+    this objective under the worst-case group for s and the best-case values for the other rows without a
+    group:
 
     .. math:: \\max_{y_s = \\pm 1} \\; \\min_{y_u \\in \\mathbb R^u} \\; y^\\top L y .
 
@@ -106,7 +107,7 @@ class QUIRE:
 
         Parameters
         ----------
-        state : State
+        state : InterviewState
             The rows, the answers so far and the fitted model.
         n : int
             Maximum number of questions.
@@ -132,7 +133,7 @@ class QUIRE:
             values = own - open_ones / own + 2 * np.abs(mean).mean(axis=1) / variance
 
         def explain(row: int) -> str:
-            return "would leave least to lose, whatever its group"
+            return "has the smallest worst-case loss over its possible groups"
 
         # Rows outside the subset have an infinite value, but the score of a question must be finite.
         largest = float(values[np.isfinite(values)].max(initial=0.0))

@@ -40,7 +40,7 @@ class RandomPairs:
 
         Parameters
         ----------
-        state : State
+        state : InterviewState
             The rows, the answers so far and the fitted model.
         n : int
             Maximum number of questions.
@@ -52,7 +52,7 @@ class RandomPairs:
         """
         found: dict[Key, Question] = {}
         rng = state.rng()
-        listing = rng.spawn(1)[0]  # a separate stream, so that the first questions are the same for any n
+        listing = rng.spawn(1)[0]  # a separate stream, so the first questions are the same for any n
         hopeful = state.n_samples > 1
         while hopeful and len(found) < n:
             hopeful = False

@@ -36,7 +36,7 @@ def get_default_gamma(rows: FloatArray) -> float:
 
 
 def iterate_squared_distances(rows: FloatArray, to: IntArray) -> Iterator[tuple[slice, FloatArray]]:
-    """Yield blocks of rows with their squared distances to some of the rows."""
+    """Yield blocks of rows with their squared distances to the rows `to`."""
     step = max(1, _ENTRIES // max(1, len(to)))
     for lo in range(0, len(rows), step):
         yield slice(lo, lo + step), cdist(rows[lo : lo + step], rows[to], "sqeuclidean")

@@ -56,10 +56,10 @@ class ActiveSpectral:
     one is treated as corners of a simplex, with :math:`(1 + (K - 1) u_i^\\top u_j) / K` instead of the inner
     product.
 
-    For the spectral family the eigenvectors are the ``embedding_`` of the model. For a model without one they
-    are those of the normalised graph of nearest neighbours. Its similarities are scaled by the distance to
-    the seventh neighbour (Zelnik-Manor & Perona 2004), and are 1 for rows known to belong together and 0 for
-    rows known to be different.
+    For the spectral family the eigenvectors are the ``embedding_`` of the model. For other models they are
+    the eigenvectors of the normalised graph of nearest neighbours. Its similarities are scaled by the
+    distance to the seventh neighbour (Zelnik-Manor & Perona 2004), and are 1 for rows known to belong
+    together and 0 for rows known to be different.
 
     All pairs are scored in blocks, in O(n^2 K) time and 16 MB per block. With more than `max_rows` rows, the
     pairs of a random subset of that size are scored.
@@ -86,7 +86,7 @@ class ActiveSpectral:
     >>> X = np.array([0.0, 0.5, 1.0, 1.5, 2.7, 3.3, 4.5, 5.0, 5.5, 6.0])[:, None]
     >>> question = ActiveSpectral(n_neighbors=4).choose(InterviewState.from_data(X, n_clusters=2), 1)[0]
     >>> question.score, str(question.reason)
-    (2.0, 'The eigenvectors put them apart; by the answers so far they are together with chance 0.50.')
+    (2.0, 'The eigenvectors separate them; the answers so far join them with probability 0.50.')
     """
 
     n_neighbors: int = 15
@@ -105,7 +105,7 @@ class ActiveSpectral:
 
         Parameters
         ----------
-        state : State
+        state : InterviewState
             The rows, the answers so far and the fitted model.
         n : int
             Maximum number of questions.
@@ -127,7 +127,7 @@ class ActiveSpectral:
         def compute_score(start: int, stop: int) -> FloatArray:
             relaxed = 2.0 * (factors[start:stop] @ factors[start:].T) - 1.0
             answered = sigma * np.outer(vector[start:stop], vector[start:])
-            # Rounded, so that ties do not depend on the order of summation.
+            # Rounded, so ties do not depend on the order of summation.
             return np.round(compute_expected_error(relaxed, answered), 9)
 
         pairs, errors = select_pairs(compute_score, len(rows), n, make_pair_filter(state, rows))
@@ -137,8 +137,8 @@ class ActiveSpectral:
             Question.pair(
                 *pair,
                 score=error,
-                reason=f"The eigenvectors put them {'together' if joined else 'apart'}; by the answers so "
-                f"far they are together with chance {chance:.2f}.",
+                reason=f"The eigenvectors {'join' if joined else 'separate'} them; the answers so far join "
+                f"them with probability {chance:.2f}.",
             )
             for pair, error, joined, chance in zip(
                 rows[pairs].tolist(), errors.tolist(), together, chances, strict=True
@@ -183,14 +183,14 @@ def _is_equal(one: csr_array, other: csr_array) -> bool:
 
 
 def _get_n_clusters(state: InterviewState) -> int:
-    """Return the number of clusters, that of the labels if it is unknown, and at least two."""
+    """Return the number of clusters, or the number of labels if it is unknown; at least two."""
     if state.n_clusters is not None:
         return max(2, state.n_clusters)
     return 2 if state.labels is None else max(2, len(np.unique(state.labels)))
 
 
 def compute_expected_error(relaxed: FloatArray, answered: FloatArray) -> FloatArray:
-    """Return E, the expected squared error of the relaxed relations given those by the answers."""
+    """Return E, the expected squared error of the relaxed relations, given the relations by the answers."""
     relaxed, answered = np.clip(relaxed, -1.0, 1.0), np.clip(answered, -1.0, 1.0)
     error: FloatArray = 1.0 + relaxed * (relaxed - 2.0 * answered)
     return error
@@ -299,7 +299,9 @@ def compute_relation_factors(embedding: FloatArray, k: int, degrees: FloatArray 
     """Return a vector for each row; the inner product of two is (1 + the relaxed relation) / 2."""
     if embedding.shape[1] < k:
         size = embedding.shape[1]
-        weights = degrees if degrees is not None and degrees.any() else None  # there may be no edges left
+        weights = (
+            degrees if degrees is not None and degrees.any() else None
+        )  # all edges may have been removed
         mean_square = float(np.average(np.square(embedding).sum(axis=1), weights=weights)) or 1.0
         scaled = embedding * np.sqrt(size / mean_square)
         simplex: FloatArray = np.column_stack([np.ones(len(embedding)), scaled]) / np.sqrt(size + 1)
@@ -310,7 +312,7 @@ def compute_relation_factors(embedding: FloatArray, k: int, degrees: FloatArray 
 
 
 def build_similarity_graph(rows: FloatArray, n_neighbors: int) -> coo_array:
-    """Return the similarities of nearest neighbours, made symmetric by the larger one."""
+    """Return the similarities of nearest neighbours, symmetrised by the larger of the two directions."""
     from likewise._neighbors import find_near_rows
 
     n = len(rows)

@@ -1,4 +1,4 @@
-"""Triplets: a pair with a third row, so that one answer settles more."""
+"""Triplets: a pair with a third row, which makes an answer more informative."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ class _PairBased:
 
     @property
     def needs(self) -> frozenset[str]:
-        """What the strategy that selects the pairs needs of the model."""
+        """The requirements of the strategy that selects the pairs for the model."""
         return self._chooser.needs
 
     def count_answers_to_fit(self, n_answers: int) -> int:
@@ -65,7 +65,7 @@ class WithThird(_PairBased):
     """Triplets: a pair that another strategy selects, with an informative third row.
 
     If a row is compared with a row of its most probable class, the third row is the nearest one of the next
-    class that it may belong to, so that one answer compares it with both classes. If two classes are
+    class that it may belong to, so one answer compares it with both classes. If two classes are
     compared, the third row is of a class that is known to differ from one of them, or else a neighbour of the
     first row. Classes that are known to differ from one of the two rows come first. NEITHER, which means that
     all three rows belong together or that all are different, then means that all are different.
@@ -73,8 +73,8 @@ class WithThird(_PairBased):
     This is for models with classes, such as PropagationClustering. With other models the third row is the
     nearest row that is known to differ from one of the two, or else the nearest row of another cluster.
 
-    A pair that was part of a triplet without a result is not asked again as a pair, until there is nothing
-    else left to ask. Pairs are asked when there are no triplets left.
+    A pair that was part of a triplet without a result is asked again as a pair only if there are no other
+    questions left. Pairs are asked when there are no triplets left.
 
     Parameters
     ----------
@@ -83,7 +83,7 @@ class WithThird(_PairBased):
 
     Notes
     -----
-    The cost is that of the pairs, and at most O(n d) for each question.
+    The cost is the cost of the pairs, plus at most O(n d) for each question.
 
     Examples
     --------
@@ -102,7 +102,7 @@ class WithThird(_PairBased):
 
         Parameters
         ----------
-        state : State
+        state : InterviewState
             The rows, the answers so far and the fitted model.
         n : int
             Maximum number of questions.
@@ -110,14 +110,14 @@ class WithThird(_PairBased):
         Returns
         -------
         list of Question
-            At most `n` triplets, and pairs where there is no suitable third row.
+            At most `n` triplets, or pairs if there is no suitable third row.
         """
         return _mix(state, self._chooser, [True] * n)
 
 
 @dataclass(frozen=True)
 class Alternating(_PairBased):
-    """Pairs and triplets in turn, so that people do not fall into a habit.
+    """Pairs and triplets in turn, which keeps people attentive.
 
     After an even number of answers the question is a pair; after an odd number it is a triplet as in
     :class:`WithThird`.
@@ -143,7 +143,7 @@ class Alternating(_PairBased):
 
         Parameters
         ----------
-        state : State
+        state : InterviewState
             The rows, the answers so far and the fitted model.
         n : int
             Maximum number of questions.
@@ -157,7 +157,7 @@ class Alternating(_PairBased):
 
 
 def _mix(state: InterviewState, pairs: Strategy, with_third: list[bool]) -> list[Question]:
-    """Return a question for each entry of `with_third`, a triplet where it is True if there is one."""
+    """Return a question for each entry of `with_third`: a triplet if it is True and there is one."""
     n = len(with_third)
     thirds = _ThirdRowSearch(state)
     found: dict[Any, Question] = {}
@@ -229,11 +229,11 @@ class _ThirdRowSearch:
         order = np.lexsort((-chance, ~apart))
         for c in order[helps[order]][:_TRIES].tolist():
             third = self._find_nearest(row, c)
-            yield third, Reason("{Row} is of the next class that it may belong to.", (third,))
+            yield third, Reason("{Row} is in the next most probable class.", (third,))
         if both_stand:
             for near in passed.smoother.get_neighbors(row).tolist():
                 if state.knows(row, int(near)) == "unknown":
-                    yield int(near), Reason("{Row} is near to {row}.", (int(near), row))
+                    yield int(near), Reason("{Row} is near {row}.", (int(near), row))
         yield from self._iterate_by_clusters(i, j)
 
     def _find_nearest(self, row: int, c: int) -> int:
@@ -252,13 +252,13 @@ class _ThirdRowSearch:
         known = state.relations(i, hinted_rows), state.relations(j, hinted_rows)
         rows = hinted_rows[((known[0] == -1) | (known[1] == -1)) & ((known[0] == 0) | (known[1] == 0))]
         for row in self._order_by_distance(i, rows):
-            yield row, Reason("{Row} is known to be apart from one of them.", (row,))
+            yield row, Reason("{Row} is known to differ from one of them.", (row,))
         rows = np.arange(state.n_samples)
         if state.labels is not None:
             other = (state.labels != state.labels[i]) | (state.labels != state.labels[j])
             rows = rows[other]
         for row in self._order_by_distance(i, rows):
-            yield row, Reason("{Row} is near to them.", (row,))
+            yield row, Reason("{Row} is near them.", (row,))
 
     def _order_by_distance(self, i: int, rows: IntArray) -> list[int]:
         """Return the rows nearest to a row, nearest first."""

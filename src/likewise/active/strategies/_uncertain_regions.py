@@ -1,4 +1,4 @@
-"""Uncertain regions: the row whose answer settles most of the doubt about the rows around it."""
+"""Uncertain regions: the row whose answer resolves most of the uncertainty about the rows around it."""
 
 from __future__ import annotations
 
@@ -23,20 +23,19 @@ _AS_RELIABLE = 0.03  # rows are reliable if their probability of being misplaced
 
 @dataclass(frozen=True)
 class UncertainRegions:
-    r"""The row whose answer settles most of the doubt around it (for PropagationClustering; ours).
+    r"""The row whose answer resolves most of the uncertainty around it (for PropagationClustering; ours).
 
     With :math:`F_{ic}` the share of class c in row i, and :math:`u_i` between 0 and 1 the lack of answers
-    around it (1 far from all rows with answers), the doubt about a row is
+    around it (1 far from all rows with answers), the uncertainty, or doubt, about a row is
     :math:`1 - (F_{i1} - F_{i2}) + u_i`, where :math:`F_{i1}` and :math:`F_{i2}` are its two largest shares. A
-    few steps of diffusion on the neighbour graph sum up the doubt that an answer about a row would settle,
+    few steps of diffusion on the neighbour graph sum up the doubt that an answer about a row would resolve,
 
     .. math:: D^{\beta} (D^{-1} W)^{t} D^{-\beta} (\text{doubt}) ,
 
-    where :math:`\beta` is the mean of u. At first this prefers rows with many neighbours; the more answers
-    there are, the more equal is the weight of all rows. The row with the largest sum is compared with a row
-    of its most probable class among those that it may belong to: with the nearest one, or with the nearest
-    *reliable* one if answers may be wrong, so that a row that a wrong answer misplaced does not misplace
-    others.
+    where :math:`\beta` is the mean of u. At first this prefers rows with many neighbours; as the number of
+    answers grows, the weights of the rows become equal. The row with the largest sum is compared with the
+    nearest row of its most probable class that is not ruled out. If answers may be wrong, it is compared with
+    the nearest *reliable* row of that class, so a misplaced row does not misplace others.
 
     If answers may be wrong, the most consequential ones are checked. A SAME answer that is the only link
     between two groups is followed by a question about another pair of the same groups. With two clusters
@@ -84,7 +83,7 @@ class UncertainRegions:
                 raise ValueError(f"{field} must be {rule.wanted}, got {getattr(self, field)!r}.")
 
     def count_answers_to_fit(self, n_answers: int) -> int:
-        """Return the number of answers that the model is fitted to, so that it need not be fitted each time.
+        """Return the number of answers that the model is fitted to; it is not fitted again for each question.
 
         Parameters
         ----------
@@ -103,7 +102,7 @@ class UncertainRegions:
 
         Parameters
         ----------
-        state : State
+        state : InterviewState
             The rows, the answers so far and the fitted model.
         n : int
             Maximum number of questions.
@@ -116,8 +115,8 @@ class UncertainRegions:
         passed = getattr(state.model, "propagation_", None)
         if passed is None:
             raise ValueError(
-                f"{self.name}: the model has no classes to look at. Use PropagationClustering, or a strategy "
-                "that looks at labels, such as NodeUncertainty."
+                f"{self.name}: the model has no classes. Use PropagationClustering, or a strategy that uses "
+                "labels, such as NodeUncertainty."
             )
         asker = _RegionQuestions(state, passed)
         found: dict[Any, Question] = {}
@@ -150,7 +149,7 @@ class UncertainRegions:
 
 
 class _RegionQuestions:
-    """Makes questions from the classes of a model."""
+    """Creates questions from the classes of a model."""
 
     def __init__(self, state: InterviewState, passed: Any) -> None:
         self.state, self.passed = state, passed
@@ -187,7 +186,7 @@ class _RegionQuestions:
         return len(np.unique(self.state.closure.component[self.passed.heads]))
 
     def compute_scores(self, steps: int) -> FloatArray:
-        """Return the doubt that an answer about each row would settle, 0 for rows that have a class.
+        """Return the doubt that an answer about each row would resolve; 0 for rows that have a class.
 
         It is also 0 around rows that were placed since the model was fitted.
         """
@@ -237,8 +236,8 @@ class _RegionQuestions:
                 continue
             share = self.passed.shares[row, c]
             reason = Reason(
-                "{Row} speaks for near {things} whose cluster is in doubt; it is of the cluster of {row} "
-                f"with a chance of {share:.0%}.",
+                "{Row} represents nearby {things} whose cluster is uncertain; it is in the cluster of {row} "
+                f"with probability {share:.0%}.",
                 (row, other),
             )
             question = Question.pair(row, other, score=score, reason=reason)
@@ -274,7 +273,7 @@ class _RegionQuestions:
             if founding.medoids in self.state.own_pairs:
                 return
             reason = Reason(
-                "Both clusters rest on the answer about {rows:2}; this one confirms or refutes it.",
+                "Both clusters depend on the answer about {rows:2}; this question checks it.",
                 (int(a), int(b)),
             )
             question = Question.pair(*founding.check, reason=reason)
@@ -295,7 +294,7 @@ class _RegionQuestions:
             first, second = (side[~np.isin(side, merge.pair)] for side in (merge.first, merge.second))
             reason = Reason(
                 f"The answer about {{rows:2}} is the only link between groups of {len(merge.first)} and "
-                f"{len(merge.second)} {{things}}; this one confirms or refutes it.",
+                f"{len(merge.second)} {{things}}; this question checks it.",
                 (int(i), int(j)),
             )
             question = Question.pair(*_find_closest(self.state.X, first, second), reason=reason)
@@ -313,8 +312,8 @@ class _RegionQuestions:
             i, j = _find_closest(self.state.X, a, b)
             if self.state.knows(i, j) == "unknown" and not self._is_waiting(i, j):
                 reason = Reason(
-                    f"They stand for two groups, of which {len(a)} and {len(b)} {{things}} are known; are "
-                    "they one?"
+                    f"They represent two groups with {len(a)} and {len(b)} known {{things}}; are the groups "
+                    "the same?"
                 )
                 question = Question.pair(i, j, score=float(alike[at]), reason=reason)
                 if self.state.can_ask(question):
