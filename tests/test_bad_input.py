@@ -703,7 +703,7 @@ NEITHER = [f"r{i},r{i + 20},r{i + 40},NEITHER" for i in range(10)]
         ("short.csv", [], ["-k", "3"], "3 clusters were asked of 2"),
         ("nan.csv", GOOD, ["-k", "3"], "nan.csv:2: the column 'x' is 'nan'"),
         ("inf.csv", GOOD, ["-k", "3"], "inf.csv:2: the column 'x' is 'inf'"),
-        ("data.csv", ["r0,r0,r1,AB"], ["-k", "3"], "'r0' is named twice"),
+        ("data.csv", ["r0,r0,r1,AB"], ["-k", "3"], "'r0' occurs twice"),
         ("data.csv", ["r0,r99,must"], ["-k", "3"], "no row has the id 'r99'"),
         ("data.csv", NEITHER, ["-k", "3"], "does not use triplets"),
         ("data.csv", AGAINST, ["-k", "3", "--method", "cop-k-means"], "r0 = r1 = r2"),

@@ -1,4 +1,4 @@
-"""Small, odd and spoilt input for interviews, with every kind of question."""
+"""Small, degenerate and invalid input for interviews, with every kind of question."""
 
 import numpy as np
 import pytest
@@ -123,7 +123,7 @@ def test_an_answer_to_another_tray_is_kept_as_that():
 
 
 @pytest.mark.parametrize(
-    ("act", "said"),
+    ("act", "message"),
     [
         (
             lambda a: a.tell(Question.piles([0, 1, 8]), [[0, 1]]),
@@ -131,21 +131,21 @@ def test_an_answer_to_another_tray_is_kept_as_that():
         ),
         (lambda a: a.tell(Question.odd([0, 1, 8]), OddOne(8)), "contains row 8"),
         (lambda a: a.skip(Question.odd([0, 1, 9])), "contains row 9"),
-        (lambda a: a.tell(Question.piles([0, 1, 2]), [[0, 1], [3]]), "row 3 was not asked about"),
-        (lambda a: a.tell(Question.piles([0, 1, 2]), [[0, 1], [1, 2]]), "row 1 is put down twice"),
+        (lambda a: a.tell(Question.piles([0, 1, 2]), [[0, 1], [3]]), "row 3 is not in the question"),
+        (lambda a: a.tell(Question.piles([0, 1, 2]), [[0, 1], [1, 2]]), "row 1 occurs twice"),
         (lambda a: a.tell(Question.piles([0, 1, 2]), [[0, 1, 2], []]), "a pile is empty"),
         (lambda a: a.tell(Question.piles([0, 1, 2]), [0, 1]), "piles are lists of row numbers"),
         (lambda a: a.tell(Question.piles([0, 1, 2]), {"piles": [[0, 1]]}), "does not answer a tray"),
         (lambda a: a.tell(Question.piles([0, 1, 2]), "SAME"), "SAME does not answer a tray"),
         (lambda a: a.tell(Question.odd([0, 1, 2]), Piles([[0, 1]])), "does not answer an odd one out"),
-        (lambda a: a.tell(Question.odd([0, 1, 2]), 5), "row 5 was not asked about"),
+        (lambda a: a.tell(Question.odd([0, 1, 2]), 5), "row 5 is not in the question"),
         (lambda a: a.tell(Question.pair(0, 1), [[0, 1]]), "does not answer a pair; expected one of SAME"),
         (lambda a: a.ask(exclude=[(0, 1, 2)]), "expected questions"),
     ],
 )
-def test_what_cannot_be_stated_changes_nothing(act, said):
+def test_what_cannot_be_stated_changes_nothing(act, message):
     asking = Interview(EIGHT, n_clusters=2)
-    with pytest.raises(SupervisionError, match=said):
+    with pytest.raises(SupervisionError, match=message):
         act(asking)
     assert asking.history == ()
 

@@ -1,4 +1,4 @@
-"""Many interviews side by side: what is said of traces, and runs that are the same however they are held."""
+"""Comparisons of many interviews: summaries of traces, and runs that do not depend on their execution."""
 
 import json
 
@@ -59,7 +59,7 @@ def assert_same(one, other):
             np.testing.assert_array_equal(held.scores, other.traces[name][seed].scores)
 
 
-# ---------------------------------------------------------------------- what is computed from traces
+# ---------------------------------------------------------------------- summaries of traces
 
 
 def test_curves_by_hand():
@@ -168,9 +168,9 @@ def test_a_comparison_goes_through_json():
 
 
 @pytest.mark.parametrize(
-    ("call", "said"),
+    ("call", "message"),
     [
-        (lambda: FOUND.curve("d"), "no strategy here is called 'd'; there are a, b, c"),
+        (lambda: FOUND.curve("d"), "there is no strategy 'd'; expected one of a, b, c"),
         (lambda: FOUND.curve("c"), "every run of 'c' failed"),
         (lambda: FOUND.measure("a", "median"), "of must be one of"),
         (lambda: FOUND.curve("a", level=95), "level must be between 0 and 1"),
@@ -180,8 +180,8 @@ def test_a_comparison_goes_through_json():
         ),
     ],
 )
-def test_what_cannot_be_stated(call, said):
-    with pytest.raises(ValueError, match=said):
+def test_what_cannot_be_stated(call, message):
+    with pytest.raises(ValueError, match=message):
         call()
 
 
@@ -214,18 +214,18 @@ def test_the_same_seed_gives_the_same_and_another_another():
     assert len({held.scores.tobytes() for held in first.traces["random"].values()}) > 1
 
 
-@pytest.mark.slow  # other processes import everything anew
+@pytest.mark.slow  # other processes have to import everything
 def test_two_processes_find_what_one_finds():
     one = compared(n_jobs=1, oracle=lambda seed: NoisyOracle(Y, rate=0.2, random_state=seed))
     two = compared(n_jobs=2, oracle=lambda seed: NoisyOracle(Y, rate=0.2, random_state=seed))
     assert_same(one, two)
 
 
-@pytest.mark.slow  # other processes import everything anew
+@pytest.mark.slow  # other processes have to import everything
 def test_large_rows_reach_other_processes_too():
     rng = np.random.default_rng(0)
     truth = np.arange(4000) % 2
-    wide = rng.normal(size=(4000, 40)) + 9 * truth[:, None]  # more than joblib pickles; it makes a file of it
+    wide = rng.normal(size=(4000, 40)) + 9 * truth[:, None]  # so large that joblib uses a memory map
     assert_same(*(compare("random", wide, truth, budget=1, repeats=2, model=FAST, n_jobs=n) for n in (1, 2)))
 
 
@@ -271,10 +271,10 @@ def test_a_budget_larger_than_all_pairs_ends_with_the_questions():
 
 
 def test_progress_is_reported_and_else_nothing(capfd):
-    told = []
-    compared(repeats=2, progress=lambda *numbers: told.append(numbers))
-    assert told == [(n, 4) for n in range(1, 5)]
-    compared(repeats=1, progress=True)  # stderr is no terminal here
+    calls = []
+    compared(repeats=2, progress=lambda *numbers: calls.append(numbers))
+    assert calls == [(n, 4) for n in range(1, 5)]
+    compared(repeats=1, progress=True)  # stderr is not a terminal here
     assert capfd.readouterr() == ("", "")
 
 
@@ -286,16 +286,16 @@ def test_a_bar_is_drawn_on_a_terminal(capfd, monkeypatch):
     assert shown.out == ""
 
 
-# ---------------------------------------------------------------------- what goes wrong
+# ---------------------------------------------------------------------- failures
 
 
 class Moody:
     def __init__(self, seed):
-        self.seed, self.said = seed, 0
+        self.seed, self.n_answers = seed, 0
 
     def answer(self, question):
-        self.said += 1
-        if self.seed == 1 and self.said == 3:
+        self.n_answers += 1
+        if self.seed == 1 and self.n_answers == 3:
             raise ConnectionError("gone")
         return "UNSURE"
 
@@ -336,17 +336,17 @@ def test_lies_fail_nothing(rate):
 
 
 @pytest.mark.parametrize(
-    ("more", "error", "said"),
+    ("more", "error", "message"),
     [
         ({"strategies": "rndom"}, ValueError, "no strategy 'rndom'; did you mean 'random'"),
         ({"strategies": "xyz"}, ValueError, "no strategy 'xyz'; there are default, regions, tray, random"),
-        ({"strategies": []}, ValueError, "no strategy to compare"),
+        ({"strategies": []}, ValueError, "strategies is empty"),
         ({"strategies": 3}, TypeError, "must be a dict or a list"),
-        ({"strategies": [3]}, TypeError, "strategy must be one such as"),
-        ({"strategies": [RandomPairs]}, TypeError, "strategy must be one such as"),
+        ({"strategies": [3]}, TypeError, "expected a strategy such as"),
+        ({"strategies": [RandomPairs]}, TypeError, "expected a strategy such as"),
         ({"strategies": ["random", RandomPairs()]}, ValueError, "2 strategies are called 'random'"),
-        ({"strategies": "uncertain"}, LikewiseError, "needs probabilities, which PCKMeans does not give"),
-        ({"model": KMeans(2)}, UnsupportedSupervisionError, "takes no hints"),
+        ({"strategies": "uncertain"}, LikewiseError, "needs probabilities, which PCKMeans does not have"),
+        ({"model": KMeans(2)}, UnsupportedSupervisionError, "does not support hints"),
         ({"model": PCKMeans(3), "n_clusters": 2}, ValueError, "n_clusters=2, but the model has n_clusters=3"),
         ({"n_clusters": 10}, ValueError, "10"),
         ({"n_clusters": 1}, ValueError, "n_clusters must be"),
@@ -355,14 +355,14 @@ def test_lies_fail_nothing(rate):
         ({"every": 0}, ValueError, "every must be"),
         ({"random_state": -1}, ValueError, "random_state must be"),
         ({"oracle": LabelOracle(Y)}, TypeError, "a function that makes an oracle from the seed"),
-        ({"oracle": lambda seed: "SAME"}, TypeError, "an oracle has a method answer"),
-        ({"y_true": ["wren"] * 9}, ValueError, "all 9 rows are of one class, 'wren'"),
+        ({"oracle": lambda seed: "SAME"}, TypeError, "expected an oracle with a method answer"),
+        ({"y_true": ["wren"] * 9}, ValueError, "got 'wren' for all 9 rows"),
         ({"y_true": [*Y[:-1], None]}, SupervisionError, "no class for 1 row"),
-        ({"y_true": Y[:3]}, SupervisionError, "one class a row"),
+        ({"y_true": Y[:3]}, SupervisionError, "one class per row"),
         ({"X": np.where(X == 0, np.nan, X)}, ValueError, "NaN"),
     ],
 )
-def test_what_cannot_be_compared(more, error, said):
+def test_what_cannot_be_compared(more, error, message):
     given = {"strategies": "random", "X": X, "y_true": Y, "model": PCKMeans(2)} | more
-    with pytest.raises(error, match=said):
+    with pytest.raises(error, match=message):
         compare(**given)

@@ -1,4 +1,4 @@
-"""Interviews whose answers may be wrong: what is believed, what looks wrong, and people who answer badly."""
+"""Interviews whose answers may be wrong: believed answers, suspects, and unreliable annotators."""
 
 import json
 from itertools import product
@@ -53,7 +53,7 @@ def test_planted_wrong_answers_are_suspected_with_their_reasons():
     interview = answer_all(Interview(X, n_clusters=K), LabelOracle(Y), 40)
     assert interview.suspects == ()
     i, j = 0, 1  # of different classes
-    for other in (3, 4):  # what other answers say of both
+    for other in (3, 4):  # other answers about both
         interview.tell(Question.pair(i if Y[other] == Y[i] else j, other), "SAME")
     interview.tell(Question.pair(i, j), "SAME")
     suspect = interview.suspects[0]
@@ -137,7 +137,7 @@ def test_with_two_clusters_the_first_link_is_checked():
     assert y2[first.rows[0]] != y2[first.rows[1]]
     interview.tell(first, "SAME")  # wrong
     check = interview.ask()
-    assert "confirms or refutes" in str(check.reason)
+    assert "this question checks it" in str(check.reason)
     answer_all(interview, LabelOracle(y2), 25)
     assert adjusted_rand_score(y2, interview.labels_) > 0.9
 
@@ -168,7 +168,7 @@ def test_the_metric_is_learned_at_numbers_of_answers_that_depend_on_nothing_else
     assert len(set(due[8:100])) < 12
 
 
-# ---------------------------------------------------------------------- people who answer badly
+# ---------------------------------------------------------------------- unreliable annotators
 
 
 class Stubborn:

@@ -1,4 +1,4 @@
-"""Rows with names of their own: in the words of a question and in saved files."""
+"""Rows with ids: in the text of questions and in saved files."""
 
 import json
 
@@ -106,14 +106,14 @@ def test_it_comes_back_with_the_same_ids(saved, tmp_path, ids):
 
 def test_it_does_not_come_back_without_them(saved):
     with pytest.raises(
-        LikewiseError, match=r"named by ids. Give these again: Interview.load\(path, X, ids=…\)"
+        LikewiseError, match=r"refers to rows by id. Pass the ids: Interview.load\(path, X, ids=…\)"
     ):
         Interview.load(saved[1], X)
 
 
 @pytest.mark.parametrize("ids", [IDS[::-1], [*IDS[:3], "eagle"]])
 def test_it_does_not_come_back_with_others(saved, ids):
-    with pytest.raises(FileFormatError, match="named by other ids"):
+    with pytest.raises(FileFormatError, match="expected ids with digest"):
         Interview.load(saved[1], X, ids=ids)
 
 
@@ -128,31 +128,31 @@ def test_rows_may_be_named_later(tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("entry", "said"),
+    ("entry", "message"),
     [
         ({"items": ["wren-1", "owle"], "answer": "SAME"}, "did you mean 'owl'"),
         ({"items": "wren-1", "answer": "SAME"}, "expected a list of rows"),
         ({"rows": [0, 1], "answer": "SAME"}, "'items'"),
     ],
 )
-def test_an_id_that_no_row_has_is_reported(saved, entry, said):
+def test_an_id_that_no_row_has_is_reported(saved, entry, message):
     content = json.loads(saved[1].read_text(encoding="utf-8"))
     content["history"] = [{"event": "answer", "kind": "pair"} | entry]
     saved[1].write_text(json.dumps(content), encoding="utf-8")
-    with pytest.raises(FileFormatError, match=f"event 0 of the history.*{said}"):
+    with pytest.raises(FileFormatError, match=f"event 0 of the history.*{message}"):
         Interview.load(saved[1], X, ids=IDS)
 
 
 @pytest.mark.parametrize(
-    ("ids", "said"),
+    ("ids", "message"),
     [
-        (IDS[:3], "ids must be one a row: 4, got 3"),
+        (IDS[:3], "expected one id per row, 4; got 3"),
         (["a", "b", "a", "c"], "both have the id 'a'"),
-        ([0, 1, 2, 3], "ids are text"),
+        ([0, 1, 2, 3], "ids are strings"),
         ("abcd", "a sequence of strings"),
         (["a", "", "b", "c"], "is empty"),
     ],
 )
-def test_ids_that_cannot_name_rows_are_refused(ids, said):
-    with pytest.raises(SupervisionError, match=said):
+def test_ids_that_cannot_name_rows_are_refused(ids, message):
+    with pytest.raises(SupervisionError, match=message):
         interview(ids=ids)

@@ -1,4 +1,4 @@
-"""Interviews by hand: what is asked, what is told, what follows, and what is refused."""
+"""Interviews by hand: questions, answers, their implications, and invalid input."""
 
 import numpy as np
 import pytest
@@ -41,7 +41,7 @@ class Counting(MPCKMeans):
 
 
 class Listed:
-    """Asks what it was told to ask, whatever is known."""
+    """Asks given questions, regardless of what is known."""
 
     name = "listed"
     needs = frozenset()
@@ -53,7 +53,7 @@ class Listed:
         return [Question.pair(*pair) for pair in self.pairs]
 
 
-# ---------------------------------------------------------------------- asking and telling
+# ---------------------------------------------------------------------- questions and answers
 
 
 def test_the_question_stays_until_something_is_reported():
@@ -90,7 +90,7 @@ def test_triplets_are_taken_in_the_order_of_their_rows():
     asking.tell(Question.triplet(4, 1, 0), "BC")
     asking.tell(Question.triplet(1, 2, 3), "UNSURE")
     assert asking.supervision == Supervision.from_triplets(6, [(0, 1, 4)], "AB")
-    # MPCKMeans takes links: it is given those that the triplet implies.
+    # MPCKMeans supports links, so it gets the links that the triplet implies.
     assert asking.labels_[0] == asking.labels_[1] != asking.labels_[4]
     assert {q.key for q in asking.ask(100)}.isdisjoint({("pair", (0, 1)), ("pair", (0, 4)), ("pair", (1, 4))})
 
@@ -202,7 +202,7 @@ def test_a_fit_is_made_only_when_there_is_news_and_somebody_looks():
     assert Counting.fits == 1
     asking.tell(asking.ask(), "UNSURE")
     _ = asking.labels_
-    assert Counting.fits == 1  # nothing was said
+    assert Counting.fits == 1  # there was no answer
     asking.tell(asking.ask(), "SAME")
     _ = asking.labels_
     assert Counting.fits == 2
@@ -351,7 +351,7 @@ def test_identical_rows_can_be_asked_about():
 
 
 @pytest.mark.parametrize(
-    ("more", "error", "said"),
+    ("more", "error", "message"),
     [
         ({"n_clusters": 7}, ValueError, "n_clusters=7, but there are only 6 rows"),
         ({"n_clusters": 1}, ValueError, "an integer of at least 2"),
@@ -359,13 +359,13 @@ def test_identical_rows_can_be_asked_about():
         ({"random_state": None}, ValueError, "random_state must be"),
         ({"budget": -1}, ValueError, "budget must be"),
         ({"discover": "yes"}, ValueError, "discover must be True or False"),
-        ({"strategy": RandomPairs}, TypeError, r"one such as RandomPairs\(\)"),
+        ({"strategy": RandomPairs}, TypeError, r"a strategy such as RandomPairs\(\)"),
         ({"strategy": "npv"}, ValueError, "there is no strategy 'npv'; did you mean 'npu'?"),
-        ({"strategy": 7}, TypeError, "or the name of one, such as 'npu'; got 7"),
+        ({"strategy": 7}, TypeError, "or the name of a strategy, such as 'npu'; got 7"),
         ({"n_clusters": None, "strategy": "info"}, ValueError, "needs a model. Pass n_clusters"),
         ({"model": MPCKMeans}, TypeError, "must be an estimator such as"),
-        ({"model": MPCKMeans(n_clusters=3)}, ValueError, "Say it once"),
-        ({"model": KMeans(n_clusters=2)}, UnsupportedSupervisionError, "takes no hints"),
+        ({"model": MPCKMeans(n_clusters=3)}, ValueError, "Set only one of them"),
+        ({"model": KMeans(n_clusters=2)}, UnsupportedSupervisionError, "does not support hints"),
         (
             {"model": SeededKMeans(n_clusters=2)},
             UnsupportedSupervisionError,
@@ -382,12 +382,12 @@ def test_identical_rows_can_be_asked_about():
         (
             {"supervision": Supervision.from_labels([1, 1, None, 2, None, None])},
             UnsupportedSupervisionError,
-            r"cannot use labels. Say the given hints as links with hints.to_links\(\)",
+            r"cannot use labels. Convert the hints to links with hints.to_links\(\)",
         ),
     ],
 )
-def test_what_an_interview_cannot_begin_with(more, error, said):
-    with pytest.raises(error, match=said):
+def test_what_an_interview_cannot_begin_with(more, error, message):
+    with pytest.raises(error, match=message):
         interview(**more)
 
 
@@ -397,7 +397,7 @@ def test_rows_that_are_no_numbers_are_refused():
 
 
 @pytest.mark.parametrize(
-    ("act", "error", "said"),
+    ("act", "error", "message"),
     [
         (lambda a: a.tell((0, 1), "SAME"), SupervisionError, "expected a Question"),
         (
@@ -412,9 +412,9 @@ def test_rows_that_are_no_numbers_are_refused():
         (lambda a: a.ask(exclude=[(0, 1)]), SupervisionError, "expected questions"),
     ],
 )
-def test_what_cannot_be_asked_or_reported_changes_nothing(act, error, said):
+def test_what_cannot_be_asked_or_reported_changes_nothing(act, error, message):
     asking = interview()
-    with pytest.raises(error, match=said):
+    with pytest.raises(error, match=message):
         act(asking)
     assert asking.history == ()
 

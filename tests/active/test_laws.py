@@ -1,4 +1,4 @@
-"""Laws of interviews, on drawn data with drawn events."""
+"""Properties of interviews, on random data with random events."""
 
 from itertools import combinations
 
@@ -69,7 +69,7 @@ def test_asking_again_gives_the_same_whatever_was_cached(problem, happened):
     interview.ask(3)
     assert interview.ask() == first
     anew = Interview(X, n_clusters=3, strategy=interview.strategy, random_state=interview.random_state)
-    for reply in interview.replies:  # told at once, with nothing asked in between
+    for reply in interview.replies:  # recorded at once, without asking in between
         anew.tell(reply.question, reply.answer)
     for event in interview.history:
         skipped = event.kind == "skip" and event.question.key in interview.state().asked
@@ -126,9 +126,9 @@ def test_true_answers_never_contradict_and_nothing_implied_is_asked(problem):
     oracle = LabelOracle(y)
     while (question := interview.ask()) is not None:
         assert interview.supervision.relation(*question.rows).kind == "unknown"
-        told = interview.supervision
+        before = interview.supervision
         interview.tell(question, oracle.answer(question))
-        assert interview.supervision != told
+        assert interview.supervision != before
         assert interview.contradictions == ()
     assert interview.n_asked <= len(X) * (len(X) - 1) / 2
     must = interview.supervision.closure().component
@@ -148,20 +148,20 @@ def test_even_lies_cannot_contradict_one_another_when_asked_one_by_one(problem, 
 
 @laws
 @given(st.lists(st.tuples(st.sampled_from(list(combinations(range(5), 2))), st.booleans()), max_size=9))
-def test_whatever_is_reported_can_be_shown_and_fitted(told):
+def test_whatever_is_reported_can_be_shown_and_fitted(answers):
     interview = Interview(np.arange(10.0).reshape(5, 2), n_clusters=2, strategy=RandomPairs())
-    for pair, same in told:
+    for pair, same in answers:
         interview.tell(Question.pair(*pair), "SAME" if same else "DIFFERENT")
     for found in interview.contradictions:
-        if not found.chain:  # rows that are all apart from one another, more than the clusters
+        if not found.chain:  # more pairwise cannot-linked rows than clusters
             assert len(found.rows) > 2
             continue
         assert (found.chain[0], found.chain[-1]) == found.rows
-        said = {reply.question.rows: set() for reply in found.replies}
+        given_answers = {reply.question.rows: set() for reply in found.replies}
         for reply in found.replies:
-            said[reply.question.rows].add(str(reply.answer))
-        assert "DIFFERENT" in said[found.rows]
+            given_answers[reply.question.rows].add(str(reply.answer))
+        assert "DIFFERENT" in given_answers[found.rows]
         steps_of_chain = [tuple(sorted(pair)) for pair in zip(found.chain, found.chain[1:], strict=False)]
-        assert all("SAME" in said[pair] for pair in steps_of_chain)
+        assert all("SAME" in given_answers[pair] for pair in steps_of_chain)
     assert len(interview.labels_) == 5
-    assert interview.n_asked == len(told)
+    assert interview.n_asked == len(answers)

@@ -1,4 +1,4 @@
-"""Pools of candidates, and interviews about very many rows."""
+"""Pools, and interviews about very many rows."""
 
 from itertools import pairwise
 
@@ -54,7 +54,7 @@ def interview(rows=X, **more):
     return Interview(rows, **{"n_clusters": 4, "pool": SMALL, "random_state": 3} | more)
 
 
-def told(talk, n, oracle=None):
+def answer_questions(talk, n, oracle=None):
     """Answer n questions; return their rows."""
     oracle, asked = oracle or LabelOracle(Y), []
     for _ in range(n):
@@ -139,7 +139,7 @@ def test_duplicates_make_a_pool():
         ({"size": 2.5}, "size must be"),
         ({"every": 0}, "every must be"),
         ({"doubtful": 1.5}, "doubtful must be a number from 0 to 1, got 1.5"),
-        ({"size": 100, "sample": 50}, "size=100 rows cannot be chosen from a sample of 50"),
+        ({"size": 100, "sample": 50}, "got size=100 and sample=50"),
         ({"neighbor_search": "magic"}, "neighbor_search must be one of"),
     ],
 )
@@ -153,7 +153,7 @@ def test_bad_settings_of_a_pool(settings, words):
 
 def test_questions_speak_of_all_rows_and_labels_are_those_of_the_model(path):
     talk = interview(MemmapRows(path, block_rows=101), pool=Pool(size=150, sample=1_200), errors=0)
-    asked = told(talk, 10)
+    asked = answer_questions(talk, 10)
     assert max(max(rows) for rows in asked) >= 150
     rows = talk.pool_rows
     assert set(np.unique(asked)) <= set(rows.tolist())
@@ -171,9 +171,9 @@ def test_questions_speak_of_all_rows_and_labels_are_those_of_the_model(path):
 
 
 def test_the_same_rows_anywhere_give_the_same_interview(path):
-    asked = told(interview(), 6)
-    assert told(interview(ArrayRows(X, BLOCKS)), 6) == asked
-    assert told(interview(np.load(path, mmap_mode="r")), 6) == asked
+    asked = answer_questions(interview(), 6)
+    assert answer_questions(interview(ArrayRows(X, BLOCKS)), 6) == asked
+    assert answer_questions(interview(np.load(path, mmap_mode="r")), 6) == asked
 
 
 def test_how_many_rows_there_are_decides_whether_there_is_a_pool(path, monkeypatch):
@@ -186,7 +186,9 @@ def test_how_many_rows_there_are_decides_whether_there_is_a_pool(path, monkeypat
     monkeypatch.setattr(checks_module, "Pool", lambda: SMALL)
     assert Interview(X, n_clusters=4).pool == Interview(MemmapRows(path), n_clusters=4).pool == SMALL
     assert Interview(X, n_clusters=4, pool=None).pool is None
-    with pytest.raises(ValueError, match="pool=None looks at all rows in memory, and MemmapRows has 3,000"):
+    with pytest.raises(
+        ValueError, match="pool=None needs all rows in memory, but X is a MemmapRows of 3,000"
+    ):
         Interview(MemmapRows(path), n_clusters=4, pool=None)
 
 
@@ -205,7 +207,7 @@ def test_a_model_that_cannot_predict_labels_by_the_nearest_row():
 def test_the_pool_is_chosen_anew_when_it_is_due_and_an_undo_brings_it_back():
     talk = interview()
     first = talk.pool_rows
-    told(talk, 3)
+    answer_questions(talk, 3)
     np.testing.assert_array_equal(talk.pool_rows, first)
     last, before = talk.ask(), talk.history
     talk.tell(last, LabelOracle(Y).answer(last))
@@ -248,7 +250,7 @@ def test_budget_unsure_skips_and_questions_that_others_have():
     assert talk.left == 2
     outlook = talk.progress()
     assert outlook.question == talk.ask()
-    told(talk, 2)
+    answer_questions(talk, 2)
     assert talk.finished
     assert talk.progress().advice == "The budget is spent."
 
@@ -265,7 +267,7 @@ def test_clusters_are_opened_as_answers_demand():
 def test_without_a_model_the_first_pool_stays():
     talk = Interview(X, strategy=FarthestFirst(), pool=SMALL)
     first = talk.pool_rows
-    told(talk, 5)
+    answer_questions(talk, 5)
     np.testing.assert_array_equal(talk.pool_rows, first)
     talk.strategy = RandomPairs()
     assert str(talk.ask().reason) == "Drawn at random."
@@ -274,7 +276,7 @@ def test_without_a_model_the_first_pool_stays():
 def test_a_saved_interview_goes_on_with_the_same_question(path, tmp_path):
     rows = MemmapRows(path)
     talk = interview(rows, supervision=Supervision.from_links(N, cannot=[(2_998, 1)]))
-    told(talk, 5)
+    answer_questions(talk, 5)
     talk.save(tmp_path / "talk.json")
     again = Interview.load(tmp_path / "talk.json", X)
     assert again.pool == SMALL
@@ -285,7 +287,7 @@ def test_a_saved_interview_goes_on_with_the_same_question(path, tmp_path):
         Interview.load(tmp_path / "talk.json", X + 1)
     text = (tmp_path / "talk.json").read_text()
     (tmp_path / "bad.json").write_text(text.replace('"size": 150', '"size": 0'))
-    with pytest.raises(FileFormatError, match=r"the pool .* cannot be made: Pool: size must be"):
+    with pytest.raises(FileFormatError, match=r"the pool .* is invalid: Pool: size must be"):
         Interview.load(tmp_path / "bad.json", X)
 
 
@@ -339,7 +341,7 @@ def test_answers_and_words_are_renumbered():
 @pytest.mark.parametrize(
     ("how", "error", "words"),
     [
-        ({"pool": 5_000}, TypeError, "pool must be a Pool, 'auto' or None for none, got 5000"),
+        ({"pool": 5_000}, TypeError, "pool must be a Pool, 'auto' or None, got 5000"),
         ({"pool": Pool()}, ValueError, "a pool of size=5000 cannot be chosen from 3000 rows"),
         ({"pool": Pool(size=3), "n_clusters": 4}, ValueError, "n_clusters=4, but pool.size=3"),
     ],
@@ -362,5 +364,5 @@ def test_hints_that_name_too_many_rows_are_refused(monkeypatch):
 
     monkeypatch.setattr(_pooled_interview, "LARGE", 3)
     hints = Supervision.from_links(N, must=[(0, 1), (2, 3)])
-    with pytest.raises(SupervisionError, match="the hints name 4 rows"):
+    with pytest.raises(SupervisionError, match="there are 4 hinted rows"):
         interview(supervision=hints)

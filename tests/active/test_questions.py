@@ -1,4 +1,4 @@
-"""Questions, answers and replies: one form, and nothing else let in."""
+"""Questions, answers and replies: their standard form, and invalid input."""
 
 import datetime
 
@@ -26,12 +26,12 @@ def test_a_triplet_keeps_its_order_and_is_known_without_it():
 
 
 @pytest.mark.parametrize(
-    ("make", "said"),
+    ("make", "message"),
     [
         (lambda: Question.pair(3, 3), "2 different rows"),
         (lambda: Question.pair(-1, 3), "0 and up"),
-        (lambda: Question.pair(0.5, 3), "by their numbers"),
-        (lambda: Question.pair(True, 3), "by their numbers"),
+        (lambda: Question.pair(0.5, 3), "expected row numbers"),
+        (lambda: Question.pair(True, 3), "expected row numbers"),
         (lambda: Question("pair", (1, 2, 3)), "2 different rows"),
         (lambda: Question.triplet(1, 2, 1), "3 different rows"),
         (lambda: Question("pile", (1, 2)), "kind must be one of"),
@@ -43,15 +43,15 @@ def test_a_triplet_keeps_its_order_and_is_known_without_it():
             lambda: Question.triplet(0, 1, 2).check_answer(Answer.SAME),
             "expected one of UNSURE, AB, AC, BC, NEITHER",
         ),
-        (lambda: Reply((0, 1), "SAME"), "a reply is to a Question"),
+        (lambda: Reply((0, 1), "SAME"), "question must be a Question"),
         (lambda: Reply(Question.pair(0, 1), "SAME", annotator=3), "annotator must be a name"),
         (lambda: Reply(Question.pair(0, 1), "SAME", time="noon"), "time must be"),
         (lambda: Reply(Question.pair(0, 1), "SAME", seconds=-1), "at least 0"),
         (lambda: Reply(Question.pair(0, 1), "SAME").to(Question.pair(0, 2)), "asked .* answered"),
     ],
 )
-def test_what_is_no_question_or_answer_is_refused(make, said):
-    with pytest.raises(SupervisionError, match=said):
+def test_what_is_no_question_or_answer_is_refused(make, message):
+    with pytest.raises(SupervisionError, match=message):
         make()
 
 

@@ -1,4 +1,4 @@
-"""Regions in doubt: by hand, batches, fits that are put off, and the default that uses it."""
+"""Uncertain regions: by hand, batches, postponed fits, and the default strategy."""
 
 import numpy as np
 import pytest
@@ -27,7 +27,7 @@ def interview(X, k, **more):
 def test_first_it_is_asked_whether_the_clusters_are_apart():
     question = interview(two_lines(), 2).ask()
     assert SIDE[question.rows[0]] != SIDE[question.rows[1]]
-    assert "are they one" in str(question.reason)
+    assert "are the groups the same" in str(question.reason)
 
 
 def test_a_row_is_put_beside_the_nearest_of_its_likeliest_class():
@@ -94,7 +94,7 @@ def test_a_loaded_interview_asks_the_same_between_two_fits(tmp_path):
     held = Interview(X, n_clusters=4, strategy=UncertainRegions(patience=5))
     for _ in range(23):
         held.tell(held.ask(), LabelOracle(y).answer(held.ask()))
-        held.labels_  # noqa: B018 - looked at, so that another model is fitted in between
+        held.labels_  # noqa: B018 - read, so another model is fitted in between
     held.save(tmp_path / "held.json")
     later = Interview.load(tmp_path / "held.json", X)
     assert later.ask() == held.ask()
@@ -124,7 +124,7 @@ def test_it_is_the_default_with_its_model():
 
 
 def test_clusters_that_do_not_exist_are_found_out():
-    # Three groups, of which k-means takes two as one and splits the third, which is wide.
+    # Three groups: k-means merges two of them and splits the third, which is wide.
     rng = np.random.default_rng(0)
     X = np.r_[rng.normal(0, 0.1, (30, 2)), rng.normal(0.8, 0.1, (30, 2)), rng.uniform(4, 9, (60, 2))]
     y = np.repeat([0, 1, 2], [30, 30, 60])

@@ -1,4 +1,4 @@
-"""Saved interviews: readable, whole, and only for the rows that they are about."""
+"""Saved interviews: readable, complete, and only for the same rows."""
 
 import json
 import os
@@ -163,7 +163,9 @@ def test_another_strategy_may_be_given(saved):
 def test_a_model_of_ones_own_has_to_be_given_again(tmp_path):
     interview = Interview(X, model=PCKMeans(n_clusters=2), strategy=NodeUncertainty())
     interview.save(tmp_path / "i.json")
-    with pytest.raises(LikewiseError, match=r"held with the model PCKMeans\(n_clusters=2\). Give it again"):
+    with pytest.raises(
+        LikewiseError, match=r"the interview used the model PCKMeans\(n_clusters=2\), .* Pass it again"
+    ):
         Interview.load(tmp_path / "i.json", X)
     assert Interview.load(tmp_path / "i.json", X, model=PCKMeans(n_clusters=2)).ask() == interview.ask()
     assert Interview.load(tmp_path / "i.json", X, model=MPCKMeans(n_clusters=3)).n_clusters == 3
@@ -173,7 +175,7 @@ def test_a_model_of_ones_own_has_to_be_given_again(tmp_path):
 def test_a_strategy_of_ones_own_has_to_be_given_again(tmp_path, strategy):
     interview = Interview(X, n_clusters=2, strategy=strategy)
     interview.save(tmp_path / "i.json")
-    with pytest.raises(LikewiseError, match="the strategy 'own' cannot be made from the file"):
+    with pytest.raises(LikewiseError, match="the strategy 'own' cannot be restored from the file"):
         Interview.load(tmp_path / "i.json", X)
     assert Interview.load(tmp_path / "i.json", X, strategy=Own()).ask() == interview.ask()
 
@@ -204,13 +206,13 @@ def test_a_file_cut_short_is_refused_wherever_it_is_cut(saved):
 
 
 @pytest.mark.parametrize(
-    ("changes", "said"),
+    ("changes", "message"),
     [
         ({"format": "hints"}, "not a saved interview"),
-        ({"version": "1"}, "should be a whole number"),
-        ({"data": None}, "'data' should be a dict"),
-        ({"history": None}, "'history' should be a list"),
-        ({"hints": {}}, "'hints' should be a list"),
+        ({"version": "1"}, "must be an integer"),
+        ({"data": None}, "'data' must be a dict"),
+        ({"history": None}, "'history' must be a list"),
+        ({"hints": {}}, "'hints' must be a list"),
         ({"hints": [3]}, "hint 1: expected an object"),
         ({"hints": [{"kind": "must", "items": ["0", "9"]}]}, "hint 1"),
         ({"seed": None}, "random_state must be"),
@@ -224,11 +226,11 @@ def test_a_file_cut_short_is_refused_wherever_it_is_cut(saved):
             "contains row 9",
         ),
         ({"history": [{"event": "answer", "kind": "pair", "rows": 3, "answer": "SAME"}]}, "event 0"),
-        ({"history": [{"event": "undo", "of": 0}]}, "no answer or skip that still counts"),
+        ({"history": [{"event": "undo", "of": 0}]}, "is not an answer or skip that still counts"),
     ],
 )
-def test_a_file_that_was_spoilt_is_refused(saved, changes, said):
-    with pytest.raises(FileFormatError, match=said):
+def test_a_file_that_was_spoilt_is_refused(saved, changes, message):
+    with pytest.raises(FileFormatError, match=message):
         Interview.load(edited(saved[1], **changes), X)
 
 
@@ -254,7 +256,7 @@ def test_an_old_file_stays_whole_if_saving_fails(saved, monkeypatch):
 @pytest.mark.parametrize("folder", ["none", "none/of/these"])
 def test_saving_into_a_folder_that_is_not_there_names_the_folder(saved, folder):
     interview, path = saved
-    with pytest.raises(FileNotFoundError, match=r"there is no folder '.*none.*'\. Make it first") as error:
+    with pytest.raises(FileNotFoundError, match=r"there is no folder '.*none.*'\. Create it first") as error:
         interview.save(path.parent / folder / "interview.json")
     assert ".part" not in str(error.value)
     assert not (path.parent / "none").exists()

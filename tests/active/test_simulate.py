@@ -1,4 +1,4 @@
-"""Simulated interviews, with oracles good and bad."""
+"""Simulated interviews, with correct, wrong and failing oracles."""
 
 import json
 
@@ -114,10 +114,10 @@ def test_an_oracle_that_raises_by_itself_is_reported_with_its_question():
     asking = interview()
     with pytest.raises(
         OracleError, match=r"Do rows \d and \d .* ConnectionError: gone.* after 2 answer"
-    ) as told:
+    ) as caught:
         simulate(asking, Gone(), 10, y_true=Y)
-    assert isinstance(told.value.__cause__, ConnectionError)
-    assert told.value.question == asking.ask()
+    assert isinstance(caught.value.__cause__, ConnectionError)
+    assert caught.value.question == asking.ask()
     assert asking.n_asked == 2
     assert simulate(asking, Unsure(), 3, y_true=Y).n_answers.tolist() == [2, 3, 4, 5]  # it goes on
 
@@ -126,9 +126,9 @@ def test_an_error_of_likewise_stays_and_says_how_far_things_went():
     asking = interview()
     first = asking.ask()
     oracle = RecordedOracle([Reply(first, "SAME")])
-    with pytest.raises(SupervisionError, match="no recorded answer") as told:
+    with pytest.raises(SupervisionError, match="no recorded answer") as caught:
         simulate(asking, oracle, 10, y_true=Y)
-    assert told.value.__notes__ == ["This was after 1 answer(s), which the interview holds."]
+    assert caught.value.__notes__ == ["The interview keeps the 1 answer(s) until then."]
     assert asking.n_asked == 1
 
 
@@ -178,12 +178,12 @@ def test_answers_that_contradict_one_another_do_not_stop_it():
 
 
 def test_progress_is_reported_after_every_answer():
-    told = []
-    simulate(interview(), Unsure(), 3, y_true=Y, progress=lambda *numbers: told.append(numbers))
-    assert told == [(1, 3), (2, 3), (3, 3)]
-    told.clear()
-    trace = simulate(interview(), LabelOracle(Y), y_true=Y, progress=lambda *numbers: told.append(numbers))
-    assert told == [(n, None) for n in range(1, trace.n_answers[-1] + 1)]
+    calls = []
+    simulate(interview(), Unsure(), 3, y_true=Y, progress=lambda *numbers: calls.append(numbers))
+    assert calls == [(1, 3), (2, 3), (3, 3)]
+    calls.clear()
+    trace = simulate(interview(), LabelOracle(Y), y_true=Y, progress=lambda *numbers: calls.append(numbers))
+    assert calls == [(n, None) for n in range(1, trace.n_answers[-1] + 1)]
 
 
 def test_an_oracle_that_answers_another_question_is_found_out():
@@ -224,9 +224,9 @@ def test_a_recorded_interview_can_be_held_again():
 
 
 @pytest.mark.parametrize(
-    ("more", "error", "said"),
+    ("more", "error", "message"),
     [
-        ({"y_true": Y[:3]}, SupervisionError, r"one class a row, shape \(8,\)"),
+        ({"y_true": Y[:3]}, SupervisionError, r"shape \(8,\), one class per row"),
         ({"budget": -1}, ValueError, "budget must be"),
         ({"budget": 2.5}, ValueError, "budget must be"),
         ({"every": 0}, ValueError, "every must be"),
@@ -235,12 +235,12 @@ def test_a_recorded_interview_can_be_held_again():
         ({"score": lambda truth, labels: np.nan}, ValueError, "must be a finite number, got nan"),
     ],
 )
-def test_what_cannot_be_simulated(more, error, said):
-    with pytest.raises(error, match=said):
+def test_what_cannot_be_simulated(more, error, message):
+    with pytest.raises(error, match=message):
         simulate(interview(), LabelOracle(Y), **{"y_true": Y} | more)
 
 
 @pytest.mark.parametrize("oracle", [None, LabelOracle, lambda question: "SAME"])
 def test_what_is_no_oracle(oracle):
-    with pytest.raises(TypeError, match="an oracle has a method answer"):
+    with pytest.raises(TypeError, match="expected an oracle with a method answer"):
         simulate(interview(), oracle, 1, y_true=Y)

@@ -1,4 +1,4 @@
-"""What is known, worked out by hand and against the closure's own words; and pairs drawn from it."""
+"""The state of an interview, by hand and against the closure; and random pairs."""
 
 from itertools import combinations
 
@@ -104,11 +104,11 @@ def test_random_pairs_are_askable_distinct_and_all_of_them_if_wanted(state, n):
     chosen = RandomPairs().choose(state, n)
     assert {question.key for question in chosen} <= askable
     assert len({question.key for question in chosen}) == len(chosen) == min(n, len(askable))
-    assert RandomPairs().choose(state, 100)[:n] == chosen  # fewer wanted, the same ones first
+    assert RandomPairs().choose(state, 100)[:n] == chosen  # the first questions do not depend on n
 
 
 def test_random_pairs_are_uniform_when_few_are_left():
-    # All but row 9's pairs are known; these should come alike, those of the large component too.
+    # All but the pairs of row 9 are known; these should be equally frequent.
     hints = Supervision.from_links(10, must_groups=[[0, 1, 2, 3]], cannot_groups=[[0, 4, 5, 6, 7, 8]])
     seen = [
         RandomPairs().choose(InterviewState.from_data(np.zeros((10, 1)), hints, random_state=s), 1)[0].rows

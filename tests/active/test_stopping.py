@@ -1,4 +1,4 @@
-"""The stopping sign: what changed, what is foretold, and the advice."""
+"""Stopping criteria: changed labels, held-out answers, and the advice."""
 
 import numpy as np
 import pytest
@@ -30,7 +30,7 @@ def held(interview, y, n):
 
 
 class Echo(MPCKMeans):
-    """Puts rows into clusters by the first column, whatever it is told; counts its fits."""
+    """Puts rows into clusters by the first column, regardless of hints; counts its fits."""
 
     fits = 0
 
@@ -64,11 +64,11 @@ def test_the_interval_is_that_of_wilson():
 
 
 def test_held_out_answers_are_compared_with_labels_that_did_not_know_them():
-    # The model parts the rows by their sign; answers say so too, but for the last one.
+    # The model clusters the rows by their sign; all answers but the last agree.
     X = np.r_[np.linspace(-2, -1, 12), np.linspace(1, 2, 12)][:, None]
     asking = Interview(X, model=Echo(n_clusters=3), strategy=RandomPairs())
     for i in range(11):
-        asking.tell(Question.pair(i, 12 + i), "DIFFERENT")  # no one of them follows from others
+        asking.tell(Question.pair(i, 12 + i), "DIFFERENT")  # none is implied by the others
     asking.tell(Question.pair(11, 23), "SAME")
     found = asking.progress()
     assert (found.n_held_out, found.accuracy) == (12, pytest.approx(11 / 12))
@@ -83,8 +83,8 @@ def test_what_the_others_imply_is_not_held_out_and_a_tray_counts_by_its_open_pai
         asking.tell(Question.pair(i, 15 + i), "DIFFERENT")
     assert asking.progress().n_held_out == 10
     asking.tell(Question.pair(2, 4), "UNSURE")
-    asking.tell(Question.pair(0, 1), "SAME")  # in another fold than what it joins
-    asking.tell(Question.pair(1, 15), "DIFFERENT")  # follows, and makes the first answer follow
+    asking.tell(Question.pair(0, 1), "SAME")  # in another fold than the answers that it connects
+    asking.tell(Question.pair(1, 15), "DIFFERENT")  # is implied, and implies the first answer
     assert asking.progress().n_held_out == 10
     asking.tell(Question.piles([10, 11, 25]), [[10, 25], [11]])  # right of one pair in three
     found = asking.progress()
@@ -128,7 +128,7 @@ def test_settled_labels_that_the_answers_bear_out_are_a_sign_to_stop():
 
 
 def test_labels_that_still_move_are_a_sign_to_go_on():
-    X, y = blobs(gap=0.0)  # only the answers tell the classes
+    X, y = blobs(gap=0.0)  # only the answers separate the classes
     found = held(
         asking_about(X, model=MPCKMeans(n_clusters=3, init="hints"), random_state=1), y, 40
     ).progress()
@@ -204,7 +204,7 @@ def test_without_a_model_there_is_little_to_say():
     assert found.advice.startswith("Without a model")
 
 
-# ---------------------------------------------------------------------- derived, and cheap again
+# ---------------------------------------------------------------------- caching
 
 
 def test_it_is_derived_from_the_answers_alone(tmp_path):

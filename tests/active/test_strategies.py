@@ -1,4 +1,4 @@
-"""Strategies that place rows, by hand and against twins: which row, which group, which pair, and why."""
+"""Strategies that place rows, by hand and against twins: rows, groups, pairs and reasons."""
 
 import numpy as np
 from hypothesis import given, settings
@@ -10,32 +10,34 @@ from likewise.active.strategies import FarthestFirst, MinMax
 from likewise.active.strategies._exploration import is_exploring
 from likewise.active.strategies._node_to_pairs import PlacedRows, Placing, place
 from reference import strategies as twin
-from reference.strategies import line, told
+from reference.strategies import line, make_state
 
 
 def asked_by(strategy, X, y, k, seed=0, budget=1000):
     """All pairs that a strategy asks of an oracle that knows y."""
     must, cannot, asked = [], [], []
     while len(asked) < budget:
-        state = told(X, must, cannot, asked, n_clusters=k, random_state=seed)
+        state = make_state(X, must, cannot, asked, n_clusters=k, random_state=seed)
         found = strategy.choose(state, 1)
         if not found:
             break
         asked.append(found[0].rows)
         (must if y[asked[-1][0]] == y[asked[-1][1]] else cannot).append(asked[-1])
-    return asked, PlacedRows.from_state(told(X, must, cannot, asked, n_clusters=k, random_state=seed))
+    return asked, PlacedRows.from_state(make_state(X, must, cannot, asked, n_clusters=k, random_state=seed))
 
 
 def first_row(n, seed=0):
     return int(InterviewState.from_data(np.zeros((n, 1)), random_state=seed).rng().integers(n))
 
 
-# ---------------------------------------------------------------------- groups, read off the answers
+# ---------------------------------------------------------------------- groups, derived from the answers
 
 
 def test_groups_are_components_that_are_all_apart_and_a_row_in_the_middle_is_not_one():
     X = line(0, 1, 2, 3, 4, 5, 6)
-    places = PlacedRows.from_state(told(X, must=[(0, 1), (2, 3)], cannot=[(0, 2), (4, 1)], n_clusters=3))
+    places = PlacedRows.from_state(
+        make_state(X, must=[(0, 1), (2, 3)], cannot=[(0, 2), (4, 1)], n_clusters=3)
+    )
     assert [rows.tolist() for rows in places.members] == [[0, 1], [2, 3]]
     assert places.group.tolist() == [0, 0, 1, 1, -1, -1, -1]
     assert places.begun == (4,)
@@ -45,32 +47,34 @@ def test_groups_are_components_that_are_all_apart_and_a_row_in_the_middle_is_not
 def test_a_row_apart_from_all_groups_but_one_of_k_is_in_that_one():
     X = line(0, 1, 2, 3, 4)
     links = {"must": [(0, 1), (2, 3)], "cannot": [(0, 2), (4, 1)]}
-    assert PlacedRows.from_state(told(X, **links, n_clusters=2)).group.tolist() == [0, 0, 1, 1, 1]
-    assert PlacedRows.from_state(told(X, **links, n_clusters=3)).group.tolist() == [0, 0, 1, 1, -1]
-    assert PlacedRows.from_state(told(X, **links)).group.tolist() == [0, 0, 1, 1, -1]
+    assert PlacedRows.from_state(make_state(X, **links, n_clusters=2)).group.tolist() == [0, 0, 1, 1, 1]
+    assert PlacedRows.from_state(make_state(X, **links, n_clusters=3)).group.tolist() == [0, 0, 1, 1, -1]
+    assert PlacedRows.from_state(make_state(X, **links)).group.tolist() == [0, 0, 1, 1, -1]
 
 
 def test_what_is_implied_of_one_row_implies_more():
-    # 4 is not with 0, so it is with 2; 5 is not with 4, so it is with 0.
+    # 4 differs from 0, so it belongs with 2; 5 differs from 4, so it belongs with 0.
     links = {"must": [(0, 1), (2, 3)], "cannot": [(0, 2), (4, 1), (4, 5)]}
-    places = PlacedRows.from_state(told(line(0, 1, 2, 3, 4, 5), **links, n_clusters=2))
+    places = PlacedRows.from_state(make_state(line(0, 1, 2, 3, 4, 5), **links, n_clusters=2))
     assert places.group.tolist() == [0, 0, 1, 1, 1, 0]
 
 
 def test_a_row_apart_from_k_groups_opens_one_more():
-    places = PlacedRows.from_state(told(line(0, 1, 2), cannot=[(0, 1), (0, 2), (1, 2)], n_clusters=2))
+    places = PlacedRows.from_state(make_state(line(0, 1, 2), cannot=[(0, 1), (0, 2), (1, 2)], n_clusters=2))
     assert sorted(places.group.tolist()) == [0, 1, 2]
 
 
 def test_a_row_apart_from_what_is_implied_of_every_group_opens_one_more():
-    # With two clusters 4 is with 2 and 6 is with 0, so 5, apart from both, is with neither.
+    # With two clusters 4 belongs with 2 and 6 with 0, so 5, which differs from both, belongs with neither.
     links = {"must": [(0, 1), (2, 3)], "cannot": [(0, 2), (4, 1), (6, 2), (5, 4), (5, 6)]}
-    places = PlacedRows.from_state(told(line(0, 1, 2, 3, 4, 5, 6), **links, n_clusters=2))
+    places = PlacedRows.from_state(make_state(line(0, 1, 2, 3, 4, 5, 6), **links, n_clusters=2))
     assert places.group.tolist() == [0, 0, 1, 1, 1, 2, 0]
 
 
 def test_hints_given_beforehand_begin_nothing():
-    places = PlacedRows.from_state(told(line(0, 1, 2, 3), must=[(0, 1)], cannot=[(0, 2), (2, 3)], asked=[]))
+    places = PlacedRows.from_state(
+        make_state(line(0, 1, 2, 3), must=[(0, 1)], cannot=[(0, 2), (2, 3)], asked=[])
+    )
     assert places.begun == ()
     assert places.members[0].tolist() == [0, 1]
 
@@ -100,37 +104,39 @@ def test_a_row_is_asked_against_the_nearest_row_of_each_group_nearest_group_firs
     groups = {"must": [(0, 1), (2, 3)], "cannot": [(0, 2), (0, 4), (2, 4)]}
     asked = []
     for _ in range(3):
-        state = told(X, groups["must"], groups["cannot"] + asked, n_clusters=4)
+        state = make_state(X, groups["must"], groups["cannot"] + asked, n_clusters=4)
         asked.append(FarthestFirst().choose(state, 1)[0].rows)
     assert asked == [(2, 5), (1, 5), (4, 5)]
-    assert FarthestFirst().choose(told(X, groups["must"], groups["cannot"] + asked, n_clusters=4), 1) == []
+    assert (
+        FarthestFirst().choose(make_state(X, groups["must"], groups["cannot"] + asked, n_clusters=4), 1) == []
+    )
 
 
 def test_several_questions_are_about_different_rows_first():
     X = line(0, 10, 4, 6, 5)
-    found = FarthestFirst().choose(told(X, cannot=[(0, 1)], n_clusters=2), 100)
+    found = FarthestFirst().choose(make_state(X, cannot=[(0, 1)], n_clusters=2), 100)
     rows = [({*question.rows} - {0, 1}).pop() for question in found]
     assert sorted(rows[:3]) == [2, 3, 4]
-    # Then the other group of each, and in the end the rows that are not placed among one another.
+    # Then the other group of each row, and finally pairs of rows that are not placed.
     assert len(found) == 9
     assert len({question.key for question in found}) == 9
 
 
 def test_every_group_of_a_row_comes_before_another_row_of_the_same_group():
     X = line(0, 1, 10, 11, 5)
-    state = told(X, must=[(0, 1), (2, 3)], cannot=[(0, 2)], n_clusters=3)
+    state = make_state(X, must=[(0, 1), (2, 3)], cannot=[(0, 2)], n_clusters=3)
     assert [question.rows for question in MinMax().choose(state, 4)] == [(1, 4), (2, 4), (0, 4), (3, 4)]
 
 
 def test_a_question_without_a_result_makes_way_for_another_row_and_comes_back_last():
     X = line(0, 10, 4, 6)
-    state = told(X, cannot=[(0, 1)], asked=[(0, 1), (0, 2)], n_clusters=2)
+    state = make_state(X, cannot=[(0, 1)], asked=[(0, 1), (0, 2)], n_clusters=2)
     assert [question.rows for question in MinMax().choose(state, 3)] == [(1, 3), (1, 2), (0, 3)]
 
 
 def test_a_row_that_was_begun_is_finished_first():
     X = line(0, 10, 20, 14, 100)
-    state = told(X, cannot=[(0, 1), (0, 2), (1, 2), (1, 3)], n_clusters=4)
+    state = make_state(X, cannot=[(0, 1), (0, 2), (1, 2), (1, 3)], n_clusters=4)
     question = MinMax().choose(state, 1)[0]
     assert question.rows == (2, 3)
     assert "already known to differ from some groups" in str(question.reason)
@@ -139,12 +145,12 @@ def test_a_row_that_was_begun_is_finished_first():
 def test_unsure_of_a_begun_row_goes_on_with_its_next_group():
     X = line(0, 10, 20, 14, 100)
     cannot = [(0, 1), (0, 2), (1, 2), (1, 3)]
-    state = told(X, cannot=cannot, asked=[*cannot, (2, 3)], n_clusters=4)
+    state = make_state(X, cannot=cannot, asked=[*cannot, (2, 3)], n_clusters=4)
     assert MinMax().choose(state, 1)[0].rows == (0, 3)
 
 
 def test_likely_groups_are_asked_before_near_ones():
-    state = told(line(0, 10, 4), cannot=[(0, 1)])
+    state = make_state(line(0, 10, 4), cannot=[(0, 1)])
     likely = Placing(np.array([2]), lambda row: "is tried", likely=lambda row: np.array([0.2, 0.8]))
     near = Placing(np.array([2]), lambda row: "is tried")
     assert place(state, PlacedRows.from_state(state), likely, 1)[0].rows == (1, 2)
@@ -155,7 +161,7 @@ def test_likely_groups_are_asked_before_near_ones():
 
 
 def test_the_walk_goes_to_the_farthest_row():
-    question = FarthestFirst().choose(told(line(0, 1, 5, 9), cannot=[(0, 3)], n_clusters=3), 1)[0]
+    question = FarthestFirst().choose(make_state(line(0, 1, 5, 9), cannot=[(0, 3)], n_clusters=3), 1)[0]
     assert (question.rows, question.score) == ((2, 3), 4.0)
     assert str(question.reason).startswith(
         "Row 2 is farthest from the rows placed so far; row 3 is the nearest"
@@ -165,7 +171,7 @@ def test_the_walk_goes_to_the_farthest_row():
 def test_consolidation_draws_rows_by_the_seed():
     X = np.arange(60.0)[:, None]
     drawn = {
-        FarthestFirst().choose(told(X, cannot=[(0, 59)], n_clusters=2, random_state=seed), 1)[0].rows
+        FarthestFirst().choose(make_state(X, cannot=[(0, 59)], n_clusters=2, random_state=seed), 1)[0].rows
         for seed in range(10)
     }
     assert len(drawn) > 5
@@ -173,9 +179,9 @@ def test_consolidation_draws_rows_by_the_seed():
 
 def test_without_a_number_of_clusters_the_walk_ends_when_few_rows_are_alone():
     X = np.arange(30.0)[:, None]
-    few = told(X, must=[(0, 1)], cannot=[(0, 20)])
+    few = make_state(X, must=[(0, 1)], cannot=[(0, 20)])
     assert is_exploring(few, PlacedRows.from_state(few))
-    many = told(X, must=[(0, j) for j in range(1, 19)], cannot=[(0, 20)])
+    many = make_state(X, must=[(0, j) for j in range(1, 19)], cannot=[(0, 20)])
     assert not is_exploring(many, PlacedRows.from_state(many))
 
 

@@ -1,4 +1,4 @@
-"""Information gain: by hand, against all pairs and triplets, with BayesianClustering, and refusals."""
+"""Information gain: by hand, against all pairs and triplets, with BayesianClustering, and invalid input."""
 
 import itertools
 
@@ -16,7 +16,7 @@ from likewise.discriminative import DiscriminativeClustering
 from likewise.exceptions import LikewiseError
 from likewise.oracles import LabelOracle
 from reference import bayesian as bayesian_twin
-from reference.strategies import Draws, line, told
+from reference.strategies import Draws, line, make_state
 
 
 def drawn_samples(seed, n=10, k=2, n_draws=4):
@@ -29,7 +29,7 @@ def drawn_samples(seed, n=10, k=2, n_draws=4):
 def test_what_draws_differ_on_is_asked_and_not_what_all_are_unsure_of():
     sure, unsure = [1.0, 0.0], [0.5, 0.5]
     draws = Draws([[sure, sure, unsure, sure], [sure, sure, unsure, [0.0, 1.0]]])
-    state = told(np.zeros((4, 1)), model=draws)
+    state = make_state(np.zeros((4, 1)), model=draws)
     question = InformationGain().choose(state, 1)[0]
     assert question.rows == (0, 3)
     q = np.array([0.95, 0.05])
@@ -37,7 +37,7 @@ def test_what_draws_differ_on_is_asked_and_not_what_all_are_unsure_of():
     assert question.score == pytest.approx(gain)
     assert str(question.reason) == f"The expected information gain about the model is {gain:.3f} nats."
     assert 2 not in question.rows
-    # The entropy of the answer alone does not tell the two apart.
+    # The entropy of the answer does not distinguish the two.
     asked = MarginalUncertainty().choose(state, 5)
     assert any(2 in found.rows for found in asked if found.score == pytest.approx(np.log(2)))
 
@@ -48,7 +48,7 @@ def test_the_best_pairs_that_can_be_asked_are_found(seed, k, n):
     samples = drawn_samples(seed, k=k)
     rng = np.random.default_rng(seed)
     links = rng.permutation(10)[:6].reshape(3, 2)
-    state = told(np.zeros((10, 1)), must=links[:2], cannot=links[2:], model=Draws(samples))
+    state = make_state(np.zeros((10, 1)), must=links[:2], cannot=links[2:], model=Draws(samples))
     scores = bayesian_twin.pair_scores(samples, 0.05, "info")
     open_pairs = [p for p in itertools.combinations(range(10), 2) if state.knows(*p) == "unknown"]
     wanted = sorted((scores[pair] for pair in open_pairs), reverse=True)[:n]
@@ -69,7 +69,7 @@ def test_a_real_model_is_asked_for_its_best_pair_and_ties_come_last():
     model.fit(X, supervision=hints)
     state = InterviewState.from_data(X, hints, model=model)
     every = InformationGain().choose(state, 66)
-    # Rows 4 and 6 to 7 are tied by answers that do not settle all of their pairs.
+    # Answers connect rows 4, 6 and 7 without settling all of their pairs.
     tied = [at for at, question in enumerate(every) if {*question.rows} <= {4, 5, 6, 7}]
     assert len(tied) == 2
     assert min(tied) == len(every) - 2
@@ -93,7 +93,7 @@ def test_marginal_uncertainty_looks_at_the_mean_of_the_particles():
 def test_rows_that_draws_differ_on_come_first_whatever_the_clusters_are_called():
     samples = np.tile(np.eye(2)[[0, 1] * 4], (3, 1, 1))
     samples[1, 5] = samples[1, 5, ::-1]
-    state = told(np.zeros((8, 1)))
+    state = make_state(np.zeros((8, 1)))
     assert [order[0] for order in order_by_disagreement(state, Draws(samples))][:1] == [5]
     before = [order.tolist() for order in order_by_disagreement(state, Draws(samples))]
     samples[2] = samples[2, :, ::-1]
@@ -103,7 +103,7 @@ def test_rows_that_draws_differ_on_come_first_whatever_the_clusters_are_called()
 def test_of_many_rows_those_that_draws_differ_on_are_looked_at():
     samples = np.tile(np.eye(2)[np.arange(40) % 2], (2, 1, 1)) * 0.98 + 0.01
     samples[1, 17] = samples[1, 17, ::-1]
-    state = told(np.zeros((40, 1)), model=Draws(samples))
+    state = make_state(np.zeros((40, 1)), model=Draws(samples))
     best = InformationGain().choose(state, 1)[0]
     pooled = InformationGain(max_rows=6).choose(state, 1)[0]
     assert 17 in best.rows
@@ -119,7 +119,7 @@ def test_of_many_rows_those_that_draws_differ_on_are_looked_at():
 @given(seed=st.integers(0, 10**6))
 def test_among_few_rows_the_best_triplet_of_all_is_found(seed):
     samples = drawn_samples(seed, n=8, k=3)
-    state = told(np.zeros((8, 1)), must=[(0, 1), (1, 2)], model=Draws(samples))
+    state = make_state(np.zeros((8, 1)), must=[(0, 1), (1, 2)], model=Draws(samples))
     every = [t for t in itertools.combinations(range(8), 3) if t != (0, 1, 2)]
     scores = dict(zip(every, score_triplets(samples, every), strict=True))
     questions = InformationGain("triplet").choose(state, 60)
@@ -130,7 +130,7 @@ def test_among_few_rows_the_best_triplet_of_all_is_found(seed):
 
 def test_among_many_rows_candidates_come_near_the_best_triplet():
     samples = drawn_samples(4, n=60, k=3, n_draws=8)
-    state = told(np.zeros((60, 1)), model=Draws(samples))
+    state = make_state(np.zeros((60, 1)), model=Draws(samples))
     best = score_triplets(samples, list(itertools.combinations(range(60), 3))).max()
     found = InformationGain("triplet", n_candidates=4000).choose(state, 1)[0]
     assert found.kind == "triplet"
@@ -155,7 +155,7 @@ def test_an_interview_by_triplets_learns_from_them():
 
 
 def test_two_rows_make_no_triplet_and_are_asked_as_a_pair():
-    state = told(line(0, 1), model=Draws(drawn_samples(0, n=2)))
+    state = make_state(line(0, 1), model=Draws(drawn_samples(0, n=2)))
     assert [question.rows for question in InformationGain("triplet").choose(state, 3)] == [(0, 1)]
 
 
@@ -166,11 +166,11 @@ def test_a_model_without_draws_is_refused_with_a_way_on():
     X = line(0, 1, 2, 5, 6, 7)
     model = DiscriminativeClustering(n_clusters=2, random_state=0).fit(X)
     with pytest.raises(
-        LikewiseError, match=r"DiscriminativeClustering has one set.*BayesianClustering.*Marginal"
+        LikewiseError, match=r"DiscriminativeClustering has only one set.*BayesianClustering.*Marginal"
     ):
-        InformationGain().choose(told(X, model=model), 1)
+        InformationGain().choose(make_state(X, model=model), 1)
     with pytest.raises(LikewiseError, match="but no model was fitted"):
-        InformationGain("triplet").choose(told(X), 1)
+        InformationGain("triplet").choose(make_state(X), 1)
 
 
 @pytest.mark.parametrize(

@@ -1,4 +1,4 @@
-"""Probabilistic nearest neighbours: by hand, against its twin, and what is asked."""
+"""Probabilistic nearest neighbours: by hand, against its twin, and its questions."""
 
 import numpy as np
 import pytest
@@ -11,13 +11,13 @@ from likewise.active.strategies._knn import compute_group_probabilities, learn_c
 from likewise.active.strategies._node_to_pairs import PlacedRows
 from likewise.active.strategies._scaling import standardize_columns
 from reference import strategies as twin
-from reference.strategies import line, told
+from reference.strategies import line, make_state
 
 
 def test_chances_of_groups_by_hand():
     # Groups {0, 1} at 0 and 1, {4} at 5.5; row 2 is 2 and 1 away from the first, and 3.5 from the second.
     X = line(0, 1, 2, 3, 5.5)
-    places = PlacedRows.from_state(told(X, must=[(0, 1)], cannot=[(0, 4)], n_clusters=2))
+    places = PlacedRows.from_state(make_state(X, must=[(0, 1)], cannot=[(0, 4)], n_clusters=2))
     found = compute_group_probabilities(X, places, 3, 0.1)
     first, second = np.exp(-0.4) + np.exp(-0.1), np.exp(-1.225)
     assert found[2] == pytest.approx([first / (first + second), second / (first + second)])
@@ -34,7 +34,7 @@ def test_chances_of_groups_by_hand():
 def test_chances_equal_their_twin(seed, k, gamma):
     X = np.random.default_rng(seed).normal(size=(12, 2))
     places = PlacedRows.from_state(
-        told(X, must=[(0, 1), (2, 3)], cannot=[(0, 2), (0, 4), (2, 4)], n_clusters=3)
+        make_state(X, must=[(0, 1), (2, 3)], cannot=[(0, 2), (0, 4), (2, 4)], n_clusters=3)
     )
     found = compute_group_probabilities(X, places, k, gamma)
     wanted = [twin.group_chances(X, places.members, k, gamma, row) for row in range(12)]
@@ -45,7 +45,7 @@ def test_blocks_change_nothing(monkeypatch):
     from likewise.active.strategies import _scaling
 
     X = np.random.default_rng(0).normal(size=(40, 2))
-    places = PlacedRows.from_state(told(X, cannot=[(0, 1), (0, 2), (1, 2)], n_clusters=3))
+    places = PlacedRows.from_state(make_state(X, cannot=[(0, 1), (0, 2), (1, 2)], n_clusters=3))
     whole = compute_group_probabilities(X, places, 2, 0.5)
     monkeypatch.setattr(_scaling, "_ENTRIES", 20)
     assert compute_group_probabilities(X, places, 2, 0.5) == pytest.approx(whole)
@@ -54,14 +54,14 @@ def test_blocks_change_nothing(monkeypatch):
 def test_a_row_too_far_for_any_similarity_goes_with_the_nearest():
     X = line(0, 1, 1e4)
     found = compute_group_probabilities(
-        X, PlacedRows.from_state(told(X, cannot=[(0, 1)], n_clusters=2)), 5, 1.0
+        X, PlacedRows.from_state(make_state(X, cannot=[(0, 1)], n_clusters=2)), 5, 1.0
     )
     assert found[2] == pytest.approx([0, 1])
 
 
 def test_the_row_between_groups_is_asked_against_the_likeliest_first():
     X = line(0, 1, 2, 5.4, 8, 9, 10)
-    state = told(X, must=[(0, 1), (5, 6)], cannot=[(0, 6)], n_clusters=2)
+    state = make_state(X, must=[(0, 1), (5, 6)], cannot=[(0, 6)], n_clusters=2)
     question = ProbabilisticKNN(learn_metric=False).choose(state, 1)[0]
     assert question.rows == (3, 5)
     rows = standardize_columns(X)
@@ -74,7 +74,7 @@ def test_the_smallest_maximum_is_asked_and_not_the_largest_entropy():
     # Three groups at the corners of a triangle. Row 3 is between all three but nearest to the first; row 4 is
     # in the middle of two of them: its maximum is smaller, its entropy too.
     X = np.array([[0.0, 0.0], [4.0, 0.0], [2.0, 3.4], [1.4, 0.95], [2.0, 0.0]])
-    state = told(X, cannot=[(0, 1), (0, 2), (1, 2)], n_clusters=3)
+    state = make_state(X, cannot=[(0, 1), (0, 2), (1, 2)], n_clusters=3)
     strategy = ProbabilisticKNN(learn_metric=False, gamma=0.5)
     p = compute_group_probabilities(standardize_columns(X), PlacedRows.from_state(state), 10, 0.5)
     assert p[4].max() < p[3].max()
@@ -112,7 +112,7 @@ def test_the_metric_weighs_the_column_that_tells_groups_apart():
 
 
 def test_questions_follow_the_learned_metric():
-    # Answers say that column 1 parts the groups, and that column 0 does not.
+    # By the answers, column 1 separates the groups and column 0 does not.
     rng = np.random.default_rng(0)
     X = rng.normal(size=(60, 2))
     groups = np.arange(60) % 2
@@ -122,7 +122,7 @@ def test_questions_follow_the_learned_metric():
         "cannot": [(0, 1)],
         "n_clusters": 2,
     }
-    state = told(X, **links)
+    state = make_state(X, **links)
     rows = standardize_columns(X)
     learned = rows * np.sqrt(learn_column_weights(rows[:40], groups[:40], 0.5))
     chance = compute_group_probabilities(learned, PlacedRows.from_state(state), 10, 0.5)
@@ -143,7 +143,7 @@ def test_many_placed_rows_are_drawn_for_the_metric(monkeypatch):
     X, cache = np.random.default_rng(0).normal(size=(12, 2)), {}
     links = {"must": [(0, 1), (1, 2), (4, 5)], "cannot": [(0, 4)], "n_clusters": 2, "cache": cache}
     for _ in range(2):
-        ProbabilisticKNN().choose(told(X, **links), 1)
+        ProbabilisticKNN().choose(make_state(X, **links), 1)
     assert sizes == [4]  # learned once while the groups stay the same
 
 
@@ -151,12 +151,12 @@ def test_units_of_the_columns_do_not_matter():
     rng = np.random.default_rng(3)
     X = rng.normal(size=(30, 3))
     links = {"cannot": [(0, 1), (0, 2), (1, 2)], "n_clusters": 3}
-    rows = [q.rows for q in ProbabilisticKNN().choose(told(X, **links), 5)]
-    assert [q.rows for q in ProbabilisticKNN().choose(told(X * 8 + 1, **links), 5)] == rows
+    rows = [q.rows for q in ProbabilisticKNN().choose(make_state(X, **links), 5)]
+    assert [q.rows for q in ProbabilisticKNN().choose(make_state(X * 8 + 1, **links), 5)] == rows
 
 
 def test_groups_are_explored_first():
-    question = ProbabilisticKNN().choose(told(line(0, 1, 2, 9), cannot=[(0, 3)], n_clusters=3), 1)[0]
+    question = ProbabilisticKNN().choose(make_state(line(0, 1, 2, 9), cannot=[(0, 3)], n_clusters=3), 1)[0]
     assert "farthest" in str(question.reason)
 
 

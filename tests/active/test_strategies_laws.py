@@ -1,4 +1,4 @@
-"""What every strategy promises: pure, never idle while something can be asked, and a clean end."""
+"""Properties of every strategy: pure, complete while questions are left, and a defined end."""
 
 import itertools
 
@@ -123,9 +123,9 @@ def interview(strategy, X, answer, *, n_clusters=None, seed=0, at_a_time=1):
         for question in questions:
             assert state.can_ask(question)
             asked.append(question.rows)
-            said = answer(*question.rows)
-            if said:
-                (must if said > 0 else cannot).append(question.rows)
+            sign = answer(*question.rows)
+            if sign:
+                (must if sign > 0 else cannot).append(question.rows)
     raise AssertionError("there was no end to it")
 
 
@@ -209,8 +209,8 @@ def test_an_oracle_that_lies_and_wavers_comes_to_an_end(strategy, seed, k):
 @by_name
 def test_two_rows_have_one_question_and_one_row_has_none(strategy):
     for X in (np.array([[0.0], [1.0]]), np.zeros((2, 3))):
-        for said in (1, -1, 0):
-            last = interview(strategy, X, lambda i, j, said=said: said, n_clusters=2)
+        for sign in (1, -1, 0):
+            last = interview(strategy, X, lambda i, j, sign=sign: sign, n_clusters=2)
             assert last.asked == {("pair", (0, 1))}
     one = np.zeros((1, 2))
     assert (

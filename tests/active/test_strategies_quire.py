@@ -1,4 +1,4 @@
-"""QUIRE: by hand, both forms against all inverses taken, many groups, and a pool of rows."""
+"""QUIRE: by hand, both forms against explicit inverses, many groups, and a subset of the rows."""
 
 import numpy as np
 import pytest
@@ -11,13 +11,13 @@ from likewise.active.strategies._node_to_pairs import PlacedRows
 from likewise.active.strategies._quire import compute_own_values, compute_predictions
 from likewise.active.strategies._scaling import standardize_columns
 from reference import strategies as twin
-from reference.strategies import line, told
+from reference.strategies import line, make_state
 
 
 def test_means_and_variances_by_hand():
-    # One row placed in each group, so far apart that they do not know of one another.
+    # One placed row in each group, so distant that their kernel is 0.
     X = line(0, 1, 100)
-    places = PlacedRows.from_state(told(X, cannot=[(0, 2)], n_clusters=2))
+    places = PlacedRows.from_state(make_state(X, cannot=[(0, 2)], n_clusters=2))
     mean, variance, log_det = compute_predictions(X, places, 0.5, 1.0)
     near = np.exp(-0.5)
     assert mean[1] == pytest.approx([near / 2, -near / 2])
@@ -33,12 +33,12 @@ def test_means_and_variances_by_hand():
 @given(seed=st.integers(0, 10**6), ridge=st.sampled_from([0.3, 1.0]), n=st.integers(5, 10))
 def test_scores_equal_those_with_all_inverses(form, seed, ridge, n):
     X = np.random.default_rng(seed).normal(size=(n, 2))
-    state = told(X, must=[(0, 1)], cannot=[(0, 2)], n_clusters=2, random_state=seed)
+    state = make_state(X, must=[(0, 1)], cannot=[(0, 2)], n_clusters=2, random_state=seed)
     placed, y = [0, 1, 2], np.array([1.0, 1.0, -1.0])
     K = rbf_kernel(standardize_columns(X), gamma=0.7)
     value = twin.quire_printed if form == "printed" else twin.quire_exact
     values = {s: value(K, ridge, placed, y, s) for s in range(3, n)}
-    if form == "exact":  # less what is the same for all rows
+    if form == "exact":  # without the term that is equal for all rows
         block = K[np.ix_(placed, placed)] + ridge * np.eye(3)
         values = {s: v - y @ np.linalg.solve(block, y) for s, v in values.items()}
     questions = QUIRE(form, ridge=ridge, gamma=0.7).choose(state, n - 3)
@@ -49,7 +49,7 @@ def test_scores_equal_those_with_all_inverses(form, seed, ridge, n):
 
 def test_with_three_groups_the_value_is_the_mean_of_one_against_the_rest():
     X = np.random.default_rng(5).normal(size=(9, 2))
-    state = told(X, cannot=[(0, 1), (0, 2), (1, 2)], n_clusters=3)
+    state = make_state(X, cannot=[(0, 1), (0, 2), (1, 2)], n_clusters=3)
     K = rbf_kernel(standardize_columns(X), gamma=0.5)
     sides = 2 * np.eye(3) - 1
     values = {s: np.mean([twin.quire_printed(K, 1.0, [0, 1, 2], y, s) for y in sides]) for s in range(3, 9)}
@@ -70,27 +70,27 @@ def test_the_matrix_of_all_rows_is_inverted_once(monkeypatch):
     monkeypatch.setattr(_quire, "compute_own_values", counted)
     X, cache = np.random.default_rng(0).normal(size=(20, 2)), {}
     for cannot in ([(0, 1)], [(0, 1), (0, 2)]):
-        QUIRE().choose(told(X, cannot=cannot, n_clusters=2, cache=cache), 1)
+        QUIRE().choose(make_state(X, cannot=cannot, n_clusters=2, cache=cache), 1)
     assert len(calls) == 1
-    QUIRE("exact").choose(told(X, cannot=[(0, 1)], n_clusters=2), 1)
+    QUIRE("exact").choose(make_state(X, cannot=[(0, 1)], n_clusters=2), 1)
     assert len(calls) == 1
 
 
 def test_of_many_rows_a_pool_is_looked_at_and_the_others_come_last():
     X = np.random.default_rng(1).normal(size=(40, 2))
-    state = told(X, cannot=[(0, 1)], n_clusters=2, random_state=3)
+    state = make_state(X, cannot=[(0, 1)], n_clusters=2, random_state=3)
     questions = QUIRE(max_rows=10).choose(state, 38)
     scores = [question.score for question in questions]
     assert scores == sorted(scores, reverse=True)
     assert len(questions) == 38
     assert 8 <= len({score for score in scores if score > min(scores)}) <= 10
-    other = QUIRE(max_rows=10).choose(told(X, cannot=[(0, 1)], n_clusters=2, random_state=4), 8)
+    other = QUIRE(max_rows=10).choose(make_state(X, cannot=[(0, 1)], n_clusters=2, random_state=4), 8)
     assert [question.rows for question in other] != [question.rows for question in questions[:8]]
 
 
 def test_a_small_ridge_keeps_the_scores_finite():
     X = np.random.default_rng(2).normal(size=(300, 2))
-    question = QUIRE(ridge=1e-3).choose(told(X, cannot=[(0, 1)], n_clusters=2), 1)[0]
+    question = QUIRE(ridge=1e-3).choose(make_state(X, cannot=[(0, 1)], n_clusters=2), 1)[0]
     assert np.isfinite(question.score)
 
 

@@ -1,4 +1,4 @@
-"""Strategies that look at a model, by hand and against their twins: scores, and what they choose."""
+"""Strategies that use a model, by hand and against their twins: scores and selected questions."""
 
 import itertools
 
@@ -30,14 +30,14 @@ from likewise.active.strategies._point_uncertainty import (
 )
 from likewise.exceptions import LikewiseError
 from reference import strategies as twin
-from reference.strategies import line, told
+from reference.strategies import line, make_state
 
 # ---------------------------------------------------------------------- point uncertainty
 
 
 def test_similarities_and_uncertainty_by_hand():
     leaves = np.array([[1, 1], [1, 2], [2, 2], [2, 1], [3, 3]])
-    places = PlacedRows.from_state(told(np.zeros((5, 1)), must=[(0, 1)], cannot=[(0, 2)]))
+    places = PlacedRows.from_state(make_state(np.zeros((5, 1)), must=[(0, 1)], cannot=[(0, 2)]))
     found = compute_group_similarities(leaves, places)
     # Row 3 shares a leaf with row 0 once and with row 2 once, of two trees.
     assert found[3].tolist() == [0.25, 0.5]
@@ -54,7 +54,7 @@ def test_similarities_and_uncertainty_by_hand():
 def test_normalized_uncertainty_equals_its_twin(seed):
     rng = np.random.default_rng(seed)
     leaves = rng.integers(4, size=(10, 6))
-    state = told(np.zeros((10, 1)), must=[(0, 1), (2, 3)], cannot=[(0, 2), (0, 4), (2, 4)])
+    state = make_state(np.zeros((10, 1)), must=[(0, 1), (2, 3)], cannot=[(0, 2), (0, 4), (2, 4)])
     places = PlacedRows.from_state(state)
     found = compute_normalized_uncertainty(compute_probabilities(compute_group_similarities(leaves, places)))
     wanted = [twin.normalized_uncertainty(leaves, places.members, row) for row in range(10)]
@@ -65,7 +65,7 @@ def test_point_uncertainty_scores_and_asks_the_likeliest_group_first():
     rng = np.random.default_rng(0)
     X = np.concatenate([rng.normal(0, 1, (30, 2)), rng.normal(6, 1, (30, 2))])
     labels = np.repeat([0, 1], 30)
-    state = told(X, cannot=[(0, 30)], n_clusters=2, labels=labels)
+    state = make_state(X, cannot=[(0, 30)], n_clusters=2, labels=labels)
     questions = NormalizedPointUncertainty(n_trees=20).choose(state, 58)
     rows = [({*question.rows} - {0, 30}).pop() for question in questions]
     assert sorted(rows) == sorted(set(range(60)) - {0, 30})
@@ -80,12 +80,12 @@ def test_the_forest_is_kept_while_the_labels_stay():
     cache = {}
     X, labels = line(0, 1, 2, 7, 8, 9), np.array([0, 0, 0, 1, 1, 1])
     strategy = NormalizedPointUncertainty(n_trees=5)
-    strategy.choose(told(X, cannot=[(0, 5)], labels=labels, cache=cache), 1)
+    strategy.choose(make_state(X, cannot=[(0, 5)], labels=labels, cache=cache), 1)
     ((_, first),) = cache.values()
-    strategy.choose(told(X, cannot=[(0, 5)], labels=1 - labels, cache=cache), 1)
+    strategy.choose(make_state(X, cannot=[(0, 5)], labels=1 - labels, cache=cache), 1)
     ((_, same),) = cache.values()
     assert same is first
-    strategy.choose(told(X, cannot=[(0, 5)], labels=np.array([0, 0, 1, 1, 1, 1]), cache=cache), 1)
+    strategy.choose(make_state(X, cannot=[(0, 5)], labels=np.array([0, 0, 1, 1, 1, 1]), cache=cache), 1)
     ((_, other),) = cache.values()
     assert other is not first
 
@@ -112,7 +112,7 @@ def test_local_uncertainty_by_hand():
 
 def test_local_uncertainty_equals_its_twin_by_the_mahalanobis_distance():
     rng = np.random.default_rng(3)
-    # Columns that are correlated and of unlike scales.
+    # Correlated columns with different scales.
     X = rng.normal(size=(120, 3)) @ np.array([[1.0, 0.8, 0], [0, 0.6, 0], [0, 0, 50.0]])
     labels = rng.integers(3, size=120)
     scale = X.std(axis=0)
@@ -121,7 +121,7 @@ def test_local_uncertainty_equals_its_twin_by_the_mahalanobis_distance():
     found = compute_disagreement(labels, find_mahalanobis_neighbors(X, 10))
     assert found == pytest.approx(wanted)
     assert np.abs(found - twin.disagreement(X, labels, 10, np.eye(3))).mean() > 0.05
-    # The shrinkage is slight: what the plain covariance finds is almost the same.
+    # The shrinkage is small: the plain covariance gives almost the same neighbours.
     assert np.abs(found - twin.disagreement(X, labels, 10, np.cov(X.T))).mean() < 0.05
 
 
@@ -142,7 +142,7 @@ def test_many_rows_of_many_columns_are_searched_cell_by_cell(monkeypatch):
     X = np.random.default_rng(0).normal(size=(400, 9)) * np.arange(1, 10)
     exact = find_mahalanobis_neighbors(X, 5)
     monkeypatch.setattr(_node_uncertainty, "_EXACT_ROWS", 100)
-    found = find_mahalanobis_neighbors(X, 5)  # so few that every row is looked at
+    found = find_mahalanobis_neighbors(X, 5)  # few enough to compare all rows
     assert np.mean(np.sort(found, axis=1) == np.sort(exact, axis=1)) > 0.999
     called = []
     monkeypatch.setattr("likewise._neighbors.find_near_rows_by_cells", lambda *args: called.append(args))
@@ -167,10 +167,10 @@ def test_global_uncertainty_is_largest_between_the_clusters():
     assert (np.diff(entropy[10:40]) > 0).all()
     assert (entropy >= 0).all()
     assert entropy.max() <= np.log(2) + 1e-12
-    state = told(X, cannot=[(0, 79)], n_clusters=2, labels=labels)
+    state = make_state(X, cannot=[(0, 79)], n_clusters=2, labels=labels)
     question = NodeUncertainty("global").choose(state, 1)[0]
     assert {39, 40} & {*question.rows}
-    assert "may be of" in str(question.reason)
+    assert "may belong to any of" in str(question.reason)
 
 
 def test_global_uncertainty_looks_at_the_embedding_of_the_model():
@@ -182,7 +182,7 @@ def test_global_uncertainty_looks_at_the_embedding_of_the_model():
 
     X = np.random.default_rng(1).normal(size=(80, 4))
     ends = (int(np.flatnonzero(order == 0)[0]), int(np.flatnonzero(order == 79)[0]))
-    state = told(X, cannot=[ends], n_clusters=2, labels=labels[order], model=Model())
+    state = make_state(X, cannot=[ends], n_clusters=2, labels=labels[order], model=Model())
     question = NodeUncertainty("global").choose(state, 1)[0]
     assert {39, 40} & {*order[list(question.rows)].tolist()}
 
@@ -230,7 +230,7 @@ def test_compound_uncertainty_is_the_mean_of_local_and_density():
     rng = np.random.default_rng(1)
     X, labels = rng.normal(size=(40, 2)), np.append([0, 1, 2], rng.integers(3, size=37))
     model = type("Model", (), {"embedding_": X})()
-    state = told(X, cannot=[(0, 1), (0, 2), (1, 2)], n_clusters=3, labels=labels, model=model)
+    state = make_state(X, cannot=[(0, 1), (0, 2), (1, 2)], n_clusters=3, labels=labels, model=model)
     local = compute_disagreement(labels, find_mahalanobis_neighbors(X, 10))
     wanted = (local + twin.density_entropy(X, labels) / np.log(3)) / 2
     question = NodeUncertainty("compound").choose(state, 1)[0]
@@ -243,7 +243,7 @@ def test_ties_of_the_local_measure_are_broken_by_the_seed():
     X, labels = np.arange(40.0)[:, None], np.zeros(40)
     drawn = {
         NodeUncertainty()
-        .choose(told(X, cannot=[(0, 39)], n_clusters=2, labels=labels, random_state=seed), 1)[0]
+        .choose(make_state(X, cannot=[(0, 39)], n_clusters=2, labels=labels, random_state=seed), 1)[0]
         .rows
         for seed in range(10)
     }
@@ -262,11 +262,13 @@ def test_node_uncertainty_explores_first_and_the_graph_is_found_once(monkeypatch
     monkeypatch.setattr(_node_uncertainty, "find_mahalanobis_neighbors", counted)
     X, cache = line(0, 1, 2, 7, 8, 9), {}
     more = {"labels": np.array([0, 0, 1, 1, 1, 1]), "cache": cache}
-    exploring = NodeUncertainty("local", 2).choose(told(X, cannot=[(0, 5)], n_clusters=3, **more), 1)[0]
+    exploring = NodeUncertainty("local", 2).choose(make_state(X, cannot=[(0, 5)], n_clusters=3, **more), 1)[0]
     assert calls == []
     assert "farthest" in str(exploring.reason)
     for _ in range(2):
-        question = NodeUncertainty("local", 2).choose(told(X, cannot=[(0, 5)], n_clusters=2, **more), 1)[0]
+        question = NodeUncertainty("local", 2).choose(
+            make_state(X, cannot=[(0, 5)], n_clusters=2, **more), 1
+        )[0]
     assert calls == [2]
     assert (question.rows, question.score) == ((0, 2), 1.0)
     assert str(question.reason).startswith("Row 2 has 100% of its neighbours in other clusters")
@@ -287,7 +289,7 @@ class Sure:
 
 def test_the_pair_nearest_to_a_coin_toss_is_asked():
     model = Sure([[1, 0], [0.9, 0.1], [0.6, 0.4], [0, 1]])
-    found = MarginalUncertainty().choose(told(np.zeros((4, 1)), model=model), 3)
+    found = MarginalUncertainty().choose(make_state(np.zeros((4, 1)), model=model), 3)
     # 0-2: 0.6, 2-3: 0.4 and 1-2: 0.58; the last is nearest to a half.
     assert found[0].rows == (1, 2)
     assert {found[1].rows, found[2].rows} == {(0, 2), (2, 3)}
@@ -298,19 +300,19 @@ def test_the_pair_nearest_to_a_coin_toss_is_asked():
 def test_the_pair_nearest_to_a_coin_toss_is_passed_over_once_asked_or_implied():
     model = Sure([[1, 0], [0.9, 0.1], [0.6, 0.4], [0, 1]])
     assert MarginalUncertainty().choose(
-        told(np.zeros((4, 1)), must=[(1, 3)], cannot=[(2, 3)], model=model), 1
+        make_state(np.zeros((4, 1)), must=[(1, 3)], cannot=[(2, 3)], model=model), 1
     )[0].rows == (0, 2)
-    state = told(np.zeros((4, 1)), asked=[(1, 2), (0, 2)], model=model)
+    state = make_state(np.zeros((4, 1)), asked=[(1, 2), (0, 2)], model=model)
     assert MarginalUncertainty().choose(state, 1)[0].rows == (2, 3)
 
 
 def test_samples_are_averaged_as_pairs():
     class Particles:
         def membership_samples(self):
-            # The two samples call the clusters by other names; rows 0 and 1 are together in both.
+            # The two samples number the clusters differently; rows 0 and 1 are together in both.
             return np.array([[[1, 0], [1, 0], [1, 0]], [[0, 1], [0, 1], [1, 0]]], dtype=float)
 
-    found = MarginalUncertainty().choose(told(np.zeros((3, 1)), model=Particles()), 3)
+    found = MarginalUncertainty().choose(make_state(np.zeros((3, 1)), model=Particles()), 3)
     assert {question.rows for question in found[:2]} == {(0, 2), (1, 2)}
     assert found[0].score == pytest.approx(np.log(2))
     assert found[2].rows == (0, 1)
@@ -348,12 +350,12 @@ def test_bad_parameters_are_refused():
     "strategy", [NormalizedPointUncertainty(), NodeUncertainty(), NodeUncertainty("global")]
 )
 def test_strategies_that_look_at_clusters_want_some(strategy):
-    with pytest.raises(ValueError, match="no model was fitted: give the interview a model"):
-        strategy.choose(told(line(0, 1, 2), cannot=[(0, 2)], n_clusters=2), 1)
+    with pytest.raises(ValueError, match="no model was fitted: pass a model to the interview"):
+        strategy.choose(make_state(line(0, 1, 2), cannot=[(0, 2)], n_clusters=2), 1)
 
 
 def test_a_model_without_probabilities_is_refused():
     with pytest.raises(LikewiseError, match="but no model was fitted"):
-        MarginalUncertainty().choose(told(line(0, 1)), 1)
+        MarginalUncertainty().choose(make_state(line(0, 1)), 1)
     with pytest.raises(LikewiseError, match="but object gives none"):
-        MarginalUncertainty().choose(told(line(0, 1), model=object()), 1)
+        MarginalUncertainty().choose(make_state(line(0, 1), model=object()), 1)

@@ -1,4 +1,4 @@
-"""Active spectral clustering: by hand, against all pairs and dense eigenvectors, and what is asked."""
+"""Active spectral clustering: by hand, against all pairs and dense eigenvectors, and its questions."""
 
 import itertools
 
@@ -13,7 +13,7 @@ from likewise.active.strategies import ActiveSpectral
 from likewise.active.strategies import _spectral as asc
 from likewise.spectral import FlexibleSpectralClustering, SpectralLearning
 from reference import strategies as twin
-from reference.strategies import line, told
+from reference.strategies import line, make_state
 
 
 class Embedded:
@@ -36,7 +36,7 @@ def test_without_answers_the_surest_pair_is_asked_first():
     # One column of mean square 1: the relaxed relation is the product, clipped to -1 and 1.
     u = [-1.2, -0.5, 0.1, 1.0, np.sqrt(5 - 1.44 - 0.25 - 0.01 - 1)]
     assert np.mean(np.square(u)) == pytest.approx(1)
-    state = told(np.zeros((5, 1)), n_clusters=2, model=Embedded(np.array(u)[:, None]))
+    state = make_state(np.zeros((5, 1)), n_clusters=2, model=Embedded(np.array(u)[:, None]))
     questions = ActiveSpectral().choose(state, 10)
     found = {question.rows: question.score for question in questions}
     for i, j in itertools.combinations(range(5), 2):
@@ -51,11 +51,11 @@ def test_without_answers_the_surest_pair_is_asked_first():
 
 
 def test_the_chance_of_an_answer_comes_from_the_answers_by_hand():
-    # Rows 0 and 1 apart, and 1 and 2 apart: Q has the leading eigenvalue 1 + sqrt(2) with the vector
+    # Rows 0 and 1 differ, and 1 and 2 differ: Q has the leading eigenvalue 1 + sqrt(2) with the vector
     # (1, -sqrt(2), 1) / 2, so that of rows 0 and 2 it says (1 + sqrt(2)) / 4 = .60 ...
     u = np.array([1.0, -1.0, -1.0, 1.0])
     links = {"cannot": [(0, 1), (1, 2)], "n_clusters": None}
-    state = told(np.zeros((4, 1)), **links, model=Embedded(u[:, None]), labels=np.array([0, 1, 1, 0]))
+    state = make_state(np.zeros((4, 1)), **links, model=Embedded(u[:, None]), labels=np.array([0, 1, 1, 0]))
     question = ActiveSpectral().choose(state, 1)[0]
     # ... where the relaxation says -1: that pair is the most likely to be wrong.
     assert question.rows == (0, 2)
@@ -64,7 +64,7 @@ def test_the_chance_of_an_answer_comes_from_the_answers_by_hand():
         "The eigenvectors separate them; the answers so far join them with probability 0.80."
     )
     # A relaxation that agrees with the answers leaves no reason to ask.
-    agreed = told(
+    agreed = make_state(
         np.zeros((4, 1)),
         **links,
         model=Embedded([[1.0], [-1.0], [1.0], [-1.0]]),
@@ -88,7 +88,7 @@ def test_scores_equal_those_of_the_published_rule(seed, n_links):
     pairs = [(rows[i], rows[rng.integers(i)]) for i in range(1, min(n_links, n - 1) + 1)]
     must = [p for p in pairs if y[p[0]] == y[p[1]]]
     cannot = [p for p in pairs if y[p[0]] != y[p[1]]]
-    state = told(np.zeros((n, 1)), must, cannot, model=Embedded(u[:, None]), labels=(u > 0).astype(int))
+    state = make_state(np.zeros((n, 1)), must, cannot, model=Embedded(u[:, None]), labels=(u > 0).astype(int))
     wanted = twin.expected_errors(twin.answered_matrix(n, must, cannot), np.outer(u, u))
     found = {question.rows: question.score for question in ActiveSpectral().choose(state, n * n)}
     assert set(found) == {pair for pair in wanted if state.knows(*pair) == "unknown"}
@@ -146,7 +146,7 @@ def test_ties_go_to_one_row_order_drawn_from_the_seed():
     # All pairs are equally sure: the questions are about the first row of the order, one after the other.
     u = np.array([1.0, 1.0, -1.0, -1.0, 1.0, -1.0])[:, None]
     for seed in range(5):
-        state = told(np.zeros((6, 1)), n_clusters=2, random_state=seed, model=Embedded(u))
+        state = make_state(np.zeros((6, 1)), n_clusters=2, random_state=seed, model=Embedded(u))
         questions = ActiveSpectral().choose(state, 5)
         first = np.random.default_rng(seed).permutation(6)[0]
         assert all(first in question.rows for question in questions)
@@ -162,7 +162,7 @@ def test_one_column_is_scaled_by_the_degrees_of_the_models_graph():
 def test_the_scale_of_one_eigenvector_does_not_matter():
     u = np.random.default_rng(0).normal(size=(12, 1))
     rows = [
-        [q.rows for q in ActiveSpectral().choose(told(u, n_clusters=2, model=Embedded(c * u)), 4)]
+        [q.rows for q in ActiveSpectral().choose(make_state(u, n_clusters=2, model=Embedded(c * u)), 4)]
         for c in (1, -7.5, 1e-6)
     ]
     assert rows[0] == rows[1] == rows[2]
@@ -170,9 +170,9 @@ def test_the_scale_of_one_eigenvector_does_not_matter():
 
 def test_rows_of_k_eigenvectors_are_compared_by_their_angle():
     z = [[2, 0, 0], [0, 0, 5], [1, np.sqrt(3), 0], [0, 0.1, 0]]
-    questions = ActiveSpectral().choose(told(np.zeros((4, 1)), n_clusters=3, model=Embedded(z)), 6)
+    questions = ActiveSpectral().choose(make_state(np.zeros((4, 1)), n_clusters=3, model=Embedded(z)), 6)
     scores = {question.rows: question.score for question in questions}
-    assert scores[0, 2] == pytest.approx(1)  # 60 degrees: a chance of one half
+    assert scores[0, 2] == pytest.approx(1)  # 60 degrees: probability 1/2
     assert scores[2, 3] == pytest.approx(1 + (np.sqrt(3) - 1) ** 2)
     assert [question.score for question in questions[:4]] == pytest.approx([2] * 4)
 
@@ -194,25 +194,25 @@ def test_what_is_known_is_written_into_the_graph():
     assert (plain == plain.T).all()
     assert plain[0, 1] > 0
     assert plain[0, 3] == 0
-    told_of = asc.constrain_graph(
-        graph, told(X, must=[(0, 3), (3, 4)], cannot=[(0, 1)]), np.arange(5)
+    constrained = asc.constrain_graph(
+        graph, make_state(X, must=[(0, 3), (3, 4)], cannot=[(0, 1)]), np.arange(5)
     ).toarray()
     wanted = plain.copy()
     wanted[0, 3] = wanted[3, 0] = wanted[0, 4] = wanted[4, 0] = 1
     wanted[3, 4] = wanted[4, 3] = 1 if plain[3, 4] else 0
     wanted[0, 1] = wanted[1, 0] = 0
-    assert_allclose(told_of, wanted)
+    assert_allclose(constrained, wanted)
 
 
 @pytest.mark.parametrize("k", [2, 3, 4])
 def test_few_eigenvectors_equal_those_of_the_dense_solver(monkeypatch, k):
     X, _ = blobs(k, 80, apart=2.0)
-    told_of = asc.constrain_graph(
-        asc.build_similarity_graph(X, 10), told(X, must=[(0, 1)], cannot=[(0, 5)]), np.arange(80)
+    constrained = asc.constrain_graph(
+        asc.build_similarity_graph(X, 10), make_state(X, must=[(0, 1)], cannot=[(0, 5)]), np.arange(80)
     )
-    dense = asc.compute_eigenvectors(told_of, k)
+    dense = asc.compute_eigenvectors(constrained, k)
     monkeypatch.setattr(asc, "_DENSE_ROWS", 5)
-    few = asc.compute_eigenvectors(told_of, k)
+    few = asc.compute_eigenvectors(constrained, k)
     assert dense.shape == few.shape == (80, 1 if k == 2 else k)
     overlap = np.linalg.svd(np.linalg.qr(dense)[0].T @ np.linalg.qr(few)[0])[1]
     assert_allclose(overlap, 1, atol=1e-3)
@@ -220,7 +220,7 @@ def test_few_eigenvectors_equal_those_of_the_dense_solver(monkeypatch, k):
 
 def test_the_relaxed_indicator_parts_a_graph_that_falls_into_two():
     X, y = blobs(2, 40, apart=20.0)
-    weights = asc.constrain_graph(asc.build_similarity_graph(X, 10), told(X), np.arange(40))
+    weights = asc.constrain_graph(asc.build_similarity_graph(X, 10), make_state(X), np.arange(40))
     u = asc.compute_eigenvectors(weights, 2)[:, 0]
     # The graph falls into two parts, on each of which it is constant.
     assert len(np.unique(np.round(u[y == 0], 9))) == len(np.unique(np.round(u[y == 1], 9))) == 1
@@ -236,7 +236,7 @@ def test_the_pair_found_is_the_best_of_all_that_can_be_asked(seed, k):
     rng = np.random.default_rng(seed)
     X = rng.normal(size=(14, 2))
     pairs = rng.permutation(14)[:8].reshape(4, 2)
-    state = told(X, must=pairs[:2], cannot=pairs[2:], n_clusters=k, random_state=seed)
+    state = make_state(X, must=pairs[:2], cannot=pairs[2:], n_clusters=k, random_state=seed)
     weights = asc.constrain_graph(
         asc.build_similarity_graph(asc.standardize_columns(X), 15), state, np.arange(14)
     )
@@ -271,7 +271,7 @@ def test_the_graph_is_made_once_and_the_eigenvectors_once_for_what_is_known(monk
     counted("eigenvectors", asc.compute_eigenvectors)
     X, cache = blobs(2, 30)[0], {}
     for must in ([], [], [(0, 1)]):
-        ActiveSpectral().choose(told(X, must=must, n_clusters=2, cache=cache), 1)
+        ActiveSpectral().choose(make_state(X, must=must, n_clusters=2, cache=cache), 1)
     assert calls == ["similarity_graph", "eigenvectors", "eigenvectors"]
 
 
@@ -284,7 +284,7 @@ def test_the_graph_is_made_once_and_the_eigenvectors_once_for_what_is_known(monk
 def test_the_embedding_of_a_spectral_model_is_used(model):
     X, _ = blobs(2, 40, apart=1.5)
     model.fit(X)
-    question = ActiveSpectral().choose(told(X, n_clusters=2, model=model, labels=model.labels_), 1)[0]
+    question = ActiveSpectral().choose(make_state(X, n_clusters=2, model=model, labels=model.labels_), 1)[0]
     factors = asc.compute_relation_factors(model.embedding_, 2)
     relaxed = np.clip(2 * (factors @ factors.T)[np.triu_indices(40, 1)] - 1, -1, 1)
     assert question.score == pytest.approx(max(1 + relaxed**2))
@@ -293,7 +293,7 @@ def test_the_embedding_of_a_spectral_model_is_used(model):
 def test_of_many_rows_a_pool_is_looked_at_and_then_all():
     X = np.random.default_rng(0).normal(size=(12, 2))
     strategy = ActiveSpectral(max_rows=5)
-    questions = strategy.choose(told(X, n_clusters=2, random_state=1), 66)
+    questions = strategy.choose(make_state(X, n_clusters=2, random_state=1), 66)
     assert len({question.key for question in questions}) == 66
     seen = {row for question in questions[:10] for row in question.rows}
     assert len(seen) == 5

@@ -1,4 +1,4 @@
-"""Triplets: the third row by hand, what NEITHER tells, laws, and as many items looked at as pairs need."""
+"""Triplets: the third row by hand, implications of NEITHER, properties, and comparison with pairs."""
 
 import itertools
 import warnings
@@ -96,9 +96,9 @@ def test_an_interview_with_triplets_is_loaded_again(strategy, tmp_path):
 # ---------------------------------------------------------------------- what NEITHER tells
 
 
-def state_of(said, must=(), cannot=(), n=6, **more):
+def state_of(answers, must=(), cannot=(), n=6, **more):
     hints = Supervision.from_links(n, must=list(must), cannot=list(cannot))
-    for rows, word in said:
+    for rows, word in answers:
         hints = hints | Supervision.from_triplets(n, [rows], word)
     return InterviewState.from_data(np.zeros((n, 1)), hints, **more)
 
@@ -125,8 +125,8 @@ def test_neither_of_what_is_known_otherwise_tells_nothing():
 
 
 def test_one_neither_leads_to_the_next():
-    said = [((2, 3, 4), "NEITHER"), ((1, 2, 3), "NEITHER"), ((0, 1, 2), "NEITHER")]
-    state = state_of(said, cannot=[(0, 1)])
+    answers = [((2, 3, 4), "NEITHER"), ((1, 2, 3), "NEITHER"), ((0, 1, 2), "NEITHER")]
+    state = state_of(answers, cannot=[(0, 1)])
     assert state.knows(1, 2) == state.knows(2, 3) == state.knows(3, 4) == state.knows(2, 4) == "cannot"
 
 
@@ -135,7 +135,7 @@ def test_an_interview_knows_what_neither_tells():
     held.tell(Question.pair(0, 20), "DIFFERENT")
     held.tell(Question.triplet(0, 20, 30), "NEITHER")
     assert held.state().knows(0, 30) == "cannot"
-    assert held.supervision.cannot.tolist() == [[0, 20]]  # what was said stays as it was
+    assert held.supervision.cannot.tolist() == [[0, 20]]  # the stated links do not change
     assert len({int(held.labels_[row]) for row in (0, 20, 30)}) == 3
 
 
@@ -145,14 +145,14 @@ def test_what_follows_from_true_answers_is_true(seed):
     rng = np.random.default_rng(seed)
     y = rng.integers(3, size=8)
     oracle = LabelOracle(y)
-    said, links = [], {True: [], False: []}
+    answers, links = [], {True: [], False: []}
     for _ in range(6):
         rows = tuple(rng.choice(8, size=3, replace=False).tolist())
-        said.append((rows, str(oracle.answer(Question.triplet(*rows)))))
+        answers.append((rows, str(oracle.answer(Question.triplet(*rows)))))
     for _ in range(3):
         i, j = rng.choice(8, size=2, replace=False).tolist()
         links[bool(y[i] == y[j])].append((i, j))
-    state = state_of(said, links[True], links[False], n=8)
+    state = state_of(answers, links[True], links[False], n=8)
     for i, j in itertools.combinations(range(8), 2):
         if state.knows(i, j) != "unknown":
             assert (state.knows(i, j) == "must") == (y[i] == y[j])

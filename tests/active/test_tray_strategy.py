@@ -1,4 +1,4 @@
-"""The strategy that fills trays: which rows, which representatives, what it is worth, and a clean end."""
+"""The strategy that fills trays: rows, representatives, benefit, and a defined end."""
 
 from itertools import combinations
 
@@ -82,7 +82,7 @@ def test_without_probabilities_the_neighbours_tell_where_there_is_doubt():
 
 
 def test_groups_that_a_row_is_apart_from_are_not_shown():
-    # All four groups are as likely for rows 4 to 7 by the model; row 4 was told apart from two of them.
+    # All four groups are equally probable for rows 4 to 7; row 4 is known to differ from two of them.
     names = Sure(np.r_[np.eye(4), np.full((4, 4), 0.25)])
     hints = Supervision.from_links(8, cannot_groups=[[0, 1, 2, 3]], cannot=[(4, 0), (4, 1)])
     state = state_of(np.arange(8.0), hints, n_clusters=4, model=names, labels=np.zeros(8))
@@ -146,7 +146,7 @@ def test_the_size_is_checked(size):
         FillTray(size=size)
 
 
-# ---------------------------------------------------------------------- what it promises
+# ---------------------------------------------------------------------- properties
 
 
 @settings(max_examples=20, deadline=None)
@@ -194,7 +194,7 @@ def test_an_oracle_that_is_never_sure_is_asked_trays_and_then_pairs(k):
     kinds = [reply.question.kind for reply in interview.replies]
     assert kinds.count("pair") == 15  # each pair once
     assert kinds[:3] == ["piles"] * 3
-    assert kinds.count("piles") <= 15  # each holds a pair that no other held
+    assert kinds.count("piles") <= 15  # each contains a pair that no other tray contained
 
 
 @pytest.mark.filterwarnings("ignore:.*(distinct clusters|before its labels settled).*")
@@ -210,7 +210,7 @@ def test_an_oracle_that_lies_and_sets_aside_comes_to_an_end(seed):
         return [rows[piles == p].tolist() for p in range(3) if (piles == p).any()]
 
     interview = answered(np.arange(9) % 3, FillTray(size=4), k=3, seed=seed, answer=anyhow)
-    assert 0 < interview.n_asked < 200  # the budget was not what ended it
+    assert 0 < interview.n_asked < 200  # it did not end because of the budget
     assert interview.finished
 
 
@@ -225,7 +225,7 @@ def test_two_rows_one_row_and_identical_rows():
 
 
 def test_it_needs_labels():
-    with pytest.raises(ValueError, match="looks at clusters, but no model was fitted"):
+    with pytest.raises(ValueError, match="needs clusters, but no model was fitted"):
         FillTray().choose(InterviewState.from_data(np.zeros((4, 1))), 1)
 
 

@@ -1,4 +1,4 @@
-"""The odd one out, and trays sorted into piles: what they are, what they state, and what is refused."""
+"""The odd one out, and trays sorted into piles: questions, implied links, and invalid input."""
 
 import json
 from itertools import combinations
@@ -55,7 +55,7 @@ def test_piles_that_say_nothing_are_unsure():
 
 
 @pytest.mark.parametrize(
-    ("make", "said"),
+    ("make", "message"),
     [
         (lambda: Question.piles([4]), "a tray is 2 to 12 different rows"),
         (lambda: Question.piles(range(13)), "a tray is 2 to 12 different rows"),
@@ -63,20 +63,20 @@ def test_piles_that_say_nothing_are_unsure():
         (lambda: Question.odd([4, 5]), "an odd one out is 3 to 12 different rows"),
         (lambda: Question.odd(range(13)), "an odd one out is 3 to 12 different rows"),
         (lambda: Question.odd([1, 2, 2]), "an odd one out is 3 to 12 different rows"),
-        (lambda: Question.piles([4, -1]), "by their numbers"),
-        (lambda: Question.piles([4, 1.5]), "by their numbers"),
-        (lambda: OddOne("3"), "by their numbers"),
+        (lambda: Question.piles([4, -1]), "expected row numbers"),
+        (lambda: Question.piles([4, 1.5]), "expected row numbers"),
+        (lambda: OddOne("3"), "expected row numbers"),
         (lambda: Piles([[0, 1], []]), "a pile is empty"),
-        (lambda: Piles([[0, 1], [1, 2]]), "row 1 is put down twice"),
-        (lambda: Piles([[0, 0]]), "row 0 is put down twice"),
+        (lambda: Piles([[0, 1], [1, 2]]), "row 1 occurs twice"),
+        (lambda: Piles([[0, 0]]), "row 0 occurs twice"),
         (lambda: Piles([0, 1]), r"piles are lists of row numbers, such as \[\[0, 3\], \[1\]\]"),
         (lambda: Piles(3), "piles are lists of row numbers"),
-        (lambda: Piles(["01"]), "by their numbers"),
+        (lambda: Piles(["01"]), "expected row numbers"),
         (
             lambda: Question.piles([0, 1, 2]).check_answer([[0, 1], [3]]),
-            "row 3 was not asked about; .* 0, 1, 2",
+            "row 3 is not in the question, .* 0, 1, 2",
         ),
-        (lambda: Question.odd([0, 1, 2]).check_answer(3), "row 3 was not asked about"),
+        (lambda: Question.odd([0, 1, 2]).check_answer(3), "row 3 is not in the question"),
         (lambda: Question.odd([0, 1, 2]).check_answer([[0, 1], [2]]), "does not answer an odd one out"),
         (lambda: Question.odd([0, 1, 2]).check_answer(True), "True does not answer an odd one out"),
         (
@@ -90,8 +90,8 @@ def test_piles_that_say_nothing_are_unsure():
         (lambda: Question.pair(0, 1).check_answer(1), "1 does not answer a pair"),
     ],
 )
-def test_what_is_no_tray_or_no_answer_to_one_is_refused(make, said):
-    with pytest.raises(SupervisionError, match=said):
+def test_what_is_no_tray_or_no_answer_to_one_is_refused(make, message):
+    with pytest.raises(SupervisionError, match=message):
         make()
 
 
@@ -121,7 +121,7 @@ def test_every_answer_can_be_read_as_piles(question, answer, piles):
     assert Reply(question, answer).piles == piles
 
 
-# ---------------------------------------------------------------------- what they state
+# ---------------------------------------------------------------------- implied links
 
 
 def test_the_odd_one_is_apart_from_the_others_which_belong_together():
@@ -183,7 +183,7 @@ def test_contradictions_show_the_trays_that_state_them():
     (found,) = asking.contradictions
     assert (found.rows, found.chain) == ((0, 2), (0, 1, 2))
     assert [reply.question.rows for reply in found.replies] == [(0, 1, 3, 4), (1, 2, 7), (0, 2, 5)]
-    assert len(asking.labels_) == 8  # fitted all the same
+    assert len(asking.labels_) == 8  # the model is still fitted
     assert asking.undo(Question.odd([7, 2, 1])).reply.answer == OddOne(7)
     assert asking.contradictions == ()
 
@@ -223,7 +223,7 @@ def test_any_number_of_piles_is_welcome_where_the_number_of_clusters_is_not_know
 def test_an_answer_about_another_part_of_the_tray_is_no_part_of_a_contradiction():
     asking = interview()
     asking.tell(Question.piles([0, 1, 2]), [[0, 1]])
-    asking.tell(Question.piles([0, 1, 3]), [[0, 3]])  # says nothing of row 1
+    asking.tell(Question.piles([0, 1, 3]), [[0, 3]])  # row 1 is set aside
     asking.tell(Question.pair(0, 1), "DIFFERENT")
     assert [reply.question.rows for reply in asking.contradictions[0].replies] == [(0, 1, 2), (0, 1)]
 
@@ -241,8 +241,8 @@ def test_a_sorted_tray_says_as_much_as_all_of_its_pairs(classes, aside):
     every = np.arange(n)
     known = tray.state().relations(every[:, None], every[None, :])
     assert (known == pairs.state().relations(every[:, None], every[None, :])).all()
-    said = tray.supervision
-    assert len(said.must) + len(said.cannot) + len(said.must_groups.members) <= 66
+    hints = tray.supervision
+    assert len(hints.must) + len(hints.cannot) + len(hints.must_groups.members) <= 66
 
 
 # ---------------------------------------------------------------------- files
@@ -270,27 +270,27 @@ def test_what_was_reported_of_trays_is_saved_and_comes_back(tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("entry", "said"),
+    ("entry", "message"),
     [
-        ({"kind": "piles", "rows": [0, 1, 3], "answer": {"piles": [[0, 9]]}}, "row 9 was not asked about"),
+        ({"kind": "piles", "rows": [0, 1, 3], "answer": {"piles": [[0, 9]]}}, "row 9 is not in the question"),
         ({"kind": "piles", "rows": [0, 1, 3], "answer": {"piles": [[0, 1], []]}}, "a pile is empty"),
         ({"kind": "piles", "rows": [0, 1, 3], "answer": {"piles": 4}}, "expected a word, an odd"),
         ({"kind": "piles", "rows": [0, 1, 3], "answer": {"piles": [0, 1]}}, "expected a list of rows"),
         ({"kind": "piles", "rows": [0, 1, 3], "answer": {"heaps": [[0, 1]]}}, "expected a word, an odd"),
         ({"kind": "piles", "rows": [0, 1, 1], "answer": "UNSURE"}, "different rows"),
         ({"kind": "piles", "rows": list(range(13)), "answer": "UNSURE"}, "2 to 12"),
-        ({"kind": "odd", "rows": [0, 1, 3], "answer": {"odd": "x"}}, "by their numbers"),
+        ({"kind": "odd", "rows": [0, 1, 3], "answer": {"odd": "x"}}, "expected row numbers"),
         ({"kind": "odd", "rows": [0, 1, 3], "answer": 3}, "is not an answer; expected one of"),
         ({"kind": "heap", "rows": [0, 1, 3], "answer": "UNSURE"}, "kind must be one of"),
     ],
 )
-def test_a_spoilt_tray_in_a_file_is_refused(tmp_path, entry, said):
+def test_a_spoilt_tray_in_a_file_is_refused(tmp_path, entry, message):
     path = tmp_path / "i.json"
     interview().save(path)
     content = json.loads(path.read_text(encoding="utf-8"))
     content["history"] = [{"event": "answer"} | entry]
     path.write_text(json.dumps(content), encoding="utf-8")
-    with pytest.raises(FileFormatError, match=f"event 0 of the history.*{said}"):
+    with pytest.raises(FileFormatError, match=f"event 0 of the history.*{message}"):
         Interview.load(path, X)
 
 
@@ -311,5 +311,5 @@ def test_hints_that_keep_more_rows_apart_than_there_are_clusters_are_reported_at
     hints = Supervision.from_links(8, cannot=list(combinations((1, 4, 6), 2)), must=[(6, 7)])
     with pytest.warns(TooFewClustersWarning, match=r"Interview: 3 rows .* \(rows 1, 4, 6\).* only 2"):
         asking = Interview(np.arange(16.0).reshape(8, 2), n_clusters=2, supervision=hints)
-    assert len(asking.labels_) == 8  # nothing is said twice
+    assert len(asking.labels_) == 8  # no link is stated twice
     Interview(np.arange(16.0).reshape(8, 2), n_clusters=3, supervision=hints)

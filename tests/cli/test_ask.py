@@ -235,7 +235,7 @@ def test_bytes_that_are_no_text_are_no_answer(run, files):
 
 def test_a_pipe_of_nonsense_ends_with_a_message(run, files):
     result = run(*ASK, input="what\n" * 100, code=1)
-    assert "20 lines in a row were no answer" in result.stderr
+    assert "20 lines in a row were invalid" in result.stderr
     assert saved(files)["history"] == []
 
 

@@ -7,7 +7,7 @@ import pytest
 
 def test_good_hints(run, files):
     result = run("check", "hints.csv", "data.csv", "--id", "name")
-    assert "6 rows; hints speak of 3 of them (50%)" in result.stdout
+    assert "6 rows; 3 of them have hints (50%)" in result.stdout
     assert "links       1 must, 1 cannot" in result.stdout
     assert "conflicts   none" in result.stdout
     assert "coherent" in result.stdout
@@ -67,7 +67,7 @@ def test_data_without_usable_features_can_still_be_checked(run, files):
     ("hints", "said"),
     [
         (None, "there is no file 'hints.csv'."),
-        ("a,b,link\na1,a1,must\n", "hints.csv:2: the id 'a1' is named twice."),
+        ("a,b,link\na1,a1,must\n", "hints.csv:2: the id 'a1' occurs twice; expected different ids."),
         ("a,b,link\na1,a9,must\n", "no row has the id 'a9'"),
     ],
 )

@@ -194,5 +194,5 @@ def test_hints_written_for_these_ids_are_read_with_few_of_them(rows):
     few = FewIds({name: all_ids.row_of[name] for name in named}, N)
     assert len(few) == N
     assert read_hints(rows / "hints.csv", few) == read_hints(rows / "hints.csv", all_ids)
-    with pytest.warns(ChangedIdsWarning, match="was written for 240 ids that are not the 241 given"):
+    with pytest.warns(ChangedIdsWarning, match="was written for 240 ids that differ from the 241 given"):
         read_hints(rows / "hints.csv", FewIds(few.row_of, N + 1))

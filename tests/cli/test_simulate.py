@@ -185,7 +185,7 @@ def test_a_strategy_that_needs_probabilities_finds_its_model(run, birds):
     words = (*BASE[:-1], 1, "--budget", 2, "--every", 2, "--strategies", "uncertain", "--json")
     assert json.loads(run(*words).stdout)["results"][0]["runs"] == 1
     refused = run(*words, "--model", "pck-means", code=1)
-    assert "'uncertain' needs probabilities, which PCKMeans does not give" in refused.stderr
+    assert "'uncertain' needs probabilities, which PCKMeans does not have" in refused.stderr
 
 
 def test_standardized_columns_have_equal_weight(run, birds):

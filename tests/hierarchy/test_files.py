@@ -110,7 +110,7 @@ def test_the_format_is_reported_by_the_name_or_by_hand(tmp_path):
         write_hierarchy(PETS, tmp_path / name)
         assert read_hierarchy(tmp_path / name) == PETS
     with pytest.raises(
-        ValueError, match=r"'pets\.txt' does not say its format; end its name with one of \.csv"
+        ValueError, match=r"'pets\.txt' does not determine the format; use a name that ends with one of \.csv"
     ):
         write_hierarchy(PETS, "pets.txt")
     with pytest.raises(ValueError, match=r"format must be one of .*'newick'.*, got 'xml'"):

@@ -1,4 +1,4 @@
-"""Several annotators: whom to believe, and how far."""
+"""Several annotators: their reliability and agreement."""
 
 import warnings
 
@@ -25,7 +25,7 @@ EASY = {"accuracy": 0.8, "strength": 4.0, "max_iter": 2000, "tol": 1e-9}
 WORD = {"S": "SAME", "D": "DIFFERENT", "U": "UNSURE"}
 
 
-def said(**letters):
+def make_replies(**letters):
     """Replies to the pairs (0, 1), (0, 2) and so on, a letter each; a dot is no reply."""
     return [
         Reply(Question.pair(0, at), WORD[letter], annotator=name)
@@ -52,7 +52,7 @@ def drawn(rng, tables, shares, n_questions, present=1.0):
 def test_agreement_by_hand():
     # Four questions to two people, one dispute: 3 of 4 pairs agree. Values: 5 and 3 of 8.
     # alpha = 1 - (8 - 1) * 2 / (64 - 25 - 9) = 1 - 14 / 30; kappa = (3/4 - 1/2) / (1 - 1/2).
-    found = Annotators(said(Ann="SSDS", Bob="SSDD")).agreement()
+    found = Annotators(make_replies(Ann="SSDS", Bob="SSDD")).agreement()
     assert (found.n_questions, found.observed) == (4, 0.75)
     assert found.alpha == pytest.approx(1 - 14 / 30)
     assert found.kappas == {("Ann", "Bob"): pytest.approx(0.5)}
@@ -78,7 +78,7 @@ def test_agreement_that_cannot_be_stated():
     alone = np.array([[1, 0], [0, 1]])
     assert compute_krippendorff_alpha(alone) is None
     assert compute_observed_agreement(alone) is None
-    found = Annotators(said(Ann="SSS", Bob="SSS")).agreement()
+    found = Annotators(make_replies(Ann="SSS", Bob="SSS")).agreement()
     assert (found.observed, found.alpha, found.kappas) == (1.0, None, {("Ann", "Bob"): None})
 
 
@@ -125,15 +125,15 @@ def test_what_em_finds_is_a_maximum_of_the_density():
         *np.array([[q, a, (q * a + (q == 2)) % 2] for q in range(5) for a in range(3)]).T, 5, 3, 2
     )
     found = judge(votes, **EASY)
-    told = 4 * make_prior_table(2, 0.8)
-    assert found.objective[-1] == pytest.approx(log_density(votes, found.shares, found.tables, told))
+    prior_counts = 4 * make_prior_table(2, 0.8)
+    assert found.objective[-1] == pytest.approx(log_density(votes, found.shares, found.tables, prior_counts))
     rng = np.random.default_rng(0)
     for size in (1e-3, 1e-2):
         for _ in range(20):
             tables = found.tables * np.exp(size * rng.standard_normal(found.tables.shape))
             shares = found.shares * np.exp(size * rng.standard_normal(2))
             tables, shares = tables / tables.sum(axis=2, keepdims=True), shares / shares.sum()
-            assert log_density(votes, shares, tables, told) <= found.objective[-1] + 1e-9
+            assert log_density(votes, shares, tables, prior_counts) <= found.objective[-1] + 1e-9
 
 
 def test_known_tables_are_found_again():
@@ -163,7 +163,7 @@ def test_known_tables_of_triplets_are_found_again():
 
 
 def test_neither_the_order_of_replies_nor_of_rows_matters():
-    replies = said(Ann="SSDDSD", Bob="SSDDDD", Cem="SDDDSS")
+    replies = make_replies(Ann="SSDDSD", Bob="SSDDDD", Cem="SDDDSS")
     found = Annotators(replies)
     other = Annotators(replies[::-1])
     assert [(v.question, v.answer) for v in other.verdicts] == [
@@ -173,27 +173,27 @@ def test_neither_the_order_of_replies_nor_of_rows_matters():
     np.testing.assert_allclose(*chances, rtol=1e-9)
 
 
-# ---------------------------------------------------------------------- who is asked
+# ---------------------------------------------------------------------- annotators
 
 
 def test_an_adversary_is_believed_in_reverse():
     truth = "SDSSDDSDSSDDSDSDSSDD"
     lies = truth.translate(str.maketrans("SD", "DS"))
-    people = Annotators(said(Ann=truth, Bob=truth[:-1] + "S", Cem=lies))
+    people = Annotators(make_replies(Ann=truth, Bob=truth[:-1] + "S", Cem=lies))
     ann, bob, cem = people.annotators
     assert ann.reliability > bob.reliability > 0.7
     assert cem.reliability < -0.5
     assert cem.accuracy < 0.25
     assert [v.answer[0] for v in people.verdicts] == list(truth)
-    # With Cem against, a pair is surer than without.
+    # A contrary answer of Cem makes a pair more certain.
     sure = {v.question: v.probability for v in people.verdicts}
-    plain = Annotators(said(Ann=truth, Bob=truth[:-1] + "S"))
+    plain = Annotators(make_replies(Ann=truth, Bob=truth[:-1] + "S"))
     assert all(v.probability < sure[v.question] for v in plain.verdicts)
 
 
 def test_who_always_says_the_same_counts_for_nothing():
     truth = "SDSSDDSDSSDDSDSDSSDD" * 5
-    people = Annotators(said(Ann=truth, Bob=truth, Cem="S" * 100))
+    people = Annotators(make_replies(Ann=truth, Bob=truth, Cem="S" * 100))
     assert abs(people.annotators[2].reliability) < 0.1
     weights = [v.weight for v in people.verdicts]
     assert min(weights) > 0.9
@@ -202,7 +202,7 @@ def test_who_always_says_the_same_counts_for_nothing():
 
 def test_one_annotator_is_taken_at_the_prior_with_a_warning():
     with pytest.warns(UserWarning, match=r"^Ann answered no question that others answered too.*0\.8"):
-        people = Annotators(said(Ann="SSSSSDU"))
+        people = Annotators(make_replies(Ann="SSSSSDU"))
     (ann,) = people.annotators
     assert (ann.n_answers, ann.n_shared, ann.n_unsure) == (6, 0, 1)
     np.testing.assert_allclose(ann.tables["pair"], [[0.8, 0.2], [0.2, 0.8]])
@@ -215,20 +215,20 @@ def test_one_annotator_is_taken_at_the_prior_with_a_warning():
 
 def test_without_overlap_all_are_taken_at_the_prior():
     with pytest.warns(UserWarning, match="Ann and Bob answered no question"):
-        people = Annotators(said(Ann="SD..", Bob="..SD"))
+        people = Annotators(make_replies(Ann="SD..", Bob="..SD"))
     assert [one.accuracy for one in people.annotators] == pytest.approx([0.8, 0.8])
     assert people.agreement().observed is None
 
 
 def test_a_question_answered_once_does_not_confirm_itself():
-    both = said(Ann="SDSDSD", Bob="SDSDSS")
+    both = make_replies(Ann="SDSDSD", Bob="SDSDSS")
     alone = [Reply(Question.pair(1, at), "SAME", annotator="Ann") for at in range(2, 60)]
     before, after = (Annotators(replies).annotators[0] for replies in (both, both + alone))
     np.testing.assert_allclose(after.tables["pair"], before.tables["pair"])
 
 
 def test_two_who_never_agree_leave_it_open():
-    people = Annotators(said(Ann="SDSDS", Bob="DSDSD"))
+    people = Annotators(make_replies(Ann="SDSDS", Bob="DSDSD"))
     assert [v.probability for v in people.verdicts] == pytest.approx([0.5] * 5, abs=0.05)
     assert all(v.weight < 0.1 for v in people.verdicts)
 
@@ -242,7 +242,7 @@ def test_nobody():
 
 
 def test_who_was_only_ever_unsure():
-    people = Annotators(said(Ann="UU", Bob="SD", Cem="SD"))
+    people = Annotators(make_replies(Ann="UU", Bob="SD", Cem="SD"))
     ann = people.annotators[0]
     assert (ann.n_answers, ann.n_unsure, ann.accuracy, ann.reliability, dict(ann.tables)) == (
         0,
@@ -261,11 +261,11 @@ def test_replies_without_a_name_are_one_annotators():
 
 
 def test_the_last_answer_of_an_annotator_counts():
-    replies = [*said(Ann="SD", Bob="SD"), Reply(Question.pair(1, 0), "DIFFERENT", annotator="Ann")]
+    replies = [*make_replies(Ann="SD", Bob="SD"), Reply(Question.pair(1, 0), "DIFFERENT", annotator="Ann")]
     assert Annotators(replies).agreement().observed == 0.5
 
 
-# ---------------------------------------------------------------------- what is asked
+# ---------------------------------------------------------------------- questions
 
 
 def test_triplets_are_judged_in_any_order_of_rows():
@@ -300,14 +300,14 @@ def test_trays_and_odd_ones_count_as_their_pairs():
         ((1, 2), "DIFFERENT"),
         ((4, 5, 6), "NEITHER"),
     ]
-    assert people.annotators[1].n_unsure == 1  # of four rows NEITHER says nothing
+    assert people.annotators[1].n_unsure == 1  # NEITHER about four rows is not informative
     assert people.agreement().observed == people.agreement("triplet").observed == 1.0
 
 
 def test_posteriors_of_questions_that_nobody_answered():
-    people = Annotators(said(Ann="S", Bob="S"))
+    people = Annotators(make_replies(Ann="S", Bob="S"))
     for question in (Question.pair(5, 6), Question.piles([0, 1])):
-        with pytest.raises(SupervisionError, match="nobody answered"):
+        with pytest.raises(SupervisionError, match="there is no answer"):
             people.posterior(question)
 
 
@@ -376,7 +376,7 @@ def test_what_is_no_reply_or_kind():
 
 def test_em_that_is_cut_short_says_so():
     with pytest.warns(ConvergenceWarning, match="still changed after 1 iterations"):
-        Annotators(said(Ann="SSDDSD", Bob="SSDDDD", Cem="SDDDSS"), max_iter=1, tol=0)
+        Annotators(make_replies(Ann="SSDDSD", Bob="SSDDDD", Cem="SDDDSS"), max_iter=1, tol=0)
 
 
 @pytest.mark.parametrize(
@@ -390,7 +390,7 @@ def test_em_that_is_cut_short_says_so():
 def test_of_a_question_answered_twice_nothing_of_the_first_answer_stays(
     question, first, second, n_must, n_cannot
 ):
-    replies = [Reply(question, said, "Ann") for said in (first, second)]
+    replies = [Reply(question, answer, "Ann") for answer in (first, second)]
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         hints = Annotators(replies).supervision(3)

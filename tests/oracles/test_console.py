@@ -1,4 +1,4 @@
-"""A person at a terminal: what is shown, what is typed, and where it leads."""
+"""A person at a terminal: the text shown, the keys typed, and their effect."""
 
 import contextlib
 import io
@@ -79,7 +79,7 @@ def test_wishes_and_the_end_of_what_is_typed(typed, wish):
         (PAIR, "\ufffd"),
         (Question.triplet(7, 3, 5), "y"),
         (Question.triplet(7, 3, 5), "4"),
-        (Question.odd([4, 8, 6]), "8"),  # the number of a row is not its place
+        (Question.odd([4, 8, 6]), "8"),  # the number of a row is not its position
         (Question.odd([4, 8, 6]), "ab"),  # a word for triplets
         (Question.odd([4, 8, 6]), "bc"),
         (Question.piles([4, 8, 6]), "12"),
@@ -210,8 +210,8 @@ def test_more_piles_than_clusters_are_reported_at_once():
     interview = Interview(X, n_clusters=2, strategy=Trays(), ids=list("abcdef"))
     oracle, output = person("123\nq\n")
     oracle.hold(interview)
-    said = "This contradicts other answers: a ≠ b ≠ c, but there are 2 clusters. b undoes it."
-    assert said in output.getvalue()
+    message = "This contradicts other answers: a ≠ b ≠ c, but there are 2 clusters. b undoes it."
+    assert message in output.getvalue()
 
 
 class Lines(io.StringIO):
@@ -298,7 +298,7 @@ class Terminal:
         os.write(self.master, keys.encode())
 
     def close(self):
-        os.close(self.master)  # first, so that nobody still waits for a key
+        os.close(self.master)  # first, so no thread still waits for a key
         self.input.close()
         with contextlib.suppress(OSError):
             self.output.close()
@@ -366,7 +366,7 @@ def test_a_whole_interview_at_a_terminal_by_single_keys(terminal):
     oracle = ConsoleOracle(input=terminal.input, output=terminal.output)
     done = []
     thread = threading.Thread(target=lambda: done.append(oracle.hold(interview)), daemon=True)
-    copy = Interview(X, n_clusters=3, strategy=RandomPairs())  # knows what is asked next
+    copy = Interview(X, n_clusters=3, strategy=RandomPairs())  # to know the next question
     thread.start()
     while (question := copy.ask()) is not None:
         answer = truth.answer(question)

@@ -39,14 +39,14 @@ def find_wrong(oracle, y, questions):
     return np.array([oracle.answer(question) != truth.answer(question) for question in questions])
 
 
-# ---------------------------------------------------------------------- what all kinds share
+# ---------------------------------------------------------------------- all kinds
 
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_the_same_seed_gives_the_same_answers(kind):
     answers = [make_oracle(kind, Y, X, rate=0.2, random_state=3).answer(question) for question in MANY]
     oracle = make_oracle(kind, Y, X, rate=0.2, random_state=3)
-    if kind != "fatigue":  # where the order of the questions counts
+    if kind != "fatigue":  # its answers depend on the order of the questions
         assert [oracle.answer(question) for question in reversed(MANY)] == answers[::-1]
     first = [oracle.answer(question) for question in MANY]
     assert [oracle.answer(question) for question in MANY] == first
@@ -54,7 +54,7 @@ def test_the_same_seed_gives_the_same_answers(kind):
     assert [again.answer(question) for question in MANY] == first
 
 
-@pytest.mark.parametrize("kind", [kind for kind in KINDS if kind != "coarse"])  # which draws nothing
+@pytest.mark.parametrize("kind", [kind for kind in KINDS if kind != "coarse"])  # which is not random
 def test_another_seed_gives_other_errors(kind):
     one, other = (make_oracle(kind, Y, X, rate=0.2, random_state=seed) for seed in (0, 1))
     assert [one.answer(question) for question in PAIRS] != [other.answer(question) for question in PAIRS]
@@ -120,7 +120,7 @@ def test_whole_interviews(kind):
 
 
 def test_uniform_errors_are_what_they_were_before_there_were_other_kinds():
-    # A fixed protocol: the hash is that of the version before the other kinds, computed on 2026-11-17.
+    # The answers must not change: the hash was computed before the other kinds were added, on 2026-11-17.
     y = [0, 1, 2, None, 0, 1, 2, 0, 1, 2, 0, 1, 2, 3]
     questions = [Question.pair(*rows) for rows in combinations(range(14), 2)]
     questions += [Question.triplet(*rows[::-1]) for rows in combinations(range(14), 3)]
@@ -143,7 +143,7 @@ def test_uniform_errors_are_what_they_were_before_there_were_other_kinds():
 
 def test_look_alike_chances_by_hand():
     # Distances 1, 3, 4, 5, 6, 9 have the ranks 1/12, 3/12 … 11/12; the weights 11, 3, 7, 7, 3, 1 (of 12) have
-    # the mean 16/36, so that s is 0.3 · 36/16.
+    # the mean 16/36, so s is 0.3 · 36/16.
     oracle = LookAlikeOracle([0, 0, 1, 1], [[0.0], [3.0], [4.0], [9.0]], rate=0.3)
     expected = {(1, 2): 11, (0, 1): 3, (0, 2): 7, (2, 3): 7, (1, 3): 3, (0, 3): 1}
     for (i, j), weight in expected.items():
@@ -342,7 +342,7 @@ def test_the_odd_one_out_is_only_mistaken_for_a_confused_class():
 
 def test_the_nearest_classes_are_confused_first():
     oracle = make_oracle("confusion", Y, X, rate=0.03)
-    # 10 · 10 of 1770 pairs of rows at a chance of 0.5, and the rest of the rate with the next two classes.
+    # 10 · 10 of 1770 pairs of rows with probability 0.5, and the rest of the rate with the next two classes.
     assert list(oracle.confusion) == [(0, 1), (2, 3)]
     assert list(oracle.confusion.values()) == pytest.approx([0.5, 0.03 * 17.7 - 0.5])
 

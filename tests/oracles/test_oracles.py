@@ -1,4 +1,4 @@
-"""Oracles: who answers, rightly, wrongly, late or not at all."""
+"""Oracles that are correct, wrong, late or silent."""
 
 import asyncio
 import pickle
@@ -20,11 +20,11 @@ PAIR = Question.pair(0, 1)
 
 
 @pytest.mark.parametrize(
-    ("classes", "said"),
+    ("classes", "expected"),
     [("aab", "AB"), ("aba", "AC"), ("baa", "BC"), ("aaa", "NEITHER"), ("abc", "NEITHER")],
 )
-def test_triplets_by_their_classes(classes, said):
-    assert LabelOracle(list(classes)).answer(Question.triplet(0, 1, 2)) == said
+def test_triplets_by_their_classes(classes, expected):
+    assert LabelOracle(list(classes)).answer(Question.triplet(0, 1, 2)) == expected
 
 
 def test_pairs_by_their_classes_and_unknown_ones():
@@ -34,7 +34,7 @@ def test_pairs_by_their_classes_and_unknown_ones():
 
 
 @pytest.mark.parametrize(
-    ("classes", "said"),
+    ("classes", "expected"),
     [
         ("aaaa", Answer.SAME),
         ("aaba", OddOne(2)),
@@ -44,23 +44,23 @@ def test_pairs_by_their_classes_and_unknown_ones():
         ([0, 0, 1, None], Answer.UNSURE),
     ],
 )
-def test_the_odd_one_out_by_classes(classes, said):
-    assert LabelOracle(list(classes)).answer(Question.odd([3, 0, 2, 1])) == said
+def test_the_odd_one_out_by_classes(classes, expected):
+    assert LabelOracle(list(classes)).answer(Question.odd([3, 0, 2, 1])) == expected
 
 
 @pytest.mark.parametrize(
-    ("classes", "said"),
+    ("classes", "expected"),
     [
         ("aaaa", Piles([[0, 1, 2, 3]])),
         ("abab", Piles([[0, 2], [1, 3]])),
         ("abcd", Piles([[0], [1], [2], [3]])),
-        (["a", None, "b", "a"], Piles([[0, 3], [2]])),  # what is not known is set aside
+        (["a", None, "b", "a"], Piles([[0, 3], [2]])),  # rows of unknown class are set aside
         (["a", None, None, None], Answer.UNSURE),
         ([None] * 4, Answer.UNSURE),
     ],
 )
-def test_trays_by_classes(classes, said):
-    assert LabelOracle(list(classes)).answer(Question.piles([0, 1, 2, 3])) == said
+def test_trays_by_classes(classes, expected):
+    assert LabelOracle(list(classes)).answer(Question.piles([0, 1, 2, 3])) == expected
 
 
 def test_a_question_about_other_data_is_refused():
@@ -81,11 +81,11 @@ def test_errors_come_at_their_rate_and_again_for_the_same_question():
     pairs = [Question.pair(*pair) for pair in combinations(range(60), 2)]
     oracle = NoisyOracle(y, rate=0.2, random_state=4)
     assert wrong(oracle, y, pairs) == pytest.approx(0.2, abs=0.03)  # 1770 draws: three standard deviations
-    said = [oracle.answer(question) for question in pairs]
+    given = [oracle.answer(question) for question in pairs]
     assert [
         NoisyOracle(y, rate=0.2, random_state=4).answer(question) for question in reversed(pairs)
-    ] == said[::-1]
-    assert [NoisyOracle(y, rate=0.2, random_state=5).answer(question) for question in pairs] != said
+    ] == given[::-1]
+    assert [NoisyOracle(y, rate=0.2, random_state=5).answer(question) for question in pairs] != given
     assert wrong(NoisyOracle(y, rate=0.0), y, pairs) == 0
     assert wrong(NoisyOracle(y, rate=1.0), y, pairs) == 1
 
@@ -102,9 +102,9 @@ def test_a_wrong_answer_to_a_triplet_is_any_other():
 def test_a_triplet_gets_the_same_answer_in_any_order():
     oracle = NoisyOracle([0, 0, 1, 1, 2, 2, 0, 1], rate=0.6, random_state=1)
     for rows in combinations(range(8), 3):
-        said = Reply(Question.triplet(*rows), oracle.answer(Question.triplet(*rows)))
+        given = Reply(Question.triplet(*rows), oracle.answer(Question.triplet(*rows)))
         for order in permutations(rows):
-            assert oracle.answer(Question.triplet(*order)) is said.to(Question.triplet(*order))
+            assert oracle.answer(Question.triplet(*order)) is given.to(Question.triplet(*order))
 
 
 def test_a_table_says_how_each_answer_is_mistaken():
@@ -124,10 +124,10 @@ def test_rows_of_a_tray_go_astray_at_the_rate():
     y = np.arange(600) % 2
     assert wrong(NoisyOracle(y, rate=0.0), y, TRAYS) == 0
     oracle = NoisyOracle(y, rate=0.1, random_state=3)
-    said = [oracle.answer(question) for question in TRAYS]
-    assert said == [NoisyOracle(y, rate=0.1, random_state=3).answer(question) for question in TRAYS]
+    given = [oracle.answer(question) for question in TRAYS]
+    assert given == [NoisyOracle(y, rate=0.1, random_state=3).answer(question) for question in TRAYS]
     n_moved = 0
-    for question, piles in zip(TRAYS, said, strict=True):
+    for question, piles in zip(TRAYS, given, strict=True):
         assert sorted(row for pile in piles.groups for row in pile) == list(question.rows)
         n_moved += sum(min(sum(y[row] == c for row in pile) for c in (0, 1)) for pile in piles.groups)
         n_moved += sum(len(pile) == 1 for pile in piles.groups)
@@ -135,7 +135,7 @@ def test_rows_of_a_tray_go_astray_at_the_rate():
 
 
 def test_all_rows_astray():
-    # One pile: each row goes to one of its own. Two piles of one row: they change places, which is the same.
+    # One pile: each row moves to a new pile. Two piles of one row: swapping them changes nothing.
     assert NoisyOracle([0, 0, 0], rate=1.0).answer(Question.piles([0, 1, 2])) == Piles([[0], [1], [2]])
     assert NoisyOracle([0, 1], rate=1.0).answer(Question.piles([0, 1])) == Piles([[0], [1]])
 
@@ -143,10 +143,10 @@ def test_all_rows_astray():
 def test_a_wrong_odd_one_is_any_other_row():
     odd = [Question.odd([0, 1, 2, third]) for third in range(3, 203)]
     oracle = NoisyOracle([1, 0, 0] + [0] * 200, rate=1.0)
-    said = [oracle.answer(question) for question in odd]
-    assert {type(answer) for answer in said} == {OddOne}
+    given = [oracle.answer(question) for question in odd]
+    assert {type(answer) for answer in given} == {OddOne}
     counts = np.bincount(
-        [question.rows.index(answer.row) for question, answer in zip(odd, said, strict=True)]
+        [question.rows.index(answer.row) for question, answer in zip(odd, given, strict=True)]
     )
     assert counts[0] == 0
     assert counts[1:].min() > 40
@@ -167,7 +167,7 @@ def test_what_is_not_known_stays_unsure():
 
 
 @pytest.mark.parametrize(
-    ("more", "said"),
+    ("more", "message"),
     [
         ({"rate": 1.5}, "rate must be a number from 0 to 1"),
         ({"rate": None}, "rate must be"),
@@ -177,8 +177,8 @@ def test_what_is_not_known_stays_unsure():
         ({"table": {"maybe": {"SAME": 1.0}}}, "is not an answer"),
     ],
 )
-def test_noise_that_cannot_be(more, said):
-    with pytest.raises(ValueError, match=said):
+def test_noise_that_cannot_be(more, message):
+    with pytest.raises(ValueError, match=message):
         NoisyOracle([0, 1], **more)
 
 
@@ -187,7 +187,7 @@ def test_a_table_for_pairs_does_not_answer_triplets():
         NoisyOracle([0, 0, 1], table={"AB": {"SAME": 1.0}}).answer(Question.triplet(0, 1, 2))
 
 
-# ---------------------------------------------------------------------- on record
+# ---------------------------------------------------------------------- recorded answers
 
 
 def test_the_last_reply_counts_in_any_order_of_rows():
@@ -230,13 +230,13 @@ class Flaky:
     """Fails so many times, then answers."""
 
     def __init__(self, failures, answer="SAME"):
-        self.left, self.said = failures, answer
+        self.left, self.given = failures, answer
 
     def __call__(self, question):
         if self.left:
             self.left -= 1
             raise TimeoutError("no answer")
-        return self.said
+        return self.given
 
 
 def test_a_function_is_called_again_as_often_as_allowed():
@@ -252,10 +252,10 @@ def test_a_function_is_called_again_as_often_as_allowed():
     assert pickle.loads(pickle.dumps(caught.value)).question == PAIR
 
 
-@pytest.mark.parametrize("said", [None, "perhaps", "AB", 3])
-def test_what_does_not_answer_is_a_failed_call(said):
+@pytest.mark.parametrize("given", [None, "perhaps", "AB", 3])
+def test_what_does_not_answer_is_a_failed_call(given):
     with pytest.raises(OracleError, match="was not answered after 1 call"):
-        CallableOracle(lambda question: said).answer(PAIR)
+        CallableOracle(lambda question: given).answer(PAIR)
 
 
 def test_a_reply_to_another_question_is_a_failed_call():
@@ -266,7 +266,7 @@ def test_a_reply_to_another_question_is_a_failed_call():
 
 
 @pytest.mark.parametrize(
-    ("question", "said", "meant"),
+    ("question", "given", "meant"),
     [
         (Question.odd([3, 4, 5]), 4, OddOne(4)),
         (Question.odd([3, 4, 5]), "same", Answer.SAME),
@@ -274,13 +274,13 @@ def test_a_reply_to_another_question_is_a_failed_call():
         (Question.piles([3, 4, 5]), Reply(Question.piles([5, 4, 3]), [[3, 5]]), Piles([[3, 5]])),
     ],
 )
-def test_functions_that_sort(question, said, meant):
-    answer = CallableOracle(lambda question: said).answer(question)
+def test_functions_that_sort(question, given, meant):
+    answer = CallableOracle(lambda question: given).answer(question)
     assert getattr(answer, "answer", answer) == meant
 
 
 @pytest.mark.parametrize(
-    ("question", "said"),
+    ("question", "given"),
     [
         (Question.odd([3, 4, 5]), 6),
         (Question.odd([3, 4, 5]), "AB"),
@@ -291,9 +291,9 @@ def test_functions_that_sort(question, said, meant):
         (PAIR, OddOne(1)),
     ],
 )
-def test_what_does_not_sort_is_a_failed_call(question, said):
+def test_what_does_not_sort_is_a_failed_call(question, given):
     with pytest.raises(OracleError, match="was not answered after 1 call"):
-        CallableOracle(lambda question: said).answer(question)
+        CallableOracle(lambda question: given).answer(question)
 
 
 def test_a_failure_loses_no_answer_that_came_before():
@@ -371,15 +371,15 @@ def test_an_interruption_is_not_a_failed_call():
 
 
 @pytest.mark.parametrize(
-    ("make", "error", "said"),
+    ("make", "error", "message"),
     [
         (lambda: CallableOracle("SAME"), TypeError, "must be callable"),
         (lambda: CallableOracle(kind, retries=-1), ValueError, "retries must be"),
         (lambda: CallableOracle(kind, budget=0.5), ValueError, "budget must be"),
     ],
 )
-def test_oracles_that_cannot_be_made(make, error, said):
-    with pytest.raises(error, match=said):
+def test_oracles_that_cannot_be_made(make, error, message):
+    with pytest.raises(error, match=message):
         make()
 
 
@@ -394,7 +394,7 @@ CLASSES = np.repeat([0, 1, 2], 3)
 @pytest.mark.parametrize(
     "oracle",
     [
-        NoisyOracle(CLASSES, rate=0.5),  # as good as a coin
+        NoisyOracle(CLASSES, rate=0.5),  # random answers
         NoisyOracle(CLASSES, rate=1.0),
         CallableOracle(lambda question: "UNSURE"),
         CallableOracle(lambda question: "SAME"),

@@ -18,7 +18,7 @@ def line(*points):
     return np.array(points, dtype=float)[:, None]
 
 
-def told(X, must=(), cannot=(), asked=None, **more):
+def make_state(X, must=(), cannot=(), asked=None, **more):
     """A state in which these links were asked for, unless `asked` says otherwise."""
     pairs = [*must, *cannot] if asked is None else asked
     return InterviewState.from_data(
@@ -190,8 +190,8 @@ def quire_printed(K, ridge, placed, y, s):
     a = [i for i in range(n) if i not in placed]
     u = [i for i in a if i != s]
     inner = L[np.ix_(u, placed)] if u else np.zeros((0, len(placed)))
-    told = L[s, placed] - (L[s, u] @ np.linalg.solve(L[np.ix_(u, u)], inner) if u else 0)
-    return L[s, s] - np.linalg.det(L[np.ix_(a, a)]) / L[s, s] + 2 * abs(told @ y)
+    mean = L[s, placed] - (L[s, u] @ np.linalg.solve(L[np.ix_(u, u)], inner) if u else 0)
+    return L[s, s] - np.linalg.det(L[np.ix_(a, a)]) / L[s, s] + 2 * abs(mean @ y)
 
 
 def quire_exact(K, ridge, placed, y, s):

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from likewise.supervision import TRIPLET_ANSWERS, Supervision
 
 
-def said(hints):
+def list_statements(hints):
     """Everything that hints say, as plain dictionaries from a statement to its weight or value."""
     out = {
         "must": {frozenset(p): w for p, w in zip(hints.must.tolist(), hints.must_weights, strict=True)},
@@ -36,7 +36,7 @@ def said(hints):
 
 def restricted(hints, rows):
     """What hints say of `rows` (no row twice), in their new numbers."""
-    old = said(hints)
+    old = list_statements(hints)
     new = {row: k for k, row in enumerate(rows)}
 
     def moved(statements, least=None):

@@ -285,7 +285,7 @@ def test_every_problem_is_reported_with_its_line_and_nothing_is_written(tmp_path
         ("x.csv", "", "is empty"),
         ("x.csv", "a,b,answer,mood\n", "'mood' is not known"),
         ("x.csv", "a,a,b,answer\n", "occurs twice"),
-        ("x.csv", "p,q\n1,2\n", "wanted a first row with one of these"),
+        ("x.csv", "p,q\n1,2\n", "expected a first row with one of these"),
         ("x.csv", "id,group\na1,1\na1,2\n", "the group of 'a1' is '2', but '1' on line 2"),
         (
             "x.csv",
@@ -294,7 +294,7 @@ def test_every_problem_is_reported_with_its_line_and_nothing_is_written(tmp_path
         ),
         ("x.csv", "id,bag\na1,r1\n", "no question of the studio is about bags"),
         ("x.jsonl", '{"a": "a1", "b": "a2", "answer": "SAME"}\n{"a": 1', ":2: not a JSON object"),
-        ("x.jsonl", '{"a": 1, "b": "a2", "answer": "SAME"}\n', "an id must be text"),
+        ("x.jsonl", '{"a": 1, "b": "a2", "answer": "SAME"}\n', "an id must be a string"),
         ("x.json", "{}", "not a saved interview"),
         ("x.json", '{"format": "likewise interview", "version": 99}', "newer likewise"),
         ("x.json", '{"format": "likewise interview", "version": 2, "history": 5}', "should be a list"),
@@ -303,7 +303,7 @@ def test_every_problem_is_reported_with_its_line_and_nothing_is_written(tmp_path
             '{"format": "likewise interview", "version": 2, "history": [5, {"event": "answer"}]}',
             "event 1: .* cannot be read",
         ),
-        ("x.txt", "a,b,answer\n", "does not say its format"),
+        ("x.txt", "a,b,answer\n", "does not determine the format"),
         ("x.csv", f"id,label\na1,{'long' * 50}\n", "a label is no name for a group"),
     ],
 )

@@ -1,4 +1,4 @@
-"""Rows in bags as a pair of tables: there and back, and what is said of tables that are wrong."""
+"""Rows in bags as a pair of tables: round trips, and error messages for invalid tables."""
 
 import gzip
 import os
@@ -118,9 +118,9 @@ def test_bags_in_memory_keep_their_type(files):
 
 def test_numbers_that_are_written_in_two_ways_are_reported(files, tmp_path):
     paths = files("bag,f0\n1.0,0\n2.0,1\n", "bag,labels\n1,wren\n2,owl\n")
-    said = bad(lambda: read_bags(*paths), tmp_path)
-    assert "bags.csv:2: bag '1' has labels, but no row is in it; there are rows in bag '1.0'." in said
-    assert "write it the same way in both" in said
+    message = bad(lambda: read_bags(*paths), tmp_path)
+    assert "bags.csv:2: bag '1' has labels, but no row is in it; there are rows in bag '1.0'." in message
+    assert "write it the same way in both" in message
     paths = files("bag,f0\n1,0\n", "bag,labels\n01,wren\n")
     assert "there are rows in bag '1'" in bad(lambda: read_bags(*paths), tmp_path)
 
@@ -142,11 +142,11 @@ def test_two_bags_of_one_name_are_refused(files):
         read_bag_labels(bags, [0.5, 1])
 
 
-# ------------------------------------------------------------------ tables that are wrong
+# ------------------------------------------------------------------ invalid tables
 
 
 @pytest.mark.parametrize(
-    ("bags", "said"),
+    ("bags", "message"),
     [
         ("", "bags.csv is empty"),
         (
@@ -173,13 +173,13 @@ def test_two_bags_of_one_name_are_refused(files):
         ("bag,labels,labels\nr1,owl,owl\n", "two columns are called 'labels'"),
     ],
 )
-def test_a_wrong_table_of_labels_is_reported_by_line(files, tmp_path, bags, said):
+def test_a_wrong_table_of_labels_is_reported_by_line(files, tmp_path, bags, message):
     paths = files(bags=bags)
-    assert said in bad(lambda: read_bags(*paths), tmp_path)
+    assert message in bad(lambda: read_bags(*paths), tmp_path)
 
 
 @pytest.mark.parametrize(
-    ("rows", "said"),
+    ("rows", "message"),
     [
         ("", "rows.csv is empty"),
         ("bag,f0\n", "rows.csv has a header and no rows"),
@@ -195,9 +195,9 @@ def test_a_wrong_table_of_labels_is_reported_by_line(files, tmp_path, bags, said
         ("id,bag,f0\n,r1,1\n", "rows.csv:2: the id is empty"),
     ],
 )
-def test_a_wrong_table_of_rows_is_reported_by_line(files, tmp_path, rows, said):
+def test_a_wrong_table_of_rows_is_reported_by_line(files, tmp_path, rows, message):
     paths = files(rows=rows)
-    assert said in bad(lambda: read_bags(*paths), tmp_path)
+    assert message in bad(lambda: read_bags(*paths), tmp_path)
 
 
 def test_columns_cannot_serve_two_ends(files, tmp_path):
@@ -208,9 +208,9 @@ def test_columns_cannot_serve_two_ends(files, tmp_path):
 
 def test_every_bad_line_is_reported_and_nothing_is_read(files, tmp_path):
     paths = files(bags="bag,labels\n" + "".join(f"x{i},owl\n" for i in range(8)))
-    said = bad(lambda: read_bags(*paths), tmp_path)
-    assert said.count("bags.csv:") == 5
-    assert said.endswith("and 3 more.\nNothing was read.")
+    message = bad(lambda: read_bags(*paths), tmp_path)
+    assert message.count("bags.csv:") == 5
+    assert message.endswith("and 3 more.\nNothing was read.")
 
 
 def test_more_labels_than_rows_is_a_warning(files):
@@ -233,7 +233,7 @@ def test_formats_that_are_no_tables(files, tmp_path):
     assert "cannot be decompressed" in bad(lambda: read_bags(tmp_path / "cut.csv.gz"), tmp_path)
 
 
-# ------------------------------------------------------------------ there and back
+# ------------------------------------------------------------------ round trips
 
 WORDS = st.text(st.characters(codec="utf-8", exclude_characters=";"), min_size=1, max_size=4).filter(
     lambda word: word == word.strip()
@@ -272,7 +272,7 @@ def test_whole_numbers_are_written_plainly(tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("hints", "options", "said"),
+    ("hints", "options", "message"),
     [
         (Supervision.from_links(2, must=[(0, 1)]), {}, r"also contain links.*write_hints"),
         (Supervision.from_bags(["a", "b", "c"]), {}, "are for 3 rows, but X has 2"),
@@ -287,8 +287,8 @@ def test_whole_numbers_are_written_plainly(tmp_path):
         (Supervision.from_bags(["a", "b"]), {"ids": ["x"]}, "id has 1 entries, but X has 2 rows"),
     ],
 )
-def test_what_the_tables_cannot_hold_is_refused(tmp_path, hints, options, said):
-    with pytest.raises((SupervisionError, ValueError), match=said):
+def test_what_the_tables_cannot_hold_is_refused(tmp_path, hints, options, message):
+    with pytest.raises((SupervisionError, ValueError), match=message):
         write_bags(tmp_path / "rows.csv", tmp_path / "bags.csv", [[1.0], [2.0]], hints, **options)
     assert list(tmp_path.iterdir()) == []
 
@@ -316,8 +316,8 @@ def test_the_data_sets_with_bags_are_read_as_they_are_loaded(tmp_path, name):
     np.testing.assert_array_equal(read.X, data.X)
     assert read.y.tolist() == list(map(str, data.y.tolist()))
     loaded, found = data.supervision().bags, read.supervision.bags
-    said = {str(n): set(map(str, labels)) for n, labels in zip(loaded.names, loaded.labels, strict=True)}
-    assert dict(zip(found.names, found.labels, strict=True)) == said
+    expected = {str(n): set(map(str, labels)) for n, labels in zip(loaded.names, loaded.labels, strict=True)}
+    assert dict(zip(found.names, found.labels, strict=True)) == expected
 
 
 # ------------------------------------------------------------------ some of the labels
@@ -331,7 +331,7 @@ def test_a_share_of_the_bags_keeps_its_labels():
         kept = sample_bag_labels(everything, share, random_state=3)
         assert kept.must.tolist() == [[0, 1]]
         labels = kept.bags.labels
-        known.append({b for b, said in enumerate(labels) if said is not None})
+        known.append({b for b, names in enumerate(labels) if names is not None})
         assert all(labels[b] == hints.bags.labels[b] for b in known[-1])
         assert len(known[-1]) == round(8 * share)
     assert known[0] < known[1] < known[2] < known[3] == set(range(8))

@@ -1,4 +1,4 @@
-"""What follows from the number of clusters, by hand and against every way to sort the rows."""
+"""Implications of the number of clusters, by hand and against all assignments of the rows."""
 
 from itertools import combinations, product
 
@@ -29,15 +29,15 @@ def implied(n, k, **more):
 
 
 def test_what_is_apart_from_all_groups_but_one_belongs_to_that_one():
-    told = {"must": [(0, 1), (2, 3)], "cannot": [(0, 2), (4, 1)]}
-    assert implied(6, 2, **told) == [[2, 4]]
-    assert implied(6, 3, **told) == implied(6, None, **told) == []
+    links_ = {"must": [(0, 1), (2, 3)], "cannot": [(0, 2), (4, 1)]}
+    assert implied(6, 2, **links_) == [[2, 4]]
+    assert implied(6, 3, **links_) == implied(6, None, **links_) == []
 
 
 def test_what_follows_makes_more_follow():
-    # 4 is not with 0, so with 2; 5 is not with 4, so with 0; 6 is not with 5, so with 2.
-    told = {"must": [(0, 1), (2, 3)], "cannot": [(0, 2), (4, 1), (4, 5), (5, 6)]}
-    assert implied(8, 2, **told) == [[0, 5], [2, 4], [2, 6]]
+    # 4 differs from 0, so it belongs with 2; 5 differs from 4, so with 0; 6 differs from 5, so with 2.
+    links_ = {"must": [(0, 1), (2, 3)], "cannot": [(0, 2), (4, 1), (4, 5), (5, 6)]}
+    assert implied(8, 2, **links_) == [[0, 5], [2, 4], [2, 6]]
 
 
 def test_sets_of_rows_that_are_all_apart_count_as_pairs_do():
@@ -53,7 +53,7 @@ def test_nothing_follows_where_more_groups_than_clusters_were_found():
 
 
 def test_a_stated_cannot_link_is_stronger_than_what_would_follow():
-    # With two clusters 2 and 3, both apart from 0, would be together; somebody said that they are not.
+    # With two clusters 2 and 3, which differ from 0, would be together; an answer states that they are not.
     assert implied(5, 2, must=[(0, 4)], cannot=[(0, 1), (0, 2), (0, 3), (2, 3)]) == []
     assert implied(7, 2, must=[(0, 5), (1, 6)], cannot=[(0, 1), (0, 2), (0, 3), (2, 3), (0, 4)]) == [[1, 4]]
 
@@ -89,9 +89,9 @@ def test_the_interview_knows_and_does_not_ask_what_follows():
     asking = interview(model=Looking(n_clusters=2))
     asking.tell(Question.pair(0, 3), "DIFFERENT")
     asking.tell(Question.pair(0, 5), "DIFFERENT")
-    said = links(6, cannot=[(0, 3), (0, 5)])
-    assert asking.supervision == said  # as said, and no more
-    assert asking.state().supervision == said
+    stated = links(6, cannot=[(0, 3), (0, 5)])
+    assert asking.supervision == stated  # without implied links
+    assert asking.state().supervision == stated
     assert asking.state().knows(3, 5) == "must"
     assert not asking.state().can_ask(Question.pair(3, 5))
     assert ("pair", (3, 5)) not in {question.key for question in asking.ask(100)}
@@ -119,7 +119,7 @@ def test_a_late_answer_against_what_followed_is_kept_and_reported():
     asking = interview()
     for pair in [(0, 3), (0, 5), (3, 5)]:
         asking.tell(Question.pair(*pair), "DIFFERENT")
-    (found,) = asking.contradictions  # three rows apart from one another, and two clusters
+    (found,) = asking.contradictions  # three pairwise cannot-linked rows, and two clusters
     assert {reply.question.rows for reply in found.replies} == {(0, 3), (0, 5), (3, 5)}
     assert asking.state().knows(3, 5) == "cannot"
     assert len(asking.labels_) == 6
@@ -153,7 +153,7 @@ def test_with_two_clusters_as_many_answers_as_rows_settle_all(strategy):
 
 
 @st.composite
-def told(draw):
+def draw_hints(draw):
     n, k = draw(st.integers(3, 6)), draw(st.integers(2, 3))
     pairs = st.lists(st.sampled_from(list(combinations(range(n), 2))), max_size=8)
     groups = st.lists(st.lists(st.integers(0, n - 1), min_size=2, max_size=3, unique=True), max_size=1)
@@ -161,7 +161,7 @@ def told(draw):
 
 
 @settings(max_examples=150, deadline=None)
-@given(told())
+@given(draw_hints())
 def test_what_follows_holds_in_every_way_to_sort_the_rows(problem):
     n, k, hints = problem
     found = derive_implied_links(hints.closure(on_conflict="drop"), k)
@@ -177,13 +177,13 @@ def test_what_follows_holds_in_every_way_to_sort_the_rows(problem):
     assert all(way[i] == way[j] for way in ways for i, j in found.must.tolist())
     both = (hints | found).closure(on_conflict="drop")
     assert both.conflicts.tolist() == hints.closure(on_conflict="drop").conflicts.tolist()
-    # What was found is all that can be: a second look finds nothing more, unless something clashes.
+    # The result is complete: a second search finds nothing more, unless links clash.
     if ways:
         assert not derive_implied_links(both, k)
 
 
 @settings(max_examples=60, deadline=None)
-@given(told())
+@given(draw_hints())
 def test_the_state_knows_the_same_by_pairs_and_by_sets(problem):
     n, k, hints = problem
     as_pairs = Supervision.from_links(
@@ -191,7 +191,8 @@ def test_the_state_knows_the_same_by_pairs_and_by_sets(problem):
     )
     rows = np.arange(n)
     one, other = (
-        InterviewState.from_data(np.zeros((n, 1)), said, n_clusters=k) for said in (hints, as_pairs)
+        InterviewState.from_data(np.zeros((n, 1)), given_hints, n_clusters=k)
+        for given_hints in (hints, as_pairs)
     )
     first, second = (state.relations(rows[:, None], rows[None, :]) for state in (one, other))
     assert (first == second).all()

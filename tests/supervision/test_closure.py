@@ -29,7 +29,7 @@ def test_relations_by_hand():
     assert (broken.kind, broken.stated, broken.reason) == ("cannot", False, "7 = 6 ≠ 1")
     assert broken.steps == ((7, 6, "must"), (6, 1, "cannot"))
     assert CHAIN.relation(1, 5).stated
-    nothing = CHAIN.relation(0, 7)  # apart from the same row, which says nothing of the two
+    nothing = CHAIN.relation(0, 7)  # both differ from the same row, which implies nothing
     assert (nothing.kind, nothing.steps, nothing.reason) == ("unknown", (), "no chain of links connects them")
 
 
@@ -61,7 +61,7 @@ def test_a_contradiction_shows_the_chain():
     assert hints.closure(on_conflict="keep").cannot.tolist() == [[0, 0], [1, 2]]
     assert hints.drop_conflicts().cannot.tolist() == [[1, 2]]
     assert hints.drop_conflicts().closure().conflicts.tolist() == []
-    assert hints.relation(0, 5).kind == "must"  # the must-links win
+    assert hints.relation(0, 5).kind == "must"  # must-links take precedence
 
 
 def test_the_chain_in_a_contradiction_is_the_shortest():

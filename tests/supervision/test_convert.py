@@ -50,7 +50,7 @@ def test_one_class_is_all_together():
 def test_bags_by_hand_for_as_many_clusters_as_classes():
     links = bags_to_links(BAGS)
     assert [g.tolist() for g in links.must_groups] == [[0, 1, 2]]
-    assert links.cannot.tolist() == [[0, 3], [0, 4]]  # row 0 stands for the wrens
+    assert links.cannot.tolist() == [[0, 3], [0, 4]]  # row 0 represents the wrens
     assert links.relation(2, 4).kind == "cannot"
     assert links.relation(3, 4).kind == "unknown"  # one bag, two labels
     assert links.relation(5, 0).kind == links.relation(6, 0).kind == "unknown"

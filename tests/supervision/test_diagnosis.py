@@ -37,7 +37,7 @@ def test_counts_by_hand():
     assert found.n_triplet_conflicts == 1
     assert (found.n_bags, found.n_labelled_bags, found.n_labels, found.n_classes) == (2, 1, 1, 1)
     assert found.n_redundant_must == 1
-    assert found.n_redundant_cannot == 2  # 2-3 repeats 0-3, and the group says 3-4
+    assert found.n_redundant_cannot == 2  # 2-3 repeats 0-3, and the group contains 3-4
     assert found.n_cannot_only == 3
     assert found.min_clusters == 3
     assert found.informativeness is None

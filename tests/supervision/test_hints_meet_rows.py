@@ -1,4 +1,4 @@
-"""Hints that were made by index label meet rows: a data frame in another order is refused."""
+"""Hints by index label: a data frame in another order is refused."""
 
 import pickle
 
@@ -73,7 +73,7 @@ def test_hints_by_index_refuse_a_frame_in_another_order(meet):
     meet(FRAME, hints)
     with pytest.raises(SupervisionError, match=r"row 0 of \w+ has the index label 'b'.*expect 'a'"):
         meet(SHUFFLED, hints)
-    meet(SHUFFLED, hints[[1, 0, 2, 3]])  # hints are taken along with the rows
+    meet(SHUFFLED, hints[[1, 0, 2, 3]])  # hints are reordered with the rows
     meet(SHUFFLED.to_numpy(), hints)
 
 

@@ -80,7 +80,7 @@ def test_unknown_among_many_is_answered_soon():
 
 
 def test_the_digest_is_settled():
-    # sha256 over each id's length, eight bytes low first, and its UTF-8; worked out once by hand.
+    # sha256 over each id's length, eight bytes low first, and its UTF-8; computed once by hand.
     import hashlib
 
     data = b"\x01" + bytes(7) + b"a" + b"\x02" + bytes(7) + "é".encode()

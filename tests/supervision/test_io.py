@@ -56,7 +56,7 @@ def bad(path, ids=IDS, **options):
     return str(error.value).replace(str(path.parent) + os.sep, "")
 
 
-# ------------------------------------------------------------------ there and back
+# ------------------------------------------------------------------ round trips
 
 
 @pytest.mark.parametrize("format", FORMATS)
@@ -532,7 +532,7 @@ def test_bad_json_lines(file, line, text):
     assert text in message
 
 
-# ------------------------------------------------------------------ cut short
+# ------------------------------------------------------------------ truncated files
 
 
 def test_a_file_cut_short_anywhere_is_noticed(tmp_path):
@@ -564,9 +564,9 @@ def test_lines_taken_out_are_noticed_and_lines_added_are_not(tmp_path):
 
 
 def test_a_first_line_that_cannot_be_understood(file):
-    for said in ("digest=1", "n=x", "n=3; label_type=date", "n=3; lines=few"):
+    for fields in ("digest=1", "n=x", "n=3; label_type=date", "n=3; lines=few"):
         assert "hints.csv:1: the line about the ids is invalid" in bad(
-            file(f"# likewise hints; {said}\na,b,link\n")
+            file(f"# likewise hints; {fields}\na,b,link\n")
         )
 
 
@@ -617,10 +617,10 @@ def test_shuffled_rows_without_ids_are_noticed_by_their_content(tmp_path, format
     with pytest.raises(FileFormatError, match="written for other data: the rows have changed"):
         read_hints(path, ids, content=X[::-1])
     write_hints(path, EVERY, IDS, content=X)
-    with pytest.warns(ShuffledIdsWarning):  # with ids the rows may move, if they take their ids with them
+    with pytest.warns(ShuffledIdsWarning):  # with ids, rows may be reordered together with their ids
         assert read_hints(path, IDS[::-1], content=X[::-1]) == EVERY[::-1]
     write_hints(path, EVERY, ids)
-    assert read_hints(path, ids, content=X[::-1]) == EVERY  # nothing was noted, so nothing can be compared
+    assert read_hints(path, ids, content=X[::-1]) == EVERY  # the file has no digest of the content to compare
 
 
 # ------------------------------------------------------------------ writing

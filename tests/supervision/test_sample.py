@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 from likewise.exceptions import SupervisionError
 from likewise.supervision import Supervision, sample_links, sample_triplets
 from likewise.supervision._sample import _number_to_pairs, _number_to_triples
-from reference.supervision import said
+from reference.supervision import list_statements
 
 Y = np.array([0, 0, 0, 1, 1, 2])
 
@@ -151,7 +151,7 @@ def test_answers_are_true_and_distinct(y, data):
     m = data.draw(st.integers(0, known * (known - 1) * (known - 2) // 6))
     triplets = sample_triplets(y, m, random_state=data.draw(st.integers(0, 99)))
     assert len(triplets.triplets) == m
-    for members, odd in said(triplets)["triplets"]:
+    for members, odd in list_statements(triplets)["triplets"]:
         classes = [y[i] for i in members]
         rest = {y[i] for i in members if i != odd}
         assert None not in classes

@@ -18,8 +18,8 @@ from reference.supervision import (
     drawn_labels,
     drawn_links,
     drawn_triplets,
+    list_statements,
     restricted,
-    said,
 )
 
 LINKS = Supervision.from_links(
@@ -213,7 +213,7 @@ def test_merging_bags_fills_what_the_other_left_open():
 
 
 def test_merging_labels_that_are_sets_does_not_depend_on_the_order():
-    first = Supervision.from_labels([frozenset("ab"), None])  # sets have no order of their own
+    first = Supervision.from_labels([frozenset("ab"), None])  # sets are not ordered
     second = Supervision.from_labels([None, frozenset("cd")])
     assert first | second == second | first
 
@@ -474,7 +474,7 @@ def test_no_such_kind():
 @given(st.data())
 def test_merging_is_idempotent_commutative_and_associative(data):
     n = data.draw(st.integers(2, 6))
-    # One kind of each value, so that nothing contradicts; labels and bags are cut from one truth.
+    # One value of each kind, so there are no contradictions; labels and bags come from the same classes.
     whole = data.draw(drawn_hints(n))
     parts = [data.draw(drawn_links(n)) | _some(data, whole) for _ in range(3)]
     if n >= 3:
@@ -509,7 +509,7 @@ def test_merging_partial_labels_of_one_truth(data):
 def test_restriction_is_what_its_twin_says_and_composes(hints, data):
     rows = data.draw(st.lists(st.integers(0, len(hints) - 1), min_size=1, unique=True))
     part = hints[rows]
-    assert said(part) == restricted(hints, rows)
+    assert list_statements(part) == restricted(hints, rows)
     again = data.draw(st.lists(st.integers(0, len(rows) - 1), min_size=1))
     assert part[again] == hints[np.array(rows)[again]]
     mask = np.isin(np.arange(len(hints)), rows)
@@ -546,7 +546,7 @@ def test_a_pickle_holds_everything(hints):
     loaded = pickle.loads(pickle.dumps(hints))
     assert loaded == hints
     assert hash(loaded) == hash(hints)
-    assert said(loaded) == said(hints)
+    assert list_statements(loaded) == list_statements(hints)
 
 
 @settings(deadline=None)

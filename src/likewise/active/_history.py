@@ -120,7 +120,7 @@ def build_supervision(replies: Sequence[Reply], n_samples: int) -> Supervision:
     triplets: list[tuple[tuple[int, ...], str]] = []
     for reply in replies:
         question = reply.question
-        # NEITHER about three rows is stored as a triplet, whatever the kind of question.
+        # NEITHER about three rows is stored as a triplet, for all kinds of questions.
         if question.kind == "triplet" or (reply.answer is Answer.NEITHER and len(question.rows) == 3):
             if reply.answer is not Answer.UNSURE:
                 triplets.append((question.rows, str(reply.answer)))

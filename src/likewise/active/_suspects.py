@@ -218,9 +218,9 @@ class Suspect:
             )
         if self.rows:
             reasons.append(f"{len(self.rows)} near row{'s' if len(self.rows) > 1 else ''}")
-        speak = f"; {' and '.join(reasons)} contradict it" if reasons else ""
+        because = f"; {' and '.join(reasons)} contradict it" if reasons else ""
         answer = f"“{self.reply.question.text}” {self.reply.answer}"
-        return f"{answer}: wrong with probability {self.chance:.0%}{speak}."
+        return f"{answer}: wrong with probability {self.chance:.0%}{because}."
 
 
 def find_suspects(interview: Interview) -> tuple[Suspect, ...]:

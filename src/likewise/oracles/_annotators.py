@@ -344,7 +344,7 @@ class Annotators:
         Parameters
         ----------
         question : Question
-            A pair or triplet that somebody answered. Any other question raises a SupervisionError.
+            A pair or triplet with at least one answer. Any other question raises a SupervisionError.
 
         Returns
         -------
@@ -354,8 +354,8 @@ class Annotators:
         rows = tuple(sorted(question.rows))
         if question.kind not in WORDS or rows not in self._questions[question.kind]:
             raise SupervisionError(
-                f"nobody answered “{question.text}”. There are posteriors only for pairs and triplets with "
-                "answers; trays count as their pairs."
+                f"there is no answer to “{question.text}”. There are posteriors only for pairs and triplets "
+                "with answers; trays count as their pairs."
             )
         at = self._questions[question.kind][rows]
         chances = self._judged[question.kind].posterior[at].tolist()

@@ -452,8 +452,8 @@ def describe_suspect(interview: Interview, suspect: Suspect) -> str:
         answer = " | ".join(" ".join(map(name, pile)) for pile in reply.piles)
     counts = ((len(suspect.against), "other answer"), (len(suspect.rows), "near row"))
     reasons = [f"{n} {word}{'' if n == 1 else 's'}" for n, word in counts if n]
-    speak = "contradicts" if sum(n for n, _ in counts) == 1 else "contradict"
-    because = f"; {' and '.join(reasons)} {speak} it" if reasons else ""
+    verb = "contradicts" if sum(n for n, _ in counts) == 1 else "contradict"
+    because = f"; {' and '.join(reasons)} {verb} it" if reasons else ""
     return f"{interview.text(reply.question)} {answer}{because}"
 
 
