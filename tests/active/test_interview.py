@@ -95,7 +95,7 @@ def test_triplets_are_taken_in_the_order_of_their_rows():
     assert {q.key for q in asking.ask(100)}.isdisjoint({("pair", (0, 1)), ("pair", (0, 4)), ("pair", (1, 4))})
 
 
-def test_a_model_that_honours_triplets_is_given_them():
+def test_a_model_that_supports_triplets_gets_them():
     asking = interview(model=DiscriminativeClustering(n_clusters=2))
     asking.tell(Question.triplet(0, 1, 4), "AB")
     assert asking.model_.labels_.shape == (6,)

@@ -44,15 +44,15 @@ def check_model(model: Any, strategy: Strategy, given: Supervision) -> Any:
             f"{name} does not support hints: its fit has no parameter `supervision`. Use a clusterer of "
             "likewise."
         )
-    honours = getattr(_find_clusterer(model), "supported_hints", None)
-    if honours is not None and "links" not in honours:
+    supported = getattr(_find_clusterer(model), "supported_hints", None)
+    if supported is not None and "links" not in supported:
         raise UnsupportedSupervisionError(
-            f"{name} supports {', '.join(sorted(honours))}, but the answers of an interview are links. "
+            f"{name} supports {', '.join(sorted(supported))}, but the answers of an interview are links. "
             "Use a clusterer that supports links, such as MPCKMeans."
         )
-    if honours is not None and (refused := given.kinds - honours - {"triplets"}):
+    if supported is not None and (refused := given.kinds - supported - {"triplets"}):
         raise UnsupportedSupervisionError(
-            f"{name} supports {', '.join(sorted(honours))} and cannot use {', '.join(sorted(refused))}. "
+            f"{name} supports {', '.join(sorted(supported))} and cannot use {', '.join(sorted(refused))}. "
             "Convert the hints to links with hints.to_links(), or use another model."
         )
     if "proba" in strategy.needs and not any(
@@ -114,8 +114,8 @@ def fit_model(
         copy.reuse_graph(before)
     if metric_source is not None and hasattr(copy, "reuse_metric"):
         copy.reuse_metric(metric_source)
-    honours = getattr(_find_clusterer(copy), "supported_hints", hints.kinds)
-    if "triplets" in hints.kinds and "triplets" not in honours:
+    supported = getattr(_find_clusterer(copy), "supported_hints", hints.kinds)
+    if "triplets" in hints.kinds and "triplets" not in supported:
         others = hints.select_kinds(*(hints.kinds - {"triplets"}))
         hints = hints.select_kinds("triplets").to_links() | others
     with warnings.catch_warnings():  # `Interview.contradictions` lists the contradictions

@@ -61,5 +61,5 @@ def make_model(name: str, n_clusters: int) -> Any:
     """Return the model that a named strategy needs; None if it works with the default model."""
     if name not in _MODELS:
         return None
-    room, model = _MODELS[name]
-    return getattr(importlib.import_module(room), model)(n_clusters=n_clusters)
+    module, model = _MODELS[name]
+    return getattr(importlib.import_module(module), model)(n_clusters=n_clusters)
