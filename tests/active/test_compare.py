@@ -306,7 +306,7 @@ def test_a_run_that_fails_loses_no_other():
     assert [list(runs) for runs in found.traces.values()] == [[0, 2]] * 2
     assert [(failure.strategy, failure.seed) for failure in found.errors] == [("random", 1), ("min-max", 1)]
     assert "ConnectionError: gone" in found.errors[0].error
-    assert "after 2 answer(s)" in found.errors[0].error
+    assert "keeps the 2 answer(s)" in found.errors[0].error
     assert found.rows()[0]["failed"] == 1
 
 
@@ -339,7 +339,11 @@ def test_lies_fail_nothing(rate):
     ("more", "error", "message"),
     [
         ({"strategies": "rndom"}, ValueError, "no strategy 'rndom'; did you mean 'random'"),
-        ({"strategies": "xyz"}, ValueError, "no strategy 'xyz'; there are default, regions, tray, random"),
+        (
+            {"strategies": "xyz"},
+            ValueError,
+            "no strategy 'xyz'; expected one of default, regions, tray, random",
+        ),
         ({"strategies": []}, ValueError, "strategies is empty"),
         ({"strategies": 3}, TypeError, "must be a dict or a list"),
         ({"strategies": [3]}, TypeError, "expected a strategy such as"),

@@ -29,7 +29,7 @@ def test_a_triplet_keeps_its_order_and_is_known_without_it():
     ("make", "message"),
     [
         (lambda: Question.pair(3, 3), "2 different rows"),
-        (lambda: Question.pair(-1, 3), "0 and up"),
+        (lambda: Question.pair(-1, 3), "integers from 0"),
         (lambda: Question.pair(0.5, 3), "expected row numbers"),
         (lambda: Question.pair(True, 3), "expected row numbers"),
         (lambda: Question("pair", (1, 2, 3)), "2 different rows"),
@@ -44,7 +44,7 @@ def test_a_triplet_keeps_its_order_and_is_known_without_it():
             "expected one of UNSURE, AB, AC, BC, NEITHER",
         ),
         (lambda: Reply((0, 1), "SAME"), "question must be a Question"),
-        (lambda: Reply(Question.pair(0, 1), "SAME", annotator=3), "annotator must be a name"),
+        (lambda: Reply(Question.pair(0, 1), "SAME", annotator=3), "annotator must be a string"),
         (lambda: Reply(Question.pair(0, 1), "SAME", time="noon"), "time must be"),
         (lambda: Reply(Question.pair(0, 1), "SAME", seconds=-1), "at least 0"),
         (lambda: Reply(Question.pair(0, 1), "SAME").to(Question.pair(0, 2)), "asked .* answered"),

@@ -113,7 +113,7 @@ def test_an_oracle_that_raises_by_itself_is_reported_with_its_question():
 
     asking = interview()
     with pytest.raises(
-        OracleError, match=r"Do rows \d and \d .* ConnectionError: gone.* after 2 answer"
+        OracleError, match=r"Do rows \d and \d .* ConnectionError: gone.* keeps the 2 answer"
     ) as caught:
         simulate(asking, Gone(), 10, y_true=Y)
     assert isinstance(caught.value.__cause__, ConnectionError)

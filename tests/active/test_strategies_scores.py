@@ -294,7 +294,7 @@ def test_the_pair_nearest_to_a_coin_toss_is_asked():
     assert found[0].rows == (1, 2)
     assert {found[1].rows, found[2].rows} == {(0, 2), (2, 3)}
     assert found[0].score == pytest.approx(-(0.58 * np.log(0.58) + 0.42 * np.log(0.42)))
-    assert "chance 0.58" in str(found[0].reason)
+    assert "probability 0.58" in str(found[0].reason)
 
 
 def test_the_pair_nearest_to_a_coin_toss_is_passed_over_once_asked_or_implied():
@@ -357,5 +357,5 @@ def test_strategies_that_look_at_clusters_want_some(strategy):
 def test_a_model_without_probabilities_is_refused():
     with pytest.raises(LikewiseError, match="but no model was fitted"):
         MarginalUncertainty().choose(make_state(line(0, 1)), 1)
-    with pytest.raises(LikewiseError, match="but object gives none"):
+    with pytest.raises(LikewiseError, match="but object has none"):
         MarginalUncertainty().choose(make_state(line(0, 1), model=object()), 1)

@@ -267,12 +267,12 @@ def test_the_graph_is_made_once_and_the_eigenvectors_once_for_what_is_known(monk
 
         monkeypatch.setattr(asc, name, call)
 
-    counted("similarity_graph", asc.build_similarity_graph)
-    counted("eigenvectors", asc.compute_eigenvectors)
+    counted("build_similarity_graph", asc.build_similarity_graph)
+    counted("compute_eigenvectors", asc.compute_eigenvectors)
     X, cache = blobs(2, 30)[0], {}
     for must in ([], [], [(0, 1)]):
         ActiveSpectral().choose(make_state(X, must=must, n_clusters=2, cache=cache), 1)
-    assert calls == ["similarity_graph", "eigenvectors", "eigenvectors"]
+    assert calls == ["build_similarity_graph", "compute_eigenvectors", "compute_eigenvectors"]
 
 
 # ---------------------------------------------------------------------- with models

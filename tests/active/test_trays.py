@@ -57,12 +57,12 @@ def test_piles_that_say_nothing_are_unsure():
 @pytest.mark.parametrize(
     ("make", "message"),
     [
-        (lambda: Question.piles([4]), "a tray is 2 to 12 different rows"),
-        (lambda: Question.piles(range(13)), "a tray is 2 to 12 different rows"),
-        (lambda: Question.piles([4, 5, 4]), "a tray is 2 to 12 different rows"),
-        (lambda: Question.odd([4, 5]), "an odd one out is 3 to 12 different rows"),
-        (lambda: Question.odd(range(13)), "an odd one out is 3 to 12 different rows"),
-        (lambda: Question.odd([1, 2, 2]), "an odd one out is 3 to 12 different rows"),
+        (lambda: Question.piles([4]), "a tray has 2 to 12 different rows"),
+        (lambda: Question.piles(range(13)), "a tray has 2 to 12 different rows"),
+        (lambda: Question.piles([4, 5, 4]), "a tray has 2 to 12 different rows"),
+        (lambda: Question.odd([4, 5]), "an odd one out has 3 to 12 different rows"),
+        (lambda: Question.odd(range(13)), "an odd one out has 3 to 12 different rows"),
+        (lambda: Question.odd([1, 2, 2]), "an odd one out has 3 to 12 different rows"),
         (lambda: Question.piles([4, -1]), "expected row numbers"),
         (lambda: Question.piles([4, 1.5]), "expected row numbers"),
         (lambda: OddOne("3"), "expected row numbers"),
