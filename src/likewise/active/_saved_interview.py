@@ -224,7 +224,7 @@ def _number_rows(X: np.ndarray | Rows) -> RowIds:
 
 
 def _make_strategy_entry(strategy: Strategy) -> dict[str, Any]:
-    """Return the name and the parameters of a strategy, or only the name if JSON cannot store a parameter."""
+    """Return the name, class and parameters of a strategy; parameters are None if JSON cannot store them."""
     entry: dict[str, Any] = {"name": strategy.name, "class": type(strategy).__name__, "parameters": None}
     if dataclasses.is_dataclass(strategy):
         values = {part.name: getattr(strategy, part.name) for part in dataclasses.fields(strategy)}

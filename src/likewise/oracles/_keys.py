@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any, TextIO
 
-# A terminal in single-key mode returns Ctrl-D as this character, or as zero if it was typed earlier.
+# The end of the input: Ctrl-D in single-key mode, or zero if it was typed before this mode began.
 ENDS = ("", "\x04", "\0")
 _ESCAPE = "\x1b"
 

@@ -104,7 +104,7 @@ def _check_scalar(value: Any, what: str) -> Any:
 def iterate_json_objects(records: Iterable[Record]) -> Iterator[dict[str, Any]]:
     """Yield one JSON object for each hint, group, label or bag in the records."""
     bags: dict[Any, dict[str, Any]] = {}
-    for (kind, _), run in groupby(records, key=_merge_records):
+    for (kind, _), run in groupby(records, key=_make_object_key):
         group = list(run)
         if kind in {"bag", "bag_label"}:
             for record in group:
@@ -128,7 +128,7 @@ def iterate_json_objects(records: Iterable[Record]) -> Iterator[dict[str, Any]]:
     yield from bags.values()
 
 
-def _merge_records(record: Record) -> tuple[str, Any]:
+def _make_object_key(record: Record) -> tuple[str, Any]:
     """Return a key that is equal for the records of one object."""
     if record.kind.endswith("_group"):
         return record.kind, record.group
