@@ -1,4 +1,4 @@
-"""Twins of the judging of annotators: every right answer is tried, nothing is kept in logs."""
+"""Slow twins of the model of Dawid and Skene: all correct answers are enumerated, without logarithms."""
 
 from itertools import product
 
@@ -6,7 +6,7 @@ import numpy as np
 
 
 def enumerated_posterior(votes, shares, tables):
-    """How probable each answer to each question is, by going through all ways to answer all questions."""
+    """Return the probability of each answer to each question, by enumeration of all correct answers."""
     questions = range(votes.n_questions)
     posterior = np.zeros((votes.n_questions, votes.n_answers))
     for right in product(range(votes.n_answers), repeat=votes.n_questions):
@@ -18,7 +18,7 @@ def enumerated_posterior(votes, shares, tables):
 
 
 def log_density(votes, shares, tables, prior_counts):
-    """The log posterior density of shares and tables, up to a constant, by the same enumeration."""
+    """Return the log posterior density of shares and tables, up to a constant, by enumeration."""
     total = 0.0
     for right in product(range(votes.n_answers), repeat=votes.n_questions):
         chance = np.prod([shares[j] for j in right])

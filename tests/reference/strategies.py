@@ -1,6 +1,6 @@
-"""Readable twins of the strategies: interviews with a memory, as the papers print them, and plain scores.
+"""Slow twins of the strategies: interviews with a memory, as in the papers, and plain scores.
 
-And the small states that tests of strategies begin with.
+Also small states for the tests of strategies.
 """
 
 import dataclasses
@@ -19,7 +19,7 @@ def line(*points):
 
 
 def make_state(X, must=(), cannot=(), asked=None, **more):
-    """A state in which these links were asked for, unless `asked` says otherwise."""
+    """Return a state with these links; `asked` lists the asked pairs, by default those of the links."""
     pairs = [*must, *cannot] if asked is None else asked
     return InterviewState.from_data(
         X,
@@ -35,14 +35,14 @@ def away(X, i, j):
 
 
 def farthest(X, groups):
-    """The row whose nearest placed row is farthest; the first of equal ones."""
+    """Return the row whose nearest placed row is farthest; ties go to the first row."""
     placed = [i for rows in groups for i in rows]
     rest = [i for i in range(len(X)) if i not in placed]
     return max(rest, key=lambda i: (min(away(X, i, j) for j in placed), -i)) if rest else None
 
 
 def place(X, y, groups, row, k, asked):
-    """Ask a row against the nearest row of each group, nearest group first, until it is placed."""
+    """Compare a row with the nearest row of each group, nearest group first, until it is placed."""
     nearest = [min(rows, key=lambda j: (away(X, row, j), j)) for rows in groups]
     order = sorted(range(len(groups)), key=lambda g: away(X, row, nearest[g]))
     for n_told_apart, g in enumerate(order):
@@ -56,7 +56,7 @@ def place(X, y, groups, row, k, asked):
 
 
 def min_max(X, y, k, first):
-    """All questions of MinMax (Mallapragada, Jin & Jain 2008) that y answers, in order."""
+    """Return all questions of MinMax (Mallapragada, Jin & Jain 2008) in order, answered by y."""
     groups, asked = [[first]], []
     while (row := farthest(X, groups)) is not None:
         place(X, y, groups, row, k, asked)
@@ -64,7 +64,7 @@ def min_max(X, y, k, first):
 
 
 def explore(X, y, k, first):
-    """The questions of Explore (Basu, Banerjee & Mooney 2004, figure 3) until there are k groups."""
+    """Return the questions of Explore (Basu, Banerjee & Mooney 2004, figure 3) until there are k groups."""
     groups, asked = [[first]], []
     while len(groups) < k and (row := farthest(X, groups)) is not None:
         place(X, y, groups, row, k, asked)
@@ -92,7 +92,7 @@ def normalized_uncertainty(leaves, groups, row):
 
 
 def marginal_uncertainty(proba, can_ask):
-    """Every pair that can be asked with its distance from a coin toss."""
+    """Return every pair that can be asked with the distance of its probability from 1/2."""
     return {
         (i, j): abs(sum(a * b for a, b in zip(proba[i], proba[j], strict=True)) - 0.5)
         for i, j in itertools.combinations(range(len(proba)), 2)
@@ -101,7 +101,7 @@ def marginal_uncertainty(proba, can_ask):
 
 
 class Draws:
-    """A model that holds the draws it was made with, (n_draws, n_samples, n_clusters)."""
+    """A model with given draws, (n_draws, n_samples, n_clusters)."""
 
     def __init__(self, samples):
         self.samples = np.asarray(samples, dtype=float)
@@ -121,7 +121,7 @@ class Draws:
 
 
 def answered_matrix(n, must, cannot):
-    """What was answered, as Wang & Davidson's program keeps it: 1 on the diagonal, 1 and -1 for answers."""
+    """Return the matrix of answers of Wang & Davidson's program: 1 on the diagonal, 1 and -1 for answers."""
     Q = np.eye(n)
     for pairs, value in ((must, 1), (cannot, -1)):
         for i, j in pairs:
@@ -130,9 +130,9 @@ def answered_matrix(n, must, cannot):
 
 
 def expected_errors(Q, Q_u):
-    """Expected squared errors of the relaxed relations Q_u (Wang & Davidson 2010), pair by pair.
+    """Return the expected squared errors of the relaxed relations Q_u (Wang & Davidson 2010), pair by pair.
 
-    The chance of an answer is that of the rank-one singular value decomposition of the answers Q.
+    The probability of an answer comes from the rank-one singular value decomposition of the answers Q.
     """
     U, S, Vt = np.linalg.svd(Q)
     n, errors = len(Q), {}
@@ -145,7 +145,7 @@ def expected_errors(Q, Q_u):
 
 
 def group_chances(X, groups, k, gamma, row):
-    """The chance of each group by the k nearest placed rows (Jain & Kapoor 2009)."""
+    """Return the probability of each group by the k nearest placed rows (Jain & Kapoor 2009)."""
     placed = [(away(X, row, j), g) for g, rows in enumerate(groups) for j in rows]
     near = sorted(placed)[:k]
     similar = [sum(math.exp(-gamma * d * d) for d, h in near if h == g) for g in range(len(groups))]
@@ -153,7 +153,7 @@ def group_chances(X, groups, k, gamma, row):
 
 
 def column_weights_loss(X, groups, gamma, weights):
-    """What the metric of pKNN minimises: minus the log chances of own groups, and the squared way from 1."""
+    """Return the loss of the metric of pKNN: the negative log-likelihood of the groups plus the penalty."""
     total = sum((w - 1) ** 2 for w in weights) / 2
     for i, g in enumerate(groups):
         others = [j for j in range(len(X)) if j != i]
@@ -168,7 +168,7 @@ def column_weights_loss(X, groups, gamma, weights):
 
 
 def density_entropy(X, labels):
-    """Eq. 9 of Xiong, Johnson & Corso with kernel densities, each row left out of its own."""
+    """Eq. 9 of Xiong, Johnson & Corso with leave-one-out kernel densities."""
     X = (X - X.mean(axis=0)) / X.std(axis=0)
     n, m = X.shape
     h = n ** (-1 / (m + 4))
@@ -184,7 +184,7 @@ def density_entropy(X, labels):
 
 
 def quire_printed(K, ridge, placed, y, s):
-    """The closed form as the programs after Huang, Jin & Zhou (2010) have it, all inverses taken."""
+    """The printed form of QUIRE (Huang, Jin & Zhou 2010), with explicit inverses."""
     n = len(K)
     L = np.linalg.inv(K + ridge * np.eye(n))
     a = [i for i in range(n) if i not in placed]
@@ -195,7 +195,7 @@ def quire_printed(K, ridge, placed, y, s):
 
 
 def quire_exact(K, ridge, placed, y, s):
-    """The worse of both groups of s, after the best numbers for the rows without a group."""
+    """The worst case over the two groups of s, with the best values for the rows without a group."""
     n = len(K)
     L = np.linalg.inv(K + ridge * np.eye(n))
     u = [i for i in range(n) if i not in placed and i != s]

@@ -1,4 +1,4 @@
-"""Slow twins of the supervision room, and hints drawn at random to compare them on."""
+"""Slow twins of likewise.supervision, and random hints to compare them on."""
 
 from itertools import combinations
 
@@ -9,7 +9,7 @@ from likewise.supervision import TRIPLET_ANSWERS, Supervision
 
 
 def list_statements(hints):
-    """Everything that hints say, as plain dictionaries from a statement to its weight or value."""
+    """Return the content of hints as plain dictionaries from a hint to its weight or value."""
     out = {
         "must": {frozenset(p): w for p, w in zip(hints.must.tolist(), hints.must_weights, strict=True)},
         "cannot": {frozenset(p): w for p, w in zip(hints.cannot.tolist(), hints.cannot_weights, strict=True)},
@@ -35,7 +35,7 @@ def list_statements(hints):
 
 
 def restricted(hints, rows):
-    """What hints say of `rows` (no row twice), in their new numbers."""
+    """Return the content of hints restricted to `rows` (no row twice), renumbered."""
     old = list_statements(hints)
     new = {row: k for k, row in enumerate(rows)}
 
@@ -66,7 +66,7 @@ def restricted(hints, rows):
 
 
 def pairs_of(hints, kind):
-    """All stated pairs of a kind, those of the groups included."""
+    """Return all stated pairs of a kind, including the pairs of the groups."""
     pairs = {tuple(p) for p in getattr(hints, kind).tolist()}
     for group in getattr(hints, f"{kind}_groups"):
         pairs |= set(combinations(group.tolist(), 2))
@@ -74,7 +74,7 @@ def pairs_of(hints, kind):
 
 
 def together(hints):
-    """Return n x n truth: joined by must-links (Warshall's algorithm)."""
+    """Return an n x n mask of rows that must-links connect (Warshall's algorithm)."""
     joined = np.eye(hints.n_samples, dtype=bool)
     for i, j in pairs_of(hints, "must"):
         joined[i, j] = joined[j, i] = True
@@ -84,7 +84,7 @@ def together(hints):
 
 
 def apart(hints):
-    """Return n x n truth: some cannot-link joins the components of the two rows."""
+    """Return an n x n mask of rows whose components have a cannot-link."""
     joined = together(hints)
     stated = np.zeros_like(joined)
     for i, j in pairs_of(hints, "cannot"):
@@ -93,7 +93,7 @@ def apart(hints):
 
 
 def coherence(must, cannot, X):
-    """Share of must/cannot pairs that do not overlap when projected on each other (Davidson et al. 2006)."""
+    """Return the fraction of must/cannot pairs without overlap of their projections (Davidson et al. 2006)."""
 
     def overlap(a, b):
         start, end = X[b[0]], X[b[1]]
@@ -108,7 +108,7 @@ def coherence(must, cannot, X):
 
 
 def bag_relation(first, second, more_clusters_than_classes):
-    """The table of Pei and Fern (2014): what two bags' label sets say of a row of each."""
+    """Return the relation of two rows by the label sets of their bags (table of Pei and Fern 2014)."""
     if first is None or second is None:
         return "unknown"
     if not first & second:
@@ -163,7 +163,7 @@ def drawn_bags(draw, n, values=NAMES):
 
 @st.composite
 def drawn_hints(draw, n=None):
-    """Hints of any kinds for a few rows."""
+    """Draw hints of any kinds for a few rows."""
     n = draw(st.integers(2, 8)) if n is None else n
     hints = Supervision.empty(n)
     if draw(st.booleans()):
