@@ -93,7 +93,7 @@ def apart(hints):
 
 
 def coherence(must, cannot, X):
-    """Return the fraction of must/cannot pairs without overlap of their projections (Davidson et al. 2006)."""
+    """Return the fraction of must/cannot pairs without overlap in projection (Davidson et al. 2006)."""
 
     def overlap(a, b):
         start, end = X[b[0]], X[b[1]]
