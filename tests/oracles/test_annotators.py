@@ -210,7 +210,7 @@ def test_one_annotator_is_taken_at_the_prior_with_a_warning():
     hints = people.supervision(8)
     np.testing.assert_allclose(hints.must_weights, 0.6)
     np.testing.assert_allclose(hints.cannot_weights, 0.6)
-    assert "not known: a guess" in people.describe()
+    assert "unknown: assumed" in people.describe()
 
 
 def test_without_overlap_all_are_taken_at_the_prior():
