@@ -1,4 +1,4 @@
-"""Odd and bad input: multi-label baselines give a sound answer or a clear error, and leak no warning."""
+"""Degenerate and invalid input: multi-label baselines give valid results or clear errors, and no warnings."""
 
 import pickle
 import warnings
@@ -36,15 +36,15 @@ plain_models = pytest.mark.parametrize(
 )
 
 ODD = {
-    "a label that no row holds": (X0, np.hstack([Y0, NEVER])),
-    "a label that every row holds": (X0, np.hstack([ALWAYS, Y0])),
+    "a label that no row has": (X0, np.hstack([Y0, NEVER])),
+    "a label that every row has": (X0, np.hstack([ALWAYS, Y0])),
     "nothing varies": (X0, np.hstack([ALWAYS, NEVER])),
     "no labels at all": (X0, np.zeros((N, 4), dtype=int)),
     "equal labels": (X0, Y0[:, [0, 0, 1, 0]]),
     "opposite labels": (X0, np.column_stack([Y0[:, 0], 1 - Y0[:, 0]])),
     "a row with no labels": (X0, Y0 * (np.arange(N) > 0)[:, None]),
     "one label": (X0, Y0[:, :1]),
-    "one label that no row holds": (X0, NEVER),
+    "one label that no row has": (X0, NEVER),
     "two labels": (X0, Y0[:, :2]),
     "more labels than rows": (X0[:6], np.random.default_rng(1).integers(0, 2, size=(6, 15))),
     "a label on one row": (X0, np.hstack([Y0, (np.arange(N) == 7)[:, None]])),
@@ -56,7 +56,7 @@ ODD = {
     "more features than rows": (RNG.normal(size=(N, 50)), Y0),
     "two rows": (X0[:2], np.array([[0, 1], [1, 1]])),
     "one row": (X0[:1], np.array([[0, 1]])),
-    "rows that the labels part": (np.sign(X0), (X0 > 0).astype(int)),
+    "separable rows": (np.sign(X0), (X0 > 0).astype(int)),
 }
 
 
@@ -86,12 +86,12 @@ def test_odd_input_has_an_answer(model, name):
     ("X", "Y", "words"),
     [
         (X0, np.where(np.arange(N)[:, None] == 4, np.nan, Y0), "NaN: 3 value.*row 4, column 0"),
-        (X0, Y0 + 1, "0 and 1 only; got 2"),
+        (X0, Y0 + 1, "only 0 and 1; got 2"),
         (X0, 2 * Y0 - 1, "got -1"),
-        (X0, Y0[:, 0], "one column a label"),
+        (X0, Y0[:, 0], "one column per label"),
         (X0, Y0[:, :0], "at least one column"),
         (X0, None, "requires y to be passed"),
-        (X0, Y0.astype(str), "must hold 0 and 1"),
+        (X0, Y0.astype(str), "must contain 0 and 1"),
     ],
 )
 def test_bad_labels_are_refused(model, X, Y, words):

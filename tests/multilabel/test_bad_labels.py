@@ -1,4 +1,4 @@
-"""Odd and bad input to LatentHierarchyClassifier: a sound answer or a clear error, and no stray warning."""
+"""Degenerate and invalid input to LatentHierarchyClassifier: valid results or clear errors, no warnings."""
 
 import numpy as np
 import pandas as pd
@@ -16,8 +16,8 @@ Y0 = np.column_stack([TOP, TOP & (X0[:, 1] > 0), X0[:, 2] > 0.5]).astype(int)
 NEVER, ALWAYS = np.zeros((N, 1), dtype=int), np.ones((N, 1), dtype=int)
 
 ODD = {
-    "a label that no row holds": (X0, np.hstack([Y0, NEVER])),
-    "a label that every row holds": (X0, np.hstack([ALWAYS, Y0])),
+    "a label that no row has": (X0, np.hstack([Y0, NEVER])),
+    "a label that every row has": (X0, np.hstack([ALWAYS, Y0])),
     "nothing varies": (X0, np.hstack([ALWAYS, NEVER])),
     "nothing recorded": (X0, np.zeros((N, 4), dtype=int)),
     "everything recorded": (X0, np.ones((N, 3), dtype=int)),
@@ -25,8 +25,8 @@ ODD = {
     "opposite labels": (X0, np.column_stack([Y0[:, 0], 1 - Y0[:, 0]])),
     "rows with no labels": (X0, Y0 * (np.arange(N) > 5)[:, None]),
     "one label": (X0, Y0[:, :1]),
-    "one label that no row holds": (X0, NEVER),
-    "one label that every row holds": (X0, ALWAYS),
+    "one label that no row has": (X0, NEVER),
+    "one label that every row has": (X0, ALWAYS),
     "two labels": (X0, Y0[:, :2]),
     "more labels than rows": (X0[:6], np.random.default_rng(1).integers(0, 2, size=(6, 15))),
     "a label on one row": (X0, np.hstack([Y0, (np.arange(N) == 7)[:, None]])),
@@ -37,7 +37,7 @@ ODD = {
     "huge features": (1e6 * X0, Y0),
     "two rows": (X0[:2], np.array([[0, 1], [1, 1]])),
     "one row": (X0[:1], np.array([[0, 1]])),
-    "rows that the labels part": (np.sign(X0), (X0 > 0).astype(int)),
+    "separable rows": (np.sign(X0), (X0 > 0).astype(int)),
 }
 MODELS = [
     LatentHierarchyClassifier(),
@@ -94,13 +94,13 @@ def test_equal_labels_stand_one_under_the_other():
     ("X", "Y", "words"),
     [
         (X0, np.where(np.arange(N)[:, None] == 4, np.nan, Y0), "NaN: 3 value.*row 4, column 0"),
-        (X0, Y0 + 1, "0 and 1 only; got 2"),
+        (X0, Y0 + 1, "only 0 and 1; got 2"),
         (X0, 2 * Y0 - 1, "got -1"),
         (X0, 0.5 * Y0, r"got 0\.5"),
-        (X0, Y0[:, 0], "one column a label"),
+        (X0, Y0[:, 0], "one column per label"),
         (X0, Y0[:, :0], "at least one column"),
         (X0, None, "requires y to be passed"),
-        (X0, Y0.astype(str), "must hold 0 and 1"),
+        (X0, Y0.astype(str), "must contain 0 and 1"),
         (X0, [["cat"], ["cat", "dog"]] * 20, "MultiLabelBinarizer"),
         (X0, pd.DataFrame(Y0, columns=["a", "b", "a"]), "two columns of Y have the name 'a'"),
         (X0[:-1], Y0, "inconsistent numbers of samples"),
@@ -161,7 +161,7 @@ METHODS = ["complete_labels", "suggest", "calibrate"]
         (X0, Y0[:, :2], "Y has 2 column.*fit had 3"),
         (X0, pd.DataFrame(Y0, columns=["a", "b", "d"]), "column 'd' where fit had 'c'"),
         (X0, pd.DataFrame(Y0[:, ::-1], columns=list("cba")), r"Y\[list\(model.classes_\)\]"),
-        (X0, Y0 + 1, "0 and 1 only"),
+        (X0, Y0 + 1, "only 0 and 1"),
         (X0[:3], Y0, "inconsistent numbers of samples"),
         (X0[:, :2], Y0, "2 features"),
     ],

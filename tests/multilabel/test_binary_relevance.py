@@ -1,4 +1,4 @@
-"""Binary relevance is scikit-learn's, with probabilities set right for what was not recorded."""
+"""BinaryRelevance equals scikit-learn's classifier, with probabilities corrected for missing labels."""
 
 import numpy as np
 import pytest

@@ -1,4 +1,4 @@
-"""Which of the labels that include another is its parent: evidence row by row, and moves that end."""
+"""The choice of a parent among the labels that include a label: evidence against loops, and termination."""
 
 import numpy as np
 import pytest
@@ -60,12 +60,12 @@ def test_labels_settle_on_a_tree_that_is_allowed(seed, k):
     start = LearnedTree(parents.copy(), np.zeros(k), np.zeros(k))
     found = settle(Z, start, rng.uniform(0.0, 0.6, k), allowed)
     np.testing.assert_array_equal(start.parents, parents)
-    assert LabelHierarchy.from_parents(found.parents).n_labels == k  # no circle
+    assert LabelHierarchy.from_parents(found.parents).n_labels == k  # no cycle
     assert allowed[found.parents + 1, np.arange(k) + 1].all()
     assert (found.margins >= 0).all()
     assert np.isfinite(found.scores).all()
     assert (found.scores[found.parents < 0] == 0).all()
-    # a label with one choice is certain
+    # a label with a single possible parent is certain
     assert (found.margins[allowed[:, 1:].sum(axis=0) == 1] == np.inf).all()
 
 

@@ -1,4 +1,4 @@
-"""scikit-learn's checks on the multi-label classifiers, and ours in the place of those that do not apply."""
+"""scikit-learn's checks on the multi-label classifiers, and replacements for those that do not apply."""
 
 import inspect
 
@@ -17,9 +17,9 @@ CLASSIFIERS = [
     if inspect.isclass(cls) and issubclass(cls, MultilabelClassifier)
 ]
 
-VALUES = "gives a target of 1 and 2, where labels are 0 and 1"
-SHAPES = "wants the shapes of a classifier with a single target: (n,) predicted, (n, 2) probabilities"
-ONE_AXIS = "gives a target with one axis, although the tags rule that out"
+VALUES = "passes a target of 1 and 2, but labels are 0 and 1"
+SHAPES = "expects the shapes of a classifier with a single target: (n,) predicted, (n, 2) probabilities"
+ONE_AXIS = "passes a one-dimensional target, although the tags rule that out"
 EXPECTED = {
     "check_estimators_dtypes": VALUES,
     "check_classifier_data_not_an_array": VALUES,
@@ -29,7 +29,7 @@ EXPECTED = {
     "check_classifiers_train": SHAPES,
     "check_classifiers_classes": ONE_AXIS,
     "check_decision_proba_consistency": ONE_AXIS,
-    "check_classifier_multioutput": "takes classes_ for the values of a label; it holds the names of labels",
+    "check_classifier_multioutput": "expects the values of a label in classes_, not the names of labels",
 }
 
 
@@ -38,7 +38,7 @@ def test_scikit_learn_checks(estimator, check):
     check(estimator)
 
 
-# ---------------------------------------------------------------------- what those would have checked
+# ---------------------------------------------------------------------- replacements
 
 N = 60
 
@@ -91,9 +91,9 @@ def test_shapes_and_what_agrees(cls, d, k):
     assert labels.dtype == np.int64
     assert shares.min() >= 0
     assert shares.max() <= 1
-    cuts = getattr(model, "thresholds_", 0.5)  # one a label, where the estimator sets them
+    cuts = getattr(model, "thresholds_", 0.5)  # one per label if the estimator sets them
     np.testing.assert_array_equal(labels, (shares > cuts).astype(int))
-    assert ((shares > 0.5) == Y).mean() > 0.7  # thresholds for F1 give up accuracy
+    assert ((shares > 0.5) == Y).mean() > 0.7  # thresholds for F1 sacrifice accuracy
     if hasattr(model, "decision_function"):
         decision = model.decision_function(X)
         assert decision.shape == (N, k)

@@ -23,7 +23,7 @@ seeds = st.integers(0, 2**32 - 1)
 
 
 def drawn(seed, n, k):
-    """Labels that lean on one another."""
+    """Return labels that depend on each other."""
     rng = np.random.default_rng(seed)
     Y = rng.integers(0, 2, size=(n, k))
     for j in range(1, k):
@@ -138,7 +138,7 @@ def test_a_hierarchy_by_hand():
 
 def test_edges_that_are_no_accident_or_attract_are_kept():
     rng = np.random.default_rng(0)
-    kind = rng.integers(0, 4, size=400)  # two kinds that exclude each other, each with a part; and noise
+    kind = rng.integers(0, 4, size=400)  # two exclusive kinds, each with a subset; and noise
     Y = np.column_stack([kind < 2, kind == 0, kind >= 2, kind == 3, rng.random(400) < 0.5]).astype(int)
     Y[:, :4] *= rng.random((400, 1)) < 0.8
     X = rng.normal(size=(400, 1))

@@ -134,7 +134,7 @@ def test_a_gain_is_what_an_edge_brings():
     before, after = loss.compute_value(graph, fitted.coef, fitted.weights)[0], np.inf
     for weight in np.linspace(-4, 4, 801):
         after = min(after, loss.compute_value(graph, fitted.coef, np.array([weight]))[0])
-    # To second order at v = 0; the loss is not a quadratic.
+    # The gain is exact only to second order at v = 0, since the loss is not quadratic.
     assert 0.7 < gains[best] / (before - after) < 1.4
     full = loss.fit(graph, fitted, max_iter=500, tol=1e-7)
     assert before - loss.compute_value(graph, full.coef, full.weights)[0] >= before - after
@@ -155,7 +155,7 @@ def net(k, **gains):
 
 def test_cliques_are_generated_greedily():
     gains = net(6, e01=9, e02=4, e12=3, e03=2, e13=-1, e23=-2, e45=1)
-    # 2 brings 4 + 3 to (0, 1); 3 would then bring 2 - 1 - 2 < 0.
+    # Label 2 adds 4 + 3 to (0, 1); label 3 would then add 2 - 1 - 2 < 0.
     assert generate_cliques(gains, none(6), 4, 6) == [(0, 1, 2), (4, 5)]
     assert generate_cliques(gains, none(6), 2, 6) == [(0, 1), (4, 5)]
     assert generate_cliques(net(3), none(3), 4, 6) == []
@@ -172,7 +172,7 @@ def test_groups_do_not_grow_beyond_what_can_be_summed():
     graph = LabelGraph(6, np.array([[0, 1], [1, 2], [3, 4]]))
     assert generate_cliques(net(6, e03=9, e05=1), graph, 4, 4) == [(0, 5)]
     assert generate_cliques(net(6, e03=9, e05=1), graph, 4, 5) == [(0, 3)]
-    assert generate_cliques(net(6, e03=9, e05=10), graph, 4, 5) == [(0, 5)]  # the group is taken this round
+    assert generate_cliques(net(6, e03=9, e05=10), graph, 4, 5) == [(0, 5)]  # one clique per group and round
 
 
 @settings(max_examples=10, deadline=None)

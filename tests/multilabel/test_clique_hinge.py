@@ -1,4 +1,4 @@
-"""The structured hinge of labels in cliques: against enumeration, against a plain SVM, and by hand."""
+"""The structured hinge loss of CliqueLabelGraph: against enumeration, a linear SVM, and by hand."""
 
 import numpy as np
 import pytest
@@ -37,7 +37,7 @@ def pairs_of(graph, weights):
     return dict(zip(map(tuple, graph.graph.edges.tolist()), edges.tolist(), strict=True))
 
 
-# ---------------------------------------------------------------------- labellings of the greatest score
+# ---------------------------------------------------------------------- labellings with the highest score
 
 
 def test_cliques_that_share_a_pair_add_their_weights():
@@ -129,7 +129,7 @@ def test_the_bound_at_the_present_rivals_is_the_sum_of_hinges(seed, margin):
     wanted = sum(twin.hinge(o, pairs, y, margin) for o, y in zip(odds, Y, strict=True))
     theta = np.append(found.ravel(), weights)
     assert plane.b - plane.a @ theta == pytest.approx(wanted)
-    # At other parameters it is a bound from below.
+    # At other parameters it is a lower bound.
     other = theta + rng.normal(size=len(theta))
     odds = X @ other[:12].reshape(4, 3)[:, :-1].T + other[:12].reshape(4, 3)[:, -1]
     pairs = pairs_of(graph, other[12:])
@@ -195,7 +195,7 @@ def test_clique_weights_follow_the_norms_of_their_pairs():
     found = HingeLoss(X, Y, 1.0, 1.0).fit(graph, max_iter=500, tol=1e-3)
     norms = compute_clique_norms(graph, found.weights)
     assert found.clique_weights.mean() == pytest.approx(1)
-    # Labels 0 and 3 exclude each other; 1 and 2 have nothing to do with each other.
+    # Labels 0 and 3 exclude each other; 1 and 2 are unrelated.
     assert norms[0] > 3 * norms[1]
     assert found.clique_weights[0] > 1.5
 
@@ -204,7 +204,7 @@ def test_clique_weights_follow_the_norms_of_their_pairs():
 
 
 def exclusive(n=400, seed=0):
-    """Two labels, of which the stronger excludes the other, and a third beside them."""
+    """Return two labels, the stronger of which excludes the other, and an unrelated third label."""
     rng = np.random.default_rng(seed)
     X = rng.normal(size=(n, 3))
     scores = X + 0.3 * rng.normal(size=(n, 3))
@@ -231,7 +231,7 @@ def test_labels_that_exclude_each_other_are_joined():
 def test_groups_may_outgrow_what_can_be_enumerated():
     rng = np.random.default_rng(0)
     which = rng.integers(6, size=200)
-    Y = np.eye(6, dtype=int)[which]  # six labels of which each row holds one
+    Y = np.eye(6, dtype=int)[which]  # each row has one of six labels
     X = 1.5 * Y + rng.normal(size=(200, 6))
     model = CliqueLabelGraph(loss="hinge", max_group=2, clique_size=3, min_gain=0.1, max_rounds=1, C=0.1)
     model.fit(X, Y)

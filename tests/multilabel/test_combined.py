@@ -1,4 +1,4 @@
-"""Combined marginals: weights by hand, laws of the chances, and unions that a product cannot describe."""
+"""Combined marginals: weights by hand, laws, and unions that a product cannot describe."""
 
 import numpy as np
 import pytest
@@ -12,7 +12,7 @@ from likewise.multilabel._combined import _combine, _log_odds, _maximise_likelih
 
 
 def unions(n=1200, seed=0):
-    """Nine classes on a ring, in three groups of classes that are far from one another."""
+    """Return nine classes on a ring, in three groups of classes that are far from one another."""
     rng = np.random.default_rng(seed)
     classes = rng.integers(9, size=n)
     angle = classes * 2 * np.pi / 9
@@ -33,14 +33,14 @@ def macro(Y, found):
 
 
 def test_three_chances_by_hand():
-    # a > b, a > c: what is below a is b or c; a leaf has its own chance there.
+    # a > b, a > c: below a are b and c; a leaf has its own probability there.
     tree = LabelHierarchy(["a", "b", "c"], [("a", "b"), ("a", "c")])
     by_tree, alone = np.array([[0.5, 0.2, 0.1]]), np.array([[0.6, 0.3, 0.5]])
     odds = _log_odds(by_tree, alone, tree)
     np.testing.assert_allclose(
         expit(odds[0]).T, [[0.5, 0.2, 0.1], [0.6, 0.3, 0.5], [1 - 0.7 * 0.5, 0.3, 0.5]]
     )
-    # with all weight on the labels alone, c is likelier than b, and a as likely as the likeliest below it
+    # with all weight on the separate classifiers, c is more probable than b, and a as probable as c
     weights = np.tile([0.0, 1.0, 0.0], (3, 1))
     np.testing.assert_allclose(_combine(odds, weights, np.zeros(3), tree), [[0.6, 0.3, 0.5]])
     np.testing.assert_allclose(_combine(odds, weights, np.array([0, 0, 2.0]), tree)[0, 0], expit(2.0))
@@ -54,7 +54,7 @@ def test_weights_maximise_the_likelihood_of_records_with_gaps():
     np.testing.assert_allclose(
         _maximise_likelihood(odds, z, np.full(6000, 0.6), np.array([1.0, 0.0]), 1e-6), [0.7, -1.0], atol=0.15
     )
-    # a label with few records keeps what it is drawn towards
+    # a label with few records keeps the common weights
     few = _maximise_likelihood(odds[:3], z[:3], np.full(3, 0.6), np.array([1.0, 0.5]), 10.0)
     np.testing.assert_allclose(few, [1.0, 0.5], atol=0.3)
 

@@ -1,4 +1,4 @@
-"""The EM of the latent hierarchy: each step by hand or against scikit-learn, and a likelihood that grows."""
+"""EM for the latent hierarchy: each step by hand or against scikit-learn, and a likelihood that grows."""
 
 import numpy as np
 import pytest
@@ -82,13 +82,13 @@ def test_a_label_that_nobody_can_hold_keeps_its_classifier():
 
 def test_rates_by_hand():
     Z = np.array([[1, 0], [0, 1], [0, 1], [0, 0]])
-    one = np.array([[1.0, 0.5], [0.5, 1.0], [0.5, 1.0], [0.0, 0.5]])  # 2 and 3 are held, 1 and 2 recorded
+    one = np.array([[1.0, 0.5], [0.5, 1.0], [0.5, 1.0], [0.0, 0.5]])  # 2 and 3 are present, 1 and 2 recorded
     np.testing.assert_allclose(compute_rates(Z, shared=True)(one), [1 - 3 / 5] * 2)
     np.testing.assert_allclose(compute_rates(Z, shared=False)(one), [1 - 1 / 2, 1 - 2 / 3])
     # never more than 0.95, and never below 0 by rounding
     few = np.eye(1, 40).reshape(20, 2)
     assert compute_rates(few, shared=True)(np.ones((20, 2))).tolist() == [0.95, 0.95]
-    # what was never recorded tells nothing
+    # the rate of a label that was never recorded cannot be estimated
     assert compute_rates(np.zeros((4, 2)), shared=True)(one).tolist() == [0.0, 0.0]
     np.testing.assert_allclose(compute_rates(Z, shared=True)(Z.astype(float)), 0.0)
 
@@ -144,7 +144,7 @@ def test_what_is_held_is_enumerated(seed, k, graph):
 )
 def test_the_penalised_likelihood_never_falls(seed, missing_rate, rate_from, start):
     data = make_label_tree(150, 5, n_features=4, missing_rate=0.3, random_state=seed)
-    # ε stays: small enough to be below a tenth of every label's share
+    # ε is constant: it is below a tenth of the frequency of every label
     model = LatentHierarchyClassifier(
         missing_rate=missing_rate, rate_from=rate_from, start=start, relaxation=1e-5, max_iter=300
     ).fit(data.X, data.Z)
@@ -168,7 +168,7 @@ def test_annealing_ends_at_the_relaxation():
 
 def test_a_fit_that_stops_early_says_so():
     data = make_label_tree(200, 4, random_state=0)
-    with pytest.warns(ConvergenceWarning, match="in 2 iterations: raise max_iter, now 2"):
+    with pytest.warns(ConvergenceWarning, match="in 2 iterations: raise max_iter \\(now 2"):
         model = LatentHierarchyClassifier(max_iter=2).fit(data.X, data.Z)
     assert model.n_iter_ == 2
     assert np.isfinite(model.predict_proba(data.X)).all()
@@ -217,7 +217,7 @@ def test_labels_that_go_missing_at_different_rates():
     model = LatentHierarchyClassifier(tree, missing_rate="per-label").fit(data.X, Z)
     inner = np.unique(data.parents[data.parents >= 0])
     np.testing.assert_allclose(model.missing_rates_[inner], rates[inner], atol=0.05)
-    # nothing is below the others, so that nothing tells their own rates: they have the mean one
+    # nothing is below the other labels, so their rates are the mean rate
     leaves = np.setdiff1d(np.arange(6), inner)
     np.testing.assert_allclose(model.missing_rates_[leaves], model.missing_rates_[inner].mean(), atol=0.01)
     np.testing.assert_array_equal(np.flatnonzero(model.rate_is_known_), inner)

@@ -1,4 +1,4 @@
-"""FastTag: closed forms against the loss itself."""
+"""FastTag: closed forms against the loss."""
 
 import numpy as np
 import pytest
@@ -20,7 +20,7 @@ def problem(seed, n=12, d=2, k=3):
     rng = np.random.default_rng(seed)
     X = rng.normal(size=(n, d)) + 3.0
     Y = (rng.random((n, k)) < 0.5).astype(float)
-    Y[0] = 1.0  # every label is held by some row
+    Y[0] = 1.0  # every label is on some row
     Y[:, -1] *= Y[:, 0]
     return X, Y
 
@@ -92,12 +92,12 @@ def test_the_two_closed_forms_in_turn_come_to_the_joint_solution():
 def test_labels_without_one_another_are_left_as_they_are():
     Y = np.repeat(np.eye(3), 4, axis=0)
     seen = RidgeAxes.from_data(np.random.default_rng(0).normal(size=(12, 1)), Y)
-    (B,) = iterate_layers(seen, 0.5, 0.1, 1e9, 1)  # all weight is on restoring
+    (B,) = iterate_layers(seen, 0.5, 0.1, 1e9, 1)  # all weight is on the reconstruction
     np.testing.assert_allclose(B, np.eye(3), atol=1e-6)
 
 
 def test_equal_labels_share_what_is_known():
-    # With y = z and each lost with chance p, the best sum of the two has the weight 1 / (2 - p).
+    # With y = z and each removed with probability p, the best sum of the two has the weight 1 / (2 - p).
     Y = np.repeat([[1.0, 1.0], [0.0, 0.0]], 5, axis=0)
     seen = RidgeAxes.from_data(np.zeros((10, 1)), Y)
     (B,) = iterate_layers(seen, 0.5, 0.1, 1e9, 1)
@@ -114,7 +114,7 @@ def test_a_layer_is_the_first_one_on_labels_that_were_enriched():
 def test_layers_reach_labels_that_never_meet():
     rng = np.random.default_rng(0)
     Y = np.zeros((90, 3))
-    Y[:30, :2] = 1  # 0 goes with 1,
+    Y[:30, :2] = 1  # 0 occurs with 1,
     Y[30:60, 1:] = 1  # and 1 with 2
     one, two = iterate_layers(RidgeAxes.from_data(rng.normal(size=(90, 1)), Y), 0.5, 0.1, 1e6, 2)
     assert one[2, 0] < two[2, 0]

@@ -1,4 +1,4 @@
-"""Several parents a label: messages against enumeration, and further parents where labels speak for them."""
+"""Labels with several parents: messages against enumeration, and further parents that labels support."""
 
 import numpy as np
 import pytest
@@ -28,7 +28,7 @@ def enumerated(hierarchy, logits, eps, Z, keep):
 
 
 def drawn_rows(rng, k, n=4, scale=3.0):
-    """Return logits, eps, what was recorded and keep, of rows that are possible."""
+    """Return logits, eps, recorded labels and keep, for rows with a positive probability."""
     logits = rng.uniform(-scale, scale, (n, k))
     eps = rng.choice([1e-6, 1e-3, 0.02], k)
     keep = rng.choice([0.3, 0.8, 1.0], k)
@@ -48,7 +48,7 @@ def test_on_a_tree_messages_are_exact(seed, k, scale):
 
 
 def test_two_parents_by_hand():
-    # Nothing recorded but c, which needs a and b: with eps at 0 both are held for certain.
+    # Only c is recorded, which needs a and b: with eps at 0 both are certainly present.
     graph = LabelHierarchy(list("abc"), [("a", "c"), ("b", "c")])
     one, both, above, log_likelihood = compute_graph_posterior(
         graph, np.zeros((1, 3)), np.full(3, 1e-12), np.array([[0, 0, 1]]), np.full(3, 0.5)
@@ -56,7 +56,7 @@ def test_two_parents_by_hand():
     np.testing.assert_allclose(one, 1.0, atol=1e-9)
     np.testing.assert_allclose(both, 1.0, atol=1e-9)
     np.testing.assert_allclose(above, 1.0, atol=1e-9)
-    # a, b held and not recorded: (1/2 · 1/2)²; c held under both and recorded: 1/2 · 1/2
+    # a, b present and not recorded: (1/2 · 1/2)²; c present under both and recorded: 1/2 · 1/2
     assert log_likelihood == pytest.approx(3 * np.log(1 / 4))
 
 
@@ -120,7 +120,7 @@ def test_with_nothing_recorded_messages_only_go_down():
 
 
 def planted(seed, n=3000, missing_rate=0.2):
-    """Rows where 2 implies 0 and 1, which are independent, and 3 implies 0 only."""
+    """Return rows in which 2 implies 0 and 1, which are independent, and 3 implies only 0."""
     rng = np.random.default_rng(seed)
     X = rng.normal(size=(n, 4))
     likely = X + 0.5 * rng.logistic(size=X.shape) > [0.0, 0.0, -0.3, 0.0]
@@ -137,7 +137,7 @@ def test_a_planted_second_parent_is_found(seed):
     assert model.missing_rate_ == pytest.approx(0.2, abs=0.05)
     assert model.hierarchy_.margins[2] > 0
     assert (np.diff(model.objective_history_) >= -1e-3).all()
-    # a row with 2 recorded and nothing else holds both of its parents
+    # a row with only 2 recorded has both of its parents
     completed = model.complete_labels(X, Z)
     alone = (Z[:, 2] == 1) & (Z[:, 0] == 0) & (Z[:, 1] == 0)
     assert alone.any()

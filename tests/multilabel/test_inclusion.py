@@ -1,4 +1,4 @@
-"""A tree from recorded labels alone: scores, rates and trees by hand, against loops, and on drawn trees."""
+"""Trees from recorded labels alone: scores, rates and trees by hand, against loops, and on random trees."""
 
 import numpy as np
 import pytest
@@ -41,14 +41,14 @@ def table_of(a, b):
 
 
 def test_a_score_by_hand():
-    # Of 8 rows, 4 have p and 2 of these have c; nothing is missing. Included, c has the chance 1/2 under p
-    # and eps elsewhere; unrelated, 1/4 everywhere. What is said of p is the same under both.
+    # Of 8 rows, 4 have p and 2 of these have c; nothing is missing. If p includes c, c has probability 1/2
+    # under p and eps elsewhere; if unrelated, 1/4 everywhere. The terms of p are the same in both cases.
     Z = np.array([[1, 1]] * 2 + [[1, 0]] * 2 + [[0, 0]] * 4)
     eps = 1e-9
     scores = compute_inclusion_scores(count_pairs(Z), 8, 0.0, eps)
     wanted = 2 * np.log(1 / 2) + 2 * np.log(1 / 2) - (2 * np.log(1 / 4) + 6 * np.log(3 / 4))
     assert scores[0, 1] == pytest.approx(wanted, abs=1e-6)
-    # If c included p, all 4 rows with p would have c; p without c has the chance eps, and happens twice.
+    # If c included p, all 4 rows with p would have c; p without c has probability eps, and occurs twice.
     assert scores[1, 0] < 2 * np.log(eps) / 2
 
 
@@ -59,7 +59,7 @@ def test_scores_are_those_of_tables_written_out(seed, k):
     n = 40
     keep, eps = rng.uniform(0.6, 0.95, k), rng.uniform(1e-4, 0.01, k)
     Z = (rng.uniform(size=(n, k)) < rng.uniform(0.05, 0.9, k)).astype(np.uint8)
-    Z[0], Z[20:] = 1, 0  # every label is recorded somewhere, and no share is above 1
+    Z[0], Z[20:] = 1, 0  # every label is recorded somewhere, and no frequency is above 1
     scores = compute_inclusion_scores(count_pairs(Z), n, 1 - keep, eps)
     for p in range(k):
         for c in range(k):
@@ -76,7 +76,7 @@ def test_a_label_that_follows_scores_more_than_one_that_does_not():
     scores = compute_inclusion_scores(count_pairs(Z), 4000, 0.3, 1e-3)
     assert scores[0, 2] > 50 > 0 > scores[1, 2]
     assert scores[2, 0] < 0
-    # taken for complete, the rows with c and without p speak against the true edge
+    # if labels are taken as complete, rows with c and without p are evidence against the true edge
     assert compute_inclusion_scores(count_pairs(Z), 4000, 0.0, 1e-3)[0, 2] < scores[0, 2]
 
 
@@ -97,10 +97,10 @@ def test_the_best_tree_and_its_margins_are_enumerated(seed, k, preference):
     weights = np.where(allowed, 0.0, -np.inf)
     weights[0] -= preference
     weights[1:, 1:] += scores
-    every = {tree: tree_twin.get_weights(weights, tree) for tree in tree_twin.arborescences(k + 1)}
+    every = {tree: tree_twin.weight_of(weights, tree) for tree in tree_twin.arborescences(k + 1)}
     best = max(every.values())
     if best == -np.inf:
-        with pytest.raises(HierarchyError, match="form no tree"):
+        with pytest.raises(HierarchyError, match="contain no tree"):
             find_best_tree(scores, allowed, preference)
         return
     found = find_best_tree(scores, allowed, preference)
@@ -134,7 +134,7 @@ def test_counts_find_the_tree_of_complete_labels():
 
 
 def test_the_chow_liu_start_is_the_tree_of_mutual_information():
-    # Of a chain a > b > c every neighbour tells more than what is further off.
+    # In a chain a > b > c, neighbours share more information than distant labels.
     Z = np.array([[1, 1, 1]] * 3 + [[1, 1, 0]] * 3 + [[1, 0, 0]] * 3 + [[0, 0, 0]] * 2)
     assert make_chow_liu_tree(Z, allow_all_edges(3)).parents.tolist() == [-1, 0, 1]
     for order in ([1, 0, 2], [2, 1, 0], [2, 0, 1]):
@@ -153,7 +153,7 @@ def test_the_chow_liu_start_is_worth_as_much_as_the_best_spanning_tree(seed, k):
     parents = make_chow_liu_tree(Z, allow_all_edges(k)).parents
     counts = Z.sum(axis=0)
     edges = [(p, c) for c, p in enumerate(parents) if p >= 0]
-    # Going from the more frequent label only, a tree may lack edges that a spanning tree has, never gain.
+    # With edges only from the more frequent label, a tree may lack edges of a spanning tree but never gain.
     assert sum(worth[e] for e in edges) <= best + 1e-9
     assert all(counts[p] >= counts[c] for p, c in edges)
     for p, c in edges:
@@ -172,7 +172,7 @@ def test_rates_by_hand():
     # a is certain in the first three rows and recorded in one; b in the first two, and recorded in one.
     assert n_cells == 5
     assert shared == pytest.approx(3 / 5)
-    # the mean rate of labels counts 2/3 of a with the weight 3/23 and 1/2 of b with 2/22; c and d have it
+    # the mean rate weighs 2/3 of a by 3/23 and 1/2 of b by 2/22; c and d have the mean rate
     mean = (3 / 23 * 2 / 3 + 2 / 22 / 2) / (3 / 23 + 2 / 22)
     kept = 20 * (1 - mean)
     np.testing.assert_allclose(own, [1 - (1 + kept) / 23, 1 - (1 + kept) / 22, mean, mean])
@@ -236,7 +236,7 @@ def test_the_margin_is_small_where_the_tree_errs():
     ("n", "k", "share"), [(2000, 40, 0.05), (500, 12, 0.3), (1000, 5, 0.2), (500, 20, 0.5)]
 )
 def test_labels_that_have_nothing_to_do_with_each_other_are_on_the_root(n, k, share):
-    # That every row holds all of them, and that most are not recorded, would fit as well.
+    # A rate at which every row has all labels and most are not recorded would fit equally well.
     for seed in range(5):
         Z = (np.random.default_rng(seed).random((n, k)) < share).astype(np.uint8)
         assert (learn_tree(Z, allow_all_edges(k), 1e-3, None).parents == -1).mean() > 0.9

@@ -1,4 +1,4 @@
-"""The door for labels."""
+"""Validation of label matrices."""
 
 import numpy as np
 import pandas as pd
@@ -54,18 +54,18 @@ def test_columns_name_the_labels():
     ("given", "words"),
     [
         (None, "requires y to be passed"),
-        ([0, 1, 1], r"one column a label.*shape \(3,\).*reshape\(-1, 1\).*LabelBinarizer"),
+        ([0, 1, 1], r"one column per label.*shape \(3,\).*reshape\(-1, 1\).*LabelBinarizer"),
         (np.zeros((2, 2, 2)), r"shape \(2, 2, 2\)"),
         ([[0, 1], [1]], "different lengths.*MultiLabelBinarizer"),
-        ([{"a", "b"}, {"a"}], r"one column a label.*shape \(2,\)"),
+        ([{"a", "b"}, {"a"}], r"one column per label.*shape \(2,\)"),
         ([["a", "b"]], "0 and 1.*'a'.*MultiLabelBinarizer"),
-        (np.zeros((0, 3)), r"at least one row, got shape \(0, 3\)"),
-        (np.zeros((3, 0)), r"at least one column, got shape \(3, 0\)"),
+        (np.zeros((0, 3)), r"at least one row; got shape \(0, 3\)"),
+        (np.zeros((3, 0)), r"at least one column; got shape \(3, 0\)"),
         ([[0, 1], [np.nan, 1], [np.nan, 0]], r"NaN: 2 value.*row 1, column 0.*fillna\(0\)"),
         (np.array([[None, 1]], dtype=object), "NaN: 1 value"),
         (pd.DataFrame({"a": [1, None]}), "NaN: 1 value.*row 1, column 0"),
         (pd.DataFrame({"a": [1, None], "b": [0, 1]}, dtype="Int64"), "NaN: 1 value.*row 1, column 0"),
-        ([[0, 1], [1, 2]], "0 and 1 only; got 2 in row 1, column 1.*Y > 0"),
+        ([[0, 1], [1, 2]], "only 0 and 1; got 2 in row 1, column 1.*Y > 0"),
         ([[0, 0.5]], "got 0.5 in row 0, column 1"),
         ([[0, -1]], "got -1"),
         ([[0, np.inf]], "got inf"),

@@ -1,4 +1,4 @@
-"""LatentHierarchyClassifier by hand and by its laws: regressions, trees, order, names, searches."""
+"""LatentHierarchyClassifier by hand and by its laws: regressions, trees, row order, names, searches."""
 
 import pickle
 
@@ -81,7 +81,7 @@ def test_a_star_with_nothing_missing_is_binary_relevance():
 
 
 def test_what_was_not_recorded_follows_from_bayes():
-    # A row with nothing recorded: the parent is held with p α / (…), a row with the child: for certain.
+    # In a row without records the parent has probability p α / (…); in a row with the child it is certain.
     data = make_label_tree(300, 2, n_features=2, max_depth=2, missing_rate=0.3, random_state=3)
     model = LatentHierarchyClassifier([("0", "1")], missing_rate=0.3).fit(data.X, data.Z)
     x = data.X[:1]
@@ -164,7 +164,7 @@ def test_suggestions_are_what_is_likeliest_and_not_recorded():
 @settings(max_examples=8, deadline=None)
 @given(seed=seeds)
 def test_the_order_of_labels_only_reorders_the_answer(seed):
-    data = small(seed, n=1500)  # with few rows two labels may be alike, and the first is taken
+    data = small(seed, n=1500)  # with few rows two labels may be equal, and ties go to the first
     order = np.random.default_rng(seed).permutation(5)
     model = LatentHierarchyClassifier(missing_rate="per-label", tol=1e-6, max_iter=1000).fit(data.X, data.Z)
     other = LatentHierarchyClassifier(missing_rate="per-label", tol=1e-6, max_iter=1000).fit(
@@ -181,12 +181,12 @@ def test_the_order_of_labels_only_reorders_the_answer(seed):
 @given(seed=seeds)
 def test_the_order_of_rows_does_not_matter_and_doubled_rows_are_a_halved_penalty(seed):
     data = small(seed, n=300)
-    # by the tree alone: a row and its double would be in different folds
+    # tree marginals only: combined ones put a row and its duplicate in different folds
     exact = {"marginals": "tree", "missing_rate": "shared", "tol": 1e-6, "max_iter": 1000}
     model = LatentHierarchyClassifier(l2=1.0, **exact).fit(data.X, data.Z)
     rows = np.random.default_rng(seed).permutation(300)
     other = LatentHierarchyClassifier(l2=1.0, **exact).fit(data.X[rows], data.Z[rows])
-    # The rate is given too: with a hierarchy that is given it is read from all edges, not from the sure ones.
+    # The rate is given as well: for a given hierarchy all edges would be used to estimate it.
     twice = LatentHierarchyClassifier(
         model.hierarchy_, **(exact | {"missing_rate": model.missing_rate_, "l2": 2.0})
     ).fit(np.vstack([data.X, data.X]), np.vstack([data.Z, data.Z]))
@@ -220,7 +220,7 @@ def test_columns_name_labels_everywhere():
     assert model.classes_.tolist() == names
     assert model.hierarchy_.names == tuple(names)
     assert {s.label for s in model.suggest(data.X, Y)} <= set(names)
-    # a hierarchy speaks of names, in whatever order it has them
+    # labels of a given hierarchy are matched by name, in any order
     edges = [("toy", "ball"), ("animal", "cat")]
     known = LabelHierarchy(sorted(names), edges)
     for said in (known, edges, tuple(edges)):
@@ -310,7 +310,7 @@ def test_a_column_of_large_numbers_holds_nothing_up():
             StandardScaler().fit_transform(X), data.Y[:, c]
         )
         chances = of_label.predict_proba(StandardScaler().fit_transform(X))[:, 1]
-        # the penalty counts the column as it is, so that the two differ a little
+        # the penalty depends on the scale of the column, so the two differ slightly
         np.testing.assert_allclose(model.predict_proba(X)[:, c], chances, atol=0.02)
 
 
@@ -336,10 +336,10 @@ def test_the_tree_and_the_rate_fit_each_other():
 
 def test_what_would_have_no_effect_is_refused():
     data = small()
-    with pytest.raises(ValueError, match=r"no thresholds, got threshold=0\.4; leave threshold out"):
+    with pytest.raises(ValueError, match=r"no thresholds; got threshold=0\.4\. Omit threshold"):
         LatentHierarchyClassifier(decode="map", threshold=0.4).fit(data.X, data.Z)
     model = LatentHierarchyClassifier(decode="map").fit(data.X, data.Z)
-    with pytest.raises(ValueError, match="no thresholds to set"):
+    with pytest.raises(ValueError, match="fit with decode='marginal' to calibrate"):
         model.calibrate(data.X, data.Z)
     with pytest.raises(HierarchyError, match="a list of pairs"):
         LatentHierarchyClassifier(zip(["0"], ["1"], strict=True)).fit(data.X, data.Z)

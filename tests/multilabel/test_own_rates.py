@@ -1,4 +1,4 @@
-"""Missing rates that differ by label: the tree with them, tests of random gaps, and what cannot be told."""
+"""Missing rates that differ by label: trees, tests of random gaps, and rates that cannot be estimated."""
 
 import numpy as np
 import pytest
@@ -17,7 +17,7 @@ from likewise.multilabel._own_rates import (
 
 
 def unequal(seed, n=2000, k=15, spread=0.4):
-    """A made tree with missing rates drawn uniformly within `spread` of 0.3 and clipped at 0."""
+    """Return a generated tree with missing rates drawn uniformly within `spread` of 0.3 and clipped at 0."""
     data = make_label_tree(n, k, n_features=20, missing_rate=0.0, random_state=seed)
     rng = np.random.default_rng(seed + 7)
     rates = np.clip(0.3 + rng.uniform(-spread, spread, k), 0.0, 0.95)
@@ -35,7 +35,7 @@ def test_the_tree_is_found_though_rates_differ_by_label(seed):
     assert n_wrong(model, data) <= 1
     inner = np.unique(data.parents[data.parents >= 0])
     assert np.abs(model.missing_rates_ - rates)[inner].mean() < 0.05
-    # one rate for all breaks it
+    # a shared rate does not recover the tree
     shared = LatentHierarchyClassifier(missing_rate="shared", max_iter=5, tol=1.0).fit(data.X, Z)
     assert n_wrong(shared, data) > n_wrong(model, data)
 
@@ -76,8 +76,8 @@ def test_random_gaps_pass_and_overlaps_fail_the_test():
     child = parent & (X[:, 2] > 0)
     Z = np.column_stack([parent & (rng.random(2000) < 0.5), child, other]).astype(np.uint8)
     test = run_gap_test(X, Z, 1.0)
-    assert test.evidence[0, 1] < 0  # half of the records of the parent are gone, at random
-    assert test.evidence[2, 1] > 50  # the features say which rows with the child hold the other label
+    assert test.evidence[0, 1] < 0  # half of the records of the parent are missing at random
+    assert test.evidence[2, 1] > 50  # the features predict which rows with the child have the other label
     assert test.excluded[2, 1]
     assert not test.excluded[0, 1]
     assert not test.excluded.diagonal().any()
@@ -86,7 +86,7 @@ def test_random_gaps_pass_and_overlaps_fail_the_test():
 def test_rates_that_differ_by_hand():
     tree = LabelHierarchy.from_parents([-1, 0, -1, 2])
     Z = np.zeros((400, 4), dtype=np.uint8)
-    Z[:200, 1], Z[200:, 3] = 1, 1  # both parents are held in 200 rows each
+    Z[:200, 1], Z[200:, 3] = 1, 1  # both parents are present in 200 rows each
     Z[:100, 0], Z[200:300, 2] = 1, 1
     assert not has_different_rates(Z, tree)
     Z[:180, 0] = 1
@@ -105,7 +105,7 @@ def test_the_likelihood_of_records_by_hand():
     none = np.zeros(2)
     chain = compute_log_likelihood(Z, p, none, 1e-6)
     np.testing.assert_allclose(chain, binomial(60, 100) + binomial(20, 60), atol=0.01)
-    # a rate that is too small to matter for the fit: any share of recorded labels can be explained
+    # a rate too small to affect the fit: any fraction of recorded labels can be explained
     star = compute_log_likelihood(Z, c, np.array([0.3, 0.3]), 1e-6, max_iter=500)
     np.testing.assert_allclose(star, binomial(60, 100) + binomial(20, 100), atol=0.05)
 
@@ -130,7 +130,7 @@ def test_the_default_is_as_near_the_tree_as_the_better_start(seed, missing_rate)
         assert found["auto"] > 0.98
 
 
-# ---------------------------------------------------------------------- what the data cannot tell
+# ---------------------------------------------------------------------- what the data do not determine
 
 
 def test_a_label_that_equals_its_only_child_is_reported():
@@ -141,8 +141,8 @@ def test_a_label_that_equals_its_only_child_is_reported():
     Y = np.column_stack([animal, cat, plant, plant]) & (rng.random((600, 4)) >= 0.2)
     model = LatentHierarchyClassifier(max_iter=5, tol=1.0).fit(X, Y)
     assert {tuple(sorted(pair)) for pair in model.indistinguishable_} == {("2", "3")}
-    assert "cannot tell which of these is above the other" in str(model.summary())
-    # the child is held by half of the parent's rows: told apart
+    assert "do not determine which of these is above the other" in str(model.summary())
+    # the child is on half of the parent's rows, so they are distinguished
     assert ("0", "1") in model.hierarchy_.edges
 
 
@@ -151,7 +151,7 @@ def test_labels_that_neither_records_nor_features_order_are_reported():
     model = LatentHierarchyClassifier(max_iter=5, tol=1.0).fit(data.X, Z)
     assert model.indistinguishable_ == (("1", "8"),)
     summary = model.summary()
-    assert "cannot tell which of these is above the other: 1 > 8." in str(summary)
+    assert "do not determine which of these is above the other: 1 > 8." in str(summary)
     wrong = np.flatnonzero(model.hierarchy_.parents != data.parents)
     assert len(wrong) <= 1
     assert {str(c) for c in wrong} <= {child for _, child in summary.guesses}
@@ -183,10 +183,10 @@ def test_evidence_against_an_exchange_comes_from_records_and_from_features():
     def evidence(Z, scores, tree=tree):
         return compute_exchange_evidence(Z, find_certain_labels(Z, tree)[1], tree, 1, scores)
 
-    # a label that holds for 60 % of its parent's rows looks like one that equals it and has more gaps
+    # a label on 60 % of its parent's rows looks like one that equals its parent and has more gaps
     assert abs(evidence(Z, noise)) < 3
     assert evidence(Z, Y + noise[:, :3]) > 50
-    # a child of its own shows its rate, which is lower
+    # a child of the label shows its rate, which is lower
     child = (Y[:, 1] & (rng.random(4000) < 0.5)).astype(np.uint8)
     chain = LabelHierarchy.from_parents([-1, 0, 0, 1])
     assert evidence(np.column_stack([Z, child]), noise, chain) > 50

@@ -1,4 +1,4 @@
-"""Hierarchies that are given, whole or in part: what was said holds, or an error says why it cannot."""
+"""Given hierarchies, whole or partial: they are respected, or an error says why they cannot be."""
 
 import numpy as np
 import pandas as pd
@@ -21,19 +21,19 @@ def fit(hierarchy, **params):
 
 @st.composite
 def partials(draw):
-    """Draw what is known of a hierarchy over a to d; it may be impossible."""
+    """Draw a PartialHierarchy over a to d; it may be unsatisfiable."""
     nodes = ["root", *"abcd"]
     edges = [(p, c) for p in nodes for c in "abcd" if p != c]
     fixed = draw(st.lists(st.sampled_from(edges), max_size=3, unique_by=lambda edge: edge[1]))
     forbidden = draw(st.lists(st.sampled_from([e for e in edges if e not in fixed]), max_size=9))
     try:
         return PartialHierarchy(fixed, forbidden)
-    except HierarchyError:  # a circle of fixed edges is refused at once
+    except HierarchyError:  # a cycle of fixed edges is rejected at once
         return PartialHierarchy((), forbidden)
 
 
 def is_possible(partial):
-    """Tell whether the root reaches every label over edges that are allowed."""
+    """Return True if the root reaches every label over allowed edges."""
     try:
         allowed = partial.get_allowed_edges(list("abcd"))
     except HierarchyError:
@@ -57,7 +57,7 @@ def test_what_is_known_holds(partial, start, step, structure, n_init):
     params = {"start": start, "structure_step": step, "structure": structure, "n_init": n_init}
     params |= {"random_state": 0, "max_iter": 5}
     if not is_possible(partial):
-        with pytest.raises(HierarchyError, match=r"form no tree|without any parent"):
+        with pytest.raises(HierarchyError, match=r"contain no tree|no possible parent"):
             fit(partial, **params)
         return
     found = fit(partial, **params).hierarchy_
@@ -92,8 +92,8 @@ def test_a_fixed_edge_is_certain_and_changes_the_rest():
         (LabelHierarchy(list("abcde")), "'e' is not a column"),
         (LabelHierarchy(list("wxyz")), "is not a column.*restrict"),
         (PartialHierarchy([("a", "cat")]), "no label 'cat'"),
-        (PartialHierarchy(forbidden=[("root", name) for name in "abcd"]), "form no tree"),
-        (PartialHierarchy(forbidden=[(name, "a") for name in ["root", *"bcd"]]), "without any parent"),
+        (PartialHierarchy(forbidden=[("root", name) for name in "abcd"]), "contain no tree"),
+        (PartialHierarchy(forbidden=[(name, "a") for name in ["root", *"bcd"]]), "no possible parent"),
     ],
 )
 def test_bad_hierarchies(known, words):
@@ -102,7 +102,7 @@ def test_bad_hierarchies(known, words):
 
 
 def test_two_roots_both_hang_on_the_root():
-    # A forest is a tree once the root that every row holds is counted; there is nothing to refuse.
+    # A forest is a tree if the implicit root is counted, so it is accepted.
     model = fit([("a", "b"), ("c", "d")])
     assert model.hierarchy_.tops == ("a", "c")
     assert model.hierarchy_.edges == (("a", "b"), ("c", "d"))

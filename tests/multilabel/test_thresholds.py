@@ -1,4 +1,4 @@
-"""Thresholds of the largest F1: against every cut there is, and from labels with gaps."""
+"""Thresholds that maximise F1: against all possible thresholds, and from incomplete labels."""
 
 import numpy as np
 import pytest
@@ -17,9 +17,9 @@ from reference import multilabel as twin
 def test_thresholds_by_hand():
     chances = np.array([[0.9, 0.2], [0.8, 0.2], [0.3, 0.1], [0.1, 0.1]])
     Z = np.array([[1, 0], [1, 0], [0, 0], [0, 0]])
-    # The first label is parted half way between 0.8 and 0.3; the second was never recorded.
+    # The threshold of the first label is halfway between 0.8 and 0.3; the second was never recorded.
     np.testing.assert_allclose(find_best_thresholds(chances, Z, np.zeros(2)), [0.55, 0.5])
-    # If half is missing, 2 recorded speak for 4 held: F1 is 1 with all rows predicted.
+    # If half is missing, 2 recorded labels indicate 4 true ones: F1 is 1 with all rows predicted.
     assert find_best_thresholds(chances, Z, np.array([0.5, 0.5]))[0] == pytest.approx(0.05)
 
 

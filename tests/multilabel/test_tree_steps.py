@@ -1,4 +1,4 @@
-"""Tree steps inside the EM: scores against enumeration, and what refitting can and cannot change."""
+"""Structure steps within EM: scores against enumeration, and the effect of refitting."""
 
 import numpy as np
 import pytest
@@ -43,7 +43,7 @@ def drawn_model(rng, k, d=2, n=12):
 
 
 def fitted(parents, missing_rate=0.2, n=400, seed=0):
-    """Return a model at the end of EM on a tree that is given, its posterior, and the data."""
+    """Return a model fitted by EM to a given tree, its posterior, and the data."""
     data = make_label_tree(n, len(parents), missing_rate=missing_rate, random_state=seed)
     Z = data.Z.astype(np.uint8)
     given = LatentHierarchyClassifier(
@@ -101,7 +101,7 @@ def test_one_newton_step_of_the_intercept(seed):
 
 
 def test_refitting_is_a_regression_on_the_rows_that_hold_the_parent():
-    # Nothing is missing, so that the posterior is the labels and any logistic regression can be asked.
+    # Nothing is missing, so the posterior equals the labels and any logistic regression is a reference.
     rng = np.random.default_rng(0)
     X = rng.normal(size=(120, 2))
     p = X[:, 0] + rng.logistic(size=120) > 0
@@ -123,7 +123,7 @@ def test_refitting_is_a_regression_on_the_rows_that_hold_the_parent():
 
 @pytest.mark.parametrize("seed", range(3))
 def test_on_a_star_refitting_favours_every_parent(seed):
-    # The classifiers are at their best on the root, so that only other parents can gain.
+    # The classifiers are optimal for the root, so only other parents can gain.
     model, held, X, Z = fitted(np.full(4, -1), seed=seed)
     literal, moved, refitted = (SCORES[how](model, held, X, Z, L2) for how in SCORES)
     off = ~np.eye(4, dtype=bool)
@@ -142,7 +142,7 @@ def test_refitting_favours_rivals_of_the_present_parent(seed):
     for c, p in enumerate(parents):
         if p < 0:
             continue
-        assert refitted[p, c] <= literal[p, c] + 0.05  # of the two, only the root gains
+        assert refitted[p, c] <= literal[p, c] + 0.05  # only the root gains from refitting
         rivals = [q for q in range(5) if q not in (p, c)]
         assert ((refitted[rivals, c] - refitted[p, c]) >= (literal[rivals, c] - literal[p, c]) - 0.05).all()
 

@@ -1,4 +1,4 @@
-"""Many labels a row: classifiers for labels that go together and are not all recorded."""
+"""Multi-label classifiers that model dependence between labels and labels that were not recorded."""
 
 from likewise.multilabel._binary_relevance import BinaryRelevance
 from likewise.multilabel._chow_liu import ChowLiuTree

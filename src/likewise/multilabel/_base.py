@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 def is_share(v: Any) -> bool:
-    """Return whether a value is a number from 0 to 1."""
+    """Return True for a number from 0 to 1."""
     return real(0).holds(v) and bool(v <= 1)
 
 
@@ -26,7 +26,7 @@ def _is_array(v: Any) -> bool:
 
 
 SHARE = Rule("a number from 0 to 1", is_share)
-PER_LABEL = Rule("an array of such numbers, one a label", _is_array)
+PER_LABEL = Rule("an array of such numbers, one per label", _is_array)
 IS_THRESHOLD: Rule = either(SHARE, PER_LABEL)
 
 
@@ -101,17 +101,17 @@ class MultilabelClassifier(ClassifierMixin, BaseEstimator):
         return self._apply_threshold(self.predict_proba(X))
 
     def _apply_threshold(self, probabilities: np.ndarray) -> np.ndarray:
-        """Return where probabilities are above the threshold, as integers."""
+        """Return 1 where a probability is above the threshold and 0 elsewhere."""
         return (probabilities > self._check_per_label("threshold", self.threshold)).astype(np.int64)
 
     def _check_fit(self, X: Any, Y: Any) -> tuple[Any, LabelColumns]:
-        """Validate parameters, rows and labels, in the order in which users can correct them."""
+        """Validate parameters, rows and labels."""
         check_parameters(self, {"threshold": IS_THRESHOLD} | self.parameter_rules)
         X = self._check_X(X, reset=True)
         labels = check_labels(Y, who=type(self).__name__)
         check_consistent_length(X, labels.Y)
         self.classes_ = np.array(labels.names, dtype=object)
-        if not isinstance(self.threshold, str):  # the name of a method to choose it, already validated
+        if not isinstance(self.threshold, str):  # "f1" has already been validated
             self._check_per_label("threshold", self.threshold)
         return X, labels
 
@@ -121,7 +121,7 @@ class MultilabelClassifier(ClassifierMixin, BaseEstimator):
         return validate_data(self, X, reset=reset, dtype=np.float64, order="C", accept_sparse="csr")
 
     def _check_columns(self, Y: Any, labels: LabelColumns) -> None:
-        """Raise an error if Y has other columns than in `fit`."""
+        """Raise an error if the columns of Y differ from those in `fit`."""
         who = type(self).__name__
         if labels.n_labels != len(self.classes_):
             raise ValueError(

@@ -1,4 +1,4 @@
-"""Trees of labels as arrays of parents, -1 for the root, and the best of them for given scores."""
+"""Maximum-score trees over labels. A tree is an array of parents, in which -1 is the root."""
 
 from __future__ import annotations
 
@@ -12,15 +12,17 @@ from likewise.kernels.arborescence import edge_margins, maximum_arborescence
 
 @dataclass(frozen=True, eq=False)
 class LearnedTree:
-    """A tree, and how sure it is.
+    """A tree over labels, with the support for each edge.
 
     Attributes
     ----------
     parents : ndarray of int64 of shape (n_labels,)
-        -1 is the root.
-    scores, margins : ndarray of shape (n_labels,)
-        What the edge into each label gains over the root, and over the next best choice: of
-        :func:`find_best_tree` the best tree without that edge, of others the next best parent.
+        The parent of each label; -1 is the root.
+    scores : ndarray of shape (n_labels,)
+        Gain of the edge into each label over an edge from the root.
+    margins : ndarray of shape (n_labels,)
+        Gain of the edge into each label over the next best choice: the best tree without that edge if
+        :func:`find_best_tree` made the tree, and the next best parent otherwise.
     """
 
     parents: np.ndarray
@@ -31,10 +33,10 @@ class LearnedTree:
 def find_best_tree(
     scores: np.ndarray, allowed: np.ndarray, preference: float = 0.0, *, margins: bool = True
 ) -> LearnedTree:
-    """Return the tree of the largest sum of scores, in O(n_labels²), and its margins, in O(n_labels³).
+    """Return the tree with the largest sum of scores, in O(n_labels²), and its margins, in O(n_labels³).
 
-    `scores` of shape (n_labels, n_labels) count from the root, whose edges have 0 less `preference`.
-    `allowed` is of shape (n_labels + 1, n_labels + 1), node 0 the root.
+    `scores`, of shape (n_labels, n_labels), are relative to an edge from the root; these edges have the score
+    ``-preference``. `allowed` has shape (n_labels + 1, n_labels + 1); node 0 is the root.
     """
     weights = np.full(allowed.shape, -preference)
     weights[1:, 1:] = scores
@@ -42,7 +44,7 @@ def find_best_tree(
     parents = maximum_arborescence(weights)
     if (parents[1:] < 0).any():
         raise HierarchyError(
-            "the edges that are allowed form no tree: some labels can be reached from each other only. Allow "
+            "the allowed edges contain no tree: some labels can be reached only from each other. Allow "
             "the root, or another label, as a parent of one of them."
         )
     own = np.arange(1, len(parents))

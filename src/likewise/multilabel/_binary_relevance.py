@@ -31,7 +31,7 @@ class BinaryRelevance(MultilabelClassifier):
 
     .. math::
 
-        P(\\text{recorded} \\mid x) = (1 - \\alpha) P(\\text{held} \\mid x),
+        P(\\text{recorded} \\mid x) = (1 - \\alpha) P(\\text{present} \\mid x),
 
     so the probabilities are divided by 1 - α and clipped at 1. A label is then predicted above the threshold
     t if the probability of the regression is above (1 - α) t.

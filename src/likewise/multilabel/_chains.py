@@ -1,10 +1,10 @@
-"""Which of the labels that include another is its parent: evidence along the way from the root.
+"""Choose the parent of a label among the labels that include it, by evidence summed along paths.
 
-Every label above c includes it, and that records happen to agree with a far one is no reason to prefer that.
-Put c under p, with ancestors a: of the rows that hold c for certain, a share 1 - α_a has a recorded.
-Put it elsewhere, and the share is (1 - α_a) P(y_a = 1 | parent of a held). The log-likelihood
-ratios of the two, summed from the root down to p, tell how much better c is under p than on the root, and two
-parents on one path differ by the evidence between them only.
+All ancestors of c include it, so good agreement with a distant ancestor is no reason to make it the parent.
+If c is under p, then for every ancestor a (p included) a fraction 1 - α_a of the rows that certainly have c
+has a recorded. Otherwise the fraction is (1 - α_a) P(y_a = 1 | parent of a present). The sum of the
+log-likelihood ratios of the two from the root down to p is the evidence for c under p rather than under the
+root. Two parents on one path differ only by the evidence between them.
 """
 
 from __future__ import annotations
@@ -15,11 +15,11 @@ from scipy.special import xlogy
 from likewise.hierarchy import LabelHierarchy
 from likewise.multilabel._best_tree import LearnedTree
 
-_PREFERENCE = 1.0  # in nats, for each step down: of parents that fit alike the most specific is taken
+_PREFERENCE = 1.0  # nats per step down the tree, so that ties go to the most specific parent
 
 
 def find_certain_labels(Z: np.ndarray, tree: LabelHierarchy) -> tuple[np.ndarray, np.ndarray]:
-    """Return where some label below each label was recorded, and where it or one below it was."""
+    """Return two masks: a descendant of the label is recorded, and the label or a descendant is recorded."""
     below, known = np.zeros(Z.shape, dtype=bool), Z.astype(bool)
     for c in reversed(tree.order):
         known[:, c] |= below[:, c]
@@ -29,9 +29,9 @@ def find_certain_labels(Z: np.ndarray, tree: LabelHierarchy) -> tuple[np.ndarray
 
 
 def compute_chain_evidence(Z: np.ndarray, tree: LabelHierarchy, rates: np.ndarray) -> np.ndarray:
-    """Return by how many nats label c is better off under p than on the root, at ``[c, p]``.
+    """Return the evidence, in nats, for label c under p rather than under the root, at ``[c, p]``.
 
-    The tree above p is taken as it is. Costs O(n n_labels²) once.
+    The tree above p is given by `tree`. The cost is O(n n_labels²).
     """
     n, k = Z.shape
     parents = tree.parents
@@ -62,14 +62,13 @@ def settle(
     allowed: np.ndarray,
     costs: np.ndarray | None = None,
 ) -> LearnedTree:
-    """Move labels, with all below them, to better parents until none gains; return scores and margins too.
+    """Move labels with their descendants to better parents until no move gains; compute scores and margins.
 
-    `costs` of shape (n_labels, n_labels) is subtracted from the evidence that c is included by p, at
-    ``[c, p]``, for each p above c.
+    `costs`, of shape (n_labels, n_labels), is subtracted from the evidence: ``costs[c, p]`` for each p above
+    c.
 
-    The move that gains most comes first, and evidence is worked out anew after it. It depends on the tree, so
-    that moves may go round in circles: the search ends when a tree comes up again, or after ten moves a
-    label.
+    The move with the largest gain comes first, and the evidence is recomputed after it. Since the evidence
+    depends on the tree, moves can cycle: the search ends when a tree recurs, or after ten moves per label.
     """
     parents = tree.parents.copy()
     own = np.arange(len(parents))
@@ -93,7 +92,7 @@ def settle(
 def _compute_worth(
     Z: np.ndarray, tree: LabelHierarchy, rates: np.ndarray, allowed: np.ndarray, costs: np.ndarray | None
 ) -> np.ndarray:
-    """Return what each parent is worth to each label, ``[c, p]``, the root last; -inf where it cannot be."""
+    """Return the evidence for parent p of label c at ``[c, p]``, the root last; -inf if not possible."""
     k = tree.n_labels
     worth = np.zeros((k, k + 1))
     worth[:, :k] = compute_chain_evidence(Z, tree, rates)
@@ -106,6 +105,6 @@ def _compute_worth(
 
 
 def _prefer_specific(worth: np.ndarray, tree: LabelHierarchy) -> np.ndarray:
-    """Return worth with the preference for specific parents, where records do not speak against them."""
+    """Add the preference for specific parents, except where the records are evidence against a parent."""
     steps = np.append(tree.depths + 1, 0)
     return np.where(worth < -_PREFERENCE, worth, worth + _PREFERENCE * steps)

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 Edges = Literal["all", "significant", "attracting"]
 Prediction = Literal["marginals", "map"]
 
-# The value of the parent is multiplied by this in a regression, so that its effect is hardly penalised.
+# The value of the parent is multiplied by this in a regression, which weakens the penalty on its effect.
 _LOUD = 10.0
 
 
@@ -47,7 +47,7 @@ class ChowLiuTree(MultilabelClassifier):
 
     has the largest likelihood (Chow & Liu 1968); p are fractions of rows, I is the mutual information in
     nats. X is not used for the tree. The likelihood determines neither directions nor a root: here the most
-    frequent label of each part of the tree becomes its root, so that labels tend to become rarer downwards.
+    frequent label of each part of the tree becomes its root, so labels tend to become rarer downwards.
 
     The classifier is in the spirit of Bradley & Guestrin (2010): label k with parent p has the probability
 
@@ -189,12 +189,12 @@ class ChowLiuTree(MultilabelClassifier):
         self._learn_regressions(X, labels, parents)
 
     def _find_kept_edges(self, labels: LabelColumns) -> np.ndarray:
-        """Return which edges of the tree the hierarchy keeps."""
+        """Return a mask of the edges of the tree that the hierarchy keeps."""
         j, k = self.tree_.T
         n, counts = len(labels.Y), labels.counts
         if self.edges == "all":
             return np.ones(len(j), dtype=bool)
-        # Twice the gain in log-likelihood has, without dependence, one degree of freedom.
+        # Under independence, twice the gain in log-likelihood is chi-squared with one degree of freedom.
         keeps = 2.0 * n * self.mutual_information_[j, k] > chi2.isf(self.significance, 1)
         if self.edges == "attracting":
             together = (labels.Y[:, j] & labels.Y[:, k]).sum(axis=0, dtype=np.int64)

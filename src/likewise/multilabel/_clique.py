@@ -1,4 +1,4 @@
-"""A graph of labels that grows clique by clique."""
+"""CliqueLabelGraph: multi-label classification with a graph of labels that grows clique by clique."""
 
 from __future__ import annotations
 

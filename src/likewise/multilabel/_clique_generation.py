@@ -1,4 +1,4 @@
-"""The loss of a graph of labels, and the cliques that would lower it."""
+"""The soft-margin loss of a graph of labels, and the choice of cliques that lower it."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from likewise.multilabel._clique_model import LabelGraph
 
 @dataclass(frozen=True, eq=False)
 class CliqueFit:
-    """Parameters of the labels (K, d + 1), the intercepts last, and of the edges (e,)."""
+    """Fitted parameters of the labels (K, d + 1), with the intercepts last, and weights of the edges (e,)."""
 
     coef: np.ndarray
     weights: np.ndarray
@@ -21,25 +21,25 @@ class CliqueFit:
 
 
 class SoftMargin:
-    """The loss that CliqueLabelGraph states, on rows X (n, d) and labels Y (n, K)."""
+    """The objective of CliqueLabelGraph with ``loss="softmax"``, on rows X (n, d) and labels Y (n, K)."""
 
     def __init__(self, X: Any, Y: np.ndarray, C: float, margin: float) -> None:
         self.X, self.Y, self.C, self.margin = X, Y, C, margin
         self.together = Y.T @ Y
 
     def _compute_odds(self, coef: np.ndarray) -> np.ndarray:
-        """Return log-odds in which the value that a label truly has is held back by the margin."""
+        """Return log-odds with the margin subtracted from the score of the true value of each label."""
         odds: np.ndarray = self.X @ coef[:, :-1].T + coef[:, -1] + self.margin * (1.0 - 2.0 * self.Y)
         return odds
 
     def compute_value(
         self, graph: LabelGraph, coef: np.ndarray, weights: np.ndarray
     ) -> tuple[float, np.ndarray, np.ndarray]:
-        """Return the loss, and its slopes by the parameters of the labels and of the edges."""
+        """Return the loss and its gradients with respect to the parameters of the labels and the edges."""
         odds = self._compute_odds(coef)
         expected = graph.expect(odds, weights)
         met = self.together[graph.edges[:, 0], graph.edges[:, 1]]
-        # Δ is the number of labels held plus Σ y (1 - 2 yᵢ): its first part is in Y * odds, with the margin.
+        # Δ is the number of true labels plus Σ y (1 - 2 yᵢ); Y * odds contains the first part and the margin.
         loss = expected.log_total - float((self.Y * odds).sum()) - float(weights @ met)
         loss += (float((coef[:, :-1] ** 2).sum()) + float(weights @ weights)) / (2.0 * self.C)
         off = expected.held - self.Y
@@ -48,7 +48,7 @@ class SoftMargin:
         return loss, slope, expected.joined - met + weights / self.C
 
     def fit(self, graph: LabelGraph, start: CliqueFit, *, max_iter: int, tol: float) -> CliqueFit:
-        """Return the parameters of least loss, from those given on."""
+        """Minimise the loss, starting from `start`."""
         shape, cut = start.coef.shape, start.coef.size
         if not cut:
             return start
@@ -67,9 +67,9 @@ class SoftMargin:
         return CliqueFit(result.x[:cut].reshape(shape), result.x[cut:], int(result.nit))
 
     def compute_gains(self, graph: LabelGraph, fitted: CliqueFit) -> np.ndarray:
-        """Return by how much an edge between any two labels would lower the loss, to second order.
+        """Return the decrease of the loss from an edge between any two labels, to second order.
 
-        0 where there is one already. The labels' own parameters are kept as they are, so in truth it is more.
+        It is 0 for existing edges. The parameters of the labels are fixed, so the true decrease is larger.
         """
         sums, variances = graph.compute_pair_moments(self._compute_odds(fitted.coef), fitted.weights)
         gains: np.ndarray = (sums - self.together) ** 2 / (2.0 * (variances + 1.0 / self.C))
@@ -82,10 +82,10 @@ class SoftMargin:
 def generate_cliques(
     net: np.ndarray, graph: LabelGraph, clique_size: int, max_group: int
 ) -> list[tuple[int, ...]]:
-    """Return the cliques that gain most, at most one for each part of the graph.
+    """Return the cliques with the largest gain, at most one for each connected component of the graph.
 
-    `net` is what each edge gains beyond the least that it must; edges that are there neither gain nor cost. A
-    clique begins with the best edge and takes in the label whose edges to it gain most.
+    `net` is the gain of each edge minus the minimum gain; existing edges count as 0. A clique starts with the
+    best edge and adds the label whose edges to it gain most.
     """
     net = net.copy()
     j, k = graph.edges.T
@@ -119,7 +119,7 @@ def generate_cliques(
 def extend_graph(
     graph: LabelGraph, fitted: CliqueFit, cliques: list[tuple[int, ...]]
 ) -> tuple[LabelGraph, CliqueFit]:
-    """Return the graph with the edges of the cliques, the new ones of weight 0."""
+    """Return the graph with the edges of the cliques added; new edges have weight 0."""
     known = dict(zip(map(tuple, graph.edges.tolist()), fitted.weights.tolist(), strict=True))
     for clique in cliques:
         for at, first in enumerate(clique):

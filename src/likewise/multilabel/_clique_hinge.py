@@ -11,22 +11,22 @@ from scipy.optimize import nnls
 
 from likewise.multilabel._clique_model import LabelGraph, LabelGroup
 
-_SWEEPS = 20  # of message passing, for groups that are too large to enumerate
+_SWEEPS = 20  # rounds of message passing, for groups that are too large to enumerate
 _MOST_PLANES = 150
 
 
 @dataclass(frozen=True, eq=False)
 class CliqueGraph:
-    """Labels joined by cliques; each clique has a weight for each pair of its labels.
+    """A graph whose edges are the pairs of cliques; each clique has a weight for each pair of its labels.
 
     Attributes
     ----------
     n_labels : int
         The number of labels.
     cliques : tuple of tuples of int
-        The labels of each clique, ascending. Two cliques may share a pair: their weights for it are added.
+        The labels of each clique, ascending. If two cliques share a pair, their weights for it are added.
     exact_up_to : int
-        The most labels of a connected group whose labellings are enumerated.
+        Maximum number of labels of a connected group whose labellings are enumerated.
     """
 
     n_labels: int
@@ -35,7 +35,7 @@ class CliqueGraph:
 
     @cached_property
     def pairs(self) -> np.ndarray:
-        """The pairs of labels of each clique, one clique after the other."""
+        """The pairs of labels in the cliques, concatenated clique by clique."""
         each = [np.array(c)[np.column_stack(np.triu_indices(len(c), 1))] for c in self.cliques]
         return np.concatenate(each) if each else np.empty((0, 2), dtype=np.int64)
 
@@ -56,11 +56,11 @@ class CliqueGraph:
         return np.unique(self.pairs, axis=0, return_inverse=True)[1].reshape(-1)
 
     def compute_edge_weights(self, weights: np.ndarray) -> np.ndarray:
-        """Return the weight of each edge, from those of the pairs of the cliques."""
+        """Return the weight of each edge: the sum over the cliques that contain it."""
         return np.bincount(self.edge_of, weights=weights, minlength=len(self.graph.edges))
 
     def find_best(self, odds: np.ndarray, weights: np.ndarray) -> np.ndarray:
-        """Return a labelling of the greatest score for each row: exact in small groups, else relaxed."""
+        """Return the labelling with the highest score for each row: exact in small groups, else relaxed."""
         edges = self.compute_edge_weights(weights)
         found = (odds > 0.0).astype(np.int64)
         for group in self.graph.groups:
@@ -74,9 +74,9 @@ class CliqueGraph:
         return found
 
     def compute_margins(self, odds: np.ndarray, weights: np.ndarray) -> np.ndarray:
-        """Return, of each label, the greatest score with it less the greatest without it.
+        """Return, for each label, the highest score with the label minus the highest score without it.
 
-        In groups that are too large to enumerate these are the beliefs of the relaxation.
+        In groups that are too large to enumerate, return the beliefs of the relaxation.
         """
         edges = self.compute_edge_weights(weights)
         found = odds.copy()
@@ -96,19 +96,19 @@ class CliqueGraph:
 
 
 def compute_relaxed_margins(group: LabelGroup, odds: np.ndarray, weights: np.ndarray) -> np.ndarray:
-    """Return beliefs of the linear-programming relaxation over the edges: above 0 for labels that it holds.
+    """Return beliefs of the linear-programming relaxation over the edges: positive for labels it selects.
 
     Max-product linear programming (Globerson & Jaakkola 2007): coordinate descent on the dual, edge by edge
-    and for all rows at once. The bound never rises, and is tight on trees; ties and slow convergence may
-    still leave beliefs whose signs are not the best labelling.
+    and for all rows at once. The bound never rises, and is tight on trees; after ties or slow convergence
+    the signs of the beliefs may not be the best labelling.
     """
-    beliefs = odds.copy()  # of each label, that it is held less that it is not, with all messages
+    beliefs = odds.copy()  # score of presence minus score of absence, with all messages
     messages = np.zeros((2, len(weights), len(odds)))
     for _ in range(_SWEEPS):
         before = beliefs.copy()
         for e, ((j, k), v) in enumerate(zip(group.pairs.tolist(), weights.tolist(), strict=True)):
             first, second = beliefs[:, j] - messages[0, e], beliefs[:, k] - messages[1, e]
-            # max over the other end of v y_j y_k + its belief, for y_j = 1 less y_j = 0.
+            # The maximum over the other end of v y_j y_k + its belief, for y_j = 1 minus y_j = 0.
             to_first = np.maximum(second + v, 0.0) - np.maximum(second, 0.0)
             to_second = np.maximum(first + v, 0.0) - np.maximum(first, 0.0)
             messages[0, e], messages[1, e] = (to_first - first) / 2.0, (to_second - second) / 2.0
@@ -119,7 +119,7 @@ def compute_relaxed_margins(group: LabelGroup, odds: np.ndarray, weights: np.nda
 
 
 def improve_labels(group: LabelGroup, odds: np.ndarray, weights: np.ndarray, start: np.ndarray) -> np.ndarray:
-    """Return labellings after single labels were changed while that raised the score."""
+    """Change single labels while this raises the score; return the labellings."""
     m = len(group.members)
     pulls = np.zeros((m, m))
     pulls[group.pairs[:, 0], group.pairs[:, 1]] = weights
@@ -137,7 +137,7 @@ def improve_labels(group: LabelGroup, odds: np.ndarray, weights: np.ndarray, sta
 
 @dataclass(frozen=True, eq=False)
 class HingeFit:
-    """Parameters of the labels (K, d + 1), intercepts last, and of the pairs of cliques; clique weights."""
+    """Fitted parameters of the labels (K, d + 1), intercepts last, and weights of pairs and cliques."""
 
     coef: np.ndarray
     weights: np.ndarray
@@ -145,15 +145,15 @@ class HingeFit:
     objective: float
     gap: float
     n_iter: int
-    gains: np.ndarray  # (K, K): about how much the weight of a pair of labels would lower the objective
+    gains: np.ndarray  # (K, K): approximate decrease of the objective from a weight for a pair of labels
 
 
 @dataclass(frozen=True, eq=False)
 class CuttingPlane:
-    """A bound b - aᵀθ of the sum of hinges.
+    """A lower bound b - aᵀθ of the sum of hinges.
 
-    `both[j, k]`: number of rows with both labels in the truth minus that in the rivals; `differ[j, k]`: rows
-    where this co-occurrence differs.
+    ``both[j, k]`` is the number of rows with both labels in Y minus the number in the rival labellings;
+    ``differ[j, k]`` is the number of rows in which this co-occurrence differs.
     """
 
     a: np.ndarray
@@ -169,12 +169,12 @@ class HingeLoss:
         self.X, self.Y, self.C, self.margin = X, Y, C, margin
 
     def find_rivals(self, graph: CliqueGraph, coef: np.ndarray, weights: np.ndarray) -> np.ndarray:
-        """Return loss-augmented labellings: those of the greatest score plus margin for each wrong label."""
+        """Return loss-augmented labellings: they maximise the score plus the margin for each wrong label."""
         odds = self.X @ coef[:, :-1].T + coef[:, -1] + self.margin * (1.0 - 2.0 * self.Y)
         return graph.find_best(odds, weights)
 
     def make_plane(self, graph: CliqueGraph, rivals: np.ndarray) -> CuttingPlane:
-        """Return the bound of the sum of hinges that these rivals give."""
+        """Return the bound of the sum of hinges that follows from these rival labellings."""
         off = self.Y - rivals
         own = np.column_stack([np.asarray(self.X.T @ off).T, off.sum(axis=0)])
         true, rival, shared = (held.T @ held for held in (self.Y, rivals, self.Y * rivals))
@@ -188,8 +188,8 @@ class HingeLoss:
     ) -> HingeFit:
         """Minimise the objective by cutting planes; return the parameters and the weights of the cliques.
 
-        Each step adds the bound at the present rivals, solves the dual over all bounds, and gives each clique
-        the weight that is best for the norm of its pairs.
+        Each step adds the bound of the current rivals, solves the dual over all bounds, and sets the optimal
+        weight of each clique given the norm of its pairs.
         """
         n_own = self.Y.shape[1] * (self.X.shape[1] + 1)
         n_cliques = len(graph.cliques)
@@ -227,7 +227,7 @@ class HingeLoss:
             theta = scale * (alpha @ A)
             norms = compute_clique_norms(graph, theta[n_own:])
             if norms.sum() > 0:
-                # A weight of exactly 0 would never leave it.
+                # A weight of exactly 0 would stay 0.
                 clique_weights = n_cliques * (norms + 0.01 * norms.mean()) / (1.01 * norms.sum())
         assert best is not None
         value, theta, clique_weights = best
@@ -245,7 +245,7 @@ class HingeLoss:
         )
 
     def _compute_dual(self, graph: CliqueGraph, normal: np.ndarray, offset: float, n_own: int) -> float:
-        """Return the bound from below that a mixture of planes gives, whatever the weights of the cliques."""
+        """Return the lower bound from a mixture of planes; it holds for all weights of the cliques."""
         norms = compute_clique_norms(graph, normal[n_own:])
         largest = len(norms) * float(norms.max(initial=0.0)) ** 2
         return offset - self.C * (float(normal[:n_own] @ normal[:n_own]) + largest) / 2.0
@@ -264,11 +264,11 @@ def compute_clique_norms(graph: CliqueGraph, weights: np.ndarray) -> np.ndarray:
 def solve_planes(A: np.ndarray, b: np.ndarray, scale: np.ndarray) -> np.ndarray:
     """Minimise Σ θ² / (2 scale) + max(0, max_t b_t - a_tᵀθ) and return the multipliers of the bounds.
 
-    The dual is bᵀα - |Σ α_t a_t|²_scale / 2 over α at least 0 that sum to at most 1: after a Cholesky
-    factorisation a problem of non-negative least squares, with one heavy row for the sum.
+    The dual is bᵀα - |Σ α_t a_t|²_scale / 2 over α ≥ 0 with a sum of at most 1. After a Cholesky
+    factorisation it is a non-negative least-squares problem, with a row of large weight for the sum.
     """
     n = len(b)
-    gram = np.zeros((n + 1, n + 1))  # the last one is the bound 0, so that the multipliers sum to 1
+    gram = np.zeros((n + 1, n + 1))  # the last entry is the bound 0, so the multipliers sum to 1
     gram[:n, :n] = (A * scale) @ A.T
     gram[np.diag_indices(n + 1)] += 1e-9 * max(float(np.trace(gram)) / (n + 1), 1e-12)
     root = np.linalg.cholesky(gram)

@@ -10,21 +10,21 @@ from scipy import sparse
 from scipy.sparse.csgraph import connected_components
 from scipy.special import expit
 
-_BLOCK = 1 << 22  # numbers held at a time
+_BLOCK = 1 << 22  # maximum number of floats per block
 
 
 @dataclass(frozen=True, eq=False)
 class LabelGroup:
-    """Labels that are joined by edges, and what all 2^m labellings of these m labels hold.
+    """A connected group of m labels; all of its 2^m labellings are enumerated.
 
     Attributes
     ----------
     members : ndarray of shape (m,)
         The labels.
     edges : ndarray of shape (e,)
-        Which edges of the graph join them.
+        The edges of the graph within the group, as positions.
     pairs : ndarray of shape (e, 2)
-        The ends of these edges, as places in `members`.
+        The ends of these edges, as positions in `members`.
     """
 
     members: np.ndarray
@@ -33,21 +33,21 @@ class LabelGroup:
 
     @cached_property
     def states(self) -> np.ndarray:
-        """Every labelling, of shape (2^m, m); the last member changes first."""
+        """All labellings, of shape (2^m, m); the last member varies fastest."""
         m = len(self.members)
         return ((np.arange(1 << m)[:, None] >> np.arange(m - 1, -1, -1)) & 1).astype(np.float64)
 
     @cached_property
     def joined(self) -> np.ndarray:
-        """Which edges have both ends in a labelling, of shape (2^m, e)."""
+        """1 where both ends of an edge are present in a labelling, of shape (2^m, e)."""
         return self.states[:, self.pairs[:, 0]] * self.states[:, self.pairs[:, 1]]
 
     def compute_shares(self, odds: np.ndarray, weights: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Return the probability of each labelling (n, 2^m), and the logarithms of the sums (n,).
+        """Return the probability of each labelling (n, 2^m), and the log partition functions (n,).
 
-        `odds` (n, m) are the labels' log-odds without edges, `weights` (e,) those of this group's edges. The
-        labels' own probabilities are multiplied up and the edges' factors are the same for all rows, so that
-        only n m exponentials are taken.
+        `odds` (n, m) are the log-odds of the labels without edges, `weights` (e,) the weights of the edges of
+        this group. Only n m exponentials are computed: the probabilities of the labels are multiplied, and
+        the factors of the edges are the same for all rows.
         """
         held, free = expit(odds), expit(-odds)
         found = np.ones((len(odds), 1))
@@ -62,7 +62,7 @@ class LabelGroup:
         return found, np.logaddexp(0.0, odds).sum(axis=1) + np.log(total) + most
 
     def split_rows(self, n: int) -> list[slice]:
-        """Cut n rows into blocks that are small enough."""
+        """Split n rows into blocks of at most `_BLOCK` floats."""
         step = max(1, _BLOCK >> len(self.members))
         return [slice(start, start + step) for start in range(0, n, step)]
 
@@ -77,21 +77,21 @@ class LabelGroup:
 
 @dataclass(frozen=True, eq=False)
 class LabelGraph:
-    """Edges between labels. Labels that no edge joins to others are alone and are treated at one go."""
+    """Edges between labels. Labels without edges are independent and are processed together."""
 
     n_labels: int
     edges: np.ndarray  # (e, 2), the smaller label first
 
     @cached_property
     def part(self) -> np.ndarray:
-        """Which connected part each label is in."""
+        """The number of the connected component of each label."""
         ends = (self.edges[:, 0], self.edges[:, 1])
         graph = sparse.csr_array((np.ones(len(self.edges)), ends), shape=(self.n_labels, self.n_labels))
         return np.asarray(connected_components(graph, directed=False)[1])
 
     @cached_property
     def groups(self) -> list[LabelGroup]:
-        """The connected parts of two labels or more."""
+        """The connected components with at least two labels."""
         groups = []
         for c in np.flatnonzero(np.bincount(self.part) > 1):
             members = np.flatnonzero(self.part == c)
@@ -100,7 +100,7 @@ class LabelGraph:
         return groups
 
     def expect(self, odds: np.ndarray, weights: np.ndarray) -> LabelExpectations:
-        """Return what is expected of labels whose own log-odds are `odds` (n, n_labels)."""
+        """Return the expectations of labels whose log-odds without edges are `odds` (n, n_labels)."""
         held = expit(odds)
         joined = np.zeros(len(self.edges))
         alone = np.ones(self.n_labels, dtype=bool)
@@ -116,7 +116,7 @@ class LabelGraph:
         return LabelExpectations(held, joined, log_total)
 
     def compute_pair_moments(self, odds: np.ndarray, weights: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Return the sums over rows of the probability of each pair of labels, and of its variance."""
+        """Return, for each pair of labels, the sums over rows of its probability and of its variance."""
         held = self.expect(odds, weights).held
         sums, squares = held.T @ held, (held**2).T @ held**2
         for group in self.groups:
@@ -142,10 +142,10 @@ class LabelGraph:
 
 @dataclass(frozen=True, eq=False)
 class LabelExpectations:
-    """What is expected of labels.
+    """Expectations under a pairwise model of labels.
 
-    `held` (n, n_labels) is the probability of each label, `joined` (e,) the sum over rows of that of both
-    ends of each edge, and `log_total` the sum over rows of the logarithms of the models' sums.
+    `held` (n, n_labels) is the probability of each label; `joined` (e,) is the sum over rows of the
+    probability of both ends of each edge; `log_total` is the sum over rows of the log partition function.
     """
 
     held: np.ndarray

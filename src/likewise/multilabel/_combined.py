@@ -1,15 +1,15 @@
-"""Marginals from two classifiers a label, combined on rows that neither has seen.
+"""Marginals that combine the tree, a separate classifier per label and the labels below each label.
 
-The tree gives P(y_c = 1 | x) as a product of classifiers from the root down. Such a product is poor where a
-label is a union of unlike labels, since a linear classifier cannot describe the union, and every label below
-it inherits the error. A classifier of c alone, fitted to what the E-step says that rows hold, does not
-inherit it, and a label is held where one of the labels below it is. Three probabilities are combined by
+The tree gives P(y_c = 1 | x) as a product of classifiers from the root down. The product is poor if a label
+is a union of dissimilar labels: a linear classifier cannot describe the union, and every label below it
+inherits the error. A separate classifier of c, fitted to the posterior of the E-step, does not inherit it.
+A label is also present if a label below it is. The three probabilities are combined by
 
     logit P(y_c = 1 | x) = v_c · (logit of the product, of c alone, of any label below) + u_c.
 
 The weights are fitted to out-of-fold probabilities: first common to all labels, then per label with shrinkage
-to the common weights: a label with few records keeps those. The likelihood is that of the *records*,
-P(z_c = 1 | x) = (1 - α_c) P(y_c = 1 | x), so gaps do not bias them.
+to the common weights, which labels with few records keep. The likelihood is that of the *recorded* labels,
+P(z_c = 1 | x) = (1 - α_c) P(y_c = 1 | x), so gaps do not bias the weights.
 """
 
 from __future__ import annotations
@@ -33,22 +33,23 @@ from likewise.multilabel._em import (
 )
 
 _N_FOLDS = 5
-_N_STEPS = 50  # of L-BFGS in each regression
+_N_STEPS = 50  # L-BFGS iterations of each regression
 _SHRINKAGE = 10.0  # penalty on the distance of a label's weights from the common ones
 _LEAST = 1e-6  # probabilities are kept this far from 0 and 1
 
 
 @dataclass(frozen=True, eq=False)
 class Combination:
-    """Classifiers of labels on their own, and the weights with which they are combined with the tree's.
+    """Separate classifiers of the labels, and the weights that combine them with the tree.
 
     Attributes
     ----------
     coef, intercept : ndarray of shape (n_labels, n_features), (n_labels,)
-        Of the logistic regression of each label on its own.
+        Parameters of the separate logistic regression of each label.
     weights : ndarray of shape (n_labels, 3)
-        Of the log-odds by the tree, by the label's own classifier, and by the labels below.
+        Weights of the log-odds from the tree, from the separate classifier and from the labels below.
     offsets : ndarray of shape (n_labels,)
+        The offsets u.
     """
 
     coef: np.ndarray
@@ -57,20 +58,21 @@ class Combination:
     offsets: np.ndarray
 
     def compute_probabilities(self, X: Any, by_tree: np.ndarray, hierarchy: LabelHierarchy) -> np.ndarray:
-        """Return the combined probability of each label, of which none is above that of a parent."""
+        """Return the combined probability of each label; no label is more probable than its parent."""
         alone = expit(X @ self.coef.T + self.intercept)
         return _combine(_log_odds(by_tree, alone, hierarchy), self.weights, self.offsets, hierarchy)
 
 
 @dataclass(frozen=True, eq=False)
 class CrossFit:
-    """Marginals of rows by classifiers that have not seen them, and how to combine those of other rows.
+    """Out-of-fold marginals of the training rows, and the combination for other rows.
 
     Attributes
     ----------
     chances : ndarray of shape (n_samples, n_labels)
+        The out-of-fold probabilities.
     combination : Combination or None
-        None if the product along the tree is all that is used.
+        None if only the product along the tree is used.
     """
 
     chances: np.ndarray
@@ -78,7 +80,7 @@ class CrossFit:
 
 
 def compute_tree_marginals(model: LatentHierarchyModel, X: Any) -> np.ndarray:
-    """Return the probability of each label for rows with nothing recorded, by the model alone."""
+    """Return the probability of each label for rows without recorded labels, by the tree alone."""
     logits, tree = model.compute_logits(X), model.hierarchy
     if tree.is_tree:
         out = np.empty_like(logits)
@@ -92,10 +94,10 @@ def compute_tree_marginals(model: LatentHierarchyModel, X: Any) -> np.ndarray:
 def cross_fit(
     X: Any, Z: np.ndarray, model: LatentHierarchyModel, held: LabelPosterior, l2: float, *, combine: bool
 ) -> CrossFit:
-    """Fit the classifiers of a model anew without a fold of the rows at a time, and combine them.
+    """Cross-fit the classifiers of a model and fit the weights that combine them.
 
-    What rows hold is taken from the whole fit, so that EM runs once. Folds follow from the rows and not from
-    their order. A tree without edges has nothing to combine: its classifiers are those of labels alone.
+    The posterior `held` comes from the fit to all rows, so EM runs only once. Folds depend on the rows but
+    not on their order. A tree without edges has nothing to combine: its classifiers are already separate.
     """
     combine = combine and len(model.hierarchy.edges) > 0
     by_tree, alone = np.empty_like(held.one), np.empty_like(held.one)
@@ -120,7 +122,7 @@ def cross_fit(
 
 
 def fit_alone(columns: ScaledColumns, held: np.ndarray, l2: float) -> tuple[np.ndarray, np.ndarray]:
-    """Fit a logistic regression to each label on its own; `held` may be probabilities."""
+    """Fit a separate logistic regression to each label; `held` may be probabilities."""
     n, k = held.shape
     share = np.clip(held.mean(axis=0), 1.0 / (n + 1.0), n / (n + 1.0))
     nothing = np.zeros((k, columns.X.shape[1]))
@@ -128,12 +130,12 @@ def fit_alone(columns: ScaledColumns, held: np.ndarray, l2: float) -> tuple[np.n
 
 
 def iterate_folds(*keys: np.ndarray, n_folds: int = _N_FOLDS) -> Iterator[tuple[np.ndarray, np.ndarray]]:
-    """Yield rows to fit and rows to predict; rows next to each other by `keys` are in different folds."""
+    """Yield training and test rows; rows that are adjacent in the order of `keys` are in different folds."""
     rank = np.empty(len(keys[0]), dtype=np.int64)
     rank[np.lexsort(keys[::-1])] = np.arange(len(rank))
     for fold in range(min(n_folds, len(rank))):
         is_test = rank % n_folds == fold
-        if is_test.all():  # a single row: nothing else to fit to
+        if is_test.all():  # a single row is both training and test row
             is_train = is_test
         else:
             is_train = ~is_test
@@ -141,7 +143,7 @@ def iterate_folds(*keys: np.ndarray, n_folds: int = _N_FOLDS) -> Iterator[tuple[
 
 
 def _log_odds(by_tree: np.ndarray, alone: np.ndarray, hierarchy: LabelHierarchy) -> np.ndarray:
-    """Return log-odds by the tree, by labels alone and by what is below them: (n_samples, n_labels, 3)."""
+    """Return log-odds from the tree, the label alone and the labels below: (n_samples, n_labels, 3)."""
     below = alone.copy()
     none_below = np.ones_like(alone)
     for c in reversed(hierarchy.order):
@@ -155,7 +157,7 @@ def _log_odds(by_tree: np.ndarray, alone: np.ndarray, hierarchy: LabelHierarchy)
 def _combine(
     odds: np.ndarray, weights: np.ndarray, offsets: np.ndarray, hierarchy: LabelHierarchy
 ) -> np.ndarray:
-    """Return combined probabilities; a parent's is at least that of each label below it."""
+    """Return combined probabilities, raised so that no label is more probable than its parent."""
     chances: np.ndarray = expit(np.einsum("ncj,cj->nc", odds, weights) + offsets)
     for c in reversed(hierarchy.order):
         for p in hierarchy.parent_lists[c]:
@@ -164,7 +166,7 @@ def _combine(
 
 
 def _fit_weights(odds: np.ndarray, Z: np.ndarray, keep: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Return the weights and the offset of each label, shrunk towards those common to all labels."""
+    """Return the weights and the offset of each label, shrunk towards values common to all labels."""
     n, k, m = odds.shape
     plain = np.append(np.full(m, 1.0 / m), 0.0)
     common = _maximise_likelihood(odds.reshape(n * k, m), Z.reshape(-1), np.tile(keep, n), plain, 1.0)
@@ -177,12 +179,12 @@ def _fit_weights(odds: np.ndarray, Z: np.ndarray, keep: np.ndarray) -> tuple[np.
 def _maximise_likelihood(
     odds: np.ndarray, z: np.ndarray, keep: np.ndarray, centre: np.ndarray, penalty: float
 ) -> np.ndarray:
-    """Maximise the likelihood of records, z ~ keep · σ(v · odds + u), less penalty/2 |(v, u) - centre|²."""
+    """Maximise the log-likelihood of z ~ keep · σ(v · odds + u) minus penalty/2 |(v, u) - centre|²."""
 
     def compute_loss(at: np.ndarray) -> tuple[float, np.ndarray]:
         total = odds @ at[:-1] + at[-1]
         s = expit(total)
-        gap = np.maximum(1.0 - keep * s, 1e-12)  # of no record
+        gap = np.maximum(1.0 - keep * s, 1e-12)  # probability of no record
         value = -np.where(z, log_expit(total), np.log(gap)).sum()
         slope = np.where(z, s - 1.0, keep * s * (1.0 - s) / gap)
         away = at - centre

@@ -1,8 +1,7 @@
-"""The EM of the latent hierarchy: what is held given what was recorded, and the classifier that explains it.
+"""EM for the latent hierarchy: the posterior of the true labels, and the classifier of each label.
 
-The tree is given here; see :mod:`likewise.multilabel._inclusion` and :mod:`likewise.multilabel._tree_steps`
-for
-where it comes from. One loop serves trees and graphs: only what a row holds is inferred otherwise.
+The tree is given here; :mod:`likewise.multilabel._inclusion` and :mod:`likewise.multilabel._tree_steps` learn
+it. One loop serves trees and graphs, which differ only in the E-step.
 """
 
 from __future__ import annotations
@@ -22,21 +21,22 @@ from likewise.kernels.label_tree import posterior
 from likewise.multilabel._graph_inference import compute_graph_posterior
 from likewise.multilabel._inclusion import LARGEST_RATE
 
-_INTERCEPT_L2 = 1e-6  # so that a label that is always or never held has a finite intercept
-_INNER = 8  # steps of L-BFGS in an M-step: more are lost, since the next E-step moves the aim
+_INTERCEPT_L2 = 1e-6  # keeps the intercept of a label finite that all rows or no rows have
+_INNER = 8  # L-BFGS iterations in an M-step; more are wasted, since the next E-step changes the objective
 
 
 @dataclass(frozen=True, eq=False)
 class LatentHierarchyModel:
-    """All that a fit finds.
+    """The parameters of the latent hierarchy.
 
     Attributes
     ----------
     hierarchy : LabelHierarchy
+        The hierarchy.
     coef, intercept : ndarray of shape (n_labels, n_features), (n_labels,)
-        Of the logistic models of each label given that its parents are held.
+        Parameters of the logistic model of each label given that its parents are present.
     rates, relaxations : ndarray of shape (n_labels,)
-        The chance α that a label is missing, and ε that it is held without its parents.
+        The probability α that a true label is not recorded, and ε that it is present without its parents.
     """
 
     hierarchy: LabelHierarchy
@@ -46,24 +46,24 @@ class LatentHierarchyModel:
     relaxations: np.ndarray
 
     def compute_logits(self, X: Any) -> np.ndarray:
-        """Return the log-odds of each label given that its parents are held."""
+        """Return the log-odds of each label given that its parents are present."""
         return np.ascontiguousarray(X @ self.coef.T + self.intercept)
 
 
 @dataclass(frozen=True, eq=False)
 class LabelPosterior:
-    """What rows hold, given what was recorded of them.
+    """Posterior of the true labels of rows, given their recorded labels.
 
     Attributes
     ----------
     one : ndarray of shape (n_samples, n_labels)
-        The chance of each label.
+        The probability of each label.
     both : ndarray of shape (n_samples, n_labels)
-        The chance of each label together with all its parents.
+        The probability of each label together with all its parents.
     above : ndarray of shape (n_samples, n_labels)
-        The chance that all parents of a label are held; 1 for those on the root.
+        The probability that all parents of a label are present; 1 for children of the root.
     log_likelihood : float
-        Of all that was recorded; an approximation for a graph that is no tree.
+        The log-likelihood of the recorded labels; approximate if the hierarchy is not a tree.
     """
 
     one: np.ndarray
@@ -74,7 +74,7 @@ class LabelPosterior:
 
 @dataclass(frozen=True, eq=False)
 class EMResult:
-    """A fitted model, its penalised log-likelihood by iteration, and whether it converged."""
+    """A fitted model, with its penalised log-likelihood in each iteration and a flag for convergence."""
 
     model: LatentHierarchyModel
     objective: float
@@ -83,7 +83,7 @@ class EMResult:
 
 
 def infer(model: LatentHierarchyModel, logits: np.ndarray, Z: np.ndarray) -> LabelPosterior:
-    """The E-step. Exact on a tree, loopy belief propagation otherwise."""
+    """Compute the E-step: exact on a tree, by loopy belief propagation otherwise."""
     hierarchy, keep = model.hierarchy, 1.0 - model.rates
     if not hierarchy.is_tree:
         return LabelPosterior(*compute_graph_posterior(hierarchy, logits, model.relaxations, Z, keep))
@@ -99,13 +99,14 @@ def infer(model: LatentHierarchyModel, logits: np.ndarray, Z: np.ndarray) -> Lab
 
 @dataclass(frozen=True, eq=False)
 class ScaledColumns:
-    """Rows with the middle and the width of each column, by which regressions are scaled.
+    """Rows with the mean and the standard deviation of each column, by which regressions are scaled.
 
     Attributes
     ----------
     X : ndarray or CSR array of shape (n_samples, n_features)
+        The rows, not scaled.
     middle, width : ndarray of shape (n_features,)
-        Mean and standard deviation, 1 where that is 0.
+        Mean and standard deviation; 1 in place of a standard deviation of 0.
     """
 
     X: Any
@@ -114,7 +115,7 @@ class ScaledColumns:
 
     @classmethod
     def from_data(cls, X: Any) -> ScaledColumns:
-        """Measure the columns."""
+        """Compute the means and the standard deviations."""
         middle, variance = mean_variance_axis(X, 0) if issparse(X) else (X.mean(axis=0), X.var(axis=0))
         return cls(X, middle, np.where(variance > 0, np.sqrt(np.maximum(variance, 0.0)), 1.0))
 
@@ -128,18 +129,18 @@ def fit_logistic(
     l2: float,
     n_steps: int,
 ) -> tuple[np.ndarray, np.ndarray]:
-    """The M-step of the classifiers: weighted logistic regressions with soft targets, all labels at once.
+    """Compute the M-step of the classifiers: weighted logistic regressions with soft targets, for all labels.
 
-    Label c gains Σ_i both_ic log s_ic + (above_ic - both_ic) log(1 - s_ic) - l2/2 |w_c|², with weights
-    `above` and targets both/above, in a form that divides by neither. Starts from `coef` and `intercept` and
-    never ends below them. The steps are those of standardised columns, which are never made, so that one with
-    large numbers does not hold up the others; what is maximised is the same.
+    Label c maximises Σ_i both_ic log s_ic + (above_ic - both_ic) log(1 - s_ic) - l2/2 |w_c|², which has
+    weights `above` and targets both/above, in a form without division. The search starts from `coef` and
+    `intercept` and never ends with a lower value. Its steps are scaled as if the columns were standardised,
+    so columns with large numbers do not slow down the others; the objective is unchanged.
     """
     X, middle, width = columns.X, columns.middle, columns.width
     n_labels, n_features = coef.shape
 
     def unscale(flat: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Return coefficients and intercepts for the columns as they are."""
+        """Return coefficients and intercepts for the original columns."""
         scaled = flat.reshape(n_labels, n_features + 1)
         weights = scaled[:, :-1] / width
         return weights, scaled[:, -1] - weights @ middle
@@ -165,7 +166,7 @@ def fit_logistic(
 def make_first_model(
     Z: np.ndarray, n_features: int, hierarchy: LabelHierarchy, rates: np.ndarray, relaxations: np.ndarray
 ) -> LatentHierarchyModel:
-    """Return a model that knows no features: each label has its share of the rows that hold its parents."""
+    """Return a model without features: each label has its frequency among rows that have its parents."""
     held = Z.sum(axis=0) / (1.0 - rates)
     lists = hierarchy.parent_lists
     above = np.array([min((held[p] for p in lists[c]), default=len(Z)) for c in range(len(lists))])
@@ -193,11 +194,11 @@ def run_em(
     settled_from: int = 0,
     step: Callable[[], bool] = lambda: False,
 ) -> EMResult:
-    """Alternate E-steps and M-steps until the penalised log-likelihood grows by less than `tol` a row.
+    """Alternate E-steps and M-steps until the penalised log-likelihood per row grows by less than `tol`.
 
-    `update_rates` gives missing rates from the chance of each label, or is None where they are known;
-    `reshape` may change the tree and the relaxation of a model, for iteration t; from t = `settled_from` on
-    the relaxation stays, and EM that comes to rest before skips to there. `step` says to stop.
+    `update_rates` computes missing rates from the posterior of each label; None means that rates are known.
+    `reshape` may change the tree and the relaxation of a model in iteration t. The relaxation is constant
+    from t = `settled_from` on; if EM converges earlier, it skips to there. EM stops if `step` returns True.
     """
     columns = ScaledColumns.from_data(X)
     history: list[float] = []
@@ -227,14 +228,14 @@ def run_em(
 
 
 def compute_rates(Z: np.ndarray, *, shared: bool) -> Callable[[np.ndarray], np.ndarray]:
-    """Return the M-step of the missing rates, eq. 5.7: one ratio of sums, or one for each label."""
+    """Return the function that computes the M-step of the missing rates (eq. 5.7), shared or per label."""
     recorded = Z.sum(axis=0, dtype=np.float64)
 
     def update(one: np.ndarray) -> np.ndarray:
         held = np.maximum(one.sum(axis=0), recorded)
         of_all = 1.0 - recorded.sum() / max(held.sum(), 1e-12) if recorded.any() else 0.0
         own = 1.0 - recorded / np.maximum(held, 1e-12)
-        # Of a label that was never recorded nothing is known, not even that it is missing.
+        # The rate of a label that was never recorded cannot be estimated.
         rates = np.where((recorded > 0) & (not shared), own, of_all)
         return np.clip(rates, 0.0, LARGEST_RATE)
 

@@ -1,4 +1,4 @@
-"""The closed forms of FastTag: all that the rows say is kept in small matrices, once for all its settings."""
+"""Closed forms of FastTag, from small matrices of the rows that are computed once for all settings."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from scipy import linalg, sparse
 
 @dataclass(frozen=True, eq=False)
 class RidgeAxes:
-    """Rows X and labels Y in the axes in which ridge regressions of any strength are divisions.
+    """Rows X and labels Y in the eigenvectors of the scatter of X, where a ridge regression is a division.
 
     Attributes
     ----------
@@ -23,15 +23,15 @@ class RidgeAxes:
     shares : ndarray of shape (n_labels,)
         The means of the labels.
     axes : ndarray of shape (n_features, r)
-        The directions V in which centred rows vary.
+        The eigenvectors V of the scatter of the centred rows.
     spread : ndarray of shape (r,)
-        The sums of squares along them.
+        The eigenvalues: sums of squares along the axes.
     crossed : ndarray of shape (r, n_labels)
         VᵀXᵀY of the centred rows.
     scatter : ndarray of shape (n_labels, n_labels)
-        YᵀY, the labels as they are.
+        YᵀY of the labels, not centred.
     unit : float
-        The mean variance of the columns, or 1 if none varies.
+        The mean variance of the columns, or 1 if all columns are constant.
     """
 
     n: int
@@ -45,7 +45,7 @@ class RidgeAxes:
 
     @classmethod
     def from_data(cls, X: Any, Y: np.ndarray) -> RidgeAxes:
-        """Take them in, through the columns' scatter or the rows', whichever is the smaller."""
+        """Compute the axes from the scatter of the columns or of the rows, whichever is smaller."""
         n, d = X.shape
         means, shares = np.asarray(X.mean(axis=0)).reshape(-1), Y.mean(axis=0)
         if d <= n:
@@ -62,17 +62,17 @@ class RidgeAxes:
         return cls(n, means, shares, axes, spread, crossed, Y.T @ Y, unit or 1.0)
 
     def project(self, X: Any) -> np.ndarray:
-        """Return centred rows in the axes."""
+        """Return the coordinates of centred rows along the axes."""
         found: np.ndarray = X @ self.axes - self.means @ self.axes
         return found
 
     def regress(self, ridge: float) -> np.ndarray:
-        """Return VᵀWᵀ of the ridge regression of the labels on the rows, of shape (r, n_labels)."""
+        """Return VᵀWᵀ, of shape (r, n_labels), for the ridge regression W of the labels on the rows."""
         return self.crossed / (self.spread + self.n * ridge * self.unit)[:, None]
 
 
 def compute_restoring_terms(scatter: np.ndarray, corruption: float) -> tuple[np.ndarray, np.ndarray]:
-    """Return P and Q of the mean loss of restoring labels, tr(S - 2 P Bᵀ + B Q Bᵀ)."""
+    """Return P and Q of the expected reconstruction loss tr(S - 2 P Bᵀ + B Q Bᵀ)."""
     kept = 1.0 - corruption
     return kept * scatter, kept**2 * scatter + kept * corruption * np.diag(np.diag(scatter))
 
@@ -82,7 +82,7 @@ def iterate_layers(
 ) -> Iterator:
     """Yield the map B from recorded to enriched labels after each layer.
 
-    A layer's labels are a linear map of those before, so no layer looks at a row again.
+    The labels of a layer are a linear map of the labels of the previous layer, so the rows are not needed.
     """
     explained = seen.crossed.T @ seen.regress(ridge)
     left = seen.scatter - seen.n * np.outer(seen.shares, seen.shares) - explained
@@ -90,7 +90,7 @@ def iterate_layers(
     for _ in range(n_layers):
         P, Q = compute_restoring_terms(total @ seen.scatter @ total.T, corruption)
         wanted = reconstruction * Q + total @ left @ total.T
-        # Labels that no row holds, or that are equal, leave the least of many solutions.
+        # Labels without rows, and equal labels, make the system singular: take the solution of least norm.
         B = linalg.lstsq(wanted, reconstruction * P, cond=1e-12)[0].T
         total = B @ total
         yield total

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 CORRUPTIONS = (0.1, 0.3, 0.5, 0.7, 0.9)
 RIDGES = (1e-3, 1e-2, 1e-1, 1.0, 10.0)
 MOST_LAYERS = 5
-FEWEST = 10  # rows, below which nothing is held out
+FEWEST = 10  # minimum number of rows to hold some out
 
 IS_CORRUPTION: Rule = either(
     choice("auto"),
@@ -62,7 +62,7 @@ class FastTag(MultilabelClassifier):
 
     where S̄ is S of the centred labels and M is the part of it that the ridge regression on X explains. The
     alternating updates of the published method converge to the same solution. Further layers are applied to
-    the enriched labels of the previous layer, so that labels that never occur together, but both occur with a
+    the enriched labels of the previous layer, so labels that never occur together, but both occur with a
     third, can support each other (bootstrapping).
 
     Parameters
@@ -70,8 +70,8 @@ class FastTag(MultilabelClassifier):
     corruption : float or "auto", default="auto"
         The probability p that a label is removed, from 0 to below 1. "auto" tries 0.1, 0.3, … 0.9.
     ridge : float or "auto", default="auto"
-        λ, in units of the mean variance of the columns of X, so that their scale does not matter. "auto"
-        tries 0.001, 0.01, … 10.
+        λ, in units of the mean variance of the columns of X, so their scale does not matter. "auto" tries
+        0.001, 0.01, … 10.
     reconstruction : float, default=10.0
         γ, the weight of the reconstruction loss. With small values, labels that the row does not predict
         shrink towards 0.
@@ -114,7 +114,7 @@ class FastTag(MultilabelClassifier):
 
     Examples
     --------
-    Rows with the first label also have the second, but it was recorded on half of them only.
+    Rows with the first label also have the second, but it was recorded on only half of them.
 
     >>> import numpy as np
     >>> from likewise.multilabel import FastTag
@@ -204,9 +204,9 @@ class FastTag(MultilabelClassifier):
     def _try_layers(
         self, seen: RidgeAxes, plainly: np.ndarray, wanted: np.ndarray, corruption: float, ridge: float
     ) -> list[tuple[float, Setting]]:
-        """Return how well each layer ranks the labels `wanted`, up to the first that is not better.
+        """Return the average precision after each layer, up to the first layer that does not improve it.
 
-        `plainly` are the predictions of the ridge regression for the recorded labels.
+        `wanted` are the labels of the held-out rows, `plainly` the predictions of the ridge regression.
         """
 
         def compute_precision(B: np.ndarray) -> float:

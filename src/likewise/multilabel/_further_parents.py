@@ -1,4 +1,4 @@
-"""Further parents for labels of a tree: which other labels does a label imply beyond its parent?"""
+"""Find further parents for the labels of a tree: labels that a label implies besides its parent."""
 
 from __future__ import annotations
 
@@ -7,18 +7,18 @@ from scipy.special import xlogy
 
 from likewise.hierarchy import LabelHierarchy
 
-_SLIP = 0.01  # the share of a label's rows that may lack one of its parents
-_MISFIT = 4.0  # in nats: how much worse than the best share an inclusion may fit
+_SLIP = 0.01  # fraction of the rows of a label that may lack one of its parents
+_MISFIT = 4.0  # nats: maximum loss of fit of an inclusion against the best-fitting fraction
 
 
 def with_further_parents(
     tree: LabelHierarchy, both: np.ndarray, n_rows: int, rates: np.ndarray, allowed: np.ndarray
 ) -> LabelHierarchy:
-    """Return the tree with every further parent that recorded labels speak for.
+    """Add all further parents that the recorded labels support to a tree.
 
     Label q is a further parent of c, whose parent is p, if rows with c have q recorded at the rate 1 - α_q
-    that inclusion foretells, and not at the rate that follows from p. The two binomial likelihoods must
-    differ by log n_labels + ½ log n nats at least. Only parents that do not follow from another one stay.
+    that inclusion predicts, and not at the rate that follows from p. The two binomial log-likelihoods must
+    differ by at least log n_labels + ½ log n nats. Parents that are implied by another parent are removed.
     """
     names, k = tree.names, tree.n_labels
     counts, keep = np.diag(both), 1.0 - rates
@@ -27,7 +27,7 @@ def with_further_parents(
     margins = np.array(tree.margins, dtype=np.float64)
     above = tree.ancestor_matrix()
     extra: list[tuple[int, int]] = []
-    # from the most frequent label on: a label's own parents are settled before those below it are looked at
+    # Frequent labels first: the parents of a label are final before the labels below it are visited.
     for c in sorted(range(k), key=lambda v: (-counts[v], v)):
         gains = _compute_gains(c, tree, both, n_rows, share, keep)
         for q in np.argsort(-gains, kind="stable"):
@@ -54,7 +54,7 @@ def with_further_parents(
 def _compute_gains(
     c: int, tree: LabelHierarchy, both: np.ndarray, n_rows: int, share: np.ndarray, keep: np.ndarray
 ) -> np.ndarray:
-    """Return how much likelier each label is to include c than to be as frequent as under the parent of c."""
+    """Return the log-likelihood ratio of "q includes c" to "q is as frequent as under the parent of c"."""
     p = tree.parents[c]
     if p < 0:
         base = share

@@ -1,10 +1,9 @@
-"""What rows hold when a label may have several parents: approximate inference on a graph.
+"""Approximate inference of true labels when labels may have several parents.
 
-A label with several parents is held with chance s_c if all of them are, and with chance ε_c otherwise, so
-that it still implies each of its parents. Sums over a graph with cycles cost exponential time. Messages are
-passed as on a tree instead, for a number of rounds and damped (loopy belief propagation): exact on a tree,
-and an approximation elsewhere that is best where few labels have several parents. The log-likelihood is
-Bethe's.
+A label has probability s_c if all its parents are present and ε_c otherwise, so it implies each of its
+parents. Exact sums over a graph with cycles take exponential time. Loopy belief propagation passes damped
+messages as on a tree for a number of rounds: it is exact on trees, and a better approximation the fewer
+labels have several parents. The log-likelihood is the Bethe approximation.
 """
 
 from __future__ import annotations
@@ -20,22 +19,22 @@ _LARGEST = 300.0
 
 
 class _Messages:
-    """What labels hear of themselves, all as log-odds: chances near 0 and near 1 keep their precision.
+    """Messages about the labels as log-odds, which stay precise for probabilities near 0 and near 1.
 
     Attributes
     ----------
     heard : ndarray of shape (n_samples, n_labels)
-        All together: what was recorded, infinite where that is certain, and the messages.
+        Sum of the evidence of the recorded labels, infinite where it is certain, and all messages.
     up : list of ndarray of shape (n_samples, n_parents)
-        By each label, to each of its parents.
+        Messages of each label to each of its parents.
     down : ndarray of shape (n_samples, n_labels)
-        By the classifier and the parents of each label.
+        Message of the classifier and the parents of each label to it.
     """
 
     def __init__(
         self, lists: tuple[tuple[int, ...], ...], logits: np.ndarray, eps: np.ndarray, seen: np.ndarray
     ) -> None:
-        logits = np.asfortranarray(logits)  # one label at a time is looked at
+        logits = np.asfortranarray(logits)  # labels are visited one column at a time
         self.lists, self.eps = lists, eps
         self.s, self.not_s = expit(logits), expit(-logits)
         self.up = [np.zeros((len(logits), len(parents)), order="F") for parents in lists]
@@ -44,20 +43,20 @@ class _Messages:
         self.n_children = np.bincount([p for parents in lists for p in parents], minlength=len(lists))
 
     def from_below(self, c: int) -> np.ndarray:
-        """Return the log-odds of c by all but its classifier and its parents."""
+        """Return the log-odds of c without the message of its classifier and its parents."""
         return self.heard[:, c] - self.down[:, c]
 
     def get_parent_odds(self, c: int) -> np.ndarray:
-        """Return the log-odds of the parents of c, by all but c, of shape (n_parents, n_samples)."""
+        """Return the log-odds of the parents of c without the messages of c, shape (n_parents, n_samples)."""
         return self.heard.T[list(self.lists[c])] - self.up[c].T
 
     def compute_fit(self, c: int, own: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Return how well what c hears from elsewhere fits all its parents, and the lack of one of them."""
+        """Return the likelihood of the messages to c if all its parents are present, and if not."""
         one, zero, eps = expit(own), expit(-own), self.eps[c]
         return self.s[:, c] * one + self.not_s[:, c] * zero, eps * one + (1.0 - eps) * zero
 
     def sweep(self, order: np.ndarray, damping: float) -> float:
-        """Pass all messages, up and then down; return by how much a chance has changed at most."""
+        """Pass all messages, up and then down; return the largest change of a probability."""
         inner = [c for c in order if self.lists[c]]
         change = 0.0
         for c in inner[::-1]:
@@ -86,22 +85,26 @@ def compute_graph_posterior(
     max_rounds: int = _ROUNDS,
     tol: float = 1e-6,
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray, float]:
-    """Return the chance of each label, with all its parents, of all its parents, and the log-likelihood.
+    """Return the fields of `LabelPosterior`: `one`, `both`, `above` and the log-likelihood.
 
     Parameters
     ----------
     hierarchy : LabelHierarchy
+        The hierarchy.
     logits : ndarray of shape (n_samples, n_labels)
         Log-odds of a label given all its parents.
     relaxations : ndarray of shape (n_labels,)
+        The probability ε of a label that lacks a parent.
     Z, keep : ndarray of shape (n_samples, n_labels), (n_labels,), or None
-        What was recorded, and 1 less the missing rates; None if nothing was.
-    max_rounds, tol
-        Messages are passed until no chance changes by more than `tol`, `max_rounds` times at most.
+        The recorded labels, and 1 minus the missing rates; None if no labels were recorded.
+    max_rounds : int
+        Maximum number of rounds.
+    tol : float
+        Messages are passed until no probability changes by more than this.
     """
     on, off = np.zeros_like(logits), np.zeros_like(logits)
     if Z is not None and keep is not None:
-        with np.errstate(divide="ignore"):  # what cannot be has log 0
+        with np.errstate(divide="ignore"):  # impossible values have probability 0
             on, off = np.log(np.where(Z, keep, 1.0 - keep)), np.log(np.where(Z, 0.0, 1.0))
     messages = _Messages(hierarchy.parent_lists, np.clip(logits, -_LARGEST, _LARGEST), relaxations, on - off)
     for t in range(max_rounds):
@@ -113,7 +116,7 @@ def compute_graph_posterior(
 def _read_out(
     messages: _Messages, on: np.ndarray, off: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray, float]:
-    """Turn messages into chances, and Bethe's log-likelihood: factors less the labels that they share."""
+    """Compute probabilities and the Bethe log-likelihood (factors minus shared labels) from messages."""
     one, both, above = np.empty_like(on), np.empty_like(on), np.ones_like(on)
     total = 0.0
     for c in range(on.shape[1]):
@@ -138,7 +141,7 @@ def _compute_factor(
 ) -> np.ndarray:
     """Return Σ b log(f / b) over the states of the factor of c, with b = f · messages / mass.
 
-    log(f / b) = log mass - Σ log messages, so only the factor's own marginals are needed.
+    log(f / b) = log mass - Σ log messages, so only the marginals of the factor are needed.
     """
     eps = messages.eps[c]
     every, rest = _compute_all_held(into)
@@ -155,18 +158,18 @@ def _compute_factor(
 
 
 def _compute_all_held(odds: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Return the chance that all of independent labels are held, and that not all are."""
+    """Return the probability that all of several independent labels are present, and its complement."""
     log_every = log_expit(odds).sum(axis=0)
     return np.exp(log_every), -np.expm1(log_every)
 
 
 def _multiply(chance: np.ndarray, log_value: np.ndarray) -> np.ndarray:
-    """Return the product, 0 where the chance is 0 though the logarithm be infinite."""
+    """Return the product, or 0 where the probability is 0 and the logarithm infinite."""
     return np.where(chance > 0.0, chance * np.where(chance > 0.0, log_value, 0.0), 0.0)
 
 
 def _move(old: np.ndarray, new: np.ndarray, damping: float, heard: np.ndarray) -> float:
-    """Move a message, damped, also where it is heard; return by how much a chance changes at most."""
+    """Replace a message by its damped update in place, here and in `heard`; return the largest change."""
     new = damping * old + (1.0 - damping) * new
     change = float(np.abs(expit(new) - expit(old)).max(initial=0.0))
     heard += new - old

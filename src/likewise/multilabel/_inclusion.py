@@ -1,13 +1,13 @@
-"""A tree of labels from the labels alone, when some of them were not recorded.
+"""Learn a tree of labels from incomplete labels, without features.
 
-That c lies under p means that every row with c has p. What is recorded is thinner: of the rows with c
-recorded, a share 1 - α has p recorded, for each p above c, and fewer for every other label. So the table of
-two recorded labels tells how likely it is that one includes the other, once α is known; and α is known once
-the tree is, since a label with a recorded label below it is held for certain.
+Label c is under p if every row with c has p. Among rows with c recorded, each label p above c is recorded
+with frequency 1 - α, and every other label with a lower frequency. Given α, the contingency table of two
+recorded labels therefore shows how likely it is that one includes the other. Conversely the tree determines
+α, since a label with a recorded label below it is certainly present.
 
-No features are looked at. A tree says which labels imply which others in the data as a whole. Given features
-that predict the labels well, the labels are nearly independent of each other, whatever the tree: the
-likelihood of the labels given the features can hardly tell trees apart, and prefers the present one.
+The tree describes which labels imply which others in the whole data, so features are not used. Given features
+that predict the labels well, the labels are nearly independent: the likelihood of the labels given the
+features hardly distinguishes trees, and favours the current one.
 """
 
 from __future__ import annotations
@@ -19,16 +19,16 @@ from likewise.hierarchy import LabelHierarchy
 from likewise.multilabel._best_tree import LearnedTree, find_best_tree
 from likewise.multilabel._chains import find_certain_labels, settle
 
-LEAST_RATE = 0.005  # at which trees are looked for: at 0 one record that is missing would forbid an edge
+LEAST_RATE = 0.005  # minimum rate when learning trees; at 0 a single missing record would exclude an edge
 _GRID = np.concatenate([[LEAST_RATE, 0.01, 0.02], np.arange(0.05, 0.9, 0.05)])
 LARGEST_RATE = 0.95
-_PRIOR_ROWS = 20.0  # how many cells the mean rate of labels counts for in the rate of one
-ROOT_PREFERENCE = 2.0  # in nats: a label that may as well include another is its parent, not the root
+_PRIOR_ROWS = 20.0  # weight, in cells, of the mean rate of all labels in the rate of one label
+ROOT_PREFERENCE = 2.0  # nats: penalty on edges from the root, so that ties go to another label
 _TINY = 1e-12
 
 
 def count_pairs(Z: np.ndarray) -> np.ndarray:
-    """Return how many rows have both labels recorded, for all pairs; the diagonal counts each label."""
+    """Return the number of rows with both labels of each pair recorded; the diagonal counts single labels."""
     Z = Z.astype(np.float32 if len(Z) < 2**24 else np.float64)
     return (Z.T @ Z).astype(np.float64)
 
@@ -36,23 +36,23 @@ def count_pairs(Z: np.ndarray) -> np.ndarray:
 def compute_inclusion_scores(
     both: np.ndarray, n_rows: int, rates: np.ndarray | float, relaxation: np.ndarray | float
 ) -> np.ndarray:
-    """Return by how much the table of two labels is more likely if p includes c than if they are unrelated.
+    """Return the log-likelihood ratio of the table of two labels: "p includes c" against "independent".
 
-    Let π be the share of rows that hold a label, its recorded share over 1 - α. If p includes c, then
+    Let π be the frequency of a label: its recorded frequency divided by 1 - α. If p includes c, then
     P(y_p = y_c = 1) = π_p s and P(y_p = 0, y_c = 1) = (1 - π_p) ε, where s = (π_c - (1 - π_p) ε) / π_p, at
-    most 1, so that c keeps its share. Recording thins both, independently. The score is the log-likelihood
-    of the recorded table under this less that under independence. Both fit the shares of p and c, so that
-    scores for different α compare.
+    most 1, keeps the frequency of c. Labels are recorded independently. Both models fit the frequencies of p
+    and c, so scores for different α are comparable.
 
     Parameters
     ----------
     both : ndarray of shape (n_labels, n_labels)
-        See :func:`count_pairs`.
+        The counts of :func:`count_pairs`.
     n_rows : int
+        The number of rows.
     rates : float or ndarray of shape (n_labels,)
         The missing rate α of each label.
     relaxation : float or ndarray of shape (n_labels,)
-        The chance ε of a label without its parent.
+        The probability ε of a label without its parent.
 
     Returns
     -------
@@ -83,13 +83,13 @@ def compute_inclusion_scores(
 
 
 def estimate_anchored_rates(Z: np.ndarray, tree: LabelHierarchy) -> tuple[float, np.ndarray, int]:
-    """Return the missing rate, that of each label, and how many cells tell it.
+    """Return the shared missing rate, the rate of each label, and the number of cells they come from.
 
-    A label is held for certain in a row where some label below it was recorded; the share of those in which
-    it was not recorded itself is its missing rate, whatever the features and the classifier say. The shared
-    rate is that of all cells. The rate of a label is shrunk towards the mean rate of labels, as if that had
-    been seen in twenty cells more; a label with nothing below it has the mean rate. Without any such cell the
-    rates are NaN.
+    A label is certainly present in a row in which a label below it is recorded. Its missing rate is the
+    fraction of these cells in which it is not recorded; features and classifier are not used. The shared rate
+    is the fraction over the cells of all labels. The rate of a label is shrunk towards the mean rate of the
+    labels with the weight of twenty cells; a label without descendants gets the mean rate. Without any such
+    cell the rates are NaN.
     """
     n_labels = Z.shape[1]
     below, _ = find_certain_labels(Z, tree)
@@ -110,19 +110,19 @@ def learn_tree(
     rate: np.ndarray | float | None,
     max_rounds: int = 10,
 ) -> LearnedTree:
-    """Return the tree of recorded labels, for a known missing rate or together with it.
+    """Learn the tree of recorded labels, at a known missing rate or together with the rate.
 
-    An unknown rate starts as the one of a grid whose tree has the largest score. Only edges that gain more
-    than 2 log n_labels nats count there, which chance hardly gives any of n_labels² pairs: labels that have
-    nothing to do with each other fit as well a rate at which every row holds them all. Without such an edge
-    the rate is 0. The rate that these edges tell and the tree that the rate tells are found in turn, until
-    the tree stays. Then labels settle among those that include them, see
-    :mod:`likewise.multilabel._chains`, again in turn with the rate.
+    An unknown rate is initialised from a grid: the rate whose tree has the largest score. Only edges that
+    gain more than 2 log n_labels nats count, which is unlikely by chance among n_labels² pairs. Otherwise
+    unrelated labels would support a rate so high that every row has all of them. Without such an edge the
+    smallest rate of the grid is used. The rate is estimated from these edges and the tree relearned at this
+    rate, alternately, until the tree is stable. Then labels move to the best parent among the labels that
+    include them (:mod:`likewise.multilabel._chains`), again alternating with the rate.
     """
     both, n_rows = count_pairs(Z), len(Z)
     allowed = allowed.copy()
     never = 1 + np.flatnonzero(np.diag(both) == 0)
-    allowed[1:, never] &= ~allowed[0, never]  # nothing is known of these: to the root, if that is allowed
+    allowed[1:, never] &= ~allowed[0, never]  # labels never recorded go to the root, if that is allowed
     price = compute_edge_price(Z.shape[1])
 
     def find_tree(at: np.ndarray | float, preference: float = ROOT_PREFERENCE) -> LearnedTree:
@@ -148,7 +148,7 @@ def learn_tree(
 def settle_with_rate(
     Z: np.ndarray, tree: LearnedTree, rate: float, allowed: np.ndarray, max_rounds: int = 10
 ) -> LearnedTree:
-    """Alternately move labels to better parents and estimate the missing rate, until both stay."""
+    """Alternately move labels to better parents and estimate the missing rate, until both are stable."""
     for _ in range(max_rounds):
         parents, at = tree.parents, rate
         tree = settle(Z, tree, np.full(Z.shape[1], at), allowed)
@@ -159,20 +159,20 @@ def settle_with_rate(
 
 
 def compute_net_evidence(tree: LearnedTree) -> float:
-    """Return the evidence for all edges, less what chance may give to each."""
+    """Return the evidence for all edges, minus what each edge may gain by chance."""
     return float((tree.scores - compute_edge_price(len(tree.parents)))[tree.parents >= 0].sum())
 
 
 def compute_edge_price(n_labels: int) -> float:
-    """Return what an edge must gain over the root, in nats, for chance hardly to explain it."""
+    """Return the gain over the root, in nats, above which an edge is unlikely to be due to chance."""
     return 2.0 * float(np.log(n_labels))
 
 
 def select_rate_edges(scores: np.ndarray) -> np.ndarray:
-    """Return the edges from which the missing rate is estimated: those without evidence against them.
+    """Return a mask of the edges from which the missing rate is estimated: no evidence is against them.
 
-    None if chance may explain them all. To select only those that it cannot explain would bias the rate:
-    among edges with few records these are the ones that happen to have the fewest gaps.
+    It is empty if all edges may be due to chance. Selecting only the edges that are not due to chance would
+    bias the rate: among edges with few records, these happen to have the fewest gaps.
     """
     is_strong = scores > compute_edge_price(len(scores))
     return (scores > -1.0) & is_strong.any()
@@ -187,9 +187,9 @@ def _estimate_rate(Z: np.ndarray, parents: np.ndarray, default_rate: float) -> f
 def compute_relaxations(
     counts: np.ndarray, n_rows: int, rates: np.ndarray | float, relaxation: float
 ) -> np.ndarray:
-    """Return ε for each label: as given, but a tenth of the label's share of rows at most.
+    """Return ε for each label: `relaxation`, but at most a tenth of the frequency of the label.
 
-    An ε above the share of a rare label would make it likelier without its parent than it is at all.
+    With an ε above its frequency, a rare label would be more probable without its parent than overall.
     """
     share = np.minimum(counts / (n_rows * (1.0 - np.asarray(rates))), 1.0)
     return np.minimum(relaxation, np.maximum(0.1 * share, 1e-9))

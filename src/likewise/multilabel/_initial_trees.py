@@ -1,4 +1,4 @@
-"""Trees that are not learned from inclusion: other places for the search to start from."""
+"""Initial trees that are not learned from inclusion: star, counts and Chow–Liu."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ from likewise.multilabel._mutual_tree import compute_mutual_information
 
 
 def make_star(n_labels: int, allowed: np.ndarray) -> LearnedTree:
-    """Every label on the root, as far as that is allowed: labels on their own, as in binary relevance."""
+    """Return the tree in which all labels are children of the root (if allowed), as in binary relevance."""
     return find_best_tree(np.full((n_labels, n_labels), -1.0), allowed)
 
 
 def make_count_tree(Z: np.ndarray, allowed: np.ndarray, relaxation: float) -> LearnedTree:
-    """The best tree if what was recorded were complete and the features told nothing.
+    """Return the best tree under the assumptions that no label is missing and features are uninformative.
 
-    The score of an edge is that of Pei (2017), eq. 5.9, with y := z and a classifier of an intercept only.
+    The score of an edge is eq. 5.9 of Pei (2017), with y := z and an intercept as the only feature.
     """
     both = count_pairs(Z)
     counts = np.diag(both)
@@ -31,7 +31,7 @@ def make_count_tree(Z: np.ndarray, allowed: np.ndarray, relaxation: float) -> Le
 
 
 def make_chow_liu_tree(Z: np.ndarray, allowed: np.ndarray) -> LearnedTree:
-    """The tree of the largest mutual information, in which the more frequent label of two is the parent."""
+    """Return the tree with the largest mutual information; parents are more frequent than their children."""
     both = count_pairs(Z)
     counts = np.diag(both)
     rarer = counts[:, None] < counts[None, :]

@@ -1,4 +1,4 @@
-"""What is known of a hierarchy before anything is learned."""
+"""Validate the `hierarchy` parameter: a whole hierarchy, or edges that are fixed or forbidden."""
 
 from __future__ import annotations
 
@@ -12,7 +12,10 @@ from likewise.hierarchy import LabelHierarchy, PartialHierarchy
 
 
 def get_known_hierarchy(given: Any, names: tuple[str, ...]) -> tuple[LabelHierarchy | None, np.ndarray]:
-    """Return the hierarchy if it is given whole, and which edges are allowed, node 0 the root."""
+    """Return the hierarchy if it is given as a whole (else None), and a mask of allowed edges.
+
+    Node 0 of the mask is the root.
+    """
     part = given if isinstance(given, PartialHierarchy) else PartialHierarchy()
     allowed = part.get_allowed_edges(names) if part.fixed or part.forbidden else allow_all_edges(len(names))
     if given is None or isinstance(given, PartialHierarchy):
@@ -20,10 +23,10 @@ def get_known_hierarchy(given: Any, names: tuple[str, ...]) -> tuple[LabelHierar
     if not isinstance(given, Iterable | LabelHierarchy) or isinstance(given, Iterator):
         raise HierarchyError(
             "hierarchy must be a LabelHierarchy, a PartialHierarchy, a list of "
-            f"pairs (parent, child) or None, got {given!r}."
+            f"pairs (parent, child) or None; got {given!r}."
         )
     if not isinstance(given, LabelHierarchy):
-        # a label of that name is meant, where there is one: a label on the root needs no edge
+        # A label named "root" is an ordinary label; children of the root need no edge.
         given = LabelHierarchy.from_edges(given, names=names, root=None if "root" in names else "root")
     lacking, unknown = set(names) - set(given.names), set(given.names) - set(names)
     if lacking or unknown:
@@ -37,7 +40,7 @@ def get_known_hierarchy(given: Any, names: tuple[str, ...]) -> tuple[LabelHierar
 
 
 def allow_all_edges(n_labels: int) -> np.ndarray:
-    """Return that every edge is allowed but those into the root and from a label to itself."""
+    """Return a mask that allows all edges except those into the root and from a label to itself."""
     allowed = ~np.eye(n_labels + 1, dtype=bool)
     allowed[:, 0] = False
     return allowed

@@ -1,4 +1,4 @@
-"""The door for labels: a table of 0 and 1, one column a label, dense, sparse or a DataFrame."""
+"""Validation of label matrices: 0 and 1, one column per label, dense, sparse or a DataFrame."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ from scipy import sparse
 
 @dataclass(frozen=True, eq=False)
 class LabelColumns:
-    """Labels that were checked.
+    """A validated label matrix.
 
     Attributes
     ----------
     Y : ndarray of uint8 of shape (n_samples, n_labels)
-        1 where a row holds a label; in C order.
+        1 where a row has a label; in C order.
     names : tuple of str
         The name of each column.
     """
@@ -31,30 +31,32 @@ class LabelColumns:
 
     @property
     def counts(self) -> np.ndarray:
-        """How many rows hold each label."""
+        """The number of rows with each label."""
         counts: np.ndarray = self.Y.sum(axis=0, dtype=np.int64)
         return counts
 
 
 def check_labels(Y: Any, *, who: str = "") -> LabelColumns:
-    """Check a table of labels and make it dense.
+    """Validate a label matrix and make it dense.
 
     Parameters
     ----------
     Y : array-like, sparse matrix or DataFrame of shape (n_samples, n_labels)
-        1 or True where a row holds a label, 0 or False elsewhere. The columns of a DataFrame name the labels;
-        other labels are named "0", "1", …
+        1 or True where a row has a label, 0 or False elsewhere. The columns of a DataFrame name the labels;
+        otherwise labels are named "0", "1", …
     who : str, optional
-        Who asks: the beginning of every error.
+        The name of the caller, with which error messages begin.
 
     Returns
     -------
     labels : LabelColumns
+        The validated labels.
 
     Raises
     ------
     ValueError
-        For a table that has not two axes, is empty, has missing or other values, or two columns of one name.
+        If Y is not two-dimensional, is empty, contains NaN or values other than 0 and 1, or has two columns
+        with the same name.
 
     Examples
     --------
@@ -70,21 +72,21 @@ def check_labels(Y: Any, *, who: str = "") -> LabelColumns:
     for axis, size in zip(("row", "column"), values.shape, strict=True):
         if not size:
             raise ValueError(
-                f"{who}Y must have at least one {axis}, got shape {values.shape}. Give one row a sample and "
-                "one column a label."
+                f"{who}Y must have at least one {axis}; got shape {values.shape}. Pass one row per sample "
+                "and one column per label."
             )
     return LabelColumns(_check_zeros_and_ones(values, who), names or tuple(map(str, range(values.shape[1]))))
 
 
 def _get_column_names(Y: Any, who: str) -> tuple[str, ...] | None:
-    """Return the names that a DataFrame gives its columns, as text."""
+    """Return the column names of a DataFrame as strings, or None for other types."""
     if not (hasattr(Y, "columns") and hasattr(Y, "to_numpy")):
         return None
     names = tuple(map(str, Y.columns))
     if twice := sorted({name for name in names if names.count(name) > 1}):
         raise ValueError(
-            f"{who}two columns of Y have the name {twice[0]!r}. Each label needs a name of its own, as text: "
-            "rename a column, or merge the two."
+            f"{who}two columns of Y have the name {twice[0]!r}. Label names must be unique when converted to "
+            "text: rename a column, or merge the two."
         )
     return names
 
@@ -99,12 +101,12 @@ def _check_two_axes(Y: Any, who: str) -> np.ndarray:
                 values = np.where(Y.isna(), np.nan, values)
         except ValueError as error:
             raise ValueError(
-                f"{who}Y is not a table: its rows are of different lengths. Lists of the labels of each row "
-                "become a table with sklearn.preprocessing.MultiLabelBinarizer().fit_transform(Y)."
+                f"{who}Y is not a matrix: its rows have different lengths. Convert lists of labels "
+                "with sklearn.preprocessing.MultiLabelBinarizer().fit_transform(Y)."
             ) from error
     if values.ndim != 2:
         raise ValueError(
-            f"{who}Y must have one column a label, shape (n_samples, n_labels); got shape {values.shape}. "
+            f"{who}Y must have one column per label, shape (n_samples, n_labels); got shape {values.shape}. "
             "Pass one label as Y.reshape(-1, 1). Only binary classification is supported, label by label: "
             "turn a column of classes into labels with sklearn.preprocessing.LabelBinarizer()"
             ".fit_transform(y). A continuous target is for regressors."
@@ -121,7 +123,7 @@ def _check_zeros_and_ones(values: np.ndarray, who: str) -> np.ndarray:
         numbers = values.astype(np.float64)
     except (TypeError, ValueError):
         raise ValueError(
-            f"{who}Y must hold 0 and 1, or False and True; got values of {values.dtype}, such as "
+            f"{who}Y must contain 0 and 1, or False and True; got values of {values.dtype}, such as "
             f"{values.flat[0]!r}. Turn names of labels into columns with "
             "sklearn.preprocessing.MultiLabelBinarizer().fit_transform(Y)."
         ) from None
@@ -136,7 +138,7 @@ def _check_zeros_and_ones(values: np.ndarray, who: str) -> np.ndarray:
     if other.any():
         i, k = np.argwhere(other)[0]
         raise ValueError(
-            f"{who}Y must hold 0 and 1 only; got {numbers[i, k]:g} in row {i}, column {k}. Say which values "
-            "mean that a row holds the label, for instance Y > 0."
+            f"{who}Y must contain only 0 and 1; got {numbers[i, k]:g} in row {i}, column {k}. Convert it, "
+            "for instance with Y > 0."
         )
     return np.ascontiguousarray(numbers, dtype=np.uint8)

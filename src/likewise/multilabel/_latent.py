@@ -128,9 +128,9 @@ class LatentHierarchyClassifier(CallbackSupportMixin, MultilabelClassifier):
     Parameters
     ----------
     hierarchy : LabelHierarchy, PartialHierarchy, list of (parent, child), or None, default=None
-        The hierarchy if it is known. Labels that are no child of an edge are children of the root; labels
-        with several parents are allowed for any `structure`. A PartialHierarchy fixes some edges and forbids
-        others; a label whose parent it fixes gets no further parents. With None all edges are learned.
+        The hierarchy if it is known. Labels without a parent in the list are children of the root; labels
+        may have several parents for any `structure`. A PartialHierarchy fixes some edges and forbids others;
+        a label whose parent it fixes gets no further parents. With None all edges are learned.
     structure : {"tree", "dag"}, default="tree"
         With "dag" a learned label may have several parents and implies all of them. Inference is then
         approximate.
@@ -138,8 +138,7 @@ class LatentHierarchyClassifier(CallbackSupportMixin, MultilabelClassifier):
         How the tree is learned. ``inclusion`` scores how well the counts of two incomplete labels agree with
         one including the other, and estimates the missing rate as well; ``counts`` does so as if no labels
         were missing; ``auto`` improves both trees by moving labels to better parents and keeps the one with
-        more evidence; ``chow-liu`` is the tree of mutual information; ``make_star`` makes all labels
-        children of
+        more evidence; ``chow-liu`` is the tree of mutual information; ``star`` makes all labels children of
         the root. Of several starts in a tuple, the one with the largest penalised likelihood is kept.
     structure_step : {None, "literal", "intercept", "profile"}, default=None
         Whether EM changes the tree: by eq. 5.9 of the thesis as printed ("literal"), with the intercept
@@ -357,12 +356,15 @@ class LatentHierarchyClassifier(CallbackSupportMixin, MultilabelClassifier):
     def _fit(self, X: Any, labels: LabelColumns) -> None:
         given, allowed = get_known_hierarchy(self.hierarchy, labels.names)
         if given is not None and self.decode == "map" and not given.is_tree:
-            raise ValueError("decode='map' needs a tree, and labels of this hierarchy have several parents.")
+            raise ValueError(
+                "decode='map' needs a tree, but labels of this hierarchy have several parents. Use "
+                "decode='marginal'."
+            )
         if self.structure == "dag" and self.decode == "map":
             raise ValueError("decode='map' needs structure='tree'; use decode='marginal' with 'dag'.")
         if self.decode == "map" and not isinstance(self.threshold, str):
             raise ValueError(
-                f"decode='map' has no thresholds, got threshold={self.threshold!r}; leave threshold out, or "
+                f"decode='map' uses no thresholds; got threshold={self.threshold!r}. Omit threshold, or "
                 "use decode='marginal'."
             )
         rng = check_random_state(self.random_state)
@@ -406,14 +408,14 @@ class LatentHierarchyClassifier(CallbackSupportMixin, MultilabelClassifier):
         return self._learn_own_rates(tree, X, Z, allowed)
 
     def _select_better_tree(self, tree: LearnedTree, Z: np.ndarray, allowed: np.ndarray) -> LearnedTree:
-        """Return this tree, or the improved tree of `counts` if that has more evidence."""
+        """Return this tree, or the improved tree of ``start="counts"`` if that has more evidence."""
         counted = make_count_tree(Z, allowed, self.relaxation)
         rate = estimate_anchored_rates(Z, LabelHierarchy.from_parents(counted.parents))[0]
         other = settle_with_rate(Z, counted, max(rate, LEAST_RATE) if rate > 0 else LEAST_RATE, allowed)
         return other if compute_net_evidence(other) > compute_net_evidence(tree) + 1e-9 else tree
 
     def _learn_own_rates(self, tree: LearnedTree, X: Any, Z: np.ndarray, allowed: np.ndarray) -> LearnedTree:
-        """Estimate tree and separate rates alternately; return that tree if it has more evidence."""
+        """Estimate a tree and separate rates alternately; return the tree with more evidence."""
         if not select_rate_edges(tree.scores).any():  # no edge identifies a rate
             return tree
         shared = estimate_anchored_rates(Z, LabelHierarchy.from_parents(tree.parents))[0]
@@ -436,7 +438,7 @@ class LatentHierarchyClassifier(CallbackSupportMixin, MultilabelClassifier):
         given = self._get_given_rates()
         if given is not None:
             return given, 0
-        if self._learns_hierarchy and hierarchy.scores is not None:  # skip edges that chance may explain
+        if self._learns_hierarchy and hierarchy.scores is not None:  # skip edges that may be due to chance
             anchors = set(np.array(hierarchy.names, dtype=object)[select_rate_edges(hierarchy.scores)])
             edges = [edge for edge in hierarchy.edges if edge[1] in anchors]
             hierarchy = LabelHierarchy(hierarchy.names, edges)
@@ -451,7 +453,7 @@ class LatentHierarchyClassifier(CallbackSupportMixin, MultilabelClassifier):
     def _fit_from_start(
         self, X: Any, Z: np.ndarray, hierarchy: LabelHierarchy, allowed: np.ndarray, progress: FitProgress
     ) -> EMResult:
-        """Fit from one start."""
+        """Run EM from one initial hierarchy."""
         counts = Z.sum(axis=0)
         rates, n_cells = self._estimate_first_rates(Z, hierarchy)
         if self.structure == "dag" and self._learns_hierarchy:
@@ -505,15 +507,15 @@ class LatentHierarchyClassifier(CallbackSupportMixin, MultilabelClassifier):
 
     @property
     def _learns_hierarchy(self) -> bool:
-        """Whether some edges of the hierarchy are learned."""
+        """True if some edges of the hierarchy are learned."""
         return self.hierarchy is None or isinstance(self.hierarchy, PartialHierarchy)
 
     def _keep(self, found: EMResult, X: Any, labels: LabelColumns) -> None:
         """Set the fitted attributes."""
         if not found.converged:
             warn_caller(
-                f"EM did not converge in {self.max_iter} iterations: raise max_iter, now {self.max_iter}, or "
-                f"tol, now {self.tol:g}.",
+                f"EM did not converge in {self.max_iter} iterations: raise max_iter (now {self.max_iter}) or "
+                f"tol (now {self.tol:g}).",
                 ConvergenceWarning,
             )
         self._model = found.model
@@ -563,7 +565,7 @@ class LatentHierarchyClassifier(CallbackSupportMixin, MultilabelClassifier):
     def _describe_hierarchy(
         self, model: LatentHierarchyModel, Z: np.ndarray, counts: np.ndarray
     ) -> LabelHierarchy:
-        """Return the hierarchy with label counts and scores, also if the hierarchy was given."""
+        """Return the hierarchy with label counts and scores, even if it was given."""
         tree = model.hierarchy
         if tree.is_tree:
             gains = compute_chain_evidence(Z, tree, model.rates).T
@@ -670,9 +672,9 @@ class LatentHierarchyClassifier(CallbackSupportMixin, MultilabelClassifier):
             The suggestions row by row, the most probable label of each row first.
         """
         if not integer(1).holds(top):
-            raise ValueError(f"top must be an integer of at least 1, got {top!r}.")
+            raise ValueError(f"top must be an integer of at least 1; got {top!r}.")
         if not real(0).holds(least):
-            raise ValueError(f"least must be a number of at least 0, got {least!r}.")
+            raise ValueError(f"least must be a number of at least 0; got {least!r}.")
         X, Z = self._check_rows_and_labels(X, Y)
         chances = infer(self._model, self._model.compute_logits(X), Z).one
         open_to = np.where(Z.astype(bool), -np.inf, chances)
@@ -685,7 +687,7 @@ class LatentHierarchyClassifier(CallbackSupportMixin, MultilabelClassifier):
         ]
 
     def summary(self) -> HierarchySummary:
-        """Summarise how well the data support the hierarchy: guesses, equal labels, rates not estimated.
+        """Summarise the support for the hierarchy: guesses, equal labels, rates that cannot be estimated.
 
         Returns
         -------
@@ -716,7 +718,7 @@ class LatentHierarchyClassifier(CallbackSupportMixin, MultilabelClassifier):
         """
         X, Z = self._check_rows_and_labels(X, Y)
         if self.decode == "map":
-            raise ValueError("decode='map' has no thresholds to set; fit with decode='marginal'.")
+            raise ValueError("decode='map' uses no thresholds; fit with decode='marginal' to calibrate them.")
         self.thresholds_ = find_best_thresholds(self._compute_marginals(X), Z, self.missing_rates_)
         return self
 

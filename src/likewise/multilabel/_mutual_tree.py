@@ -1,4 +1,4 @@
-"""Trees over labels: by mutual information, with a direction and margins, and what is probable along them."""
+"""Chow–Liu trees over labels: mutual information, directed edges, margins, and inference along the tree."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from scipy.special import xlogy
 def compute_mutual_information(Y: np.ndarray, smoothing: float = 0.0) -> np.ndarray:
     """Return the mutual information of each pair of labels (columns of 0 and 1) in nats.
 
-    `smoothing` rows are added, spread over the four cells of each pair. The diagonal holds the entropies.
+    `smoothing` pseudo-rows are spread over the four cells of each pair. The diagonal contains the entropies.
     """
     Y = Y.astype(np.float64)
     both = Y.T @ Y + smoothing / 4.0
@@ -28,7 +28,7 @@ def compute_mutual_information(Y: np.ndarray, smoothing: float = 0.0) -> np.ndar
     for (a, b), cell in cells.items():
         margins = (one if a else total - one) * (other if b else total - other)
         share = np.maximum(cell, 0.0) / total
-        # A cell with rows in it has margins with rows in them.
+        # The margins of a non-empty cell are not 0.
         found += xlogy(share, np.divide(cell * total, margins, out=np.ones_like(share), where=share > 0))
     found = np.maximum(found, 0.0)
     share = first / total
@@ -37,10 +37,10 @@ def compute_mutual_information(Y: np.ndarray, smoothing: float = 0.0) -> np.ndar
 
 
 def find_spanning_tree(worth: np.ndarray) -> np.ndarray:
-    """Return the edges of the spanning tree of greatest worth, as pairs of positions in order.
+    """Return the edges of the maximum spanning tree, as sorted pairs of positions.
 
-    Edges are ranked, and the ranks are what SciPy's minimum spanning tree adds up: it takes an edge of weight
-    zero for no edge, so mutual informations themselves will not do.
+    SciPy's minimum spanning tree takes the ranks of the edges as weights. Mutual information cannot be the
+    weight, since SciPy treats an edge of weight 0 as absent.
     """
     i, j = np.triu_indices(len(worth), 1)
     rank = np.zeros(worth.shape)
@@ -52,7 +52,7 @@ def find_spanning_tree(worth: np.ndarray) -> np.ndarray:
 
 
 def direct_edges(edges: np.ndarray, counts: np.ndarray) -> np.ndarray:
-    """Return the parent of each label, -1 for tops: the most frequent label of each part, or the first."""
+    """Return the parent of each label; the most frequent (or first) label of each part is a root, with -1."""
     n_labels = len(counts)
     parents = np.full(n_labels, -1, dtype=np.int64)
     graph = sparse.csr_array((np.ones(len(edges)), tuple(edges.T)), shape=(n_labels, n_labels))
@@ -66,10 +66,10 @@ def direct_edges(edges: np.ndarray, counts: np.ndarray) -> np.ndarray:
 
 
 def exchange_margins(worth: np.ndarray, tree: np.ndarray, parents: np.ndarray) -> np.ndarray:
-    """Return how much more the edge into each label is worth than the best other edge in its place.
+    """Return the value of the edge into each label minus that of the best replacement.
 
-    Without it the tree is in two; the edge in its place joins them again. Infinite if there is no other, and
-    0 for labels without a parent.
+    Removing the edge splits the tree in two; a replacement joins the parts again. The margin is infinite if
+    there is none, and 0 for labels without a parent.
     """
     n_labels = len(worth)
     margins = np.zeros(n_labels)
@@ -86,7 +86,10 @@ def exchange_margins(worth: np.ndarray, tree: np.ndarray, parents: np.ndarray) -
 
 
 def compute_tree_marginals(held: np.ndarray, parents: np.ndarray, order: np.ndarray) -> np.ndarray:
-    """Return the probability of each label, from that without its parent and with it (2, n, n_labels)."""
+    """Return the probability of each label, given its probability without and with its parent.
+
+    `held` has shape (2, n, n_labels).
+    """
     found = held[0].copy()
     for k in order:
         if parents[k] >= 0:
@@ -97,10 +100,11 @@ def compute_tree_marginals(held: np.ndarray, parents: np.ndarray, order: np.ndar
 def find_tree_maximum(log_p: np.ndarray, parents: np.ndarray, order: np.ndarray) -> np.ndarray:
     """Return the most probable labelling of each row.
 
-    `log_p[y, p]` of shape (n, n_labels) is the log-probability of a label's value y, given its parent's p.
+    `log_p[y, p]`, of shape (n, n_labels), is the log-probability of value y of a label given value p of its
+    parent.
     """
-    below = np.zeros((2, *log_p.shape[2:]))  # the best log-probability under each label, given its value
-    best = np.zeros((2, *log_p.shape[2:]), dtype=np.int64)  # a label's best value, given its parent's
+    below = np.zeros((2, *log_p.shape[2:]))  # best log-probability of the labels below, given the value
+    best = np.zeros((2, *log_p.shape[2:]), dtype=np.int64)  # best value, given the value of the parent
     for k in order[::-1]:
         for p in (0, 1):
             either = log_p[:, p, :, k] + below[:, :, k]

@@ -1,17 +1,17 @@
 """Estimate a tree and a missing rate for each label, alternately.
 
-If p includes c, rows with c recorded have p recorded at the rate 1 - α_p. With α_p unknown, the records of
-two labels alone cannot distinguish this from labels that overlap: a label that holds for a part of its
-parent's rows looks just like one that equals its parent and is recorded less often. The features can. Gaps
-are random: if p includes c, then *among rows with c recorded no feature predicts whether p is recorded*. If p
-is only frequent among these rows, the features that predict p elsewhere predict it there too.
+If p includes c, rows with c recorded have p recorded with frequency 1 - α_p. With α_p unknown, the records of
+two labels alone cannot distinguish this from labels that overlap: a true subset of its parent looks just like
+a label that equals its parent but is recorded less often. The features can. Gaps are random: if p includes c,
+then *among rows with c recorded no feature predicts whether p is recorded*. If p is only frequent among these
+rows, the features that predict p elsewhere predict it there too.
 
 Edges p → c are scored by inclusion at the current rates, minus the evidence that the features predict p's
 records among rows with c; edges for which this evidence exceeds what chance allows are excluded. Rates start
 from the pairs of labels that pass this test; then the tree and the rates are estimated alternately. A label
 that the records do not need as a parent, or whose gaps the features predict after all, is no parent. If the
-features do not predict the records of a child among its parent's rows either, nothing tells which of the two
-is above the other: :func:`compute_exchange_evidence` measures this.
+features do not predict the records of a child among the rows of its parent either, the data do not determine
+which of the two is above the other: :func:`compute_exchange_evidence` measures this.
 """
 
 from __future__ import annotations
@@ -45,15 +45,15 @@ _MIN_RECORDS = 10  # records of a label that are needed to estimate the initial 
 
 @dataclass(frozen=True, eq=False)
 class GapTest:
-    """How well the features predict the records of each label.
+    """Test of whether the features predict the gaps of each label.
 
     Attributes
     ----------
     scores : ndarray of shape (n_samples, n_labels)
         Cross-fitted log-odds that each label is recorded.
     evidence : ndarray of shape (n_labels, n_labels)
-        ``[p, c]``: by how many nats the score of p predicts the records of p among rows with c recorded, less
-        ½ log of the number of these rows. Above 0 it is evidence against p including c.
+        ``[p, c]``: evidence in nats that the score of p predicts the records of p among the m rows with c
+        recorded, minus ½ log m. A positive value is evidence against p including c.
     """
 
     scores: np.ndarray
@@ -67,7 +67,7 @@ class GapTest:
 
 
 def run_gap_test(X: Any, Z: np.ndarray, l2: float) -> GapTest:
-    """Score all labels by the features, and test for all pairs whether the gaps are random."""
+    """Predict the records of all labels from the features, and test for all pairs whether gaps are random."""
     records, scores = Z.astype(np.float64), score_records(X, Z, l2)
     n = np.maximum(records.sum(axis=0), 1.0)  # rows with c
     sum_z, sum_s = records.T @ records, scores.T @ records
@@ -78,7 +78,7 @@ def run_gap_test(X: Any, Z: np.ndarray, l2: float) -> GapTest:
 
 
 def score_records(X: Any, Z: np.ndarray, l2: float) -> np.ndarray:
-    """Return cross-fitted log-odds that each label is recorded, by the features."""
+    """Return cross-fitted log-odds, from the features, that each label is recorded."""
     records = Z.astype(np.float64)
     scores = np.empty_like(records)
     keys = records.sum(axis=1), np.asarray(X.sum(axis=1)).ravel()
@@ -98,7 +98,7 @@ def _score_statistic(n: Any, sum_z: Any, sum_s: Any, sum_ss: Any, sum_zs: Any) -
 
 
 def _compute_slope_gain(n: Any, sum_z: Any, sum_s: Any, sum_ss: Any, sum_zs: Any) -> np.ndarray:
-    """Return half the score statistic of z on s, where they go together, less ½ log n."""
+    """Return half the score statistic of z on s (0 if the association is negative), minus ½ log n."""
     gain: np.ndarray = _score_statistic(n, sum_z, sum_s, sum_ss, sum_zs) - 0.5 * np.log(np.maximum(n, 2.0))
     return gain
 
@@ -106,18 +106,21 @@ def _compute_slope_gain(n: Any, sum_z: Any, sum_s: Any, sum_ss: Any, sum_zs: Any
 def compute_exchange_evidence(
     Z: np.ndarray, known: np.ndarray, tree: LabelHierarchy, c: int, scores: np.ndarray
 ) -> float:
-    """Return by how many nats a label c and its parent p are better as they are than exchanged.
+    """Return the evidence, in nats, for label c under its parent p rather than p under c.
 
-    A label above others is held in all rows that have one of these recorded or implied; its records among
-    these rows are random gaps. As they are, this is said of p with its children, and of c with its own; after
-    an exchange, of c with p, the other children of p and the children of c. Negative: the exchange is better.
+    A label is present in all rows in which a label below it is recorded or implied; among these rows it is
+    recorded at random. The tree asserts this of p with its children and of c with its children; after an
+    exchange, it asserts it of c with p, the other children of p and the children of c. A negative value
+    favours the exchange.
 
     Parameters
     ----------
     Z, known : ndarray of shape (n_samples, n_labels)
-        What was recorded, and what is held for certain given the tree.
+        The recorded labels, and the labels that are certainly present given the tree.
     tree : LabelHierarchy
+        The tree.
     c : int
+        The label.
     scores : ndarray of shape (n_samples, n_labels)
         Cross-fitted log-odds that labels are recorded.
     """
@@ -131,11 +134,11 @@ def compute_exchange_evidence(
 
 
 def _compute_gap_evidence(z: np.ndarray, below: np.ndarray, scores: np.ndarray) -> float:
-    """Return the evidence, in nats, that a label is not held in all rows with one of the labels below it.
+    """Return the evidence, in nats, that a label is absent from some rows with a label below it.
 
-    Its records would be as frequent with each of these labels, and the features would not predict them. This
-    is the log-likelihood ratio of separate rates against one, less its expected value, plus half the score
-    statistic of `scores`.
+    If it were present in all of them, it would be recorded equally often with each of these labels, and the
+    features would not predict its records. The evidence is the log-likelihood ratio of separate frequencies
+    against one, minus its expected value, plus half the score statistic of `scores`.
     """
     below = below[:, below.any(axis=0)]
     if not below.shape[1]:
@@ -154,8 +157,8 @@ def _compute_gap_evidence(z: np.ndarray, below: np.ndarray, scores: np.ndarray) 
 def has_different_rates(Z: np.ndarray, tree: LabelHierarchy) -> bool:
     """Return True if separate rates fit better than one by BIC.
 
-    Only cells in which the label is known to hold are used. Each further rate costs ½ log of the mean number
-    of such cells of a label.
+    Only cells in which the label is known to be present are used. Each further rate costs ½ log of the mean
+    number of such cells per label.
     """
     below, _ = find_certain_labels(Z, tree)
     certain = below.sum(axis=0)
@@ -177,8 +180,8 @@ def has_more_evidence(
 ) -> bool:
     """Return True if a tree with separate rates explains the records better than one with a shared rate.
 
-    Both trees are compared by the likelihood of the records, less the evidence that the features predict the
-    gaps of a label above another, and less what chance may give to each edge and ½ log n for each rate.
+    Both trees are compared by the log-likelihood of the records, minus the evidence that the features predict
+    the gaps of a label above another, minus a penalty for each edge and ½ log n for each rate.
     """
 
     def compute_evidence(tree: LabelHierarchy, rates: np.ndarray, n_rates: int) -> float:
@@ -198,7 +201,7 @@ def has_more_evidence(
 def compute_log_likelihood(
     Z: np.ndarray, tree: LabelHierarchy, rates: np.ndarray, relaxation: float, max_iter: int = 30
 ) -> float:
-    """Return the log-likelihood of the records, without features; EM fits the share of each label."""
+    """Return the log-likelihood of the records without features; EM fits the frequency of each label."""
     model = make_first_model(Z, 1, tree, rates, compute_relaxations(Z.sum(axis=0), len(Z), rates, relaxation))
     nothing = np.zeros((len(Z), 1))
     found = -np.inf
@@ -220,14 +223,15 @@ def learn_tree_and_rates(
     Parameters
     ----------
     Z : ndarray of shape (n_samples, n_labels)
-        What was recorded.
+        The recorded labels.
     test : GapTest
+        The test of whether features predict gaps.
     allowed : ndarray of shape (n_labels + 1, n_labels + 1)
-        Which edges there may be, node 0 the root.
+        Mask of the allowed edges; node 0 is the root.
     relaxation : float
-        ε.
+        The probability ε of a label without its parent.
     default_rate : float
-        The initial rate of labels for which the records give none.
+        The initial rate of labels whose records do not determine one.
     """
     both, n, k, given = count_pairs(Z), len(Z), Z.shape[1], allowed
     costs = np.maximum(test.evidence, 0.0)
@@ -250,7 +254,7 @@ def learn_tree_and_rates(
             no_parent = np.zeros((k, k), dtype=bool)
             no_parent[needless] = True
             narrower = _exclude(allowed, no_parent)
-            if np.array_equal(narrower, allowed):  # edges that are given stay
+            if np.array_equal(narrower, allowed):  # all edges from this label are fixed
                 needless = None
             allowed = narrower
         state = tree.parents.tobytes(), np.round(own, 2).tobytes()
@@ -266,7 +270,7 @@ def learn_tree_and_rates(
 
 
 def _exchange(Z: np.ndarray, parents: np.ndarray, scores: np.ndarray, allowed: np.ndarray) -> np.ndarray:
-    """Exchange labels with their parents where that is better, the largest gain first."""
+    """Exchange labels with their parents if the evidence favours it, the largest gain first."""
     parents = parents.copy()
     for _ in range(len(parents)):
         tree = LabelHierarchy.from_parents(parents)
@@ -287,7 +291,7 @@ def _exchange(Z: np.ndarray, parents: np.ndarray, scores: np.ndarray, allowed: n
 
 
 def _exclude(allowed: np.ndarray, excluded: np.ndarray) -> np.ndarray:
-    """Return which edges are left; a label that would have no parent left keeps all of its candidates."""
+    """Remove excluded edges; a label that would have no possible parent left keeps all its candidates."""
     out: np.ndarray = allowed.copy()
     out[1:, 1:] &= ~excluded
     stuck: np.ndarray = np.asarray(~out.any(axis=0))
@@ -299,10 +303,10 @@ def _exclude(allowed: np.ndarray, excluded: np.ndarray) -> np.ndarray:
 def _estimate_first_rates(
     both: np.ndarray, n_rows: int, evidence: np.ndarray, default_rate: float
 ) -> np.ndarray:
-    """Return rates to begin with: of the labels that p may include, those that have p recorded most often.
+    """Return initial rates: α_p is estimated from the labels among whose rows p is recorded most often.
 
-    P(z_p = 1 | z_c = 1) is 1 - α_p for all labels c below p, and less for others. Labels count whose rows
-    have p more often than all rows do, and among which the features do not predict the records of p.
+    P(z_p = 1 | z_c = 1) is 1 - α_p for all labels c below p, and lower for others. Only labels count among
+    whose rows p is more frequent than overall and the features do not predict the records of p.
     """
     counts = np.diag(both)
     n = np.maximum(counts, 1.0)
@@ -326,8 +330,8 @@ def _find_least_needed(
 ) -> int | None:
     """Return the label that is least needed as a parent, or None if all parents are needed.
 
-    A parent is needed if the labels under it are better off there than one step up, by ½ log n nats for its
-    rate at least, and if the features do not predict its records where it is held for certain.
+    A parent is needed if its children have at least ½ log n nats (the price of its rate) more evidence under
+    it than one step up, and if the features do not predict its records where it is certainly present.
     """
     n, k = Z.shape
     tree = LabelHierarchy.from_parents(parents)

@@ -34,7 +34,7 @@ class HierarchySummary:
     missing_rate : float
         The fraction of true labels that was not recorded.
     rates_differ : bool
-        Whether labels have separate missing rates.
+        True if labels have separate missing rates.
     unknown_rates : tuple of str
         Labels whose missing rate the data do not identify.
 
@@ -68,7 +68,7 @@ class HierarchySummary:
         ]
         if self.indistinguishable:
             lines.append(
-                "The data cannot tell which of these is above the other"
+                "The data do not determine which of these is above the other"
                 f"{_format_pairs(self.indistinguishable, every=True)}."
             )
         differ = ", different by label" if self.rates_differ else ""
@@ -111,7 +111,7 @@ def summarise(model: LatentHierarchyClassifier) -> HierarchySummary:
 
 
 def find_exchangeable(Z: np.ndarray, tree: LabelHierarchy, scores: np.ndarray) -> tuple[tuple[str, str], ...]:
-    """Return edges (parent, child) whose labels may trade places, if each label has an unknown rate.
+    """Return edges (parent, child) whose labels could be exchanged, if each label has an unknown rate.
 
     `scores` of shape (n_samples, n_labels) are cross-fitted log-odds that labels are recorded.
     """
@@ -128,9 +128,9 @@ def find_indistinguishable(
 ) -> tuple[tuple[str, str], ...]:
     """Return labels that the records do not distinguish from their only child, at known rates.
 
-    If every row that holds p holds its child c as well, rows with p recorded have c recorded at the rate
-    1 - α_c, and the two may trade places. They are distinguished where the share is lower and a likelihood
-    ratio rejects equality.
+    If every row with p also has its child c, rows with p recorded have c recorded with frequency 1 - α_c, and
+    the two could be exchanged. They are distinguished if the frequency is lower and a likelihood ratio
+    rejects equality.
     """
     pairs = []
     n_children = np.bincount([p for ps in tree.parent_lists for p in ps], minlength=tree.n_labels)

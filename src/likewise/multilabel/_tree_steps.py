@@ -1,9 +1,9 @@
-"""Tree steps inside the EM: the tree that the present posterior and classifier prefer (Pei 2017, eq. 5.9).
+"""Structure steps within EM: the best tree given the current posterior (Pei 2017, eq. 5.9).
 
-All score an edge by the expected log-likelihood of the child given the parent. They differ in the classifier
-that a candidate parent p of c is judged with: ``literal`` takes that of the present parent, ``intercept``
-moves its intercept by one Newton step for p, ``profile`` fits it anew for each p. All start from a posterior
-that the present tree has shaped, and seldom leave that tree.
+The score of an edge is the expected log-likelihood of the child given the parent. The steps differ in the
+classifier of c that is used for a candidate parent p: ``literal`` uses the classifier for the current parent,
+``intercept`` adjusts its intercept by one Newton step for p, ``profile`` refits it for each p. The posterior
+depends on the current tree, so these steps seldom change the tree.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ _REFIT_STEPS = 15
 
 
 def _score_outside(counts: np.ndarray, n_rows: int, eps: np.ndarray) -> np.ndarray:
-    """Return what rows without p add to the score of p → c."""
+    """Return the contribution of rows without p to the score of p → c."""
     held = np.diag(counts)
     without = held[None, :] - counts
     neither = n_rows - held[:, None] - held[None, :] + counts
@@ -42,7 +42,7 @@ def _compute_sums(
 def compute_literal_scores(
     model: LatentHierarchyModel, held: LabelPosterior, X: Any, Z: np.ndarray, l2: float
 ) -> np.ndarray:
-    """Return the scores of edges over the root's, every parent with the present classifier of the child."""
+    """Return the scores of edges relative to the root, with the current classifier of each child."""
     logits = model.compute_logits(X)
     counts, inside = _compute_sums(model, logits, Z)
     on_root = (held.one * log_expit(logits) + (1.0 - held.one) * log_expit(-logits)).sum(axis=0)
@@ -52,7 +52,7 @@ def compute_literal_scores(
 def compute_intercept_scores(
     model: LatentHierarchyModel, held: LabelPosterior, X: Any, Z: np.ndarray, l2: float
 ) -> np.ndarray:
-    """Return the literal scores, each plus what one Newton step of the intercept gains."""
+    """Return the literal scores plus the gain of one Newton step of the intercept."""
     logits = model.compute_logits(X)
     s = expit(logits)
     counts, inside = _compute_sums(model, logits, Z)
@@ -66,10 +66,10 @@ def compute_intercept_scores(
 def compute_profile_scores(
     model: LatentHierarchyModel, held: LabelPosterior, X: Any, Z: np.ndarray, l2: float
 ) -> np.ndarray:
-    """Return scores with the classifier of c fitted anew for each parent: n_labels² regressions.
+    """Return scores with the classifier of c refitted for each parent: n_labels² regressions.
 
-    Q(y_p = 1, y_c = 1) is the chance of c times that of p were c recorded too, so that one E-step a label
-    gives it for all parents.
+    Q(y_p = 1, y_c = 1) is the probability of c times the probability of p if c were recorded as well, so one
+    E-step per label gives it for all parents.
     """
     logits = model.compute_logits(X)
     n, k = Z.shape
@@ -109,5 +109,5 @@ def find_next_tree(
     l2: float,
     allowed: np.ndarray,
 ) -> LearnedTree:
-    """Return the tree that the present posterior prefers."""
+    """Return the best tree given the current posterior."""
     return find_best_tree(SCORES[how](model, held, X, Z, l2), allowed)
