@@ -1,4 +1,4 @@
-"""Hierarchies drawn at random, and slow twins of what is asked of them."""
+"""Random hierarchies, and slow reference implementations of their methods."""
 
 import numpy as np
 from hypothesis import strategies as st
@@ -10,7 +10,7 @@ HARD = [
     *("root", "root_", "#1", "=1", "1", "-1", "nan", "é", "日本", "<b>&amp;", "\ufeffa", "\u2028", "\x85"),
     *("a\nb", "a\r", "\r\n", "\t"),
 ]
-# Control characters are left to a test of their own, since XML cannot hold them.
+# Control characters have a separate test, since XML does not allow them.
 LETTERS = st.characters(exclude_categories=["Cs", "Cc", "Cn"])
 
 
@@ -25,7 +25,7 @@ def names(min_size=1, max_size=7, letters=LETTERS):
 
 @st.composite
 def hierarchies(draw, labels=None, tree=False):
-    """Labels in any order, each under none, one or (unless it is a tree) several of those drawn before it."""
+    """Draw labels in any order, each under none, one or (unless it is a tree) several earlier labels."""
     labels = draw(names()) if labels is None else labels
     order = draw(st.permutations(range(len(labels))))
     edges = []
@@ -40,7 +40,7 @@ def hierarchies(draw, labels=None, tree=False):
 
 
 def ancestors(hierarchy):
-    """All pairs (ancestor, descendant), by following the edges until nothing is new."""
+    """Return all pairs (ancestor, descendant), by following edges until there are no new pairs."""
     pairs = set(hierarchy.edges)
     while True:
         more = {(a, d) for a, b in pairs for c, d in pairs if b == c} - pairs
@@ -50,7 +50,7 @@ def ancestors(hierarchy):
 
 
 def same(one, other):
-    """Whether two hierarchies agree in everything, also in what equality leaves out."""
+    """Return True if two hierarchies agree in everything, including the columns that equality ignores."""
     columns = [(getattr(one, c), getattr(other, c)) for c in ("scores", "margins", "counts")]
     known = [
         (a is None) == (b is None) and (a is None or np.array_equal(a, b, equal_nan=True)) for a, b in columns

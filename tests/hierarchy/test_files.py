@@ -36,7 +36,7 @@ def bad(path, **options):
     return str(error.value).replace(str(path.parent) + os.sep, "")
 
 
-# ------------------------------------------------------------------ there and back
+# ------------------------------------------------------------------ round trips
 
 
 @pytest.mark.parametrize("format", FORMATS)
@@ -124,7 +124,7 @@ def test_an_empty_file_is_refused(file, format):
     for content in ("", " \n\n"):
         assert (
             bad(file(content, f"pets.{format}"))
-            == f"pets.{format} is empty; a hierarchy has at least one label."
+            == f"pets.{format} is empty; a hierarchy needs at least one label."
         )
 
 
@@ -178,26 +178,26 @@ def test_tables_that_people_write(file):
 @pytest.mark.parametrize(
     ("content", "said"),
     [
-        ("a,b\n", "there is no parent and no child. Begin the file with the line parent,child."),
-        ("# pets\nparent,kid\n", "pets.csv:2: the columns are 'parent', 'kid'; there is no child."),
+        ("a,b\n", "missing: parent and child. Begin the file with the line parent,child."),
+        ("# pets\nparent,kid\n", "pets.csv:2: the columns are 'parent', 'kid'; missing: child."),
         (
             "parent,child,weight\n",
-            "'weight' is not known. Known are parent, child, score, margin, count, note",
+            "expected only parent, child, score, margin, count, note, got 'weight'",
         ),
-        ("parent,child,child\n", "a name occurs twice"),
-        ("parent,child\n", "there is no line below the header"),
-        ("parent,child\na,b\nb\n", "pets.csv:3: 1 cell(s) where the header has 2."),
-        ("parent,child\na,\n", "pets.csv:2: child is empty"),
+        ("parent,child,child\n", "column names must be unique"),
+        ("parent,child\n", "there are no lines below the header"),
+        ("parent,child\na,b\nb\n", "pets.csv:3: 1 cell(s), but the header has 2."),
+        ("parent,child\na,\n", "pets.csv:2: the child is empty"),
         ("parent,child\na,b\nc,c\n", "pets.csv:3: label 'c' is its own parent"),
         (
             "parent,child\na,b\nx,y\nb,c\nc,a\n",
-            "pets.csv:5: the edges go round in a circle: 'b' > 'c' > 'a' > 'b'.",
+            "pets.csv:5: the edges form a cycle: 'b' > 'c' > 'a' > 'b'.",
         ),
         (
             "parent,child\nroot,b\na,b\n",
-            "pets.csv:2: label 'b' is on the root here and has a parent elsewhere.",
+            "pets.csv:2: label 'b' is a child of the root here and has a parent elsewhere.",
         ),
-        ("parent,child,score\na,b,x\n", "pets.csv:2: the score is 'x'; wanted a number"),
+        ("parent,child,score\na,b,x\n", "pets.csv:2: the score is 'x'; expected a number"),
         ("parent,child,count\na,c,1\nb,c,2\n", "pets.csv:3: label 'c' has the count 2 here and 1 above."),
         ("parent,child,count\n,c,-2\n", "counts[0] is -2.0"),
         ('parent,child\na,"b\n', "pets.csv:2: a quote is opened and never closed"),
@@ -210,8 +210,8 @@ def test_tables_that_are_wrong(file, content, said):
 def test_several_bad_lines_are_reported_at_once(file):
     said = bad(file("parent,child\na\nb,b\nc,d\n"))
     assert said.splitlines() == [
-        "pets.csv:2: 1 cell(s) where the header has 2.",
-        "pets.csv:3: label 'b' is its own parent. Take this line out.",
+        "pets.csv:2: 1 cell(s), but the header has 2.",
+        "pets.csv:3: label 'b' is its own parent. Remove this line.",
         "Nothing was read.",
     ]
 
@@ -225,7 +225,7 @@ LABEL = '<key id="k" for="node" attr.name="label" attr.type="string"/>'
 def test_graphml_of_other_programs(file):
     nodes = '<node id="n0"/><node id="n1"/><node id="root"/><edge source="n0" target="n1"/>'
     path = file(GRAPH.format(f'<graph edgedefault="directed">{nodes}</graph>'), "a.graphml")
-    assert read_hierarchy(path).names == ("n0", "n1")  # a node without parents that is called so
+    assert read_hierarchy(path).names == ("n0", "n1")  # the node "root" without parents
     assert read_hierarchy(path, root="n0").names == ("n1", "root")
     named = "".join(f'<node id="n{k}"><data key="k">{w}</data></node>' for k, w in enumerate(["top", "cat"]))
     edge = '<edge source="n0" target="n1"/>'
@@ -239,20 +239,24 @@ def test_graphml_that_is_wrong(file):
         return file(GRAPH.format(f'{LABEL}<graph edgedefault="{direction}">{inside}</graph>'), "a.graphml")
 
     two = '<node id="a"/><node id="b"/><edge source="a" target="b"/>'
-    assert "a.graphml: the graph has no directions" in bad(graph(two, "undirected"))
+    assert "a.graphml: the graph is undirected" in bad(graph(two, "undirected"))
     assert "'a' > 'b' > 'a'" in bad(graph(two + '<edge source="b" target="a"/>'))
     alike = "".join(f'<node id="{k}"><data key="k">x</data></node>' for k in "ab")
-    assert "'x' occur(s) twice" in bad(graph(alike))
+    assert "'x' occur(s) more than once" in bad(graph(alike))
     assert "no labels" in bad(graph(""))
-    assert "a.graphml:2: this is not XML" in bad(file("<graphml>\n<graph", "a.graphml"))
-    assert "cannot be read as GraphML" in bad(file("<html></html>", "a.graphml"))
-    assert "cannot be read as GraphML" in bad(graph('<node id="a"><data key="none">1</data></node>'))
-    assert "this is not XML" in bad(file(b'<?xml version="1.0"?>\n<a>\xff</a>', "a.graphml"))
+    assert "a.graphml:2: invalid XML" in bad(file("<graphml>\n<graph", "a.graphml"))
+    assert "invalid GraphML" in bad(file("<html></html>", "a.graphml"))
+    assert "invalid GraphML" in bad(graph('<node id="a"><data key="none">1</data></node>'))
+    assert "invalid XML" in bad(file(b'<?xml version="1.0"?>\n<a>\xff</a>', "a.graphml"))
 
 
 def test_what_xml_cannot_hold_is_refused(tmp_path):
     for name in ("a\x00", "\x1f", "\uffff"):
-        with pytest.raises(HierarchyError, match=r"which GraphML cannot\. Rename it, or write CSV or JSON"):
+        with pytest.raises(
+            HierarchyError,
+            match=r"which GraphML does not allow\. Rename it, or write "
+            r"CSV or JSON",
+        ):
             write_hierarchy(LabelHierarchy([name]), tmp_path / "a.graphml")
     assert list(tmp_path.iterdir()) == []
 
@@ -283,19 +287,19 @@ def test_json_that_people_write(file):
 @pytest.mark.parametrize(
     ("changed", "said"),
     [
-        ({"format": "x"}, 'no label hierarchy; wanted an object with "format"'),
-        ({"version": 2}, "version 2 of the format, and this likewise reads up to 1. Update likewise"),
+        ({"format": "x"}, 'not a label hierarchy; expected an object with "format"'),
+        ({"version": 2}, "format version 2, but this version of likewise reads up to 1. Update likewise"),
         ({"version": "1"}, "the version is '1'"),
         ({"labels": {}}, '"labels" must be a list'),
         ({"labels": []}, "there are no labels"),
-        ({"labels": ["a"]}, 'labels[0] is "a"; wanted {"name"'),
+        ({"labels": ["a"]}, 'labels[0] is "a"; expected {"name"'),
         ({"labels": [{"name": 1}]}, "labels[0] is"),
         ({"labels": [{"name": "a", "parents": "b"}]}, "labels[0] is"),
-        ({"labels": [{"name": "a"}, {"name": "a"}]}, "'a' occur(s) twice"),
+        ({"labels": [{"name": "a"}, {"name": "a"}]}, "'a' occur(s) more than once"),
         ({"labels": [{"name": "a", "parents": ["b"]}]}, "there is no label 'b'"),
         ({"labels": [{"name": "a", "parents": ["a"]}]}, "its own parent"),
         ({"labels": [{"name": "a", "parents": ["b"]}, {"name": "b", "parents": ["a"]}]}, "'a' > 'b' > 'a'"),
-        ({"labels": [{"name": "a", "score": "x"}]}, "the score of label 'a' is 'x'; wanted a number"),
+        ({"labels": [{"name": "a", "score": "x"}]}, "the score of label 'a' is 'x'; expected a number"),
         ({"labels": [{"name": "a", "count": True}]}, "the count of label 'a' is True"),
     ],
 )
@@ -307,5 +311,5 @@ def test_json_that_is_wrong(file, changed, said):
 
 
 def test_json_that_is_cut_short(file):
-    assert "a.json:2: this is not JSON" in bad(file('{\n"format": ', "a.json"))
-    assert "no label hierarchy" in bad(file("[1]", "a.json"))
+    assert "a.json:2: invalid JSON" in bad(file('{\n"format": ', "a.json"))
+    assert "not a label hierarchy" in bad(file("[1]", "a.json"))

@@ -13,7 +13,7 @@ from likewise.hierarchy import LabelHierarchy
 
 #         root
 #        /    \
-#   animal    toy      "kitten" stands before its parents in the columns
+#   animal    toy      "kitten" precedes its parents in the columns
 #    /   \
 #  dog   cat
 #          \
@@ -21,7 +21,7 @@ from likewise.hierarchy import LabelHierarchy
 NAMES = ("kitten", "animal", "cat", "toy", "dog")
 EDGES = [("animal", "cat"), ("animal", "dog"), ("cat", "kitten")]
 PETS = LabelHierarchy(NAMES, EDGES)
-# A kitten that is a toy as well.
+# A kitten that is also a toy.
 BOTH = LabelHierarchy(NAMES, [*EDGES, ("toy", "kitten")])
 
 
@@ -63,7 +63,7 @@ def test_several_parents_by_hand():
     assert not BOTH.is_tree
     assert BOTH.parent_lists == ((2, 3), (), (1,), (), (1,))
     assert BOTH.ancestors("kitten") == ("cat", "toy", "animal")
-    assert BOTH.depths.tolist() == [2, 0, 1, 0, 1]  # the longest way
+    assert BOTH.depths.tolist() == [2, 0, 1, 0, 1]  # the longest path
     assert BOTH.tops == ("animal", "toy")
     with pytest.raises(HierarchyError, match=r"'kitten' has the parents 'cat' and 'toy'.*parent_lists"):
         _ = BOTH.parents
@@ -112,7 +112,7 @@ def test_restricting_by_hand():
     assert BOTH.restrict(["toy", "kitten", "animal"]).parent_lists == ((), (0, 2), ())
     told = LabelHierarchy(NAMES, EDGES, scores=[5, 0, 4, 0, 3], margins=range(5), counts=range(5))
     part = told.restrict(["animal", "kitten", "dog"])
-    np.testing.assert_array_equal(part.scores, [0, np.nan, 3])  # the kitten was moved
+    np.testing.assert_array_equal(part.scores, [0, np.nan, 3])  # the parent of the kitten changed
     np.testing.assert_array_equal(part.margins, [1, np.nan, 4])
     np.testing.assert_array_equal(part.counts, [1, 0, 4])
 
@@ -126,7 +126,7 @@ def test_a_chain_of_thousands_is_no_trouble():
     assert chain.restrict(["0", str(n - 1)]).edges == (("0", str(n - 1)),)
 
 
-# ------------------------------------------------------------------ an object that does not change
+# ------------------------------------------------------------------ immutability
 
 
 def test_equality_is_by_names_and_edges():
@@ -141,9 +141,9 @@ def test_nothing_in_it_can_be_changed():
     told = LabelHierarchy(["a", "b"], [(0, 1)], scores=[0, 1])
     for made in (told, pickle.loads(pickle.dumps(told)), copy.deepcopy(told), copy.copy(told)):
         assert same(made, told)
-        with pytest.raises(AttributeError, match="cannot be changed"):
+        with pytest.raises(AttributeError, match="is immutable"):
             made.names = ("c",)
-        with pytest.raises(AttributeError, match="cannot be changed"):
+        with pytest.raises(AttributeError, match="is immutable"):
             del made.names
         for array in (made.scores, made.parents, made.order, made.depths):
             with pytest.raises(ValueError, match="read-only"):
@@ -159,28 +159,28 @@ def test_nothing_in_it_can_be_changed():
 
 def test_a_cycle_is_shown():
     said = wrong(list("dabc"), [("d", "a"), ("a", "b"), ("b", "c"), ("c", "a")])
-    assert said == "the edges go round in a circle: 'a' > 'b' > 'c' > 'a'. Take one of these edges out."
+    assert said == "the edges form a cycle: 'a' > 'b' > 'c' > 'a'. Remove one of these edges."
     assert "'0' > '1' > '0'" in wrong([1, 0], make=LabelHierarchy.from_parents)
     ring = wrong(np.roll(np.arange(50), 1), make=LabelHierarchy.from_parents)
-    assert ring.startswith("the edges go round in a circle: '0' > '1' > '2' > '3' > '4' > (43 more) > '48'")
+    assert ring.startswith("the edges form a cycle: '0' > '1' > '2' > '3' > '4' > (43 more) > '48'")
 
 
 @pytest.mark.parametrize(
     ("names", "edges", "said"),
     [
-        ("aba", [], "'a' occur(s) twice among the names"),
+        ("aba", [], "'a' occur(s) more than once among the names"),
         ([], [], "there are no labels"),
         (["a", ""], [], "names[1] is empty"),
         (["a", 3], [], "names[1] is 3, of type int"),
         (["cat", "dog"], [("cat", "dgo")], "there is no label 'dgo'. Did you mean 'dog'?"),
         (["cat", "dog"], [("xyz", "dog")], "The labels are 'cat' and 'dog'."),
         ("ab", [("a", "a")], "label 'a' is its own parent"),
-        ("ab", [(0, 2)], "position 2, but the positions are 0 to 1"),
-        ("ab", [(-1, 0)], "A label on the root needs no edge"),
-        ("ab", np.array([[0, 1], [0, 5]]), "edges[1] names the label at position 5"),
+        ("ab", [(0, 2)], "position 2; expected a position from 0 to 1"),
+        ("ab", [(-1, 0)], "A child of the root needs no edge"),
+        ("ab", np.array([[0, 1], [0, 5]]), "edges[1] refers to position 5"),
         ("ab", [("a", "b", "c")], "edges[0] is ('a', 'b', 'c')"),
-        ("ab", [(0.0, 1.0)], "edges[0] holds 0.0"),
-        ("ab", [(True, 0)], "edges[0] holds True"),
+        ("ab", [(0.0, 1.0)], "edges[0] contains 0.0"),
+        ("ab", [(True, 0)], "edges[0] contains True"),
         ("ab", [0, 1], "edges[0] is 0"),
         ("ab", ["ab"], "edges[0] is 'ab'; an edge is a pair (parent, child)."),
     ],
@@ -190,34 +190,36 @@ def test_bad_names_and_edges(names, edges, said):
 
 
 def test_one_text_is_no_list_of_labels():
-    assert "got the text 'cat'. Put it in a list" in wrong("cat")
+    assert "got the string 'cat'. Put it in a list" in wrong("cat")
 
 
 @pytest.mark.parametrize("column", ["scores", "margins", "counts"])
 def test_bad_columns(column):
     assert "of shape (2,); got shape (3,)" in wrong(["a", "b"], **{column: [1, 2, 3]})
-    assert "one number a label" in wrong(["a", "b"], **{column: ["x", 2]})
+    assert "one number per label" in wrong(["a", "b"], **{column: ["x", 2]})
 
 
 def test_counts_are_not_negative():
-    assert "counts[1] is -1.0; wanted numbers from 0 up" in wrong(["a", "b"], counts=[0, -1])
+    assert "counts[1] is -1.0; expected at least 0" in wrong(["a", "b"], counts=[0, -1])
 
 
 def test_the_root_is_no_label():
     make = LabelHierarchy.from_edges
-    assert "'root' stands under 'a', but is the name of the root" in wrong([("a", "root")], make=make)
-    assert "'root' is among the names" in wrong([("root", "a")], names=["root", "a"], make=make)
+    assert "'root' is a child of 'a', but it is the name of the root" in wrong([("a", "root")], make=make)
+    assert "'root' is both a label and the name of the root" in wrong(
+        [("root", "a")], names=["root", "a"], make=make
+    )
     assert "no label 'c'" in wrong([("root", "c")], names=["a", "b"], make=make)
-    assert "'a' is on the root 'root' and under 'b' too" in wrong([("root", "a"), ("b", "a")], make=make)
+    assert "'a' is a child of the root 'root' and of 'b'" in wrong([("root", "a"), ("b", "a")], make=make)
     assert "there are no labels" in wrong([], make=make)
 
 
 def test_bad_parents():
     make = LabelHierarchy.from_parents
-    assert "parents[1] is 2; wanted a position from 0 to 1, or -1" in wrong([-1, 2], make=make)
+    assert "parents[1] is 2; expected a position from 0 to 1, or -1" in wrong([-1, 2], make=make)
     assert "parents[0] is -2" in wrong([-2, 0], make=make)
     assert "type float64" in wrong([-1.0, 0.0], make=make)
-    assert "there are 3 names and 2 parents" in wrong([-1, 0], ["a", "b", "c"], make=make)
+    assert "got 3 names and 2 parents" in wrong([-1, 0], ["a", "b", "c"], make=make)
     assert "is its own parent" in wrong([-1, 1], make=make)
 
 
@@ -228,7 +230,7 @@ def test_an_unknown_label_is_refused(ask):
     with pytest.raises(LikewiseError, match="no label 3"):
         getattr(PETS, ask)(3)
     assert "no label 'bird'" in wrong(["cat", "bird"], make=PETS.restrict)
-    assert "'cat' occur(s) twice" in wrong(["cat", "cat"], make=PETS.restrict)
+    assert "'cat' occur(s) more than once" in wrong(["cat", "cat"], make=PETS.restrict)
 
 
 # ------------------------------------------------------------------ laws

@@ -24,7 +24,7 @@ def test_closing_by_hand_keeps_the_dtype(dtype):
     closed = PETS.close(given_)
     assert closed.dtype == dtype
     np.testing.assert_array_equal(closed, CLOSED.astype(dtype))
-    np.testing.assert_array_equal(given_, HELD.astype(dtype))  # what was given is left alone
+    np.testing.assert_array_equal(given_, HELD.astype(dtype))  # the input is unchanged
     np.testing.assert_array_equal(PETS.close(HELD.tolist()), CLOSED)
 
 

@@ -32,7 +32,7 @@ def test_from_a_graph_by_hand():
     assert made.names == ("1", "2", "3")
     assert made.edges == (("1", "2"),)
     assert made.scores[1] == 1.5
-    assert made.scores[0] != made.scores[0]  # not known
+    assert made.scores[0] != made.scores[0]  # unknown
     assert LabelHierarchy.from_networkx(graph).edges == (("0", "1"), ("1", "2"), ("0", "3"))
     many = networkx.MultiDiGraph([("a", "b"), ("a", "b")])
     assert LabelHierarchy.from_networkx(many).edges == (("a", "b"),)
@@ -41,9 +41,9 @@ def test_from_a_graph_by_hand():
 @pytest.mark.parametrize(
     ("graph", "root", "said"),
     [
-        (networkx.Graph([(0, 1)]), None, r"no directions.*bfs_tree"),
-        (networkx.DiGraph([(0, 1)]), 5, "no node 5 to be the root"),
-        (networkx.DiGraph([(0, 1)]), 1, "the node 1 is under 0, so it is not the root"),
+        (networkx.Graph([(0, 1)]), None, r"undirected.*bfs_tree"),
+        (networkx.DiGraph([(0, 1)]), 5, "no node 5, which was given as root"),
+        (networkx.DiGraph([(0, 1)]), 1, "the node 1 is a child of 0, so it is not the root"),
         (networkx.DiGraph([(0, 1), (1, 0)]), None, "'0' > '1' > '0'"),
         (networkx.DiGraph([(1, 1)]), None, "its own parent"),
         (networkx.DiGraph([(1, "1")]), None, "'1' occur"),
@@ -56,7 +56,7 @@ def test_graphs_that_are_no_hierarchy(graph, root, said):
 
 
 def test_a_root_that_is_a_label_is_refused():
-    with pytest.raises(HierarchyError, match="'cat' is a label already"):
+    with pytest.raises(HierarchyError, match="'cat' is already a label"):
         PETS.to_networkx(root="cat")
 
 

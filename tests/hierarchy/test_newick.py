@@ -40,7 +40,7 @@ def test_newick_by_hand(tmp_path, read):
         ("(a:1,\n b:2e-3 ) c\t: 1.5 ;\n\n", "c a b", "ca cb"),
         ("[one](a[two],[three]b:1[four])[five]c[six]; [seven]\n", "c a b", "ca cb"),
         ("('a','b')c;", "c a b", "ca cb"),
-        ("(a[&column=1,score=2],b[&column=1])c;", "c a b", "ca cb"),  # no columns of ours
+        ("(a[&column=1,score=2],b[&column=1])c;", "c a b", "ca cb"),  # not written by `compose`
         ("(a[&column=2,score=2],b[&column=0])c[&column=1];", "b c a", "ca cb"),
     ],
 )
@@ -62,7 +62,7 @@ def test_the_root_may_have_another_name(read):
 def test_only_trees_can_be_written(tmp_path):
     both = LabelHierarchy(["a", "b", "c"], [("a", "c"), ("b", "c")])
     with pytest.raises(
-        HierarchyError, match=r"'c' has several parents.*trees only\. Write CSV, GraphML or JSON"
+        HierarchyError, match=r"'c' has several parents.*only trees\. Write CSV, GraphML or JSON"
     ):
         write_hierarchy(both, tmp_path / "a.nwk")
     assert list(tmp_path.iterdir()) == []
@@ -71,36 +71,36 @@ def test_only_trees_can_be_written(tmp_path):
 @pytest.mark.parametrize(
     ("text", "said"),
     [
-        ("((a,b)c,\nd", "a.nwk:2: the bracket of line 1 is opened and never closed"),
-        ("(a,\n(b,c)d;", "a.nwk:2: the bracket of line 1 is opened and never closed"),
-        ("(a,b)c);", "a.nwk:1: a bracket is closed that was never opened"),
-        ("(a,b)", "does not end with a semicolon; the file may be cut short"),
+        ("((a,b)c,\nd", "a.nwk:2: the bracket of line 1 is never closed"),
+        ("(a,\n(b,c)d;", "a.nwk:2: the bracket of line 1 is never closed"),
+        ("(a,b)c);", "a.nwk:1: a closing bracket has no opening bracket"),
+        ("(a,b)", "does not end with a semicolon; the file may be truncated"),
         (
             "(a,b);\n(c,d);",
-            "a.nwk:2: a second tree begins here, so there are two roots. Keep one tree a file.",
+            "a.nwk:2: a second tree begins here. Put each tree in a separate file.",
         ),
         ("a,b;", "a comma outside all brackets makes two roots"),
-        ("((a,b),\nc);", "a.nwk:1: the node above 'a' and 'b' has no name. Name it after its bracket"),
-        ("(a,,b);", "a name is missing here"),
-        ("(a,b,);", "a name is missing here"),
-        ("();", "a name is missing here"),
+        ("((a,b),\nc);", "a.nwk:1: the node above 'a' and 'b' has no name. Add a name after its bracket"),
+        ("(a,,b);", "a name is missing between"),
+        ("(a,b,);", "a name is missing between"),
+        ("();", "a name is missing between"),
         ("(a,\n'');", "a.nwk:2: a name is empty"),
-        ("(a b);", "'b' follows 'a'; a comma is missing, or quotes around a name with blanks"),
+        ("(a b);", "'b' follows 'a'; a comma is missing, or quotes around a name with spaces"),
         ("(a'b');", "'b' follows 'a'"),
         ("(a:1 b);", "'b' follows 'a'"),
-        ("(a(b));", "a bracket is opened right after 'a'; a comma is missing"),
-        ("((a)(b));", "a bracket is opened right after ')'"),
-        ("(a,\nb,\na);", "a.nwk:3: label 'a' stands in line 1 already"),
-        ("((a)root)root;", "label 'root' stands in line 1 already"),
-        ("(a:x,b);", "'x' stands after a colon, where the length of a branch is wanted"),
-        ("(a:,b);", "a colon is not followed by a number"),
+        ("(a(b));", "a bracket opens right after 'a'; a comma is missing"),
+        ("((a)(b));", "a bracket opens right after ')'"),
+        ("(a,\nb,\na);", "a.nwk:3: label 'a' is already in line 1"),
+        ("((a)root)root;", "label 'root' is already in line 1"),
+        ("(a:x,b);", "expected a branch length after a colon; got 'x'"),
+        ("(a:,b);", "expected a branch length after a colon; got nothing"),
         ("(a:1:2,b);", "two colons"),
-        ("(a,\n'b);", "a.nwk:2: a quote is opened and never closed"),
-        ("(a,b[c);", "a comment is opened and never closed"),
-        ("(a,b]);", "']' stands alone"),
+        ("(a,\n'b);", "a.nwk:2: a quote is never closed"),
+        ("(a,b[c);", "a comment is never closed"),
+        ("(a,b]);", "unexpected ']'"),
         (";", "there are no labels"),
         ("root;", "there are no labels"),
-        ("(a[&column=0,count=x]);", "the comment of label 'a' holds 'x'; wanted a number"),
+        ("(a[&column=0,count=x]);", "the comment of label 'a' contains 'x'; expected a number"),
     ],
 )
 def test_newick_that_is_wrong(read, tmp_path, text, said):

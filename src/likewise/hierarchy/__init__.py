@@ -1,4 +1,4 @@
-"""Label hierarchies as data: which label stands under which, what follows from it, and its files."""
+"""Label hierarchies as data: edges between labels, implied labels, and files."""
 
 from likewise.hierarchy._consistency import Consistency
 from likewise.hierarchy._hierarchy import LabelHierarchy

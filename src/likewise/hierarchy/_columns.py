@@ -1,4 +1,4 @@
-"""The numbers that a hierarchy may know of each label, and what files and graphs call them."""
+"""Optional numeric columns of a hierarchy (score, margin, count), and their names in files and graphs."""
 
 from __future__ import annotations
 
@@ -7,12 +7,12 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from likewise.hierarchy._hierarchy import LabelHierarchy
 
-# What they are for one label, and what they are called for all.
+# Singular name (one label, in files) and plural name (attribute of the hierarchy).
 COLUMNS = {"score": "scores", "margin": "margins", "count": "counts"}
 
 
 def get_known_columns(hierarchy: LabelHierarchy) -> dict[str, list[float]]:
-    """Return the columns that there are, as plain numbers; a whole count is written without a point."""
+    """Return the columns that are present, as Python numbers; integral counts are converted to int."""
     columns = {name: getattr(hierarchy, of) for name, of in COLUMNS.items()}
     numbers = {name: values.tolist() for name, values in columns.items() if values is not None}
     if "count" in numbers:

@@ -1,4 +1,4 @@
-"""Hierarchies as a table of edges: one line for each parent of each label."""
+"""Hierarchies as CSV tables of edges: one line for each parent of each label."""
 
 from __future__ import annotations
 
@@ -19,9 +19,9 @@ _NEEDED = ("parent", "child")
 
 
 def compose(hierarchy: LabelHierarchy) -> str:
-    """Return the table: labels in column order, those on the root under the parent "root".
+    """Return the table: labels in column order; children of the root have the parent "root".
 
-    Where a label is itself called "root", the labels on the root have an empty parent instead.
+    If a label is named "root", children of the root have an empty parent instead.
     """
     root = "" if ROOT in hierarchy.names else ROOT
     columns = get_known_columns(hierarchy)
@@ -49,7 +49,7 @@ def parse(text: str, root: str, path: str) -> dict[str, Any]:
     problems.settle()
     if not table.lines:
         raise FileFormatError(
-            f"{path}: there is no line below the header; a hierarchy has at least one label."
+            f"{path}: there are no lines below the header; a hierarchy needs at least one label."
         )
     return table.parts(root)
 
@@ -58,21 +58,20 @@ def _check_header(header: list[str], where: str) -> None:
     description = f"{where}: the columns are {', '.join(map(repr, header))}"
     if missing := [name for name in _NEEDED if name not in header]:
         raise FileFormatError(
-            f"{description}; there is no {' and no '.join(missing)}. Begin the file with the line "
-            "parent,child."
+            f"{description}; missing: {' and '.join(missing)}. Begin the file with the line parent,child."
         )
     known = (*_NEEDED, *COLUMNS, NOTE)
     if unknown := [name for name in header if name not in known]:
         raise FileFormatError(
-            f"{description}; {unknown[0]!r} is not known. Known are {', '.join(known)}; rename or remove the "
+            f"{description}; expected only {', '.join(known)}, got {unknown[0]!r}. Rename or remove the "
             "others."
         )
     if len(set(header)) < len(header):
-        raise FileFormatError(f"{description}: a name occurs twice.")
+        raise FileFormatError(f"{description}; column names must be unique.")
 
 
 class _EdgeTable:
-    """The lines of a table of edges, and what is wrong with them."""
+    """The lines of a table of edges, and the problems found in them."""
 
     def __init__(self, header: list[str], problems: Problems) -> None:
         self.header, self.problems = header, problems
@@ -80,16 +79,16 @@ class _EdgeTable:
         self.numbers_of_label: dict[str, dict[str, float]] = {name: {} for name in COLUMNS if name in header}
 
     def add(self, line: int, row: list[str]) -> None:
-        """Take a line, or note what is wrong with it."""
+        """Add a line, or record what is wrong with it."""
         if len(row) != len(self.header):
-            self.problems.add(line, f"{len(row)} cell(s) where the header has {len(self.header)}.")
+            self.problems.add(line, f"{len(row)} cell(s), but the header has {len(self.header)}.")
             return
         cells = dict(zip(self.header, row, strict=True))
         parent, child = cells["parent"], cells["child"]
         if not child:
-            self.problems.add(line, "child is empty. An empty parent is the root; a child needs a name.")
+            self.problems.add(line, "the child is empty. Only the parent may be empty, which means the root.")
         elif parent == child:
-            self.problems.add(line, f"label {child!r} is its own parent. Take this line out.")
+            self.problems.add(line, f"label {child!r} is its own parent. Remove this line.")
         else:
             self.lines.setdefault((parent, child), line)
             for name, values in self.numbers_of_label.items():
@@ -99,22 +98,26 @@ class _EdgeTable:
         try:
             value = float(cell) if cell.strip() else float("nan")
         except ValueError:
-            self.problems.add(line, f"the {name} is {cell!r}; wanted a number such as 0.5, or nothing.")
+            self.problems.add(
+                line, f"the {name} is {cell!r}; expected a number such as 0.5, or an empty cell."
+            )
             return
         before = values.setdefault(child, value)
         if before != value and not (before != before and value != value):
             description = f"label {child!r} has the {name} {value:g} here and {before:g} above"
-            self.problems.add(line, f"{description}. It belongs to the label, so all its lines must agree.")
+            self.problems.add(line, f"{description}. All lines of a label must agree.")
 
     def parts(self, root: str) -> dict[str, Any]:
-        """Return the names, edges and columns, once no line is wrong in itself."""
+        """Return the names, edges and columns after all lines were read."""
         is_label = any(child == root for _, child in self.lines)
         top = {""} if is_label else {"", root}
         edges = [edge for edge in self.lines if edge[0] not in top]
         below = {child for _, child in edges}
         for (parent, child), line in self.lines.items():
             if parent in top and child in below:
-                self.problems.add(line, f"label {child!r} is on the root here and has a parent elsewhere.")
+                self.problems.add(
+                    line, f"label {child!r} is a child of the root here and has a parent elsewhere."
+                )
         names = find_labels([(None if p in top else p, c) for p, c in self.lines], None)
         self._check_circle(names, edges)
         self.problems.settle()
@@ -124,8 +127,8 @@ class _EdgeTable:
         return parts
 
     def _check_circle(self, names: tuple[str, ...], edges: Iterable[tuple[str, str]]) -> None:
-        """Look for a cycle here as well, since only here the lines are known."""
+        """Report a cycle with its line number, which is known only here."""
         cycle = _traversal.cycle_of(names, edges)
         if cycle:
             line = max(self.lines[edge] for edge in zip(cycle, [*cycle[1:], cycle[0]], strict=True))
-            self.problems.add(line, f"{cycle_text(cycle)} Take one of these edges out.")
+            self.problems.add(line, f"{cycle_text(cycle)} Remove one of these edges.")

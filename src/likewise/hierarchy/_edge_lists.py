@@ -1,4 +1,4 @@
-"""The names and edges of a hierarchy, read from edges that speak of the root or from an array of parents."""
+"""Names and edges of a hierarchy, from a list of edges that may include the root or an array of parents."""
 
 from __future__ import annotations
 
@@ -12,40 +12,41 @@ from likewise.hierarchy._label_checks import check_names, check_pairs, format_na
 
 
 def read_edges(edges: Any, names: Iterable[str] | None, root: str | None) -> dict[str, Any]:
-    """Return the names and the edges between labels of edges that may begin at `root`."""
+    """Return the names and the edges between labels, given edges that may start at `root`."""
     pairs = check_pairs(edges, "edges")
     tops = {child for parent, child in pairs if root is not None and parent == root}
     inner = [(parent, child) for parent, child in pairs if root is None or parent != root]
     for parent, child in pairs:
         if root is not None and child == root:
             raise HierarchyError(
-                f"{root!r} stands under {parent!r}, but is the name of the root. If it is a label, give the "
+                f"{root!r} is a child of {parent!r}, but it is the name of the root. If it is a label, "
+                "give the "
                 "root another name with root=."
             )
     labels = check_names(find_labels(pairs, root) if names is None else names)
     if root is not None and root in labels:
         raise HierarchyError(
-            f"{root!r} is among the names, and the name of the root too. Give the root another name with "
-            "root=, or leave it out of the names."
+            f"{root!r} is both a label and the name of the root. Give the root another name with "
+            "root=, or remove it from the names."
         )
     known = set(labels)
-    for _, child in pairs:  # those on the root are not among the edges, so nobody else looks at them
+    for _, child in pairs:  # children of the root have no edge and are not checked elsewhere
         if child not in known:
             raise unknown_label(child, labels)
     both = next((child for _, child in inner if child in tops), None)
     if both is not None:
         above = dict.fromkeys(parent for parent, child in inner if child == both)
         raise HierarchyError(
-            f"label {both!r} is on the root {root!r} and under {format_names(above)} too. Keep one of the "
+            f"label {both!r} is a child of the root {root!r} and of {format_names(above)}. Keep one of the "
             "two."
         )
     return {"names": labels, "edges": inner}
 
 
 def find_labels(pairs: list[tuple[Any, Any]], root: str | None) -> tuple[Any, ...]:
-    """Return the labels that edges name: in the order of the children, a mere parent before its first child.
+    """Return the labels of edges in the order of the children; other labels precede their first child.
 
-    A file with a line for each child, in column order, so gives the column order back.
+    A file with a line for each child in column order therefore preserves the column order.
 
     >>> find_labels([("animal", "cat"), ("cat", "kitten"), ("root", "toy")], "root")
     ('animal', 'cat', 'kitten', 'toy')
@@ -60,20 +61,23 @@ def find_labels(pairs: list[tuple[Any, Any]], root: str | None) -> tuple[Any, ..
 
 
 def read_parents(parents: Any, names: Iterable[str] | None) -> dict[str, Any]:
-    """Return the names and edges of a tree that is given by the position of each label's parent."""
+    """Return the names and edges of a tree, given the position of the parent of each label."""
     above = np.asarray(parents)
     if above.ndim != 1 or above.dtype.kind not in "iu":
         raise HierarchyError(
-            f"parents must be one position a label, -1 for the root; got shape {above.shape} and type "
+            f"parents must be one position per label, -1 for the root; got shape {above.shape} and type "
             f"{above.dtype}."
         )
     labels = check_names(map(str, range(len(above))) if names is None else names)
     if len(labels) != len(above):
-        raise HierarchyError(f"there are {len(labels)} names and {len(above)} parents; wanted one each.")
+        raise HierarchyError(
+            f"expected one parent for each name; got {len(labels)} names and {len(above)} parents."
+        )
     wrong = np.flatnonzero((above < -1) | (above >= len(above)))
     if wrong.size:
         raise HierarchyError(
-            f"parents[{wrong[0]}] is {above[wrong[0]]}; wanted a position from 0 to {len(above) - 1}, or -1 "
+            f"parents[{wrong[0]}] is {above[wrong[0]]}; expected a position from 0 to "
+            f"{len(above) - 1}, or -1 "
             "for the root."
         )
     child = np.flatnonzero(above >= 0)

@@ -110,7 +110,7 @@ class LabelHierarchy:
         )
         depths, cycle = _traversal.depths_or_cycle(self.parent_lists, self._child_lists)
         if cycle:
-            raise HierarchyError(f"{cycle_text([checked[k] for k in cycle])} Take one of these edges out.")
+            raise HierarchyError(f"{cycle_text([checked[k] for k in cycle])} Remove one of these edges.")
         self.__dict__["_depths"] = _freeze(depths)
 
     # ------------------------------------------------------------------ creation
@@ -223,7 +223,7 @@ class LabelHierarchy:
 
     @cached_property
     def is_tree(self) -> bool:
-        """Whether no label has more than one parent."""
+        """True if no label has more than one parent."""
         return all(len(above) <= 1 for above in self.parent_lists)
 
     @cached_property
@@ -232,9 +232,9 @@ class LabelHierarchy:
         if not self.is_tree:
             name = next(self.names[k] for k, above in enumerate(self.parent_lists) if len(above) > 1)
             raise HierarchyError(
-                f"label {name!r} has the parents {format_names(self._find_parents(name))}, so this is no "
+                f"label {name!r} has the parents {format_names(self._find_parents(name))}, so this is not a "
                 "tree. Use "
-                "parent_lists, which holds them all."
+                "parent_lists, which contains all parents."
             )
         above = np.full(self.n_labels, -1, dtype=np.int64)
         above[self._pairs[:, 1]] = self._pairs[:, 0]
@@ -305,7 +305,7 @@ class LabelHierarchy:
         )
 
     def ancestor_matrix(self) -> BoolArray:
-        """Return which labels are ancestors of which.
+        """Return the ancestor relation as a matrix.
 
         Returns
         -------
@@ -322,8 +322,8 @@ class LabelHierarchy:
         Parameters
         ----------
         Y : array-like, sparse matrix or DataFrame, of shape (n_samples, n_labels)
-            1 where a row has a label, else 0. The columns are in the order of `names`; those of a DataFrame
-            are found by name.
+            1 where a row has a label, else 0. Columns are in the order of `names`; columns of a DataFrame
+            are matched by name.
 
         Returns
         -------
@@ -403,10 +403,10 @@ class LabelHierarchy:
         return tuple(self.names[k] for k in self.parent_lists[self._find_position(name)])
 
     def __setattr__(self, name: str, value: Any) -> None:
-        raise AttributeError(f"a LabelHierarchy cannot be changed; {name!r} cannot be set. Make another one.")
+        raise AttributeError(f"a LabelHierarchy is immutable; {name!r} cannot be set. Create a new one.")
 
     def __delattr__(self, name: str) -> None:
-        raise AttributeError(f"a LabelHierarchy cannot be changed; {name!r} cannot be deleted.")
+        raise AttributeError(f"a LabelHierarchy is immutable; {name!r} cannot be deleted.")
 
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, LabelHierarchy):
@@ -420,7 +420,7 @@ class LabelHierarchy:
         return self.n_labels
 
     def __reduce__(self) -> tuple[Any, ...]:
-        # Pickled arrays lose their read-only flag; creating the object anew sets it again.
+        # Pickled arrays lose their read-only flag; creating a new object restores it.
         return _make_hierarchy, (self.names, self._pairs, self.scores, self.margins, self.counts)
 
     def __repr__(self) -> str:

@@ -1,4 +1,4 @@
-"""Label indicators, dense, sparse or a DataFrame: read into one form, and given back in the form they had."""
+"""Conversion of label indicators (dense, sparse or DataFrame) to a CSR array, and back to their type."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from likewise.hierarchy._label_checks import format_names
 
 
 def find_held_labels(Y: Any, names: tuple[str, ...]) -> sparse.csr_array:
-    """Return which row holds which label: a CSR array of ones, its columns in the order of `names`."""
+    """Return the labels of each row as a CSR array of ones, with columns in the order of `names`."""
     if _is_frame(Y):
         values = _as_numeric(Y.to_numpy())[:, _find_column_order(Y, names)]
     else:
@@ -21,7 +21,7 @@ def find_held_labels(Y: Any, names: tuple[str, ...]) -> sparse.csr_array:
     if values.ndim != 2 or values.shape[1] != len(names):
         raise HierarchyError(
             f"Y must have one column for each of the {len(names)} labels; got shape {values.shape}. For a "
-            "part of the labels, use restrict(names) first."
+            "subset of the labels, use restrict(names) first."
         )
     held = sparse.csr_array(values, copy=True)
     held.sum_duplicates()
@@ -31,7 +31,7 @@ def find_held_labels(Y: Any, names: tuple[str, ...]) -> sparse.csr_array:
 
 
 def with_labels(Y: Any, held: sparse.csr_array, names: tuple[str, ...]) -> Any:
-    """Return a copy of `Y`, of the same kind and dtype, in which the entries of `held` are set."""
+    """Return a copy of `Y` with the same type and dtype, in which the entries of `held` are set."""
     if sparse.issparse(Y):
         return type(Y)(held.astype(Y.dtype))
     rows, columns = held.nonzero()
@@ -49,7 +49,7 @@ def _is_frame(Y: Any) -> bool:
 
 
 def _find_column_order(Y: Any, names: tuple[str, ...]) -> list[int]:
-    """Return where in the table the column of each label stands."""
+    """Return the position of the column of each label."""
     columns = [str(column) for column in Y.columns]
     place = {column: k for k, column in enumerate(columns)}
     missing = [name for name in names if name not in place]
@@ -73,7 +73,7 @@ def _as_numeric(Y: Any) -> npt.NDArray[Any]:
     try:
         return values.astype(np.float64)
     except (TypeError, ValueError) as error:
-        raise ValueError(f"Y must hold 1 where a row has a label and 0 elsewhere: {error}.") from error
+        raise ValueError(f"Y must be 1 where a row has a label and 0 elsewhere: {error}.") from error
 
 
 def _check_zero_one(data: npt.NDArray[Any]) -> None:
@@ -82,4 +82,4 @@ def _check_zero_one(data: npt.NDArray[Any]) -> None:
         return
     value = data[wrong[0]]
     way = "Fill in 0 where a label was not recorded." if value != value else "Use Y > 0 if that is meant."
-    raise ValueError(f"Y must hold 1 where a row has a label and 0 elsewhere; got {value}. {way}")
+    raise ValueError(f"Y must be 1 where a row has a label and 0 elsewhere; got {value}. {way}")

@@ -1,4 +1,4 @@
-"""Hierarchies as JSON: one object a label, with the names of its parents and what is known of it."""
+"""Hierarchies as JSON: one object per label, with its parents, score, margin and count."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ VERSION = 1
 
 
 def compose(hierarchy: LabelHierarchy) -> str:
-    """Return the JSON text, with a line for each label."""
+    """Return the JSON text, with one line per label."""
     columns = get_known_columns(hierarchy)
     lines = []
     for k, name in enumerate(hierarchy.names):
@@ -30,7 +30,7 @@ def compose(hierarchy: LabelHierarchy) -> str:
 
 
 def _to_json_number(value: float) -> float | str | None:
-    """Return a number as JSON can hold it: there are no infinite ones."""
+    """Return a JSON value for a number; JSON has no infinity and no NaN."""
     if math.isnan(value):
         return None
     return value if math.isfinite(value) else str(value)
@@ -42,7 +42,7 @@ def parse(text: str, root: str, path: str) -> dict[str, Any]:
         content = json.loads(text)
     except json.JSONDecodeError as error:
         raise FileFormatError(
-            f"{path}:{error.lineno}: this is not JSON: {error.msg}. The file may be cut short."
+            f"{path}:{error.lineno}: invalid JSON: {error.msg}. The file may be truncated."
         ) from error
     labels = _read_labels(content, path)
     names = [label["name"] for label in labels]
@@ -65,27 +65,28 @@ def parse(text: str, root: str, path: str) -> dict[str, Any]:
 def _read_labels(content: Any, path: str) -> list[dict[str, Any]]:
     if not isinstance(content, dict) or content.get("format") != FORMAT:
         raise FileFormatError(
-            f'{path}: this is JSON, but no label hierarchy; wanted an object with "format": "{FORMAT}", as '
+            f'{path}: this is JSON, but not a label hierarchy; expected an object with "format": '
+            f'"{FORMAT}", as '
             "write_hierarchy writes it. Edges in a table can be read from CSV."
         )
     version = content.get("version")
     if not isinstance(version, int) or version < 1:
-        raise FileFormatError(
-            f"{path}: the version is {version!r}; wanted a whole number from 1 to {VERSION}."
-        )
+        raise FileFormatError(f"{path}: the version is {version!r}; expected an integer from 1 to {VERSION}.")
     if version > VERSION:
         raise FileFormatError(
-            f"{path}: the file has version {version} of the format, and this likewise reads up to {VERSION}. "
-            "Update likewise, or write CSV with the newer one."
+            f"{path}: the file has format version {version}, but this version of likewise reads up to "
+            f"{VERSION}. "
+            "Update likewise, or write CSV with the newer version."
         )
     labels = content.get("labels")
     if not isinstance(labels, list):
-        raise FileFormatError(f'{path}: "labels" must be a list of objects, one a label.')
+        raise FileFormatError(f'{path}: "labels" must be a list of objects, one per label.')
     for k, label in enumerate(labels):
         if not _is_label(label):
             raise FileFormatError(
-                f'{path}: labels[{k}] is {json.dumps(label)[:80]}; wanted {{"name": …, "parents": […]}} with '
-                "names as text."
+                f"{path}: labels[{k}] is {json.dumps(label)[:80]}; expected "
+                f'{{"name": …, "parents": […]}} with '
+                "names as strings."
             )
     return labels
 
@@ -106,6 +107,6 @@ def _read_number(value: Any, name: str, column: str, path: str) -> float:
         return float(value)
     except (TypeError, ValueError):
         raise FileFormatError(
-            f'{path}: the {column} of label {name!r} is {value!r}; wanted a number, "inf", or null '
-            "if it is not known."
+            f'{path}: the {column} of label {name!r} is {value!r}; expected a number, "inf", or null '
+            "if it is unknown."
         ) from None

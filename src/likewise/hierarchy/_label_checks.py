@@ -1,4 +1,4 @@
-"""Checks that everything about label hierarchies shares: names, edges, and one number a label."""
+"""Shared validation for label hierarchies: names, edges, and numeric columns."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _SHOWN = 5
 
 
 def format_names(names: Iterable[object]) -> str:
-    """Return names for a sentence, the first few of them if there are many.
+    """Return names joined for a message; only the first few if there are many.
 
     >>> format_names(["a", "b"])
     "'a' and 'b'"
@@ -35,34 +35,36 @@ def format_names(names: Iterable[object]) -> str:
 
 
 def check_name(name: Any, what: str) -> str:
-    """Return a label's name as text, or say why it is none."""
+    """Return the name of a label as a string, or raise an error."""
     if not isinstance(name, str):
         raise HierarchyError(
-            f"{what} is {name!r}, of type {type(name).__name__}; labels are named by text. Use str() on it."
+            f"{what} is {name!r}, of type {type(name).__name__}; label names must be strings. Convert "
+            "it with str()."
         )
     if not name:
         raise HierarchyError(f"{what} is empty; every label needs a name.")
-    return str(name)  # a NumPy string becomes a plain one
+    return str(name)  # convert a NumPy string to str
 
 
 def check_names(names: Any) -> tuple[str, ...]:
-    """Check the names of all labels: text, at least one, none twice."""
+    """Check the names of all labels: strings, at least one, no duplicates."""
     if isinstance(names, str):
-        raise HierarchyError(f"names must be a list of labels, got the text {names!r}. Put it in a list.")
+        raise HierarchyError(f"names must be a list of labels; got the string {names!r}. Put it in a list.")
     checked = tuple(check_name(name, f"names[{k}]") for k, name in enumerate(names))
     if not checked:
-        raise HierarchyError("there are no labels; a hierarchy has at least one.")
+        raise HierarchyError("there are no labels; a hierarchy needs at least one.")
     if len(set(checked)) < len(checked):
         seen: set[str] = set()
         twice = [name for name in checked if name in seen or seen.add(name)]  # type: ignore[func-returns-value]
         raise HierarchyError(
-            f"{format_names(dict.fromkeys(twice))} occur(s) twice among the names. Rename one."
+            f"{format_names(dict.fromkeys(twice))} occur(s) more than once among the names. Names must "
+            "be unique."
         )
     return checked
 
 
 def unknown_label(name: object, known: Iterable[str]) -> HierarchyError:
-    """Return the error for a label that is not there, with the name that was perhaps meant."""
+    """Return the error for an unknown label, with the closest known name."""
     known = list(known)
     near = difflib.get_close_matches(str(name), known, n=1)
     tip = f"Did you mean {near[0]!r}?" if near else f"The labels are {format_names(known)}."
@@ -70,7 +72,7 @@ def unknown_label(name: object, known: Iterable[str]) -> HierarchyError:
 
 
 def check_pairs(edges: Any, what: str) -> list[tuple[Any, Any]]:
-    """Return edges as a list of pairs, or say which of them is none."""
+    """Return edges as a list of pairs; raise an error that names the first edge that is not a pair."""
     pairs = []
     for k, edge in enumerate(edges.tolist() if isinstance(edges, np.ndarray) else edges):
         if isinstance(edge, str) or not isinstance(edge, Sequence) or len(edge) != 2:
@@ -91,12 +93,12 @@ def edge_positions(edges: Any, names: tuple[str, ...], index: Mapping[str, int])
     if outside.size:
         k, end = outside[0]
         raise HierarchyError(
-            f"edges[{k}] names the label at position {pairs[k, end]}, but the positions are 0 to "
-            f"{len(names) - 1}. A label on the root needs no edge."
+            f"edges[{k}] refers to position {pairs[k, end]}; expected a position from 0 to "
+            f"{len(names) - 1}. A child of the root needs no edge."
         )
     own = np.flatnonzero(pairs[:, 0] == pairs[:, 1])
     if own.size:
-        raise HierarchyError(f"label {names[pairs[own[0], 0]]!r} is its own parent. Take this edge out.")
+        raise HierarchyError(f"label {names[pairs[own[0], 0]]!r} is its own parent. Remove this edge.")
     child, parent = np.divmod(np.unique(pairs[:, 1] * len(names) + pairs[:, 0]), len(names))
     return np.column_stack([parent, child])
 
@@ -108,35 +110,35 @@ def _find_position(end: Any, k: int, index: Mapping[str, int]) -> int:
         return index[end]
     if isinstance(end, numbers.Integral) and not isinstance(end, bool):
         return int(end)
-    raise HierarchyError(f"edges[{k}] holds {end!r}; wanted a label's name or its position.")
+    raise HierarchyError(f"edges[{k}] contains {end!r}; expected the name of a label or its position.")
 
 
 def check_column(values: Any, n_labels: int, what: str, *, least: float = -np.inf) -> FloatArray | None:
-    """Check one number for each label (NaN: not known); return a read-only copy."""
+    """Check a column with one number per label (NaN: unknown); return a read-only copy."""
     if values is None:
         return None
     try:
         column = np.array(values, dtype=np.float64)
     except (TypeError, ValueError) as error:
-        raise HierarchyError(f"{what} must be one number a label: {error}.") from error
+        raise HierarchyError(f"{what} must be one number per label: {error}.") from error
     if column.shape != (n_labels,):
         raise HierarchyError(
-            f"{what} must be one number a label, of shape ({n_labels},); got shape {column.shape}."
+            f"{what} must be one number per label, of shape ({n_labels},); got shape {column.shape}."
         )
     low = np.flatnonzero(column < least)
     if low.size:
-        raise HierarchyError(f"{what}[{low[0]}] is {column[low[0]]}; wanted numbers from {least:g} up.")
+        raise HierarchyError(f"{what}[{low[0]}] is {column[low[0]]}; expected at least {least:g}.")
     column.flags.writeable = False
     return column
 
 
 def cycle_text(cycle: list[str]) -> str:
-    """Say that edges go round in a circle, and which; a long circle is cut in the middle.
+    """Return the message for a cycle of edges; a long cycle is abbreviated in the middle.
 
     >>> cycle_text(["a", "b"])
-    "the edges go round in a circle: 'a' > 'b' > 'a'."
+    "the edges form a cycle: 'a' > 'b' > 'a'."
     """
     words = [repr(name) for name in [*cycle, cycle[0]]]
     if len(words) > 9:
         words = [*words[:5], f"({len(words) - 8} more)", *words[-3:]]
-    return f"the edges go round in a circle: {' > '.join(words)}."
+    return f"the edges form a cycle: {' > '.join(words)}."

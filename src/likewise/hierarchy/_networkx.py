@@ -1,4 +1,4 @@
-"""Label hierarchies from networkx graphs, and the other way round."""
+"""Conversion between label hierarchies and networkx graphs."""
 
 from __future__ import annotations
 
@@ -13,20 +13,20 @@ if TYPE_CHECKING:
 
 
 def read_graph(graph: Any, root: Any) -> dict[str, Any]:
-    """Return the names, edges and columns of a directed graph; the node `root` is left out."""
+    """Return the names, edges and columns of a directed graph without the node `root`."""
     if not graph.is_directed():
         raise HierarchyError(
-            "the graph has no directions, so parents and children cannot be told apart. Direct it first, for "
+            "the graph is undirected, so parents and children cannot be distinguished. Direct it first, for "
             "example with networkx.bfs_tree(graph, root)."
         )
     if root is not None:
         if root not in graph:
             raise HierarchyError(
-                f"the graph has no node {root!r} to be the root. Leave root out if it has none."
+                f"the graph has no node {root!r}, which was given as root. Omit root if the graph has none."
             )
         above = next(iter(graph.predecessors(root)), None)
         if above is not None:
-            raise HierarchyError(f"the node {root!r} is under {above!r}, so it is not the root.")
+            raise HierarchyError(f"the node {root!r} is a child of {above!r}, so it is not the root.")
     nodes = [node for node in graph.nodes if root is None or node != root]
     at = {node: k for k, node in enumerate(nodes)}
     parts: dict[str, Any] = {
@@ -41,11 +41,11 @@ def read_graph(graph: Any, root: Any) -> dict[str, Any]:
 
 
 def make_graph(hierarchy: LabelHierarchy, root: str | None) -> Any:
-    """Return a hierarchy as a directed graph, with a node for the root if it is to have a name."""
+    """Return a hierarchy as a directed graph, with a node for the root if `root` is given."""
     graph = require("networkx", extra="graphs").DiGraph()
     if root is not None:
         if root in hierarchy.names:
-            raise HierarchyError(f"{root!r} is a label already. Give the root another name.")
+            raise HierarchyError(f"{root!r} is already a label. Give the root another name.")
         graph.add_node(root)
     graph.add_nodes_from(hierarchy.names)
     for attribute, column in COLUMNS.items():

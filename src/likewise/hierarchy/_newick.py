@@ -1,7 +1,7 @@
 """Hierarchies as Newick, ``((cat,dog)animal,toy);``: trees in which every node but the outermost has a name.
 
-Where each node carries the comment ``[&column=0,…]`` that :func:`compose` writes, the order of the columns
-and what is known of the labels come back too. All other comments, and branch lengths, are read over.
+If each node has the comment ``[&column=0,…]`` that :func:`compose` writes, the order of the columns and the
+numbers of the labels are restored. All other comments, and branch lengths, are ignored.
 """
 
 from __future__ import annotations
@@ -15,25 +15,27 @@ from likewise.hierarchy._columns import COLUMNS, get_known_columns
 from likewise.hierarchy._hierarchy import LabelHierarchy
 from likewise.hierarchy._newick_reader import Node, read_tree
 
-# Blanks, brackets, quotes, colons, semicolons and commas have a meaning; some programs read _ as a blank.
+# Spaces, brackets, quotes, colons, semicolons and commas are special; some programs read _ as a space.
 _QUOTED = re.compile(r"[\s()\[\]':;,_]")
 _TOLD = re.compile(rf"[&,](column|{'|'.join(COLUMNS)})=([^,\]]+)")
 
 
 def compose(hierarchy: LabelHierarchy) -> str:
-    """Return the Newick text of a tree; the outermost node, which has no name, is the root."""
+    """Return the Newick text of a tree; the unnamed outermost node is the root."""
     if not hierarchy.is_tree:
         several = (len(above) > 1 for above in hierarchy.parent_lists)
         name = next(name for name, so in zip(hierarchy.names, several, strict=True) if so)
         raise HierarchyError(
-            f"label {name!r} has several parents, and Newick holds trees only. Write CSV, GraphML or JSON."
+            f"label {name!r} has several parents, but Newick supports only trees. Write CSV, GraphML or JSON."
         )
     below: list[list[int]] = [[] for _ in range(hierarchy.n_labels + 1)]
     for k, parent in enumerate(hierarchy.parents.tolist()):
-        below[parent].append(k)  # -1, the root, is the last
+        below[parent].append(k)  # -1, the root, is the last entry
     named = [*_iterate_names(hierarchy), ""]
     text: list[str] = []
-    todo: list[int | str] = [hierarchy.n_labels]  # a stack, for a tree may be deeper than Python's calls
+    todo: list[int | str] = [
+        hierarchy.n_labels
+    ]  # a stack: a tree may be deeper than Python's recursion limit
     while todo:
         node = todo.pop()
         if isinstance(node, str):
@@ -45,12 +47,12 @@ def compose(hierarchy: LabelHierarchy) -> str:
             todo.append(f"){named[node]}")
             for child in reversed(below[node]):
                 todo += [child, ","]
-            todo.pop()  # no comma before the first
+            todo.pop()  # no comma before the first child
     return "".join(text) + ";\n"
 
 
 def _iterate_names(hierarchy: LabelHierarchy) -> Iterator[str]:
-    """Yield the name of each label, quoted where it must be, with what is known of it."""
+    """Yield the name of each label, quoted if necessary, with its numbers as a comment."""
     columns = get_known_columns(hierarchy)
     for k, name in enumerate(hierarchy.names):
         text = "'" + name.replace("'", "''") + "'" if _QUOTED.search(name) else name
@@ -68,7 +70,7 @@ def parse(text: str, root: str, path: str) -> dict[str, Any]:
     columns = [comment.get("column", "") for comment in comments]
     known = {str(k): k for k in range(len(nodes))}
     parts: dict[str, Any] = {}
-    if sorted(columns) == sorted(known):  # written by us, so the numbers are ours too
+    if sorted(columns) == sorted(known):  # written by `compose`
         order = sorted(range(len(nodes)), key=lambda k: known[columns[k]])
         nodes = [nodes[k] for k in order]
         for name, column in COLUMNS.items():
@@ -86,8 +88,9 @@ def _parse_number(text: str, path: str, node: Node) -> float:
         return float(text)
     except ValueError:
         raise FileFormatError(
-            f"{path}:{node.line}: the comment of label {node.name!r} holds {text!r}; wanted a number. Remove "
-            "the comments to read the tree alone."
+            f"{path}:{node.line}: the comment of label {node.name!r} contains {text!r}; expected a "
+            "number. Remove "
+            "the comments to read only the tree."
         ) from None
 
 

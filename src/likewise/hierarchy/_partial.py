@@ -1,4 +1,4 @@
-"""What is known of a hierarchy before it is learned: edges that must be there, and edges that cannot be."""
+"""Prior knowledge of a hierarchy that is to be learned: fixed edges and forbidden edges."""
 
 from __future__ import annotations
 
@@ -27,12 +27,12 @@ class PartialHierarchy:
     Parameters
     ----------
     fixed : iterable of (parent, child), default=()
-        Edges that are known. A label has one fixed parent at most.
+        Edges that are known. A label can have at most one fixed parent.
     forbidden : iterable of (parent, child), default=()
-        Edges that are known to be wrong. Only the edge itself is: the parent may still become a more
+        Edges that are known to be wrong. Only the edge is forbidden: the parent may still become a more
         distant ancestor.
     root : str, default="root"
-        The name by which `fixed` and `forbidden` speak of the root.
+        The name of the root in `fixed` and `forbidden`.
 
     Examples
     --------
@@ -62,19 +62,19 @@ class PartialHierarchy:
         for parent, child in forbidden:
             if parent_of.get(child) == parent:
                 raise HierarchyError(
-                    f"the edge from {parent!r} to {child!r} is fixed and forbidden. Keep one."
+                    f"the edge from {parent!r} to {child!r} is both fixed and forbidden. Keep one."
                 )
         if fixed:
-            LabelHierarchy.from_edges(fixed, root=root)  # finds a cycle
+            LabelHierarchy.from_edges(fixed, root=root)  # raises an error for a cycle
 
     @property
     def names(self) -> tuple[str, ...]:
-        """The labels that are spoken of, in order of appearance."""
+        """The labels in `fixed` and `forbidden`, in order of appearance."""
         ends = [end for edge in (*self.fixed, *self.forbidden) for end in edge]
         return tuple(dict.fromkeys(end for end in ends if end != self.root))
 
     def get_allowed_edges(self, names: Iterable[str]) -> BoolArray:
-        """Return which edges a hierarchy over the labels `names` may have.
+        """Return the edges that a hierarchy over the labels `names` may have.
 
         Parameters
         ----------
@@ -84,19 +84,19 @@ class PartialHierarchy:
         Returns
         -------
         ndarray of bool, of shape (n_labels + 1, n_labels + 1)
-            ``[p, c]`` is true if p may be the parent of c. Node 0 is the root, node k + 1 is ``names[k]``. A
-            label with a fixed parent may have no other. If a fixes b, then b and all that is fixed below it
+            ``[p, c]`` is True if p may be the parent of c. Node 0 is the root, node k + 1 is ``names[k]``. A
+            label with a fixed parent has no other. If the edge from a to b is fixed, b and its descendants
             cannot become parents of a.
 
         Raises
         ------
         HierarchyError
-            If a label that is spoken of is not among `names`, or one is left without any parent.
+            If a label of `fixed` or `forbidden` is not in `names`, or if a label has no possible parent.
         """
         labels = check_names(names)
         if self.root in labels:
             raise HierarchyError(
-                f"{self.root!r} is a label here, and the name of the root too. Give the root another name "
+                f"{self.root!r} is both a label and the name of the root. Give the root another name "
                 "with root=."
             )
         node = {name: k + 1 for k, name in enumerate(labels)}
@@ -116,23 +116,25 @@ class PartialHierarchy:
         stuck = np.flatnonzero(~may[:, 1:].any(axis=0))
         if stuck.size:
             raise HierarchyError(
-                f"label {labels[stuck[0]]!r} is left without any parent: every edge to it, that from the "
-                "root included, is forbidden or would close a circle. Allow one of them."
+                f"label {labels[stuck[0]]!r} has no possible parent: every edge to it, including the "
+                "one from the "
+                "root, is forbidden or would close a cycle. Allow one of them."
             )
         return may
 
 
 def _check_edges(edges: Any, what: str, root: str) -> tuple[Edge, ...]:
-    """Check edges by name; each is kept once, in the order given."""
+    """Check edges by name; duplicates are removed and the order is kept."""
     out = []
     for k, (parent, child) in enumerate(check_pairs(edges, what)):
         parent, child = check_name(parent, f"{what}[{k}]"), check_name(child, f"{what}[{k}]")
         if child == root:
             raise HierarchyError(
-                f"{what}[{k}] puts {root!r} under {parent!r}, but {root!r} is the name of the root. If it is "
+                f"{what}[{k}] makes {root!r} a child of {parent!r}, but {root!r} is the name of the "
+                "root. If it is "
                 "a label, give the root another name with root=."
             )
         if parent == child:
-            raise HierarchyError(f"{what}[{k}] makes {child!r} its own parent. Take this edge out.")
+            raise HierarchyError(f"{what}[{k}] makes {child!r} its own parent. Remove this edge.")
         out.append((parent, child))
     return tuple(dict.fromkeys(out))

@@ -1,4 +1,4 @@
-"""Walks over a directed graph that is given as lists of parents and lists of children."""
+"""Traversal of a directed graph given as lists of parents and lists of children."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ Lists = tuple[tuple[int, ...], ...]
 
 
 def group_values(keys: IntArray, values: IntArray, n: int) -> Lists:
-    """Return, for each key 0..n-1, its values in the order in which they stand.
+    """Return the values of each key from 0 to n - 1, in their order.
 
     >>> group_values(np.array([2, 0, 2]), np.array([5, 6, 7]), 3)
     ((6,), (), (5, 7))
@@ -24,11 +24,11 @@ def group_values(keys: IntArray, values: IntArray, n: int) -> Lists:
 
 
 def depths_or_cycle(parents: Lists, children: Lists) -> tuple[IntArray, list[int]]:
-    """Return the longest way from the top to each node, and one cycle (empty if there is none)."""
+    """Return the length of the longest path to each node, and one cycle (empty if there is none)."""
     waiting = [len(above) for above in parents]
     depths = [0] * len(parents)
     ready = [node for node, n_above in enumerate(waiting) if n_above == 0]
-    for node in ready:  # grows while it is read
+    for node in ready:  # the list grows during the loop
         for child in children[node]:
             depths[child] = max(depths[child], depths[node] + 1)
             waiting[child] -= 1
@@ -39,7 +39,7 @@ def depths_or_cycle(parents: Lists, children: Lists) -> tuple[IntArray, list[int
 
 
 def _cycle(parents: Lists, waiting: Sequence[int]) -> list[int]:
-    """Return a cycle, parents first and from its smallest node; who still waits is on one or below one."""
+    """Return a cycle, parents first and from its smallest node; waiting nodes are on or below a cycle."""
     node = next(node for node, left in enumerate(waiting) if left)
     place: dict[int, int] = {}
     walk: list[int] = []
@@ -53,7 +53,7 @@ def _cycle(parents: Lists, waiting: Sequence[int]) -> list[int]:
 
 
 def reachable(start: int, steps: Lists) -> list[int]:
-    """Return what can be reached from a node in one step or more: the nearest first, then by position."""
+    """Return the nodes reachable from a node in at least one step: the nearest first, then by position."""
     seen: set[int] = set()
     out: list[int] = []
     ring = sorted(set(steps[start]))
@@ -65,7 +65,7 @@ def reachable(start: int, steps: Lists) -> list[int]:
 
 
 def ancestor_matrix(parents: Lists, order: IntArray) -> BoolArray:
-    """Return which node is above which: ``[a, d]`` is true if a is an ancestor of d."""
+    """Return the ancestor relation: ``[a, d]`` is True if a is an ancestor of d."""
     above = np.zeros((len(parents), len(parents)), dtype=bool)  # row d: the ancestors of d
     for node in order.tolist():
         for parent in parents[node]:
@@ -75,7 +75,7 @@ def ancestor_matrix(parents: Lists, order: IntArray) -> BoolArray:
 
 
 def nearest_kept(parents: Lists, order: IntArray, kept: set[int]) -> list[list[int]]:
-    """Return the nearest kept nodes above each node, going up through the nodes that are not kept."""
+    """Return the nearest kept ancestors of each node."""
     above: list[list[int]] = [[] for _ in parents]
     for node in order.tolist():
         found: dict[int, None] = {}
@@ -86,7 +86,7 @@ def nearest_kept(parents: Lists, order: IntArray, kept: set[int]) -> list[list[i
 
 
 def cycle_of(names: Sequence[str], edges: Iterable[tuple[str, str]]) -> list[str]:
-    """Return the names along one cycle of edges between them, parents first; empty if there is none."""
+    """Return the names along one cycle of edges, parents first; an empty list if there is none."""
     index = {name: k for k, name in enumerate(names)}
     pairs = np.array([(index[p], index[c]) for p, c in edges], dtype=np.int64).reshape(-1, 2)
     parents = group_values(pairs[:, 1], pairs[:, 0], len(names))

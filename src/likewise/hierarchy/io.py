@@ -1,6 +1,6 @@
-"""Files of label hierarchies: CSV edges, Newick, GraphML and JSON, in and out.
+"""Read and write label hierarchies as CSV edges, Newick, GraphML and JSON.
 
-A file is read whole and checked whole. Files are written beside the old one and then put in its place.
+Invalid files are rejected as a whole. Files are written atomically.
 """
 
 from __future__ import annotations
@@ -43,27 +43,27 @@ def read_hierarchy(
     Parameters
     ----------
     path : path-like
-        The file: CSV with the columns ``parent,child`` and perhaps ``score,margin,count``, Newick with a
+        The file: CSV with the columns ``parent,child`` and optionally ``score,margin,count``, Newick with a
         name for every node, GraphML (needs ``pip install 'likewise[graphs]'``), or the JSON of
         :func:`write_hierarchy`.
     format : {"csv", "newick", "graphml", "json"}, optional
-        By default the end of the name tells: .csv, .nwk or .newick, .graphml, .json.
+        By default the file extension determines it: .csv, .nwk or .newick, .graphml, .json.
     root : str, default="root"
-        The name that the file gives to the root. Where the file lists `root` as a label of its own, it is
-        one. It need not occur: what has no parent is on the root.
+        The name of the root in the file. If the file lists `root` as a label, it is an ordinary label. The
+        root need not occur: labels without a parent are children of the root.
     encoding : str, default="utf-8"
-        The encoding of a CSV, Newick or JSON file. GraphML says its own.
+        The encoding of a CSV, Newick or JSON file. GraphML files declare theirs.
 
     Returns
     -------
     LabelHierarchy
-        The labels are in the order in which they were written; those of other programs' files in order of
+        Labels are in the order in which they were written, or, in files of other programs, in order of
         appearance.
 
     Raises
     ------
     FileFormatError
-        If anything in the file is wrong; the message says where, and nothing is read.
+        If anything in the file is wrong; the message says where.
 
     Examples
     --------
@@ -79,7 +79,7 @@ def read_hierarchy(
     name = os.fspath(path)
     data = Path(path).read_bytes()
     if not data.strip():
-        raise FileFormatError(f"{name} is empty; a hierarchy has at least one label.")
+        raise FileFormatError(f"{name} is empty; a hierarchy needs at least one label.")
     if kind == "graphml":
         parts = _graphml.parse(data, root, name)
     else:
@@ -93,18 +93,18 @@ def read_hierarchy(
 def write_hierarchy(
     hierarchy: LabelHierarchy, path: str | os.PathLike[str], *, format: Format | None = None
 ) -> None:
-    """Write a label hierarchy to a file, in UTF-8; reading it gives the same hierarchy back.
+    """Write a label hierarchy to a UTF-8 file, from which the same hierarchy can be read.
 
-    The file is written under another name and then put in place, so that a crash leaves the old one whole.
+    The file is written atomically: a crash leaves the old file intact.
 
     Parameters
     ----------
     hierarchy : LabelHierarchy
-        The hierarchy. Newick holds trees only.
+        The hierarchy. Newick supports only trees.
     path : path-like
-        The file; one that is there is replaced.
+        The file; an existing file is replaced.
     format : {"csv", "newick", "graphml", "json"}, optional
-        By default the end of the name tells. GraphML needs ``pip install 'likewise[graphs]'``.
+        By default the file extension determines it. GraphML needs ``pip install 'likewise[graphs]'``.
 
     Examples
     --------
