@@ -1,4 +1,4 @@
-"""Pairwise F, purity and the bundle of scores: by hand, against twins, and by their laws."""
+"""Pairwise F, purity and all scores together: by hand, against slow references, and by their laws."""
 
 import numpy as np
 import pytest
@@ -68,10 +68,10 @@ def test_scores_as_row_and_as_text():
 @pytest.mark.parametrize(
     ("true", "pred", "want"),
     [
-        ([7], [3], (1.0, 1.0, 1.0)),  # one row: no pair, the same partition
+        ([7], [3], (1.0, 1.0, 1.0)),  # one row: no pairs, equal partitions
         ([0, 1, 2], [2, 1, 0], (1.0, 1.0, 1.0)),  # all alone in both
-        ([0, 0, 0], [0, 1, 2], (0.0, 0.0, 0.0)),  # no pair put together
-        ([0, 1, 2], [0, 0, 0], (0.0, 0.0, 0.0)),  # no pair to be found
+        ([0, 0, 0], [0, 1, 2], (0.0, 0.0, 0.0)),  # no pair in the same cluster
+        ([0, 1, 2], [0, 0, 0], (0.0, 0.0, 0.0)),  # no pair in the same class
         ([0, 0, 1, 1], [0, 1, 0, 1], (0.0, 0.0, 0.0)),  # all pairs wrong
     ],
 )

@@ -1,4 +1,4 @@
-"""Held-out hints: chances of answers, scores of them, and cross-validation."""
+"""Held-out hints: probabilities of answers, scores, and cross-validation."""
 
 import warnings
 from dataclasses import replace
@@ -28,7 +28,7 @@ X = np.random.RandomState(0).normal(size=(60, 3)) + 6 * np.eye(3)[Y]
 
 
 class Told(ClusterMixin, BaseEstimator):
-    """Gives the labels, or the chances, that it was made with, and remembers the hints."""
+    """An estimator that returns preset labels or probabilities, and records the hints."""
 
     def __init__(self, labels=None, chances=None, warn=False):
         self.labels = labels
@@ -48,7 +48,7 @@ class Sure(Told):
 
 
 def one_fold(hints):
-    """Return the fold that holds out what `hints` say, with nothing to train on."""
+    """Return the fold that holds out all of `hints`, without training hints."""
     return HintFold(
         n_implied=0,
         train=Supervision.empty(hints.n_samples),
@@ -69,7 +69,7 @@ def score(name, held):
     return check_scoring(name)(held)
 
 
-# ---------------------------------------------------------------------- chances
+# ---------------------------------------------------------------------- probabilities
 
 
 def test_chances_of_answers_by_hand():
@@ -82,7 +82,7 @@ def test_chances_of_answers_by_hand():
     # All in the first: .04; all in the second: .09. AB: .5 - .13, AC: .26 - .13, BC: .5 - .13.
     np.testing.assert_allclose(held.chances[2], [0.37, 0.13, 0.37, 0.13])
     assert held.answers.tolist() == [0, 1, 1]
-    assert held.predicted.tolist() == [1, 1, 0]  # as likely together as apart counts as apart
+    assert held.predicted.tolist() == [1, 1, 0]  # a tie counts as apart
     assert held.right.tolist() == [False, True, False]
     assert held.strata.tolist() == [0, 1, 2]
     assert held.compute_accuracy(triplets=False) == 0.5
@@ -254,11 +254,11 @@ def test_every_estimator_of_the_package_can_be_scored(cls):
     if "labels" in cls.supported_hints:
         hints |= Supervision.from_labels([c if i % 4 == 0 else None for i, c in enumerate(Y.tolist())])
     wanted = {"n_clusters": 3, "n_init": 2, "random_state": 0, "neither": "drop", "cannot": "drop"}
-    wanted["shrinkage"] = 0  # whether forty links suffice for a metric is another matter
+    wanted["shrinkage"] = 0  # forty links may be too few for a metric otherwise
     model = cls()
     model.set_params(**{name: value for name, value in wanted.items() if name in model.get_params()})
     clusters = hasattr(cls, "predict")
-    if not clusters:  # it learns a metric, and something else clusters
+    if not clusters:  # a metric learner needs a clusterer after it
         model = make_pipeline(model, KMeans(3, n_init=3, random_state=0))
     found = cross_validate_hints(model, X, hints, cv=2, random_state=0, error_score="raise")
     assert found.score > (0.9 if clusters else 0.6)
@@ -271,7 +271,7 @@ def test_pipelines_hand_the_hints_on():
         make_pipeline(StandardScaler(), MPCKMeans(3, random_state=0)), X, hints, random_state=0
     )
     assert found.score == pytest.approx(1.0)
-    # A contradiction reaches the estimator inside, which shows that the hints did.
+    # A contradiction reaches the inner estimator, which shows that it gets the hints.
     wrong = Supervision.from_links(60, must=[(i, i + 1) for i in range(6)], cannot=[(0, 3), (1, 5)])
     with pytest.warns(FitFailedWarning, match="InconsistentSupervisionError"):
         cross_validate_hints(make_pipeline(StandardScaler(), COPKMeans(3)), X, wrong, random_state=0)
@@ -307,14 +307,14 @@ def test_a_wrong_clustering_scores_0_and_a_sure_one_1():
 
 def test_all_implied_is_an_error():
     hints = Supervision.from_links(5, must=[(0, 1), (1, 2), (0, 2)])
-    with pytest.raises(SupervisionError, match="follows from the others"):
+    with pytest.raises(SupervisionError, match="is implied by the others"):
         cross_validate_hints(PCKMeans(2), X[:5], hints, cv=3)
 
 
 def test_hints_of_other_rows_and_none_are_refused():
     with pytest.raises(SupervisionError, match="59"):
         cross_validate_hints(PCKMeans(2), X, sample_links(Y[:59], 40, random_state=0))
-    with pytest.raises(SupervisionError, match="no hints to choose by"):
+    with pytest.raises(SupervisionError, match="no hints to score by"):
         cross_validate_hints(PCKMeans(2), X, None)
     with pytest.raises(SupervisionError, match="got list"):
         cross_validate_hints(PCKMeans(2), X, [(0, 1)])

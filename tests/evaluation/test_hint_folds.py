@@ -1,4 +1,4 @@
-"""Folds over hints: what is held out, what trains, and what is implied."""
+"""Folds over hints: held-out hints, training hints and implied hints."""
 
 import numpy as np
 import pytest
@@ -89,7 +89,7 @@ def test_training_triplets_imply_pairs():
     for fold in folds(hints, 2):
         if len(fold.train.triplets):
             assert (fold.n_scored, fold.n_implied) == (0, 1)
-        else:  # that a and b are together leaves AB and NEITHER
+        else:  # if a and b are together, AB and NEITHER are possible
             assert (fold.n_scored, fold.n_implied) == (1, 0)
 
 
@@ -122,7 +122,7 @@ def test_groups_and_labels_and_bags_imply_too():
 
 
 def partitions(n):
-    """Yield every way to part n rows, as labels that are numbered as they come up."""
+    """Yield all partitions of n rows, as labels numbered in order of appearance."""
     found = [()]
     for _ in range(n):
         found = [(*labels, c) for labels in found for c in range(max(labels, default=-1) + 2)]
@@ -130,7 +130,7 @@ def partitions(n):
 
 
 def possible_answers(hints, question):
-    """Return the answers to a question in all partitions of the rows that keep the training hints."""
+    """Return the answers to a question in all partitions of the rows that satisfy the training hints."""
     answers = set()
     n = hints.n_samples
     for labels in partitions(n):
@@ -163,7 +163,7 @@ def test_no_scored_question_follows_from_the_training_hints(seed, n_links, n_tri
     for fold in folds(hints, 2, seed):
         questions = [*fold.pairs.tolist(), *fold.triplets.tolist()]
         n_open = sum(len(possible_answers(fold.train, question)) > 1 for question in questions)
-        # The closure misses what only follows from several NEITHER at once, which is rare.
+        # The closure misses consequences of several NEITHER at once, which are rare.
         simple = (fold.train.answers == NEITHER).sum() <= 1
         assert n_open == len(questions) or not simple
 
@@ -192,7 +192,7 @@ def test_a_class_of_one_row_has_no_partner_of_its_own():
         assert not fold.together.any()
 
 
-# ---------------------------------------------------------------------- refusals
+# ---------------------------------------------------------------------- invalid input
 
 
 @pytest.mark.parametrize("n", [1, 0, 2.5, True, "5"])
@@ -204,7 +204,7 @@ def test_folds_must_be_a_number(n):
 def test_too_few_hints_are_refused_with_a_way_on():
     with pytest.raises(SupervisionError, match=r"4 pair.*into 5 folds.*fewer folds"):
         folds(Supervision.from_links(9, must=[(0, 1), (2, 3)], cannot=[(4, 5), (6, 7)]))
-    with pytest.raises(SupervisionError, match="Groups of links and bags are not held out"):
+    with pytest.raises(SupervisionError, match="Groups of links and bags are never held out"):
         folds(Supervision.from_links(9, must_groups=[[0, 1, 2]]))
 
 

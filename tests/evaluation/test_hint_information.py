@@ -1,4 +1,4 @@
-"""What pairs and triplets tell: by hand, against enumeration, and the corollary."""
+"""The information in pairs and triplets: by hand, against enumeration, and the corollary."""
 
 import math
 
@@ -94,13 +94,13 @@ def test_wrong_answers_tell_less_and_random_ones_nothing():
 def test_noise_can_turn_the_comparison():
     found = compare_hints(shares=[0.5, 0.5], noise_triplet=0.4)
     assert not found.triplet_tells_more
-    assert "a pair tells more" in str(found)
+    assert "a pair is more informative" in str(found)
 
 
 def test_time_is_counted_where_it_is_known():
     found = compare_hints(shares=[0.5, 0.5], seconds_pair=3, seconds_triplet=10)
     assert (found.pair_bits_per_minute, found.triplet_bits_per_minute) == (20.0, 12.0)
-    assert "bits a minute" in str(found)
+    assert "bits per minute" in str(found)
     half = compare_hints(shares=[0.5, 0.5], seconds_pair=3)
     assert half.triplet_bits_per_minute is None
     assert "?" in str(half)
@@ -123,10 +123,10 @@ def test_as_dict_has_fields_and_what_follows():
 @pytest.mark.parametrize(
     ("call", "said"),
     [
-        (lambda: compare_hints(), "give one of them"),
-        (lambda: compare_hints([1], shares=[1]), "give one of them"),
+        (lambda: compare_hints(), "pass either the labels"),
+        (lambda: compare_hints([1], shares=[1]), "pass either the labels"),
         (lambda: compare_hints(shares=[0.5, 0.6]), "add up to 1"),
-        (lambda: compare_hints(shares=[1.5, -0.5]), "none below 0"),
+        (lambda: compare_hints(shares=[1.5, -0.5]), "not negative"),
         (lambda: compare_hints(shares=[np.nan, 1]), "finite"),
         (lambda: pair_information([]), "shape"),
         (lambda: pair_information([[1.0]]), "shape"),

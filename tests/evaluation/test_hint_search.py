@@ -1,4 +1,4 @@
-"""The search: candidates, the choice, its table, and what it hands on."""
+"""HintSearchCV: candidates, the choice, its table, and delegated methods."""
 
 import pickle
 
@@ -67,7 +67,7 @@ def test_the_results_are_a_table():
     assert table["params"][2] == {"must_weight": 0.5, "n_clusters": 3}
     assert table["failure"].isna().all()
     assert table["mean_fit_time"].gt(0).all()
-    assert search.best_index_ == 1  # the first of equals
+    assert search.best_index_ == 1  # ties go to the first candidate
 
 
 @pytest.mark.parametrize("as_dict", [False, True])
@@ -87,7 +87,7 @@ def test_probabilities_are_handed_on():
     search.fit(X, supervision=HINTS)
     assert search.best_params_ == {"n_components": 3}
     np.testing.assert_allclose(search.predict_proba(X).sum(axis=1), 1)
-    np.testing.assert_array_equal(search.labels_, search.predict(X))  # a mixture keeps no labels
+    np.testing.assert_array_equal(search.labels_, search.predict(X))  # a mixture has no labels_
 
 
 def test_pipelines_are_searched_by_step():
@@ -119,7 +119,7 @@ def test_triplets_and_methods_for_links():
 
 
 class Preset(KMeans):
-    """Gives labels that are right for rows `first` to `n_right` and alone elsewhere."""
+    """An estimator whose labels are right for rows `first` to `n_right` and unique elsewhere."""
 
     def __init__(self, n_clusters=2, *, n_right=60, first=0):
         super().__init__(n_clusters)
@@ -166,9 +166,9 @@ def search_presets(rows, **options):
 
 def test_candidates_within_one_standard_error_are_ties_the_simplest_first():
     search = search_presets([(5, 54), (2, 20), (4, 52), (4, 54), (3, 20)])
-    assert search.ties_.tolist() == [2, 3, 0]  # fewer clusters first, then the first named
+    assert search.ties_.tolist() == [2, 3, 0]  # fewer clusters first, then by position
     assert search.cv_results_["tied"].tolist() == [True, False, True, True, False]
-    assert search.best_index_ == 3  # the choice itself goes by the rule
+    assert search.best_index_ == 3  # the choice follows the rule
     assert search_presets([(5, 60), (4, 50)]).ties_.tolist() == [0]  # a perfect score has no error
     own = search_presets([(5, 60), (4, 60), (4, 20)], scoring=lambda held: held.right.mean())
     assert own.ties_.tolist() == [1, 0]
@@ -180,7 +180,7 @@ def test_the_error_of_a_difference_is_that_of_paired_answers():
     difference = np.concatenate([right[0] - right[1], np.zeros(len(HINTS.cannot))])
     expected = difference.std() / np.sqrt(len(difference))
     assert search.cv_results_["error_difference"][0] == 0
-    assert search.cv_results_["error_difference"][1] == pytest.approx(expected, rel=0.1)  # of 50 groups
+    assert search.cv_results_["error_difference"][1] == pytest.approx(expected, rel=0.1)  # 50 groups
 
 
 def search_methods(*n_right, **options):
@@ -216,12 +216,12 @@ def test_several_methods_are_compared_on_three_cuts_into_folds():
     once, thrice = search_methods(52, 54, n_repeats=1), search_methods(52, 54)
     assert (once.n_repeats_, thrice.n_repeats_) == (1, 3)
     assert (once.n_splits_, once.n_scored_) == (thrice.n_splits_, thrice.n_scored_)
-    # These models do not depend on the folds, so that repeats hardly change scores and errors.
+    # These models do not depend on the folds, so repeats hardly change scores and errors.
     for name in ("mean_test_score", "error_test_score", "error_difference"):
         np.testing.assert_allclose(once.cv_results_[name], thrice.cv_results_[name], rtol=0.1)
     assert np.isfinite(thrice.cv_results_["split5_test_score"]).all()
     assert search_presets([(2, 60)]).n_repeats_ == 1
-    with pytest.raises(ValueError, match="n_repeats must be 'auto' or an integer of at least 1, got 0"):
+    with pytest.raises(ValueError, match="n_repeats must be 'auto' or an integer of at least 1; got 0"):
         search_methods(52, 54, n_repeats=0)
 
 
@@ -248,7 +248,7 @@ def test_agreement_passes_over_a_model_that_calls_all_pairs_apart():
     hints = sample_links(many, 100, random_state=0)
 
     class Alone(KMeans):
-        """Puts every row into a cluster of its own."""
+        """An estimator that puts every row into a separate cluster."""
 
         def fit(self, X, y=None):
             return self
@@ -326,9 +326,9 @@ def test_if_all_fail_an_error_says_why():
 @pytest.mark.parametrize(
     ("estimator", "grid", "said"),
     [
-        ([("a", pck(), K)], K, "leave param_grid out"),
-        ([("a", pck(), K), ("a", pck(), K)], None, "names that differ"),
-        ([], None, "names that differ"),
+        ([("a", pck(), K)], K, "omit param_grid"),
+        ([("a", pck(), K), ("a", pck(), K)], None, "unique names"),
+        ([], None, "unique names"),
         ([pck()], None, "list of \\(name, estimator, grid\\)"),
         ("pck", None, "list of \\(name, estimator, grid\\)"),
         ({"a": (K, pck())}, None, "list of \\(name, estimator, grid\\)"),
@@ -343,9 +343,9 @@ def test_what_cannot_be_searched_is_refused(estimator, grid, said):
 
 
 def test_hints_are_needed():
-    with pytest.raises(SupervisionError, match="no hints to choose by"):
+    with pytest.raises(SupervisionError, match="no hints to score by"):
         HintSearchCV(pck(), K).fit(X)
-    with pytest.raises(SupervisionError, match="cannot be cut into 5 folds"):
+    with pytest.raises(SupervisionError, match="cannot be split into 5 folds"):
         HintSearchCV(pck(), K).fit(X, supervision=Supervision.from_links(60, must=[(0, 1)]))
 
 
@@ -359,7 +359,7 @@ def test_without_refit_there_is_no_model():
         search.predict(X)
 
 
-# ---------------------------------------------------------------------- a good citizen
+# ---------------------------------------------------------------------- scikit-learn's contract
 
 
 def test_it_is_an_estimator():
@@ -374,4 +374,4 @@ def test_it_is_an_estimator():
     again = pickle.loads(pickle.dumps(search))
     np.testing.assert_array_equal(again.predict(X), search.predict(X))
     np.testing.assert_array_equal(labels, search.labels_)
-    assert methods[0][1].n_clusters == 8  # what was given is left alone
+    assert methods[0][1].n_clusters == 8  # the input is unchanged

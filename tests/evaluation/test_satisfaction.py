@@ -1,4 +1,4 @@
-"""Hints kept and broken, and the rows that a score counts."""
+"""Satisfied and violated hints, and the selection of rows for scores."""
 
 from types import SimpleNamespace
 
@@ -181,16 +181,16 @@ def test_rows_that_cannot_be_had_are_refused():
     some = hints(3, must=[(0, 1)])
     with pytest.raises(ValueError, match="pass them as supervision="):
         scores([0, 0, 1], [0, 0, 1], rows="untouched")
-    with pytest.raises(ValueError, match="every row is named by a hint"):
+    with pytest.raises(ValueError, match="every row is in a hint"):
         scores([0, 0], [0, 0], supervision=hints(2, must=[(0, 1)]), rows="untouched")
-    with pytest.raises(ValueError, match="no row is named by a hint"):
+    with pytest.raises(ValueError, match="no row is in a hint"):
         scores([0, 0], [0, 0], supervision=hints(2), rows="touched")
     with pytest.raises(ValueError, match="'all', 'untouched', 'touched'; got 'none'"):
         scores([0, 0, 1], [0, 0, 1], supervision=some, rows="none")
     for call in (link_satisfaction, triplet_satisfaction):
-        with pytest.raises(SupervisionError, match="speak of 3 rows, but labels has 2"):
+        with pytest.raises(SupervisionError, match="are about 3 rows, but labels has 2"):
             call([0, 1], some)
         with pytest.raises(SupervisionError, match="got list"):
             call([0, 1], [(0, 1)])
-    with pytest.raises(SupervisionError, match="speak of 3 rows, but labels_true has 2"):
+    with pytest.raises(SupervisionError, match="are about 3 rows, but labels_true has 2"):
         scores([0, 1], [0, 1], supervision=some)

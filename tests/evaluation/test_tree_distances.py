@@ -21,7 +21,7 @@ CUT = LabelHierarchy(NAMES, [("animal", "cat"), ("animal", "dog")])
     [
         (TRUE, 0, 0, 0, 0),
         (MOVED, 2, 2, 2, 2),
-        (TURNED, 2, 4, 0, 2),  # the root holds another label, too
+        (TURNED, 2, 4, 0, 2),  # the root also has another child
         (FLAT, 3, 6, 3, 6),
         (CUT, 1, 2, 1, 2),
     ],
@@ -58,7 +58,7 @@ def test_different_labels_are_named(score):
         score(TRUE, found)
     with pytest.raises(HierarchyError, match=r"only the true one has 'kitten'\. Compare"):
         score(TRUE, TRUE.restrict(NAMES[:3]))
-    with pytest.raises(TypeError, match=r"found must be a LabelHierarchy, got list.*from_parents"):
+    with pytest.raises(TypeError, match=r"found must be a LabelHierarchy; got list.*from_parents"):
         score(TRUE, [-1, 0, 0, 1])
 
 
@@ -100,7 +100,7 @@ def test_robinson_foulds_is_a_distance(flags, trees):
 @given(trees=three(tree=True))
 def test_trees_at_no_distance_are_equal(flags, trees):
     a, b, _ = trees
-    # Without directions only the root's edges tell which way is up.
+    # Without directions only the edges of the root show which end is the parent.
     assert (robinson_foulds(a, b, **flags) == 0) == (a == b.restrict(a.names))
 
 

@@ -1,4 +1,4 @@
-"""What is in a picture of a clustering made from bags."""
+"""Contents of the plot of a clustering of bags."""
 
 import sys
 
@@ -17,7 +17,7 @@ from likewise.plotting import BagDisplay
 from likewise.plotting._clusters import BROKEN, NOISE, PALETTE
 from likewise.plotting._examples import find_typical_rows, standardize_columns
 
-# Two clusters of three and two of one row; the fifth row is in a bag that does not hold its class.
+# Two clusters with several rows and two with one; the bag of the fifth row lacks its class.
 X = np.array(
     [[0.0, 0, 0, 0], [0, 1, 0, 0], [0, 0.4, 0, 0], [9, 9, 9, 9], [9, 8, 9, 9], [5, 5, 0, 0], [5, 0, 5, 0]]
 )
@@ -53,7 +53,7 @@ def test_each_class_has_its_points_and_examples():
         {PALETTE[1].lower()},
         {NOISE.lower()},
     ]
-    # The clusters of a class take turns: the middle row of the first, then the only one of the other.
+    # The clusters of a class alternate: the middle row of the first, then the only row of the other.
     assert {name: rows.tolist() for name, rows in display.examples_.items()} == {
         "wren": [6, 2, 0, 1],
         "owl": [3, 4],
@@ -68,14 +68,14 @@ def test_rows_against_what_was_reported_are_marked():
     red = [patch for patch in grid.patches if to_hex(patch.get_edgecolor()) == BROKEN.lower()]
     assert len(red) == 1
     assert [text.get_text() for text in grid.texts if text.get_color() == BROKEN] == ["r3"]
-    assert "red: the bag is not said to hold the class" in grid.get_xlabel()
+    assert "red: the bag is not labelled with the class" in grid.get_xlabel()
 
 
 def test_bags_are_named_below_the_examples_and_classes_beside_them():
     grid = drawn().axes_[1]
     assert texts_of(grid) == ["a long n…", "r2", "r1", "r1", "r2", "r3"]
     assert [tick.get_text() for tick in grid.get_yticklabels()] == ["wren\n4 rows", "owl\n2 rows"]
-    assert grid.get_title() == "examples of each class\nno cluster stands for finch"
+    assert grid.get_title() == "examples of each class\nno cluster for finch"
 
 
 def test_what_is_left_out_is_reported():
@@ -86,7 +86,7 @@ def test_what_is_left_out_is_reported():
     assert display.axes_[1].get_title().startswith("examples of the 1 largest of 2 classes")
     assert sum(len(points.get_offsets()) for points in display.points_.values()) == 3
     title = display.axes_[0].get_title().splitlines()
-    assert title == ["birds", "3 of 7 rows drawn", "grey: in clusters of no class (1)"]
+    assert title == ["birds", "3 of 7 rows shown", "grey: in clusters without a class (1)"]
 
 
 def test_rows_are_drawn_as_images_where_a_shape_is_given():
@@ -102,7 +102,7 @@ def test_rows_are_drawn_as_images_where_a_shape_is_given():
 def test_profiles_are_standardised_features():
     grid = drawn().axes_[1]
     assert not grid.images
-    assert "a bar for each feature" in grid.get_xlabel()
+    assert "one bar per feature" in grid.get_xlabel()
     frames = [patch for patch in grid.patches if hasattr(patch, "get_width")]
     stairs = [patch for patch in grid.patches if patch not in frames]
     assert (len(frames), len(stairs)) == (6, 6)
@@ -126,7 +126,7 @@ def test_clusters_that_all_stand_for_nothing():
     display = BagDisplay.from_predictions(X, LABELS, [None] * 4)
     assert display.examples_ == {}
     assert list(display.points_) == [None]
-    assert display.axes_[1].get_title() == "no cluster stands for a class"
+    assert display.axes_[1].get_title() == "no cluster has a class"
     display.figure_.draw_without_rendering()
 
 
@@ -150,7 +150,7 @@ def test_typical_rows_by_hand():
     assert find_typical_rows(space, labels, [5], 2).tolist() == []
 
 
-# ---------------------------------------------------------------------- doors
+# ---------------------------------------------------------------------- input
 
 
 class Fitted(BaseEstimator):
@@ -173,7 +173,7 @@ def test_an_estimator_is_drawn_with_what_it_found():
 
 def test_an_estimator_that_names_no_classes_is_refused():
     model = KMeans(2, n_init=1, random_state=0).fit(X)
-    with pytest.raises(TypeError, match="KMeans does not say which class"):
+    with pytest.raises(TypeError, match="KMeans has no class_of_cluster_"):
         BagDisplay.from_estimator(model, X)
 
 
@@ -209,14 +209,14 @@ def test_without_matplotlib_it_says_what_to_install(monkeypatch):
         ({"X": np.where(X > 8, np.nan, X)}, "not finite"),
         ({"labels": LABELS[:3]}, "labels must be 7 integers"),
         ({"labels": LABELS.astype(str)}, "labels must be 7 integers"),
-        ({"labels": LABELS - 1}, "labels run from -1 to 2"),
-        ({"class_of_cluster": CLASSES[:2]}, "speaks of 2 clusters, but labels run from 0 to 3"),
-        ({"supervision": HINTS[:3]}, "speak of 3 rows, but X has 7"),
+        ({"labels": LABELS - 1}, "labels range from -1 to 2"),
+        ({"class_of_cluster": CLASSES[:2]}, "has 2 clusters, but labels range from 0 to 3"),
+        ({"supervision": HINTS[:3]}, "are about 3 rows, but X has 7"),
         ({"image_shape": (2, 3)}, r"product is the 4 features of a row; got \(2, 3\)"),
         ({"image_shape": (4,)}, "image_shape must be a height and a width"),
-        ({"space": X[:3]}, "a row for each of the 7 rows"),
+        ({"space": X[:3]}, "with 7 rows, as X has"),
         ({"n_examples": 0}, "at least 1"),
-        ({"max_points": 1}, "max_points 2"),
+        ({"max_points": 1}, "max_points at least 2"),
     ],
 )
 def test_bad_input_is_refused(change, said):

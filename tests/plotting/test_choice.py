@@ -1,4 +1,4 @@
-"""What is in the picture of a choice."""
+"""Contents of the plot of a model choice."""
 
 import numpy as np
 import pytest

@@ -1,4 +1,4 @@
-"""What is in a picture of a clustering."""
+"""Contents of the plot of a clustering."""
 
 import subprocess
 import sys
@@ -128,7 +128,7 @@ def test_too_many_links_are_cut_and_the_title_says_so():
     labels = np.zeros(n, dtype=int)
     labels[50:52] = [0, 1]  # breaks (50, 51)
     display = ClusterDisplay.from_predictions(rows, labels, supervision=hints, max_links=5, title="t")
-    assert display.ax_.get_title() == "t\n5 of 30 links drawn"
+    assert display.ax_.get_title() == "t\n5 of 30 links shown"
     assert len(display.links_["broken must"].get_segments()) == 1
     assert len(display.links_["must"].get_segments()) == 4
 
@@ -139,7 +139,7 @@ def test_too_many_rows_are_drawn_by_lot_with_those_of_links_among_them():
     hints = Supervision.from_links(1000, must=[(3, 997)], cannot=[(500, 501)])
     display = ClusterDisplay.from_predictions(rows, labels, supervision=hints, max_points=50)
     assert len(display.points) == 50
-    assert display.ax_.get_title() == "50 of 1,000 rows drawn"
+    assert display.ax_.get_title() == "50 of 1,000 rows shown"
     drawn = {
         tuple(map(tuple, segment)) for lines in display.links_.values() for segment in lines.get_segments()
     }
@@ -154,7 +154,7 @@ def test_links_left_out_with_their_rows_are_counted():
     display = ClusterDisplay.from_predictions(
         np.arange(2.0 * n).reshape(n, 2), np.zeros(n), supervision=hints, max_points=20
     )
-    assert display.ax_.get_title() == "20 of 100 rows and 10 of 50 links drawn"
+    assert display.ax_.get_title() == "20 of 100 rows and 10 of 50 links shown"
 
 
 def test_groups_are_drawn_as_stars_and_as_pairs():
@@ -176,7 +176,7 @@ def test_groups_are_drawn_as_stars_and_as_pairs():
 def test_the_two_kinds_take_turns(n_must, n_cannot, shares):
     pairs = [(i, i + 1) for i in range(200)]
     hints = Supervision.from_links(201, must=pairs[:n_must], cannot=pairs[100 : 100 + n_cannot])
-    must, cannot = select_links(np.maximum(np.arange(201), 100), hints, 10)  # all are kept
+    must, cannot = select_links(np.maximum(np.arange(201), 100), hints, 10)  # all are satisfied
     assert (len(must.pairs), len(cannot.pairs)) == shares
 
 
@@ -218,7 +218,7 @@ def test_rows_that_are_all_alike(rows):
     assert "0% of the variance" in plane.axes[0]
 
 
-# ---------------------------------------------------------------------- doors
+# ---------------------------------------------------------------------- input
 
 
 def test_from_estimator_takes_labels_or_asks_for_them():
@@ -285,7 +285,7 @@ def test_what_cannot_be_drawn_is_refused(rows, labels, options, error):
 
 
 def test_hints_about_other_rows_are_refused():
-    with pytest.raises(SupervisionError, match="speak of 5 rows"):
+    with pytest.raises(SupervisionError, match="are about 5 rows"):
         ClusterDisplay.from_predictions(X, LABELS, supervision=Supervision.empty(5))
 
 

@@ -1,4 +1,4 @@
-"""What is in the picture of a comparison."""
+"""Contents of the plot of a comparison."""
 
 import itertools
 
@@ -47,7 +47,7 @@ def test_curves_bands_names_and_the_start():
         "random": "random",
     }
     assert display.names_["npu"].xy == (10, pytest.approx(0.8))
-    assert display.ax_.get_ylim()[1] <= 1.02  # where the band goes beyond what a score can be
+    assert display.ax_.get_ylim()[1] <= 1.02  # although the band exceeds the maximum score
 
 
 def test_the_level_of_the_bands_can_be_given():
@@ -81,10 +81,10 @@ def test_many_strategies_stay_apart():
     looks = {(line.get_color(), line.get_linestyle(), line.get_marker()) for line in display.lines_.values()}
     assert len(looks) == 16
     display.figure_.draw_without_rendering()
-    # Without the line that leads to the curve, which belongs to an annotation too.
+    # Without the connecting line, which is part of the annotation.
     boxes = [Text.get_window_extent(text) for text in display.names_.values()]
     assert len(boxes) == 16
-    for one, other in itertools.pairwise(boxes):  # in the order of the ends
+    for one, other in itertools.pairwise(boxes):  # sorted by the ends of the curves
         assert other.y0 >= one.y1 - 2
 
 
@@ -116,5 +116,5 @@ def test_on_given_axes_and_to_a_file(tmp_path):
 
 
 def test_nothing_to_draw():
-    with pytest.raises(ValueError, match="no curve to draw"):
+    with pytest.raises(ValueError, match="no curves to plot"):
         CurveDisplay({}).plot()

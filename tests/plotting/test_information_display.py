@@ -1,4 +1,4 @@
-"""What is in the picture of bits."""
+"""Contents of the plot of information."""
 
 import numpy as np
 import pytest
@@ -25,11 +25,11 @@ def test_the_curves_are_those_of_equal_classes():
 def test_a_distribution_is_marked_at_its_number_of_classes():
     found = compare_hints(shares=[0.9, 0.05, 0.05], noise_triplet=0.1)
     display = InformationDisplay.from_classes(2, marked=found)
-    assert display.n_classes.tolist() == [2, 3]  # so that the mark has a place
+    assert display.n_classes.tolist() == [2, 3]  # extended to include the mark
     assert display.marks_["two triplets"].get_xdata() == [3]
     assert display.marks_["two triplets"].get_ydata() == pytest.approx(found.two_triplets)
     assert display.marks_["three pairs"].get_ydata() == pytest.approx(found.three_pairs)
-    # The curves have the same wrong answers as the mark.
+    # The curves have the same error rates as the mark.
     assert display.lines_["triplet"].get_ydata()[0] == pytest.approx(
         triplet_information([0.5, 0.5], noise=0.1)
     )

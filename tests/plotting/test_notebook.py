@@ -15,7 +15,7 @@ NOTEBOOK = Path(__file__).parents[2] / "examples" / "notebook.ipynb"
 
 @pytest.fixture(scope="module")
 def outputs():
-    """Execute the notebook in a kernel of its own; return the data of the outputs by the id of the cell."""
+    """Execute the notebook in a separate kernel; return the outputs by the id of the cell."""
     nbformat = pytest.importorskip("nbformat", reason="nbclient is not installed")
     nbclient = pytest.importorskip("nbclient", reason="nbclient is not installed")
     pytest.importorskip("ipykernel", reason="ipykernel is not installed")
@@ -38,7 +38,7 @@ def html_of(outputs):
 def test_a_display_shows_itself_once(outputs, cell):
     (picture,) = pictures_of(outputs[cell])
     assert picture.shape[0] > 200
-    assert picture.std() > 0.01  # it is not blank
+    assert picture.std() > 0.01  # not blank
 
 
 @pytest.mark.parametrize(
@@ -49,7 +49,7 @@ def test_a_display_shows_itself_once(outputs, cell):
         ("scores", ["on 178 rows", "adjusted Rand index", "pairwise F"]),
         ("question", ["belong together?", "SAME, DIFFERENT, UNSURE"]),
         ("validation", ["accuracy", "held-out hints"]),
-        ("information", ["3 classes", "bits of an answer"]),
+        ("information", ["3 classes", "bits per answer"]),
         ("comparison", ["random", "min-max", "Sorted by area"]),
     ],
 )

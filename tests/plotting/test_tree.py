@@ -1,4 +1,4 @@
-"""What is in the picture of a label tree, and that no name of it lies on another."""
+"""Contents of the plot of a label tree, in which names never overlap."""
 
 import warnings
 
@@ -29,7 +29,7 @@ def animals(edges=(), **columns):
     return LabelHierarchy(NAMES, [*EDGES, *edges], **columns)
 
 
-# ---------------------------------------------------------------------- places, by hand
+# ---------------------------------------------------------------------- layout by hand
 
 
 def test_leaves_stand_in_rows_and_others_in_the_middle_of_what_is_under_them():
@@ -51,7 +51,7 @@ def test_a_column_is_as_wide_as_its_longest_name_with_something_under_it():
     widths = np.array([60.0, 30.0, 10.0, 10.0, 500.0, 900.0])
     layout = lay_out(animals(), widths)
     x = dict(zip(NAMES, layout.x, strict=True))
-    assert layout.column_ends[0] == x["animal"] + 60  # tool is longer, and has its row to itself
+    assert layout.column_ends[0] == x["animal"] + 60  # tool is longer, but alone in its row
     assert layout.column_ends[1] == layout.column_ends[4] == x["bird"] + 30
     assert x["bird"] == pytest.approx(layout.column_ends[0] + layout.gaps[0])
     assert layout.width == x["tool"] + 900
@@ -70,7 +70,7 @@ def test_a_label_stands_to_the_right_of_all_its_parents():
 
 
 def test_an_edge_from_a_second_parent_goes_round_a_name_in_its_way():
-    # c is the only label under b, so that both have one row; the edge from a to c would go through b.
+    # c is the only label under b, so both are in one row; the edge from a to c would cross b.
     tree = LabelHierarchy(["b", "a", "c"], [("a", "b"), ("b", "c"), ("a", "c")])
     layout = lay_out(tree, np.full(3, 10.0))
     a, b, c = 1, 0, 2
@@ -95,12 +95,12 @@ def test_a_chain_of_a_thousand_labels_needs_no_recursion():
     assert set(layout.y) == {LINE / 2}
 
 
-# ---------------------------------------------------------------------- how sure
+# ---------------------------------------------------------------------- certainty
 
 
 def test_margins_become_words_colours_and_widths():
     steps = find_edge_sureness(animals(margins=MARGINS))
-    assert [step.word for step in steps] == ["very sure", "sure", "open", "likely", "given", ""]
+    assert [step.word for step in steps] == ["very certain", "certain", "uncertain", "likely", "given", ""]
     assert find_edge_sureness(animals()) == [UNKNOWN] * 6
     assert find_sureness(None) is UNKNOWN
     widths = [step.width for step in STEPS]
@@ -118,23 +118,29 @@ def test_edges_look_as_sure_as_they_are():
         assert edge.get_linewidth() == step.width
     assert set(display.edges_) == {*EDGES, (None, "animal"), (None, "tool")}
     words = texts_of(display)
-    assert {"very sure: 100 and more", "open: under 3", "given, or the only choice", "not known"} <= words
+    assert {
+        "very certain: 100 and more",
+        "uncertain: under 3",
+        "given, or the only choice",
+        "unknown",
+    } <= words
     assert any(
-        text.startswith("How sure an edge is: how much worse the next best choice is") for text in words
+        text.startswith("Certainty of an edge: loss in log-likelihood with the next best parent")
+        for text in words
     )
 
 
 def test_the_legend_names_only_what_is_there():
     words = texts_of(HierarchyDisplay.from_hierarchy(animals()))
-    assert "not known" in words
-    assert not any("sure:" in text or "dashed" in text or "number beside" in text for text in words)
+    assert "unknown" in words
+    assert not any("certain:" in text or "dashed" in text or "Number beside" in text for text in words)
 
 
 def test_edges_beyond_the_first_parent_are_dashed():
     display = HierarchyDisplay.from_hierarchy(animals([("tool", "owl")]))
     assert display.edges_["bird", "owl"].get_linestyle() in ("-", "solid")
     assert display.edges_["tool", "owl"].get_linestyle() not in ("-", "solid")
-    assert "dashed: one more parent" in texts_of(display)
+    assert "dashed: further parent" in texts_of(display)
 
 
 # ---------------------------------------------------------------------- names, numbers and dots
@@ -196,7 +202,7 @@ def test_from_an_estimator_on_given_axes_and_to_a_file(tmp_path):
     display = HierarchyDisplay.from_estimator(model, ax=axes, title="birds & $co")
     assert display.ax_ is axes
     assert axes.get_title() == "birds & $co"
-    assert display.names_["owl"].get_fontsize() < 9  # there is little room
+    assert display.names_["owl"].get_fontsize() < 9  # there is little space
     for end, start in ((".png", b"\x89PNG"), (".svg", b"<?xml"), (".pdf", b"%PDF")):
         display.save(tmp_path / f"tree{end}")
         assert (tmp_path / f"tree{end}").read_bytes().startswith(start)
@@ -230,7 +236,7 @@ def boxes_of(display):
 
 
 def n_overlaps(boxes):
-    """Count pairs of boxes that have more than a pixel in common both ways."""
+    """Count pairs of boxes that overlap by more than a pixel in both directions."""
     low = np.maximum(boxes[:, None, :2], boxes[None, :, :2])
     high = np.minimum(boxes[:, None, 2:], boxes[None, :, 2:])
     return int(np.triu((high - low > 1.0).all(axis=2), k=1).sum())

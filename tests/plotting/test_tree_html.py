@@ -1,4 +1,4 @@
-"""The page of a label tree: all of it there, nested as the tree is, and every name plain text."""
+"""The HTML page of a label tree: complete, nested like the tree, and with escaped names."""
 
 import re
 from html.parser import HTMLParser
@@ -16,7 +16,7 @@ VOID = {"meta", "input", "br"}
 
 
 class Page(HTMLParser):
-    """Read a page; gather (depth, name) of the labels, and complain of elements that are not closed."""
+    """Parse a page; collect (depth, name) of the labels, and fail for elements that are not closed."""
 
     def __init__(self, text):
         super().__init__()
@@ -58,7 +58,7 @@ def test_the_nesting_is_that_of_the_tree(tmp_path):
     assert "<title>Birds</title>" in page
     assert depths_of(page) == {"animal": 0, "bird": 1, "owl": 2, "wren": 2, "fish": 1, "tool": 0}
     assert Page(page).expanded == [True, True]
-    assert "http" not in page.replace("http-equiv", "")  # nothing is fetched from anywhere
+    assert "http" not in page.replace("http-equiv", "")  # nothing is fetched
 
 
 def test_counts_margins_and_further_parents_are_reported():
@@ -70,9 +70,9 @@ def test_counts_margins_and_further_parents_are_reported():
     )
     lines = dict(re.findall(r"<b>(\w+)</b>(.*?)</(?:summary|div)>", make_hierarchy_page(tree, "t")))
     assert "<small>1,234</small>" in lines["tool"]
-    assert "very sure</i>" in lines["animal"]
-    assert 'title="the next best choice is worse by 20.0"' in lines["bird"]
-    assert ">open</i> <small>also under tool</small>" in lines["owl"]
+    assert "very certain</i>" in lines["animal"]
+    assert 'title="the next best parent is worse by 20.0"' in lines["bird"]
+    assert ">uncertain</i> <small>also under tool</small>" in lines["owl"]
     assert ">given</i>" in lines["fish"]
     assert "worse" not in lines["fish"]
     assert "nan" not in make_hierarchy_page(tree, "t")
@@ -101,7 +101,7 @@ def test_any_names_give_a_page_with_one_script(names, data):
     try:
         tree = LabelHierarchy(names, edges)
     except ValueError:
-        return  # blank names and the like are refused there
+        return  # LabelHierarchy rejects blank names
     page = Page(make_hierarchy_page(tree, names[0]))
     assert page.tags.count("script") == 1
     assert len(page.labels) == len(names)

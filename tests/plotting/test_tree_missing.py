@@ -1,4 +1,4 @@
-"""What is in the picture of missing rates."""
+"""Contents of the plot of missing rates."""
 
 from itertools import pairwise
 
@@ -13,7 +13,7 @@ from likewise.plotting import MissingRateDisplay
 
 
 class Model(BaseEstimator):
-    """As much of a fitted classifier as the picture looks at."""
+    """The attributes of a fitted classifier that the plot uses."""
 
     def fit(self, X=None, Y=None):
         self.classes_ = np.array(["owl", "wren", "cod"], dtype=object)
@@ -71,10 +71,10 @@ def test_names_do_not_touch_however_many_there_are():
     ("rates", "counts"), [([0.1], None), ([0.1, 0.2, 0.3], None), ([[0.1, 0.2]], None), ([0.1, 0.2], [1])]
 )
 def test_shapes_must_agree(rates, counts):
-    with pytest.raises(ValueError, match="one rate and one count a label are wanted, 2 of each; got shapes"):
+    with pytest.raises(ValueError, match="expected one rate and one count per label, 2 of each; got shapes"):
         MissingRateDisplay(["a", "b"], rates, counts=counts).plot()
 
 
 def test_no_label_is_refused():
-    with pytest.raises(ValueError, match="no label"):
+    with pytest.raises(ValueError, match="no labels to plot"):
         MissingRateDisplay([], []).plot()

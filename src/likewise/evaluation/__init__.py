@@ -1,9 +1,9 @@
-"""How well a clustering agrees with the truth, how far it keeps hints, and what hints are worth.
+"""Scores: agreement with true classes, satisfaction of hints, and the information in hints.
 
-Without a truth, :class:`HintSearchCV` chooses a model by hints that were held out.
+:class:`HintSearchCV` selects a model by held-out hints, without true classes.
 
-Every score is worked out from the contingency table (rows that share a class and a cluster) or from the
-labels of the rows that a hint names; no list of all pairs of rows is ever built.
+Every score is computed from the contingency table of classes and clusters or from the labels of the
+hinted rows; the pairs of rows are never enumerated.
 """
 
 from __future__ import annotations

@@ -42,7 +42,7 @@ class PairwiseScores:
 
     def _repr_html_(self) -> str:
         rows = [("precision", self.precision), ("recall", self.recall), ("F", self.f)]
-        return render_table("Pairs of rows that are put together", ("score", "value"), rows)
+        return render_table("Pairs of rows in the same cluster", ("score", "value"), rows)
 
 
 @dataclass(frozen=True, eq=False)
@@ -66,7 +66,7 @@ class ContingencyTable:
         )
 
     def compute_pairwise(self) -> PairwiseScores:
-        """Return precision, recall and F over pairs, with integers up to the last division."""
+        """Return precision, recall and F over pairs; counts are exact integers until the last division."""
         both, in_true, in_pred = map(count_pairs, (self.cells, self.true_sizes, self.pred_sizes))
         if in_true == in_pred == 0:  # every row is alone in both, so the partitions are equal
             return PairwiseScores(1.0, 1.0, 1.0)
@@ -94,15 +94,15 @@ def count_pairs(sizes: IntArray) -> int:
 def pairwise_precision_recall_f(labels_true: ArrayLike, labels_pred: Any) -> PairwiseScores:
     """Score the pairs of rows that a clustering puts into the same cluster.
 
-    With n_kc the number of rows in cluster k and class c, let TP = Σ C(n_kc, 2) be the pairs together in
-    both, PP = Σ C(n_k·, 2) those together in the clusters and PT = Σ C(n_·c, 2) those together in the
-    classes, where C(n, 2) = n (n - 1) / 2. Then
+    With n_kc the number of rows in cluster k and class c, let TP = Σ C(n_kc, 2) be the number of
+    pairs that share both, PP = Σ C(n_k·, 2) the number of pairs in the same cluster and PT = Σ C(n_·c, 2) the
+    number of pairs in the same class, where C(n, 2) = n (n - 1) / 2. Then
 
     precision = TP / PP,  recall = TP / PT,  F = 2 TP / (PP + PT).
 
     A score with the denominator 0 is 0: clusters of one row each have precision 0 if the classes are larger.
-    The exception is that both labellings leave every row alone. They are then the same partition, and all
-    three scores are 1. This includes the case of a single row.
+    The exception is that every row is alone in both labellings. They are then the same partition, and all
+    three scores are 1, even for a single row.
 
     Parameters
     ----------
@@ -155,7 +155,7 @@ def purity_score(labels_true: ArrayLike, labels_pred: Any) -> float:
     """Return the fraction of rows that belong to the largest class of their cluster.
 
     Purity is Σ_k max_c n_kc / n, with n_kc the number of rows in cluster k and class c. It is at least the
-    fraction of rows in the largest class, and it is 1 if every row is a cluster of its own. So compare
+    fraction of rows in the largest class, and it is 1 if every row is a separate cluster. So compare
     purities only for equal numbers of clusters.
 
     Parameters

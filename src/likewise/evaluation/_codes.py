@@ -1,4 +1,4 @@
-"""Checks that every score shares: labels become codes 0..k-1, or an error says why they cannot."""
+"""Shared validation for scores: convert labels to integer codes."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ IntArray = npt.NDArray[np.int64]
 
 
 def encode_labels(labels: Any, *, what: str) -> IntArray:
-    """Turn labels of any kind into codes 0..k-1, in the sorted order of their values.
+    """Convert labels of any type to codes from 0 to k - 1, in the sorted order of their values.
 
     >>> encode_labels(["b", "a", "b"], what="labels")
     array([1, 0, 1])
@@ -22,7 +22,7 @@ def encode_labels(labels: Any, *, what: str) -> IntArray:
     array = np.asarray(labels)
     if array.ndim != 1:
         raise ValueError(
-            f"{what} must be one label a row, an array of shape (n_samples,); got shape {array.shape}. "
+            f"{what} must be one label per row, an array of shape (n_samples,); got shape {array.shape}. "
             "For label indicators, score one column at a time."
         )
     if array.size == 0:
@@ -47,13 +47,13 @@ def _is_missing(array: npt.NDArray[Any]) -> npt.NDArray[np.bool_]:
     if array.dtype.kind in "fc":
         return np.asarray(np.isnan(array), dtype=bool)
     if array.dtype.kind == "O":
-        # NaN is the value that differs from itself; pandas' NA is the one that cannot tell.
+        # NaN differs from itself; comparing pandas' NA with itself gives NA.
         return np.array([v is None or type(v).__name__ == "NAType" or bool(v != v) for v in array])
     return np.zeros(array.shape, dtype=bool)
 
 
 def encode_label_pair(labels_true: Any, labels_pred: Any) -> tuple[IntArray, IntArray]:
-    """Check two labellings of the same rows and return both as codes."""
+    """Validate two labellings of the same rows and return both as codes."""
     true = encode_labels(labels_true, what="labels_true")
     pred = encode_labels(labels_pred, what="labels_pred")
     if len(true) != len(pred):
@@ -65,16 +65,16 @@ def encode_label_pair(labels_true: Any, labels_pred: Any) -> tuple[IntArray, Int
 
 
 def check_same_rows(supervision: Any, n_samples: int, given: Any, *, what: str = "labels") -> None:
-    """Refuse hints about another number of rows, or made for another index than `given` has."""
+    """Raise an error if hints have another number of rows, or another index, than `given`."""
     shape = getattr(supervision, "shape", None)
     if shape is None:
         raise SupervisionError(
-            f"supervision must be a likewise.supervision.Supervision, got {type(supervision).__name__}. "
+            f"supervision must be a likewise.supervision.Supervision; got {type(supervision).__name__}. "
             "Build one with Supervision.from_links(len(X), must=..., cannot=...)."
         )
     if tuple(shape) != (n_samples,):
         raise SupervisionError(
-            f"the hints speak of {shape[0]} rows, but {what} has {n_samples}. "
-            "Cut the hints with the rows: supervision[rows]."
+            f"the hints are about {shape[0]} rows, but {what} has {n_samples}. "
+            "Select the hints of the same rows with supervision[rows]."
         )
     check_row_labels(supervision, given, what=what)

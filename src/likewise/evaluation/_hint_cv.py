@@ -155,11 +155,11 @@ def cross_validate_hints(
         - ``"balanced_accuracy"``: the mean of the accuracies for must-links, cannot-links, triplets answered
           AB, AC or BC, and triplets answered NEITHER.
         - ``"log_score"``: the mean log₂ probability of the answer, after mixing in 5 % of a uniform
-          distribution, so that methods without probabilities can be compared.
+          distribution, which makes methods without probabilities comparable.
         - a function that takes a :class:`HeldOut` and returns a number, where higher is better.
     as_links : bool, default=False
-        Convert the training hints to links (``to_links()``) if the estimator does not support them, so that a
-        method for links can be compared with one for triplets on the same questions.
+        Convert the training hints to links (``to_links()``) if the estimator does not support them. Then a
+        method for links can be compared with a method for triplets on the same questions.
     n_jobs : int or None, default=None
         The number of parallel fits, as in scikit-learn. It does not change the result.
     random_state : int, RandomState instance or None, default=None
@@ -226,22 +226,25 @@ class FoldResult:
 def make_folds(X: Any, supervision: Any, cv: Any, random_state: Any) -> list[HintFold]:
     """Check the hints and split them into folds, at least one of which has questions to score."""
     if supervision is None:
-        raise SupervisionError("there are no hints to choose by; pass them as supervision=.")
+        raise SupervisionError("there are no hints to score by; pass them as supervision=.")
     if is_distributed(X):
         raise TypeError(
-            f"held-out hints are scored by fits in memory, and X is a Dask {type(X).__name__}. Choose by "
-            "some rows that hints are about, X[rows].compute() with supervision[rows]; then fit the chosen "
+            f"cross-validation over hints fits in memory, but X is a Dask {type(X).__name__}. Choose a "
+            "model with "
+            "some of the hinted rows, X[rows].compute() with supervision[rows]; then fit the chosen "
             "estimator to X with all hints."
         )
     check_same_rows(supervision, X.shape[0] if hasattr(X, "shape") else len(X), X, what="X")
     if hasattr(cv, "split") and not isinstance(cv, HintKFold):
-        raise TypeError(f"cv must be a number or a HintKFold, which cuts hints and not rows; got {cv!r}.")
+        raise TypeError(
+            f"cv must be an integer or a HintKFold, which splits hints rather than rows; got {cv!r}."
+        )
     splitter = cv if hasattr(cv, "split") else HintKFold(cv, random_state=random_state)
     folds = list(splitter.split(supervision))
     if not any(fold.n_scored for fold in folds):
         raise SupervisionError(
-            "each hint follows from the others, so that none can be held out. Ask about rows that no hint "
-            "speaks of, or use more folds or fewer with cv=."
+            "each hint is implied by the others, so none can be scored when held out. Add hints about other "
+            "rows, or change the number of folds with cv=."
         )
     return folds
 
@@ -249,7 +252,7 @@ def make_folds(X: Any, supervision: Any, cv: Any, random_state: Any) -> list[Hin
 def check_error_score(error_score: Any) -> None:
     """Check that the value is a number or "raise"."""
     if error_score != "raise" and (isinstance(error_score, str) or not np.isscalar(error_score)):
-        raise ValueError(f"error_score must be a number or 'raise', got {error_score!r}.")
+        raise ValueError(f"error_score must be a number or 'raise'; got {error_score!r}.")
 
 
 def run_fits(
@@ -270,8 +273,8 @@ def _fit_and_ask(
     held, failure = None, None
     exception: LikewiseError | None = None
     with warnings.catch_warnings(record=True) as caught:
-        # Collect the warnings of each fit; repeat_fold_warnings repeats each kind once, also from other
-        # processes.
+        # Collect the warnings of each fit, in any process; repeat_fold_warnings repeats each category
+        # once.
         warnings.simplefilter("always")
         try:
             model = fit_with_hints(clone(estimator), X, fold.train, as_links)
@@ -283,14 +286,14 @@ def _fit_and_ask(
             fit_time, failure = time.perf_counter() - began, f"{type(error).__name__}: {error}"
             exception = error if isinstance(error, LikewiseError) else LikewiseError(render(error))
             exception.__traceback__ = None  # it would keep the arrays of the fit in memory
-    # The search itself shows which numbers of clusters are too small, so no warning is needed for each fold.
+    # The scores show which numbers of clusters are too small, so a warning for each fold is not needed.
     kept = (w for w in caught if not issubclass(w.category, TooFewClustersWarning))
     warned = tuple(Warned.from_record(w) for w in kept)
     return place, FoldResult(held, fit_time, failure, exception, warned)
 
 
 def fit_with_hints(estimator: Any, X: Any, hints: Supervision, as_links: bool) -> Any:
-    """Fit an estimator or a pipeline with hints, or without hints if it does not take any."""
+    """Fit an estimator or a pipeline with hints, or without hints if it does not support any."""
     try:
         return _fit(estimator, X, hints)
     except UnsupportedSupervisionError:

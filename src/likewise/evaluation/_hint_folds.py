@@ -34,7 +34,7 @@ class HintFold:
     pairs : ndarray of shape (n_pairs, 2)
         The held-out pairs of rows whose relation the training hints do not imply.
     together : ndarray of bool, of shape (n_pairs,)
-        Whether each pair belongs together.
+        True if the pair belongs together.
     pair_weights : ndarray of shape (n_pairs,)
         The weight of each pair.
     triplets : ndarray of shape (n_triplets, 3)
@@ -106,7 +106,7 @@ class HintKFold:
 
     def __init__(self, n_splits: int = 5, *, random_state: RandomStateLike = None) -> None:
         if not isinstance(n_splits, int | np.integer) or isinstance(n_splits, bool) or n_splits < 2:
-            raise ValueError(f"the number of folds must be an integer of at least 2, got {n_splits!r}.")
+            raise ValueError(f"the number of folds must be an integer of at least 2; got {n_splits!r}.")
         self.n_splits: int = int(n_splits)
         self.random_state = random_state
 
@@ -128,7 +128,7 @@ class HintKFold:
         """
         if not isinstance(supervision, Supervision):
             raise SupervisionError(
-                f"supervision must be a likewise.Supervision, got {type(supervision).__name__}. "
+                f"supervision must be a likewise.Supervision; got {type(supervision).__name__}. "
                 "Make one with Supervision.from_links(len(X), must=[(0, 3)], cannot=[(1, 7)])."
             )
         labelled = np.flatnonzero(supervision.label_codes >= 0)
@@ -160,10 +160,10 @@ class HintKFold:
             return
         kept = ""
         if len(supervision.must_groups) or len(supervision.cannot_groups) or supervision.bags is not None:
-            kept = " Groups of links and bags are not held out; say the same with pairs, triplets or labels."
+            kept = " Groups of links and bags are never held out; use pairs, triplets or labels instead."
         raise SupervisionError(
-            f"{n_hints} pair(s), triplet(s) and label(s) cannot be cut into {self.n_splits} folds. "
-            f"Gather more hints, or ask for fewer folds.{kept}"
+            f"{n_hints} pair(s), triplet(s) and label(s) cannot be split into {self.n_splits} folds. "
+            f"Add hints, or use fewer folds.{kept}"
         )
 
     def _deal(self, strata: list[int], rng: Any) -> IntArray:
@@ -308,7 +308,7 @@ def _find_decided(closure: Closure, triplets: IntArray, waiting: IntArray) -> Bo
 def _close_hints(train: Supervision) -> tuple[Closure, IntArray]:
     """Return the closure of all training hints as links, and the NEITHER triplets that imply no links.
 
-    A triplet answered NEITHER implies no links by itself. If two of its rows are known to be together, so are
+    A triplet answered NEITHER alone implies no links. If two of its rows are known to be together, so are
     all three, and if two are known to be apart, so are all. Such links are added until nothing changes.
     """
     links = train.to_links()

@@ -152,22 +152,22 @@ class HintInformation:
 
     @property
     def no_large_class(self) -> bool:
-        """Whether no class has more than 2/3 of the rows: the first condition of corollary 3.4.1.1."""
+        """True if no class has more than 2/3 of the rows: the first condition of corollary 3.4.1.1."""
         return self.shares[0] <= 2 / 3 + _ROUNDING
 
     @property
     def enough_neither(self) -> bool:
-        """Whether 3 P_R ≤ 1 - 1/e, so that NEITHER is common enough: the second condition."""
+        """True if 3 P_R ≤ 1 - 1/e, so NEITHER is common enough: the second condition."""
         return 3 * self.p_two <= 1 - 1 / math.e + _ROUNDING
 
     @property
     def triplets_promised(self) -> bool:
-        """Whether both conditions hold. A correct triplet then has at least the bits of a correct pair."""
+        """True if both conditions hold, so a correct triplet has at least as many bits as a correct pair."""
         return self.no_large_class and self.enough_neither
 
     @property
     def triplet_tells_more(self) -> bool:
-        """Whether one triplet has at least as many bits as one pair, the conclusion of the corollary."""
+        """True if one triplet has at least as many bits as one pair, the conclusion of the corollary."""
         return self.triplet_bits >= self.pair_bits - _ROUNDING
 
     def as_dict(self) -> dict[str, Any]:
@@ -182,15 +182,19 @@ class HintInformation:
         return {name: getattr(self, name) for name in (*self.__dataclass_fields__, *derived)}
 
     def __str__(self) -> str:
-        more = "a triplet tells at least as much" if self.triplet_tells_more else "a pair tells more"
+        more = (
+            "a triplet is at least as informative"
+            if self.triplet_tells_more
+            else "a pair is more informative"
+        )
         lines = [
             f"{len(self.shares)} classes, the largest with {self.shares[0]:.1%} of the rows",
-            f"two rows are of one class      P_M   {self.p_must:.4f}",
+            f"two rows have the same class   P_M   {self.p_must:.4f}",
             f"each of AB, AC, BC             P_R   {self.p_two:.4f}",
             f"{'':<24}{'pair':>10}{'triplet':>10}",
-            f"{'bits an answer':<24}{self.pair_bits:>10.4f}{self.triplet_bits:>10.4f}",
-            f"{'bits a row shown':<24}{self.pair_bits_per_row:>10.4f}{self.triplet_bits_per_row:>10.4f}",
-            f"{'bits of six rows shown':<24}{self.three_pairs:>10.4f}{self.two_triplets:>10.4f}",
+            f"{'bits per answer':<24}{self.pair_bits:>10.4f}{self.triplet_bits:>10.4f}",
+            f"{'bits per row shown':<24}{self.pair_bits_per_row:>10.4f}{self.triplet_bits_per_row:>10.4f}",
+            f"{'bits per six rows shown':<24}{self.three_pairs:>10.4f}{self.two_triplets:>10.4f}",
         ]
         if self.noise_pair or self.noise_triplet:
             lines.append(f"{'wrong answers':<24}{self.noise_pair:>10.1%}{self.noise_triplet:>10.1%}")
@@ -199,21 +203,21 @@ class HintInformation:
                 f"{'?' if rate is None else format(rate, '.3f'):>10}"
                 for rate in (self.pair_bits_per_minute, self.triplet_bits_per_minute)
             )
-            lines.append(f"{'bits a minute':<24}{''.join(cells)}")
+            lines.append(f"{'bits per minute':<24}{''.join(cells)}")
         lines.append(f"no class above 2/3: {_format_yes(self.no_large_class)}")
         lines.append(f"3 P_R at most 1 - 1/e: {_format_yes(self.enough_neither)}")
-        lines.append(f"of one answer each: {more}")
+        lines.append(f"for one answer each: {more}")
         return "\n".join(lines)
 
     def _repr_html_(self) -> str:
         rows: list[tuple[Any, ...]] = [
-            ("bits of an answer", self.pair_bits, self.triplet_bits),
-            ("bits of a row shown", self.pair_bits_per_row, self.triplet_bits_per_row),
-            ("bits of six rows shown", self.three_pairs, self.two_triplets),
-            ("share of wrong answers", self.noise_pair, self.noise_triplet),
+            ("bits per answer", self.pair_bits, self.triplet_bits),
+            ("bits per row shown", self.pair_bits_per_row, self.triplet_bits_per_row),
+            ("bits per six rows shown", self.three_pairs, self.two_triplets),
+            ("fraction of wrong answers", self.noise_pair, self.noise_triplet),
         ]
         if self.seconds_pair is not None or self.seconds_triplet is not None:
-            rows.append(("bits of a minute", self.pair_bits_per_minute, self.triplet_bits_per_minute))
+            rows.append(("bits per minute", self.pair_bits_per_minute, self.triplet_bits_per_minute))
         title = f"{len(self.shares)} classes, the largest with {self.shares[0]:.1%} of the rows"
         return render_table(title, ("", "pair", "triplet"), rows)
 
@@ -264,25 +268,25 @@ def compare_hints(
     (False, True)
     >>> print(compare_hints(["wren", "wren", "owl", "owl"]))
     2 classes, the largest with 50.0% of the rows
-    two rows are of one class      P_M   0.5000
+    two rows have the same class   P_M   0.5000
     each of AB, AC, BC             P_R   0.2500
                                   pair   triplet
-    bits an answer              1.0000    2.0000
-    bits a row shown            0.5000    0.6667
-    bits of six rows shown      3.0000    4.0000
+    bits per answer             1.0000    2.0000
+    bits per row shown          0.5000    0.6667
+    bits per six rows shown     3.0000    4.0000
     no class above 2/3: yes
     3 P_R at most 1 - 1/e: no
-    of one answer each: a triplet tells at least as much
+    for one answer each: a triplet is at least as informative
     """
     if (labels is None) == (shares is None):
-        raise ValueError("compare_hints takes the labels of rows or the shares of classes: give one of them.")
+        raise ValueError("pass either the labels of the rows or the shares of the classes to compare_hints.")
     if labels is not None:
         counts = np.bincount(encode_labels(labels, what="labels"))
         shares = counts / counts.sum()
     given = check_shares(shares)
     for name, seconds in (("seconds_pair", seconds_pair), ("seconds_triplet", seconds_triplet)):
         if seconds is not None and not (math.isfinite(seconds) and seconds > 0):
-            raise ValueError(f"{name} must be a finite time above 0, got {seconds!r}.")
+            raise ValueError(f"{name} must be a finite time above 0; got {seconds!r}.")
     return HintInformation(
         shares=tuple(sorted(given.tolist(), reverse=True)),
         p_must=_compute_p_must(given),
@@ -301,15 +305,15 @@ _ROUNDING = 1e-12
 
 
 def check_shares(shares: Any) -> FloatArray:
-    """Check that shares are a distribution, and normalise them."""
+    """Check that shares form a distribution, and normalise them."""
     given = np.asarray(shares, dtype=np.float64)
     if given.ndim != 1 or not given.size:
-        raise ValueError(f"shares must be one number a class, shape (n_classes,); got shape {given.shape}.")
+        raise ValueError(f"shares must be one number per class, shape (n_classes,); got shape {given.shape}.")
     if not np.isfinite(given).all() or (given < 0).any():
-        raise ValueError(f"shares must be finite and none below 0, got {given.tolist()}.")
+        raise ValueError(f"shares must be finite and not negative; got {given.tolist()}.")
     if abs(given.sum() - 1) > 1e-6:
         raise ValueError(
-            f"shares must add up to 1, got a sum of {given.sum():g}. Divide counts by their sum first, or "
+            f"shares must add up to 1; got a sum of {given.sum():g}. Divide counts by their sum first, or "
             "pass the labels of the rows as labels=."
         )
     return given / given.sum()
@@ -334,7 +338,7 @@ def _compute_entropy(*chances: float) -> float:
 
 
 def _subtract_chance(entropy: float, chance: float) -> float:
-    """Return the difference, at least 0 in spite of rounding."""
+    """Return the difference, clipped at 0 because of rounding."""
     return max(0.0, entropy - chance)
 
 

@@ -33,7 +33,7 @@ class HeldOut:
     answers : ndarray of shape (n_questions,)
         The column of the held-out answer.
     is_triplet : ndarray of bool, of shape (n_questions,)
-        Whether the question is about three rows.
+        True for a triplet.
     weights : ndarray of shape (n_questions,)
         The weight of each answer.
 
@@ -120,7 +120,7 @@ class HeldOut:
         Parameters
         ----------
         mask : ndarray of bool of shape (n_questions,)
-            Which answers to keep.
+            The answers to keep.
 
         Returns
         -------
@@ -154,7 +154,7 @@ class HeldOut:
 
     @property
     def right(self) -> npt.NDArray[np.bool_]:
-        """Whether each answer is predicted correctly."""
+        """True for answers that are predicted correctly."""
         return self.predicted == self.answers
 
     @property
@@ -171,7 +171,7 @@ class HeldOut:
         Parameters
         ----------
         triplets : bool
-            Whether to score the triplets instead of the pairs.
+            Score the triplets instead of the pairs.
 
         Returns
         -------

@@ -39,9 +39,9 @@ if TYPE_CHECKING:
     from likewise.supervision import Supervision
 
 Rule = Literal["simplest_method", "best", "one_standard_error"]
-_REPEATS = 3  # with other folds, where several methods are compared
-_CLOSE = 0.5  # standard errors by which the best candidate of a simpler method may be behind
-_GROUPS = 50  # of questions that are left out in turn, to estimate standard errors
+_REPEATS = 3  # different splits into folds, if several methods are compared
+_CLOSE = 0.5  # maximum distance, in standard errors, of a simpler method from the best score
+_GROUPS = 50  # groups of questions of the jackknife that estimates standard errors
 
 
 @dataclass(frozen=True, eq=False)
@@ -62,7 +62,7 @@ class _Candidate:
 
 
 def _has_method(name: str) -> Callable[[Any], bool]:
-    """Return a check whether the best estimator (before fit: any estimator) has a method."""
+    """Return a predicate that is True if the best estimator (before fit: any estimator) has a method."""
 
     def check(self: Any) -> bool:
         if hasattr(self, "best_estimator_"):
@@ -106,7 +106,7 @@ class HintSearchCV(CallbackSupportMixin, MetaEstimatorMixin, BaseEstimator):
         fewest clusters among the candidates in `ties_`. Equal scores go to fewer clusters, then to the first
         candidate.
     refit : bool, default=True
-        Whether to fit the chosen candidate with all hints. Otherwise `labels_` and `predict` are not
+        Fit the chosen candidate with all hints. Otherwise `labels_` and `predict` are not
         available.
     as_links : bool, default=False
         Convert the hints to links for methods that do not support them.
@@ -229,7 +229,7 @@ class HintSearchCV(CallbackSupportMixin, MetaEstimatorMixin, BaseEstimator):
         Parameters
         ----------
         X : array-like of shape (n_samples, n_features)
-            The rows, in memory. Dask data are refused: choose a model with some of the rows, then fit it to
+            The rows, in memory. Dask data raise an error: choose a model on some of the rows, then fit it to
             all rows.
         y : ignored
             Present for scikit-learn's interface.
@@ -242,10 +242,10 @@ class HintSearchCV(CallbackSupportMixin, MetaEstimatorMixin, BaseEstimator):
             The fitted search.
         """
         if self.rule not in get_args(Rule):
-            raise ValueError(f"rule must be one of {get_args(Rule)}, got {self.rule!r}.")
+            raise ValueError(f"rule must be one of {get_args(Rule)}; got {self.rule!r}.")
         repeats = integer(1)
         if self.n_repeats != "auto" and not repeats.holds(self.n_repeats):
-            raise ValueError(f"n_repeats must be 'auto' or {repeats.wanted}, got {self.n_repeats!r}.")
+            raise ValueError(f"n_repeats must be 'auto' or {repeats.wanted}; got {self.n_repeats!r}.")
         if self.scoring != "auto":
             check_scoring(self.scoring)
         check_error_score(self.error_score)
@@ -255,20 +255,20 @@ class HintSearchCV(CallbackSupportMixin, MetaEstimatorMixin, BaseEstimator):
                 "param_grid is empty, so there is nothing to choose from; pass {} for the defaults."
             )
         rounds = self._make_rounds(X, supervision, len({candidate.method for candidate in candidates}))
-        assert supervision is not None  # or _make_rounds would have refused
+        assert supervision is not None  # _make_rounds raises an error otherwise
         folds = [fold for one in rounds for fold in one]
         self.scoring_ = choose_scoring(folds) if self.scoring == "auto" else self.scoring
         score = check_scoring(self.scoring_)
         results = self._run(X, candidates, folds)
         repeat_fold_warnings(result for group in results for result in group)
         found = [summarise(group, folds, score, self.scoring_, self.error_score) for group in results]
-        # Repeats ask the same questions, so the error that comes from few answers stays.
+        # Repeats use the same questions, so they do not reduce the sampling error.
         found = [replace(one, error=one.error * len(rounds) ** 0.5) for one in found]
         self._report_failures(candidates, found)
 
         scores = np.array([one.score if one.failure is None else np.nan for one in found])
         if np.isnan(scores).all():
-            raise ValueError("every score is NaN, so that there is nothing to choose; look at scoring=.")
+            raise ValueError("every score is NaN, so no candidate can be chosen; check scoring=.")
         errors = _compute_difference_errors(results, folds, score, int(np.nanargmax(scores)))
         tied = scores >= np.nanmax(scores) - errors - _ROUNDING
         close = scores >= np.nanmax(scores) - _CLOSE * errors - _ROUNDING
@@ -300,7 +300,7 @@ class HintSearchCV(CallbackSupportMixin, MetaEstimatorMixin, BaseEstimator):
             last = self.estimator[-1] if hasattr(self.estimator, "steps") else self.estimator
             return [(type(last).__name__, self.estimator, self.param_grid)]
         if self.param_grid is not None:
-            raise ValueError("with several methods each has its own grid; leave param_grid out.")
+            raise ValueError("each of several methods has its own grid; omit param_grid.")
         given: Any = self.estimator
         if isinstance(given, Mapping):
             given = [(name, *_make_pair(value)) for name, value in given.items()]
@@ -318,7 +318,7 @@ class HintSearchCV(CallbackSupportMixin, MetaEstimatorMixin, BaseEstimator):
             methods.append((str(entry[0]), entry[1], entry[2] if len(entry) == 3 else None))
         names = [name for name, _, _ in methods]
         if not names or len(set(names)) < len(names):
-            raise ValueError(f"the methods need names that differ, at least one; got {names}.")
+            raise ValueError(f"expected at least one method, with unique names; got {names}.")
         return methods
 
     def _list_candidates(self) -> Iterator[_Candidate]:
@@ -365,17 +365,17 @@ class HintSearchCV(CallbackSupportMixin, MetaEstimatorMixin, BaseEstimator):
         candidate, one = failed[0]
         first = f"{candidate.method} with {candidate.params}: {one.failure}"
         if len(failed) == len(candidates):
-            raise ValueError(f"every fit failed, so that there is nothing to choose. The first is {first}")
+            raise ValueError(f"every fit failed, so no candidate can be chosen. The first failure: {first}")
         warn_caller(
             f"{len(failed)} of {len(candidates)} candidates failed and have the score {self.error_score}. "
-            f"cv_results_['failure'] tells why of each; the first is {first}",
+            f"See cv_results_['failure'] for the reasons; the first: {first}",
             FitFailedWarning,
         )
 
     def _choose(
         self, candidates: list[_Candidate], scores: np.ndarray, tied: np.ndarray, close: np.ndarray
     ) -> int:
-        """Return the candidate that the rule takes."""
+        """Return the candidate that the rule selects."""
 
         def best_of(among: np.ndarray) -> int:
             top = among[scores[among] >= np.nanmax(scores[among]) - _ROUNDING]
@@ -396,9 +396,7 @@ class HintSearchCV(CallbackSupportMixin, MetaEstimatorMixin, BaseEstimator):
     def _find_best(self) -> Any:
         check_is_fitted(self, "best_index_")
         if not hasattr(self, "best_estimator_"):
-            raise AttributeError(
-                "HintSearchCV was fitted with refit=False, so that there is no model to ask."
-            )
+            raise AttributeError("HintSearchCV was fitted with refit=False, so there is no fitted model.")
         return self.best_estimator_
 
     def fit_predict(
@@ -484,13 +482,13 @@ def _make_pair(value: Any) -> tuple[Any, Any]:
     return tuple(value) if isinstance(value, list | tuple) and len(value) == 2 else (value, None)
 
 
-_ROUNDING = 1e-12  # must not tell equal scores apart
+_ROUNDING = 1e-12  # scores that differ by less are equal
 
 
 def _sort_by_size(
     candidates: list[_Candidate], places: np.ndarray, scores: np.ndarray | None = None
 ) -> np.ndarray:
-    """Sort candidates by their number of clusters, then by score if given, then as they were named."""
+    """Sort candidates by number of clusters, then by score if given, then by position."""
     sizes = [candidates[c].n_clusters for c in places]
     sizes = [np.inf if size is None else size for size in sizes]
     return places[np.lexsort((-scores[places] if scores is not None else np.zeros(len(places)), sizes))]
@@ -499,9 +497,9 @@ def _sort_by_size(
 def _compute_difference_errors(
     results: list[list[FoldResult]], folds: list[HintFold], score: Any, top: int
 ) -> np.ndarray:
-    """Return the standard error of the difference between each candidate's score and that of `top`.
+    """Return the standard error of the difference between the score of each candidate and of `top`.
 
-    Questions are left out in groups, all repeats of a question together: the delete-a-group jackknife. It is
+    The delete-a-group jackknife leaves out groups of questions, with all repeats of a question. The error is
     NaN for a candidate that failed, and infinite with a single question.
     """
     rows = [np.pad(fold.pairs, ((0, 0), (0, 1)), constant_values=-1) for fold in folds]
@@ -528,7 +526,7 @@ def _compute_difference_errors(
 def _make_table(
     candidates: list[_Candidate], found: list[HintValidation], tied: np.ndarray, errors: np.ndarray
 ) -> dict[str, Any]:
-    """Return the results as columns, one row a candidate."""
+    """Return the results as columns, with one row per candidate."""
     scores = np.array([one.score for one in found])
     table: dict[str, Any] = {
         "method": np.array([candidate.method for candidate in candidates], dtype=object),
@@ -558,7 +556,7 @@ _ABSENT = object()
 
 
 def _mask_missing(values: list[Any]) -> np.ma.MaskedArray:
-    """Return values as in GridSearchCV: masked for candidates without the parameter."""
+    """Return values masked for candidates without the parameter, as in GridSearchCV."""
     data = np.empty(len(values), dtype=object)
     absent = [value is _ABSENT for value in values]
     data[:] = [None if gone else value for value, gone in zip(values, absent, strict=True)]

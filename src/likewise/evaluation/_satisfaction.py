@@ -93,10 +93,10 @@ class Satisfaction:
             for name, stated, kept, broken, sign in kinds
         ]
         n_groups = self.n_broken_must_groups + self.n_broken_cannot_groups
-        notes = [f"{n_groups} group(s) with a broken link, counted above by pairs"] if n_groups else []
+        notes = [f"{n_groups} group(s) with a broken link; the table counts their pairs"] if n_groups else []
         return render_table(
             f"{self.share:.1%} of the links kept",
-            ("links", "stated", "kept", "broken", "broken ones"),
+            ("links", "stated", "kept", "broken", "examples"),
             rows,
             notes,
         )
@@ -141,7 +141,7 @@ class TripletSatisfaction:
 
     def _repr_html_(self) -> str:
         places = list_some(list(map(str, self.broken[:5].tolist())), len(self.broken))
-        notes = [f"broken, by their place in the list: {places}"] if len(self.broken) else []
+        notes = [f"positions of the broken triplets: {places}"] if len(self.broken) else []
         rows = [(self.n_triplets, self.n_kept, self.n_triplets - self.n_kept)]
         return render_table(
             f"{self.share:.1%} of the triplets kept", ("stated", "kept", "broken"), rows, notes

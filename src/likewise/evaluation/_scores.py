@@ -1,4 +1,4 @@
-"""All agreement scores of a clustering at once, on all rows or on a part."""
+"""All agreement scores of a clustering at once, on all rows or on a subset."""
 
 from __future__ import annotations
 
@@ -133,7 +133,7 @@ def scores(
 
     Notes
     -----
-    The cost is O(n log n) for n rows, for any number of hints. Equal partitions have all scores 1, also those
+    The cost is O(n log n) for n rows, for any number of hints. Equal partitions have all scores 1, even those
     of a single row.
 
     Examples
@@ -173,13 +173,13 @@ def scores(
 def _mask(supervision: Any, rows: Rows) -> np.ndarray:
     """Return a mask of the rows to score; raise an error if it is empty."""
     if supervision is None:
-        raise ValueError(f"rows={rows!r} asks which rows the hints name; pass them as supervision=.")
+        raise ValueError(f"rows={rows!r} needs the hints; pass them as supervision=.")
     touched = np.asarray(supervision.touched, dtype=bool)
     mask = touched if rows == "touched" else ~touched
     if not mask.any():
         found = "every row is" if rows == "untouched" else "no row is"
         raise ValueError(
-            f"rows={rows!r} leaves nothing to score: {found} named by a hint ({len(touched)} rows). "
-            "Use rows='all', or hold some rows back."
+            f"rows={rows!r} leaves no rows to score: {found} in a hint ({len(touched)} rows). "
+            "Use rows='all', or withhold some hints."
         )
     return mask

@@ -1,4 +1,4 @@
-"""How far a hierarchy that was found is from the true one."""
+"""Distances between a learned hierarchy and the true one."""
 
 from __future__ import annotations
 
@@ -17,36 +17,36 @@ def robinson_foulds(
 ) -> int:
     """Return the Robinson-Foulds distance: the number of edges that only one of two hierarchies has.
 
-    With Σ(T) the set of edges of T, it is ``|Σ(T) - Σ(T')| + |Σ(T') - Σ(T)|``. A label that was moved from
-    one label to another costs 2. One that was moved to the root costs 1 without, and 2 with root edges.
+    With Σ(T) the set of edges of T, it is ``|Σ(T) - Σ(T')| + |Σ(T') - Σ(T)|``. Moving a label from
+    one label to another costs 2. Moving it to the root costs 1 without root edges, and 2 with them.
 
     Parameters
     ----------
     true, found : LabelHierarchy
-        Two hierarchies over the same labels, which may stand in any order. Exchanging the two changes
-        nothing.
+        Two hierarchies over the same labels, in any order. The distance is symmetric.
     directed : bool, default=True
-        Whether an edge that goes the other way is another edge. Set it to False to compare with a tree
-        that has no direction, such as Chow and Liu's.
+        If False, the direction of edges is ignored, for comparison with undirected trees such as the
+        Chow–Liu tree.
     root_edges : bool, default=False
-        Whether the edges from the root to the labels that hang on it count too.
+        Count the edges from the root to its children as well.
 
     Returns
     -------
     int
-        0 if the edges are the same. For two trees of n labels it is at most 2 (n - 1), and with root edges
+        0 if the edges are equal. For two trees of n labels it is at most 2 (n - 1), and with root edges
         2 n.
 
     Raises
     ------
     HierarchyError
-        If one has labels that the other has not.
+        If one hierarchy has labels that the other lacks.
 
     Notes
     -----
-    The distance of [1]_ counts the splits of the leaves that two trees do not share. The thesis behind
-    :class:`likewise.multilabel.LatentHierarchyClassifier` (section 5.5.1) calls by this name the distance
-    here, since inner nodes are labels too. The cost is O(e log e) for e edges.
+    The distance of [1]_ counts the splits of the leaves that only one of two trees has. Here inner
+    nodes are labels too, so edges are compared; the thesis behind
+    :class:`likewise.multilabel.LatentHierarchyClassifier` (section 5.5.1) uses the same name for this
+    distance. The cost is O(e log e) for e edges.
 
     References
     ----------
@@ -66,27 +66,26 @@ def robinson_foulds(
 
 
 def ancestor_f1(true: LabelHierarchy, found: LabelHierarchy) -> float:
-    """Return the F1 score over the pairs of labels of which one is above the other, at any distance.
+    """Return the F1 score over pairs of labels in which one is an ancestor of the other.
 
-    With A(T) the pairs (ancestor, descendant) of T, the root left out, it is
-    ``2 |A(T) ∩ A(T')| / (|A(T)| + |A(T')|)``. Unlike the Robinson-Foulds distance it forgives a label that
-    was put under its grandparent, and it minds more when a large branch is in the wrong place.
+    With A(T) the pairs (ancestor, descendant) of T, without the root, it is
+    ``2 |A(T) ∩ A(T')| / (|A(T)| + |A(T')|)``. Compared with the Robinson-Foulds distance, it penalises a
+    label under its grandparent less, and a misplaced large branch more.
 
     Parameters
     ----------
     true, found : LabelHierarchy
-        Two hierarchies over the same labels, which may stand in any order. Exchanging the two changes
-        nothing.
+        Two hierarchies over the same labels, in any order. The score is symmetric.
 
     Returns
     -------
     float
-        From 0 to 1. If neither has any edge, the two are the same and the score is 1.
+        Between 0 and 1. If neither has any edge, the two are equal and the score is 1.
 
     Raises
     ------
     HierarchyError
-        If one has labels that the other has not.
+        If one hierarchy has labels that the other lacks.
 
     Notes
     -----
@@ -107,11 +106,11 @@ def ancestor_f1(true: LabelHierarchy, found: LabelHierarchy) -> float:
 
 
 def _find_shared_names(true: Any, found: Any) -> tuple[str, ...]:
-    """Return the labels of both in one order, or say which are only in one."""
+    """Return the labels of both in one order; raise an error for labels that only one has."""
     for what, tree in (("true", true), ("found", found)):
         if not isinstance(tree, LabelHierarchy):
             raise TypeError(
-                f"{what} must be a LabelHierarchy, got {type(tree).__name__}. Make one with "
+                f"{what} must be a LabelHierarchy; got {type(tree).__name__}. Make one with "
                 "LabelHierarchy.from_edges or from_parents."
             )
     only = [
@@ -124,7 +123,7 @@ def _find_shared_names(true: Any, found: Any) -> tuple[str, ...]:
     ]
     if only:
         raise HierarchyError(
-            f"the hierarchies have different labels: {'; '.join(only)}. Compare what they share with "
+            f"the hierarchies have different labels: {'; '.join(only)}. Compare the common labels with "
             "restrict(names)."
         )
     names: tuple[str, ...] = true.names
@@ -137,7 +136,7 @@ def _list_unshared(one: LabelHierarchy, other: LabelHierarchy) -> list[str]:
 
 
 def _edge_codes(tree: LabelHierarchy, directed: bool, root_edges: bool) -> IntArray:
-    """Return a number for each edge, the same for both trees; the root is numbered after the labels."""
+    """Return a code for each edge that is the same in both trees; the root is numbered after the labels."""
     pairs = [(p, c) for c, above in enumerate(tree.parent_lists) for p in above]
     if root_edges:
         pairs += [(tree.n_labels, c) for c, above in enumerate(tree.parent_lists) if not above]

@@ -1,4 +1,4 @@
-"""Pictures of clusterings, choices, interviews, hints and label trees; each imports matplotlib when drawn."""
+"""Plots of clusterings, model choices, interviews, hints and label trees. Matplotlib is imported on use."""
 
 from likewise.plotting._bag_display import BagDisplay
 from likewise.plotting._choice import ChoiceDisplay

@@ -53,7 +53,7 @@ class BagDisplay(SavableDisplay):
     space : ndarray of shape (n_samples, n_dimensions)
         The space in which examples are chosen by distance to the cluster centres.
     supervision : Supervision or None, default=None
-        The hints, whose bags name the examples.
+        The hints; examples are named after their bags.
     image_shape : (int, int) or None, default=None
         The height and width of the images; None draws profiles.
     feature_names : sequence of str or None, default=None
@@ -136,7 +136,7 @@ class BagDisplay(SavableDisplay):
         title: str | None = None,
         axes: Any = None,
     ) -> BagDisplay:
-        """Draw rows, their clusters, and examples of the classes that the clusters represent.
+        """Plot rows, their clusters, and examples of the classes that the clusters represent.
 
         Parameters
         ----------
@@ -175,13 +175,13 @@ class BagDisplay(SavableDisplay):
         _check(X, rows, found, class_of_cluster, supervision, image_shape)
         if min(n_examples, max_classes) < 1 or max_points < 2:
             raise ValueError(
-                "n_examples and max_classes must be at least 1 and max_points 2, got "
+                "n_examples and max_classes must be at least 1 and max_points at least 2; got "
                 f"{n_examples}, {max_classes} and {max_points}."
             )
         near = standardize_columns(rows) if space is None else np.asarray(space, dtype=np.float64)
         if near.ndim != 2 or len(near) != len(rows) or not np.isfinite(near).all():
             raise ValueError(
-                f"space must hold finite numbers, a row for each of the {len(rows)} rows; got {near.shape}."
+                f"space must be finite numbers with {len(rows)} rows, as X has; got shape {near.shape}."
             )
         display = cls(
             rows,
@@ -200,7 +200,7 @@ class BagDisplay(SavableDisplay):
     def from_estimator(
         cls, estimator: Any, X: MatrixLike, supervision: Supervision | None = None, **options: Any
     ) -> BagDisplay:
-        """Draw the clusters that a fitted estimator found in rows in bags.
+        """Plot the clusters that a fitted estimator found in rows in bags.
 
         Parameters
         ----------
@@ -225,7 +225,7 @@ class BagDisplay(SavableDisplay):
         classes = getattr(estimator, "class_of_cluster_", None)
         if classes is None:
             raise TypeError(
-                f"{type(estimator).__name__} does not say which class a cluster stands for; draw it with "
+                f"{type(estimator).__name__} has no class_of_cluster_; plot it with "
                 "ClusterDisplay, or pass class_of_cluster to BagDisplay.from_predictions."
             )
         options.setdefault("space", getattr(estimator, "embedding_", None))
@@ -242,7 +242,7 @@ class BagDisplay(SavableDisplay):
         title: str | None = None,
         axes: Any = None,
     ) -> BagDisplay:
-        """Draw the map and the examples.
+        """Plot the map and the examples.
 
         Parameters
         ----------
@@ -273,7 +273,9 @@ class BagDisplay(SavableDisplay):
             axes[0].set_anchor("N")
         self.axes_ = tuple(axes)
         if len(self.axes_) != 2:
-            raise ValueError(f"two axes are wanted, a map and examples; got {len(self.axes_)}.")
+            raise ValueError(
+                f"expected two axes, one for the map and one for the examples; got {len(self.axes_)}."
+            )
         self.figure_ = self.axes_[0].figure
         looks = {
             name: (PALETTE[number % len(PALETTE)], MARKERS[number // len(PALETTE) % len(MARKERS)])
@@ -314,9 +316,9 @@ class BagDisplay(SavableDisplay):
                 zorder=2 if name is not None else 1,
             )
         notes = [title or ""]
-        notes += [f"{len(rows):,} of {n:,} rows drawn"] if len(rows) < n else []
+        notes += [f"{len(rows):,} of {n:,} rows shown"] if len(rows) < n else []
         grey = int(np.isin(self.labels, none).sum())
-        notes += [f"grey: in clusters of no class ({grey:,})"] if grey else []
+        notes += [f"grey: in clusters without a class ({grey:,})"] if grey else []
         ax.set_title("\n".join(note for note in notes if note))
         ax.set_xlabel(plane.axes[0])
         ax.set_ylabel(plane.axes[1])
@@ -377,8 +379,8 @@ class BagDisplay(SavableDisplay):
         ]
 
     def _format_notes(self) -> list[str]:
-        """Return a text on what the grid shows and what it leaves out."""
-        notes = ["examples of each class" if self.examples_ else "no cluster stands for a class"]
+        """Return notes on the classes that the grid shows and omits."""
+        notes = ["examples of each class" if self.examples_ else "no cluster has a class"]
         if self.n_left_out_:
             n = len(self.examples_) + self.n_left_out_
             notes = [f"examples of the {len(self.examples_)} largest of {n} classes"]
@@ -387,7 +389,7 @@ class BagDisplay(SavableDisplay):
         missing = sorted(map(str, bag_classes - set(self.class_of_cluster)))
         if missing:
             more = f" and {len(missing) - _SHOWN} more" if len(missing) > _SHOWN else ""
-            notes.append(f"no cluster stands for {', '.join(missing[:_SHOWN])}{more}")
+            notes.append(f"no cluster for {', '.join(missing[:_SHOWN])}{more}")
         return notes
 
     def _format_caption(self, named: bool) -> str:
@@ -396,10 +398,10 @@ class BagDisplay(SavableDisplay):
         parts = (
             []
             if self.image_shape is not None
-            else [f"a bar for each feature, up to {DEVIATIONS:g} deviations from its mean"]
+            else [f"one bar per feature, clipped at {DEVIATIONS:g} standard deviations from its mean"]
         )
-        parts += ["below each, its bag"] if named else []
-        parts += ["red: the bag is not said to hold the class"] if any(self.against_.values()) else []
+        parts += ["bags below the examples"] if named else []
+        parts += ["red: the bag is not labelled with the class"] if any(self.against_.values()) else []
         return "; ".join(parts)
 
 
@@ -409,16 +411,16 @@ def _shorten(text: str, limit: int) -> str:
 
 def _check(X: Any, rows: Any, labels: Any, classes: Any, supervision: Any, image_shape: Any) -> None:
     if rows.ndim != 2 or not rows.size:
-        raise ValueError(f"X must have shape (n_samples, n_features), got {rows.shape}.")
+        raise ValueError(f"X must have shape (n_samples, n_features); got {rows.shape}.")
     if not np.isfinite(rows).all():
-        raise ValueError("X holds values that are not finite; fill or drop them first.")
+        raise ValueError("X contains values that are not finite; fill in or drop them first.")
     if labels.shape != (len(rows),) or labels.dtype.kind not in "iu":
         raise ValueError(
-            f"labels must be {len(rows)} integers, one a row; got {labels.dtype} of {labels.shape}."
+            f"labels must be {len(rows)} integers, one per row; got {labels.dtype} of shape {labels.shape}."
         )
     if labels.min() < 0 or labels.max() >= len(classes):
         raise ValueError(
-            f"class_of_cluster speaks of {len(classes)} clusters, but labels run from {labels.min()} to "
+            f"class_of_cluster has {len(classes)} clusters, but labels range from {labels.min()} to "
             f"{labels.max()}."
         )
     if supervision is not None:

@@ -14,8 +14,8 @@ from likewise.plotting._figure import SavableDisplay, hide_spines, make_figure
 class ChoiceDisplay(SavableDisplay):
     """Scores on held-out hints over the number of clusters, one line for each method, with the choice marked.
 
-    Make one with :meth:`from_search`. Bars are one standard error to either side. Where a grid has other
-    parameters besides the number of clusters, a line shows the best of them at each number.
+    Create it with :meth:`from_search`. Bars are one standard error to either side. If a grid has other
+    parameters besides the number of clusters, a line shows the best score for each number of clusters.
 
     Parameters
     ----------
@@ -63,7 +63,7 @@ class ChoiceDisplay(SavableDisplay):
 
     @classmethod
     def from_search(cls, search: Any, *, ax: Any = None, title: str | None = None) -> ChoiceDisplay:
-        """Draw the results of a fitted search.
+        """Plot the results of a fitted search.
 
         Parameters
         ----------
@@ -87,7 +87,7 @@ class ChoiceDisplay(SavableDisplay):
         return cls(search.cv_results_, best_index=search.best_index_, scoring=name).plot(ax=ax, title=title)
 
     def plot(self, *, ax: Any = None, title: str | None = None) -> ChoiceDisplay:
-        """Draw the scores over the number of clusters.
+        """Plot the scores over the number of clusters.
 
         Parameters
         ----------
@@ -105,8 +105,8 @@ class ChoiceDisplay(SavableDisplay):
         missing = [m for m, k in zip(self.cv_results["method"], sizes, strict=True) if k is None]
         if missing:
             raise ValueError(
-                f"{missing[0]} has no parameter n_clusters, so it has no place on the axis. "
-                "Draw cv_results_ over another parameter yourself."
+                f"{missing[0]} has no parameter n_clusters, so it has no position on the axis. "
+                "Plot cv_results_ over another parameter yourself."
             )
         if ax is None:
             ax = make_figure(7.5, 4.5).subplots()
@@ -115,7 +115,7 @@ class ChoiceDisplay(SavableDisplay):
         errors = np.nan_to_num(np.asarray(self.cv_results["error_test_score"], dtype=np.float64))
         self.lines_ = {}
         methods = list(dict.fromkeys(self.cv_results["method"]))
-        # Shift the lines a little, so that their error bars do not overlap.
+        # Shift the lines slightly to keep their error bars apart.
         shifts = {m: 0.08 * (number - (len(methods) - 1) / 2) for number, m in enumerate(methods)}
         for number, method in enumerate(methods):
             rows = _find_best_at_each(np.asarray(sizes), scores, self.cv_results["method"] == method)

@@ -26,11 +26,11 @@ _IN_LEGEND = 20  # maximum number of clusters in the legend
 
 
 class ClusterDisplay(SavableDisplay):
-    """A clustering drawn in the plane: a colour for each cluster, lines for must-links and cannot-links.
+    """Plot of a clustering in the plane: a colour for each cluster, lines for must-links and cannot-links.
 
     Create it with :meth:`from_predictions` or :meth:`from_estimator`. Must-links are solid lines,
     cannot-links are dashed, and violated links are red and thicker. Labelled rows have a dark edge. Triplets
-    and bags are not drawn.
+    and bags are not shown.
 
     Parameters
     ----------
@@ -43,7 +43,7 @@ class ClusterDisplay(SavableDisplay):
     supervision : Supervision or None, default=None
         The hints, about the same rows.
     n_rows, n_links : int or None, default=None
-        The total numbers of rows and links if only a part is drawn; None if all are.
+        The total numbers of rows and links if only some are shown; None if all are.
 
     Attributes
     ----------
@@ -105,29 +105,29 @@ class ClusterDisplay(SavableDisplay):
         title: str | None = None,
         legend: bool = True,
     ) -> ClusterDisplay:
-        """Draw rows and their clusters.
+        """Plot rows and their clusters.
 
         Parameters
         ----------
         X : array-like of shape (n_samples, n_features)
-            The rows. Two features are drawn unchanged, more by their first two principal components.
+            The rows. Two features are shown unchanged, more by their first two principal components.
         labels : array-like of shape (n_samples,)
             The cluster of each row; -1 for none.
         supervision : Supervision, optional
-            The hints that the clustering used; their links are drawn.
+            The hints that the clustering used; their links are shown.
         ax : matplotlib Axes, optional
             Where to draw. By default a new figure is created, which notebooks show.
         max_points : int, default=5000
-            Maximum number of rows to draw. The rows of the links are drawn first; the others are sampled with
+            Maximum number of rows to show. Linked rows are shown first; the others are sampled with
             a fixed seed.
         max_links : int, default=500
-            Maximum number of links to draw, violated ones first.
+            Maximum number of links to show, violated ones first.
         feature_names : sequence of str, optional
             Names for the axes.
         title : str, optional
             The title. A note on what is not shown is added if necessary.
         legend : bool, default=True
-            Whether to draw a legend.
+            Add a legend.
 
         Returns
         -------
@@ -154,12 +154,12 @@ class ClusterDisplay(SavableDisplay):
     def from_estimator(
         cls, estimator: Any, X: MatrixLike, supervision: Supervision | None = None, **options: Any
     ) -> ClusterDisplay:
-        """Draw rows and the clusters that a fitted estimator gives them.
+        """Plot rows and the clusters that a fitted estimator assigns to them.
 
         Parameters
         ----------
         estimator : fitted clusterer
-            Its `labels_` are drawn if there is one for each row, because they reflect the hints; otherwise
+            Its `labels_` are used if there is one for each row, because they reflect the hints; otherwise
             ``predict(X)`` is used.
         X : array-like of shape (n_samples, n_features)
             The rows.
@@ -194,18 +194,18 @@ class ClusterDisplay(SavableDisplay):
     def plot(
         self, *, ax: Any = None, max_links: int = 500, title: str | None = None, legend: bool = True
     ) -> ClusterDisplay:
-        """Draw the rows and the links.
+        """Plot the rows and the links.
 
         Parameters
         ----------
         ax : matplotlib Axes, optional
             Where to draw. By default a new figure is created, which notebooks show.
         max_links : int, default=500
-            Maximum number of links to draw, violated ones first.
+            Maximum number of links to show, violated ones first.
         title : str, optional
             The title. A note on what is not shown is added if necessary.
         legend : bool, default=True
-            Whether to draw a legend.
+            Add a legend.
 
         Returns
         -------
@@ -223,7 +223,7 @@ class ClusterDisplay(SavableDisplay):
             left_out.append(f"{len(self.points):,} of {self.n_rows:,} rows")
         if n_drawn < n_links:
             left_out.append(f"{n_drawn:,} of {n_links:,} links")
-        note = f"{' and '.join(left_out)} drawn" if left_out else ""
+        note = f"{' and '.join(left_out)} shown" if left_out else ""
         ax.set_title("\n".join(text for text in (title or "", note) if text))
         ax.set_xlabel(self.axes[0])
         ax.set_ylabel(self.axes[1])
@@ -306,19 +306,21 @@ class ClusterDisplay(SavableDisplay):
 
 def _check(X: Any, rows: Any, labels: Any, supervision: Any, max_points: int, max_links: int) -> None:
     if rows.ndim != 2 or not rows.size:
-        raise ValueError(f"X must have shape (n_samples, n_features), got {rows.shape}.")
+        raise ValueError(f"X must have shape (n_samples, n_features); got {rows.shape}.")
     if not np.isfinite(rows).all():
-        raise ValueError("X holds values that are not finite; fill or drop them first.")
+        raise ValueError("X contains values that are not finite; fill in or drop them first.")
     if labels.shape != (len(rows),):
-        raise ValueError(f"labels must have shape ({len(rows)},), one a row, got {labels.shape}.")
+        raise ValueError(f"labels must have shape ({len(rows)},), one per row; got {labels.shape}.")
     if supervision is not None:
         check_same_rows(supervision, len(rows), X, what="X")
     if max_points < 2 or max_links < 0:
-        raise ValueError(f"max_points must be at least 2 and max_links 0, got {max_points} and {max_links}.")
+        raise ValueError(
+            f"max_points must be at least 2 and max_links at least 0; got {max_points} and {max_links}."
+        )
 
 
 def _select_rows(labels: Any, supervision: Any, max_points: int, max_links: int) -> npt.NDArray[np.int64]:
-    """Choose the rows to draw: those of the links to draw, and a random sample of the others."""
+    """Return the rows to show: the ends of the links to show, and a random sample of the others."""
     linked = np.empty(0, dtype=np.int64)
     if supervision is not None:
         drawn = select_links(labels, supervision, min(max_links, max_points // 2))

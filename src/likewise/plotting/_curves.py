@@ -17,7 +17,7 @@ COLOURS = tuple(colour for colour in PALETTE if colour != "#F0E442")
 DASHES = ("-", "--", ":", "-.")
 QUIET = "#666666"
 _MARKS = 8  # number of markers on a curve
-_FEW = 4  # more bands than this overlap and are drawn fainter
+_FEW = 4  # more bands than this overlap and are made fainter
 _LINE = 0.17  # distance between names in inches
 
 
@@ -26,9 +26,9 @@ class CurveDisplay(SavableDisplay):
 
     Create it with :meth:`from_comparison`. A curve is the mean over the runs of a strategy, with its name at
     the end. A dotted horizontal line shows the mean score before the first question. Strategies with
-    different models can have different initial scores; a line has the colour of its strategy if only one has
-    it, else it is grey. The colours are suitable for colour-blind readers; markers, and from the eighth
-    strategy on dashes, differ too.
+    different models can have different initial scores; a line has the colour of its strategy if no other
+    strategy shares it, else it is grey. The colours suit colour-blind readers; markers, and from the eighth
+    strategy on dashes, also differ.
 
     Parameters
     ----------
@@ -90,7 +90,7 @@ class CurveDisplay(SavableDisplay):
         ax: Any = None,
         title: str | None = None,
     ) -> CurveDisplay:
-        """Draw a comparison of strategies.
+        """Plot a comparison of strategies.
 
         Parameters
         ----------
@@ -114,7 +114,7 @@ class CurveDisplay(SavableDisplay):
         return cls(curves, score_name=comparison.score_name, reach=reach).plot(ax=ax, title=title)
 
     def plot(self, *, ax: Any = None, title: str | None = None) -> CurveDisplay:
-        """Draw the curves.
+        """Plot the curves.
 
         Parameters
         ----------
@@ -129,7 +129,7 @@ class CurveDisplay(SavableDisplay):
             This object, with its attributes set.
         """
         if not self.curves:
-            raise ValueError("there is no curve to draw.")
+            raise ValueError("there are no curves to plot.")
         if ax is None:
             ax = make_figure(7.5, max(4.2, 1.2 + _LINE * len(self.curves))).subplots()
         self.ax_, self.figure_ = ax, ax.figure
@@ -146,7 +146,7 @@ class CurveDisplay(SavableDisplay):
                 linewidth=1.6,
                 marker=MARKERS[number % len(MARKERS)],
                 markersize=4.5,
-                # Place the markers of different curves at different positions, so that none hides another.
+                # Place the markers of different curves at different positions, so none hides another.
                 markevery=(number % step, step),
                 label=name,
                 zorder=3,

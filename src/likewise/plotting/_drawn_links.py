@@ -1,4 +1,4 @@
-"""Which links a picture shows, and whether the clustering keeps them."""
+"""Selection of the links that a plot shows."""
 
 from __future__ import annotations
 
@@ -15,16 +15,16 @@ BoolArray = npt.NDArray[np.bool_]
 
 @dataclass(frozen=True, eq=False)
 class DrawnLinks:
-    """Links of one kind to be drawn.
+    """Links of one kind to show.
 
     Attributes
     ----------
     pairs : ndarray of shape (n, 2)
         Pairs of rows.
     broken : ndarray of bool, of shape (n,)
-        Whether the clustering breaks each.
+        True for links that the clustering violates.
     n_stated : int
-        How many were stated, of which `pairs` may be a part.
+        The number of links in the hints; `pairs` may be a subset.
     """
 
     pairs: IntArray
@@ -33,10 +33,10 @@ class DrawnLinks:
 
 
 def select_links(labels: npt.NDArray[Any], supervision: Any, limit: int) -> tuple[DrawnLinks, DrawnLinks]:
-    """Return the must-links and the cannot-links to draw, at most `limit` together.
+    """Return the must-links and the cannot-links to show, at most `limit` in total.
 
-    A must group is drawn as links from its first row to the others, a cannot group as its pairs. Where there
-    are more links than `limit`, broken ones go before others, and the two kinds take turns.
+    A must group is shown as links from its first row to the others, a cannot group as its pairs. If there
+    are more links than `limit`, violated links come first, and the two kinds alternate.
     """
     if supervision is None:
         none = DrawnLinks(np.empty((0, 2), dtype=np.int64), np.empty(0, dtype=bool), 0)
@@ -58,6 +58,6 @@ def select_links(labels: npt.NDArray[Any], supervision: Any, limit: int) -> tupl
 
 
 def _number_in_turns(broken: BoolArray) -> IntArray:
-    """Number the broken links from 0, and the others from 0 as well."""
+    """Number the violated links from 0, and the satisfied links from 0 as well."""
     turns: IntArray = np.where(broken, np.cumsum(broken), np.cumsum(~broken)) - 1
     return turns

@@ -1,4 +1,4 @@
-"""Examples of a class: which rows stand for it, and how each of them is drawn in its cell of a grid."""
+"""Examples of a class: selection of typical rows, and drawing in a cell of a grid."""
 
 from __future__ import annotations
 
@@ -11,15 +11,15 @@ import numpy.typing as npt
 from likewise._optional import require
 from likewise.plotting._clusters import BROKEN
 
-HIGH = 0.66  # the height of a drawing in its cell; there is room for a name below
-DEVIATIONS = 2.5  # standard deviations at which a profile is cut
+HIGH = 0.66  # height of an example in its cell; the rest is for a name below
+DEVIATIONS = 2.5  # standard deviations at which a profile is clipped
 Place = tuple[int, int]
 IntArray = npt.NDArray[np.int64]
 FloatArray = npt.NDArray[np.float64]
 
 
 def find_typical_rows(space: FloatArray, labels: IntArray, clusters: Sequence[int], limit: int) -> IntArray:
-    """Return the rows nearest the means of their clusters; where there are several clusters they take turns.
+    """Return the rows nearest to the means of their clusters, alternating between clusters.
 
     The cost is O(n_samples · n_dimensions) for the rows of these clusters.
 
@@ -39,7 +39,7 @@ def find_typical_rows(space: FloatArray, labels: IntArray, clusters: Sequence[in
 
 
 def group_clusters_by_class(class_of_cluster: Sequence[Any], labels: IntArray) -> dict[Hashable, list[int]]:
-    """Return the clusters of each class, the class with the most rows first; those of no class are left out.
+    """Return the clusters of each class, the class with the most rows first, without clusters of no class.
 
     >>> group_clusters_by_class(["owl", None, "wren", "owl"], np.array([0, 2, 2, 2, 3, 1]))
     {'wren': [2], 'owl': [0, 3]}
@@ -68,7 +68,7 @@ def standardize_columns(X: FloatArray) -> FloatArray:
 def draw_image(
     ax: Any, image: FloatArray, limits: tuple[float, float], at: Place, colour: str, against: bool
 ) -> None:
-    """Draw a grey image with square pixels; `limits` are the values that are white and black."""
+    """Draw a grey image with square pixels; `limits` are the values of white and black."""
     (height, width), (place, line) = image.shape, at
     unit = min(HIGH / height, 0.92 / width)
     left, middle = place + 0.5 - unit * width / 2, line + HIGH / 2
@@ -79,7 +79,7 @@ def draw_image(
 
 
 def draw_profile(ax: Any, values: FloatArray, at: Place, colour: str, against: bool) -> None:
-    """Draw a bar for each value, which lie between -1 and 1."""
+    """Draw one bar per value; values are between -1 and 1."""
     place, line = at
     left, right, middle = place + 0.06, place + 0.94, line + HIGH / 2
     edges = np.linspace(left, right, len(values) + 1)

@@ -1,4 +1,4 @@
-"""Figures for displays: shown by notebooks and ``plt.show()`` where pyplot is in use."""
+"""Figures for displays, which notebooks and ``plt.show()`` show if pyplot is in use."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from likewise._optional import require
 def make_figure(width: float, height: float) -> Any:
     """Create the figure of a display.
 
-    In IPython, and if pyplot was imported, the figure is managed by pyplot, like those of scikit-learn's
+    In IPython, and if pyplot was imported, the figure is managed by pyplot, as with scikit-learn's
     displays: notebooks show it below the cell, and so does ``plt.show()``. Otherwise it needs no screen and
     is not registered with pyplot.
     """
@@ -51,7 +51,7 @@ class SavableDisplay(ABC):
         """Draw the display."""
 
     def save(self, path: str | os.PathLike[str], *, dpi: int = 150) -> None:
-        """Save the figure to a file. It is drawn first if necessary.
+        """Save the figure to a file; plot it first if necessary.
 
         Parameters
         ----------
@@ -62,6 +62,6 @@ class SavableDisplay(ABC):
         """
         if self.figure_ is None:
             self.plot()
-        # Matplotlib would add an extension to the names of /dev/null and pipes, and write to that file.
+        # Matplotlib would append an extension to names such as /dev/null and write to another file.
         is_special = os.path.exists(path) and not os.path.isfile(path) and not os.path.splitext(path)[1]
         self.figure_.savefig(path, dpi=dpi, format="png" if is_special else None)

@@ -19,7 +19,7 @@ class InformationDisplay(SavableDisplay):
     """The information in pairs and triplets, for K classes of equal size (Pei 2017, figure 3.6).
 
     Create it with :meth:`from_classes`. The left panel compares one triplet with one pair. A triplet shows
-    more rows, so the right panel compares two triplets with three pairs, which both show six rows. Your own
+    more rows, so the right panel compares two triplets with three pairs, which both show six rows. A given
     distribution can be marked at its number of classes.
 
     Parameters
@@ -79,7 +79,7 @@ class InformationDisplay(SavableDisplay):
         marked: HintInformation | None = None,
         axes: Any = None,
     ) -> InformationDisplay:
-        """Draw the curves for 2 to `max_classes` classes.
+        """Plot the curves for 2 to `max_classes` classes.
 
         Parameters
         ----------
@@ -98,7 +98,7 @@ class InformationDisplay(SavableDisplay):
             The display; see its attributes.
         """
         if isinstance(max_classes, bool) or not isinstance(max_classes, int | np.integer) or max_classes < 2:
-            raise ValueError(f"max_classes must be an integer of at least 2, got {max_classes!r}.")
+            raise ValueError(f"max_classes must be an integer of at least 2; got {max_classes!r}.")
         if marked is not None:
             max_classes = max(max_classes, len(marked.shares))
             noise_pair, noise_triplet = marked.noise_pair, marked.noise_triplet
@@ -113,7 +113,7 @@ class InformationDisplay(SavableDisplay):
         return display.plot(axes=axes)
 
     def plot(self, *, axes: Any = None) -> InformationDisplay:
-        """Draw the two panels.
+        """Plot the two panels.
 
         Parameters
         ----------
@@ -129,7 +129,7 @@ class InformationDisplay(SavableDisplay):
             axes = make_figure(9, 3.8).subplots(1, 2)
         self.axes_ = tuple(axes)
         if len(self.axes_) != 2:
-            raise ValueError(f"two axes are wanted, one a panel; got {len(self.axes_)}.")
+            raise ValueError(f"expected two axes, one per panel; got {len(self.axes_)}.")
         self.figure_ = self.axes_[0].figure
         self.lines_, self.marks_ = {}, {}
         panels = (

@@ -73,7 +73,7 @@ class MissingRateDisplay(SavableDisplay):
     def from_estimator(
         cls, estimator: Any, *, ax: Any = None, title: str | None = None
     ) -> MissingRateDisplay:
-        """Draw the missing rates of a fitted estimator.
+        """Plot the missing rates of a fitted estimator.
 
         Parameters
         ----------
@@ -100,7 +100,7 @@ class MissingRateDisplay(SavableDisplay):
         ).plot(ax=ax, title=title)
 
     def plot(self, *, ax: Any = None, title: str | None = None) -> MissingRateDisplay:
-        """Draw the rates.
+        """Plot the rates.
 
         Parameters
         ----------
@@ -117,9 +117,9 @@ class MissingRateDisplay(SavableDisplay):
         n = len(self.names)
         if self.rates.shape != (n,) or (self.counts is not None and self.counts.shape != (n,)):
             got = [self.rates.shape] + ([] if self.counts is None else [self.counts.shape])
-            raise ValueError(f"one rate and one count a label are wanted, {n} of each; got shapes {got}.")
+            raise ValueError(f"expected one rate and one count per label, {n} of each; got shapes {got}.")
         if not n:
-            raise ValueError("there is no label to draw.")
+            raise ValueError("there are no labels to plot.")
         if ax is None:
             ax = make_figure(6.5, min(_TALLEST, 1.3 + _LINE * n)).subplots()
         self.ax_, self.figure_ = ax, ax.figure

@@ -1,4 +1,4 @@
-"""Rows of any number of features as points of the plane."""
+"""Projection of rows to the plane."""
 
 from __future__ import annotations
 
@@ -9,23 +9,23 @@ import numpy as np
 import numpy.typing as npt
 
 FloatArray = npt.NDArray[np.float64]
-_GOLDEN = 0.6180339887498949  # its multiples, less their whole parts, spread evenly over 0 to 1
+_GOLDEN = 0.6180339887498949  # fractional parts of its multiples spread evenly over [0, 1]
 
 
 @dataclass(frozen=True, eq=False)
 class PlanarProjection:
-    """Points, and what their two axes are."""
+    """Points in the plane, and the labels of the two axes."""
 
     points: FloatArray
     axes: tuple[str, str]
 
 
 def project(X: Any, feature_names: Any = None) -> PlanarProjection:
-    """Return rows as points: two features as they are, more by their first two principal components.
+    """Return rows as points: two features unchanged, more by their first two principal components.
 
     The components maximise the variance of the projected rows; they come from the singular value
     decomposition of the centred rows, in O(n d min(n, d)) for n rows of d features. The largest entry of a
-    component is positive, so that the same rows give the same picture. One feature is drawn along x, with
+    component is positive, so the same rows always give the same plot. One feature is shown along x, with
     the rows spread evenly over y.
 
     Examples

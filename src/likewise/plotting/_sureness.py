@@ -1,4 +1,4 @@
-"""How sure an edge of a label tree is, in words and colours that all pictures of trees share."""
+"""Certainty of the edges of a label tree: words and colours shared by all plots of trees."""
 
 from __future__ import annotations
 
@@ -8,23 +8,23 @@ from typing import Any
 
 from likewise.plotting._clusters import PALETTE
 
-MEANING = "how much worse the next best choice is, in log-likelihood"
+MEANING = "loss in log-likelihood with the next best parent"
 
 
 @dataclass(frozen=True)
 class Sureness:
-    """One step of the scale.
+    """One step of the scale of certainty.
 
     Attributes
     ----------
     word : str
-        What it is called.
+        The name of the step.
     range : str
-        The margins of this step, in words.
+        The range of margins, in words.
     colour : str
-        Orange for doubt to blue for none, which people who see few colours tell apart too.
+        From orange (uncertain) to blue (certain), suitable for colour-blind readers.
     width : float
-        Of a line, in points.
+        The width of a line in points.
     """
 
     word: str
@@ -35,20 +35,20 @@ class Sureness:
 
 _LIMITS = (3.0, 10.0, 100.0)
 STEPS = (
-    Sureness("open", "under 3", PALETTE[5], 0.9),
+    Sureness("uncertain", "under 3", PALETTE[5], 0.9),
     Sureness("likely", "3 to 10", PALETTE[1], 1.5),
-    Sureness("sure", "10 to 100", PALETTE[4], 2.2),
-    Sureness("very sure", "100 and more", PALETTE[0], 3.0),
+    Sureness("certain", "10 to 100", PALETTE[4], 2.2),
+    Sureness("very certain", "100 and more", PALETTE[0], 3.0),
 )
 GIVEN = Sureness("given", "or the only choice", "#333333", 2.2)
-UNKNOWN = Sureness("", "not known", "#999999", 1.2)
+UNKNOWN = Sureness("", "unknown", "#999999", 1.2)
 
 
 def find_sureness(margin: float | None) -> Sureness:
-    """Return the step of the scale that a margin falls on; None or NaN if it is not known.
+    """Return the step of the scale for a margin; None and NaN mean unknown.
 
     >>> [find_sureness(margin).word for margin in (0.0, 3.0, 99.9, 1e6, float("inf"))]
-    ['open', 'likely', 'sure', 'very sure', 'given']
+    ['uncertain', 'likely', 'certain', 'very certain', 'given']
     """
     if margin is None or math.isnan(margin):
         return UNKNOWN
@@ -58,7 +58,7 @@ def find_sureness(margin: float | None) -> Sureness:
 
 
 def find_edge_sureness(hierarchy: Any) -> list[Sureness]:
-    """Return how sure the edge into each label is."""
+    """Return the certainty of the edge into each label."""
     margins = hierarchy.margins
     if margins is None:
         return [UNKNOWN] * hierarchy.n_labels
@@ -66,7 +66,7 @@ def find_edge_sureness(hierarchy: Any) -> list[Sureness]:
 
 
 def count_texts(hierarchy: Any) -> list[str]:
-    """Return how many rows hold each label, as text; empty where that is not known."""
+    """Return the number of rows with each label as text; empty if unknown."""
     if hierarchy.counts is None:
         return [""] * hierarchy.n_labels
     return ["" if math.isnan(count) else f"{count:,.0f}" for count in hierarchy.counts]

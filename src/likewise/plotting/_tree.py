@@ -27,7 +27,7 @@ FONT, SMALL, HEAD = 9.0, 7.5, 11.0
 QUIET = "#666666"
 _MARGIN = 12.0
 _SHORT = 20.0  # length of the last bend of an edge that goes around a name
-_DOT = 7.0  # from the end of an edge to the name
+_DOT = 7.0  # distance from the end of an edge to the name
 _TALLEST = 200 * 72.0  # maximum height of a PDF page or an image; text shrinks above about 950 leaves
 _TITLE = 24.0
 _DPI = (72, 100, 150, 300)  # text is placed on whole pixels, so its width depends slightly on the resolution
@@ -90,7 +90,7 @@ class HierarchyDisplay(SavableDisplay):
     def from_hierarchy(
         cls, hierarchy: LabelHierarchy, *, ax: Any = None, title: str | None = None, max_chars: int = 40
     ) -> HierarchyDisplay:
-        """Draw a tree.
+        """Plot a tree.
 
         Parameters
         ----------
@@ -115,7 +115,7 @@ class HierarchyDisplay(SavableDisplay):
     def from_estimator(
         cls, estimator: Any, *, ax: Any = None, title: str | None = None, max_chars: int = 40
     ) -> HierarchyDisplay:
-        """Draw the hierarchy of a fitted estimator.
+        """Plot the hierarchy of a fitted estimator.
 
         Parameters
         ----------
@@ -139,7 +139,7 @@ class HierarchyDisplay(SavableDisplay):
         return cls.from_hierarchy(estimator.hierarchy_, ax=ax, title=title, max_chars=max_chars)
 
     def plot(self, *, ax: Any = None, title: str | None = None) -> HierarchyDisplay:
-        """Draw the tree.
+        """Plot the tree.
 
         Parameters
         ----------
@@ -155,7 +155,7 @@ class HierarchyDisplay(SavableDisplay):
             This object, with its attributes set.
         """
         if isinstance(self.max_chars, bool) or not isinstance(self.max_chars, int) or self.max_chars < 2:
-            raise ValueError(f"max_chars must be an integer of at least 2, got {self.max_chars!r}.")
+            raise ValueError(f"max_chars must be an integer of at least 2; got {self.max_chars!r}.")
         names = [shorten_name(name, self.max_chars) for name in self.hierarchy.names]
         counts = count_texts(self.hierarchy)
         name_widths = _DOT + measure_texts(names, FONT)
@@ -209,7 +209,7 @@ class HierarchyDisplay(SavableDisplay):
         ax.scatter(*layout.root, s=16 * scale**2, color="white", edgecolor="#333333", zorder=3)
 
     def _make_legend_rows(self) -> list[tuple[Sureness, bool, str]]:
-        """Return the legend: for each kind of edge its style, whether it is dashed, and its text."""
+        """Return the legend: for each kind of edge its style, True if it is dashed, and its text."""
         there = set(find_edge_sureness(self.hierarchy))
         rows: list[tuple[Sureness, bool, str]] = []
         if there & set(STEPS):
@@ -219,7 +219,7 @@ class HierarchyDisplay(SavableDisplay):
         if UNKNOWN in there:
             rows.append((UNKNOWN, False, UNKNOWN.range))
         if not self.hierarchy.is_tree:
-            rows.append((UNKNOWN, True, "dashed: one more parent"))
+            rows.append((UNKNOWN, True, "dashed: further parent"))
         return rows
 
     def _draw_legend(self, rows: list[tuple[Sureness, bool, str]], top: float, scale: float) -> None:
@@ -234,8 +234,8 @@ class HierarchyDisplay(SavableDisplay):
             self.ax_.text(0, top + (len(rows) + 1) * LINE, COUNTED, **plain)
 
 
-LEGEND_TITLE = f"How sure an edge is: {MEANING}"
-COUNTED = "The number beside a name, and its dot: how many rows hold the label"
+LEGEND_TITLE = f"Certainty of an edge: {MEANING}"
+COUNTED = "Number beside a name and size of its dot: rows with the label"
 
 
 def shorten_name(name: str, max_chars: int) -> str:
@@ -258,7 +258,7 @@ def measure_texts(texts: list[str], size: float) -> FloatArray:
         with warnings.catch_warnings():
             warnings.simplefilter(
                 "ignore"
-            )  # matplotlib warns of characters missing from the font when it draws them
+            )  # matplotlib warns about characters missing from the font when it renders them
             widths = [renderer.get_text_width_height_descent(text, font, False)[0] for text in texts]
         np.maximum(widest, np.array(widths, dtype=np.float64) * 72 / dpi, out=widest)
     return widest

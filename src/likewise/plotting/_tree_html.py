@@ -1,4 +1,4 @@
-"""A tree of labels as one page for a browser, in which branches open and close: for hundreds of labels."""
+"""A tree of labels as an HTML page with collapsible branches, for hundreds of labels."""
 
 from __future__ import annotations
 
@@ -14,25 +14,25 @@ from likewise.plotting._tree_layout import find_children
 if TYPE_CHECKING:
     from likewise.hierarchy import LabelHierarchy
 
-_ALL_OPEN = 100  # up to so many labels, every branch is open at first; beyond that, the first two levels
-_UNPRINTED = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f]")  # HTML has no place for these
+_ALL_OPEN = 100  # maximum number of labels for which all branches are open at first, else two levels
+_UNPRINTED = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f]")  # not allowed in HTML
 
 
 def write_hierarchy_html(
     hierarchy: LabelHierarchy, path: str | os.PathLike[str], *, title: str = "Label hierarchy"
 ) -> None:
-    """Write a tree of labels as one HTML file that needs nothing besides.
+    """Write a tree of labels as a self-contained HTML file.
 
-    Branches open and close by a click; beside each label stand how many rows hold it and how sure its parent
-    is. A box finds labels as one types; without scripts the tree still opens and closes. A label of several
-    parents stands under the first, and names the others.
+    A click opens or closes a branch. The number of rows with a label and the certainty of its parent appear
+    beside its name. A search box finds labels while you type; the tree also works without JavaScript. A label
+    with several parents is under the first, and lists the others.
 
     Parameters
     ----------
     hierarchy : LabelHierarchy
-        The tree. Margins and counts are shown where it has them.
+        The tree. Margins and counts are shown if it has them.
     path : str or path-like
-        Where the file goes; what is there is written over.
+        The file; an existing file is replaced.
     title : str, default="Label hierarchy"
         The title of the page.
 
@@ -48,7 +48,7 @@ def write_hierarchy_html(
 
 
 def make_hierarchy_page(hierarchy: LabelHierarchy, title: str) -> str:
-    """Return the page as text."""
+    """Return the HTML of the page."""
     n = hierarchy.n_labels
     there = set(find_edge_sureness(hierarchy))
     shown = STEPS[::-1] if there & set(STEPS) else ()
@@ -65,7 +65,7 @@ def make_hierarchy_page(hierarchy: LabelHierarchy, title: str) -> str:
 
 
 def _format_branches(hierarchy: LabelHierarchy) -> list[str]:
-    """Return the nested elements; by a stack, since a chain of labels may be long."""
+    """Return the nested elements, built with a stack because a chain of labels may be long."""
     below = find_children(hierarchy)
     levels = 2 if hierarchy.n_labels > _ALL_OPEN else hierarchy.n_labels
     lines = _format_lines(hierarchy)
@@ -85,7 +85,7 @@ def _format_branches(hierarchy: LabelHierarchy) -> list[str]:
 
 
 def _format_lines(hierarchy: LabelHierarchy) -> list[str]:
-    """Return what is said of each label: its name, how often it occurs, how sure its parent is."""
+    """Return the line of each label: its name, frequency and the certainty of its parent."""
     steps, counts = find_edge_sureness(hierarchy), count_texts(hierarchy)
     lines: list[str] = []
     for k, name in enumerate(hierarchy.names):
@@ -104,7 +104,7 @@ def _format_lines(hierarchy: LabelHierarchy) -> list[str]:
 
 def _format_chip(step: Sureness, margin: float | None = None) -> str:
     lead = (
-        "" if margin is None or step is GIVEN else f' title="the next best choice is worse by {margin:,.1f}"'
+        "" if margin is None or step is GIVEN else f' title="the next best parent is worse by {margin:,.1f}"'
     )
     return f'<i style="border-color:{step.colour}"{lead}>{step.word}</i>'
 

@@ -1,8 +1,8 @@
-"""Where the labels of a tree stand: leaves in rows below one another, the root at the left.
+"""Layout of a tree of labels: leaves in rows below one another, the root at the left.
 
-All lengths are points at the full size of the letters. A name begins where its edge ends, and a column is as
-wide as its longest name, so no name meets another: labels of one column have no row in common, and a leaf,
-which may be longer than its column, has its row to itself.
+All lengths are in points at full text size. A name begins where its edge ends, and a column is as wide as
+its longest name, so names never overlap: labels of one column are in different rows, and a leaf, which may
+be longer than its column, is alone in its row.
 """
 
 from __future__ import annotations
@@ -14,30 +14,30 @@ import numpy as np
 import numpy.typing as npt
 
 FloatArray = npt.NDArray[np.float64]
-LINE = 15.0  # from one row to the next
-_NARROW, _WIDE = 26.0, 110.0  # what lies between two columns
+LINE = 15.0  # distance between rows
+_NARROW, _WIDE = 26.0, 110.0  # minimum and maximum space between two columns
 
 
 @dataclass(frozen=True, eq=False)
 class TreeLayout:
-    """The places of the labels.
+    """The positions of the labels.
 
     Attributes
     ----------
     x, y : ndarray of shape (n_labels,)
-        Where the name of each label begins, from the left, and its height, from above.
+        The left end of the name of each label, and its height from the top.
     ends : ndarray of shape (n_labels,)
-        Where each name ends.
+        The right end of each name.
     column_ends : ndarray of shape (n_labels,)
-        Where the column of each label ends; its edges leave their row only after that.
+        The right end of the column of each label; edges leave their row only after it.
     gaps : ndarray of shape (n_labels + 1,)
-        How far it is from the end of the column of each label to the next column; the last is the root's.
+        The space from the end of the column of each label to the next column; the last entry is the root.
     first_parents : ndarray of shape (n_labels,)
-        The parent under which each label stands; -1 is the root.
+        The parent under which each label is placed; -1 is the root.
     root : tuple of float
-        The place of the root.
+        The position of the root.
     width, height : float
-        The size of all.
+        The total size.
     """
 
     x: FloatArray
@@ -51,10 +51,10 @@ class TreeLayout:
     height: float
 
     def find_lane(self, parent: int, child: int) -> float:
-        """Return the height at which an edge goes to its child past the columns between.
+        """Return the height at which an edge passes the columns between parent and child.
 
-        That is the child's row, in which only labels stand that the child is under. If an edge from a second
-        parent would go through one of those, it goes half a row above or below.
+        It is the row of the child, which contains only ancestors of the child. If an edge from a second
+        parent would cross one of these, it passes half a row above or below.
         """
         start = -np.inf if parent < 0 else self.x[parent]
         passed: list[float] = []
@@ -70,9 +70,9 @@ class TreeLayout:
 
 
 def lay_out(hierarchy: Any, widths: FloatArray) -> TreeLayout:
-    """Place labels whose names, with all that stands on the same line, are so wide.
+    """Place labels, given the widths of their names with everything on the same line.
 
-    A label of several parents stands under the first, to the right of all of them.
+    A label with several parents is placed under the first, to the right of all of them.
     """
     parents = _find_first_parents(hierarchy)
     columns = _find_columns(hierarchy)
@@ -82,7 +82,7 @@ def lay_out(hierarchy: Any, widths: FloatArray) -> TreeLayout:
     n_columns = int(columns.max()) + 1
     leaves = np.array([not below[k] for k in range(len(parents))])
     if not hierarchy.is_tree:
-        leaves[:] = False  # edges to a second parent may cross any row, so that nothing may stick out
+        leaves[:] = False  # edges from a second parent may cross any row, so no name may exceed its column
     column_widths = np.zeros(n_columns)
     np.maximum.at(column_widths, columns[~leaves], widths[~leaves])
     root_y = _compute_middle(y[below[-1]])
@@ -104,7 +104,7 @@ def lay_out(hierarchy: Any, widths: FloatArray) -> TreeLayout:
 
 
 def _find_columns(hierarchy: Any) -> npt.NDArray[np.int64]:
-    """Return the column of each label: one more than that of its last parent."""
+    """Return the column of each label: one to the right of its rightmost parent."""
     columns = np.zeros(hierarchy.n_labels, dtype=np.int64)
     for k in hierarchy.order.tolist():
         columns[k] = max((columns[p] + 1 for p in hierarchy.parent_lists[k]), default=0)
@@ -116,7 +116,7 @@ def _find_first_parents(hierarchy: Any) -> npt.NDArray[np.int64]:
 
 
 def find_children(hierarchy: Any) -> dict[int, list[int]]:
-    """Return the labels under each label and under -1, the root, each once; the most frequent first."""
+    """Return the labels placed under each label and under the root (-1), the most frequent first."""
     parents, counts = _find_first_parents(hierarchy), hierarchy.counts
     below: dict[int, list[int]] = {k: [] for k in range(-1, len(parents))}
     often = np.zeros(len(parents)) if counts is None else np.nan_to_num(counts)
@@ -126,7 +126,7 @@ def find_children(hierarchy: Any) -> dict[int, list[int]]:
 
 
 def _from_above(below: dict[int, list[int]]) -> list[int]:
-    """Return the labels as a list reads: each before what is under it, and all of that before the next."""
+    """Return the labels in depth-first order, parents before children."""
     order: list[int] = []
     waiting = below[-1][::-1]
     while waiting:
@@ -139,7 +139,7 @@ def _from_above(below: dict[int, list[int]]) -> list[int]:
 def _compute_heights(
     order: list[int], parents: npt.NDArray[np.int64], below: dict[int, list[int]]
 ) -> FloatArray:
-    """Give each leaf a row, and every other label the middle of what is under it."""
+    """Give each leaf a row, and every other label the midpoint of the heights of its children."""
     y = np.zeros(len(order))
     row = 0
     for k in order:
@@ -163,7 +163,7 @@ def _compute_gaps(
     root_y: float,
     n_columns: int,
 ) -> FloatArray:
-    """Return the space before each column, and after the last: the wider the more its edges fan out."""
+    """Return the space before each column and after the last, which grows with the span of its edges."""
     climb = np.abs(y - np.where(parents >= 0, y[parents], root_y))
     most = np.zeros(n_columns + 1)
     before = np.where(parents >= 0, columns[parents] + 1, 0)
