@@ -375,7 +375,7 @@ def test_text_that_is_not_there(run, items):
     (items / "items.csv").write_text("\n".join(empty) + "\n")
     assert "every cell of 'description' is empty; there is no text to learn from" in refused(run)
     (items / "items.csv").write_text("\n".join(empty).replace(",,", ",- ?,") + "\n")
-    assert "no cell of 'description' holds a word" in refused(run)
+    assert "no cell of 'description' contains a word" in refused(run)
     (items / "items.csv").write_text("\n".join([*lines[:-3], *empty[-3:]]) + "\n")
     assert "3 row(s) have no text in 'description'" in run(*BASE).stderr
 

@@ -1,4 +1,4 @@
-"""Pictures as numbers: the right way up, whatever the mode, and broken files named."""
+"""Image features: orientation, modes, and reasons for files that cannot be read."""
 
 import io
 import os
@@ -87,7 +87,7 @@ def test_broken_files_are_named_with_the_reason_and_the_others_kept(paths, tmp_p
     found = image_features([paths[0], cut, paths[1], html, tmp_path / "gone.png"], method="pixels")
     assert len(found.X) == 2
     assert set(found.failed) == {1, 3, 4}
-    assert "broken or cut short" in found.failed[1]
+    assert "corrupt or truncated" in found.failed[1]
     assert "not a PNG" in found.failed[3]
     assert "No such file" in found.failed[4]
 
@@ -114,29 +114,29 @@ def test_progress_is_reported(paths):
 
 
 def test_an_unknown_method_is_refused(paths):
-    with pytest.raises(ValueError, match="'pixels' or 'hog', got 'magic'"):
+    with pytest.raises(ValueError, match="'pixels' or 'hog'; got 'magic'"):
         image_features(paths, method="magic")
 
 
 def test_outlines_are_used_where_scikit_image_is(paths, monkeypatch):
-    """The package is stood in for, so that the door to it is tried without it."""
+    """A stub replaces the package, so the test does not need it."""
     feature = types.ModuleType("skimage.feature")
     feature.hog = lambda grey, **options: np.asarray(grey[::8, ::8]).ravel()
     whole = types.ModuleType("skimage")
     monkeypatch.setitem(sys.modules, "skimage", whole)
     monkeypatch.setitem(sys.modules, "skimage.feature", feature)
     found = image_features(paths, method="hog")
-    assert "outlines (HOG)" in found.description
+    assert "oriented gradients (HOG)" in found.description
 
 
-# ---------------------------------------------------------------------- opening with care
+# ---------------------------------------------------------------------- safe reading
 
 
 def test_a_photo_is_turned_as_its_camera_says():
     image = Image.new("RGB", (40, 20), "black")
     image.paste("red", (0, 0, 20, 20))
     exif = Image.Exif()
-    exif[0x0112] = 6  # to be turned a quarter to the right
+    exif[0x0112] = 6  # rotate by 90 degrees clockwise
     found = read_picture(bytes_of(image, "JPEG", exif=exif, quality=95))
     assert found.size == (20, 40)
     assert found.getpixel((10, 5))[0] > 200
@@ -170,7 +170,7 @@ def test_the_first_frame_of_a_moving_picture_is_taken():
 
 def test_a_bomb_is_refused_before_it_is_unpacked(monkeypatch):
     monkeypatch.setattr(pictures, "MOST_PIXELS", 1000)
-    with pytest.raises(PictureError, match="100 x 100 pixels; wanted at most 1,000"):
+    with pytest.raises(PictureError, match="100 x 100 pixels; expected at most 1,000"):
         read_picture(bytes_of(Image.new("L", (100, 100))))
 
 
@@ -191,7 +191,7 @@ def test_other_formats_are_not_opened():
         read_picture(io.BytesIO(b"%!PS-Adobe-3.0 EPSF-3.0\n%%BoundingBox: 0 0 1 1\n"))
 
 
-# ---------------------------------------------------------------------- main directions
+# ---------------------------------------------------------------------- principal components
 
 
 def test_main_directions_are_principal_components():

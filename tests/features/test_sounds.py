@@ -1,4 +1,4 @@
-"""Sounds as numbers: pitch counts, loudness does not."""
+"""Sound features: they depend on pitch, not on loudness."""
 
 import importlib.util
 import io
@@ -43,7 +43,7 @@ def test_low_and_high_tones_fall_apart(paths):
     assert np.isfinite(X).all()
     within = np.linalg.norm(X[0] - X[1])
     assert np.linalg.norm(X[0] - X[3]) > 2 * within
-    assert "40 bands of pitch" in found.description
+    assert "40 mel bands" in found.description
 
 
 def test_loudness_changes_nothing(tmp_path, paths):
@@ -68,14 +68,14 @@ def test_broken_files_are_named(paths, tmp_path):
     found = sound_features([paths[0], bad, empty, paths[3]])
     assert len(found.X) == 2
     assert "not a WAV, FLAC, Ogg or MP3" in found.failed[1]
-    assert found.failed[2] == "there is no sound in it."
+    assert found.failed[2] == "it contains no sound."
     with pytest.raises(FileFormatError, match="none of the 1 sounds"):
         sound_features([bad])
 
 
 def test_long_sounds_are_cut_and_that_is_reported(paths):
     found = sound_features(paths, most_seconds=0.25)
-    assert found.notes == ("of 6 sound(s) only the first 0.25 s were used.",)
+    assert found.notes == ("only the first 0.25 s of 6 sound(s) were used.",)
 
 
 # ---------------------------------------------------------------------- waves
@@ -117,7 +117,7 @@ def test_a_wav_is_read_without_soundfile_too(dtype, monkeypatch):
 
 
 def test_a_rate_that_nobody_has_is_refused():
-    with pytest.raises(SoundError, match="10 samples a second; wanted 1,000 to 384,000"):
+    with pytest.raises(SoundError, match="sampling rate is 10; expected 1,000 to 384,000"):
         read_wave(as_file(np.zeros(100), 10))
 
 

@@ -1,4 +1,4 @@
-"""Texts as numbers."""
+"""Text features."""
 
 import sys
 import types
@@ -32,9 +32,9 @@ def test_many_words_are_reduced_and_the_seed_settles_how():
 def test_no_text_and_no_words_are_errors():
     with pytest.raises(FileFormatError, match="every cell of 'a' is empty"):
         text_features([None, " "], named="'a'")
-    with pytest.raises(FileFormatError, match="word of two letters or more"):
+    with pytest.raises(FileFormatError, match="word of at least two letters"):
         text_features(["a", "?"])
-    with pytest.raises(ValueError, match="'sentences' or 'auto', got 'magic'"):
+    with pytest.raises(ValueError, match="'sentences' or 'auto'; got 'magic'"):
         text_features(TEXTS, method="magic")
 
 
@@ -45,7 +45,7 @@ def test_a_model_that_is_not_installed_is_named(monkeypatch):
 
 
 def test_a_model_that_is_installed_is_asked_and_nothing_is_fetched(monkeypatch, tmp_path):
-    """The packages are stood in for: what counts is that only files of this machine are named."""
+    """Stubs replace the packages; the test checks that only local files are used."""
     asked = {}
 
     class SentenceTransformer:

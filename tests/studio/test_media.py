@@ -302,7 +302,7 @@ def test_without_room_for_the_cache_pictures_are_shown_still(project, monkeypatc
 def test_broken_pictures_and_sounds_say_so(project, folder):
     whole = (folder / "a.png").read_bytes()
     (folder / "cut.png").write_bytes(whole[: len(whole) // 2])
-    with pytest.raises(MediaError, match=r"'cut\.png' cannot be shown: the picture is broken") as caught:
+    with pytest.raises(MediaError, match=r"'cut\.png' cannot be shown: the image is corrupt") as caught:
         make_thumbnail(project, image("cut.png"))
     assert caught.value.reason == "broken"
     (folder / "cut.ogg").write_bytes(b"OggS" + b"\x00" * 50)
@@ -314,7 +314,7 @@ def test_a_bomb_is_not_unpacked(project, folder, monkeypatch):
     from likewise.features import _pictures
 
     monkeypatch.setattr(_pictures, "MOST_PIXELS", 1000)
-    with pytest.raises(MediaError, match="700 x 350 pixels; wanted at most 1,000"):
+    with pytest.raises(MediaError, match="700 x 350 pixels; expected at most 1,000"):
         make_thumbnail(project, image("a.png"))
 
 

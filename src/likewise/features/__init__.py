@@ -1,7 +1,7 @@
-"""Numbers for things that are not numbers: pictures, sounds, texts and the rows of a table.
+"""Numeric features of images, sounds, texts and tables.
 
-Each function returns :class:`Features`: a matrix, what it is in words, and what could not be read. They need
-no model and fetch nothing; where an optional package gives better features and is installed, it is used.
+Each function returns :class:`Features`: a matrix, its description, and the inputs that could not be read.
+Nothing is downloaded. Optional packages that give better features are used if they are installed.
 """
 
 from likewise.features._arrays import array_features

@@ -18,11 +18,11 @@ def array_features(path: str | os.PathLike[str], *, n_rows: int | None = None, o
     ----------
     path : path
         A file written by ``numpy.save``, with an array of shape (n_rows, n_features). A file with Python
-        objects is refused, because reading it could run code from the file.
+        objects raises an error, because reading it could run code from the file.
     n_rows : int, optional
         The expected number of rows.
     of : str, default="items"
-        What the rows are, for the error message if their number is wrong.
+        The name of the rows in the error message if their number is wrong.
 
     Returns
     -------
@@ -32,7 +32,7 @@ def array_features(path: str | os.PathLike[str], *, n_rows: int | None = None, o
     Raises
     ------
     FileFormatError
-        If the file cannot be read, or does not hold finite numbers of the expected shape.
+        If the file cannot be read, or does not contain finite numbers of the expected shape.
     """
     name = os.fspath(path)
     try:
@@ -43,34 +43,39 @@ def array_features(path: str | os.PathLike[str], *, n_rows: int | None = None, o
         why = describe_cause(error)
         if isinstance(error, ValueError):
             with open(path, "rb") as file:
-                why = "it holds Python objects" if holds_objects(file) else why
+                why = "it contains Python objects" if holds_objects(file) else why
         raise FileFormatError(
-            f"{name} cannot be read as .npy: {why}. Save a table of numbers with numpy.save."
+            f"{name} cannot be read as .npy: {why}. Save an array of numbers with numpy.save."
         ) from error
     if not isinstance(found, np.ndarray):
         found.close()
-        raise FileFormatError(f"{name} holds several arrays (.npz); wanted one, as numpy.save writes it.")
+        raise FileFormatError(
+            f"{name} contains several arrays (.npz); expected one, as written by numpy.save."
+        )
     if found.ndim != 2 or found.dtype.kind not in "biuf" or 0 in found.shape:
         raise FileFormatError(
-            f"{name} holds an array of shape {found.shape} and type {found.dtype}; wanted numbers of shape "
+            f"{name} contains an array of shape {found.shape} and type {found.dtype}; expected numbers "
+            "of shape "
             "(rows, features)."
         )
     if n_rows is not None and len(found) != n_rows:
         raise FileFormatError(
-            f"{name} has {len(found)} row(s) where there are {n_rows} {of}; wanted one for each, in the same "
+            f"{name} has {len(found)} row(s), but there are {n_rows} {of}; expected one row for each, "
+            "in the same "
             "order."
         )
     X: FloatArray = np.array(found, dtype=np.float32 if found.dtype.itemsize <= 4 else np.float64)
     if not np.isfinite(X).all():
         row, column = np.argwhere(~np.isfinite(X))[0].tolist()
         raise FileFormatError(
-            f"{name}, row {row}, column {column} (counted from 0) is {X[row, column]}; wanted finite numbers."
+            f"{name}, row {row}, column {column} (counted from 0) is {X[row, column]}; expected finite "
+            "numbers."
         )
-    return Features(one_scale(X), f"{X.shape[1]} numbers a row from {name}")
+    return Features(one_scale(X), f"{X.shape[1]} numbers per row from {name}")
 
 
 def holds_objects(file: IO[bytes]) -> bool:
-    """Return whether NumPy would have to unpickle the file: an array of objects, or a pickle."""
+    """Return True if NumPy would have to unpickle the file: an array of objects, or a pickle."""
     try:
         version = np.lib.format.read_magic(file)
         formats = np.lib.format

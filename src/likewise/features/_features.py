@@ -63,10 +63,10 @@ def one_scale(X: FloatArray) -> FloatArray:
 def main_directions(X: FloatArray, most: int, *, keep: float = 0.99) -> tuple[FloatArray, float]:
     """Return the principal components of the rows, and the fraction of the variance that they explain.
 
-    As many components are kept as explain the fraction `keep` of the variance, but at most `most`. They are
+    Enough components are kept to explain the fraction `keep` of the variance, but at most `most`. They are
     the eigenvectors of the covariance, which is summed over blocks of rows in float64: exact for a few
     hundred columns and any number of rows, and without a copy of `X`. The largest weight of each component is
-    positive, so that the order of the rows changes nothing but rounding.
+    positive, so the order of the rows affects only rounding.
     """
     mean = X.mean(axis=0, dtype=np.float64)
     total = np.zeros((X.shape[1], X.shape[1]))

@@ -1,4 +1,4 @@
-"""Pictures as numbers: small grey and colour versions of them, along their main directions."""
+"""Image features: principal components of thumbnails or of histograms of oriented gradients."""
 
 from __future__ import annotations
 
@@ -31,32 +31,32 @@ def image_features(
     method: str = "auto",
     progress: Step | None = None,
 ) -> Features:
-    """Turn picture files into rows of numbers.
+    """Compute features of image files.
 
-    Each picture is drawn at 16 x 16 grey pixels, for what it shows, and at 4 x 4 pixels of colour difference,
-    for what colour it has and where. With scikit-image the grey pixels give way to histograms of oriented
-    gradients, which mind neither light nor small shifts. The two blocks count alike; principal components
-    leave `n_features` numbers or fewer. On 600 handwritten digits k-means found the classes with an adjusted
-    Rand index of 0.75 by gradients and 0.59 by pixels.
+    Each image is reduced to 16 x 16 grey pixels for its content and to 4 x 4 pixels of colour difference for
+    its colours. With scikit-image, histograms of oriented gradients (HOG), which are robust to lighting and
+    small shifts, replace the grey pixels. The two blocks have equal weight; principal components reduce them
+    to at most `n_features` numbers. On 600 handwritten digits k-means found the classes with an adjusted Rand
+    index of 0.75 with gradients and 0.59 with pixels.
 
     Parameters
     ----------
     paths : sequence of path
         PNG, JPEG, GIF (its first frame), WebP or BMP files.
     n_features : int, default=64
-        How many numbers a picture gets, at most.
+        Maximum number of features.
     method : {"auto", "pixels", "hog"}, default="auto"
-        "auto" is "hog" where scikit-image is installed.
+        "auto" is "hog" if scikit-image is installed.
     progress : callable or None
-        Called with how many of how many are done.
+        Called as ``progress(n_done, n_total)``.
 
     Returns
     -------
     Features
-        A row for each picture that can be read, in float32.
+        One row for each image that can be read, in float32.
     """
     if method not in ("auto", "pixels", "hog"):
-        raise ValueError(f"method must be 'auto', 'pixels' or 'hog', got {method!r}.")
+        raise ValueError(f"method must be 'auto', 'pixels' or 'hog'; got {method!r}.")
     if method == "auto":
         method = "hog" if importlib.util.find_spec("skimage") else "pixels"
     shape = _gradients if method == "hog" else _grey
@@ -69,12 +69,12 @@ def image_features(
     X, failed = read_all(paths, row, what="pictures", progress=progress)
     n_colour = 2 * _COLOUR * _COLOUR
     blocks = [_scale_block(X[:, :-n_colour])]
-    if np.ptp(X[:, -n_colour:]) > 1e-3:  # all in grey: a block of rounding errors must not be blown up
+    if np.ptp(X[:, -n_colour:]) > 1e-3:  # scaling would amplify rounding errors of grey images
         blocks.append(_scale_block(X[:, -n_colour:]))
     found, share = main_directions(np.hstack(blocks), n_features)
-    what = "outlines (HOG)" if method == "hog" else f"{_GREY} x {_GREY} grey pixels"
+    what = "oriented gradients (HOG)" if method == "hog" else f"{_GREY} x {_GREY} grey pixels"
     colours = f" and {_COLOUR} x {_COLOUR} colours" if len(blocks) == 2 else ""
-    description = f"{found.shape[1]} numbers from {what}{colours}, {share:.0%} of their variance"
+    description = f"{found.shape[1]} numbers from {what}{colours}, with {share:.0%} of their variance"
     return Features(one_scale(found), description, failed=failed)
 
 
@@ -84,7 +84,7 @@ def _small(path: str | os.PathLike[str]) -> Any:
 
 
 def _draw_square(image: Any, side: int) -> FloatArray:
-    """Return pixels in [0, 1] of a picture drawn into a square; BOX averages, so that nothing is skipped."""
+    """Return the pixels, in [0, 1], of an image resized to a square; BOX averages all pixels."""
     from PIL.Image import Resampling
 
     drawn = image.resize((side, side), Resampling.BOX if min(image.size) >= side else Resampling.BILINEAR)
@@ -104,12 +104,12 @@ def _gradients(image: Any) -> FloatArray:
 
 
 def _chroma(image: Any) -> FloatArray:
-    """Return how far red and blue are from grey."""
+    """Return the differences of red and blue from grey."""
     pixels = _draw_square(image, _COLOUR)
     grey = (pixels @ _LUMA)[..., None]
     return (pixels - grey)[..., [0, 2]]
 
 
 def _scale_block(block: FloatArray) -> FloatArray:
-    """Give a block variance 1 in all."""
+    """Scale a block to a total variance of 1."""
     return one_scale(block) / np.float32(np.sqrt(block.shape[1]))

