@@ -129,7 +129,7 @@ def test_usage_errors(run, rows, words, said):
 @pytest.mark.parametrize(
     ("words", "said"),
     [
-        (("--parquet", "nowhere"), "nowhere is not there, or not a file"),
+        (("--parquet", "nowhere"), "nowhere does not exist or is not a file"),
         (("--parquet", "rows"), "'name' (string) cannot be used as numbers. Leave them out with --drop"),
         (("--parquet", "rows", "--id", "name", "--hints", "bad.csv"), "bad.csv:3: no row has the id 'r240'"),
         (("--parquet", "rows", "--drop", "name", "--hints", "bad.csv"), "bad.csv:2: no row has the id 'r1'"),

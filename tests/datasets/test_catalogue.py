@@ -14,11 +14,11 @@ from likewise.datasets import describe, get_catalogue, load
 from likewise.exceptions import DatasetNotFoundError
 
 FOLDER = Path(os.environ.get("LIKEWISE_DATA") or "no folder given")
-with_folder = pytest.mark.skipif(not FOLDER.is_dir(), reason="LIKEWISE_DATA names no folder of data files")
+with_folder = pytest.mark.skipif(not FOLDER.is_dir(), reason="LIKEWISE_DATA is not a folder of data files")
 
 
 def stated():
-    """The rows of the table in the folder's README: name, shape, classes, first digits of the SHA-256."""
+    """Return the rows of the table in the folder's README: name, shape, classes, start of the SHA-256."""
     for line in (FOLDER / "README.md").read_text(encoding="utf-8").splitlines():
         cells = [cell.strip() for cell in line.strip().strip("|").split("|")]
         if line.startswith("|") and len(cells) == 7 and cells[0] != "name" and set(line) - set("|-"):
@@ -159,7 +159,7 @@ def test_describe():
     assert len(lines) == 1 + len(get_catalogue())
     assert lines[0].split() == ["name", "rows", "columns", "classes", "kind", "found", "in", "licence"]
     one = describe("Letters-IJL")
-    assert "cut from letter: classes I, J, L" in one
+    assert "part of letter: classes I, J, L" in one
     assert "2263 rows, 16 columns, 3 classes" in one
     assert "note: Zeros" in describe("pima")
     assert "548 bags" in describe("hja_birdsong")

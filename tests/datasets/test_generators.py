@@ -1,4 +1,4 @@
-"""Toy problems: fixed by their seed, and with the property that their docstrings promise."""
+"""Synthetic data: determined by the seed, with the properties that the docstrings state."""
 
 import dataclasses
 
@@ -23,7 +23,7 @@ from likewise.datasets import make_label_tree, make_moons, make_two_views
 def test_the_seed_fixes_everything(make):
     np.random.seed(0)  # noqa: NPY002
     one = make(random_state=3)
-    np.random.seed(1)  # noqa: NPY002  (the global generator is not asked)
+    np.random.seed(1)  # noqa: NPY002  (the global generator is not used)
     two, from_state = make(random_state=3), make(random_state=np.random.RandomState(3))
     for field in dataclasses.fields(one):
         first = getattr(one, field.name)
@@ -32,7 +32,7 @@ def test_the_seed_fixes_everything(make):
 
 
 def within(toy, n_links, seed):
-    """Weights of the features that make rows of the same group close: one over the spread of must-links."""
+    """Return feature weights that make rows of a group close: the inverse spread of must-links."""
     rng = np.random.default_rng(seed)
     pairs = []
     while len(pairs) < n_links:

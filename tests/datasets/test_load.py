@@ -1,4 +1,4 @@
-"""Where load looks, in which order, and what it says when it finds nothing."""
+"""The order of the places where load looks, and its messages if nothing is found."""
 
 import gzip
 import hashlib
@@ -48,7 +48,8 @@ def test_scikit_learns_copy_comes_first(name, original, monkeypatch, tmp_path):
     assert len(data.target_names) == entry.n_classes
 
 
-# ---------------------------------------------------------------- a folder made here, with its own catalogue
+# ---------------------------------------------------------------- a temporary folder with a separate
+# catalogue
 
 
 def write(folder, name, text):
@@ -59,7 +60,7 @@ def write(folder, name, text):
 
 @pytest.fixture
 def folder(tmp_path, monkeypatch):
-    """A small folder: `letter` with 4 rows, its part `letters_ij`, and the bags `letter_carroll`."""
+    """Create a small folder: `letter` with 4 rows, its part `letters_ij`, and the bags `letter_carroll`."""
     small = dict(get_catalogue())
     rows = "a,b,label\n1,2.5,I\n3,4,J\n5,6,L\n7,8,I\n"
     small["letter"] = replace(small["letter"], files=(write(tmp_path, "letter.csv.gz", rows),))
@@ -108,7 +109,7 @@ def test_a_changed_file_is_refused(folder):
     wanted = hashlib.sha256((folder / "letter.csv.gz").read_bytes()).hexdigest()
     (folder / "letter.csv.gz").write_bytes(b"other")
     found = hashlib.sha256(b"other").hexdigest()
-    with pytest.raises(FileFormatError, match=rf"letter\.csv\.gz.*should be {wanted} and is {found}"):
+    with pytest.raises(FileFormatError, match=rf"letter\.csv\.gz.*expected SHA-256 {wanted}; got {found}"):
         load("letter", folder=folder)
 
 
@@ -135,7 +136,7 @@ def test_a_folder_without_the_file_goes_no_further(tmp_path):
 
 
 def test_arguments_that_contradict(tmp_path):
-    with pytest.raises(ValueError, match="give one of the two"):
+    with pytest.raises(ValueError, match="pass one of the two"):
         load("sonar", folder=tmp_path, origin="openml")
     with pytest.raises(ValueError, match="'openml'; got 'web'"):
         load("sonar", origin="web")
@@ -143,7 +144,7 @@ def test_arguments_that_contradict(tmp_path):
         load("sonar", origin="scikit-learn")
 
 
-# ---------------------------------------------------------------- OpenML, through a fetcher of our own
+# ---------------------------------------------------------------- OpenML, through a stub
 
 
 def sends(X, y, names=None):
@@ -226,14 +227,12 @@ def test_a_failed_fetch_says_what_to_do(error):
 
 
 def test_a_wrong_set_from_openml_is_refused():
-    with pytest.raises(DatasetNotFoundError, match=r"\(3, 60, 2\), where the catalogue has \(208, 60, 2\)"):
+    with pytest.raises(DatasetNotFoundError, match=r"\(3, 60, 2\), but the catalogue has \(208, 60, 2\)"):
         load("sonar", fetch=sends(np.zeros((3, 60)), ["a", "b", "a"]))
 
 
 def test_a_set_that_is_nowhere_else_says_so():
-    with pytest.raises(
-        DatasetNotFoundError, match=r"number at OpenML is not known.*put msrcv2\.csv\.gz, msrcv2"
-    ):
+    with pytest.raises(DatasetNotFoundError, match=r"OpenML number is unknown.*put msrcv2\.csv\.gz, msrcv2"):
         load("msrcv2", fetch=never)
 
 

@@ -1,4 +1,4 @@
-"""Spelled texts: what the words and letters are, which rows are drawn, and what is refused."""
+"""Spelled texts: words and letters, the rows that are drawn, and invalid input."""
 
 import dataclasses
 from collections import Counter
@@ -27,7 +27,7 @@ Y = ["a", "b", "A", "c", "b", "a"]
 def test_the_seed_fixes_everything(make):
     np.random.seed(0)  # noqa: NPY002
     one = make(random_state=3)
-    np.random.seed(1)  # noqa: NPY002  (the global generator is not asked)
+    np.random.seed(1)  # noqa: NPY002  (the global generator is not used)
     two, from_state = make(random_state=3), make(random_state=np.random.RandomState(3))
     for field in dataclasses.fields(one):
         for other in (two, from_state):
@@ -96,14 +96,14 @@ def test_made_up_letters_can_be_distinguished(seed):
     ("call", "words"),
     [
         (lambda: spell("12 _!"), "no letters"),
-        (lambda: spell("abc", [[0.0]]), "give both"),
+        (lambda: spell("abc", [[0.0]]), "pass both"),
         (lambda: spell("abc", [[0.0]], ["a"]), "no row to spell B, C with"),
         (lambda: spell("über"), "no row to spell Ü with"),
         (lambda: spell("a", [0.0], ["a"]), r"got shape \(1,\) and 1 letters"),
         (lambda: spell("abbb", X, Y), r"spell B \(3 in the text, 2 rows\).*replace=True"),
         (lambda: spell("ab", X, Y, exclude=[1, 4]), r"spell B \(1 in the text, 0 rows\)"),
         (lambda: spell("ab", X, Y, exclude=[1, 4], replace=True), "or exclude fewer rows"),
-        (lambda: spell("ab", exclude=[1]), "there is no X"),
+        (lambda: spell("ab", exclude=[1]), "exclude needs X"),
         (lambda: spell("ab", X, Y, exclude=[6]), "exclude"),
     ],
 )
@@ -113,7 +113,7 @@ def test_bad_arguments_are_refused(call, words):
 
 
 def test_letter_carroll_was_drawn_without_replacement():
-    """Its rows are rows of `letter`, none of them more often than `letter` has it."""
+    """Its rows are rows of `letter`, none more often than in `letter`."""
     try:
         poem, letter = load("letter_carroll", origin="folder"), load("letter", origin="folder")
     except DatasetNotFoundError as error:

@@ -302,7 +302,7 @@ def test_empty_data_and_fewer_rows_than_clusters(tmp_path):
 def test_missing_and_invalid_files(tmp_path):
     with pytest.raises(FileNotFoundError, match=r"absent\.parquet is not there"):
         ParquetRows(tmp_path / "absent.parquet")
-    with pytest.raises(FileNotFoundError, match=r"no file that ends in \.parquet"):
+    with pytest.raises(FileNotFoundError, match=r"is a folder without \.parquet files"):
         ParquetRows(tmp_path)
     (tmp_path / "text.parquet").write_text("name,x\n")
     with pytest.raises(ValueError, match="cannot be read as Parquet"):
@@ -329,7 +329,7 @@ def test_a_file_that_is_removed_before_the_fit(tmp_path):
     pq.write_table(pa.table({"x": [1.0, 2.0, 5.0]}), tmp_path / "x.parquet")
     rows = ParquetRows(tmp_path / "x.parquet")
     (tmp_path / "x.parquet").unlink()
-    with pytest.raises(OSError, match=r"x\.parquet could not be brought to a scratch file"):
+    with pytest.raises(OSError, match=r"x\.parquet could not be written to a scratch file"):
         PCKMeans(2).fit(rows)
     np.save(tmp_path / "X.npy", np.zeros((5000, 4)))
     X = np.load(tmp_path / "X.npy", mmap_mode="r")

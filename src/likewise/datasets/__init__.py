@@ -1,6 +1,6 @@
-"""Data sets of the papers, found where they are, and toy problems made from a seed.
+"""Data sets of the papers, synthetic data sets, and data in files larger than memory.
 
-Importing this reads no data and opens no connection; :func:`load` does, when it is called.
+Importing this package reads no data and opens no connection; only :func:`load` does.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The catalogue: what each data set is, where it comes from, and the checksums of its files."""
+"""The catalogue of data sets: their sizes, sources, licences and checksums."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ from likewise.exceptions import DatasetNotFoundError
 
 @cache
 def get_catalogue() -> Mapping[str, Entry]:
-    """Return every data set that :func:`load` knows, by name.
+    """Return the data sets that :func:`load` supports, by name.
 
-    Nothing is read or fetched. The mapping cannot be changed.
+    Nothing is read or fetched. The mapping is read-only.
 
     Examples
     --------
@@ -31,7 +31,7 @@ def get_catalogue() -> Mapping[str, Entry]:
 
 
 def find(name: str) -> Entry:
-    """Return the entry of a name or an alias, whatever its case and dashes; else say what is close to it."""
+    """Return the entry of a name or an alias, ignoring case and dashes; the error suggests close names."""
     known = {alias: entry for entry in get_catalogue().values() for alias in (entry.name, *entry.aliases)}
     key = str(name).lower().replace("-", "_")
     if key in known:
@@ -39,18 +39,18 @@ def find(name: str) -> Entry:
     close = difflib.get_close_matches(key, known, n=3)
     meant = f" Did you mean {' or '.join(map(repr, close))}?" if close else ""
     raise DatasetNotFoundError(
-        f"there is no data set {name!r} among the {len(get_catalogue())} of the catalogue.{meant} "
+        f"there is no data set {name!r} among the {len(get_catalogue())} in the catalogue.{meant} "
         "List them with print(likewise.datasets.describe())."
     )
 
 
 def describe(name: str | None = None) -> str:
-    """Return the catalogue as a table to print, or all that it knows of one data set.
+    """Return the catalogue as a table to print, or the details of one data set.
 
     Parameters
     ----------
     name : str, optional
-        A data set; None describes all of them, one a line.
+        The name of a data set; None lists all of them, one per line.
 
     Returns
     -------
@@ -83,7 +83,7 @@ def describe(name: str | None = None) -> str:
     widths = [max(len(row[c]) for row in cells) for c in range(len(header))]
     lines = []
     for row in cells:
-        # The three numbers stand to the right, words to the left.
+        # Numbers are right-aligned, words left-aligned.
         parts = [
             cell.rjust(width) if 1 <= c <= 3 else cell.ljust(width)
             for c, (cell, width) in enumerate(zip(row, widths, strict=True))
@@ -108,7 +108,7 @@ def _describe_one(entry: Entry) -> str:
         f"licence: {entry.licence}",
     ]
     if entry.parent is not None:
-        lines.insert(2, f"cut from {entry.parent}: classes {', '.join(entry.keep)}")
+        lines.insert(2, f"part of {entry.parent}: classes {', '.join(entry.keep)}")
     if entry.note:
         lines.append(f"note: {entry.note}")
     return "\n  ".join(lines)

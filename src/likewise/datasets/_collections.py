@@ -1,4 +1,4 @@
-"""Entries of the catalogue with bags, with several labels a row, or of texts."""
+"""Catalogue entries with bags, with several labels per row, or with texts."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ COLLECTIONS: tuple[Entry, ...] = (
             "WETA",
         ),
         note=(
-            "Rows without a label come as X_unlabelled and bags_unlabelled. The labels of a bag are "
+            "Rows without a label are in X_unlabelled and bags_unlabelled. The labels of a bag are "
             "the union of the labels of its rows."
         ),
     ),

@@ -44,7 +44,7 @@ class Dataset:
     bag_labels : mapping of bag to tuple of labels, optional
         The labels of each bag, sorted.
     X_unlabelled : ndarray of shape (n_unlabelled, n_features), optional
-        Further rows of these bags, whose class is not known.
+        Further rows of these bags, whose class is unknown.
     bags_unlabelled : ndarray of shape (n_unlabelled,), optional
         The bag of each row of `X_unlabelled`.
     Y : ndarray of shape (n_samples, n_labels), optional
@@ -52,7 +52,7 @@ class Dataset:
     label_names : tuple of str, optional
         The names of the columns of `Y`.
     hierarchy : tuple of (parent, child), optional
-        The edges of the tree of labels, whose top is ``"root"``. A row of `Y` with a label also has all
+        The edges of the tree of labels, whose root is ``"root"``. A row of `Y` with a label also has all
         ancestors of the label that have a column.
     texts : tuple of str, optional
         The texts, in the order of `y`.
@@ -107,7 +107,7 @@ class Dataset:
         Returns
         -------
         hints : Supervision
-            Hints with bags only.
+            Hints that contain only bags.
 
         Examples
         --------
@@ -124,7 +124,7 @@ class Dataset:
 
         if self.bags is None:
             raise SupervisionError(
-                f"{self.name} has no bags, so there is nothing to take hints from. Draw some from its "
+                f"{self.name} has no bags, so it has no hints. Sample hints from its "
                 "classes with likewise.supervision.sample_links(data.y, n), or sample_triplets."
             )
         hints = Supervision.from_bags(self.bags, self.bag_labels)

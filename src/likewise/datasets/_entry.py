@@ -21,7 +21,7 @@ class Entry:
         The numbers of rows, features (0 if there are none) and classes; for "multilabel", the number of
         labels.
     files : tuple of (str, str)
-        File names and their SHA-256. The first file holds the rows.
+        File names and their SHA-256. The first file contains the rows.
     source, citation, licence : str
         Where the data come from, what to cite, and the terms of use. Check the licence at the source before
         you redistribute the data.
@@ -38,7 +38,7 @@ class Entry:
     keep : tuple of str, default=()
         The classes of `parent` to keep.
     class_names : tuple of str, default=()
-        The names of the classes in the sorted order of their values, if the file holds numbers.
+        The names of the classes in the sorted order of their values, if the file contains numbers.
     aliases : tuple of str, default=()
         Other names that `load` accepts.
     note : str, default=""
@@ -74,7 +74,7 @@ class Entry:
 
     @property
     def origins(self) -> tuple[Origin, ...]:
-        """Where `load` looks for the data set, in this order. A part is also found where its parent is."""
+        """The places where `load` looks for the data set, in order. A part is also found with its parent."""
         found: list[Origin] = ["folder"]
         if self.sklearn_copy is not None:
             found.insert(0, "scikit-learn")

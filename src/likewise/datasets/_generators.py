@@ -85,7 +85,7 @@ def make_two_views(
     n_noise: int = 0,
     random_state: RandomStateLike = None,
 ) -> Toy:
-    """Generate blobs that can be grouped in two ways, where k-means finds the grouping that is not wanted.
+    """Generate blobs that can be grouped in two ways; k-means finds the unintended grouping.
 
     The blobs form a grid. The column of a blob is its class, `y`; the row is another grouping, `y_other`.
     Both are equally well separated, with 6 standard deviations between neighbours, but the second axis is
@@ -128,7 +128,7 @@ def make_two_views(
     _make_minimum_check(n_groups**2, n_samples=n_samples)
     _make_minimum_check(0, n_noise=n_noise)
     if not stretch > 1:
-        raise ValueError(f"stretch must be above 1, for the second axis to be the wider one; got {stretch}.")
+        raise ValueError(f"stretch must be above 1, so that the second axis is wider; got {stretch}.")
     rng = check_random_state(random_state)
     cell = rng.permutation(n_samples) % n_groups**2
     y, y_other = (cell % n_groups).astype(np.int64), (cell // n_groups).astype(np.int64)
@@ -179,7 +179,7 @@ def make_label_tree(
 ) -> LabelTree:
     """Generate rows with several labels from a random tree of labels, and remove some of the labels.
 
-    The tree is drawn label by label, each below the root or an earlier label. A row can have label c only
+    The tree is sampled label by label, each below the root or an earlier label. A row can have label c only
     if it has the parent of c. It then has c if w_c · x plus logistic noise is above a threshold, which is set
     so that 60 % of the rows with the parent have c. Each label of a row is missing with probability
     `missing_rate`, independently of the others; no label is ever added. So

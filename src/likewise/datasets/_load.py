@@ -1,4 +1,4 @@
-"""Finding a data set: scikit-learn's copy, then a folder of files, then OpenML."""
+"""Load a data set: from scikit-learn's copy, a folder of files or OpenML, in this order."""
 
 from __future__ import annotations
 
@@ -28,32 +28,32 @@ def load(
 ) -> Dataset:
     """Load a data set of the catalogue.
 
-    It is looked for in this order: the copy that scikit-learn ships; the folder that the environment
-    variable ``LIKEWISE_DATA`` names; OpenML, through scikit-learn's fetcher. Files of a folder must have
-    the SHA-256 of the catalogue. What comes from OpenML must have the shape and the number of classes of
-    the catalogue; its labels are those that OpenML uses, which may be spelled otherwise.
+    The places are tried in this order: the copy that scikit-learn ships; the folder in the environment
+    variable ``LIKEWISE_DATA``; OpenML, through scikit-learn's fetcher. Files in a folder must have
+    the SHA-256 of the catalogue. Data from OpenML must have the shape and the number of classes of
+    the catalogue; their labels may be spelled differently.
 
     Parameters
     ----------
     name : str
-        A name of :func:`get_catalogue`, in any case and with dashes or underscores: "Letters-IJL" will do.
+        A name in :func:`get_catalogue`, in any case and with dashes or underscores, such as "Letters-IJL".
     origin : {"auto", "scikit-learn", "folder", "openml"}, default="auto"
         Where to look; "auto" tries all, in the order above.
     folder : path, optional
-        A folder to read instead of the one that ``LIKEWISE_DATA`` names. To name one means to want its
-        copy, so nothing else is tried.
+        A folder to read instead of ``LIKEWISE_DATA``. If it is given, no other
+        place is tried.
     fetch : callable, optional
-        Called in place of ``sklearn.datasets.fetch_openml``, with the same keywords; for a mirror.
+        Called instead of ``sklearn.datasets.fetch_openml`` with the same keywords, for a mirror.
 
     Returns
     -------
     Dataset
-        Fields that the set does not have are None.
+        The data set; fields that it lacks are None.
 
     Raises
     ------
     DatasetNotFoundError
-        If the name is unknown or no copy can be had; the message says what to do.
+        If the name is unknown or no copy is available; the message says what to do.
     FileFormatError
         If a file does not have the checksum of the catalogue.
 
@@ -70,7 +70,9 @@ def load(
         raise ValueError(f"origin must be one of {', '.join(map(repr, get_args(From)))}; got {origin!r}.")
     if folder is not None:
         if origin not in ("auto", "folder"):
-            raise ValueError(f"folder={str(folder)!r} was given with origin={origin!r}; give one of the two.")
+            raise ValueError(
+                f"folder={str(folder)!r} and origin={origin!r} exclude each other; pass one of the two."
+            )
         origin = "folder"
     return _load(entry, origin, folder, fetch)
 
@@ -98,7 +100,7 @@ def _load(
     if origin in ("auto", "openml"):
         holder = _find_whole_entry(entry)
         if holder.openml_id is None:
-            tried.append("its number at OpenML is not known")
+            tried.append("its OpenML number is unknown")
         else:
             try:
                 return _make_dataset(
@@ -115,7 +117,7 @@ def _find_whole_entry(entry: Entry) -> Entry:
 
 
 def _find_in_folder(entry: Entry, path: Path) -> Entry | None:
-    """Return the entry whose files the folder has: this one, else the one that it is a part of."""
+    """Return the entry whose files the folder contains: this one, else its parent."""
     for holder in dict.fromkeys((entry, _find_whole_entry(entry))):
         if not (path / holder.files[0][0]).is_file():
             continue
@@ -123,23 +125,23 @@ def _find_in_folder(entry: Entry, path: Path) -> Entry | None:
         if missing:
             raise DatasetNotFoundError(
                 f"{path} has {holder.files[0][0]}, but not {', '.join(missing)}, which {holder.name!r} also "
-                "needs. Put the missing file beside it."
+                "needs. Add the missing file."
             )
         return holder
     return None
 
 
 def _find_folder(folder: str | os.PathLike[str] | None) -> tuple[Path | None, str]:
-    """Return the folder to read, or None and why there is none."""
+    """Return the folder to read, or None and the reason."""
     given = os.environ.get(VARIABLE) if folder is None else os.fspath(folder)
     if not given:
         return None, f"{VARIABLE} is not set"
     path = Path(given).expanduser()
     if not path.is_dir():
-        # A name that leads nowhere is a mistake to be told about, not a reason to go to the network.
+        # A wrong path is an error to report, not a reason to use the network.
         where = f"{VARIABLE} is set to" if folder is None else "folder is"
         raise DatasetNotFoundError(
-            f"{where} {given!r}, which is not a folder. Set it to the folder that holds the data files."
+            f"{where} {given!r}, which is not a folder. Set it to the folder with the data files."
         )
     return path, ""
 
@@ -157,7 +159,7 @@ def _from_sklearn(copy: str) -> dict[str, Any]:
 
 
 def _select_part(entry: Entry, holder: Entry, fields: dict[str, Any]) -> dict[str, Any]:
-    """Cut the classes of `entry` out of the set that holds it."""
+    """Select the classes of `entry` from its parent data set."""
     if holder is entry:
         return fields
     use = np.isin(fields["y"].astype(np.str_), entry.keep)
@@ -176,10 +178,12 @@ def _explain_how_to_get(entry: Entry, tried: list[str]) -> str:
     ways = [f"put {files} into a folder and set {VARIABLE} to it (or pass folder=)"]
     if "openml" in entry.origins:
         number = _find_whole_entry(entry).openml_id
-        ways.append(f"connect to the network, for scikit-learn to fetch https://www.openml.org/d/{number}")
+        ways.append(
+            f"connect to the network, so that scikit-learn can fetch https://www.openml.org/d/{number}"
+        )
     if entry.sklearn_copy is not None:
         ways.append("use origin='scikit-learn'")
     return (
-        f"the data set {entry.name!r} is not to be had here: {'; '.join(tried)}. To get it, "
+        f"the data set {entry.name!r} is not available: {'; '.join(tried)}. To get it, "
         f"{'; or '.join(ways)}. Its source is {entry.source}."
     )

@@ -1,4 +1,4 @@
-"""Reading a data set through scikit-learn's OpenML fetcher."""
+"""Read a data set through scikit-learn's OpenML fetcher."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def _drop_speaker(table: _OpenmlTable) -> _OpenmlTable:
     return table.read_columns(np.array([name.lower() not in known for name in table.names]))
 
 
-# What brings OpenML's copy to the form of the catalogue, where the two differ.
+# Functions that convert OpenML's copy to the form of the catalogue where the two differ.
 _TIDY: dict[str, Callable[[_OpenmlTable], _OpenmlTable]] = {
     "mnist_test": lambda table: table.read_rows(slice(60_000, None)),
     "segment": lambda table: table.read_columns(np.ptp(table.X, axis=0) > 0),
@@ -54,11 +54,11 @@ def _import_fetch() -> Fetch:
 
 
 def read(entry: Entry, fetch: Fetch | None) -> dict[str, Any]:
-    """Fetch an entry by its OpenML number; return the fields of its Dataset that it fills."""
+    """Fetch an entry by its OpenML number; return fields of its Dataset."""
     try:
-        # The parser is named because the default one wants pandas, which likewise does not need.
+        # The default parser needs pandas, which is not a dependency.
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # of tries that failed and are made again; the error tells enough
+            warnings.simplefilter("ignore")  # warnings about retries; the final error is enough
             bunch = (fetch or _import_fetch())(data_id=entry.openml_id, as_frame=False, parser="liac-arff")
     except (OSError, ValueError, HTTPException) as error:
         raise DatasetNotFoundError(
@@ -72,11 +72,11 @@ def read(entry: Entry, fetch: Fetch | None) -> dict[str, Any]:
     if entry.name in _TIDY:
         table = _TIDY[entry.name](table)
     names = get_class_names(table.y)
-    # There is no checksum of ours for what OpenML sends; a wrong set shows in its shape.
+    # There are no checksums for data from OpenML, so the shape is checked.
     found, wanted = (*table.X.shape, len(names)), (entry.n_rows, entry.n_columns, entry.n_classes)
     if found != wanted:
         raise DatasetNotFoundError(
             f"OpenML's data set {entry.openml_id} has (rows, columns, classes) = {found}, "
-            f"where the catalogue has {wanted}"
+            f"but the catalogue has {wanted}"
         )
     return {"X": table.X, "y": table.y, "feature_names": table.names, "target_names": names}

@@ -1,4 +1,4 @@
-"""Parquet files, here or behind a URL: what is in them, and their rows some at a time."""
+"""Parquet files, local or behind a URL: their metadata, and their rows in batches."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ _NUMBERS = ("float", "double", "halffloat", "int", "uint", "bool")
 
 @dataclass(frozen=True)
 class Footer:
-    """What the end of a file says of it.
+    """The metadata of a Parquet file.
 
     Attributes
     ----------
     file : str
-        The path, or the URL.
+        The path or the URL.
     groups : tuple of int
-        How many rows each row group has.
+        The number of rows in each row group.
     types : dict of str to str
         The type of each column.
     """
@@ -36,17 +36,17 @@ class Footer:
 
     @property
     def n_rows(self) -> int:
-        """How many rows the file has."""
+        """The number of rows in the file."""
         return sum(self.groups)
 
 
 def is_url(path: Any) -> bool:
-    """Tell whether a path leads elsewhere: ``s3://…``, ``memory://…``, ``file://…``."""
+    """Return True for a URL: ``s3://…``, ``memory://…``, ``file://…``."""
     return isinstance(path, str) and "://" in path
 
 
 def list_files(path: Any) -> list[str]:
-    """Return the file, or all files of a folder whose names end in ``.parquet``, sorted."""
+    """Return the file, or the files of a folder whose names end in ``.parquet``, sorted."""
     if is_url(path):
         files, inside = _find_file_system(path)
         found = [inside]
@@ -57,27 +57,27 @@ def list_files(path: Any) -> list[str]:
         folder = Path(path)
         named = [str(file) for file in (sorted(folder.rglob("*.parquet")) if folder.is_dir() else [folder])]
     if not named:
-        raise FileNotFoundError(f"{path} is a folder with no file that ends in .parquet.")
+        raise FileNotFoundError(f"{path} is a folder without .parquet files.")
     return named
 
 
 def _find_file_system(url: str) -> tuple[Any, str]:
-    """Return what opens the files behind a URL, and the path there."""
+    """Return the file system of a URL, and the path in it."""
     core = require("fsspec.core", extra="scale")
     try:
         files, inside = core.url_to_fs(url)
-    except (ImportError, ValueError) as error:  # no such protocol, or the package for it is missing
+    except (ImportError, ValueError) as error:  # unknown protocol, or its package is missing
         raise ValueError(f"{url} cannot be opened: {error}") from error
     return files, inside
 
 
 @contextmanager
 def open_file(file: str) -> Iterator[Any]:
-    """Open a file as pyarrow does."""
+    """Open a local or remote file for pyarrow."""
     parquet = require("pyarrow.parquet", extra="scale")
     if not is_url(file):
         if not Path(file).is_file():
-            raise FileNotFoundError(f"{file} is not there, or not a file.")
+            raise FileNotFoundError(f"{file} does not exist or is not a file.")
         with _read_as_parquet(file):
             found = parquet.ParquetFile(file, memory_map=True, pre_buffer=False)
         with found:
@@ -87,7 +87,7 @@ def open_file(file: str) -> Iterator[Any]:
     try:
         source = files.open(inside, "rb")
     except FileNotFoundError:
-        raise FileNotFoundError(f"{file} is not there, or not a file.") from None
+        raise FileNotFoundError(f"{file} does not exist or is not a file.") from None
     with source:
         with _read_as_parquet(file):
             found = parquet.ParquetFile(source)
@@ -99,12 +99,12 @@ def open_file(file: str) -> Iterator[Any]:
 def _read_as_parquet(file: str) -> Iterator[None]:
     try:
         yield
-    except (OSError, ValueError) as error:  # pyarrow's own errors are of these two kinds
+    except (OSError, ValueError) as error:  # pyarrow's errors derive from these two
         raise ValueError(f"{file} cannot be read as Parquet: {error}") from error
 
 
 def read_footer(file: str) -> Footer:
-    """Read what a file holds, not its rows."""
+    """Read the metadata of a file."""
     with open_file(file) as found:
         meta = found.metadata
         groups = tuple(meta.row_group(g).num_rows for g in range(meta.num_row_groups))
@@ -114,13 +114,13 @@ def read_footer(file: str) -> Footer:
 def choose_columns(
     footers: Sequence[Footer], columns: Sequence[str] | None
 ) -> tuple[tuple[str, ...], np.dtype]:
-    """Return the columns to use and the dtype that holds them, or say which file lacks what.
+    """Return the columns to use and their common dtype; raise an error if a file lacks a column.
 
     The rows are float32 if every column of every file is, else float64.
     """
     names = list(footers[0].types) if columns is None else list(columns)
     if isinstance(columns, str) or not names or len(set(names)) < len(names):
-        raise ValueError(f"columns must be different names of columns, at least one; got {columns!r}.")
+        raise ValueError(f"columns must be unique names, at least one; got {columns!r}.")
     for one in footers:
         check_columns(one, names)
         wrong = [f"{name!r} ({one.types[name]})" for name in names if not _is_number(one.types[name])]
@@ -139,7 +139,7 @@ def _is_number(kind: str) -> bool:
 
 
 def check_columns(one: Footer, names: Sequence[str]) -> None:
-    """Refuse columns that a file does not have."""
+    """Raise an error for columns that a file lacks."""
     if missing := [name for name in names if name not in one.types]:
         raise ValueError(f"{one.file} has no column {missing[0]!r}. Its columns are {', '.join(one.types)}.")
 
@@ -149,8 +149,8 @@ def iterate_batches(
 ) -> Iterator[Any]:
     """Yield the rows from `start` to `stop` of a file as record batches of at most `most` rows.
 
-    Only row groups that have some of them are read. A file whose rows have become more or fewer since its
-    footer was read is an error.
+    Only the row groups that contain these rows are read. It is an error if the number of rows has changed
+    since the metadata was read.
     """
     stop = one.n_rows if stop is None else stop
     edges = np.cumsum([0, *one.groups])
@@ -179,7 +179,7 @@ def iterate_batches(
 
 
 def convert_batch(batch: Any, columns: Sequence[str], dtype: np.dtype) -> np.ndarray:
-    """Return a record batch of numbers row-major; what is missing becomes NaN."""
+    """Return a record batch of numbers as an array in C order; missing values become NaN."""
     rows = np.empty((batch.num_rows, len(columns)), dtype=dtype)
     for j, name in enumerate(columns):
         column = batch.column(name)
@@ -194,7 +194,7 @@ def convert_batch(batch: Any, columns: Sequence[str], dtype: np.dtype) -> np.nda
 
 @dataclass(frozen=True)
 class FoundIds:
-    """Which of the ids that were looked for are where. Findings in other rows are added with ``+``."""
+    """The rows in which ids were found. Results of different rows are combined with ``+``."""
 
     rows: tuple[tuple[str, int], ...] = ()
 
@@ -202,22 +202,22 @@ class FoundIds:
         return FoundIds(self.rows + other.rows)
 
     def find_rows(self, names: Sequence[str], where: str) -> np.ndarray:
-        """Return the row of each id; one that no row has, or that two rows have, is an error."""
+        """Return the row of each id; raise an error for an id that no row or several rows have."""
         at: dict[str, int] = {}
         for name, row in self.rows:
             if at.setdefault(name, row) != row:
                 raise ValueError(
-                    f"rows {at[name]} and {row} of {where} both have the id {name!r}; an id that hints name "
-                    "must be that of one row."
+                    f"rows {at[name]} and {row} of {where} both have the id {name!r}; an id in a hint "
+                    "must be unique."
                 )
         if missing := [name for name in names if name not in at]:
-            more = f" Neither are {len(missing) - 1} others." if len(missing) > 1 else ""
+            more = f" {len(missing) - 1} other id(s) are missing too." if len(missing) > 1 else ""
             raise ValueError(f"{where}: no row has the id {missing[0]!r}.{more}")
         return np.array([at[name] for name in names], dtype=np.int64)
 
 
 def find_ids(cells: Any, names: Any, first_row: int) -> FoundIds:
-    """Look for ids among the cells of an array of pyarrow; `names` is an array of texts."""
+    """Look up ids in the cells of a pyarrow array; `names` is an array of strings."""
     compute = require("pyarrow.compute", extra="scale")
     texts = as_texts(cells)
     here = np.flatnonzero(compute.is_in(texts, value_set=names).to_numpy(zero_copy_only=False))
@@ -226,20 +226,20 @@ def find_ids(cells: Any, names: Any, first_row: int) -> FoundIds:
 
 
 def as_texts(cells: Any) -> Any:
-    """Return the cells of a column of ids as texts; decimal numbers are refused."""
+    """Return the cells of a column of ids as strings; raise an error for floating-point numbers."""
     kind = str(cells.type)
     if kind.startswith("dictionary"):
         cells = cells.dictionary_decode()
         kind = str(cells.type)
     if not kind.startswith(("string", "large_string", "string_view", "int", "uint")):
-        raise ValueError(f"ids must be text or whole numbers; the column holds {kind}.")
+        raise ValueError(f"ids must be strings or integers; got a column of {kind}.")
     return cells.cast("string")
 
 
 def iterate_ids(
     one: Footer, column: str, most: int, start: int = 0, stop: int | None = None
 ) -> Iterator[Any]:
-    """Yield the cells of a column of ids as texts, some at a time."""
+    """Yield the cells of a column of ids as strings, in batches."""
     for batch in iterate_batches(one, [column], most, start, stop):
         try:
             yield as_texts(batch.column(column))
@@ -250,7 +250,7 @@ def iterate_ids(
 def find_rows_by_id(
     footers: Sequence[Footer], column: str, names: Sequence[str], most: int = 65_536
 ) -> FoundIds:
-    """Look for ids in a column of files, in one pass that holds no more than the ids looked for."""
+    """Look up ids in a column of files in one pass; only the matching ids are kept in memory."""
     pyarrow = require("pyarrow", extra="scale")
     wanted = pyarrow.array(list(names), type=pyarrow.string())
     found: list[tuple[str, int]] = []

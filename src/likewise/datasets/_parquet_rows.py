@@ -36,7 +36,7 @@ class MemmapRows(MappedRows):
     Parameters
     ----------
     source : path or numpy.memmap
-        A ``.npy`` file of two axes, or a memory map of two axes in C or Fortran order.
+        A two-dimensional ``.npy`` file or memory map, in C or Fortran order.
     memory_limit : int, optional
         Maximum number of bytes that one thread uses for its block. Blocks have at most 32,768 rows, which is
         also the default.
@@ -69,19 +69,21 @@ class MemmapRows(MappedRows):
             try:
                 X = np.load(source, mmap_mode="r", allow_pickle=False)
             except ValueError as error:
-                raise ValueError(f"{source} is not a NumPy file that can be mapped: {error}") from error
+                raise ValueError(
+                    f"{source} is not a NumPy file that can be memory-mapped: {error}"
+                ) from error
         if not isinstance(X, np.ndarray) or X.ndim != 2 or X.dtype.kind not in "fiub":
             what = f"shape {X.shape} and dtype {X.dtype}" if isinstance(X, np.ndarray) else "an archive"
-            raise ValueError(f"rows must be numbers with two axes; {source!s:.80} has {what}.")
+            raise ValueError(f"expected a two-dimensional array of numbers; {source!s:.80} has {what}.")
         super().__init__(X, _choose_block_rows(len(X), X.shape[1], memory_limit, block_rows))
 
 
 class ParquetRows(MappedRows):
     """Rows of a Parquet file or a folder of them, read in blocks. Pass it to ``fit`` and ``predict`` as X.
 
-    A fit passes over the rows many times, and converting columns to rows costs more than reading them. So the
-    rows are written row by row to a scratch file when they are first needed, and all passes map that file. It
-    takes n_samples x n_features x 4 or 8 bytes of disk space, and is deleted together with this object.
+    A fit reads the rows many times, and converting columns to rows costs more than reading them. So the
+    rows are written to a scratch file when they are first needed, and all passes map that file. It
+    takes n_samples x n_features x 4 or 8 bytes of disk space, and is deleted with this object.
 
     Parameters
     ----------
@@ -137,7 +139,8 @@ class ParquetRows(MappedRows):
         self.names: tuple[str, ...] = self.columns
         n_rows = sum(one.n_rows for one in self._footers)
         blocks = _choose_block_rows(n_rows, len(self.columns), memory_limit, block_rows)
-        # Takes no memory: a placeholder with the file's shape and dtype until the rows are needed.
+        # A placeholder with the shape and dtype of the file, which takes no memory, until the
+        # rows are needed.
         like = np.broadcast_to(dtype.type(0), (n_rows, len(self.columns)))
         super().__init__(like, blocks, scratch=scratch)
         self._written = False
@@ -146,7 +149,7 @@ class ParquetRows(MappedRows):
         """Write the scratch file, once."""
         if self._written or not len(self):
             return
-        # Where the system allows it, the file has no name, so nothing is left behind.
+        # If the system supports it, the file has no name, so a crash leaves nothing behind.
         with tempfile.TemporaryFile(dir=self._scratch) as file:
             try:
                 for rows in self._iterate_decoded():
@@ -155,8 +158,8 @@ class ParquetRows(MappedRows):
             except OSError as error:
                 size = self.shape[0] * self.shape[1] * self.dtype.itemsize
                 raise OSError(
-                    f"the rows of {self._path} could not be brought to a scratch file: {error}. "
-                    f"It takes {size:,} bytes; scratch= names its folder."
+                    f"the rows of {self._path} could not be written to a scratch file: {error}. "
+                    f"It needs {size:,} bytes; choose its folder with scratch=."
                 ) from error
             self._X = np.memmap(file, dtype=self.dtype, mode="r", shape=self.shape)
         self._written = True

@@ -69,7 +69,7 @@ class Spelling:
         Returns
         -------
         hints : Supervision
-            Hints with bags only.
+            Hints that contain only bags.
 
         Examples
         --------
@@ -95,7 +95,7 @@ def spell(
     """Spell a text with samples of letters: multi-instance data with known classes.
 
     Each word becomes a bag, and each of its letters a row. The row is drawn from the rows of `X` whose label
-    is that letter, each at most once. The labels of a bag say which letters it contains, not which row is
+    is that letter, each at most once. The labels of a bag give the letters that it contains, not which row is
     which. The two poems of Briggs, Fern and Raich (2012), which Pei and Fern (2014) cluster, were spelled in
     this way.
 
@@ -103,19 +103,19 @@ def spell(
     ----------
     text : str
         The text. Letters are converted to upper case. All other characters separate words, except an
-        apostrophe inside a word. Letters with accents need rows of their own in `X`.
+        apostrophe inside a word. Letters with accents need separate rows in `X`.
     X : array-like of shape (n_samples, n_features), optional
         Samples of letters, such as those of ``load("letter")``. By default each letter from A to Z is a
         Gaussian blob in 16 dimensions, and each row a new draw from it.
     y : array-like of shape (n_samples,), optional
         The letter of each row of `X`, in upper or lower case.
     replace : bool, default=False
-        Whether a row may be drawn more than once. If not, it is an error if a letter occurs more often in the
+        Allow rows to be drawn more than once. Otherwise it is an error if a letter occurs more often in the
         text than in `y`.
     exclude : array-like of int, optional
-        Rows of `X` that must not be drawn, such as the `rows` of another text, so that the two share no row.
+        Rows of `X` that must not be drawn, such as the `rows` of another text.
     hyphens : bool, default=False
-        Whether a word with a hyphen counts as one word.
+        Treat a word with a hyphen as one word.
     random_state : int, RandomState or None, default=None
         The seed.
 
@@ -149,9 +149,9 @@ def spell(
     if not words:
         raise ValueError(f"the text has no letters to spell: {text[:40]!r}.")
     if (X is None) != (y is None):
-        raise ValueError("X and y belong together: give both, or neither for made-up letters.")
+        raise ValueError("pass both X and y, or neither for synthetic letters.")
     if X is None and exclude is not None:
-        raise ValueError("exclude names rows of X, and there is no X; made-up letters are fresh draws.")
+        raise ValueError("exclude needs X; without X, all letters are synthetic.")
     letters = np.array([letter for word in words for letter in word], dtype=np.str_)
     rng = check_random_state(random_state)
     rows = None
@@ -166,7 +166,7 @@ def spell(
         known = np.array([str(label).upper() for label in np.asarray(y)], dtype=np.str_)
         if source.ndim != 2 or len(source) != len(known):
             raise ValueError(
-                f"X must be of shape (n_samples, n_features) and y name the letter of each of its rows; "
+                f"X must have shape (n_samples, n_features) and y one letter per row; "
                 f"got shape {source.shape} and {len(known)} letters."
             )
         _check_known(set(letters.tolist()), set(known.tolist()))
@@ -193,7 +193,7 @@ def _draw_letters(
     rng: np.random.RandomState,
 ) -> npt.NDArray[np.int64]:
     """Draw a row for each letter; raise an error that lists the letters with too few rows."""
-    wanted, counts = np.unique(letters, return_counts=True)  # sorted, so that the seed determines the draw
+    wanted, counts = np.unique(letters, return_counts=True)  # sorted, so the seed determines the draw
     pools = [np.flatnonzero(free & (known == letter)) for letter in wanted]
     short = [
         f"{letter} ({count} in the text, {len(pool)} rows)"
@@ -204,7 +204,7 @@ def _draw_letters(
         more = f" and {len(short) - 5} more" if len(short) > 5 else ""
         way_on = "exclude fewer rows" if replace else "pass replace=True to draw a row more than once"
         raise ValueError(
-            f"there are too few rows to spell {', '.join(short[:5])}{more}. Shorten the text, give more "
+            f"there are too few rows to spell {', '.join(short[:5])}{more}. Shorten the text, pass more "
             f"rows, or {way_on}."
         )
     rows = np.empty(len(letters), dtype=np.int64)
@@ -216,6 +216,6 @@ def _draw_letters(
 def _check_known(wanted: set[str], known: set[str]) -> None:
     if missing := sorted(wanted - known):
         raise ValueError(
-            f"there is no row to spell {', '.join(missing)} with. Leave these letters out of the text, "
-            "or give rows of them in X and y."
+            f"there is no row to spell {', '.join(missing)} with. Remove these letters from the text, "
+            "or add rows for them to X and y."
         )

@@ -1,4 +1,4 @@
-"""Entries of the catalogue with one class a row."""
+"""Catalogue entries with one class per row."""
 
 from __future__ import annotations
 
@@ -375,6 +375,6 @@ TABLES: tuple[Entry, ...] = (
         source="20 Newsgroups by date, 1000 stemmed words (B. Marlin version)",
         citation="K. Lang (1995). NewsWeeder: learning to filter netnews. ICML.",
         licence="public",
-        note="X is sparse. `Y` and `hierarchy` hold the tree of the group names.",
+        note="X is sparse. `Y` and `hierarchy` contain the tree of the group names.",
     ),
 )

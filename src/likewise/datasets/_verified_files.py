@@ -1,4 +1,4 @@
-"""Reading the files of a data folder: each one is hashed before it is believed."""
+"""Read the files of a data folder after verifying their checksums."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _INTEGER = re.compile(r"-?\d+")
 
 
 def read(entry: Entry, folder: Path) -> dict[str, Any]:
-    """Read the files of an entry that lie in `folder`; return the fields of its Dataset that they fill."""
+    """Read the files of an entry in `folder`; return fields of its Dataset."""
     content = {name: _verify(folder / name, digest) for name, digest in entry.files}
     first = entry.files[0][0]
     if first.endswith(".npz"):
@@ -54,14 +54,15 @@ def _verify(path: Path, digest: str) -> bytes:
     found = hashlib.sha256(content).hexdigest()
     if found != digest:
         raise FileFormatError(
-            f"{path} is not the file of the catalogue: its SHA-256 should be {digest} and is {found}. "
-            "Copy the file again; if the data changed on purpose, read it with NumPy instead of load()."
+            f"{path} is not the file in the catalogue: expected SHA-256 {digest}; got {found}. "
+            "Copy the file again; if the data were changed on purpose, read them with NumPy instead of "
+            "load()."
         )
     return content
 
 
 def convert_labels(labels: Sequence[str]) -> npt.NDArray[Any]:
-    """Return labels as integers where all of them are, else as strings.
+    """Return labels as integers if all of them are, else as strings.
 
     >>> convert_labels(["3", "8"])
     array([3, 8])
@@ -161,6 +162,6 @@ def _read_npz(content: bytes) -> dict[str, Any]:
 def _make_sparse(arrays: dict[str, npt.NDArray[Any]]) -> Any:
     from scipy import sparse
 
-    # The file keeps 16-bit indices to be small; scipy wants 32.
+    # The file has 16-bit indices to save space; SciPy needs 32 bits.
     parts = (arrays["data"].astype(np.float64), arrays["indices"].astype(np.int32), arrays["indptr"])
     return sparse.csr_array(parts, shape=tuple(int(n) for n in arrays["shape"]))
