@@ -81,7 +81,7 @@ def test_a_fixed_edge_is_certain_and_changes_the_rest():
 @pytest.mark.parametrize(
     ("known", "words"),
     [
-        ([("a", "b"), ("b", "c"), ("c", "a")], "circle"),
+        ([("a", "b"), ("b", "c"), ("c", "a")], "form a cycle"),
         ([("a", "cat")], "no label 'cat'"),
         ([("cat", "a")], "no label 'cat'"),
         ([("a", "a")], "its own parent"),
