@@ -1,4 +1,4 @@
-"""A client, for the time of one test."""
+"""A client for one test."""
 
 import pytest
 

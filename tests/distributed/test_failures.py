@@ -1,4 +1,4 @@
-"""What goes wrong on a cluster: workers and schedulers that are lost, too little memory, unusable data."""
+"""Failures on a cluster: lost workers and schedulers, too little memory, unusable data."""
 
 import gc
 import os
@@ -31,7 +31,7 @@ IN_PROCESS = {
 
 @pytest.fixture(scope="module")
 def mortal():
-    """Return a cluster of two workers that may be killed; their nannies start them again."""
+    """Return a cluster of two workers that may be killed; their nannies restart them."""
     how = {
         "n_workers": 2,
         "threads_per_worker": 1,
@@ -45,7 +45,7 @@ def mortal():
 
 @pytest.fixture
 def at_pass(monkeypatch):
-    """Let something happen while the tasks of certain passes are under way; return the passes so far."""
+    """Call a function while the tasks of certain passes are running; return the list of passes so far."""
 
     def _at_pass(numbers, happen):
         passes = []
@@ -103,7 +103,7 @@ def test_nothing_is_left_on_the_workers_by_a_fit_that_failed(client, at_pass):
     with pytest.raises(KeyboardInterrupt):
         fit(PCKMeans(4, n_init=1, random_state=0), da.from_array(some_rows()[0], chunks=(60, 4)))
     assert held[0] > 0
-    # Dask lets chunks go some time after nobody refers to them.
+    # Dask releases chunks some time after the last reference is gone.
     deadline = time.monotonic() + PATIENCE
     while sum(client.run(left_behind).values()) and time.monotonic() < deadline:
         gc.collect()
@@ -127,7 +127,7 @@ def test_work_that_no_worker_survives_is_explained(mortal):
 def test_a_scheduler_lost_during_a_fit_is_reported(at_pass):
     cluster = distributed.LocalCluster(n_workers=1, **IN_PROCESS)
     with distributed.Client(cluster, set_as_default=False) as client:
-        client._timeout = 1  # for connecting again, which will not happen
+        client._timeout = 1  # for reconnecting, which will fail
         at_pass({4}, cluster.close)
         with pytest.raises(
             DaskClusterError, match=r"scheduler at .* was lost during the fit.* Connect again"
@@ -164,7 +164,7 @@ def test_all_workers_lost_during_a_fit(monkeypatch, at_pass):
         distributed.Client(cluster) as client,
     ):
         at_pass([4], lambda: cluster.sync(cluster.workers[0].close))
-        with pytest.raises(DaskClusterError, match=r"all workers of the Dask scheduler .* none came back"):
+        with pytest.raises(DaskClusterError, match=r"all workers of the Dask scheduler .* none returned"):
             fit(PCKMeans(2), da.from_array(X, chunks=(60, 4)), client=client)
 
 
@@ -209,12 +209,12 @@ def test_data_that_cannot_be_used(client):
     frame = dd.from_pandas(pd.DataFrame({"name": ["a", "b"], "x": [0.0, 1.0]}), npartitions=1)
     with pytest.raises(ValueError, match=r"'name' \(str.*\) cannot be used as numbers\. Choose the columns"):
         PCKMeans(2).fit(frame)
-    with pytest.raises(ValueError, match=r"two axes; the Dask array has the shape \(3,\)"):
+    with pytest.raises(ValueError, match=r"two-dimensional Dask array; got shape \(3,\)"):
         PCKMeans(2).fit(da.zeros(3))
-    with pytest.raises(ValueError, match="rows must be numbers; the Dask array has the dtype complex128"):
+    with pytest.raises(ValueError, match="array of numbers; got dtype complex128"):
         PCKMeans(2).fit(da.zeros((3, 2), dtype=complex))
     for wrong in ([[0.0], [1.0]], pd.DataFrame({"x": [0.0]})):
-        with pytest.raises(TypeError, match=f"a Dask array or dataframe, got {type(wrong).__name__}"):
+        with pytest.raises(TypeError, match=f"a Dask array or dataframe; got {type(wrong).__name__}"):
             fit(PCKMeans(2), wrong, client=client)
     with pytest.raises(ValueError, match="0 rows and 2 columns"):
         PCKMeans(2).fit(da.zeros((0, 2)))
@@ -267,6 +267,6 @@ def test_choosing_by_hints_on_dask_data_says_what_to_do(kind):
         lambda: cross_validate_hints(PCKMeans(2), rows, hints, cv=2),
     ):
         with pytest.raises(
-            TypeError, match=r"in memory, and X is a Dask (Array|DataFrame)\. .*supervision\[rows\]"
+            TypeError, match=r"in memory, but X is a Dask (Array|DataFrame)\. .*supervision\[rows\]"
         ):
             choose()

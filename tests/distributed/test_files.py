@@ -1,4 +1,4 @@
-"""Parquet files read by workers, and rows found there by their ids."""
+"""Parquet files read by workers, and rows looked up by id."""
 
 import numpy as np
 import pyarrow as pa
@@ -14,7 +14,7 @@ pytest.importorskip("distributed")
 
 @pytest.fixture
 def folder(tmp_path):
-    """Write three files of unequal size, in row groups that fit nothing, with ids."""
+    """Write three files of unequal size with ids, whose row groups match neither blocks nor chunks."""
     X, _ = some_rows(np.float32)
     for number, part in enumerate(np.split(np.arange(N), [100, 101])):
         columns = {"name": [f"r{i}" for i in part], **{f"c{j}": X[part, j] for j in range(4)}, "n": part}
@@ -42,7 +42,7 @@ def test_a_fit_to_files_is_the_fit_to_the_array(client, folder, monkeypatch):
     whole = model.fit(X, supervision=hints).labels_
     rows = read_parquet(folder, ["c0", "c1", "c2", "c3"], chunk_rows=64, client=client)
     np.testing.assert_array_equal(fit(model, rows, hints, client=client).labels_, whole)
-    # A path alone: all columns of the files.
+    # With only a path, all columns of the files are used.
     for file in folder.glob("*.parquet"):
         pq.write_table(pq.read_table(file).drop_columns(["name", "n"]), file)
     np.testing.assert_array_equal(fit(model, folder, hints, client=client).labels_, whole)
@@ -58,7 +58,7 @@ def test_rows_are_found_by_their_ids(client, folder):
     rows = find_rows_by_id(series, names)
     assert rows.tolist() == [239, 0, 100, 101]
     assert Supervision.from_links(N, must=[rows[:2]]).must.tolist() == [[0, 239]]
-    with pytest.raises(ValueError, match=r"no row has the id 'r240'\. Neither are 1 others"):
+    with pytest.raises(ValueError, match=r"no row has the id 'r240'\. 1 other id\(s\) are missing too"):
         find_rows_by_id(folder, ["r240", "r1", "R2"], column="name")
     pq.write_table(pa.table({"name": ["r5"], "c0": [0.5]}), folder / "part-9.parquet")
     with pytest.raises(ValueError, match=r"rows 5 and 240 of .* both have the id 'r5'"):
@@ -71,17 +71,17 @@ def test_files_and_columns_that_cannot_be_read_are_named(client, folder):
         read_parquet(folder)
     with pytest.raises(ValueError, match=r"part-0\.parquet has no column 'x'\. Its columns are name, c0"):
         read_parquet(folder, columns=["x"])
-    with pytest.raises(FileNotFoundError, match=r"absent\.parquet is not there"):
+    with pytest.raises(FileNotFoundError, match=r"absent\.parquet does not exist"):
         read_parquet(folder / "absent.parquet")
-    with pytest.raises(FileNotFoundError, match=r"on a worker of tcp:.*absent\.parquet is not there"):
+    with pytest.raises(FileNotFoundError, match=r"on a worker of tcp:.*absent\.parquet does not exist"):
         read_parquet(folder / "absent.parquet", client=client)
     with pytest.raises(ValueError, match="cannot be opened"):
         read_parquet("nowhere://rows.parquet")
-    with pytest.raises(ValueError, match="chunk_rows must be an integer of at least 1, got 0"):
+    with pytest.raises(ValueError, match="chunk_rows must be an integer of at least 1; got 0"):
         read_parquet(folder, chunk_rows=0)
-    with pytest.raises(ValueError, match="ids must be text or whole numbers; the column holds float"):
+    with pytest.raises(ValueError, match="ids must be strings or integers; got a column of float"):
         find_rows_by_id(folder, ["1"], column="c0")
-    with pytest.raises(ValueError, match="column= must name the column"):
+    with pytest.raises(ValueError, match="pass the name of the column"):
         find_rows_by_id(folder, ["1"])
     for wrong in ("r1", [7]):
         with pytest.raises(TypeError, match="names must be a sequence of ids"):
@@ -106,5 +106,5 @@ def test_files_behind_a_url():
         file.write(b"not rows")
     assert read_parquet("memory://rows", ["x"]).compute(scheduler="sync").tolist() == [[0.0], [1.0], [4.0]]
     assert ParquetRows("memory://rows", ["x"]).take(np.array([2, 0])).tolist() == [[4.0], [0.0]]
-    with pytest.raises(FileNotFoundError, match="memory:///none is not there, or not a file"):
+    with pytest.raises(FileNotFoundError, match="memory:///none does not exist or is not a file"):
         ParquetRows("memory://none")

@@ -1,4 +1,4 @@
-"""The same rows on a cluster and in memory give the same clusters, however they are cut."""
+"""The same rows on a cluster and in memory give the same clusters, for any chunks."""
 
 import pickle
 import threading
@@ -62,7 +62,7 @@ def assert_same(ours, theirs, rtol=0.0):
     ids=lambda value: str(value).replace("\n", ""),
 )
 def test_chunks_of_whole_blocks_give_what_the_array_gives_bit_for_bit(client, monkeypatch, model, dtype):
-    # Chunks of a power of two of blocks: sums of a chunk are then parts of the sum of all.
+    # With chunks of a power of two of blocks, sums over chunks are partial sums of the total.
     monkeypatch.setattr("likewise._threads.BLOCK_ROWS", 32)
     X, y = some_rows(dtype)
     hints = hints_for(model, y)
@@ -78,7 +78,7 @@ def test_any_chunks_give_the_same_clusters(client, model, cut):
     hints = hints_for(model, y)
     whole = clone(model).fit(X, supervision=hints)
     found = clone(model).fit(da.from_array(X, chunks=(CUTS[cut], (3, 1))), supervision=hints)
-    # Sums of 240 numbers in another order: a few units in the last place, some iterations long.
+    # Sums of 240 numbers in another order differ by a few units in the last place over several iterations.
     assert_same(found, whole, rtol=1e-9)
 
 
@@ -93,7 +93,7 @@ def test_any_chunks_give_the_same_clusters(client, model, cut):
 )
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
 def test_the_other_families_and_batches_too(client, monkeypatch, model):
-    monkeypatch.setattr("likewise.mixture._base._TRIAL_ROWS", 60)  # few rows would be gathered
+    monkeypatch.setattr("likewise.mixture._base._TRIAL_ROWS", 60)  # fewer rows than by default are gathered
     monkeypatch.setattr("likewise.discriminative._model._FEW_ROWS", 60)
     X, y = some_rows()
     hints = hints_for(None, y)
@@ -132,7 +132,7 @@ def test_weights_go_with_the_rows(client, kind):
     rows = da.from_array(X, chunks=(100, 4))
     assert_same(clone(model).fit(rows, supervision=hints, sample_weight=given), whole, rtol=1e-9)
     assert whole.score(rows, sample_weight=given) == pytest.approx(whole.score(X, sample_weight=weight))
-    for bad, said in ((-weight, "not be negative"), (weight[1:], r"one weight a row, shape \(240,\)")):
+    for bad, said in ((-weight, "not be negative"), (weight[1:], r"one weight (a|per) row, shape \(240,\)")):
         bad = bad if kind == "array" else da.from_array(bad, chunks=50)
         with pytest.raises(ValueError, match=said):
             clone(model).fit(rows, sample_weight=bad)
@@ -221,7 +221,7 @@ def test_nothing_is_left_on_the_workers(client):
 
 
 def made(n, block_info=None):
-    """Make the rows of a chunk where it is, so that none pass through the client."""
+    """Create the rows of a chunk on its worker, so none pass through the client."""
     first = block_info[None]["array-location"][0][0]
     rng = np.random.default_rng(first)
     return rng.normal(size=(n, 2)) + 6 * rng.integers(0, 3, n)[:, None]
@@ -241,4 +241,4 @@ def test_the_memory_of_the_client_does_not_grow_with_the_rows(client):
 
     most_memory(10_000)  # imports
     small, large = most_memory(20_000), most_memory(620_000)
-    assert large < small + 600_000, (small, large)  # less than a byte a row
+    assert large < small + 600_000, (small, large)  # less than a byte per row

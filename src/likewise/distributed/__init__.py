@@ -1,9 +1,9 @@
-"""Rows on a Dask cluster: the same estimators, passes as tasks.
+"""Fit estimators to data on a Dask cluster.
 
-Estimators that read rows in blocks take Dask arrays and dataframes where they take arrays: the rows stay on
-the workers, the labels come back as a Dask array, and the clusters are those of the rows in memory.
-:func:`fit` names the cluster; :func:`read_parquet` and :func:`find_rows_by_id` let it read files of rows and
-ids.
+Estimators that read rows in blocks accept Dask arrays and dataframes as X. The rows stay on the workers, the
+labels are returned as a Dask array, and the clusters are the same as for the rows in memory.
+:func:`fit` fits on a given cluster; :func:`read_parquet` and :func:`find_rows_by_id` read rows and ids from
+files on the workers.
 """
 
 from likewise.distributed._as_rows import make_dask_rows

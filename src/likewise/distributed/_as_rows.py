@@ -43,9 +43,9 @@ def make_dask_rows(data: Any, client: Any = None) -> DaskRows:
     with client.as_current():  # compute chunk lengths on this cluster
         array = _as_array(data, client)
     if array.ndim != 2:
-        raise ValueError(f"rows must have two axes; the Dask array has the shape {array.shape}.")
+        raise ValueError(f"expected a two-dimensional Dask array; got shape {array.shape}.")
     if array.dtype.kind not in "fiub":
-        raise ValueError(f"rows must be numbers; the Dask array has the dtype {array.dtype}.")
+        raise ValueError(f"expected a Dask array of numbers; got dtype {array.dtype}.")
     if any(np.isnan(n) for n in array.chunks[0]):
         with client.as_current():
             array = explain_failures(client, lambda: array.copy().compute_chunk_sizes())
@@ -58,7 +58,7 @@ def make_dask_rows(data: Any, client: Any = None) -> DaskRows:
 
 
 def _get_column_names(data: Any) -> list[str] | None:
-    """Return the names of the columns of a dataframe, if all are text."""
+    """Return the names of the columns of a dataframe, if all are strings."""
     names = list(getattr(data, "columns", ()))
     return names if names and all(isinstance(name, str) for name in names) else None
 
@@ -69,8 +69,8 @@ def _as_array(data: Any, client: Any) -> Any:
         return data
     if not hasattr(data, "to_dask_array"):
         raise TypeError(
-            f"rows on a cluster are a Dask array or dataframe, got {type(data).__name__}. Make one of an "
-            "array with dask.array.from_array, of files with likewise.distributed.read_parquet."
+            f"expected a Dask array or dataframe; got {type(data).__name__}. Create one from an "
+            "array with dask.array.from_array, or from files with likewise.distributed.read_parquet."
         )
     if getattr(data, "ndim", 2) == 1:
         data = data.to_frame()
@@ -83,14 +83,15 @@ def _as_array(data: Any, client: Any) -> Any:
 
 
 def _check_memory(array: Any, client: Any) -> None:
-    """Refuse chunks that do not fit into the memory of a worker."""
+    """Raise an error for chunks that do not fit into the memory of a worker."""
     workers = explain_failures(client, lambda: client.scheduler_info(n_workers=-1))["workers"]
     limits = [worker["memory_limit"] for worker in workers.values() if worker["memory_limit"]]
     largest = max(int(n) for n in array.chunks[0]) * array.shape[1] * array.dtype.itemsize
     if limits and _CHUNKS_IN_MEMORY * largest > min(limits):
         fitting = max(1, min(limits) // (_CHUNKS_IN_MEMORY * array.shape[1] * array.dtype.itemsize))
         raise MemoryError(
-            f"the largest chunk has {largest:,} bytes and a worker {min(limits):,} bytes of memory; work on "
-            f"a chunk takes some {_CHUNKS_IN_MEMORY} times its size. Use chunks of at most {fitting:,} rows "
+            f"the largest chunk has {largest:,} bytes and a worker {min(limits):,} bytes of memory, "
+            "but processing "
+            f"a chunk takes about {_CHUNKS_IN_MEMORY} times its size. Use chunks of at most {fitting:,} rows "
             "(X.rechunk), or give the workers more memory."
         )

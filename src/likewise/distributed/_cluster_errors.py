@@ -1,4 +1,4 @@
-"""What goes wrong on a cluster, said in sentences."""
+"""Clear errors for failures of a Dask cluster."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ from likewise.exceptions import DaskClusterError
 
 T = TypeVar("T")
 
-# So long a scheduler is waited for, in seconds.
+# Maximum time to wait for a scheduler, in seconds.
 _PATIENCE = 10.0
 
 
 def explain_failures(client: Any, ask: Callable[[], T]) -> T:
-    """Return what `ask` returns; where the cluster fails, say what happened and a way on."""
+    """Return the result of `ask`; convert failures of the cluster to errors that explain what to do."""
     distributed = require("distributed", extra="scale")
     from concurrent.futures import CancelledError
 
@@ -25,16 +25,15 @@ def explain_failures(client: Any, ask: Callable[[], T]) -> T:
         return ask()
     except distributed.KilledWorker as error:
         raise DaskClusterError(
-            f"{error.allowed_failures + 1} workers were lost one after another over the same chunk of rows "
-            f"(the last at {_find_address(error)}). Most often a worker has too little memory for a chunk "
-            "and the "
-            "work on it: use smaller chunks (X.rechunk), or give the workers more memory (memory_limit=)."
+            f"{error.allowed_failures + 1} workers were lost one after another on the same chunk of rows "
+            f"(the last at {_find_address(error)}). Usually a worker has too little memory to process a "
+            "chunk: use smaller chunks (X.rechunk), or give the workers more memory (memory_limit=)."
         ) from error
     except (CancelledError, distributed.comm.CommClosedError) as error:
         where = getattr(getattr(client, "scheduler", None), "address", "its address")
         raise DaskClusterError(
-            f"the Dask scheduler at {where} was lost during the fit, and with it the rows on its workers. "
-            "Connect again and start the fit anew."
+            f"the Dask scheduler at {where} was lost during the fit, with the rows on its workers. "
+            "Connect again and restart the fit."
         ) from error
 
 
@@ -43,7 +42,7 @@ def _find_address(error: Any) -> str:
 
 
 def get_client(client: Any) -> Any:
-    """Return a Dask client: the one given, one for the address given, or the current one."""
+    """Return a Dask client: the given client, a client for the given address, or the current client."""
     distributed = require("distributed", extra="scale")
     if isinstance(client, str):
         before = _get_current_client(distributed)
@@ -52,11 +51,11 @@ def get_client(client: Any) -> Any:
         try:
             opened = _open_client(distributed, client)
         except (OSError, TimeoutError, ValueError, MemoryError) as error:
-            broken = _get_current_client(distributed)  # Dask leaves it as the current client
+            broken = _get_current_client(distributed)  # Dask keeps it as the current client
             if broken is not None and broken is not before:
                 broken.close()
             raise ConnectionError(
-                f"no Dask scheduler answers at {client} ({str(error) or type(error).__name__}). Give the "
+                f"no Dask scheduler answers at {client} ({str(error) or type(error).__name__}). Use the "
                 "address that `dask scheduler` prints, such as tcp://127.0.0.1:8786."
             ) from error
         try:
@@ -70,13 +69,13 @@ def get_client(client: Any) -> Any:
         return _with_workers(distributed.get_client())
     except ValueError as error:
         raise ConnectionError(
-            "the rows are Dask data, and there is no Dask client to work on them. Make one first, for this "
+            "the rows are Dask data, but there is no Dask client. Create one first, for this "
             "machine with distributed.Client(), or pass client= to likewise.distributed.fit."
         ) from error
 
 
 def _open_client(distributed: Any, address: str) -> Any:
-    """Return a client for an address, in time: what is there need not be a scheduler, and may be mute."""
+    """Return a client for an address, with a timeout: it may not be a scheduler, or may not respond."""
     found: list[Any] = []
 
     def attempt() -> None:
@@ -89,17 +88,17 @@ def _open_client(distributed: Any, address: str) -> Any:
     thread.start()
     thread.join(1.5 * _PATIENCE)
     if not found:
-        raise TimeoutError("something is there, but it does not speak as a scheduler does")
+        raise TimeoutError("the address is in use, but does not respond like a scheduler")
     if isinstance(found[0], BaseException):
         raise found[0]
     return found[0]
 
 
 def _with_workers(client: Any) -> Any:
-    """Return a client whose scheduler has workers."""
+    """Wait until the scheduler has workers; return the client."""
     if explain_failures(client, client.nthreads):
         return client
-    try:  # some may be on their way
+    try:  # workers may still be starting
         client.wait_for_workers(1, timeout=_PATIENCE)
     except TimeoutError:
         raise DaskClusterError(
@@ -109,7 +108,7 @@ def _with_workers(client: Any) -> Any:
 
 
 def gather_results(client: Any, futures: list[Any]) -> list[Any]:
-    """Return what tasks return; where no worker is left to do them, wait for some, but not for ever."""
+    """Return the results of tasks; if all workers are lost, wait for new ones for a limited time."""
     distributed = require("distributed", extra="scale")
 
     def ask() -> list[Any]:
@@ -124,8 +123,9 @@ def gather_results(client: Any, futures: list[Any]) -> list[Any]:
                 if alone > 3:
                     raise DaskClusterError(
                         f"all workers of the Dask scheduler at {client.scheduler.address} were lost during "
-                        f"the fit, and none came back in {4 * _PATIENCE:.0f} seconds. Start some with `dask "
-                        "worker`, and start the fit anew."
+                        f"the fit, and none returned within {4 * _PATIENCE:.0f} seconds. Start some "
+                        "with `dask "
+                        "worker`, and restart the fit."
                     ) from None
         found: list[Any] = client.gather(futures)
         return found

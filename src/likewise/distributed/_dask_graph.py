@@ -1,4 +1,4 @@
-"""Dask graphs of results that a cluster holds, which say so when their cluster is gone."""
+"""Dask graphs of results on a cluster, with a clear error if the cluster is gone."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ from likewise.exceptions import DaskClusterError
 class HeldLayer(MaterializedLayer):
     """A layer whose only task is a result on the workers of a client.
 
-    Dask looks at the tasks when something is computed. If the client is closed by then, the result is gone,
-    and Dask's own error would be about a missing dependency.
+    Dask reads the tasks when something is computed. If the client is closed by then, the result is lost,
+    and Dask's error would be about a missing dependency.
     """
 
     def __init__(self, mapping: Any, client: Any) -> None:
@@ -31,20 +31,20 @@ class HeldLayer(MaterializedLayer):
         return super().__iter__()
 
     def __reduce__(self) -> Any:
-        """Become a plain layer on the way to the scheduler, which need not know likewise."""
+        """Convert to a plain layer for the scheduler, which may not have likewise installed."""
         return MaterializedLayer, (dict(self.mapping),)
 
     def _check(self) -> None:
         if self.client.status in ("closing", "closed"):
             raise DaskClusterError(
-                "the labels (or other results) are on the workers of a Dask cluster, and the client that "
-                "fitted the model is closed. Bring them here before closing it, as in "
-                "`labels = model.labels_.compute()`; now the model has to be fitted anew."
+                "the labels (or other results) are on the workers of a Dask cluster, but the client that "
+                "fitted the model is closed. Fetch them before closing it, as in "
+                "`labels = model.labels_.compute()`; now the model must be fitted again."
             )
 
 
 def make_delayed(future: Any, client: Any) -> Delayed:
-    """Return a result on the workers as a delayed value that knows its client."""
+    """Return a result on the workers as a delayed value with a reference to its client."""
     value = delayed(future)
     graph = value.dask
     if not isinstance(graph, HighLevelGraph):

@@ -1,4 +1,4 @@
-"""Parquet files as Dask arrays: workers read the files, and chunks are cut alike whatever the files are."""
+"""Parquet files as Dask arrays: workers read the files, in chunks that do not depend on their layout."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ from likewise.datasets import _parquet
 from likewise.datasets._parquet import Footer, FoundIds
 from likewise.distributed._cluster_errors import explain_failures, get_client
 
-# Eight of the usual blocks: chunks of a power of two of blocks add up as the rows in memory do.
+# Eight default blocks: with a power of two, sums over chunks equal those of the rows in memory.
 CHUNK_ROWS = 2**18
 _BATCH_ROWS = 2**16
 
 
 @dataclass(frozen=True)
 class Piece:
-    """Some consecutive rows of a file."""
+    """Consecutive rows of a file."""
 
     file: Footer
     start: int
@@ -32,18 +32,18 @@ class Piece:
 
 @dataclass(frozen=True)
 class Plan:
-    """Which rows of which files make up each chunk."""
+    """The pieces of files that make up each chunk."""
 
     footers: tuple[Footer, ...]
     chunks: tuple[tuple[Piece, ...], ...]
 
     @classmethod
     def from_footers(cls, footers: Sequence[Footer], chunk_rows: int) -> Plan:
-        """Cut all rows into chunks of so many; the last one has what is left."""
+        """Split all rows into chunks of `chunk_rows` rows; the last chunk may be smaller."""
         chunks: list[list[Piece]] = []
         room = 0
         for one in footers:
-            footer, at = replace(one, types={}), 0  # what a task is told of a file is little
+            footer, at = replace(one, types={}), 0  # tasks do not need the types
             while at < one.n_rows:
                 if not room:
                     chunks.append([])
@@ -56,17 +56,17 @@ class Plan:
 
     @property
     def sizes(self) -> list[int]:
-        """How many rows each chunk has."""
+        """The number of rows in each chunk."""
         return [sum(piece.stop - piece.start for piece in pieces) for pieces in self.chunks]
 
 
 def make_plan(path: Any, chunk_rows: int = CHUNK_ROWS, client: Any = None) -> Plan:
-    """Look at the ends of the files: here, or with a client on its workers, which alone may see them."""
+    """Read the metadata of the files, locally or on the workers of a client, if only these have access."""
     if isinstance(chunk_rows, bool) or not isinstance(chunk_rows, int | np.integer) or chunk_rows < 1:
-        raise ValueError(f"chunk_rows must be an integer of at least 1, got {chunk_rows!r}.")
+        raise ValueError(f"chunk_rows must be an integer of at least 1; got {chunk_rows!r}.")
     require("pyarrow.parquet", extra="scale")
     if not _parquet.is_url(path):
-        path = os.path.abspath(path)  # a worker may stand in another folder
+        path = os.path.abspath(path)  # a worker may have another working directory
     if client is None:
         files = _parquet.list_files(path)
         with ThreadPoolExecutor(min(8, len(files))) as pool:
@@ -83,7 +83,7 @@ def make_plan(path: Any, chunk_rows: int = CHUNK_ROWS, client: Any = None) -> Pl
 
 
 def run_on_workers(client: Any, function: Callable[[Any], Any], items: Sequence[Any]) -> list[Any]:
-    """Return what a function makes of each item on the workers."""
+    """Apply a function to each item on the workers."""
     futures = explain_failures(client, lambda: client.map(function, list(items), pure=False))
     found: list[Any] = explain_failures(client, lambda: client.gather(futures))
     return found
@@ -92,10 +92,10 @@ def run_on_workers(client: Any, function: Callable[[Any], Any], items: Sequence[
 def read_parquet(
     path: Any, columns: Sequence[str] | None = None, *, chunk_rows: int = CHUNK_ROWS, client: Any = None
 ) -> Any:
-    """Return the rows of Parquet files as a Dask array; workers read them, and nothing passes through here.
+    """Return the rows of Parquet files as a Dask array that the workers read.
 
-    The chunks have the same number of rows whatever the files and their row groups are, so that a fit adds
-    up as it does in memory, bit for bit. A row group larger than a chunk is read once for each chunk in it.
+    The chunks do not depend on the layout of the files and their row groups, so a fit gives the same result
+    as in memory, bit for bit. A row group larger than a chunk is read once for each chunk in it.
 
     Parameters
     ----------
@@ -103,11 +103,11 @@ def read_parquet(
         A file, or a folder: all files below it whose names end in ``.parquet``, sorted. The workers must
         be able to open it. A URL, such as ``s3://bucket/rows``, is opened by fsspec.
     columns : sequence of str, optional
-        The columns to use, in this order. None means all.
+        The columns to use, in this order. By default all columns are used.
     chunk_rows : int, default=262144
-        How many rows a chunk has; a power of two times 32,768 gives the sums of the array in memory.
+        The number of rows in a chunk. A power of two times 32,768 gives the same sums as the array in memory.
     client : distributed.Client or str, optional
-        With it, its workers look at the files. Without, the ends of the files are read here.
+        The cluster whose workers read the metadata of the files. By default it is read locally.
 
     Returns
     -------
@@ -144,7 +144,7 @@ def make_array(plan: Plan, columns: Sequence[str] | None) -> Any:
 
 
 def _read(pieces: Sequence[Piece], columns: Sequence[str], dtype: str) -> np.ndarray:
-    """Return the rows of a chunk, on a worker."""
+    """Read the rows of a chunk; runs on a worker."""
     rows = np.empty((sum(piece.stop - piece.start for piece in pieces), len(columns)), dtype=dtype)
     at = 0
     for piece in pieces:
@@ -160,26 +160,26 @@ def _read(pieces: Sequence[Piece], columns: Sequence[str], dtype: str) -> np.nda
 def find_rows_by_id(
     data: Any, names: Sequence[str], *, column: str | None = None, client: Any = None
 ) -> np.ndarray:
-    """Return the row numbers of the ids that hints name, found in one pass on the workers.
+    """Return the row numbers of ids, found in one pass on the workers.
 
-    Only the ids looked for and where they are travel.
+    Only these ids and their row numbers are transferred.
 
     Parameters
     ----------
     data : path, URL or dask series
-        Parquet files as :func:`read_parquet` takes them, or the ids themselves as a series of a dask
+        Parquet files as in :func:`read_parquet`, or the ids as a series of a Dask
         dataframe.
     names : sequence of str
-        The ids. Whole numbers are named as text: "7".
+        The ids; integers as strings, such as "7".
     column : str, optional
-        The column of the files that holds the ids, text or whole numbers.
+        The column of the files with the ids, which are strings or integers.
     client : distributed.Client or str, optional
-        The cluster. The current client by default.
+        The cluster; by default the current client.
 
     Returns
     -------
     ndarray of shape (len(names),)
-        Their rows, for :meth:`Supervision.from_links` and its like.
+        The row of each id, for :meth:`Supervision.from_links` and similar methods.
 
     Examples
     --------
@@ -192,11 +192,11 @@ def find_rows_by_id(
     array([2, 0])
     """
     if isinstance(names, str) or not all(isinstance(name, str) for name in names):
-        raise TypeError(f"names must be a sequence of ids, each of them text; got {names!r:.80}.")
+        raise TypeError(f"names must be a sequence of ids as strings; got {names!r:.80}.")
     client = get_client(client)
     if not hasattr(data, "to_delayed"):
         if column is None:
-            raise ValueError("column= must name the column of the files that holds the ids.")
+            raise ValueError("pass the name of the column with the ids as column=.")
         plan = make_plan(data, client=client)
         return find_in_files(plan, column, names, client).find_rows(names, str(data))
     delayed = require("dask", extra="scale").delayed
@@ -210,7 +210,7 @@ def find_rows_by_id(
 
 
 def find_in_files(plan: Plan, column: str, names: Sequence[str], client: Any) -> FoundIds:
-    """Look for ids in a column of the files, on the workers."""
+    """Look up ids in a column of the files on the workers."""
     for one in plan.footers:
         _parquet.check_columns(one, [column])
     firsts = np.cumsum([0, *plan.sizes]).tolist()
@@ -233,18 +233,18 @@ def _find_in_pieces(where: tuple[Sequence[Piece], int], column: str, names: Sequ
 
 
 def iterate_ids(pieces: Sequence[Piece], column: str) -> Iterator[Any]:
-    """Yield the ids of a chunk as texts, some at a time."""
+    """Yield the ids of a chunk as strings, in batches."""
     for piece in pieces:
         yield from _parquet.iterate_ids(piece.file, column, _BATCH_ROWS, piece.start, piece.stop)
 
 
 def read_chunk_ids(pieces: Sequence[Piece], column: str) -> Any:
-    """Return the ids of a chunk as texts."""
+    """Return the ids of a chunk as strings."""
     pyarrow = require("pyarrow", extra="scale")
     return pyarrow.concat_arrays(list(iterate_ids(pieces, column)))
 
 
 def _find_in_part(part: Any, names: Sequence[str]) -> tuple[FoundIds, int]:
-    """Look through one part of a series; its own index is not regarded."""
+    """Look up ids in one partition of a series, ignoring its index."""
     pyarrow = require("pyarrow", extra="scale")
     return _parquet.find_ids(pyarrow.Array.from_pandas(part), _sort_names(names), 0), len(part)

@@ -1,4 +1,4 @@
-"""Rows on a Dask cluster: passes are tasks, one for each chunk, and what they keep stays on the workers."""
+"""Rows on a Dask cluster: each pass is one task per chunk, and per-row state stays on the workers."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from likewise.distributed._worker import Chunk, ColumnAccess, PassTask
 T = TypeVar("T")
 
 
-# The columns of each client that are still wanted: workers let go of all others.
+# The columns of each client that are still in use; workers release all others.
 _columns: dict[str, weakref.WeakSet[DaskColumn]] = {}
 _lock = threading.Lock()
 
@@ -34,7 +34,7 @@ def _is_alive(client: str) -> frozenset[str]:
 
 
 class DaskColumn(Column):
-    """A column on the workers, in versions: each pass that writes to it leaves another one."""
+    """A versioned column on the workers; each pass that writes to it creates a new version."""
 
     def __init__(self, recipe: Recipe, dtype: np.dtype, width: int | None, kept: bool) -> None:
         super().__init__(recipe)
@@ -43,11 +43,11 @@ class DaskColumn(Column):
 
 
 class DaskRows(Rows):
-    """Rows of a Dask array that a cluster holds; its chunks are cut into the usual blocks.
+    """Rows of a Dask array on a cluster; its chunks are split into blocks of the default size.
 
-    Every pass sends each chunk's task what the pass needs to know, and gets back little: the memory of this
-    process does not grow with the rows. Where a worker is lost, Dask makes its chunks again and the tasks
-    make again what was kept of them, so that the result is the same.
+    Each pass sends small arguments to one task per chunk and receives small results, so the memory of this
+    process does not grow with the number of rows. If a worker is lost, Dask recomputes its chunks and tasks
+    recompute their state, so the result is the same.
     """
 
     client: Any
@@ -68,7 +68,9 @@ class DaskRows(Rows):
         self._weights: list[Any] | None = None
         self._weight_sums: np.ndarray | None = None
         self._functions: tuple[Callable[[np.ndarray], np.ndarray], ...] = ()
-        self._spaces: weakref.WeakSet[DaskRows] = weakref.WeakSet([self])  # these rows, gone through things
+        self._spaces: weakref.WeakSet[DaskRows] = weakref.WeakSet(
+            [self]
+        )  # these rows and their transformed versions
 
     def __copy__(self) -> DaskRows:
         same = object.__new__(type(self))
@@ -79,16 +81,16 @@ class DaskRows(Rows):
 
     @property
     def _space(self) -> bytes:
-        """What the rows go through, as a worker is told."""
+        """The serialised transformations of the rows."""
         return cloudpickle.dumps(self._functions)
 
     def __reduce__(self) -> Any:
-        raise TypeError("rows on a cluster stay there: a pass may be told of few things, not of all rows.")
+        raise TypeError("rows on a cluster cannot be pickled: the arguments of a pass must be small.")
 
     # ------------------------------------------------------------------ weights
 
     def with_weights(self, weight: Any) -> DaskRows:
-        """Return the same rows with these weights, an array or a Dask array."""
+        """Return the same rows with weights, given as an array or a Dask array."""
         weighed = copy(self)
         weighed._weights = weighed._weight_sums = None
         if weight is None:
@@ -101,13 +103,15 @@ class DaskRows(Rows):
             weight = da.from_array(np.asarray(weight, dtype=np.float64), chunks=(lengths,))
         if weight.shape != (len(self),):
             raise ValueError(
-                f"sample_weight must have one weight a row, shape ({len(self)},); got {weight.shape}."
+                f"sample_weight must have one weight per row, shape ({len(self)},); got {weight.shape}."
             )
         weight = weight.astype(np.float64).rechunk((lengths,))
         weighed._weights = self.client.compute(list(weight.to_delayed().ravel()))
         sums = np.array(list(weighed.map(_sum_weights))).reshape(-1, 3)
         if not np.isfinite(sums).all() or (len(sums) and sums[:, 2].min() < 0) or not sums[:, 0].any():
-            raise ValueError("sample_weight must be finite, must not be negative, nor zero for every row.")
+            raise ValueError(
+                "sample_weight must be finite, must not be negative, and must not be zero for all rows."
+            )
         weighed._weight_sums = sums
         return weighed
 
@@ -121,25 +125,25 @@ class DaskRows(Rows):
         return super().sum_weights_by_block() if self._weight_sums is None else self._weight_sums[:, 0]
 
     def get_weights(self, rows: np.ndarray) -> np.ndarray:
-        """Return the weights of few rows."""
+        """Return the weights of a small number of rows."""
         if self._weights is None:
             return np.ones(len(rows))
         return self._take_rows(rows, self._weights, ())
 
-    # ------------------------------------------------------------------ few rows
+    # ------------------------------------------------------------------ single rows
 
     def read(self, rows: slice) -> np.ndarray:
         """Return one block."""
         return self.take(np.arange(rows.start, rows.stop))
 
     def take(self, rows: np.ndarray) -> np.ndarray:
-        """Return few rows."""
+        """Return a small number of rows."""
         return self._take_rows(rows, self._futures, self._functions)
 
     def _take_rows(self, rows: np.ndarray, futures: list[Any], functions: tuple[Any, ...]) -> np.ndarray:
         rows = np.asarray(rows, dtype=np.int64)
         starts = np.array([chunk.start for chunk in self.chunks])
-        # Of chunks that start at one row the last one has rows.
+        # Of chunks that start at the same row, only the last one is not empty.
         chunk_of = np.searchsorted(starts, rows, side="right") - 1
         sent = cloudpickle.dumps(functions)
         asked, here = [], []
@@ -155,7 +159,7 @@ class DaskRows(Rows):
         return out
 
     def transform(self, function: Callable[[np.ndarray], np.ndarray]) -> DaskRows:
-        """Apply the function to each block when its turn comes."""
+        """Transform the rows with a function, which is applied to each block when it is read."""
         changed = copy(self)
         changed._functions = (*self._functions, function)
         return changed
@@ -163,7 +167,7 @@ class DaskRows(Rows):
     # ------------------------------------------------------------------ passes
 
     def make_column(self, dtype: Any, recipe: Recipe, width: int | None = None) -> Column:
-        """Return a column; one with a width is kept if the workers have the room, or made at every look."""
+        """Return a column; a wide column is stored if the workers have enough memory, else recomputed."""
         kept = width is None or len(self) * width * np.dtype(dtype).itemsize <= self._get_free_memory()
         column = DaskColumn(recipe, np.dtype(dtype), width, kept)
         with _lock:
@@ -171,7 +175,7 @@ class DaskRows(Rows):
         return column
 
     def _get_free_memory(self) -> float:
-        """Return how many bytes a wide column may take on all workers."""
+        """Return the number of bytes that a wide column may use on all workers."""
         workers = explain_failures(self.client, lambda: self.client.scheduler_info(n_workers=-1))["workers"]
         return _worker.SHARE * sum(worker["memory_limit"] or np.inf for worker in workers.values())
 
@@ -184,7 +188,7 @@ class DaskRows(Rows):
         afresh: bool = False,
         only: Sequence[int] | None = None,
     ) -> Iterator[T]:
-        """Yield what ``work(block)`` returns for each block, in order."""
+        """Yield the result of ``work(block)`` for each block, in order."""
         for found in self._pass(work, column, becomes, afresh, together=False, only=only):
             yield from found
 
@@ -196,7 +200,7 @@ class DaskRows(Rows):
         becomes: Recipe | None = None,
         afresh: bool = False,
     ) -> T:
-        """Add up what ``work(block)`` returns; the blocks of a chunk are added up where it is."""
+        """Return the sum of ``work(block)`` over all blocks; each chunk is summed on its worker."""
         total: T = add_in_pairs(self._pass(work, column, becomes, afresh, together=True))
         return total
 
@@ -265,7 +269,7 @@ class DaskRows(Rows):
     def _submit_tasks(
         self, name: str, function: Callable[..., Any], asked: list[tuple[Any, ...]]
     ) -> list[Any]:
-        """Submit one task for each of the arguments, named so that the dashboard tells what goes on."""
+        """Submit one task for each of the arguments, with a name for the dashboard."""
         if not asked:
             return []
         token = f"likewise-{name}-{uuid.uuid4().hex}"
@@ -282,10 +286,10 @@ class DaskRows(Rows):
     def _run(self, name: str, function: Callable[..., Any], asked: list[tuple[Any, ...]]) -> list[Any]:
         return self._gather(self._submit_tasks(name, function, asked))
 
-    # ------------------------------------------------------------------ what comes back
+    # ------------------------------------------------------------------ results
 
     def collect(self, column: Column, renumber: np.ndarray | None = None) -> Any:
-        """Return what a column holds as a Dask array, which the cluster holds."""
+        """Return the values of a column as a Dask array on the cluster."""
         assert isinstance(column, DaskColumn)
         parts = iter(self._submit(_worker.hand_over, column, last=True))
         filled = [next(parts) if chunk.blocks else [] for chunk in self.chunks]
@@ -293,7 +297,7 @@ class DaskRows(Rows):
         return self._as_array(self._submit_tasks("labels", _worker.join_parts, asked), column.dtype)
 
     def produce(self, work: Callable[[np.ndarray], np.ndarray], dtype: Any, width: int | None = None) -> Any:
-        """Return what ``work(X)`` makes of all rows as a Dask array, which the cluster holds."""
+        """Return ``work(X)`` for all rows as a Dask array on the cluster."""
         dtype = np.dtype(dtype)
         sent = cloudpickle.dumps((work, *self._functions))
         asked = [
@@ -314,12 +318,12 @@ class DaskRows(Rows):
 
 
 def count_rows(chunk: Chunk) -> int:
-    """Return how many rows a chunk has."""
+    """Return the number of rows in a chunk."""
     return chunk.blocks[-1].stop - chunk.start if chunk.blocks else 0
 
 
 def _cut(lengths: Sequence[int]) -> list[Chunk]:
-    """Cut chunks into the usual blocks; a chunk without rows has none."""
+    """Split chunks into blocks of the default size; an empty chunk has none."""
     chunks, start, first = [], 0, 0
     for number, length in enumerate(lengths):
         blocks = tuple(slice(start + b.start, start + b.stop) for b in _threads.split_rows(length))
@@ -329,7 +333,7 @@ def _cut(lengths: Sequence[int]) -> list[Chunk]:
 
 
 def _name_task(work: Callable[..., Any]) -> str:
-    """Return what a task of this work is called."""
+    """Return the name of a task."""
     function = work.func if isinstance(work, partial) else work
     return str(getattr(function, "__name__", type(function).__name__)).strip("_").replace("_", "-")
 

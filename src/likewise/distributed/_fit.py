@@ -1,4 +1,4 @@
-"""Fitting an estimator to data on a cluster."""
+"""Fit an estimator to data on a cluster."""
 
 from __future__ import annotations
 
@@ -11,30 +11,32 @@ E = TypeVar("E")
 
 
 def fit(estimator: E, data: Any, supervision: Any = None, *, client: Any = None, **more: Any) -> E:
-    """Fit an estimator to rows on a Dask cluster, guided by hints.
+    """Fit an estimator to rows on a Dask cluster, with hints.
 
-    With a client around, ``estimator.fit(data, supervision=hints)`` does the same; here the cluster can be
-    named. The labels come back as a Dask array.
+    With a current client, ``estimator.fit(data, supervision=hints)`` does the same; this function also takes
+    another client or an address. The labels are returned as a Dask array.
 
     Parameters
     ----------
     estimator : estimator
-        One that reads rows in blocks: the k-means family, PairwiseGaussianMixture, DiscriminativeClustering.
+        An estimator that reads rows in blocks: the k-means family, PairwiseGaussianMixture or
+        DiscriminativeClustering.
     data : dask array or dataframe, path or URL
-        The rows, numbers alone. Of Parquet files all columns are used; :func:`read_parquet` chooses some.
+        The rows, which must be numeric. All columns of Parquet files are used; :func:`read_parquet` can
+        select some.
     supervision : Supervision, optional
         The hints.
     client : distributed.Client or str, optional
-        The cluster, or the address of its scheduler, such as ``"tcp://10.0.0.5:8786"``. The current client
-        by default. The labels lie on its workers; with an address, they can be had as long as the estimator
-        is there.
+        The cluster, or the address of its scheduler, such as ``"tcp://10.0.0.5:8786"``. By default the
+        current client. The labels stay on its workers; with an address, they are available as long as the
+        estimator exists.
     **more
-        What else the estimator's ``fit`` takes.
+        Further arguments of the estimator's ``fit``.
 
     Returns
     -------
     estimator : object
-        The estimator, fitted.
+        The fitted estimator.
 
     Examples
     --------

@@ -1,8 +1,8 @@
-"""What runs on a worker: a pass over the blocks of one chunk, and the columns that are kept there.
+"""Code that runs on a worker: a pass over the blocks of one chunk, and the columns stored there.
 
-A column's part of a chunk lies in the memory of the worker that wrote it last, under the version that the
-pass gave it. A worker that has no part, or one of another version (the chunk has moved, a worker was lost, a
-task is run again), makes it by the recipe, so that where tasks run changes nothing but the time.
+The part of a column for a chunk is in the memory of the worker that wrote it last, with the version of that
+pass. A worker without this version (the chunk has moved, a worker was lost, or a task is repeated)
+recomputes it by the recipe, so results do not depend on where tasks run.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from likewise._blocks import Block, add_in_pairs, pass_through
 
 @dataclass(frozen=True)
 class Chunk:
-    """Some consecutive blocks: which of all rows they are, and which of all blocks."""
+    """Consecutive blocks, with their positions among all rows and all blocks."""
 
     number: int
     start: int
@@ -34,10 +34,10 @@ class Chunk:
 
 @dataclass(frozen=True)
 class ColumnAccess:
-    """What a pass does with a column: which one, the version that it finds and the one that it leaves."""
+    """Access of a pass to a column: the column, the version to read and the version to write."""
 
     column: str
-    alive: frozenset[str]  # the columns of this client that are still wanted
+    alive: frozenset[str]  # the columns of this client that are still in use
     found: str
     left: str
     dtype: str
@@ -48,35 +48,35 @@ class ColumnAccess:
 
 @dataclass(frozen=True)
 class PassTask:
-    """A pass, as a task is told of it: functions as bytes, which a worker reads once for all its chunks."""
+    """The arguments of a pass: functions as bytes, which a worker deserialises once for all its chunks."""
 
     functions: bytes  # work, recipe
-    through: bytes  # what rows go through first
-    spaces: frozenset[str]  # the tokens of what these rows are still to go through
+    through: bytes  # transformations applied first
+    spaces: frozenset[str]  # tokens of the transformations that are still in use
     client: str
     data: str
     look: ColumnAccess | None
-    together: bool  # add the blocks up
-    last: bool  # no more passes over these rows are to be expected
+    together: bool  # sum over the blocks
+    last: bool  # no more passes over these rows will follow
 
 
 @dataclass
 class ChunkPart:
-    """What is kept of a chunk for one column, block by block; None where it has yet to be made."""
+    """The values of a column for a chunk, by block; None for blocks that are not computed yet."""
 
     version: str
     blocks: list[np.ndarray | None]
 
 
 _parts: dict[tuple[str, str, int], ChunkPart] = {}
-_lock = threading.RLock()  # a chunk may be let go while the lock is held
-# What is kept of a chunk goes with it, also where a fit ended in an error: the chunks that are watched, and
-# the parts of columns that belong to each.
+_lock = threading.RLock()  # a chunk may be released while the lock is held
+# Stored values of a chunk are released with it, even if a fit ends in an error: the watched chunks, and the
+# parts of columns that belong to each.
 _watched: dict[tuple[str, int], set[tuple[str, str, int]]] = {}
 
 
-# A worker keeps what rows have gone through, so that passes need not do it again, within this share of its
-# memory. Beyond that, and where a chunk has moved, it is done again.
+# A worker caches transformed rows within this fraction of its memory. Beyond that, and if a chunk has moved,
+# they are recomputed.
 SHARE = 0.3
 _passed: dict[tuple[str, str, int], np.ndarray] = {}
 
@@ -90,7 +90,7 @@ def _read(functions: bytes) -> tuple[Any, ...]:
 def go_through(
     X: np.ndarray, weight: np.ndarray | None, chunk: Chunk, passing: PassTask, only: tuple[int, ...] | None
 ) -> Any:
-    """Give the blocks of a chunk to the pass's function; return what it returns, for each or added up."""
+    """Call the function of a pass with the blocks of a chunk; return the results or their sum."""
     work, recipe = _read(passing.functions)
     _watch(X, passing.data, chunk)
     X = np.ascontiguousarray(X)
@@ -109,7 +109,7 @@ def go_through(
 
 
 def _watch(X: np.ndarray, data: str, chunk: Chunk) -> None:
-    """Forget what is kept of a chunk when its rows are let go."""
+    """Release the stored values of a chunk when its rows are released."""
     key = (data, chunk.number)
     with _lock:
         if key not in _watched:
@@ -126,12 +126,12 @@ def _forget(key: tuple[str, int]) -> None:
 
 
 def make_token(functions: bytes) -> str:
-    """Return a short name for what rows go through."""
+    """Return a short name for transformations."""
     return hashlib.blake2b(functions, digest_size=16).hexdigest()
 
 
 def transform_chunk(X: np.ndarray, chunk: Chunk, passing: PassTask) -> np.ndarray:
-    """Return what functions make of the rows of a chunk, which is kept if there is room."""
+    """Return the transformed rows of a chunk, which are cached if there is enough memory."""
     functions = _read(passing.through)
     key = (passing.data, make_token(passing.through), chunk.number)
     with _lock:
@@ -151,13 +151,13 @@ def transform_chunk(X: np.ndarray, chunk: Chunk, passing: PassTask) -> np.ndarra
 
 
 def _keep_passed(key: tuple[str, str, int], out: np.ndarray) -> None:
-    """Keep rows that have gone through something: in place of other data's, never of the same data's.
+    """Cache transformed rows; they may replace rows of other data, but not of the same data.
 
-    Passes come round to all chunks in turn, so that letting one chunk go for another would keep none.
+    Passes visit all chunks in turn, so replacing one chunk by another would make the cache useless.
     """
     room = SHARE * (_get_memory_limit() or np.inf)
     with _lock:
-        if (key[0], key[2]) not in _watched:  # the rows were let go meanwhile
+        if (key[0], key[2]) not in _watched:  # the rows were released meanwhile
             return
         for other in [one for one in list(_passed) if one[0] != key[0]]:
             if _count_kept_bytes() + out.nbytes <= room:
@@ -179,12 +179,12 @@ def _get_memory_limit() -> int | None:
 
 
 def get_weight(weight: np.ndarray | None, part: slice) -> np.ndarray:
-    """Return the weights of some rows of a chunk."""
+    """Return the weights of a slice of a chunk."""
     return _threads.get_ones(part.stop - part.start) if weight is None else np.ascontiguousarray(weight[part])
 
 
 class _KeptPart:
-    """The part of a column that belongs to a chunk, taken while the chunk is gone through."""
+    """The part of a column for a chunk, checked out during a pass."""
 
     def __init__(self, chunk: Chunk, passing: PassTask, recipe: Callable[..., Any] | None) -> None:
         look, client = passing.look, passing.client
@@ -202,7 +202,7 @@ class _KeptPart:
             self._here = ChunkPart(look.found, [None] * len(chunk.blocks))
 
     def show(self, block: Block, at: int) -> None:
-        """Let a block, the chunk's number `at`, show what the column holds of it."""
+        """Attach the values of the column to a block, which is number `at` of the chunk."""
         if self._look is None:
             return
         mine = None if self._here is None else self._here.blocks[at]
@@ -216,24 +216,24 @@ class _KeptPart:
         block.kept = mine
 
     def put_back(self) -> None:
-        """Keep the part under the version that the pass leaves; blocks that it has not seen stay unknown."""
+        """Store the part with its new version; blocks that the pass did not visit are not computed yet."""
         if self._look is None or self._here is None or self._look.column not in self._look.alive:
             return
         self._here.version = self._look.left
         with _lock:
-            if self._chunk in _watched:  # else the rows were let go meanwhile
+            if self._chunk in _watched:  # else the rows were released meanwhile
                 _parts[self._key] = self._here
                 _watched[self._chunk].add(self._key)
 
 
 def pick(X: np.ndarray, rows: np.ndarray, functions: bytes) -> np.ndarray:
-    """Return few rows of a chunk."""
+    """Return a small number of rows of a chunk."""
     X = np.ascontiguousarray(X[rows])
     return pass_through(X, _read(functions), np.empty_like(X))
 
 
 def make(X: np.ndarray, functions: bytes, chunk: Chunk, dtype: str, width: int | None) -> np.ndarray:
-    """Return what a function makes of the rows of a chunk, block by block."""
+    """Apply a function to the rows of a chunk, block by block."""
     work, *through_these = _read(functions)
     out = np.empty(len(X) if width is None else (len(X), width), dtype=dtype)
     for rows in chunk.blocks:
@@ -244,12 +244,12 @@ def make(X: np.ndarray, functions: bytes, chunk: Chunk, dtype: str, width: int |
 
 
 def hand_over(block: Block) -> np.ndarray:
-    """Return what the column holds of a block."""
+    """Return the values of the column for a block."""
     assert block.kept is not None
     return block.kept.copy()
 
 
 def join_parts(parts: list[np.ndarray], dtype: str, renumber: np.ndarray | None) -> np.ndarray:
-    """Return the parts of a chunk end to end."""
+    """Concatenate the parts of a chunk."""
     whole = np.concatenate([np.empty(0, dtype=dtype), *parts])
     return whole if renumber is None else renumber[whole].astype(dtype)
