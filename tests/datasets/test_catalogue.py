@@ -70,7 +70,7 @@ def test_each_set_loads_as_stated(name):
 
 @with_folder
 @pytest.mark.parametrize("name", [n for n, e in get_catalogue().items() if e.kind == "bags"])
-def test_bags_hold_the_labels_of_their_rows(name):
+def test_bags_have_the_labels_of_their_rows(name):
     data = load(name, folder=FOLDER)
     assert len(data.bag_labels) == get_catalogue()[name].n_bags
     held = {bag: tuple(np.unique(data.y[data.bags == bag]).tolist()) for bag in np.unique(data.bags).tolist()}
@@ -120,7 +120,7 @@ def test_details_that_are_easy_to_get_wrong():
 
 @with_folder
 @pytest.mark.parametrize("name", ["iris", "wine", "digits", "wdbc"])
-def test_scikit_learn_and_the_folder_hold_the_same(name):
+def test_scikit_learn_and_the_folder_agree(name):
     shipped, filed = load(name), load(name, folder=FOLDER)
     np.testing.assert_allclose(shipped.X, filed.X, rtol=1e-7)
     named = np.array(shipped.target_names)[shipped.y]

@@ -45,7 +45,7 @@ def within(toy, n_links, seed):
 
 @pytest.mark.parametrize("n_groups", [2, 3, 4])
 @pytest.mark.parametrize("seed", range(3))
-def test_k_means_finds_the_other_view_and_a_few_links_turn_it(n_groups, seed):
+def test_k_means_finds_the_other_view_and_a_few_links_correct_it(n_groups, seed):
     toy = make_two_views(n_groups=n_groups, random_state=seed)
     plain = KMeans(n_groups, n_init=5, random_state=0).fit_predict(toy.X)
     assert adjusted_rand_score(toy.y, plain) < 0.2
@@ -63,7 +63,7 @@ def test_two_views_with_noise():
     assert adjusted_rand_score(toy.y, plain) < 0.2
 
 
-def test_k_means_cannot_part_the_moons():
+def test_k_means_cannot_separate_the_moons():
     toy = make_moons(random_state=0)
     assert toy.X.shape == (300, 2)
     assert toy.y_other is None

@@ -97,7 +97,7 @@ def test_bags_from_files(folder):
     assert data.X.tolist() == [[1], [2], [3]]
 
 
-def test_a_part_is_cut_from_its_parent(folder):
+def test_a_part_is_selected_from_its_parent(folder):
     data = load("letters_ij", folder=folder)
     assert data.name == "letters_ij"
     assert data.X.tolist() == [[1, 2.5], [3, 4], [7, 8]]
@@ -180,7 +180,7 @@ def test_the_fetcher_is_scikit_learns(monkeypatch):
     assert len(fetch.calls) == 1
 
 
-def test_parts_are_cut_from_openmls_whole():
+def test_parts_are_selected_from_openmls_copy():
     X = np.arange(10992 * 16, dtype=float).reshape(-1, 16)
     y = [str(k) for k in np.resize(np.arange(10), 10992)]
     data = load("digits389", origin="openml", fetch=sends(X, y))
@@ -189,7 +189,7 @@ def test_parts_are_cut_from_openmls_whole():
     assert data.target_names == ("3", "8", "9")
 
 
-def test_openmls_copies_are_brought_to_the_form_of_the_catalogue():
+def test_openmls_copies_are_converted_to_the_form_of_the_catalogue():
     rng = np.random.default_rng(0)
     X = rng.normal(size=(2310, 19))
     X[:, 2] = 9.0
@@ -215,14 +215,14 @@ def test_a_failed_fetch_says_what_to_do(error):
 
     with pytest.raises(DatasetNotFoundError) as caught:
         load("letters_ij", fetch=fetch)
-    said = str(caught.value)
+    message = str(caught.value)
     for words in (
         "LIKEWISE_DATA is not set",
         "OpenML's data set 6",
         "put letters_ij.csv.gz",
         "openml.org/d/6",
     ):
-        assert words in said
+        assert words in message
     assert caught.value.__cause__ is error
 
 
@@ -231,7 +231,7 @@ def test_a_wrong_set_from_openml_is_refused():
         load("sonar", fetch=sends(np.zeros((3, 60)), ["a", "b", "a"]))
 
 
-def test_a_set_that_is_nowhere_else_says_so():
+def test_a_data_set_that_is_nowhere_else_says_so():
     with pytest.raises(DatasetNotFoundError, match=r"OpenML number is unknown.*put msrcv2\.csv\.gz, msrcv2"):
         load("msrcv2", fetch=never)
 

@@ -44,7 +44,7 @@ def test_spelling_by_hand():
     assert spelled.rows is None
 
 
-def test_hyphens_join_where_they_should():
+def test_hyphens_join_words_if_requested():
     assert spell("snicker-snack - a", hyphens=True, random_state=0).words == ("SNICKERSNACK", "A")
     assert spell("snicker-snack - a", random_state=0).words == ("SNICKER", "SNACK", "A")
 

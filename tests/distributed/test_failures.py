@@ -114,7 +114,7 @@ def die(block):
     os.kill(os.getpid(), signal.SIGKILL)
 
 
-def test_work_that_no_worker_survives_is_explained(mortal):
+def test_a_chunk_that_kills_workers_is_explained(mortal):
     mortal.scheduler.allowed_failures = 0
     with distributed.Client(mortal, set_as_default=False) as client:
         rows = make_dask_rows(da.zeros((10, 2), chunks=(10, 2)), client)
@@ -168,12 +168,12 @@ def test_all_workers_lost_during_a_fit(monkeypatch, at_pass):
             fit(PCKMeans(2), da.from_array(X, chunks=(60, 4)), client=client)
 
 
-def test_without_a_client_there_is_a_way_on():
+def test_without_a_client_the_error_says_what_to_do():
     with pytest.raises(ConnectionError, match=r"no Dask client.*distributed\.Client\(\)"):
         PCKMeans(2).fit(da.zeros((10, 2), chunks=(5, 2)))
 
 
-def test_a_scheduler_without_workers_and_workers_without_room(monkeypatch):
+def test_a_scheduler_without_workers_and_workers_without_memory(monkeypatch):
     monkeypatch.setattr("likewise.distributed._cluster_errors._PATIENCE", 0.3)
     rows = da.zeros((100_000, 4), chunks=(50_000, 4))
     with (
@@ -186,19 +186,19 @@ def test_a_scheduler_without_workers_and_workers_without_room(monkeypatch):
         distributed.LocalCluster(n_workers=1, memory_limit=1_200_000, **IN_PROCESS) as cluster,
         distributed.Client(cluster, set_as_default=False) as client,
     ):
-        said = r"largest chunk has 1,600,000 bytes and a worker 1,200,000 .* chunks of at most 12,500 rows"
-        with pytest.raises(MemoryError, match=said):
+        message = r"largest chunk has 1,600,000 bytes and a worker 1,200,000 .* chunks of at most 12,500 rows"
+        with pytest.raises(MemoryError, match=message):
             fit(PCKMeans(2), rows, client=client)
 
 
 def test_a_bad_value_is_named_by_block_and_row(client):
     X, _ = some_rows()
     X[137, 2] = np.nan
-    said = "block 2 of X has nan in its row 37, column 2, which is row 137 of all"
+    message = "block 2 of X has nan in its row 37, column 2, which is row 137 of all"
     rows = da.from_array(X, chunks=((50, 50, 0, 140), 4))
-    with pytest.raises(ValueError, match=said):
+    with pytest.raises(ValueError, match=message):
         PCKMeans(2).fit(rows)
-    with pytest.raises(ValueError, match=said):
+    with pytest.raises(ValueError, match=message):
         PCKMeans(2).fit(X[:50]).predict(rows)
 
 

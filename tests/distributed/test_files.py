@@ -22,7 +22,7 @@ def folder(tmp_path):
     return tmp_path
 
 
-def test_chunks_are_cut_alike_whatever_the_files_are(folder):
+def test_chunks_do_not_depend_on_the_files(folder):
     X, _ = some_rows(np.float32)
     rows = read_parquet(folder, ["c0", "c1", "c2", "c3"], chunk_rows=64)
     assert rows.chunks == ((64, 64, 64, 48), (4,))

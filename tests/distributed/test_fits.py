@@ -61,7 +61,7 @@ def assert_same(ours, theirs, rtol=0.0):
     [*((model, "f8") for model in MODELS), (MODELS[0], "f4"), (MODELS[2], "f4")],
     ids=lambda value: str(value).replace("\n", ""),
 )
-def test_chunks_of_whole_blocks_give_what_the_array_gives_bit_for_bit(client, monkeypatch, model, dtype):
+def test_chunks_of_whole_blocks_equal_the_array_bit_for_bit(client, monkeypatch, model, dtype):
     # With chunks of a power of two of blocks, sums over chunks are partial sums of the total.
     monkeypatch.setattr("likewise._threads.BLOCK_ROWS", 32)
     X, y = some_rows(dtype)
@@ -105,7 +105,7 @@ def test_the_other_families_and_batches_too(client, monkeypatch, model):
     np.testing.assert_array_equal(found.predict(rows), whole.predict(X))
 
 
-def test_one_row_a_chunk(client):
+def test_one_row_per_chunk(client):
     X, _ = some_rows(n=12)
     hints = Supervision.from_links(12, must=[(0, 11)], cannot=[(1, 10)])
     model = PCKMeans(2, **FAST)
@@ -114,7 +114,7 @@ def test_one_row_a_chunk(client):
 
 
 @pytest.mark.parametrize("model", [MODELS[0], MODELS[2]], ids=lambda m: type(m).__name__)
-def test_seeds_of_very_many_rows_are_overdrawn_alike(client, monkeypatch, model):
+def test_oversampled_seeds_of_very_many_rows_are_equal(client, monkeypatch, model):
     monkeypatch.setattr("likewise.kmeans._base.MANY_ROWS", 100)
     X, y = some_rows()
     hints = hints_for(model, y)
@@ -132,13 +132,16 @@ def test_weights_go_with_the_rows(client, kind):
     rows = da.from_array(X, chunks=(100, 4))
     assert_same(clone(model).fit(rows, supervision=hints, sample_weight=given), whole, rtol=1e-9)
     assert whole.score(rows, sample_weight=given) == pytest.approx(whole.score(X, sample_weight=weight))
-    for bad, said in ((-weight, "not be negative"), (weight[1:], r"one weight (a|per) row, shape \(240,\)")):
+    for bad, message in (
+        (-weight, "not be negative"),
+        (weight[1:], r"one weight (a|per) row, shape \(240,\)"),
+    ):
         bad = bad if kind == "array" else da.from_array(bad, chunks=50)
-        with pytest.raises(ValueError, match=said):
+        with pytest.raises(ValueError, match=message):
             clone(model).fit(rows, sample_weight=bad)
 
 
-def test_frames_whole_numbers_truths_and_chunks_of_unknown_size(client):
+def test_dataframes_integers_booleans_and_chunks_of_unknown_size(client):
     import dask.dataframe as dd
     import pandas as pd
 
@@ -162,7 +165,7 @@ def test_frames_whole_numbers_truths_and_chunks_of_unknown_size(client):
         assert_same(clone(model).fit(da.from_array(small, chunks=(90, 4))), whole, rtol=1e-9)
 
 
-def test_predict_transform_and_score_go_either_way(client):
+def test_predict_transform_and_score_in_memory_and_on_dask(client):
     X, y = some_rows(np.float32)
     hints = hints_for(None, y)
     rows = da.from_array(X, chunks=(100, 4))
@@ -188,7 +191,7 @@ def test_a_pickled_model_predicts_anywhere_and_leaves_labels_on_the_cluster(clie
     assert model.labels_.compute().shape == (N,)
 
 
-def test_two_fits_at_one_time_do_not_disturb_each_other(client):
+def test_concurrent_fits_do_not_interfere(client):
     X, _ = some_rows()
     alone, together = {}, {}
 

@@ -100,7 +100,7 @@ def test_against_enumeration_of_pairs(drawn):
 
 @settings(deadline=None, max_examples=50)
 @given(labellings)
-def test_bundle_is_what_the_functions_say(drawn):
+def test_the_bundle_equals_the_functions(drawn):
     true, pred = drawn
     got = scores(true, pred)
     assert got.ari == pytest.approx(adjusted_rand_score(true, pred))

@@ -27,7 +27,7 @@ Y = np.repeat([0, 1, 2], 20)
 X = np.random.RandomState(0).normal(size=(60, 3)) + 6 * np.eye(3)[Y]
 
 
-class Told(ClusterMixin, BaseEstimator):
+class PresetEstimator(ClusterMixin, BaseEstimator):
     """An estimator that returns preset labels or probabilities, and records the hints."""
 
     def __init__(self, labels=None, chances=None, warn=False):
@@ -42,7 +42,7 @@ class Told(ClusterMixin, BaseEstimator):
         return self
 
 
-class Sure(Told):
+class PresetProbabilities(PresetEstimator):
     def predict_proba(self, X):
         return self.chances
 
@@ -72,7 +72,7 @@ def score(name, held):
 # ---------------------------------------------------------------------- probabilities
 
 
-def test_chances_of_answers_by_hand():
+def test_probabilities_of_answers_by_hand():
     hints = Supervision.from_links(3, must=[(0, 1)], cannot=[(1, 2)])
     hints |= Supervision.from_triplets(3, [(0, 1, 2)], "AC")
     clusters = np.array([[0.8, 0.2], [0.5, 0.5], [0.1, 0.9]])
@@ -91,7 +91,7 @@ def test_chances_of_answers_by_hand():
 
 @given(st.integers(0, 10_000), st.integers(1, 4))
 @settings(max_examples=25, deadline=None)
-def test_chances_are_those_of_drawn_clusters(seed, k):
+def test_probabilities_equal_frequencies_of_sampled_clusters(seed, k):
     rng = np.random.RandomState(seed)
     clusters = rng.dirichlet(np.ones(k), size=3)
     hints = Supervision.from_triplets(3, [(0, 1, 2)], "AB") | Supervision.from_links(3, must=[(0, 2)])
@@ -112,7 +112,7 @@ def test_rows_in_no_cluster_are_together_with_none():
     np.testing.assert_array_equal(chances @ chances.T, [[1, 1, 0, 0], [1, 1, 0, 0], [0] * 4, [0] * 4])
 
 
-def test_chances_come_from_predict_proba_then_predict_then_labels():
+def test_probabilities_come_from_predict_proba_then_predict_then_labels():
     mixture = GaussianMixture(2, random_state=0).fit(X)
     np.testing.assert_array_equal(predict_cluster_proba(mixture, X), mixture.predict_proba(X))
     model = KMeans(2, n_init=1, random_state=0).fit(X)
@@ -157,7 +157,7 @@ def test_agreement_over_all_pairs_is_the_adjusted_rand_index(seed, n_classes, n_
 
 @given(st.integers(0, 10_000))
 @settings(max_examples=25, deadline=None)
-def test_triplets_are_right_where_they_are_kept(seed):
+def test_triplets_are_right_if_satisfied(seed):
     rng = np.random.RandomState(seed)
     y, labels = rng.randint(0, 3, 9), rng.randint(0, 3, 9)
     hints = sample_triplets(y, 20, random_state=seed)
@@ -184,7 +184,7 @@ def test_heavier_hints_count_more():
     assert score("accuracy", replace(held, weights=np.array([3.0, 1.0]))).value == 0.75
 
 
-def test_probabilities_pay_in_the_log_score():
+def test_uncertainty_scores_better_than_a_confident_error():
     hints = Supervision.from_links(2, must=[(0, 1)])
     unsure = HeldOut.from_fold(one_fold(hints), np.array([[0.5, 0.5], [0.5, 0.5]]))
     wrong = HeldOut.from_fold(one_fold(hints), np.eye(2))
@@ -235,13 +235,13 @@ def test_the_score_counts_each_question_once():
 
 def test_parallel_fits_change_nothing_and_progress_is_reported():
     hints = sample_links(Y, 40, random_state=0)
-    told = []
+    calls = []
     one = cross_validate_hints(MPCKMeans(4, random_state=0), X, hints, random_state=0)
     two = cross_validate_hints(
-        MPCKMeans(4, random_state=0), X, hints, random_state=0, n_jobs=2, progress=lambda *n: told.append(n)
+        MPCKMeans(4, random_state=0), X, hints, random_state=0, n_jobs=2, progress=lambda *n: calls.append(n)
     )
     np.testing.assert_array_equal(one.split_scores, two.split_scores)
-    assert told == [(n, 5) for n in range(1, 6)]
+    assert calls == [(n, 5) for n in range(1, 6)]
 
 
 @pytest.mark.parametrize("cls", [cls for cls in all_hinted_estimators() if cls.supported_hints - {"bags"}])
@@ -265,7 +265,7 @@ def test_every_estimator_of_the_package_can_be_scored(cls):
     assert found.n_scored.min() > 5
 
 
-def test_pipelines_hand_the_hints_on():
+def test_pipelines_pass_on_the_hints():
     hints = sample_links(Y, 40, random_state=0)
     found = cross_validate_hints(
         make_pipeline(StandardScaler(), MPCKMeans(3, random_state=0)), X, hints, random_state=0
@@ -282,27 +282,29 @@ def test_an_estimator_that_takes_no_hints_is_a_baseline():
     assert cross_validate_hints(KMeans(3, random_state=0), X, hints, random_state=0).score == 1.0
 
 
-def test_an_estimator_of_somebody_elses_gets_the_hints():
+def test_a_third_party_estimator_gets_the_hints():
     heard = []
 
-    class Hears(Told):
+    class RecordingEstimator(PresetEstimator):
         def fit(self, X, y=None, *, supervision=None):
             heard.append(supervision)
             return super().fit(X)
 
     hints = sample_links(Y, 40, random_state=0)
-    cross_validate_hints(Hears(labels=Y), X, hints, random_state=0)
+    cross_validate_hints(RecordingEstimator(labels=Y), X, hints, random_state=0)
     assert heard == [fold.train for fold in HintKFold(5, random_state=0).split(hints)]
 
 
-def test_a_wrong_clustering_scores_0_and_a_sure_one_1():
+def test_a_random_clustering_scores_0_and_the_true_one_1():
     hints = sample_links(Y, 200, random_state=0)
     rng = np.random.RandomState(0)
     guess = cross_validate_hints(
-        Told(labels=rng.randint(0, 3, 60)), X, hints, random_state=0, scoring="agreement"
+        PresetEstimator(labels=rng.randint(0, 3, 60)), X, hints, random_state=0, scoring="agreement"
     )
     assert abs(guess.score) < 0.25
-    assert cross_validate_hints(Sure(chances=np.eye(3)[Y]), X, hints, random_state=0).score == 1.0
+    assert (
+        cross_validate_hints(PresetProbabilities(chances=np.eye(3)[Y]), X, hints, random_state=0).score == 1.0
+    )
 
 
 def test_all_implied_is_an_error():
@@ -338,7 +340,7 @@ def test_a_fit_that_fails_has_the_error_score():
         cross_validate_hints(PCKMeans(1), X, hints, error_score="ignore")
 
 
-def test_kinds_that_are_refused_fail_unless_given_as_links():
+def test_unsupported_kinds_fail_unless_converted_to_links():
     hints = sample_triplets(Y, 40, random_state=0)
     with pytest.warns(FitFailedWarning, match="cannot use triplets"):
         cross_validate_hints(PCKMeans(3), X, hints, random_state=0)
@@ -349,7 +351,7 @@ def test_kinds_that_are_refused_fail_unless_given_as_links():
 def test_warnings_of_many_fits_are_one():
     hints = sample_links(Y, 40, random_state=0)
     with pytest.warns(ConvergenceWarning) as caught:
-        cross_validate_hints(Told(labels=Y, warn=True), X, hints, random_state=0)
+        cross_validate_hints(PresetEstimator(labels=Y, warn=True), X, hints, random_state=0)
     assert [str(w.message) for w in caught] == ["not settled (4 more such warning(s) from other fits.)"]
     assert caught[0].filename == __file__
 

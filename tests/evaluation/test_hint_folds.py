@@ -65,7 +65,7 @@ def test_the_same_seed_gives_the_same_folds():
     assert [f.train for f in HintKFold(5, random_state=rng).split(hints)] == [f.train for f in folds(hints)]
 
 
-def test_what_a_chain_of_links_implies_is_not_scored():
+def test_links_implied_by_a_chain_are_not_scored():
     # Held out one at a time, each of the three sides of a triangle follows from the two others.
     hints = Supervision.from_links(5, must=[(0, 1), (1, 2), (0, 2)])
     assert [fold.n_scored for fold in folds(hints, 3)] == [0, 0, 0]
@@ -101,18 +101,18 @@ def test_neither_about_the_same_components_is_implied():
 
 
 def test_neither_and_a_link_imply_the_rest():
-    told = Supervision.from_triplets(6, [(0, 1, 2), (2, 3, 4)], "NEITHER")
+    triplets = Supervision.from_triplets(6, [(0, 1, 2), (2, 3, 4)], "NEITHER")
     # 0 = 1 makes 0 = 1 = 2; 2 = 3 then makes 2 = 3 = 4.
     groups = Supervision.from_links(6, must_groups=[[0, 1], [2, 3]])
-    hints = told | groups | Supervision.from_links(6, must=[(0, 4)])
+    hints = triplets | groups | Supervision.from_links(6, must=[(0, 4)])
     fold = next(f for f in folds(hints, 3) if not len(f.train.must))
     assert fold.n_implied == 1
-    hints = told | Supervision.from_links(6, must=[(0, 4)], must_groups=[[0, 1]])
+    hints = triplets | Supervision.from_links(6, must=[(0, 4)], must_groups=[[0, 1]])
     fold = next(f for f in folds(hints, 3) if not len(f.train.must))
     assert fold.n_implied == 0
 
 
-def test_groups_and_labels_and_bags_imply_too():
+def test_groups_labels_and_bags_also_imply_links():
     pair = Supervision.from_links(6, cannot=[(0, 3), (1, 4)])
     for more in (
         Supervision.from_links(6, cannot_groups=[[0, 1, 3, 4]]),
@@ -138,8 +138,8 @@ def possible_answers(hints, question):
             continue
         if any(labels[i] == labels[j] for i, j in hints.cannot.tolist()):
             continue
-        told = zip(hints.triplets.tolist(), hints.answers.tolist(), strict=True)
-        if all(answer(labels, rows) == said for rows, said in told):
+        answered = zip(hints.triplets.tolist(), hints.answers.tolist(), strict=True)
+        if all(answer(labels, rows) == expected for rows, expected in answered):
             answers.add(answer(labels, question))
     return answers
 
@@ -186,7 +186,7 @@ def test_held_out_labels_become_pairs_with_each_class():
     assert sorted(seen) == [0, 1, 2, 3, 4, 5]
 
 
-def test_a_class_of_one_row_has_no_partner_of_its_own():
+def test_a_class_of_one_row_has_no_pair_within_it():
     hints = Supervision.from_labels(["a", "b", "c"])
     for fold in folds(hints, 3):
         assert not fold.together.any()
@@ -201,7 +201,7 @@ def test_folds_must_be_a_number(n):
         HintKFold(n)
 
 
-def test_too_few_hints_are_refused_with_a_way_on():
+def test_too_few_hints_raise_a_helpful_error():
     with pytest.raises(SupervisionError, match=r"4 pair.*into 5 folds.*fewer folds"):
         folds(Supervision.from_links(9, must=[(0, 1), (2, 3)], cannot=[(4, 5), (6, 7)]))
     with pytest.raises(SupervisionError, match="Groups of links and bags are never held out"):
@@ -213,5 +213,5 @@ def test_hints_must_be_hints():
         folds([(0, 1)])
 
 
-def test_its_text_says_what_it_is():
+def test_repr():
     assert repr(HintKFold(3, random_state=1)) == "HintKFold(3, random_state=1)"

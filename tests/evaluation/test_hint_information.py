@@ -30,7 +30,7 @@ def test_two_equal_classes_by_hand():
     assert found.triplet_tells_more
 
 
-def test_one_class_leaves_nothing_to_tell():
+def test_one_class_has_no_information():
     assert pair_information([1.0]) == triplet_information([1.0, 0.0]) == 0.0
 
 
@@ -47,7 +47,7 @@ def test_equal_classes_have_the_closed_forms_of_the_thesis(k):
 
 @given(distributions(), st.floats(0, 1), st.floats(0, 1))
 @settings(max_examples=60, deadline=None)
-def test_every_tuple_of_classes_agrees(shares, noise_pair, noise_triplet):
+def test_enumeration_of_classes_agrees(shares, noise_pair, noise_triplet):
     assert pair_information(shares, noise=noise_pair) == pytest.approx(
         twin.pair_information(shares, noise_pair), abs=1e-9
     )
@@ -81,7 +81,7 @@ def test_the_conditions_hold_with_equality():
     assert not compare_hints(shares=[0.667, 0.333]).no_large_class
 
 
-def test_wrong_answers_tell_less_and_random_ones_nothing():
+def test_wrong_answers_are_less_informative_and_random_ones_not_at_all():
     shares = [0.5, 0.3, 0.2]
     assert pair_information(shares, noise=0.1) < pair_information(shares)
     assert pair_information(shares, noise=0.5) == pytest.approx(0)
@@ -91,13 +91,13 @@ def test_wrong_answers_tell_less_and_random_ones_nothing():
     assert 0 < triplet_information(shares, noise=1.0) < triplet_information(shares)
 
 
-def test_noise_can_turn_the_comparison():
+def test_noise_can_reverse_the_comparison():
     found = compare_hints(shares=[0.5, 0.5], noise_triplet=0.4)
     assert not found.triplet_tells_more
     assert "a pair is more informative" in str(found)
 
 
-def test_time_is_counted_where_it_is_known():
+def test_time_is_used_if_known():
     found = compare_hints(shares=[0.5, 0.5], seconds_pair=3, seconds_triplet=10)
     assert (found.pair_bits_per_minute, found.triplet_bits_per_minute) == (20.0, 12.0)
     assert "bits per minute" in str(found)
@@ -113,15 +113,15 @@ def test_labels_are_counted():
     assert from_labels.shares == (0.5, 0.25, 0.25)
 
 
-def test_as_dict_has_fields_and_what_follows():
-    told = compare_hints(shares=[0.9, 0.1]).as_dict()
-    assert told["shares"] == (0.9, 0.1)
-    assert {"two_triplets", "three_pairs", "triplets_promised", "pair_bits_per_minute"} <= set(told)
-    assert set(HintInformation.__dataclass_fields__) <= set(told)
+def test_as_dict_has_fields_and_derived_values():
+    values = compare_hints(shares=[0.9, 0.1]).as_dict()
+    assert values["shares"] == (0.9, 0.1)
+    assert {"two_triplets", "three_pairs", "triplets_promised", "pair_bits_per_minute"} <= set(values)
+    assert set(HintInformation.__dataclass_fields__) <= set(values)
 
 
 @pytest.mark.parametrize(
-    ("call", "said"),
+    ("call", "message"),
     [
         (lambda: compare_hints(), "pass either the labels"),
         (lambda: compare_hints([1], shares=[1]), "pass either the labels"),
@@ -137,6 +137,6 @@ def test_as_dict_has_fields_and_what_follows():
         (lambda: compare_hints(["a", None]), "not a label"),
     ],
 )
-def test_bad_input_is_refused(call, said):
-    with pytest.raises(ValueError, match=said):
+def test_bad_input_is_refused(call, message):
+    with pytest.raises(ValueError, match=message):
         call()

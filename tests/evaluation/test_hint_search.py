@@ -81,7 +81,7 @@ def test_the_method_is_chosen_too(as_dict):
     assert search.cv_results_["n_clusters"].tolist() == [2, 2, 3, 4]
 
 
-def test_probabilities_are_handed_on():
+def test_probabilities_are_delegated():
     search = HintSearchCV(GaussianMixture(random_state=0), {"n_components": [2, 3]}, random_state=0)
     assert hasattr(search, "predict_proba")
     search.fit(X, supervision=HINTS)
@@ -190,7 +190,7 @@ def search_methods(*n_right, **options):
 
 
 @pytest.mark.parametrize(("rule", "best"), [("simplest_method", "simple"), ("best", "rich")])
-def test_of_methods_that_are_hardly_distinguished_the_first_named_is_taken(rule, best):
+def test_the_first_of_hardly_distinguished_methods_is_chosen(rule, best):
     # Each is right where the other is wrong, and the second a little more often.
     methods = [("simple", Preset(3, first=10)), ("rich", Preset(3, n_right=46))]
     search = HintSearchCV(methods, cv=2, rule=rule, random_state=0, refit=False).fit(X, supervision=HINTS)
@@ -199,7 +199,7 @@ def test_of_methods_that_are_hardly_distinguished_the_first_named_is_taken(rule,
     assert search.best_method_ == best
 
 
-def test_a_method_that_is_clearly_better_is_taken_though_it_was_named_last():
+def test_a_clearly_better_method_is_chosen_although_listed_last():
     assert search_methods(20, 54).best_method_ == "method 1"
     assert search_methods(54, 20).best_method_ == "method 0"
 
@@ -212,7 +212,7 @@ def test_the_number_of_clusters_of_a_method_is_the_best_one():
     assert (search.best_method_, search.best_params_["n_clusters"]) == ("first", 3)
 
 
-def test_several_methods_are_compared_on_three_cuts_into_folds():
+def test_several_methods_are_compared_on_three_splits():
     once, thrice = search_methods(52, 54, n_repeats=1), search_methods(52, 54)
     assert (once.n_repeats_, thrice.n_repeats_) == (1, 3)
     assert (once.n_splits_, once.n_scored_) == (thrice.n_splits_, thrice.n_scored_)
@@ -226,7 +226,7 @@ def test_several_methods_are_compared_on_three_cuts_into_folds():
 
 
 @pytest.mark.filterwarnings("ignore::likewise.exceptions.TooFewClustersWarning")
-def test_agreement_is_the_score_where_few_pairs_are_together():
+def test_agreement_is_the_score_if_few_pairs_are_together():
     search = search_presets([(3, 60), (3, 20)])
     assert HINTS.must.shape[0] > 0.25 * 60
     assert search.scoring_ == "accuracy"
@@ -242,7 +242,7 @@ def test_agreement_is_the_score_where_few_pairs_are_together():
         HintSearchCV(pck(), grid, scoring="best").fit(X, supervision=hints)
 
 
-def test_agreement_passes_over_a_model_that_calls_all_pairs_apart():
+def test_agreement_rejects_a_model_that_predicts_apart_for_all_pairs():
     many = np.repeat(np.arange(10), 12)
     rows = np.random.RandomState(0).normal(size=(120, 2)) + 3 * np.column_stack([many % 4, many // 4])
     hints = sample_links(many, 100, random_state=0)
@@ -267,14 +267,14 @@ def test_agreement_passes_over_a_model_that_calls_all_pairs_apart():
 
 
 def test_the_choice_does_not_depend_on_the_number_of_jobs():
-    told = []
+    calls = []
     one = HintSearchCV(pck(), K, cv=2, random_state=3).fit(X, supervision=HINTS)
     two = HintSearchCV(
-        pck(), K, cv=2, random_state=3, n_jobs=2, progress=lambda done, total: told.append((done, total))
+        pck(), K, cv=2, random_state=3, n_jobs=2, progress=lambda done, total: calls.append((done, total))
     ).fit(X, supervision=HINTS)
     for name in ("mean_test_score", "split0_test_score", "split1_test_score"):
         np.testing.assert_array_equal(one.cv_results_[name], two.cv_results_[name])
-    assert told == [(n, 6) for n in range(1, 7)]
+    assert calls == [(n, 6) for n in range(1, 7)]
 
 
 @pytest.mark.skipif(not HAS_CALLBACKS, reason="this scikit-learn has no callbacks")
@@ -301,7 +301,7 @@ def test_scikit_learns_callbacks_see_every_fit():
 # ---------------------------------------------------------------------- failures
 
 
-def test_candidates_that_fail_are_passed_over():
+def test_failed_candidates_are_skipped():
     # Four rows that are pairwise apart do not fit into two or three clusters.
     apart = [(0, 20), (0, 40), (20, 40), (1, 0), (1, 20), (1, 40)]
     hints = HINTS | Supervision.from_links(60, cannot_groups=[[0, 1, 20, 40]], cannot=apart)
@@ -324,7 +324,7 @@ def test_if_all_fail_an_error_says_why():
 
 
 @pytest.mark.parametrize(
-    ("estimator", "grid", "said"),
+    ("estimator", "grid", "message"),
     [
         ([("a", pck(), K)], K, "omit param_grid"),
         ([("a", pck(), K), ("a", pck(), K)], None, "unique names"),
@@ -335,10 +335,10 @@ def test_if_all_fail_an_error_says_why():
         (pck(), {"n_cluster": [2]}, "n_cluster"),
     ],
 )
-def test_what_cannot_be_searched_is_refused(estimator, grid, said):
+def test_invalid_searches_are_rejected(estimator, grid, message):
     search = HintSearchCV(estimator, grid)
     assert hasattr(search, "predict") in (True, False)
-    with pytest.raises(ValueError, match=said):
+    with pytest.raises(ValueError, match=message):
         search.fit(X, supervision=HINTS)
 
 

@@ -65,7 +65,7 @@ def test_groups_by_hand():
     assert got.share == 8 / 13
 
 
-def test_no_links_are_all_kept():
+def test_no_links_are_all_satisfied():
     got = link_satisfaction(LABELS, hints(5))
     assert (got.n_must, got.n_cannot, got.share) == (0, 0, 1.0)
     assert got.broken_must.shape == got.broken_cannot.shape == (0, 2)
@@ -144,13 +144,13 @@ def test_triplets_by_hand(triplet, true_answers):
         assert got.n_kept == (answer in true_answers)
 
 
-def test_neither_is_kept_by_three_equal_labels():
+def test_neither_is_satisfied_by_three_equal_labels():
     got = triplet_satisfaction([5, 5, 5], hints(3, triplets=[(0, 1, 2)] * 4, answers=ANSWERS))
     assert got.broken.tolist() == [0, 1, 2]
     assert str(got) == "1 of 4 triplets kept (25.0%)"
 
 
-def test_with_the_real_bundle():
+def test_links_and_groups_together():
     bundle = Supervision.from_links(
         5, must=[(2, 1)], cannot=[(2, 3)], must_groups=[(0, 1, 2)], cannot_groups=[(0, 2, 4)]
     )
@@ -177,7 +177,7 @@ def test_scores_on_untouched_and_touched_rows():
     assert scores(cut, cut, supervision=given_hints, rows="untouched").purity == 1.0
 
 
-def test_rows_that_cannot_be_had_are_refused():
+def test_impossible_selections_of_rows_are_rejected():
     some = hints(3, must=[(0, 1)])
     with pytest.raises(ValueError, match="pass them as supervision="):
         scores([0, 0, 1], [0, 0, 1], rows="untouched")

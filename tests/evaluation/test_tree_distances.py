@@ -44,7 +44,7 @@ def test_ancestor_f1_by_hand():
     assert ancestor_f1(FLAT, FLAT) == 1.0
 
 
-def test_labels_may_stand_in_another_order():
+def test_labels_may_be_in_another_order():
     other = TRUE.restrict(["kitten", "dog", "animal", "cat"])
     assert robinson_foulds(TRUE, other, root_edges=True) == robinson_foulds(other, TRUE) == 0
     assert ancestor_f1(other, TRUE) == 1.0
@@ -53,8 +53,8 @@ def test_labels_may_stand_in_another_order():
 @pytest.mark.parametrize("score", [robinson_foulds, ancestor_f1])
 def test_different_labels_are_named(score):
     found = LabelHierarchy(["animal", "cat", "bird"])
-    said = "only the true one has 'dog' and 'kitten'; only the found one has 'bird'"
-    with pytest.raises(HierarchyError, match=said):
+    message = "only the true one has 'dog' and 'kitten'; only the found one has 'bird'"
+    with pytest.raises(HierarchyError, match=message):
         score(TRUE, found)
     with pytest.raises(HierarchyError, match=r"only the true one has 'kitten'\. Compare"):
         score(TRUE, TRUE.restrict(NAMES[:3]))
@@ -105,7 +105,7 @@ def test_trees_at_no_distance_are_equal(flags, trees):
 
 
 @given(trees=three())
-def test_scores_are_those_of_the_twins(trees):
+def test_scores_equal_the_reference(trees):
     a, b, _ = trees
     assert robinson_foulds(a, b) == len(set(a.edges) ^ set(b.edges))
     undirected = [{frozenset(edge) for edge in tree.edges} for tree in (a, b)]

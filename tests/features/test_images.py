@@ -34,7 +34,7 @@ def bytes_of(image, kind="PNG", **options):
     return out
 
 
-def test_each_picture_gets_a_row_and_the_words_say_what_it_is(paths):
+def test_each_image_gets_a_row_and_a_description(paths):
     found = image_features(paths, method="pixels", n_features=4)
     assert found.X.shape == (6, 4)
     assert found.X.dtype == np.float32
@@ -51,7 +51,7 @@ def test_the_order_of_files_changes_nothing_but_the_order_of_rows(paths):
     np.testing.assert_allclose(again, X[order], atol=2e-3)
 
 
-def test_red_and_blue_differ_although_their_grey_is_alike(tmp_path):
+def test_red_and_blue_differ_although_their_grey_is_equal(tmp_path):
     colours = [(200, 0, 0), (0, 102, 0), (200, 0, 0), (0, 102, 0)]
     files = []
     for k, colour in enumerate(colours):
@@ -108,9 +108,9 @@ def test_a_pipe_is_not_waited_for(paths, tmp_path):
 
 
 def test_progress_is_reported(paths):
-    told = []
-    image_features(paths, method="pixels", progress=lambda done, of: told.append((done, of)))
-    assert told == [(k, 6) for k in range(1, 7)]
+    calls = []
+    image_features(paths, method="pixels", progress=lambda done, of: calls.append((done, of)))
+    assert calls == [(k, 6) for k in range(1, 7)]
 
 
 def test_an_unknown_method_is_refused(paths):
@@ -118,7 +118,7 @@ def test_an_unknown_method_is_refused(paths):
         image_features(paths, method="magic")
 
 
-def test_outlines_are_used_where_scikit_image_is(paths, monkeypatch):
+def test_gradients_are_used_if_scikit_image_is_installed(paths, monkeypatch):
     """A stub replaces the package, so the test does not need it."""
     feature = types.ModuleType("skimage.feature")
     feature.hog = lambda grey, **options: np.asarray(grey[::8, ::8]).ravel()
@@ -132,7 +132,7 @@ def test_outlines_are_used_where_scikit_image_is(paths, monkeypatch):
 # ---------------------------------------------------------------------- safe reading
 
 
-def test_a_photo_is_turned_as_its_camera_says():
+def test_exif_orientation_is_applied():
     image = Image.new("RGB", (40, 20), "black")
     image.paste("red", (0, 0, 20, 20))
     exif = Image.Exif()
@@ -143,7 +143,7 @@ def test_a_photo_is_turned_as_its_camera_says():
     assert found.getpixel((10, 35))[0] < 50
 
 
-def test_what_is_transparent_becomes_white():
+def test_transparent_pixels_become_white():
     found = read_picture(bytes_of(Image.new("RGBA", (4, 4), (255, 0, 0, 0))))
     assert found.mode == "RGB"
     assert found.getpixel((0, 0)) == (255, 255, 255)
@@ -168,7 +168,7 @@ def test_the_first_frame_of_a_moving_picture_is_taken():
     assert read_picture(out).getpixel((0, 0)) == (255, 0, 0)
 
 
-def test_a_bomb_is_refused_before_it_is_unpacked(monkeypatch):
+def test_a_decompression_bomb_is_rejected_before_decoding(monkeypatch):
     monkeypatch.setattr(pictures, "MOST_PIXELS", 1000)
     with pytest.raises(PictureError, match="100 x 100 pixels; expected at most 1,000"):
         read_picture(bytes_of(Image.new("L", (100, 100))))
@@ -194,7 +194,7 @@ def test_other_formats_are_not_opened():
 # ---------------------------------------------------------------------- principal components
 
 
-def test_main_directions_are_principal_components():
+def test_main_directions_equal_principal_components():
     X = np.random.default_rng(0).standard_normal((50, 6)) * [5, 4, 3, 2, 1, 0.1]
     found, share = main_directions(X, 3)
     left, lengths, _ = np.linalg.svd(X - X.mean(axis=0), full_matrices=False)
@@ -202,6 +202,6 @@ def test_main_directions_are_principal_components():
     assert share == pytest.approx(np.square(lengths[:3]).sum() / np.square(lengths).sum())
 
 
-def test_no_more_directions_than_hold_the_variance():
+def test_components_explain_the_requested_variance():
     X = np.outer(np.arange(10.0), [1.0, 2.0, 3.0])
     assert main_directions(X, 64)[0].shape == (10, 1)

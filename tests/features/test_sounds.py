@@ -36,7 +36,7 @@ def paths(tmp_path):
     return files
 
 
-def test_low_and_high_tones_fall_apart(paths):
+def test_low_and_high_tones_are_separated(paths):
     found = sound_features(paths)
     X = found.X
     assert X.dtype == np.float32
@@ -73,7 +73,7 @@ def test_broken_files_are_named(paths, tmp_path):
         sound_features([bad])
 
 
-def test_long_sounds_are_cut_and_that_is_reported(paths):
+def test_long_sounds_are_truncated_with_a_note(paths):
     found = sound_features(paths, most_seconds=0.25)
     assert found.notes == ("only the first 0.25 s of 6 sound(s) were used.",)
 
@@ -90,7 +90,7 @@ def test_channels_become_one_at_one_rate():
 
 
 @pytest.mark.parametrize("kind", ["WAV", "FLAC", "OGG", "MP3"])
-def test_every_kind_of_file_is_heard(kind):
+def test_every_format_is_read(kind):
     found = read_wave(as_file(tone(440, 1.0), kind=kind))
     assert found.seconds == pytest.approx(1.0, abs=0.15)
     spectrum = np.abs(np.fft.rfft(found.samples))
@@ -116,12 +116,12 @@ def test_a_wav_is_read_without_soundfile_too(dtype, monkeypatch):
         read_wave(io.BytesIO(b"OggS"))
 
 
-def test_a_rate_that_nobody_has_is_refused():
+def test_an_implausible_sampling_rate_is_rejected():
     with pytest.raises(SoundError, match="sampling rate is 10; expected 1,000 to 384,000"):
         read_wave(as_file(np.zeros(100), 10))
 
 
-def test_a_number_that_is_none_is_silence():
+def test_nan_samples_are_silence():
     samples = tone(440).astype(np.float32)
     samples[100] = np.nan
     out = io.BytesIO()

@@ -29,19 +29,19 @@ def test_a_gap_is_filled_with_the_median_and_flagged():
     assert X[2, 1] == X[4, 1] > 0 > X[0, 1]
 
 
-def test_categories_have_variance_one_in_all():
+def test_categories_have_a_total_variance_of_one():
     found = table_features({"colour": ["red", "blue", "red", None]})
     assert found.X.shape == (4, 3)
     assert found.X.var(axis=0).sum() == pytest.approx(1.0)
     assert found.description == "3 numbers from 1 of categories"
 
 
-def test_rare_levels_are_taken_together():
+def test_rare_levels_are_merged():
     words = [f"w{k % 30}" for k in range(600)]
     assert table_features({"w": words}).X.shape[1] == 20
 
 
-def test_words_that_hardly_come_again_are_left_out_with_a_note():
+def test_columns_of_rarely_repeated_words_are_omitted_with_a_note():
     found = table_features({"name": [f"n{k}" for k in range(40)], "x": list(range(40))})
     assert found.X.shape == (40, 1)
     assert "rarely repeated: name" in found.notes[0]

@@ -22,7 +22,7 @@ def test_few_words_are_kept_as_they_are():
     assert np.linalg.norm(found.X[2] - found.X[3]) < np.linalg.norm(found.X[0] - found.X[3])
 
 
-def test_many_words_are_reduced_and_the_seed_settles_how():
+def test_many_words_are_reduced_by_a_seeded_svd():
     texts = [f"word{k} word{k + 1} word{k + 2}" for k in range(30)]
     found = text_features(texts, n_features=5, random_state=1)
     assert found.description == "5 components of 32 words in the texts"
@@ -44,7 +44,7 @@ def test_a_model_that_is_not_installed_is_named(monkeypatch):
         text_features(TEXTS, method="sentences")
 
 
-def test_a_model_that_is_installed_is_asked_and_nothing_is_fetched(monkeypatch, tmp_path):
+def test_an_installed_model_is_used_and_nothing_is_fetched(monkeypatch, tmp_path):
     """Stubs replace the packages; the test checks that only local files are used."""
     asked = {}
 

@@ -40,7 +40,7 @@ def bad(path, **options):
 
 
 @pytest.mark.parametrize("format", FORMATS)
-def test_everything_comes_back(tmp_path, format):
+def test_round_trip_of_everything(tmp_path, format):
     path = tmp_path / f"pets.{format}"
     write_hierarchy(PETS, path)
     assert same(read_hierarchy(path), PETS)
@@ -53,7 +53,7 @@ def test_everything_comes_back(tmp_path, format):
 
 
 @pytest.mark.parametrize("format", FORMATS)
-def test_hard_names_come_back(tmp_path, format):
+def test_round_trip_of_difficult_names(tmp_path, format):
     tree = LabelHierarchy.from_parents([(k - 1) // 2 if k % 5 else -1 for k in range(len(HARD))], HARD)
     path = tmp_path / "hard"
     write_hierarchy(tree, path, format=format)
@@ -63,7 +63,7 @@ def test_hard_names_come_back(tmp_path, format):
 @pytest.mark.parametrize("format", FORMATS)
 @settings(deadline=None, max_examples=50)
 @given(data=st.data())
-def test_drawn_hierarchies_come_back(tmp_path, format, data):
+def test_round_trip_of_random_hierarchies(tmp_path, format, data):
     tree = data.draw(hierarchies(tree=format == "newick"))
     path = tmp_path / f"tree.{format}"
     write_hierarchy(tree, path)
@@ -73,7 +73,7 @@ def test_drawn_hierarchies_come_back(tmp_path, format, data):
 @pytest.mark.parametrize("format", ["csv", "newick", "json"])
 @settings(deadline=None, max_examples=50)
 @given(data=st.data())
-def test_names_with_control_characters_come_back(tmp_path, format, data):
+def test_round_trip_of_control_characters(tmp_path, format, data):
     labels = data.draw(names(letters=st.characters(categories=["Cc", "Zs", "Zl", "Zp", "Po"])))
     tree = data.draw(hierarchies(labels, tree=True))
     path = tmp_path / f"tree.{format}"
@@ -82,7 +82,7 @@ def test_names_with_control_characters_come_back(tmp_path, format, data):
 
 
 @pytest.mark.parametrize("format", FORMATS)
-def test_a_chain_of_thousands_comes_back(tmp_path, format):
+def test_round_trip_of_a_chain_of_thousands(tmp_path, format):
     chain = LabelHierarchy.from_parents(range(-1, 2999))
     path = tmp_path / f"chain.{format}"
     write_hierarchy(chain, path)
@@ -105,7 +105,7 @@ def test_an_old_file_stays_if_writing_fails(tmp_path, format, monkeypatch):
     assert [p.name for p in tmp_path.iterdir()] == [path.name]
 
 
-def test_the_format_is_reported_by_the_name_or_by_hand(tmp_path):
+def test_the_format_follows_the_extension_or_the_argument(tmp_path):
     for name in ("a.CSV", "a.nwk", "a.newick", "a.graphml", "a.JSON"):
         write_hierarchy(PETS, tmp_path / name)
         assert read_hierarchy(tmp_path / name) == PETS
@@ -135,9 +135,11 @@ def test_another_encoding_is_refused_and_can_be_given(tmp_path, format):
     write_hierarchy(tree, path)
     assert "café".encode() in path.read_bytes()
     path.write_bytes(path.read_text(encoding="utf-8").encode("latin-1"))
-    said = bad(path)
-    assert "which is not utf-8. Save the file as UTF-8, or pass encoding='latin-1'" in said
-    assert said.startswith({"csv": "cafe.csv:2:", "newick": "cafe.newick:1:", "json": "cafe.json:5:"}[format])
+    message = bad(path)
+    assert "which is not utf-8. Save the file as UTF-8, or pass encoding='latin-1'" in message
+    assert message.startswith(
+        {"csv": "cafe.csv:2:", "newick": "cafe.newick:1:", "json": "cafe.json:5:"}[format]
+    )
     assert read_hierarchy(path, encoding="latin-1") == tree
 
 
@@ -176,7 +178,7 @@ def test_tables_that_people_write(file):
 
 
 @pytest.mark.parametrize(
-    ("content", "said"),
+    ("content", "message"),
     [
         ("a,b\n", "missing: parent and child. Begin the file with the line parent,child."),
         ("# pets\nparent,kid\n", "pets.csv:2: the columns are 'parent', 'kid'; missing: child."),
@@ -203,13 +205,13 @@ def test_tables_that_people_write(file):
         ('parent,child\na,"b\n', "pets.csv:2: a quote is opened and never closed"),
     ],
 )
-def test_tables_that_are_wrong(file, content, said):
-    assert said in bad(file(content))
+def test_tables_that_are_wrong(file, content, message):
+    assert message in bad(file(content))
 
 
 def test_several_bad_lines_are_reported_at_once(file):
-    said = bad(file("parent,child\na\nb,b\nc,d\n"))
-    assert said.splitlines() == [
+    message = bad(file("parent,child\na\nb,b\nc,d\n"))
+    assert message.splitlines() == [
         "pets.csv:2: 1 cell(s), but the header has 2.",
         "pets.csv:3: label 'b' is its own parent. Remove this line.",
         "Nothing was read.",
@@ -250,7 +252,7 @@ def test_graphml_that_is_wrong(file):
     assert "invalid XML" in bad(file(b'<?xml version="1.0"?>\n<a>\xff</a>', "a.graphml"))
 
 
-def test_what_xml_cannot_hold_is_refused(tmp_path):
+def test_characters_that_xml_forbids_are_rejected(tmp_path):
     for name in ("a\x00", "\x1f", "\uffff"):
         with pytest.raises(
             HierarchyError,
@@ -271,9 +273,9 @@ def test_json_by_hand(tmp_path):
         '    {"name": "kitten", "parents": ["cat"], "score": 12.5, "margin": "inf", "count": 3},',
         '    {"name": "animal", "parents": [], "score": 0.0, "margin": 0.0, "count": 10},',
     ]
-    said = json.loads(path.read_text())
-    assert (said["format"], said["version"]) == ("likewise label hierarchy", 1)
-    assert said["labels"][3]["score"] is None
+    message = json.loads(path.read_text())
+    assert (message["format"], message["version"]) == ("likewise label hierarchy", 1)
+    assert message["labels"][3]["score"] is None
 
 
 def test_json_that_people_write(file):
@@ -285,7 +287,7 @@ def test_json_that_people_write(file):
 
 
 @pytest.mark.parametrize(
-    ("changed", "said"),
+    ("changed", "message"),
     [
         ({"format": "x"}, 'not a label hierarchy; expected an object with "format"'),
         ({"version": 2}, "format version 2, but this version of likewise reads up to 1. Update likewise"),
@@ -303,13 +305,13 @@ def test_json_that_people_write(file):
         ({"labels": [{"name": "a", "count": True}]}, "the count of label 'a' is True"),
     ],
 )
-def test_json_that_is_wrong(file, changed, said):
+def test_json_that_is_wrong(file, changed, message):
     whole = {"format": "likewise label hierarchy", "version": 1, "labels": [{"name": "a"}]}
     shown = bad(file(json.dumps(whole | changed), "a.json"))
-    assert said in shown
+    assert message in shown
     assert shown.startswith("a.json: ")
 
 
-def test_json_that_is_cut_short(file):
+def test_truncated_json(file):
     assert "a.json:2: invalid JSON" in bad(file('{\n"format": ', "a.json"))
     assert "not a label hierarchy" in bad(file("[1]", "a.json"))

@@ -76,7 +76,7 @@ def test_edges_may_be_names_or_positions_and_may_be_stated_twice():
     assert type(LabelHierarchy(np.array(NAMES)).names[0]) is str
 
 
-def test_edges_that_speak_of_the_root():
+def test_edges_that_include_the_root():
     made = LabelHierarchy.from_edges([("root", "animal"), *EDGES, ("root", "toy")])
     assert made.names == ("animal", "cat", "dog", "kitten", "toy")
     assert made.restrict(NAMES) == PETS
@@ -85,7 +85,7 @@ def test_edges_that_speak_of_the_root():
     assert LabelHierarchy.from_edges([("root", "a")], root=None).edges == (("root", "a"),)
 
 
-def test_parents_of_a_drawn_label_tree():
+def test_parents_of_a_random_label_tree():
     toy = make_label_tree(50, 9, random_state=3)
     made = LabelHierarchy.from_parents(toy.parents)
     assert made.names == tuple("012345678")
@@ -95,7 +95,7 @@ def test_parents_of_a_drawn_label_tree():
     assert LabelHierarchy.from_parents(np.array([-1], dtype=np.int8), ["one"]).tops == ("one",)
 
 
-def test_what_is_known_of_labels_is_kept():
+def test_scores_margins_and_counts_are_kept():
     made = LabelHierarchy(
         ["a", "b", "c"], [(0, 1)], scores=[0, 2, 0], margins=[np.inf, 1, np.nan], counts=[9, 4, 1]
     )
@@ -110,14 +110,14 @@ def test_restricting_by_hand():
     assert PETS.restrict(["kitten", "dog"]).edges == ()
     assert PETS.restrict(sorted(NAMES)).restrict(NAMES) == PETS
     assert BOTH.restrict(["toy", "kitten", "animal"]).parent_lists == ((), (0, 2), ())
-    told = LabelHierarchy(NAMES, EDGES, scores=[5, 0, 4, 0, 3], margins=range(5), counts=range(5))
-    part = told.restrict(["animal", "kitten", "dog"])
+    hierarchy = LabelHierarchy(NAMES, EDGES, scores=[5, 0, 4, 0, 3], margins=range(5), counts=range(5))
+    part = hierarchy.restrict(["animal", "kitten", "dog"])
     np.testing.assert_array_equal(part.scores, [0, np.nan, 3])  # the parent of the kitten changed
     np.testing.assert_array_equal(part.margins, [1, np.nan, 4])
     np.testing.assert_array_equal(part.counts, [1, 0, 4])
 
 
-def test_a_chain_of_thousands_is_no_trouble():
+def test_a_chain_of_thousands():
     n = 3000
     chain = LabelHierarchy.from_parents(np.arange(-1, n - 1))
     assert chain.depths.tolist() == chain.order.tolist() == list(range(n))
@@ -137,10 +137,15 @@ def test_equality_is_by_names_and_edges():
     assert PETS != "pets"
 
 
-def test_nothing_in_it_can_be_changed():
-    told = LabelHierarchy(["a", "b"], [(0, 1)], scores=[0, 1])
-    for made in (told, pickle.loads(pickle.dumps(told)), copy.deepcopy(told), copy.copy(told)):
-        assert same(made, told)
+def test_a_hierarchy_is_immutable():
+    hierarchy = LabelHierarchy(["a", "b"], [(0, 1)], scores=[0, 1])
+    for made in (
+        hierarchy,
+        pickle.loads(pickle.dumps(hierarchy)),
+        copy.deepcopy(hierarchy),
+        copy.copy(hierarchy),
+    ):
+        assert same(made, hierarchy)
         with pytest.raises(AttributeError, match="is immutable"):
             made.names = ("c",)
         with pytest.raises(AttributeError, match="is immutable"):
@@ -158,15 +163,15 @@ def test_nothing_in_it_can_be_changed():
 
 
 def test_a_cycle_is_shown():
-    said = wrong(list("dabc"), [("d", "a"), ("a", "b"), ("b", "c"), ("c", "a")])
-    assert said == "the edges form a cycle: 'a' > 'b' > 'c' > 'a'. Remove one of these edges."
+    message = wrong(list("dabc"), [("d", "a"), ("a", "b"), ("b", "c"), ("c", "a")])
+    assert message == "the edges form a cycle: 'a' > 'b' > 'c' > 'a'. Remove one of these edges."
     assert "'0' > '1' > '0'" in wrong([1, 0], make=LabelHierarchy.from_parents)
     ring = wrong(np.roll(np.arange(50), 1), make=LabelHierarchy.from_parents)
     assert ring.startswith("the edges form a cycle: '0' > '1' > '2' > '3' > '4' > (43 more) > '48'")
 
 
 @pytest.mark.parametrize(
-    ("names", "edges", "said"),
+    ("names", "edges", "message"),
     [
         ("aba", [], "'a' occur(s) more than once among the names"),
         ([], [], "there are no labels"),
@@ -185,11 +190,11 @@ def test_a_cycle_is_shown():
         ("ab", ["ab"], "edges[0] is 'ab'; an edge is a pair (parent, child)."),
     ],
 )
-def test_bad_names_and_edges(names, edges, said):
-    assert said in wrong(list(names), edges)
+def test_bad_names_and_edges(names, edges, message):
+    assert message in wrong(list(names), edges)
 
 
-def test_one_text_is_no_list_of_labels():
+def test_a_string_is_not_a_list_of_labels():
     assert "got the string 'cat'. Put it in a list" in wrong("cat")
 
 
@@ -237,7 +242,7 @@ def test_an_unknown_label_is_refused(ask):
 
 
 @given(hierarchies())
-def test_ancestors_are_those_of_the_twin(tree):
+def test_ancestors_equal_the_reference(tree):
     pairs = ancestors(tree)
     above = tree.ancestor_matrix()
     assert {(tree.names[a], tree.names[d]) for a, d in np.argwhere(above)} == pairs
@@ -251,7 +256,7 @@ def test_ancestors_are_those_of_the_twin(tree):
 
 
 @given(hierarchies(), st.data())
-def test_restricting_keeps_who_is_above_whom(tree, data):
+def test_restricting_keeps_the_ancestor_relation(tree, data):
     kept = data.draw(st.lists(st.sampled_from(tree.names), min_size=1, unique=True))
     part = tree.restrict(kept)
     assert part.names == tuple(kept)

@@ -39,7 +39,7 @@ def test_closing_sparse_indicators_gives_the_same_kind(kind, dtype):
     np.testing.assert_array_equal(given_.toarray(), HELD.astype(dtype))
 
 
-def test_the_columns_of_a_frame_are_found_by_name():
+def test_columns_of_a_dataframe_are_matched_by_name():
     order = [3, 0, 2, 1]
     columns = [PETS.names[k] for k in order]
     frame = pd.DataFrame(HELD[:, order], index=list("wxyz"), columns=columns)
@@ -75,13 +75,13 @@ def test_no_rows_and_no_edges_are_consistent():
     assert flat.close([[1, 0]]).tolist() == [[1, 0]]
 
 
-def test_several_parents_are_all_wanted():
+def test_all_of_several_parents_are_required():
     both = LabelHierarchy(["a", "b", "c"], [("a", "c"), ("b", "c")])
     assert both.close([[0, 0, 1]]).tolist() == [[1, 1, 1]]
     assert both.consistency([[1, 0, 1], [0, 0, 1], [1, 1, 1]]).violations.tolist() == [1, 2]
 
 
-def test_zeros_that_are_stored_and_entries_stated_twice_are_read_as_meant():
+def test_explicit_zeros_and_duplicate_entries_of_sparse_matrices():
     stored = sparse.csr_array((np.array([0, 1]), np.array([0, 2]), np.array([0, 2])), shape=(1, 4))
     assert PETS.close(stored).toarray().tolist() == [[0, 1, 1, 0]]
     assert stored.nnz == 2
@@ -128,7 +128,7 @@ def problems(draw):
 
 
 @given(problems())
-def test_closing_is_the_twins_is_idempotent_and_consistent(problem):
+def test_close_equals_the_reference_and_is_idempotent_and_consistent(problem):
     tree, Y = problem
     closed = tree.close(Y)
     pairs = ancestors(tree)
@@ -143,7 +143,7 @@ def test_closing_is_the_twins_is_idempotent_and_consistent(problem):
 
 
 @given(problems())
-def test_consistency_is_that_of_the_twin(problem):
+def test_consistency_equals_the_reference(problem):
     tree, Y = problem
     found = tree.consistency(sparse.csr_array(Y))
     at = {name: k for k, name in enumerate(tree.names)}

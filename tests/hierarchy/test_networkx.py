@@ -39,7 +39,7 @@ def test_from_a_graph_by_hand():
 
 
 @pytest.mark.parametrize(
-    ("graph", "root", "said"),
+    ("graph", "root", "message"),
     [
         (networkx.Graph([(0, 1)]), None, r"undirected.*bfs_tree"),
         (networkx.DiGraph([(0, 1)]), 5, "no node 5, which was given as root"),
@@ -50,8 +50,8 @@ def test_from_a_graph_by_hand():
         (networkx.DiGraph(), None, "no labels"),
     ],
 )
-def test_graphs_that_are_no_hierarchy(graph, root, said):
-    with pytest.raises(HierarchyError, match=said):
+def test_graphs_that_are_no_hierarchy(graph, root, message):
+    with pytest.raises(HierarchyError, match=message):
         LabelHierarchy.from_networkx(graph, root=root)
 
 
@@ -70,7 +70,7 @@ def test_without_networkx_the_error_says_what_to_install(monkeypatch, tmp_path):
 
 
 @given(hierarchies())
-def test_there_and_back(tree):
+def test_round_trip(tree):
     assert same(LabelHierarchy.from_networkx(tree.to_networkx()), tree)
     assert same(LabelHierarchy.from_networkx(tree.to_networkx(root="the top"), root="the top"), tree)
     assert networkx.is_directed_acyclic_graph(tree.to_networkx())

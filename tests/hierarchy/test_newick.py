@@ -69,7 +69,7 @@ def test_only_trees_can_be_written(tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("text", "said"),
+    ("text", "message"),
     [
         ("((a,b)c,\nd", "a.nwk:2: the bracket of line 1 is never closed"),
         ("(a,\n(b,c)d;", "a.nwk:2: the bracket of line 1 is never closed"),
@@ -103,9 +103,9 @@ def test_only_trees_can_be_written(tmp_path):
         ("(a[&column=0,count=x]);", "the comment of label 'a' contains 'x'; expected a number"),
     ],
 )
-def test_newick_that_is_wrong(read, tmp_path, text, said):
+def test_newick_that_is_wrong(read, tmp_path, text, message):
     with pytest.raises(FileFormatError) as error:
         read(text)
     shown = str(error.value).replace(str(tmp_path) + os.sep, "")
-    assert said in shown
+    assert message in shown
     assert shown.startswith("a.nwk:")

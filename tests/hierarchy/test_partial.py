@@ -42,7 +42,7 @@ def test_fixed_and_forbidden_edges_by_hand():
     ]
 
 
-def test_it_is_a_value():
+def test_it_is_immutable_hashable_and_picklable():
     known = PartialHierarchy([("a", "b"), ("a", "b")], root="top")
     assert known.fixed == (("a", "b"),)
     assert pickle.loads(pickle.dumps(known)) == known
@@ -51,7 +51,7 @@ def test_it_is_a_value():
         known.fixed = ()
 
 
-def test_what_contradicts_itself_is_refused():
+def test_contradictory_edges_are_rejected():
     assert "'c' has two fixed parents, 'a' and 'b'" in wrong(fixed=[("a", "c"), ("b", "c")])
     assert "'c' has two fixed parents, 'root' and 'b'" in wrong(fixed=[("root", "c"), ("b", "c")])
     assert "from 'a' to 'b' is both fixed and forbidden" in wrong(fixed=[("a", "b")], forbidden=[("a", "b")])
@@ -63,7 +63,7 @@ def test_what_contradicts_itself_is_refused():
     assert "root is empty" in wrong(root="")
 
 
-def test_what_does_not_fit_the_labels_is_refused():
+def test_edges_that_do_not_match_the_labels_are_rejected():
     assert "no label 'dgo'. Did you mean 'dog'?" in wrong(["cat", "dog"], fixed=[("cat", "dgo")])
     assert "no label 'x'" in wrong(["a", "b"], forbidden=[("x", "a")])
     assert "'root' is both a label and the name of the root" in wrong(["root", "b"])
@@ -74,7 +74,7 @@ def test_what_does_not_fit_the_labels_is_refused():
 
 
 @given(hierarchies(tree=True), st.data())
-def test_a_tree_is_allowed_by_what_is_known_of_it(tree, data):
+def test_a_tree_is_allowed_by_its_own_edges(tree, data):
     root = "the root"
     edges = [*tree.edges, *((root, name) for name in tree.tops)]
     fixed = data.draw(st.lists(st.sampled_from(edges), unique=True))

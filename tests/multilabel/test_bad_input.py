@@ -62,7 +62,7 @@ ODD = {
 
 @every_model
 @pytest.mark.parametrize("name", ODD)
-def test_odd_input_has_an_answer(model, name):
+def test_degenerate_input_gives_a_valid_result(model, name):
     X, Y = ODD[name]
     with warnings.catch_warnings():
         warnings.simplefilter("error")

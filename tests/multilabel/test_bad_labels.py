@@ -52,7 +52,7 @@ MODELS = [
 
 @pytest.mark.parametrize("model", MODELS, ids=repr)
 @pytest.mark.parametrize("name", ODD)
-def test_odd_input_has_an_answer(model, name):
+def test_degenerate_input_gives_a_valid_result(model, name):
     X, Y = ODD[name]
     model = LatentHierarchyClassifier(**model.get_params()).fit(X, Y)
     chances, labels, decision = model.predict_proba(X), model.predict(X), model.decision_function(X)
@@ -78,14 +78,14 @@ def test_odd_input_has_an_answer(model, name):
 @pytest.mark.parametrize("structure_step", ["literal", "intercept", "profile"])
 @pytest.mark.parametrize("name", ["equal labels", "more labels than rows", "nothing varies", "one label"])
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
-def test_tree_steps_have_an_answer_for_odd_input(structure_step, name):
+def test_tree_steps_accept_degenerate_input(structure_step, name):
     X, Y = ODD[name]
     model = LatentHierarchyClassifier(structure_step=structure_step, max_iter=8).fit(X, Y)
     assert np.isfinite(model.predict_proba(X)).all()
     assert model.hierarchy_.is_tree
 
 
-def test_equal_labels_stand_one_under_the_other():
+def test_equal_labels_are_parent_and_child():
     found = LatentHierarchyClassifier().fit(X0, Y0[:, [0, 0]]).hierarchy_
     assert len(found.edges) == 1
 
@@ -173,7 +173,7 @@ def test_tables_that_do_not_match_the_fit(method, X, Y, words):
 
 
 @pytest.mark.parametrize("method", [*METHODS, "predict", "predict_proba", "decision_function"])
-def test_a_fit_comes_first(method):
+def test_methods_need_a_fit(method):
     with pytest.raises(NotFittedError):
         getattr(LatentHierarchyClassifier(), method)(*((X0, Y0) if method in METHODS else (X0,)))
 

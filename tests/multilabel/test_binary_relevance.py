@@ -20,7 +20,7 @@ def problem(seed, n=40, d=3, k=3):
 
 @settings(max_examples=20, deadline=None)
 @given(st.integers(0, 2**32 - 1), st.sampled_from([0.1, 1.0, 10.0]))
-def test_with_nothing_missing_it_is_scikit_learns(seed, C):
+def test_without_missing_labels_it_equals_scikit_learn(seed, C):
     X, Y = problem(seed)
     ours = BinaryRelevance(C).fit(X, Y)
     theirs = MultiOutputClassifier(LogisticRegression(C=C, max_iter=1000)).fit(X, Y)

@@ -24,7 +24,7 @@ def drawn(rng, k, n=30):
     return parents, Z
 
 
-def test_what_is_certain_by_hand():
+def test_certain_labels_by_hand():
     # a > b > c
     parents = np.array([-1, 0, 1])
     Z = np.array([[0, 0, 1], [0, 1, 0], [1, 0, 0], [0, 0, 0]], dtype=np.uint8)
@@ -52,7 +52,7 @@ def test_evidence_is_summed_row_by_row_up_to_the_root(seed, k):
 
 @settings(max_examples=60, deadline=None)
 @given(seed=seeds, k=st.integers(1, 6))
-def test_labels_settle_on_a_tree_that_is_allowed(seed, k):
+def test_labels_settle_on_an_allowed_tree(seed, k):
     rng = np.random.default_rng(seed)
     parents, Z = drawn(rng, k)
     allowed = allow_all_edges(k) & (rng.random((k + 1, k + 1)) < 0.7)

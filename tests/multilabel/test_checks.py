@@ -59,7 +59,7 @@ every_classifier = pytest.mark.parametrize("cls", CLASSIFIERS, ids=lambda cls: c
 
 
 @every_classifier
-def test_every_kind_of_table_gives_the_same(cls):
+def test_every_type_of_table_gives_the_same_model(cls):
     X, Y = problem()
     wanted = small(cls).fit(X, Y).predict_proba(X)
     frozen = X.copy()
@@ -83,7 +83,7 @@ def test_every_kind_of_table_gives_the_same(cls):
 @every_classifier
 @pytest.mark.parametrize("d", [1, 3])
 @pytest.mark.parametrize("k", [1, 2, 3])
-def test_shapes_and_what_agrees(cls, d, k):
+def test_shapes_and_agreement_of_predictions(cls, d, k):
     X, Y = problem(d, k)
     model = small(cls).fit(X, Y)
     shares, labels = model.predict_proba(X), model.predict(X)

@@ -62,7 +62,7 @@ def test_smoothing_adds_rows():
 
 @settings(deadline=None)
 @given(seeds, st.integers(1, 5))
-def test_the_tree_is_the_best_of_all(seed, k):
+def test_the_tree_maximises_mutual_information(seed, k):
     worth = np.random.default_rng(seed).integers(0, 4, size=(k, k)).astype(float)
     worth += worth.T
     edges = list(map(tuple, find_spanning_tree(worth).tolist()))
@@ -72,13 +72,13 @@ def test_the_tree_is_the_best_of_all(seed, k):
     assert sum(worth[e] for e in edges) == max(sum(worth[e] for e in tree) for tree in every)
 
 
-def test_edges_of_no_worth_are_still_a_tree():
+def test_edges_without_information_form_a_tree():
     assert find_spanning_tree(np.zeros((4, 4))).tolist() == [[0, 1], [0, 2], [0, 3]]
 
 
 @settings(deadline=None)
 @given(seeds, st.integers(2, 5))
-def test_a_margin_is_what_the_next_best_tree_without_the_edge_lacks(seed, k):
+def test_a_margin_is_the_loss_of_the_best_tree_without_the_edge(seed, k):
     worth = np.random.default_rng(seed).normal(size=(k, k))
     worth += worth.T
     tree = find_spanning_tree(worth)
@@ -93,7 +93,7 @@ def test_a_margin_is_what_the_next_best_tree_without_the_edge_lacks(seed, k):
         np.testing.assert_allclose(margin, max(totals.values()) - max(others) if others else np.inf)
 
 
-def test_the_most_frequent_label_of_each_part_is_its_top():
+def test_the_most_frequent_label_of_each_part_is_its_root():
     edges = np.array([[0, 1], [1, 2], [3, 4]])
     assert direct_edges(edges, np.array([5, 3, 9, 2, 2])).tolist() == [1, 2, -1, -1, 3]
 
@@ -136,7 +136,7 @@ def test_a_hierarchy_by_hand():
     assert model.predict([[0.0], [3.5], [5.0]]).tolist() == [[0, 0, 0], [0, 1, 1], [1, 1, 0]]
 
 
-def test_edges_that_are_no_accident_or_attract_are_kept():
+def test_significant_or_attracting_edges_are_kept():
     rng = np.random.default_rng(0)
     kind = rng.integers(0, 4, size=400)  # two exclusive kinds, each with a subset; and noise
     Y = np.column_stack([kind < 2, kind == 0, kind >= 2, kind == 3, rng.random(400) < 0.5]).astype(int)

@@ -37,7 +37,7 @@ def problem(seed, n=60, d=2, k=3):
 
 @settings(deadline=None)
 @given(seeds, st.integers(1, 5), st.floats(0.1, 30.0))
-def test_what_is_expected_is_summed_over_all_labellings(seed, k, scale):
+def test_expectations_are_sums_over_all_labellings(seed, k, scale):
     rng = np.random.default_rng(seed)
     graph = drawn_graph(rng, k)
     weights, odds = scale * rng.normal(size=len(graph.edges)), scale * rng.normal(size=(4, k))
@@ -59,7 +59,7 @@ def test_what_is_expected_is_summed_over_all_labellings(seed, k, scale):
         np.testing.assert_allclose(twin.graph_score(odds[i], pairs, best[i]), scores[i].max())
 
 
-def test_rows_may_be_taken_in_blocks(monkeypatch):
+def test_rows_may_be_processed_in_blocks(monkeypatch):
     rng = np.random.default_rng(0)
     graph = drawn_graph(rng, 5, share=0.7)
     weights, odds = rng.normal(size=len(graph.edges)), rng.normal(size=(50, 5))
@@ -79,7 +79,7 @@ def test_rows_may_be_taken_in_blocks(monkeypatch):
 
 @settings(max_examples=30, deadline=None)
 @given(seeds, st.integers(1, 4), st.floats(0, 3))
-def test_the_loss_is_the_formula_and_its_slope_is_right(seed, k, margin):
+def test_the_loss_follows_the_formula_and_its_gradient_is_right(seed, k, margin):
     rng = np.random.default_rng(seed)
     X, Y = problem(seed, n=8, k=k)
     graph = drawn_graph(rng, k)
@@ -116,13 +116,13 @@ def test_without_edges_and_margin_it_is_logistic_regression(seed):
 
 
 @pytest.mark.parametrize("margin", [0.0, 0.5, 2.0])
-def test_probabilities_are_shares_whatever_the_margin(margin):
+def test_probabilities_are_frequencies_for_any_margin(margin):
     Y = np.column_stack([np.arange(100) < 7, np.arange(100) % 5 > 1]).astype(int)
     model = CliqueLabelGraph(margin=margin, max_rounds=0).fit(np.zeros((100, 1)), Y)
     np.testing.assert_allclose(model.predict_proba([[0.0]]), [[0.07, 0.6]], atol=1e-3)
 
 
-def test_a_gain_is_what_an_edge_brings():
+def test_a_gain_is_the_decrease_of_the_loss():
     X, Y = problem(1, n=400)
     loss = SoftMargin(X, Y.astype(float), 1.0, 0.0)
     bare = LabelGraph(3, np.empty((0, 2), dtype=np.int64))
@@ -161,14 +161,14 @@ def test_cliques_are_generated_greedily():
     assert generate_cliques(net(3), none(3), 4, 6) == []
 
 
-def test_edges_that_are_there_cost_a_clique_nothing():
+def test_existing_edges_cost_a_clique_nothing():
     graph = LabelGraph(4, np.array([[0, 1], [1, 2]]))
     assert generate_cliques(net(4, e01=7, e12=7), graph, 3, 6) == []
     assert generate_cliques(net(4, e01=-7, e13=2), graph, 3, 6) == [(1, 3)]
     assert generate_cliques(net(4, e03=2, e13=2), graph, 3, 6) == [(0, 1, 3)]
 
 
-def test_groups_do_not_grow_beyond_what_can_be_summed():
+def test_groups_do_not_exceed_the_maximum_size():
     graph = LabelGraph(6, np.array([[0, 1], [1, 2], [3, 4]]))
     assert generate_cliques(net(6, e03=9, e05=1), graph, 4, 4) == [(0, 5)]
     assert generate_cliques(net(6, e03=9, e05=1), graph, 4, 5) == [(0, 3)]

@@ -118,7 +118,7 @@ def test_climbing_changes_the_label_that_gains_most_first():
 
 @settings(max_examples=20, deadline=None)
 @given(seeds, st.floats(0.2, 3))
-def test_the_bound_at_the_present_rivals_is_the_sum_of_hinges(seed, margin):
+def test_the_bound_at_the_current_rivals_is_the_sum_of_hinges(seed, margin):
     rng = np.random.default_rng(seed)
     X, Y = problem(seed, n=8)
     graph = CliqueGraph(4, ((0, 1, 3), (1, 2, 3)), 4)
@@ -140,7 +140,7 @@ def test_the_bound_at_the_present_rivals_is_the_sum_of_hinges(seed, margin):
 
 
 @pytest.mark.parametrize("C", [0.1, 1.0])
-def test_without_cliques_it_is_one_support_vector_machine_a_label(C):
+def test_without_cliques_it_is_one_support_vector_machine_per_label(C):
     X, Y = problem(0)
     found = HingeLoss(X, Y, C, 1.0).fit(CliqueGraph(4, (), 6), max_iter=500, tol=1e-4)
     total = 0.0
@@ -214,7 +214,7 @@ def exclusive(n=400, seed=0):
     ).astype(int)
 
 
-def test_labels_that_exclude_each_other_are_joined():
+def test_exclusive_labels_are_connected():
     X, Y = exclusive()
     model = CliqueLabelGraph(loss="hinge", prediction="map").fit(X, Y)
     assert model.cliques_ == [("0", "1")]
@@ -228,7 +228,7 @@ def test_labels_that_exclude_each_other_are_joined():
     assert right > without
 
 
-def test_groups_may_outgrow_what_can_be_enumerated():
+def test_groups_may_be_too_large_to_enumerate():
     rng = np.random.default_rng(0)
     which = rng.integers(6, size=200)
     Y = np.eye(6, dtype=int)[which]  # each row has one of six labels

@@ -32,7 +32,7 @@ def macro(Y, found):
 # ---------------------------------------------------------------------- by hand
 
 
-def test_three_chances_by_hand():
+def test_three_probabilities_by_hand():
     # a > b, a > c: below a are b and c; a leaf has its own probability there.
     tree = LabelHierarchy(["a", "b", "c"], [("a", "b"), ("a", "c")])
     by_tree, alone = np.array([[0.5, 0.2, 0.1]]), np.array([[0.6, 0.3, 0.5]])
@@ -83,7 +83,7 @@ def test_folds_follow_from_rows_and_not_from_their_order():
 
 
 @pytest.mark.parametrize("structure", ["tree", "dag"])
-def test_combined_chances_keep_to_the_hierarchy_and_to_no_order_of_rows(structure):
+def test_combined_probabilities_respect_the_hierarchy_in_any_row_order(structure):
     data = make_label_tree(500, 6, missing_rate=0.3, random_state=1)
     model = LatentHierarchyClassifier(structure=structure, tol=1e-7, max_iter=1000).fit(data.X, data.Z)
     chances = model.predict_proba(data.X)
@@ -108,7 +108,7 @@ def test_a_tree_without_edges_has_nothing_to_combine():
     np.testing.assert_array_equal(combined.thresholds_, product.thresholds_)
 
 
-def test_few_rows_and_labels_never_recorded_are_no_trouble():
+def test_few_rows_and_labels_never_recorded_are_accepted():
     X, Y = (
         np.arange(6.0)[:, None],
         np.array([[1, 0, 0], [1, 1, 0], [1, 0, 0], [0, 0, 0], [1, 1, 0], [0, 0, 0]]),
@@ -123,7 +123,7 @@ def test_few_rows_and_labels_never_recorded_are_no_trouble():
 
 
 @pytest.mark.parametrize("missing_rate", [0.0, 0.3])
-def test_macro_f1_is_above_binary_relevance_where_labels_are_unions_of_unlike_ones(missing_rate):
+def test_macro_f1_exceeds_binary_relevance_for_unions_of_dissimilar_labels(missing_rate):
     X, Y, tree = unions()
     new, new_Y, _ = unions(seed=1)
     Z = Y & (np.random.default_rng(2).random(Y.shape) >= missing_rate)
@@ -137,7 +137,7 @@ def test_macro_f1_is_above_binary_relevance_where_labels_are_unions_of_unlike_on
         assert ours > theirs + 0.02
 
 
-def test_calibrate_sets_thresholds_on_combined_chances():
+def test_calibrate_sets_thresholds_on_combined_probabilities():
     X, Y, _ = unions()
     model = LatentHierarchyClassifier().fit(X, Y)
     before = model.thresholds_.copy()

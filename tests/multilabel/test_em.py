@@ -71,7 +71,7 @@ def test_a_few_steps_never_lose_and_sparse_rows_are_the_same(seed, n_steps):
         np.testing.assert_allclose(theirs, ours, atol=1e-6)
 
 
-def test_a_label_that_nobody_can_hold_keeps_its_classifier():
+def test_an_impossible_label_keeps_its_classifier():
     nothing = np.zeros((5, 1))
     coef, intercept = fit_logistic(
         ScaledColumns.from_data(np.ones((5, 2))), nothing, nothing, np.zeros((1, 2)), np.zeros(1), 1.0, 50
@@ -93,7 +93,7 @@ def test_rates_by_hand():
     np.testing.assert_allclose(compute_rates(Z, shared=True)(Z.astype(float)), 0.0)
 
 
-def test_the_first_model_knows_shares_only():
+def test_the_first_model_uses_only_frequencies():
     Z = np.array([[1, 1, 0], [1, 1, 0], [1, 0, 0], [1, 0, 0]] + [[0, 0, 0]] * 4)
     tree = LabelHierarchy(["a", "b", "c"], [("a", "b")])
     model = make_first_model(Z, 2, tree, np.zeros(3), np.full(3, 1e-3))
@@ -104,7 +104,7 @@ def test_the_first_model_knows_shares_only():
 
 @settings(max_examples=30, deadline=None)
 @given(seed=seeds, k=st.integers(1, 5), graph=st.booleans())
-def test_what_is_held_is_enumerated(seed, k, graph):
+def test_the_posterior_equals_enumeration(seed, k, graph):
     rng = np.random.default_rng(seed)
     names = [f"l{c}" for c in range(k)]
     edges = [(c - 1, c) for c in range(1, k) if rng.random() < 0.6]
@@ -209,7 +209,7 @@ def test_the_missing_rate_is_found(missing_rate):
         assert learned.missing_rate_ == pytest.approx(missing_rate, abs=0.1)
 
 
-def test_labels_that_go_missing_at_different_rates():
+def test_labels_with_different_missing_rates():
     data = make_label_tree(3000, 6, missing_rate=0.0, random_state=2)
     rates = np.linspace(0.0, 0.5, 6)
     Z = data.Y & (np.random.default_rng(0).random(data.Y.shape) >= rates)
@@ -223,7 +223,7 @@ def test_labels_that_go_missing_at_different_rates():
     np.testing.assert_array_equal(np.flatnonzero(model.rate_is_known_), inner)
 
 
-def test_a_rate_that_is_given_stays():
+def test_a_given_rate_is_kept():
     data = make_label_tree(200, 4, missing_rate=0.3, random_state=0)
     rates = np.array([0.0, 0.1, 0.2, 0.3])
     model = LatentHierarchyClassifier(missing_rate=rates).fit(data.X, data.Z)

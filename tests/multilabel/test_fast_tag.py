@@ -26,7 +26,7 @@ def problem(seed, n=12, d=2, k=3):
 
 
 @given(seeds, st.integers(1, 4), st.floats(0, 0.95))
-def test_the_loss_of_restoring_is_a_mean_over_all_ways_to_lose_labels(seed, k, corruption):
+def test_the_reconstruction_loss_is_a_mean_over_all_corruptions(seed, k, corruption):
     _, Y = problem(seed, k=k)
     B = np.random.default_rng(seed).normal(size=(k, k))
     S = Y.T @ Y
@@ -35,7 +35,7 @@ def test_the_loss_of_restoring_is_a_mean_over_all_ways_to_lose_labels(seed, k, c
     np.testing.assert_allclose(closed, twin.restoring_loss(Y, B, corruption), atol=1e-9)
 
 
-def test_labels_drawn_at_random_are_restored_as_badly():
+def test_random_corruptions_have_the_expected_loss():
     _, Y = problem(0, n=6)
     B = np.random.default_rng(1).normal(size=(3, 3))
     kept = np.random.default_rng(2).random((20000, *Y.shape)) >= 0.3
@@ -75,7 +75,7 @@ def test_a_numerical_minimiser_finds_the_same():
     np.testing.assert_allclose(result.x, wanted, atol=1e-4)
 
 
-def test_the_two_closed_forms_in_turn_come_to_the_joint_solution():
+def test_alternating_updates_converge_to_the_joint_solution():
     X, Y = problem(5, n=20)
     n, corruption, ridge, weight = len(X), 0.4, 0.2, 1.5
     model = FastTag(corruption, ridge, reconstruction=weight, n_layers=1).fit(X, Y)
@@ -89,14 +89,14 @@ def test_the_two_closed_forms_in_turn_come_to_the_joint_solution():
     np.testing.assert_allclose(W, model.coef_, atol=1e-8)
 
 
-def test_labels_without_one_another_are_left_as_they_are():
+def test_exclusive_labels_are_unchanged():
     Y = np.repeat(np.eye(3), 4, axis=0)
     seen = RidgeAxes.from_data(np.random.default_rng(0).normal(size=(12, 1)), Y)
     (B,) = iterate_layers(seen, 0.5, 0.1, 1e9, 1)  # all weight is on the reconstruction
     np.testing.assert_allclose(B, np.eye(3), atol=1e-6)
 
 
-def test_equal_labels_share_what_is_known():
+def test_equal_labels_share_information():
     # With y = z and each removed with probability p, the best sum of the two has the weight 1 / (2 - p).
     Y = np.repeat([[1.0, 1.0], [0.0, 0.0]], 5, axis=0)
     seen = RidgeAxes.from_data(np.zeros((10, 1)), Y)
@@ -104,14 +104,14 @@ def test_equal_labels_share_what_is_known():
     np.testing.assert_allclose(B, 1 / 1.5, atol=1e-6)
 
 
-def test_a_layer_is_the_first_one_on_labels_that_were_enriched():
+def test_a_layer_is_the_first_layer_applied_to_enriched_labels():
     X, Y = problem(7)
     first, second = iterate_layers(RidgeAxes.from_data(X, Y), 0.3, 0.1, 2.0, 2)
     (again,) = iterate_layers(RidgeAxes.from_data(X, Y @ first.T), 0.3, 0.1, 2.0, 1)
     np.testing.assert_allclose(again @ first, second, atol=1e-8)
 
 
-def test_layers_reach_labels_that_never_meet():
+def test_layers_connect_labels_that_never_co_occur():
     rng = np.random.default_rng(0)
     Y = np.zeros((90, 3))
     Y[:30, :2] = 1  # 0 occurs with 1,
@@ -145,7 +145,7 @@ def test_the_scale_and_the_origin_of_the_columns_do_not_matter(seed, scale):
     np.testing.assert_allclose(FastTag(**params).fit(moved, Y).predict_proba(moved), plain, atol=1e-4)
 
 
-def test_curves_are_fitted_to_shares():
+def test_curves_are_fitted_to_fractions():
     rng = np.random.default_rng(0)
     scores = rng.normal(size=(5000, 2)) * [1.0, 100.0] + [0.0, 50.0]
     wanted = expit(scores * [2.0, 0.01] + [-1.0, 0.3])
@@ -157,7 +157,7 @@ def test_curves_are_fitted_to_shares():
     np.testing.assert_allclose(expit(level), ((1 - wanted).sum(axis=0) + 0.5) / 5001)
 
 
-def test_missing_labels_are_put_back():
+def test_missing_labels_are_restored():
     rng = np.random.default_rng(0)
     kind = rng.integers(0, 3, size=600)
     X = np.eye(3)[kind] + 0.3 * rng.normal(size=(600, 3))
@@ -172,7 +172,7 @@ def test_missing_labels_are_put_back():
     assert shares[never].mean() < 0.1
 
 
-def test_what_is_auto_is_chosen_by_the_seed():
+def test_automatic_parameters_depend_on_the_seed():
     X, Y = problem(0, n=80)
     one, two = (FastTag(random_state=4).fit(X, Y) for _ in range(2))
     assert (one.corruption_, one.ridge_, one.n_layers_) == (two.corruption_, two.ridge_, two.n_layers_)
@@ -182,7 +182,7 @@ def test_what_is_auto_is_chosen_by_the_seed():
 
 
 @pytest.mark.parametrize("n_layers", ["auto", 2])
-def test_with_nothing_to_choose_by_the_middle_is_taken(n_layers):
+def test_without_validation_data_the_middle_value_is_used(n_layers):
     X, Y = problem(0, n=30)
     for rows, labels in ((X[:8], Y[:8]), (X, np.zeros_like(Y))):
         model = FastTag(n_layers=n_layers, random_state=0).fit(rows, labels)
@@ -190,7 +190,7 @@ def test_with_nothing_to_choose_by_the_middle_is_taken(n_layers):
         assert model.n_layers_ == (1 if n_layers == "auto" else 2)
 
 
-def test_labels_to_enrich_must_be_those_of_the_fit():
+def test_enrich_needs_the_labels_of_the_fit():
     X, Y = problem(0)
     with pytest.raises(ValueError, match=r"Y has 2 column.s.; fit had 3 labels"):
         FastTag(0.3, 0.1).fit(X, Y).enrich(Y[:, :2])

@@ -62,7 +62,7 @@ def test_two_parents_by_hand():
 
 @settings(max_examples=80, deadline=None)
 @given(seed=seeds, scale=st.sampled_from([1.0, 5.0, 40.0]), keep=st.sampled_from([0.5, 0.8, 1.0]))
-def test_a_graph_without_loops_is_exact_however_sure_the_classifier_is(seed, scale, keep):
+def test_a_graph_without_loops_is_exact_for_extreme_classifiers(seed, scale, keep):
     rng = np.random.default_rng(seed)
     graph = LabelHierarchy(list("abcde"), [("a", "c"), ("b", "c"), ("c", "d"), ("b", "e")])
     logits, eps, Z, _ = drawn_rows(rng, 5, scale=scale)
@@ -73,7 +73,7 @@ def test_a_graph_without_loops_is_exact_however_sure_the_classifier_is(seed, sca
         np.testing.assert_allclose(ours, wanted, rtol=1e-6, atol=1e-7)
 
 
-def test_on_small_graphs_chances_are_off_by_a_hundredth_in_the_mean():
+def test_on_small_graphs_the_mean_error_of_probabilities_is_about_a_hundredth():
     rng = np.random.default_rng(0)
     off, of_likelihood = [], []
     for _ in range(40):
@@ -94,7 +94,7 @@ def test_on_small_graphs_chances_are_off_by_a_hundredth_in_the_mean():
 
 @settings(max_examples=40, deadline=None)
 @given(seed=seeds)
-def test_chances_on_a_loop_are_chances(seed):
+def test_probabilities_on_a_loop_are_between_0_and_1(seed):
     rng = np.random.default_rng(seed)
     logits, eps, Z, keep = drawn_rows(rng, 4, n=6, scale=20.0)
     one, both, above, log_likelihood = compute_graph_posterior(DIAMOND, logits, eps, Z, keep)
@@ -149,7 +149,7 @@ def test_a_planted_second_parent_is_found(seed):
     assert ((chances > 0.5) == Y).mean() > 0.8
 
 
-def test_chances_of_a_graph_are_nearly_those_of_enumeration():
+def test_probabilities_of_a_graph_are_close_to_enumeration():
     X, _, Z = planted(0, n=500)
     model = LatentHierarchyClassifier(
         [("0", "2"), ("1", "2"), ("0", "3")], relaxation=1e-6, marginals="tree"
@@ -172,14 +172,14 @@ def test_trees_get_no_further_parents():
     assert spared >= 9
 
 
-def test_what_is_reported_of_edges_holds_for_further_parents():
+def test_reports_about_edges_include_further_parents():
     X, _, Z = planted(0)
     for partial in (PartialHierarchy(fixed=[("0", "2")]), PartialHierarchy(forbidden=[("1", "2")])):
         model = LatentHierarchyClassifier(partial, structure="dag").fit(X, Z)
         assert set(model.hierarchy_.edges) == {("0", "2"), ("0", "3")}
 
 
-def test_with_nothing_missing_a_graph_has_a_likelihood():
+def test_a_graph_without_missing_labels_has_a_likelihood():
     X, Y, _ = planted(0, n=300)
     model = LatentHierarchyClassifier(structure="dag", missing_rate=0).fit(X, Y)
     assert np.isfinite(model.objective_history_).all()

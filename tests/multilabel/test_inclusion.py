@@ -54,7 +54,7 @@ def test_a_score_by_hand():
 
 @settings(max_examples=60, deadline=None)
 @given(seed=seeds, k=st.integers(2, 5))
-def test_scores_are_those_of_tables_written_out(seed, k):
+def test_scores_equal_those_of_explicit_tables(seed, k):
     rng = np.random.default_rng(seed)
     n = 40
     keep, eps = rng.uniform(0.6, 0.95, k), rng.uniform(1e-4, 0.01, k)
@@ -68,7 +68,7 @@ def test_scores_are_those_of_tables_written_out(seed, k):
                 assert scores[p, c] == pytest.approx(wanted, rel=1e-5, abs=1e-5)
 
 
-def test_a_label_that_follows_scores_more_than_one_that_does_not():
+def test_an_implied_label_scores_higher_than_another():
     rng = np.random.default_rng(0)
     p, q = rng.random((2, 4000)) < 0.5
     c = p & (rng.random(4000) < 0.5)
@@ -80,7 +80,7 @@ def test_a_label_that_follows_scores_more_than_one_that_does_not():
     assert compute_inclusion_scores(count_pairs(Z), 4000, 0.0, 1e-3)[0, 2] < scores[0, 2]
 
 
-def test_relaxations_stay_below_the_share_of_a_label():
+def test_relaxations_stay_below_the_frequency_of_a_label():
     found = compute_relaxations(np.array([500, 5, 0]), 1000, 0.5, 1e-2)
     np.testing.assert_allclose(found, [1e-2, 1e-3, 1e-9])
 
@@ -111,14 +111,14 @@ def test_the_best_tree_and_its_margins_are_enumerated(seed, k, preference):
         assert found.margins[c] == pytest.approx(best - max(others, default=-np.inf))
 
 
-def test_a_label_that_may_as_well_include_another_is_its_parent():
+def test_ties_go_to_a_label_rather_than_the_root():
     scores = np.array([[0.0, -1.0], [-9.0, 0.0]])
     assert find_best_tree(scores, allow_all_edges(2), 2.0).parents.tolist() == [-1, 0]
     assert find_best_tree(scores, allow_all_edges(2), 0.5).parents.tolist() == [-1, -1]
     assert find_best_tree(scores, allow_all_edges(2)).parents.tolist() == [-1, -1]
 
 
-def test_the_star_keeps_to_the_root_where_it_may():
+def test_the_star_uses_the_root_if_allowed():
     assert make_star(4, allow_all_edges(4)).parents.tolist() == [-1] * 4
     allowed = allow_all_edges(3)
     allowed[0, 2] = False
@@ -145,7 +145,7 @@ def test_the_chow_liu_start_is_the_tree_of_mutual_information():
 
 @settings(max_examples=30, deadline=None)
 @given(seed=seeds, k=st.integers(2, 5))
-def test_the_chow_liu_start_is_worth_as_much_as_the_best_spanning_tree(seed, k):
+def test_the_chow_liu_start_equals_the_best_spanning_tree(seed, k):
     rng = np.random.default_rng(seed)
     Z = (rng.random((30, k)) < rng.uniform(0.2, 0.8, k)).astype(np.uint8)
     worth = {(i, j): twin.mutual_information(Z[:, i], Z[:, j]) for i in range(k) for j in range(k) if i != j}
@@ -188,7 +188,7 @@ def test_without_a_label_below_another_there_is_no_rate():
 
 @settings(max_examples=60, deadline=None)
 @given(seed=seeds, k=st.integers(2, 6), graph=st.booleans())
-def test_rates_are_those_of_rows_looked_at_one_by_one(seed, k, graph):
+def test_rates_equal_a_loop_over_rows(seed, k, graph):
     rng = np.random.default_rng(seed)
     Z = (rng.random((25, k)) < 0.3).astype(np.uint8)
     if graph:
@@ -235,14 +235,14 @@ def test_the_margin_is_small_where_the_tree_errs():
 @pytest.mark.parametrize(
     ("n", "k", "share"), [(2000, 40, 0.05), (500, 12, 0.3), (1000, 5, 0.2), (500, 20, 0.5)]
 )
-def test_labels_that_have_nothing_to_do_with_each_other_are_on_the_root(n, k, share):
+def test_unrelated_labels_are_children_of_the_root(n, k, share):
     # A rate at which every row has all labels and most are not recorded would fit equally well.
     for seed in range(5):
         Z = (np.random.default_rng(seed).random((n, k)) < share).astype(np.uint8)
         assert (learn_tree(Z, allow_all_edges(k), 1e-3, None).parents == -1).mean() > 0.9
 
 
-def test_a_label_that_was_never_recorded_is_on_the_root_where_it_may():
+def test_a_label_never_recorded_is_a_child_of_the_root_if_allowed():
     data = make_label_tree(300, 4, missing_rate=0.1, random_state=0)
     Z = np.column_stack([data.Z, np.zeros(300)]).astype(np.uint8)
     found = learn_tree(Z, allow_all_edges(5), 1e-3, None)

@@ -23,7 +23,7 @@ def test_labels_by_hand():
 
 
 @given(arrays(np.int64, st.tuples(st.integers(1, 6), st.integers(1, 4)), elements=st.integers(0, 1)))
-def test_every_kind_of_table_says_the_same(Y):
+def test_every_type_of_table_is_read(Y):
     frame = pd.DataFrame(Y)
     same = [
         Y.tolist(),
@@ -74,7 +74,7 @@ def test_columns_name_the_labels():
         (pd.DataFrame([[0, 1]], columns=[1, "1"]), "two columns.*'1'"),
     ],
 )
-def test_what_is_no_table_of_labels_is_refused(given, words):
+def test_invalid_label_matrices_are_rejected(given, words):
     with pytest.raises(ValueError, match=words) as refused:
         check_labels(given, who="Asker")
     assert str(refused.value).startswith("Asker: ")

@@ -61,7 +61,7 @@ def test_two_labels_with_nothing_missing_are_two_regressions():
 
 @settings(max_examples=10, deadline=None)
 @given(seed=seeds, k=st.integers(1, 5), l2=st.sampled_from([0.1, 1.0, 10.0]))
-def test_complete_labels_on_a_tree_that_is_given_are_regressions_within_the_parent(seed, k, l2):
+def test_complete_labels_on_a_given_tree_are_regressions_within_the_parent(seed, k, l2):
     data = small(seed, k=k)
     model = LatentHierarchyClassifier(tree_of(data), missing_rate=0, l2=l2, **EXACT).fit(data.X, data.Y)
     for c, p in enumerate(data.parents):
@@ -71,7 +71,7 @@ def test_complete_labels_on_a_tree_that_is_given_are_regressions_within_the_pare
         np.testing.assert_allclose(model.intercept_[c], theirs.intercept_[0], atol=5e-3)
 
 
-def test_a_star_with_nothing_missing_is_binary_relevance():
+def test_a_star_without_missing_labels_is_binary_relevance():
     data = small()
     model = LatentHierarchyClassifier(start="star", missing_rate=0, l2=0.5, **EXACT).fit(data.X, data.Z)
     theirs = BinaryRelevance(C=2.0).fit(data.X, data.Z)
@@ -80,7 +80,7 @@ def test_a_star_with_nothing_missing_is_binary_relevance():
     np.testing.assert_array_equal(model.complete_labels(data.X, data.Z), data.Z)
 
 
-def test_what_was_not_recorded_follows_from_bayes():
+def test_probabilities_of_missing_labels_follow_from_bayes():
     # In a row without records the parent has probability p α / (…); in a row with the child it is certain.
     data = make_label_tree(300, 2, n_features=2, max_depth=2, missing_rate=0.3, random_state=3)
     model = LatentHierarchyClassifier([("0", "1")], missing_rate=0.3).fit(data.X, data.Z)
@@ -125,7 +125,7 @@ def test_the_most_probable_labelling_is_enumerated(seed, k):
 
 @settings(max_examples=15, deadline=None)
 @given(seed=seeds, missing_rate=st.sampled_from(["shared", "per-label", 0.0]))
-def test_chances_keep_to_the_tree(seed, missing_rate):
+def test_probabilities_respect_the_tree(seed, missing_rate):
     data = small(seed)
     model = LatentHierarchyClassifier(missing_rate=missing_rate, relaxation=1e-6).fit(data.X, data.Z)
     chances, completed = model.predict_proba(data.X), model.complete_labels(data.X, data.Z)
@@ -141,20 +141,20 @@ def test_chances_keep_to_the_tree(seed, missing_rate):
     np.testing.assert_array_equal(model.predict(data.X), chances > model.thresholds_)
 
 
-def test_suggestions_are_what_is_likeliest_and_not_recorded():
+def test_suggestions_are_the_most_probable_labels_not_recorded():
     data = small()
     model = LatentHierarchyClassifier().fit(data.X, data.Z)
     completed = model.complete_labels(data.X, data.Z)
     for top in (1, 2, 5, 100):
         found = model.suggest(data.X, data.Z, top=top)
         for row in range(200):
-            said = [s for s in found if s.row == row]
-            assert len(said) == min(top, 5 - data.Z[row].sum())
-            chances = [s.probability for s in said]
+            suggestions = [s for s in found if s.row == row]
+            assert len(suggestions) == min(top, 5 - data.Z[row].sum())
+            chances = [s.probability for s in suggestions]
             assert chances == sorted(chances, reverse=True)
-            assert chances == [completed[row, int(s.label)] for s in said]
-            assert not any(data.Z[row, int(s.label)] for s in said)
-            rest = set(range(5)) - {int(s.label) for s in said} - set(np.flatnonzero(data.Z[row]))
+            assert chances == [completed[row, int(s.label)] for s in suggestions]
+            assert not any(data.Z[row, int(s.label)] for s in suggestions)
+            rest = set(range(5)) - {int(s.label) for s in suggestions} - set(np.flatnonzero(data.Z[row]))
             assert all(completed[row, c] <= chances[-1] for c in rest)
     sure = model.suggest(data.X, data.Z, least=0.9)
     assert sure == [s for s in model.suggest(data.X, data.Z) if s.probability >= 0.9]
@@ -163,7 +163,7 @@ def test_suggestions_are_what_is_likeliest_and_not_recorded():
 
 @settings(max_examples=8, deadline=None)
 @given(seed=seeds)
-def test_the_order_of_labels_only_reorders_the_answer(seed):
+def test_the_order_of_labels_only_reorders_the_result(seed):
     data = small(seed, n=1500)  # with few rows two labels may be equal, and ties go to the first
     order = np.random.default_rng(seed).permutation(5)
     model = LatentHierarchyClassifier(missing_rate="per-label", tol=1e-6, max_iter=1000).fit(data.X, data.Z)
@@ -196,7 +196,7 @@ def test_the_order_of_rows_does_not_matter_and_doubled_rows_are_a_halved_penalty
         np.testing.assert_allclose(same.predict_proba(data.X), model.predict_proba(data.X), atol=5e-3)
 
 
-def test_all_kinds_of_tables_are_the_same():
+def test_all_types_of_tables_give_the_same_model():
     data = small()
     wanted = LatentHierarchyClassifier().fit(data.X, data.Z)
     frame = pd.DataFrame(data.Z, columns=[f"l{c}" for c in range(5)])
@@ -223,8 +223,8 @@ def test_columns_name_labels_everywhere():
     # labels of a given hierarchy are matched by name, in any order
     edges = [("toy", "ball"), ("animal", "cat")]
     known = LabelHierarchy(sorted(names), edges)
-    for said in (known, edges, tuple(edges)):
-        given_tree = LatentHierarchyClassifier(said).fit(data.X, Y)
+    for form in (known, edges, tuple(edges)):
+        given_tree = LatentHierarchyClassifier(form).fit(data.X, Y)
         assert given_tree.hierarchy_.names == tuple(names)
         assert set(given_tree.hierarchy_.edges) == set(edges)
 
@@ -254,7 +254,7 @@ def test_parameters_come_back_as_given():
     }
 
 
-def test_of_several_starts_the_likeliest_is_kept():
+def test_the_start_with_the_largest_likelihood_is_kept():
     data = small(n=400)
     starts = ("star", "counts", "chow-liu", "inclusion")
     each = [LatentHierarchyClassifier(start=start).fit(data.X, data.Z) for start in starts]
@@ -300,7 +300,7 @@ def test_without_a_hierarchy_it_is_no_worse_than_binary_relevance():
         assert ours > theirs - 0.02
 
 
-def test_a_column_of_large_numbers_holds_nothing_up():
+def test_a_column_of_large_numbers_does_not_slow_convergence():
     data = make_label_tree(800, 5, missing_rate=0.0, random_state=0)
     X = data.X.copy()
     X[:, 0] = 1000 * X[:, 0] + 5000
@@ -315,7 +315,7 @@ def test_a_column_of_large_numbers_holds_nothing_up():
 
 
 @pytest.mark.parametrize(("n_labels", "n_rows", "most"), [(10, 200, 0.3), (30, 1000, 0.02)])
-def test_unrelated_labels_stay_on_the_root_but_for_chance(n_labels, n_rows, most):
+def test_unrelated_labels_are_children_of_the_root_except_by_chance(n_labels, n_rows, most):
     n_found = 0
     for seed in range(6):
         rng = np.random.default_rng(seed)
@@ -334,7 +334,7 @@ def test_the_tree_and_the_rate_fit_each_other():
     assert (model.hierarchy_.scores >= 0).all()
 
 
-def test_what_would_have_no_effect_is_refused():
+def test_parameters_without_effect_are_rejected():
     data = small()
     with pytest.raises(ValueError, match=r"no thresholds; got threshold=0\.4\. Omit threshold"):
         LatentHierarchyClassifier(decode="map", threshold=0.4).fit(data.X, data.Z)

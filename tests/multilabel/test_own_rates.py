@@ -29,7 +29,7 @@ def n_wrong(model, data):
 
 
 @pytest.mark.parametrize("seed", [44, 46, 50, 51, 52])
-def test_the_tree_is_found_though_rates_differ_by_label(seed):
+def test_the_tree_is_found_if_rates_differ_by_label(seed):
     data, rates, Z = unequal(seed)
     model = LatentHierarchyClassifier(max_iter=5, tol=1.0).fit(data.X, Z)
     assert n_wrong(model, data) <= 1
@@ -40,7 +40,7 @@ def test_the_tree_is_found_though_rates_differ_by_label(seed):
     assert n_wrong(shared, data) > n_wrong(model, data)
 
 
-def test_labels_with_nothing_below_are_reported_to_have_no_rate_of_their_own():
+def test_labels_without_children_are_reported_to_have_no_rate():
     data, _, Z = unequal(50)
     model = LatentHierarchyClassifier(max_iter=5, tol=1.0).fit(data.X, Z)
     inner = np.unique(model.hierarchy_.parents[model.hierarchy_.parents >= 0])
@@ -52,7 +52,7 @@ def test_labels_with_nothing_below_are_reported_to_have_no_rate_of_their_own():
 
 
 @pytest.mark.parametrize("missing_rate", ["auto", "per-label"])
-def test_equal_rates_cost_the_tree_nothing(missing_rate):
+def test_equal_rates_do_not_worsen_the_tree(missing_rate):
     data = make_label_tree(1500, 12, missing_rate=0.3, random_state=5)
     model = LatentHierarchyClassifier(missing_rate=missing_rate, max_iter=5, tol=1.0).fit(data.X, data.Z)
     assert n_wrong(model, data) == 0
@@ -61,7 +61,7 @@ def test_equal_rates_cost_the_tree_nothing(missing_rate):
         assert model.rate_is_known_.all()
 
 
-def test_edges_that_are_given_stay_though_features_predict_the_gaps():
+def test_fixed_edges_are_kept_if_features_predict_the_gaps():
     rng = np.random.default_rng(0)
     X = rng.normal(size=(800, 2))
     Y = np.column_stack([X[:, 0] > 0, X[:, 1] > 0])
@@ -83,7 +83,7 @@ def test_random_gaps_pass_and_overlaps_fail_the_test():
     assert not test.excluded.diagonal().any()
 
 
-def test_rates_that_differ_by_hand():
+def test_different_rates_by_hand():
     tree = LabelHierarchy.from_parents([-1, 0, -1, 2])
     Z = np.zeros((400, 4), dtype=np.uint8)
     Z[:200, 1], Z[200:, 3] = 1, 1  # both parents are present in 200 rows each
@@ -116,7 +116,7 @@ def test_the_likelihood_of_records_by_hand():
 @pytest.mark.parametrize("missing_rate", [0.0, 0.02, 0.2])
 @pytest.mark.parametrize("seed", [1001, 1002])
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")  # one iteration is enough here
-def test_the_default_is_as_near_the_tree_as_the_better_start(seed, missing_rate):
+def test_the_default_is_as_close_to_the_tree_as_the_better_start(seed, missing_rate):
     data = make_label_tree(300, 40, max_depth=8, missing_rate=missing_rate, random_state=seed)
     true = LabelHierarchy.from_parents(data.parents)
     found = {
@@ -165,7 +165,7 @@ def test_without_features_most_edges_are_reported_if_rates_differ():
 
 
 @pytest.mark.parametrize("seed", [43, 51, 53])
-def test_of_two_orders_the_one_that_the_features_favour_is_taken(seed):
+def test_the_order_that_the_features_favour_is_chosen(seed):
     data, _, Z = unequal(seed)
     found = LatentHierarchyClassifier(max_iter=5, tol=1.0).fit(data.X, Z).hierarchy_
     true = LabelHierarchy.from_parents(data.parents)

@@ -53,7 +53,7 @@ def is_possible(partial):
     structure=st.sampled_from(["tree", "dag"]),
     n_init=st.sampled_from([1, 2]),
 )
-def test_what_is_known_holds(partial, start, step, structure, n_init):
+def test_fixed_and_forbidden_edges_are_respected(partial, start, step, structure, n_init):
     params = {"start": start, "structure_step": step, "structure": structure, "n_init": n_init}
     params |= {"random_state": 0, "max_iter": 5}
     if not is_possible(partial):
@@ -101,7 +101,7 @@ def test_bad_hierarchies(known, words):
         fit(known)
 
 
-def test_two_roots_both_hang_on_the_root():
+def test_two_top_labels_are_children_of_the_root():
     # A forest is a tree if the implicit root is counted, so it is accepted.
     model = fit([("a", "b"), ("c", "d")])
     assert model.hierarchy_.tops == ("a", "c")

@@ -30,7 +30,7 @@ def test_thresholds_by_hand():
     rate=st.sampled_from([0.0, 0.2, 0.5]),
     ties=st.booleans(),
 )
-def test_no_cut_is_better(seed, n, rate, ties):
+def test_no_other_threshold_is_better(seed, n, rate, ties):
     rng = np.random.default_rng(seed)
     chances = rng.choice([0.1, 0.3, 0.5, 0.9], (n, 2)) if ties else rng.random((n, 2))
     Z = (rng.random((n, 2)) < 0.5).astype(np.uint8)
@@ -47,13 +47,13 @@ def test_no_cut_is_better(seed, n, rate, ties):
         assert found == pytest.approx(max(every))
 
 
-def test_chances_that_are_all_equal():
+def test_equal_probabilities():
     assert 0 <= find_best_thresholds(np.full((4, 1), 0.4), np.ones((4, 1)), np.zeros(1))[0] < 0.4
     assert np.isfinite(find_best_thresholds(np.zeros((4, 1)), np.ones((4, 1)), np.zeros(1))).all()
 
 
 @pytest.mark.parametrize("seed", range(3))
-def test_gaps_in_other_rows_hardly_matter_to_thresholds(seed):
+def test_gaps_hardly_change_thresholds(seed):
     data = make_label_tree(3000, 6, missing_rate=0.4, random_state=seed)
     fit, other, new = slice(0, 600), slice(600, 2000), slice(2000, None)
     model = LatentHierarchyClassifier(missing_rate=0.4).fit(data.X[fit], data.Z[fit])
@@ -79,7 +79,7 @@ def test_default_thresholds_come_from_classifiers_that_have_not_seen_the_row():
     assert (seen != wanted).any()
 
 
-def test_thresholds_that_are_given_stay():
+def test_given_thresholds_are_kept():
     data = make_label_tree(400, 5, missing_rate=0.3, random_state=0)
     plain = LatentHierarchyClassifier(threshold=[0.1, 0.2, 0.3, 0.4, 0.5]).fit(data.X, data.Z)
     np.testing.assert_array_equal(plain.thresholds_, [0.1, 0.2, 0.3, 0.4, 0.5])

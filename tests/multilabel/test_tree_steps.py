@@ -100,7 +100,7 @@ def test_one_newton_step_of_the_intercept(seed):
         assert moved[p, c] - literal[p, c] == pytest.approx(under_p - on_root, rel=1e-5, abs=1e-6)
 
 
-def test_refitting_is_a_regression_on_the_rows_that_hold_the_parent():
+def test_refitting_is_a_regression_on_the_rows_with_the_parent():
     # Nothing is missing, so the posterior equals the labels and any logistic regression is a reference.
     rng = np.random.default_rng(0)
     X = rng.normal(size=(120, 2))
@@ -133,7 +133,7 @@ def test_on_a_star_refitting_favours_every_parent(seed):
 
 
 @pytest.mark.parametrize("seed", range(3))
-def test_refitting_favours_rivals_of_the_present_parent(seed):
+def test_refitting_favours_rivals_of_the_current_parent(seed):
     parents = make_label_tree(400, 5, random_state=seed).parents
     model, held, X, Z = fitted(parents, seed=seed)
     literal, refitted = (

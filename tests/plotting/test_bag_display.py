@@ -61,7 +61,7 @@ def test_each_class_has_its_points_and_examples():
     assert display.n_left_out_ == 0
 
 
-def test_rows_against_what_was_reported_are_marked():
+def test_rows_that_contradict_their_bag_are_marked():
     display = drawn()
     assert display.against_ == {"wren": [], "owl": [4]}
     grid = display.axes_[1]
@@ -78,7 +78,7 @@ def test_bags_are_named_below_the_examples_and_classes_beside_them():
     assert grid.get_title() == "examples of each class\nno cluster for finch"
 
 
-def test_what_is_left_out_is_reported():
+def test_omissions_are_reported():
     display = drawn(max_classes=1, n_examples=2, max_points=3, title="birds")
     assert list(display.examples_) == ["wren"]
     assert display.examples_["wren"].tolist() == [6, 2]
@@ -89,7 +89,7 @@ def test_what_is_left_out_is_reported():
     assert title == ["birds", "3 of 7 rows shown", "grey: in clusters without a class (1)"]
 
 
-def test_rows_are_drawn_as_images_where_a_shape_is_given():
+def test_rows_are_shown_as_images_if_a_shape_is_given():
     grid = drawn(image_shape=(2, 2)).axes_[1]
     assert len(grid.images) == 6
     np.testing.assert_array_equal(grid.images[4].get_array(), X[3].reshape(2, 2))
@@ -122,7 +122,7 @@ def test_hints_and_bags_may_be_absent():
     assert texts_of(links.axes_[1]) == []
 
 
-def test_clusters_that_all_stand_for_nothing():
+def test_no_cluster_has_a_class():
     display = BagDisplay.from_predictions(X, LABELS, [None] * 4)
     assert display.examples_ == {}
     assert list(display.points_) == [None]
@@ -130,7 +130,7 @@ def test_clusters_that_all_stand_for_nothing():
     display.figure_.draw_without_rendering()
 
 
-def test_nearness_can_be_that_of_an_embedding():
+def test_examples_can_be_chosen_in_an_embedding():
     space = np.array([[0.0], [0.0], [9.0], [0.0], [1.0], [0.0], [0.0]])
     near = drawn(space=space).examples_["wren"].tolist()
     assert near == [6, 0, 1, 2]
@@ -161,7 +161,7 @@ class Fitted(BaseEstimator):
         return hasattr(self, "labels_")
 
 
-def test_an_estimator_is_drawn_with_what_it_found():
+def test_an_estimator_is_plotted_with_its_classes():
     model = Fitted()
     with pytest.raises(NotFittedError):
         BagDisplay.from_estimator(model, X, HINTS)
@@ -171,14 +171,14 @@ def test_an_estimator_is_drawn_with_what_it_found():
     np.testing.assert_array_equal(display.space, X[:, :1])
 
 
-def test_an_estimator_that_names_no_classes_is_refused():
+def test_an_estimator_without_classes_is_rejected():
     model = KMeans(2, n_init=1, random_state=0).fit(X)
     with pytest.raises(TypeError, match="KMeans has no class_of_cluster_"):
         BagDisplay.from_estimator(model, X)
 
 
 @pytest.mark.parametrize("ending", ["png", "svg", "pdf"])
-def test_it_is_saved_as_the_ending_says(tmp_path, ending):
+def test_the_extension_determines_the_format(tmp_path, ending):
     path = tmp_path / f"bags.{ending}"
     drawn().save(path)
     assert path.read_bytes()[:5] in (b"\x89PNG\r", b"<?xml", b"%PDF-")
@@ -186,7 +186,7 @@ def test_it_is_saved_as_the_ending_says(tmp_path, ending):
         assert imread(path).std() > 0.01
 
 
-def test_it_draws_where_it_is_reported_to_and_touches_nothing_else():
+def test_it_draws_only_on_the_given_axes():
     before = "matplotlib.pyplot" in sys.modules
     axes = Figure().subplots(1, 2)
     display = drawn(axes=axes)
@@ -203,7 +203,7 @@ def test_without_matplotlib_it_says_what_to_install(monkeypatch):
 
 
 @pytest.mark.parametrize(
-    ("change", "said"),
+    ("change", "message"),
     [
         ({"X": X[:, 0]}, r"X must have shape"),
         ({"X": np.where(X > 8, np.nan, X)}, "not finite"),
@@ -219,7 +219,7 @@ def test_without_matplotlib_it_says_what_to_install(monkeypatch):
         ({"max_points": 1}, "max_points at least 2"),
     ],
 )
-def test_bad_input_is_refused(change, said):
+def test_bad_input_is_refused(change, message):
     given = {"X": X, "labels": LABELS, "class_of_cluster": CLASSES, **change}
-    with pytest.raises((ValueError, SupervisionError), match=said):
+    with pytest.raises((ValueError, SupervisionError), match=message):
         BagDisplay.from_predictions(**given)

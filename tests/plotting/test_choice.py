@@ -56,7 +56,7 @@ def test_from_a_search_and_to_a_file(tmp_path):
     assert (tmp_path / "choice.png").read_bytes().startswith(b"\x89PNG")
 
 
-def test_candidates_without_a_number_of_clusters_have_no_place():
+def test_candidates_without_a_number_of_clusters_are_rejected():
     results = {**RESULTS, "n_clusters": np.array([None] * 5, dtype=object)}
     with pytest.raises(ValueError, match="a has no parameter n_clusters"):
         ChoiceDisplay(results, best_index=0).plot()

@@ -58,7 +58,7 @@ def test_points_and_links_are_drawn_once_each():
     ]
 
 
-def test_lines_tell_kinds_and_breaks_apart():
+def test_lines_distinguish_kinds_and_violations():
     hints = Supervision.from_links(4, must=[(0, 1), (1, 2)], cannot=[(0, 3), (2, 3)])
     links = ClusterDisplay.from_predictions(X, LABELS, supervision=hints).links_
     for name, lines in links.items():
@@ -94,7 +94,7 @@ def test_labels_may_be_words():
     assert legend_of(display) == ["cluster owl (3)", "cluster wren (1)"]
 
 
-def test_labelled_rows_have_a_dark_rim():
+def test_labelled_rows_have_a_dark_edge():
     hints = Supervision.from_labels(["a", None, "b", "b"])
     display = ClusterDisplay.from_predictions(X, LABELS, supervision=hints)
     rims = [[to_hex(rim) for rim in points.get_edgecolor()] for points in display.clusters_]
@@ -108,7 +108,7 @@ def test_many_clusters_do_not_fill_the_legend():
     assert legend_of(display)[-1] == "cluster 19 (1) and 5 more"
 
 
-def test_title_axes_and_legend_are_as_asked():
+def test_title_axes_and_legend_follow_the_arguments():
     display = ClusterDisplay.from_predictions(
         X, LABELS, title="birds", feature_names=["width", "height"], legend=False
     )
@@ -120,7 +120,7 @@ def test_title_axes_and_legend_are_as_asked():
 # ---------------------------------------------------------------------- limits
 
 
-def test_too_many_links_are_cut_and_the_title_says_so():
+def test_the_title_reports_omitted_links():
     n = 60
     rows = np.arange(2.0 * n).reshape(n, 2)
     must = [(i, i + 1) for i in range(0, n, 2)]
@@ -133,7 +133,7 @@ def test_too_many_links_are_cut_and_the_title_says_so():
     assert len(display.links_["must"].get_segments()) == 4
 
 
-def test_too_many_rows_are_drawn_by_lot_with_those_of_links_among_them():
+def test_rows_are_sampled_but_linked_rows_are_always_shown():
     rng = np.random.RandomState(0)
     rows, labels = rng.normal(size=(1000, 2)), rng.randint(0, 3, size=1000)
     hints = Supervision.from_links(1000, must=[(3, 997)], cannot=[(500, 501)])
@@ -173,14 +173,14 @@ def test_groups_are_drawn_as_stars_and_as_pairs():
 @pytest.mark.parametrize(
     ("n_must", "n_cannot", "shares"), [(3, 4, (3, 4)), (30, 10, (5, 5)), (2, 90, (2, 8)), (0, 20, (0, 10))]
 )
-def test_the_two_kinds_take_turns(n_must, n_cannot, shares):
+def test_the_two_kinds_alternate(n_must, n_cannot, shares):
     pairs = [(i, i + 1) for i in range(200)]
     hints = Supervision.from_links(201, must=pairs[:n_must], cannot=pairs[100 : 100 + n_cannot])
     must, cannot = select_links(np.maximum(np.arange(201), 100), hints, 10)  # all are satisfied
     assert (len(must.pairs), len(cannot.pairs)) == shares
 
 
-def test_broken_links_go_before_others():
+def test_violated_links_come_first():
     hints = Supervision.from_links(9, must=[(0, 1), (1, 2), (2, 3)], cannot=[(5, 6), (6, 7), (7, 8)])
     labels = np.array([0, 0, 0, 1, 1, 2, 3, 4, 4])
     must, cannot = select_links(labels, hints, 3)
@@ -212,7 +212,7 @@ def test_one_feature_is_spread_out():
 
 
 @pytest.mark.parametrize("rows", [np.ones((4, 3)), np.ones((1, 3))])
-def test_rows_that_are_all_alike(rows):
+def test_equal_rows(rows):
     plane = project(rows)
     np.testing.assert_allclose(plane.points, 0)
     assert "0% of the variance" in plane.axes[0]
@@ -221,7 +221,7 @@ def test_rows_that_are_all_alike(rows):
 # ---------------------------------------------------------------------- input
 
 
-def test_from_estimator_takes_labels_or_asks_for_them():
+def test_from_estimator_uses_labels_or_predict():
     model = KMeans(2, n_init=1, random_state=0).fit(X)
     display = ClusterDisplay.from_estimator(model, X)
     np.testing.assert_array_equal(display.labels, model.labels_)
@@ -279,7 +279,7 @@ def test_save_draws_if_nothing_was_drawn(tmp_path):
         (X, LABELS, {"max_links": -1}, "max_links"),
     ],
 )
-def test_what_cannot_be_drawn_is_refused(rows, labels, options, error):
+def test_invalid_input_is_rejected(rows, labels, options, error):
     with pytest.raises(ValueError, match=error):
         ClusterDisplay.from_predictions(rows, labels, **options)
 
@@ -289,7 +289,7 @@ def test_hints_about_other_rows_are_refused():
         ClusterDisplay.from_predictions(X, LABELS, supervision=Supervision.empty(5))
 
 
-def test_without_matplotlib_the_extra_is_named(monkeypatch):
+def test_without_matplotlib_the_error_names_the_extra(monkeypatch):
     monkeypatch.setitem(sys.modules, "matplotlib.figure", None)
     with pytest.raises(MissingDependencyError, match=r"likewise\[plot\]"):
         ClusterDisplay.from_predictions(X, LABELS)

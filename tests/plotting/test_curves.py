@@ -61,7 +61,7 @@ def test_one_run_has_no_band():
     assert list(display.lines_) == ["a"]
 
 
-def test_each_start_has_its_level_where_models_differ():
+def test_each_model_has_its_initial_level():
     display = Comparison({"a": runs([0.1, 0.5, 1]), "b": runs([0.4, 0.5, 1]), "c": runs([0.1, 0, 0])}).plot()
     assert [line.get_ydata()[0] for line in display.starts_] == [pytest.approx(0.1), pytest.approx(0.4)]
     assert display.starts_[0].get_color() == QUIET  # two strategies have it
@@ -75,7 +75,7 @@ def test_a_score_to_reach_is_marked():
     assert "0.75" in [text.get_text() for text in display.ax_.texts]
 
 
-def test_many_strategies_stay_apart():
+def test_names_of_many_strategies_do_not_overlap():
     found = Comparison({f"strategy {n}": runs([0, 0.5, 0.5 + n / 1000]) for n in range(16)})
     display = found.plot()
     looks = {(line.get_color(), line.get_linestyle(), line.get_marker()) for line in display.lines_.values()}
@@ -96,7 +96,7 @@ def test_names_are_moved_no_more_than_needed():
     np.testing.assert_allclose(spread_out(np.array([0.3]), 0.2), [0.3])
 
 
-def test_colours_can_be_given_from_white():
+def test_colours_are_distinct_from_white():
     def luminance(colour):
         parts = np.array([int(colour[at : at + 2], 16) / 255 for at in (1, 3, 5)])
         linear = np.where(parts <= 0.03928, parts / 12.92, ((parts + 0.055) / 1.055) ** 2.4)

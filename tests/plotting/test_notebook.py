@@ -42,7 +42,7 @@ def test_a_display_shows_itself_once(outputs, cell):
 
 
 @pytest.mark.parametrize(
-    ("cell", "said"),
+    ("cell", "message"),
     [
         ("hints", ["Supervision: 178 rows, 7 of them in hints", "must-links", "0 = 20", "0 ≠ 60"]),
         ("violations", ["of the links kept", "must-links", "cannot-links"]),
@@ -53,9 +53,9 @@ def test_a_display_shows_itself_once(outputs, cell):
         ("comparison", ["random", "min-max", "Sorted by area"]),
     ],
 )
-def test_a_result_is_a_table(outputs, cell, said):
+def test_a_result_is_a_table(outputs, cell, message):
     html = html_of(outputs[cell])
-    assert [text for text in said if text not in html] == []
+    assert [text for text in message if text not in html] == []
     assert "array(" not in html
 
 

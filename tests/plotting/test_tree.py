@@ -32,7 +32,7 @@ def animals(edges=(), **columns):
 # ---------------------------------------------------------------------- layout by hand
 
 
-def test_leaves_stand_in_rows_and_others_in_the_middle_of_what_is_under_them():
+def test_leaves_are_in_rows_and_other_labels_centred_above_their_children():
     layout = lay_out(animals(counts=COUNTS), np.full(6, 50.0))
     rows = dict(zip(NAMES, layout.y / LINE, strict=True))
     # The most frequent first: tool, then animal with bird (wren, owl) and fish.
@@ -62,14 +62,14 @@ def test_a_second_parent_makes_every_name_count_for_its_column():
     assert layout.column_ends[0] == layout.x[5] + 900
 
 
-def test_a_label_stands_to_the_right_of_all_its_parents():
+def test_a_label_is_to_the_right_of_all_its_parents():
     tree = LabelHierarchy(["a", "b", "c", "d"], [("a", "b"), ("b", "c"), ("a", "d"), ("c", "d")])
     layout = lay_out(tree, np.full(4, 10.0))
     assert layout.x[0] < layout.x[1] < layout.x[2] < layout.x[3]
     assert layout.first_parents[3] == 0
 
 
-def test_an_edge_from_a_second_parent_goes_round_a_name_in_its_way():
+def test_an_edge_from_a_second_parent_avoids_names():
     # c is the only label under b, so both are in one row; the edge from a to c would cross b.
     tree = LabelHierarchy(["b", "a", "c"], [("a", "b"), ("b", "c"), ("a", "c")])
     layout = lay_out(tree, np.full(3, 10.0))
@@ -108,7 +108,7 @@ def test_margins_become_words_colours_and_widths():
     assert len({step.colour for step in (*STEPS, GIVEN, UNKNOWN)}) == 6
 
 
-def test_edges_look_as_sure_as_they_are():
+def test_edges_show_their_certainty():
     from matplotlib.colors import to_hex
 
     display = HierarchyDisplay.from_hierarchy(animals(margins=MARGINS))
@@ -130,7 +130,7 @@ def test_edges_look_as_sure_as_they_are():
     )
 
 
-def test_the_legend_names_only_what_is_there():
+def test_the_legend_lists_only_what_is_shown():
     words = texts_of(HierarchyDisplay.from_hierarchy(animals()))
     assert "unknown" in words
     assert not any("certain:" in text or "dashed" in text or "Number beside" in text for text in words)
@@ -150,7 +150,7 @@ def texts_of(display):
     return {text.get_text() for text in display.ax_.texts}
 
 
-def test_counts_stand_beside_names_and_in_the_dots():
+def test_counts_are_beside_names_and_in_the_dots():
     display = HierarchyDisplay.from_hierarchy(animals(counts=[9, 7, 3, 4, np.nan, 1234]))
     assert display.counts_["tool"].get_text() == "1,234"
     assert display.counts_["tool"].get_position()[0] > display.names_["tool"].get_position()[0]
@@ -162,7 +162,7 @@ def test_counts_stand_beside_names_and_in_the_dots():
         assert len(set(HierarchyDisplay.from_hierarchy(animals(counts=counts)).dots_.get_sizes())) == 1
 
 
-def test_names_are_plain_text_on_one_line_and_cut():
+def test_names_are_plain_text_on_one_line_and_truncated():
     tree = LabelHierarchy(["$x^2$", "two\nlines", "a" * 70, "<b>", "_", r"\frac{"])
     display = HierarchyDisplay.from_hierarchy(tree, max_chars=10)
     assert [text.get_text() for text in display.names_.values()] == [
@@ -274,7 +274,7 @@ def test_no_edge_of_a_tree_crosses_a_name(data):
             assert not inside.any()
 
 
-def test_letters_that_the_font_lacks_are_reported_when_drawn_only():
+def test_missing_glyphs_are_reported_only_when_drawn():
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         display = HierarchyDisplay.from_hierarchy(LabelHierarchy(["鳥"]))

@@ -51,7 +51,7 @@ NAMES = ["animal", "bird", "owl", "wren", "fish", "tool"]
 EDGES = [("animal", "bird"), ("bird", "owl"), ("bird", "wren"), ("animal", "fish")]
 
 
-def test_the_nesting_is_that_of_the_tree(tmp_path):
+def test_the_page_is_nested_like_the_tree(tmp_path):
     write_hierarchy_html(LabelHierarchy(NAMES, EDGES), tmp_path / "tree.html", title="Birds")
     page = (tmp_path / "tree.html").read_text(encoding="utf-8")
     assert page.startswith("<!DOCTYPE html>")

@@ -49,7 +49,7 @@ def test_an_estimator_must_be_fitted_and_axes_may_be_given():
     assert MissingRateDisplay.from_estimator(Model().fit(), ax=axes).ax_ is axes
 
 
-def test_what_is_not_known_is_not_drawn():
+def test_unknown_values_are_not_shown():
     display = MissingRateDisplay(["a", "b"], [0.0, 0.0]).plot()
     assert ticks(display) == ["a", "b"]
     assert display.line_ is None
@@ -59,7 +59,7 @@ def test_what_is_not_known_is_not_drawn():
     assert ticks(MissingRateDisplay(["$a$"], [0.2], counts=[0]).plot()) == ["$a$ (0)"]
 
 
-def test_names_do_not_touch_however_many_there_are():
+def test_many_names_do_not_overlap():
     n = 120
     display = MissingRateDisplay([f"label {k}" for k in range(n)], np.linspace(0, 0.5, n)).plot()
     display.figure_.canvas.draw()

@@ -40,8 +40,7 @@ def load(
     origin : {"auto", "scikit-learn", "folder", "openml"}, default="auto"
         Where to look; "auto" tries all, in the order above.
     folder : path, optional
-        A folder to read instead of ``LIKEWISE_DATA``. If it is given, no other
-        place is tried.
+        A folder to read instead of ``LIKEWISE_DATA``. If it is given, no other place is tried.
     fetch : callable, optional
         Called instead of ``sklearn.datasets.fetch_openml`` with the same keywords, for a mirror.
 

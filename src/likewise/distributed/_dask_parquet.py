@@ -167,8 +167,7 @@ def find_rows_by_id(
     Parameters
     ----------
     data : path, URL or dask series
-        Parquet files as in :func:`read_parquet`, or the ids as a series of a Dask
-        dataframe.
+        Parquet files as in :func:`read_parquet`, or the ids as a series of a Dask dataframe.
     names : sequence of str
         The ids; integers as strings, such as "7".
     column : str, optional

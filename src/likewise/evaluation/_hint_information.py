@@ -47,7 +47,7 @@ def pair_information(shares: Any, *, noise: float = 0.0) -> float:
     """
     p_must, noise = _compute_p_must(check_shares(shares)), _check_noise(noise)
     p_yes = (1 - noise) * p_must + noise * (1 - p_must)
-    return _subtract_chance(_compute_entropy(p_yes, 1 - p_yes), _compute_entropy(noise, 1 - noise))
+    return _subtract_noise(_compute_entropy(p_yes, 1 - p_yes), _compute_entropy(noise, 1 - noise))
 
 
 def triplet_information(shares: Any, *, noise: float = 0.0) -> float:
@@ -79,8 +79,8 @@ def triplet_information(shares: Any, *, noise: float = 0.0) -> float:
     """
     p_two, noise = _compute_p_two(check_shares(shares)), _check_noise(noise)
     two = (1 - noise) * p_two + noise / 3 * (1 - p_two)  # of AB; AC and BC have the same probability
-    chance = _compute_entropy(noise, 1 - noise) + noise * math.log2(3)
-    return _subtract_chance(_compute_entropy(two, two, two, 1 - 3 * two), chance)
+    noise_entropy = _compute_entropy(noise, 1 - noise) + noise * math.log2(3)
+    return _subtract_noise(_compute_entropy(two, two, two, 1 - 3 * two), noise_entropy)
 
 
 @dataclass(frozen=True)
@@ -337,9 +337,9 @@ def _compute_entropy(*chances: float) -> float:
     return -sum(p * math.log2(p) for p in chances if p > 0)
 
 
-def _subtract_chance(entropy: float, chance: float) -> float:
+def _subtract_noise(entropy: float, noise_entropy: float) -> float:
     """Return the difference, clipped at 0 because of rounding."""
-    return max(0.0, entropy - chance)
+    return max(0.0, entropy - noise_entropy)
 
 
 def _format_yes(holds: bool) -> str:

@@ -127,9 +127,8 @@ class HintSearchCV(CallbackSupportMixin, MetaEstimatorMixin, BaseEstimator):
         A column for each of: method, params and ``param_<name>``, n_clusters, ``mean_test_score`` (over all
         held-out questions together), ``error_test_score`` (its standard error), ``error_difference`` (the
         standard error of how far it is behind the best, see `ties_`), ``rank_test_score``, tied,
-        ``split<i>_test_score``, pair_accuracy, triplet_accuracy, mean_fit_time,
-        failure (why a fit failed), exception (the same as a `LikewiseError`).
-        ``pandas.DataFrame(search.cv_results_)`` is a table of it.
+        ``split<i>_test_score``, pair_accuracy, triplet_accuracy, mean_fit_time, failure (the reason),
+        exception (the same as a `LikewiseError`). ``pandas.DataFrame(search.cv_results_)`` makes a table.
     best_estimator_ : estimator
         The chosen candidate, fitted with all hints.
     best_method_ : str
@@ -449,7 +448,7 @@ class HintSearchCV(CallbackSupportMixin, MetaEstimatorMixin, BaseEstimator):
 
         Returns
         -------
-        chances : ndarray of shape (n_samples, n_clusters)
+        proba : ndarray of shape (n_samples, n_clusters)
             The probabilities.
         """
         chances: np.ndarray = self._find_best().predict_proba(X)

@@ -34,7 +34,7 @@ def get_known_hierarchy(given: Any, names: tuple[str, ...]) -> tuple[LabelHierar
         raise HierarchyError(
             f"the hierarchy and the columns of Y have different labels: {', '.join(map(repr, some))} "
             f"{'is not a column' if unknown else 'is not in the hierarchy'}. Name the columns of Y with "
-            "a DataFrame, or cut the hierarchy to them with hierarchy.restrict(names)."
+            "a DataFrame, or restrict the hierarchy to them with hierarchy.restrict(names)."
         )
     return LabelHierarchy(names, given.edges), allowed
 
