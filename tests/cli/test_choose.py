@@ -201,7 +201,7 @@ def test_usage_errors(run, birds, words, said):
     ("words", "said"),
     [
         (("-k", "2:99"), "99 clusters were asked of 36 row(s)"),
-        (("--cv", 50), "cannot be cut into 50 folds"),
+        (("--cv", 50), "cannot be split into 50 folds"),
         (("--methods", "seeded-k-means"), "does not use links"),
         (("nowhere.csv",), "there is no file 'nowhere.csv'"),
     ],

@@ -479,7 +479,11 @@ def test_what_a_line_says():
         margins=[np.inf, 12.34, 0.5],
         counts=[1234, 2.6, np.nan],
     )
-    assert format_tree(tree) == ["a  (1,234)  given", "  c d  open +0.5  also under b", "b  (3)  sure +12.3"]
+    assert format_tree(tree) == [
+        "a  (1,234)  given",
+        "  c d  uncertain +0.5  also under b",
+        "b  (3)  certain +12.3",
+    ]
     assert format_least_sure(tree) == ["c\nd under a and b: 0.5", "b under the root: 12.3"]
     assert format_least_sure(LabelHierarchy(["a"])) == []
 
