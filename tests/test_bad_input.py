@@ -586,9 +586,9 @@ LINKS = sample_links(Y, 30, random_state=0)
     ("hints", "words"),
     [
         (None, "no hints.*supervision="),
-        (Supervision.empty(N), "0 pair.*5 folds.*Gather more"),
+        (Supervision.empty(N), "0 pair.*5 folds.*Add hints"),
         (Supervision.from_links(N, must=[(0, 1)]), "1 pair.*5 folds.*fewer folds"),
-        (Supervision.from_links(N, must_groups=[range(N)]), "Groups of links and bags are not held out"),
+        (Supervision.from_links(N, must_groups=[range(N)]), "Groups of links and bags are never held out"),
         (LINKS[:59], "59 rows, but X has 60"),
         (Y, "got ndarray"),
     ],
@@ -726,7 +726,7 @@ def test_cluster_continues(run, method, data, lines):
 @pytest.mark.parametrize(
     ("data", "lines", "words", "said"),
     [
-        ("data.csv", [], ["-k", "2:3"], "cannot be cut into 2 folds"),
+        ("data.csv", [], ["-k", "2:3"], "cannot be split into 2 folds"),
         ("data.csv", GOOD, ["-k", "1"], "n_clusters=1"),
         ("data.csv", GOOD, ["-k", "60:61"], "61 clusters were asked of 60"),
         ("nan.csv", GOOD, ["-k", "2:3"], "nan.csv:2"),
