@@ -1,4 +1,4 @@
-# `make run` and `make test` are the only commands a newcomer needs: each makes the environment it wants.
+# Newcomers need only `make run` and `make test`. Each target creates the environment that it needs.
 PYTHON ?= $(shell command -v python3.11 || command -v python3)
 VENV ?= .venv
 BIN := $(VENV)/bin
@@ -40,56 +40,56 @@ run: $(VENV)/.run  ## cluster a shipped data set with a growing number of hints
 studio: $(VENV)/.studio  ## answer questions about handwritten digits in a browser
 	$(BIN)/likewise studio --sample
 
-# Two processes share the cores, so that threads which spin while they wait would only be in each other's way.
+# Two processes share the cores: threads that spin while waiting would slow each other down.
 CALM := OMP_WAIT_POLICY=PASSIVE OPENBLAS_NUM_THREADS=1
 
-test: $(VENV)/.dev  ## the tests (some minutes on two cores)
+test: $(VENV)/.dev  ## run the tests except slow ones (some minutes on two cores)
 	$(CALM) $(BIN)/python -m pytest -q -n 2 -m "not slow"
 
-test-all: $(VENV)/.dev  ## the tests, slow ones included
+test-all: $(VENV)/.dev  ## run all tests, including slow ones
 	$(CALM) $(BIN)/python -m pytest -q -n 2
 
-test-oldest:  ## part of the tests with the lowest versions that pyproject.toml allows
+test-oldest:  ## run part of the tests with the lowest versions that pyproject.toml allows
 	$(PYTHON) tools/versions.py --oldest --venv $(VENV)
 
-test-versions:  ## part of the tests on each supported Python that is on this machine
+test-versions:  ## run part of the tests with each supported Python that is installed
 	$(PYTHON) tools/versions.py --venv $(VENV)
 
-bench: $(VENV)/.dev  ## speed, side by side with the floor and the peer
+bench: $(VENV)/.dev  ## measure speed, and compare it with other packages
 	$(BIN)/python -m pip install --quiet --editable ".[bench]"
-	for room in kmeans mixture spectral discriminative metric multilabel studio scale; do $(BIN)/python benchmarks/$$room.py || exit 1; done
+	for name in kmeans mixture spectral discriminative metric multilabel studio scale; do $(BIN)/python benchmarks/$$name.py || exit 1; done
 
-reproduce: $(VENV)/.dev  ## the figures of the papers
+reproduce: $(VENV)/.dev  ## reproduce the figures of the papers
 	for paper in mpck_means gm_pr bag_constraints discriminative bayesian_active node_uncertainty label_hierarchy; do $(BIN)/python reproductions/$$paper/run.py || exit 1; done
 
-docs: $(VENV)/.docs  ## the documentation, into docs/_build/html
+docs: $(VENV)/.docs  ## build the documentation in docs/_build/html
 	$(BIN)/python -m sphinx -W --keep-going -b html docs docs/_build/html
 
-pictures: $(VENV)/.run  ## the pictures of the README and the pages
+pictures: $(VENV)/.run  ## create the pictures of the README and the documentation
 	$(BIN)/python examples/readme_picture.py
 	$(BIN)/python examples/two_moons.py
 	$(BIN)/python examples/pages_of_digits.py
 
-lint: $(VENV)/.dev  ## style, types and docstrings
+lint: $(VENV)/.dev  ## check style, types and docstrings
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 	$(BIN)/python tools/check_docstrings.py
 	@if command -v npm >/dev/null && $(MAKE) --no-print-directory tools/node_modules/.made; \
 		then $(MAKE) --no-print-directory types; \
-		else echo "types of the pages and of public names are not checked: npm or its packages are not available"; fi
+		else echo "skipped the types of the studio's pages and of public names: npm or its packages are missing"; fi
 
 tools/node_modules/.made: tools/package.json
 	npm install --prefix tools --silent --no-audit --no-fund --no-package-lock --fetch-timeout=30000 --fetch-retries=1
 	@touch $@
 
-types: $(VENV)/.dev tools/node_modules/.made  ## types of the studio's pages and of public names, where npm is
+types: $(VENV)/.dev tools/node_modules/.made  ## check the types of the studio's pages and of public names (needs npm)
 	tools/node_modules/.bin/tsc -p tools/tsconfig.json
 	$(BIN)/python tools/check_types.py tools/node_modules/.bin/pyright
 
-format: $(VENV)/.dev  ## put the form right
+format: $(VENV)/.dev  ## format the code
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
 
-clean:  ## remove what the other commands made
+clean:  ## delete everything that the other commands created
 	rm -rf $(VENV) $(VENV)-oldest $(VENV)-3.* tools/node_modules docs/_build .pytest_cache .mypy_cache .ruff_cache .hypothesis

@@ -699,8 +699,8 @@ NEITHER = [f"r{i},r{i + 20},r{i + 40},NEITHER" for i in range(10)]
     ("data", "lines", "words", "said"),
     [
         ("data.csv", GOOD, ["-k", "1"], "n_clusters=1"),
-        ("data.csv", GOOD, ["-k", "61"], "61 clusters were asked of 60"),
-        ("short.csv", [], ["-k", "3"], "3 clusters were asked of 2"),
+        ("data.csv", GOOD, ["-k", "61"], "61 clusters need at least as many rows; got 60"),
+        ("short.csv", [], ["-k", "3"], "3 clusters need at least as many rows; got 2"),
         ("nan.csv", GOOD, ["-k", "3"], "nan.csv:2: the column 'x' is 'nan'"),
         ("inf.csv", GOOD, ["-k", "3"], "inf.csv:2: the column 'x' is 'inf'"),
         ("data.csv", ["r0,r0,r1,AB"], ["-k", "3"], "'r0' occurs twice"),
@@ -728,7 +728,7 @@ def test_cluster_continues(run, method, data, lines):
     [
         ("data.csv", [], ["-k", "2:3"], "cannot be split into 2 folds"),
         ("data.csv", GOOD, ["-k", "1"], "n_clusters=1"),
-        ("data.csv", GOOD, ["-k", "60:61"], "61 clusters were asked of 60"),
+        ("data.csv", GOOD, ["-k", "60:61"], "61 clusters need at least as many rows; got 60"),
         ("nan.csv", GOOD, ["-k", "2:3"], "nan.csv:2"),
     ],
 )
@@ -753,8 +753,8 @@ def test_answers_that_cannot_be_links_are_reported(run):
     [
         (["--shares", ".5,.6"], "add up to 1, got a sum of 1.1"),
         (["--shares", "nan,1"], "finite"),
-        (["--shares", "-1,2"], "not negative"),
-        (["--shares", ","], "',' is not understood"),
+        (["--shares", "-1,2"], "none below 0"),
+        (["--shares", ","], "got ','"),
         (["--classes", "3", "--noise-pair", "nan"], "got nan"),
         (["--classes", "3", "--seconds-pair", "inf", "--seconds-triplet", "1"], "got inf"),
     ],

@@ -139,7 +139,7 @@ def test_by_pipes_from_the_first_question_to_the_command_that_goes_on(ask, run, 
     assert (code, stdout) == (0, "")
     assert "answers     4 answers: " in shown
     assert "clusters    2, of " in shown
-    assert "saved       data.ask.json; the same command goes on from there" in shown
+    assert "saved       data.ask.json; run the same command again to resume" in shown
     history = saved(files)["history"]
     assert [event["annotator"] for event in history] == ["Ann"] * 4
     hints = read_hints(files / "h.csv", NAMES)
@@ -163,7 +163,7 @@ def test_at_a_terminal_by_single_keys(ask, files):
     asked.type_at("Question 3 of 3", "n")
     code, shown, _ = asked.rest()
     assert code == 0
-    assert "the budget is spent; go on with --budget" in shown
+    assert "the budget is spent; continue with --budget" in shown
     kinds = [event["event"] for event in saved(files)["history"]]
     assert kinds == ["answer", "undo", "answer", "skip", "answer", "answer"]
     assert answers(files)[1:] == ["DIFFERENT", "UNSURE", "DIFFERENT"]
@@ -201,7 +201,7 @@ def test_ctrl_c_keeps_the_answers_and_writes_the_hints(ask, files):
     code, shown, _ = asked.rest()
     assert code == 130
     assert "Traceback" not in shown
-    assert "saved       data.ask.json; the same command goes on from there" in shown
+    assert "saved       data.ask.json; run the same command again to resume" in shown
     assert answers(files) == ["SAME"]
     assert len(read_hints(files / "h.csv", NAMES).must) == 1
     assert not (files / "l.csv").exists()
@@ -241,7 +241,7 @@ def test_a_pipe_of_nonsense_ends_with_a_message(run, files):
 
 def test_everything_is_asked_and_that_is_the_end(run, files):
     result = run(*ASK, input="n\n" + "y\n" * 20)
-    assert "nothing is left to ask" in result.stderr
+    assert "there is nothing left to ask" in result.stderr
     assert "goes on" not in result.stderr
 
 
@@ -306,7 +306,7 @@ def test_a_saved_interview_is_gone_on_with(run, files):
     run(*ASK, "--annotator", "Ann", input="y\n")
     result = run("ask", "data.csv", "--id", "name", "--annotator", "Bob", "--budget", "2", input="n\ny\n")
     assert "Resuming: read 1 answer by Ann from data.ask.json." in result.stderr
-    assert "the budget is spent; go on with --budget 22" in result.stderr
+    assert "the budget is spent; continue with --budget 22" in result.stderr
     assert [event["annotator"] for event in saved(files)["history"]] == ["Ann", "Bob"]
     assert saved(files)["budget"] == 2
     result = run(*ASK, input="y\n")
@@ -318,10 +318,10 @@ def test_a_saved_interview_is_gone_on_with(run, files):
 @pytest.mark.parametrize(
     ("more", "said"),
     [
-        (["-k", "3"], "was begun with -k 2"),
-        (["--discover"], "was begun with --discover False"),
-        (["--seed", "5"], "was begun with --seed 0"),
-        (["--known", "hints.csv"], "was begun with --known"),
+        (["-k", "3"], "was started with -k 2"),
+        (["--discover"], "was started with --discover False"),
+        (["--seed", "5"], "was started with --seed 0"),
+        (["--known", "hints.csv"], "was started with --known"),
     ],
 )
 def test_what_an_interview_was_begun_with_cannot_be_changed(run, files, more, said):
@@ -573,7 +573,7 @@ def test_hints_that_are_known_spare_questions(run, files):
     run(*ASK, "--known", "known.csv", input="")  # the same ones may be given again
     (files / "labels.csv").write_text("id,label\na1,a\na2,a\na3,a\nb1,b\nb2,b\nb3,b\n")
     result = run(*ASK, "--known", "labels.csv", "--save", "l.json", input="")
-    assert "nothing is left to ask" in result.stderr
+    assert "there is nothing left to ask" in result.stderr
 
 
 def test_one_document_for_scripts(run, files):
@@ -594,9 +594,9 @@ def test_the_next_command_replaces_no_file(run, files):
     (files / "labels-2.csv").write_text("mine too")
     shown = run(*ASK, "--hints", "h.csv", input="y\n").stderr
     assert "--out labels-3.csv" in shown
-    assert "it fits anew" not in shown
+    assert "it fits again" not in shown
     shown = run(*ASK, "--hints", "h.csv", "--labels", "l.csv", input="").stderr
-    assert "--out l-2.csv\n            it fits anew, so that a few rows may differ from l.csv" in shown
+    assert "--out l-2.csv\n            it fits again, so a few rows may differ from l.csv" in shown
 
 
 def test_the_number_of_clusters_is_found(run, files):
@@ -635,22 +635,22 @@ def test_it_is_reported_whether_to_go_on(run, files):
 @pytest.mark.parametrize(
     ("words", "code", "said"),
     [
-        (["-k", "7"], 1, "7 clusters were asked of 6 row(s)."),
+        (["-k", "7"], 1, "7 clusters need at least as many rows; got 6."),
         ([], 2, "give the number of clusters with -k, or --discover"),
         (["-k", "1"], 2, "-k"),
         (["-k", "2", "--show", "nme"], 2, "has no column 'nme'; did you mean 'name'?"),
         (["-k", "2", "--id", "song"], 2, "has no column 'song'"),
         (["-k", "2", "--strategy", "rndom"], 2, "did you mean 'random'?"),
         (["-k", "2", "--save", "data.csv"], 2, "is also a file that is read"),
-        (["-k", "2", "--hints", "h.txt"], 2, "does not say its format"),
+        (["-k", "2", "--hints", "h.txt"], 2, "expected a file name that ends with"),
         (["-k", "2", "--hints", "nowhere/h.csv"], 1, "there is no folder"),
         (["-k", "2", "--known", "nowhere.csv"], 1, "there is no file 'nowhere.csv'"),
         (["-k", "2", "--budget", "-1"], 2, "--budget"),
         (["-k", "2", "--trays", "--strategy", "random"], 2, "give one of them"),
-        (["-k", "2", "--errors", "0.5"], 2, "'0.5' is not how often answers are wrong. Give a rate from 0"),
-        (["-k", "2", "--errors", "-1"], 2, "'-1' is not how often answers are wrong. Give a rate from 0"),
-        (["-k", "2", "--errors", "often"], 2, "or 'learn' to have it estimated"),
-        (["-k", "2", "--errors", "nan"], 2, "'nan' is not how often answers are wrong"),
+        (["-k", "2", "--errors", "0.5"], 2, "(answers are guesses), such as 0.1; got '0.5'"),
+        (["-k", "2", "--errors", "-1"], 2, "(answers are guesses), such as 0.1; got '-1'"),
+        (["-k", "2", "--errors", "often"], 2, "expected 'learn' or the share of wrong answers"),
+        (["-k", "2", "--errors", "nan"], 2, "got 'nan'"),
         (["-k", "2", "--errors", "0.1", "--strategy", "uncertain"], 2, "--errors 0.1 has no effect with"),
     ],
 )
@@ -662,7 +662,7 @@ def test_what_cannot_be_asked(run, files, words, code, said):
 
 
 def test_data_cannot_come_from_stdin(run, files):
-    assert "DATA has to be a file" in run("ask", "-", "-k", "2", input="y\n", code=2).stderr
+    assert "DATA must be a file" in run("ask", "-", "-k", "2", input="y\n", code=2).stderr
 
 
 def test_words_that_nobody_shows_are_refused_as_features(run, files):

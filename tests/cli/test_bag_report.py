@@ -92,8 +92,8 @@ def test_a_report_by_hand():
     }
     assert report.format_lines() == [
         "bags        3, 2 of them labelled; 1 to 2 rows each; 1 row in no bag",
-        "            2 of 4 rows in a cluster whose class their bag holds (50%)",
-        "            1 of 4 labels of bags carried by a row of the bag (25%)",
+        "            2 of 4 rows in a cluster whose class is a label of their bag (50%)",
+        "            1 of 4 labels of bags found in a row of the bag (25%)",
         "            no cluster stands for finch",
         "doubtful    bag  rows  holds       not found   found besides",
         "            r1      2  finch;wren  finch;wren  owl",
@@ -114,7 +114,7 @@ def test_long_tables_of_doubt_are_cut():
     bags = Bags.from_arrays([f"r{i}" for i in range(15)], {f"r{i}": ["x" * 40] for i in range(15)})
     report = BagReport(bags, np.zeros(15, dtype=np.int64), RowIds.from_row_numbers(15), 1, ("y",))
     lines = report.format_lines()
-    assert lines[-1] == "            and 5 more; --bag-report and --json have all bags"
+    assert lines[-1] == "            and 5 more; --bag-report and --json list all bags"
     assert len([line for line in lines if "…" in line]) == 10
     assert describe_sizes(bags) == "1 row each"
 
@@ -126,7 +126,7 @@ def test_bags_are_clustered_and_reported(run, songs):
     result = run(*BASE, *LIGHTLY, "--out", "l.csv", "--bag-report", "r.csv")
     said = result.stderr
     assert "hints       8 bag(s), 8 of them labelled, about 24 rows" in said
-    assert "23 of 24 rows in a cluster whose class their bag holds (96%)" in said
+    assert "23 of 24 rows in a cluster whose class is a label of their bag (96%)" in said
     assert "doubtful    bag  rows" in said
     assert "r4      4  finch;wren" in said
     assert "all rows    ARI 1.000" in said
@@ -274,15 +274,15 @@ def test_an_image_shape_that_does_not_fit(run, songs):
 @pytest.mark.parametrize(
     ("words", "said"),
     [
-        ((*BASE, "--plot", "p.png", "--image-shape", "8by8"), "'8by8' is not understood"),
+        ((*BASE, "--plot", "p.png", "--image-shape", "8by8"), "such as 8x8; got '8by8'"),
         ((*BASE, "--image-shape", "1x2"), "--image-shape is for --plot with --method bag-spectral"),
-        ((*ROWS, "--drop", "rec", "--bag-report", "r.csv"), "--bag-report wants bags"),
-        ((*ROWS, "--method", "k-means", *BAGS), "takes no hints; leave --hints and --bags out"),
+        ((*ROWS, "--drop", "rec", "--bag-report", "r.csv"), "--bag-report needs bags"),
+        ((*ROWS, "--method", "k-means", *BAGS), "uses no hints; leave --hints and --bags out"),
         ((*ROWS, "--bags", "bags.csv"), "has no column 'bag'"),
-        ((*ROWS, *BAGS, "--drop", "rec"), "is named for --bag-column as well"),
-        ((*BASE, "--bag-report", "r.txt"), "does not say its format"),
+        ((*ROWS, *BAGS, "--drop", "rec"), "is given for --bag-column too"),
+        ((*BASE, "--bag-report", "r.txt"), "expected a file name that ends with"),
         ((*BASE, "--bag-report", "bags.csv"), "is also a file that is read"),
-        ((*BASE, "--max-iter", "5"), "--max-iter is for methods that go round by round"),
+        ((*BASE, "--max-iter", "5"), "--max-iter is for iterative methods"),
         (
             (*ROWS, *BAGS, "--alpha", "1"),
             "--alpha is for clustering from bags (bag-spectral), not for mpck-means",
@@ -302,7 +302,7 @@ def test_usage_errors(run, songs, words, said):
         (None, "there is no file 'bags.csv'."),
         ("", "bags.csv is empty"),
         ("bag,labels\nr9,owl\n", "bags.csv:2: bag 'r9' has labels, but no row is in it."),
-        ("bag,labels\nr9,owl\n", "The bags of the rows are the cells of the column 'rec'."),
+        ("bag,labels\nr9,owl\n", "The bags of the rows are in the column 'rec'."),
         ("bag,labels\nr1,\n", "bags.csv:2: bag 'r1' has no labels."),
         ("bag,labels\nr1,owl\nr1,wren\n", "bags.csv:3: bag 'r1' has the labels wren, but owl on line 2."),
         ("bag,labels\nr1,\xe9\n".encode("latin-1"), "--hints-encoding latin-1 or --hints-encoding cp1252"),
@@ -322,7 +322,7 @@ def test_bad_tables_of_bags_stop_everything(run, songs, content, said):
 def test_other_bad_bags(run, songs):
     (songs / "bags.txt").write_text("bag,labels\n")
     words = [*ROWS, "--method", "bag-spectral", "--bag-column", "rec", "--bags", "bags.txt"]
-    assert "wanted .csv or .parquet" in run(*words, code=1).stderr
+    assert "expected a file that ends with .csv or .parquet" in run(*words, code=1).stderr
     (songs / "rows.csv").write_text("name,rec,kind,x\na,,owl,1\nb,,wren,2\n")
     assert "no row is in a bag" in run(*BASE[:3], 2, *BASE[4:], code=1).stderr
     (songs / "rows.csv").write_text("name,rec,kind,x\na,1.0,owl,1\nb,2.0,wren,2\n")
@@ -344,7 +344,7 @@ def test_more_labels_than_rows_is_a_note(run, songs):
 def test_a_column_called_bag_that_is_a_feature_is_noted(run, songs):
     (songs / "rows.csv").write_text("bag,x\n1,0\n1,1\n2,9\n2,8\n")
     words = ["cluster", "rows.csv", "-k", 2, "--method", "k-means"]
-    assert "If it names bags, pass --bag-column bag." in run(*words).stderr
+    assert "If it identifies bags, pass --bag-column bag." in run(*words).stderr
 
 
 # ---------------------------------------------------------------------- other commands
@@ -355,7 +355,7 @@ def test_check_looks_through_bags(run, songs):
     said = run(*words).stdout
     assert "bags        8, 8 of them labelled" in said
     assert "2 to 4 rows each" in said
-    assert "bag labels  3 class(es), 1.6 a bag on average; 3 bag(s) with one label; 6 different sets" in said
+    assert "bag labels  3 class(es), 1.6 per bag on average; 3 bag(s) with one label; 6 different sets" in said
     found = json.loads(run(*words, "--json").stdout)["bags"]
     assert (found["classes"], found["in_one_bag_only"]) == (3, [])
     (songs / "bags.csv").write_text("bag,labels\nr1,owl;wren\nr2,owl;finch\n")
@@ -365,7 +365,7 @@ def test_check_looks_through_bags(run, songs):
 def test_choose_says_that_it_takes_no_bags(run, songs):
     for words in (["--bags", "bags.csv"], ["--bag-column", "rec"]):
         said = run("choose", "rows.csv", "hints.csv", *words, code=2).stderr
-        assert "likewise choose takes no bags" in said
+        assert "likewise choose does not support bags" in said
     assert "--bags" not in run("choose", "--help").output
 
 

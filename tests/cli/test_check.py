@@ -110,7 +110,7 @@ def test_hints_are_compared_with_the_true_classes(run, files):
     said = run(*options, code=1).stdout  # a and d are apart, yet have one label
     summary = "1 of 2 must-links, 1 of 1 cannot-links, 1 of 2 triplets, 1 of 2 labels agree with it"
     assert f"truth       {summary}" in said
-    assert "hints that the column 'bird' speaks against (= together, ≠ apart)\n  b = c\n  d is owl\n" in said
+    assert "hints that disagree with the column 'bird' (= together, ≠ apart)\n  b = c\n  d is owl\n" in said
     truth = json.loads(run(*options, "--json", code=1).stdout)["truth"]
     assert truth["right"] == {"must-links": 1, "cannot-links": 1, "triplets": 1, "labels": 1}
     assert truth["against"] == ["b = c", "d is owl"]

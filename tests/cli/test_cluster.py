@@ -344,5 +344,5 @@ def test_hints_in_another_encoding(run, files):
 def test_a_feature_that_looks_like_an_id_is_noted(run, files):
     (files / "data.csv").write_text("ID,x\n1,0\n2,9\n")
     words = ["cluster", "data.csv", "-k", 2, "--method", "k-means"]
-    assert "note: the column 'ID' is taken as a feature" in run(*words).stderr
+    assert "note: the column 'ID' is used as a feature" in run(*words).stderr
     assert "note" not in run(*words, "--id", "ID").stderr

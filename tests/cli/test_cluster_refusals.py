@@ -19,7 +19,7 @@ def test_k_is_required_and_positive(run, files):
 @pytest.mark.parametrize(
     ("words", "said"),
     [
-        (("--method", "k-means", "--hints", "hints.csv"), "takes no hints"),
+        (("--method", "k-means", "--hints", "hints.csv"), "uses no hints"),
         (("--method", "pck-means", "--metric", "full"), "--metric is for methods that learn a metric"),
         (("--method", "k-means", "--per-cluster"), "--per-cluster is for methods that learn a metric"),
         (
@@ -28,11 +28,11 @@ def test_k_is_required_and_positive(run, files):
         ),
         (("--tau", "1"), "--tau is for the discriminative method"),
         (("--json", "--out", "-"), "both write to stdout"),
-        (("--out", "labels.xlsx"), "does not say its format"),
-        (("--plot", "p.txt"), "does not say its format"),
+        (("--out", "labels.xlsx"), "expected a file name that ends with"),
+        (("--plot", "p.txt"), "expected a file name that ends with"),
         (("--out", "data.csv"), "is also a file that is read"),
         (("--hints", "hints.csv", "--out", "hints.csv"), "is also a file that is read"),
-        (("--features", ","), "no column is named"),
+        (("--features", ","), "expected at least one column name"),
         (("--features", "x,q"), "no column 'q'"),
         (("--encoding", "klingon"), "there is no encoding"),
         (("--method", "magic"), "magic"),
@@ -86,7 +86,7 @@ def test_hints_that_name_other_ids_say_what_the_ids_are(run, files):
     words = ["cluster", "data.csv", "-k", 2, "--drop", "name", "--hints", "hints.csv"]
     said = run(*words, code=1).stderr
     assert "no row has the id 'a1'" in said
-    assert "name it with --id" in said
+    assert "pass it as --id" in said
     (files / "hints.csv").write_text("a,b,link\na1,zzz,must\n")
     assert "cells of the column 'name' of data.csv" in run(*BASE, "--hints", "hints.csv", code=1).stderr
 
@@ -94,7 +94,7 @@ def test_hints_that_name_other_ids_say_what_the_ids_are(run, files):
 def test_a_hints_file_of_no_known_format(run, files):
     (files / "hints.txt").write_text("a,b,link\n")
     said = run(*BASE, "--hints", "hints.txt", code=1).stderr
-    assert "does not determine the format" in said
+    assert "expected a file name that ends with" in said
     assert "format=" not in said
 
 
@@ -114,7 +114,7 @@ def test_impossible_hints_are_reported_by_id(run, files):
 
 def test_more_clusters_than_rows(run, files):
     words = ["cluster", "data.csv", "-k", 7, "--id", "name"]
-    assert "7 clusters were asked of 6 row(s)" in run(*words, code=1).stderr
+    assert "7 clusters need at least as many rows; got 6" in run(*words, code=1).stderr
 
 
 @pytest.mark.parametrize("out", ["nowhere/l.csv", "."])

@@ -96,22 +96,22 @@ def test_labels_as_hints_and_labels_as_json_lines(run, rows):
 @pytest.mark.parametrize(
     ("words", "said"),
     [
-        (("--parquet", "rows", "whole.parquet"), "either DATA or --parquet"),
-        ((), "either DATA or --parquet"),
+        (("--parquet", "rows", "whole.parquet"), "as DATA or with --parquet, not both"),
+        ((), "as DATA or with --parquet, not both"),
         (
             ("whole.parquet", "--scheduler", "tcp://127.0.0.1:9"),
             "--scheduler is for rows given with --parquet",
         ),
         (("whole.parquet", "--memory-limit", "1GB"), "--memory-limit is for rows given with --parquet"),
-        (("--parquet", "rows", "--memory-limit", "much"), "wanted an amount of memory such as 200MB"),
+        (("--parquet", "rows", "--memory-limit", "much"), "expected an amount of memory such as 200MB"),
         (
             ("--parquet", "rows", "--memory-limit", "1GB", "--scheduler", "tcp://127.0.0.1:9"),
-            "the workers of --scheduler have their own",
+            "--memory-limit limits this process",
         ),
-        (("--parquet", "rows", "--standardize"), "--standardize is for rows in memory"),
-        (("--parquet", "rows", "--plot", "p.png"), "--plot is for rows in memory"),
-        (("--parquet", "rows", "--json"), "give them a file with --out"),
-        (("--parquet", "rows", "--out", "labels.xlsx"), "does not say its format"),
+        (("--parquet", "rows", "--standardize"), "--standardize needs the rows in memory"),
+        (("--parquet", "rows", "--plot", "p.png"), "--plot needs the rows in memory"),
+        (("--parquet", "rows", "--json"), "give a file for them with --out"),
+        (("--parquet", "rows", "--out", "labels.xlsx"), "expected a file name that ends with"),
         (
             ("--parquet", "nowhere", "--method", "spectral-learning"),
             "which --method spectral-learning cannot",
@@ -133,7 +133,7 @@ def test_usage_errors(run, rows, words, said):
         (("--parquet", "rows"), "'name' (string) cannot be used as numbers. Leave them out with --drop"),
         (("--parquet", "rows", "--id", "name", "--hints", "bad.csv"), "bad.csv:3: no row has the id 'r240'"),
         (("--parquet", "rows", "--drop", "name", "--hints", "bad.csv"), "bad.csv:2: no row has the id 'r1'"),
-        (("--parquet", "rows", "--id", "name", "-k", "999"), "999 clusters were asked of 240 row(s)"),
+        (("--parquet", "rows", "--id", "name", "-k", "999"), "999 clusters need at least as many rows; got 240"),
         (("--parquet", "twice.parquet", "--id", "name", "--hints", "bad.csv"), "both have the id 'r1'"),
         (("--parquet", "gap.parquet"), "block 0 of X has nan in its row 1, column 0"),
     ],
@@ -168,7 +168,7 @@ def test_iterations_and_rows_written_are_shown(run, rows, monkeypatch):
     monkeypatch.setattr("likewise.cli._parquet_cluster.show_progress", progress)
     run(*BASE, "--parquet", "rows", "--id", "name")
     steps = [name for name, within in told if not within]
-    assert steps == ["looking at files", "finding rows", "clustering", "writing"]
+    assert steps == ["inspecting files", "finding rows", "clustering", "writing"]
     within = [name for name, inside in told if inside]
     assert within[:2] == ["clustering, iteration 1", "clustering, iteration 2"]
     assert within[-1] == "writing, row 101"

@@ -58,14 +58,14 @@ def test_a_picture_is_drawn(run, labels):
 @pytest.mark.parametrize(
     ("words", "said"),
     [
-        ((), "one of the three"),
-        (("labels.csv", "--classes", 3), "one of the three"),
+        ((), "exactly one of LABELS"),
+        (("labels.csv", "--classes", 3), "exactly one of LABELS"),
         (("--classes", 3, "--column", "kind"), "give the file"),
         (("--classes", 0), "--classes"),
         (("--shares", "a,b"), "wanted numbers"),
         (("--classes", 3, "--noise-pair", 2), "--noise-pair"),
         (("--classes", 3, "--seconds-pair", 0), "--seconds-pair"),
-        (("--classes", 3, "--plot", "bits.txt"), "does not say its format"),
+        (("--classes", 3, "--plot", "bits.txt"), "expected a file name that ends with"),
         (("labels.csv", "--column", "knd"), "it has 'id', 'kind'"),
         (("labels.csv", "--plot", "labels.csv"), "is also a file that is read"),
     ],

@@ -173,12 +173,12 @@ def test_an_empty_file(table, data):
 
 
 def test_a_header_alone(table):
-    assert refused(table, "x,y\n") == "t.csv has a header and no rows."
+    assert refused(table, "x,y\n") == "t.csv has a header but no rows."
 
 
 def test_numbers_in_place_of_a_header(table):
     text = refused(table, "1,2.5,3,4\n5,6,7,8\n")
-    assert text.startswith("t.csv:1: the first row is all numbers (1, 2.5, 3, …)")
+    assert text.startswith("t.csv:1: expected the names of the columns in the first row; got only numbers (1, 2.5, 3, …)")
     assert "--no-header" in text
 
 
@@ -236,7 +236,7 @@ def test_the_first_of_several_gaps(table):
 
 def test_ragged_rows_are_reported_with_their_lines(table):
     text = refused(table, 'x,y\n1,2\n"1\n",2,3\n4\n')
-    assert text == "t.csv:3: 3 cell(s) where the header has 2.\nt.csv:5: 1 cell(s) where the header has 2."
+    assert text == "t.csv:3: 3 cell(s), but the header has 2.\nt.csv:5: 1 cell(s), but the header has 2."
     many = refused(table, "x,y\n" + "1\n" * 8)
     assert many.count("\n") == 5
     assert many.endswith("and 3 more.")
@@ -278,7 +278,7 @@ def test_old_workbooks_and_archives_are_recognised(table, start):
 
 def test_repeated_ids_are_reported_with_both_lines(table):
     text = refused(table, "n,x\na,1\nb,2\na,3\n", id="n")
-    assert text.startswith("t.csv:4: the id 'a' (column 'n') is that of line 2 too")
+    assert text.startswith("t.csv:4: the id 'a' (column 'n') also occurs in line 2")
 
 
 def test_an_empty_id(table):
@@ -345,9 +345,9 @@ def test_parquet_that_is_wrong(table, tmp_path):
     assert text.startswith("t.parquet, row 2 (counted from 0): the column 'x' is missing")
     assert "it has 'wren'" in parquet({"x": [1, 2], "w": ["wren", "owl"]}, tmp_path)
     assert "'flag'" in parquet({"x": [1, 2], "flag": [True, None]}, tmp_path)
-    assert "index that pandas wrote" in parquet({"x": [1], "__index_level_0__": [0]}, tmp_path)
+    assert "index written by pandas" in parquet({"x": [1], "__index_level_0__": [0]}, tmp_path)
     assert "decimal numbers" in parquet({"n": [0.5, 1.5], "x": [1, 2]}, tmp_path, id="n")
-    assert "is that of row 0 too" in parquet({"n": ["a", "a"], "x": [1, 2]}, tmp_path, id="n")
+    assert "also occurs in row 0" in parquet({"n": ["a", "a"], "x": [1, 2]}, tmp_path, id="n")
     assert "is empty" in parquet({"n": ["a", None], "x": [1, 2]}, tmp_path, id="n")
     assert "no rows" in parquet({"x": pa.array([], type=pa.float64())}, tmp_path)
 

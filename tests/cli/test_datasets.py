@@ -51,7 +51,7 @@ def test_a_data_set_is_written_and_can_be_clustered(run, tmp_path):
 def test_usage_and_unknown_names(run, tmp_path):
     assert "NAME" in run("datasets", "--out", "x.csv", code=2).stderr
     assert "not both" in run("datasets", "iris", "--out", "x.csv", "--json", code=2).stderr
-    assert "does not say its format" in run("datasets", "iris", "--out", "x.xls", code=2).stderr
+    assert "expected a file name that ends with" in run("datasets", "iris", "--out", "x.xls", code=2).stderr
     assert "Did you mean 'iris'" in run("datasets", "irish", code=1).stderr
     result = run("datasets", "ionosphere", "--folder", tmp_path, "--out", "x.csv", code=1)
     assert "LIKEWISE_DATA" in result.stderr
@@ -102,14 +102,14 @@ def test_bags_are_written_beside_the_rows(run, tmp_path, monkeypatch):
     )
     monkeypatch.setattr("likewise.datasets.load", lambda name, folder: birds)
     said = run("datasets", "letter_carroll", "--out", "rows.csv").stderr
-    assert "note: its rows are in bags; --bags FILE writes what these hold." in said
+    assert "note: its rows are in bags; --bags FILE writes their labels." in said
     said = run("datasets", "letter_carroll", "--out", "rows.csv", "--bags", "bags.csv").stderr
     assert "wrote rows.csv and bags.csv" in said
     assert (tmp_path / "bags.csv").read_text() == "bag,labels\n7,o;w\n8,o\n"
     read = read_bags(tmp_path / "rows.csv", tmp_path / "bags.csv")
     assert read.supervision.bags.codes.tolist() == [0, 0, 1]
-    assert "--bags goes with --out" in run("datasets", "letter_carroll", "--bags", "b.csv", code=2).stderr
+    assert "--bags needs --out" in run("datasets", "letter_carroll", "--bags", "b.csv", code=2).stderr
     words = ["datasets", "letter_carroll", "--out", "x.csv", "--bags", "x.csv"]
     assert "the file of --out" in run(*words, code=2).stderr
     words[-1] = "x.jsonl"
-    assert "does not say its format" in run(*words, code=2).stderr
+    assert "expected a file name that ends with" in run(*words, code=2).stderr

@@ -77,11 +77,11 @@ def test_a_project_of_weird_ids(run, tmp_path):
 @pytest.mark.parametrize(
     ("words", "code", "match"),
     [
-        (["nothing"], 1, "there is no project at 'nothing', and none beside it at 'nothing.likewise'"),
+        (["nothing"], 1, "there is no project at 'nothing', nor beside it at 'nothing.likewise'"),
         (["birds", "--what", "all"], 2, "give a folder with --out"),
-        (["birds", "--json"], 2, "give it a name with --out"),
-        (["birds", "--format", "csv", "--out", "x.jsonl"], 2, "say two things"),
-        (["birds", "--out", "x.txt"], 2, "does not say its format"),
+        (["birds", "--json"], 2, "give the file a name with --out"),
+        (["birds", "--format", "csv", "--out", "x.jsonl"], 2, "disagree; leave --format out"),
+        (["birds", "--out", "x.txt"], 2, "expected a file name that ends with"),
         (["birds", "--out", "nowhere/x.csv"], 1, "there is no folder 'nowhere'"),
         (["birds", "--what", "all", "--out", "birds.csv"], 2, "is a file"),
         (["birds", "--what", "all", "--out", "nowhere/x"], 1, "there is no folder 'nowhere'"),

@@ -64,7 +64,7 @@ TRUE = {label: [parent] if parent else [] for label, parent in PARENTS.items()}
 def test_the_command_of_the_issue(run, items, world):
     result = run(*BASE, "--out", "tree.json", "--plot", "tree.png", "--suggest", "suggestions.csv")
     assert f"{N} rows, 6 labels, {len(world['tags'])} tags" in result.stdout
-    assert "one tag a line, in 'label', ids in 'id'" in result.stdout
+    assert "one tag per line in 'label', ids in 'id'" in result.stdout
     assert "learned from 12 words in 'description'" in result.stdout
     assert "rows are named by 'id'" in result.stdout
     assert re.search(r"missing rate about 0\.[12]\d", result.stdout)
@@ -103,7 +103,7 @@ def test_the_tree_is_printed_with_how_sure_it_is(run, items):
     assert re.search(
         r"^  animal  \(\d+\)  .*\n    bird  \(\d+\)  .*\n      (owl|wren)  ", shown, re.MULTILINE
     )
-    assert "least sure:" in shown
+    assert "least certain:" in shown
     assert re.search(r"  \w+ under (\w+|the root): [\d.,]+\n", shown)
     assert "against the truth: Robinson-Foulds distance 0, ancestor F1 1.000" in shown
 
@@ -163,7 +163,7 @@ def test_pictures_and_pages(run, items):
 
 def test_a_long_picture_is_reported(run, items, monkeypatch):
     monkeypatch.setattr("likewise.cli.hierarchy._READS_BADLY", 5)
-    assert "a page reads better: --plot t.html" in run(*BASE, "--plot", "t.pdf").stderr
+    assert "an HTML page is easier to read: --plot t.html" in run(*BASE, "--plot", "t.pdf").stderr
     assert "reads better" not in run(*BASE, "--plot", "t.html").stderr
 
 
@@ -171,13 +171,13 @@ def test_letters_that_the_font_lacks_are_one_note(run, items):
     tags = (items / "tags.csv").read_text().replace("owl", "梟木").replace("wren", "鷦鷯")
     (items / "tags.csv").write_text(tags, encoding="utf-8")
     said = run(*BASE, "--plot", "t.png").stderr
-    assert "the font of the picture lacks 4 letter(s); --html shows all of them" in said
+    assert "the font of the picture lacks 4 character(s); --html shows all of them" in said
     assert "Glyph" not in said
 
 
 def test_too_few_iterations_are_reported_by_the_option(run, items):
     said = run(*BASE, "--max-iter", 1).stderr
-    assert "did not converge in 1 iterations: raise --max-iter" in said
+    assert "did not converge in 1 iterations; increase --max-iter" in said
 
 
 def test_items_from_stdin_and_tags_from_parquet(run, items):
@@ -203,8 +203,8 @@ def test_a_given_tree_is_kept(run, items):
     assert parents_in(document) == {**TRUE, "bird": [], "owl": ["animal"], "saw": []}
     assert all(one["margin"] is None for one in document["labels"])
     assert document["notes"] == [
-        "not used: price. Name columns of numbers with --features, text with --text.",
-        "1 label(s) of given.csv are in no tag and are left out: 'axe'.",
+        "not used: price. Give columns of numbers with --features, text with --text.",
+        "1 label(s) of given.csv are never used and are left out: 'axe'.",
     ]
     assert "given" in run(*BASE, "--hierarchy", "given.csv").stdout
 
@@ -245,7 +245,7 @@ def test_missing_rates_shared_by_label_and_given(run, items):
 def test_a_dag_runs(run, items):
     document = json.loads(run(*BASE, "--structure", "dag", "--json", "--plot", "t.png").stdout)
     assert document["structure"] == "dag"
-    assert "holds a tree, not a dag" in run(*BASE, "--structure", "dag", "--out", "t.nwk", code=2).stderr
+    assert "cannot contain a dag" in run(*BASE, "--structure", "dag", "--out", "t.nwk", code=2).stderr
 
 
 # ---------------------------------------------------------------------- what is learned from
@@ -256,7 +256,7 @@ def test_embeddings_columns_and_text(run, items, world):
     np.save(items / "E.NPY.npy", np.hstack([world["X"], world["X"]]))
     base = ("hierarchy", "items.csv", "--labels", "tags.csv", "--json")
     one = json.loads(run(*base, "--features", "e.npy").stdout)
-    assert one["features"] == ["3 numbers a row from e.npy"]
+    assert one["features"] == ["3 numbers per row from e.npy"]
     assert any("not used: description, price" in note for note in one["notes"])
     both = json.loads(run(*base, "--features", "price,e.npy", "--text", "description").stdout)
     assert both["n_features"] == 1 + 3 + 12
@@ -298,7 +298,7 @@ def test_a_label_that_is_never_used_is_left_out(run, items, world):
     assert document["unused_labels"] == ["unicorn"]
     assert parents_in(document) == TRUE
     assert "1 label(s) are never used and are left out: 'unicorn'." in document["notes"]
-    assert "1 edge(s) of fixed.csv speak of labels that are never used and are left out." in document["notes"]
+    assert "1 edge(s) of fixed.csv with labels that are never used are left out." in document["notes"]
 
 
 # ---------------------------------------------------------------------- what is refused
@@ -307,23 +307,23 @@ def test_a_label_that_is_never_used_is_left_out(run, items, world):
 @pytest.mark.parametrize(
     ("words", "said"),
     [
-        (("--label-columns", "price"), "either in a file, --labels, or in columns of DATA, --label-columns"),
-        (("--hierarchy", "truth.csv", "--fixed", "truth.csv"), "--hierarchy gives the whole tree"),
-        (("--separator", ""), "--separator is empty"),
+        (("--label-columns", "price"), "either as a file with --labels or as columns of DATA with --label-columns"),
+        (("--hierarchy", "truth.csv", "--fixed", "truth.csv"), "--hierarchy fixes the whole tree"),
+        (("--separator", ""), "got an empty --separator"),
         (("--missing-rate", "often"), "expected auto, shared, per-label or a rate such as 0.2"),
         (("--missing-rate", "1"), "expected auto, shared, per-label or a rate such as 0.2"),
         (("--missing-rate", "nan"), "expected auto, shared, per-label or a rate such as 0.2"),
-        (("--out", "tree.txt"), "does not say its format; end its name with .json"),
-        (("--plot", "tree.gif"), "does not say its format"),
-        (("--html", "tree.png"), "does not say its format"),
-        (("--missing-plot", "m.html"), "does not say its format"),
-        (("--suggest", "s.xlsx"), "does not say its format"),
+        (("--out", "tree.txt"), "expected a file name that ends with .json"),
+        (("--plot", "tree.gif"), "expected a file name that ends with"),
+        (("--html", "tree.png"), "expected a file name that ends with"),
+        (("--missing-plot", "m.html"), "expected a file name that ends with"),
+        (("--suggest", "s.xlsx"), "expected a file name that ends with"),
         (("--out", "truth.csv", "--truth", "truth.csv"), "is also a file that is read"),
         (("--out", "t.csv", "--suggest", "t.csv"), "is also the file of --out"),
         (("--text", "descripton"), "did you mean 'description'"),
-        (("--text", "description"), "the column 'description' is named twice"),
-        (("--drop", "description"), "the column 'description' is named for --text as well"),
-        (("--id", "price", "--features", "price"), "the column 'price' is named for --id as well"),
+        (("--text", "description"), "the column 'description' is given twice"),
+        (("--drop", "description"), "the column 'description' is given for --text too"),
+        (("--id", "price", "--features", "price"), "the column 'price' is given for --id too"),
         (("--top", 0), "--top"),
     ],
 )
@@ -394,13 +394,13 @@ def test_wrong_encodings_name_the_right_option(run, items):
 
 def test_embeddings_that_do_not_fit(run, items, world):
     np.save(items / "short.npy", world["X"][:7])
-    assert f"short.npy has 7 row(s) where items.csv has {N}" in refused(run, "--features", "short.npy")
+    assert f"short.npy: expected one row for each of the {N}" in refused(run, "--features", "short.npy")
     X = world["X"].copy()
     X[3, 1] = np.nan
     np.save(items / "gap.npy", X)
-    assert "gap.npy, row 3, column 1 (counted from 0) is nan" in refused(run, "--features", "gap.npy")
+    assert "gap.npy, row 3, column 1 (counted from 0): expected a finite number; got nan" in refused(run, "--features", "gap.npy")
     np.save(items / "line.npy", X[:, 0])
-    assert "wanted numbers of shape (rows, features)" in refused(run, "--features", "line.npy")
+    assert "expected an array of numbers of shape (rows, features)" in refused(run, "--features", "line.npy")
 
 
 def test_nothing_to_learn_from(run, items):
@@ -420,7 +420,7 @@ def test_trees_that_do_not_fit(run, items):
     (items / "round.csv").write_text("parent,child\nanimal,bird\nbird,animal\n")
     assert "animal" in refused(run, "--hierarchy", "round.csv")
     (items / "tree.txt").write_text("x")
-    assert "does not say its format; wanted .json" in refused(run, "--hierarchy", "tree.txt")
+    assert "expected a file that ends with .json" in refused(run, "--hierarchy", "tree.txt")
 
 
 @pytest.mark.parametrize(
@@ -428,7 +428,7 @@ def test_trees_that_do_not_fit(run, items):
     [
         ("--fixed", "parent,child\nanimal,howl\n", "e.csv:2: no tag is 'howl'. Did you mean 'owl'?"),
         ("--fixed", "up,down\na,b\n", "there is no column 'parent' and none 'child'"),
-        ("--fixed", "parent,child\nanimal,\n", "e.csv:2: the child is empty"),
+        ("--fixed", "parent,child\nanimal,\n", "e.csv:2: expected a label as the child"),
         ("--fixed", "parent,child\nanimal,root\n", "e.csv:2: the child is the root"),
         ("--fixed", "parent,child\nanimal,owl\nbird,owl\n", "two fixed parents"),
         ("--fixed", "parent,child\nanimal,owl\nowl,animal\n", "animal"),
@@ -447,7 +447,7 @@ def test_a_rate_that_nothing_tells_is_called_a_guess(run, items):
     (items / "tags.csv").write_text("id,label\n" + "".join(f"i{i},owl\n" for i in range(0, N, 3)))
     shown = run(*BASE).stdout
     assert f"{N} rows, 1 label, " in shown
-    assert "a guess, since no label is under another so surely" in shown
+    assert "a guess, because no edge is certain enough" in shown
     assert "a guess" not in run(*BASE, "--missing-rate", 0.1).stdout
 
 
@@ -456,7 +456,7 @@ def test_a_large_tree_is_cut_at_a_depth():
     lines = format_tree(tree)
     assert len(lines) == 11
     assert lines[0] == "0  … 9 more below"
-    assert lines[-1] == "(100 labels in all; --all shows every one)"
+    assert lines[-1] == "(100 labels; --all shows the whole tree)"
     assert len(format_tree(tree, whole=True)) == 100
     assert format_tree(tree, whole=True)[:3] == ["0", "  10", "  11"]
 
@@ -465,8 +465,8 @@ def test_a_large_star_is_cut_too():
     lines = format_tree(LabelHierarchy(list(map(str, range(SHOWN + 7)))))
     assert lines[SHOWN - 1 :] == [
         str(SHOWN - 1),
-        "… 7 more beside these",
-        "(47 labels in all; --all shows every one)",
+        "… 7 more on this level",
+        "(47 labels; --all shows the whole tree)",
     ]
     whole = LabelHierarchy(list(map(str, range(SHOWN))))
     assert format_tree(whole) == list(whole.names)
@@ -494,4 +494,4 @@ def test_the_tree_goes_to_stdout_and_the_rest_to_stderr(run, items):
     assert result.stdout == (items / "tree.json").read_text()
     assert result.stderr
     assert run(*BASE, "--out", "-", "--quiet").stderr == ""
-    assert "would both write to stdout" in run(*BASE, "--out", "-", "--json", code=2).stderr
+    assert "both write to stdout" in run(*BASE, "--out", "-", "--json", code=2).stderr

@@ -36,15 +36,15 @@ def tags_of(text, *, ids=IDS, id_column="id", separator=";"):
     ("text", "layout"),
     [
         (WIDE, "a column of 0 and 1 for each label, ids in 'id'"),
-        (LONG, "one tag a line, in 'label', ids in 'id'"),
-        (LISTED, "labels with ';' between, in 'tags', ids in 'id'"),
+        (LONG, "one tag per line in 'label', ids in 'id'"),
+        (LISTED, "labels separated by ';' in 'tags', ids in 'id'"),
         ("cat,pet\n1,0\n0,0\n1,1\n", "a column of 0 and 1 for each label, rows in the order of items.csv"),
         ("cat,pet,id\n1,1,r3\n1,0,r1\n,,r2\n", "a column of 0 and 1 for each label, ids in 'id'"),
         (
             "id,cat,pet\nr3,TRUE,yes\nr1,1.0,no\nr2,0.0,False\n",
             "a column of 0 and 1 for each label, ids in 'id'",
         ),
-        ("item,label\nr1,cat\nr3,pet\nr3,cat\n", "one tag a line, in 'label', ids in 'item'"),
+        ("item,label\nr1,cat\nr3,pet\nr3,cat\n", "one tag per line in 'label', ids in 'item'"),
     ],
 )
 def test_the_same_tags_in_every_shape(text, layout):
@@ -106,18 +106,18 @@ def test_rows_that_are_not_listed_and_labels_that_are_not_used_are_reported():
 @pytest.mark.parametrize(
     ("text", "said"),
     [
-        ("id\nr1\n", "tags.csv has one column, 'id'. Wanted is one of three tables"),
+        ("id\nr1\n", "tags.csv has one column, 'id'. Expected one of three layouts"),
         (
             "id,cat,pet\nr1,1,2\n",
-            "tags.csv:2: the column 'pet' holds '2', not 0 or 1, and there are 2 columns",
+            "tags.csv:2: the column 'pet' contains '2' instead of 0 or 1, and there are 2 columns",
         ),
-        ("id,label,who\nr1,cat,ann\n", "the column 'label' holds 'cat', not 0 or 1"),
-        ("id,cat,pet\nr1,1,0\nr1,0,0\n", "tags.csv:3: the id 'r1' is there twice"),
+        ("id,label,who\nr1,cat,ann\n", "the column 'label' contains 'cat' instead of 0 or 1"),
+        ("id,cat,pet\nr1,1,0\nr1,0,0\n", "tags.csv:3: the id 'r1' occurs twice"),
         ("id,label\nr1,\nr2, ;\n", "every cell of the column 'label' is empty"),
         ("id,label\n,cat\n", "tags.csv:2: the id (column 'id') is empty"),
-        ("id,cat,pet\nr1,0,0\nr2,0,0\n", "no row holds any label"),
+        ("id,cat,pet\nr1,0,0\nr2,0,0\n", "no row has a label"),
         ("id,label\nR1,cat\nr2,pet\n", "tags.csv:2: no row has the id 'R1'; did you mean 'r1'?"),
-        ("r1,cat\nr2,pet\n", "it seems to be no header. Begin the file with a line such as id,label"),
+        ("r1,cat\nr2,pet\n", "so the header seems to be missing. Begin the file with a line such as id,label"),
     ],
 )
 def test_tables_that_are_none_of_the_three(text, said):
@@ -165,7 +165,7 @@ def test_columns_of_the_data():
     raw = raw_of("id,cat,pet,toy\nr1,1,0,0\nr2,0,0,0\nr3,1,1,0\n")
     assert read_tag_columns(raw, ("cat", "pet")).Y.tolist() == Y
     assert read_tag_columns(raw, ("toy", "pet")).unused == ("toy",)
-    with pytest.raises(FileFormatError, match="the label column 'id' holds 'r1'; wanted 0 or 1"):
+    with pytest.raises(FileFormatError, match="expected 0 or 1 in the label column 'id'; got 'r1'"):
         read_tag_columns(raw, ("cat", "id"))
 
 
@@ -214,7 +214,7 @@ def test_blocks_stand_side_by_side(tmp_path):
     assert (found.X[:, 3:] > 0).sum(axis=1).tolist() == [2, 2, 2]  # two words each
     assert found.descriptions == (
         "1 column(s) of numbers",
-        f"2 numbers a row from {path}",
+        f"2 numbers per row from {path}",
         "4 words in 'text'",
     )
     assert found.notes == ()
@@ -226,7 +226,7 @@ def test_few_components_of_many_words_do_not_depend_on_chance():
     assert one.X.shape == (3, 2)
     np.testing.assert_array_equal(one.X, two.X)
     assert one.descriptions == ("2 components of 4 words in 'text' and 'note'",)
-    assert one.notes == ("not used: x. Name columns of numbers with --features, text with --text.",)
+    assert one.notes == ("not used: x. Give columns of numbers with --features, text with --text.",)
 
 
 def test_text_that_is_the_same_everywhere_is_no_error():

@@ -30,7 +30,7 @@ def test_a_file_of_hints(run, tmp_path, project):
     for part in ("2 answers from hints", "imported    2", "new: Ann"):
         assert part in result.stderr
     assert (
-        "0; 2 were there already" in run("import-answers", "birds", "hints.csv", "--annotator", "Ann").stderr
+        "0; 2 existed already" in run("import-answers", "birds", "hints.csv", "--annotator", "Ann").stderr
     )
 
 

@@ -67,8 +67,8 @@ def test_a_folder_without_permission(tmp_path):
 @pytest.mark.parametrize(
     ("error", "text"),
     [
-        (IsADirectoryError(21, "Is a directory", "d"), "'d' is a folder; wanted a file."),
-        (PermissionError(13, "Permission denied", "f"), "'f' may not be opened: permission denied."),
+        (IsADirectoryError(21, "Is a directory", "d"), "expected a file; 'd' is a folder."),
+        (PermissionError(13, "Permission denied", "f"), "'f' cannot be opened: permission denied."),
         (OSError(28, "No space left on device", "f"), "'f': No space left on device. Make room"),
         (OSError("odd"), "odd"),
         (ValueError(), "ValueError"),
@@ -146,7 +146,7 @@ def test_a_full_disk_behind_stdout_is_named(files, words):
     with open("/dev/full", "wb") as full:
         done = command(*words, cwd=files, stdout=full)
     assert done.returncode == 1
-    assert "'stdout': No space left on device. Make room there" in done.stderr
+    assert "'stdout': No space left on device. Free some space" in done.stderr
     assert "Traceback" not in done.stderr
 
 
@@ -186,7 +186,7 @@ def test_a_full_disk_is_reported_by_the_name_that_was_given(small_disk, write):
     with pytest.raises(OSError, match="No space left on device") as caught:
         put()
     assert format_error(caught.value) == (
-        f"{str(target)!r}: No space left on device. Make room there, or write to another disk."
+        f"{str(target)!r}: No space left on device. Free some space, or write to another disk."
     )
     assert target.read_text() == "old"
 

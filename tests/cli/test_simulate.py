@@ -200,7 +200,7 @@ def test_standardized_columns_have_equal_weight(run, birds):
 def test_a_budget_larger_than_all_pairs_is_a_note(run, birds):
     words = (*BASE, *FAST, "--budget", 500, "--every", 100)
     result = run(*words)
-    assert "note: no run took more than" in result.stderr
+    assert "note: no run used more than" in result.stderr
     assert "nothing left to ask" in result.stderr
     assert json.loads(run(*words, "--json").stdout)["results"][0]["final"] == 1.0
 
@@ -254,11 +254,11 @@ def test_every_model_takes_answers(name, birds):
     [
         (("--strategies", "rndom"), 2, "there is no strategy 'rndom'; did you mean 'random'?"),
         (("--strategies", "xyz"), 2, "there is no strategy 'xyz'; there are default, regions, tray, random"),
-        (("--strategies", ","), 2, "no strategy is named"),
+        (("--strategies", ","), 2, "expected the name of a strategy"),
         (("--model", "k-means"), 2, "'k-means' is not one of"),
         (("--label", "specis"), 2, "has no column 'specis'; did you mean 'species'?"),
-        (("--label", "name"), 2, "is named for"),
-        (("--drop", "species"), 2, "the column 'species' is named for --label as well"),
+        (("--label", "name"), 2, "is given for"),
+        (("--drop", "species"), 2, "the column 'species' is given for --label too"),
         (("--budget", 0), 2, "0 is not in the range"),
         (("--errors", 1.5), 2, "1.5 is not in the range"),
         (
@@ -266,10 +266,10 @@ def test_every_model_takes_answers(name, birds):
             2,
             "'lookalike' is not one of 'uniform', 'look-alike'",
         ),
-        (("--error-kind", "coarse"), 2, "'coarse' needs a rate of errors; add --errors"),
+        (("--error-kind", "coarse"), 2, "'coarse' needs an error rate; add --errors"),
         (("--errors", 0.9, "--error-kind", "confusion"), 1, "rate must be at most 0.353 for these classes"),
-        (("-k", 19), 1, "19 clusters were asked of 18 row(s)"),
-        (("--plot", "curves.doc"), 2, "does not say its format"),
+        (("-k", 19), 1, "19 clusters need at least as many rows; got 18"),
+        (("--plot", "curves.doc"), 2, "expected a file name that ends with"),
         (("--out", "data.csv"), 2, "is also a file that is read"),
     ],
 )
@@ -290,11 +290,11 @@ def test_the_label_column_must_be_named(run, birds):
     ("text", "said"),
     [
         ("x,species\n1,a\n2,a\n3,a\n", "all rows have the same 'species', 'a'"),
-        ("x,species\n1,a\n2,b\n3,c\n", "every row has a 'species' of its own"),
+        ("x,species\n1,a\n2,b\n3,c\n", "every row has a different 'species'"),
         ("x,species\n1,a\n2,\n3,b\n4,b\n", "1 row(s) have no 'species', the first of them '1'"),
         ("x,species\n1,a\n,b\n3,b\n", "the column 'x' is empty"),
-        ("x,species\n1,a\nnan,b\n3,b\n", "wanted a finite number"),
-        ("species\na\nb\nb\n", "no column left to cluster by"),
+        ("x,species\n1,a\nnan,b\n3,b\n", "expected a finite number"),
+        ("species\na\nb\nb\n", "no column left to use as a feature"),
     ],
 )
 def test_data_that_will_not_do(run, tmp_path, text, said):
@@ -324,4 +324,4 @@ def test_the_curves_go_to_stdout_and_the_rest_to_stderr(run, birds):
     assert result.stdout == (birds / "curves.csv").read_text()
     assert "score: " in result.stderr
     assert run(*BASE, *FAST, "--out", "-", "-q").stderr == ""
-    assert "would both write to stdout" in run(*BASE, *FAST, "--out", "-", "--json", code=2).stderr
+    assert "both write to stdout" in run(*BASE, *FAST, "--out", "-", "--json", code=2).stderr

@@ -107,7 +107,7 @@ def test_numbers_are_shown_with_sensible_digits(run, data, served):
 
 
 def test_without_a_number_of_groups_answers_open_them(run, data, served):
-    assert "neither -k nor --discover" in studio(run, "pics").stderr
+    assert "without -k or --discover" in studio(run, "pics").stderr
     settings = served[0].settings
     assert (settings.discover, settings.n_clusters, settings.title) == (True, None, "pics")
 
@@ -128,7 +128,7 @@ def test_what_can_be_changed_when_it_is_opened_again(run, data, served):
     assert (changed.n_clusters, changed.overlap, changed.title, changed.ask) == (3, 2, "Reds", "both")
     assert (last.n_clusters, last.discover, last.overlap, last.title) == (None, True, 2, "Reds")
     assert Project.open(data / "pics.likewise").settings == last
-    assert "99 groups were asked of 6 items" in studio(run, "pics", "-k", "99", code=2).stderr
+    assert "-k 99 needs at least as many items; got 6" in studio(run, "pics", "-k", "99", code=2).stderr
 
 
 @pytest.mark.parametrize(
@@ -147,7 +147,7 @@ def test_what_can_be_changed_when_it_is_opened_again(run, data, served):
 def test_how_the_data_are_read_cannot_be_changed(run, data, served, words):
     studio(run, "t.csv", "--text", "message", "-k", "2")
     said = studio(run, "t.csv", *words, code=2).stderr
-    assert f"t.likewise is there already, and {words[0]} cannot be changed any more" in said
+    assert f"t.likewise exists, and {words[0]} cannot be changed any more" in said
     assert "--project" in said
 
 
@@ -168,12 +168,12 @@ def test_file_names_that_mean_trouble(run, tmp_path, served):
     [
         ([], 2, "give the PATH of a folder or a table, or --sample"),
         (["nope"], 1, "there is no file or folder nope"),
-        (["https://example.org/t.csv"], 1, "nothing is ever fetched"),
-        (["empty"], 1, "It is empty; wanted files that end in one of"),
-        (["pics/0.png"], 1, "is one file; give the folder that it is in: pics"),
-        (["pics", "-k", "7"], 2, "-k 7 groups were asked of 6 items"),
+        (["https://example.org/t.csv"], 1, "downloads nothing"),
+        (["empty"], 1, "It is empty; expected files that end with one of"),
+        (["pics/0.png"], 1, "is a single file; give its folder: pics"),
+        (["pics", "-k", "7"], 2, "-k 7 needs at least as many items; got 6"),
         (["pics", "-k", "1"], 2, "1 is not in the range"),
-        (["pics", "--text", "x"], 2, "--text names a column of a table, and pics is a folder"),
+        (["pics", "--text", "x"], 2, "--text refers to a column of a table, but pics is a folder"),
         (["pics", "--base-path", "a b"], 1, "a base path holds letters"),
         (["pics", "--base-path", "/a/../b"], 1, "a base path holds letters"),
         (["pics", "--base-path", "/a?b"], 1, "a base path holds letters"),
@@ -182,13 +182,13 @@ def test_file_names_that_mean_trouble(run, tmp_path, served):
         (["pics", "--public-url", "ftp://example.org"], 1, "wanted what browsers see"),
         (["pics", "--public-url", "https://example.org:x"], 1, "wanted what browsers see"),
         (["pics", "--public-url", "https://example.org/a b"], 1, "wanted what browsers see"),
-        (["pics", "--pairs", "3"], 2, "--pairs is about a study; give --study too"),
+        (["pics", "--pairs", "3"], 2, "--pairs applies to studies; add --study"),
         (["pics", "--study", "-k", "2"], 2, "a study needs the true classes"),
         (["pics", "--db", "nonsense"], 1, "neither sqlite:///PATH nor postgresql://"),
         (["t.csv", "--text", "nope"], 2, "has no column 'nope'; it has 'name', 'message'"),
-        (["t.csv", "--text", "message", "--image", "picture"], 2, "give one of --text, --image and --audio"),
+        (["t.csv", "--text", "message", "--image", "picture"], 2, "--text, --image and --audio exclude one another"),
         (["t.csv", "--features", "short.npy"], 1, "short.npy has 2 row(s) where there are 6 rows"),
-        (["t.csv", "--features", "t.csv"], 2, "wanted a .npy file"),
+        (["t.csv", "--features", "t.csv"], 2, "expected a .npy file"),
         (["latin.csv", "--text", "name"], 1, "pass --encoding latin-1"),
         (["pics", "--project", "nowhere/p.likewise"], 1, "cannot be made: No such file or directory"),
         (["pics", "--project", "t.csv"], 1, "t.csv"),
@@ -208,7 +208,7 @@ def test_refusals_say_a_way_on_and_leave_nothing_behind(run, data, served, words
 
 def test_one_item_is_not_enough(run, tmp_path, served):
     picture(tmp_path / "one/1.png", 3)
-    assert "one has 1 item(s) to look at; wanted two or more" in studio(run, "one", code=1).stderr
+    assert "one: expected at least two items; got 1" in studio(run, "one", code=1).stderr
 
 
 def test_a_port_that_is_taken_and_an_address_of_another(run, data, served):
@@ -319,10 +319,10 @@ def test_a_database_is_for_one_project_and_takes_a_lost_one_back(run, data, serv
     store.write(lambda tx: tx.append(NewEvent("k", "answer", ann.id, body)))
     store.close()
     said = studio(run, "t.csv", "--text", "message", "-k", "2", "--db", url, code=2).stderr
-    assert "holds answers about '0.png', which is not among the items of t.csv" in said
+    assert "has answers about '0.png', which is not among the items of t.csv" in said
     assert not (data / "t.likewise").exists()
     said = studio(run, "pics", "-k", "2", "--db", url, "--project", "again.likewise").stderr
-    assert "has answers about these items already; they count" in said
+    assert "already has answers about these items; they are used" in said
 
 
 def test_a_study_knows_its_classes_and_tells_none_by_the_order_of_rows(tmp_path):

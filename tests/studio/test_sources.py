@@ -64,7 +64,7 @@ def test_a_folder_of_pictures_with_a_folder_for_each_class(folder):
     assert data.X.shape[0] == 4
     assert data.described.n_items == 4
     assert data.described.has_truth
-    assert data.notes == ("the names of the 2 sub-folders are taken for the true classes.",)
+    assert data.notes == ("the names of the 2 sub-folders are used as the true classes.",)
     assert list(data.items) == items  # and again
 
 
@@ -161,20 +161,20 @@ def test_links_out_of_the_folder_and_odd_names_are_left_out(folder, tmp_path):
 
 def test_a_folder_without_media_says_what_it_has(tmp_path):
     with pytest.raises(
-        FileFormatError, match=r"no pictures or sounds. It is empty; wanted files that end in"
+        FileFormatError, match=r"no pictures or sounds. It is empty; expected files that end with"
     ):
         read_source(tmp_path)
     (tmp_path / "a.txt").write_text("x")
     with pytest.raises(FileFormatError, match=r"It has a\.txt; wanted"):
         read_source(tmp_path)
     (tmp_path / "t.csv").write_text("a\n1\n")
-    with pytest.raises(FileFormatError, match=r"If the items are in a table, give it: .*t\.csv"):
+    with pytest.raises(FileFormatError, match=r"If a table lists them, give that: .*t\.csv"):
         read_source(tmp_path)
 
 
 def test_one_picture_and_only_broken_ones_are_errors(tmp_path):
     draw(tmp_path / "d" / "a.png")
-    with pytest.raises(FileFormatError, match=r"has 1 item\(s\) to look at; wanted two or more"):
+    with pytest.raises(FileFormatError, match=r"expected at least two items; got 1"):
         read_source(tmp_path / "d")
     (tmp_path / "d" / "a.png").write_bytes(b"x")
     with pytest.raises(
@@ -194,9 +194,9 @@ def test_embeddings_of_a_folder_have_a_row_for_each_file_by_name(folder, tmp_pat
 
 
 def test_options_of_tables_are_refused_for_a_folder(folder):
-    with pytest.raises(click.UsageError, match="--text names a column of a table"):
+    with pytest.raises(click.UsageError, match="--text refers to a column of a table"):
         read_source(folder, text=("a",))
-    with pytest.raises(click.BadParameter, match=r"wanted a \.npy file"):
+    with pytest.raises(click.BadParameter, match=r"expected a \.npy file"):
         read_source(folder, features="size")
 
 
@@ -255,7 +255,7 @@ def test_rows_whose_file_is_missing_broken_or_not_named_are_left_out(table):
     assert [item.id for item in data.items] == ["x1", "x3"]
     assert [item.row for item in data.items] == [0, 1]
     assert data.X.shape[0] == 2
-    assert data.notes[0] == "1 row(s) are left out, for their 'file' is empty."
+    assert data.notes[0] == "1 row(s) are left out because their 'file' is empty."
     assert "2 file(s) cannot be read and are left out: p/1.png (it is not" in data.notes[1]
     assert "p/gone.png (it cannot be opened (No such file" in data.notes[1]
 
@@ -277,7 +277,7 @@ def test_without_ids_the_rows_keep_their_numbers(table):
 )
 def test_addresses_are_never_fetched(tmp_path, address):
     (tmp_path / "t.csv").write_text(f'f\n"{address}"\n')
-    with pytest.raises(FileFormatError, match=r"t\.csv:2: --image names .*Nothing is ever fetched"):
+    with pytest.raises(FileFormatError, match=r"t\.csv:2: --image refers to .*downloads nothing"):
         read_source(tmp_path / "t.csv", image="f")
 
 
@@ -333,9 +333,9 @@ def test_an_index_that_pandas_wrote_is_not_learnt_from(tmp_path):
     ("options", "error", "said"),
     [
         ({"text": ("txt",)}, click.BadParameter, "no column 'txt'; did you mean 'text'"),
-        ({"image": "text", "audio": "file"}, click.UsageError, "one of --text, --image and --audio"),
+        ({"image": "text", "audio": "file"}, click.UsageError, "--text, --image and --audio exclude one another"),
         ({"id_column": "name", "truth": "name"}, click.BadParameter, "named for --id as well"),
-        ({"id_column": "kind"}, FileFormatError, "the id 'a' .* is that of line 2 too"),
+        ({"id_column": "kind"}, FileFormatError, "the id 'a' .* also occurs in line 2"),
         ({"features": "gone.npy"}, FileFormatError, "there is no file"),
         ({"drop": ("name", "kind", "size", "text", "file")}, FileFormatError, r"t\.csv: no column is left"),
     ],
@@ -349,10 +349,10 @@ def test_files_that_are_no_tables_say_so(tmp_path):
     with pytest.raises(FileFormatError, match="there is no file or folder"):
         read_source(tmp_path / "gone.csv")
     (tmp_path / "a.jsonl").write_text("{}\n")
-    with pytest.raises(FileFormatError, match="is JSON; wanted a table as CSV or Parquet"):
+    with pytest.raises(FileFormatError, match="expected a CSV or Parquet table, or a folder"):
         read_source(tmp_path / "a.jsonl")
     draw(tmp_path / "a.png")
-    with pytest.raises(FileFormatError, match="is one file; give the folder"):
+    with pytest.raises(FileFormatError, match="is a single file; give its folder"):
         read_source(tmp_path / "a.png")
     (tmp_path / "t.csv").write_bytes("a,b\nö,1\nü,2\n".encode("latin-1"))
     with pytest.raises(LikewiseError, match="--encoding"):

@@ -1,1 +1,1 @@
-"""The command line: ``main`` plus one file per command, each imported when it is wanted."""
+"""The command line: ``main`` plus one module per command, imported when the command is run."""

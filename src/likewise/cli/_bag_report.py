@@ -1,4 +1,4 @@
-"""Bags on the command line: reading what they hold, and what a clustering made of each of them."""
+"""Bags on the command line: read their labels, and report the clusters of each bag's rows."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ IntArray = npt.NDArray[np.int64]
 def read_bag_hints(
     path: str | None, bags: tuple[str | None, ...], *, encoding: str, column: str
 ) -> Supervision:
-    """Read what each bag holds, for rows whose bags stand in a column; errors speak of options."""
+    """Read the labels of the bags, for rows with a column of bags; errors mention options."""
     if all(bag is None for bag in bags):
         raise FileFormatError(
             f"--bag-column: all cells of the column {column!r} are empty; no row is in a bag."
@@ -34,22 +34,22 @@ def read_bag_hints(
     try:
         return read_bag_labels(path, bags, encoding=encoding)
     except UnknownFormatError as error:
-        raise FileFormatError(f"{path!r} does not say its format; wanted .csv or .parquet.") from error
+        raise FileFormatError(f"expected a file that ends with .csv or .parquet; got {path!r}.") from error
     except FileFormatError as error:
         text = render(error, words=HINT_OPTIONS)
         if error.ids:
-            text += f"\nThe bags of the rows are the cells of the column {column!r}."
+            text += f"\nThe bags of the rows are in the column {column!r}."
         raise FileFormatError(text) from error
 
 
 @dataclass(frozen=True, eq=False)
 class BagReport:
-    """What a clustering made of each bag.
+    """The clusters of the rows of each bag, compared with the labels of the bag.
 
     Attributes
     ----------
     bags : Bags
-        The bag of each row, and what each bag holds.
+        The bag of each row, and the labels of each bag.
     labels : ndarray of shape (n_samples,)
         The cluster of each row.
     ids : RowIds
@@ -57,7 +57,7 @@ class BagReport:
     n_clusters : int
         The number of clusters.
     classes : tuple
-        The class that each cluster stands for, None for none; empty if the method does not say.
+        The class that each cluster stands for, or None; empty if the method assigns no classes.
     """
 
     bags: Bags
@@ -83,7 +83,7 @@ class BagReport:
 
     @cached_property
     def strangers(self) -> list[list[int]]:
-        """The rows of each bag whose cluster stands for a class that the bag does not hold."""
+        """The rows of each bag whose cluster stands for a class that is not a label of the bag."""
         found: list[list[int]] = [[] for _ in self.bags.names]
         if self.classes:
             for row in np.flatnonzero(self.bags.codes >= 0).tolist():
@@ -94,7 +94,7 @@ class BagReport:
 
     @cached_property
     def missing(self) -> list[list[Hashable]]:
-        """The labels of each bag that none of its rows carries: no row is in a cluster of that class."""
+        """The labels of each bag for which no row is in a cluster of that class."""
         found: list[list[Hashable]] = []
         for bag_labels, counts in zip(self.bags.labels, self.profile, strict=True):
             there = {self.classes[c] for c in np.flatnonzero(counts).tolist()} if self.classes else set()
@@ -111,7 +111,7 @@ class BagReport:
 
     @property
     def n_rows(self) -> tuple[int, int]:
-        """The rows in a cluster whose class their bag holds, and all rows of labelled bags: two numbers."""
+        """The number of rows whose cluster's class is a label of their bag, and of rows in labelled bags."""
         n = int(self.bags.rows.size)
         nameless = {c for c, name in enumerate(self.classes) if name is None}
         lost = sum(int(label) in nameless for label in self.labels[self.bags.rows])
@@ -119,12 +119,12 @@ class BagReport:
 
     @property
     def n_labels(self) -> tuple[int, int]:
-        """The labels of bags that some row of the bag carries, and all of them: two numbers."""
+        """The number of labels of bags that a row of the bag has, and of all labels of bags."""
         n = sum(len(bag_labels or ()) for bag_labels in self.bags.labels)
         return n - sum(map(len, self.missing)), n
 
     def find_doubtful(self) -> list[int]:
-        """Return the bags with strangers or missing labels, those with the most of them first."""
+        """Return the bags with strangers or missing labels, in descending order of their number."""
         doubt = [len(s) + len(m) for s, m in zip(self.strangers, self.missing, strict=True)]
         sizes = self.profile.sum(axis=1)
         return sorted((b for b, n in enumerate(doubt) if n), key=lambda b: (-doubt[b], -int(sizes[b]), b))
@@ -132,7 +132,7 @@ class BagReport:
     # ------------------------------------------------------------------ as values
 
     def make_rows(self) -> list[dict[str, Any]]:
-        """Return one record a bag, in the order of the data, with plain values."""
+        """Return one record per bag, in the order of the data, with plain values."""
         names, labels = self.bags.names, self.bags.labels
         return [
             {
@@ -163,7 +163,7 @@ class BagReport:
         }
 
     def make_columns(self) -> dict[str, list[Any]]:
-        """Return the report as a table: one row a bag, one column a cluster, named by number and class."""
+        """Return a table with one row per bag and one column per cluster, named by number and class."""
         rows = self.make_rows()
         table: dict[str, list[Any]] = {
             "bag": [row["bag"] for row in rows],
@@ -188,8 +188,8 @@ class BagReport:
         if not self.classes:
             return lines
         for (found, n), what in (
-            (self.n_rows, "rows in a cluster whose class their bag holds"),
-            (self.n_labels, "labels of bags carried by a row of the bag"),
+            (self.n_rows, "rows in a cluster whose class is a label of their bag"),
+            (self.n_labels, "labels of bags found in a row of the bag"),
         ):
             lines += [f"            {found:,} of {n:,} {what} ({found / n:.0%})"] if n else []
         if self.unclaimed:
@@ -200,7 +200,7 @@ class BagReport:
         worst = self.find_doubtful()
         if not worst:
             return []
-        cells = [("bag", "rows", "holds", "not found", "found besides")]
+        cells = [("bag", "rows", "labels", "not found", "also found")]
         for b in worst[:SHOWN]:
             besides = Counter(str(self.classes[self.labels[row]]) for row in self.strangers[b])
             cells.append(
@@ -221,12 +221,12 @@ class BagReport:
             ]
             lines.append(f"{'doubtful' if place == 0 else '':<12}{'  '.join(parts)}".rstrip())
         if len(worst) > SHOWN:
-            lines.append(f"            and {len(worst) - SHOWN} more; --bag-report and --json have all bags")
+            lines.append(f"            and {len(worst) - SHOWN} more; --bag-report and --json list all bags")
         return lines
 
 
 def describe_sizes(bags: Bags) -> str:
-    """Say how large bags are.
+    """Return the range of bag sizes and the number of rows without a bag, as text.
 
     >>> describe_sizes(Bags.from_arrays(["r1", "r1", "r2", None]))
     '1 to 2 rows each; 1 row in no bag'
@@ -240,7 +240,7 @@ def describe_sizes(bags: Bags) -> str:
 
 
 def describe_labels(bags: Bags) -> dict[str, Any]:
-    """Say how many labels the bags hold, and which of them occur but once."""
+    """Return the number of labels of the bags, and the labels that occur only once."""
     label_sets = [labels for labels in bags.labels if labels is not None]
     counts = Counter(str(label) for labels in label_sets for label in labels)
     return {
@@ -256,7 +256,7 @@ def describe_labels(bags: Bags) -> dict[str, Any]:
 
 
 def _make_sort_key(label: Any) -> tuple[float, str]:
-    """Sort 9 before 10, and words after numbers."""
+    """Return a key that sorts 9 before 10, and text after numbers."""
     text = str(label)
     return (float(text) if text.isdecimal() else math.inf, text)
 

@@ -19,21 +19,21 @@ IntArray = npt.NDArray[np.int64]
 
 _N_COLUMNS = 3
 _N_ROWS = 3
-_MOST_CLUSTERS = 8  # more are folded in the summary
+_MOST_CLUSTERS = 8  # maximum number of clusters in the printed summary
 _LONGEST_ID = 30
-_APART = 0.5  # standard deviations by which the mean of a column must differ to set a cluster apart
+_APART = 0.5  # minimum difference of a column's mean, in standard deviations, to distinguish a cluster
 
 
 @dataclass(frozen=True)
 class ColumnContrast:
-    """The mean of a column in a cluster and elsewhere.
+    """The mean of a column in a cluster and in all other rows.
 
     Attributes
     ----------
     name : str
         The column.
     mean, mean_elsewhere : float
-        Its mean over the rows of the cluster, and over all others.
+        Its mean over the rows of the cluster, and over all other rows.
     difference : float
         (mean - mean_elsewhere) / s, with s the standard deviation of the column over all rows.
     """
@@ -46,17 +46,17 @@ class ColumnContrast:
 
 @dataclass(frozen=True)
 class ClusterContents:
-    """What is in one cluster.
+    """The description of one cluster.
 
     Attributes
     ----------
     cluster, size : int
-        Its number, and how many rows it has.
+        Its number, and its number of rows.
     columns : tuple of ColumnContrast
-        The columns that set it apart, the most different first; empty if none differs by half a standard
+        The columns that distinguish it, the most different first; empty if none differs by half a standard
         deviation.
     typical : tuple of int
-        The rows nearest to its mean, all columns counting alike.
+        The rows nearest to its mean, with standardised columns.
     doubtful : tuple of (int, int)
         The least certain of the remaining rows, each with its second-best cluster.
     """
@@ -70,14 +70,14 @@ class ClusterContents:
 
 @dataclass(frozen=True)
 class Contents:
-    """What is in the clusters of a table that have rows, by ascending number."""
+    """The descriptions of the non-empty clusters of a table, in ascending order of their numbers."""
 
     clusters: tuple[ClusterContents, ...]
     table: DataTable
 
     @classmethod
     def from_model(cls, model: Any, X: FloatArray, table: DataTable, labels: IntArray) -> Contents:
-        """Look through the clusters that a fitted model gives to the rows of a table.
+        """Describe the clusters to which a fitted model assigns the rows of a table.
 
         Uncertainty comes from the model's probabilities or distances to centres if it has them; otherwise
         from the distances to the means of the clusters, in the spectral embedding if there is one.
@@ -87,8 +87,8 @@ class Contents:
         model : fitted clusterer
             The model.
         X : ndarray of shape (n_samples, n_features)
-            What it was fitted to.
-        table : Table
+            The training rows.
+        table : DataTable
             The same rows in the units of the file.
         labels : ndarray of shape (n_samples,)
             The cluster of each row.
@@ -142,7 +142,7 @@ class Contents:
         ]
 
     def format_lines(self) -> list[str]:
-        """Return the summary, line by line; of many clusters the largest are shown."""
+        """Return the summary, line by line; only the largest of many clusters are shown."""
         shown = self.clusters
         if len(shown) > _MOST_CLUSTERS:
             largest = sorted(shown, key=lambda one: -one.size)[:_MOST_CLUSTERS]
@@ -171,7 +171,7 @@ class Contents:
 
 
 def _format_mean(mean: float, spread: float) -> str:
-    """Return a mean with three digits of the spread of its column.
+    """Return a mean, rounded to three significant digits of the range of its column.
 
     >>> _format_mean(0.04444, 16.0), _format_mean(2.513, 4.7), _format_mean(883.1, 1402.0)
     ('0.0', '2.51', '883')
@@ -189,7 +189,7 @@ def _cut(name: str) -> str:
 
 
 def _compute_means(rows: FloatArray, labels: IntArray) -> FloatArray:
-    """Return the mean of each cluster; NaN for one without rows."""
+    """Return the mean of each cluster; NaN for an empty cluster."""
     counts = np.bincount(labels)
     place = (labels, np.arange(len(labels)))
     sums: FloatArray = csr_array((np.ones(len(labels)), place), shape=(len(counts), len(labels))) @ rows
@@ -197,7 +197,7 @@ def _compute_means(rows: FloatArray, labels: IntArray) -> FloatArray:
 
 
 def _compute_squared_distances(rows: FloatArray, means: FloatArray) -> FloatArray:
-    """Return the squared distance of each row to each mean; infinite where there is no mean."""
+    """Return the squared distance of each row to each mean; infinite for an empty cluster."""
     squares: FloatArray = euclidean_distances(rows, np.nan_to_num(means), squared=True)
     squares[:, np.isnan(means[:, 0])] = np.inf
     return squares
@@ -206,7 +206,7 @@ def _compute_squared_distances(rows: FloatArray, means: FloatArray) -> FloatArra
 def _compute_margins(
     model: Any, X: FloatArray, labels: IntArray, squares: FloatArray
 ) -> tuple[IntArray, FloatArray]:
-    """Return the cluster that comes next for each row, and how far the model prefers its own to that."""
+    """Return the second-best cluster of each row, and the margin by which the row prefers its own cluster."""
     n_clusters = squares.shape[1]
     if hasattr(model, "predict_proba"):
         shares = np.asarray(model.predict_proba(X), dtype=np.float64)
@@ -227,7 +227,7 @@ def _compute_margins(
 def _compute_margin(
     distances: FloatArray, labels: IntArray, *, relative: bool = True
 ) -> tuple[IntArray, FloatArray]:
-    """Return the nearest other cluster of each row, and by how much it is farther than the row's own."""
+    """Return the nearest other cluster of each row, and how much farther it is than the row's own cluster."""
     at = np.arange(len(labels))
     others = distances.copy()
     others[at, labels] = np.inf
@@ -243,7 +243,7 @@ def _compute_margin(
 def _rank_doubt(
     model: Any, X: FloatArray, labels: IntArray, squares: FloatArray
 ) -> tuple[IntArray, IntArray]:
-    """Return the next cluster and the rank of each row, the most doubtful first; means break ties."""
+    """Return the second-best cluster and the uncertainty rank of each row; distances to means break ties."""
     other, margin = _compute_margins(model, X, labels, squares)
     rank = np.empty(len(margin), dtype=np.int64)
     rank[np.lexsort((_compute_margin(squares, labels)[1], margin))] = np.arange(len(margin))

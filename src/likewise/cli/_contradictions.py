@@ -1,4 +1,4 @@
-"""Contradictions among hints, told by the ids of the rows."""
+"""Find contradictions among hints and report them with the ids of the rows."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from likewise.supervision import RowIds, Supervision
 
 @dataclass(frozen=True)
 class LinkConflict:
-    """Two rows that were said to be apart, yet a chain of must-links or labels joins them."""
+    """Two cannot-linked rows that a chain of must-links or labels joins."""
 
     a: str
     b: str
@@ -24,7 +24,7 @@ class LinkConflict:
 
 @dataclass(frozen=True)
 class TripletConflict:
-    """Three rows about which more than one answer was given."""
+    """A triplet with more than one answer."""
 
     items: tuple[str, str, str]
     answers: tuple[str, ...]
@@ -34,7 +34,7 @@ class TripletConflict:
 
 
 def find_link_conflicts(hints: Supervision, ids: RowIds) -> list[LinkConflict]:
-    """Return the cannot-links that the must-links contradict, labels read as links.
+    """Return the cannot-links that must-links contradict; labels count as links.
 
     >>> hints = Supervision.from_links(3, must=[(0, 1), (1, 2)], cannot=[(0, 2)])
     >>> print(find_link_conflicts(hints, RowIds.from_ids(["wren", "finch", "owl"]))[0])
@@ -49,7 +49,7 @@ def find_link_conflicts(hints: Supervision, ids: RowIds) -> list[LinkConflict]:
 
 @dataclass(frozen=True)
 class TruthAgreement:
-    """How many hints the true classes confirm; hints about rows whose class is not known are not counted.
+    """The number of hints that agree with the true classes; rows of unknown class are not counted.
 
     Attributes
     ----------
@@ -57,7 +57,7 @@ class TruthAgreement:
         For each kind of hint (must-links, cannot-links, triplets, labels), how many agree with the true
         classes, and how many could be compared with them.
     against : tuple of str
-        The links and labels that do not agree, by the ids of their rows.
+        The links and labels that disagree, by the ids of their rows.
     """
 
     right: dict[str, int]
@@ -114,7 +114,7 @@ def compare_with_truth(hints: Supervision, classes: Sequence[str | None], ids: R
 
 
 def find_triplet_conflicts(hints: Supervision, ids: RowIds) -> list[TripletConflict]:
-    """Return the triplets that were given more than one answer."""
+    """Return the triplets with more than one answer."""
     answers_of: dict[tuple[int, int, int], list[str]] = {}
     for (i, j, k), word in zip(hints.triplets.tolist(), hints.answer_words, strict=True):
         answers_of.setdefault((i, j, k), []).append(word)

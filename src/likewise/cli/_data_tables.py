@@ -1,4 +1,4 @@
-"""The data of a command: sample ids, a matrix of features, and columns kept for other ends."""
+"""The data of a command: row ids, a feature matrix, and columns kept for other purposes."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ class DataTable:
     dropped : tuple of str
         The columns of the file that are neither features nor ids.
     kept : mapping of str to tuple
-        The cells of columns that were asked for besides, as text; None where a cell is empty.
+        The cells of other requested columns, as text; None for an empty cell.
     """
 
     ids: RowIds
@@ -48,14 +48,14 @@ class DataTable:
 
 @dataclass(frozen=True)
 class ColumnRoles:
-    """Which columns are what, as the options of a command say.
+    """The roles of the columns, as given by the options of a command.
 
     Attributes
     ----------
     id : str or None
         ``--id``: the column of ids, which is never a feature.
     features : tuple of str or None
-        ``--features``: the columns to use; None for all that are left.
+        ``--features``: the columns to use; None for all columns without another role.
     drop : tuple of str
         ``--drop``: columns to leave out.
     truth : str or None
@@ -63,7 +63,7 @@ class ColumnRoles:
     bag : str or None
         ``--bag-column``: the column of bags, which is never a feature.
     truth_option : str
-        How the command calls ``--truth``.
+        The name of the ``--truth`` option in this command.
     """
 
     id: str | None = None
@@ -74,7 +74,7 @@ class ColumnRoles:
     truth_option: str = "--truth"
 
     def check(self, raw: RawTable) -> None:
-        """Make sure that every column named is there, and that none is named for two ends."""
+        """Raise an error if a column does not exist or has two roles."""
         roles = {
             "--id": (self.id,) if self.id is not None else (),
             self.truth_option: (self.truth,) if self.truth is not None else (),
@@ -88,15 +88,15 @@ class ColumnRoles:
                 if name not in raw.names:
                     raise click.BadParameter(make_unknown_column_error(name, raw), param_hint=f"'{option}'")
                 if name in ends:
-                    what = "twice" if ends[name] == option else f"for {ends[name]} as well"
+                    what = "twice" if ends[name] == option else f"for {ends[name]} too"
                     raise click.BadParameter(
-                        f"the column {name!r} is named {what}.", param_hint=f"'{option}'"
+                        f"the column {name!r} is given {what}.", param_hint=f"'{option}'"
                     )
                 ends[name] = option
 
 
 def split_names(text: str) -> tuple[str, ...]:
-    """Cut a list of column names at its commas; a name that holds a comma stands in double quotes.
+    """Split a list of column names at its commas; double quotes enclose a name that contains a comma.
 
     >>> split_names('a, b,"c,d"')
     ('a', 'b', 'c,d')
@@ -106,22 +106,22 @@ def split_names(text: str) -> tuple[str, ...]:
 
 
 def read_table(path: str, columns: ColumnRoles, *, header: bool = True, encoding: str = "utf-8") -> DataTable:
-    """Read a table of rows and features, or say what is wrong with it and where."""
+    """Read a table of rows and features; an error gives the place in the file."""
     raw = read_raw(path, header=header, encoding=encoding)
     return make_table(raw, columns)
 
 
 def make_table(raw: RawTable, columns: ColumnRoles) -> DataTable:
-    """Take ids, features and kept columns out of a table."""
+    """Return the ids, features and kept columns of a table."""
     columns.check(raw)
     ids = get_ids(raw, columns.id)
     others = {columns.id, columns.truth, columns.bag, *columns.drop}
     names = columns.features or tuple(name for name in raw.names if name not in others)
     if not names:
-        raise FileFormatError(f"{raw.path} has no column left to cluster by; drop fewer of them.")
+        raise FileFormatError(f"{raw.path} has no column left to use as a feature; drop fewer columns.")
     if columns.features is None and (stray := [name for name in raw.unnamed if name in names]):
         raise FileFormatError(
-            f"{raw.path}: {stray[0]!r} has no name of its own, and may be an index that pandas wrote. "
+            f"{raw.path}: the column {stray[0]!r} has no name; it may be an index written by pandas. "
             f"Use it as the ids with --id '{stray[0]}', or leave it out with --drop '{stray[0]}'."
         )
     X = _read_features(raw, names)
@@ -131,7 +131,7 @@ def make_table(raw: RawTable, columns: ColumnRoles) -> DataTable:
 
 
 def make_unknown_column_error(name: str, raw: RawTable) -> str:
-    """Say that there is no such column, and which one may be meant."""
+    """Return the message for an unknown column, with the closest name if there is one."""
     close = difflib.get_close_matches(name, raw.names, n=1)
     if close:
         return f"{raw.path} has no column {name!r}; did you mean {close[0]!r}?"
@@ -153,16 +153,16 @@ def get_ids(raw: RawTable, name: str | None) -> RowIds:
             raise FileFormatError(f"{raw.place(row)}: the id (column {name!r}) is empty; each row needs one.")
         if text in first:
             raise FileFormatError(
-                f"{raw.place(row)}: the id {text!r} (column {name!r}) is that of "
-                f"{raw.describe_row(first[text])} "
-                "too; ids must differ. Choose another column, or leave --id out to number the rows."
+                f"{raw.place(row)}: the id {text!r} (column {name!r}) also occurs in "
+                f"{raw.describe_row(first[text])}"
+                "; ids must be unique. Choose another column, or leave --id out to number the rows."
             )
         first[text] = row
     return RowIds.from_ids(first)
 
 
 def get_texts(raw: RawTable, name: str) -> tuple[str | None, ...]:
-    """Return the cells of a column as texts; None where a cell is empty."""
+    """Return the cells of a column as texts; None for an empty cell."""
     column = raw.columns[raw.names.index(name)]
     if isinstance(column, list):
         return tuple(cell if cell else None for cell in column)
@@ -170,8 +170,8 @@ def get_texts(raw: RawTable, name: str) -> tuple[str | None, ...]:
         whole = column[np.isfinite(column)]
         if (whole != np.floor(whole)).any() or (np.abs(whole) >= 2**53).any():
             raise FileFormatError(
-                f"{raw.path}: the column {name!r} holds decimal numbers, such as {whole[0]!r}; "
-                "wanted text or whole numbers."
+                f"{raw.path}: expected text or whole numbers in the column {name!r}; "
+                f"got decimal numbers such as {whole[0]!r}."
             )
         return tuple(str(int(value)) if math.isfinite(value) else None for value in column.tolist())
     return tuple(None if value is None or value == "" else str(value) for value in column.tolist())
@@ -192,8 +192,8 @@ def _read_features(raw: RawTable, names: tuple[str, ...]) -> FloatArray:
         others = sum(isinstance(other, _NonNumericCell) for other in parsed) - 1
         more = f" {others} more column(s) have such cells." if others else ""
         raise FileFormatError(
-            f"{raw.place(bad.row)}: the column {name!r} is {bad.shown}; wanted a finite number. Fill the "
-            f"cell, leave out the row, or leave out the column with --drop {_quote_names([name])}.{more}"
+            f"{raw.place(bad.row)}: expected a finite number in the column {name!r}; got {bad.shown}. Fill "
+            f"the cell, leave out the row, or drop the column with --drop {_quote_names([name])}.{more}"
         )
     X = np.empty((raw.n_rows, len(names)))
     for c, column in enumerate(parsed):
@@ -203,7 +203,7 @@ def _read_features(raw: RawTable, names: tuple[str, ...]) -> FloatArray:
 
 
 def is_wordy(raw: RawTable, name: str) -> bool:
-    """Tell whether a column holds a word where a feature would hold a number."""
+    """Return True if a cell of the column is text other than a number."""
     found = _parse_numbers(raw.columns[raw.names.index(name)])
     return isinstance(found, _NonNumericCell) and bool(found.text)
 
@@ -214,11 +214,11 @@ class _NonNumericCell:
 
     row: int
     shown: str
-    text: str = ""  # the cell, if it is a word and not a gap
+    text: str = ""  # the cell; empty for a missing value
 
 
 def _parse_numbers(column: Column) -> FloatArray | _NonNumericCell:
-    """Return a column as numbers, or the first cell that is none; a word counts before a gap."""
+    """Return a column as numbers, or its first text cell, or its first missing or infinite cell."""
     try:
         if isinstance(column, np.ndarray) and column.dtype.kind in "biuf":
             values = column.astype(np.float64)
@@ -226,7 +226,7 @@ def _parse_numbers(column: Column) -> FloatArray | _NonNumericCell:
             values = np.array([float(cell) for cell in column], dtype=np.float64)
     except (TypeError, ValueError):
         return _find_first_bad(column)
-    # Python reads 1_000 as a number; in a table it is rather a name.
+    # Python reads 1_000 as a number; in a table it is more likely a name.
     if isinstance(column, list) and any("_" in cell for cell in column):
         return _find_first_bad(column)
     gaps = np.flatnonzero(~np.isfinite(values))
@@ -253,7 +253,7 @@ def _find_first_bad(column: Column) -> _NonNumericCell:
 
 
 def is_plain_number(cell: Any) -> bool:
-    """Tell whether a cell holds a number; 1_000, which Python reads as one, is a word in a table."""
+    """Return True if a cell is a number; 1_000, which Python accepts, counts as text."""
     if isinstance(cell, str) and "_" in cell:
         return False
     try:
@@ -266,17 +266,17 @@ def is_plain_number(cell: Any) -> bool:
 def _make_not_numeric_error(raw: RawTable, wrong: dict[str, _NonNumericCell]) -> str:
     name, bad = next(iter(wrong.items()))
     if re.fullmatch(r"[-+]?\d+,\d+", bad.text.strip()):
-        tip = "It seems to have a decimal comma; save the file with decimal points."
+        tip = "It seems to use decimal commas; save the file with decimal points."
     elif raw.lines is not None and bad.row == 0 and raw.lines[0] == 1 and len(wrong) == len(raw.names):
         tip = "The first row seems to be a header; leave --no-header out."
     elif len(wrong) > 8:
-        tip = f"{len(wrong)} columns are not; name the columns to use with --features."
+        tip = f"{len(wrong)} columns are not; choose the columns to use with --features."
     else:
         names = list(wrong)
         tip = (
-            f"Leave out what is not a number with --drop {_quote_names(names)}, take a column as the ids "
+            f"Leave out non-numeric columns with --drop {_quote_names(names)}, use a column as the ids "
             "with "
-            f"--id {_quote_names([name])}, or name the columns to use with --features."
+            f"--id {_quote_names([name])}, or choose the columns to use with --features."
         )
     others = [repr(other) for other in list(wrong)[1:4]]
     more = f" Neither is {' nor '.join(others)}." if others else ""
@@ -284,7 +284,7 @@ def _make_not_numeric_error(raw: RawTable, wrong: dict[str, _NonNumericCell]) ->
 
 
 def _quote_names(names: list[str]) -> str:
-    """Return names as an option takes them, in quotes where a shell would cut them."""
+    """Return names in the form that an option expects, quoted if a shell would split them."""
     text = ",".join(f'"{name}"' if "," in name else name for name in names)
     return text if re.fullmatch(r"[\w.,-]+", text) else "'" + text.replace("'", "'\\''") + "'"
 
@@ -297,7 +297,7 @@ def standardize_columns(X: FloatArray) -> FloatArray:
     """
     centred = X - X.mean(axis=0)
     spread = centred.std(axis=0)
-    # A column that is constant up to rounding has no spread of its own.
+    # The spread of a column that is constant up to rounding is only rounding error.
     flat = spread <= 1e-12 * np.abs(X).max(axis=0)
     scaled: FloatArray = np.where(flat, 0.0, centred / np.where(flat, 1.0, spread))
     return scaled

@@ -1,4 +1,4 @@
-"""From hints to a fitted method: what the method is given, and errors told by ids and options."""
+"""Fit a method to hints, with error messages that use row ids and command-line options."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from likewise.supervision import RowIds, Supervision
 def select_hints(
     hints: Supervision, method: str, n_clusters: int, as_links: bool, options: dict[str, Any]
 ) -> Supervision:
-    """Return the hints that the method is given, or refuse those that it does not use."""
+    """Return the hints in the form that the method uses; raise an error if it does not support them."""
     if not as_links:
         check_honoured(method, hints.kinds)
         return hints
@@ -34,20 +34,20 @@ def select_hints(
 
 
 def fit_by_ids(model: Any, X: Any, hints: Supervision, ids: RowIds, method: str) -> list[str]:
-    """Fit; tell of contradictions by ids, where the estimator would tell of them by rows."""
+    """Fit the model and return notes; contradictions are reported with ids instead of row numbers."""
     import warnings
 
     from likewise.cli._contradictions import find_link_conflicts
 
     if method == "sss-vad" and (hints.answers == 3).any():
         raise UnsupportedSupervisionError(
-            f"{int((hints.answers == 3).sum())} of {len(hints.answers)} triplets are answered NEITHER, which "
-            "--method sss-vad cannot use. Take them out of the file, or use --method discriminative."
+            f"{int((hints.answers == 3).sum())} of {len(hints.answers)} triplets have the answer NEITHER, "
+            "which --method sss-vad cannot use. Remove them from the file, or use --method discriminative."
         )
     if not hints:
         model.fit(X)
         return []
-    rows, few = hints.restrict_to_hinted()  # there may be very many rows, and few that hints name
+    rows, few = hints.restrict_to_hinted()  # there may be millions of rows and few hinted ones
     conflicts = (
         find_link_conflicts(few, RowIds.from_ids([ids[row] for row in rows.tolist()])) if len(rows) else []
     )
@@ -55,8 +55,8 @@ def fit_by_ids(model: Any, X: Any, hints: Supervision, ids: RowIds, method: str)
         raise InconsistentSupervisionError(
             f"the hints contradict one another: {conflicts[0]}. {_format_more(len(conflicts))}{method} "
             "breaks no "
-            "link, so it cannot go on. Take one of these hints out, or use a method that weighs them, such "
-            "as --method pck-means."
+            "link, so it cannot continue. Remove one of these hints, or use a method that may break links, "
+            "such as --method pck-means."
         )
     with warnings.catch_warnings():
         if conflicts:
@@ -74,10 +74,10 @@ def fit_by_ids(model: Any, X: Any, hints: Supervision, ids: RowIds, method: str)
 
 
 def list_terms() -> dict[str, str]:
-    """Return the words of the command line for the classes and parameters that errors speak of."""
+    """Return the command-line terms for the classes and parameters that errors mention."""
     methods = {method.home.partition(":")[2]: f"--method {name}" for name, method in METHODS.items()}
     return {**methods, "cannot='drop'": "--drop-cannot"}
 
 
 def _format_more(n_conflicts: int) -> str:
-    return f"There are {n_conflicts - 1} more such; likewise check lists them. " if n_conflicts > 1 else ""
+    return f"There are {n_conflicts - 1} more; likewise check lists them. " if n_conflicts > 1 else ""

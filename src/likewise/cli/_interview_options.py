@@ -1,4 +1,4 @@
-"""An interview at the command line: its files, how it is begun or gone on with, and how far it has come."""
+"""Interviews at the command line: their files, how they are started or resumed, and their progress."""
 
 from __future__ import annotations
 
@@ -22,9 +22,9 @@ if TYPE_CHECKING:
     from likewise.supervision import Supervision
 
 HINT_ENDINGS = (".csv", ".jsonl", ".parquet")
-TRAY = "tray"  # the name of the strategy that fills trays, in saved files
-EVERY = 10  # after so many answers it is told whether it is worth going on
-_MOST_ROWS = 20_000  # that costs six fits, which somebody who waits for a question would notice
+TRAY = "tray"  # name of the tray strategy in saved files
+EVERY = 10  # number of answers between advice on whether to continue
+_MOST_ROWS = 20_000  # advice costs six fits, which delays the next question on more rows
 
 
 # ---------------------------------------------------------------------- files
@@ -33,7 +33,7 @@ _MOST_ROWS = 20_000  # that costs six fits, which somebody who waits for a quest
 class Files:
     """The files of the command: the data, the saved answers, and the results.
 
-    Wrong names are refused when this is made, not after the answers.
+    Invalid file names are rejected by the constructor, before any question is asked.
     """
 
     data: str
@@ -47,7 +47,7 @@ class Files:
         from likewise.cli._write import ENDINGS, check_writer
 
         if data == STDOUT:
-            raise click.UsageError("the answers come from stdin, so that DATA has to be a file.")
+            raise click.UsageError("answers are read from stdin, so DATA must be a file.")
         check_inputs(data, *known)
         path = str(Path(data).with_suffix(".ask.json")) if save is None else save
         check_distinct({"--save": path, "--hints": hints, "--labels": labels}, [data, *known])
@@ -63,7 +63,7 @@ class Files:
 
     @contextmanager
     def hold(self) -> Iterator[None]:
-        """Keep other processes from the saved answers, and find out whether there are any."""
+        """Lock the file of saved answers against other processes, and find out whether it exists."""
         real = Path(os.path.realpath(self.save))
         with ExitStack() as stack:
             try:
@@ -72,7 +72,7 @@ class Files:
                 raise LikewiseError(
                     f"{self.save!r} is in use by another likewise ask ({describe_holder(error.holder)}). "
                     "Finish there first, or give another file with --save. Nothing was changed. For several "
-                    "people at once there is likewise studio."
+                    "people at once, use likewise studio."
                 ) from error
             self.resumed = os.path.exists(self.save)
             if self.resumed and killed is not None:
@@ -82,18 +82,18 @@ class Files:
                 if n_events is not None:
                     self.note = (
                         f"{self.save} ended in the middle of an answer, because the process that wrote it "
-                        f"was killed. That answer is left out; {format_count(n_events, 'event')} before it "
-                        "stay."
+                        f"was killed. That answer is dropped; the {format_count(n_events, 'event')} before "
+                        "it are kept."
                     )
             if self.hints is not None and not self.resumed and os.path.exists(self.hints):
                 raise click.UsageError(
                     f"{self.hints} exists, and the answers of a new interview would replace it. Give --hints "
-                    f"another name; to begin with what {self.hints} says, add --known {self.hints}."
+                    f"another name; to start from the hints in {self.hints}, add --known {self.hints}."
                 )
             yield
 
     def save_interview(self, interview: Interview) -> None:
-        """Save what is new; when this returns it is on disk."""
+        """Append new events to the file; they are on disk when this returns."""
         from likewise.active._saved_interview import GrowingFile
         from likewise.exceptions import ChangedFileError
 
@@ -105,12 +105,12 @@ class Files:
             own = Path(self.save).with_suffix(f".{os.getpid()}.json")
             interview.save(own)
             raise LikewiseError(
-                f"{error} All answers of this process are in {str(own)!r}. To go on, choose one of the two "
-                "files with --save."
+                f"{error} All answers of this process are in {str(own)!r}. To continue, choose one of the "
+                "two files with --save."
             ) from error
 
     def write_results(self, interview: Interview, table: DataTable, labels: Any) -> None:
-        """Write hints and clusters, if they are wanted."""
+        """Write hints and clusters to the files that were given for them."""
         from likewise.cli._report import make_labels_table
         from likewise.cli._write import write_table
         from likewise.supervision import write_hints
@@ -125,19 +125,19 @@ class Files:
 
     @property
     def wrote(self) -> list[str]:
-        """The files that are there after the command."""
+        """The files that the command wrote."""
         return [path for path in (self.save, self.hints, self.labels) if path is not None]
 
 
 class ErrorRateParameter(click.ParamType):
-    """How often answers are wrong: "learn", or a rate from 0 to below 0.5."""
+    """The share of wrong answers: "learn", or a rate from 0 to below 0.5."""
 
     name = "learn|RATE"
 
     def convert(
         self, value: Any, param: click.Parameter | None, ctx: click.Context | None
     ) -> float | Literal["learn"]:
-        """Return the word or the rate."""
+        """Return "learn" or the rate."""
         if value == "learn":
             return "learn"
         try:
@@ -146,8 +146,8 @@ class ErrorRateParameter(click.ParamType):
             rate = -1.0
         if not 0 <= rate < 0.5:
             self.fail(
-                f"{value!r} is not how often answers are wrong. Give a rate from 0 (answers are certain) to "
-                "below 0.5 (answers are guesses), such as 0.1, or 'learn' to have it estimated.",
+                f"expected 'learn' or the share of wrong answers, from 0 (answers are certain) to below 0.5 "
+                f"(answers are guesses), such as 0.1; got {value!r}.",
                 param,
                 ctx,
             )
@@ -156,7 +156,7 @@ class ErrorRateParameter(click.ParamType):
 
 @dataclass(frozen=True)
 class InterviewOptions:
-    """What the options say of the interview."""
+    """The options of the command that define the interview."""
 
     clusters: int | None
     discover: bool
@@ -167,16 +167,18 @@ class InterviewOptions:
     errors: float | Literal["learn"] | None = None
 
     def make_interview(self, X: Any, table: DataTable, given: Supervision | None, files: Files) -> Interview:
-        """Begin an interview, or go on with the one that was saved."""
+        """Start an interview, or resume the saved one."""
         if len(table.ids) < 2:
             raise FileFormatError(f"{files.data} has one row; there is nothing to ask.")
         if self.clusters is not None and self.clusters > len(table.ids):
-            raise FileFormatError(f"{self.clusters} clusters were asked of {len(table.ids)} row(s).")
+            raise FileFormatError(
+                f"{self.clusters} clusters need at least as many rows; got {len(table.ids)}."
+            )
         made = self._resume(X, table, given, files) if files.resumed else self._start_new(X, table, given)
         if self.errors and "error_rate" not in getattr(made.model, "get_params", dict)():
             raise click.UsageError(
                 f"--errors {self.errors} has no effect with the strategy {made.strategy.name!r}: its model "
-                f"{type(made.model).__name__} takes every answer as certain. Leave --errors out, or choose "
+                f"{type(made.model).__name__} treats every answer as certain. Leave --errors out, or choose "
                 "another strategy."
             )
         return made
@@ -204,7 +206,7 @@ class InterviewOptions:
         from likewise.active import Interview
         from likewise.active._saved_interview import read
 
-        anew = f"To begin anew, give another file with --save, or remove {files.save!r}."
+        anew = f"To start again, give another file with --save, or delete {files.save!r}."
         try:
             saved = read(files.save)
             if self.errors is not None:
@@ -221,7 +223,7 @@ class InterviewOptions:
         ):
             if now is not None and now != before:
                 raise click.UsageError(
-                    f"{files.save!r} was begun with {option} {before}, which cannot be changed; leave the "
+                    f"{files.save!r} was started with {option} {before}, which cannot be changed; leave the "
                     f"option out. {anew}"
                 )
         if self.budget is not None:
@@ -229,7 +231,7 @@ class InterviewOptions:
         return interview
 
     def _make_strategy(self, name: str | None, n_clusters: int) -> tuple[Any, Any]:
-        """Return the strategy of a name and its model; None is for the interview to choose."""
+        """Return the strategy with this name and its model; None stands for the interview's default."""
         if self.trays or name == TRAY:
             from likewise.active.strategies._fill_tray import FillTray
 
@@ -239,10 +241,10 @@ class InterviewOptions:
         return (None, None) if name is None else make_strategy_and_model(name, n_clusters)
 
     def _restore_strategy(self, saved_options: dict[str, Any]) -> tuple[Any, Any]:
-        """Return what a saved interview goes on with; None is for its file to say."""
+        """Return the strategy and model with which to resume; None takes them from the saved file."""
         k = saved_options.get("n_clusters") or 2
         before = (saved_options.get("strategy") or {}).get("name")
-        has_model = saved_options.get("model") is not None  # a strategy wanted a model of its own
+        has_model = saved_options.get("model") is not None  # the strategy needs its own model
         strategy, model = self._make_strategy(self.strategy, k)
         if strategy is None and (has_model or before == TRAY):
             return self._make_strategy(before, k)
@@ -252,7 +254,7 @@ class InterviewOptions:
 
 
 class InterviewProgress:
-    """Tells, above each question, how far the interview has come."""
+    """Formats the heading of each question: its number, changed rows, and advice at intervals."""
 
     def __init__(self, n_samples: int) -> None:
         self.looks_back = n_samples <= _MOST_ROWS
@@ -260,7 +262,7 @@ class InterviewProgress:
         self._n_reported = 0
 
     def format_heading(self, interview: Interview) -> str:
-        """Return the number of the question, what changed since the last one, and at times what to expect."""
+        """Return the number of the question, how many rows changed cluster, and sometimes advice."""
         n = interview.n_asked
         number = f"{n + 1}" if interview.budget is None else f"{n + 1} of {interview.budget}"
         lines = [f"Question {number}{self._format_moved(interview)}"]
@@ -270,7 +272,7 @@ class InterviewProgress:
         return "\n" + "\n".join(lines)
 
     def _format_moved(self, interview: Interview) -> str:
-        """Say how many rows changed cluster; nothing where that would cost a fit of its own."""
+        """Return how many rows changed cluster; empty if finding out would cost another fit."""
         if not interview.strategy.needs:
             return ""
         from likewise.cli._report import find_strayed_rows
@@ -283,7 +285,7 @@ class InterviewProgress:
 
 
 def format_count(n: int, word: str) -> str:
-    """Say how many.
+    """Return a count with its noun, in the plural unless the count is 1.
 
     >>> format_count(1, "answer"), format_count(2000, "row")
     ('1 answer', '2,000 rows')

@@ -1,4 +1,4 @@
-"""What is known of items besides their tags: columns of numbers, text, and embeddings from a file."""
+"""Build the features of tagged items from columns of numbers, text, and embeddings from a file."""
 
 from __future__ import annotations
 
@@ -20,24 +20,24 @@ FloatArray = npt.NDArray[np.float64]
 
 @dataclass(frozen=True)
 class FeatureOptions:
-    """What to learn from, as the options say.
+    """The sources of features, as given by the options.
 
     Attributes
     ----------
     id : str or None
         The column of ids.
     columns : tuple of str or None
-        Columns of numbers; None if none were named.
+        Columns of numbers; None if none were given.
     files : tuple of str
         Files of embeddings, one row for each row of the table.
     text : tuple of str
-        Columns of text, read one after the other.
+        Columns of text, which are concatenated.
     drop : tuple of str
         Columns to leave out.
     labels : tuple of str
         Columns of labels.
     components : int
-        How many numbers to make of the text.
+        The number of features to compute from the text.
     """
 
     id: str | None = None
@@ -50,7 +50,7 @@ class FeatureOptions:
 
     @classmethod
     def from_options(cls, features: tuple[str, ...] | None, **others: Any) -> FeatureOptions:
-        """Tell the files of ``--features`` from its columns by the ends of their names."""
+        """Split the values of ``--features`` into files and columns by their file extension."""
         named = features or ()
         files = tuple(name for name in named if name.lower().endswith(".npy"))
         columns = tuple(name for name in named if name not in files)
@@ -59,16 +59,16 @@ class FeatureOptions:
 
 @dataclass(frozen=True, eq=False)
 class Items:
-    """Rows of numbers.
+    """The features of the items.
 
     Attributes
     ----------
     X : ndarray of shape (n_rows, n_features)
         The features.
     descriptions : tuple of str
-        What they are, in words.
+        A description of each source of features.
     notes : tuple of str
-        What else ought to be said.
+        Notes for the user.
     """
 
     X: FloatArray
@@ -77,14 +77,14 @@ class Items:
 
 
 def build_items(raw: RawTable, wanted: FeatureOptions, *, seed: int) -> Items:
-    """Put together the features of the rows of a table."""
+    """Return the features of the rows of a table."""
     _check_columns(raw, wanted)
     blocks: list[FloatArray] = []
     descriptions: list[str] = []
     notes: list[str] = []
     others = {wanted.id, *wanted.text, *wanted.drop, *wanted.labels, *(wanted.columns or ())}
     left = [name for name in raw.names if name not in others]
-    # Text and embeddings speak for themselves; beside them a number is a feature only if it is named.
+    # With text or embeddings, a column of numbers is a feature only if it is given explicitly.
     alone = wanted.columns is None and not wanted.files and not wanted.text
     if wanted.columns or (alone and left):
         block = _read_numeric_columns(raw, wanted, left)
@@ -92,7 +92,7 @@ def build_items(raw: RawTable, wanted: FeatureOptions, *, seed: int) -> Items:
         descriptions.append(f"{block.shape[1]} column(s) of numbers")
     for path in wanted.files:
         blocks.append(_read_embeddings(path, raw))
-        descriptions.append(f"{blocks[-1].shape[1]} numbers a row from {path}")
+        descriptions.append(f"{blocks[-1].shape[1]} numbers per row from {path}")
     if wanted.text:
         found = _vectorize_text(raw, wanted, seed)
         blocks.append(found.X)
@@ -100,17 +100,17 @@ def build_items(raw: RawTable, wanted: FeatureOptions, *, seed: int) -> Items:
         notes += found.notes
     if not blocks:
         raise FileFormatError(
-            f"{raw.path} has no column left to learn from. Name one of text with --text, or a .npy file of "
-            "numbers with --features."
+            f"{raw.path} has no column left to learn from. Give a text column with --text, or a .npy file "
+            "with --features."
         )
     if left and not alone:
         shown = ", ".join(left[:5]) + (", …" if len(left) > 5 else "")
-        notes.append(f"not used: {shown}. Name columns of numbers with --features, text with --text.")
+        notes.append(f"not used: {shown}. Give columns of numbers with --features, text with --text.")
     return Items(np.hstack(blocks), tuple(descriptions), tuple(notes))
 
 
 def _check_columns(raw: RawTable, wanted: FeatureOptions) -> None:
-    """Make sure that every column named is there, and that none is named for two ends."""
+    """Raise an error if a column does not exist or has two roles."""
     ends: dict[str, str] = {}
     for option, names in (
         ("--id", () if wanted.id is None else (wanted.id,)),
@@ -123,13 +123,13 @@ def _check_columns(raw: RawTable, wanted: FeatureOptions) -> None:
             if name not in raw.names:
                 raise click.BadParameter(make_unknown_column_error(name, raw), param_hint=f"'{option}'")
             if name in ends:
-                what = "twice" if ends[name] == option else f"for {ends[name]} as well"
-                raise click.BadParameter(f"the column {name!r} is named {what}.", param_hint=f"'{option}'")
+                what = "twice" if ends[name] == option else f"for {ends[name]} too"
+                raise click.BadParameter(f"the column {name!r} is given {what}.", param_hint=f"'{option}'")
             ends[name] = option
 
 
 def _read_numeric_columns(raw: RawTable, wanted: FeatureOptions, left: list[str]) -> FloatArray:
-    """Return columns of numbers: those named, or all that are left."""
+    """Return the given columns of numbers, or all columns without another role."""
     names = wanted.columns or tuple(left)
     wordy = next((name for name in names if is_wordy(raw, name)), None)
     try:
@@ -145,19 +145,20 @@ def _read_embeddings(path: str, raw: RawTable) -> FloatArray:
     X = np.column_stack(found.columns).astype(np.float64)
     if len(X) != raw.n_rows:
         raise FileFormatError(
-            f"{path} has {len(X)} row(s) where {raw.path} has {raw.n_rows}; wanted one for each, in the same "
-            "order."
+            f"{path}: expected one row for each of the {raw.n_rows} rows of {raw.path}, in the same order; "
+            f"got {len(X)}."
         )
     if not np.isfinite(X).all():
         row, column = np.argwhere(~np.isfinite(X))[0].tolist()
         raise FileFormatError(
-            f"{path}, row {row}, column {column} (counted from 0) is {X[row, column]}; wanted finite numbers."
+            f"{path}, row {row}, column {column} (counted from 0): expected a finite number; got "
+            f"{X[row, column]}."
         )
     return one_scale(X).astype(np.float64, copy=False)
 
 
 def _vectorize_text(raw: RawTable, wanted: FeatureOptions, seed: int) -> Items:
-    """Turn the words of some columns into numbers."""
+    """Return features computed from the text columns."""
     cells = [get_texts(raw, name) for name in wanted.text]
     texts = [" ".join(cell for cell in row if cell) for row in zip(*cells, strict=True)]
     named = " and ".join(map(repr, wanted.text))

@@ -1,4 +1,4 @@
-"""Trees and edges that are known beforehand, read for the labels that occur in the tags."""
+"""Read known trees and edges for the labels that occur in the tags."""
 
 from __future__ import annotations
 
@@ -17,22 +17,22 @@ _SHOWN = 5
 
 
 def read_tree(path: str, tags: Tags, option: str) -> tuple[LabelHierarchy, list[str]]:
-    """Read a tree of all labels of the tags, and say which of its labels do not occur."""
+    """Read a tree that contains all labels of the tags; return it with notes on unused labels."""
     try:
         tree = read_hierarchy(path)
     except UnknownFormatError as error:
         raise FileFormatError(
-            f"{option}: {path!r} does not say its format; wanted {', '.join(ENDINGS)}."
+            f"{option}: expected a file that ends with {', '.join(ENDINGS)}; got {path!r}."
         ) from error
     lost = [name for name in tags.names if name not in tree.names]
     if lost:
         raise FileFormatError(
             f"{path}: {len(lost)} of the {len(tags.names)} labels of the tags are not in it: "
-            f"{_format_names(lost)}.{_suggest_name(lost[0], tree.names)} Add them; one without a parent is "
-            "on the root."
+            f"{_format_names(lost)}.{_suggest_name(lost[0], tree.names)} Add them; a label without a parent "
+            "belongs to the root."
         )
     extra = [name for name in tree.names if name not in tags.names]
-    notes = [f"{len(extra)} label(s) of {path} are in no tag and are left out: {_format_names(extra)}."]
+    notes = [f"{len(extra)} label(s) of {path} are never used and are left out: {_format_names(extra)}."]
     return tree.restrict(tags.names), notes * bool(extra)
 
 
@@ -56,12 +56,12 @@ def read_known(
 def _read_edges(
     path: str, tags: Tags, root: str, encoding: str, note: Callable[[str], None]
 ) -> tuple[tuple[str, str], ...]:
-    """Read a table of parent and child; an empty parent, or "root", is the root."""
+    """Read a table of parents and children; an empty parent or "root" is the root."""
     raw = read_raw(path, encoding=encoding)
     if missing := [name for name in ("parent", "child") if name not in raw.names]:
         raise FileFormatError(
-            f"{path}: there is no column {' and none '.join(map(repr, missing))}. Begin the file with the "
-            "line parent,child."
+            f"{path}: there is no column {' and none '.join(map(repr, missing))}. The first line must be "
+            "parent,child."
         )
     edges: list[tuple[str, str]] = []
     idle = 0
@@ -69,16 +69,16 @@ def _read_edges(
         zip(get_texts(raw, "parent"), get_texts(raw, "child"), strict=True)
     ):
         if child is None:
-            raise FileFormatError(f"{raw.place(row)}: the child is empty; wanted a label.")
+            raise FileFormatError(f"{raw.place(row)}: expected a label as the child; the cell is empty.")
         if child == root:
-            raise FileFormatError(f"{raw.place(row)}: the child is the root, which is under nothing.")
+            raise FileFormatError(f"{raw.place(row)}: the child is the root, which has no parent.")
         above = root if parent is None or (parent == "root" and "root" not in tags.names) else parent
         known = [_is_used(label, raw, row, tags) for label in (above, child) if label != root]
         if all(known):
             edges.append((above, child))
         idle += not all(known)
     if idle:
-        note(f"{idle} edge(s) of {Path(path)} speak of labels that are never used and are left out.")
+        note(f"{idle} edge(s) of {Path(path)} with labels that are never used are left out.")
     return tuple(edges)
 
 

@@ -1,6 +1,7 @@
-"""The methods that the command line offers, by the names that people type.
+"""The clustering methods, by their names on the command line.
 
-What each uses stands here too, so that a method can be refused without importing the others.
+The kinds of hints that each method supports are listed here, so that an unsuitable method is rejected without
+importing any.
 """
 
 from __future__ import annotations
@@ -18,22 +19,22 @@ LINKS, LABELS = frozenset({"links"}), frozenset({"labels"})
 
 @dataclass(frozen=True)
 class Method:
-    """Where a method lives and what it takes.
+    """A method of the command line: its class, supported hints and options.
 
     Attributes
     ----------
     home : str
         ``module:class``.
     uses : frozenset of str
-        The kinds of hint that it uses.
+        The kinds of hints that it supports.
     options : frozenset of str
-        The options of the command line that are for it, besides those that all have.
+        The command-line options that apply to it, besides those common to all methods.
     hard : bool
-        Whether it breaks no link, so that links that contradict one another stop it.
+        Whether it breaks no link, so that contradictory links are an error.
     says_links : bool
-        Whether it says other hints as links by itself, which spares it the list of all pairs.
+        Whether it converts other hints to links itself, which avoids a list of all pairs.
     settings : tuple of (str, object)
-        Parameters that the command line sets, as an interview does.
+        Parameters that the command line sets, to the same values as an interview.
     """
 
     home: str
@@ -45,7 +46,7 @@ class Method:
 
     @property
     def estimator(self) -> Any:
-        """The class of the estimator; its module is imported now."""
+        """The estimator class; its module is imported on first use."""
         module, _, name = self.home.partition(":")
         return getattr(importlib.import_module(module), name)
 
@@ -103,28 +104,28 @@ METHODS = {
     ),
     "k-means": Method(
         "sklearn.cluster:KMeans", uses=frozenset(), settings=(("n_init", 10),)
-    ),  # takes no hints
+    ),  # uses no hints
 }
 DEFAULT = "mpck-means"
-# What each option is for, and the parameter that it sets.
+# For each option, the parameter that it sets and the methods that it applies to.
 _OPTIONS = {
-    "--max-iter": ("max_iter", "methods that go round by round"),
+    "--max-iter": ("max_iter", "iterative methods"),
     "--metric": ("metric", "methods that learn a metric"),
     "--per-cluster": ("per_cluster", "methods that learn a metric"),
     "--covariance": ("covariance_type", "mixtures of Gaussians"),
     "--tau": ("tau", "the discriminative method"),
     "--affinity": ("affinity", "spectral methods"),
     "--neighbors": ("n_neighbors", "spectral methods"),
-    "--drop-cannot": ("cannot", "the method that learns from must-links alone"),
+    "--drop-cannot": ("cannot", "the method that uses must-links only"),
     "--alpha": ("alpha", "clustering from bags"),
     "--variant": ("variant", "clustering from bags"),
 }
 
 
 def build_options(method: str, *, n_init: int | None = None, **own: Any) -> dict[str, Any]:
-    """Return the parameters that the options set; an option that the method does not have is refused.
+    """Return the parameters that the options set; raise an error for an option that the method lacks.
 
-    `own` are the options that not all methods have, by the names of the parameters; None was not given.
+    `own` are the method-specific options, by parameter name; None means that the option was not given.
     """
     given = {"n_init": n_init}
     for option, (parameter, what) in _OPTIONS.items():
@@ -137,28 +138,28 @@ def build_options(method: str, *, n_init: int | None = None, **own: Any) -> dict
 
 
 def make_estimator(method: str, n_clusters: int, seed: int, options: dict[str, Any]) -> Any:
-    """Make the estimator of a method."""
+    """Return an unfitted estimator for a method."""
     settings = dict(METHODS[method].settings)
     return METHODS[method].estimator(n_clusters, random_state=seed, **settings | options)
 
 
 def is_blockwise(method: str) -> bool:
-    """Tell whether a method clusters rows that are not in memory; its module is imported now."""
+    """Return True if a method can cluster rows that are not in memory; imports its module."""
     return bool(getattr(METHODS[method].estimator, "_reads_blocks", False))
 
 
 def get_honoured_kinds(method: str) -> frozenset[str]:
-    """Return the kinds of hint that a method uses."""
+    """Return the kinds of hints that a method supports."""
     return METHODS[method].uses
 
 
 def find_methods(kinds: frozenset[str]) -> list[str]:
-    """Return the methods that use all of these kinds of hint."""
+    """Return the methods that support all of these kinds of hints."""
     return [name for name, method in METHODS.items() if kinds <= method.uses]
 
 
 def check_honoured(method: str, kinds: frozenset[str]) -> None:
-    """Refuse hints that a method does not use, and say which methods do."""
+    """Raise an error if a method does not support these hints; the message lists the methods that do."""
     if kinds <= get_honoured_kinds(method):
         return
     missing = sorted(kinds - get_honoured_kinds(method))
@@ -166,10 +167,10 @@ def check_honoured(method: str, kinds: frozenset[str]) -> None:
     if fitting:
         way_on = f"These methods use them: {', '.join(fitting)}."
     else:
-        way_on = "No method here uses them as they are."
+        way_on = "No method uses them directly."
     with_links = [name for name in METHODS if METHODS[name].says_links or METHODS[name].uses >= LINKS]
     raise UnsupportedSupervisionError(
-        f"--method {method} does not use {' or '.join(missing)}, and to leave them aside would be worse than "
-        f"to stop. {way_on} Or add --as-links, which says everything with links, for "
+        f"--method {method} does not use {' or '.join(missing)}; hints are never ignored. {way_on} Or add "
+        f"--as-links, which converts all hints to links, for "
         f"{', '.join(with_links)}."
     )

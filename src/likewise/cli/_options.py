@@ -1,4 +1,4 @@
-"""Options that several commands take, and what they mean for reading data and hints."""
+"""Options that several commands share, and how they affect reading data and hints."""
 
 from __future__ import annotations
 
@@ -26,14 +26,14 @@ def _check_encoding(ctx: click.Context, param: click.Parameter, value: str) -> s
 
 
 def parse_names(ctx: click.Context, param: click.Parameter, value: str | None) -> tuple[str, ...] | None:
-    """Read the names of columns with commas between."""
+    """Parse column names separated by commas."""
     if value is None:
         return None
     from likewise.cli._data_tables import split_names
 
     names = split_names(value)
     if not names:
-        raise click.BadParameter("no column is named.")
+        raise click.BadParameter("expected at least one column name.")
     return names
 
 
@@ -41,13 +41,13 @@ _UNITS = {"": 1, "k": 10**3, "m": 10**6, "g": 10**9, "t": 10**12, "ki": 2**10, "
 
 
 def parse_bytes(ctx: click.Context, param: click.Parameter, value: str | None) -> int | None:
-    """Read an amount of memory: 200MB, 1.5 GiB, 800000."""
+    """Parse an amount of memory: 200MB, 1.5 GiB, 800000."""
     if value is None:
         return None
     match = re.fullmatch(r"\s*(\d+(?:\.\d+)?)\s*([kmgt]?|[kmg]i)b?\s*", value.casefold())
     size = 0 if match is None else int(float(match[1]) * _UNITS[match[2]])
     if size < 1:
-        raise click.BadParameter(f"{value!r} is not understood; wanted an amount of memory such as 200MB.")
+        raise click.BadParameter(f"expected an amount of memory such as 200MB; got {value!r}.")
     return size
 
 
@@ -56,8 +56,8 @@ _DATA = (
         "--id",
         "id_column",
         metavar="COLUMN",
-        help="The column of ids, by which hints name rows. Without it rows are called 0, 1, 2 and so on; the "
-        "header is not counted.",
+        help="The column of ids by which hints refer to rows. Without it, rows are numbered 0, 1, 2 and so "
+        "on; the header is not counted.",
     ),
     click.option(
         "--features",
@@ -89,12 +89,12 @@ _HINTS = (
 
 
 def add_table_options(function: Function) -> Function:
-    """Add the options that say how DATA and hints are read."""
+    """Add the options for reading DATA and hints."""
     return _with(_DATA + _HINTS, function)
 
 
 def add_data_options(function: Function) -> Function:
-    """Add the options that say how DATA is read, for a command that reads no hints."""
+    """Add the options for reading DATA, for a command that reads no hints."""
     return _with(_DATA, function)
 
 
@@ -112,14 +112,14 @@ def make_column_roles(
     bag: str | None = None,
     truth_option: str = "--truth",
 ) -> ColumnRoles:
-    """Gather what the options say of the columns."""
+    """Return the column roles that the options define."""
     from likewise.cli._data_tables import ColumnRoles
 
     return ColumnRoles(id_column, features, drop or (), truth, bag, truth_option)
 
 
 def format_table_options(asked: Mapping[str, Any]) -> list[str]:
-    """Return the words that let another command read DATA in the same way."""
+    """Return the options with which another command reads DATA in the same way."""
     words: list[str] = []
     for option, value in (
         ("--id", asked["id_column"]),
@@ -135,7 +135,7 @@ def _format_names(names: tuple[str, ...] | None) -> str | None:
     return None if names is None else ",".join(f'"{name}"' if "," in name else name for name in names)
 
 
-# How the command line says what errors about files of hints speak of.
+# Parameters of the library in errors about hint files, and the options to show in their place.
 HINT_OPTIONS = {
     ", or pass format=": "",
     "see read_bags": "give it as --bags",
@@ -147,7 +147,7 @@ HINT_OPTIONS = {
 def read_all_hints(
     paths: Sequence[str], ids: RowIds, *, encoding: str, id_column: str | None, path: str
 ) -> Supervision:
-    """Read and join files of hints; errors speak of options where the library speaks of arguments."""
+    """Read and combine files of hints; errors mention options instead of the library's parameters."""
     from likewise.supervision import Supervision, read_hints
 
     hints = Supervision.empty(len(ids))
@@ -163,7 +163,7 @@ def read_all_hints(
 def _explain_ids(id_column: str | None, path: str) -> str:
     if id_column is None:
         return (
-            f"\nSince there is no --id, the rows of {path} are called 0, 1, 2 and so on. If one of its "
-            "columns holds ids, name it with --id."
+            f"\nWithout --id, the rows of {path} are numbered 0, 1, 2 and so on. If one of its columns holds "
+            "ids, pass it as --id."
         )
-    return f"\nThe ids of the rows are the cells of the column {id_column!r} of {path}."
+    return f"\nThe ids of the rows are in the column {id_column!r} of {path}."

@@ -1,7 +1,7 @@
-"""What every command shares: errors as one message, streams, progress, and files written all or none.
+"""Shared by all commands: error messages, streams, progress, and atomic writing of output files.
 
-Results go to stdout, everything else to stderr. The exit code is 0 if all went well, 1 if the data or the
-hints are wrong, 2 if the command was called wrongly.
+Results go to stdout, everything else to stderr. The exit code is 0 on success, 1 if the data or the hints are
+invalid, 2 for a usage error.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ STDOUT = "-"
 
 
 class Command(click.Command):
-    """A command that ends with exit code 1 and one readable message if the data or the hints are wrong."""
+    """A command that ends with exit code 1 and one readable message if the data or the hints are invalid."""
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
@@ -45,7 +45,7 @@ class Command(click.Command):
         self.params.append(debug)
 
     def invoke(self, ctx: click.Context) -> Any:
-        """Run the command; turn an error that a person can mend into a message."""
+        """Run the command; turn an error that the user can correct into a message."""
         debug = ctx.params.pop("debug")
         try:
             return super().invoke(ctx)
@@ -56,7 +56,7 @@ class Command(click.Command):
 
 
 def format_error(error: Exception) -> str:
-    """Word an error for somebody who reads no tracebacks.
+    """Return the message of an error, for users who do not read tracebacks.
 
     >>> format_error(FileNotFoundError(2, "No such file or directory", "hints.csv"))
     "there is no file 'hints.csv'."
@@ -68,11 +68,11 @@ def format_error(error: Exception) -> str:
         if isinstance(error, FileNotFoundError):
             return f"there is no file {name!r}."
         if isinstance(error, IsADirectoryError):
-            return f"{name!r} is a folder; wanted a file."
+            return f"expected a file; {name!r} is a folder."
         if isinstance(error, PermissionError):
-            return f"{name!r} may not be opened: permission denied."
+            return f"{name!r} cannot be opened: permission denied."
         if error.errno in (errno.ENOSPC, errno.EDQUOT):
-            return f"{name!r}: {error.strerror}. Make room there, or write to another disk."
+            return f"{name!r}: {error.strerror}. Free some space, or write to another disk."
         return f"{name!r}: {error.strerror}."
     return render(error)
 
@@ -81,31 +81,31 @@ def format_error(error: Exception) -> str:
 
 
 def make_console(*, stderr: bool = True) -> Console:
-    """Return a console on stderr or stdout; it colours only a terminal, and none if NO_COLOR is set."""
+    """Return a console on stderr or stdout, coloured only on a terminal and without NO_COLOR."""
     from rich.console import Console
 
     return Console(stderr=stderr, highlight=False, markup=False, emoji=False, soft_wrap=True)
 
 
 def get_program_name() -> str:
-    """Return what to type to run this program: its path, if its plain name would not find it."""
+    """Return the command that runs this program: its name if it is on the search path, else its full path."""
     return "likewise" if shutil.which("likewise") or not Path(sys.argv[0]).exists() else sys.argv[0]
 
 
 class OutputPath(click.Path):
-    """A file to write, or - for stdout, which also has names of its own such as /dev/stdout."""
+    """A file to write, or - for stdout; names such as /dev/stdout also mean stdout."""
 
     def __init__(self) -> None:
         super().__init__(allow_dash=True)
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
-        """Return the path, and - for every name of stdout."""
+        """Return the path, or - for any name of stdout."""
         path = super().convert(value, param, ctx)
         return STDOUT if path in ("/dev/stdout", "/dev/fd/1", "/proc/self/fd/1") else path
 
 
 def write_stdout(data: str | bytes) -> None:
-    """Write results to stdout; errors of the system name it as they name a file."""
+    """Write results to stdout; an error of the operating system mentions it like a file."""
     with name_file_in_errors("stdout"):
         click.echo(data, nl=False)
 
@@ -116,14 +116,14 @@ def print_json(document: dict[str, Any]) -> None:
 
 
 class Notes(list[str]):
-    """Remarks for the user; where the `names` of the rows are set, warnings are followed by them."""
+    """Notes for the user; if the `names` of the rows are set, warnings use them instead of row numbers."""
 
     names: RowIds | None = None
 
 
 @contextmanager
 def gather_warnings() -> Iterator[Notes]:
-    """Gather the warnings that are meant for the user as texts, each once, instead of printing them."""
+    """Collect the warnings that are meant for the user as distinct texts instead of printing them."""
     texts = Notes()
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always", UserWarning)
@@ -135,10 +135,10 @@ def gather_warnings() -> Iterator[Notes]:
 
 
 class Step(Protocol):
-    """Told of the name of a step that begins, or with `within` of where the one that began is."""
+    """Called with the name of a step when it begins or, with `within`, with its current state."""
 
     def __call__(self, name: str, *, within: bool = False) -> None:
-        """Show it."""
+        """Show the step."""
 
 
 def _ignore_step(name: str, *, within: bool = False) -> None:
@@ -147,7 +147,7 @@ def _ignore_step(name: str, *, within: bool = False) -> None:
 
 @contextmanager
 def show_progress(n_steps: int, *, quiet: bool = False) -> Iterator[Step]:
-    """Yield a function to call with the name of each step; a bar is drawn if stderr is a terminal."""
+    """Yield a function to call with the name of each step; it shows a bar if stderr is a terminal."""
     if quiet or not sys.stderr.isatty():
         yield _ignore_step
         return
@@ -175,10 +175,10 @@ def show_progress(n_steps: int, *, quiet: bool = False) -> Iterator[Step]:
 
 
 class Outputs:
-    """Files that are all written, or none of them.
+    """Output files that are written all together or not at all.
 
-    Each is made beside its place under another name. When the block ends without an error all are put in
-    place; otherwise they are removed, and what was there before is untouched.
+    Each is written under a temporary name in its folder. If the block ends without an error, all files are
+    moved into place; otherwise they are deleted, and existing files stay untouched.
     """
 
     def __init__(self) -> None:
@@ -188,7 +188,7 @@ class Outputs:
         return self
 
     def add(self, path: str, write: Callable[[Path], Any]) -> None:
-        """Let `write` make a file that will stand at `path`."""
+        """Call `write` with a temporary file that replaces `path` at the end of the block."""
         with name_file_in_errors(path):
             if _is_special(path):
                 write(Path(path))
@@ -218,7 +218,7 @@ class Outputs:
 
 
 def check_inputs(*paths: str) -> None:
-    """Find out before anything is imported that a file is not there."""
+    """Raise an error, before anything is imported, if a file does not exist."""
     for path in paths:
         if path != STDOUT:
             with open(path, "rb"):
@@ -226,24 +226,24 @@ def check_inputs(*paths: str) -> None:
 
 
 def _is_special(path: str) -> bool:
-    """Tell whether a path is there and no file: a pipe, /dev/null, or what a shell makes of >(command)."""
+    """Return True if the path exists and is not a file: a pipe, /dev/null, or a shell's >(command)."""
     return os.path.exists(path) and not os.path.isfile(path)
 
 
 def check_output(path: str, endings: tuple[str, ...], option: str, *, links: bool = False) -> None:
-    """Make sure, before the work begins, that a file can be written at `path`.
+    """Raise an error, before any work, if no file can be written at `path`.
 
-    A symbolic link is refused unless `links` is true: what it leads to may be somebody's data.
+    A symbolic link is rejected unless `links` is true, because its target may be the user's data.
     """
     if os.path.islink(path) and not links and not _is_special(path):
         raise click.BadParameter(
-            f"{path!r} is a symbolic link to {os.path.realpath(path)!r}. Give the name of a file; to replace "
-            "that one, give its own name.",
+            f"{path!r} is a symbolic link to {os.path.realpath(path)!r}. Give another file name, or the name "
+            "of that file to replace it.",
             param_hint=f"'{option}'",
         )
     if Path(path).suffix.lower() not in endings and not _is_special(path):
         raise click.BadParameter(
-            f"{path!r} does not say its format; end its name with {' or '.join(endings)}.",
+            f"expected a file name that ends with {' or '.join(endings)}; got {path!r}.",
             param_hint=f"'{option}'",
         )
     if os.path.isdir(path):
@@ -251,14 +251,14 @@ def check_output(path: str, endings: tuple[str, ...], option: str, *, links: boo
     folder = Path(path).parent
     if not folder.is_dir():
         raise FileFormatError(
-            f"{path!r} cannot be written: there is no folder {str(folder)!r}. Make it first."
+            f"{path!r} cannot be written: there is no folder {str(folder)!r}. Create it first."
         )
     if not os.access(folder, os.W_OK):
         raise PermissionError(errno.EACCES, os.strerror(errno.EACCES), str(folder))
 
 
 def check_distinct(outputs: dict[str, str | None], inputs: list[str]) -> None:
-    """Refuse to write over a file that the same command reads, or over another that it writes."""
+    """Raise an error if an output file is also an input or another output of the command."""
     seen = {os.path.realpath(path): "a file that is read" for path in inputs if path != STDOUT}
     read = [_get_file_identity(path) for path in inputs]
     folders = [real for real in seen if os.path.isdir(real)]
@@ -277,9 +277,9 @@ def check_distinct(outputs: dict[str, str | None], inputs: list[str]) -> None:
 
 
 def _get_file_identity(path: str) -> tuple[int, int] | None:
-    """Return what two names of one file share; - is the file that stdin was redirected from."""
+    """Return the device and inode of a file; - stands for the file from which stdin is redirected."""
     try:
         found = os.fstat(sys.stdin.fileno()) if path == STDOUT else os.stat(path)
-    except (OSError, ValueError, AttributeError):  # not there, or stdin is no file
+    except (OSError, ValueError, AttributeError):  # missing file, or stdin is not a file
         return None
     return found.st_dev, found.st_ino

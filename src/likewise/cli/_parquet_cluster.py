@@ -1,4 +1,4 @@
-"""``likewise cluster --parquet``: rows read in blocks, here or on a cluster, and labels written in blocks."""
+"""``likewise cluster --parquet``: read rows and write labels in blocks, locally or on a Dask cluster."""
 
 from __future__ import annotations
 
@@ -32,12 +32,12 @@ from likewise.supervision.io import list_ids_in_file
 
 IntArray = npt.NDArray[np.int64]
 _BATCH_ROWS = 2**16
-_AHEAD = 4  # so many chunks of labels are fetched before they are written
+_AHEAD = 4  # maximum number of chunks of labels that are fetched ahead of writing
 
 
 @dataclass(frozen=True)
 class ParquetOptions:
-    """What the options say of the rows, the hints and the method."""
+    """The options for the rows, the hints and the method."""
 
     path: str
     columns: ColumnRoles
@@ -51,21 +51,21 @@ class ParquetOptions:
 
 
 class Source(Protocol):
-    """Where the rows are."""
+    """Access to the rows of Parquet files, in this process or on workers."""
 
     footers: tuple[files.Footer, ...]
 
     def find(self, column: str, names: Sequence[str]) -> files.FoundIds:
-        """Look for ids in a column."""
+        """Find the rows with these ids in a column."""
 
     def get_rows(self, features: Sequence[str]) -> Any:
-        """Return the rows as an estimator takes them."""
+        """Return the rows in a form that estimators accept."""
 
     def get_labels(self, labels: Any, rows: IntArray) -> IntArray:
         """Return the labels of few rows."""
 
     def iterate_parts(self, labels: Any, id_column: str | None) -> Iterator[tuple[Any, Any]]:
-        """Yield ids as texts (None if there is no column of them) and labels, some rows at a time."""
+        """Yield ids as texts (None without a column of ids) and labels, in blocks of rows."""
 
 
 class LocalFiles:
@@ -76,7 +76,7 @@ class LocalFiles:
         self.footers = tuple(files.read_footer(file) for file in files.list_files(path))
 
     def find(self, column: str, names: Sequence[str]) -> files.FoundIds:
-        """Look for ids in one pass."""
+        """Find the rows with these ids in one pass."""
         return files.find_rows_by_id(self.footers, column, names)
 
     def get_rows(self, features: Sequence[str]) -> Any:
@@ -88,7 +88,7 @@ class LocalFiles:
         return np.asarray(labels[rows], dtype=np.int64)
 
     def iterate_parts(self, labels: Any, id_column: str | None) -> Iterator[tuple[Any, Any]]:
-        """Yield ids and labels, some rows at a time."""
+        """Yield ids and labels in blocks of rows."""
         if id_column is None:
             for at in range(0, len(labels), _BATCH_ROWS):
                 yield None, labels[at : at + _BATCH_ROWS]
@@ -110,7 +110,7 @@ class ClusterFiles:
         self.footers = self._plan.footers
 
     def find(self, column: str, names: Sequence[str]) -> files.FoundIds:
-        """Look for ids in one pass on the workers."""
+        """Find the rows with these ids in one pass on the workers."""
         from likewise.distributed._dask_parquet import find_in_files
 
         return find_in_files(self._plan, column, names, self._client)
@@ -130,7 +130,7 @@ class ClusterFiles:
         return self._client.compute(data)
 
     def iterate_parts(self, labels: Any, id_column: str | None) -> Iterator[tuple[Any, Any]]:
-        """Yield ids and labels, a chunk at a time; some chunks are fetched ahead."""
+        """Yield ids and labels by chunk; some chunks are fetched ahead."""
         from likewise.distributed._cluster_errors import explain_failures
         from likewise.distributed._dask_parquet import read_chunk_ids
 
@@ -155,7 +155,7 @@ class ClusterFiles:
 
 @dataclass(frozen=True, eq=False)
 class LargeReport(Report):
-    """A report whose table holds the rows that hints name alone."""
+    """A report whose table contains only the hinted rows."""
 
     all_rows: int = 0
     counts: tuple[int, ...] = ()
@@ -180,12 +180,12 @@ def cluster_files(
     as_json: bool,
     quiet: bool,
 ) -> None:
-    """Cluster the rows of Parquet files, write labels in blocks, and tell what came of it."""
+    """Cluster the rows of Parquet files, write the labels in blocks, and print a report."""
     if as_json and out is None:
-        raise click.UsageError("--json with --parquet leaves out the labels; give them a file with --out.")
+        raise click.UsageError("--json with --parquet omits the labels; give a file for them with --out.")
     require("pyarrow.parquet", extra="scale")
     with gather_warnings() as notes, show_progress(4, quiet=quiet) as step, ExitStack() as stack:
-        step("looking at files")
+        step("inspecting files")
         source: Source
         if scheduler is None:
             source = LocalFiles(asked.path, memory_limit)
@@ -194,7 +194,7 @@ def cluster_files(
         features, dropped = _select_features(asked, source.footers)
         n_rows = sum(one.n_rows for one in source.footers)
         if asked.n_clusters > n_rows:
-            raise FileFormatError(f"{asked.n_clusters} clusters were asked of {n_rows} row(s).")
+            raise FileFormatError(f"{asked.n_clusters} clusters need at least as many rows; got {n_rows}.")
         step("finding rows")
         ids = _find_hinted_ids(asked, source, n_rows)
         all_hints = read_all_hints(
@@ -235,7 +235,7 @@ def cluster_files(
 
 
 def _open_client(address: str) -> Any:
-    """Return a client that is closed in the end."""
+    """Return a context manager for a client that is closed at the end."""
     from likewise.distributed._cluster_errors import get_client
 
     return get_client(address)
@@ -244,13 +244,13 @@ def _open_client(address: str) -> Any:
 def _select_features(
     asked: ParquetOptions, footers: Sequence[files.Footer]
 ) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """Return the columns to cluster by and those that are left out."""
+    """Return the feature columns and the columns that are left out."""
     columns, names = asked.columns, tuple(footers[0].types)
     columns.check(RawTable(asked.path, names, (), None))
     others = {columns.id, *columns.drop}
     features = columns.features or tuple(name for name in names if name not in others)
     if not features:
-        raise FileFormatError(f"{asked.path} has no column left to cluster by; drop fewer of them.")
+        raise FileFormatError(f"{asked.path} has no column left to use as a feature; drop fewer columns.")
     try:
         files.choose_columns(footers, features)
     except FileFormatError as error:
@@ -258,22 +258,22 @@ def _select_features(
             raise
         raise FileFormatError(
             error.message,
-            "Leave them out with --drop, name ids with --id, or name the columns to use with --features.",
+            "Leave them out with --drop, use a column as ids with --id, or choose columns with --features.",
         ) from error
     return features, tuple(name for name in names if name not in {*features, columns.id})
 
 
 def _find_hinted_ids(asked: ParquetOptions, source: Source, n_rows: int) -> FewIds:
-    """Return the ids that hints name; the others are not held."""
+    """Return the ids of the hinted rows; other ids are not kept in memory."""
     names: dict[str, None] = {}
     for path in asked.hints:
-        with suppress(ValueError):  # what is wrong with the file is told of when it is read
+        with suppress(ValueError):  # an invalid file is reported when it is read
             names |= dict.fromkeys(list_ids_in_file(path, encoding=asked.hints_encoding))
     column = asked.columns.id
     if column is None:
         return FewIds.from_numbers(names, n_rows)
     found = source.find(column, list(names)) if names else files.FoundIds()
-    known = [name for name in names if name in dict(found.rows)]  # an unknown one is told of with its line
+    known = [name for name in names if name in dict(found.rows)]  # unknown ids are reported with their line
     places = found.find_rows(known, f"{asked.path}, column {column!r}")
     return FewIds(dict(zip(known, places.tolist(), strict=True)), n_rows)
 
@@ -292,7 +292,7 @@ def _make_report(
     columns: tuple[tuple[str, ...], tuple[str, ...]],
     counts: IntArray,
 ) -> LargeReport:
-    """Look at the rows that hints name, and at the counts of all."""
+    """Return the report on the hinted rows and the sizes of all clusters."""
     rows, few = used.restrict_to_hinted()
     named = RowIds.from_ids([ids[row] for row in rows.tolist()] or ["none"])
     labels = source.get_labels(model.labels_, rows) if len(rows) else np.zeros(1, dtype=np.int64)
@@ -302,29 +302,29 @@ def _make_report(
 
 
 class Iterations:
-    """Shows how many iterations were made, as one of scikit-learn's callbacks."""
+    """A scikit-learn callback that shows the number of iterations."""
 
     def __init__(self, step: Step) -> None:
         self._step, self._n_done = step, 0
 
     def setup(self, estimator: Any, context: Any) -> None:
-        """The fit is about to begin."""
+        """Do nothing when the fit begins."""
 
     def on_fit_task_begin(self, estimator: Any, context: Any) -> None:
-        """A start or an iteration begins."""
+        """Do nothing when a start or an iteration begins."""
 
     def on_fit_task_end(self, estimator: Any, context: Any) -> None:
-        """A start or an iteration is over."""
+        """Count a finished iteration and show the number."""
         if context.max_subtasks == 0 or context.task_name == "iteration":
             self._n_done += 1
             self._step(f"clustering, iteration {self._n_done}", within=True)
 
     def teardown(self, estimator: Any, context: Any) -> None:
-        """The fit is over."""
+        """Do nothing when the fit ends."""
 
 
 class _LabelledRows:
-    """A fitted estimator, of which the labels of few rows are shown."""
+    """A fitted estimator whose ``labels_`` are replaced by those of a few rows."""
 
     def __init__(self, model: Any, labels: IntArray) -> None:
         self._model, self.labels_ = model, labels

@@ -1,4 +1,4 @@
-"""What the commands about a project of the studio share: how it is found, opened and read."""
+"""Find, open and read a studio project: shared by the commands about projects."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def add_project_options(function: F) -> F:
     function = click.option(
         "--db",
         metavar="URL",
-        help="The database with its password, if the project has one of its own: postgresql://…",
+        help="The project's PostgreSQL database, with its password: postgresql://…",
     )(function)
     return click.argument("project", type=click.Path())(function)
 
@@ -39,7 +39,7 @@ class OpenProject:
 
 @contextmanager
 def open_project(path: str, database: str | None) -> Iterator[OpenProject]:
-    """Open a project for the time of a block; a studio may be running on it."""
+    """Open a project for the duration of a block; a studio may be running on it."""
     from likewise.studio.project import Project
     from likewise.studio.store import open_store
 
@@ -53,7 +53,7 @@ def open_project(path: str, database: str | None) -> Iterator[OpenProject]:
 
 
 def find_project(path: str) -> Path:
-    """Return the folder of a project, given itself or the data that it belongs to."""
+    """Return the folder of a project from its own path or the path of its data."""
     from likewise.studio.project import get_default_folder
 
     given = Path(path)
@@ -63,8 +63,8 @@ def find_project(path: str) -> Path:
         if (place / "project.json").exists():
             return place
     if given.suffix == beside.suffix and given.is_dir():
-        return given  # opening it says what is wrong with it
+        return given  # opening it raises an error with the reason
     raise FileFormatError(
-        f"there is no project at {path!r}, and none beside it at {beside.name!r}. Make one with: likewise "
+        f"there is no project at {path!r}, nor beside it at {beside.name!r}. Create one with: likewise "
         f"studio {path}"
     )

@@ -1,4 +1,4 @@
-"""Tables as their files hold them: named columns of text cells (CSV, Excel) or of numbers (Parquet, .npy)."""
+"""Read tables as named columns of text cells (CSV, Excel) or of arrays (Parquet, .npy)."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from likewise.supervision._records import Problems
 from likewise.supervision.io import decode, xlsx_rows
 
 STDIN = "-"
-_SHOWN = 5  # so many bad lines are told of at once
+_SHOWN = 5  # maximum number of invalid lines in one message
 _PARQUET, _NPY, _ZIP = b"PAR1", b"\x93NUMPY", b"PK\x03\x04"
 _OTHERS = {
     _ZIP: "a zip archive; unpack it first",
@@ -33,21 +33,21 @@ Column = list[str] | npt.NDArray[Any]
 
 @dataclass(frozen=True, eq=False)
 class RawTable:
-    """Columns as they stand in a file.
+    """The columns of a file.
 
     Attributes
     ----------
     path : str
-        What to call the file in messages.
+        The name of the file in messages.
     names : tuple of str
-        The columns' names.
+        The names of the columns.
     columns : tuple of list of str or of ndarray
         Text cells from a CSV file or an Excel workbook, arrays from the other formats. None stands for a
         missing text.
     lines : list of int or None
-        The line on which each row begins; None where rows are not lines.
+        The line on which each row begins; None for formats without lines.
     unnamed : tuple of str
-        Columns that the file gives no name of their own, such as the index that pandas writes.
+        Columns without a name in the file, such as the index that pandas writes.
     """
 
     path: str
@@ -62,20 +62,23 @@ class RawTable:
         return len(self.columns[0])
 
     def place(self, row: int) -> str:
-        """Name a row for a message: ``data.csv:5`` or ``data.npy, row 3 (counted from 0)``."""
+        """Return the place of a row for a message: ``data.csv:5`` or ``data.npy, row 3 (counted from 0)``."""
         if self.lines is not None:
             return f"{self.path}:{self.lines[row]}"
         return f"{self.path}, row {row} (counted from 0)"
 
     def describe_row(self, row: int) -> str:
-        """Name a row of this file without the file."""
+        """Return the place of a row without the name of the file."""
         return f"line {self.lines[row]}" if self.lines is not None else f"row {row}"
 
 
 def read_raw(
     path: str, *, header: bool = True, encoding: str = "utf-8", encoding_option: str = "--encoding"
 ) -> RawTable:
-    """Read a table; the first bytes tell its format. `encoding_option` sets the encoding."""
+    """Read a table whose first bytes determine its format.
+
+    `encoding_option` is the option to mention if the encoding is wrong.
+    """
     if path == STDIN:
         data, name, suffix = sys.stdin.buffer.read(), "<stdin>", ""
     else:
@@ -102,7 +105,7 @@ def _read_csv(text: str, path: str, header: bool) -> RawTable:
 
 
 def _make_raw_table(rows: list[list[str]], lines: list[int], path: str, header: bool) -> RawTable:
-    """Make columns of rows of texts, the first of them the header if there is one."""
+    """Return the columns of rows of text; with `header`, the first row holds their names."""
     first = [cell.strip() for cell in rows[0]]
     if not header:
         names = tuple(f"f{c}" for c in range(len(first)))
@@ -111,19 +114,19 @@ def _make_raw_table(rows: list[list[str]], lines: list[int], path: str, header: 
         if all(_is_number(cell) for cell in first):
             shown = ", ".join(first[:3]) + (", …" if len(first) > 3 else "")
             raise FileFormatError(
-                f"{path}:{lines[0]}: the first row is all numbers ({shown}); wanted the names of the "
-                "columns. If there is no header, pass --no-header; the columns are then called f0, f1, ..."
+                f"{path}:{lines[0]}: expected the names of the columns in the first row; got only numbers "
+                f"({shown}). If there is no header, pass --no-header; the columns are then called f0, f1, ..."
             )
         names, unnamed = _name_columns(first)
         _check_names(names, path)
         rows, lines = rows[1:], lines[1:]
         if not rows:
-            raise FileFormatError(f"{path} has a header and no rows.")
+            raise FileFormatError(f"{path} has a header but no rows.")
     wrong = [k for k, row in enumerate(rows) if len(row) != len(names)]
     if wrong:
         wanted = "the header has" if header else "the first row has"
         problems = [
-            f"{path}:{lines[k]}: {len(rows[k])} cell(s) where {wanted} {len(names)}." for k in wrong[:_SHOWN]
+            f"{path}:{lines[k]}: {len(rows[k])} cell(s), but {wanted} {len(names)}." for k in wrong[:_SHOWN]
         ]
         problems += [f"and {len(wrong) - _SHOWN} more."] if len(wrong) > _SHOWN else []
         raise FileFormatError("\n".join(problems))
@@ -131,7 +134,7 @@ def _make_raw_table(rows: list[list[str]], lines: list[int], path: str, header: 
 
 
 def _split_rows(text: str, path: str) -> tuple[list[list[str]], list[int]]:
-    """Return the rows of a CSV text and the line on which each begins; blank lines are passed over."""
+    """Return the rows of a CSV text and the line on which each begins; blank lines are skipped."""
     source = TextLines(text)
     reader = csv.reader(source, delimiter=find_delimiter(text), strict=True)
     rows: list[list[str]] = []
@@ -150,7 +153,7 @@ def _split_rows(text: str, path: str) -> tuple[list[list[str]], list[int]]:
         rows.pop()
         lines.pop()
     width = max(map(len, rows), default=0)
-    if width == 1:  # here a blank line within the table is an empty cell
+    if width == 1:  # with one column, a blank line within the table is an empty cell
         return [row or [""] for row in rows], lines
     use = [k for k, row in enumerate(rows) if row]
     if len(use) < len(rows):
@@ -169,7 +172,7 @@ def _is_number(cell: str) -> bool:
 
 
 def _name_columns(first: list[str]) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """Give a column without a name the name ``column 1``, and so on."""
+    """Return the names of the columns and the unnamed ones, which are called ``column 1`` and so on."""
     names = tuple(cell or f"column {c}" for c, cell in enumerate(first, start=1))
     return names, tuple(name for name, cell in zip(names, first, strict=True) if not cell)
 
@@ -192,7 +195,7 @@ def _read_xlsx(data: bytes, path: str, header: bool) -> RawTable:
         raise FileFormatError(f"{path} is empty; wanted a table with a header and at least one row.")
     for note in problems.notes:
         warnings.warn(f"{path}: {note}", stacklevel=2)
-    # A sheet may be wider than its table: columns that are empty in every row are no part of it.
+    # A sheet may be wider than its table: columns that are empty in every row are dropped.
     width = max(at for row in rows.values() for at, cell in enumerate(row, start=1) if cell)
     return _make_raw_table([row[:width] for row in rows.values()], list(rows), path, header)
 
@@ -209,12 +212,12 @@ def _read_parquet(data: bytes, path: str) -> RawTable:
         raise FileFormatError(f"{path} has no {'rows' if names else 'columns'}.")
     _check_names(names, path)
     columns = tuple(_convert_arrow_column(pyarrow, column) for column in table.columns)
-    unnamed = tuple(name for name in names if name.startswith("__index_level_"))  # as pandas writes them
+    unnamed = tuple(name for name in names if name.startswith("__index_level_"))  # written by pandas
     return RawTable(path, names, columns, None, unnamed)
 
 
 def _convert_arrow_column(pyarrow: Any, column: Any) -> npt.NDArray[Any]:
-    """Return numbers as float64 with NaN for null, or as int64 where all are whole; else objects."""
+    """Return integers as int64, other numbers as float64 with NaN for null, anything else as objects."""
     kinds = pyarrow.types
     type_ = column.type
     if kinds.is_integer(type_) and not column.null_count:
@@ -242,10 +245,10 @@ def _read_npy(data: bytes, path: str) -> RawTable:
             f"{path} cannot be read as .npy: {why}. Save a table of numbers with numpy.save."
         ) from error
     if not isinstance(array, np.ndarray):
-        raise FileFormatError(f"{path} holds several arrays (.npz); wanted one, as numpy.save writes it.")
+        raise FileFormatError(f"expected one array, as written by numpy.save; {path} holds several (.npz).")
     if array.ndim != 2 or array.dtype.kind not in "biuf" or 0 in array.shape:
         raise FileFormatError(
-            f"{path} holds an array of shape {array.shape} and type {array.dtype}; wanted numbers of shape "
-            "(rows, features)."
+            f"{path}: expected an array of numbers of shape (rows, features); got shape {array.shape} and "
+            f"type {array.dtype}."
         )
     return RawTable(path, tuple(f"f{c}" for c in range(array.shape[1])), tuple(array.T), None)

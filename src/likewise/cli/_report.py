@@ -1,4 +1,4 @@
-"""What a clustering came to, as a summary to read and as a JSON document."""
+"""Report a clustering as a readable summary and as a JSON document."""
 
 from __future__ import annotations
 
@@ -25,35 +25,35 @@ from likewise.evaluation import (
 from likewise.supervision import Bags, RowIds, Supervision
 
 SHOWN = 10
-# What methods call the number that they make small or large.
+# The attributes in which methods store the value of their objective.
 _OBJECTIVES = ("objective_", "inertia_", "lower_bound_")
 _BAR = 24
 
 
 @dataclass(frozen=True, eq=False)
 class Report:
-    """A finished clustering, told by ids.
+    """The result of a clustering, with the ids of the rows.
 
     Attributes
     ----------
     method, n_clusters, n_iter, objective
-        What was run, and where it ended.
+        The method, the number of clusters and iterations, and the final value of the objective.
     table, hints, labels
-        The rows, what was said of them, and the cluster of each.
+        The rows, the hints about them, and the cluster of each row.
     kept : Satisfaction
         The stated links that the clustering keeps.
     kept_triplets : TripletSatisfaction
         The stated triplets that it keeps.
     classes : tuple of str or None
-        The class that each of the first clusters stands for, where labels or labels of bags were given.
+        The class that each of the first clusters stands for, if labels or labels of bags were given.
     strayed : tuple of int
         Labelled rows that are not in the cluster of their class.
     scores : dict of str to Scores or None
-        Agreement with the true classes on "all" rows and on those "untouched" by hints, if they are known.
+        Agreement with the true classes, if known, on "all" rows and on rows "untouched" by hints.
     bags : BagReport or None
-        What became of each bag, if there are bags.
+        The report on each bag, if there are bags.
     contents : Contents or None
-        What is in each cluster, where all rows are in memory.
+        The description of each cluster, if all rows are in memory.
     """
 
     method: str
@@ -82,7 +82,7 @@ class Report:
         bags: Bags | None = None,
         X: npt.NDArray[np.float64] | None = None,
     ) -> Report:
-        """Summarise a fitted estimator; `bags` are the bags given, which the hints may hold as links.
+        """Summarise a fitted estimator; `bags` are the original bags, which `hints` may contain as links.
 
         With the training rows `X`, the report describes each cluster.
         """
@@ -91,7 +91,7 @@ class Report:
             (found for name in _OBJECTIVES if (found := getattr(model, name, None)) is not None), None
         )
         by_cluster = tuple(getattr(model, "class_of_cluster_", ()))
-        if not any(name is not None for name in by_cluster):  # no bag says what is in it
+        if not any(name is not None for name in by_cluster):  # no bag has labels
             by_cluster = ()
         classes = by_cluster if hasattr(model, "class_of_cluster_") else getattr(model, "classes_", ())
         return cls(
@@ -125,7 +125,7 @@ class Report:
         return counts
 
     def find_broken_links(self) -> list[dict[str, str]]:
-        """Return the links stated as pairs that are broken, by ids."""
+        """Return the broken links among those given as pairs, by ids."""
         ids, kept = self.table.ids, self.kept
         return [
             {"link": link, "a": ids[i], "b": ids[j]}
@@ -134,7 +134,7 @@ class Report:
         ]
 
     def find_broken_triplets(self) -> list[dict[str, Any]]:
-        """Return the triplets that are broken, by ids."""
+        """Return the broken triplets, by ids."""
         ids, words = self.table.ids, self.hints.answer_words
         return [
             {"items": [ids[row] for row in self.hints.triplets[t].tolist()], "answer": words[t]}
@@ -261,7 +261,7 @@ def _format_some(words: list[str]) -> str:
 def make_labels_table(
     ids: RowIds, labels: npt.NDArray[np.int64], classes: Sequence[Any] = ()
 ) -> dict[str, list[Any]]:
-    """Return the columns of a file of labels; with `classes`, what the cluster of each row stands for.
+    """Return the columns of a label file, including the class of each row's cluster if `classes` is given.
 
     >>> make_labels_table(RowIds.from_ids(["s1", "s2"]), np.array([1, 0]), ["owl", None])
     {'id': ['s1', 's2'], 'cluster': [1, 0], 'class': ['', 'owl']}
@@ -275,7 +275,7 @@ def make_labels_table(
 def find_strayed_rows(labels: npt.NDArray[np.int64], codes: npt.NDArray[np.int64]) -> tuple[int, ...]:
     """Return the labelled rows that are not in the cluster of their class.
 
-    Classes are given to clusters one to one, so that as many labelled rows as possible agree.
+    Classes are matched to clusters one to one such that the number of agreeing rows is maximal.
 
     >>> find_strayed_rows(np.array([0, 0, 1, 1, 1]), np.array([1, 1, 0, 1, -1]))
     (3,)
@@ -296,7 +296,7 @@ def find_strayed_rows(labels: npt.NDArray[np.int64], codes: npt.NDArray[np.int64
 def compute_scores(
     truth: tuple[str | None, ...], labels: npt.NDArray[np.int64], touched: npt.NDArray[np.bool_]
 ) -> dict[str, Scores | None]:
-    """Score a clustering on the rows whose class is known: all of them, and those that no hint names."""
+    """Score a clustering on the rows of known class: on all of them, and on the unhinted ones."""
     known = np.array([word is not None for word in truth])
     classes = np.array([word or "" for word in truth])
     found: dict[str, Scores | None] = {}
@@ -306,7 +306,7 @@ def compute_scores(
 
 
 def print_report(report: Report, notes: list[str], wrote: list[str]) -> None:
-    """Print the summary on stderr, what is to be noted, and what was written."""
+    """Print the summary, the notes and the names of the written files on stderr."""
     stderr = make_console()
     for line in report.format_lines():
         stderr.print(line, style="red" if line.lstrip().startswith("broken:") else None)

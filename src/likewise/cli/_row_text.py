@@ -1,4 +1,4 @@
-"""What a person is shown of a row of a table."""
+"""Format rows of a table for a person to read."""
 
 from __future__ import annotations
 
@@ -18,21 +18,21 @@ from likewise.cli._data_tables import (
 )
 from likewise.cli._raw_tables import Column, RawTable
 
-_SHORT = 60  # so much stands on one line
-_LONGEST = 160  # of a row, where nobody said what to show of it
+_SHORT = 60  # maximum number of characters on one line
+_LONGEST = 160  # maximum number of characters of a row without --show
 _DIGITS = 4  # significant digits of a number
-_SPREAD_DIGITS = 3  # and at least this many of the spread of its column, so that rows can be told apart
+_SPREAD_DIGITS = 3  # minimum number of digits of its column's spread, so that rows can be distinguished
 
 
 def check_shown(raw: RawTable, names: tuple[str, ...] | None) -> None:
-    """Refuse columns that are not there."""
+    """Raise an error if a column of ``--show`` does not exist."""
     for name in names or ():
         if name not in raw.names:
             raise click.BadParameter(make_unknown_column_error(name, raw), param_hint="'--show'")
 
 
 def drop_text_columns(columns: ColumnRoles, raw: RawTable, shown: tuple[str, ...] | None) -> ColumnRoles:
-    """Leave out of the features what is shown and is no number; it is there to be read."""
+    """Add the shown columns that are not numeric to the dropped columns."""
     if columns.features is not None:
         return columns
     others = {columns.id, *columns.drop}
@@ -43,7 +43,7 @@ def drop_text_columns(columns: ColumnRoles, raw: RawTable, shown: tuple[str, ...
 def make_row_formatter(
     raw: RawTable, id_column: str | None, names: tuple[str, ...] | None
 ) -> Callable[[int], str]:
-    """Return a function that words a row: its id and the columns named, or all of them cut short.
+    """Return a function that formats a row: its id and the given columns, or all columns truncated.
 
     >>> raw = RawTable("birds.csv", ("name", "song"), (["wren", "owl"], ["loud", "low"]), None)
     >>> (make_row_formatter(raw, None, ("song",))(1), make_row_formatter(raw, "name", None)(1),
@@ -74,7 +74,7 @@ def make_row_formatter(
 
 
 def make_cell_formatter(column: Column) -> Callable[[int], str]:
-    """Return a function that formats the cell of a row; long decimals are rounded, all else is as it was.
+    """Return a function that formats one cell of the column; only long decimals are changed (rounded).
 
     >>> show = make_cell_formatter(["0.12345678901234567", "2.50", "007", "n/a"])
     >>> [show(row) for row in range(4)]
@@ -92,7 +92,7 @@ def make_cell_formatter(column: Column) -> Callable[[int], str]:
         if text.lstrip("+-").isdigit() or not is_plain_number(text):
             return cell
         value = float(text)
-        # What has no more digits than needed stays as it was written: 1.10 may be a version.
+        # A number without superfluous digits is kept as written: 1.10 may be a version.
         return text if len(text) <= len(_round_cell(value, spread)) else format_number(value, spread)
 
     return show
@@ -106,12 +106,12 @@ def format_number(value: float, spread: float = 0.0) -> str:
     value : float
         The number.
     spread : float, default=0.0
-        The difference between the largest and the smallest number of its column; 0 if it is not known.
+        The difference between the largest and the smallest number of its column; 0 if unknown.
 
     Returns
     -------
     str
-        The digits; those before the decimal point are all there.
+        The formatted number; no digit before the decimal point is rounded away.
 
     Examples
     --------
@@ -125,7 +125,7 @@ def format_number(value: float, spread: float = 0.0) -> str:
 
 
 def _round_cell(value: float, spread: float) -> str:
-    """Return a number with the digits that it needs, noughts at the end included."""
+    """Return a number with the digits that it needs, trailing zeros included."""
     if value == 0 or not math.isfinite(value):
         return f"{value:g}"
     magnitude = math.floor(math.log10(abs(value)))
@@ -138,7 +138,7 @@ def _round_cell(value: float, spread: float) -> str:
 
 
 def _find_spread(column: Column) -> float:
-    """Return the difference between the largest and the smallest finite number of a column, 0 without two."""
+    """Return the range of the finite numbers of a column; 0 if there are fewer than two."""
     if isinstance(column, np.ndarray) and column.dtype.kind in "biuf":
         values = column.astype(np.float64)
     else:

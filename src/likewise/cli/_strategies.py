@@ -1,6 +1,6 @@
-"""The strategies and models of interviews that the command line offers, by the names that people type.
+"""The strategies and models of interviews, by their names on the command line.
 
-What they are called stands here, so that a name can be refused without importing any of them.
+The names are listed here so that an unknown name is rejected without importing any strategy.
 """
 
 from __future__ import annotations
@@ -13,27 +13,27 @@ import click
 from likewise.cli._methods import LINKS, METHODS, Method
 
 STRATEGIES = {
-    "default": "what likewise trusts most, model and strategy",
-    "regions": "rows that speak for many in doubt; the strategy of the default",
+    "default": "the default model and strategy of interviews",
+    "regions": "rows that represent many uncertain ones; the strategy of the default",
     "tray": "trays of rows to sort into piles",
     "random": "pairs drawn at random",
-    "triplets": "as regions, with a third row beside each two",
-    "both": "as regions, pairs and triplets in turn",
-    "farthest-first": "far rows until each group has one, then rows at random",
-    "min-max": "as farthest-first, then the row farthest from those already placed",
-    "npu": "rows uncertain for what they cost to ask",
+    "triplets": "like regions, with a third row added to each pair",
+    "both": "like regions, alternating pairs and triplets",
+    "farthest-first": "distant rows until each group has one, then random rows",
+    "min-max": "like farthest-first, then the row farthest from the rows already placed",
+    "npu": "rows with the highest uncertainty per expected question",
     "node-local": "rows whose neighbours are in other clusters",
-    "node-global": "rows that a mixture of all rows is unsure of",
-    "node-density": "rows that densities of all clusters are unsure of",
+    "node-global": "rows that a mixture fitted to all rows is unsure of",
+    "node-density": "rows that the densities of the clusters are unsure of",
     "node-compound": "rows that both their neighbours and the densities are unsure of",
     "asc": "the pair that a spectral embedding most likely gets wrong",
-    "quire": "rows that leave least to lose, whatever their group",
-    "pknn": "rows whose likeliest group is least likely by the nearest placed rows",
+    "quire": "rows with the smallest worst-case loss over their possible groups",
+    "pknn": "rows whose most probable group is least probable given the nearest placed rows",
     "uncertain": "the pair that the model is least sure of",
-    "info": "the pair whose answer tells most about the model",
-    "info-triplet": "the three rows whose answer tells most about the model",
+    "info": "the pair whose answer is most informative about the model",
+    "info-triplet": "the triplet whose answer is most informative about the model",
 }
-# Answers are links of both sorts, so that models are the methods that use both.
+# Answers become must-links and cannot-links, so only methods that use both can be models.
 MODELS = {
     **{name: method for name, method in METHODS.items() if method.uses >= LINKS and name != "spectral-reg"},
     "bayesian": Method("likewise.bayesian:BayesianClustering"),
@@ -41,7 +41,7 @@ MODELS = {
 
 
 class StrategyNames(click.ParamType):
-    """Names of strategies with commas between; a name that is not known gets the closest one shown."""
+    """Names of strategies, separated by commas; the error for an unknown name suggests the closest one."""
 
     name = "strategies"
 
@@ -53,11 +53,13 @@ class StrategyNames(click.ParamType):
             return value
         names = tuple(dict.fromkeys(name.strip().lower() for name in str(value).split(",") if name.strip()))
         if not names:
-            self.fail(f"no strategy is named; there are {', '.join(STRATEGIES)}.", param, ctx)
+            self.fail(f"expected the name of a strategy: {', '.join(STRATEGIES)}.", param, ctx)
         for name in names:
             if name not in STRATEGIES:
                 close = difflib.get_close_matches(name, STRATEGIES, n=1)
-                meant = f"did you mean {close[0]!r}?" if close else f"there are {', '.join(STRATEGIES)}."
+                meant = (
+                    f"did you mean {close[0]!r}?" if close else f"expected one of {', '.join(STRATEGIES)}."
+                )
                 self.fail(f"there is no strategy {name!r}; {meant}", param, ctx)
         return names
 
@@ -71,20 +73,20 @@ class StrategyName(StrategyNames):
         """Return the name."""
         names = super().convert(value, param, ctx)
         if len(names) > 1:
-            self.fail(f"{value!r} names {len(names)} strategies; wanted one.", param, ctx)
+            self.fail(f"expected one strategy; got {len(names)}: {value!r}.", param, ctx)
         return names[0]
 
 
 def make_named_model(name: str, n_clusters: int) -> Any:
-    """Make the model of a name; an interview gives it its seed."""
+    """Return the model with this name; an interview sets its seed."""
     return MODELS[name].estimator(n_clusters=n_clusters)
 
 
 def make_strategy_and_model(name: str, n_clusters: int, model: str | None = None) -> tuple[Any, Any]:
-    """Make the strategy and the model of a name, as ``Interview`` takes them: None is its own choice.
+    """Return the strategy with this name and its model for ``Interview``; None stands for the default.
 
-    `model` is the name of the model that was asked for. Without it a strategy that looks at probabilities
-    gets ``BayesianClustering``.
+    `model` is the name of the model. Without it, a strategy that uses probabilities gets
+    ``BayesianClustering``.
     """
     from likewise.active._registry import make_model, make_strategy
 

@@ -1,4 +1,4 @@
-"""The data of a studio: a folder of pictures or sounds, or a table, as items to look at and features."""
+"""Read the data of a studio project: a folder of pictures or sounds, or a table, as items and features."""
 
 from __future__ import annotations
 
@@ -49,15 +49,15 @@ def read_source(
     seed: int = 0,
     progress: Step | None = None,
 ) -> SourceData:
-    """Read a folder of pictures or sounds, or a table; `image` and `audio` name a column of it.
+    """Read a folder of pictures or sounds, or a table with a column `image` or `audio` of file names.
 
-    `text` names one or more, which are read one after the other. `features` is a ``.npy`` file with a row for
-    each item. `progress` is told how many files of how many have been read.
+    `text` lists one or more columns of text, which are concatenated. `features` is a ``.npy`` file with one
+    row per item. `progress` is called with the number of files read so far and the number of all files.
     """
     place = Path(path)
     if features is not None and not features.lower().endswith(".npy"):
         raise click.BadParameter(
-            f"wanted a .npy file with a row of numbers for each item, got {features!r}.",
+            f"expected a .npy file with one row of numbers per item; got {features!r}.",
             param_hint="'--features'",
         )
     if place.is_dir():
@@ -70,18 +70,18 @@ def read_source(
         }
         for option, name in [*named.items(), ("--drop", ", ".join(drop) or None)]:
             if name is not None:
-                raise click.UsageError(f"{option} names a column of a table, and {place} is a folder.")
+                raise click.UsageError(f"{option} refers to a column of a table, but {place} is a folder.")
         return _read_folder(place, features, progress)
     if not place.exists():
         if re.match("[a-z]{3,}:/", place.as_posix()):
             raise FileFormatError(
-                f"{place} is an address; nothing is ever fetched. Save it, and give the file."
+                f"{place} is a URL, and the studio downloads nothing. Save it, and give the file."
             )
         raise FileFormatError(f"there is no file or folder {place}.")
     if place.suffix.lower() in (".json", ".jsonl", ".ndjson"):
-        raise FileFormatError(f"{place} is JSON; wanted a table as CSV or Parquet, or a folder.")
+        raise FileFormatError(f"expected a CSV or Parquet table, or a folder; {place} is JSON.")
     if place.suffix.lower() in ENDS:
-        raise FileFormatError(f"{place} is one file; give the folder that it is in: {place.parent}.")
+        raise FileFormatError(f"{place} is a single file; give its folder: {place.parent}.")
     return read_table_source(
         place,
         text=text or (),
@@ -134,11 +134,11 @@ def _read_folder(folder: Path, features: str | None, progress: Step | None) -> S
     check_enough(len(found), str(folder))
     truths = _find_sub_folders(found)
     if truths is not None:
-        notes.append(f"the names of the {len(set(truths))} sub-folders are taken for the true classes.")
+        notes.append(f"the names of the {len(set(truths))} sub-folders are used as the true classes.")
 
     def iterate_items() -> Iterator[Item]:
         for row, name in enumerate(found):
-            # The title leaves out the folder, which may be the true class.
+            # The title omits the folder, which may be the true class.
             title = PurePosixPath(name).name
             known = None if truths is None else truths[row]
             yield Item(row, name, kind, shorten(title), media=name, truth=known)
@@ -150,7 +150,7 @@ def _read_folder(folder: Path, features: str | None, progress: Step | None) -> S
 
 
 def _detect_medium(path: Path) -> Medium | None:
-    """Tell pictures and sounds by the ends of their names, or by their first bytes if they have none."""
+    """Return the medium of a file from its extension or, without one, from its first bytes."""
     if path.suffix:
         return ENDS.get(path.suffix.lower())
     try:
@@ -165,15 +165,13 @@ def _format_no_media(folder: Path, others: list[str]) -> str:
     ends = ", ".join(sorted(end[1:] for end in ENDS))
     tables = [name for name in others if name.lower().endswith((".csv", ".tsv", ".xlsx", ".parquet", ".pq"))]
     if tables:
-        return (
-            f"{folder} has no pictures or sounds. If the items are in a table, give it: {folder / tables[0]}."
-        )
+        return f"{folder} has no pictures or sounds. If a table lists them, give that: {folder / tables[0]}."
     has = f"It has {format_some(sorted(others))}" if others else "It is empty"
-    return f"{folder} has no pictures or sounds. {has}; wanted files that end in one of {ends}."
+    return f"{folder} has no pictures or sounds. {has}; expected files that end with one of {ends}."
 
 
 def _find_sub_folders(names: list[str]) -> list[str] | None:
-    """Return the folder of each file, if each is one level deep and there are several folders."""
+    """Return the folder of each file, if all files are one level deep in at least two folders."""
     parts = [PurePosixPath(name).parts for name in names]
     if any(len(each) != 2 for each in parts) or len({each[0] for each in parts}) < 2:
         return None

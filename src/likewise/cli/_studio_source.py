@@ -1,4 +1,4 @@
-"""What a project of the studio is made of, and the steps that folders and tables share."""
+"""The data of a studio project, and the steps of reading it that folders and tables share."""
 
 from __future__ import annotations
 
@@ -16,21 +16,21 @@ from likewise.studio.records import Described, Item
 
 Medium = Literal["image", "sound"]
 WORD = {"image": "pictures", "sound": "sounds"}
-_TITLE = 80  # letters
+_TITLE = 80  # maximum number of characters
 
 
 @dataclass(frozen=True, eq=False)
 class SourceData:
-    """What a project is made of.
+    """The features and items of a new project.
 
     Attributes
     ----------
     X : ndarray of shape (n_items, n_features)
         The features.
     items : iterable of Item
-        In the order of the rows; made anew each time that one goes through them.
+        The items in the order of the rows, created again on each iteration.
     described : Described
-        What the items are, as a whole; its notes are those to print.
+        The description of all items, with notes for the user.
     """
 
     X: np.ndarray
@@ -39,12 +39,12 @@ class SourceData:
 
     @property
     def notes(self) -> tuple[str, ...]:
-        """What ought to be said."""
+        """Notes for the user."""
         return self.described.notes
 
 
 class Reiterable:
-    """Things that are made each time that one goes through them, so that there need not be a list."""
+    """An iterable that creates its items on each iteration instead of keeping a list."""
 
     def __init__(self, make: Callable[[], Iterator[Item]]) -> None:
         self._make = make
@@ -56,8 +56,8 @@ class Reiterable:
 def compute_features(
     root: Path, kind: Medium, names: list[str], features: str | None, progress: Step | None
 ) -> tuple[Features, list[int]]:
-    """Return features, and which of the files they are of."""
-    if features is not None:  # files need not be read; a broken one is shown as such
+    """Return features, and the indices of the files that could be read."""
+    if features is not None:  # files need not be read; the studio marks broken ones
         return array_features(features, n_rows=len(names), of=WORD[kind]), list(range(len(names)))
     make: Callable[..., Features] = image_features if kind == "image" else sound_features
     try:
@@ -76,10 +76,10 @@ def find_unreadable(names: list[str], made: Features) -> list[str]:
 
 def check_enough(n: int, where: str) -> None:
     if n < 2:
-        raise FileFormatError(f"{where} has {n} item(s) to look at; wanted two or more.")
+        raise FileFormatError(f"{where}: expected at least two items; got {n}.")
 
 
 def shorten(text: str) -> str:
-    """Return a title: one line, not too long."""
+    """Return the text as a title: one line, truncated."""
     line = " ".join(text.split())
     return line if len(line) <= _TITLE else line[: _TITLE - 1] + "…"

@@ -1,4 +1,4 @@
-"""A table as the data of a studio: rows, texts, or the files that a column names."""
+"""Read a table as the data of a studio project: rows, texts, or files listed in a column."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def read_table_source(
     named = [("--text", name) for name in text]
     named += [(option, name) for option, name in (("--image", image), ("--audio", audio)) if name is not None]
     if len({option for option, _ in named}) > 1:
-        raise click.UsageError("give one of --text, --image and --audio: an item is one of them.")
+        raise click.UsageError("--text, --image and --audio exclude one another; give only one of them.")
     raw = read_raw(str(place), encoding=encoding)
     table = _StudioTable(raw, id_column, truth, tuple(name for _, name in named), tuple(drop))
     table.check(named)
@@ -62,16 +62,16 @@ def read_table_source(
 
 @dataclass(frozen=True, eq=False)
 class _StudioTable:
-    """A table, and which of its columns are what."""
+    """A table and the roles of its columns."""
 
     raw: RawTable
     id: str | None
     truth: str | None
-    shown: tuple[str, ...]  # the columns of texts, or the one of media
+    shown: tuple[str, ...]  # the text columns, or the column of media files
     drop: tuple[str, ...]
 
     def check(self, shown: list[tuple[str, str]]) -> None:
-        """Make sure that every column named is there, and that none is named for two ends."""
+        """Raise an error if a column does not exist or has two roles."""
         ends: dict[str, str] = {}
         dropped = [("--drop", name) for name in self.drop]
         for option, name in [("--id", self.id), ("--truth", self.truth), *shown, *dropped]:
@@ -80,13 +80,13 @@ class _StudioTable:
             if name not in self.raw.names:
                 raise click.BadParameter(make_unknown_column_error(name, self.raw), param_hint=f"'{option}'")
             if name in ends:
-                what = "twice" if ends[name] == option else f"for {ends[name]} as well"
-                raise click.BadParameter(f"the column {name!r} is named {what}.", param_hint=f"'{option}'")
+                what = "twice" if ends[name] == option else f"for {ends[name]} too"
+                raise click.BadParameter(f"the column {name!r} is given {what}.", param_hint=f"'{option}'")
             ends[name] = option
 
     @property
     def others(self) -> tuple[str, ...]:
-        """The columns that are shown in cells."""
+        """The other columns, which are shown beside the item."""
         taken = {self.id, self.truth, *self.shown, *self.drop}
         return tuple(name for name in self.raw.names if name not in taken)
 
@@ -99,28 +99,28 @@ class _StudioTable:
         return ids
 
     def get_classes(self) -> tuple[str | None, ...] | None:
-        """Return the true class of each row, if a column holds it."""
+        """Return the true class of each row, or None without a column of classes."""
         return None if self.truth is None else get_texts(self.raw, self.truth)
 
     def _advise(self, beside: Sequence[str]) -> Iterator[str]:
-        """Say what people often find out too late."""
+        """Yield notes on column choices that users often regret later."""
         if beside:
             yield (
-                f"shown beside each item: {', '.join(beside[:5])}{', …' * (len(beside) > 5)}. Leave out what "
-                "should not be seen with --drop."
+                f"shown beside each item: {', '.join(beside[:5])}{', …' * (len(beside) > 5)}. Hide columns "
+                "with --drop."
             )
         columns = zip(self.raw.names, self.raw.columns, strict=True)
         if self.id is None and (
             name := next((name for name, column in columns if self._looks_like_ids(name, column)), None)
         ):
-            yield f"items are called 0, 1, 2 and so on in files; --id {name} would call them by that column."
+            yield f"items are numbered 0, 1, 2 and so on in files; --id {name} uses that column instead."
 
     def _looks_like_ids(self, name: str, column: Any) -> bool:
         if name in (self.truth, *self.shown, *self.drop):
             return False
         first = [_format_cell(cell) for cell in column[:20]]
         if all(cell.replace(".", "", 1).lstrip("-").isdigit() for cell in first):
-            return False  # measurements differ too
+            return False  # measurements are usually distinct, too
         cells = [_format_cell(cell) for cell in column]
         return all(0 < len(cell) <= 40 for cell in cells) and len(set(cells)) == len(cells)
 
@@ -132,7 +132,7 @@ class _StudioTable:
         look: Callable[[int], tuple[str, str | None, str | None]],
         notes: Sequence[str] = (),
     ) -> SourceData:
-        """Put together features and items; `look` gives title, text and file of a row of the table."""
+        """Return features and items; `look` returns the title, text and file of a row of the table."""
         check_enough(len(kept), self.raw.path)
         ids, truths, names = self.get_ids(), self.get_classes(), self.others
         shown = [_cell_formatter(self.raw.columns[self.raw.names.index(name)]) for name in names]
@@ -175,9 +175,9 @@ def _read_rows(table: _StudioTable, features: str | None) -> SourceData:
         names = [name for name in table.others if name not in raw.unnamed]
         if left := [name for name in table.others if name in raw.unnamed]:
             notes.append(
-                f"{format_some(left)} has no name of its own, and may be an index that pandas wrote; it is "
-                "not "
-                f"learnt from. Use it as the ids with --id '{left[0]}'."
+                f"the column {format_some(left)} has no name; it may be an index written by pandas, and is "
+                "not used as a feature. "
+                f"Use it as the ids with --id '{left[0]}'."
             )
         try:
             made = table_features({name: raw.columns[raw.names.index(name)] for name in names})
@@ -200,7 +200,7 @@ def _read_media_column(
     found = [name for name in names if name is not None]
     notes = []
     if len(rows) < raw.n_rows:
-        notes.append(f"{raw.n_rows - len(rows)} row(s) are left out, for their {column!r} is empty.")
+        notes.append(f"{raw.n_rows - len(rows)} row(s) are left out because their {column!r} is empty.")
     if not rows:
         raise FileFormatError(f"{raw.path}: every cell of {column!r} is empty; there is nothing to show.")
     if features is not None:
@@ -220,30 +220,30 @@ def _read_media_column(
 
 def _make_relative_path(raw: RawTable, row: int, cell: str, option: str) -> str:
     """Return the path of a file relative to the folder of the table, with slashes."""
-    where = f"{raw.place(row)}: {option} names {cell[:80]!r}, "
+    where = f"{raw.place(row)}: {option} refers to {cell[:80]!r}, "
     if "://" in cell or cell.lower().startswith(("data:", "//", "\\\\")):
         raise FileFormatError(
-            f"{where}an address on a network. Nothing is ever fetched: save the files beside the table and "
-            "name them there."
+            f"{where}a network address. The studio downloads nothing: save the files beside the table and "
+            "refer to them there."
         )
     name = cell.strip().replace("\\", "/") if os.name == "nt" else cell.strip()
     folder = Path(raw.path).absolute().parent
     inside = os.path.normpath(folder / name)
     if "\x00" in name or not _is_inside(Path(inside), folder):
         raise FileFormatError(
-            f"{where}which is not in the folder of the table, {folder}. Files elsewhere are not served; put "
-            "the table beside the files, or above them."
+            f"{where}which is not in the folder of the table, {folder}. Files outside it are not served; "
+            "move the table to the folder of the files, or above it."
         )
     return Path(inside).relative_to(folder).as_posix()
 
 
 def _is_inside(path: Path, folder: Path) -> bool:
-    """Tell whether a file is in a folder, by its name and by where links lead."""
+    """Return True if a file is in a folder, both by its name and after resolving links."""
     if not path.is_relative_to(folder) or path == folder:
         return False
     try:
         return path.resolve().is_relative_to(folder.resolve())
-    except (OSError, RuntimeError):  # links that go round in a circle
+    except (OSError, RuntimeError):  # circular links
         return False
 
 
@@ -253,12 +253,12 @@ def _is_inside(path: Path, folder: Path) -> bool:
 def _get_words(raw: RawTable, name: str) -> tuple[str | None, ...]:
     column = raw.columns[raw.names.index(name)]
     if isinstance(column, np.ndarray) and column.dtype.kind in "biuf":
-        raise FileFormatError(f"{raw.path}: the column {name!r} holds numbers; wanted text.")
+        raise FileFormatError(f"{raw.path}: expected text in the column {name!r}; got numbers.")
     return tuple(_format_cell(value) or None for value in column)
 
 
 def _cell_formatter(column: Column) -> Callable[[int], str]:
-    """Return a function that formats the cell of a row, with as many digits as ``likewise ask`` shows.
+    """Return a function that formats one cell of the column, with the same digits as ``likewise ask``.
 
     >>> show = _cell_formatter([0.12345678901234567, None, float("nan"), 1065.0, "0.30000000000000004"])
     >>> [show(row) for row in range(5)]
@@ -274,7 +274,7 @@ def _cell_formatter(column: Column) -> Callable[[int], str]:
 
 
 def _format_cell(value: Any) -> str:
-    """Return a cell as it is shown.
+    """Return a cell as text.
 
     >>> _format_cell(2.0), _format_cell(None), _format_cell(b"abc")
     ('2', '', '3 bytes')

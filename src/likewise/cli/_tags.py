@@ -1,4 +1,4 @@
-"""Tags on the command line: which rows hold which labels, read from a table of any of three shapes."""
+"""Read tags, the labels recorded for each row, from a table in one of three layouts."""
 
 from __future__ import annotations
 
@@ -16,30 +16,30 @@ from likewise.exceptions import FileFormatError
 from likewise.supervision import RowIds
 
 LAYOUTS = (
-    "Wanted is one of three tables: an id and a column of 0 and 1 for each label; an id and a label, one tag "
-    "a line; or an id and all its labels, with ';' between."
+    "Expected one of three layouts: an id and a column of 0 and 1 for each label; an id and a label, one tag "
+    "per line; or an id and all its labels, separated by ';'."
 )
-_SHOWN = 5  # so many ids are told of at once
+_SHOWN = 5  # maximum number of ids in one message
 _HELD, _NOT = {"1", "1.0", "true", "yes"}, {"0", "0.0", "false", "no", ""}
 _OTHER_SEPARATORS = (";", "|", ",", "/")
 
 
 @dataclass(frozen=True, eq=False)
 class Tags:
-    """The labels that were recorded.
+    """The recorded labels of the rows.
 
     Attributes
     ----------
     Y : ndarray of uint8 of shape (n_rows, n_labels)
-        1 where a row is recorded with a label.
+        1 if the label is recorded for the row.
     names : tuple of str
-        The labels, all of which occur.
+        The labels that occur.
     layout : str
-        How the table was understood.
+        The detected layout of the table.
     unused : tuple of str
-        Labels that no row holds; `Y` has no column for them.
+        Labels that no row has; `Y` has no column for them.
     notes : tuple of str
-        What else ought to be said.
+        Notes for the user.
     """
 
     Y: npt.NDArray[np.uint8]
@@ -55,13 +55,13 @@ class Tags:
 
     @property
     def n_bare(self) -> int:
-        """The number of rows without any."""
+        """The number of rows without tags."""
         return int((~self.Y.any(axis=1)).sum())
 
 
 @dataclass(frozen=True)
 class LabelTable:
-    """A table with named columns, as much of one as a multi-label estimator looks at."""
+    """A minimal table with named columns, as multi-label estimators accept it."""
 
     values: npt.NDArray[np.uint8] = field(repr=False)
     columns: tuple[str, ...]
@@ -86,27 +86,27 @@ class LabelTable:
 
 
 def read_tag_columns(raw: RawTable, names: tuple[str, ...]) -> Tags:
-    """Take the columns of 0 and 1 that ``--label-columns`` names."""
+    """Read the columns of 0 and 1 that are given with ``--label-columns``."""
     for name in names:
         if name not in raw.names:
             raise click.BadParameter(make_unknown_column_error(name, raw), param_hint="'--label-columns'")
         if names.count(name) > 1:
-            raise click.BadParameter(f"the column {name!r} is named twice.", param_hint="'--label-columns'")
+            raise click.BadParameter(f"the column {name!r} is given twice.", param_hint="'--label-columns'")
     held = _read_indicators(raw, names)
     if isinstance(held, _NonBinaryCell):
         raise FileFormatError(
-            f"{raw.place(held.row)}: the label column {held.name!r} holds {held.cell!r}; wanted 0 or 1."
+            f"{raw.place(held.row)}: expected 0 or 1 in the label column {held.name!r}; got {held.cell!r}."
         )
     return _make_tags(held, names, "columns of 0 and 1")
 
 
-# ---------------------------------------------------------------------- from a table of its own
+# ---------------------------------------------------------------------- from a separate table
 
 
 def find_shared_id(data: RawTable, tags: RawTable, dropped: Iterable[str] = ()) -> str | None:
-    """Return the first column of the tags if DATA has it too and its cells tell the rows apart.
+    """Return the name of the first column of the tags if DATA has it too, with unique cells.
 
-    `dropped` are columns of DATA that are left out, and hold no ids.
+    `dropped` are columns of DATA that are left out and therefore do not hold ids.
     """
     name = tags.names[0]
     if name not in data.names:
@@ -120,22 +120,22 @@ def find_shared_id(data: RawTable, tags: RawTable, dropped: Iterable[str] = ()) 
 
 
 def _check_not_elsewhere(data: RawTable, tags: RawTable, dropped: set[str]) -> None:
-    """Refuse to number rows if a column of DATA, under another name, holds the ids that the tags name."""
+    """Raise an error, instead of numbering rows, if another column of DATA holds the ids of the tags."""
     named = set(map(str, tags.columns[0]))
     if named <= _HELD | _NOT:
-        return  # a label of its own, not ids
+        return  # a label, not ids
     for name, column in zip(data.names, data.columns, strict=True):
         cells = list(map(str, column))
         if name not in dropped and len(set(cells)) == len(cells) and named <= set(cells):
             raise FileFormatError(
-                f"{tags.path} names rows in the column {tags.names[0]!r}, and {data.path} has all of these "
-                f"in {name!r}. If these are the ids, pass --id {name}; if the tags mean row numbers, pass "
-                f"--drop {name}."
+                f"all ids in the column {tags.names[0]!r} of {tags.path} occur in the column {name!r} of "
+                f"{data.path}. If these are the ids, pass --id {name}; if the tags refer to row numbers, "
+                f"pass --drop {name}."
             )
 
 
 def read_tag_table(raw: RawTable, ids: RowIds, *, id_column: str | None, separator: str, data: str) -> Tags:
-    """Read a table of tags for the rows that have these ids.
+    """Read a table of tags for the rows with these ids.
 
     Parameters
     ----------
@@ -144,11 +144,11 @@ def read_tag_table(raw: RawTable, ids: RowIds, *, id_column: str | None, separat
     ids : RowIds
         The ids of the rows.
     id_column : str or None
-        The column of DATA that holds the ids; None if rows are numbered.
+        The column of ids in DATA; None if rows are numbered.
     separator : str
-        What stands between the labels of one cell.
+        The separator of labels within a cell.
     data : str
-        What to call DATA in messages.
+        The name of DATA in messages.
     """
     if id_column not in raw.names and raw.n_rows == len(ids):
         every = _read_indicators(raw, raw.names)
@@ -159,8 +159,8 @@ def read_tag_table(raw: RawTable, ids: RowIds, *, id_column: str | None, separat
     key = id_column if id_column in raw.names else raw.names[0]
     if key in ids and key != id_column:
         raise FileFormatError(
-            f"{raw.path}: the first line begins with {key!r}, which is the id of a row; it seems to be no "
-            "header. Begin the file with a line such as id,label."
+            f"{raw.path}: the first line begins with {key!r}, which is the id of a row, so the header seems "
+            "to be missing. Begin the file with a line such as id,label."
         )
     rest = tuple(name for name in raw.names if name != key)
     if not rest:
@@ -172,14 +172,14 @@ def read_tag_table(raw: RawTable, ids: RowIds, *, id_column: str | None, separat
         return _read_label_lists(raw, rows, key, rest[0], len(ids), separator)
     if isinstance(held, _NonBinaryCell):
         raise FileFormatError(
-            f"{raw.place(held.row)}: the column {held.name!r} holds {held.cell!r}, not 0 or 1, and there are "
-            f"{len(rest)} columns beside the ids. {LAYOUTS}"
+            f"{raw.place(held.row)}: the column {held.name!r} contains {held.cell!r} instead of 0 or 1, and "
+            f"there are {len(rest)} columns beside the ids. {LAYOUTS}"
         )
     if repeated:
         again = int(np.setdiff1d(np.arange(len(rows)), np.unique(rows, return_index=True)[1])[0])
         raise FileFormatError(
-            f"{raw.place(again)}: the id {ids[int(rows[again])]!r} is there twice; a table of 0 and 1 has "
-            "one line a row."
+            f"{raw.place(again)}: the id {ids[int(rows[again])]!r} occurs twice; a table of 0 and 1 has one "
+            "line per row."
         )
     Y = np.zeros((len(ids), len(rest)), dtype=np.uint8)
     Y[rows] = held
@@ -191,7 +191,7 @@ def read_tag_table(raw: RawTable, ids: RowIds, *, id_column: str | None, separat
 def _match_rows(
     raw: RawTable, key: str, ids: RowIds, id_column: str | None, data: str
 ) -> npt.NDArray[np.int64]:
-    """Return the row that each line of the tags speaks of, or say which ids are not there."""
+    """Return the row of each line of the tags; raise an error if DATA lacks an id."""
     cells = get_texts(raw, key)
     for k, cell in enumerate(cells):
         if cell is None:
@@ -203,42 +203,42 @@ def _match_rows(
     unknown = list(dict.fromkeys(str(cells[k]) for k in lost.tolist()))
     shown = ", ".join(map(repr, unknown[:_SHOWN])) + (", …" if len(unknown) > _SHOWN else "")
     where = (
-        f"the column {id_column!r} of {data}" if id_column else f"{data}, whose rows are called 0, 1, 2, …"
+        f"the column {id_column!r} of {data}" if id_column else f"{data}, whose rows are numbered 0, 1, 2, …"
     )
-    tip = "" if id_column else " If one of its columns holds the ids, name it with --id."
+    tip = "" if id_column else " If one of its columns holds the ids, pass it as --id."
     raise FileFormatError(
         f"{raw.place(int(lost[0]))}: {ids.unknown_id(unknown[0])}\n{len(unknown)} of the {len(set(cells))} "
-        f"ids in {raw.path} are not in {where}: {shown}.{tip} Take their lines out, or add the rows."
+        f"ids in {raw.path} are not in {where}: {shown}.{tip} Remove their lines, or add the rows."
     )
 
 
 def _read_label_lists(
     raw: RawTable, rows: npt.NDArray[np.int64], key: str, column: str, n_rows: int, separator: str
 ) -> Tags:
-    """Read a column of labels, one or several a cell."""
+    """Read a column with one or several labels per cell."""
     cells = [cell or "" for cell in get_texts(raw, column)]
     held = [[label for part in cell.split(separator) if (label := part.strip())] for cell in cells]
     names = sorted({label for labels in held for label in labels})
     if not names:
-        raise FileFormatError(f"{raw.path}: every cell of the column {column!r} is empty; there is no tag.")
+        raise FileFormatError(f"{raw.path}: every cell of the column {column!r} is empty; expected tags.")
     at = {name: k for k, name in enumerate(names)}
     Y = np.zeros((n_rows, len(names)), dtype=np.uint8)
     for row, labels in zip(rows.tolist(), held, strict=True):
         Y[row, [at[label] for label in labels]] = 1
     several = any(separator in cell for cell in cells)
-    how = f"labels with {separator!r} between, in {column!r}" if several else f"one tag a line, in {column!r}"
+    how = f"labels separated by {separator!r} in {column!r}" if several else f"one tag per line in {column!r}"
     notes = [] if several else _suggest_separator(cells, separator)
     unlisted = _format_unlisted(rows, range(n_rows)) if several else []
     return _make_tags(Y, tuple(names), f"{how}, ids in {key!r}", *notes, *unlisted)
 
 
 def _suggest_separator(cells: list[str], separator: str) -> list[str]:
-    """Say so if many cells look like lists that something else cuts."""
+    """Return a note if many cells look like lists with another separator."""
     for other in _OTHER_SEPARATORS:
         count = sum(other in cell for cell in cells)
         if other != separator and (2 if other in ",/" else 5) * count > len(cells):
             return [
-                f"{count} of {len(cells)} tags hold {other!r}. If that stands between labels, pass "
+                f"{count} of {len(cells)} tags contain {other!r}. If it separates labels, pass "
                 f"--separator '{other}'."
             ]
     return []
@@ -252,7 +252,7 @@ def _format_unlisted(rows: npt.NDArray[np.int64], ids: Iterable[Any]) -> list[st
 def _make_tags(Y: npt.NDArray[np.uint8], names: tuple[str, ...], layout: str, *notes: str) -> Tags:
     used = np.flatnonzero(Y.sum(axis=0, dtype=np.int64)).tolist()
     if not used:
-        raise FileFormatError("no row holds any label; there is nothing to learn from.")
+        raise FileFormatError("no row has a label; there is nothing to learn from.")
     kept = tuple(names[k] for k in used)
     unused = tuple(name for name in names if name not in set(kept))
     if unused:
@@ -274,7 +274,7 @@ class _NonBinaryCell:
 
 
 def _read_indicators(raw: RawTable, names: tuple[str, ...]) -> npt.NDArray[np.uint8] | _NonBinaryCell:
-    """Return columns as 0 and 1; an empty cell is 0, since neither tells that a row holds the label."""
+    """Return columns as 0 and 1; an empty cell is 0, since 0, too, only means "not recorded"."""
     held = np.zeros((raw.n_rows, len(names)), dtype=np.uint8)
     for k, name in enumerate(names):
         column = raw.columns[raw.names.index(name)]
@@ -285,7 +285,7 @@ def _read_indicators(raw: RawTable, names: tuple[str, ...]) -> npt.NDArray[np.ui
 
 
 def _fill(column: Column, held: npt.NDArray[np.uint8]) -> int | None:
-    """Set `held` where a cell says 1; return the first row whose cell says neither 0 nor 1."""
+    """Set `held` to 1 for cells that are 1; return the first row whose cell is neither 0 nor 1."""
     if isinstance(column, np.ndarray) and column.dtype.kind in "biuf":
         numbers = np.nan_to_num(column.astype(np.float64))
         held[:] = numbers == 1

@@ -1,4 +1,4 @@
-"""What ``likewise hierarchy`` tells of a learned tree, in lines and as a document."""
+"""Report a learned tree of ``likewise hierarchy`` as text and as a JSON document."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, eq=False)
 class TreeReport:
-    """A fitted model and what it was fitted to.
+    """A fitted model and its training data.
 
     Attributes
     ----------
@@ -30,7 +30,7 @@ class TreeReport:
     ids : RowIds
         The ids of the rows.
     items : Items
-        What was learned from.
+        The features.
     truth : LabelHierarchy or None
         The true tree.
     """
@@ -49,7 +49,7 @@ class TreeReport:
 
     @cached_property
     def against_truth(self) -> dict[str, int | float]:
-        """How the tree compares with the true one; empty if that is not known."""
+        """Scores of the tree against the true tree; empty if that is unknown."""
         if self.truth is None:
             return {}
         from likewise.evaluation import ancestor_f1, robinson_foulds
@@ -60,7 +60,7 @@ class TreeReport:
         }
 
     def make_suggestions(self, X: Any, top: int, at_least: float) -> Mapping[str, list[Any]]:
-        """Return a table of labels that are not recorded and may hold, most probable first in each row."""
+        """Return a table of labels that may be missing, the most probable first within each row."""
         kept = self.model.suggest(X, LabelTable(self.tags.Y, self.tags.names), top=top, least=at_least)
         return {
             "id": [self.ids[int(one.row)] for one in kept],
@@ -79,7 +79,7 @@ class TreeReport:
         bare = f"; {n_bare:,} rows have none" if n_bare else ""
         rows = "rows are numbered from 0" if id_column is None else f"rows are named by {id_column!r}"
         lines = [
-            f"{n_rows:,} rows, {n_labels} label{s}, {n_tags:,} tags: {n_tags / n_rows:.1f} a row{bare}",
+            f"{n_rows:,} rows, {n_labels} label{s}, {n_tags:,} tags: {n_tags / n_rows:.1f} per row{bare}",
             f"tags in {labels or 'the data'}: {self.tags.layout}; {rows}",
             f"learned from {' and '.join(self.items.descriptions)}",
             self._format_rate(fixed_rate),
@@ -90,7 +90,7 @@ class TreeReport:
         summary = self.model.summary()
         lines += ["", *(line for line in str(summary).splitlines() if not line.startswith("Missing rate"))]
         if doubtful := format_least_sure(self.tree):
-            lines += ["", "least sure:", *(f"  {line}" for line in doubtful)]
+            lines += ["", "least certain:", *(f"  {line}" for line in doubtful)]
         if self.against_truth:
             distance, f1 = self.against_truth.values()
             lines += ["", f"against the truth: Robinson-Foulds distance {distance:g}, ancestor F1 {f1:.3f}"]
@@ -104,15 +104,15 @@ class TreeReport:
         each = (
             f", from {min(rates):.2f} to {max(rates):.2f} by label" if max(rates) - min(rates) > 1e-9 else ""
         )
-        guess = "; a guess, since no label is under another so surely that it tells"
+        guess = "; a guess, because no edge is certain enough to estimate it"
         if self.model.n_anchors_:
             guess = ""
-        return f"missing rate about {rate:.2f}{each}: so large a share of held labels was not recorded{guess}"
+        return f"missing rate about {rate:.2f}{each}: the share of true labels that were not recorded{guess}"
 
     # ------------------------------------------------------------------ as a document
 
     def as_dict(self) -> dict[str, Any]:
-        """Return what is known as plain values; None where a number is not known or has no bound."""
+        """Return everything as plain values; None for numbers that are unknown or infinite."""
         tree = self.tree
         rates = self.model.missing_rates_
         listed = [

@@ -1,4 +1,4 @@
-"""A tree of labels as lines of text, cut to a screenful."""
+"""Format a tree of labels as text that fits on a screen."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ from likewise.plotting._tree_layout import find_children
 if TYPE_CHECKING:
     from likewise.hierarchy import LabelHierarchy
 
-SHOWN = 40  # labels on a screen
+SHOWN = 40  # maximum number of labels on a screen
 _LEAST_SURE = 5
 
 
 def format_tree(hierarchy: LabelHierarchy, *, whole: bool = False) -> list[str]:
-    """Return a line for each label, indented by its depth; a large tree is cut at a depth that fits."""
+    """Return one line per label, indented by depth; a large tree is cut at a depth that fits the screen."""
     below = find_children(hierarchy)
     entries = _list_entries(below)
     deepest = max(depth for _, depth in entries)
@@ -34,14 +34,14 @@ def format_tree(hierarchy: LabelHierarchy, *, whole: bool = False) -> list[str]:
         hidden = sizes_below[k] if depth == deepest else 0
         lines.append("  " * depth + descriptions[k] + (f"  … {hidden} more below" if hidden else ""))
     if not whole and len(lines) > SHOWN:
-        lines = [*lines[:SHOWN], f"… {len(lines) - SHOWN} more beside these"]
+        lines = [*lines[:SHOWN], f"… {len(lines) - SHOWN} more on this level"]
     if not whole and len(entries) > SHOWN:
-        lines.append(f"({len(entries)} labels in all; --all shows every one)")
+        lines.append(f"({len(entries)} labels; --all shows the whole tree)")
     return lines
 
 
 def format_least_sure(hierarchy: LabelHierarchy) -> list[str]:
-    """Return a line for each of the edges with the smallest margins, the least sure first."""
+    """Return a line for each of the edges with the smallest margins, in ascending order."""
     if hierarchy.margins is None:
         return []
     margins = hierarchy.margins
@@ -54,15 +54,15 @@ def format_least_sure(hierarchy: LabelHierarchy) -> list[str]:
 
 
 def format_legend(hierarchy: LabelHierarchy) -> str:
-    """Say what the numbers and words of a line mean."""
-    counted = "" if hierarchy.counts is None else "in brackets about how many rows hold the label"
+    """Return an explanation of the numbers and words in a line."""
+    counted = "" if hierarchy.counts is None else "in brackets the approximate number of rows with the label"
     known = hierarchy.margins is not None and bool(np.isfinite(hierarchy.margins).any())
     sure = f"after + {MEANING}" if known else ""
     return "; ".join(part for part in (counted, sure) if part)
 
 
 def _list_entries(below: dict[int, list[int]]) -> list[tuple[int, int]]:
-    """Return labels with their depths, each before what is under it."""
+    """Return the labels with their depths, each before its descendants."""
     entries: list[tuple[int, int]] = []
     waiting = [(k, 0) for k in below[-1][::-1]]
     while waiting:
@@ -80,7 +80,7 @@ def _count_below(entries: list[tuple[int, int]], below: dict[int, list[int]]) ->
 
 
 def _describe_labels(hierarchy: LabelHierarchy) -> list[str]:
-    """Return what is said of each label: name, count, how sure its place is, further parents."""
+    """Return a description of each label: name, count, certainty of its parent, further parents."""
     steps, counts, margins = find_edge_sureness(hierarchy), count_texts(hierarchy), hierarchy.margins
     lines: list[str] = []
     for k, name in enumerate(hierarchy.names):

@@ -1,4 +1,4 @@
-"""Small tables written as CSV, Parquet or JSON Lines, told apart by the end of the name."""
+"""Write small tables as CSV, Parquet or JSON Lines, depending on the file extension."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ ENDINGS = (".csv", ".parquet", ".jsonl")
 
 
 def check_writer(path: str) -> None:
-    """Make sure, before the work begins, that what writing needs is installed."""
+    """Raise an error, before any work, if a package that is needed to write the file is not installed."""
     if Path(path).suffix.lower() == ".parquet":
         require("pyarrow.parquet", extra="scale")
 
@@ -55,9 +55,9 @@ def write_table(path: Path, columns: Mapping[str, Sequence[Any]]) -> None:
 
 
 class BlockWriter:
-    """Writes ids and clusters some rows at a time, as CSV, Parquet or JSON Lines; to stdout without a path.
+    """Writes ids and clusters in blocks, as CSV, Parquet or JSON Lines; to stdout without a path.
 
-    The files are those of :func:`write_table`.
+    The files have the same form as those of :func:`write_table`.
     """
 
     def __init__(self, path: Path | None) -> None:
@@ -79,7 +79,7 @@ class BlockWriter:
         return self
 
     def add(self, ids: Any, labels: Any) -> None:
-        """Write some rows; the ids are an array of texts of pyarrow."""
+        """Write a block of rows; the ids are a pyarrow array of text."""
         if self._suffix == ".parquet":
             pyarrow = require("pyarrow", extra="scale")
             clusters = pyarrow.array(labels).cast("int64")

@@ -1,4 +1,4 @@
-"""``likewise ask``: questions to a person at the terminal, and clusters by the answers."""
+"""``likewise ask``: ask a person questions at the terminal, and cluster by the answers."""
 
 from __future__ import annotations
 
@@ -47,47 +47,52 @@ _SAID = {
     "odd": "odd one out",
     "piles": "sorted",
 }
-INTERRUPTED = 130  # as shells have it: 128 and the number of the signal
+INTERRUPTED = 130  # the convention of shells: 128 plus the number of the signal
+_MIN_ANSWERS = 20  # with fewer, the estimated error rate mostly reflects its prior
 
 
 @click.command("ask", cls=Command)
 @click.argument("data", type=click.Path())
 @click.option("-k", "--clusters", type=click.IntRange(min=2), help="The number of clusters.")
-@click.option("--discover", is_flag=True, help="The number of clusters is not known; answers open new ones.")
+@click.option("--discover", is_flag=True, help="The number of clusters is unknown; answers open new ones.")
 @click.option(
     "--show",
     callback=parse_names,
     metavar="COLUMN[,COLUMN]",
-    help="What to show of a row; by default all columns, cut short. A column of words is no feature then.",
+    help="Columns to show for each row; by default all, truncated. Text columns named here are not features.",
 )
 @add_table_options
 @click.option("--standardize", is_flag=True, help="Give every feature mean 0 and variance 1.")
-@click.option("--known", type=click.Path(), multiple=True, help="A file of hints that are known already.")
+@click.option("--known", type=click.Path(), multiple=True, help="A file of existing hints.")
 @click.option(
     "--save",
     type=click.Path(),
     metavar="FILE",
-    help="Where the answers are kept; if it is there, it is gone on with.  [default: DATA with .ask.json]",
+    help="File in which the answers are saved; if it exists, it is resumed.  [default: DATA with .ask.json]",
 )
-@click.option("--budget", type=click.IntRange(min=0), help="The most answers, earlier ones among them.")
+@click.option(
+    "--budget", type=click.IntRange(min=0), help="Maximum number of answers, earlier ones included."
+)
 @click.option(
     "--strategy",
     type=StrategyName(),
     metavar="NAME",
-    help=f"What chooses the questions: {', '.join(STRATEGIES)}.",
+    help=f"The strategy that chooses the questions: {', '.join(STRATEGIES)}.",
 )
 @click.option(
     "--errors",
     type=ErrorRateParameter(),
     metavar="learn|RATE",
-    help="How often answers are wrong: a rate below 0.5, 0 if they are certain, or learn.  [default: learn]",
+    help="Share of wrong answers: a rate below 0.5 (0: answers are certain), or learn.  [default: learn]",
 )
-@click.option("--trays", is_flag=True, help="Ask for trays of rows to be sorted into piles, not for pairs.")
+@click.option(
+    "--trays", is_flag=True, help="Ask you to sort trays of rows into piles instead of comparing pairs."
+)
 @click.option(
     "--seed",
     type=click.IntRange(min=0, max=2**32 - 1),
     default=0,
-    help="Another seed, other questions.  [default: 0]",
+    help="Random seed; another seed gives other questions.  [default: 0]",
 )
 @click.option("--annotator", metavar="NAME", help="Your name, kept with your answers.")
 @click.option("--hints", type=click.Path(), help="Write the answers as hints: .csv, .jsonl or .parquet.")
@@ -122,11 +127,11 @@ def command(
     """Answer questions about rows, and cluster by the answers.
 
     DATA is a CSV, Parquet or .npy file. Each question shows rows and asks whether they belong together: y
-    is yes, n no, u unsure, s skips the question, b goes back and takes the last answer back, q quits. Every
-    answer is saved at once, and the same command goes on where you left. Without a terminal answers are read
-    from stdin, one a line. A question is not asked if answers that look right imply its answer.
+    is yes, n no, u unsure; s skips the question, b undoes the last answer, q quits. Every answer is saved at
+    once; run the same command again to resume. Without a terminal, answers are read from stdin, one per line.
+    A question is not asked if earlier answers that look right imply its answer.
 
-    At a terminal an answer that looks odd is pointed out: k keeps it, r asks again, Enter leaves it.
+    At a terminal, answers that look odd are pointed out: k keeps one, r asks again, Enter leaves it.
 
     \b
     Examples:
@@ -137,7 +142,7 @@ def command(
     """
     files = Files(data, known, save, hints, labels)
     if trays and strategy is not None:
-        raise click.UsageError("--trays and --strategy both say what to ask; give one of them.")
+        raise click.UsageError("--trays and --strategy exclude each other: both choose the questions.")
 
     ctx.with_resource(files.hold())
     from likewise.cli._data_tables import make_table, standardize_columns
@@ -150,7 +155,7 @@ def command(
     columns = drop_text_columns(make_column_roles(id_column, features, drop), raw, show)
     table = make_table(raw, columns)
     given = read_all_hints(known, table.ids, encoding=hints_encoding, id_column=id_column, path=data)
-    if "labels" in given.kinds:  # links say all that they do
+    if "labels" in given.kinds:  # links carry the same information
         given = given.select_kinds(given.kinds - {"labels"}) | given.select_kinds("labels").to_links()
     X = standardize_columns(table.X) if standardize else table.X
     asked = InterviewOptions(clusters, discover, budget, strategy, trays, seed, errors)
@@ -198,7 +203,7 @@ def command(
 
 
 def _read_any_bytes() -> None:
-    """Let bytes that are no text become a sign that is no answer, where they would be an error."""
+    """Decode invalid bytes on stdin as a replacement character, which is rejected as an answer."""
     if isinstance(sys.stdin, io.TextIOWrapper):
         sys.stdin.reconfigure(errors="replace")
 
@@ -213,15 +218,15 @@ def _greet(person: Any, interview: Interview, files: Files) -> None:
             f"Resuming: read {format_count(interview.n_asked, 'answer')}{by} from {files.save}."
         )
     else:
-        person.write_line(f"{interview.n_samples:,} rows. Every answer is saved at once, in {files.save}.")
+        person.write_line(f"{interview.n_samples:,} rows. Every answer is saved at once in {files.save}.")
 
 
-# ---------------------------------------------------------------------- the end
+# ---------------------------------------------------------------------- summary
 
 
 @dataclass(frozen=True)
 class InterviewSummary:
-    """How it ended, to print."""
+    """The outcome of an interview, as printed lines and as a JSON document."""
 
     interview: Interview
     labels: Any
@@ -232,7 +237,7 @@ class InterviewSummary:
 
     @property
     def words(self) -> dict[str, int]:
-        """How often each answer was given; odd ones and piles whichever they are."""
+        """The number of answers of each kind; odd-one-out answers count as one kind, and so do piles."""
         from likewise.active import Answer
 
         words = [
@@ -301,15 +306,19 @@ class InterviewSummary:
         return {"error_rate": values, "suspects": suspects}
 
     def _format_evidence(self) -> list[str]:
-        """Return the error rate, if it was learned from enough answers, and the first odd answers."""
-        from likewise.oracles._console import CHECK_EVERY, describe_suspect
+        """Return the error rate and the first odd answers.
+
+        The rate is left out after few answers of which none looks odd: it would mostly be the prior.
+        """
+        from likewise.oracles._console import describe_suspect
 
         interview, lines = self.interview, []
-        if self.labels is not None and interview.errors == "learn" and interview.n_asked >= CHECK_EVERY:
+        enough = interview.n_asked - self.words.get("unsure", 0) >= _MIN_ANSWERS or bool(self.odd)
+        if self.labels is not None and interview.errors == "learn" and enough:
             rate = interview.error_rate
             if rate is not None:
                 mean, low, high = (round(100 * part) for part in (rate.mean, rate.low, rate.high))
-                about = f"About {mean}" if mean else "Fewer than 1"
+                about = f"About {mean}" if mean else "Less than 1"
                 lines.append(f"errors      {about} % of the answers are probably wrong ({low} to {high} %).")
         if odd := self.odd:
             lines.append(
@@ -332,10 +341,10 @@ class InterviewSummary:
         ]
         if self.finished and self.interview.left == 0:
             lines.append(
-                f"            the budget is spent; go on with --budget {self.interview.n_asked + 20}"
+                f"            the budget is spent; continue with --budget {self.interview.n_asked + 20}"
             )
         elif self.finished:
-            lines.append("            nothing is left to ask")
+            lines.append("            there is nothing left to ask")
         elif self.advice is not None:
             lines.append(f"            {self.advice}")
         for one in self.interview.contradictions:
@@ -343,36 +352,35 @@ class InterviewSummary:
         lines += self._format_evidence()
         if self.sizes is not None:
             lines.append(f"clusters    {len(self.sizes)}, of {', '.join(map(str, self.sizes))} rows")
-            wanted = self.interview.n_clusters
-            if wanted is not None and len(self.sizes) < wanted:
+            expected = self.interview.n_clusters
+            if expected is not None and len(self.sizes) < expected:
                 lines.append(
-                    f"            {wanted} were asked for: answers joined some, the others are not found yet"
+                    f"            fewer than the {expected} expected: answers joined some, and more answers "
+                    "are needed to find the others"
                 )
-        kept = "" if self.finished else "; the same command goes on from there"
+        kept = "" if self.finished else "; run the same command again to resume"
         lines.append(f"saved       {self.files.save}{kept}")
         lines += [f"wrote       {path}" for path in self.files.wrote[1:]]
         if self.todo is not None:
             lines.append(f"next        {self.todo}")
             if self.files.labels is not None and self.labels is not None:
-                lines.append(
-                    f"            it fits anew, so that a few rows may differ from {self.files.labels}"
-                )
+                lines.append(f"            it fits again, so a few rows may differ from {self.files.labels}")
         if self.files.hints is None and self.interview.n_asked:
-            lines.append("            with --hints FILE the answers are written as hints for other commands")
+            lines.append("            add --hints FILE to write the answers as hints for other commands")
         return lines
 
 
 def _suggest_command(interview: Interview, asked: dict[str, Any], labels: Any) -> str | None:
-    """Return the command that clusters by the answers, if they were written as hints.
+    """Return the command that clusters by the answers, or None if they were not written as hints.
 
     Its labels can differ in a few rows from those of the interview, which learns its metric from fewer
-    answers and weighs repeated ones and annotators. It therefore writes to a file that is not there yet.
+    answers and weights repeated answers and annotators. It therefore writes to a new file.
     """
     if asked["hints"] is None or not interview.supervision:
         return None
     k = interview.n_clusters if labels is None or not interview.discover else int(labels.max()) + 1
     words = [get_program_name(), "cluster", asked["data"], "-k", str(k), "--hints", asked["hints"]]
-    words += ["--method", "propagation"] if interview.model_is_default else []  # the clusters seen here
+    words += ["--method", "propagation"] if interview.model_is_default else []  # the model of the interview
     words += ["--as-links"] if "triplets" in interview.supervision.kinds else []
     words += format_table_options(asked)
     words += ["--seed", str(asked["seed"])] if asked["seed"] else []
@@ -380,7 +388,7 @@ def _suggest_command(interview: Interview, asked: dict[str, Any], labels: Any) -
 
 
 def _find_free_name(path: str) -> str:
-    """Return the path, or one with the next number after its name if there is such a file."""
+    """Return the path, with the next free number after its name if the file exists."""
     free, number = Path(path), 2
     while free.exists():
         free, number = Path(path).with_stem(f"{Path(path).stem}-{number}"), number + 1
@@ -388,7 +396,7 @@ def _find_free_name(path: str) -> str:
 
 
 def _list_clusters(table: DataTable, labels: Any, written: str | None) -> list[dict[str, Any]] | None:
-    """Return the clusters for the JSON document, unless a file has them."""
+    """Return the clusters for the JSON document; None if they are written to a file."""
     if labels is None or written is not None:
         return None
     return [{"id": name, "cluster": int(label)} for name, label in zip(table.ids, labels, strict=True)]

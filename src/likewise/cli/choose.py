@@ -1,8 +1,9 @@
-"""``likewise choose``: the number of clusters and the method, from the hints alone."""
+"""``likewise choose``: choose the number of clusters and the method from hints alone."""
 
 from __future__ import annotations
 
 import shlex
+import sys
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
@@ -34,8 +35,8 @@ if TYPE_CHECKING:
     from likewise.supervision import RowIds, Supervision
 
 SHOWN = 15
-# What is compared unless --methods says otherwise, less those that do not use the hints. The simplest come
-# first, since ties are listed in this order.
+# The methods compared by default, if they use the hints. Simpler methods come first, since ties are listed in
+# this order.
 USUAL = (
     "seeded-k-means",
     "constrained-k-means",
@@ -48,14 +49,14 @@ USUAL = (
 
 
 class Counts(click.ParamType):
-    """Numbers of clusters: ``4``, ``2:12`` with both ends, ``2,3,5``, or ``2:4,8``."""
+    """Numbers of clusters: ``4``, ``2:12`` (both ends included), ``2,3,5``, or ``2:4,8``."""
 
     name = "counts"
 
     def convert(
         self, value: Any, param: click.Parameter | None, ctx: click.Context | None
     ) -> tuple[int, ...]:
-        """Return the numbers, ascending, each once."""
+        """Return the distinct numbers in ascending order."""
         if isinstance(value, tuple):
             return value
         found: set[int] = set()
@@ -64,17 +65,15 @@ class Counts(click.ParamType):
             try:
                 first, last = int(low), int(high) if colon else int(low)
             except ValueError:
-                self.fail(
-                    f"{value!r} is not understood; wanted numbers such as 4, 2:12 or 2,3,5.", param, ctx
-                )
+                self.fail(f"expected numbers such as 4, 2:12 or 2,3,5; got {value!r}.", param, ctx)
             if first < 1 or last < first:
-                self.fail(f"{part.strip()!r} holds no number of clusters of at least 1.", param, ctx)
+                self.fail(f"expected numbers of clusters of at least 1; got {part.strip()!r}.", param, ctx)
             found.update(range(first, last + 1))
         return tuple(sorted(found))
 
 
 class Methods(click.ParamType):
-    """Names of methods with commas between."""
+    """Names of methods, separated by commas."""
 
     name = "methods"
 
@@ -87,7 +86,9 @@ class Methods(click.ParamType):
         names = tuple(dict.fromkeys(name.strip() for name in str(value).split(",") if name.strip()))
         unknown = [name for name in names if name not in METHODS]
         if unknown or not names:
-            self.fail(f"there is no method {unknown[0] if unknown else ''!r}; there are {_list(METHODS)}.")
+            self.fail(
+                f"there is no method {unknown[0] if unknown else ''!r}; expected one of {_list(METHODS)}."
+            )
         return names
 
 
@@ -98,8 +99,9 @@ def _list(names: Any) -> str:
 def _refuse_bags(ctx: click.Context, param: click.Parameter, value: str | None) -> None:
     if value is not None:
         raise click.UsageError(
-            "likewise choose takes no bags: it holds out links, triplets and labels of rows, and a bag says "
-            "nothing of any one row. Compare methods with likewise cluster --bags and --truth, or say links."
+            "likewise choose does not support bags: it holds out links, triplets and labels of rows, and a "
+            "bag gives no information about a single row. Compare methods with likewise cluster --bags and "
+            "--truth, or give links."
         )
 
 
@@ -119,21 +121,21 @@ def _refuse_bags(ctx: click.Context, param: click.Parameter, value: str | None) 
     "--methods",
     type=Methods(),
     metavar="A,B,C",
-    help="The methods to compare; by default the usual ones that use these hints. k-means, which uses none, "
-    "tells what the hints bring.",
+    help="The methods to compare; by default the usual ones that use these hints. Add k-means, which uses no "
+    "hints, to see what the hints contribute.",
 )
-@click.option("--cv", type=click.IntRange(min=2), default=5, show_default=True, help="Folds of the hints.")
+@click.option("--cv", type=click.IntRange(min=2), default=5, show_default=True, help="Number of folds.")
 @click.option(
     "--repeats",
     type=click.IntRange(min=1),
-    help="How many times the hints are cut into folds; by default 3, or 1 for a single method.",
+    help="Number of times the hints are split into folds; by default 3, or 1 for a single method.",
 )
 @click.option(
     "--scoring",
     type=click.Choice(["auto", "accuracy", "agreement", "balanced-accuracy", "log-score"]),
     default="auto",
     show_default=True,
-    help="How predictions of held-out hints are scored; auto is agreement where few pairs are together, else "
+    help="Score for predictions of held-out hints; auto is agreement if few pairs are must-links, else "
     "accuracy.",
 )
 @click.option(
@@ -142,7 +144,7 @@ def _refuse_bags(ctx: click.Context, param: click.Parameter, value: str | None) 
     help="Choose the fewest clusters within one standard error of the best.",
 )
 @click.option(
-    "--as-links", is_flag=True, help="Say hints as links to methods that do not use them as they are."
+    "--as-links", is_flag=True, help="Convert hints to links for methods that do not use them directly."
 )
 @click.option("--bags", hidden=True, expose_value=False, callback=_refuse_bags)
 @click.option("--bag-column", hidden=True, expose_value=False, callback=_refuse_bags)
@@ -152,15 +154,15 @@ def _refuse_bags(ctx: click.Context, param: click.Parameter, value: str | None) 
     "--seed",
     type=click.IntRange(min=0, max=2**32 - 1),
     default=0,
-    help="Another seed, other folds and starts.  [default: 0]",
+    help="Random seed of the folds and the fits.  [default: 0]",
 )
 @click.option(
-    "--jobs", type=click.IntRange(min=1), default=1, show_default=True, help="Fits to make at once."
+    "--jobs", type=click.IntRange(min=1), default=1, show_default=True, help="Number of parallel fits."
 )
 @click.option("--out", type=OutputPath(), help="Write all results: .csv, .parquet, .jsonl or -.")
-@click.option("--plot", type=click.Path(), help="Draw scores over numbers of clusters: .png, .svg or .pdf.")
+@click.option("--plot", type=click.Path(), help="Plot the scores by number of clusters: .png, .svg or .pdf.")
 @click.option("--json", "as_json", is_flag=True, help="Print everything as one JSON document.")
-@click.option("-q", "--quiet", is_flag=True, help="Draw no progress bar and print no notes.")
+@click.option("-q", "--quiet", is_flag=True, help="Show no progress and print no notes.")
 def command(
     data: str,
     hints: tuple[str, ...],
@@ -185,12 +187,12 @@ def command(
     as_json: bool,
     quiet: bool,
 ) -> None:
-    """Choose number of clusters and method by held-out hints.
+    """Choose the number of clusters and the method by held-out hints.
 
-    No true classes are needed. The hints of the HINTS files are cut into folds; each method is fitted with
-    each number of clusters and all folds but one, and asked what the hints of that one say. Hints that the
-    others imply do not count. Of methods that the hints hardly distinguish the simpler one is chosen, which
-    comes first in --methods. The table is sorted by score, and the last line says what to type next.
+    No true classes are needed. The hints of the HINTS files are split into folds. Each method is fitted with
+    each number of clusters on all folds but one, and predicts the hints of that fold. Hints that the others
+    imply do not count. Among methods that the hints hardly distinguish, the simpler one, which comes first in
+    --methods, is chosen. The table is sorted by score; the last line is the command to run next.
 
     \b
     Examples:
@@ -199,7 +201,7 @@ def command(
       likewise choose data.csv pairs.csv triplets.csv -k 2,3,5 --as-links --out table.csv --json
     """
     if as_json and out == STDOUT:
-        raise click.UsageError("--json and --out - would both write to stdout; give --out a file.")
+        raise click.UsageError("--json and --out - both write to stdout; give --out a file.")
     _check_files(data, hints, out, plot)
 
     from likewise.cli._data_tables import read_table, standardize_columns
@@ -211,7 +213,9 @@ def command(
         table = read_table(data, columns, header=not no_header, encoding=encoding)
         notes.names = table.ids
         if clusters[-1] > len(table.ids):
-            raise FileFormatError(f"{clusters[-1]} clusters were asked of {len(table.ids)} row(s).")
+            raise FileFormatError(
+                f"{clusters[-1]} clusters need at least as many rows; got {len(table.ids)}."
+            )
         all_hints = read_all_hints(hints, table.ids, encoding=hints_encoding, id_column=id_column, path=data)
         names = _select_methods(methods, all_hints, as_links)
         X = standardize_columns(table.X) if standardize else table.X
@@ -229,7 +233,7 @@ def command(
             random_state=seed,
         )
         with show_progress(len(names) * len(clusters) * cv * n_repeats, quiet=quiet) as step:
-            _fit(search.set_params(progress=_make_progress_callback(step)), X, all_hints)
+            _fit(search.set_params(progress=_make_progress_callback(step, quiet)), X, all_hints)
         rows = _make_rows(search)
         if plot is not None:
             outputs.add(plot, _draw_picture(search).save)
@@ -270,7 +274,7 @@ def command(
 
 
 def _check_files(data: str, hints: tuple[str, ...], out: str | None, plot: str | None) -> None:
-    """Find out now, not after the work, that something cannot be read or written."""
+    """Raise an error before any work if a file cannot be read or written."""
     from likewise._optional import require
     from likewise.cli._write import ENDINGS, check_writer
 
@@ -285,14 +289,14 @@ def _check_files(data: str, hints: tuple[str, ...], out: str | None, plot: str |
 
 
 def _select_methods(asked: tuple[str, ...] | None, hints: Supervision, as_links: bool) -> tuple[str, ...]:
-    """Return the methods to compare, or say why one of them will not do."""
+    """Return the methods to compare; raise an error if one of them cannot use the hints."""
     if asked is None:
         fitting = {*find_methods(hints.kinds), *(find_methods(LINKS) if as_links else ())}
         usual = tuple(name for name in USUAL if name in fitting)
         if not usual:
             raise UnsupportedSupervisionError(
-                f"no method uses {' and '.join(sorted(hints.kinds))} as they are. Add --as-links, which says "
-                "them as links."
+                f"no method uses {' and '.join(sorted(hints.kinds))} directly. Add --as-links to convert "
+                "them to links."
             )
         return usual
     for name in asked:
@@ -301,13 +305,21 @@ def _select_methods(asked: tuple[str, ...] | None, hints: Supervision, as_links:
     return asked
 
 
-def _make_progress_callback(step: Callable[[str], None]) -> Callable[[int, int], None]:
+def _make_progress_callback(step: Callable[[str], None], quiet: bool) -> Callable[[int, int], None]:
+    """Return a callback that moves the bar or, if stderr is not a terminal, prints at most ten lines."""
     step("fitting")
-    return lambda n_done, n_fits: step(f"{n_done} of {n_fits} fits")
+    prints_lines = not quiet and not sys.stderr.isatty()
+
+    def show(n_done: int, n_fits: int) -> None:
+        step(f"{n_done} of {n_fits} fits")
+        if prints_lines and 10 * n_done // n_fits > 10 * (n_done - 1) // n_fits:
+            click.echo(f"{n_done} of {n_fits} fits", err=True)
+
+    return show
 
 
 def _fit(search: Any, X: Any, hints: Supervision) -> None:
-    """Fit, without the warning about candidates that failed: the table and a note tell of them."""
+    """Fit without the warning about failed candidates, which the table and a note report."""
     import warnings
 
     from sklearn.exceptions import FitFailedWarning
@@ -338,7 +350,7 @@ def _format_failures(search: Any, ids: RowIds) -> list[str]:
 
 
 def _make_rows(search: Any) -> list[dict[str, Any]]:
-    """Return one row a candidate, the best score first, with plain values."""
+    """Return one row per candidate, the best score first, with plain values."""
     results = search.cv_results_
     order = sorted(range(len(results["rank_test_score"])), key=lambda c: (results["rank_test_score"][c], c))
     return [
@@ -368,7 +380,7 @@ def _find_ties(search: Any) -> list[dict[str, Any]]:
 
 
 def _describe_folds(search: Any) -> str:
-    times = f", cut {search.n_repeats_} times" if search.n_repeats_ > 1 else ""
+    times = f", split {search.n_repeats_} times" if search.n_repeats_ > 1 else ""
     return f"{search.n_splits_} folds{times}"
 
 
@@ -384,7 +396,7 @@ def _draw_picture(search: Any) -> Any:
 
 
 def _suggest_command(best: dict[str, Any], all_hints: Supervision, asked: dict[str, Any]) -> str:
-    """Return the command that clusters as was chosen."""
+    """Return the command that clusters with the chosen method and number of clusters."""
     uses = METHODS[best["method"]].uses
     words = [
         get_program_name(),
@@ -413,7 +425,7 @@ def _print_result(rows: list[dict[str, Any]], search: Any, todo: str, stdout: Co
     pairs, triplets = (
         any(row[f"{kind}_right"] is not None for row in rows) for kind in ("pairs", "triplets")
     )
-    if search.scoring_ == "accuracy" and pairs != triplets:  # the same number as the score
+    if search.scoring_ == "accuracy" and pairs != triplets:  # the column would repeat the score
         pairs = triplets = False
     table.add_column("method", min_width=max(len(row["method"]) for row in rows), no_wrap=True)
     for name in ("clusters", search.scoring_.replace("_", " "), "±"):
@@ -449,10 +461,10 @@ def _print_result(rows: list[dict[str, Any]], search: Any, todo: str, stdout: Co
     if len(ties) > 1:
         first = ties[0]
         stdout.print(
-            f"{len(ties)} candidates are tied: behind the best by at most one standard error of the "
-            f"difference. The simplest is {first['method']} with {first['clusters']} clusters."
+            f"{len(ties)} candidates are tied: each is worse than the best by at most one standard error of "
+            f"the difference. The simplest is {first['method']} with {first['clusters']} clusters."
         )
-    stdout.print("next, cluster as chosen:")
+    stdout.print("next, cluster with this choice:")
     stdout.print(f"  {todo}", style="bold")
 
 

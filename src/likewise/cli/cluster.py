@@ -1,4 +1,4 @@
-"""``likewise cluster``: the main command."""
+"""``likewise cluster``: cluster a table of rows with hints."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def _parse_shape(ctx: click.Context, param: click.Parameter, value: str | None) 
         return None
     match = re.fullmatch(r"\s*([1-9]\d*)\s*[x×,]\s*([1-9]\d*)\s*", value.lower())
     if match is None:
-        raise click.BadParameter(f"{value!r} is not understood; wanted height and width, such as 8x8.")
+        raise click.BadParameter(f"expected height and width, such as 8x8; got {value!r}.")
     return int(match[1]), int(match[2])
 
 
@@ -45,16 +45,18 @@ def _parse_shape(ctx: click.Context, param: click.Parameter, value: str | None) 
 @click.option(
     "--parquet",
     metavar="PATH|URL",
-    help="Rows in place of DATA: a Parquet file, a folder of them, or a URL. They are read in blocks.",
+    help="The rows, instead of DATA: a Parquet file, a folder of them, or a URL. They are read in blocks.",
 )
 @click.option(
-    "--scheduler", metavar="ADDRESS", help="With --parquet: cluster on Dask, such as tcp://10.0.0.5:8786."
+    "--scheduler",
+    metavar="ADDRESS",
+    help="With --parquet: the Dask scheduler to use, such as tcp://10.0.0.5:8786.",
 )
 @click.option(
     "--memory-limit",
     callback=parse_bytes,
     metavar="SIZE",
-    help="With --parquet: the most memory for work on one block, such as 200MB.",
+    help="With --parquet: maximum memory for one block, such as 200MB.",
 )
 @click.option("-k", "--clusters", type=click.IntRange(min=1), required=True, help="The number of clusters.")
 @click.option(
@@ -65,65 +67,73 @@ def _parse_shape(ctx: click.Context, param: click.Parameter, value: str | None) 
     type=click.Choice(list(METHODS)),
     default=DEFAULT,
     show_default=True,
-    help="How to cluster. The two with constrained and seeded in their names use labels, discriminative uses "
-    "links and triplets, sss-vad triplets, bag-spectral bags, k-means no hints, the others links.",
+    help="The clustering method. Methods with constrained or seeded in their names use labels, "
+    "discriminative uses links and triplets, sss-vad triplets, bag-spectral bags, k-means no hints, the "
+    "others links.",
 )
-@click.option("--metric", type=click.Choice(["full", "diagonal"]), help="What kind of metric is learned.")
+@click.option("--metric", type=click.Choice(["full", "diagonal"]), help="The kind of metric to learn.")
 @click.option("--per-cluster", is_flag=True, help="Learn a metric for each cluster.")
 @click.option(
     "--covariance",
     type=click.Choice(["full", "tied", "diag", "spherical"]),
-    help="What shapes the Gaussians of a mixture have.",
+    help="The covariance type of a mixture of Gaussians.",
 )
 @click.option(
-    "--tau", type=click.FloatRange(min=0), help="How far the discriminative method keeps clusters clear."
+    "--tau",
+    type=click.FloatRange(min=0),
+    help="Weight of the mutual-information term (method discriminative).",
 )
 @click.option(
     "--affinity",
     type=click.Choice(["local", "rbf", "neighbors"]),
-    help="How spectral methods tell rows alike: by local distances, by one distance, or by neighbours.",
+    help="Similarity of rows in spectral methods: RBF with local or one common width, or nearest neighbours.",
 )
 @click.option(
     "--neighbors",
     type=click.IntRange(min=1),
-    help="Join each row to so many others; by default all up to some thousand rows, 10 for bag-spectral.",
+    help="Number of neighbours of each row in the graph; by default all up to a few thousand rows, 10 for "
+    "bag-spectral.",
 )
 @click.option(
     "--alpha",
     type=click.FloatRange(min=0),
-    help="How much bags count for bag-spectral; by default 1.5, less if few are labelled.",
+    help="Weight of the bags in bag-spectral; by default 1.5, less if few bags are labelled.",
 )
 @click.option(
     "--variant",
     type=click.Choice(["propagated", "labelled", "exact", "printed"]),
-    help="How bag-spectral reads bags; by default propagated, the others are those of the paper.",
+    help="How bag-spectral uses bags; by default propagated. The others are the variants of the paper.",
 )
 @click.option("--drop-cannot", is_flag=True, help="Leave out cannot-links, which spectral-reg does not use.")
-@click.option("--n-init", type=click.IntRange(min=1), help="Starts, of which the best counts.")
-@click.option("--max-iter", type=click.IntRange(min=1), help="The most iterations of one start.")
-@click.option("--as-links", is_flag=True, help="Turn labels, triplets and bags into links first.")
-@click.option("--bags", type=click.Path(), help="A table of what bags hold: bag,labels, such as r1,wren;owl.")
+@click.option("--n-init", type=click.IntRange(min=1), help="Number of starts, of which the best is used.")
+@click.option("--max-iter", type=click.IntRange(min=1), help="Maximum number of iterations of one start.")
+@click.option("--as-links", is_flag=True, help="Convert labels, triplets and bags to links first.")
 @click.option(
-    "--bag-column", metavar="COLUMN", help="The column of DATA that names bags.  [default: bag, with --bags]"
+    "--bags", type=click.Path(), help="A table of the labels of bags: bag,labels, such as r1,wren;owl."
+)
+@click.option(
+    "--bag-column", metavar="COLUMN", help="The column of bags in DATA.  [default: bag, with --bags]"
 )
 @add_table_options
 @click.option("--standardize", is_flag=True, help="Give every feature mean 0 and variance 1.")
-@click.option("--truth", metavar="COLUMN", help="A column of true classes: no feature, but scored against.")
+@click.option(
+    "--truth", metavar="COLUMN", help="A column of true classes, used only to score the clustering."
+)
 @click.option(
     "--seed",
     type=click.IntRange(min=0, max=2**32 - 1),
     default=0,
-    help="Another seed, other starts.  [default: 0]",
+    help="Random seed.  [default: 0]",
 )
-@click.option("--out", type=OutputPath(), help="Where labels go: .csv, .parquet, .jsonl or -.")
-@click.option("--plot", type=click.Path(), help="Draw clusters and links: .png, .svg or .pdf.")
+@click.option("--out", type=OutputPath(), help="Write the labels: .csv, .parquet, .jsonl or -.")
+@click.option("--plot", type=click.Path(), help="Plot clusters and links: .png, .svg or .pdf.")
 @click.option(
     "--image-shape",
     callback=_parse_shape,
     metavar="HxW",
-    help="With --plot for bag-spectral: draw rows as images, such as 8x8.",
+    help="With --plot for bag-spectral: show rows as images of this size, such as 8x8.",
 )
-@click.option("--bag-report", type=click.Path(), help="What became of each bag: .csv, .parquet or .jsonl.")
+@click.option("--bag-report", type=click.Path(), help="Write a report on each bag: .csv, .parquet or .jsonl.")
 @click.option("--json", "as_json", is_flag=True, help="Print everything as one JSON document.")
 @click.option("-q", "--quiet", is_flag=True, help="Print no summary.")
 def command(
@@ -167,9 +177,9 @@ def command(
     """Cluster a table of rows, following hints.
 
     DATA is a CSV, Parquet or .npy file, or - for stdin. A CSV file has a header; all its columns must be
-    numbers but for those that --id, --truth and --bag-column name. Labels are written as id,cluster to
-    --out, or to stdout; a summary goes to stderr. The same command gives the same labels. Rows that do not
-    fit in memory are given with --parquet in place of DATA, to methods that read them in blocks.
+    numbers, except those given with --id, --truth and --bag-column. Labels are written as id,cluster to
+    --out, or to stdout; a summary goes to stderr. The same command gives the same labels. For rows that do
+    not fit in memory, use --parquet instead of DATA and a method that reads rows in blocks.
 
     \b
     Examples:
@@ -183,16 +193,16 @@ def command(
     """
     if method == "k-means" and (hints or bags):
         raise click.UsageError(
-            "--method k-means takes no hints; leave --hints and --bags out or choose another method."
+            "--method k-means uses no hints; leave --hints and --bags out, or choose another method."
         )
     if image_shape is not None and (plot is None or method != "bag-spectral"):
         raise click.UsageError("--image-shape is for --plot with --method bag-spectral.")
     if bags is not None and bag_column is None:
         bag_column = "bag"
     if as_json and out == STDOUT:
-        raise click.UsageError("--json and --out - would both write to stdout; give --out a file.")
+        raise click.UsageError("--json and --out - both write to stdout; give --out a file.")
     if (data is None) == (parquet is None):
-        raise click.UsageError("wanted either DATA or --parquet: the rows, and only once.")
+        raise click.UsageError("pass the rows as DATA or with --parquet, not both.")
     in_memory = {
         "--bags": bags,
         "--bag-column": bag_column,
@@ -242,13 +252,13 @@ def command(
         step("reading")
         table = read_table(data, columns, header=not no_header, encoding=encoding)
         if clusters > len(table.ids):
-            raise FileFormatError(f"{clusters} clusters were asked of {len(table.ids)} row(s).")
+            raise FileFormatError(f"{clusters} clusters need at least as many rows; got {len(table.ids)}.")
         all_hints = read_all_hints(hints, table.ids, encoding=hints_encoding, id_column=id_column, path=data)
         if bag_column is not None:
             cells = table.kept[bag_column]
             all_hints |= read_bag_hints(bags, cells, encoding=hints_encoding, column=bag_column)
         if bag_report is not None and all_hints.bags is None:
-            raise click.UsageError("--bag-report wants bags; name their column with --bag-column.")
+            raise click.UsageError("--bag-report needs bags; give their column with --bag-column.")
         used = select_hints(all_hints, method, clusters, as_links, options)
         step("clustering")
         X = standardize_columns(table.X) if standardize else table.X
@@ -287,21 +297,24 @@ def command(
 
 
 def _check_way(method: str, parquet: str | None, in_memory: dict[str, Any], of_files: dict[str, Any]) -> None:
-    """Refuse what goes with DATA alone or with --parquet alone, before anything is read."""
+    """Raise an error for options of DATA given with --parquet, or the reverse, before anything is read."""
     if parquet is None:
         if given := [option for option, value in of_files.items() if value]:
             raise click.UsageError(f"{given[0]} is for rows given with --parquet.")
         return
     if all(of_files.values()):
-        raise click.UsageError("--memory-limit is for work here; the workers of --scheduler have their own.")
+        raise click.UsageError(
+            "--memory-limit limits this process; set the limit of Dask workers on their side."
+        )
     if given := [option for option, value in in_memory.items() if value]:
         raise click.UsageError(
-            f"{given[0]} is for rows in memory, and --parquet holds none. Give the file as DATA if it fits."
+            f"{given[0]} needs the rows in memory, and --parquet reads them in blocks. Give the file as DATA "
+            "if it fits in memory."
         )
     if not is_blockwise(method):
         able = ", ".join(name for name in METHODS if is_blockwise(name))
         raise click.UsageError(
-            f"--parquet reads rows in blocks, which --method {method} cannot. These can: {able}. "
+            f"--parquet reads rows in blocks, which --method {method} does not support. These do: {able}. "
             "Or give the file as DATA if it fits in memory."
         )
 
@@ -313,7 +326,7 @@ def _check_files(
     plot: str | None,
     parquet: str | None,
 ) -> None:
-    """Find out now, not after the clustering, that something cannot be read or written."""
+    """Raise an error before any work if a file cannot be read or written."""
     from likewise._optional import require
     from likewise.cli._write import ENDINGS, check_writer
 
@@ -330,20 +343,20 @@ def _check_files(
 
 
 def _warn_of_neither(all_hints: Supervision) -> list[str]:
-    """Tell of the answers that no link can say."""
+    """Return a note on triplets with the answer NEITHER, which no link can express."""
     count = int((all_hints.answers == 3).sum())
-    return [f"{count} triplet(s) answered NEITHER say no link and were left out by --as-links."] * bool(count)
+    return [f"{count} triplet(s) with the answer NEITHER give no links and are left out."] * bool(count)
 
 
 def _warn_of_id_columns(names: tuple[str, ...]) -> list[str]:
-    """Say so if a feature looks like a column of ids or of bags."""
+    """Return a note for each feature that looks like a column of ids or of bags."""
     options = {
         **dict.fromkeys(("id", "index", "key", "row"), ("rows", "--id")),
         "bag": ("bags", "--bag-column"),
     }
     found = [(name, *options[name.casefold()]) for name in names if name.casefold() in options]
     return [
-        f"the column {name!r} is taken as a feature. If it names {what}, pass {option} {name}."
+        f"the column {name!r} is used as a feature. If it identifies {what}, pass {option} {name}."
         for name, what, option in found
     ]
 
@@ -354,7 +367,7 @@ def _draw_picture(X: Any, report: Report, model: Any, image_shape: tuple[int, in
     title = f"{report.method}, {report.n_clusters} clusters"
     names = report.table.feature_names
     if any(name is not None for name in getattr(model, "class_of_cluster_", ())):
-        rows = X if image_shape is None else report.table.X  # an image is what it was before scaling
+        rows = X if image_shape is None else report.table.X  # images are shown unscaled
         shape = {"image_shape": image_shape, "feature_names": names, "title": title}
         return BagDisplay.from_estimator(model, rows, report.hints, **shape)
     return ClusterDisplay.from_predictions(

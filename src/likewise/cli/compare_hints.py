@@ -1,4 +1,4 @@
-"""``likewise compare-hints``: whether to ask people for pairs or for triplets."""
+"""``likewise compare-hints``: compare the value of pair and triplet questions."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from likewise.exceptions import FileFormatError
 if TYPE_CHECKING:
     from likewise.cli._raw_tables import RawTable
 
-IDS = ("id", "index", "key", "row", "name")  # a column of this name is not taken for labels unasked
+IDS = ("id", "index", "key", "row", "name")  # columns that are not labels unless --column says so
 
 
 def _parse_shares(ctx: click.Context, param: click.Parameter, value: str | None) -> tuple[float, ...] | None:
@@ -30,7 +30,7 @@ def _parse_shares(ctx: click.Context, param: click.Parameter, value: str | None)
     try:
         return tuple(float(part) for part in value.split(","))
     except ValueError:
-        raise click.BadParameter(f"{value!r} is not understood; wanted numbers such as .5,.3,.2.") from None
+        raise click.BadParameter(f"expected numbers such as .5,.3,.2; got {value!r}.") from None
 
 
 _chance = click.FloatRange(0, 1)
@@ -41,18 +41,18 @@ _time = click.FloatRange(0, min_open=True)
 @click.argument("labels", type=click.Path(allow_dash=True), required=False)
 @click.option("--column", metavar="COLUMN", help="The column of labels, if there are several columns.")
 @click.option(
-    "--classes", type=click.IntRange(min=1), help="Instead of LABELS: so many classes of equal size."
+    "--classes", type=click.IntRange(min=1), help="Instead of LABELS: number of classes of equal size."
 )
 @click.option(
     "--shares", callback=_parse_shares, metavar="P,Q,R", help="Instead of LABELS: the share of each class."
 )
-@click.option("--noise-pair", type=_chance, default=0.0, help="The share of answers to pairs that are wrong.")
-@click.option("--noise-triplet", type=_chance, default=0.0, help="The same of triplets.")
-@click.option("--seconds-pair", type=_time, help="How long an answer to a pair takes.")
-@click.option("--seconds-triplet", type=_time, help="The same of a triplet.")
+@click.option("--noise-pair", type=_chance, default=0.0, help="Share of wrong answers to pairs.")
+@click.option("--noise-triplet", type=_chance, default=0.0, help="Share of wrong answers to triplets.")
+@click.option("--seconds-pair", type=_time, help="Time per answer to a pair.")
+@click.option("--seconds-triplet", type=_time, help="Time per answer to a triplet.")
 @click.option("--no-header", is_flag=True, help="The CSV file has no header; columns are f0, f1 and so on.")
 @click.option("--encoding", default="utf-8", show_default=True, help="Encoding of a CSV file.")
-@click.option("--plot", type=click.Path(), help="Draw bits over numbers of classes: .png, .svg or .pdf.")
+@click.option("--plot", type=click.Path(), help="Plot bits by number of classes: .png, .svg or .pdf.")
 @click.option("--json", "as_json", is_flag=True, help="Print the findings as one JSON document.")
 def command(
     labels: str | None,
@@ -68,11 +68,12 @@ def command(
     plot: str | None,
     as_json: bool,
 ) -> None:
-    """Tell whether pairs or triplets are worth more as questions.
+    """Compare the value of pair and triplet questions.
 
-    Counts the classes in a column of LABELS (CSV, Parquet or .npy; - is stdin) and tells how many bits one
-    answer tells about them: "do these two belong together?" and "which two of these three do?". People answer
-    triplets more slowly and less surely; what you know of that goes into the options.
+    Counts the classes in a column of LABELS (CSV, Parquet or .npy; - is stdin) and computes how many bits of
+    information about them one answer gives, for pairs ("do these two belong together?") and for triplets
+    ("which two of these three do?"). People answer triplets more slowly and make more errors; set the options
+    to what you know about your annotators.
 
     \b
     Examples:
@@ -81,9 +82,9 @@ def command(
       likewise compare-hints --shares .5,.3,.2 --seconds-pair 4 --seconds-triplet 7 --plot bits.png
     """
     if sum(given is not None for given in (labels, classes, shares)) != 1:
-        raise click.UsageError("give a file of LABELS, --classes or --shares, one of the three.")
+        raise click.UsageError("give exactly one of LABELS, --classes and --shares.")
     if column is not None and labels is None:
-        raise click.UsageError("--column names a column of LABELS; give the file.")
+        raise click.UsageError("--column refers to a column of LABELS; give that file, too.")
     if labels is not None:
         check_inputs(labels)
         check_distinct({"--plot": plot}, [labels])
@@ -112,12 +113,12 @@ def command(
         name = _find_column(raw, column)
         known = [text for text in get_texts(raw, name) if text is not None]
         if not known:
-            raise FileFormatError(f"{raw.path}: the column {name!r} is empty; wanted labels.")
+            raise FileFormatError(f"{raw.path}: expected labels in the column {name!r}; it is empty.")
         notes.append(f"{len(known):,} labels of the column {name!r} were counted.")
         if len(known) < raw.n_rows:
             notes.append(f"{raw.n_rows - len(known):,} row(s) without a label were left out.")
         if len(set(known)) == len(known) > 1:
-            notes.append("no label occurs twice; perhaps the column holds ids. Name another with --column.")
+            notes.append("no label occurs twice; the column may hold ids. Choose another with --column.")
         found = compare_hints(known, **result)
     if plot is not None:
         from likewise.plotting import InformationDisplay
@@ -136,7 +137,7 @@ def command(
 
 
 def _find_column(raw: RawTable, asked: str | None) -> str:
-    """Return the column of labels: the one that is named, or the only one that is not of ids."""
+    """Return the column of labels: the given one, or the only column that does not hold ids."""
     shown = ", ".join(map(repr, raw.names[:8])) + (", …" if len(raw.names) > 8 else "")
     if asked is not None:
         if asked not in raw.names:
@@ -147,6 +148,6 @@ def _find_column(raw: RawTable, asked: str | None) -> str:
     others = [name for name in raw.names if name.casefold() not in IDS] or list(raw.names)
     if len(others) > 1:
         raise click.UsageError(
-            f"{raw.path} has several columns ({shown}); name that of the labels with --column."
+            f"{raw.path} has several columns ({shown}); choose the column of labels with --column."
         )
     return others[0]

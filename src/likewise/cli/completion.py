@@ -1,4 +1,4 @@
-"""``likewise completion``: the script that lets a shell complete commands and options."""
+"""``likewise completion``: print a script with which a shell completes commands and options."""
 
 from __future__ import annotations
 

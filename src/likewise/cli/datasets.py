@@ -1,4 +1,4 @@
-"""``likewise datasets``: the catalogue, and its data sets as files."""
+"""``likewise datasets``: list the known data sets, and write them to files."""
 
 from __future__ import annotations
 
@@ -30,15 +30,17 @@ if TYPE_CHECKING:
 @click.option(
     "--bags",
     type=click.Path(),
-    help="Write what the bags of the data set hold: .csv or .parquet; with --out.",
+    help="Write the labels of the bags of the data set: .csv or .parquet; with --out.",
 )
-@click.option("--folder", type=click.Path(), help="Read it from this folder; by default LIKEWISE_DATA says.")
+@click.option(
+    "--folder", type=click.Path(), help="Read it from this folder.  [default: the variable LIKEWISE_DATA]"
+)
 @click.option("--json", "as_json", is_flag=True, help="Print the catalogue, or NAME's entry, as JSON.")
 def command(name: str | None, out: str | None, bags: str | None, folder: str | None, as_json: bool) -> None:
     """List the known data sets, or write one to a file.
 
-    Without NAME the catalogue is printed; with NAME, what is known of that data set. With --out it is looked
-    for in scikit-learn, in a folder and at OpenML, and written with the columns id, the features, and label.
+    Without NAME, prints the catalogue; with NAME, the entry of that data set. With --out, searches for it in
+    scikit-learn, in a folder and at OpenML, and writes it with the columns id, the features, and label.
 
     \b
     Examples:
@@ -48,9 +50,9 @@ def command(name: str | None, out: str | None, bags: str | None, folder: str | N
       likewise datasets letter_carroll --out rows.csv --bags bags.csv
     """
     if bags is not None and (out is None or out == STDOUT):
-        raise click.UsageError("--bags goes with --out FILE, which holds the rows.")
+        raise click.UsageError("--bags needs --out FILE, to which the rows are written.")
     if name is None and (out or folder):
-        raise click.UsageError("--out and --folder want the NAME of a data set.")
+        raise click.UsageError("--out and --folder need the NAME of a data set.")
     if out is not None and as_json:
         raise click.UsageError("give --out or --json, not both.")
     from likewise.datasets import describe, get_catalogue
@@ -91,9 +93,7 @@ def _write(name: str, out: str, bags: str | None, folder: str | None) -> None:
     wrote = out if bags is None else f"{out} and {bags}"
     make_console().print(f"{data!r}\nwrote {wrote}")
     if bags is None and data.bags is not None:
-        make_console().print(
-            "note: its rows are in bags; --bags FILE writes what these hold.", style="yellow"
-        )
+        make_console().print("note: its rows are in bags; --bags FILE writes their labels.", style="yellow")
 
 
 def make_dataset_columns(data: Dataset) -> dict[str, list[Any]]:
@@ -102,7 +102,7 @@ def make_dataset_columns(data: Dataset) -> dict[str, list[Any]]:
 
     if data.y is None or (data.X is None and data.texts is None):
         raise LikewiseError(
-            f"{data.name} has several labels a row, which one table does not hold. "
+            f"{data.name} has several labels per row, which do not fit in one table. "
             f"Use likewise.datasets.load({data.name!r}) in Python."
         )
     n = len(data.y)
@@ -128,7 +128,7 @@ def make_dataset_columns(data: Dataset) -> dict[str, list[Any]]:
 
 
 def make_bag_columns(data: Dataset) -> dict[str, list[Any]]:
-    """Return what the bags of a data set hold as columns: bag, and labels in the words of its classes."""
+    """Return the labels of the bags of a data set as the columns bag and labels (names of classes)."""
     import numpy as np
 
     if data.bag_labels is None or data.y is None:
@@ -142,7 +142,7 @@ def make_bag_columns(data: Dataset) -> dict[str, list[Any]]:
 
 
 def _make_free_name(name: str, taken: set[str]) -> str:
-    """Return a name that no column has yet."""
+    """Return a column name that is not taken."""
     while name in taken:
         name += "_"
     return name

@@ -1,4 +1,4 @@
-"""``likewise demo``: a clustering that gets better hint by hint, on data made from a seed."""
+"""``likewise demo``: show on generated data how a clustering improves with more hints."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from likewise.supervision import RowIds, Supervision
 
 BUDGETS = (0, 2, 5, 10, 20, 40)
-N_DRAWS = 20  # a single draw of a few hints says little: which they are decides
+N_DRAWS = 20  # results vary much with which few hints are drawn
 N_CLUSTERS = 3
 FEATURES = ("width", "height")
 _BAR = 30
@@ -32,14 +32,14 @@ _BAR = 30
 
 @dataclass(frozen=True)
 class Round:
-    """How far one number of hints carries, averaged over draws of the hints.
+    """Scores of clusterings with one number of hints, averaged over draws of the hints.
 
     Attributes
     ----------
     n_hints : int
-        The hints that a clustering was given.
+        The number of hints.
     ari_untouched, ari_all : float
-        The adjusted Rand index on the rows that none of a draw's hints names, and on all.
+        The adjusted Rand index on the rows without hints in any round of the draw, and on all rows.
     kept : float
         The share of the hints that the clustering keeps.
     """
@@ -56,16 +56,16 @@ class Round:
     type=click.Path(),
     default="likewise-demo",
     show_default=True,
-    help="The folder for the files; it is made if it is not there.",
+    help="The folder for the files; it is created if necessary.",
 )
 @click.option("--seed", type=click.IntRange(min=0, max=2**32 - 1), default=0, show_default=True)
 @click.option("--json", "as_json", is_flag=True, help="Print the rounds as one JSON document.")
 def command(out_dir: str, seed: int, as_json: bool) -> None:
-    """Watch a clustering get better hint by hint.
+    """Watch a clustering improve with more hints.
 
-    Makes 300 rows that can be grouped in two ways, of which the less striking one is meant, and clusters them
-    with 0 to 40 hints, drawn twenty times over. The data, the hints and labels of the first draw and a
-    picture are written to a folder, and the last line says what to type next.
+    Generates 300 rows that can be grouped in two ways, of which the less obvious one is the true one, and
+    clusters them with 0 to 40 hints, for 20 draws of the hints. Writes the data, the hints and labels of the
+    first draw, and a picture to a folder. The last line is a command to run next.
 
     \b
     Examples:
@@ -115,7 +115,7 @@ def command(out_dir: str, seed: int, as_json: bool) -> None:
 
 
 def draw_growing_hints(y: Any, seed: int) -> list[Supervision]:
-    """Draw links once and hand out more and more of them, so that each round knows what the last one knew."""
+    """Return growing sets of links, each of which contains the one before it."""
     import numpy as np
 
     from likewise.supervision import Supervision, sample_links
@@ -131,7 +131,7 @@ def draw_growing_hints(y: Any, seed: int) -> list[Supervision]:
 
 
 def suggest_command(folder: Path, drawn: bool) -> str:
-    """Return a command that does the last round again from the files."""
+    """Return a command that repeats the last round from the files."""
     words = [get_program_name(), "cluster", str(folder / "data.csv"), "-k", str(N_CLUSTERS), "--id", "id"]
     words += ["--truth", "group", "--hints", str(folder / "hints.csv")]
     words += ["--out", str(folder / "labels.csv")]
@@ -140,7 +140,7 @@ def suggest_command(folder: Path, drawn: bool) -> str:
 
 
 def _as_links(hints: Supervision, ids: RowIds) -> dict[str, list[str]]:
-    """Return the links in the layout that is easiest to change by hand: a, b, link."""
+    """Return the links in the layout that is easiest to edit: a, b, link."""
     names = list(ids)
     pairs = [(i, j, "must") for i, j in hints.must.tolist()]
     pairs += [(i, j, "cannot") for i, j in hints.cannot.tolist()]
@@ -154,7 +154,7 @@ def _as_links(hints: Supervision, ids: RowIds) -> dict[str, list[str]]:
 def _run_round(y: Any, labels: Any, hints: Supervision, all_hints: Supervision) -> Round:
     from likewise.evaluation import adjusted_rand_score, link_satisfaction
 
-    # The same rows in every round, so that the scores can be compared.
+    # Score the same rows in every round so that the scores are comparable.
     rest = ~all_hints.touched
     return Round(
         n_hints=len(hints.must) + len(hints.cannot),
@@ -202,13 +202,15 @@ def _print_rounds(rounds: list[Round], folder: Path, drawn: bool, notes: list[st
         )
         table.add_row(str(one.n_hints), *cells)
     stdout = make_console(stderr=False)
-    stdout.print("300 rows in 3 groups, but k-means sees another grouping. Hints say which one is meant;")
-    stdout.print(f"scores are means over {N_DRAWS} draws of the hints (ARI: 1 is right, 0 is chance).")
+    stdout.print(
+        "300 rows in 3 groups; k-means alone finds another grouping, and hints lead to the right one."
+    )
+    stdout.print(f"Scores are means over {N_DRAWS} draws of the hints (ARI: 1 is perfect, 0 is random).")
     stdout.print(table)
     for note in notes:
         stdout.print(f"note: {note}", style="yellow")
     names = ["data.csv", "hints.csv", "labels.csv", *(["clusters.png"] if drawn else [])]
     stdout.print(f"wrote {', '.join(names)} to {folder} (another demo overwrites them)\n")
-    stdout.print("to be asked for hints in a browser, type: make studio\n")
-    stdout.print("next, cluster the same file yourself, then change hints.csv and try again:")
+    stdout.print("to answer questions about data in a browser, run: make studio\n")
+    stdout.print("next, cluster the same file yourself, then edit hints.csv and try again:")
     stdout.print(f"  {suggest_command(folder, drawn)}", style="bold")

@@ -1,4 +1,4 @@
-"""``likewise export``: labels, hints and answers of a project as files."""
+"""``likewise export``: write labels, hints and answers of a studio project to files."""
 
 from __future__ import annotations
 
@@ -37,25 +37,26 @@ _FORMATS = ("csv", "jsonl", "parquet")
     type=click.Choice([*_WHAT, "all"]),
     default="labels",
     show_default=True,
-    help="The group of each item; what was said, as hints; every answer with who gave it and in how long.",
+    help="labels: the group of each item; hints: the answers as hints; answers: every answer, with its "
+    "annotator and duration.",
 )
 @click.option(
     "--format",
     "format_",
     type=click.Choice(_FORMATS),
-    help="The format.  [default: what --out ends with, else csv]",
+    help="The format.  [default: from the extension of --out, else csv]",
 )
 @click.option(
     "--out",
     type=OutputPath(),
     default=STDOUT,
     metavar="PATH",
-    help="The file; with --what all a folder, which is made if it is not there.  [default: - for stdout]",
+    help="The file or, with --what all, the folder, which is created if necessary.  [default: - for stdout]",
 )
 @click.option(
     "--raw",
     is_flag=True,
-    help="Leave cells of a CSV file that look like formulas as they are. Do not open it in a spreadsheet.",
+    help="Do not escape cells that look like formulas. Do not open such a CSV file in a spreadsheet.",
 )
 @click.option("--json", "as_json", is_flag=True, help="Print what was written as one JSON document.")
 def command(
@@ -64,10 +65,10 @@ def command(
     """Write labels, hints or answers of a studio project.
 
     PROJECT is the folder of a project, such as birds.likewise, or the data that it belongs to. A studio may
-    be running on it; what is written is all of one moment. Files of hints are read by likewise cluster and
-    by read_hints, those of answers by likewise import-answers.
+    be running on it; all files show the same moment. Read files of hints with likewise cluster or read_hints,
+    and files of answers with likewise import-answers.
 
-    In CSV files an apostrophe is put before text that a spreadsheet would take for a formula.
+    In CSV files an apostrophe precedes text that a spreadsheet would interpret as a formula.
 
     \b
     Examples:
@@ -111,33 +112,35 @@ def command(
 
 
 def _format(format: str | None, out: str, *, several: bool) -> Format:
-    """Return the format that was asked for, or that the end of a file's name tells."""
+    """Return the given format, or the one that the file extension determines."""
     ending = Path(out).suffix.lower().removeprefix(".")
     if out == STDOUT or several or ending not in _FORMATS:
         return cast("Format", format or "csv")
     if format is not None and format != ending:
-        raise click.UsageError(f"--format {format} and --out {out!r} say two things; give one of them.")
+        raise click.UsageError(f"--format {format} and --out {out!r} disagree; leave --format out.")
     return cast("Format", ending)
 
 
 def _choose_paths(
     wanted: tuple[What, ...], format: Format, out: str, *, as_json: bool, several: bool
 ) -> dict[str, str]:
-    """Return where each file goes; find out now what cannot be written."""
+    """Return the path of each file; raise an error if one cannot be written."""
     if out == STDOUT:
         if several:
-            raise click.UsageError("three files do not fit on stdout; give a folder with --out.")
+            raise click.UsageError("three files cannot be written to stdout; give a folder with --out.")
         if as_json:
             raise click.UsageError(
-                "--json writes to stdout, and so does the file; give it a name with --out."
+                "--json and the exported file both write to stdout; give the file a name with --out."
             )
         if format == "parquet" and sys.stdout.isatty():
-            raise click.UsageError("Parquet is not for a terminal; give a file with --out.")
+            raise click.UsageError("Parquet cannot be written to a terminal; give a file with --out.")
         return {}
     if several:
         if os.path.exists(out) and not os.path.isdir(out):
             raise click.UsageError(f"--out {out!r} is a file; with --what all give a folder.")
-        check_output(out.rstrip("/") + f".{format}", (f".{format}",), "--out")  # whether its folder is there
+        check_output(
+            out.rstrip("/") + f".{format}", (f".{format}",), "--out"
+        )  # checks that its folder exists
         return {one: os.path.join(out, f"{one}.{format}") for one in wanted}
     check_output(out, tuple(f".{each}" for each in _FORMATS), "--out")
     return {wanted[0]: out}

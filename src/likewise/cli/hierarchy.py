@@ -1,4 +1,4 @@
-"""``likewise hierarchy``: the tree of the tags, the tags that are missing, and how sure all that is."""
+"""``likewise hierarchy``: learn the tree behind tags, and find missing tags."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 
 PAGE = ".html"
 TREES = (".json", ".csv", ".nwk", ".newick", ".graphml")
-_READS_BADLY = 150  # above so many labels a picture is long, and a page reads better
+_READS_BADLY = 150  # with more labels, an HTML page is easier to read than a picture
 
 
 class MissingRate(click.ParamType):
@@ -43,7 +43,7 @@ class MissingRate(click.ParamType):
     name = "rate"
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> str | float:
-        """Return the word or the number."""
+        """Return the given word, or the rate as a number."""
         if isinstance(value, float) or value in ("auto", "shared", "per-label"):
             return value  # type: ignore[no-any-return]
         try:
@@ -52,7 +52,7 @@ class MissingRate(click.ParamType):
             rate = -1.0
         if not 0.0 <= rate < 1.0:
             self.fail(
-                f"{value!r} is not understood; expected auto, shared, per-label or a rate such as 0.2.",
+                f"expected auto, shared, per-label or a rate such as 0.2; got {value!r}.",
                 param,
                 ctx,
             )
@@ -65,20 +65,20 @@ class MissingRate(click.ParamType):
 @click.option(
     "--label-columns", callback=parse_names, metavar="A,B,C", help="Columns of DATA that are 0/1 labels."
 )
-@click.option("--separator", default=";", show_default=True, help="What parts the labels of one cell.")
+@click.option("--separator", default=";", show_default=True, help="Separator of labels within a cell.")
 @click.option("--text", metavar="COLUMN", multiple=True, help="A column of text; may be given several times.")
 @click.option(
     "--components",
     type=click.IntRange(min=1),
     default=100,
     show_default=True,
-    help="How many numbers are made of the text.",
+    help="Number of features to compute from the text.",
 )
 @click.option(
     "--features",
     callback=parse_names,
     metavar="A,B,C",
-    help="Columns of numbers, or a .npy file with a row for each row of DATA. By default all other columns; "
+    help="Columns of numbers, or a .npy file with one row per row of DATA. By default all other columns; "
     "none with --text.",
 )
 @click.option(
@@ -86,7 +86,7 @@ class MissingRate(click.ParamType):
     "id_column",
     metavar="COLUMN",
     help="The column of ids. By default the first column of the tags if DATA has it too; otherwise rows are "
-    "called 0, 1, 2 and so on.",
+    "numbered 0, 1, 2 and so on.",
 )
 @click.option("--drop", callback=parse_names, metavar="A,B,C", help="Columns to leave out.")
 @click.option("--no-header", is_flag=True, help="DATA has no header; columns are f0, f1 and so on.")
@@ -105,7 +105,7 @@ class MissingRate(click.ParamType):
     help="Encoding of a CSV file of tags or of edges.",
 )
 @click.option("--standardize", is_flag=True, help="Give every feature mean 0 and variance 1.")
-@click.option("--hierarchy", "given", type=click.Path(), help="A tree that is known: learn the rest.")
+@click.option("--hierarchy", "given", type=click.Path(), help="A known tree; only the rest is learned.")
 @click.option("--fixed", type=click.Path(), help="Edges that the tree must have: parent,child.")
 @click.option("--forbidden", type=click.Path(), help="Edges that the tree must not have: parent,child.")
 @click.option(
@@ -120,38 +120,43 @@ class MissingRate(click.ParamType):
     type=MissingRate(),
     default="auto",
     show_default=True,
-    help="How often a tag is missing: shared by all labels, one per-label, auto, or known, such as 0.2.",
+    help="Share of tags that are missing: one rate shared by all labels, one per-label, auto, or a known "
+    "rate such as 0.2.",
 )
-@click.option("--max-iter", type=click.IntRange(min=1), help="The most iterations of EM.")
+@click.option("--max-iter", type=click.IntRange(min=1), help="Maximum number of EM iterations.")
 @click.option(
     "--seed",
     type=click.IntRange(min=0, max=2**32 - 1),
     default=0,
-    help="Another seed, other starts.  [default: 0]",
+    help="Random seed.  [default: 0]",
 )
 @click.option("--truth", type=click.Path(), help="The true tree, to compare with.")
 @click.option(
     "--out",
     type=OutputPath(),
-    help="Where the tree goes: .json, .csv, .nwk, .graphml, or - (JSON on stdout).",
+    help="Write the tree: .json, .csv, .nwk, .graphml, or - (JSON on stdout).",
 )
-@click.option("--plot", type=click.Path(), help="Draw the tree: .png, .svg, .pdf, or .html for large ones.")
-@click.option("--html", type=click.Path(), help="The tree as a page in which branches open: .html.")
-@click.option("--missing-plot", type=click.Path(), help="Draw the missing rate of each label.")
+@click.option("--plot", type=click.Path(), help="Plot the tree: .png, .svg, .pdf, or .html for large trees.")
+@click.option("--html", type=click.Path(), help="Write the tree as a page with collapsible branches: .html.")
+@click.option("--missing-plot", type=click.Path(), help="Plot the missing rate of each label.")
 @click.option(
-    "--suggest", type=click.Path(), help="Where labels that may be missing go: .csv, .parquet, .jsonl."
+    "--suggest", type=click.Path(), help="Write labels that may be missing: .csv, .parquet, .jsonl."
 )
 @click.option(
-    "--top", type=click.IntRange(min=1), default=5, show_default=True, help="Suggestions a row, at most."
+    "--top",
+    type=click.IntRange(min=1),
+    default=5,
+    show_default=True,
+    help="Maximum number of suggestions per row.",
 )
 @click.option(
     "--at-least",
     type=click.FloatRange(min=0, max=1),
     default=0.1,
     show_default=True,
-    help="Suggest no label that is less probable.",
+    help="Suggest only labels with at least this probability.",
 )
-@click.option("--all", "whole", is_flag=True, help="Print the whole tree, however large.")
+@click.option("--all", "whole", is_flag=True, help="Print the whole tree, even if it is large.")
 @click.option("--json", "as_json", is_flag=True, help="Print everything as one JSON document.")
 @click.option("-q", "--quiet", is_flag=True, help="Print no report.")
 def command(
@@ -189,10 +194,10 @@ def command(
 ) -> None:
     """Learn the tree behind incomplete tags, and complete them.
 
-    DATA is a CSV, Parquet or .npy file of items, or - for stdin. The tags are a second table, which names
-    items by id: a column of 0 and 1 for each label; one tag a line; or all labels of an item in one cell
-    with ; between. A tag that is not there may be missing: the report tells how often that seems to be, and
-    --suggest writes which ones.
+    DATA is a CSV, Parquet or .npy file of items, or - for stdin. The tags are a second table with the ids of
+    the items and a column of 0 and 1 for each label; or one tag per line; or all labels of an item in one
+    cell, separated by ";". A tag that is not recorded may still be true: the report estimates how often, and
+    --suggest lists probable ones.
 
     \b
     Examples:
@@ -203,17 +208,17 @@ def command(
     """
     if (labels is None) == (label_columns is None):
         raise click.UsageError(
-            "the tags are either in a file, --labels, or in columns of DATA, --label-columns."
+            "give the tags either as a file with --labels or as columns of DATA with --label-columns."
         )
     if given is not None and (fixed is not None or forbidden is not None):
-        raise click.UsageError("--hierarchy gives the whole tree; leave --fixed and --forbidden out.")
+        raise click.UsageError("--hierarchy fixes the whole tree; leave --fixed and --forbidden out.")
     if not separator:
-        raise click.UsageError("--separator is empty; wanted what stands between labels, such as ';'.")
+        raise click.UsageError("expected a separator of labels, such as ';'; got an empty --separator.")
     drawn = {"--plot": plot, "--html": html, "--missing-plot": missing_plot}
     read = [path for path in (labels, given, fixed, forbidden, truth) if path is not None]
     read += [name for name in features or () if name.lower().endswith(".npy")]
     if as_json and out == STDOUT:
-        raise click.UsageError("--json and --out - would both write to stdout; give --out a file.")
+        raise click.UsageError("--json and --out - both write to stdout; give --out a file.")
     _check_files(data, read, out, drawn, suggest, structure)
 
     from likewise.cli._data_tables import get_ids, standardize_columns
@@ -295,7 +300,7 @@ def command(
 
 def _check_not_newick(out: str | None) -> None:
     if out is not None and Path(out).suffix.lower() in (".nwk", ".newick"):
-        raise click.UsageError("a Newick file holds a tree, not a dag; end the name of --out with .json.")
+        raise click.UsageError("a Newick file cannot contain a dag; end the name of --out with .json.")
 
 
 def _check_files(
@@ -306,7 +311,7 @@ def _check_files(
     suggest: str | None,
     structure: str,
 ) -> None:
-    """Find out now, not after the learning, that something cannot be read or written."""
+    """Raise an error before any work if a file cannot be read or written."""
     from likewise._optional import require
     from likewise.cli._write import ENDINGS, check_writer
 
@@ -333,7 +338,7 @@ def _read_labels(path: str, encoding: str) -> Any:
     from likewise.cli._raw_tables import read_raw
 
     if path == STDOUT:
-        raise click.UsageError("--labels wants a file; only DATA may come from stdin.")
+        raise click.UsageError("--labels must be a file; only DATA can be read from stdin.")
     return read_raw(path, encoding=encoding, encoding_option="--labels-encoding")
 
 
@@ -358,7 +363,7 @@ def _read_tags(
     return read_tag_table(table, ids, id_column=id_column, separator=separator, data=raw.path)
 
 
-# ---------------------------------------------------------------------- learning and drawing
+# ---------------------------------------------------------------------- learning and plotting
 
 
 def _fit(X: Any, tags: Tags, hierarchy: Any, options: dict[str, Any]) -> Any:
@@ -376,7 +381,7 @@ def _fit(X: Any, tags: Tags, hierarchy: Any, options: dict[str, Any]) -> Any:
     for warned in caught:
         message = warned.message
         if issubclass(warned.category, ConvergenceWarning):
-            text = f"EM did not converge in {model.max_iter} iterations: raise --max-iter."
+            text = f"EM did not converge in {model.max_iter} iterations; increase --max-iter."
             message = LikewiseWarning(text, parameter="max_iter")
         warnings.warn(message, stacklevel=2)
     return model
@@ -397,7 +402,7 @@ def _make_writer(option: str, path: str, report: TreeReport) -> Any:
 
 
 def _save_quietly(display: Any, part: Path) -> None:
-    """Save a picture without a warning for each letter that the font lacks: a note counts them."""
+    """Save a picture without a warning for each character that the font lacks; a note counts them."""
     import warnings
 
     with warnings.catch_warnings():
@@ -406,7 +411,7 @@ def _save_quietly(display: Any, part: Path) -> None:
 
 
 def _find_missing_letters(drawn: Mapping[str, str | None], report: TreeReport) -> list[str]:
-    """Return a note on the letters that the font of the pictures lacks."""
+    """Return a note on the characters that the font of the pictures lacks."""
     if all(path is None or Path(path).suffix.lower() == PAGE for path in drawn.values()):
         return []
     from matplotlib.font_manager import FontProperties, findfont, get_font
@@ -415,12 +420,13 @@ def _find_missing_letters(drawn: Mapping[str, str | None], report: TreeReport) -
     lacking = {letter for name in report.tree.names for letter in name if ord(letter) not in known}
     if not lacking:
         return []
-    return [f"the font of the picture lacks {len(lacking)} letter(s); --html shows all of them."]
+    return [f"the font of the picture lacks {len(lacking)} character(s); --html shows all of them."]
 
 
 def _draw_long_picture(plot: str | None, tree: LabelHierarchy) -> list[str]:
     if plot is None or Path(plot).suffix.lower() == PAGE or tree.n_labels <= _READS_BADLY:
         return []
     return [
-        f"a picture of {tree.n_labels} labels is long; a page reads better: --plot {Path(plot).stem}{PAGE}."
+        f"a picture of {tree.n_labels} labels is long; an HTML page is easier to read: --plot "
+        f"{Path(plot).stem}{PAGE}."
     ]

@@ -1,4 +1,4 @@
-"""``likewise import-answers``: earlier answers, labels and hints into a project of the studio."""
+"""``likewise import-answers``: import earlier answers, labels and hints into a studio project."""
 
 from __future__ import annotations
 
@@ -16,19 +16,19 @@ from likewise.cli._projects import add_project_options, open_project
 @click.option(
     "--annotator",
     metavar="NAME",
-    help="Who said what the file gives no name for.  [default: imported]",
+    help="Annotator of the answers for which the file has none.  [default: imported]",
 )
 @click.option(
     "--format",
     "format_",
     type=click.Choice(["csv", "jsonl", "parquet", "xlsx", "interview"]),
-    help="The format of FILE.  [default: what its name ends with]",
+    help="The format of FILE.  [default: from its extension]",
 )
 @click.option(
     "--encoding", default="utf-8", show_default=True, help="The encoding of a CSV or JSON Lines file."
 )
 @click.option(
-    "--raw", is_flag=True, help="FILE was written with --raw: apostrophes before ids belong to them."
+    "--raw", is_flag=True, help="FILE was written with --raw: leading apostrophes are part of the ids."
 )
 @click.option("--json", "as_json", is_flag=True, help="Print what was imported as one JSON document.")
 def command(
@@ -41,10 +41,10 @@ def command(
     raw: bool,
     as_json: bool,
 ) -> None:
-    """Take earlier answers, hints or labels into a studio project.
+    """Import earlier answers, hints or labels into a studio project.
 
-    FILE is what likewise export wrote, a file of hints or labels (id,label) as likewise cluster takes it, or
-    the .ask.json of likewise ask. It is checked first, and if anything is wrong with it, nothing is imported.
+    FILE is a file written by likewise export, a file of hints or labels (id,label) in the format of likewise
+    cluster, or the .ask.json of likewise ask. It is checked first; if it has any error, nothing is imported.
     Importing a file twice adds nothing. A studio may be running on the project; it sees the answers within
     seconds.
 
@@ -72,7 +72,7 @@ def command(
     stderr = make_console()
     known = done.n_read - done.n_new
     stderr.print(f"read        {done.n_read:,} answers from {done.form}")
-    stderr.print(f"imported    {done.n_new:,}{f'; {known:,} were there already' if known else ''}")
+    stderr.print(f"imported    {done.n_new:,}{f'; {known:,} existed already' if known else ''}")
     if done.n_names:
         stderr.print(f"named       {done.n_names:,} groups")
     if done.people:

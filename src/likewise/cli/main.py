@@ -1,6 +1,6 @@
-"""The ``likewise`` command: a group whose commands are imported only when one of them is wanted.
+"""The ``likewise`` command: a group that imports each of its commands only when it is run.
 
-The lines that ``likewise --help`` shows stand here, so that it imports no command and no numeric package.
+``COMMANDS`` holds the summaries for ``likewise --help``, which therefore imports no numeric package.
 """
 
 from __future__ import annotations
@@ -17,16 +17,16 @@ COMMANDS = {
     "cluster": "Cluster a table of rows, following hints.",
     "studio": "Let people answer questions in a browser.",
     "export": "Write labels, hints or answers of a studio project.",
-    "report": "Write a page that tells what came out of a studio project.",
-    "import-answers": "Take earlier answers, hints or labels into a studio project.",
+    "report": "Write a report on a studio project as an HTML page.",
+    "import-answers": "Import earlier answers, hints or labels into a studio project.",
     "ask": "Answer questions about rows, and cluster by the answers.",
-    "choose": "Choose number of clusters and method by held-out hints.",
-    "check": "Look through a file of hints before using it.",
-    "simulate": "Compare ways to ask, on data whose classes are known.",
+    "choose": "Choose the number of clusters and the method by held-out hints.",
+    "check": "Check a file of hints before using it.",
+    "simulate": "Compare query strategies on data with known classes.",
     "hierarchy": "Learn the tree behind incomplete tags, and complete them.",
-    "compare-hints": "Tell whether pairs or triplets are worth more as questions.",
+    "compare-hints": "Compare the value of pair and triplet questions.",
     "datasets": "List the known data sets, or write one to a file.",
-    "demo": "Watch a clustering get better hint by hint.",
+    "demo": "Watch a clustering improve with more hints.",
     "completion": "Print a script that completes commands in a shell.",
 }
 
@@ -35,7 +35,7 @@ class LazyGroup(click.Group):
     """A group that finds its commands by name in the modules of this package."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:
-        """Return the names of the commands, the most wanted first."""
+        """Return the names of the commands, the most used first."""
         return list(COMMANDS)
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
@@ -49,13 +49,13 @@ class LazyGroup(click.Group):
     def resolve_command(
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
-        """Find the command of the first word, or say which one is close to it."""
+        """Return the command that the first word names; fail with the closest name if there is none."""
         word = args[0]
         if word not in COMMANDS and not word.startswith("-") and not ctx.resilient_parsing:
             import difflib
 
             close = difflib.get_close_matches(word, COMMANDS, n=1)
-            meant = f"Did you mean {close[0]!r}?" if close else f"There are {', '.join(COMMANDS)}."
+            meant = f"Did you mean {close[0]!r}?" if close else f"Commands: {', '.join(COMMANDS)}."
             ctx.fail(f"there is no command {word!r}. {meant}")
         return super().resolve_command(ctx, args)
 
@@ -68,7 +68,7 @@ class LazyGroup(click.Group):
 @click.group(cls=LazyGroup, context_settings={"help_option_names": ["-h", "--help"]})
 @click.version_option(__version__, prog_name="likewise")
 def cli() -> None:
-    """Cluster data the way people mean it, from the few hints that they can give.
+    """Cluster data with the help of a few hints: links, triplets, bags, labels or answers.
 
     \b
     Examples:

@@ -1,4 +1,4 @@
-"""``likewise report``: a project of the studio as one page."""
+"""``likewise report``: write a report on a studio project as one HTML page."""
 
 from __future__ import annotations
 
@@ -28,12 +28,12 @@ if TYPE_CHECKING:
 @click.option("--html", type=OutputPath(), metavar="FILE", help="Write the page here; - for stdout.")
 @click.option("--json", "as_json", is_flag=True, help="Print the figures as one JSON document.")
 def command(project: str, db: str | None, html: str | None, as_json: bool) -> None:
-    """Write a page that tells what came out of a studio project.
+    """Write a report on a studio project as an HTML page.
 
-    PROJECT is the folder of a project, such as birds.likewise, or the data that it belongs to. The page holds
-    all that it shows: groups with examples, the map, how the groups settled, agreement, time, contradictions,
-    the hints used, and how to load the result in Python; for a study its tables and figures too. It needs no
-    network and runs no scripts.
+    PROJECT is the folder of a project, such as birds.likewise, or the data that it belongs to. The page shows
+    groups with examples, the map, how the groups became stable, agreement, time, contradictions, the hints
+    used, how to load the result in Python and, for a study, its tables and figures. It is one file that needs
+    no network and runs no scripts.
 
     \b
     Examples:
@@ -43,7 +43,7 @@ def command(project: str, db: str | None, html: str | None, as_json: bool) -> No
     if html is None and not as_json:
         raise click.UsageError("give --html FILE for the page, or --json for the figures.")
     if html == STDOUT and as_json:
-        raise click.UsageError("--html - and --json both write to stdout; give the page a name.")
+        raise click.UsageError("--html - and --json both write to stdout; give --html a file.")
     if html is not None and html != STDOUT:
         check_output(html, (".html", ".htm"), "--html")
 
@@ -114,7 +114,7 @@ def _format_lines(data: ReportData, html: str | None) -> list[str]:
     who = "1 person" if len(data.people) == 1 else f"{len(data.people):,} people"
     lines = [
         f"project     {data.title}: {data.n_items:,} items in {data.n_clusters:,} groups",
-        f"answers     {data.n_answers:,} of {who}",
+        f"answers     {f'{data.n_answers:,} by {who}' if data.n_answers else 'none yet'}",
     ]
     lines += [f"            {data.advice}"] if data.advice else []
     lines += (

@@ -1,4 +1,4 @@
-"""``likewise simulate``: which strategy asks best on data like these, found out before anybody is asked."""
+"""``likewise simulate``: compare query strategies on data with known classes."""
 
 from __future__ import annotations
 
@@ -32,10 +32,10 @@ if TYPE_CHECKING:
 
 _USUAL = "default,random"
 ERROR_KINDS = {
-    "uniform": "on any question alike",
+    "uniform": "on all questions equally",
     "look-alike": "on similar rows of two classes and dissimilar rows of one",
     "coarse": "the nearest classes are merged, RATE being the share of classes merged",
-    "fatigue": "more often with every question, from 0 up to twice RATE at the last",
+    "fatigue": "increasingly often, from 0 at the first question to twice RATE at the last",
     "confusion": "on the nearest pairs of classes",
 }
 
@@ -43,7 +43,10 @@ ERROR_KINDS = {
 @click.command("simulate", cls=Command)
 @click.argument("data", type=click.Path(allow_dash=True))
 @click.option(
-    "--label", metavar="COLUMN", required=True, help="The column of true classes, by which answers are given."
+    "--label",
+    metavar="COLUMN",
+    required=True,
+    help="The column of true classes, which determine the answers.",
 )
 @click.option(
     "--strategies",
@@ -51,32 +54,34 @@ ERROR_KINDS = {
     default=_USUAL,
     show_default=True,
     metavar="A,B,C",
-    help=f"What chooses the questions: any of {', '.join(STRATEGIES)}.",
+    help=f"The strategies to compare: any of {', '.join(STRATEGIES)}.",
 )
-@click.option("-k", "--clusters", type=click.IntRange(min=2), help="How many clusters; by default classes.")
+@click.option(
+    "-k", "--clusters", type=click.IntRange(min=2), help="Number of clusters; by default that of classes."
+)
 @click.option(
     "--model",
     type=click.Choice(list(MODELS)),
     metavar="METHOD",
-    help="How the rows are clustered, with all strategies; by default what an interview uses, and bayesian "
-    f"for strategies that need probabilities. Any of {', '.join(MODELS)}.",
+    help="The model that clusters the rows, for all strategies; by default that of an interview, and "
+    f"bayesian for strategies that need probabilities. One of {', '.join(MODELS)}.",
 )
 @click.option(
-    "--budget", type=click.IntRange(min=1), default=60, show_default=True, help="The answers of one run."
+    "--budget", type=click.IntRange(min=1), default=60, show_default=True, help="Number of answers per run."
 )
 @click.option(
     "--repeats",
     type=click.IntRange(min=1),
     default=10,
     show_default=True,
-    help="Runs of each strategy, from different seeds.",
+    help="Number of runs of each strategy, with different seeds.",
 )
 @click.option(
     "--every",
     type=click.IntRange(min=1),
     default=1,
     show_default=True,
-    help="Score after each so many answers; more is faster.",
+    help="Number of answers between scores; a larger number is faster.",
 )
 @click.option(
     "--errors",
@@ -89,7 +94,7 @@ ERROR_KINDS = {
     "--error-kind",
     type=click.Choice(list(ERROR_KINDS)),
     metavar="KIND",
-    help="Where errors are made: "
+    help="Which answers are wrong: "
     + "; ".join(f"{kind} ({meaning})" for kind, meaning in ERROR_KINDS.items())
     + ".  [default: uniform]",
 )
@@ -97,7 +102,7 @@ ERROR_KINDS = {
     "--reach",
     type=click.FloatRange(-1, 1),
     metavar="SCORE",
-    help="Tell after how many answers this score is reached.",
+    help="Also report the number of answers after which this score is reached.",
 )
 @add_data_options
 @click.option("--standardize", is_flag=True, help="Give every feature mean 0 and variance 1.")
@@ -108,12 +113,12 @@ ERROR_KINDS = {
     help="The seed of the first run.  [default: 0]",
 )
 @click.option(
-    "--jobs", type=click.IntRange(min=1), default=1, show_default=True, help="Runs to hold at once."
+    "--jobs", type=click.IntRange(min=1), default=1, show_default=True, help="Number of parallel runs."
 )
 @click.option("--out", type=OutputPath(), help="Write the curves: .csv, .parquet, .jsonl or -.")
-@click.option("--plot", type=click.Path(), help="Draw the curves: .png, .svg or .pdf.")
+@click.option("--plot", type=click.Path(), help="Plot the curves: .png, .svg or .pdf.")
 @click.option("--json", "as_json", is_flag=True, help="Print everything as one JSON document.")
-@click.option("-q", "--quiet", is_flag=True, help="Draw no progress bar and print no notes.")
+@click.option("-q", "--quiet", is_flag=True, help="Show no progress bar and print no notes.")
 def command(
     data: str,
     label: str,
@@ -139,12 +144,13 @@ def command(
     as_json: bool,
     quiet: bool,
 ) -> None:
-    """Compare ways to ask, on data whose classes are known.
+    """Compare query strategies on data with known classes.
 
-    Holds interviews about the rows of DATA in which the true classes of --label answer. After each answer the
-    rows are clustered by what was said, and the clusters are scored against the classes (adjusted Rand index:
-    1 is perfect, 0 is chance). The table has the largest area first: the mean score over all answers. Behind
-    it the others are compared seed by seed; an interval that holds 0 says that runs cannot tell two apart.
+    Simulates interviews about the rows of DATA, with answers from the true classes in --label. After each
+    answer the rows are clustered with all answers so far, and the clusters are scored against the classes
+    (adjusted Rand index: 1 is perfect, 0 is random). The table is sorted by area, the mean score over all
+    answers. Each strategy is compared with the first one seed by seed: if the interval of the difference
+    contains 0, the runs do not distinguish the two.
 
     \b
     Examples:
@@ -155,12 +161,12 @@ def command(
     """
     if error_kind is not None and not errors:
         raise click.BadParameter(
-            f"the kind {error_kind!r} needs a rate of errors; add --errors, such as --errors 0.1.",
+            f"the kind {error_kind!r} needs an error rate; add --errors, such as --errors 0.1.",
             param_hint="'--error-kind'",
         )
     kind = (error_kind or "uniform") if errors else None
     if as_json and out == STDOUT:
-        raise click.UsageError("--json and --out - would both write to stdout; give --out a file.")
+        raise click.UsageError("--json and --out - both write to stdout; give --out a file.")
     _check_files(data, out, plot)
 
     from likewise.active import compare
@@ -174,7 +180,7 @@ def command(
         classes = _read_classes(table, label, data)
         k = len(set(classes)) if clusters is None else clusters
         if k > len(classes):
-            raise FileFormatError(f"{k} clusters were asked of {len(classes)} row(s).")
+            raise FileFormatError(f"{k} clusters need at least as many rows; got {len(classes)}.")
         X = standardize_columns(table.X) if standardize else table.X
         asked = {name: make_strategy_and_model(name, k, model) for name in strategies}
         with show_progress(len(asked) * repeats, quiet=quiet) as step:
@@ -235,7 +241,7 @@ def command(
 
 
 def _check_files(data: str, out: str | None, plot: str | None) -> None:
-    """Find out now, not after the work, that something cannot be read or written."""
+    """Raise an error before any work if a file cannot be read or written."""
     from likewise._optional import require
     from likewise.cli._write import ENDINGS, check_writer
 
@@ -250,31 +256,31 @@ def _check_files(data: str, out: str | None, plot: str | None) -> None:
 
 
 def _read_classes(table: DataTable, label: str, data: str) -> list[str]:
-    """Return the class of each row, or say why the column will not do."""
+    """Return the class of each row; raise an error if the column is not suitable."""
     cells = table.kept[label]
     classes = [cell for cell in cells if cell is not None]
     if len(classes) < len(cells):
         first = table.ids[cells.index(None)]
         raise FileFormatError(
             f"{data}: {len(cells) - len(classes)} row(s) have no {label!r}, the first of them {first!r}. "
-            "The classes answer here, so each row needs one; leave such rows out of the file."
+            "Each row needs a class, which determines the answers; remove such rows from the file."
         )
     if len(set(classes)) < 2:
         raise FileFormatError(
-            f"{data}: all rows have the same {label!r}, {classes[0]!r}; there is nothing to find. Is it the "
-            "right column?"
+            f"{data}: expected at least two classes; all rows have the same {label!r}, {classes[0]!r}. Is it "
+            "the right column?"
         )
     if len(set(classes)) == len(classes):
         raise FileFormatError(
-            f"{data}: every row has a {label!r} of its own, so that no two belong together. Is it a column "
-            "of ids?"
+            f"{data}: every row has a different {label!r}, so no two rows belong together. Is it a column of "
+            "ids?"
         )
     return classes
 
 
 @dataclass(frozen=True, eq=False)
 class _OracleMaker:
-    """Makes the oracle of a run from its seed. Other processes receive it, so it is a class."""
+    """Creates the oracle of a run from its seed. It is a class so that it can be sent to other processes."""
 
     kind: str
     classes: list[str]
@@ -292,7 +298,7 @@ class _OracleMaker:
 
 
 def _silence_failures(function: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
-    """Compare without the warning about runs that failed: the table and a note tell of them."""
+    """Compare without the warning about failed runs, which the table and a note report."""
     import warnings
 
     from sklearn.exceptions import FitFailedWarning
@@ -314,7 +320,7 @@ def _format_remarks(found: Any, budget: int) -> list[LikewiseWarning]:
         text = f"{len(found.errors)} run(s) failed, the first {first}"
         remarks.append(LikewiseWarning(text, rows=first.rows))
     if (most := int(found.n_answers[-1])) < budget:
-        text = f"no run took more than {most} answers: after these there was nothing left to ask."
+        text = f"no run used more than {most} answers, because there was nothing left to ask."
         remarks.append(LikewiseWarning(text))
     return remarks
 

@@ -1,4 +1,4 @@
-"""``likewise studio``: people answer questions in a browser."""
+"""``likewise studio``: let people answer questions in a browser."""
 
 from __future__ import annotations
 
@@ -18,24 +18,22 @@ if TYPE_CHECKING:
 
 SAMPLE = "sample-digits"
 _SAMPLE_CLUSTERS = 10
-# What may be changed when a project is opened again: all else is derived from the answers anyway.
+# Settings that may be changed when an existing project is opened.
 _CHANGEABLE = ("n_clusters", "discover", "ask", "overlap", "budget", "strategy", "title")
-# How the data are read: said again it must be the same.
+# Settings that determine how the data are read; if given again, they must be the same.
 _OF_STUDIES = ("pairs", "triplets", "practice", "difficult", "blocks", "pool")
 _FIXED = ("text", "image", "audio", "id_column", "truth", "features", "drop", "seed", "study", *_OF_STUDIES)
 
 
 @click.command("studio", cls=Command)
 @click.argument("path", type=click.Path(), required=False)
-@click.option(
-    "--text", callback=parse_names, metavar="COLUMN", help="The column of texts to show and compare."
-)
-@click.option("--image", metavar="COLUMN", help="The column of paths of pictures, relative to the table.")
-@click.option("--audio", metavar="COLUMN", help="The column of paths of sounds, relative to the table.")
+@click.option("--text", callback=parse_names, metavar="COLUMN", help="The text column to show and compare.")
+@click.option("--image", metavar="COLUMN", help="The column with paths of pictures, relative to the table.")
+@click.option("--audio", metavar="COLUMN", help="The column with paths of sounds, relative to the table.")
 @click.option("--id", "id_column", metavar="COLUMN", help="The column of ids; by default 0, 1, 2 and so on.")
 @click.option("--truth", metavar="COLUMN", help="The column of true classes, for a study. It is never shown.")
 @click.option(
-    "--features", type=click.Path(), metavar="FILE", help="A .npy file of numbers, one row for each item."
+    "--features", type=click.Path(), metavar="FILE", help="A .npy file of features, one row per item."
 )
 @click.option(
     "--drop",
@@ -47,46 +45,48 @@ _FIXED = ("text", "image", "audio", "id_column", "truth", "features", "drop", "s
     "--encoding", callback=_check_encoding, default="utf-8", show_default=True, help="Encoding of a CSV file."
 )
 @click.option("-k", "--clusters", type=click.IntRange(min=2), help="The number of groups.")
-@click.option("--discover", is_flag=True, help="The number of groups is not known; answers open new ones.")
+@click.option("--discover", is_flag=True, help="The number of groups is unknown; answers open new ones.")
 @click.option(
-    "--ask", type=click.Choice(["pairs", "triplets", "both"]), help="What is asked.  [default: pairs]"
+    "--ask", type=click.Choice(["pairs", "triplets", "both"]), help="The kind of questions.  [default: pairs]"
 )
 @click.option(
-    "--overlap", type=click.IntRange(1, 20), help="How many people get each question.  [default: 1]"
+    "--overlap", type=click.IntRange(1, 20), help="Number of people who get each question.  [default: 1]"
 )
-@click.option("--budget", type=click.IntRange(min=0), help="The most answers, of all people together.")
+@click.option(
+    "--budget", type=click.IntRange(min=0), help="Maximum number of answers from all people together."
+)
 @click.option(
     "--strategy",
     type=StrategyName(),
     metavar="NAME",
-    help=f"What chooses the questions: {', '.join(STRATEGIES)}.",
+    help=f"The strategy that chooses the questions: {', '.join(STRATEGIES)}.",
 )
-@click.option("--seed", type=click.IntRange(0, 2**32 - 1), default=0, help="Another seed, other questions.")
-@click.option("--title", help="What the pages call the project.  [default: the name of PATH]")
-@click.option("--project", "folder", type=click.Path(), help="Where the project is.  [default: beside PATH]")
-@click.option("--db", metavar="URL", help="A PostgreSQL database in place of the project's own file.")
+@click.option("--seed", type=click.IntRange(0, 2**32 - 1), default=0, help="Random seed.")
+@click.option("--title", help="The title of the project on its pages.  [default: the name of PATH]")
+@click.option("--project", "folder", type=click.Path(), help="Folder of the project.  [default: beside PATH]")
+@click.option("--db", metavar="URL", help="A PostgreSQL database instead of a file in the project folder.")
 @click.option(
-    "--study", is_flag=True, help="Hold a study of pairs against triplets; the truth must be known."
+    "--study", is_flag=True, help="Run a study of pairs against triplets; the true classes must be known."
 )
-@click.option("--pairs", type=click.IntRange(min=1), help="Pairs a participant answers.  [default: 60]")
-@click.option("--triplets", type=click.IntRange(min=1), help="Triplets a participant answers.  [default: 40]")
+@click.option("--pairs", type=click.IntRange(min=1), help="Pairs per participant.  [default: 60]")
+@click.option("--triplets", type=click.IntRange(min=1), help="Triplets per participant.  [default: 40]")
+@click.option("--practice", type=click.IntRange(min=0), help="Practice questions of each kind.  [default: 4]")
 @click.option(
-    "--practice", type=click.IntRange(min=0), help="Questions of each kind to practise on.  [default: 4]"
+    "--difficult", type=click.FloatRange(0, 1), help="Share of difficult questions.  [default: 0.5]"
 )
-@click.option("--difficult", type=click.FloatRange(0, 1), help="The share of difficult ones.  [default: 0.5]")
-@click.option("--blocks", type=click.IntRange(min=1), help="Tasks that each kind is cut into.  [default: 1]")
+@click.option("--blocks", type=click.IntRange(min=1), help="Number of tasks for each kind.  [default: 1]")
 @click.option(
     "--pool", type=click.Path(), help="A CSV of questions marked easy or difficult: a,b,c,difficulty."
 )
-@click.option("--host", default="127.0.0.1", show_default=True, help="The address to listen at.")
+@click.option("--host", default="127.0.0.1", show_default=True, help="The address to listen on.")
 @click.option(
-    "-p", "--port", type=click.IntRange(0, 65_535), default=0, help="The port.  [default: any that is free]"
+    "-p", "--port", type=click.IntRange(0, 65_535), default=0, help="The port.  [default: any free port]"
 )
-@click.option("--base-path", default="", metavar="/PATH", help="The path below which a proxy shows it.")
-@click.option("--public-url", metavar="URL", help="The address by which browsers come, if it is another.")
+@click.option("--base-path", default="", metavar="/PATH", help="The path at which a proxy serves the studio.")
+@click.option("--public-url", metavar="URL", help="The address that browsers use, if it differs.")
 @click.option("--open/--no-open", "open_browser", default=True, help="Open a browser.  [default: open]")
 @click.option(
-    "--sample", is_flag=True, help="Make a folder of handwritten digits at PATH first, to try it on."
+    "--sample", is_flag=True, help="Create a folder of handwritten digits at PATH first, to try the studio."
 )
 @click.option("--json", "as_json", is_flag=True, help="Print the addresses as one JSON document.")
 @click.pass_context
@@ -94,9 +94,8 @@ def command(ctx: click.Context, /, **asked: Any) -> None:
     """Let people answer questions in a browser.
 
     The items are grouped by the answers. PATH is a folder of pictures or sounds, or a CSV or Parquet table. A
-    project is made beside it, or the one that is there is opened again: nothing that was answered is ever
-    lost. The login link on stdout works once; the same command gives another while the studio runs. Ctrl-C
-    ends it.
+    project is created beside it, or opened if it exists; no answer is ever lost. The login link on stdout
+    works once; run the same command again for another one while the studio runs. Ctrl-C ends it.
 
     \b
     Examples:
@@ -113,7 +112,7 @@ def command(ctx: click.Context, /, **asked: Any) -> None:
     from likewise.studio.security import check_base
     from likewise.studio.server import StudioServer, check_public, make_login_link
 
-    # What is wrong with these is said before a project is made.
+    # Check these before a project is created.
     check_base(asked["base_path"])
     check_public(asked["public_url"])
     project = _open_project(ctx, asked)
@@ -123,7 +122,7 @@ def command(ctx: click.Context, /, **asked: Any) -> None:
         stderr.print(f"note: {changed}", style="yellow")
     if (url := project.find_running()) is not None:
         _print_links(make_login_link(project, url), [url], project, asked)
-        stderr.print("The studio runs already; this is another login link for its owner.")
+        stderr.print("The studio is running already; this is another login link for its owner.")
         return
     server = StudioServer(
         project,
@@ -134,8 +133,8 @@ def command(ctx: click.Context, /, **asked: Any) -> None:
     )
     if asked["host"] not in ("127.0.0.1", "localhost", "::1") and not asked["public_url"]:
         stderr.print(
-            f"note: the studio listens at {asked['host']} without encryption; others on the network can read "
-            "along. Put it behind a proxy with https, and give its address as --public-url.",
+            f"note: the studio listens on {asked['host']} without encryption; others on the network can read "
+            "the traffic. Put it behind a proxy with https, and give its address as --public-url.",
             style="yellow",
         )
     server.serve(ready=lambda studio, link: _announce(link, server.urls, project, asked))
@@ -148,7 +147,7 @@ def _announce(link: str, urls: list[str], project: Project, asked: dict[str, Any
     if len(urls) > 1:
         stderr.print(f"Others on the network reach the studio at {urls[0]}, or at {', '.join(urls[1:])}.")
     stderr.print(f"{project.settings.title}: {project.described.n_items:,} items, project {project.folder}")
-    stderr.print("The link logs you in as the owner, once. Ctrl-C ends the studio; nothing is lost.")
+    stderr.print("The link logs you in as the owner and works once. Ctrl-C ends the studio; nothing is lost.")
 
 
 def _print_links(link: str, urls: list[str], project: Project, asked: dict[str, Any]) -> None:
@@ -161,7 +160,7 @@ def _print_links(link: str, urls: list[str], project: Project, asked: dict[str, 
         import threading
         import webbrowser
 
-        # Beside all else: some browsers do not return before they are closed.
+        # In a thread, because some browsers block until they are closed.
         threading.Thread(target=webbrowser.open, args=(link,), daemon=True).start()
 
 
@@ -169,13 +168,13 @@ def _print_links(link: str, urls: list[str], project: Project, asked: dict[str, 
 
 
 def _open_project(ctx: click.Context, asked: dict[str, Any]) -> Project:
-    """Open the project that is there, with what was asked for anew, or make one."""
+    """Open the existing project with changed settings, or create one."""
     from likewise.studio.project import Project, get_default_folder
 
     path = asked["path"]
     if path is None and not asked["sample"]:
         raise click.UsageError(
-            "give the PATH of a folder or a table, or --sample for handwritten digits to try it on."
+            "give the PATH of a folder or a table, or --sample to try the studio with handwritten digits."
         )
     path = Path(path or SAMPLE)
     if path.suffix == ".likewise" and path.is_dir():
@@ -184,7 +183,7 @@ def _open_project(ctx: click.Context, asked: dict[str, Any]) -> Project:
         folder = Path(asked["folder"]) if asked["folder"] else get_default_folder(path)
     if not folder.exists():
         if not asked["study"] and (odd := [name for name in _OF_STUDIES if asked[name] is not None]):
-            raise click.UsageError(f"--{odd[0]} is about a study; give --study too, or leave it out.")
+            raise click.UsageError(f"--{odd[0]} applies to studies; add --study, or leave it out.")
         return _create_project(path, folder, asked, _make_source_options(ctx, asked))
     project = Project.open(folder, database=asked["db"])
     _check_database(asked["db"], project)
@@ -201,8 +200,8 @@ def _open_project(ctx: click.Context, asked: dict[str, Any]) -> Project:
     ]
     if fixed:
         raise click.UsageError(
-            f"{folder} is there already, and {', '.join(fixed)} cannot be changed any more. Leave that out "
-            f"to open it again, or give --project another folder to begin anew. {_warn_if_unused(project)}"
+            f"{folder} exists, and {', '.join(fixed)} cannot be changed any more. Leave that out to open the "
+            f"project, or give --project another folder for a new one. {_warn_if_unused(project)}"
         )
     _check_clusters(asked, project.described.n_items)
     settings = dataclasses.replace(project.settings, **changes)
@@ -210,7 +209,7 @@ def _open_project(ctx: click.Context, asked: dict[str, Any]) -> Project:
 
 
 def _warn_if_unused(project: Project) -> str:
-    """Say so if nothing would be lost with a project."""
+    """Return a remark if the project has no answers and can be deleted."""
     from likewise.exceptions import StoreError
     from likewise.studio.store import open_store
 
@@ -222,11 +221,11 @@ def _warn_if_unused(project: Project) -> str:
             store.close()
     except StoreError:
         return ""
-    return "" if used else "It has no answers yet, so that you may as well remove it."
+    return "" if used else "It has no answers yet, so you can also delete it."
 
 
 def _make_source_options(ctx: click.Context, asked: dict[str, Any]) -> dict[str, Any]:
-    """Return what was said of how the data are read, as JSON has it."""
+    """Return the options for reading the data as JSON values."""
     options = {
         name: asked[name]
         for name in _FIXED
@@ -242,30 +241,30 @@ def _make_source_options(ctx: click.Context, asked: dict[str, Any]) -> dict[str,
 
 
 def _check_database(url: str | None, project: Project) -> None:
-    """Refuse a database that is not the project's: its answers would seem lost, and others' would count."""
+    """Raise an error if the database is not the project's: it would show the answers of another project."""
     if url is None or _hide_password(url) == project.settings.database:
         return
     kept = project.settings.database or f"{project.folder.name}/studio.sqlite"
     raise click.UsageError(
-        f"{project.folder} keeps its answers in {kept}, and --db names another database. Leave --db out, or "
-        "give that one. To go over to another, make a project with --db and --project, and bring the answers "
-        "into it with likewise export --what answers and likewise import-answers."
+        f"{project.folder} keeps its answers in {kept}, and --db is another database. Leave --db out, or "
+        "give that one. To move to another database, create a project with --db and --project, and copy the "
+        "answers with likewise export --what answers and likewise import-answers."
     )
 
 
 def _check_clusters(asked: dict[str, Any], n_items: int) -> None:
     if asked["clusters"] and asked["clusters"] > n_items:
-        raise click.UsageError(f"-k {asked['clusters']} groups were asked of {n_items} items.")
+        raise click.UsageError(f"-k {asked['clusters']} needs at least as many items; got {n_items}.")
 
 
 def _get_changed_settings(asked: dict[str, Any]) -> dict[str, Any]:
-    """Return what the options say of settings that may change; None where they are silent."""
+    """Return the changeable settings from the options; None for an option that was not given."""
     options = {**asked, "n_clusters": asked["clusters"], "discover": asked["discover"] or None}
     return {name: options[name] for name in _CHANGEABLE}
 
 
 def _create_project(path: Path, folder: Path, asked: dict[str, Any], options: dict[str, Any]) -> Project:
-    """Read the data, find features, and make the project; `options` is kept in it."""
+    """Read the data, compute features, and create the project, which stores `options`."""
     from likewise.cli._studio_data import read_source
     from likewise.studio.project import Project
     from likewise.studio.records import Settings
@@ -282,9 +281,7 @@ def _create_project(path: Path, folder: Path, asked: dict[str, Any], options: di
         if asked["sample"]:
             asked["clusters"] = _SAMPLE_CLUSTERS
         elif not asked["study"]:
-            stderr.print(
-                "note: neither -k nor --discover was given; groups are opened as answers demand them."
-            )
+            stderr.print("note: without -k or --discover, answers open new groups as needed.")
             asked["discover"] = True
     with stderr.status("Reading the items …") as status:
         data = read_source(
@@ -329,7 +326,7 @@ def _create_project(path: Path, folder: Path, asked: dict[str, Any], options: di
 
 
 def _read_answered_ids(url: str) -> list[str]:
-    """Return the ids of items that a database has answers about, in the order of the answers."""
+    """Return the ids of the items with answers in a database, in the order of the answers."""
     from likewise.studio.store import open_store
 
     store = open_store(url)
@@ -341,15 +338,15 @@ def _read_answered_ids(url: str) -> list[str]:
 
 
 def _check_known(known: list[str], ids: set[str], path: Path, stderr: Any) -> None:
-    """Take over the answers of a project that was lost, but never those about other items."""
+    """Accept existing answers about these items, but raise an error for answers about other items."""
     unknown = [id for id in known if id not in ids]
     if unknown:
         raise click.UsageError(
-            f"the database holds answers about {unknown[0][:80]!r}, which is not among the items of {path}. "
-            "A database is for one project; give an empty one, or an empty schema with "
+            f"the database has answers about {unknown[0][:80]!r}, which is not among the items of {path}. "
+            "Each project needs its own database; give an empty one, or an empty schema with "
             "?options=-csearch_path%3DNAME."
         )
-    stderr.print("note: the database has answers about these items already; they count.")
+    stderr.print("note: the database already has answers about these items; they are used.")
 
 
 def _hide_password(url: str | None) -> str | None:
@@ -359,16 +356,16 @@ def _hide_password(url: str | None) -> str | None:
     from sqlalchemy.exc import ArgumentError
 
     try:
-        given = make_url(url)  # its set() takes None for "as it was"
+        given = make_url(url)  # its set() interprets None as "unchanged"
     except (ArgumentError, ValueError):
-        return None  # opening it says what is wrong, without the password
+        return None  # opening it raises an error without the password
     query = {name: value for name, value in given.query.items() if name != "password"}
     plain = URL.create(given.drivername, given.username, None, given.host, given.port, given.database, query)
     return plain.render_as_string(hide_password=False)
 
 
 def _shuffle_items(data: Any, seed: int) -> Any:
-    """Put the items in a random order: where they are sorted by class, pages could tell it by their rows."""
+    """Put the items in random order, since row numbers would reveal the class if they are sorted by class."""
     import numpy as np
 
     items = list(data.items)
@@ -378,14 +375,14 @@ def _shuffle_items(data: Any, seed: int) -> Any:
 
 
 def _make_study_options(asked: dict[str, Any], data: Any) -> dict[str, Any]:
-    """Return the options of a study, after a look at whether it can be held."""
+    """Return the options of a study; raise an error if it cannot be run."""
     from likewise.studio.study import Study, StudyOptions
     from likewise.studio.study.pool import read_pool
 
     if not data.described.has_truth:
         raise click.UsageError(
-            "a study needs the true classes: name their column with --truth, or sort the files into a folder "
-            "for each class."
+            "a study needs the true classes: give their column with --truth, or sort the files into one "
+            "folder per class."
         )
     names = {"pairs": "n_pairs", "triplets": "n_triplets"}
     given = {

@@ -20,6 +20,6 @@ def test_another_database_than_the_one_of_the_project_is_refused(tmp_path):
     url = "postgresql://u@h/birds"
     moved = project.with_settings(dataclasses.replace(project.settings, database=url))
     _check_database("postgresql://u:secret@h/birds", moved)
-    with pytest.raises(click.UsageError, match="postgresql://u@h/birds, and --db names another") as refused:
+    with pytest.raises(click.UsageError, match="postgresql://u@h/birds, and --db is another") as refused:
         _check_database("postgresql://u:secret@h/other", moved)
     assert "secret" not in str(refused.value)
