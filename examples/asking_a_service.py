@@ -1,8 +1,8 @@
 """Let a service answer the questions of an interview.
 
-``Service.complete`` stands for whatever answers text with text: a language model, a web service, a queue of
-colleagues. Here it is a local function that knows a few words, is slow to wake, and at times says something
-useless, so that the example runs anywhere. Put your own in its place.
+``Service.complete`` stands for anything that answers a text with a text: a language model, a web service, or
+colleagues who work through a queue. Here it is a local function, so that the example runs anywhere: it knows a
+few words, fails at first, and sometimes gives a useless answer. Replace it with your own service.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ PROMPT = "Are these two messages about the same kind of problem? Answer yes, no 
 
 
 class Service:
-    """A stand-in for a language model: text in, text out, after a while, and not always of use."""
+    """A stand-in for a language model, which is slow and sometimes gives useless answers."""
 
     def __init__(self) -> None:
         self.n_calls = 0
@@ -47,7 +47,7 @@ class Service:
     async def complete(self, prompt: str) -> str:
         """Answer a prompt."""
         self.n_calls += 1
-        await asyncio.sleep(0)  # the network
+        await asyncio.sleep(0)  # stands for the network
         if self.n_calls == 1:
             raise TimeoutError("the service is waking up")
         if self.n_calls % 7 == 0:
@@ -62,7 +62,7 @@ class Service:
 
 
 def oracle_of(service: Service, *, budget: int) -> CallableOracle:
-    """Put questions as prompts and read the answers; what cannot be read is asked again."""
+    """Return an oracle that sends questions as prompts; an answer that cannot be parsed is requested again."""
 
     async def ask(question: Question) -> Answer:
         first, second = (MESSAGES[row] for row in question.rows)
@@ -74,7 +74,7 @@ def oracle_of(service: Service, *, budget: int) -> CallableOracle:
 
 
 def main() -> None:
-    """Hold an interview with the service, and print what it was asked and the groups."""
+    """Run an interview with the service, and print the number of answers and the groups."""
     words = TfidfVectorizer().fit_transform(MESSAGES)
     X = TruncatedSVD(6, random_state=0).fit_transform(words)
     interview = Interview(X, n_clusters=3, random_state=0)
@@ -82,7 +82,7 @@ def main() -> None:
     try:
         while (question := interview.ask()) is not None:
             interview.tell(question, oracle.answer(question), annotator="service")
-    except OracleError as error:  # the answers so far are in the interview, which could be saved
+    except OracleError as error:  # the interview keeps the answers so far and could be saved
         print(f"stopped: {error}")
     print(f"{interview.n_asked} answers for {oracle.n_calls} calls")
     for cluster in range(3):

@@ -1,4 +1,4 @@
-"""A new query strategy: ask about neighbors that the model puts into different clusters.
+"""A custom query strategy: ask about neighbours that the model puts into different clusters.
 
 Run it with ``python examples/boundary_pairs.py``.
 """
@@ -18,7 +18,7 @@ from likewise.oracles import LabelOracle
 
 @dataclass(frozen=True)
 class BoundaryPairs:
-    """Ask about the closest neighbors in different clusters, then about random pairs."""
+    """Ask about the closest neighbours in different clusters, then about random pairs."""
 
     n_neighbors: int = 5
     name: ClassVar[str] = "boundary"
@@ -27,7 +27,7 @@ class BoundaryPairs:
     def choose(self, state, n):
         """Return at most n questions, closest pairs first."""
         key = ("boundary", self.n_neighbors)
-        if key not in state.cache:  # X does not change in an interview, so neither do the neighbors
+        if key not in state.cache:  # X does not change in an interview, so neither do the neighbours
             n_neighbors = min(self.n_neighbors, state.n_samples - 1)
             state.cache[key] = NearestNeighbors(n_neighbors=n_neighbors).fit(state.X).kneighbors()
         distances, neighbors = state.cache[key]

@@ -1,7 +1,7 @@
 """Measure how many answers an interview needs: the table of the page "How many answers do I need?".
 
 Run with ``python examples/how_many_answers.py`` (some minutes). Answers come from the true classes. Data sets
-that are not part of scikit-learn are read from the folder that ``LIKEWISE_DATA`` names, or skipped.
+that are not part of scikit-learn are read from the folder in ``LIKEWISE_DATA``, or skipped.
 """
 
 from __future__ import annotations

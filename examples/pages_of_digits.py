@@ -1,6 +1,6 @@
-"""Digits on pages: of each page it is known which digits stand on it, not where.
+"""Cluster digits on pages: it is known which digits are on each page, but not where.
 
-It writes ``docs/images/bags.png``.
+Writes ``docs/images/bags.png``.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ TARGET = Path(__file__).parents[1] / "docs" / "images" / "bags.png"
 
 
 def pages(y: np.ndarray, size: int, seed: int) -> Supervision:
-    """Put rows on pages by lot, and tell of each page which digits are on it."""
+    """Return bags: rows on random pages, labelled with the digits on each page."""
     page_of = np.random.RandomState(seed).permutation(len(y)) // size
     names = [f"page {page}" for page in page_of]
     held = {f"page {page}": set(y[page_of == page].tolist()) for page in np.unique(page_of)}
@@ -26,7 +26,7 @@ def pages(y: np.ndarray, size: int, seed: int) -> Supervision:
 
 
 def main() -> None:
-    """Cluster the digits from what the pages hold, and draw what was found."""
+    """Cluster the digits with the labels of the pages, and plot the result."""
     X, y = load_digits(return_X_y=True)
     hints = pages(y, 4, seed=0)
     model = BagSpectralClustering(10, random_state=0).fit(X, supervision=hints)

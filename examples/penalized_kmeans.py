@@ -1,4 +1,4 @@
-"""A new member of the k-means family, for labels of which some are wrong.
+"""A custom estimator of the k-means family for labels of which some are wrong.
 
 Run it with ``python examples/penalized_kmeans.py``.
 """
@@ -35,7 +35,7 @@ class PenalizedKMeans(SeededKMeans):
         return (problem.costs + self.label_weight * problem.scale * is_other).argmin(axis=1)
 
     def compute_penalty(self, labels, problem):
-        """Compute what the labelled rows that left their class add to the objective."""
+        """Return the penalty for labelled rows outside the cluster of their class."""
         return self.label_weight * problem.scale * np.count_nonzero(labels != problem.hints.label_codes)
 
 

@@ -1,6 +1,6 @@
-"""Draw the picture of the README: ten hints, a clustering without them, and one with them.
+"""Plot the picture of the README: ten hints, a clustering without them, and one with them.
 
-Run with ``make pictures``; it writes ``docs/images/before-after.png``.
+Run with ``make pictures``. Writes ``docs/images/before-after.png``.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ GREY, SAME, DIFFERENT = "#B8B8B8", "#222222", "#C0392B"
 
 
 def draw_points(ax: Axes, X, colors, title: str, note: str) -> None:
-    """Draw the points in their colours, with a title and a note below them."""
+    """Plot the points in their colours, with a title and a note below them."""
     ax.scatter(X[:, 0], X[:, 1], s=20, c=colors, edgecolors="white", linewidths=0.4)
     ax.set_title(title, fontsize=14, fontweight="bold")
     ax.set_xlabel(note, fontsize=12)
@@ -35,7 +35,7 @@ def draw_points(ax: Axes, X, colors, title: str, note: str) -> None:
 
 
 def main() -> None:
-    """Cluster the same points twice, draw both beside the hints, and write the picture."""
+    """Cluster the same points twice, plot both beside the hints, and write the picture."""
     toy = make_two_views(stretch=2.0, random_state=SEED)
     X = toy.X[:, ::-1]  # the longer side is horizontal
     hints = sample_links(toy.y, 10, balance=0.5, random_state=SEED)

@@ -1,8 +1,8 @@
-"""A newcomer's first minutes in the studio, in a real browser, with pictures for the documentation.
+"""Take screenshots of a newcomer's first minutes in the studio for the documentation.
 
-`python examples/studio_tour.py` writes the pictures to ``docs/images``. It starts the studio on its sample
-as a person would, logs in by the link, answers, undoes, skips, contradicts itself, resolves that, exports.
-It needs Chromium and the package playwright.
+`python examples/studio_tour.py` writes the pictures to ``docs/images``. It starts the studio with its sample
+data, logs in with the link, answers, undoes, skips, contradicts itself, resolves the contradiction and
+exports. It needs Chromium and the package playwright.
 """
 
 import json
@@ -21,49 +21,49 @@ from likewise.studio.sample import write_sample
 CHROMIUM = shutil.which("chromium") or shutil.which("google-chrome") or "/usr/bin/chromium"
 FLAGS = ["--no-sandbox", "--disable-gpu", "--disable-background-networking"]
 READY = "section.question[data-ready=true]"
-PATIENCE = 60_000  # milliseconds, on a busy machine
+PATIENCE = 60_000  # milliseconds, enough for a busy machine
 
 
 class Tour:
-    """The newcomer: knows a digit when they see one, and answers by it."""
+    """A simulated newcomer who answers by the true digits."""
 
     def __init__(self, page, url, digit_of, pictures):
         self.page, self.url, self.digit_of, self.pictures = page, url, digit_of, pictures
         self.answered = []
 
     def picture(self, name):
-        """Keep what is on the screen."""
+        """Save a screenshot."""
         if self.pictures is not None:
-            self.page.wait_for_timeout(400)  # transitions and pictures; for looks alone
+            self.page.wait_for_timeout(400)  # let transitions finish and pictures load; only for looks
             self.page.screenshot(path=self.pictures / f"studio-{name}.png")
 
     def asked(self):
-        """Return the question on the screen and the rows that it is about, once keys count."""
+        """Return the question on the screen and its rows, once the page accepts keys."""
         self.page.locator(READY).wait_for(timeout=PATIENCE)
         question = self.page.locator("section.question").get_attribute("data-question")
         figures = self.page.locator("section.question figure.item")
         return question, [int(figures.nth(i).get_attribute("data-row")) for i in range(figures.count())]
 
     def press(self, key):
-        """Press a key, and wait until another question is there."""
+        """Press a key, and wait for another question."""
         before, rows = self.asked()
         self.page.keyboard.press(key)
         self.page.locator(f'section.question:not([data-question="{before}"])').wait_for(timeout=PATIENCE)
         return before, rows
 
     def answer(self, n):
-        """Answer so many questions, rightly."""
+        """Answer n questions correctly."""
         for _ in range(n):
             _, (a, b) = self.asked()
             self.press("s" if self.digit_of[a] == self.digit_of[b] else "d")
             self.answered.append((a, b))
 
     def saved(self):
-        """Wait until the page says that all is saved."""
+        """Wait until the page shows that everything is saved."""
         expect(self.page.locator("#saved")).to_have_attribute("data-state", "saved", timeout=PATIENCE)
 
     def settled(self):
-        """Wait until the groups follow from all answers."""
+        """Wait until the groups reflect all answers."""
         for _ in range(PATIENCE // 100):
             if not self.api("api/progress").json()["behind"]:
                 return
@@ -74,13 +74,13 @@ class Tour:
         self.page.goto(f"{self.url}/#/{view}")
 
     def api(self, path):
-        """Ask the server, as the page does."""
+        """Send a request to the server, like the page does."""
         return self.page.request.get(f"{self.url}/{path}")
 
 
 @contextmanager
 def chromium():
-    """Start a browser of our own."""
+    """Start a separate browser."""
     with sync_playwright() as play:
         browser = play.chromium.launch(executable_path=CHROMIUM, args=FLAGS)
         yield browser
@@ -88,7 +88,7 @@ def chromium():
 
 
 def tour(folder, pictures=None, browser=None):
-    """Take the tour in a folder, in a browser that is there or one of our own; return what came of it."""
+    """Take the tour in a folder, in the given browser or a new one, and return the result."""
     folder = Path(folder)
     digit_of = write_sample(folder / "sample-digits")
     command = [Path(sys.executable).with_name("likewise"), "studio", "--sample", "--no-open", "--json"]
@@ -110,14 +110,14 @@ def tour(folder, pictures=None, browser=None):
 
 
 def walk(newcomer):
-    """Go through all that a newcomer would try."""
+    """Go through everything that a newcomer would try."""
     page = newcomer.page
     newcomer.asked()
     newcomer.picture("question")
     newcomer.answer(5)
     before, rows = newcomer.press("u")
     newcomer.asked()
-    page.keyboard.press("z")  # no, I was sure after all
+    page.keyboard.press("z")  # undo "unsure"
     page.locator(f'section.question[data-question="{before}"]').wait_for(timeout=PATIENCE)
     again = newcomer.asked()[1]
     newcomer.press("k")
@@ -163,7 +163,7 @@ def walk(newcomer):
 
 
 def contradict(newcomer):
-    """Join, by way of their groups, two items that were said to be apart; look at it, and take one back."""
+    """Contradict an answer: join the groups of two items that were answered apart, then undo one answer."""
     page = newcomer.page
     groups = newcomer.api("api/groups").json()["groups"]
     middles = {group["typical"][0]["row"] for group in groups}
@@ -189,7 +189,7 @@ def contradict(newcomer):
     newcomer.picture("conflicts")
     there = newcomer.api("api/conflicts").json()["conflicts"]
     left = len(there)
-    for _ in range(6):  # one taken back may leave another chain
+    for _ in range(6):  # another chain may remain after an undo
         same = page.get_by_role("button", name="Take this answer back: Same")
         with page.expect_response("**/api/undo"):
             same.last.click()
@@ -203,7 +203,7 @@ def contradict(newcomer):
 
 
 def looks(newcomer):
-    """Show the question in the dark and on a phone."""
+    """Show the question in dark mode and on a phone."""
     page = newcomer.page
     page.emulate_media(color_scheme="dark")
     newcomer.go("question")

@@ -1,6 +1,6 @@
-"""Draw two moons, clustered with one Gaussian a class and with three.
+"""Plot two moons, clustered with one and with three Gaussians per class.
 
-It writes ``docs/images/two-moons.png``.
+Writes ``docs/images/two-moons.png``.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ TARGET = Path(__file__).parents[1] / "docs" / "images" / "two-moons.png"
 
 
 def main() -> None:
-    """Fit both mixtures to the same rows and links, draw them, and write the picture."""
+    """Fit both mixtures to the same rows and links, plot them, and write the picture."""
     X, y = make_moons(300, noise=0.08, random_state=0)
     hints = sample_links(y, 30, random_state=0)
     figure = Figure(figsize=(12, 4.1), layout="constrained")

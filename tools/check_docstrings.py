@@ -1,7 +1,7 @@
 """Check the docstrings of public names with numpydoc: ``python tools/check_docstrings.py [PACKAGE ...]``.
 
-Every public function, class and method says what its parameters are and what it returns; every public
-class has an example.
+Every public function, class and method must document its parameters and return value; every public class
+must have an example.
 """
 
 from __future__ import annotations
@@ -20,15 +20,15 @@ import likewise
 
 # Parameters that are missing, unknown, in another order or without a type or description; a missing Returns.
 CHECKS = {"GL08", "PR01", "PR02", "PR03", "PR04", "PR07", "RT01", "RT03"}
-# What every scikit-learn estimator has and documents in the same words.
+# Methods that every scikit-learn estimator has, with the same docstrings.
 INHERITED = {"get_params", "set_params", "get_metadata_routing"}
 
 
 def is_constructed_as_documented(value: type) -> bool:
-    """Return whether the signature that numpydoc reads belongs in the docstring of a class.
+    """Return True if the docstring of a class must document the signature that numpydoc reads.
 
-    It is that of the metaclass for an enumeration or a protocol, and that of the base class, which documents
-    it, for most exceptions.
+    For an enumeration or a protocol numpydoc reads the signature of the metaclass, and for most exceptions
+    that of the base class, which documents it.
     """
     if issubclass(value, BaseException):
         return "__init__" in vars(value)
@@ -54,7 +54,7 @@ def list_members(owner: type) -> Iterator[tuple[str, object]]:
 
 
 def list_public(module: ModuleType) -> Iterator[str]:
-    """Yield the full names of what a module makes public, where it is defined."""
+    """Yield the full names of the public objects of a module, by the module that defines them."""
     for name in module.__all__:
         value = getattr(module, name)
         if not (inspect.isclass(value) or inspect.isroutine(value)):
@@ -67,7 +67,7 @@ def list_public(module: ModuleType) -> Iterator[str]:
 
 
 def find_problems(name: str) -> list[str]:
-    """Return what is wrong with the docstring of a name."""
+    """Return the problems of the docstring of a name."""
     report = validate(name)
     value = pkgutil.resolve_name(name)
     has_own_signature = not inspect.isclass(value) or is_constructed_as_documented(value)

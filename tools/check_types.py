@@ -1,4 +1,4 @@
-"""Check with pyright how much of the public interface has types.
+"""Check with pyright which share of the public interface has types.
 
     python tools/check_types.py tools/node_modules/.bin/pyright
 
@@ -17,9 +17,9 @@ FLOOR = 0.98
 
 
 def main(pyright: str) -> int:
-    """Run ``pyright --verifytypes``; return 0 where enough of the names have types."""
-    # pyright follows the link of an interpreter that it is given by path, out of the virtual environment, and
-    # does not follow one that it finds on the search path.
+    """Run ``pyright --verifytypes``; return 0 if enough of the names have types."""
+    # pyright resolves the symbolic link of an interpreter that is given by path, and so leaves the virtual
+    # environment; it does not resolve an interpreter that it finds on the search path.
     search = {**os.environ, "PATH": os.pathsep.join([str(Path(sys.executable).parent), os.environ["PATH"]])}
     command = [pyright, "--verifytypes", "likewise", "--ignoreexternal", "--outputjson"]
     done = subprocess.run(command, capture_output=True, text=True, check=False, env=search)

@@ -1,11 +1,11 @@
-"""Run a part of the tests with the oldest packages that likewise allows, or on each Python that it supports.
+"""Run part of the tests with the oldest packages that likewise allows, or on each Python that it supports.
 
     python tools/versions.py --oldest          # the lowest versions declared in pyproject.toml
-    python tools/versions.py                   # every Python from requires-python on
-    python tools/versions.py 3.12 3.13         # these
+    python tools/versions.py                   # every supported Python
+    python tools/versions.py 3.12 3.13         # only these
 
-Versions are read from pyproject.toml, nothing is listed here. Each environment is a folder beside ``--venv``
-(``.venv-oldest``, ``.venv-3.12``). A Python that is not on this machine is reported and skipped.
+Versions are read from pyproject.toml. Each environment is a folder beside ``--venv`` (``.venv-oldest``,
+``.venv-3.12``). A Python that is not installed is reported and skipped.
 """
 
 from __future__ import annotations
@@ -45,14 +45,14 @@ def list_extras(project: dict) -> list[str]:
 
 
 def list_requirements(project: dict) -> list[str]:
-    """Return what the package, those extras and the group of test tools require."""
+    """Return the requirements of the package, these extras and the group of test tools."""
     extras = project["project"]["optional-dependencies"]
     listed = [project["project"]["dependencies"], *(extras[name] for name in list_extras(project))]
     return sorted({each for part in listed for each in part} | set(project["dependency-groups"]["test"]))
 
 
 def pin_lowest(requirements: list[str]) -> list[str]:
-    """Return ``name==floor`` for each ``name>=floor``; anything else is refused.
+    """Return ``name==floor`` for each ``name>=floor``; raise an error for any other requirement.
 
     >>> pin_lowest(["numpy>=1.26", "dask[array,dataframe]>=2025.1"])
     ['numpy==1.26', 'dask==2025.1']
@@ -62,14 +62,14 @@ def pin_lowest(requirements: list[str]) -> list[str]:
         match = REQUIREMENT.fullmatch(requirement)
         if match is None or match["floor"] is None:
             raise SystemExit(
-                f"pyproject.toml declares no floor for {requirement!r}; write it as name>=version"
+                f"pyproject.toml declares no lowest version of {requirement!r}; write it as name>=version"
             )
         pins.append(f"{match['name']}=={match['floor']}")
     return pins
 
 
 def list_pythons(project: dict) -> list[str]:
-    """Return the Python versions named by the classifiers."""
+    """Return the Python versions in the classifiers."""
     prefix = "Programming Language :: Python :: 3."
     return [each.rpartition(" ")[2] for each in project["project"]["classifiers"] if each.startswith(prefix)]
 
@@ -88,7 +88,7 @@ def find_python(version: str) -> str | None:
 
 
 def install(python: str, folder: Path, constraints: list[str], project: dict) -> bool:
-    """Make or update the environment; return whether all packages could be had."""
+    """Create or update the environment; return True if all packages could be installed."""
     own = folder / "bin" / "python"
     if not own.exists():
         subprocess.run([python, "-m", "venv", "--clear", folder], check=True)
@@ -106,7 +106,7 @@ def install(python: str, folder: Path, constraints: list[str], project: dict) ->
 
 
 def run_tests(folder: Path, arguments: list[str]) -> int:
-    """Run the tests in an environment with a compilation cache of its own."""
+    """Run the tests in an environment with a separate compilation cache."""
     own = folder / "bin" / "python"
     subprocess.run([own, "-m", "pip", "freeze", "--exclude-editable"], check=True)
     env = os.environ | {
@@ -115,7 +115,7 @@ def run_tests(folder: Path, arguments: list[str]) -> int:
         "OPENBLAS_NUM_THREADS": "1",
     }
     env.pop("PYTHONPATH", None)
-    # Warnings are errors as in all tests, except what other versions of other packages deprecate.
+    # Warnings are errors, as in all tests, except deprecations in other versions of other packages.
     options = ["-q", "-m", "not slow"]
     for category in ("DeprecationWarning", "PendingDeprecationWarning", "FutureWarning"):
         options += ["-W", f"ignore::{category}"]
@@ -131,7 +131,7 @@ def main() -> int:
         "--oldest", action="store_true", help="the lowest declared versions on the oldest Python"
     )
     parser.add_argument(
-        "--venv", type=Path, default=ROOT / ".venv", help="environments are made beside this folder"
+        "--venv", type=Path, default=ROOT / ".venv", help="environments are created beside this folder"
     )
     parser.add_argument(
         "--pytest",
@@ -151,7 +151,7 @@ def main() -> int:
         name = "oldest" if given.oldest else version
         python = find_python(version)
         if python is None:
-            outcomes[name] = f"skipped: there is no python{version} on this machine"
+            outcomes[name] = f"skipped: python{version} is not installed"
             continue
         folder = given.venv.absolute().with_name(f"{given.venv.name}-{name}")
         print(f"== {name}: Python {version} in {folder}", flush=True)
