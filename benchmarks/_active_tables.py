@@ -1,4 +1,4 @@
-"""Areas under curves, tables and the picture of benchmarks/active.py."""
+"""Areas under curves, tables and the plot of benchmarks/active.py."""
 
 import numpy as np
 
@@ -6,7 +6,7 @@ OURS = "likewise, default"
 
 
 def area(curve, budget):
-    """The mean of a curve over 0..budget answers; after its last point, and before its first, it is level."""
+    """Return the mean of a curve over 0..budget answers; it is constant outside its first and last point."""
     if not curve:
         return 0.0
     answers, scores = np.array(curve, dtype=float).T
@@ -15,7 +15,7 @@ def area(curve, budget):
 
 
 def areas(curves, budgets):
-    """Return for each method, set and budget the mean area over seeds."""
+    """Return the mean area over seeds for each method, set and budget."""
     return {
         method: {
             name: [float(np.mean([area(curve, budget) for curve in seeds])) for budget in budgets]
@@ -26,7 +26,7 @@ def areas(curves, budgets):
 
 
 def quality_table(found, notes, budgets):
-    """Markdown: the mean area of each method, ours on the same sets, and on how many ours is ahead."""
+    """Return a Markdown table: mean areas of each method and of ours, and sets on which ours is ahead."""
     lines = [
         "| | sets | " + " | ".join(f"{b} answers | ours there | ahead" for b in budgets) + " | cut short |"
     ]
@@ -51,12 +51,12 @@ def quality_table(found, notes, budgets):
 
 
 def late(notes, method):
-    """Return the sets on which a method used up its time; a crash when all rows are placed is no loss."""
+    """Return the sets on which a method ran out of time; a crash after all rows are placed does not count."""
     return {name for name, note in notes.get(method, {}).items() if "stopped" in note or "over" in note}
 
 
 def in_time(found, notes, budgets):
-    """A line: in how many of the others' runs that had the time they wanted ours is ahead."""
+    """Return a line: the number of peer runs with enough time in which ours is ahead."""
     mine = found.get(OURS, {})
     lead = np.array([
         np.subtract(mine[name], scores)
@@ -68,7 +68,7 @@ def in_time(found, notes, budgets):
 
 
 def sets_table(found, budgets):
-    """Markdown: for each set our area and the best of the others, with its name."""
+    """Return a Markdown table: our area on each set, and the best of the others with its name."""
     mine = found.get(OURS, {})
     others = {m: sets for m, sets in found.items() if not m.startswith("likewise")}
     lines = ["| | " + " | ".join(f"{b} answers: ours | best of the others" for b in budgets) + " |"]
@@ -85,7 +85,7 @@ def sets_table(found, budgets):
 
 
 def speed_table(found, names, budgets):
-    """Markdown: CPU milliseconds per question, and how many times ours that is."""
+    """Return a Markdown table: CPU milliseconds per question, and their ratio to ours."""
     heads = [(name, budget) for name in names for budget in budgets]
     lines = ["| CPU ms per question | " + " | ".join(f"{name} {budget}" for name, budget in heads) + " |"]
     lines += ["| --- " * (len(heads) + 1) + "|"]
@@ -104,7 +104,7 @@ def speed_table(found, names, budgets):
 
 
 def plot(curves, marks, path):
-    """Draw the mean over sets of each method that was run on all of them."""
+    """Plot the mean over sets of each method that was run on all of them."""
     import matplotlib
 
     matplotlib.use("Agg")

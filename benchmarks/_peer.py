@@ -1,7 +1,7 @@
-"""Fits the peer's estimators. Runs in the peer's own environment and process; imports nothing of ours.
+"""Fit the peer's estimators. Runs in the peer's environment and process, and does not import likewise.
 
-Importing active-semi-supervised-clustering sets NumPy to raise on floating-point errors for the whole
-process, which is why it is kept apart. Reads a .npz with X, must, cannot, k; prints one JSON line a method.
+Importing active-semi-supervised-clustering makes NumPy raise floating-point errors in the whole process, so
+it runs in a separate one. Reads a .npz file with X, must, cannot and k; prints one line of JSON per method.
 """
 
 import json

@@ -1,12 +1,12 @@
-"""Puts the questions of another package to known labels. Runs in the peer's own environment and process.
+"""Answer the questions of another package from known labels. Runs in the peer's environment and process.
 
-Imports nothing of ours. Reads a .npz with X, y and k, and a JSON object from the command line; prints one
-JSON object: after how many answers which ARI was reached with each clusterer, and CPU seconds.
+Does not import likewise. Reads a .npz file with X, y and k, and a JSON object from the command line; prints
+one JSON object with the ARI of each clusterer after given numbers of answers, and CPU seconds.
 
-Every call of the oracle counts as an answer. The strategies ask in one go, so what they know after each
-number of answers is read from the caller's own variables when the next question comes, which is what a run
-with that budget would have returned. A fit gets these links reduced to some with the same closure: in the
-form in which the peers hand them over, fits take a time that grows with the fourth power of the answers.
+Every call of the oracle counts as an answer. The strategies ask all questions in one call. Their state after
+each number of answers is therefore read from the caller's local variables when the next question comes; a run
+with that budget would return the same. A fit gets fewer links with the same closure, because the time of a
+fit with all links grows with the fourth power of the answers.
 """
 
 import json
@@ -18,16 +18,16 @@ import warnings
 import numpy as np
 from sklearn.metrics import adjusted_rand_score
 
-# Fits for the score are made in this order while there is time, so that few fits already give the curve.
+# Order of the fits for scores while there is time, so that a few fits already give the shape of the curve.
 FIRST = (0, 60, 200, 1000, 20, 500, 100, 10, 40, 300, 700, 5, 150, 30, 80, 400, 50, 2, 1)
 
 
 class Stopped(BaseException):
-    """The time is over; not an Exception, so that nobody on the way catches it."""
+    """Raised when the time is over; not an Exception, so that the peer does not catch it."""
 
 
 def limit(seconds):
-    """Raise Stopped after so many CPU seconds; 0 takes it back."""
+    """Raise Stopped after this many CPU seconds; 0 removes the limit."""
 
     def stop(*_):
         raise Stopped
@@ -37,7 +37,7 @@ def limit(seconds):
 
 
 class Oracle:
-    """Answers from labels, under the names that each of the peers calls; keeps what is known at each mark."""
+    """Answers from labels, with the methods that the peers call; records the state at each mark."""
 
     def __init__(self, y, marks, know, over):
         self.y, self.marks, self.know, self.over = y, set(marks), know, over
@@ -65,7 +65,7 @@ class Oracle:
 
 
 def reduced(must, cannot):
-    """Return fewer links with the same closure: a star for each component, a link for each pair of them."""
+    """Return fewer links with the same closure: a star per component, and a link per pair of components."""
     parent = {}
 
     def top(i):
@@ -90,7 +90,7 @@ def by_answers(oracle, _):
 
 
 def by_groups(_, caller):
-    """The neighbourhoods that Explore & Consolidate and MinMax hold while they ask."""
+    """Return links from the current neighbourhoods of Explore & Consolidate or MinMax."""
     here = caller.f_locals
     groups = here["neighborhoods"] if "neighborhoods" in here else here["self"].neighborhoods
     must = [(group[0], i) for group in groups for i in group[1:]]
@@ -99,7 +99,7 @@ def by_groups(_, caller):
 
 
 def by_labels(_, caller):
-    """The last clusters of a strategy that fits before each question."""
+    """Return the last clusters of a strategy that fits before each question."""
     me = caller.f_locals["self"]
     return np.array(me.clusterer.labels_ if hasattr(me, "clusterer") else me.partition)
 
@@ -123,7 +123,7 @@ def clusterers():
 
 
 def asker(peer, strategy, X, k, clusterer):
-    """Return a function that asks an oracle, how to read what is known, and the error that ends it."""
+    """Return a function that asks an oracle, a function that reads the state, and the error at the end."""
     if peer == "a-s-s-c":
         from active_semi_clustering.active.pairwise_constraints import NPU, ExploreConsolidate, MinMax
         from active_semi_clustering.active.pairwise_constraints.example_oracle import MaximumQueriesExceeded
@@ -151,7 +151,7 @@ def asker(peer, strategy, X, k, clusterer):
 
 
 def fitted(make, X, k, links, seconds):
-    """Return labels and CPU seconds, or a word why there are none. Empty clusters are tried again."""
+    """Return labels and CPU seconds, or the reason for a failure. A fit with empty clusters is repeated."""
     started = time.process_time()
     limit(seconds)
     try:
@@ -159,7 +159,7 @@ def fitted(make, X, k, links, seconds):
             try:
                 labels = make(n_clusters=k).fit(X, ml=links[0], cl=links[1]).labels_
                 return labels, time.process_time() - started, ""
-            except Exception as error:  # whatever the peer raises is its result
+            except Exception as error:  # any error of the peer is its result
                 if type(error).__name__ != "EmptyClustersException":
                     return None, time.process_time() - started, type(error).__name__
     except Stopped:
@@ -174,7 +174,7 @@ def links_and_clusters(task, X, y, k):
     ask, know, over = asker(task["peer"], task["strategy"], X, k, makers[names[0]])
     oracle = Oracle(y, task["answers"], know, over)
     if task["strategy"] == "AIPC":
-        oracle.budget = min(oracle.budget, len(y) - 1)  # it looks up a row of that number
+        oracle.budget = min(oracle.budget, len(y) - 1)  # the peer uses the budget as a row number
     note = ""
     limit(task["ask_seconds"])
     try:
@@ -185,7 +185,7 @@ def links_and_clusters(task, X, y, k):
         note = f"{type(error).__name__} while asking"
     finally:
         limit(0)
-    if oracle.caller is not None:  # what it knew when it ended before its budget was used up
+    if oracle.caller is not None:  # the state of a strategy that ended before its budget was used up
         oracle.marks.add(oracle.queries)
         oracle.mark(oracle.caller)
     out = {"asked": oracle.queries, "note": note, "ask_seconds": oracle.seconds, "curves": {}, "notes": {}}
@@ -208,11 +208,11 @@ def links_and_clusters(task, X, y, k):
 
 
 def cobras(task, X, y):
-    """COBRAS clusters as it asks; it is not told how many clusters there are."""
+    """Run COBRAS, which clusters as it asks and does not know the number of clusters."""
     from cobras_ts.cobras_kmeans import COBRAS_kmeans
 
     class Querier:
-        """cobras-ts imports its own queriers together with those for notebooks and web pages."""
+        """A querier; those of cobras-ts also import the ones for notebooks and web pages."""
 
         def __init__(self):
             self.started, self.seconds = time.process_time(), []

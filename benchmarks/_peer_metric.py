@@ -1,6 +1,7 @@
-"""Fits metric-learn's estimators. Runs in the peer's own environment and process; imports nothing of ours.
+"""Fit metric-learn's estimators. Runs in the peer's environment and process, and does not import likewise.
 
-Reads a .npz with X and what the method wants, prints one JSON line: CPU seconds, iterations and the metric.
+Reads a .npz file with X and the arguments of the method; prints one line of JSON with CPU seconds, iterations
+and the metric.
 """
 
 import json

@@ -1,6 +1,6 @@
-"""A studio in a process of its own, and people who answer as fast as they are told to, over bare sockets.
+"""A studio in a separate process, and simulated people who answer over plain sockets.
 
-A client library would take more of the processor than the server does, and both share it here.
+A client library would use more CPU time than the server, and both share the processor here.
 """
 
 import asyncio
@@ -18,7 +18,7 @@ HEADERS = "X-Likewise: 1\r\nContent-Type: application/json\r\n"
 
 
 class Served:
-    """`likewise studio` on a path, started as a person would start it."""
+    """`likewise studio` on a path, started as a command."""
 
     def __init__(self, *arguments, port=0):
         command = [Path(sys.executable).with_name("likewise"), "studio", *map(str, arguments)]
@@ -29,32 +29,32 @@ class Served:
             stderr=subprocess.PIPE,
             text=True,
         )
-        said = ""
-        while not said.rstrip().endswith("}"):
+        output = ""
+        while not output.rstrip().endswith("}"):
             line = self.process.stdout.readline()
             if not line:
                 raise RuntimeError(self.process.stderr.read())
-            said += line
-        self.said = json.loads(said)
-        self.login = self.said["login"]
-        self.url = self.said["url"]
+            output += line
+        self.started_with = json.loads(output)
+        self.login = self.started_with["login"]
+        self.url = self.started_with["url"]
         self.token = self.login.rpartition("#")[2]
         place = urlsplit(self.url)
         self.host, self.port = place.hostname, place.port
 
     def kill(self):
-        """End it without a word."""
+        """Kill the process."""
         os.kill(self.process.pid, signal.SIGKILL)
         self.process.wait()
 
     def stop(self):
-        """End it as Ctrl-C does."""
+        """End the process like Ctrl-C."""
         self.process.send_signal(signal.SIGINT)
         self.process.communicate(timeout=20)
 
 
 class Person:
-    """Somebody with a connection and a session."""
+    """A person with a connection and a session."""
 
     def __init__(self, served, name=""):
         self.served = served
@@ -72,7 +72,7 @@ class Person:
             self._reader = self._writer = None
 
     async def call(self, method, path, content=None):
-        """Return status and content of one request."""
+        """Send one request; return its status and content."""
         if self._writer is None:
             await self.connect()
         body = b"" if content is None else json.dumps(content).encode()
@@ -110,7 +110,7 @@ class Person:
 
 
 async def invited(owner, n):
-    """Let `n` people in."""
+    """Invite `n` people, and return them logged in."""
     people = []
     for number in range(n):
         status, content = await owner.call(

@@ -1,14 +1,14 @@
-"""Asking, ours and others': the area under the curve of ARI against answers, and seconds per question.
+"""Compare interviews with other packages: area under the curve of ARI by answers, and time per question.
 
 Run ``python benchmarks/active.py``; ``--only quality`` or ``speed`` for a part, ``--sets iris`` for one set.
 The peers are scikit-query 0.4.2 (which only asks; its users cluster with active-semi-supervised-clustering),
 active-semi-supervised-clustering 0.0.1 ("a-s-s-c") and COBRAS (cobras-ts 0.1.3, which needs a NumPy below
-1.24). Each has an environment of its own that the first run makes, and its runs are kept in
-results/active_peers.json, so that a second run takes them from there; ``--again`` repeats them.
+1.24). Each has a separate environment, which the first run creates. Their runs are stored in
+results/active_peers.json and reused; ``--again`` repeats them.
 
-All are given the same rows, and every answer counts. Before COBRAS has its first clusters it has one, ARI 0.
-A peer that has used up its CPU seconds keeps the clusters that it had. A fit for the score is no part of
-asking: there is a limit for one fit and one for all fits of a run, and the curve is a line between those.
+All methods get the same rows, and every answer counts. Before its first clusters COBRAS has one, with ARI 0.
+A peer that has used up its CPU seconds keeps its last clusters. Fits for scores are not part of asking: they
+have a limit per fit and a limit for all fits of a run, and the curve is linear between them.
 """
 
 from __future__ import annotations
@@ -56,13 +56,13 @@ SETS = (
 STANDARDISED = {"wine", "pima", "transfusion", "mfeat", "wdbc", "segment", "hja_birdsong"}  # units differ
 SPEED_SETS = ("iris", "digits", "blobs")
 SLOW, SLOW_ROWS = ("MPCK", "COP"), 400  # of a-s-s-c; a fit takes 12 s at 700 rows, 100 s at 1,800
-PAIRS_ROWS = 5000  # beyond it a-s-s-c and scikit-query, which keep all pairs of rows, are not run
+PAIRS_ROWS = 5000  # a-s-s-c and scikit-query, which store all pairs of rows, are not run with more
 console = Console(stderr=True)
 
 
 @dataclass(frozen=True)
 class Peer:
-    """Where a peer lives, what is installed there, and which strategies it has with which clusterers."""
+    """A peer: its environment, its packages, and its strategies with their clusterers."""
 
     folder: str
     installs: tuple[tuple[str, ...], ...]
@@ -72,7 +72,7 @@ class Peer:
 PEERS = {
     "COBRAS": Peer(
         ".venv-cobras",
-        # cobras-ts wants libraries for time series that COBRAS on rows does not use.
+        # cobras-ts requires libraries for time series that COBRAS does not need here.
         (("numpy<1.24", "scipy<1.11", "scikit-learn<1.3"), ("--no-deps", "cobras-ts==0.1.3")),
         {"": ("",)},
     ),
@@ -96,9 +96,9 @@ PEERS = {
 
 
 def ours(X, k, seed):
-    """The default, and the strongest settings of our other strategies: ``MPCKMeans()`` as it comes.
+    """Return the default, and our other strategies with their strongest model, ``MPCKMeans()``.
 
-    Rates of wrong answers are in active_errors.py.
+    Wrong answers are measured in active_errors.py.
     """
     model = MPCKMeans(k)
     return {
@@ -121,7 +121,7 @@ def ours(X, k, seed):
 
 
 def problem(name):
-    """Return the rows, the classes from 0 on and their number."""
+    """Return the rows, the classes numbered from 0, and the number of classes."""
     if name == "blobs":
         X, y = make_blobs(20_000, 16, centers=10, cluster_std=6.0, random_state=0)
     else:
@@ -135,7 +135,7 @@ def problem(name):
 def peer_python(peer):
     python = HERE / peer.folder / "bin" / "python"
     if not python.exists():
-        console.print(f"making {peer.folder} …")
+        console.print(f"creating {peer.folder} …")
         venv.create(HERE / peer.folder, with_pip=True)
         for packages in peer.installs:
             subprocess.run([python, "-m", "pip", "install", "--quiet", *packages], check=True)
@@ -167,11 +167,11 @@ def peer_run(name, strategy, clusterers, problem, seed, args):
 
 
 class OutOfTime(Exception):
-    """The seconds of a run are used up."""
+    """Raised when the CPU seconds of a run are used up."""
 
 
 class Hasty:
-    """Answers from labels until the CPU seconds are over."""
+    """An oracle that answers from labels until the CPU seconds are used up."""
 
     def __init__(self, y, seconds):
         self.oracle, self.end = LabelOracle(y), time.process_time() + seconds
@@ -183,7 +183,7 @@ class Hasty:
 
 
 def our_run(make, y, answers, seconds):
-    """Simulate one interview; return scores after given numbers of answers and CPU seconds until then."""
+    """Simulate one interview; return scores and CPU seconds after given numbers of answers."""
     started, cpu, curve, note = time.process_time(), {}, [], ""
     oracle = Hasty(y, seconds)
     interview = make()
@@ -201,7 +201,7 @@ def our_run(make, y, answers, seconds):
 
 
 class Store:
-    """Runs by name, kept in a file after each."""
+    """Runs by name, written to a file after each run."""
 
     def __init__(self, path):
         self.path = path
@@ -213,7 +213,7 @@ class Store:
     def get(self, key, make, again=False):
         if again or key not in self.runs:
             run = make()
-            self.runs = {**self.kept(), key: run}  # another run may have added to it
+            self.runs = {**self.kept(), key: run}  # another process may have added runs
             self.path.parent.mkdir(parents=True, exist_ok=True)
             part = self.path.with_suffix(f".{os.getpid()}")
             part.write_text(json.dumps(self.runs))
@@ -249,7 +249,7 @@ def peer_runs(name, store, problem_name, problem, seed, args):
 
 
 def quality(args, peers, mine):
-    """Return the curves: method, set, list of one curve a seed; and what happened on the way."""
+    """Return the curves by method and set, one per seed, and notes on the runs."""
     curves, notes = defaultdict(lambda: defaultdict(list)), defaultdict(dict)
     for name in args.sets:
         try:
@@ -260,7 +260,7 @@ def quality(args, peers, mine):
         for seed in range(args.seeds):
             for peer in args.peers:
                 for method, run, clusterer in peer_runs(peer, peers, name, rows, seed, args):
-                    if run["curves"][clusterer]:  # else it raised before its first clusters
+                    if run["curves"][clusterer]:  # empty if it failed before its first clusters
                         curves[method][name].append(run["curves"][clusterer])
                     if run["notes"][clusterer]:
                         notes[method][name] = run["notes"][clusterer]
@@ -282,10 +282,10 @@ def quality(args, peers, mine):
 
 
 def speed(args, peers):
-    """Return CPU milliseconds per question, the clusters at the end included: method, set, budget.
+    """Return CPU milliseconds per question by method, set and budget, including the clusters at the end.
 
-    Ours, COBRAS and NPU cluster as they ask. The others ask first and need one fit at the end; what they take
-    if clusters are wanted after each answer is told, too.
+    Ours, COBRAS and NPU cluster as they ask. The others need one fit at the end; the time with a fit after
+    each answer is reported, too.
     """
     out = defaultdict(lambda: defaultdict(dict))
     for name in SPEED_SETS:
@@ -330,11 +330,9 @@ def main():
     parser.add_argument(
         "--fit-seconds", type=float, default=60, help="CPU seconds of all fits for scores in a run"
     )
-    parser.add_argument(
-        "--cached", action="store_true", help="run nothing: tables of the runs that were kept"
-    )
+    parser.add_argument("--cached", action="store_true", help="run nothing; print the tables of stored runs")
     parser.add_argument("--again", action="store_true", help="repeat the runs of the peers")
-    parser.add_argument("--reuse", action="store_true", help="do not repeat our own runs that were kept")
+    parser.add_argument("--reuse", action="store_true", help="reuse our own stored runs")
     parser.add_argument("--json", type=Path, default=HERE / "results" / "active.json")
     parser.add_argument("--plot", type=Path)
     args = parser.parse_args()

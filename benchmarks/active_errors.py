@@ -1,15 +1,15 @@
-"""How much of the gain is left when answers are wrong: our default, other strategies, the Shannon line.
+"""Measure how much of the gain remains if answers are wrong: our default, other strategies, the Shannon line.
 
 Run ``python benchmarks/active_errors.py``; ``--sets wine`` for one set, ``--kinds look-alike`` for other
-mistakes, ``--methods default certain`` for some of the methods, ``--plot errors.png`` for a picture.
+errors, ``--methods default certain`` for some of the methods, ``--plot errors.png`` for a plot.
 
-*Gain* is the adjusted Rand index at the end less that before the first answer. *Kept* is the gain with wrong
+*Gain* is the adjusted Rand index at the end minus that before the first answer. *Kept* is the gain with wrong
 answers divided by the gain of true answers taken as certain (``errors=0``), summed over sets and seeds. An
-answer that is wrong with probability p carries 1 - H(p) bits, H being the binary entropy. So an interview
-with n such answers cannot be expected to beat one with n (1 - H(p)) true ones: the Shannon line.
+answer that is wrong with probability p carries 1 - H(p) bits, where H is the binary entropy. An interview
+with n such answers can therefore not be expected to beat n (1 - H(p)) true answers: the Shannon line.
 
-The method was made on the sets of DEVELOPED. Those of LOOKED_AT helped to choose a few settings, such as the
-number of passes over the links. No setting was chosen on those of REPORTED.
+The method was developed on the sets in DEVELOPED. Those in LOOKED_AT helped to choose a few settings, such as
+the number of passes over the links. No setting was chosen on those in REPORTED.
 """
 
 from __future__ import annotations
@@ -73,14 +73,14 @@ def read_problem(name):
 
 
 def count_bits(rate):
-    """Return how much of an answer is left when it is wrong with this probability: 1 - H(p)."""
+    """Return the information in bits of an answer that is wrong with this probability: 1 - H(p)."""
     if rate in (0, 1):
         return 1.0
     return 1.0 + rate * np.log2(rate) + (1 - rate) * np.log2(1 - rate)
 
 
 def run(method, X, y, kind, rate, seed, budget, every):
-    """Hold one interview; return its curve, the estimated rate and CPU milliseconds per question."""
+    """Run one interview; return its curve, the estimated error rate and CPU milliseconds per question."""
     k = int(y.max()) + 1
     interview = METHODS[method](X, k, seed)
     oracle = make_oracle(kind, y, X, rate=rate, n_questions=budget, random_state=seed)
@@ -113,7 +113,7 @@ def summarize(runs, sets, rates, kind, methods, seeds):
         area = np.mean([runs[method, name, kind, 0.0, seed]["area"] for name in sets for seed in seeds])
         print(f"| {method} | {' | '.join(cells)} | {area:.3f} |")
     if kind != "uniform":
-        return  # elsewhere the rate is not the chance that an answer is wrong
+        return  # for other kinds the rate is not the probability of a wrong answer
     line = []
     for rate in rates:
         at = count_bits(rate)
@@ -131,7 +131,7 @@ def gain(one):
 
 
 def draw(runs, sets, rates, kind, seeds, budget, path):
-    """Draw the mean curves of the default and of certain answers at each rate."""
+    """Plot the mean curves of the default and of certain answers at each rate."""
     import matplotlib.pyplot as plt
 
     figure, axes = plt.subplots(1, len(rates), figsize=(3.2 * len(rates), 3), sharey=True)
@@ -192,7 +192,7 @@ def main():
     args.json.parent.mkdir(parents=True, exist_ok=True)
     args.json.write_text(json.dumps([[list(key), found] for key, found in runs.items()], indent=1))
     if not sets:
-        raise SystemExit("No data set was found: set LIKEWISE_DATA to the folder that holds them.")
+        raise SystemExit("No data set was found: set LIKEWISE_DATA to the folder of the data sets.")
     for kind in args.kinds:
         summarize(runs, sets, rates, kind, methods, seeds)
     if args.plot:

@@ -1,9 +1,9 @@
-"""Interviews over very many rows in a file: ``python benchmarks/active_scale.py --rows 10000000``.
+"""Measure interviews over millions of rows in a file: ``python benchmarks/active_scale.py --rows 10000000``.
 
-Told are the seconds to the first question and to the next ones, the largest memory beside the file, and the
-adjusted Rand index on 100,000 other rows after 0, 50 and 100 answers, for chosen questions and for random
-pairs. The rows are ten classes of two blobs each, the smallest with one row in a hundred. A file of 64 bytes
-a row is written to a temporary folder (``--folder``) and goes when it is done.
+Prints the seconds to the first question and to later ones, the peak memory besides the file, and the adjusted
+Rand index on 100,000 other rows after 0, 50 and 100 answers, for chosen questions and for random pairs. The
+rows are ten classes of two blobs each; the smallest class has 1 % of the rows. A file of 64 bytes per row is
+written to a temporary folder (``--folder``) and deleted at the end.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ SHARES = np.array([0.2, 0.18, 0.16, 0.13, 0.1, 0.08, 0.06, 0.05, 0.03, 0.01])
 
 
 def write_rows(path, n_rows, seed):
-    """Write the rows block by block; return their classes, and as many rows again as one block has."""
+    """Write the rows block by block; return their classes, and one more block of rows for testing."""
     rng = np.random.default_rng(seed)
     centers = 1.6 * rng.normal(size=(2, N_CLASSES, N_FEATURES))
     rows = np.lib.format.open_memmap(path, mode="w+", dtype=np.float32, shape=(n_rows, N_FEATURES))
@@ -46,7 +46,7 @@ def write_rows(path, n_rows, seed):
 
 
 def own_memory():
-    """Return the bytes of this process that are no file's, where the system tells."""
+    """Return the bytes of memory of this process that are not mapped files, if the system reports it."""
     try:
         lines = Path("/proc/self/status").read_text().splitlines()
     except OSError:
@@ -55,7 +55,7 @@ def own_memory():
 
 
 def interview(rows, classes, test, n_answers, looked_at, **how):
-    """Hold an interview; return the seconds of each question, the scores and the largest memory seen."""
+    """Run an interview; return the seconds of each question, the scores and the peak memory."""
     oracle, (X, y) = LabelOracle(classes), test
     seconds, scores, memory = [], {}, 0.0
     start = time.perf_counter()
@@ -81,8 +81,8 @@ def main(arguments=None):
     parser.add_argument("--answers", type=int, default=100)
     parser.add_argument("--every", type=int, default=Pool().every, help="answers between two pools")
     parser.add_argument("--seed", type=int, default=0)
-    parser.add_argument("--folder", help="where the file is written")
-    parser.add_argument("--only", choices=["chosen", "random"], help="hold one of the two interviews")
+    parser.add_argument("--folder", help="folder for the file")
+    parser.add_argument("--only", choices=["chosen", "random"], help="run one of the two interviews")
     asked = parser.parse_args(arguments)
     warnings.simplefilter("ignore")
     pool = Pool(every=asked.every)
@@ -91,7 +91,7 @@ def main(arguments=None):
     with tempfile.TemporaryDirectory(dir=asked.folder) as folder:
         classes, test = write_rows(f"{folder}/rows.npy", asked.rows, asked.seed)
         before = own_memory()
-        print(f"{asked.rows:,} rows x {N_FEATURES}, a pool of {pool.size:,}, anew every {pool.every} answers")
+        print(f"{asked.rows:,} rows x {N_FEATURES}, a new pool of {pool.size:,} every {pool.every} answers")
         print(
             "| questions | first s | next s: median | most | MB | ARI after "
             + ", ".join(map(str, looked_at))

@@ -1,12 +1,12 @@
-"""How often held-out hints find the number of clusters, by score: ``python benchmarks/choosing.py``.
+"""Measure how often held-out hints find the number of clusters: ``python benchmarks/choosing.py``.
 
 For each data set, number of links, share of wrong answers, seed and method, every number of clusters is
-scored by 5-fold cross-validation over the links. Told are how often the best score is at the true number, and
-how much lower the adjusted Rand index is there than at the number where it is highest ("lost").
+scored by 5-fold cross-validation over the links. Prints how often the best score is at the true number, and
+how much lower the adjusted Rand index is at the chosen number than at its maximum ("lost").
 
-``--part methods`` measures the choice among methods and numbers of clusters together, on shared data sets:
-the adjusted Rand index of what is chosen with and without mixtures, by the highest score and by the default
-rule, by accuracy and by agreement, among the true number of clusters and its neighbours.
+``--part methods`` measures the joint choice of method and number of clusters on shared data sets: the
+adjusted Rand index of the choice with and without mixtures, by the highest score and by the default rule, by
+accuracy and by agreement, among the true number of clusters and its neighbours.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ def data_sets():
 
 
 def by_labels(cls):
-    """Return a subclass that is scored by where the hints pushed each row."""
+    """Return a subclass that predicts its ``labels_``, so hints affect the score of each row."""
 
     class Labels(cls):
         @property
@@ -60,7 +60,7 @@ def by_labels(cls):
 
 
 def case(X, y, numbers, hints, cls, seed):
-    """Return the scores of each number of clusters, and its adjusted Rand index."""
+    """Return the scores and the adjusted Rand index of each number of clusters."""
     scores, index = defaultdict(list), []
     for k in numbers:
         for word, how in (("predict", cls), ("labels_", by_labels(cls))):
@@ -70,7 +70,7 @@ def case(X, y, numbers, hints, cls, seed):
                 scoring=lambda held, kept=kept: kept.append(held) or 0.0,
             )  # fmt: skip
             for name in SCORINGS:
-                scores[name, word].append(kept[0].score(name))  # all folds together come first
+                scores[name, word].append(kept[0].score(name))  # the first entry pools all folds
         labels = cls(k, n_init=3, random_state=0).fit(X, supervision=hints).labels_
         scores["silhouette", "no hold-out"].append(silhouette_score(X, labels))
         index.append(adjusted_rand_score(y, labels))
@@ -88,7 +88,7 @@ METHODS = {
 
 
 def choice_among_methods(name, n_links, seed):
-    """Return the adjusted Rand index of each way to choose, on one draw of links, and the methods chosen."""
+    """Return the adjusted Rand index and the chosen methods of each selection rule, for one draw of links."""
     data = load(name)
     X, y = StandardScaler().fit_transform(data.X), data.y
     k = len(np.unique(y))
@@ -114,7 +114,7 @@ def choice_among_methods(name, n_links, seed):
 
 
 def compare_methods(args):
-    """Print the adjusted Rand index of each way to choose."""
+    """Print the adjusted Rand index of each selection rule."""
     rows = []
     for name in args.data:
         for n_links in args.links:

@@ -1,9 +1,9 @@
-"""Speed of discriminative clustering: a default fit, and where its time goes.
+"""Measure the speed of discriminative clustering: a default fit and its parts.
 
 `python benchmarks/discriminative.py` fits 4998 segments of bird song with 1,500 triplets (the largest data
-of Pei et al. 2016, who report "less than 2 minutes" for one start in Matlab), or clouds of the same size
-where that data set is not to be had. CPU seconds on one thread, the best of a few fits. The floor of one
-evaluation is the two matrix products that any gradient needs, measured in the same run.
+of Pei et al. 2016, who report "less than 2 minutes" for one start in Matlab), or clouds of the same size if
+that data set is not available. CPU seconds on one thread, the best of a few fits. A gradient is compared with
+the two matrix products that it needs at least, measured in the same run.
 """
 
 import argparse
@@ -26,7 +26,7 @@ from likewise.exceptions import DatasetNotFoundError
 from likewise.supervision import sample_links, sample_triplets
 
 HERE = Path(__file__).parent
-# The functions whose time is told, by file and name; each includes what it calls.
+# The functions whose time is reported, by file and name, including the functions that they call.
 PARTS = {
     "starts: k-means": ("_kmeans.py", "fit"),
     "starts: all": ("_starts.py", "weights"),
@@ -53,8 +53,8 @@ def seconds_of(fit):
 
 
 def profile(X, hints, k):
-    """Return the seconds of each part of one fit, and how often it was called."""
-    recorder = cProfile.Profile(time.process_time)  # not the time that others had the processor
+    """Return the seconds and the number of calls of each part of one fit."""
+    recorder = cProfile.Profile(time.process_time)  # excludes the time of other processes
     recorder.runcall(DiscriminativeClustering(k, random_state=0).fit, X, supervision=hints)
     found = {}
     for (path, _, function), (_, calls, _, seconds, _) in pstats.Stats(recorder).stats.items():
@@ -62,7 +62,7 @@ def profile(X, hints, k):
             if function == wanted and path.endswith(file):
                 old = found.get(name, {"seconds": 0.0, "calls": 0})
                 found[name] = {"seconds": old["seconds"] + seconds, "calls": old["calls"] + calls}
-    if "E: mean field" in found:  # an iteration is both steps
+    if "E: mean field" in found:  # an iteration includes both steps
         found["M: L-BFGS"]["seconds"] -= found["E: mean field"]["seconds"]
     return found
 
@@ -88,7 +88,7 @@ def default_fit(repeats):
     make = DiscriminativeClustering(k, random_state=0)
     make.fit(X[:500], supervision=hints[:500])  # compile
     seconds, single = [], []
-    for _ in range(repeats):  # turn by turn
+    for _ in range(repeats):  # take turns
         seconds.append(seconds_of(lambda: make.fit(X, supervision=hints)))
         one = DiscriminativeClustering(k, n_init=1, random_state=0)
         single.append(seconds_of(lambda one=one: one.fit(X, supervision=hints)))
@@ -104,7 +104,7 @@ def default_fit(repeats):
 
 
 def growth(quick):
-    """Return the CPU seconds of one start and 20 iterations, for growing rows and growing links."""
+    """Return the CPU seconds of one start with 20 iterations, for growing numbers of rows and of links."""
     out = []
     for n, n_links in [(1000, 300), (10_000, 300), (1000, 100_000), *([] if quick else [(100_000, 300)])]:
         rng = np.random.default_rng(0)

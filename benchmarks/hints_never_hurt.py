@@ -1,15 +1,15 @@
-"""Do true links ever hurt? Each method with links against its own fit without them.
+"""Measure whether true links ever hurt: each method with links against its own fit without them.
 
 Run ``python benchmarks/hints_never_hurt.py``.
 
 For every data set, number of links and seed, links are drawn among a random half of the rows from the true
-classes. A method is fitted with them and without them, from the same seed, on standardised columns and with
-the true number of clusters. Both fits are scored by the adjusted Rand index on the rows that no link names.
-A loss of more than .02 in the mean over seeds is marked.
+classes. A method is fitted with them and without them, with the same seed, standardised columns and the true
+number of clusters. Both fits are scored by the adjusted Rand index on the rows without links. A loss of more
+than .02 in the mean over seeds is marked.
 
-The data sets are those of the shared folder that LIKEWISE_DATA names; those that are missing are left out and
-named. Of larger sets 1,000 rows are drawn (`--rows`). `--data`, `--methods` and `--links` measure a part,
-`--json FILE` writes every number.
+The data sets are read from the folder in LIKEWISE_DATA; missing ones are reported and left out. Larger sets
+are subsampled to 1,000 rows (`--rows`). `--data`, `--methods` and `--links` measure a part, `--json FILE`
+writes every number.
 """
 
 from __future__ import annotations
@@ -55,7 +55,7 @@ Fit = Callable[[np.ndarray, Supervision, int, int], np.ndarray]
 
 
 def clusterer(cls: Any, **parameters: Any) -> Fit:
-    """Return what fits a clusterer and gives its labels."""
+    """Return a function that fits a clusterer and returns its labels."""
 
     def fit(X: np.ndarray, hints: Supervision, k: int, seed: int) -> np.ndarray:
         model = cls(k, n_init=STARTS, random_state=seed, **parameters)
@@ -65,7 +65,7 @@ def clusterer(cls: Any, **parameters: Any) -> Fit:
 
 
 def with_k_means(make: Callable[[], Any]) -> Fit:
-    """Return what learns a metric and gives the labels of k-means in it."""
+    """Return a function that learns a metric and returns the labels of k-means with it."""
 
     def fit(X: np.ndarray, hints: Supervision, k: int, seed: int) -> np.ndarray:
         mapped = make().fit(X, supervision=hints).transform(X)
@@ -111,7 +111,7 @@ def measure(
                 free = ~hints.touched
                 try:
                     labels = fit(X, hints, k, seed)
-                except LikewiseError as error:  # such as MMC without a single must-link
+                except LikewiseError as error:  # such as MMC without must-links
                     record.setdefault("refused", []).append(f"seed {seed}: {error}")
                     continue
                 record["without"].append(round(adjusted_rand_score(y[free], plain[seed][free]), 4))
@@ -127,7 +127,7 @@ def measure(
 
 
 def show(records: list[dict[str, Any]], numbers: list[int], console: Console) -> None:
-    """Print the mean gain of every method on every data set, and where more than .02 is lost."""
+    """Print the mean gain of every method on every data set, and the losses of more than .02."""
     methods = list(dict.fromkeys(r["method"] for r in records))
     found = {(r["data"], r["method"], r["links"]): r for r in records}
     table = Table(title=f"Gain in ARI by {', '.join(map(str, numbers))} true links, on rows without hints")
@@ -165,7 +165,7 @@ def _signed(gain: float | None) -> str:
 
 
 def main() -> None:
-    """Measure what the command line asks for."""
+    """Run the measurements that the command line selects."""
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
@@ -175,8 +175,8 @@ def main() -> None:
     )
     parser.add_argument("--links", nargs="+", type=int, default=list(LINKS))
     parser.add_argument("--seeds", type=int, default=10)
-    parser.add_argument("--rows", type=int, default=1000, help="rows drawn of a larger data set")
-    parser.add_argument("--json", metavar="FILE", help="where every number goes")
+    parser.add_argument("--rows", type=int, default=1000, help="rows drawn from a larger data set")
+    parser.add_argument("--json", metavar="FILE", help="file for all numbers")
     args = parser.parse_args()
     warnings.simplefilter("ignore")
     console, progress = Console(width=200), Console(stderr=True)
@@ -188,7 +188,7 @@ def main() -> None:
             progress.print(f"left out {name}: {error}", highlight=False)
             continue
         progress.print(name, "done", highlight=False)
-        if args.json:  # after every data set, so that a run that is stopped leaves what it has
+        if args.json:  # after every data set, so that an interrupted run keeps its results
             with open(args.json, "w", encoding="utf-8") as file:
                 json.dump({"version": likewise.__version__, "seeds": args.seeds, "records": records}, file)
     show(records, args.links, console)

@@ -1,9 +1,9 @@
-"""Speed of the k-means family: ours, the floor (scikit-learn's KMeans) and the peer, in one run.
+"""Measure the speed of the k-means family next to scikit-learn's KMeans (the floor) and a peer, in one run.
 
-Run with `make bench`, or `python benchmarks/kmeans.py --quick` for a short look. Ratios are what counts:
-everything that is compared is measured in the same run, turn by turn. The peer,
-active-semi-supervised-clustering 0.0.1, lives in an environment of its own under benchmarks/.peer that the
-first run makes, and is stopped after 120 seconds.
+Run with `make bench`, or `python benchmarks/kmeans.py --quick` for a short version. Read the ratios:
+everything that is compared is measured in the same run, taking turns. The peer,
+active-semi-supervised-clustering 0.0.1, has a separate environment under benchmarks/.peer, which the first
+run creates, and is stopped after 120 seconds.
 """
 
 import argparse
@@ -40,7 +40,7 @@ console = Console(stderr=True)
 
 
 def rows_and_links(n, n_links, seed=0):
-    """Overlapping clouds: no method settles early, so every fit runs the iterations it is asked for."""
+    """Return overlapping clouds and links; no method converges early, so every fit runs all iterations."""
     rng = np.random.default_rng(seed)
     y = rng.integers(0, K, n)
     X = rng.normal(size=(n, D)) + 0.3 * rng.normal(size=(K, D))[y]
@@ -67,7 +67,7 @@ def fit_seconds(model, X, hints, clock):
 
 
 def iteration_times(n, n_links, threads, repeats, few=3, many=23):
-    """Return milliseconds an iteration: the best of several long fits less the best of several short ones."""
+    """Return milliseconds per iteration: the best of several long fits minus the best of short ones."""
     X, _, hints = rows_and_links(n, n_links)
     models = makers(X[:K].copy())
     clock = time.process_time if threads == 1 else time.perf_counter
@@ -76,7 +76,7 @@ def iteration_times(n, n_links, threads, repeats, few=3, many=23):
         for make in models.values():
             fit_seconds(make(2), X[:1000], None, clock)  # compile, warm up
         for _ in range(repeats):
-            for name, make in models.items():  # turn by turn, so that a busy moment hits all alike
+            for name, make in models.items():  # take turns, so that load on the machine affects all equally
                 for iterations in (few, many):
                     seconds, done = fit_seconds(make(iterations), X, hints, clock)
                     key = (name, iterations)
@@ -91,13 +91,13 @@ def iteration_times(n, n_links, threads, repeats, few=3, many=23):
 
 
 def memory(what):
-    """Return VmRSS (now) or VmHWM (the most so far) of this process in KiB."""
+    """Return VmRSS (current) or VmHWM (peak) of this process in KiB."""
     lines = Path("/proc/self/status").read_text().splitlines()
     return next(int(line.split()[1]) for line in lines if line.startswith(what))
 
 
 def memory_of(method, n):
-    """Return the most memory (MiB) that a fit takes beyond X, in a process of its own that only loads X."""
+    """Return the peak memory (MiB) of a fit besides X, in a separate process that only loads X."""
     code = (
         "import pickle, sys\nsys.path.insert(0, sys.argv[1])\nimport kmeans as b\n"
         "make = b.makers(b.np.load(sys.argv[2] + '/start.npy'))[sys.argv[3]]\n"
@@ -122,7 +122,7 @@ def memory_of(method, n):
 def peer_python():
     python = PEER / "bin" / "python"
     if not python.exists():
-        console.print("making the peer's environment …")
+        console.print("creating the peer's environment …")
         venv.create(PEER, with_pip=True)
         subprocess.run(
             [python, "-m", "pip", "install", "--quiet", "active-semi-supervised-clustering==0.0.1"],
@@ -132,7 +132,7 @@ def peer_python():
 
 
 def run_peer(X, hints, k, method, seconds=PEER_SECONDS):
-    """Fit the peer; return its CPU seconds and labels, or the reason why there are none."""
+    """Fit the peer; return its CPU seconds and labels, or the reason for a failure."""
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "problem.npz"
         np.savez(path, X=X, must=hints.must, cannot=hints.cannot, k=k)
@@ -229,7 +229,7 @@ def cold_start():
 
 
 def growth(quick):
-    """Time fits of 20 iterations as the rows grow at 1,000 links, and as the links grow at 10^5 rows."""
+    """Time fits of 20 iterations for growing numbers of rows (1,000 links) and of links (10^5 rows)."""
     rows = []
     sizes = (10**4, 10**5) if quick else (10**4, 10**5, 10**6)
     cases = [(n, 1000) for n in sizes] + [(10**5, m) for m in (10**3, 10**4, 10**5)]

@@ -1,10 +1,10 @@
-"""F1 on new rows: a latent hierarchy against independent classifiers, with and without missing labels.
+"""Measure F1 on new rows of a latent hierarchy and of independent classifiers, also with missing labels.
 
-`python benchmarks/label_f1.py` (`--data NAME ...`, `--seeds 3`, `--noises 0 0.3`). The rival is
-`BinaryRelevance` with the true missing rate, cut at 0.5 and at thresholds set for F1 by five-fold
-cross-validation; `LatentHierarchyClassifier()` is used as it comes, with the true tree and without, and as
-it was before (`marginals="tree", threshold=0.5`). The method was made with the sets of `LOOKED_AT`; the
-others were not looked at while it was made.
+`python benchmarks/label_f1.py` (`--data NAME ...`, `--seeds 3`, `--noises 0 0.3`). The baseline is
+`BinaryRelevance` with the true missing rate, with the threshold 0.5 and with thresholds set for F1 by
+five-fold cross-validation. `LatentHierarchyClassifier()` has its defaults, with and without the true tree,
+and its previous defaults (`marginals="tree", threshold=0.5`). The method was developed on the sets in
+`LOOKED_AT`; the others were not looked at during development.
 """
 
 import argparse
@@ -35,7 +35,7 @@ METHODS = ("BR at 0.5", "BR, thresholds", "true tree", "learned tree", "true tre
 
 
 def groups(name, seed):
-    """Return the classes of a set under random groups of four: unions of unlike labels."""
+    """Return the classes of a set with random groups of four as parents: unions of unrelated labels."""
     data = load(name)
     y = np.asarray(data.y).astype(str)
     classes = np.random.default_rng(seed).permutation(np.unique(y))
@@ -47,7 +47,7 @@ def groups(name, seed):
 
 @cache
 def rows_of(name, seed):
-    """Return rows, labels and the true tree, or None where there is none."""
+    """Return rows, labels and the true tree, or None if there is none."""
     if name.startswith("made"):
         data = make_label_tree(2500, int(name[5:]), n_features=20, missing_rate=0.0, random_state=100 + seed)
         return data.X, data.Y, LabelHierarchy.from_parents(data.parents)
@@ -78,7 +78,7 @@ def rows_of(name, seed):
 
 
 def drawn(name, noise, seed):
-    """Return rows for learning with gaps in their labels, rows for testing, and the true tree."""
+    """Return training rows with missing labels, test rows, and the true tree."""
     X, Y, tree = rows_of(name, seed)
     rng = np.random.default_rng(seed)
     order = rng.permutation(len(X))
@@ -96,7 +96,7 @@ def drawn(name, noise, seed):
 
 
 def f1_thresholds(chances, Z, noise):
-    """Return the threshold of the largest F1 for each label; of the held labels 1 - noise are in Z."""
+    """Return the threshold of each label with the highest F1; Z has a share 1 - noise of the true labels."""
     out = []
     for c in range(Z.shape[1]):
         precision, recall, cuts = precision_recall_curve(Z[:, c], chances[:, c])

@@ -1,12 +1,12 @@
-"""Metric learners, ours and metric-learn 0.7.0 in one run: CPU seconds, and whether the metrics agree.
+"""Compare our metric learners with metric-learn 0.7.0 in one run: CPU seconds, and agreement of the metrics.
 
-Run `python benchmarks/metric.py`, or with `--quick` for iris alone. metric-learn does not work with current
-versions of scikit-learn, so it lives in an environment of its own under benchmarks/.venv-metric-learn that
-the first run makes. Each of its fits is stopped after 120 seconds.
+Run `python benchmarks/metric.py`, or with `--quick` for iris only. metric-learn does not work with current
+versions of scikit-learn, so it has a separate environment under benchmarks/.venv-metric-learn, which the
+first run creates. Each of its fits is stopped after 120 seconds.
 
-Both are given the same problem: ITML the same pairs in the same order, bounds, gamma, tolerance and limit of
-1,000 visits; LSML the same comparisons and weights; MMC and RCA without our regularization where the scatter
-within must-links can be inverted (iris), with its default where it cannot (digits). No metric is shrunk.
+Both solve the same problem: ITML with the same pairs in the same order, bounds, gamma, tolerance and limit of
+1,000 visits; LSML with the same comparisons and weights; MMC and RCA without our regularization if the
+scatter within must-links is invertible (iris), with its default otherwise (digits). No metric is shrunk.
 """
 
 import argparse
@@ -41,7 +41,7 @@ console = Console(stderr=True)
 def peer_python():
     python = PEER / "bin" / "python"
     if not python.exists():
-        console.print("making the peer's environment …")
+        console.print("creating the peer's environment …")
         venv.create(PEER, with_pip=True)
         subprocess.run(
             [python, "-m", "pip", "install", "--quiet", "metric-learn==0.7.0", "scikit-learn<1.8"], check=True
@@ -50,7 +50,7 @@ def peer_python():
 
 
 def run_peer(method, **arrays):
-    """Fit the peer; return its answer, or the reason why there is none."""
+    """Fit the peer; return its result, or the reason for a failure."""
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "problem.npz"
         np.savez(path, **arrays)
@@ -76,7 +76,7 @@ def our_seconds(model, X, hints):
 
 
 def comparisons(hints):
-    """Quadruplets (i, j, i, k): d(i, j) should be less than d(i, k)."""
+    """Return quadruplets (i, j, i, k) with d(i, j) < d(i, k)."""
     order = np.array([(0, 1, 2), (0, 2, 1), (1, 2, 0)])[hints.answers]
     a, b, c = np.take_along_axis(hints.triplets, order, axis=1).T
     return np.concatenate([np.column_stack([a, b, a, c]), np.column_stack([b, a, b, c])])
@@ -91,20 +91,20 @@ def lsml_objective(X, quadruplets, M):
 
 
 def mmc_objective(X, hints, M):
-    """The mean distance of cannot-linked rows where must-linked ones are 1 apart in the mean square."""
+    """Return the mean distance of cannot-linked rows, with a mean square of 1 for must-linked rows."""
     near, far = (X[pairs[:, 0]] - X[pairs[:, 1]] for pairs in (hints.must, hints.cannot))
     scale = np.einsum("ij,jk,ik->i", near, M, near).mean()
     return float(np.sqrt(np.maximum(np.einsum("ij,jk,ik->i", far, M, far), 0) / scale).mean())
 
 
 def difference(A, B):
-    """How far two metrics are apart, each brought to trace 1."""
+    """Return the difference of two metrics, each scaled to trace 1."""
     A, B = A / np.trace(A), B / np.trace(B)
     return float(np.linalg.norm(A - B) / np.linalg.norm(B))
 
 
 def cases(X, y, n_pairs, invertible):
-    """Yield each method with its hints, the peer's arguments and the objective of a metric, if it has one."""
+    """Yield each method with its hints, the peer's arguments, and the objective function if it has one."""
     links = sample_links(y, n_pairs, random_state=0)
     triplets = sample_triplets(y, n_pairs // 2, neither=False, random_state=0)
     itml = ITML(shrinkage=0, max_iter=1000)
@@ -189,7 +189,7 @@ def main():
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    parser.add_argument("--quick", action="store_true", help="iris alone")
+    parser.add_argument("--quick", action="store_true", help="only iris")
     parser.add_argument("--out", type=Path, default=HERE / "results" / "metric.json")
     args = parser.parse_args()
     warnings.simplefilter("ignore")

@@ -1,8 +1,8 @@
-"""Speed of the mixture family: ours and the floor, scikit-learn's GaussianMixture, in one run.
+"""Measure the speed of the mixture family next to scikit-learn's GaussianMixture (the floor), in one run.
 
-Run with `make bench`, or `python benchmarks/mixture.py --quick` for a short look. Ratios are what counts:
-everything that is compared is measured in the same run, turn by turn, as CPU seconds on one thread. What one
-iteration takes is the difference between a long fit and a short one from the same start.
+Run with `make bench`, or `python benchmarks/mixture.py --quick` for a short version. Read the ratios:
+everything that is compared is measured in the same run, taking turns, as CPU seconds on one thread. The time
+of an iteration is the difference between a long and a short fit from the same start.
 """
 
 import argparse
@@ -70,7 +70,7 @@ def fit_seconds(model, X, hints):
 
 
 def iteration_times(n, n_links, repeats, few=2, many=12):
-    """Return milliseconds of one iteration for each shape and member, and their ratios to the floor."""
+    """Return milliseconds per iteration for each covariance type and estimator, and ratios to the floor."""
     X, hints = rows_and_links(n, n_links)
     rows = []
     for shape in SHAPES:
@@ -79,7 +79,7 @@ def iteration_times(n, n_links, repeats, few=2, many=12):
             fit_seconds(make(2), X[:1000], hints[:1000])  # compile, warm up
         best = {}
         for _ in range(repeats):
-            for name, make in models.items():  # turn by turn, so that a busy moment hits all alike
+            for name, make in models.items():  # take turns, so that load on the machine affects all equally
                 for iterations in (few, many):
                     key = (name, iterations)
                     best[key] = min(best.get(key, (np.inf, 0)), fit_seconds(make(iterations), X, hints))
@@ -93,7 +93,7 @@ def iteration_times(n, n_links, repeats, few=2, many=12):
 
 
 def growth_in_links(quick):
-    """Time whole fits, all ten starts, as the links on 1,000 rows grow; also with cannot-links alone."""
+    """Time whole fits with ten starts for growing numbers of links on 1,000 rows; also cannot-links only."""
     rows = []
     for n_links in (100, 1000, 10_000) if quick else (100, 1000, 10_000, 100_000):
         X, hints = rows_and_links(1000, n_links, k=3, d=4, apart=1.5)
@@ -120,7 +120,7 @@ def growth_in_links(quick):
 
 
 def wrong_links(quick):
-    """Compare the members on links some of which are wrong: mean ARI of `predict` over all rows."""
+    """Compare the estimators with partly wrong links: mean ARI of `predict` over all rows."""
     rows = []
     for name, (X, y), shape in (
         ("iris", load_iris(return_X_y=True), "full"),

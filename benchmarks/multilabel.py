@@ -1,9 +1,9 @@
-"""Speed of learning with a hierarchy of labels: the best tree, exact inference on it, full fits and growth.
+"""Measure the speed of learning with label hierarchies: the best tree, exact inference, full fits and growth.
 
 `python benchmarks/multilabel.py` (`--only tree`, `inference`, `fits` or `growth` for a part, `--quick`
-without networkx at 300 labels and with fewer repeats). CPU seconds on one thread, the best of a few. The peer
-of the tree is networkx, in the same run and on the same weights, stopped after 120 seconds by the clock; the
-floor of inference is one `expit` of all logits, that of fits BinaryRelevance: a logistic regression a label.
+without networkx at 300 labels and with fewer repeats). CPU seconds on one thread, the best of a few runs. The
+tree is compared with networkx, in the same run with the same weights, stopped after 120 seconds of wall time;
+inference with one `expit` of all logits; fits with BinaryRelevance, one logistic regression per label.
 """
 
 import argparse
@@ -35,7 +35,7 @@ console = Console()
 
 
 def seconds_of(call, repeats=1):
-    """Return the least CPU seconds of a few calls."""
+    """Return the lowest CPU seconds of a few calls."""
     seconds = []
     for _ in range(repeats):
         started = time.process_time()
@@ -48,7 +48,7 @@ def seconds_of(call, repeats=1):
 
 
 def drawn_weights(n_labels):
-    """Return weights in which near labels attract each other and none the root, so that cycles nest."""
+    """Return weights that favour edges between near labels over edges from the root, so that cycles nest."""
     rng = np.random.default_rng(0)
     place = rng.normal(size=(n_labels + 1, 3))
     weights = -np.linalg.norm(place[:, None] - place, axis=2) + 0.1 * rng.normal(size=(n_labels + 1,) * 2)
@@ -69,7 +69,7 @@ def of_networkx(weights):
 
 
 def of_peer(weights):
-    """Return what `of_networkx` does, from a process that can be stopped, or two None if it was."""
+    """Run `of_networkx` in a process that can be stopped; return its result, or two None if stopped."""
     with multiprocessing.get_context("spawn").Pool(1) as pool:
         try:
             return pool.apply_async(of_networkx, (weights,)).get(PEER_SECONDS)
@@ -101,7 +101,7 @@ def trees(quick):
             peer = row["networkx_s"]
             cells = [f"{peer:.1f}", f"{peer / row['s']:,.0f}", f"{row['difference']:.1e}"]
         elif "networkx_s" in row:
-            cells = ["stopped", "", ""]  # by the clock, which is no ratio of CPU seconds
+            cells = ["stopped", "", ""]  # after wall time, so there is no ratio of CPU seconds
         table.add_row(str(row["labels"]), f"{1e3 * row['s']:.2f}", *cells, f"{row['margins_s']:.3f}")
     console.print(table)
     return rows
@@ -111,7 +111,7 @@ def trees(quick):
 
 
 def drawn_rows(n, n_labels):
-    """Return a random tree, chances and records, as the kernels take them."""
+    """Return a random tree, probabilities and recorded labels, in the form that kernels expect."""
     rng = np.random.default_rng(0)
     parents = np.array([rng.integers(-1, c) if c else -1 for c in range(n_labels)])
     z = (rng.uniform(size=(n, n_labels)) < 0.2).astype(np.uint8)
@@ -158,7 +158,7 @@ def fitted(n, n_features, n_labels, **how):
     data = make_label_tree(n, n_labels, n_features=n_features, max_depth=4, missing_rate=0.3, random_state=0)
     model = LatentHierarchyClassifier(**how)
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore", ConvergenceWarning)  # a few iterations are wanted, no more
+        warnings.simplefilter("ignore", ConvergenceWarning)  # the fits are limited to a few iterations
         seconds = seconds_of(lambda: model.fit(data.X, data.Z))
     return data, model, seconds
 
@@ -192,7 +192,7 @@ def fits(quick):
 
 
 def growth(quick):
-    """CPU seconds of an iteration of EM against labels and rows, with the tree kept and as in the thesis."""
+    """Measure the CPU seconds of an EM iteration, with the tree kept and with the tree step of the thesis."""
     fitted(50, 3, 4, structure_step="literal")  # compile
     rows = []
     for n, n_labels in ((10_000, 25), (10_000, 50), (10_000, 100), (10_000, 200), (5_000, 100), (2_500, 100)):
@@ -210,7 +210,7 @@ def growth(quick):
     return rows
 
 
-# Each part takes `quick`, prints its table and returns rows that JSON can hold.
+# Each part takes `quick`, prints its table and returns rows for JSON.
 PARTS = {"tree": trees, "inference": inference, "fits": fits, "growth": growth}
 
 
@@ -219,7 +219,7 @@ def main():
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     parser.add_argument("--quick", action="store_true", help="no networkx at 300 labels, fewer repeats")
-    parser.add_argument("--only", choices=PARTS, help="measure one part, and keep what is known of the rest")
+    parser.add_argument("--only", choices=PARTS, help="measure one part, and keep earlier results")
     parser.add_argument("--out", type=Path, default=HERE / "results" / "multilabel.json")
     args = parser.parse_args()
     results = json.loads(args.out.read_text()) if args.only and args.out.exists() else {}

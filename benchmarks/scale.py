@@ -1,11 +1,11 @@
-"""One fit in four ways: in memory, out of core, and on one and two Dask workers.
+"""Compare the same fit in memory, out of core, and on one and two Dask workers.
 
-`python benchmarks/scale.py` makes clouds of 10^6 and 10^7 rows of 16 float32 columns in a scratch folder,
-and fits them with 200 links from there. Each way has a process of its own, so that its memory is its own; the
-time is that of the fit, the better of two, once the rows are where that way wants them (in memory, written,
-or on the workers). The ways are compared in one run: ratios to the fit in memory with as many threads. Labels
-of all ways are compared row by row. At the end an estimate on paper for 10^9 rows on 100 workers, from what
-was measured.
+`python benchmarks/scale.py` writes clouds of 10^6 and 10^7 rows of 16 float32 columns to a scratch folder,
+and fits them with 200 links. Each variant has a separate process, so that its memory can be measured. The
+time is that of the fit, the better of two, after the rows are in place (in memory, in a file, or on the
+workers). All variants are measured in one run, as ratios to the fit in memory with the same number of
+threads. Their labels are compared row by row. At the end, the time for 10^9 rows on 100 workers is
+extrapolated.
 """
 
 import argparse
@@ -31,11 +31,11 @@ MODELS = {
     "PairwiseGaussianMixture": {"covariance_type": "diag", "n_init": 2, "max_iter": 20},
     "DiscriminativeClustering": {"n_init": 2, "max_iter": 5},
 }
-CHUNK = 2**20  # 64 MB; fewer rows are cut finer, so that every worker has some chunks
+CHUNK = 2**20  # 64 MB; fewer rows get smaller chunks, so that every worker has some
 
 
 def write_rows(path, n):
-    """Write clouds whose centres are some three standard deviations apart, block by block."""
+    """Write clouds with centres about three standard deviations apart, block by block."""
     rng = np.random.default_rng(0)
     centres = 1.5 * rng.normal(size=(K, D)).astype(np.float32)
     X = np.lib.format.open_memmap(path, mode="w+", dtype=np.float32, shape=(n, D))
@@ -103,7 +103,7 @@ def warm_up(estimator, n_workers):
 
 
 def anonymous():
-    """Return the bytes of this process's own memory: files that are mapped can be dropped at any time."""
+    """Return the bytes of anonymous memory of this process, without mapped files, which can be dropped."""
     for line in Path("/proc/self/status").read_text().splitlines():
         if line.startswith("RssAnon"):
             return int(line.split()[1]) * 1024
@@ -111,7 +111,7 @@ def anonymous():
 
 
 class Watch(threading.Thread):
-    """Notes the most memory of its own that the process had."""
+    """A thread that records the peak of anonymous memory of the process."""
 
     def __init__(self):
         super().__init__(daemon=True)
@@ -137,7 +137,7 @@ def wait_for(client, labels):
 
 
 def one_way(way, path, model, chunk, repeat):
-    """Fit one way, and print what it took."""
+    """Fit one variant, and print time and memory."""
     import likewise
 
     estimator = getattr(likewise, model)(n_clusters=K, random_state=0, **MODELS[model])
@@ -160,7 +160,7 @@ def one_way(way, path, model, chunk, repeat):
     seconds = np.inf
     for _ in range(repeat):
         if way == "parquet":
-            X = rows_of_file(way, path)  # so that decoding it counts
+            X = rows_of_file(way, path)  # opened again, so that decoding counts
         started = time.perf_counter()
         estimator.fit(X, supervision=hints)
         if client is not None:
@@ -210,7 +210,7 @@ def measured(way, path, model, chunk, threads, repeat):
 
 
 def estimate(found, console):
-    """Tell on paper what 10^9 rows on 100 workers would take, from two sizes on two workers."""
+    """Print the extrapolated time for 10^9 rows on 100 workers, from two sizes on two workers."""
     here = {f["rows"]: f for f in found if f["way"] == "dask-2" and f["model"] == "PCKMeans"}
     if len(here) < 2:
         return None
@@ -221,9 +221,9 @@ def estimate(found, console):
     seconds = fixed + per_row * 2 / workers * rows
     memory = rows / workers * (D * 4 + 8)
     console.print(
-        f"\n10^9 x {D} on {workers} workers, chunks of 2^20 rows, PCKMeans: {fixed:.1f} s that do not depend "
-        f"on the rows, and {per_row * 2 * 1e9:.0f} ns a row and worker: {seconds:.0f} s for the fit; "
-        f"{memory / 1e9:.1f} GB on each worker; {rows // chunk} tasks a pass."
+        f"\n10^9 x {D} on {workers} workers, chunks of 2^20 rows, PCKMeans: {fixed:.1f} s independent of the "
+        f"number of rows, plus {per_row * 2 * 1e9:.0f} ns per row and worker: {seconds:.0f} s for the fit; "
+        f"{memory / 1e9:.1f} GB on each worker; {rows // chunk} tasks per pass."
     )
     return {
         "fixed": fixed,
@@ -241,7 +241,7 @@ def main():
     parser.add_argument("--models", nargs="+", default=["PCKMeans", "MPCKMeans"], choices=list(MODELS))
     parser.add_argument("--ways", nargs="+", default=["memory", "memmap", "parquet", "dask-1", "dask-2"])
     parser.add_argument("--chunk", type=int, default=None, help="rows of a Dask chunk")
-    parser.add_argument("--repeat", type=int, default=2, help="fits in one process, of which the best counts")
+    parser.add_argument("--repeat", type=int, default=2, help="fits per process; the best one is used")
     parser.add_argument("--folder", type=Path, default=None, help="for the rows; a scratch folder by default")
     parser.add_argument("--one", help=argparse.SUPPRESS)
     parser.add_argument("--path", type=Path, help=argparse.SUPPRESS)
@@ -259,17 +259,17 @@ def main():
             for model in args.models:
                 found += compare(path, model, args, console)
     Path(HERE / "results").mkdir(exist_ok=True)
-    told = {"fits": found, "estimate": estimate(found, console)}
-    (HERE / "results" / "scale.json").write_text(json.dumps(told, indent=1) + "\n")
+    results = {"fits": found, "estimate": estimate(found, console)}
+    (HERE / "results" / "scale.json").write_text(json.dumps(results, indent=1) + "\n")
 
 
 def compare(path, model, args, console):
-    """Fit one model in all ways; print the table and return what was measured."""
+    """Fit one model in all variants; print the table and return the measurements."""
     runs = []
     n = len(np.load(path, mmap_mode="r"))
     chunk = args.chunk or min(CHUNK, 2 ** int(np.log2(max(n / 8, 2**15))))
     for way in args.ways:
-        # What a way is compared with has as many threads as it has.
+        # Compare with a fit in memory that has the same number of threads.
         threads = 1 if way.startswith("dask") else 2
         runs.append(measured(way, path, model, chunk, threads, args.repeat))
     single = None
@@ -305,9 +305,7 @@ def compare(path, model, args, console):
         )
     console.print(table)
     if single is not None:
-        console.print(
-            f"in memory with one thread, which one worker is compared with: {single['seconds']:.2f} s"
-        )
+        console.print(f"in memory with one thread (the reference for one worker): {single['seconds']:.2f} s")
         runs.append({**single, "way": "memory, one thread"})
     return runs
 

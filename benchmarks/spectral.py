@@ -1,8 +1,8 @@
-"""Speed and memory of the spectral family: ours, scikit-learn's SpectralClustering, and the dense form.
+"""Measure speed and memory of the spectral family, scikit-learn's SpectralClustering, and the dense form.
 
-Run with `make bench`, or `python benchmarks/spectral.py --quick` for a short look. Ratios are what counts:
-everything that is compared is measured in the same run, turn by turn, as CPU seconds on one thread. Each fit
-has a process of its own, so that its peak of memory can be told and one that runs away be stopped.
+Run with `make bench`, or `python benchmarks/spectral.py --quick` for a short version. Read the ratios:
+everything that is compared is measured in the same run, taking turns, as CPU seconds on one thread. Each fit
+has a separate process, so that its peak memory can be measured and a fit that takes too long can be stopped.
 """
 
 import argparse
@@ -42,7 +42,7 @@ console = Console(stderr=True)
 
 
 def rows_of(kind, n, seed=0):
-    """Return rows and their classes: clouds in five dimensions that touch, or a rolled-up sheet in strips."""
+    """Return rows and their classes: touching clouds in five dimensions, or a rolled-up sheet in strips."""
     rng = np.random.default_rng(seed)
     if kind == "clouds":
         y = rng.integers(0, K, n)
@@ -53,7 +53,7 @@ def rows_of(kind, n, seed=0):
 
 
 def save_problem(folder, kind, n):
-    """Write graph and classes to a file and return its path; the graph is that of ten neighbours."""
+    """Write the graph of ten neighbours and the classes to a file, and return its path."""
     path = Path(folder) / f"{kind}-{n}.npz"
     if not path.exists():
         X, y = rows_of(kind, n)
@@ -71,11 +71,11 @@ def load_problem(path):
 
 
 def bag_hints(y, share=0.5, size=10, seed=0):
-    """Put rows into bags of ten, at random, of which a share is labelled with the classes of its rows."""
+    """Return random bags of ten rows; a share of them is labelled with the classes of their rows."""
     rng = np.random.default_rng(seed)
     bags = rng.permutation(len(y)) // size
-    told = rng.choice(bags.max() + 1, int(share * (bags.max() + 1)), replace=False)
-    held = {bag: set() for bag in told.tolist()}
+    labelled = rng.choice(bags.max() + 1, int(share * (bags.max() + 1)), replace=False)
+    held = {bag: set() for bag in labelled.tolist()}
     for bag, label in zip(bags.tolist(), y.tolist(), strict=True):
         if bag in held:
             held[bag].add(label)
@@ -116,7 +116,7 @@ def hints_for(method, y):
 def given_to(method, graph):
     if not method.startswith("scikit-learn"):
         return graph
-    # Its check of connectedness and its Laplacian want 32-bit indices.
+    # scikit-learn's connectivity check and Laplacian need 32-bit indices.
     return sparse.csr_matrix((graph.data, graph.indices.astype(np.int32), graph.indptr.astype(np.int32)))
 
 
@@ -139,7 +139,7 @@ def one_fit(path, method, folder):
 
 
 def one_refit(path, method, folder):
-    """Fit, say one thing more and fit again; then the same from nothing."""
+    """Fit, add one link and refit; then fit the same hints from scratch."""
     graph, y = load_problem(path)
     warm_up(method)
     hints = hints_for(method, y)["supervision"]
@@ -169,7 +169,7 @@ def one_refit(path, method, folder):
 
 
 def one_dense(path, method, folder):
-    """The matrix W + alpha Q as the paper has it, formed and decomposed whole; or ours on the same W."""
+    """Form and decompose the whole matrix W + alpha Q of the paper, or fit ours on the same W."""
     graph, y = load_problem(path)
     weights, hints = graph.toarray(), bag_hints(y, share=1.0)
     alpha, variant = 0.7, "printed"
@@ -181,13 +181,13 @@ def one_dense(path, method, folder):
         labels = model.labels_
     else:
         names = {bag: number for number, bag in enumerate(hints.bags.names)}
-        told = np.zeros((len(names), K))
+        labelled = np.zeros((len(names), K))
         for bag, labels in zip(hints.bags.names, hints.bags.labels, strict=True):
-            told[names[bag], list(labels)] = 1 / len(labels)
+            labelled[names[bag], list(labels)] = 1 / len(labels)
 
         def by_the_book():
             B = np.eye(len(names))[hints.bags.codes]
-            alike = told @ told.T
+            alike = labelled @ labelled.T
             Q = B @ (alike - alike.mean() * np.eye(len(names))) @ B.T
             scale = 1 / np.sqrt(weights.sum(axis=1))
             _, vectors = np.linalg.eigh(scale[:, None] * (weights + alpha * Q) * scale)
@@ -202,7 +202,7 @@ def one_dense(path, method, folder):
 
 
 def one_graph(path, method, folder):
-    """Time the graph alone, as a fit on the rows less a fit on their graph; save its edges."""
+    """Time the graph, as a fit on the rows minus a fit on their graph; save its edges."""
     X = np.load(path)
     if method == "kneighbors_graph":
         seconds, graph = timed(lambda: kneighbors_graph(X, 10))
@@ -227,20 +227,20 @@ ONE = {"fit": one_fit, "memory": one_fit, "refit": one_refit, "dense": one_dense
 
 
 def apart(part, path, method, folder):
-    """Run one measurement in a process of its own; return what it measured or why it did not."""
+    """Run one measurement in a separate process; return the result or the reason for a failure."""
     command = [sys.executable, __file__, "--one", part, str(path), method, str(folder)]
     try:
         ended = subprocess.run(command, capture_output=True, text=True, timeout=SECONDS, check=False)
     except subprocess.TimeoutExpired:
         return {"stopped": f"after {SECONDS} s"}
     if ended.returncode:
-        said = ended.stderr.strip().splitlines() or ["out of memory"]
-        return {"stopped": said[-1][:80]}
+        lines = ended.stderr.strip().splitlines() or ["out of memory"]
+        return {"stopped": lines[-1][:80]}
     return json.loads(ended.stdout.splitlines()[-1])
 
 
 def best_of(repeats, part, path, methods, folder):
-    """Measure the methods by turns; return for each the quickest."""
+    """Measure the methods, taking turns; return the fastest run of each."""
     found = {}
     for _ in range(repeats):
         for method in methods:
@@ -317,10 +317,10 @@ def compare_graphs(folder, quick):
     rows = []
     for n in (5000,) if quick else (10_000, 50_000):
         kinds = ((8, "clouds"), (64, "clouds"), (64, "one cloud"))
-        for dimensions, spread in kinds[:1] if quick else kinds:  # each compiles pynndescent: some 40 s
+        for dimensions, spread in kinds[:1] if quick else kinds:  # each compiles pynndescent, about 40 s
             rng = np.random.default_rng(0)
             X = rng.normal(size=(n, dimensions))
-            if spread == "clouds":  # of few dimensions, in many
+            if spread == "clouds":  # low-dimensional, embedded in many dimensions
                 X = rng.normal(size=(n, 8)) @ rng.normal(size=(8, dimensions))
                 X += 5 * rng.normal(size=(K, dimensions))[rng.integers(0, K, n)]
             path = Path(folder) / "rows.npy"
@@ -341,9 +341,9 @@ def compare_graphs(folder, quick):
 
 RUN = {
     "fit": (compare_fits, "Fits on a graph of ten neighbours, K=10, one thread"),
-    "memory": (memory_growth, "Peak of memory of a fit with bags, beyond the graph"),
+    "memory": (memory_growth, "Peak memory of a fit with bags, besides the graph"),
     "refit": (compare_refits, "One more link, warm_start=True, against the first fit"),
-    "dense": (compare_dense, "Against the matrix formed and decomposed whole"),
+    "dense": (compare_dense, "Against forming and decomposing the whole matrix"),
     "graph": (compare_graphs, "Building the graph, ten neighbours; recall against kneighbors_graph"),
 }
 

@@ -1,10 +1,10 @@
-"""The studio under load, killed, with many rows, and in a real browser.
+"""Measure the studio under load, when it is killed, with many rows, and in a real browser.
 
-`python benchmarks/studio.py` (`--only load`, `kills`, `rows` or `points` for a part; `--quick` for less of
-each). Everything runs on loopback, bounded in count and time. What is wanted: answers acknowledged within 100
-ms (99 of 100) and the next question painted within 150 ms of the key (95 of 100) while 20 people answer and
-the model refits; nothing that was acknowledged lost in ten kills; the first question within 10 s and the map
-within 2 s at 10^5 rows; 10^6 points recoloured within 100 ms.
+`python benchmarks/studio.py` (`--only load`, `kills`, `rows` or `points` for a part; `--quick` for a short
+version). Everything runs on loopback, with limits on number and time. The goals, while 20 people answer and
+the model refits: answers acknowledged within 100 ms (99 %), the next question painted within 150 ms of the
+key press (95 %). No acknowledged answer is lost in ten kills. With 10^5 rows, the first question comes within
+10 s and the map within 2 s. 10^6 points are recoloured within 100 ms.
 """
 
 import argparse
@@ -41,7 +41,7 @@ def ms(seconds, share):
 
 
 def rows_file(folder, n, d=16, k=8):
-    """Write rows to cluster, and return the path of the table, that of the numbers, and the true classes."""
+    """Write rows; return the path of the table, the path of the features, and the true classes."""
     X, y = make_blobs(n, d, centers=k, cluster_std=4.0, random_state=0)
     table, numbers = folder / "rows.csv", folder / "rows.npy"
     np.save(numbers, X.astype(np.float32))
@@ -59,7 +59,7 @@ def right(question, y):
 
 
 async def answers(person, y, until, think, seconds, failed, kept=None):
-    """Answer until it is time; think before each answer, as people do."""
+    """Answer until the time is over, with a pause for thought before each answer."""
     rng = random.Random(person.name)
     held = {}
     while time.monotonic() < until:
@@ -95,9 +95,7 @@ async def load(n_people, length, think, with_browser):
             seconds, failed, keys, looking = [], [], [], None
             if with_browser:
                 _, content = await owner.call("POST", "/api/people", {"name": "in a browser"})
-                there = (
-                    threading.Event()
-                )  # a browser that starts takes both cores, which is not measured here
+                there = threading.Event()  # the start of a browser uses both cores and is not measured
                 looking = asyncio.create_task(
                     asyncio.to_thread(browser_keys, content["link"], length - 1, there.set)
                 )
@@ -108,7 +106,7 @@ async def load(n_people, length, think, with_browser):
             ]
             await asyncio.gather(*tasks)
             keys = [] if looking is None else await looking
-            owner.close()  # it was silent for so long that the server has hung up
+            owner.close()  # the server has closed the idle connection
             _, progress = await owner.call("GET", "/api/progress")
             found = {
                 "people": n_people + with_browser,
@@ -127,10 +125,10 @@ async def load(n_people, length, think, with_browser):
 
 
 def browser_keys(link, length, ready):
-    """Answer in a real browser, and return the seconds from each key to the next question on the screen."""
+    """Answer in a real browser; return the seconds from each key press to the next question on the screen."""
     from playwright.sync_api import sync_playwright
 
-    # Keys and paints are stamped inside the page, where no clock of ours is in the way.
+    # Time key presses and paints inside the page, without the delay of the driver.
     watch = """() => {
         window.pressed = 0; window.took = [];
         const page = document.querySelector("section.question");
@@ -167,7 +165,7 @@ def browser_keys(link, length, ready):
 
 
 async def kills(times, n_people, wanted):
-    """Kill the server, each time after so many answers; count what was acknowledged and is not there."""
+    """Kill the server repeatedly after a number of answers; count acknowledged answers that are lost."""
     lost = repeated = acknowledged = 0
     with tempfile.TemporaryDirectory() as folder:
         table, numbers, y = rows_file(Path(folder), 1000)
@@ -184,7 +182,7 @@ async def kills(times, n_people, wanted):
                 await asyncio.sleep(0.02)
             served.kill()
             await asyncio.gather(*tasks, return_exceptions=True)
-            served = Served(table, port=served.port)  # opens again by itself; the sessions are still good
+            served = Served(table, port=served.port)  # opens the same project; sessions stay valid
             for person in people:
                 person.served = served
                 person.close()
@@ -202,7 +200,7 @@ async def kills(times, n_people, wanted):
 
 
 async def many_rows(n, d):
-    """Return the seconds from the command to the first question, and those of the map in a browser."""
+    """Return the seconds from the command to the first question, and to the map in a browser."""
     with tempfile.TemporaryDirectory() as folder:
         table, numbers, _ = rows_file(Path(folder), n, d, 20)
         found = {"rows": n, "columns": d}
@@ -229,7 +227,7 @@ async def wait_for_picture(owner, seconds=120):
         if groups["groups"]:
             return
         await asyncio.sleep(0.2)
-    raise RuntimeError("no groups came")
+    raise RuntimeError("there were no groups in time")
 
 
 def browser_map(url, link):
@@ -247,7 +245,7 @@ def browser_map(url, link):
 
 
 class Painter:
-    """In place of the worker: groups and a map of so many points at once, without a fit."""
+    """A stand-in for the worker that provides groups and a map of n points without a fit."""
 
     def __init__(self, n, hear):
         self.n, self.hear, self.seq = n, hear, 0
@@ -274,7 +272,7 @@ class Painter:
 
 
 def points(n):
-    """Return how long so many points take to be painted first, and in other colours, in Chromium."""
+    """Return the times of the first paint of n points and of a change of colours, in Chromium."""
     from playwright.sync_api import sync_playwright
 
     with tempfile.TemporaryDirectory() as folder:
@@ -324,13 +322,13 @@ def points(n):
 
 
 def entries(page, name, wanted, seconds=30):
-    """Wait until the page has measured something so often, and return the milliseconds."""
+    """Wait until the page has the expected number of measurements; return their milliseconds."""
     end, found = time.monotonic() + seconds, []
     while len(found) < wanted and time.monotonic() < end:
         found = page.evaluate(f"() => performance.getEntriesByName('{name}').map((e) => e.duration)")
         page.wait_for_timeout(20)
     if len(found) < wanted:
-        raise RuntimeError(f"{name} was measured {len(found)} times, not {wanted}")
+        raise RuntimeError(f"expected {wanted} measurements of {name}; got {len(found)}")
     return found
 
 

@@ -1,8 +1,8 @@
 """Let a service answer the questions of an interview.
 
 ``Service.complete`` stands for anything that answers a text with a text: a language model, a web service, or
-colleagues who work through a queue. Here it is a local function, so that the example runs anywhere: it knows a
-few words, fails at first, and sometimes gives a useless answer. Replace it with your own service.
+colleagues who work through a queue. Here it is a local function, so that the example runs anywhere: it knows
+a few words, fails at first, and sometimes gives a useless answer. Replace it with your own service.
 """
 
 from __future__ import annotations
@@ -62,7 +62,7 @@ class Service:
 
 
 def oracle_of(service: Service, *, budget: int) -> CallableOracle:
-    """Return an oracle that sends questions as prompts; an answer that cannot be parsed is requested again."""
+    """Return an oracle that sends questions as prompts and repeats them if an answer cannot be parsed."""
 
     async def ask(question: Question) -> Answer:
         first, second = (MESSAGES[row] for row in question.rows)

@@ -1,6 +1,6 @@
 """Calls that a type checker must accept, and calls that it must reject. `make lint` runs mypy on this file.
 
-Each call to reject has a ``type: ignore`` comment; mypy reports the comment as unused if the call is accepted.
+Each of the latter has a ``type: ignore`` comment; mypy reports the comment as unused if the call is accepted.
 """
 
 from __future__ import annotations

@@ -62,7 +62,7 @@ def pin_lowest(requirements: list[str]) -> list[str]:
         match = REQUIREMENT.fullmatch(requirement)
         if match is None or match["floor"] is None:
             raise SystemExit(
-                f"pyproject.toml declares no lowest version of {requirement!r}; write it as name>=version"
+                f"pyproject.toml has no floor for {requirement!r}; write it as name>=version"
             )
         pins.append(f"{match['name']}=={match['floor']}")
     return pins
