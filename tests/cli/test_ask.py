@@ -548,6 +548,16 @@ def test_a_pipe_is_not_prompted_and_odd_answers_are_listed(run, flock):
     assert 0 < rate["low"] < rate["mean"] < rate["high"] < 0.5
 
 
+def test_no_error_rate_is_given_after_few_answers_that_agree(run, flock):
+    typed, _ = flock
+    right = [*typed[: WRONG - 1], {"y": "n", "n": "y"}[typed[WRONG - 1]]]
+    result = run(*FLOCK, "--json", input="\n".join(right) + "\n")
+    document = json.loads(result.stdout)
+    assert document["answers"] == WRONG
+    assert document["error_rate"] is not None
+    assert "\nerrors " not in result.stderr
+
+
 def test_few_answers_are_too_few_to_call_one_odd(run, flock):
     result = run(*FLOCK, input="y\n" * 4)  # the first is wrong
     assert "odd" not in result.stderr
@@ -646,7 +656,7 @@ def test_it_is_reported_whether_to_go_on(run, files):
         (["-k", "2", "--hints", "nowhere/h.csv"], 1, "there is no folder"),
         (["-k", "2", "--known", "nowhere.csv"], 1, "there is no file 'nowhere.csv'"),
         (["-k", "2", "--budget", "-1"], 2, "--budget"),
-        (["-k", "2", "--trays", "--strategy", "random"], 2, "give one of them"),
+        (["-k", "2", "--trays", "--strategy", "random"], 2, "exclude each other"),
         (["-k", "2", "--errors", "0.5"], 2, "(answers are guesses), such as 0.1; got '0.5'"),
         (["-k", "2", "--errors", "-1"], 2, "(answers are guesses), such as 0.1; got '-1'"),
         (["-k", "2", "--errors", "often"], 2, "expected 'learn' or the share of wrong answers"),

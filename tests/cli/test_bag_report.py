@@ -95,7 +95,7 @@ def test_a_report_by_hand():
         "            2 of 4 rows in a cluster whose class is a label of their bag (50%)",
         "            1 of 4 labels of bags found in a row of the bag (25%)",
         "            no cluster stands for finch",
-        "doubtful    bag  rows  holds       not found   found besides",
+        "doubtful    bag  rows  labels      not found   also found",
         "            r1      2  finch;wren  finch;wren  owl",
         "            r2      2  owl;wren    owl",
     ]
@@ -355,7 +355,9 @@ def test_check_looks_through_bags(run, songs):
     said = run(*words).stdout
     assert "bags        8, 8 of them labelled" in said
     assert "2 to 4 rows each" in said
-    assert "bag labels  3 class(es), 1.6 per bag on average; 3 bag(s) with one label; 6 different sets" in said
+    assert (
+        "bag labels  3 class(es), 1.6 per bag on average; 3 bag(s) with one label; 6 different sets" in said
+    )
     found = json.loads(run(*words, "--json").stdout)["bags"]
     assert (found["classes"], found["in_one_bag_only"]) == (3, [])
     (songs / "bags.csv").write_text("bag,labels\nr1,owl;wren\nr2,owl;finch\n")

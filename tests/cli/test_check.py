@@ -49,6 +49,15 @@ def test_too_few_clusters(run, files):
     assert "informative" in run(*words, 3).stdout
 
 
+def test_ratings_of_links_are_explained(run, files):
+    (files / "hints.csv").write_text("a,b,link\na1,a2,must\na1,b1,cannot\n")
+    words = ["check", "hints.csv", "data.csv", "--id", "name"]
+    shown = run(*words).stdout
+    assert "coherent: share of pairs of a must-link and a cannot-link" in shown
+    assert "informative:" not in shown
+    assert "informative: share of the links that k-means without hints breaks" in run(*words, "-k", 2).stdout
+
+
 def test_json_of_good_hints(run, files):
     document = json.loads(run("check", "hints.csv", "data.csv", "--id", "name", "--json").stdout)
     assert document["ok"] is True

@@ -85,7 +85,7 @@ def test_json_out_and_plot(run, birds):
     assert [row["method"] for row in rows] == [row["method"] for row in document["results"]]
     assert float(rows[0]["score"]) == document["best"]["score"]
     assert (birds / "c.png").read_bytes().startswith(b"\x89PNG")
-    assert result.stderr == ""
+    assert all(line.endswith(" fits") for line in result.stderr.splitlines())
 
 
 def scores_of(result):
@@ -122,6 +122,16 @@ def test_numbers_of_clusters(run, birds, said, numbers):
     assert sorted(row["clusters"] for row in rows) == numbers
 
 
+def test_progress_goes_to_stderr_in_a_few_lines_off_a_terminal(run, birds):
+    words = [*BASE[:5], "-k", "2:4", "--cv", 4, "--methods", "k-means"]
+    result = run(*words)
+    lines = [line for line in result.stderr.splitlines() if line.endswith(" fits")]
+    assert lines[-1] == "12 of 12 fits"
+    assert len(lines) == 10
+    assert "fits" not in result.stdout
+    assert "fits" not in run(*words, "--quiet").stderr
+
+
 def test_a_long_table_is_cut(run, birds):
     words = [*BASE[:5], "-k", "2:12", "--cv", 2, *METHODS]
     shown = run(*words).stdout
@@ -149,7 +159,9 @@ def test_ties_are_reported_the_simplest_first(run, birds):
     assert tied == {(tie["method"], tie["clusters"]) for tie in document["ties"]}
     said = " ".join(run(*words).stdout.split())
     assert len(tied) > 1
-    assert f"{len(tied)} candidates are tied: each is worse than the best by at most one standard error" in said
+    assert (
+        f"{len(tied)} candidates are tied: each is worse than the best by at most one standard error" in said
+    )
     assert "The simplest is pck-means with 3 clusters." in said
 
 
@@ -181,7 +193,7 @@ def test_contradictions_are_a_note_or_a_failure(run, birds):
         (("-k", "two"), "expected numbers such as 4, 2:12 or 2,3,5"),
         (("-k", "4:2"), "expected numbers of clusters of at least 1"),
         (("-k", "0:3"), "expected numbers of clusters of at least 1"),
-        (("--methods", "magic"), "there is no method 'magic'; there are mpck-means"),
+        (("--methods", "magic"), "there is no method 'magic'; expected one of mpck-means"),
         (("--methods", ","), "there is no method"),
         (("--cv", 1), "--cv"),
         (("--scoring", "luck"), "--scoring"),

@@ -88,13 +88,13 @@ def test_hints_that_name_other_ids_say_what_the_ids_are(run, files):
     assert "no row has the id 'a1'" in said
     assert "pass it as --id" in said
     (files / "hints.csv").write_text("a,b,link\na1,zzz,must\n")
-    assert "cells of the column 'name' of data.csv" in run(*BASE, "--hints", "hints.csv", code=1).stderr
+    assert "in the column 'name' of data.csv" in run(*BASE, "--hints", "hints.csv", code=1).stderr
 
 
 def test_a_hints_file_of_no_known_format(run, files):
     (files / "hints.txt").write_text("a,b,link\n")
     said = run(*BASE, "--hints", "hints.txt", code=1).stderr
-    assert "expected a file name that ends with" in said
+    assert "does not say its format" in said
     assert "format=" not in said
 
 

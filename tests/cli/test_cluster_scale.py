@@ -114,7 +114,7 @@ def test_labels_as_hints_and_labels_as_json_lines(run, rows):
         (("--parquet", "rows", "--out", "labels.xlsx"), "expected a file name that ends with"),
         (
             ("--parquet", "nowhere", "--method", "spectral-learning"),
-            "which --method spectral-learning cannot",
+            "which --method spectral-learning does not support",
         ),
         (("--parquet", "rows", "--id", "nmae"), "did you mean 'name'?"),
     ],
@@ -133,7 +133,10 @@ def test_usage_errors(run, rows, words, said):
         (("--parquet", "rows"), "'name' (string) cannot be used as numbers. Leave them out with --drop"),
         (("--parquet", "rows", "--id", "name", "--hints", "bad.csv"), "bad.csv:3: no row has the id 'r240'"),
         (("--parquet", "rows", "--drop", "name", "--hints", "bad.csv"), "bad.csv:2: no row has the id 'r1'"),
-        (("--parquet", "rows", "--id", "name", "-k", "999"), "999 clusters need at least as many rows; got 240"),
+        (
+            ("--parquet", "rows", "--id", "name", "-k", "999"),
+            "999 clusters need at least as many rows; got 240",
+        ),
         (("--parquet", "twice.parquet", "--id", "name", "--hints", "bad.csv"), "both have the id 'r1'"),
         (("--parquet", "gap.parquet"), "block 0 of X has nan in its row 1, column 0"),
     ],

@@ -60,12 +60,12 @@ def test_a_picture_is_drawn(run, labels):
     [
         ((), "exactly one of LABELS"),
         (("labels.csv", "--classes", 3), "exactly one of LABELS"),
-        (("--classes", 3, "--column", "kind"), "give the file"),
+        (("--classes", 3, "--column", "kind"), "give that file"),
         (("--classes", 0), "--classes"),
-        (("--shares", "a,b"), "wanted numbers"),
+        (("--shares", "a,b"), "expected numbers"),
         (("--classes", 3, "--noise-pair", 2), "--noise-pair"),
         (("--classes", 3, "--seconds-pair", 0), "--seconds-pair"),
-        (("--classes", 3, "--plot", "bits.txt"), "expected a file name that ends with"),
+        (("--classes", 3, "--plot", "bits.txt"), "expected a file choose the column ends with"),
         (("labels.csv", "--column", "knd"), "it has 'id', 'kind'"),
         (("labels.csv", "--plot", "labels.csv"), "is also a file that is read"),
     ],
@@ -76,13 +76,13 @@ def test_usage_errors(run, labels, words, said):
 
 def test_several_columns_want_a_name(run, tmp_path):
     (tmp_path / "d.csv").write_text("x,y\n1,a\n2,b\n")
-    assert "has several columns ('x', 'y'); name that" in run("compare-hints", "d.csv", code=2).stderr
+    assert "has several columns ('x', 'y'); choose the column" in run("compare-hints", "d.csv", code=2).stderr
 
 
 def test_data_errors(run, tmp_path):
     assert "there is no file" in run("compare-hints", "nowhere.csv", code=1).stderr
     assert "add up to 1" in run("compare-hints", "--shares", ".5,.4", code=1).stderr
     (tmp_path / "l.csv").write_text("id,kind\n1,\n2,\n")
-    assert "'kind' is empty" in run("compare-hints", "l.csv", code=1).stderr
+    assert "in the column 'kind'; it is empty" in run("compare-hints", "l.csv", code=1).stderr
     (tmp_path / "l.csv").write_text("id,kind\n1,0.5\n2,0.7\n")
     assert "2 classes" in run("compare-hints", "l.csv").stdout

@@ -178,7 +178,9 @@ def test_a_header_alone(table):
 
 def test_numbers_in_place_of_a_header(table):
     text = refused(table, "1,2.5,3,4\n5,6,7,8\n")
-    assert text.startswith("t.csv:1: expected the names of the columns in the first row; got only numbers (1, 2.5, 3, …)")
+    assert text.startswith(
+        "t.csv:1: expected the names of the columns in the first row; got only numbers (1, 2.5, 3, …)"
+    )
     assert "--no-header" in text
 
 
@@ -296,9 +298,9 @@ def test_no_feature_left(table):
         ({"features": ("x", "q")}, "--features", "it has 'name', 'x', 'y'"),
         ({"drop": ("q",)}, "--drop", "no column 'q'"),
         ({"truth": "q"}, "--truth", "no column 'q'"),
-        ({"id": "name", "features": ("name", "x")}, "--features", "for --id as well"),
-        ({"truth": "x", "features": ("x", "y")}, "--features", "for --truth as well"),
-        ({"drop": ("x",), "features": ("x",)}, "--features", "for --drop as well"),
+        ({"id": "name", "features": ("name", "x")}, "--features", "for --id too"),
+        ({"truth": "x", "features": ("x", "y")}, "--features", "for --truth too"),
+        ({"drop": ("x",), "features": ("x",)}, "--features", "for --drop too"),
         ({"drop": ("x", "x")}, "--drop", "twice"),
     ],
 )

@@ -283,7 +283,7 @@ def test_labels_in_columns_of_the_data(run, tmp_path, world):
     shown = run("hierarchy", "wide.csv", "--label-columns", ",".join(names)).stdout
     assert "tags in the data: columns of 0 and 1; rows are numbered from 0" in shown
     said = run("hierarchy", "wide.csv", "--label-columns", "x,bird", code=1).stderr
-    assert "the label column 'x' holds" in said
+    assert "in the label column 'x'; got" in said
     said = run("hierarchy", "wide.csv", "--label-columns", "brid", code=2).stderr
     assert "did you mean 'bird'" in said
 
@@ -307,7 +307,10 @@ def test_a_label_that_is_never_used_is_left_out(run, items, world):
 @pytest.mark.parametrize(
     ("words", "said"),
     [
-        (("--label-columns", "price"), "either as a file with --labels or as columns of DATA with --label-columns"),
+        (
+            ("--label-columns", "price"),
+            "either as a file with --labels or as columns of DATA with --label-columns",
+        ),
         (("--hierarchy", "truth.csv", "--fixed", "truth.csv"), "--hierarchy fixes the whole tree"),
         (("--separator", ""), "got an empty --separator"),
         (("--missing-rate", "often"), "expected auto, shared, per-label or a rate such as 0.2"),
@@ -398,7 +401,9 @@ def test_embeddings_that_do_not_fit(run, items, world):
     X = world["X"].copy()
     X[3, 1] = np.nan
     np.save(items / "gap.npy", X)
-    assert "gap.npy, row 3, column 1 (counted from 0): expected a finite number; got nan" in refused(run, "--features", "gap.npy")
+    assert "gap.npy, row 3, column 1 (counted from 0): expected a finite number; got nan" in refused(
+        run, "--features", "gap.npy"
+    )
     np.save(items / "line.npy", X[:, 0])
     assert "expected an array of numbers of shape (rows, features)" in refused(run, "--features", "line.npy")
 

@@ -75,7 +75,7 @@ def test_numbers_from_other_formats(tmp_path):
         [0, 0],
     ]
     raw = RawTable("t", ("id", "a", "b"), (["r1", "r2"], np.array([1.0, 3.0]), np.array([0, 1])), None)
-    with pytest.raises(FileFormatError, match="the column 'a' holds"):
+    with pytest.raises(FileFormatError, match="the column 'a' contains"):
         read_tag_table(raw, IDS, id_column="id", separator=";", data="d")
 
 
@@ -117,7 +117,10 @@ def test_rows_that_are_not_listed_and_labels_that_are_not_used_are_reported():
         ("id,label\n,cat\n", "tags.csv:2: the id (column 'id') is empty"),
         ("id,cat,pet\nr1,0,0\nr2,0,0\n", "no row has a label"),
         ("id,label\nR1,cat\nr2,pet\n", "tags.csv:2: no row has the id 'R1'; did you mean 'r1'?"),
-        ("r1,cat\nr2,pet\n", "so the header seems to be missing. Begin the file with a line such as id,label"),
+        (
+            "r1,cat\nr2,pet\n",
+            "so the header seems to be missing. Begin the file with a line such as id,label",
+        ),
     ],
 )
 def test_tables_that_are_none_of_the_three(text, said):
@@ -248,4 +251,4 @@ def test_ids_under_another_name_are_not_taken_for_row_numbers():
 
 def test_a_separator_that_was_not_meant_is_reported():
     tags = tags_of("id,tags\nr1,cat;pet\nr2,pet\nr3,cat\n", separator="|")
-    assert any("hold ';'" in note for note in tags.notes)
+    assert any("contain ';'" in note for note in tags.notes)

@@ -29,9 +29,7 @@ def test_a_file_of_hints(run, tmp_path, project):
     assert result.stdout == ""
     for part in ("2 answers from hints", "imported    2", "new: Ann"):
         assert part in result.stderr
-    assert (
-        "0; 2 existed already" in run("import-answers", "birds", "hints.csv", "--annotator", "Ann").stderr
-    )
+    assert "0; 2 existed already" in run("import-answers", "birds", "hints.csv", "--annotator", "Ann").stderr
 
 
 def test_what_was_asked_at_the_terminal(run, tmp_path, project):

@@ -67,9 +67,9 @@ def test_a_folder_without_permission(tmp_path):
 @pytest.mark.parametrize(
     ("error", "text"),
     [
-        (IsADirectoryError(21, "Is a directory", "d"), "expected a file; 'd' is a folder."),
+        (IsADirectoryError(21, "Is a directory", "d"), "'d' is a folder; expected a file."),
         (PermissionError(13, "Permission denied", "f"), "'f' cannot be opened: permission denied."),
-        (OSError(28, "No space left on device", "f"), "'f': No space left on device. Make room"),
+        (OSError(28, "No space left on device", "f"), "'f': No space left on device. Free some"),
         (OSError("odd"), "odd"),
         (ValueError(), "ValueError"),
         (MemoryError("Unable to allocate 1 TiB"), "there is not enough memory for this. Unable to"),

@@ -27,8 +27,20 @@ def test_the_page_is_written(run, project):
     assert page.startswith("<!DOCTYPE html>")
     assert "wrens" in page
     assert result.stdout == ""
-    for part in ("Birds: 8 items in 2 groups", "1 contradiction\n", "wrote       report.html"):
+    for part in (
+        "Birds: 8 items in 2 groups",
+        "3 by 1 person",
+        "1 contradiction\n",
+        "wrote       report.html",
+    ):
         assert part in result.stderr
+
+
+def test_a_project_without_answers_has_no_people(run, tmp_path):
+    make(tmp_path).items.close()
+    shown = run("report", "birds", "--html", "report.html").stderr
+    assert "answers     none yet\n" in shown
+    assert "people" not in shown
 
 
 def test_figures_as_json(run, project):
@@ -57,7 +69,7 @@ def test_the_page_on_stdout(run, project):
     [
         ([], 2, "give --html FILE"),
         (["--html", "-", "--json"], 2, "both write to stdout"),
-        (["--html", "report.pdf"], 2, "does not say its format"),
+        (["--html", "report.pdf"], 2, "expected a file name that ends with"),
         (["--html", "nowhere/report.html"], 1, "there is no folder"),
     ],
 )

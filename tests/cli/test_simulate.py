@@ -253,7 +253,11 @@ def test_every_model_takes_answers(name, birds):
     ("words", "code", "said"),
     [
         (("--strategies", "rndom"), 2, "there is no strategy 'rndom'; did you mean 'random'?"),
-        (("--strategies", "xyz"), 2, "there is no strategy 'xyz'; there are default, regions, tray, random"),
+        (
+            ("--strategies", "xyz"),
+            2,
+            "there is no strategy 'xyz'; expected one of default, regions, tray, random",
+        ),
         (("--strategies", ","), 2, "expected the name of a strategy"),
         (("--model", "k-means"), 2, "'k-means' is not one of"),
         (("--label", "specis"), 2, "has no column 'specis'; did you mean 'species'?"),

@@ -186,7 +186,11 @@ def test_file_names_that_mean_trouble(run, tmp_path, served):
         (["pics", "--study", "-k", "2"], 2, "a study needs the true classes"),
         (["pics", "--db", "nonsense"], 1, "neither sqlite:///PATH nor postgresql://"),
         (["t.csv", "--text", "nope"], 2, "has no column 'nope'; it has 'name', 'message'"),
-        (["t.csv", "--text", "message", "--image", "picture"], 2, "--text, --image and --audio exclude one another"),
+        (
+            ["t.csv", "--text", "message", "--image", "picture"],
+            2,
+            "--text, --image and --audio exclude one another",
+        ),
         (["t.csv", "--features", "short.npy"], 1, "short.npy has 2 row(s) where there are 6 rows"),
         (["t.csv", "--features", "t.csv"], 2, "expected a .npy file"),
         (["latin.csv", "--text", "name"], 1, "pass --encoding latin-1"),

@@ -333,7 +333,11 @@ def test_an_index_that_pandas_wrote_is_not_learnt_from(tmp_path):
     ("options", "error", "said"),
     [
         ({"text": ("txt",)}, click.BadParameter, "no column 'txt'; did you mean 'text'"),
-        ({"image": "text", "audio": "file"}, click.UsageError, "--text, --image and --audio exclude one another"),
+        (
+            {"image": "text", "audio": "file"},
+            click.UsageError,
+            "--text, --image and --audio exclude one another",
+        ),
         ({"id_column": "name", "truth": "name"}, click.BadParameter, "named for --id as well"),
         ({"id_column": "kind"}, FileFormatError, "the id 'a' .* also occurs in line 2"),
         ({"features": "gone.npy"}, FileFormatError, "there is no file"),

@@ -192,8 +192,8 @@ def _read_features(raw: RawTable, names: tuple[str, ...]) -> FloatArray:
         others = sum(isinstance(other, _NonNumericCell) for other in parsed) - 1
         more = f" {others} more column(s) have such cells." if others else ""
         raise FileFormatError(
-            f"{raw.place(bad.row)}: expected a finite number in the column {name!r}; got {bad.shown}. Fill "
-            f"the cell, leave out the row, or drop the column with --drop {_quote_names([name])}.{more}"
+            f"{raw.place(bad.row)}: the column {name!r} is {bad.shown}; expected a finite number. Fill the "
+            f"cell, leave out the row, or drop the column with --drop {_quote_names([name])}.{more}"
         )
     X = np.empty((raw.n_rows, len(names)))
     for c, column in enumerate(parsed):

@@ -68,7 +68,7 @@ def format_error(error: Exception) -> str:
         if isinstance(error, FileNotFoundError):
             return f"there is no file {name!r}."
         if isinstance(error, IsADirectoryError):
-            return f"expected a file; {name!r} is a folder."
+            return f"{name!r} is a folder; expected a file."
         if isinstance(error, PermissionError):
             return f"{name!r} cannot be opened: permission denied."
         if error.errno in (errno.ENOSPC, errno.EDQUOT):

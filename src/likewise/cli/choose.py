@@ -187,7 +187,7 @@ def command(
     as_json: bool,
     quiet: bool,
 ) -> None:
-    """Choose the number of clusters and the method by held-out hints.
+    """Choose method and number of clusters by held-out hints.
 
     No true classes are needed. The hints of the HINTS files are split into folds. Each method is fitted with
     each number of clusters on all folds but one, and predicts the hints of that fold. Hints that the others

@@ -20,7 +20,7 @@ COMMANDS = {
     "report": "Write a report on a studio project as an HTML page.",
     "import-answers": "Import earlier answers, hints or labels into a studio project.",
     "ask": "Answer questions about rows, and cluster by the answers.",
-    "choose": "Choose the number of clusters and the method by held-out hints.",
+    "choose": "Choose method and number of clusters by held-out hints.",
     "check": "Check a file of hints before using it.",
     "simulate": "Compare query strategies on data with known classes.",
     "hierarchy": "Learn the tree behind incomplete tags, and complete them.",

@@ -194,7 +194,7 @@ def command(
                 repeats=repeats,
                 every=every,
                 oracle=None if kind is None else _OracleMaker(kind, classes, X, errors, max(2, budget)),
-                seed=seed,
+                random_state=seed,
                 n_jobs=jobs,
                 progress=_make_progress_callback(step),
             )
