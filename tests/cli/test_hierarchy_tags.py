@@ -119,7 +119,7 @@ def test_rows_that_are_not_listed_and_labels_that_are_not_used_are_reported():
         ("id,label\nR1,cat\nr2,pet\n", "tags.csv:2: no row has the id 'R1'; did you mean 'r1'?"),
         (
             "r1,cat\nr2,pet\n",
-            "so the header seems to be missing. Begin the file with a line such as id,label",
+            "the header seems to be missing. Begin the file with a line such as id,label",
         ),
     ],
 )

@@ -256,7 +256,7 @@ def test_every_model_takes_answers(name, birds):
         (
             ("--strategies", "xyz"),
             2,
-            "there is no strategy 'xyz'; expected one of default, regions, tray, random",
+            "there is no strategy 'xyz'; expected one of default, regions, tray",
         ),
         (("--strategies", ","), 2, "expected the name of a strategy"),
         (("--model", "k-means"), 2, "'k-means' is not one of"),
