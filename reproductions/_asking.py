@@ -1,8 +1,7 @@
-"""Interviews for the reproductions: a strategy asks, the classes answer, a clusterer is scored now and then.
+"""Run interviews for the reproductions: a strategy asks, the true classes answer, a clusterer is scored.
 
-:class:`likewise.active.Interview` fits a model after every answer. The papers place a row by several
-questions between two fits, and the figures score every tenth answer: this fits where one of these wants it,
-and nowhere else.
+:class:`likewise.active.Interview` fits a model after every answer. The papers ask several questions about a
+row between two fits, and the figures score every tenth answer. This module fits only at these points.
 """
 
 from __future__ import annotations
@@ -16,21 +15,21 @@ import numpy as np
 from likewise import Supervision
 from likewise.active import InterviewState
 
-Fit = Callable[[Supervision], Any]  # from hints to a model with labels_
+Fit = Callable[[Supervision], Any]  # takes hints, returns a model with labels_
 
 
 @dataclass
 class Asked:
-    """What was asked, and the clusters after so many answers.
+    """The questions of an interview, and the clusters after some numbers of answers.
 
     Attributes
     ----------
     pairs : list of (int, int)
-        The questions, in their order.
+        The questions, in order.
     labels : dict of int to ndarray
         The clusters after some numbers of answers.
     n_fits : int
-        How many fits it took.
+        The number of fits.
     """
 
     pairs: list[tuple[int, int]] = field(default_factory=list)
@@ -39,17 +38,17 @@ class Asked:
 
 
 def links(y: np.ndarray, pairs: Any) -> Supervision:
-    """Return what the classes answer to pairs of rows."""
+    """Return links between pairs of rows from their classes."""
     pairs = np.asarray(pairs, dtype=np.int64).reshape(-1, 2)
     same = y[pairs[:, 0]] == y[pairs[:, 1]]
     return Supervision.from_links(len(y), must=pairs[same], cannot=pairs[~same])
 
 
 def known(state: InterviewState) -> Supervision:
-    """Return what was said as links, and what follows from the number of clusters.
+    """Return the answers as links, and the links that the number of clusters implies.
 
-    What is apart from all groups but one is in that one: the last must-link of a row need not be asked, yet
-    clusterers are told.
+    A row that is apart from all groups but one belongs to that one: its must-link is not asked, but given to
+    clusterers.
     """
     links = state.closure.links
     return Supervision.from_links(state.n_samples, must=links.must, cannot=links.cannot)
@@ -68,9 +67,9 @@ def interview(
 ) -> Asked:
     """Ask, and return the questions and the clusters after the numbers of answers in `marks`.
 
-    With `by_node` a strategy that looks at clusters gets new ones when it takes up a row that nothing was
-    said of, as in Xiong, Johnson & Corso, sect. 2.3; otherwise after every answer. One that does not look at
-    them costs a fit for each mark.
+    With `by_node` a strategy that uses clusters gets new ones for each new row without answers, as in Xiong,
+    Johnson & Corso, sect. 2.3; otherwise after every answer. A strategy that does not use clusters costs one
+    fit per mark.
     """
     looks = bool(strategy.needs)
     asked = Asked()
@@ -93,17 +92,17 @@ def interview(
             break
         asked.pairs.append(question.rows)
         keys.add(question.key)
-        said = state.supervision | links(y, [question.rows])
+        answers = state.supervision | links(y, [question.rows])
         state = InterviewState.from_data(
             X,
-            said,
+            answers,
             model=state.model,
             labels=state.labels,
             asked=frozenset(keys),
             n_answers=len(keys),
             **fixed,
         )
-    if len(asked.pairs) < budget:  # everything is known: nothing changes any more
+    if len(asked.pairs) < budget:  # all answers are known, so the labels stay the same
         last = _refitted(state, fit, asked).labels
         asked.labels |= {mark: last for mark in marks if mark > len(asked.pairs)}
     return asked
@@ -116,6 +115,6 @@ def _refitted(state: InterviewState, fit: Fit, asked: Asked) -> InterviewState:
 
 
 def _is_new(state: InterviewState, question: Any) -> bool:
-    """Tell whether a question names a row that no answer has named."""
+    """Return True if a question contains a row without answers."""
     touched = state.supervision.touched
     return not all(touched[row] for row in question.rows)

@@ -1,4 +1,4 @@
-"""Curves of scores against the number of answers: summed up, compared, merged, written and drawn."""
+"""Summarise, compare, merge, write and plot curves of scores by the number of answers."""
 
 from __future__ import annotations
 
@@ -18,16 +18,16 @@ from _runner import count_runs, write_json
 
 @dataclass(frozen=True)
 class Style:
-    """How a curve is called and drawn."""
+    """The label and the look of a curve."""
 
     label: str
-    color: str  # of Okabe and Ito's palette, which people with any kind of colour vision can tell apart
+    color: str  # from the colour-blind safe palette of Okabe and Ito
     marker: str
     line: Any = "-"
 
 
 def curve_of(runs: Any) -> dict[str, Any]:
-    """Sum up runs x places: means, standard errors, and the runs, which comparisons want in pairs."""
+    """Summarise runs x places: means, standard errors, and the runs for paired comparisons."""
     found = np.asarray(runs, dtype=float)
     spread = found.std(axis=0, ddof=1) if len(found) > 1 else np.zeros(found.shape[1:])
     return {
@@ -38,27 +38,27 @@ def curve_of(runs: Any) -> dict[str, Any]:
 
 
 def areas(curve: Mapping[str, Any], places: Sequence[int]) -> np.ndarray:
-    """Return the mean score over the answers of each run: the area under its curve over the width."""
+    """Return the mean score of each run over the answers: the area under its curve divided by the width."""
     runs = np.asarray(curve["runs"], dtype=float)
     width = places[-1] - places[0]
     return np.asarray(trapezoid(runs, places, axis=1) / width if width else runs[:, -1])
 
 
 def over(ahead: np.ndarray, behind: np.ndarray) -> tuple[float, float]:
-    """Return by how much the first is ahead, and the standard error, over the runs that both have."""
+    """Return the lead of the first and its standard error, over the runs that both have."""
     n = min(len(ahead), len(behind))
     less = ahead[:n] - behind[:n]
     return float(less.mean()), float(less.std(ddof=1) / np.sqrt(n)) if n > 1 else 0.0
 
 
 def verdict(ahead: np.ndarray, behind: np.ndarray) -> str:
-    """Return "ahead" or "behind" if the two differ by more than two standard errors, else "alike"."""
+    """Return "ahead" or "behind" if the two differ by more than two standard errors, else "equal"."""
     mean, error = over(ahead, behind)
-    return "alike" if abs(mean) <= 2 * error else "ahead" if mean > 0 else "behind"
+    return "equal" if abs(mean) <= 2 * error else "ahead" if mean > 0 else "behind"
 
 
 def merged(old: Mapping[str, Any], new: Mapping[str, Any], order: Iterable[str]) -> dict[str, Any]:
-    """Return the new results with what only the old ones have, down to the single curve."""
+    """Return the new results, with curves that only the old ones have."""
     out = dict(new)
     if "n_runs" in old:
         out["n_runs"] = max(old["n_runs"], new["n_runs"])
@@ -70,7 +70,7 @@ def merged(old: Mapping[str, Any], new: Mapping[str, Any], order: Iterable[str])
 
 
 def _deep(old: Any, new: Any) -> Any:
-    """Return new over old, key by key; a curve is replaced whole."""
+    """Return old updated with new, key by key; a curve is replaced as a whole."""
     both = isinstance(old, dict) and isinstance(new, dict)
     if not both or "runs" in new:
         return new
@@ -78,20 +78,20 @@ def _deep(old: Any, new: Any) -> Any:
 
 
 def read(path: Path) -> dict[str, Any]:
-    """Return results that were written before, empty ones if there are none."""
+    """Return results from a file, or empty results if it does not exist."""
     found: dict[str, Any] = json.loads(path.read_text(encoding="utf-8")) if path.exists() else {"data": {}}
     return found
 
 
 def save(results: Mapping[str, Any], path: Path) -> None:
-    """Write results in the place of the old ones, whole: a stop in the middle loses nothing."""
+    """Replace the results in a file atomically, so that an interrupted run loses nothing."""
     beside = path.with_suffix(".new")
     write_json(dict(results), beside)
     beside.replace(path)
 
 
 def counted(curves: Iterable[Mapping[str, Any]]) -> str:
-    """Return how many runs there are of some curves, in words: "10 runs", or "5 to 10 runs"."""
+    """Return the number of runs of some curves as text: "10 runs" or "5 to 10 runs"."""
     sizes = sorted({len(curve["runs"]) for curve in curves})
     return f"{sizes[0]} runs" if len(sizes) == 1 else f"{sizes[0]} to {sizes[-1]} runs"
 
@@ -102,12 +102,12 @@ def draw(
     title: str,
     path: Path,
 ) -> None:
-    """Draw rows of panels, each a title, the name of the score, the places and curves by name."""
+    """Plot rows of panels, each with a title, the name of the score, the places and the curves by name."""
     from matplotlib.backends.backend_agg import FigureCanvasAgg
     from matplotlib.figure import Figure
 
     n_rows, n_columns = len(panels), max(len(row) for row in panels)
-    width = max(3.9 * n_columns + 0.3, 8.2)  # one panel alone would leave no room for the legend
+    width = max(3.9 * n_columns + 0.3, 8.2)  # leaves room for the legend beside a single panel
     figure = Figure(figsize=(width, 3.3 * n_rows + 1.3), layout="constrained")
     FigureCanvasAgg(figure)
     axes = figure.subplots(n_rows, n_columns, squeeze=False)
@@ -150,14 +150,14 @@ def draw(
 
 @dataclass(frozen=True)
 class Report:
-    """What a reproduction does with its plan: measure it, show it as a table, draw it.
+    """The steps of a reproduction: measure a plan, show a table, and plot figures.
 
     Attributes
     ----------
     measure : callable
-        Takes the plan, a console and what keeps the results so far; returns all of them.
+        Takes the plan, a console and a function that saves the results so far; returns all results.
     shown, pictures : callable
-        Make a table of results, and draw them into a folder.
+        Return a table of results, and plot them into a folder.
     order : iterable of str
         The data sets in the order of the paper.
     """
@@ -168,7 +168,7 @@ class Report:
     order: Iterable[str]
 
     def run(self, plan: Any, given: argparse.Namespace, here: Path) -> int:
-        """Measure, draw and write; return 0, or 1 if no data set could be had.
+        """Measure, plot and write; return 0, or 1 if no data set is available.
 
         Results are written after each part, and with ``--record`` merged into ``expected.json``.
         """
@@ -182,7 +182,7 @@ class Report:
         console = Console()
         results = self.measure(plan, console, keep)
         if not results["data"]:
-            console.print("No data set could be had; nothing was written.")
+            console.print("No data set is available; nothing was written.")
             return 1
         console.print(self.shown(results))
         self.pictures(results, given.out)
@@ -193,7 +193,7 @@ class Report:
 
 
 def planned(quick: Any, full: Any, given: argparse.Namespace, names: Iterable[str]) -> Any:
-    """Return the plan that the options ask for; `names` are those that take several values."""
+    """Return the plan that the options define; `names` are the options with several values."""
     chosen = {name: tuple(getattr(given, name) or ()) for name in names}
     chosen |= {"n_runs": count_runs(given, given.runs), "jobs": given.jobs}
     return replace(quick if given.quick else full, **{key: value for key, value in chosen.items() if value})

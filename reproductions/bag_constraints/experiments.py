@@ -1,4 +1,4 @@
-"""What is fitted to what: the methods, the data in bags, and the trials behind each figure."""
+"""The methods, the data in bags, and the trials behind each figure."""
 
 from __future__ import annotations
 
@@ -24,26 +24,26 @@ SETS = ("letter_carroll", "msrcv2", "hja_birdsong")
 POEMS = {"tyger": "the_tyger.txt", "frost": "the_road_not_taken.txt"}
 PLAIN = ("segment", "vowel", "semeion", "ecoli", "letter", "pendigits", "coil20")
 DEVELOPMENT = (*POEMS, *PLAIN)
-MOST_ROWS = 1000  # of bags made from a plain set
+MOST_ROWS = 1000  # of bags generated from a plain set
 MOST_LABELS = 4  # of such a bag
 DENSE: dict[str, Any] = {"n_neighbors": None}  # all pairs, as in the paper
 
 
 @dataclass(frozen=True)
 class Method:
-    """A curve: what it is called, how it is drawn, and how it is made."""
+    """A curve: its label, its look, and its estimator."""
 
     label: str
     estimator: Callable[..., Any]
-    color: str  # of Okabe and Ito's palette, which people with any kind of colour vision can tell apart
+    color: str  # from the colour-blind safe palette of Okabe and Ito
     marker: str
     line: Any = "-"
     options: dict[str, Any] = field(default_factory=dict)
     uses: str = "bags"  # or "links", or "nothing"
-    alpha: Callable[[float], float] | None = None  # from the share of labelled bags
+    alpha: Callable[[float], float] | None = None  # takes the share of labelled bags
 
     def make(self, n_clusters: int, seed: int, share: float = 1.0, **options: Any) -> Any:
-        """Return the estimator for that many clusters and a seed."""
+        """Return the estimator for a number of clusters and a seed."""
         if self.alpha is not None:
             options["alpha"] = self.alpha(share)
         return self.estimator(n_clusters, random_state=seed, **self.options | options)
@@ -95,7 +95,7 @@ METHODS = {
         "#CC79A7",
         "^",
         "--",
-        # The spectrum is wide, and a tighter tolerance takes twice as long for the same four digits.
+        # The spectrum is wide; a tighter tolerance takes twice as long and gives the same four digits.
         LINKS | {"cannot": "drop", "tol": 1e-3},
         uses="links",
     ),
@@ -114,7 +114,7 @@ METHODS = {
     "exact": Method("CSP, exact", BAG, "#009E73", "v", "-.", DENSE | {"variant": "exact"}),
     "labelled": Method("CSP, labelled", BAG, "#009E73", "<", ":", DENSE | {"variant": "labelled"}),
     "default": Method("our default (propagated)", BAG, "#D55E00", "D"),
-    # What each part of the default does
+    # Ablations of the default
     "all_pairs": Method("graph of all pairs", BAG, "", "", options=DENSE),
     "no_propagation": Method(
         "no propagation", BAG, "", "", options=UNPROPAGATED, alpha=lambda share: 1.5 * share**0.5
@@ -132,7 +132,7 @@ ABLATION = ("default", "all_pairs", "no_propagation", "no_balance", "no_cut", "a
 
 @dataclass(frozen=True, eq=False)
 class Problem:
-    """Standardised rows, their classes from 0 on, their bags and the classes of each bag."""
+    """Standardised rows, their classes numbered from 0, their bags and the classes of each bag."""
 
     X: np.ndarray
     y: np.ndarray
@@ -152,11 +152,11 @@ class Problem:
 
     @property
     def labels_per_bag(self) -> float:
-        """Return how many classes a bag has on average."""
+        """Return the mean number of classes per bag."""
         return float(np.mean([len(labels) for labels in self.bag_labels.values()]))
 
     def implied(self) -> tuple[float, float]:
-        """Return the shares of the pairs of rows that must and that cannot be in one class, by the bags."""
+        """Return the shares of the pairs of rows that the bags imply to be must-links and cannot-links."""
         names, codes = np.unique(self.bags, return_inverse=True)
         classes = sorted({label for labels in self.bag_labels.values() for label in labels})
         holds = np.array(
@@ -175,9 +175,9 @@ class Problem:
         return Problem.of(self.X[keep], self.y[keep], self.bags[keep], several)
 
     def hints(self, share: float, seed: int) -> Supervision:
-        """Return the bags, of which that share keeps its labels."""
-        told = Supervision.from_bags(self.bags, self.bag_labels)
-        return told if share == 1 else sample_bag_labels(told, share, random_state=seed)
+        """Return the bags, of which a share keeps its labels."""
+        hints = Supervision.from_bags(self.bags, self.bag_labels)
+        return hints if share == 1 else sample_bag_labels(hints, share, random_state=seed)
 
 
 def problem_of(name: str) -> Problem:
@@ -187,12 +187,12 @@ def problem_of(name: str) -> Problem:
 
 
 def poem(name: str) -> str:
-    """Return the lines of a poem; the first line of its file tells whose it is."""
+    """Return the lines of a poem; the first line of its file names the author."""
     return (TEXTS / POEMS[name]).read_text(encoding="utf-8").split("\n", 1)[1]
 
 
 def made_problem(name: str, seed: int) -> Problem:
-    """Return a development set, drawn afresh: a poem spelled, or bags of the rows of a plain set."""
+    """Return a new draw of a development set: a spelled poem, or bags of the rows of a plain set."""
     if name in POEMS:
         letters = load("letter")
         spelled = spell(poem(name), letters.X, letters.y, random_state=seed)
@@ -205,9 +205,9 @@ def made_problem(name: str, seed: int) -> Problem:
 
 
 def themed_bags(y: np.ndarray, rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:
-    """Draw bags of 2 to 8 rows, each about one to four classes; return the rows and their bags.
+    """Draw bags of 2 to 8 rows from one to four classes; return the rows and their bags.
 
-    No row is drawn twice. The classes of a theme are drawn by how many rows they have left.
+    No row is drawn twice. Classes are drawn with probabilities proportional to their remaining rows.
     """
     left = {label: rng.permutation(np.flatnonzero(y == label)).tolist() for label in np.unique(y)}
     rows: list[int] = []
@@ -230,14 +230,14 @@ def themed_bags(y: np.ndarray, rng: np.random.Generator) -> tuple[np.ndarray, np
 # ---------------------------------------------------------------------- fits
 
 
-def told_links(hints: Supervision, n_clusters: int, n_classes: int) -> Supervision:
-    """Return hints from which must-links follow where K = C, though a rare class be in no labelled bag.
+def imply_must_links(hints: Supervision, n_clusters: int, n_classes: int) -> Supervision:
+    """Return hints that imply must-links if K = C, even if a rare class is in no labelled bag.
 
-    The estimators know the number of classes from the hints alone, and where K is more than that a class may
-    be several clusters. In the experiment K = C is known.
+    The estimators take the number of classes from the hints; if K is larger, a class may be several clusters.
+    In the experiment K = C is known.
     """
-    told = {label for labels in hints.bags.labels for label in labels or ()}
-    if n_clusters > n_classes or len(told) == n_classes:
+    seen = {label for labels in hints.bags.labels for label in labels or ()}
+    if n_clusters > n_classes or len(seen) == n_classes:
         return hints
     alone = [labels[0] if labels and len(labels) == 1 else None for labels in map(_listed, hints.bags.labels)]
     return hints | Supervision.from_labels([alone[code] for code in hints.bags.codes]).to_links()
@@ -255,19 +255,19 @@ def fit_scores(
     n_clusters: int | None = None,
     options: Mapping[str, Any] | None = None,
 ) -> np.ndarray:
-    """Return the scores of a fit and whether it settled: seeds x 3.
+    """Return the scores of a fit and whether it converged: seeds x 3.
 
-    Several seeds share one fit: where all bags are labelled, or none is asked, runs differ in the starts of
-    k-means alone, and the eigenvectors are found once.
+    If all bags are labelled, or hints are not used, runs differ only in the starts of k-means. They share one
+    fit, and the eigenvectors are computed once.
     """
     k, method = n_clusters or problem.n_classes, METHODS[key]
     hints = None if method.uses == "nothing" else problem.hints(share, seeds[0])
     if method.uses == "links":
-        hints = told_links(hints, k, problem.n_classes)
+        hints = imply_must_links(hints, k, problem.n_classes)
     model = method.make(k, seeds[0], share, **options or {})
     settled = fitted(model, problem.X, hints)
     if not settled:
-        # The eigenvalues of the additive form crowd at 1, and then the whole matrix has to be decomposed.
+        # The eigenvalues of the additive form crowd at 1, so the whole matrix may have to be decomposed.
         settled = fitted(model.set_params(eigen_solver="dense"), problem.X, hints)
     found = [model.labels_]
     found += [
@@ -279,7 +279,7 @@ def fit_scores(
 
 
 def fitted(model: Any, X: np.ndarray, hints: Supervision | None) -> bool:
-    """Fit the model and return whether it settled."""
+    """Fit the model; return True if it converged."""
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         model.fit(X, supervision=hints)
@@ -292,7 +292,7 @@ def groups_of(seeds: tuple[int, ...], share: float, key: str) -> list[tuple[int,
 
 
 def made_scores(name: str, seed: int, methods: tuple[str, ...], shares: tuple[float, ...]) -> np.ndarray:
-    """Return the scores on a fresh draw of a development set: methods x shares x 3."""
+    """Return the scores on a new draw of a development set: methods x shares x 3."""
     problem = made_problem(name, seed)
     found = np.empty((len(methods), len(shares), len(MEASURES) + 1))
     for m, key in enumerate(methods):

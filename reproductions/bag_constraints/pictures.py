@@ -1,4 +1,4 @@
-"""The figures, as PNG files. matplotlib is imported when one is drawn."""
+"""Plot the figures as PNG files. matplotlib is imported when a figure is plotted."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ WORDS = {"purity": "class purity", "nmi": "normalised mutual information"}
 
 
 def draw(number: int, sets: dict[str, Any], path: Path, n_runs: int) -> None:
-    """Draw a figure from what was measured."""
+    """Plot a figure from the results."""
     draws: dict[int, Callable[[dict[str, Any], int], Any]] = {
         1: _against_alpha,
         2: lambda found, runs: _curves(found, runs, 2, "nmi", "share of labelled bags", SHARES),

@@ -1,7 +1,7 @@
-"""Redo the figures of Pei & Fern (2014): clustering the rows of bags from the labels of the bags.
+"""Reproduce the figures of Pei & Fern (2014): cluster the rows of bags by the labels of the bags.
 
-Run with ``python reproductions/bag_constraints/run.py``; ``--quick`` takes less than a minute, ``--help``
-tells the rest.
+Run with ``python reproductions/bag_constraints/run.py``; ``--quick`` takes less than a minute,
+and ``--help`` lists all options.
 """
 
 from __future__ import annotations
@@ -67,10 +67,10 @@ NOT_TESTED = {
 
 @dataclass(frozen=True)
 class Plan:
-    """What to run."""
+    """The experiments to run."""
 
     experiments: tuple[str, ...] = tuple(dict.fromkeys(FIGURES.values()))
-    n_runs: int = 10  # half as many draws of a development set
+    n_runs: int = 10  # half this number for development sets
     data: tuple[str, ...] = (*ex.SETS, *ex.DEVELOPMENT)
     jobs: int = 1
 
@@ -88,7 +88,7 @@ QUICK = Plan(n_runs=2, data=("letter_carroll", "tyger", "ecoli"))
 
 @dataclass(frozen=True)
 class Point:
-    """A place on a curve: the method, where it is drawn, and what is fitted there."""
+    """A point of a curve: the method, its position, and what is fitted."""
 
     key: str
     x: float
@@ -98,7 +98,7 @@ class Point:
 
 
 def points_of(experiment: str, name: str, n_classes: int) -> list[Point]:
-    """Return what is fitted to a set of the paper."""
+    """Return the points that are fitted to a set of the paper."""
     slow = name == SLOW
     if experiment == "alpha":
         return [Point("csp", alpha, options={"alpha": alpha}) for alpha in (ALPHAS[::2] if slow else ALPHAS)]
@@ -116,7 +116,7 @@ def points_of(experiment: str, name: str, n_classes: int) -> list[Point]:
 
 
 def shares_of(key: str, slow: bool) -> tuple[float, ...]:
-    """Return the shares of labelled bags at which a method is fitted; fewer where a fit takes long."""
+    """Return the shares of labelled bags at which a method is fitted; fewer if a fit is slow."""
     if ex.METHODS[key].uses == "nothing" or (slow and key == "spreg"):
         return (1.0,)
     if slow and key in ("splearn_additive", "exact", "labelled"):
@@ -131,7 +131,7 @@ def cluster_counts(n_classes: int) -> list[int]:
 
 
 def sets_of(experiment: str) -> tuple[str, ...]:
-    """Return the sets that an experiment is about."""
+    """Return the sets of an experiment."""
     if experiment == "several_labels":
         return (SLOW,)
     if experiment == "self_loops":
@@ -140,7 +140,7 @@ def sets_of(experiment: str) -> tuple[str, ...]:
 
 
 def measure(plan: Plan, console: Console) -> dict[str, Any]:
-    """Run every experiment and return the results, as they are written to the JSON file."""
+    """Run every experiment and return the results in the form of the JSON file."""
     experiments: dict[str, Any] = {}
     skipped: dict[str, str] = {}
     with progress_of("fits", console, 28) as progress:
@@ -202,7 +202,7 @@ def measure_set(runner: Runner, experiment: str, name: str, plan: Plan) -> dict[
 
 
 def measure_made(runner: Runner, name: str, plan: Plan) -> dict[str, Any]:
-    """Return the curves of a development set, drawn afresh in each run."""
+    """Return the curves of a development set, with a new draw in each run."""
     problem = ex.made_problem(name, 0)
     draws = plan.seeds[: max(1, plan.n_runs // 2)]
     calls = [(name, seed, MADE, MADE_SHARES) for seed in draws]
@@ -228,9 +228,9 @@ def _size(problem: ex.Problem) -> dict[str, Any]:
 
 
 def curve_of(found: Mapping[float, np.ndarray], *, same_everywhere: bool = False) -> dict[str, Any]:
-    """Summarise the runs of a method at each place: runs x (measures and whether the fit settled).
+    """Summarise the runs of a method at each place: runs x (measures and whether the fit converged).
 
-    What takes no hints is `same_everywhere`, whatever the share of labelled bags, and is measured once.
+    A method without hints is the `same_everywhere`, for any share of labelled bags, and is measured once.
     """
     out: dict[str, Any] = {"x": list(found), "same_everywhere": same_everywhere}
     for m, measure_name in enumerate(ex.MEASURES):
@@ -250,7 +250,7 @@ def curve_of(found: Mapping[float, np.ndarray], *, same_everywhere: bool = False
 
 
 def tables(results: dict[str, Any]) -> dict[str, list[str]]:
-    """Return purity as lines of Markdown, a table for each experiment."""
+    """Return Markdown tables of purity, one per experiment."""
     out: dict[str, list[str]] = {}
     for experiment, sets in results["experiments"].items():
         places = sorted(
@@ -296,7 +296,7 @@ def _cell(curve: dict[str, Any], x: float, measure_name: str) -> str:
 
 
 def shown(results: dict[str, Any]) -> Table:
-    """Return the purity of every method with the fewest and with all bags labelled, for the terminal."""
+    """Return a table for the terminal: purity of every method with the fewest and with all bags labelled."""
     out = Table(title="purity, mean ± standard deviation over runs")
     for heading in ("experiment", "data", "method", "first", "last"):
         out.add_column(heading, no_wrap=True)
@@ -309,7 +309,7 @@ def shown(results: dict[str, Any]) -> Table:
 
 
 def merged(old: dict[str, Any], new: dict[str, Any]) -> dict[str, Any]:
-    """Return the new results, and of the old ones what was not measured again."""
+    """Return the new results, and the old ones that were not measured again."""
     experiments = {}
     for experiment in dict.fromkeys(FIGURES.values()):
         sets = old["experiments"].get(experiment, {}) | new["experiments"].get(experiment, {})
@@ -330,19 +330,19 @@ def write(results: dict[str, Any], file: Path, figures: Path) -> None:
 
 
 def main(args: list[str] | None = None) -> int:
-    """Measure, draw and write; returns 0, or 1 if no data set could be had."""
+    """Measure, plot and write; return 0, or 1 if no data set is available."""
     parser = parser_of(
         __doc__,
         HERE,
         "letter_carroll and two development sets, 2 runs: less than a minute",
-        "also put what was measured into expected.json and figures/ beside this file",
+        "also update expected.json and figures/ beside this file",
     )
     parser.add_argument(
         "--figures", nargs="+", type=int, choices=FIGURES, metavar="N", help=f"any of {str([*FIGURES])[1:-1]}"
     )
     names = Plan().data
     parser.add_argument("--data", nargs="+", choices=names, metavar="NAME", help=f"any of {', '.join(names)}")
-    parser.add_argument("--runs", type=positive, help="how many runs (default 10; the paper made 20)")
+    parser.add_argument("--runs", type=positive, help="number of runs (default 10; the paper made 20)")
     given = parser.parse_args(args)
     plan = QUICK if given.quick else Plan()
     wanted = tuple(dict.fromkeys(FIGURES[number] for number in given.figures or ()))
@@ -356,7 +356,7 @@ def main(args: list[str] | None = None) -> int:
     console = Console()
     results = measure(plan, console)
     if not results["experiments"]:
-        console.print("No data set could be had; nothing was written.")
+        console.print("No data set is available; nothing was written.")
         return 1
     console.print(shown(results))
     write(results, given.out / "results.json", given.out)

@@ -1,4 +1,4 @@
-"""What is fitted to what: the data, the questions, and the trials behind each curve."""
+"""The data, the questions, and the trials behind each curve."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ EVERY = 10
 TABLE = (10, 20, 30, 40, 50, 60)  # the questions of Table 4.2
 
 PRIOR: dict[str, Any] = {"precision": 10, "tau": 1, "balance": 0, "intercept": False, "epsilon": 0.05}
-# What the text says of the prior: none of these is to be better than the one above.
+# Other priors; according to the thesis none of these is better than the one above.
 PRIORS = {
     "bc_tree_lambda_1": PRIOR | {"precision": 1},
     "bc_tree_lambda_100": PRIOR | {"precision": 100},
@@ -51,27 +51,27 @@ PRIORS = {
 
 @dataclass(frozen=True, eq=False)
 class Problem:
-    """Standardised rows, and the class of each from 0 on."""
+    """Standardised rows and their classes, numbered from 0."""
 
     X: np.ndarray
     y: np.ndarray
 
     @property
     def n_clusters(self) -> int:
-        """How many classes there are."""
+        """The number of classes."""
         return int(self.y.max()) + 1
 
 
 @cache
 def problem_of(name: str) -> Problem:
-    """Return a data set as the thesis has it: columns of mean 0 and variance 1."""
+    """Return a data set with standardised columns, as in the thesis."""
     found = load(name)
     X = StandardScaler().fit_transform(np.asarray(found.X, dtype=float))
     return Problem(X, np.unique(found.y, return_inverse=True)[1])
 
 
 def marks_of(budget: int) -> list[int]:
-    """Return after how many answers the clusters are scored."""
+    """Return the numbers of answers after which the clusters are scored."""
     return [*range(0, budget, EVERY), budget]
 
 
@@ -92,14 +92,14 @@ class MetricKMeans:
 
 
 def clusterer(key: str, n_clusters: int, seed: int) -> Any:
-    """Return the clusterer that a key ends in."""
+    """Return the clusterer in the last part of a key."""
     if key.split("_")[0] == "itml":
         return MetricKMeans(n_clusters, seed)
     return MPCKMeans(n_clusters, init="hints", random_state=seed)
 
 
 def fit_to(key: str, problem: Problem, seed: int) -> Callable[[Supervision], Any]:
-    """Return the function from hints to the fitted clusterer."""
+    """Return a function that takes hints and returns the fitted clusterer."""
 
     def fit(hints: Supervision) -> Any:
         return _quietly(clusterer(key, problem.n_clusters, seed).fit, problem.X, supervision=hints)
@@ -110,13 +110,13 @@ def fit_to(key: str, problem: Problem, seed: int) -> Callable[[Supervision], Any
 def _quietly(call: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)
-        # Answers by the classes contradict one another only where equal rows are of different classes.
+        # Answers from classes contradict one another only if equal rows have different classes.
         warnings.simplefilter("ignore", InconsistentSupervisionWarning)
         return call(*args, **kwargs)
 
 
 def bayesian(problem: Problem, seed: int, options: dict[str, Any]) -> BayesianClustering:
-    """Return the Bayesian model: two particles for each weight as in the thesis, or our defaults."""
+    """Return the Bayesian model: two particles per weight, as in the thesis, or our defaults."""
     n_particles = {"n_particles": 2 * problem.X.shape[1] * problem.n_clusters} if options else {}
     return BayesianClustering(
         problem.n_clusters, warm_start=True, random_state=seed, **n_particles, **options
@@ -129,7 +129,7 @@ def bayesian(problem: Problem, seed: int, options: dict[str, Any]) -> BayesianCl
 def random_pairs(
     n_samples: int, count: int, rng: np.random.Generator, *, tree: bool
 ) -> list[tuple[int, int]]:
-    """Draw different pairs of rows; with `tree` none that closes a cycle."""
+    """Draw distinct pairs of rows; with `tree`, none closes a cycle."""
     found: dict[tuple[int, int], None] = {}
     trees = DisjointSet(range(n_samples))
     while len(found) < count:
@@ -140,7 +140,7 @@ def random_pairs(
 
 
 def random_trial(name: str, seed: int, budget: int) -> dict[str, list[float]]:
-    """Return the scores of the methods of Figure 4.1: those of a run have the same pairs."""
+    """Return the scores of the methods of Figure 4.1, all with the same pairs."""
     problem = problem_of(name)
     rng = np.random.default_rng([seed, 41])
     drawn = {tree: random_pairs(len(problem.X), budget, rng, tree=tree) for tree in (True, False)}
@@ -161,7 +161,7 @@ def prior_trial(name: str, seed: int, budget: int) -> dict[str, list[float]]:
 def bc_scores(
     problem: Problem, pairs: Sequence[tuple[int, int]], budget: int, seed: int, options: dict[str, Any]
 ) -> list[float]:
-    """Score the Bayesian model on the first pairs, for each mark; the particles go on from mark to mark."""
+    """Score the Bayesian model on the first pairs for each mark; particles are kept from mark to mark."""
     model = bayesian(problem, seed, options)
     scores = []
     for mark in marks_of(budget):
@@ -173,7 +173,7 @@ def bc_scores(
 def given_scores(
     key: str, problem: Problem, pairs: Sequence[tuple[int, int]], budget: int, seed: int
 ) -> list[float]:
-    """Score a clusterer on the first pairs, for each mark."""
+    """Score a clusterer on the first pairs for each mark."""
     fit = fit_to(key, problem, seed)
     return [pairwise_f(problem.y, fit(links(problem.y, pairs[:mark])).labels_) for mark in marks_of(budget)]
 
@@ -184,9 +184,9 @@ def given_scores(
 def bayesian_trial(
     criterion: str, options: dict[str, Any], name: str, seed: int, budget: int
 ) -> dict[str, Any]:
-    """Ask what the Bayesian model wants to know; score it, and ITML and MPCKMeans on the same answers.
+    """Ask the questions of the Bayesian model; score it, and ITML and MPCKMeans with the same answers.
 
-    Also returned is how many pairs were better than the one asked and dropped since they close a cycle.
+    Also returns the number of pairs that were better than the one asked but would close a cycle.
     """
     problem = problem_of(name)
     model = bayesian(problem, seed, options)
@@ -215,10 +215,10 @@ def bayesian_trial(
 def n_dropped(
     model: BayesianClustering, pairs: Sequence[tuple[int, int]], criterion: str, best: float
 ) -> int:
-    """Count the pairs that were not asked, would close a cycle, and score higher than the best other one.
+    """Count the pairs that were not asked, would close a cycle, and score higher than the best other pair.
 
     The clusters of two rows of one tree are not independent given the weights, and no exact pass over the
-    tree tells the answer; they are scored as if they were, as all other pairs are.
+    tree gives the probability of the answer. Such pairs are scored as if they were independent.
     """
     if not pairs:
         return 0
@@ -243,7 +243,7 @@ def n_dropped(
 
 
 def npu_trial(key: str, name: str, seed: int, budget: int) -> dict[str, list[float]]:
-    """Return the scores of NPU with a clusterer, whose clusters it looks at."""
+    """Return the scores of NPU with a clusterer, whose clusters it uses."""
     problem = problem_of(name)
     asked = interview(
         problem.X,
@@ -258,7 +258,7 @@ def npu_trial(key: str, name: str, seed: int, budget: int) -> dict[str, list[flo
 
 
 def min_max_trial(name: str, seed: int, budget: int) -> dict[str, list[float]]:
-    """Return the scores of MinMax, which looks at no clusters, with both clusterers."""
+    """Return the scores of MinMax, which does not use clusters, with both clusterers."""
     problem = problem_of(name)
     out = {}
     for key in ("itml", "mpck"):
@@ -273,7 +273,7 @@ def _scores(problem: Problem, labels: dict[int, np.ndarray], budget: int) -> lis
     return [pairwise_f(problem.y, labels[mark]) for mark in marks_of(budget)]
 
 
-# A part is measured as a whole: the trials of its curves share questions, or cost about the same.
+# A part is measured as a whole, since its curves share questions or have similar costs.
 PARTS: dict[str, Callable[[str, int, int], dict[str, Any]]] = {
     "random": random_trial,
     "min_max": min_max_trial,

@@ -1,6 +1,7 @@
-"""Redo the figures of Pei (2017), chapter 4: Bayesian active clustering against its rivals.
+"""Reproduce the figures of Pei (2017), chapter 4: Bayesian active clustering and its baselines.
 
-Run with ``python reproductions/bayesian_active/run.py``; ``--quick`` is fast, ``--help`` tells the rest.
+Run with ``python reproductions/bayesian_active/run.py``; ``--quick`` is fast, and
+``--help`` lists all options.
 """
 
 from __future__ import annotations
@@ -70,12 +71,12 @@ FIGURES = {
 
 @dataclass(frozen=True)
 class Plan:
-    """What to run."""
+    """The experiments to run."""
 
     parts: tuple[str, ...] = tuple(ex.PARTS)
     data: tuple[str, ...] = tuple(ex.BUDGETS)
     n_runs: int = 10
-    most: int = 1000  # the most questions of a run
+    most: int = 1000  # maximum number of questions per run
     jobs: int = 1
 
 
@@ -85,7 +86,7 @@ QUICK = Plan(data=("fertility",), n_runs=2, most=20)
 
 
 def measure(plan: Plan, console: Console, keep: Callable[[dict[str, Any]], None]) -> dict[str, Any]:
-    """Run every part on every set and return the results; `keep` gets what there is after each of them."""
+    """Run every part on every set and return the results; `keep` gets the results so far after each."""
     data: dict[str, Any] = {}
     skipped: dict[str, str] = {}
     results = {
@@ -138,7 +139,7 @@ def _size(problem: ex.Problem, budget: int) -> dict[str, Any]:
 
 
 def tables(results: dict[str, Any]) -> dict[str, list[str]]:
-    """Return lines of Markdown: the area under each curve, F at the last answer, and Table 4.2."""
+    """Return Markdown tables: the area under each curve, F at the last answer, and Table 4.2."""
     out: dict[str, list[str]] = {}
     for figure, (_, keys) in FIGURES.items():
         here = [key for key in keys if any(key in found["curves"] for found in results["data"].values())]
@@ -154,7 +155,7 @@ def _lines(results: dict[str, Any], keys: list[str], cell: Callable[..., str]) -
     heads = [STYLES[key].label for key in keys]
     lines = [f"| data | {' | '.join(heads)} |", "| --- " * (1 + len(heads)) + "|"]
     for name, found in results["data"].items():
-        if sum(key in found["curves"] for key in keys) > 1:  # one curve alone compares with nothing
+        if sum(key in found["curves"] for key in keys) > 1:  # a single curve has no comparison
             lines.append(f"| {name} | {' | '.join(cell(found, key) for key in keys)} |")
     return lines
 
@@ -185,13 +186,13 @@ def _dropped(results: dict[str, Any]) -> list[str]:
 
 
 def gains(found: dict[str, Any], key: str, others: tuple[str, ...]) -> dict[str, tuple[float, float, str]]:
-    """Return by how much a curve is ahead of others in its mean, the standard error, and the verdict."""
+    """Return the lead of a curve over others in its mean, the standard error, and the verdict."""
     area = {each: areas(found["curves"][each], found["answers"]) for each in (key, *others)}
     return {each: (*over(area[key], area[each]), verdict(area[key], area[each])) for each in others}
 
 
 def shown(results: dict[str, Any]) -> Table:
-    """Return the mean of every curve and its end, for the terminal."""
+    """Return a table for the terminal: the mean and the end of every curve."""
     out = Table(title="pairwise F: mean over the answers, and at the last; ± standard error over runs")
     for heading in ("data", "method", "mean", "end"):
         out.add_column(heading, no_wrap=True)
@@ -202,7 +203,7 @@ def shown(results: dict[str, Any]) -> Table:
 
 
 def pictures(results: dict[str, Any], folder: Path) -> None:
-    """Draw every figure that there are curves for."""
+    """Plot every figure with curves."""
     for figure, (what, keys) in FIGURES.items():
         panels = []
         for name, found in results["data"].items():
@@ -219,18 +220,18 @@ def pictures(results: dict[str, Any], folder: Path) -> None:
 
 
 def main(args: list[str] | None = None) -> int:
-    """Measure, draw and write; returns 0, or 1 if no data set could be had."""
+    """Measure, plot and write; return 0, or 1 if no data set is available."""
     parser = parser_of(
         __doc__,
         HERE,
-        "fertility, 2 runs of 20 questions: some seconds",
-        "also put what was measured into expected.json and figures/ beside this file",
+        "fertility, 2 runs of 20 questions: a few seconds",
+        "also update expected.json and figures/ beside this file",
     )
     for option, names in (("--data", ex.BUDGETS), ("--parts", ex.PARTS)):
         parser.add_argument(
             option, nargs="+", choices=names, metavar="NAME", help=f"any of {', '.join(names)}"
         )
-    parser.add_argument("--runs", type=positive, help="how many runs (default 10; the thesis made 30)")
+    parser.add_argument("--runs", type=positive, help="number of runs (default 10; the thesis made 30)")
     given = parser.parse_args(args)
     plan = planned(QUICK, Plan(), given, ("data", "parts"))
     return Report(measure, shown, pictures, ex.BUDGETS).run(plan, given, HERE)

@@ -1,4 +1,4 @@
-"""The curves of the figures: which estimator, with which hints, and how it is drawn."""
+"""The curves of the figures: their estimators, hints and looks."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from likewise.metric import ITML, LSML, MMC, RelativeSVM, SparseLP, SSSVaD
 
 KMEANS_STARTS = 20
 SMALL = ("ionosphere", "pima", "balance_scale")
-# Hints for each row at level 1. Pairs that show as many rows as the triplets are half as many again.
+# Hints per row at level 1. The same number of shown rows needs 1.5 times as many pairs as triplets.
 SHARES = {"pairs": 0.1, "triplets": 0.05, "matched_pairs": 0.075}
 SEARCHED = {"tau": [0.5, 1.0, 1.5], "alpha": [2.0**-10, 2.0**-6, 2.0**-2]}
 
@@ -31,33 +31,33 @@ class Curve:
     label: str
     kind: str | None
     make: Callable[[int, int], Any]
-    color: str = "#000000"  # of Okabe and Ito's palette, which people with any colour vision can tell apart
+    color: str = "#000000"  # from the colour-blind safe palette of Okabe and Ito
     marker: str = "o"
     line: Any = "-"
-    selected: bool = False  # whether parameters are chosen by held-out hints
+    selected: bool = False  # True if parameters are chosen by held-out hints
     only: tuple[str, ...] = ()  # the data sets, if not all
     levels: tuple[int, ...] = ()  # the levels, if not all
     most_runs: int = 1000
 
 
 def dc(**parameters: Any) -> Callable[[int, int], Any]:
-    """Return a maker of our estimator with its defaults but for the parameters given."""
+    """Return a factory of our estimator with the given parameters."""
     return lambda k, seed: DiscriminativeClustering(k, init="hints", random_state=seed, **parameters)
 
 
 def chosen(scoring: str) -> Callable[[int, int], Any]:
-    """Return a maker of a search over tau and alpha by five folds of the hints."""
+    """Return a factory of a search over tau and alpha by five folds of the hints."""
     return lambda k, seed: HintSearchCV(dc()(k, seed), SEARCHED, cv=5, scoring=scoring, random_state=seed)
 
 
 def constrained_em(k: int, seed: int) -> Any:
-    """Return GMM-EC with 10 starts; 3 for very many classes, where a start takes seconds."""
+    """Return GMM-EC with 10 starts; 3 with many classes, where a start takes seconds."""
     return EquivalenceGaussianMixture(k, n_init=10 if k <= 10 else 3, random_state=seed)
 
 
 # Eq. 3.11 from the first sweep, from one start.
 PRINTED: dict[str, Any] = {"epsilon": 0.0, "anneal": False, "n_init": 1}
-# Forty-six fits in one: few runs, at one number of hints, on the sets where a fit is quick.
+# A search costs 46 fits, so it has few runs, one number of hints, and only sets with fast fits.
 SEARCH: dict[str, Any] = {"selected": True, "levels": (3,), "most_runs": 5}
 SEARCHED_ON = (*SMALL, "msrcv2")
 ALL_BUT_HJA = (*SMALL, "digits389", "letters_ijlt", "msrcv2")
@@ -156,10 +156,10 @@ CURVES = {
 
 @cache
 def fingerprint(curve: str) -> str:
-    """Return what tells one version of a method from another: its parameters and the code of its family."""
+    """Return a digest of the parameters and the code of a method, which identifies its version."""
     model = CURVES[curve].make(2, 0)
     digest = hashlib.sha256(f"{KMEANS_STARTS}".encode())
-    for part in (model, getattr(model, "estimator", None)):  # a search holds what it searches for
+    for part in (model, getattr(model, "estimator", None)):  # a search contains an estimator
         if part is not None:
             digest.update(f"{type(part).__name__} {part.get_params()}".encode())
             for file in sorted(Path(inspect.getfile(type(part))).parent.glob("*.py")):

@@ -1,4 +1,4 @@
-"""The figures, and the tables of the README, from what was measured."""
+"""Create the figures and the tables of the README from the results."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from dc_curves import CURVES, SHARES
 from scipy.stats import t as student
 
 CONFIDENCE = 0.95
-OF_USE = 0.005  # smaller differences are called "same", however sure they are
+OF_USE = 0.005  # smaller differences are called "same", even if they are significant
 SHOWN = 3  # the level of the tables: the middle one
 PAIR_BASELINES = ("xing", "itml", "em")
 TRIPLET_BASELINES = ("lsml", "sparse_lp", "sssvad")
@@ -45,13 +45,13 @@ def half_width(values: np.ndarray) -> float:
 
 
 def cell(curve: dict[str, Any], level: int) -> str:
-    """Return mean and half width at a level."""
+    """Return the mean and the half width at a level."""
     at = curve["levels"].index(level)
     return f"{curve['mean'][at]:.3f} ± {curve['half_width'][at]:.3f}"
 
 
 def difference(curves: dict[str, Any], level: int, ours: str, other: str) -> tuple[float, float]:
-    """Return the mean of "ours less the other" over the runs that both have, and its half width."""
+    """Return the mean of ours minus the other over the runs that both have, and its half width."""
     a, b = (curves[key]["runs"][curves[key]["levels"].index(level)] for key in (ours, other))
     n = min(len(a), len(b))
     values = np.subtract(a[:n], b[:n])
@@ -59,14 +59,14 @@ def difference(curves: dict[str, Any], level: int, ours: str, other: str) -> tup
 
 
 def verdict(mean: float, half: float) -> str:
-    """Return "better" or "worse" where the interval excludes 0 and the difference is of use, else "same"."""
+    """Return "better" or "worse" if the interval excludes 0 and the difference is not tiny, else "same"."""
     if abs(mean) <= max(half, OF_USE):
         return "same"
     return "better" if mean > 0 else "worse"
 
 
 def compared(curves: dict[str, Any], level: int, ours: str, others: tuple[str, ...]) -> str:
-    """Return ours less the best of the others, in words and numbers."""
+    """Return ours minus the best of the others, with the verdict."""
     best = max(others, key=lambda key: curves[key]["mean"][curves[key]["levels"].index(level)])
     mean, half = difference(curves, level, ours, best)
     name = f" ({CURVES[best].label})" if len(others) > 1 else ""
@@ -152,9 +152,9 @@ def tables(results: dict[str, Any]) -> dict[str, list[str]]:
 
 
 def agreement(results: dict[str, Any], measure: str) -> tuple[int, int]:
-    """Return how many comparisons of two methods another measure decides as pairwise F does, and of how many.
+    """Return the number of comparisons of two methods with the same result as by pairwise F, and of all.
 
-    Compared are the means of every two methods of figure 3.2 and of figure 3.3, at each level and data set.
+    The means of every two methods of figure 3.2 and of figure 3.3 are compared, at each level and data set.
     """
     same = total = 0
     for found in results["data"].values():
@@ -171,13 +171,13 @@ def agreement(results: dict[str, Any], measure: str) -> tuple[int, int]:
 
 
 def draw_curves(results: dict[str, Any], folder: Path) -> None:
-    """Draw figures 3.2 to 3.5 and 3.8: a panel for each data set, error bars of 95 % confidence."""
+    """Plot figures 3.2 to 3.5 and 3.8: one panel per data set, error bars of 95 % confidence."""
     from matplotlib.backends.backend_agg import FigureCanvasAgg
     from matplotlib.figure import Figure
 
     data = results["data"]
     columns = min(4, len(data) + 1)
-    rows = -(-(len(data) + 1) // columns)  # one place for the legend
+    rows = -(-(len(data) + 1) // columns)  # one panel for the legend
     for file, (title, keys) in FIGURES.items():
         figure = Figure(figsize=(3.3 * columns, 3.0 * rows + 0.4), layout="constrained")
         FigureCanvasAgg(figure)
@@ -186,7 +186,7 @@ def draw_curves(results: dict[str, Any], folder: Path) -> None:
         for ax, (name, found) in zip(axes, data.items(), strict=False):
             present = [key for key in keys if key in found["curves"]]
             for place, key in enumerate(present):
-                aside = 0.06 * (place - (len(present) - 1) / 2)  # so that error bars do not cover one another
+                aside = 0.06 * (place - (len(present) - 1) / 2)  # keeps error bars from overlapping
                 handles.setdefault(CURVES[key].label, _draw(ax, key, found["curves"][key], aside))
             ax.set_title(
                 f"{name}\n{found['n_samples']} rows, {found['n_clusters']} classes, {found['n_runs']} runs",
@@ -215,7 +215,7 @@ def _axis(keys: tuple[str, ...]) -> str:
 
 
 def _draw(ax: Any, key: str, found: dict[str, Any], aside: float) -> Any:
-    """Draw one curve, some levels aside, and return its handle; without hints it is a level line."""
+    """Plot one curve, shifted sideways, and return its handle; without hints it is a horizontal line."""
     curve = CURVES[key]
     look = {"color": curve.color, "linestyle": curve.line, "linewidth": 1.5}
     if curve.kind is None:
@@ -234,7 +234,7 @@ def _draw(ax: Any, key: str, found: dict[str, Any], aside: float) -> Any:
 
 
 def draw_information(results: dict[str, Any], folder: Path) -> None:
-    """Draw figure 3.6, with the data sets marked beside the curves of equal classes."""
+    """Plot figure 3.6, with the data sets marked next to the curves of equal classes."""
     from likewise.plotting import InformationDisplay
 
     display = InformationDisplay.from_classes(20)

@@ -1,7 +1,7 @@
-"""Redo the experiments of chapter 3 of Pei (2017): clustering from pairs and from triplets.
+"""Reproduce the experiments of chapter 3 of Pei (2017): clustering from pairs and from triplets.
 
-Run with ``python reproductions/discriminative/run.py``; ``--quick`` takes less than a minute and ``--help``
-tells the rest.
+Run with ``python reproductions/discriminative/run.py``; ``--quick`` takes less than a minute, and
+``--help`` lists all options.
 """
 
 from __future__ import annotations
@@ -42,12 +42,12 @@ from likewise.supervision import Supervision, sample_links, sample_triplets
 HERE = Path(__file__).parent
 CACHE = Path(tempfile.gettempdir()) / "likewise-reproductions" / "discriminative"
 DATA = ("ionosphere", "pima", "balance_scale", "digits389", "letters_ijlt", "msrcv2", "hja_birdsong")
-MSRC_CLASSES = 6  # the six largest classes have 1046 rows, as in table 3.5; no other six of the 23 have
+MSRC_CLASSES = 6  # the six largest classes have 1046 rows, as in table 3.5; no other six of 23 do
 
 
 @dataclass(frozen=True)
 class Plan:
-    """What to run. A level is a multiple of the smallest numbers of hints of the thesis."""
+    """The experiments to run. A level is a multiple of the smallest numbers of hints in the thesis."""
 
     data: tuple[str, ...] = DATA
     levels: tuple[int, ...] = (1, 3, 6)
@@ -56,7 +56,7 @@ class Plan:
     curves: tuple[str, ...] = tuple(name for name, curve in CURVES.items() if not curve.selected)
     jobs: int = 1
     cache: Path = CACHE
-    fresh: bool = False  # whether to measure again what the cache holds
+    fresh: bool = False  # True to ignore cached fits
 
     def runs(self, name: str) -> int:
         """Return the number of runs of a data set."""
@@ -72,7 +72,7 @@ QUICK = Plan(
 
 @dataclass(frozen=True)
 class Task:
-    """One fit: of what, with how many hints, and from which seed."""
+    """One fit: the data, the curve, the number of hints and the seed."""
 
     data: str
     curve: str
@@ -94,7 +94,7 @@ def prepare(name: str) -> tuple[np.ndarray, np.ndarray]:
 
 
 def draw_hints(y: np.ndarray, kind: str, level: int, run: int) -> Supervision:
-    """Draw the hints of a run; curves of one kind get the same ones."""
+    """Draw the hints of a run; curves of one kind get the same hints."""
     count = round(level * SHARES[kind] * len(y))
     seed = int(np.random.SeedSequence([run, level, list(SHARES).index(kind)]).generate_state(1)[0])
     sample = sample_triplets if kind == "triplets" else sample_links
@@ -128,7 +128,7 @@ def run_task(task: Task, X: np.ndarray, y: np.ndarray) -> dict[str, Any]:
 
 
 def cached_task(task: Task, X: np.ndarray, y: np.ndarray, plan: Plan) -> dict[str, Any]:
-    """Return what `run_task` does, from the cache if it has been measured before."""
+    """Return the result of `run_task`, from the cache if possible."""
     file = plan.cache / task.data / f"{task.curve}-{task.level}-{task.run}-{fingerprint(task.curve)}.json"
     if file.exists() and not plan.fresh:
         found: dict[str, Any] = json.loads(file.read_text(encoding="utf-8"))
@@ -137,12 +137,12 @@ def cached_task(task: Task, X: np.ndarray, y: np.ndarray, plan: Plan) -> dict[st
     file.parent.mkdir(parents=True, exist_ok=True)
     whole = file.with_suffix(".part")
     whole.write_text(json.dumps(found), encoding="utf-8")
-    whole.replace(file)  # a run that breaks here leaves no half a file
+    whole.replace(file)  # an interrupted run leaves no partial file
     return found
 
 
 def tasks_of(name: str, plan: Plan) -> list[Task]:
-    """Return the fits of a data set. Without hints there is only one level."""
+    """Return the fits of a data set; there is only one level without hints."""
     out = []
     for key in plan.curves:
         curve = CURVES[key]
@@ -156,7 +156,7 @@ def tasks_of(name: str, plan: Plan) -> list[Task]:
 
 
 def summary(found: dict[Task, dict[str, Any]]) -> dict[str, Any]:
-    """Return the curves: a number for each level, and pairwise F of each run."""
+    """Return the curves: means per level, and pairwise F of each run."""
     out: dict[str, Any] = {}
     for key in dict.fromkeys(task.curve for task in found):
         mine = {task: result for task, result in found.items() if task.curve == key}
@@ -179,7 +179,7 @@ def summary(found: dict[Task, dict[str, Any]]) -> dict[str, Any]:
 
 
 def measure(plan: Plan, console: Console) -> dict[str, Any]:
-    """Run every data set and return the results, as they are written to the JSON file."""
+    """Run every data set and return the results in the form of the JSON file."""
     data: dict[str, Any] = {}
     skipped: dict[str, str] = {}
     with progress_of("fits", console, 14) as progress:
@@ -218,7 +218,7 @@ def measure(plan: Plan, console: Console) -> dict[str, Any]:
 
 
 def merge_curves(recorded: dict[str, Any], results: dict[str, Any]) -> dict[str, Any]:
-    """Return what was recorded with the curves that were measured again, on the sets that both have."""
+    """Return the recorded results with newly measured curves, on the sets that both have."""
     for name in recorded["data"].keys() & results["data"].keys():
         curves = recorded["data"][name]["curves"] | results["data"][name]["curves"]
         recorded["data"][name]["curves"] = {key: curves[key] for key in CURVES if key in curves}
@@ -239,7 +239,7 @@ def write(results: dict[str, Any], folder: Path, figures: Path, file: str) -> No
 
 
 def main(args: list[str] | None = None) -> int:
-    """Measure, draw and write; returns 0, or 1 if no data set could be had."""
+    """Measure, plot and write; return 0, or 1 if no data set is available."""
     parser = parser_of(
         __doc__,
         HERE,
@@ -255,15 +255,15 @@ def main(args: list[str] | None = None) -> int:
         nargs="+",
         choices=CURVES,
         metavar="NAME",
-        help=f"measure these alone and show them with the recorded others: any of {', '.join(CURVES)}",
+        help=f"measure only these and show them with the recorded others: any of {', '.join(CURVES)}",
     )
-    parser.add_argument("--runs", type=positive, help="how many runs (default 10 on small sets, else 5)")
+    parser.add_argument("--runs", type=positive, help="number of runs (default 10 on small sets, else 5)")
     parser.add_argument(
         "--cache",
         type=Path,
-        help="where fits are kept, so that a broken run resumes (default: temporary files)",
+        help="folder for cached fits, to resume an interrupted run (default: a temporary folder)",
     )
-    parser.add_argument("--fresh", action="store_true", help="measure again what the cache holds")
+    parser.add_argument("--fresh", action="store_true", help="ignore cached fits")
     given = parser.parse_args(args)
     plan = QUICK if given.quick else Plan()
     chosen = {
@@ -279,7 +279,7 @@ def main(args: list[str] | None = None) -> int:
     console = Console()
     results = measure(plan, console)
     if not results["data"]:
-        console.print("No data set could be had; nothing was written.")
+        console.print("No data set is available; nothing was written.")
         return 1
     if given.curves:
         recorded = json.loads((HERE / "expected.json").read_text(encoding="utf-8"))

@@ -1,8 +1,8 @@
-"""Choose the number of Gaussians per class, m_K, by cross-validation over links, as the paper did.
+"""Choose the number of Gaussians per class, m_K, by cross-validation over links, as in the paper.
 
 Run ``python reproductions/gm_pr/choose_subclusters.py``; ``--data digits123`` for one set. Held-out links
-judge m_K = 1 to 4 in five folds. The table shows which was chosen in each trial, and the purity of the choice
-beside that of each fixed number.
+score m_K = 1 to 4 in five folds. The table shows the choice in each trial, and the purity of the choice next
+to that of each fixed number.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""What is fitted to what: the methods, the data and the trials behind each figure."""
+"""The methods, the data and the trials behind each figure."""
 
 from __future__ import annotations
 
@@ -32,19 +32,19 @@ PAPER: dict[str, Any] = {"init": "k-means++", "n_init": 1}  # one k-means++ draw
 
 @dataclass(frozen=True)
 class Method:
-    """A curve: what it is called, how it is drawn, and how it is made."""
+    """A curve: its label, its look, and its estimator."""
 
     label: str
     estimator: Callable[..., Any]
-    color: str  # of Okabe and Ito's palette, which people with any kind of colour vision can tell apart
+    color: str  # from the colour-blind safe palette of Okabe and Ito
     marker: str
     line: str = "-"
     options: dict[str, Any] = field(default_factory=dict)
-    share: float = 1.0  # of the trials: ten starts take ten times as long and vary less
-    graph: bool = False  # whether it clusters the similarities of the rows
+    share: float = 1.0  # share of the trials: ten starts take ten times as long and vary less
+    graph: bool = False  # True if it clusters the similarities of the rows
 
     def make(self, n_clusters: int, seed: int) -> Any:
-        """Return the estimator for that many clusters and a seed."""
+        """Return the estimator for a number of clusters and a seed."""
         return self.estimator(n_clusters, random_state=seed, **self.options)
 
 
@@ -53,7 +53,7 @@ GM_PR, GMM_EC, EM_PC = (
     EquivalenceGaussianMixture,
     PosteriorConstrainedGaussianMixture,
 )
-PAIRS: dict[str, Any] = {"relations": "pairs"}  # every link is a factor of its own
+PAIRS: dict[str, Any] = {"relations": "pairs"}  # every link is a separate factor
 NORMALIZED: dict[str, Any] = {"normalize": True}  # with the normaliser of the network of cannot-links
 GRAPH: dict[str, Any] = {"affinity": "precomputed"}
 METHODS = {
@@ -92,13 +92,13 @@ DIGITS, OBJECTS = ("digits123", "digits4567"), ("coil20_10", "coil20_15", "coil2
 
 @dataclass(frozen=True)
 class Sweep:
-    """A figure of curves: scores of some methods against the number of links."""
+    """A figure of curves: scores of some methods by the number of links."""
 
     title: str
     data: tuple[str, ...]
     methods: tuple[str, ...]
     links: tuple[int, ...] = (0, 8, 32, 128, 512)
-    balance: float | None = None  # the share of must-links; None: as the pairs fall
+    balance: float | None = None  # the share of must-links; None: as in random pairs
     share: float = 1.0  # of the trials
 
 
@@ -125,20 +125,20 @@ SWEEPS = {
 
 
 def data_of(name: str) -> tuple[np.ndarray, np.ndarray]:
-    """Return the principal components of a set and the class of each row, from 0 on."""
+    """Return the principal components of a set and the classes, numbered from 0."""
     kind, _, n_components = name.partition("_")
     found = load("coil20" if kind == "coil20" else "mnist_test")
     X, y = np.asarray(found.X, dtype=float), np.asarray(found.y)
     if not n_components:
         rows = np.isin(y, [int(digit) for digit in kind.removeprefix("digits")])
         X, y = X[rows], y[rows]
-    # The solver that scikit-learn would choose is a random one.
+    # scikit-learn would choose a randomised solver.
     X = PCA(int(n_components or 2), svd_solver="covariance_eigh").fit_transform(X)
     return X, np.unique(y, return_inverse=True)[1]
 
 
 def fit(method: Method, X: np.ndarray, n_clusters: int, seed: int, hints: Supervision | None) -> Any:
-    """Fit and return the estimator, which knows whether it settled: no need to be told by a warning."""
+    """Fit and return the estimator without its convergence warning; it records whether it converged."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)
         return method.make(n_clusters, seed).fit(X, supervision=hints)
@@ -147,7 +147,7 @@ def fit(method: Method, X: np.ndarray, n_clusters: int, seed: int, hints: Superv
 def fit_graph(
     method: Method, affinity: np.ndarray, n_clusters: int, seed: int, hints: Supervision | None
 ) -> tuple[np.ndarray, bool]:
-    """Cluster the similarities of the rows; return the clusters, and whether the fit settled."""
+    """Cluster the similarities of the rows; return the clusters, and whether the fit converged."""
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         labels = method.make(n_clusters, seed).fit(affinity, supervision=hints).labels_
@@ -160,11 +160,11 @@ def scores_of(y: np.ndarray, labels: np.ndarray) -> list[float]:
 
 
 def sweep_trial(sweep: Sweep, X: np.ndarray, y: np.ndarray, seed: int, methods: list[str]) -> np.ndarray:
-    """Return the scores of one trial and whether the fit settled: methods x numbers of links x 3.
+    """Return the scores of one trial and whether the fit converged: methods x numbers of links x 3.
 
-    A trial has one start and fresh links for each number. All methods get the same. The labels are those of
-    `predict`, by where a row lies alone, for the rows of links too; methods on graphs part the rows of the
-    fit, with their links.
+    A trial has one start and new links for each number, the same for all methods. The labels are those of
+    `predict`, which ignores the links of a row; methods on graphs return the labels of the fit, which uses
+    the links.
     """
     k = int(y.max()) + 1
     affinity = similarities(X) if any(METHODS[name].graph for name in methods) else None
@@ -183,7 +183,7 @@ def sweep_trial(sweep: Sweep, X: np.ndarray, y: np.ndarray, seed: int, methods: 
 
 
 def similarities(X: np.ndarray) -> np.ndarray:
-    """Return a Gaussian kernel as wide as the mean squared distance of two rows, as in section 4.1."""
+    """Return a Gaussian kernel whose width is the mean squared distance of two rows, as in section 4.1."""
     squares = pairwise_distances(X, metric="sqeuclidean")
     squares /= -squares.sum() / (len(X) * (len(X) - 1))
     return np.exp(squares, out=squares)
@@ -200,35 +200,35 @@ def spectral_trials(X: np.ndarray, y: np.ndarray, n_trials: int) -> np.ndarray:
 # ---------------------------------------------------------------------- the toys of figures 3 and 8
 
 STARTS = {"paper": PAPER, "default": {}}
-RECOVERED = 0.9  # the purity from which on a split counts as found; the boundary that is meant has 0.98
+RECOVERED = 0.9  # minimum purity of a split that counts as found; the true boundary has 0.98
 N_TOY = 200
 
 
 @dataclass(frozen=True)
-class Told:
-    """How many links are given on a toy, and which."""
+class LinkAmount:
+    """The number and kind of links on a toy."""
 
     n_must: int
     n_cannot: int
-    telling: bool = False  # links that a person would point at, rather than random ones
+    telling: bool = False  # True for links that a person would choose, False for random ones
 
     @property
     def label(self) -> str:
-        """Return how the links are called."""
+        """Return the label of the links."""
         if not self.n_must + self.n_cannot:
             return "no links"
         return f"{self.n_must} must, {self.n_cannot} cannot{', telling' * self.telling}"
 
 
 AMOUNTS = ((2, 2), (2, 0), (0, 2), (8, 8))
-TOLD_TOY = (Told(0, 0), *(Told(m, c, telling) for telling in (False, True) for m, c in AMOUNTS))
-TOLD_MOONS = (Told(0, 0), Told(2, 2), Told(8, 8), Told(32, 32))
+TOY_LINKS = (LinkAmount(0, 0), *(LinkAmount(m, c, telling) for telling in (False, True) for m, c in AMOUNTS))
+MOON_LINKS = (LinkAmount(0, 0), LinkAmount(2, 2), LinkAmount(8, 8), LinkAmount(32, 32))
 
 
 def make_toy(seed: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Return rows in four lumps, whether a row is above the horizontal line, and whether it is on the right.
+    """Return rows in four groups, whether a row is in the upper half, and whether it is on the right.
 
-    Above against below is what is meant; left against right is what the rows say, for that gap is wider.
+    The intended split is top against bottom; the gap between left and right is wider.
     """
     rng = np.random.default_rng(seed)
     above = np.repeat([0, 1], N_TOY // 2)
@@ -237,18 +237,18 @@ def make_toy(seed: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     return centres + rng.normal(size=(N_TOY, 2)) * [0.6, 0.5], above, right
 
 
-def toy_links(told: Told, y: np.ndarray, other: np.ndarray, seed: int) -> Supervision | None:
+def toy_links(amount: LinkAmount, y: np.ndarray, other: np.ndarray, seed: int) -> Supervision | None:
     """Draw links from the classes y.
 
-    Telling ones contradict the other split: must-links across it, cannot-links within one of its parts.
+    Telling links contradict the other split: must-links across it, cannot-links within one of its parts.
     """
-    if not told.n_must + told.n_cannot:
+    if not amount.n_must + amount.n_cannot:
         return None
-    rng = np.random.default_rng([seed, told.n_must, told.n_cannot])
+    rng = np.random.default_rng([seed, amount.n_must, amount.n_cannot])
     a, b = np.triu_indices(len(y), 1)
     same, across = y[a] == y[b], other[a] != other[b]
-    pools = (same & across, ~same & ~across) if told.telling else (same, ~same)
-    sizes = (told.n_must, told.n_cannot)
+    pools = (same & across, ~same & ~across) if amount.telling else (same, ~same)
+    sizes = (amount.n_must, amount.n_cannot)
     must, cannot = (
         np.column_stack([a, b])[rng.choice(np.flatnonzero(pool), n, replace=False)]
         for pool, n in zip(pools, sizes, strict=True)
@@ -257,16 +257,15 @@ def toy_links(told: Told, y: np.ndarray, other: np.ndarray, seed: int) -> Superv
 
 
 def toy_trial(seed: int) -> np.ndarray:
-    """Return, for each amount of links, whether GM-PR and GMM-EC found the split that was meant.
+    """Return, for each number of links, whether GM-PR and GMM-EC found the intended split.
 
-    The first four columns are GM-PR and GMM-EC from each start. The last says whether the split that is
-    meant has the higher likelihood of GM-PR: it is compared with left against right, both fitted from the
-    means of their halves.
+    The first four columns are GM-PR and GMM-EC from each start. The last is True if the intended split has a
+    higher likelihood of GM-PR than left against right, both fitted from the means of their halves.
     """
     X, y, right = make_toy(seed)
-    found = np.empty((len(TOLD_TOY), 5))
-    for t, told in enumerate(TOLD_TOY):
-        hints = toy_links(told, y, right, seed)
+    found = np.empty((len(TOY_LINKS), 5))
+    for t, amount in enumerate(TOY_LINKS):
+        hints = toy_links(amount, y, right, seed)
         runs = [
             Method("", estimator, "", "", options=start | model)
             for estimator, model in ((GM_PR, PAIRS), (GMM_EC, {}))
@@ -284,11 +283,11 @@ def toy_trial(seed: int) -> np.ndarray:
 
 
 def moons_trial(seed: int) -> np.ndarray:
-    """Return the share of rows in the wrong moon: amounts of links x (m_K 1 and 2) x starts."""
+    """Return the share of rows in the wrong moon: numbers of links x (m_K 1 and 2) x starts."""
     toy = make_moons(N_TOY, noise=0.1, random_state=seed)
-    found = np.empty((len(TOLD_MOONS), 2, len(STARTS)))
-    for t, told in enumerate(TOLD_MOONS):
-        hints = toy_links(told, toy.y, toy.y, seed)
+    found = np.empty((len(MOON_LINKS), 2, len(STARTS)))
+    for t, amount in enumerate(MOON_LINKS):
+        hints = toy_links(amount, toy.y, toy.y, seed)
         for m in range(2):
             for s, start in enumerate(STARTS.values()):
                 method = Method("", GM_PR, "", "", options=PAIRS | {"n_subclusters": m + 1, **start})

@@ -1,4 +1,4 @@
-"""The figures, as PNG files. matplotlib is imported when one is drawn."""
+"""Plot the figures as PNG files. matplotlib is imported when a figure is plotted."""
 
 from __future__ import annotations
 
@@ -24,10 +24,10 @@ def _figure(width: float, height: float) -> Any:
 
 
 def draw_sweep(number: int, found: dict[str, Any], path: Path) -> None:
-    """Draw purity above and the adjusted Rand index below, a column for each set, with standard errors."""
+    """Plot purity (top) and the adjusted Rand index (bottom), one column per set, with standard errors."""
     sweep, sets = ex.SWEEPS[number], found["data"]
     figure = _figure(4.1 * len(sets) + 0.4, 7.0)
-    share = "row" if sweep.data == ex.OBJECTS else "none"  # the same images, or other ones
+    share = "row" if sweep.data == ex.OBJECTS else "none"  # share the axis if the images are the same
     axes = figure.subplots(len(ex.MEASURES), len(sets), squeeze=False, sharex="col", sharey=share)
     for column, (name, of_set) in zip(axes.T, sets.items(), strict=True):
         column[0].set_title("\n".join(ex.SETS[name].rsplit(", ", 1)), fontsize=11)
@@ -84,23 +84,26 @@ def _label(name: str, curves: dict[str, Any]) -> str:
 
 
 def draw_toy(path: Path, seed: int = 0) -> None:
-    """Draw the soft labels of GM-PR on the toy, a row for each start, a column for each amount of links."""
+    """Plot the soft labels of GM-PR on the toy, one row per start, one column per number of links."""
     X, y, right = ex.make_toy(seed)
-    told = [ex.Told(0, 0), *(ex.Told(m, c, telling=True) for m, c in ex.AMOUNTS[:3])]
+    amount = [ex.LinkAmount(0, 0), *(ex.LinkAmount(m, c, telling=True) for m, c in ex.AMOUNTS[:3])]
     panels = [
-        [(each, ex.toy_links(each, y, right, seed), {"n_subclusters": 1, **start}) for each in told]
+        [(each, ex.toy_links(each, y, right, seed), {"n_subclusters": 1, **start}) for each in amount]
         for start in ex.STARTS.values()
     ]
-    _scenes(path, X, y, seed, panels, [each.label.removesuffix(", telling") for each in told], 3)
+    _scenes(path, X, y, seed, panels, [each.label.removesuffix(", telling") for each in amount], 3)
 
 
 def draw_moons(path: Path, seed: int = 0) -> None:
-    """Draw the soft labels on two moons: GMM, and GM-PR with one and with two Gaussians for each class."""
+    """Plot the soft labels on two moons: GMM, and GM-PR with one and with two Gaussians per class."""
     toy = make_moons(ex.N_TOY, noise=0.1, random_state=seed)
-    few, none = ex.Told(2, 2), ex.Told(0, 0)
+    few, none = ex.LinkAmount(2, 2), ex.LinkAmount(0, 0)
     columns = [(none, 1), (few, 1), (few, 2)]
     panels = [
-        [(told, ex.toy_links(told, toy.y, toy.y, seed), {"n_subclusters": n, **start}) for told, n in columns]
+        [
+            (amount, ex.toy_links(amount, toy.y, toy.y, seed), {"n_subclusters": n, **start})
+            for amount, n in columns
+        ]
         for start in ex.STARTS.values()
     ]
     titles = ["GMM: no links", "GM-PR, $m_K$ = 1: 2 must, 2 cannot", "GM-PR, $m_K$ = 2: the same links"]
@@ -108,7 +111,7 @@ def draw_moons(path: Path, seed: int = 0) -> None:
 
 
 def draw_digits(path: Path, names: tuple[str, ...] = ("digits123", "digits4567")) -> None:
-    """Draw the digits in their first two principal components, as in figure 5."""
+    """Plot the digits in their first two principal components, as in figure 5."""
     figure = _figure(5.2 * len(names), 4.8)
     for ax, name in zip(figure.subplots(1, len(names), squeeze=False)[0], names, strict=True):
         X, y = ex.data_of(name)
@@ -144,10 +147,10 @@ def _scenes(
 
 
 def _soft_labels(ax: Any, X: np.ndarray, y: np.ndarray, soft: np.ndarray) -> int:
-    """Colour the rows by their class, paler where it is less sure; return how many are wrong."""
+    """Colour the rows by class, paler if it is less certain; return the number of wrong rows."""
     from matplotlib.colors import to_rgb
 
-    if (soft.argmax(axis=1) == y).mean() < 0.5:  # the numbers of clusters mean nothing
+    if (soft.argmax(axis=1) == y).mean() < 0.5:  # cluster numbers are arbitrary
         soft = soft[:, ::-1]
     colors = np.array([to_rgb(color) for color in CLASSES])[soft.argmax(axis=1)]
     sure = 0.15 + 0.85 * (2 * soft.max(axis=1) - 1)[:, None]

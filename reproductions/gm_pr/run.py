@@ -1,6 +1,7 @@
-"""Redo the figures of Yu, Elhabian & Whitaker: mixtures with pairwise relations against their rivals.
+"""Reproduce the figures of Yu, Elhabian & Whitaker: mixtures with pairwise relations and baselines.
 
-Run with ``python reproductions/gm_pr/run.py``; ``--quick`` takes a minute, ``--help`` tells the rest.
+Run with ``python reproductions/gm_pr/run.py``; ``--quick`` takes a minute, and
+``--help`` lists all options.
 """
 
 from __future__ import annotations
@@ -35,11 +36,11 @@ NOT_TESTED = {
 
 @dataclass(frozen=True)
 class Plan:
-    """What to run."""
+    """The experiments to run."""
 
     figures: tuple[int, ...] = FIGURES
     n_trials: int = 20
-    links: tuple[int, ...] | None = None  # instead of those of the figure
+    links: tuple[int, ...] | None = None  # replaces the numbers of links of the figure
     data: tuple[str, ...] = tuple(ex.SETS)
     jobs: int = 1
 
@@ -50,7 +51,7 @@ QUICK = Plan(n_trials=2, links=(0, 128), data=("digits123",))
 
 
 def measure(plan: Plan, console: Console) -> dict[str, Any]:
-    """Run every figure and return the results, as they are written to the JSON file."""
+    """Run every figure and return the results in the form of the JSON file."""
     figures: dict[str, Any] = {}
     skipped: dict[str, str] = {}
     with progress_of("trials", console) as progress:
@@ -81,7 +82,7 @@ def _share(n_trials: int, share: float) -> int:
 
 
 def measure_sweep(runner: Runner, plan: Plan, number: int, skipped: dict[str, str]) -> dict[str, Any]:
-    """Return the curves of a figure, for each set that can be had."""
+    """Return the curves of a figure for each available set."""
     sweep = ex.SWEEPS[number]
     sweep = replace(sweep, links=plan.links or sweep.links)
     n_trials = _share(plan.n_trials, sweep.share)
@@ -116,13 +117,13 @@ def measure_sweep(runner: Runner, plan: Plan, number: int, skipped: dict[str, st
 
 
 def _curve(found: np.ndarray, first: np.ndarray) -> dict[str, Any]:
-    """Summarise trials x numbers of links x scores; `first` is the same of the first method of its start."""
+    """Summarise trials x numbers of links x scores; `first` are those of the first method with this start."""
     less = found[..., 0] - first[..., 0]
     return {
         "n_trials": len(found),
         **_spread(found),
         "not_settled": (1 - found[..., -1]).sum(axis=0).astype(int).tolist(),
-        # All methods had the same starts and links: the error of a difference is that of the pairs.
+        # All methods had the same starts and links, so differences have paired errors.
         "purity_over_first": {
             "mean": less.mean(axis=0).round(4).tolist(),
             "standard_error": (_deviation(less) / np.sqrt(len(less))).round(4).tolist(),
@@ -146,14 +147,14 @@ def _spread(found: np.ndarray) -> dict[str, Any]:
 
 
 def measure_toy(runner: Runner, plan: Plan) -> dict[str, Any]:
-    """Return how often the split that was meant is found on the toy."""
+    """Return how often the intended split is found on the toy."""
     n_trials = plan.n_trials
     runs = runner.trials(" 3 toy", ex.toy_trial, [(seed,) for seed in range(n_trials)])
     found = np.mean(runs, axis=0)
     names = ("gm_pr", "gm_pr_default", "gmm_ec", "gmm_ec_default", "meant_is_likelier")
     rows = {
-        told.label: dict(zip(names, shares.round(4).tolist(), strict=True))
-        for told, shares in zip(ex.TOLD_TOY, found, strict=True)
+        amount.label: dict(zip(names, shares.round(4).tolist(), strict=True))
+        for amount, shares in zip(ex.TOY_LINKS, found, strict=True)
     }
     return {"n_trials": n_trials, "n_samples": ex.N_TOY, "found_from_purity": ex.RECOVERED, "shares": rows}
 
@@ -163,8 +164,8 @@ def measure_moons(runner: Runner, plan: Plan) -> dict[str, Any]:
     n_trials = plan.n_trials
     found = np.stack(runner.trials(" 8 moons", ex.moons_trial, [(seed,) for seed in range(n_trials)]))
     wrong: dict[str, Any] = {}
-    for t, told in enumerate(ex.TOLD_MOONS):
-        wrong[told.label] = {
+    for t, amount in enumerate(ex.MOON_LINKS):
+        wrong[amount.label] = {
             f"gm_pr{'_2' * m}{'_default' * s}": {
                 "mean": round(float(found[:, t, m, s].mean()), 4),
                 "standard_deviation": round(float(_deviation(found[:, t, m, s])), 4),
@@ -179,7 +180,7 @@ def measure_moons(runner: Runner, plan: Plan) -> dict[str, Any]:
 
 
 def table(results: dict[str, Any]) -> Table:
-    """Return purity of every method at the most links of each figure, and of the fits without links."""
+    """Return the purity of every method without links and with the most links of each figure."""
     out = Table(title="purity, mean ± standard deviation over trials")
     for heading in ("figure", "data", "method", "no links", "most links"):
         out.add_column(heading, no_wrap=True)
@@ -207,12 +208,12 @@ def write(results: dict[str, Any], folder: Path, figures: Path, file: str) -> No
 
 
 def main(args: list[str] | None = None) -> int:
-    """Measure, draw and write; returns 0, or 1 if no data set could be had."""
+    """Measure, plot and write; return 0, or 1 if no data set is available."""
     parser = parser_of(__doc__, HERE, "the toys and digits 1, 2, 3; 2 trials: less than a minute")
     parser.add_argument(
         "--figures", nargs="+", type=int, choices=FIGURES, metavar="N", help=f"any of {str(FIGURES)[1:-1]}"
     )
-    parser.add_argument("--trials", type=positive, help="how many trials (default 20; the paper made 100)")
+    parser.add_argument("--trials", type=positive, help="number of trials (default 20; the paper made 100)")
     given = parser.parse_args(args)
     plan = QUICK if given.quick else Plan()
     chosen = {
@@ -224,7 +225,7 @@ def main(args: list[str] | None = None) -> int:
     console = Console()
     results = measure(plan, console)
     if not results["figures"]:
-        console.print("No data set could be had; nothing was written.")
+        console.print("No data set is available; nothing was written.")
         return 1
     console.print(table(results))
     write(results, given.out, given.out, "results.json")

@@ -1,4 +1,4 @@
-"""The tree of labels that nobody wrote down: what is learned of it, and how far that can be believed."""
+"""Case study without a known tree: learn a tree of labels, and assess how far it can be trusted."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ N_DRAWS = 20
 
 
 def case(name: str, n_draws: int = N_DRAWS) -> dict[str, Any]:
-    """Learn the tree of a set, and again from rows drawn with replacement."""
+    """Learn the tree of a set, and repeat it on bootstrap samples of the rows."""
     data = load(name)
     X = StandardScaler().fit_transform(np.asarray(data.X, dtype=float))
     Y = pd.DataFrame(np.asarray(data.Y, dtype=np.uint8), columns=list(data.label_names))
@@ -52,7 +52,7 @@ def case(name: str, n_draws: int = N_DRAWS) -> dict[str, Any]:
 
 
 def _edges(tree: LabelHierarchy, Y: pd.DataFrame) -> dict[tuple[str, str], dict[str, Any]]:
-    """Count, for each edge, the rows with the child, and those of them with the parent."""
+    """Count the rows with the child, and those of them with the parent, for each edge."""
     found: dict[tuple[str, str], dict[str, Any]] = {}
     for p, c in tree.edges:
         child = Y[c] == 1
@@ -67,7 +67,7 @@ def _edges(tree: LabelHierarchy, Y: pd.DataFrame) -> dict[tuple[str, str], dict[
 
 
 def _one_rate(edges: list[dict[str, Any]]) -> dict[str, float]:
-    """Test whether parents are recorded with the child equally often along all edges, as random gaps say."""
+    """Test whether parents are recorded with the child equally often along all edges (random gaps)."""
     rows, both = (np.array([edge[key] for edge in edges], dtype=float) for key in ("rows", "with_parent"))
     share = both.sum() / rows.sum()
     value = float((((both - share * rows) ** 2) / (rows * share * (1 - share))).sum())
@@ -82,7 +82,7 @@ def _one_rate(edges: list[dict[str, Any]]) -> dict[str, float]:
 
 
 def _again(tree: LabelHierarchy, X: np.ndarray, Y: pd.DataFrame, n_draws: int) -> dict[Any, float]:
-    """Return in which share of trees, learned from rows drawn with replacement, each edge comes again."""
+    """Return the share of bootstrap trees in which each edge is found again."""
     rng = np.random.default_rng(0)
     seen = dict.fromkeys(tree.edges, 0)
     for _ in range(n_draws):
@@ -95,7 +95,7 @@ def _again(tree: LabelHierarchy, X: np.ndarray, Y: pd.DataFrame, n_draws: int) -
 
 
 def _held_out(X: np.ndarray, Y: pd.DataFrame, split: np.ndarray) -> dict[str, list[float]]:
-    """Return F1 micro and macro on the test rows of the set, of the learned tree and of one label by one."""
+    """Return F1 micro and macro on the test rows, for the learned tree and for separate classifiers."""
     train, test = split == "train", split == "test"
     models = {
         "learn": ex.LATENT(**ex.LEARN),
@@ -118,7 +118,7 @@ def hierarchy(found: dict[str, Any]) -> LabelHierarchy:
 
 
 def drawn_as_text(found: dict[str, Any]) -> list[str]:
-    """Return the tree, a line for each label: how many rows have it recorded, and the margin of its edge."""
+    """Return the tree as text, one line per label with its number of rows and the margin of its edge."""
     tree = hierarchy(found)
     recorded = dict(zip(tree.names, found["recorded"], strict=True))
     margins = dict(zip(tree.names, tree.margins, strict=True))

@@ -1,4 +1,4 @@
-"""What is fitted to what: the data, the labels that go missing, the methods and the trials."""
+"""The data, the missing labels, the methods and the trials."""
 
 from __future__ import annotations
 
@@ -30,14 +30,14 @@ from likewise.multilabel import (
 
 NOISES = (0.1, 0.2, 0.3, 0.4, 0.5)
 N_COMPONENTS = 100
-CHURCH_TOP, CHURCH_LEAST = "02", 8  # the branch that is cut out, and how many rows a label needs
+CHURCH_TOP, CHURCH_LEAST = "02", 8  # the branch that is used, and the minimum number of rows of a label
 
 # ---------------------------------------------------------------------- data
 
 
 @dataclass(frozen=True, eq=False)
 class Problem:
-    """Rows, all labels that they hold, and the true tree; a set without features has constant rows."""
+    """Rows, all their labels, and the true tree; a set without features has constant rows."""
 
     X: np.ndarray
     Y: np.ndarray
@@ -46,7 +46,7 @@ class Problem:
 
 @dataclass(frozen=True, eq=False)
 class Trial:
-    """The rows to learn from, with gaps in their labels, and others with all their labels."""
+    """Training rows with missing labels, and test rows with all their labels."""
 
     X: np.ndarray
     Z: pd.DataFrame
@@ -57,19 +57,19 @@ class Trial:
 
 @dataclass(frozen=True)
 class DataSet:
-    """How a set is had, and how many of its rows are drawn for learning and for testing."""
+    """A data set: its loader, and the numbers of rows for learning and for testing."""
 
     label: str
     make: Callable[[int], Problem]
     n_train: int
     n_test: int
-    most_runs: int = 100  # of a set that takes long
-    methods: tuple[str, ...] = ()  # those it is measured with, all if none are named
+    most_runs: int = 100  # maximum number of runs for slow sets
+    methods: tuple[str, ...] = ()  # the methods to measure; empty for all
 
 
 @cache
 def newsgroups() -> Problem:
-    """20 Newsgroups: counts of 1,000 words, as logarithms, reduced to 100 components."""
+    """Return 20 Newsgroups: logarithms of the counts of 1,000 words, reduced to 100 components."""
     data = load("20news_w1000")
     counts = data.X.astype(np.float64).copy()
     counts.data = np.log1p(counts.data)
@@ -79,7 +79,7 @@ def newsgroups() -> Problem:
 
 @cache
 def church() -> Problem:
-    """Church-FUN: the rows and the labels of one branch, without labels of hardly any rows."""
+    """Return Church-FUN: the rows and the labels of one branch, without rare labels."""
     data = load("church_fun")
     names, Y = list(data.label_names), np.asarray(data.Y, dtype=bool)
     rows = Y[:, names.index(CHURCH_TOP)]
@@ -96,7 +96,7 @@ def church() -> Problem:
 
 @cache
 def clinc() -> Problem:
-    """CLINC150: TF-IDF of the sentences, reduced to 100 components; 10 domains of 15 intents each."""
+    """Return CLINC150: TF-IDF of the sentences, reduced to 100 components; 10 domains of 15 intents each."""
     data = load("clinc150")
     words = TfidfVectorizer().fit_transform(data.texts)
     X = TruncatedSVD(N_COMPONENTS, random_state=0).fit_transform(words)
@@ -108,7 +108,7 @@ def clinc() -> Problem:
 
 @cache
 def pascal() -> Problem:
-    """Pascal 2007: 20 labels of images and their 3 groups; the features are not in the catalogue."""
+    """Return Pascal 2007: 20 labels of images and their 3 groups; the features are not in the catalogue."""
     data = load("voc2007_labels")
     tree = LabelHierarchy.from_edges(data.hierarchy)
     held = np.zeros((len(data.Y), tree.n_labels), dtype=bool)
@@ -128,13 +128,13 @@ def made(n_labels: int, n_samples: int) -> Callable[[int], Problem]:
 
 
 def tree_of(data: Any) -> LabelHierarchy:
-    """Return the tree of a set, its labels in the order of the columns."""
+    """Return the tree of a set, with labels in the order of the columns."""
     return LabelHierarchy.from_edges(data.hierarchy, names=data.label_names)
 
 
-# What is fitted to 160 labels: "learn" takes 10 s there, the steps of the thesis up to a minute.
+# The methods for 160 labels: "learn" takes 10 s there, the steps of the thesis up to a minute.
 QUICKEST = ("learn", "gt", "literal", "chow_liu", "chow_liu_cut", "br", "br_rescaled", "fasttag", "clique")
-LABELS_ONLY = ("learn", "counts", "chow_liu", "chow_liu_cut")  # what is fitted where there are no features
+LABELS_ONLY = ("learn", "counts", "chow_liu", "chow_liu_cut")  # methods for sets without features
 SETS = {
     "voc2007": DataSet("Pascal 2007, labels only", lambda seed: pascal(), 5011, 4952, methods=LABELS_ONLY),
     "20news": DataSet("20 Newsgroups", lambda seed: newsgroups(), 2000, 4000),
@@ -146,7 +146,7 @@ SETS = {
 
 
 def drawn(name: str, noise: float, seed: int) -> Trial:
-    """Draw rows, and let labels go missing; a label that is missing at a low noise is at a higher one."""
+    """Draw rows and remove labels; a label that is missing at a low noise is also missing at a higher one."""
     here = SETS[name]
     problem = here.make(seed)
     rng = np.random.default_rng(seed)
@@ -169,21 +169,21 @@ def drawn(name: str, noise: float, seed: int) -> Trial:
 
 @dataclass(frozen=True)
 class Method:
-    """What is fitted; `knows` what it is told: "tree", "rate" or nothing."""
+    """A method; `knows` is what it is given: "tree", "rate" or nothing."""
 
     estimator: Callable[..., Any]
     options: Mapping[str, Any] = field(default_factory=dict)
     knows: str = ""
-    sets: tuple[str, ...] = tuple(SETS)  # those it is fast enough for
+    sets: tuple[str, ...] = tuple(SETS)  # the sets for which it is fast enough
 
     def make(self, hierarchy: LabelHierarchy, noise: float) -> Any:
-        """Return the estimator, not fitted."""
-        told = {"tree": {"hierarchy": hierarchy}, "rate": {"missing_rate": noise}}.get(self.knows, {})
-        return self.estimator(**self.options, **told)
+        """Return the unfitted estimator."""
+        known = {"tree": {"hierarchy": hierarchy}, "rate": {"missing_rate": noise}}.get(self.knows, {})
+        return self.estimator(**self.options, **known)
 
 
 LATENT = LatentHierarchyClassifier
-# The model of the thesis: one missing rate for all labels, marginals along the tree, cut at 0.5 as BR's are.
+# The model of the thesis: one missing rate, marginals along the tree, and the threshold 0.5, as for BR.
 MODEL: dict[str, Any] = {"missing_rate": "shared", "marginals": "tree", "threshold": 0.5}
 THESIS_STEPS: dict[str, Any] = MODEL | {"rate_from": "em", "annealing": (0.05, 0.98)}
 LEARN: dict[str, Any] = MODEL | {"start": "inclusion"}
@@ -213,13 +213,13 @@ MEASURES = (*TREE, *LABELS, "rate", "settled", "seconds")
 
 
 def methods_of(name: str) -> list[str]:
-    """Return the methods that a set is measured with."""
+    """Return the methods to measure on a set."""
     wanted = SETS[name].methods or METHODS
     return [key for key, method in METHODS.items() if key in wanted and name in method.sets]
 
 
 def trial(name: str, method: str, noise: float, seed: int) -> list[float]:
-    """Fit a method to one draw; return its measures, NaN for what it does not have."""
+    """Fit a method to one draw; return its measures, NaN for those it lacks."""
     data = drawn(name, noise, seed)
     model = METHODS[method].make(data.hierarchy, noise)
     began = time.process_time()
@@ -230,7 +230,7 @@ def trial(name: str, method: str, noise: float, seed: int) -> list[float]:
 
 
 def fitted(model: Any, X: np.ndarray, Z: Any) -> bool:
-    """Fit the model and return whether it settled."""
+    """Fit the model; return True if it converged."""
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         model.fit(X, Z)
@@ -238,7 +238,7 @@ def fitted(model: Any, X: np.ndarray, Z: Any) -> bool:
 
 
 def tree_scores(model: Any, true: LabelHierarchy) -> list[float]:
-    """Return how far the tree is from the true one, and how many edges it has between labels."""
+    """Return the distance of the tree from the true one, and its number of edges between labels."""
     found = getattr(model, "hierarchy_", None)
     if found is None:
         return [np.nan] * len(TREE)
@@ -262,5 +262,5 @@ def label_scores(model: Any, data: Trial) -> list[float]:
 
 
 def f1_scores(true: np.ndarray, found: np.ndarray) -> list[float]:
-    """Return F1 micro and macro; a label that no row holds and none is given is left out of the latter."""
+    """Return F1 micro and macro; macro ignores labels that are neither true nor predicted for any row."""
     return [float(f1_score(true, found, average=how, zero_division=np.nan)) for how in ("micro", "macro")]

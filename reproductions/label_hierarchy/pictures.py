@@ -1,4 +1,4 @@
-"""Which curves each figure has, and the figures themselves."""
+"""The curves of each figure, and the plots."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ Results = Mapping[str, Any]
 
 @dataclass(frozen=True)
 class Line:
-    """A curve of a figure: the method, which of its measures, and how it is drawn."""
+    """A curve of a figure: the method, the measure, and its look."""
 
     method: str
     measure: str
@@ -27,11 +27,11 @@ class Line:
 
 @dataclass(frozen=True)
 class Panel:
-    """What is shown of each set: lines against the noise."""
+    """A panel for each set: lines by noise."""
 
     axis: str
     lines: tuple[Line, ...]
-    truth: bool = False  # whether the noise itself is what is looked for
+    truth: bool = False  # True if the noise is the value to estimate
 
 
 def _tuned(measure: str) -> str:
@@ -57,7 +57,7 @@ SCHEMES = {
 CLASSIFIERS = {
     "gt": _GT,
     "learn": _LEARN,
-    "br_rescaled": Style("BR, told the missing rate", "#0072B2", "s", "--"),
+    "br_rescaled": Style("BR, true missing rate", "#0072B2", "s", "--"),
     "br": Style("BR", "#56B4E9", "s", ":"),
     "fasttag": Style("FastTag", "#009E73", "^", "-."),
     "clique": Style("label graph (tanCVPR, reduced)", "#CC79A7", "v", "-."),
@@ -96,7 +96,7 @@ def interval(curve: Mapping[str, Any]) -> np.ndarray:
 
 
 def curves_of(found: Results, panel: Panel) -> Iterator[tuple[Line, Mapping[str, Any]]]:
-    """Yield the lines of a panel that there are curves of, in the order of the legend."""
+    """Yield the lines of a panel that have curves, in the order of the legend."""
     for line in panel.lines:
         curve = found.get("curves", {}).get(line.method, {}).get(line.measure)
         if curve is not None:
@@ -108,7 +108,7 @@ def _has(found: Results, panels: tuple[Panel, ...]) -> bool:
 
 
 def draw(results: Results, titles: Mapping[str, str], folder: Path) -> None:
-    """Draw the figures that there are curves for, and the trees of the case study."""
+    """Plot the figures that have curves, and the trees of the case study."""
     folder.mkdir(parents=True, exist_ok=True)
     for figure, (what, panels) in FIGURES.items():
         sets = {name: found for name, found in results["data"].items() if _has(found, panels)}
@@ -125,7 +125,7 @@ def _draw_figure(
     from matplotlib.backends.backend_agg import FigureCanvasAgg
     from matplotlib.figure import Figure
 
-    width = max(3.4 * len(sets) + 0.3, 8.2)  # one set alone would leave no room for the legend
+    width = max(3.4 * len(sets) + 0.3, 8.2)  # leaves room for the legend beside a single set
     figure = Figure(figsize=(width, 3.3 * len(panels) + 1.4), layout="constrained")
     FigureCanvasAgg(figure)
     axes = figure.subplots(len(panels), len(sets), squeeze=False)

@@ -1,6 +1,7 @@
-"""Redo Figures 5.3 to 5.5 of Pei (2017): a hierarchy of labels, learned from rows that lack some of theirs.
+"""Reproduce Figures 5.3 to 5.5 of Pei (2017): learn a label hierarchy from incomplete labels.
 
-Run with ``python reproductions/label_hierarchy/run.py``; ``--quick`` is fast, ``--help`` tells the rest.
+Run with ``python reproductions/label_hierarchy/run.py``; ``--quick`` is fast, and
+``--help`` lists all options.
 """
 
 from __future__ import annotations
@@ -33,12 +34,12 @@ NOT_TESTED = {
 }
 TITLES = {name: each.label for name, each in ex.SETS.items()}
 ORDER = (*ex.SETS, *cs.SETS)
-MADE = ("tree15", "tree40")  # a fresh tree each run
+MADE = ("tree15", "tree40")  # a new tree for each run
 
 
 @dataclass(frozen=True)
 class Plan:
-    """What to run."""
+    """The experiments to run."""
 
     data: tuple[str, ...] = ORDER
     methods: tuple[str, ...] = tuple(ex.METHODS)
@@ -50,7 +51,7 @@ class Plan:
 
 QUICK = Plan(
     data=("church", "tree15", "emotions"),
-    methods=tuple(key for key in ex.METHODS if key != "profile"),  # which takes as long as all others
+    methods=tuple(key for key in ex.METHODS if key != "profile"),  # as slow as all others together
     noises=(0.1, 0.4),
     n_runs=2,
     n_draws=3,
@@ -60,7 +61,7 @@ QUICK = Plan(
 
 
 def measure(plan: Plan, console: Console, keep: Callable[[dict[str, Any]], None]) -> dict[str, Any]:
-    """Run everything and return the results; `keep` gets what there is after each method on each set."""
+    """Run everything and return the results; `keep` gets the results so far after each method and set."""
     data: dict[str, Any] = {}
     skipped: dict[str, str] = {}
     results = {
@@ -107,7 +108,7 @@ def _size(name: str, problem: ex.Problem, plan: Plan) -> dict[str, Any]:
 
 
 def _measured(runner: Runner, plan: Plan, name: str, method: str) -> dict[str, Any]:
-    """Return the curve of each measure that the method has."""
+    """Return a curve for each measure of the method."""
     n_runs = min(plan.n_runs, ex.SETS[name].most_runs)
     calls = [(name, method, noise, seed) for seed in range(n_runs) for noise in plan.noises]
     found = np.array(runner.trials(f"{name} {method}", ex.trial, calls))
@@ -121,7 +122,7 @@ def _measured(runner: Runner, plan: Plan, name: str, method: str) -> dict[str, A
 
 
 def tables(results: dict[str, Any]) -> dict[str, list[str]]:
-    """Return lines of Markdown for each figure and set: a row for each method, a column for each noise."""
+    """Return Markdown tables for each figure and set: one row per method, one column per noise."""
     out: dict[str, list[str]] = {}
     for figure, (_, panels) in pictures.FIGURES.items():
         for panel in panels:
@@ -162,7 +163,7 @@ def _edge_table(found: dict[str, Any]) -> list[str]:
 
 
 def shown(results: dict[str, Any]) -> Table:
-    """Return the means of what there is, for the terminal."""
+    """Return a table of the means for the terminal."""
     out = Table(title="means over runs, at the least and at the most noise")
     for heading in ("data", "method", "RF", "micro", "macro", "missing"):
         out.add_column(heading, no_wrap=True)
@@ -176,22 +177,22 @@ def shown(results: dict[str, Any]) -> Table:
     return out
 
 
-# ---------------------------------------------------------------------- what was to be reached
+# ---------------------------------------------------------------------- goals
 
 
 @dataclass(frozen=True)
 class Floor:
-    """Something to be reached on a set: how near it was at its worst, and whether it was reached."""
+    """A goal on a set: its worst case, and whether it was reached."""
 
     what: str
     where: str
     worst: str
     reached: bool
-    asked: bool = True  # or checked on this set for completeness
+    asked: bool = True  # False if it was not a goal for this set
 
 
 def floors(results: dict[str, Any]) -> list[Floor]:
-    """Check what was to be reached on each set that has the curves for it."""
+    """Check the goals on each set that has the necessary curves."""
     checks: tuple[Callable[[str, dict[str, Any]], Floor], ...] = (
         _tree_floor,
         _exact_floor,
@@ -228,7 +229,7 @@ def _exact_floor(name: str, found: dict[str, Any]) -> Floor:
 
 
 def _gains(found: dict[str, Any], ahead: str, behind: str, least: float) -> list[tuple[float, float, str]]:
-    """Return by how much a method is ahead, run by run, half the width of the interval, and where."""
+    """Return the paired lead of a method, half the width of its interval, and the place."""
     out = []
     for measure_name in ("f1_micro", "f1_macro"):
         one, other = (np.array(found["curves"][key][measure_name]["runs"]) for key in (ahead, behind))
@@ -243,7 +244,7 @@ def _gains(found: dict[str, Any], ahead: str, behind: str, least: float) -> list
 def _label_floor(name: str, found: dict[str, Any]) -> Floor:
     gains = _gains(found, "learn", "br_rescaled", 0.2)
     mean, half, where = min(gains)
-    what = "F1 of learn above BR told the missing rate, from noise 0.2"
+    what = "F1 of learn above BR with the true missing rate, from noise 0.2"
     worst, reached = f"{mean:+.3f} ± {half:.3f}, {where}", all(gain[0] > 0 for gain in gains)
     return Floor(what, name, worst, reached, asked=name == "20news")
 
@@ -265,7 +266,7 @@ def _rate_floor(name: str, found: dict[str, Any], method: str, most: float, what
 
 
 def floor_table(results: dict[str, Any]) -> list[str]:
-    """Return lines of Markdown: a row for each thing to reach and set; in brackets what was not asked for."""
+    """Return a Markdown table with one row per goal and set; brackets mark checks that were not goals."""
     lines = ["| to reach | set | where it was nearest to failing | reached |", "| --- | --- | --- | --- |"]
     for each in floors(results):
         word = "yes" if each.reached else "**no**"
@@ -274,18 +275,18 @@ def floor_table(results: dict[str, Any]) -> list[str]:
 
 
 def main(args: list[str] | None = None) -> int:
-    """Measure, draw and write; returns 0, or 1 if no data set could be had."""
+    """Measure, plot and write; return 0, or 1 if no data set is available."""
     parser = parser_of(
         __doc__,
         HERE,
-        "church, made trees and emotions, 2 runs: some seconds",
-        "also put what was measured into expected.json and figures/ beside this file",
+        "church, generated trees and emotions, 2 runs: a few seconds",
+        "also update expected.json and figures/ beside this file",
     )
     for option, names in (("--data", ORDER), ("--methods", ex.METHODS)):
         parser.add_argument(
             option, nargs="+", choices=names, metavar="NAME", help=f"any of {', '.join(names)}"
         )
-    parser.add_argument("--runs", type=positive, help="how many runs (default 5, as in the thesis)")
+    parser.add_argument("--runs", type=positive, help="number of runs (default 5, as in the thesis)")
     given = parser.parse_args(args)
     plan = planned(QUICK, Plan(), given, ("data", "methods"))
 

@@ -1,6 +1,7 @@
-"""Redo the ablations of Bilenko, Basu & Mooney (2004): pairwise F against the number of links.
+"""Reproduce the ablations of Bilenko, Basu & Mooney (2004): pairwise F by the number of links.
 
-Run with ``python reproductions/mpck_means/run.py``; ``--quick`` takes seconds, ``--help`` tells the rest.
+Run with ``python reproductions/mpck_means/run.py``; ``--quick`` takes seconds, and
+``--help`` lists all options.
 """
 
 from __future__ import annotations
@@ -35,20 +36,20 @@ HERE = Path(__file__).parent
 DATA = ("iris", "wine", "protein", "ionosphere", "digits389", "letters_ijl")
 LINKS = (0, 25, 50, 100, 200, 300, 400, 500)
 N_FOLDS = 5
-STARTS = PCKMeans().n_init  # K-Means makes as many as the others
+STARTS = PCKMeans().n_init  # the same number for K-Means
 SHOWN = 200  # the number of links of the table
 
 
 @dataclass(frozen=True)
 class Plan:
-    """What to run."""
+    """The experiments to run."""
 
     data: tuple[str, ...] = DATA
     links: tuple[int, ...] = LINKS
     n_seeds: int = 10
-    n_folds: int = N_FOLDS  # how many of the five folds are held out in turn
+    n_folds: int = N_FOLDS  # number of the five folds that are held out in turn
     jobs: int = 1
-    methods: tuple[str, ...] = ()  # all of them if none is named
+    methods: tuple[str, ...] = ()  # empty for all
 
 
 QUICK = Plan(data=("iris", "wine"), links=(0, 50, 200), n_seeds=2, n_folds=2)
@@ -56,11 +57,11 @@ QUICK = Plan(data=("iris", "wine"), links=(0, 50, 200), n_seeds=2, n_folds=2)
 
 @dataclass(frozen=True)
 class Method:
-    """A curve: what it is called, how it is drawn, and the estimator for k clusters and a seed."""
+    """A curve: its label, its look, and the estimator for k clusters and a seed."""
 
     label: str
     make: Callable[[int, int], Any]
-    color: str  # of Okabe and Ito's palette, which people with any kind of colour vision can tell apart
+    color: str  # from the colour-blind safe palette of Okabe and Ito
     marker: str
     line: Any = "-"
 
@@ -72,7 +73,7 @@ class RCAKMeans:
         self.kmeans = KMeans(n_clusters, n_init=STARTS, random_state=seed)
 
     def fit(self, X: np.ndarray, supervision: Any = None) -> RCAKMeans:
-        """Learn the metric from the must-links alone, and cluster the rows in it."""
+        """Learn the metric from the must-links, and cluster the rows with it."""
         if supervision is not None and len(supervision.must):
             hints = Supervision.from_links(len(X), must=supervision.must)
             X = RCA(shrinkage=0).fit(X, supervision=hints).transform(X)
@@ -116,7 +117,7 @@ METHODS = {
 
 
 def link_counts(y: np.ndarray, wanted: tuple[int, ...]) -> list[int]:
-    """Return the numbers of links to draw: those wanted, capped at the pairs of a training part."""
+    """Return the numbers of links to draw, capped at the number of pairs of training rows."""
     n = len(y) - -(-len(y) // N_FOLDS)
     return sorted({min(count, n * (n - 1) // 2) for count in wanted})
 
@@ -124,10 +125,10 @@ def link_counts(y: np.ndarray, wanted: tuple[int, ...]) -> list[int]:
 def run_seed(
     X: np.ndarray, y: np.ndarray, seed: int, counts: list[int], n_folds: int, names: tuple[str, ...] = ()
 ) -> np.ndarray:
-    """Return pairwise F of each method, number of links and fold: the rows held out, all rows clustered.
+    """Return pairwise F on the held-out rows for each method, number of links and fold.
 
-    The links of a fold are drawn among the other four fifths. K-Means, and any method without links, does
-    not depend on the fold and is fitted once.
+    All rows are clustered. The links of a fold are drawn among the other 80 % of the rows. K-Means, and any
+    method without links, does not depend on the fold and is fitted once.
     """
     k = len(np.unique(y))
     folds = list(KFold(N_FOLDS, shuffle=True, random_state=seed).split(X))[:n_folds]
@@ -147,7 +148,7 @@ def run_seed(
 
 
 def summary(found: list[np.ndarray], names: tuple[str, ...] = ()) -> dict[str, dict[str, list[float]]]:
-    """Return means and standard errors by method; the folds of a seed are averaged, the seeds compared."""
+    """Return means and standard errors by method, over seeds, after averaging the folds of each seed."""
     by_seed = np.stack(found).mean(axis=3)
     means = by_seed.mean(axis=0)
     errors = by_seed.std(axis=0, ddof=1) / np.sqrt(len(by_seed)) if len(by_seed) > 1 else np.zeros_like(means)
@@ -158,7 +159,7 @@ def summary(found: list[np.ndarray], names: tuple[str, ...] = ()) -> dict[str, d
 
 
 def measure(plan: Plan, console: Console) -> dict[str, Any]:
-    """Run every data set and return the results, as they are written to the JSON file."""
+    """Run every data set and return the results in the form of the JSON file."""
     data: dict[str, Any] = {}
     skipped: dict[str, str] = {}
     with progress_of("seeds", console, 12) as progress:
@@ -197,7 +198,7 @@ def measure(plan: Plan, console: Console) -> dict[str, Any]:
 
 
 def joined(before: dict[str, Any], new: dict[str, Any]) -> dict[str, Any]:
-    """Return what was recorded before with the curves that were measured now, on as many seeds."""
+    """Return the recorded results with newly measured curves, on the same number of seeds."""
     if (before["n_seeds"], before["n_folds"]) != (new["n_seeds"], new["n_folds"]):
         raise SystemExit(f"expected.json has {before['n_seeds']} seeds of {before['n_folds']} folds.")
     for name, found in new["data"].items():
@@ -212,7 +213,7 @@ def joined(before: dict[str, Any], new: dict[str, Any]) -> dict[str, Any]:
 
 
 def table(results: dict[str, Any]) -> Table:
-    """Return pairwise F at 200 links, or at the most links that there are below."""
+    """Return pairwise F at 200 links, or at the largest number of links below."""
     out = Table(title=f"pairwise F on held-out rows at {SHOWN} links, mean ± standard error")
     out.add_column("data", no_wrap=True)
     for heading in ("K-Means", "PCK", "MK", "MPCK diagonal", "MPCK full, own", "MPCK full, shared", "RCA"):
@@ -225,7 +226,7 @@ def table(results: dict[str, Any]) -> Table:
 
 
 def draw(name: str, results: dict[str, Any], path: Path) -> None:
-    """Draw the curves of one data set, with error bars of one standard error."""
+    """Plot the curves of one data set, with error bars of one standard error."""
     from matplotlib.backends.backend_agg import FigureCanvasAgg
     from matplotlib.figure import Figure
 
@@ -262,7 +263,7 @@ def draw(name: str, results: dict[str, Any], path: Path) -> None:
 
 
 def write(results: dict[str, Any], folder: Path, figures: Path, file: str) -> None:
-    """Write the JSON file and a figure for each data set."""
+    """Write the JSON file and one figure per data set."""
     figures.mkdir(parents=True, exist_ok=True)
     write_json(results, folder / file)
     for name in results["data"]:
@@ -270,16 +271,16 @@ def write(results: dict[str, Any], folder: Path, figures: Path, file: str) -> No
 
 
 def main(args: list[str] | None = None) -> int:
-    """Measure, draw and write; returns 0, or 1 if no data set could be had."""
-    parser = parser_of(__doc__, HERE, "iris and wine, 2 seeds, 3 numbers of links: some seconds")
+    """Measure, plot and write; return 0, or 1 if no data set is available."""
+    parser = parser_of(__doc__, HERE, "iris and wine, 2 seeds, 3 numbers of links: a few seconds")
     parser.add_argument("--data", nargs="+", choices=DATA, metavar="NAME", help=f"any of {', '.join(DATA)}")
-    parser.add_argument("--seeds", type=positive, help="how many seeds (default 10)")
+    parser.add_argument("--seeds", type=positive, help="number of seeds (default 10)")
     parser.add_argument(
         "--methods",
         nargs="+",
         choices=tuple(METHODS),
         metavar="METHOD",
-        help="measure these alone, and put them beside what expected.json holds",
+        help="measure only these, and add them to the results in expected.json",
     )
     given = parser.parse_args(args)
     plan = QUICK if given.quick else Plan()
@@ -293,7 +294,7 @@ def main(args: list[str] | None = None) -> int:
     console = Console()
     results = measure(plan, console)
     if not results["data"]:
-        console.print("No data set could be had; nothing was written.")
+        console.print("No data set is available; nothing was written.")
         return 1
     if given.methods:
         results = joined(json.loads((HERE / "expected.json").read_text(encoding="utf-8")), results)

@@ -1,4 +1,4 @@
-"""What is fitted to what: the data, the graph, the clusterers, the strategies and the trials."""
+"""The data, the graph, the clusterers, the strategies and the trials."""
 
 from __future__ import annotations
 
@@ -21,24 +21,24 @@ from likewise.exceptions import InfeasibleSupervisionError
 
 MEASURES: dict[str, Callable[[Any, Any], float]] = {"rand": rand_score, "v_measure": v_measure_score}
 N_NEIGHBORS = 10
-# The level of the authors' program, and what is tried where no vector meets it.
+# The level of the authors' program, and lower levels to try if no vector reaches it.
 LEVELS = (0.5, 0.25, 0.1, 0.0, -0.3, -1.0)
 
 
 @dataclass(frozen=True)
 class Length:
-    """How many questions are asked, and after how many the clusters are scored again."""
+    """The number of questions, and the number of answers between scores."""
 
     budget: int
     every: int
 
     @property
     def marks(self) -> list[int]:
-        """After how many answers the clusters are scored."""
+        """The numbers of answers after which the clusters are scored."""
         return [*range(0, self.budget, self.every), self.budget]
 
 
-# The paper's figures are not at hand: the numbers of questions are ours.
+# The paper's figures are not available, so the numbers of questions are ours.
 SETS = {
     "balance_scale": Length(120, 10),
     "pima": Length(120, 10),
@@ -48,14 +48,14 @@ SETS = {
     "semeion": Length(300, 30),
     "mfeat": Length(300, 30),
 }
-# The paper does not say how alike two rows are: "dense" is spectral learning on a graph of all pairs.
+# The paper does not define the similarity of rows; "dense" is spectral learning on a graph of all pairs.
 METHODS = ("spectral", "flexible", "dense")
 DATA = {"spectral": tuple(SETS), "flexible": ("pima", "sonar"), "dense": tuple(SETS)[:5]}
 
 
 @dataclass(frozen=True)
 class Asking:
-    """A strategy: how it is made, and whether it places rows one by one, clustering in between."""
+    """A strategy: its class, and whether it places rows one by one, with a clustering in between."""
 
     make: Callable[[], Any]
     by_node: bool = True
@@ -70,32 +70,32 @@ STRATEGIES = {
     "global": Asking(lambda: strategies.NodeUncertainty("global")),
     "density": Asking(lambda: strategies.NodeUncertainty("density")),
     "compound": Asking(lambda: strategies.NodeUncertainty("compound")),
-    "asc": Asking(strategies.ActiveSpectral, by_node=False),  # it asks for pairs, not for rows
+    "asc": Asking(strategies.ActiveSpectral, by_node=False),  # it selects pairs, not rows
 }
 
 
 @dataclass(frozen=True, eq=False)
 class Problem:
-    """Standardised rows, and the class of each from 0 on."""
+    """Standardised rows and their classes, numbered from 0."""
 
     X: np.ndarray
     y: np.ndarray
 
     @classmethod
     def of(cls, X: Any, y: Any) -> Problem:
-        """Standardise the columns, without those that say nothing."""
+        """Standardise the columns, without constant ones."""
         X = np.asarray(X, dtype=float)
         X = StandardScaler().fit_transform(X[:, X.std(axis=0) > 0])
         return cls(X, np.unique(y, return_inverse=True)[1])
 
     @cached_property
     def near(self) -> Any:
-        """How alike each row is to its nearest neighbours; 0 to all others."""
+        """The similarity of each row to its nearest neighbours; 0 for all others."""
         return self._alike(N_NEIGHBORS)
 
     @cached_property
     def full(self) -> Any:
-        """How alike all rows are."""
+        """The similarities of all pairs of rows."""
         return self._alike(None)
 
     def _alike(self, n_neighbors: int | None) -> Any:
@@ -104,13 +104,13 @@ class Problem:
 
     @property
     def n_clusters(self) -> int:
-        """How many classes there are."""
+        """The number of classes."""
         return int(self.y.max()) + 1
 
 
 @cache
 def problem_of(name: str) -> Problem:
-    """Return a data set; its graphs are made once."""
+    """Return a data set; its graphs are computed once."""
     found = load(name)
     return Problem.of(found.X, found.y)
 
@@ -118,28 +118,28 @@ def problem_of(name: str) -> Problem:
 def _quietly(call: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)
-        # The graph of ten neighbours of some sets falls apart; it is the same one in every fit.
+        # The graph of ten neighbours of some sets is disconnected; it is the same in every fit.
         warnings.filterwarnings("ignore", ".*(graph falls into|like no other row)", UserWarning)
         return call(*args, **kwargs)
 
 
 def fit_to(method: str, problem: Problem, seed: int) -> Callable[[Supervision], Any]:
-    """Return the function from hints to the fitted clusterer."""
-    alike = problem.full if method == "dense" else problem.near
+    """Return a function that takes hints and returns the fitted clusterer."""
+    similarities = problem.full if method == "dense" else problem.near
     common: dict[str, Any] = {"affinity": "precomputed", "random_state": seed}
 
     def spectral(hints: Supervision) -> Any:
         model = SpectralLearning(problem.n_clusters, normalization="additive", **common)
-        return _quietly(model.fit, alike, supervision=hints)
+        return _quietly(model.fit, similarities, supervision=hints)
 
     def flexible(hints: Supervision) -> Any:
         for level in LEVELS:
             model = FlexibleSpectralClustering(problem.n_clusters, level=level, **common)
             try:
-                return _quietly(model.fit, alike, supervision=hints)
+                return _quietly(model.fit, similarities, supervision=hints)
             except InfeasibleSupervisionError:
                 continue
-        return _quietly(FlexibleSpectralClustering(problem.n_clusters, **common).fit, alike)
+        return _quietly(FlexibleSpectralClustering(problem.n_clusters, **common).fit, similarities)
 
     return flexible if method == "flexible" else spectral
 

@@ -1,6 +1,7 @@
-"""Redo Figures 2 to 4 of Xiong, Johnson & Corso: asking by the uncertainty of nodes, for spectral clustering.
+"""Reproduce Figures 2 to 4 of Xiong, Johnson & Corso: node uncertainty for spectral clustering.
 
-Run with ``python reproductions/node_uncertainty/run.py``; ``--quick`` is fast, ``--help`` tells the rest.
+Run with ``python reproductions/node_uncertainty/run.py``; ``--quick`` is fast, and
+``--help`` lists all options.
 """
 
 from __future__ import annotations
@@ -53,13 +54,13 @@ FIGURES = {
 
 @dataclass(frozen=True)
 class Plan:
-    """What to run."""
+    """The experiments to run."""
 
     methods: tuple[str, ...] = ex.METHODS
     strategies: tuple[str, ...] = tuple(ex.STRATEGIES)
     data: tuple[str, ...] = tuple(ex.SETS)
     n_runs: int = 10
-    most: int = 1000  # the most questions of a run
+    most: int = 1000  # maximum number of questions per run
     jobs: int = 1
 
 
@@ -69,7 +70,7 @@ QUICK = Plan(data=("wine", "sonar"), n_runs=2, most=20)
 
 
 def measure(plan: Plan, console: Console, keep: Callable[[dict[str, Any]], None]) -> dict[str, Any]:
-    """Run everything and return the results; `keep` gets what there is after each strategy on each set."""
+    """Run everything and return the results; `keep` gets the results so far after each strategy and set."""
     data: dict[str, Any] = {}
     skipped: dict[str, str] = {}
     results = {
@@ -127,7 +128,7 @@ def _size(problem: ex.Problem, length: ex.Length) -> dict[str, Any]:
 
 
 def tables(results: dict[str, Any]) -> dict[str, list[str]]:
-    """Return lines of Markdown for each figure: the mean over the answers, and the end, by both measures."""
+    """Return Markdown tables for each figure: the mean over the answers, and the end, by both measures."""
     out: dict[str, list[str]] = {}
     for figure, (_, method, names) in FIGURES.items():
         here = {name: results["data"][name] for name in names if _has(results, name, method)}
@@ -164,7 +165,7 @@ def _end_cell(curve: dict[str, Any] | None, answers: list[int]) -> str:
 def gains(
     found: dict[str, Any], method: str, key: str, measure_name: str = "v_measure"
 ) -> dict[str, tuple[float, float, str]]:
-    """Return by how much a strategy is ahead of each other one in its mean, the error, and the verdict."""
+    """Return the lead of a strategy over each other one in its mean, the error, and the verdict."""
     area = {each: areas(c[measure_name], found["answers"]) for each, c in found["curves"][method].items()}
     return {
         each: (*over(area[key], area[each]), verdict(area[key], area[each])) for each in area if each != key
@@ -172,7 +173,7 @@ def gains(
 
 
 def shown(results: dict[str, Any]) -> Table:
-    """Return the mean of every curve and its end, for the terminal."""
+    """Return a table for the terminal: the mean and the end of every curve."""
     out = Table(title="mean over the answers, and at the last; ± standard error over runs")
     for heading in ("data", "method", "strategy", "Rand", "end", "V-measure", "end"):
         out.add_column(heading, no_wrap=True)
@@ -189,7 +190,7 @@ def shown(results: dict[str, Any]) -> Table:
 
 
 def pictures(results: dict[str, Any], folder: Path) -> None:
-    """Draw every figure that there are curves for: V-measure above, the Rand index below, as in the paper."""
+    """Plot every figure with curves: V-measure at the top, the Rand index at the bottom, as in the paper."""
     for figure, (what, method, names) in FIGURES.items():
         here = {name: results["data"][name] for name in names if _has(results, name, method)}
         if not here:
@@ -210,18 +211,18 @@ def pictures(results: dict[str, Any], folder: Path) -> None:
 
 
 def main(args: list[str] | None = None) -> int:
-    """Measure, draw and write; returns 0, or 1 if no data set could be had."""
+    """Measure, plot and write; return 0, or 1 if no data set is available."""
     parser = parser_of(
         __doc__,
         HERE,
-        "wine and sonar, 2 runs of 20 questions: some seconds",
-        "also put what was measured into expected.json and figures/ beside this file",
+        "wine and sonar, 2 runs of 20 questions: a few seconds",
+        "also update expected.json and figures/ beside this file",
     )
     for option, names in (("--data", ex.SETS), ("--methods", ex.METHODS), ("--strategies", ex.STRATEGIES)):
         parser.add_argument(
             option, nargs="+", choices=names, metavar="NAME", help=f"any of {', '.join(names)}"
         )
-    parser.add_argument("--runs", type=positive, help="how many runs (default 10; the paper made 30)")
+    parser.add_argument("--runs", type=positive, help="number of runs (default 10; the paper made 30)")
     given = parser.parse_args(args)
     plan = planned(QUICK, Plan(), given, ("data", "methods", "strategies"))
     return Report(measure, shown, pictures, ex.SETS).run(plan, given, HERE)

@@ -175,7 +175,7 @@ def test_two_methods_are_compared_run_by_run(shared):
     assert (mean, error) == pytest.approx((0.2, 0.1 / np.sqrt(3)))
     assert shared[1].verdict(ahead, behind) == "ahead"
     assert shared[1].verdict(behind, ahead) == "behind"
-    assert shared[1].verdict(ahead, ahead[::-1]) == "alike"
+    assert shared[1].verdict(ahead, ahead[::-1]) == "equal"
 
 
 def test_what_is_measured_again_replaces_only_itself(shared, tmp_path):

@@ -141,11 +141,11 @@ def test_all_methods_of_a_run_get_the_same_labelled_bags(run):
 
 def test_links_follow_from_bags_though_a_rare_class_is_reported(run):
     hints = Supervision.from_bags([0, 0, 1, 2], {0: ["a"], 1: ["a"], 2: None})
-    links = run.ex.told_links(hints, n_clusters=2, n_classes=2).only("links")
+    links = run.ex.imply_must_links(hints, n_clusters=2, n_classes=2).select_kinds("links")
     assert links.closure().component.tolist() == [0, 0, 0, 1]
-    assert run.ex.told_links(hints, n_clusters=3, n_classes=2) is hints  # a class may be several clusters
+    assert run.ex.imply_must_links(hints, n_clusters=3, n_classes=2) is hints
     whole = Supervision.from_bags([0, 0, 1, 2], {0: ["a"], 1: ["a"], 2: ["b"]})
-    assert run.ex.told_links(whole, n_clusters=2, n_classes=2) is whole
+    assert run.ex.imply_must_links(whole, n_clusters=2, n_classes=2) is whole
 
 
 def test_pairs_that_bags_decide_by_hand(run):

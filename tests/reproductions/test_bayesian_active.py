@@ -200,7 +200,7 @@ def test_bayesian_model_makes_most_of_random_pairs_where_classes_are_of_like_siz
         assert {verdict for _, _, verdict in found.values()} == {"ahead"}, name
     for name in ("letters_ij", "digits389"):
         found = run.gains(EXPECTED["data"][name], "bc_tree", run.PASSIVE[1:])
-        assert found["itml_tree"][2] == "alike"
+        assert found["itml_tree"][2] == "equal"
         assert found["mpck_tree"][2] == "ahead"
 
 
@@ -223,9 +223,9 @@ def test_info_beats_every_rival_on_balance_and_most_on_sonar(run):
         for name in ("balance_scale", "sonar")
     }
     assert set(leads["balance_scale"].values()) == {"ahead"}
-    alike = {key for key, verdict in leads["sonar"].items() if verdict == "alike"}
-    assert alike == {"uncertain_bc", "npu_mpck"}
-    assert {verdict for key, verdict in leads["sonar"].items() if key not in alike} == {"ahead"}
+    equal = {key for key, verdict in leads["sonar"].items() if verdict == "equal"}
+    assert equal == {"uncertain_bc", "npu_mpck"}
+    assert {verdict for key, verdict in leads["sonar"].items() if key not in equal} == {"ahead"}
 
 
 def test_info_ends_ahead_of_random_pairs_but_does_not_lead_all_the_way(run):

@@ -34,8 +34,8 @@ def small(run, tmp_path_factory):
     out = tmp_path_factory.mktemp("out")
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(run.ex, "data_of", lambda name: blobs())
-        patch.setattr(run.ex, "TOLD_TOY", run.ex.TOLD_TOY[:2])
-        patch.setattr(run.ex, "TOLD_MOONS", run.ex.TOLD_MOONS[:2])
+        patch.setattr(run.ex, "TOY_LINKS", run.ex.TOY_LINKS[:2])
+        patch.setattr(run.ex, "MOON_LINKS", run.ex.MOON_LINKS[:2])
         assert run.main(["--quick", "--out", str(out)]) == 0
     return out, json.loads((out / "results.json").read_text(encoding="utf-8"))
 
@@ -125,7 +125,7 @@ def test_toy_has_the_split_that_is_meant_and_a_wider_one(run):
 
 def test_telling_links_contradict_the_wider_split(run):
     _, y, other = run.ex.make_toy(3)
-    hints = run.ex.toy_links(run.ex.Told(8, 8, telling=True), y, other, 3)
+    hints = run.ex.toy_links(run.ex.LinkAmount(8, 8, telling=True), y, other, 3)
     (a, b), (c, d) = hints.must.T, hints.cannot.T
     assert len(a) == len(c) == 8
     assert (y[a] == y[b]).all()
@@ -244,9 +244,9 @@ def test_gmm_ec_and_gm_pr_are_alike_with_many_links_of_both_kinds():
 
 def test_links_do_not_lower_the_purity_of_sskk_and_gm_pr_does_not_beat_it():
     for name in ("coil20_10", "coil20_15", "coil20_20"):
-        bare, told = (cell(9, name, "sskk", links)[0] for links in (0, 1000))
-        assert told > bare - 0.02
-        assert told > cell(9, name, "gm_pr_3", 1000)[0]
+        bare, linked = (cell(9, name, "sskk", links)[0] for links in (0, 1000))
+        assert linked > bare - 0.02
+        assert linked > cell(9, name, "gm_pr_3", 1000)[0]
 
 
 @pytest.mark.parametrize("name", ["digits123", "digits4567"])
