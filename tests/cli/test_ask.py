@@ -95,7 +95,7 @@ class Asked:
         self.process.communicate(timeout=PATIENCE)
 
     def close(self):
-        """Leave nothing behind, whatever went wrong."""
+        """End all processes, even after a failure."""
         if self.process.poll() is None:
             self.kill()
         for stream in (self.process.stdin, self.process.stdout, self.process.stderr):
@@ -109,7 +109,7 @@ class Asked:
 
 @pytest.fixture
 def ask(files):
-    """Start the real command, as often as wanted."""
+    """Return a function that starts the real command."""
     started = []
 
     def start(*words, **more):
@@ -316,7 +316,7 @@ def test_a_saved_interview_is_gone_on_with(run, files):
 
 
 @pytest.mark.parametrize(
-    ("more", "said"),
+    ("more", "expected"),
     [
         (["-k", "3"], "was started with -k 2"),
         (["--discover"], "was started with --discover False"),
@@ -324,10 +324,10 @@ def test_a_saved_interview_is_gone_on_with(run, files):
         (["--known", "hints.csv"], "was started with --known"),
     ],
 )
-def test_what_an_interview_was_begun_with_cannot_be_changed(run, files, more, said):
+def test_what_an_interview_was_begun_with_cannot_be_changed(run, files, more, expected):
     run(*ASK, input="y\n")
     result = run("ask", "data.csv", "--id", "name", *more, input="y\n", code=2)
-    assert said in result.stderr
+    assert expected in result.stderr
     assert "give another file with --save" in result.stderr
     assert answers(files) == ["SAME"]
 
@@ -643,7 +643,7 @@ def test_it_is_reported_whether_to_go_on(run, files):
 
 
 @pytest.mark.parametrize(
-    ("words", "code", "said"),
+    ("words", "code", "expected"),
     [
         (["-k", "7"], 1, "7 clusters need at least as many rows; got 6."),
         ([], 2, "give the number of clusters with -k, or --discover"),
@@ -664,10 +664,10 @@ def test_it_is_reported_whether_to_go_on(run, files):
         (["-k", "2", "--errors", "0.1", "--strategy", "uncertain"], 2, "--errors 0.1 has no effect with"),
     ],
 )
-def test_what_cannot_be_asked(run, files, words, code, said):
+def test_what_cannot_be_asked(run, files, words, code, expected):
     words = words if "--id" in words else [*words, "--id", "name"]
     result = run("ask", "data.csv", *words, input="y\n", code=code)
-    assert said in result.stderr
+    assert expected in result.stderr
     assert not (files / "data.ask.json").exists()
 
 

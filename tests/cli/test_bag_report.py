@@ -43,7 +43,7 @@ def songs(tmp_path):
 ROWS = ("cluster", "rows.csv", "-k", 3, "--id", "name", "--truth", "kind")
 BAGS = ("--bags", "bags.csv", "--bag-column", "rec")
 BASE = (*ROWS, "--method", "bag-spectral", *BAGS)
-LIGHTLY = ("--variant", "labelled", "--alpha", 0.01)  # so that features outweigh what was said of r4
+LIGHTLY = ("--variant", "labelled", "--alpha", 0.01)  # features outweigh the labels of r4
 
 
 def records(path):
@@ -124,13 +124,13 @@ def test_long_tables_of_doubt_are_cut():
 
 def test_bags_are_clustered_and_reported(run, songs):
     result = run(*BASE, *LIGHTLY, "--out", "l.csv", "--bag-report", "r.csv")
-    said = result.stderr
-    assert "hints       8 bag(s), 8 of them labelled, about 24 rows" in said
-    assert "23 of 24 rows in a cluster whose class is a label of their bag (96%)" in said
-    assert "doubtful    bag  rows" in said
-    assert "r4      4  finch;wren" in said
-    assert "all rows    ARI 1.000" in said
-    assert "wrote r.csv" in said
+    message = result.stderr
+    assert "hints       8 bag(s), 8 of them labelled, about 24 rows" in message
+    assert "23 of 24 rows in a cluster whose class is a label of their bag (96%)" in message
+    assert "doubtful    bag  rows" in message
+    assert "r4      4  finch;wren" in message
+    assert "all rows    ARI 1.000" in message
+    assert "wrote r.csv" in message
     table = records(songs / "r.csv")
     assert [row["bag"] for row in table] == list(RECORDINGS)
     assert table[3]["strangers"] == "d4"
@@ -173,8 +173,8 @@ def test_some_bags_and_rows_may_say_nothing(run, songs):
     (songs / "bags.csv").write_text("\n".join([*lines[:4], *lines[5:7]]) + "\n")
     text = (songs / "rows.csv").read_text().replace("b8,r8", "b8,")
     (songs / "rows.csv").write_text(text)
-    said = run(*BASE).stderr
-    assert "8, 5 of them labelled; 1 to 4 rows each; 1 row in no bag" in said
+    message = run(*BASE).stderr
+    assert "8, 5 of them labelled; 1 to 4 rows each; 1 row in no bag" in message
 
 
 def test_bags_that_nobody_labelled_say_nothing(run, songs):
@@ -200,13 +200,13 @@ def test_a_file_of_hints_may_hold_the_bags(run, songs):
 @pytest.mark.parametrize("method", ["spectral-learning", "spectral-reg", "kernel-k-means", "pck-means"])
 def test_methods_for_links_take_bags_as_links(run, songs, method):
     words = [*ROWS, "--method", method, *BAGS]
-    said = run(*words, code=1).stderr
-    assert f"--method {method} does not use bags" in said
-    assert "These methods use them: bag-spectral" in said
-    assert "add --as-links" in said
+    message = run(*words, code=1).stderr
+    assert f"--method {method} does not use bags" in message
+    assert "These methods use them: bag-spectral" in message
+    assert "add --as-links" in message
     if method == "spectral-reg":
-        said = run(*words, "--as-links", code=1).stderr
-        assert "--drop-cannot leaves them out; --method spectral-learning and --method flexible" in said
+        message = run(*words, "--as-links", code=1).stderr
+        assert "--drop-cannot leaves them out; --method spectral-learning and --method flexible" in message
         words.append("--drop-cannot")
     result = run(*words, "--as-links", "--bag-report", "r.csv", "--json")
     document = json.loads(result.stdout)
@@ -272,7 +272,7 @@ def test_an_image_shape_that_does_not_fit(run, songs):
 
 
 @pytest.mark.parametrize(
-    ("words", "said"),
+    ("words", "message"),
     [
         ((*BASE, "--plot", "p.png", "--image-shape", "8by8"), "such as 8x8; got '8by8'"),
         ((*BASE, "--image-shape", "1x2"), "--image-shape is for --plot with --method bag-spectral"),
@@ -290,14 +290,14 @@ def test_an_image_shape_that_does_not_fit(run, songs):
         ((*ROWS, *BAGS, "--affinity", "rbf"), "--affinity is for spectral methods (bag-spectral, spectral-"),
     ],
 )
-def test_usage_errors(run, songs, words, said):
+def test_usage_errors(run, songs, words, message):
     before = sorted(songs.iterdir())
-    assert said in run(*words, code=2).stderr
+    assert message in run(*words, code=2).stderr
     assert sorted(songs.iterdir()) == before
 
 
 @pytest.mark.parametrize(
-    ("content", "said"),
+    ("content", "message"),
     [
         (None, "there is no file 'bags.csv'."),
         ("", "bags.csv is empty"),
@@ -309,12 +309,12 @@ def test_usage_errors(run, songs, words, said):
         ("id,bag,labels\na1,r1,owl\n", "give it as --hints"),
     ],
 )
-def test_bad_tables_of_bags_stop_everything(run, songs, content, said):
+def test_bad_tables_of_bags_stop_everything(run, songs, content, message):
     (songs / "bags.csv").unlink()
     if content is not None:
         (songs / "bags.csv").write_bytes(content if isinstance(content, bytes) else content.encode())
     result = run(*BASE, "--out", "l.csv", code=1)
-    assert said in result.stderr
+    assert message in result.stderr
     assert "Traceback" not in result.stderr
     assert not (songs / "l.csv").exists()
 
@@ -352,11 +352,12 @@ def test_a_column_called_bag_that_is_a_feature_is_noted(run, songs):
 
 def test_check_looks_through_bags(run, songs):
     words = ["check", "bags.csv", "rows.csv", "--bag-column", "rec", "--id", "name", "--truth", "kind"]
-    said = run(*words).stdout
-    assert "bags        8, 8 of them labelled" in said
-    assert "2 to 4 rows each" in said
+    message = run(*words).stdout
+    assert "bags        8, 8 of them labelled" in message
+    assert "2 to 4 rows each" in message
     assert (
-        "bag labels  3 class(es), 1.6 per bag on average; 3 bag(s) with one label; 6 different sets" in said
+        "bag labels  3 class(es), 1.6 per bag on average; 3 bag(s) with one label; 6 different sets"
+        in message
     )
     found = json.loads(run(*words, "--json").stdout)["bags"]
     assert (found["classes"], found["in_one_bag_only"]) == (3, [])
@@ -366,8 +367,8 @@ def test_check_looks_through_bags(run, songs):
 
 def test_choose_says_that_it_takes_no_bags(run, songs):
     for words in (["--bags", "bags.csv"], ["--bag-column", "rec"]):
-        said = run("choose", "rows.csv", "hints.csv", *words, code=2).stderr
-        assert "likewise choose does not support bags" in said
+        message = run("choose", "rows.csv", "hints.csv", *words, code=2).stderr
+        assert "likewise choose does not support bags" in message
     assert "--bags" not in run("choose", "--help").output
 
 

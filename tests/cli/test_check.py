@@ -73,19 +73,19 @@ def test_data_without_usable_features_can_still_be_checked(run, files):
 
 
 @pytest.mark.parametrize(
-    ("hints", "said"),
+    ("hints", "message"),
     [
         (None, "there is no file 'hints.csv'."),
         ("a,b,link\na1,a1,must\n", "hints.csv:2: the id 'a1' occurs twice; expected different ids."),
         ("a,b,link\na1,a9,must\n", "no row has the id 'a9'"),
     ],
 )
-def test_bad_hints(run, files, hints, said):
+def test_bad_hints(run, files, hints, message):
     (files / "hints.csv").unlink()
     if hints is not None:
         (files / "hints.csv").write_text(hints)
     result = run("check", "hints.csv", "data.csv", "--id", "name", code=1)
-    assert said in result.stderr
+    assert message in result.stderr
     assert result.stdout == ""
 
 
@@ -104,9 +104,9 @@ def test_data_from_stdin(run, files):
 def test_notes_on_hints_made_in_a_spreadsheet(run, files):
     (files / "hints.csv").write_text("id;label;who\na1;1;Ann\na2;-1;Bo\na3;2;Ann\n")
     result = run("check", "hints.csv", "data.csv", "--id", "name")
-    said = " ".join(result.output.split())
-    assert "1 label(s) of -1 were read as unlabelled" in said
-    assert "ignored the column(s) 'who'" in said
+    message = " ".join(result.output.split())
+    assert "1 label(s) of -1 were read as unlabelled" in message
+    assert "ignored the column(s) 'who'" in message
 
 
 def test_hints_are_compared_with_the_true_classes(run, files):
@@ -116,10 +116,12 @@ def test_hints_are_compared_with_the_true_classes(run, files):
         "triplet,a,b,c,AB,\ntriplet,a,c,d,AB,\nlabel,a,,,,owl\nlabel,d,,,,owl\n"
     )
     options = ("check", "h.csv", "d.csv", "--id", "id", "--truth", "bird")
-    said = run(*options, code=1).stdout  # a and d are apart, yet have one label
+    message = run(*options, code=1).stdout  # a and d are apart, yet have one label
     summary = "1 of 2 must-links, 1 of 1 cannot-links, 1 of 2 triplets, 1 of 2 labels agree with it"
-    assert f"truth       {summary}" in said
-    assert "hints that disagree with the column 'bird' (= together, ≠ apart)\n  b = c\n  d is owl\n" in said
+    assert f"truth       {summary}" in message
+    assert (
+        "hints that disagree with the column 'bird' (= together, ≠ apart)\n  b = c\n  d is owl\n" in message
+    )
     truth = json.loads(run(*options, "--json", code=1).stdout)["truth"]
     assert truth["right"] == {"must-links": 1, "cannot-links": 1, "triplets": 1, "labels": 1}
     assert truth["against"] == ["b = c", "d is owl"]

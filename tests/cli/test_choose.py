@@ -1,4 +1,4 @@
-"""``likewise choose``: the table, the choice, the next command, and what is said when something is wrong."""
+"""``likewise choose``: the table, the choice, the next command, and errors."""
 
 import csv
 import io
@@ -99,7 +99,7 @@ def test_the_same_command_gives_the_same_scores(run, birds):
     assert first != scores_of(run(*BASE, *METHODS, "--json", "--seed", 1))
 
 
-@pytest.mark.slow  # other processes import everything anew
+@pytest.mark.slow  # other processes import everything again
 def test_jobs_change_nothing(run, birds):
     words = (*BASE, *METHODS, "--json")
     assert scores_of(run(*words)) == scores_of(run(*words, "--jobs", 2))
@@ -113,11 +113,11 @@ def test_names_of_methods_are_not_cut(run, birds, monkeypatch):
 
 
 @pytest.mark.parametrize(
-    ("said", "numbers"),
+    ("output", "numbers"),
     [("3", [3]), ("2:4", [2, 3, 4]), ("4,2", [2, 4]), ("2:3,5", [2, 3, 5]), (" 2 : 3 ", [2, 3])],
 )
-def test_numbers_of_clusters(run, birds, said, numbers):
-    words = [*BASE[:5], "-k", said, "--cv", 2, "--methods", "k-means", "--json"]
+def test_numbers_of_clusters(run, birds, output, numbers):
+    words = [*BASE[:5], "-k", output, "--cv", 2, "--methods", "k-means", "--json"]
     rows = json.loads(run(*words).stdout)["results"]
     assert sorted(row["clusters"] for row in rows) == numbers
 
@@ -157,10 +157,10 @@ def test_ties_are_reported_the_simplest_first(run, birds):
     assert document["ties"][0] == {"method": "pck-means", "clusters": 3}
     tied = {(row["method"], row["clusters"]) for row in document["results"] if row["tied"]}
     assert tied == {(tie["method"], tie["clusters"]) for tie in document["ties"]}
-    said = " ".join(run(*words).stdout.split())
+    output = " ".join(run(*words).stdout.split())
     assert len(tied) > 1
-    assert f"{len(tied)} candidates are tied: each is worse than the best by at most one" in said
-    assert "The simplest is pck-means with 3 clusters." in said
+    assert f"{len(tied)} candidates are tied: each is worse than the best by at most one" in output
+    assert "The simplest is pck-means with 3 clusters." in output
 
 
 def test_labels_choose_too(run, birds):
@@ -179,14 +179,14 @@ def test_contradictions_are_a_note_or_a_failure(run, birds):
     with open(birds / "hints.csv", "a") as file:
         file.write("".join(f"r{i},r{i + 1},must\n" for i in range(8)))
         file.write("".join(f"r{i},r{i + 2},cannot\n" for i in range(7)))
-    said = run(*BASE, "--methods", "pck-means,cop-k-means").stderr
-    assert "contradict" in said
+    output = run(*BASE, "--methods", "pck-means,cop-k-means").stderr
+    assert "contradict" in output
     assert run(*BASE, "--methods", "pck-means", "--quiet").stderr == ""
     assert "every fit failed" in run(*BASE, "--methods", "cop-k-means", code=1).stderr
 
 
 @pytest.mark.parametrize(
-    ("words", "said"),
+    ("words", "output"),
     [
         (("-k", "two"), "expected numbers such as 4, 2:12 or 2,3,5"),
         (("-k", "4:2"), "expected numbers of clusters of at least 1"),
@@ -201,14 +201,14 @@ def test_contradictions_are_a_note_or_a_failure(run, birds):
         (("--jobs", 0), "--jobs"),
     ],
 )
-def test_usage_errors(run, birds, words, said):
+def test_usage_errors(run, birds, words, output):
     before = sorted(birds.iterdir())
-    assert said in run(*BASE, *words, code=2).stderr
+    assert output in run(*BASE, *words, code=2).stderr
     assert sorted(birds.iterdir()) == before
 
 
 @pytest.mark.parametrize(
-    ("words", "said"),
+    ("words", "output"),
     [
         (("-k", "2:99"), "99 clusters need at least as many rows; got 36"),
         (("--cv", 50), "cannot be cut into 50 folds"),
@@ -216,9 +216,9 @@ def test_usage_errors(run, birds, words, said):
         (("nowhere.csv",), "there is no file 'nowhere.csv'"),
     ],
 )
-def test_data_errors(run, birds, words, said):
+def test_data_errors(run, birds, words, output):
     result = run(*BASE, *words, code=1)
-    assert said in result.stderr
+    assert output in result.stderr
     assert "Traceback" not in result.stderr
     assert result.stdout == ""
 
@@ -229,8 +229,8 @@ def test_hints_are_needed(run, birds):
 
 def test_kinds_that_no_usual_method_uses(run, birds):
     (birds / "mixed.csv").write_text("id,label\nr0,x\nr1,y\n")
-    said = run(*BASE[:2], "mixed.csv", *BASE[2:], code=1).stderr
-    assert "no method uses labels and links directly. Add --as-links" in said
+    output = run(*BASE[:2], "mixed.csv", *BASE[2:], code=1).stderr
+    assert "no method uses labels and links directly. Add --as-links" in output
 
 
 @pytest.mark.parametrize("scoring", ["accuracy", "balanced-accuracy", "log-score"])

@@ -1,4 +1,4 @@
-"""``likewise cluster``: labels, summary, JSON, picture, and what is said when something is wrong."""
+"""``likewise cluster``: labels, summary, JSON, picture, and errors."""
 
 import csv
 import io
@@ -115,9 +115,9 @@ def test_the_covariance_of_a_mixture_can_be_chosen(run, files):
 def test_triplets_are_used_and_counted(run, files):
     (files / "hints.csv").write_text("a,b,c,answer\na1,a2,b1,AB\nb1,b2,a1,AB\na1,b1,b2,AB\n")
     words = [*BASE, "--method", "discriminative", "--hints", "hints.csv"]
-    said = run(*words).stderr
-    assert "triplets    2 of 3 triplets kept (66.7%)" in said
-    assert "broken: a1, b1, b2   (AB)" in said
+    output = run(*words).stderr
+    assert "triplets    2 of 3 triplets kept (66.7%)" in output
+    assert "broken: a1, b1, b2   (AB)" in output
     kept = json.loads(run(*words, "--json").stdout)["kept"]
     assert kept["triplets"] == [2, 3]
     assert kept["broken_triplets"] == [{"items": ["a1", "b1", "b2"], "answer": "AB"}]
@@ -203,24 +203,24 @@ def test_the_summary_tells_sizes_and_broken_hints_by_id(run, files):
     links = "a1,b1,must\na2,b2,must\na1,a2,must\na1,b2,cannot\nb1,b2,must\n"
     (files / "hints.csv").write_text("a,b,link\n" + links)
     result = run(*BASE, "--hints", "hints.csv", "--method", "pck-means", "--out", "l.csv")
-    said = result.stderr
-    assert "rows        6, 2 features" in said
-    assert "4 must, 1 cannot, about 4 rows" in said
-    assert "pck-means, 2 clusters" in said
-    assert "broken: " in said
-    assert "note: the hints contradict one another: a1 ≠ b2, yet" in said
+    output = result.stderr
+    assert "rows        6, 2 features" in output
+    assert "4 must, 1 cannot, about 4 rows" in output
+    assert "pck-means, 2 clusters" in output
+    assert "broken: " in output
+    assert "note: the hints contradict one another: a1 ≠ b2, yet" in output
 
 
 def test_long_lists_of_broken_links_are_cut_and_json_has_all(run, tmp_path):
-    # Neighbours in a tight group are said to be apart, with too little weight to split it.
+    # Neighbours in a tight group are cannot-linked, with too little weight to split it.
     rows = "".join(f"{i},{i / 1000 + 1000 * (i >= 60)}\n" for i in range(120))
     (tmp_path / "d.csv").write_text("n,x\n" + rows)
     links = "".join(f"{i},{i + 1},cannot,1e-9\n" for i in range(0, 60, 2))
     (tmp_path / "h.csv").write_text("a,b,link,weight\n" + links)
     words = ["cluster", "d.csv", "-k", 2, "--id", "n", "--hints", "h.csv", "--method", "pck-means"]
-    said = run(*words, "--out", "l.csv").stderr
-    assert said.count("broken: ") == 10
-    assert "and 20 more; --json lists all" in said
+    output = run(*words, "--out", "l.csv").stderr
+    assert output.count("broken: ") == 10
+    assert "and 20 more; --json lists all" in output
     document = json.loads(run(*words, "--json").stdout)
     assert len(document["kept"]["broken"]) == 30
     assert document["kept"]["broken"][0] == {"link": "cannot", "a": "0", "b": "1"}
@@ -258,8 +258,8 @@ def test_truth_is_scored_and_no_feature(run, files):
     assert document["scores"]["all"]["ari"] == 1.0
     assert document["scores"]["all"]["n_rows"] == 4
     assert document["scores"]["untouched"]["n_rows"] == 1
-    said = run(*BASE, "--hints", "hints.csv", "--truth", "kind").stderr
-    assert "all rows    ARI 1.000" in said
+    output = run(*BASE, "--hints", "hints.csv", "--truth", "kind").stderr
+    assert "all rows    ARI 1.000" in output
     (files / "data.csv").write_text("name,x,kind\na1,0,A\na2,1,A\nb1,9,B\n")
     document = json.loads(run(*BASE, "--hints", "hints.csv", "--truth", "kind", "--json").stdout)
     assert document["scores"]["untouched"] is None
@@ -267,9 +267,9 @@ def test_truth_is_scored_and_no_feature(run, files):
 
 def test_labelled_rows_that_stray_are_reported(run, files):
     (files / "hints.csv").write_text("id,label\na1,A\na2,A\nb1,B\nb2,A\n")
-    said = run(*BASE, "--hints", "hints.csv", "--method", "seeded-k-means").stderr
-    assert "labels      3 of 4 with their class" in said
-    assert "not: b2" in said
+    output = run(*BASE, "--hints", "hints.csv", "--method", "seeded-k-means").stderr
+    assert "labels      3 of 4 with their class" in output
+    assert "not: b2" in output
     document = json.loads(run(*BASE, "--hints", "hints.csv", "--method", "seeded-k-means", "--json").stdout)
     assert document["classes"] == ["A", "B"]
     assert document["kept"]["strayed"] == ["b2"]

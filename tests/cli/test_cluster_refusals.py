@@ -1,4 +1,4 @@
-"""``likewise cluster``: what is said when something is wrong, and that nothing is written then."""
+"""``likewise cluster``: error messages, and no output files after an error."""
 
 import json
 import sys
@@ -17,7 +17,7 @@ def test_k_is_required_and_positive(run, files):
 
 
 @pytest.mark.parametrize(
-    ("words", "said"),
+    ("words", "output"),
     [
         (("--method", "k-means", "--hints", "hints.csv"), "uses no hints"),
         (("--method", "pck-means", "--metric", "full"), "--metric is for methods that learn a metric"),
@@ -39,9 +39,9 @@ def test_k_is_required_and_positive(run, files):
         (("--seed", "-1"), "--seed"),
     ],
 )
-def test_usage_errors(run, files, words, said):
+def test_usage_errors(run, files, words, output):
     before = sorted(files.iterdir())
-    assert said in run(*BASE, *words, code=2).stderr
+    assert output in run(*BASE, *words, code=2).stderr
     assert sorted(files.iterdir()) == before
 
 
@@ -53,7 +53,7 @@ def test_labels_and_picture_need_two_files(run, files):
 
 
 @pytest.mark.parametrize(
-    ("content", "said"),
+    ("content", "output"),
     [
         (None, "there is no file 'hints.csv'."),
         ("", "hints.csv is empty"),
@@ -63,13 +63,13 @@ def test_labels_and_picture_need_two_files(run, files):
         ("a,b,c,answer\na1,a2,b1,AB\n", "--as-links"),
     ],
 )
-def test_bad_hints_stop_everything(run, files, content, said):
+def test_bad_hints_stop_everything(run, files, content, output):
     (files / "hints.csv").unlink()
     if content is not None:
         (files / "hints.csv").write_text(content)
     before = sorted(files.iterdir())
     result = run(*BASE, "--hints", "hints.csv", "--out", "l.csv", "--plot", "p.png", code=1)
-    assert said in result.stderr
+    assert output in result.stderr
     assert "Traceback" not in result.stderr
     assert result.stdout == ""
     assert sorted(files.iterdir()) == before
@@ -84,32 +84,32 @@ def test_as_links_lets_other_kinds_through(run, files):
 
 def test_hints_that_name_other_ids_say_what_the_ids_are(run, files):
     words = ["cluster", "data.csv", "-k", 2, "--drop", "name", "--hints", "hints.csv"]
-    said = run(*words, code=1).stderr
-    assert "no row has the id 'a1'" in said
-    assert "pass it as --id" in said
+    output = run(*words, code=1).stderr
+    assert "no row has the id 'a1'" in output
+    assert "pass it as --id" in output
     (files / "hints.csv").write_text("a,b,link\na1,zzz,must\n")
     assert "in the column 'name' of data.csv" in run(*BASE, "--hints", "hints.csv", code=1).stderr
 
 
 def test_a_hints_file_of_no_known_format(run, files):
     (files / "hints.txt").write_text("a,b,link\n")
-    said = run(*BASE, "--hints", "hints.txt", code=1).stderr
-    assert "does not say its format" in said
-    assert "format=" not in said
+    output = run(*BASE, "--hints", "hints.txt", code=1).stderr
+    assert "does not say its format" in output
+    assert "format=" not in output
 
 
 def test_contradictions_stop_a_hard_method_by_id(run, files):
     (files / "hints.csv").write_text("a,b,link\na1,a2,must\na2,a3,must\na3,a1,cannot\n")
-    said = run(*BASE, "--hints", "hints.csv", "--method", "cop-k-means", code=1).stderr
-    assert "a1 ≠ a3, yet a1 = a2 = a3" in said
-    assert "--method pck-means" in said
+    output = run(*BASE, "--hints", "hints.csv", "--method", "cop-k-means", code=1).stderr
+    assert "a1 ≠ a3, yet a1 = a2 = a3" in output
+    assert "--method pck-means" in output
 
 
 def test_impossible_hints_are_reported_by_id(run, files):
     links = "a1,a2,cannot\na2,a3,cannot\na1,a3,cannot\n"
     (files / "hints.csv").write_text("a,b,link\n" + links)
-    said = run(*BASE, "--hints", "hints.csv", "--method", "cop-k-means", code=1).stderr
-    assert "row 0 is 'a1'" in said
+    output = run(*BASE, "--hints", "hints.csv", "--method", "cop-k-means", code=1).stderr
+    assert "row 0 is 'a1'" in output
 
 
 def test_more_clusters_than_rows(run, files):

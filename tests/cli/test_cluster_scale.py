@@ -94,7 +94,7 @@ def test_labels_as_hints_and_labels_as_json_lines(run, rows):
 
 
 @pytest.mark.parametrize(
-    ("words", "said"),
+    ("words", "output"),
     [
         (("--parquet", "rows", "whole.parquet"), "as DATA or with --parquet, not both"),
         ((), "as DATA or with --parquet, not both"),
@@ -119,15 +119,15 @@ def test_labels_as_hints_and_labels_as_json_lines(run, rows):
         (("--parquet", "rows", "--id", "nmae"), "did you mean 'name'?"),
     ],
 )
-def test_usage_errors(run, rows, words, said):
+def test_usage_errors(run, rows, words, output):
     before = sorted(rows.rglob("*"))
     words = ("cluster", "-k", 4, *words)
-    assert said in run(*words, code=2).stderr
+    assert output in run(*words, code=2).stderr
     assert sorted(rows.rglob("*")) == before
 
 
 @pytest.mark.parametrize(
-    ("words", "said"),
+    ("words", "output"),
     [
         (("--parquet", "nowhere"), "nowhere does not exist or is not a file"),
         (("--parquet", "rows"), "'name' (string) cannot be used as numbers. Leave them out with --drop"),
@@ -141,12 +141,12 @@ def test_usage_errors(run, rows, words, said):
         (("--parquet", "gap.parquet"), "block 0 of X has nan in its row 1, column 0"),
     ],
 )
-def test_what_is_wrong_with_files_and_hints(run, rows, words, said):
+def test_what_is_wrong_with_files_and_hints(run, rows, words, output):
     (rows / "bad.csv").write_text("a,b,link\nr1,r2,must\nr3,r240,cannot\n")
     pq.write_table(pa.table({"name": ["r1", "r2", "r1", "r3"], "x": [1.0, 2, 3, 4]}), rows / "twice.parquet")
     pq.write_table(pa.table({"x": [1.0, None, 3, 4]}), rows / "gap.parquet")
     before = sorted(rows.rglob("*"))
-    assert said in run("cluster", "-k", 2, *words, "--out", "labels.csv", code=1).stderr
+    assert output in run("cluster", "-k", 2, *words, "--out", "labels.csv", code=1).stderr
     assert sorted(rows.rglob("*")) == before
 
 
@@ -154,9 +154,9 @@ def test_a_scheduler_that_does_not_answer_is_one_sentence(run, rows, monkeypatch
     monkeypatch.setattr("likewise.distributed._cluster_errors._PATIENCE", 0.2)
     address = f"tcp://127.0.0.1:{closed_port}"
     words = ("--parquet", "rows", "--id", "name", "--scheduler", address, "--out", "labels.csv")
-    said = run(*BASE, *words, code=1).stderr
-    assert f"no Dask scheduler answers at {address}" in said
-    assert "Traceback" not in said
+    output = run(*BASE, *words, code=1).stderr
+    assert f"no Dask scheduler answers at {address}" in output
+    assert "Traceback" not in output
     assert not (rows / "labels.csv").exists()
 
 

@@ -56,7 +56,7 @@ def test_a_picture_is_drawn(run, labels):
 
 
 @pytest.mark.parametrize(
-    ("words", "said"),
+    ("words", "output"),
     [
         ((), "exactly one of LABELS"),
         (("labels.csv", "--classes", 3), "exactly one of LABELS"),
@@ -70,8 +70,8 @@ def test_a_picture_is_drawn(run, labels):
         (("labels.csv", "--plot", "labels.csv"), "is also a file that is read"),
     ],
 )
-def test_usage_errors(run, labels, words, said):
-    assert said in run("compare-hints", *words, code=2).stderr
+def test_usage_errors(run, labels, words, output):
+    assert output in run("compare-hints", *words, code=2).stderr
 
 
 def test_several_columns_want_a_name(run, tmp_path):

@@ -1,4 +1,4 @@
-"""Tables: what is read, and what is said of files that cannot be."""
+"""Reading tables, and errors of invalid files."""
 
 import codecs
 import sys
@@ -215,13 +215,13 @@ def test_decimal_commas(table):
 
 
 @pytest.mark.parametrize(
-    ("cell", "said"),
+    ("cell", "output"),
     [("", "is empty"), (" ", "is empty"), ("NaN", "is 'NaN'"), ("inf", "is 'inf'"), ("-inf", "")],
 )
-def test_gaps_are_reported_with_line_and_column(table, cell, said):
+def test_gaps_are_reported_with_line_and_column(table, cell, output):
     text = refused(table, f"x,age\n1,2\n3,{cell}\n")
     assert text.startswith("t.csv:3: the column 'age'")
-    assert said in text
+    assert output in text
     assert "--drop age" in text
 
 
@@ -292,7 +292,7 @@ def test_no_feature_left(table):
 
 
 @pytest.mark.parametrize(
-    ("columns", "option", "said"),
+    ("columns", "option", "output"),
     [
         ({"id": "nam"}, "--id", "did you mean 'name'?"),
         ({"features": ("x", "q")}, "--features", "it has 'name', 'x', 'y'"),
@@ -304,10 +304,10 @@ def test_no_feature_left(table):
         ({"drop": ("x", "x")}, "--drop", "twice"),
     ],
 )
-def test_columns_named_wrongly_are_usage_errors(table, columns, option, said):
+def test_columns_named_wrongly_are_usage_errors(table, columns, option, output):
     with pytest.raises(click.BadParameter) as caught:
         table("name,x,y\na,1,2\n", **columns)
-    assert said in caught.value.message
+    assert output in caught.value.message
     assert option in caught.value.param_hint
 
 

@@ -101,10 +101,10 @@ def test_bags_are_written_beside_the_rows(run, tmp_path, monkeypatch):
         bag_labels={7: ("o", "w"), 8: "o"},
     )
     monkeypatch.setattr("likewise.datasets.load", lambda name, folder: birds)
-    said = run("datasets", "letter_carroll", "--out", "rows.csv").stderr
-    assert "note: its rows are in bags; --bags FILE writes their labels." in said
-    said = run("datasets", "letter_carroll", "--out", "rows.csv", "--bags", "bags.csv").stderr
-    assert "wrote rows.csv and bags.csv" in said
+    output = run("datasets", "letter_carroll", "--out", "rows.csv").stderr
+    assert "note: its rows are in bags; --bags FILE writes their labels." in output
+    output = run("datasets", "letter_carroll", "--out", "rows.csv", "--bags", "bags.csv").stderr
+    assert "wrote rows.csv and bags.csv" in output
     assert (tmp_path / "bags.csv").read_text() == "bag,labels\n7,o;w\n8,o\n"
     read = read_bags(tmp_path / "rows.csv", tmp_path / "bags.csv")
     assert read.supervision.bags.codes.tolist() == [0, 0, 1]

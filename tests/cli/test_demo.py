@@ -31,7 +31,7 @@ def test_the_demo_does_what_it_says(run, tmp_path):
     labels = (folder / "labels.csv").read_text()
     (folder / "labels.csv").unlink()
     words = shlex.split(shown.splitlines()[-1])
-    assert len(words) > 1  # the first is the program, by whatever name it was called
+    assert len(words) > 1  # the first word is the program
     again = run(*words[1:])
     assert f"{len(hints.must)} must, {len(hints.cannot)} cannot" in again.stderr
     assert (folder / "labels.csv").read_text() == labels

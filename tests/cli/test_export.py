@@ -48,9 +48,9 @@ def test_hints_are_taken_by_the_cluster_command(run, project):
 
 def test_all_three_go_to_a_folder(run, project):
     result = run("export", "birds", "--what", "all", "--format", "jsonl", "--out", "result", "--json")
-    said = json.loads(result.stdout)
-    assert said["wrote"] == ["result/labels.jsonl", "result/hints.jsonl", "result/answers.jsonl"]
-    assert (said["items"], said["groups"], said["answers"]) == (8, 2, 2)
+    output = json.loads(result.stdout)
+    assert output["wrote"] == ["result/labels.jsonl", "result/hints.jsonl", "result/answers.jsonl"]
+    assert (output["items"], output["groups"], output["answers"]) == (8, 2, 2)
     assert sorted(path.name for path in (project / "result").iterdir()) == [
         *("answers.jsonl", "hints.jsonl", "labels.jsonl")
     ]

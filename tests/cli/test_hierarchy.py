@@ -1,4 +1,4 @@
-"""``likewise hierarchy``: the tree, the suggestions, the files, and what is said when something is wrong."""
+"""``likewise hierarchy``: the tree, the suggestions, the files, and errors."""
 
 import csv
 import io
@@ -170,14 +170,14 @@ def test_a_long_picture_is_reported(run, items, monkeypatch):
 def test_letters_that_the_font_lacks_are_one_note(run, items):
     tags = (items / "tags.csv").read_text().replace("owl", "梟木").replace("wren", "鷦鷯")
     (items / "tags.csv").write_text(tags, encoding="utf-8")
-    said = run(*BASE, "--plot", "t.png").stderr
-    assert "the font of the picture lacks 4 character(s); --html shows all of them" in said
-    assert "Glyph" not in said
+    output = run(*BASE, "--plot", "t.png").stderr
+    assert "the font of the picture lacks 4 character(s); --html shows all of them" in output
+    assert "Glyph" not in output
 
 
 def test_too_few_iterations_are_reported_by_the_option(run, items):
-    said = run(*BASE, "--max-iter", 1).stderr
-    assert "did not converge in 1 iterations; increase --max-iter" in said
+    output = run(*BASE, "--max-iter", 1).stderr
+    assert "did not converge in 1 iterations; increase --max-iter" in output
 
 
 def test_items_from_stdin_and_tags_from_parquet(run, items):
@@ -282,10 +282,10 @@ def test_labels_in_columns_of_the_data(run, tmp_path, world):
     assert document["layout"] == "columns of 0 and 1"
     shown = run("hierarchy", "wide.csv", "--label-columns", ",".join(names)).stdout
     assert "tags in the data: columns of 0 and 1; rows are numbered from 0" in shown
-    said = run("hierarchy", "wide.csv", "--label-columns", "x,bird", code=1).stderr
-    assert "in the label column 'x'; got" in said
-    said = run("hierarchy", "wide.csv", "--label-columns", "brid", code=2).stderr
-    assert "did you mean 'bird'" in said
+    output = run("hierarchy", "wide.csv", "--label-columns", "x,bird", code=1).stderr
+    assert "in the label column 'x'; got" in output
+    output = run("hierarchy", "wide.csv", "--label-columns", "brid", code=2).stderr
+    assert "did you mean 'bird'" in output
 
 
 def test_a_label_that_is_never_used_is_left_out(run, items, world):
@@ -305,7 +305,7 @@ def test_a_label_that_is_never_used_is_left_out(run, items, world):
 
 
 @pytest.mark.parametrize(
-    ("words", "said"),
+    ("words", "output"),
     [
         (
             ("--label-columns", "price"),
@@ -330,9 +330,9 @@ def test_a_label_that_is_never_used_is_left_out(run, items, world):
         (("--top", 0), "--top"),
     ],
 )
-def test_usage_errors(run, items, words, said):
+def test_usage_errors(run, items, words, output):
     before = sorted(items.iterdir())
-    assert said in run(*BASE, *words, code=2).stderr
+    assert output in run(*BASE, *words, code=2).stderr
     assert sorted(items.iterdir()) == before
 
 
@@ -356,11 +356,11 @@ def test_files_that_are_not_there(run, items):
 def test_ids_that_no_item_has_are_named(run, items):
     with open(items / "tags.csv", "a") as file:
         file.write("i9999,owl\nI5,owl\nother,saw\ni9999,saw\n")
-    said = refused(run)
+    output = refused(run)
     n_lines = len((items / "tags.csv").read_text().splitlines())
-    assert f"tags.csv:{n_lines - 3}: no row has the id 'i9999'" in said
-    assert "3 of the" in said
-    assert "are not in the column 'id' of items.csv: 'i9999', 'I5', 'other'." in said
+    assert f"tags.csv:{n_lines - 3}: no row has the id 'i9999'" in output
+    assert "3 of the" in output
+    assert "are not in the column 'id' of items.csv: 'i9999', 'I5', 'other'." in output
 
 
 def test_without_shared_ids_rows_are_numbers(run, items):
@@ -390,8 +390,8 @@ def test_wrong_encodings_name_the_right_option(run, items):
     assert "é" in run(*BASE, "--labels-encoding", "latin-1").stdout
     text = (items / "items.csv").read_text().replace("night", "nuit à")
     (items / "items.csv").write_bytes(text.encode("latin-1"))
-    said = refused(run, "--labels-encoding", "latin-1")
-    assert "pass --encoding latin-1" in said
+    output = refused(run, "--labels-encoding", "latin-1")
+    assert "pass --encoding latin-1" in output
     run(*BASE, "--labels-encoding", "latin-1", "--encoding", "latin-1")
 
 
@@ -410,17 +410,17 @@ def test_embeddings_that_do_not_fit(run, items, world):
 
 def test_nothing_to_learn_from(run, items):
     base = ("hierarchy", "items.csv", "--labels", "tags.csv")
-    said = run(*base, code=1).stderr
-    assert "the column 'description' is not numeric" in said
-    assert "pass --text 'description'" in said
+    output = run(*base, code=1).stderr
+    assert "the column 'description' is not numeric" in output
+    assert "pass --text 'description'" in output
     assert "has no column left to learn from" in run(*base, "--drop", "description,price", code=1).stderr
 
 
 def test_trees_that_do_not_fit(run, items):
     (items / "less.csv").write_text("parent,child\nroot,animal\nanimal,brid\n")
-    said = refused(run, "--hierarchy", "less.csv")
-    assert "5 of the 6 labels of the tags are not in it: 'bird', 'owl'" in said
-    assert "Did you mean 'brid'?" in said
+    output = refused(run, "--hierarchy", "less.csv")
+    assert "5 of the 6 labels of the tags are not in it: 'bird', 'owl'" in output
+    assert "Did you mean 'brid'?" in output
     assert "are not in it" in refused(run, "--truth", "less.csv")
     (items / "round.csv").write_text("parent,child\nanimal,bird\nbird,animal\n")
     assert "animal" in refused(run, "--hierarchy", "round.csv")
@@ -429,7 +429,7 @@ def test_trees_that_do_not_fit(run, items):
 
 
 @pytest.mark.parametrize(
-    ("option", "text", "said"),
+    ("option", "text", "output"),
     [
         ("--fixed", "parent,child\nanimal,howl\n", "e.csv:2: no tag is 'howl'. Did you mean 'owl'?"),
         ("--fixed", "up,down\na,b\n", "there is no column 'parent' and none 'child'"),
@@ -440,9 +440,9 @@ def test_trees_that_do_not_fit(run, items):
         ("--forbidden", "parent,child\nowl,owl\n", "its own parent"),
     ],
 )
-def test_edges_that_cannot_be(run, items, option, text, said):
+def test_edges_that_cannot_be(run, items, option, text, output):
     (items / "e.csv").write_text(text)
-    assert said in refused(run, option, "e.csv")
+    assert output in refused(run, option, "e.csv")
 
 
 # ---------------------------------------------------------------------- the printed tree

@@ -1,4 +1,4 @@
-"""Tables of tags: three shapes of the same tags, told apart, and what is said when they are none of them."""
+"""Tables of tags: three detected layouts of the same tags, and errors for other tables."""
 
 import re
 
@@ -104,7 +104,7 @@ def test_rows_that_are_not_listed_and_labels_that_are_not_used_are_reported():
 
 
 @pytest.mark.parametrize(
-    ("text", "said"),
+    ("text", "output"),
     [
         ("id\nr1\n", "tags.csv has one column, 'id'. Expected one of three layouts"),
         (
@@ -123,8 +123,8 @@ def test_rows_that_are_not_listed_and_labels_that_are_not_used_are_reported():
         ),
     ],
 )
-def test_tables_that_are_none_of_the_three(text, said):
-    with pytest.raises(FileFormatError, match=re.escape(said)):
+def test_tables_that_are_none_of_the_three(text, output):
+    with pytest.raises(FileFormatError, match=re.escape(output)):
         tags_of(text)
 
 

@@ -16,7 +16,7 @@ def project(tmp_path):
     return project
 
 
-def said(project):
+def output(project):
     with opened(project) as store:
         snapshot = Snapshot.from_store(store)
     return [(snapshot.get_name(e.person), *e.body["items"], e.body["answer"]) for e in snapshot.answers]
@@ -25,7 +25,7 @@ def said(project):
 def test_a_file_of_hints(run, tmp_path, project):
     (tmp_path / "hints.csv").write_text("a,b,link\na1,a2,must\na1,b1,cannot\n")
     result = run("import-answers", "birds", "hints.csv", "--annotator", "Ann")
-    assert said(project) == [("Ann", "a1", "a2", "SAME"), ("Ann", "a1", "b1", "DIFFERENT")]
+    assert output(project) == [("Ann", "a1", "a2", "SAME"), ("Ann", "a1", "b1", "DIFFERENT")]
     assert result.stdout == ""
     for part in ("2 answers from hints", "imported    2", "new: Ann"):
         assert part in result.stderr
@@ -39,7 +39,7 @@ def test_what_was_asked_at_the_terminal(run, tmp_path, project):
     run(*words, input="y\nn\ny\n")
     told = json.loads(run("import-answers", "birds.likewise", "data.ask.json", "--json").stdout)
     assert (told["form"], told["n_new"], told["people"]) == ("interview", 3, ["Bob"])
-    assert [row[-1] for row in said(project)] == ["SAME", "DIFFERENT", "SAME"]
+    assert [row[-1] for row in output(project)] == ["SAME", "DIFFERENT", "SAME"]
 
 
 def test_an_export_comes_home_without_adding_anything(run, tmp_path, project):
@@ -60,7 +60,7 @@ def test_a_wrong_file_changes_nothing(run, tmp_path, project):
         "Nothing was imported.",
     ):
         assert part in told
-    assert said(project) == []
+    assert output(project) == []
 
 
 def test_what_is_not_there_is_reported(run, tmp_path, project):

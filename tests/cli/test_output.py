@@ -209,9 +209,9 @@ def small_disk(tmp_path):
 def test_a_symbolic_link_is_refused_before_the_work(run, files, target):
     (files / "other.csv").write_text("precious")
     os.symlink(target, files / "link.csv")
-    said = run(*CLUSTER, "--out", "link.csv", code=2).stderr
-    assert "'link.csv' is a symbolic link to " in said
-    assert target in said
+    output = run(*CLUSTER, "--out", "link.csv", code=2).stderr
+    assert "'link.csv' is a symbolic link to " in output
+    assert target in output
     assert (files / "link.csv").is_symlink()
     assert (files / "other.csv").read_text() == "precious"
     assert not (files / "nowhere.csv").exists()
@@ -222,8 +222,8 @@ def test_an_input_is_not_written_over_whatever_it_is_called(run, files):
     os.link(files / "data.csv", files / "same.csv")
     os.symlink("data.csv", files / "link.csv")
     for out in ("data.csv", "./data.csv", "same.csv", "link.csv"):
-        said = run(*CLUSTER, "--out", out, code=2).stderr
-        assert "is also a file that is read" in said
+        output = run(*CLUSTER, "--out", out, code=2).stderr
+        assert "is also a file that is read" in output
     words = ("cluster", "-", "-k", "2", "--id", "name", "--out", "data.csv")
     with open(files / "data.csv", "rb") as stdin:
         done = command(*words, cwd=files, stdin=stdin)
@@ -236,6 +236,6 @@ def test_an_input_is_not_written_over_whatever_it_is_called(run, files):
 def test_labels_do_not_go_among_the_parquet_files_that_are_read(run, tmp_path, out):
     (tmp_path / "rows").mkdir()
     write_table(tmp_path / "rows" / "part.parquet", {"x": [0.0, 1.0, 8.0, 9.0]})
-    said = run("cluster", "--parquet", "rows", "-k", "2", "--out", out, code=2).stderr
-    assert "is also in the folder that is read" in said
+    output = run("cluster", "--parquet", "rows", "-k", "2", "--out", out, code=2).stderr
+    assert "is also in the folder that is read" in output
     assert [path.name for path in (tmp_path / "rows").iterdir()] == ["part.parquet"]

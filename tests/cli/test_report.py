@@ -44,10 +44,10 @@ def test_a_project_without_answers_has_no_people(run, tmp_path):
 
 
 def test_figures_as_json(run, project):
-    said = json.loads(run("report", "birds.likewise", "--json").stdout)
-    assert (said["items"], said["answers"], said["contradictions"]) == (8, 3, 1)
-    assert {group["name"] for group in said["groups"]} == {"wrens", None}
-    assert said["people"][0] | {"seconds": None} == {
+    output = json.loads(run("report", "birds.likewise", "--json").stdout)
+    assert (output["items"], output["answers"], output["contradictions"]) == (8, 3, 1)
+    assert {group["name"] for group in output["groups"]} == {"wrens", None}
+    assert output["people"][0] | {"seconds": None} == {
         "name": "Ann",
         "role": "annotator",
         "answers": 3,
@@ -57,7 +57,7 @@ def test_figures_as_json(run, project):
         "reliability": None,
         "seconds": None,
     }
-    assert said["wrote"] == []
+    assert output["wrote"] == []
 
 
 def test_the_page_on_stdout(run, project):

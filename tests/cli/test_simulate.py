@@ -1,4 +1,4 @@
-"""``likewise simulate``: the table, the files, and what is said when something is wrong."""
+"""``likewise simulate``: the table, the files, and errors."""
 
 import csv
 import io
@@ -155,13 +155,13 @@ def test_no_errors_have_no_kind(run, birds):
     assert (document["error_rate"], document["error_kind"]) == (0, None)
 
 
-@pytest.mark.slow  # other processes import everything anew
+@pytest.mark.slow  # other processes import everything again
 def test_jobs_change_nothing(run, birds):
     words = ("--errors", 0.2, "--error-kind", "look-alike")
     assert document_of(run, *words) == document_of(run, *words, "--jobs", 2)
 
 
-@pytest.mark.slow  # a process of its own
+@pytest.mark.slow  # a separate process
 def test_the_installed_command_runs(birds):
     script = Path(sysconfig.get_path("scripts"), "likewise")
     words = [*map(str, BASE), *FAST, "--jobs", "2", "--plot", "curves.png"]
@@ -250,7 +250,7 @@ def test_every_model_takes_answers(name, birds):
 
 
 @pytest.mark.parametrize(
-    ("words", "code", "said"),
+    ("words", "code", "message"),
     [
         (("--strategies", "rndom"), 2, "there is no strategy 'rndom'; did you mean 'random'?"),
         (
@@ -277,9 +277,9 @@ def test_every_model_takes_answers(name, birds):
         (("--out", "data.csv"), 2, "is also a file that is read"),
     ],
 )
-def test_what_is_refused(run, birds, words, code, said):
+def test_what_is_refused(run, birds, words, code, message):
     refused = run(*BASE, *words, code=code)
-    assert said in refused.stderr
+    assert message in refused.stderr
     assert refused.stdout == ""
 
 
@@ -291,7 +291,7 @@ def test_the_label_column_must_be_named(run, birds):
 
 
 @pytest.mark.parametrize(
-    ("text", "said"),
+    ("text", "message"),
     [
         ("x,species\n1,a\n2,a\n3,a\n", "all rows have the same 'species', 'a'"),
         ("x,species\n1,a\n2,b\n3,c\n", "every row has a different 'species'"),
@@ -301,9 +301,9 @@ def test_the_label_column_must_be_named(run, birds):
         ("species\na\nb\nb\n", "no column left to use as a feature"),
     ],
 )
-def test_data_that_will_not_do(run, tmp_path, text, said):
+def test_data_that_will_not_do(run, tmp_path, text, message):
     (tmp_path / "data.csv").write_text(text)
-    assert said in run("simulate", "data.csv", "--label", "species", code=1).stderr
+    assert message in run("simulate", "data.csv", "--label", "species", code=1).stderr
 
 
 def test_classes_may_look_like_numbers(run, tmp_path):

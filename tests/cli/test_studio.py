@@ -81,10 +81,10 @@ def studio(run, *words, **options):
 )
 def test_the_same_command_makes_a_project_and_opens_it_again(run, data, served, words, kind, truth):
     for _ in range(2):
-        said = json.loads(studio(run, *words, "-k", "2", "--json").stdout)
+        output = json.loads(studio(run, *words, "-k", "2", "--json").stdout)
     made, again = served
-    assert said["project"] == str(made.folder) == str(again.folder)
-    assert said["login"].startswith(f"{said['url']}/login#")
+    assert output["project"] == str(made.folder) == str(again.folder)
+    assert output["login"].startswith(f"{output['url']}/login#")
     assert (made.described.kind, made.described.n_items, made.described.has_truth) == (kind, 6, truth)
     assert again.settings == made.settings
     assert made.describe_changed_source() is None
@@ -146,9 +146,9 @@ def test_what_can_be_changed_when_it_is_opened_again(run, data, served):
 )
 def test_how_the_data_are_read_cannot_be_changed(run, data, served, words):
     studio(run, "t.csv", "--text", "message", "-k", "2")
-    said = studio(run, "t.csv", *words, code=2).stderr
-    assert f"t.likewise exists, and {words[0]} cannot be changed any more" in said
-    assert "--project" in said
+    output = studio(run, "t.csv", *words, code=2).stderr
+    assert f"t.likewise exists, and {words[0]} cannot be changed any more" in output
+    assert "--project" in output
 
 
 def test_file_names_that_mean_trouble(run, tmp_path, served):
@@ -164,7 +164,7 @@ def test_file_names_that_mean_trouble(run, tmp_path, served):
 
 
 @pytest.mark.parametrize(
-    ("words", "code", "said"),
+    ("words", "code", "output"),
     [
         ([], 2, "give the PATH of a folder or a table, or --sample"),
         (["nope"], 1, "there is no file or folder nope"),
@@ -199,12 +199,12 @@ def test_file_names_that_mean_trouble(run, tmp_path, served):
     ],
     ids=lambda words: " ".join(words) if isinstance(words, list) else "",
 )
-def test_refusals_say_a_way_on_and_leave_nothing_behind(run, data, served, words, code, said):
+def test_refusals_say_a_way_on_and_leave_nothing_behind(run, data, served, words, code, output):
     (data / "empty").mkdir()
     (data / "latin.csv").write_bytes("name,x\nKäse,1\nBrot,2\n".encode("latin-1"))
     np.save(data / "short.npy", np.zeros((2, 3)))
     result = studio(run, *words, code=code)
-    assert said in result.stderr
+    assert output in result.stderr
     assert result.stdout == ""
     assert not served
     assert not list(data.rglob("*.likewise")) + list(data.rglob(".*.part"))
@@ -220,8 +220,10 @@ def test_a_port_that_is_taken_and_an_address_of_another(run, data, served):
         taken.bind(("127.0.0.1", 0))
         taken.listen()
         port = taken.getsockname()[1]
-        said = studio(run, "pics", "-k", "2", "--port", port, code=1).stderr
-        assert f"nothing can listen at 127.0.0.1:{port}: Address already in use. Choose another port" in said
+        output = studio(run, "pics", "-k", "2", "--port", port, code=1).stderr
+        assert (
+            f"nothing can listen at 127.0.0.1:{port}: Address already in use. Choose another port" in output
+        )
     assert "Give an address of this machine" in studio(run, "pics", "--host", "192.0.2.1", code=1).stderr
 
 
@@ -230,20 +232,20 @@ def test_listening_to_all_says_that_others_can_read_along(run, data, served):
 
 
 @pytest.mark.parametrize(
-    ("change", "said"),
+    ("change", "output"),
     [
-        (lambda said: said | {"version": 2}, "made by a newer likewise"),
-        (lambda said: said | {"format": "other"}, "is not that of a project"),
-        (lambda said: "{", "is cut short"),
+        (lambda output: output | {"version": 2}, "made by a newer likewise"),
+        (lambda output: output | {"format": "other"}, "is not that of a project"),
+        (lambda output: "{", "is cut short"),
     ],
     ids=["newer", "other", "broken"],
 )
-def test_a_project_that_cannot_be_read(run, data, served, change, said):
+def test_a_project_that_cannot_be_read(run, data, served, change, output):
     studio(run, "pics", "-k", "2")
     path = data / "pics.likewise/project.json"
     changed = change(json.loads(path.read_text()))
     path.write_text(changed if isinstance(changed, str) else json.dumps(changed))
-    assert said in studio(run, "pics", code=1).stderr
+    assert output in studio(run, "pics", code=1).stderr
 
 
 def test_a_folder_that_ends_as_a_project_and_is_none(run, data):
@@ -261,9 +263,9 @@ def test_a_database_of_a_newer_version(run, data):
     with sqlite3.connect(project.folder / "studio.sqlite") as connection:
         connection.execute(f"UPDATE {VERSION_TABLE} SET version_num = '9999'")
     connection.close()
-    said = studio(run, "pics", code=1).stderr
-    assert "knows up to" in said
-    assert "Install that version or a later one; nothing was changed" in said
+    output = studio(run, "pics", code=1).stderr
+    assert "knows up to" in output
+    assert "Install that version or a later one; nothing was changed" in output
 
 
 def make_project(run, data):
@@ -290,9 +292,9 @@ def test_data_that_changed_or_are_gone_are_reported(run, data, served):
 
 def test_a_database_that_cannot_be_reached_is_reported_before_a_project_is_made(run, data, closed_port):
     url = f"postgresql://u:pass99word@127.0.0.1:{closed_port}/x"
-    said = studio(run, "pics", "-k", "2", "--db", url, code=1).stderr
-    assert f"x on 127.0.0.1:{closed_port} cannot be reached" in said
-    assert "pass99word" not in said
+    output = studio(run, "pics", "-k", "2", "--db", url, code=1).stderr
+    assert f"x on 127.0.0.1:{closed_port} cannot be reached" in output
+    assert "pass99word" not in output
     assert not (data / "pics.likewise").exists()
 
 
@@ -322,11 +324,11 @@ def test_a_database_is_for_one_project_and_takes_a_lost_one_back(run, data, serv
     body = {"kind": "pair", "items": ["0.png", "1.png"], "answer": "SAME", "source": "question"}
     store.write(lambda tx: tx.append(NewEvent("k", "answer", ann.id, body)))
     store.close()
-    said = studio(run, "t.csv", "--text", "message", "-k", "2", "--db", url, code=2).stderr
-    assert "has answers about '0.png', which is not among the items of t.csv" in said
+    output = studio(run, "t.csv", "--text", "message", "-k", "2", "--db", url, code=2).stderr
+    assert "has answers about '0.png', which is not among the items of t.csv" in output
     assert not (data / "t.likewise").exists()
-    said = studio(run, "pics", "-k", "2", "--db", url, "--project", "again.likewise").stderr
-    assert "already has answers about these items; they are used" in said
+    output = studio(run, "pics", "-k", "2", "--db", url, "--project", "again.likewise").stderr
+    assert "already has answers about these items; they are used" in output
 
 
 def test_a_study_knows_its_classes_and_tells_none_by_the_order_of_rows(tmp_path):
