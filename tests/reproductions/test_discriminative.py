@@ -153,7 +153,7 @@ def test_fits_are_kept_and_measured_again_only_when_asked(toy, monkeypatch, tmp_
         assert toy.cached_task(task, None, None, plan) == {"f": 0.5}
     assert len(calls) == 1
     toy.cached_task(toy.Task("pima", "xing", 1, 1), None, None, plan)
-    toy.cached_task(task, None, None, toy.replace(plan, ask_new_groups=True))
+    toy.cached_task(task, None, None, toy.replace(plan, fresh=True))
     assert len(calls) == 3
 
 
