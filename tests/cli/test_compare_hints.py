@@ -65,7 +65,7 @@ def test_a_picture_is_drawn(run, labels):
         (("--shares", "a,b"), "expected numbers"),
         (("--classes", 3, "--noise-pair", 2), "--noise-pair"),
         (("--classes", 3, "--seconds-pair", 0), "--seconds-pair"),
-        (("--classes", 3, "--plot", "bits.txt"), "expected a file choose the column ends with"),
+        (("--classes", 3, "--plot", "bits.txt"), "expected a file name that ends with"),
         (("labels.csv", "--column", "knd"), "it has 'id', 'kind'"),
         (("labels.csv", "--plot", "labels.csv"), "is also a file that is read"),
     ],

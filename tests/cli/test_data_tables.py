@@ -331,7 +331,7 @@ def test_npy_that_is_wrong(table, tmp_path):
     assert "infinite" in npy(np.array([[1.0, np.inf]]), tmp_path)
     assert "cannot be read as .npy" in refused(table, "x\n1\n", "b.npy")
     np.savez(tmp_path / "z.npz", a=np.zeros((2, 2)))
-    assert "several arrays" in refused(table, (tmp_path / "z.npz").read_bytes(), "c.npy")
+    assert "holds several (.npz)" in refused(table, (tmp_path / "z.npz").read_bytes(), "c.npy")
 
 
 def parquet(columns, tmp_path, **chosen):

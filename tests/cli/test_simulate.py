@@ -207,7 +207,7 @@ def test_a_budget_larger_than_all_pairs_is_a_note(run, birds):
 
 def test_runs_that_fail_are_a_note(run, birds, monkeypatch):
     def choose(self, state, n, real=RandomPairs.choose):
-        if state.seed == 1 and state.n_answers == 2:
+        if state.random_state == 1 and state.n_answers == 2:
             raise RuntimeError("no more")
         return real(self, state, n)
 

@@ -76,25 +76,25 @@ class Items:
     notes: tuple[str, ...] = ()
 
 
-def build_items(raw: RawTable, wanted: FeatureOptions, *, seed: int) -> Items:
+def build_items(raw: RawTable, options: FeatureOptions, *, seed: int) -> Items:
     """Return the features of the rows of a table."""
-    _check_columns(raw, wanted)
+    _check_columns(raw, options)
     blocks: list[FloatArray] = []
     descriptions: list[str] = []
     notes: list[str] = []
-    others = {wanted.id, *wanted.text, *wanted.drop, *wanted.labels, *(wanted.columns or ())}
+    others = {options.id, *options.text, *options.drop, *options.labels, *(options.columns or ())}
     left = [name for name in raw.names if name not in others]
     # With text or embeddings, a column of numbers is a feature only if it is given explicitly.
-    alone = wanted.columns is None and not wanted.files and not wanted.text
-    if wanted.columns or (alone and left):
-        block = _read_numeric_columns(raw, wanted, left)
+    alone = options.columns is None and not options.files and not options.text
+    if options.columns or (alone and left):
+        block = _read_numeric_columns(raw, options, left)
         blocks.append(block)
         descriptions.append(f"{block.shape[1]} column(s) of numbers")
-    for path in wanted.files:
+    for path in options.files:
         blocks.append(_read_embeddings(path, raw))
         descriptions.append(f"{blocks[-1].shape[1]} numbers per row from {path}")
-    if wanted.text:
-        found = _vectorize_text(raw, wanted, seed)
+    if options.text:
+        found = _vectorize_text(raw, options, seed)
         blocks.append(found.X)
         descriptions += found.descriptions
         notes += found.notes
@@ -109,15 +109,15 @@ def build_items(raw: RawTable, wanted: FeatureOptions, *, seed: int) -> Items:
     return Items(np.hstack(blocks), tuple(descriptions), tuple(notes))
 
 
-def _check_columns(raw: RawTable, wanted: FeatureOptions) -> None:
+def _check_columns(raw: RawTable, options: FeatureOptions) -> None:
     """Raise an error if a column does not exist or has two roles."""
     ends: dict[str, str] = {}
     for option, names in (
-        ("--id", () if wanted.id is None else (wanted.id,)),
-        ("--label-columns", wanted.labels),
-        ("--text", wanted.text),
-        ("--drop", wanted.drop),
-        ("--features", wanted.columns or ()),
+        ("--id", () if options.id is None else (options.id,)),
+        ("--label-columns", options.labels),
+        ("--text", options.text),
+        ("--drop", options.drop),
+        ("--features", options.columns or ()),
     ):
         for name in names:
             if name not in raw.names:
@@ -128,12 +128,12 @@ def _check_columns(raw: RawTable, wanted: FeatureOptions) -> None:
             ends[name] = option
 
 
-def _read_numeric_columns(raw: RawTable, wanted: FeatureOptions, left: list[str]) -> FloatArray:
+def _read_numeric_columns(raw: RawTable, options: FeatureOptions, left: list[str]) -> FloatArray:
     """Return the given columns of numbers, or all columns without another role."""
-    names = wanted.columns or tuple(left)
+    names = options.columns or tuple(left)
     wordy = next((name for name in names if is_wordy(raw, name)), None)
     try:
-        return make_table(raw, ColumnRoles(id=wanted.id, features=names)).X
+        return make_table(raw, ColumnRoles(id=options.id, features=names)).X
     except FileFormatError as error:
         if wordy is None:
             raise
@@ -157,13 +157,13 @@ def _read_embeddings(path: str, raw: RawTable) -> FloatArray:
     return one_scale(X).astype(np.float64, copy=False)
 
 
-def _vectorize_text(raw: RawTable, wanted: FeatureOptions, seed: int) -> Items:
+def _vectorize_text(raw: RawTable, options: FeatureOptions, seed: int) -> Items:
     """Return features computed from the text columns."""
-    cells = [get_texts(raw, name) for name in wanted.text]
+    cells = [get_texts(raw, name) for name in options.text]
     texts = [" ".join(cell for cell in row if cell) for row in zip(*cells, strict=True)]
-    named = " and ".join(map(repr, wanted.text))
+    named = " and ".join(map(repr, options.text))
     try:
-        found = text_features(texts, n_features=wanted.components, named=named, random_state=seed)
+        found = text_features(texts, n_features=options.components, named=named, random_state=seed)
     except FileFormatError as error:
         raise FileFormatError(f"{raw.path}: {error}") from error
     return Items(found.X.astype(np.float64, copy=False), (found.description,), found.notes)

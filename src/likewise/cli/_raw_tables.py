@@ -84,7 +84,7 @@ def read_raw(
     else:
         data, name, suffix = Path(path).read_bytes(), path, Path(path).suffix.lower()
     if not data.strip():
-        raise FileFormatError(f"{name} is empty; wanted a table with a header and at least one row.")
+        raise FileFormatError(f"{name} is empty; expected a table with a header and at least one row.")
     if data.startswith(_PARQUET) or suffix in (".parquet", ".pq"):
         return _read_parquet(data, name)
     if data.startswith(_NPY) or suffix == ".npy":
@@ -159,7 +159,7 @@ def _split_rows(text: str, path: str) -> tuple[list[list[str]], list[int]]:
     if len(use) < len(rows):
         rows, lines = [rows[k] for k in use], [lines[k] for k in use]
     if not rows:
-        raise FileFormatError(f"{path} is empty; wanted a table with a header and at least one row.")
+        raise FileFormatError(f"{path} is empty; expected a table with a header and at least one row.")
     return rows, lines
 
 
@@ -192,7 +192,7 @@ def _read_xlsx(data: bytes, path: str, header: bool) -> RawTable:
     problems = Problems(path)
     rows = dict(xlsx_rows(data, problems))
     if not rows:
-        raise FileFormatError(f"{path} is empty; wanted a table with a header and at least one row.")
+        raise FileFormatError(f"{path} is empty; expected a table with a header and at least one row.")
     for note in problems.notes:
         warnings.warn(f"{path}: {note}", stacklevel=2)
     # A sheet may be wider than its table: columns that are empty in every row are dropped.
