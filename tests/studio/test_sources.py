@@ -165,7 +165,7 @@ def test_a_folder_without_media_says_what_it_has(tmp_path):
     ):
         read_source(tmp_path)
     (tmp_path / "a.txt").write_text("x")
-    with pytest.raises(FileFormatError, match=r"It has a\.txt; wanted"):
+    with pytest.raises(FileFormatError, match=r"It has a\.txt; expected"):
         read_source(tmp_path)
     (tmp_path / "t.csv").write_text("a\n1\n")
     with pytest.raises(FileFormatError, match=r"If a table lists them, give that: .*t\.csv"):
@@ -338,7 +338,7 @@ def test_an_index_that_pandas_wrote_is_not_learnt_from(tmp_path):
             click.UsageError,
             "--text, --image and --audio exclude one another",
         ),
-        ({"id_column": "name", "truth": "name"}, click.BadParameter, "named for --id as well"),
+        ({"id_column": "name", "truth": "name"}, click.BadParameter, "given for --id too"),
         ({"id_column": "kind"}, FileFormatError, "the id 'a' .* also occurs in line 2"),
         ({"features": "gone.npy"}, FileFormatError, "there is no file"),
         ({"drop": ("name", "kind", "size", "text", "file")}, FileFormatError, r"t\.csv: no column is left"),
