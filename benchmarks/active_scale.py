@@ -60,12 +60,12 @@ def interview(rows, classes, test, n_answers, looked_at, **how):
     seconds, scores, memory = [], {}, 0.0
     start = time.perf_counter()
     talk = Interview(rows, n_clusters=N_CLASSES, **how)
-    for told in range(n_answers + 1):
+    for n_given in range(n_answers + 1):
         question = talk.ask()
         seconds.append(time.perf_counter() - start)
         memory = max(memory, own_memory())
-        if told in looked_at:
-            scores[told] = adjusted_rand_score(y, talk.model_.predict(X))
+        if n_given in looked_at:
+            scores[n_given] = adjusted_rand_score(y, talk.model_.predict(X))
         if question is None:
             break
         start = time.perf_counter()

@@ -97,7 +97,7 @@ def growth_in_links(quick):
     rows = []
     for n_links in (100, 1000, 10_000) if quick else (100, 1000, 10_000, 100_000):
         X, hints = rows_and_links(1000, n_links, k=3, d=4, apart=1.5)
-        for said, kinds in ((hints, "both"), (Supervision.from_links(1000, cannot=hints.cannot), "cannot")):
+        for used, kinds in ((hints, "both"), (Supervision.from_links(1000, cannot=hints.cannot), "cannot")):
             for name, model in {
                 "GM-PR pairs": PairwiseGaussianMixture(3, relations="pairs", random_state=0, n_jobs=1),
                 "GM-PR components": PairwiseGaussianMixture(
@@ -106,7 +106,7 @@ def growth_in_links(quick):
                 "GMM-EC": EquivalenceGaussianMixture(3, random_state=0, n_jobs=1),
                 "EM-PC": PosteriorConstrainedGaussianMixture(3, random_state=0, n_jobs=1),
             }.items():
-                seconds, iterations = fit_seconds(model, X, said)
+                seconds, iterations = fit_seconds(model, X, used)
                 rows.append(
                     {
                         "method": name,

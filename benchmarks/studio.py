@@ -73,15 +73,15 @@ async def answers(person, y, until, think, seconds, failed, kept=None):
         id, question = next(iter(held.items()))
         content = {"key": uuid.uuid4().hex, "question": id, "answer": right(question, y), "seconds": think}
         started = time.perf_counter()
-        status, said = await person.call("POST", "/api/answers", content)
+        status, reply = await person.call("POST", "/api/answers", content)
         seconds.append(time.perf_counter() - started)
         del held[id]
         if status != 200:
-            failed.append((status, said))
+            failed.append((status, reply))
             continue
         if kept is not None:
             kept.append(content["key"])
-        held |= {q["id"]: q for q in said["next"] if q["id"] != id}
+        held |= {q["id"]: q for q in reply["next"] if q["id"] != id}
 
 
 async def load(n_people, length, think, with_browser):

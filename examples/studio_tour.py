@@ -95,15 +95,15 @@ def tour(folder, pictures=None, browser=None):
     served = subprocess.Popen(command, cwd=folder, stdout=subprocess.PIPE, text=True)
     problems = []
     try:
-        said = ""
-        while not said.rstrip().endswith("}"):
-            said += served.stdout.readline() or sys.exit("the studio did not start")
-        said = json.loads(said)
+        output = ""
+        while not output.rstrip().endswith("}"):
+            output += served.stdout.readline() or sys.exit("the studio did not start")
+        output = json.loads(output)
         with chromium() if browser is None else nullcontext(browser) as found:
             page = found.new_page(viewport={"width": 1200, "height": 800})
             page.on("pageerror", lambda error: problems.append(str(error)))
-            page.goto(said["login"])
-            return {**walk(Tour(page, said["url"], digit_of, pictures)), "problems": problems}
+            page.goto(output["login"])
+            return {**walk(Tour(page, output["url"], digit_of, pictures)), "problems": problems}
     finally:
         served.terminate()
         served.communicate(timeout=20)
@@ -177,12 +177,12 @@ def contradict(newcomer):
     own = [labels[row] for row in apart]
     remarks = [(f"{number}/belongs", {"row": row}) for number, row in zip(own, apart, strict=True)]
     for place, (path, content) in enumerate([*remarks, ("merge", {"a": own[0], "b": own[1]})]):
-        said = page.request.post(
+        output = page.request.post(
             f"{newcomer.url}/api/groups/{path}",
             data={"key": f"tour-remark-{place}", **content},
             headers={"X-Likewise": "1"},
         )
-        assert said.ok, said.text()
+        assert output.ok, output.text()
     newcomer.go("conflicts")
     back = page.get_by_role("button", name="Take this answer back").first
     back.wait_for(timeout=PATIENCE)

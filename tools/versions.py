@@ -61,9 +61,7 @@ def pin_lowest(requirements: list[str]) -> list[str]:
     for requirement in requirements:
         match = REQUIREMENT.fullmatch(requirement)
         if match is None or match["floor"] is None:
-            raise SystemExit(
-                f"pyproject.toml has no floor for {requirement!r}; write it as name>=version"
-            )
+            raise SystemExit(f"pyproject.toml has no floor for {requirement!r}; write it as name>=version")
         pins.append(f"{match['name']}=={match['floor']}")
     return pins
 
