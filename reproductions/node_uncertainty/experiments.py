@@ -119,7 +119,7 @@ def _quietly(call: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)
         # The graph of ten neighbours of some sets is disconnected; it is the same in every fit.
-        warnings.filterwarnings("ignore", ".*(graph falls into|like no other row)", UserWarning)
+        warnings.filterwarnings("ignore", ".*(connected components|no similar rows)", UserWarning)
         return call(*args, **kwargs)
 
 

@@ -165,13 +165,13 @@ def test_the_mean_over_the_answers_is_the_area_over_the_width(shared):
 
 def test_runs_are_counted(shared):
     curves = [{"runs": [[1], [2]]}, {"runs": [[1], [2]]}]
-    assert shared[1].get_standing(curves) == "2 runs"
-    assert shared[1].get_standing([*curves, {"runs": [[1]]}]) == "1 to 2 runs"
+    assert shared[1].counted(curves) == "2 runs"
+    assert shared[1].counted([*curves, {"runs": [[1]]}]) == "1 to 2 runs"
 
 
 def test_two_methods_are_compared_run_by_run(shared):
     ahead, behind = np.array([0.5, 0.7, 0.9]), np.array([0.4, 0.5, 0.6])
-    mean, error = shared[1].from_rows(ahead, behind)
+    mean, error = shared[1].over(ahead, behind)
     assert (mean, error) == pytest.approx((0.2, 0.1 / np.sqrt(3)))
     assert shared[1].verdict(ahead, behind) == "ahead"
     assert shared[1].verdict(behind, ahead) == "behind"

@@ -102,7 +102,7 @@ def test_absent_data_are_skipped_with_a_message(run, monkeypatch, capsys, tmp_pa
     assert not (tmp_path / "out").exists()
 
 
-@pytest.mark.parametrize("page", ["reproductions/mpck_means/README.md", "docs/kmeans.md"])
+@pytest.mark.parametrize("page", ["reproductions/mpck_means/README.md", "docs/benchmarks.md"])
 def test_tables_in_the_documentation_are_what_was_measured(page):
     text = (FOLDER.parents[1] / page).read_text(encoding="utf-8")
     for name, found in EXPECTED["data"].items():
