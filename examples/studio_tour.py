@@ -184,7 +184,7 @@ def contradict(newcomer):
         )
         assert output.ok, output.text()
     newcomer.go("conflicts")
-    back = page.get_by_role("button", name="Take this answer back").first
+    back = page.get_by_role("button", name="Undo this answer").first
     back.wait_for(timeout=PATIENCE)
     newcomer.picture("conflicts")
     there = newcomer.api("api/conflicts").json()["conflicts"]

@@ -100,7 +100,7 @@ def test_a_key_on_an_item_becomes_a_hint(studio, visit, key, answer, words):
     tile.get_by_role("button").first.focus()
     page.keyboard.press(key)
     page.keyboard.press(key)  # once more does not count
-    expect(notice(page)).to_contain_text("Kept as a hint")
+    expect(notice(page)).to_contain_text("Saved as a hint")
     said = last_event(visitor)
     assert said.body["answer"] == answer
     assert said.body["items"][0] == name
@@ -116,7 +116,7 @@ def test_two_groups_are_one_after_a_look_at_both(studio, visit):
     boxes.nth(0).check()
     expect(page.locator(".merge-bar")).to_contain_text("Choose the group")
     boxes.nth(2).check()
-    page.get_by_role("button", name="These two are one").click()
+    page.get_by_role("button", name="Merge these two").click()
     dialog = page.get_by_role("dialog")
     expect(dialog.locator(".item-card")).to_have_count(12)
     dialog.get_by_role("button", name="Yes, one group").click()
@@ -163,9 +163,9 @@ def test_a_contradiction_shows_its_chain_and_is_resolved_there(studio, visit):
     expect(conflict.locator(".chain-step.apart")).to_have_count(1)
     for square in ("square-01.png", "square-04.png", "square-07.png"):
         expect(conflict).to_contain_text(square)
-    conflict.locator(".chain-step.apart").get_by_role("button", name="Take this answer back").click()
+    conflict.locator(".chain-step.apart").get_by_role("button", name="Undo this answer").click()
     expect(conflict).to_have_count(0)
-    expect(page.get_by_text("All answers fit together.")).to_be_visible()
+    expect(page.get_by_text("All answers are consistent.")).to_be_visible()
     assert last_event(visitor, "undo").body["of"] == visitor.events()[2].seq
 
 
@@ -196,13 +196,11 @@ def test_annotators_do_not_see_answers_of_others(studio, visit):
     first.go("conflicts")
     expect(first.page.locator(".conflict")).to_have_count(1)
     second.go("conflicts")
-    expect(second.page.get_by_text("can be seen by the owner only")).to_be_visible()
+    expect(second.page.get_by_text("can be seen only by the owner")).to_be_visible()
     expect(second.page.locator(".conflict")).to_have_count(0)
     owner = visit(studio, role="owner")
     owner.go("conflicts")
-    owner.page.locator(".conflict .chain-step.apart").get_by_role(
-        "button", name="Take this answer back"
-    ).click()
+    owner.page.locator(".conflict .chain-step.apart").get_by_role("button", name="Undo this answer").click()
     expect(first.page.locator(".conflict")).to_have_count(0)
 
 
@@ -213,8 +211,8 @@ def test_the_owner_lets_somebody_in_and_out_again(studio, visit, browser):
     owner = visit(studio, role="owner")
     page = owner.page
     owner.go("people")
-    page.get_by_label("Name of somebody new").fill("Dora")
-    page.get_by_role("button", name="Add and make a link").click()
+    page.get_by_label("Name of new person").fill("Dora")
+    page.get_by_role("button", name="Add and create link").click()
     link = page.get_by_label("Login link of Dora").input_value()
     page.keyboard.press("Escape")
     expect(page.get_by_role("row", name="Dora")).to_be_visible()
@@ -243,7 +241,7 @@ def test_results_are_files(studio, visit):
 def test_annotators_have_no_page_of_people(studio, visit):
     visitor = visit(studio)
     visitor.go("people")
-    expect(visitor.page.get_by_role("button", name="Add and make a link")).to_have_count(0)
+    expect(visitor.page.get_by_role("button", name="Add and create link")).to_have_count(0)
     assert visitor.page.evaluate("fetch('api/people').then(reply => reply.status)") == 403
 
 

@@ -85,7 +85,7 @@ def apart(points):
 
 def still(page):
     """Wait until a better layout has come and nothing moves any more."""
-    expect(page.locator(".map-status")).not_to_contain_text("on its way")
+    expect(page.locator(".map-status")).not_to_contain_text("being computed")
     before = page.evaluate(SHOWN)
 
     def same():
@@ -137,7 +137,7 @@ def test_pointing_shows_the_item_and_a_click_offers_what_can_be_done(studio, vis
     page.mouse.move(*points[row])
     expect(page.locator(".map-tip")).to_contain_text(title)
     page.mouse.click(*points[row])
-    panel = page.get_by_role("region", name="The item that was chosen")
+    panel = page.get_by_role("region", name="The selected item")
     expect(panel).to_contain_text(title)
     panel.get_by_role("button", name="does not belong here").click()
     expect(page.locator(".hint-notice")).to_contain_text("do not belong together")
@@ -162,7 +162,7 @@ def test_the_map_can_be_used_without_a_mouse(studio, visit):
         page.keyboard.press(key)
     expect(page.locator("#live")).to_contain_text("square-")
     page.keyboard.press("Enter")
-    panel = page.get_by_role("region", name="The item that was chosen")
+    panel = page.get_by_role("region", name="The selected item")
     expect(panel.get_by_role("button", name="Close", exact=True)).to_be_focused()
     page.keyboard.press("Enter")
     expect(panel).to_be_hidden()
@@ -229,7 +229,7 @@ def test_axe_finds_nothing(studio, visit, axe, scheme):
     page.get_by_role("application").focus()
     page.keyboard.press("ArrowRight")
     page.keyboard.press("Enter")
-    expect(page.get_by_role("region", name="The item that was chosen")).to_be_visible()
+    expect(page.get_by_role("region", name="The selected item")).to_be_visible()
     assert axe(page) == []
 
 

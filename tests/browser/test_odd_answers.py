@@ -68,7 +68,7 @@ def test_odd_answers_are_taken_back_and_kept(studios, visit, axe):
     expect(shown.locator("img")).to_have_count(2)
     assert axe(page) == []
 
-    shown.get_by_role("button", name="Take back").click()
+    shown.get_by_role("button", name="Undo").click()
     expect(shown).to_have_count(0)
     undo = visitor.events()[-1]
     assert (undo.kind, undo.body["of"]) == ("undo", first)
@@ -82,7 +82,7 @@ def test_odd_answers_are_taken_back_and_kept(studios, visit, axe):
     visitor.go("history")
     expect(page.locator(".past").first).to_contain_text("Kept: Same")
     page.locator(".past").first.get_by_role("button", name="Undo").click()
-    expect(page.locator(".past").first).to_contain_text("taken back")
+    expect(page.locator(".past").first).to_contain_text("undone")
     visitor.go("conflicts")
     expect(odd.filter(has_text="square-24.png")).to_have_count(1)
 
@@ -106,7 +106,7 @@ def test_odd_answers_are_taken_back_and_kept(studios, visit, axe):
             {"n_answers": 40, "error_rate": [0.25, 0.1, 0.4]},
             "About 25 % of the answers are probably wrong (10 to 40 %). "
             "The answers disagree with the data and with "
-            "one another: check the odd ones before going on.",
+            "each other: review the odd answers before you go on.",
         ),
         ({"n_answers": 9, "error_rate": [0.08, 0.04, 0.13]}, ""),
         ({"n_answers": 40, "error_rate": None}, ""),
@@ -119,10 +119,10 @@ def test_the_share_of_wrong_answers_is_one_plain_sentence(call, progress, senten
 @pytest.mark.parametrize(
     ("n_against", "n_near", "sentence"),
     [
-        (2, 3, "2 other answers and 3 near items speak against it."),
-        (1, 0, "1 other answer speaks against it."),
-        (0, 2, "2 near items speak against it."),
-        (0, 0, "It does not fit the items and the other answers."),
+        (2, 3, "2 other answers and 3 similar items contradict it."),
+        (1, 0, "1 other answer contradicts it."),
+        (0, 2, "2 similar items contradict it."),
+        (0, 0, "It does not fit the items or the other answers."),
     ],
 )
 def test_reasons_are_counted_in_words(call, n_against, n_near, sentence):

@@ -360,7 +360,7 @@ def test_keys_can_be_changed_and_switched_off(visit, studio):
     page.reload()
     ann.press("j")
     page.locator("header").get_by_role("button", name="Settings").click()
-    page.get_by_label("Single keys answer and act").uncheck()
+    page.get_by_label("Use single keys for answers and actions").uncheck()
     page.keyboard.press("Escape")
     ann.ready()
     assert page.locator("section.question kbd").count() == 0

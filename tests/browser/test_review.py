@@ -45,9 +45,9 @@ def ask(visitor, items):
     ("progress", "said"),
     [
         ({"n_answers": 3, "advice": "There are fewer than 10 answers yet: go on."}, "too early"),
-        ({"changed": 0.3, "advice": f"{MOVED}: go on."}, "expect the next ten to move about as many"),
+        ({"changed": 0.3, "advice": f"{MOVED}: go on."}, "the next ten will probably move about as many"),
         ({"advice": f"{MOVED}, but too few answers could be held out"}, "too few answers yet to test"),
-        ({"advice": f"{MOVED}, but only …", "accuracy": 0.6, "interval": [0.4, 0.8]}, "not foretell"),
+        ({"advice": f"{MOVED}, but only …", "accuracy": 0.6, "interval": [0.4, 0.8]}, "not predict"),
         ({"advice": f"{MOVED} and …", "accuracy": 0.9, "interval": [0.7, 1.0]}, "Go on a little"),
         ({"advice": f"{MOVED}: …", "accuracy": 1.0, "worth_asking": False}, "You can stop"),
         ({"advice": f"{MOVED}: more answers will change little, unless …"}, "unless they find something new"),
@@ -66,7 +66,7 @@ def test_advice_is_in_plain_words(shared, progress, said):
 def test_progress_speaks_of_answers_reported_and_not_of_items_in_the_right_group(shared):
     known = json.dumps({**PROGRESS, "accuracy": 0.894, "interval": [0.8, 0.95]})
     assert module(shared.page, "progress.js", f"m => m.testSentence({known})") == (
-        "Test: made without some of the answers, the groups foretell 89 % of those "
+        "Test: without some of the answers, the groups predict 89 % of them correctly "
         "(likely between 80 % and 95 %)."
     )
 
@@ -114,14 +114,14 @@ def test_what_undo_takes_back_is_reported_and_names_are_in_the_history(visit, st
     ann.go("question")
     ann.ready()
     ann.page.keyboard.press("z")
-    ann.page.locator(".toast").get_by_text("Taken back: Named “owls”").wait_for()
+    ann.page.locator(".toast").get_by_text("Undone: Named “owls”").wait_for()
     named, undone = ann.events()[-2:]
     assert (named.kind, undone.kind, undone.body["of"]) == ("name", "undo", named.seq)
 
 
 def test_long_messages_leave_the_undo_button_whole(visit, studio):
     ann = visit(studio)
-    said = {"seq": 1, "new": True, "message": "Kept as a hint. " * 20}
+    said = {"seq": 1, "new": True, "message": "Saved as a hint. " * 20}
     ann.page.route("**/api/groups/*/not-here", lambda route: route.fulfill(json=said))
     ann.go("groups")
     ann.page.get_by_role("button", name="does not belong here").first.click()

@@ -86,7 +86,7 @@ def test_a_study_from_beginning_to_end(visit, held):
     ann.page.get_by_role("dialog", name="Not quite").wait_for()
     start(ann, "Next question")
     answer(ann)
-    ann.page.get_by_role("dialog", name="That is right").wait_for()
+    ann.page.get_by_role("dialog", name="Correct").wait_for()
     start(ann, "Go on")
 
     sizes = [len(task.questions) for task in held.study.get_tasks(ann.person.id)]

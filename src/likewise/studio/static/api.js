@@ -1,8 +1,8 @@
-/** Talking to the server: JSON in, JSON out, and errors that are sentences. */
+/** Requests to the server: JSON in, JSON out, and errors with readable messages. */
 
 import { freshKey } from "./dom.js";
 
-/** What went wrong with a request. `status` 0: the server was not reached. */
+/** A failed request. `status` 0: the server was not reached. */
 export class ApiError extends Error {
   /**
    * @param {number} status
@@ -18,7 +18,7 @@ export class ApiError extends Error {
     this.wayOn = wayOn;
   }
 
-  /** Whether the same request may pass later. */
+  /** Whether the same request may succeed later. */
   get passing() {
     return this.status === 0 || this.status === 408 || this.status === 429 || this.status >= 500;
   }
@@ -28,17 +28,17 @@ export class ApiError extends Error {
   }
 }
 
-const PATIENCE = 30_000; // ms; a request that hangs longer counts as lost and is sent again
+const PATIENCE = 30_000; // ms; a request that takes longer counts as lost and is sent again
 
 export class Api extends EventTarget {
-  /** @param {string} [base] the address all paths are relative to */
+  /** @param {string} [base] base address of all paths */
   constructor(base = document.baseURI) {
     super();
     this.base = base;
     this.reached = true;
   }
 
-  /** A key for a body that must count once. */
+  /** A key for a request that must count only once. */
   key() {
     return freshKey();
   }
@@ -104,7 +104,7 @@ export class Api extends EventTarget {
       response = await fetch(address, { credentials: "same-origin", redirect: "error", signal: AbortSignal.timeout(PATIENCE), ...options });
     } catch {
       this.#tell(false);
-      throw new ApiError(0, "lost", "The server does not answer.", "Is it still running? The page goes on trying.");
+      throw new ApiError(0, "lost", "The server does not respond.", "Is it still running? The page keeps trying.");
     }
     this.#tell(true);
     if (response.status === 401) this.dispatchEvent(new CustomEvent("login"));

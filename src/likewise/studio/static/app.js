@@ -1,14 +1,14 @@
 /**
- * The shell: who is here, the menu, the views, and what they share.
+ * The main page: login state, menu, views, and what the views share.
  *
  * A VIEW is a module with
  *
  *     export function mount(root, ctx) { …; return () => { undo everything }; }     (or a promise of that function)
  *
- * `root` is an empty <div> inside <main>; the view may fill it as it likes and need not clean it, but must remove
- * listeners it added elsewhere (ctx.events, window, ctx.keys) and stop timers in the function it returns. Its first
- * element should be an <h1> (class "sr" if it is not to be seen). Views are imported when first opened, and fetch a style
- * sheet of their own with useStyle of styles.js.
+ * `root` is an empty <div> inside <main>. The view fills it and need not empty it, but the function it returns must
+ * remove listeners added elsewhere (ctx.events, window, ctx.keys) and stop timers. The first element of a view should
+ * be an <h1> (class "sr" to hide it visually). Views are imported when first opened, and load their own style sheets
+ * with useStyle of styles.js.
  *
  * `ctx` (type Context in types.js):
  *   api       api.get("api/groups", {limit: 3}) → JSON;  api.post("api/undo", {key: api.key(), of: 7}) → JSON;
@@ -17,13 +17,13 @@
  *             (status 0: no connection). `String(error)` is a sentence for people.
  *   me        {person: {id, name, role}, project: {title, kind, n_items, ask, …, study}, version}
  *   events    EventTarget; CustomEvents with .detail as the server sent it: "progress", "picture", "layout", "ready",
- *             "trouble"; and of the page itself: "lost" and "found" (connection), "theme" (light/dark was changed)
- *   outbox    outbox.post(path, body) → promise of the JSON, for what must not get lost: kept on this machine until the
- *             server has it. Answers, skips, undos and hints go this way, each body with a `key: api.key()`.
- *   keys      keys.use({name: action, …}) → function that ends it; see keys.js
- *   announce  announce("Saved") says it to screen readers (polite live region)
- *   go        go("map") opens #/map; go("groups/3") opens view "groups", which reads the rest of location.hash itself, and
- *             listens to "hashchange" if the rest may change: the shell does not mount a view anew that is open
+ *             "trouble"; and from the page: "lost" and "found" (connection), "theme" (light/dark changed)
+ *   outbox    outbox.post(path, body) → promise of the JSON, for requests that must not get lost: kept on this machine
+ *             until the server has them. Used for answers, skips, undos and hints, each with a `key: api.key()`.
+ *   keys      keys.use({name: action, …}) → function that removes it; see keys.js
+ *   announce  announce("Saved") for screen readers (polite live region)
+ *   go        go("map") opens #/map; go("groups/3") opens view "groups", which reads the rest of location.hash itself and
+ *             listens to "hashchange" if the rest may change: an open view is not mounted again
  *   toast     toast("Group renamed", "good" | "bad" | "info") shows a short message, and announces it
  *   showReference()   opens the reference book
  *
@@ -60,7 +60,7 @@ const VIEWS = {
 const the = (id) => /** @type {HTMLElement} */ (document.getElementById(id));
 
 /**
- * Whether a view is on this person's menu. In a study an annotator sees the study alone.
+ * Whether a view is on this person's menu. In a study, annotators see only the study.
  * @param {string} name
  * @param {Me} me
  */
@@ -79,7 +79,7 @@ function route() {
 /** @param {string} text */
 function announce(text) {
   the("live").textContent = "";
-  // Emptied and filled in one go it would not be read when the same words come twice.
+  // Emptying and filling in one step would not be read out if the same text comes twice.
   requestAnimationFrame(() => {
     the("live").textContent = text;
   });
@@ -120,7 +120,7 @@ async function logout(ctx) {
 }
 
 /**
- * Whether all is saved; a click tells more when it is not.
+ * Whether everything is saved; a click shows details if it is not.
  * @param {Context} ctx
  */
 function badge(ctx) {
@@ -152,21 +152,21 @@ function showOutbox(ctx) {
   /** @param {import("./outbox.js").Entry} entry */
   const what = (entry) => `${entry.path.replace("api/", "")}: ${WORDS[entry.body["answer"]] ?? ""}`;
   const dialog = openDialog("Saving", [
-    waiting.length === 0 && refused.length === 0 && h("p", null, "All your answers are with the server, and on its disk."),
-    waiting.length > 0 && h("p", { class: "note warn" }, trouble === "login" ? `${waiting.length} not saved yet, because you are logged out. Open your login link; they are sent then.`
-      : `${waiting.length} not saved yet. They are kept on this machine and sent as soon as the server answers.`),
+    waiting.length === 0 && refused.length === 0 && h("p", null, "All your answers are saved on the server."),
+    waiting.length > 0 && h("p", { class: "note warn" }, trouble === "login" ? `${waiting.length} not saved yet, because you are logged out. They are sent when you open your login link.`
+      : `${waiting.length} not saved yet. They are kept on this machine and sent as soon as the server responds.`),
     waiting.length > 0 && h("button", { type: "button", on: { click: () => { ctx.outbox.retry(); dialog.close(); } } }, "Send now"),
     refused.length > 0 && h("h3", null, "Refused by the server"),
     refused.length > 0 && h("ul", { class: "plain" }, ...refused.map((entry) => h("li", { class: "card row spread" },
       h("span", null, h("strong", null, what(entry)), h("br"), h("span", { class: "small", dir: "auto" }, entry.refused)),
       h("span", { class: "row" },
         h("button", { type: "button", on: { click: () => { void ctx.outbox.settle(entry, "again"); dialog.close(); } } }, "Try again"),
-        h("button", { type: "button", class: "danger", on: { click: () => { void ctx.outbox.settle(entry, "forget"); dialog.close(); } } }, "Forget"))))),
+        h("button", { type: "button", class: "danger", on: { click: () => { void ctx.outbox.settle(entry, "forget"); dialog.close(); } } }, "Discard"))))),
   ]);
 }
 
 /**
- * A line across the page while something is amiss.
+ * A banner across the page while there is a problem.
  * @param {string} text
  * @param {Context | null} ctx
  */
@@ -188,7 +188,7 @@ function router(ctx) {
     const first = ctx.me.project.study ? "study" : "question";
     const name = offered(route(), ctx.me) ? route() : first;
     const view = VIEWS[name];
-    if (!view || (name === opened && leave)) return; // the view itself follows the rest of the hash
+    if (!view || (name === opened && leave)) return; // the view handles the rest of the hash
     const mine = ++turn;
     opened = name;
     leave?.();
@@ -226,7 +226,7 @@ function router(ctx) {
 async function main() {
   applyTheme();
   the("skip-link").addEventListener("click", (event) => {
-    event.preventDefault(); // the hash belongs to the routes
+    event.preventDefault(); // the hash is used for routes
     the("main").focus();
   });
   const api = new Api();
@@ -243,7 +243,7 @@ async function main() {
   drawTop(ctx);
   keys.use({ help: () => openHelp(ctx), reference: () => openReference(ctx) });
   api.addEventListener("lost", () => {
-    banner("The server does not answer. You can go on with the questions that are here; answers are kept on this machine.", ctx);
+    banner("The server does not respond. You can go on with the questions loaded so far; answers are kept on this machine.", ctx);
     events.dispatchEvent(new CustomEvent("lost"));
   });
   api.addEventListener("found", () => {
@@ -251,14 +251,14 @@ async function main() {
     outbox.retry();
     events.dispatchEvent(new CustomEvent("found"));
   });
-  api.addEventListener("login", () => banner("You are logged out. Open your login link again; answers that are not saved yet are kept on this machine.", ctx));
+  api.addEventListener("login", () => banner("You are logged out. Open your login link again; unsaved answers are kept on this machine.", ctx));
   events.addEventListener("trouble", (event) => toast(/** @type {CustomEvent<{text: string}>} */ (event).detail.text, "bad"));
   listen(api, events);
   router(ctx);
 }
 
 /**
- * Who is here. Waits for a server that is still starting, and says how to log in.
+ * Who is logged in. Waits for a server that is still starting, and shows how to log in.
  * @param {Api} api
  * @returns {Promise<Me>}
  */
@@ -270,7 +270,7 @@ async function hello(api) {
       const login = error instanceof ApiError && (error.status === 401 || error.status === 403);
       const again = h("button", { type: "button", class: "primary" }, "Try again");
       fill(the("main"), h("div", { class: "view" }, h("div", { class: "empty" },
-        h("h1", null, login ? "Please log in" : "The server does not answer"),
+        h("h1", null, login ? "Please log in" : "The server does not respond"),
         h("p", null, login ? "Open the login link that “likewise studio” printed when it started, or ask the owner of the project for a new one. A link works once."
           : String(error)),
         h("div", { class: "row" }, again))));

@@ -1,22 +1,22 @@
 /**
- * The exchange behind the question page, without its looks: questions fetched ahead, answers put into the outbox,
- * undo. Says "show" when there is another question or state to show, and "progress" with the newest progress.
+ * The logic of the question page, without its display: prefetches questions, puts answers into the outbox, undoes.
+ * Dispatches "show" when there is another question or state to show, and "progress" with the latest progress.
  */
 
 /** @import {Batch, Context, Past, Progress, Question, Receipt, Word} from "./types.js" */
 import { ApiError } from "./api.js";
-import { retold } from "./history.js";
+import { describeWithItems } from "./history.js";
 import { preload } from "./item.js";
 
-const AHEAD = 3; // questions asked for at once: the one shown and those after it
-const MOST = 10; // the most the server gives at once
-const RENEW = 45_000; // ms; asking again renews the lease of a question that is looked at for long
-const LOOK_AGAIN = 2_500; // ms; in case the news that questions are ready got lost
-const LOOK_LATE = 20_000; // ms; the same when nothing is expected
+const AHEAD = 3; // questions requested at once: the current one and those after it
+const MOST = 10; // maximum number the server returns at once
+const RENEW = 45_000; // ms; requesting again renews the lease of a question that takes long
+const LOOK_AGAIN = 2_500; // ms; in case the event that questions are ready got lost
+const LOOK_LATE = 20_000; // ms; the same when no questions are expected
 
 /** @typedef {{question: Question, key: string, seq: number | null}} Step */
 
-/** Seconds of looking: stands still while the page is hidden. */
+/** Seconds spent on a question; the clock stops while the page is hidden. */
 export class Clock {
   #sum = 0;
   /** @type {number | null} */
@@ -41,11 +41,11 @@ export class Clock {
   }
 }
 
-/** Questions this tab holds, so that another tab of the same person does not show them too. */
+/** Questions that this tab holds, so that another tab of the same person does not show them too. */
 class Claims {
   /** @type {Map<string, () => void>} */
   #held = new Map();
-  /** @type {Set<string>} let go, while the browser still lists them: no other tab has them */
+  /** @type {Set<string>} released but still listed by the browser; no other tab has them */
   #leaving = new Set();
   #prefix;
 
@@ -56,7 +56,7 @@ class Claims {
 
   /**
    * @param {string} id
-   * @returns {Promise<boolean>} false: another tab has it
+   * @returns {Promise<boolean>} false if another tab has it
    */
   take(id) {
     if (!navigator.locks || this.#held.has(id)) return Promise.resolve(true);
@@ -81,10 +81,10 @@ class Claims {
     for (const id of [...this.#held.keys()]) this.drop(id);
   }
 
-  /** How many questions other tabs hold. */
+  /** The number of questions that other tabs hold. */
   async others() {
     if (!navigator.locks) return 0;
-    const before = new Set([...this.#held.keys(), ...this.#leaving]); // some are gone by the time of the reply
+    const before = new Set([...this.#held.keys(), ...this.#leaving]); // some may be released before the reply arrives
     const all = (await navigator.locks.query()).held ?? [];
     const ids = all.flatMap(({ name }) => (name?.startsWith(this.#prefix) ? [name.slice(this.#prefix.length)] : []));
     return ids.filter((id) => !before.has(id) && !this.#held.has(id)).length;
@@ -107,7 +107,7 @@ export class Asking extends EventTarget {
   #queue = [];
   /** @type {Step[]} */
   #past = [];
-  /** @type {Set<string>} answered or skipped here */
+  /** @type {Set<string>} answered or skipped in this tab */
   #done = new Set();
   #busy = false;
   #over = false;
@@ -125,8 +125,8 @@ export class Asking extends EventTarget {
 
   async start() {
     const again = () => void this.more();
-    const ready = () => void (this.#queue.length < AHEAD - 1 && this.more()); // the news comes with every refit
-    const seen = () => void (!document.hidden && this.more()); // leases may have run out meanwhile
+    const ready = () => void (this.#queue.length < AHEAD - 1 && this.more()); // the event comes with every refit
+    const seen = () => void (!document.hidden && this.more()); // leases may have expired meanwhile
     const found = () => {
       this.#ctx.outbox.retry();
       again();
@@ -138,7 +138,7 @@ export class Asking extends EventTarget {
     this.#listen(this.#ctx.events, "progress", progress);
     this.#renew = window.setInterval(() => !document.hidden && this.current && again(), RENEW);
     this.#ctx.api.get("api/progress").then((found) => this.#progressed(found), () => {});
-    await this.#ctx.outbox.settled(1500); // an answer still on its way would be asked for again
+    await this.#ctx.outbox.settled(1500); // an answer still being sent would be asked again
     await this.more();
   }
 
@@ -161,7 +161,7 @@ export class Asking extends EventTarget {
       const batch = await this.#ctx.api.post("api/questions", { n: Math.min(AHEAD + others, MOST) });
       await this.#take(batch.questions, batch.state, batch.message);
     } catch (error) {
-      this.message = error instanceof ApiError && error.status === 0 ? null : String(error); // the page has words for that
+      this.message = error instanceof ApiError && error.status === 0 ? null : String(error); // the page has its own text for that
       if (!this.current) this.#become("lost");
       this.#later();
     } finally {
@@ -204,12 +204,12 @@ export class Asking extends EventTarget {
       (error) => {
         this.#past = this.#past.filter((one) => one !== step);
         this.#claims.drop(question.id);
-        this.#ctx.toast(`Not taken: ${String(error)}`, "bad");
+        this.#ctx.toast(`Not saved: ${String(error)}`, "bad");
       });
     this.#advance();
   }
 
-  /** Take back the last answer or skip, and show its question again. */
+  /** Undo the last answer or skip, and show its question again. */
   undo() {
     const last = this.#past.pop();
     const key = this.#ctx.api.key();
@@ -218,11 +218,11 @@ export class Asking extends EventTarget {
     if (last) this.#back(last.question);
     reply.then(
       (/** @type {{question: Question | null, undone: Past}} */ result) => {
-        if (!last) this.#ctx.toast(`Taken back: ${retold(result.undone)}.`, "good"); // it was not on the screen before
+        if (!last) this.#ctx.toast(`Undone: ${describeWithItems(result.undone)}.`, "good"); // it was not visible before
         if (this.#over) return;
         if (!result.question) {
           if (!last || this.current !== last.question) return;
-          this.#ctx.toast("Others have answered this question meanwhile.", "good");
+          this.#ctx.toast("Others have answered this question in the meantime.", "good");
           this.#advance();
         } else if (!last) this.#back(result.question);
         else if (this.current === last.question) last.question.id = result.question.id;
@@ -245,7 +245,7 @@ export class Asking extends EventTarget {
     this.current = this.#queue.shift() ?? null;
     if (this.current) this.#become("ready");
     else {
-      // Until the reply to the last answer is here nobody knows whether there is more.
+      // Only the reply to the last answer tells whether there are more questions.
       this.#become(this.#ctx.outbox.trouble ? "lost" : "thinking");
       this.#later();
     }
@@ -263,7 +263,7 @@ export class Asking extends EventTarget {
       if (known) known.until = question.until;
       if (known || this.#done.has(question.id) || pending.has(question.id)) continue;
       if (!(await this.#claims.take(question.id)) || this.#over) continue;
-      if ([this.current, ...this.#queue].some((one) => one?.id === question.id)) continue; // came in while we asked
+      if ([this.current, ...this.#queue].some((one) => one?.id === question.id)) continue; // arrived meanwhile
       this.#queue.push(question);
       question.items.forEach(preload);
     }
@@ -275,14 +275,14 @@ export class Asking extends EventTarget {
     }
     this.current = this.#queue.shift() ?? null;
     if (this.current) return this.#become("ready");
-    // "Ready" without one for us: they are on their way, or in another tab.
+    // "Ready" without a question for us: they are being sent, or shown in another tab.
     this.#become(state === "finished" && this.#ctx.outbox.waiting.length === 0 ? "finished" : "thinking");
     this.#later();
   }
 
   /**
-   * Drop questions the server has withdrawn, because their answers follow from the newest ones. What is shown stays.
-   * Only when its list must hold all of ours: nothing on its way, no other tab, no more than it gives.
+   * Drop questions that the server has withdrawn, because the latest answers imply them. The current question stays.
+   * Only if the server's list must contain all of ours: nothing being sent, no other tab, and within its limit.
    * @param {Question[]} held
    */
   async #prune(held) {
@@ -307,7 +307,7 @@ export class Asking extends EventTarget {
   /** @param {Progress | undefined} progress */
   #progressed(progress) {
     if (!progress) return;
-    // The news for all say nothing of "mine".
+    // Broadcast progress does not include "mine".
     this.progress = { ...progress, mine: progress.mine ?? this.progress?.mine ?? 0 };
     this.dispatchEvent(new CustomEvent("progress"));
   }
@@ -324,7 +324,7 @@ export class Asking extends EventTarget {
 }
 
 /**
- * One box and one set of claims for each project and person on this machine.
+ * Scope of the outbox and the claims: one per project and person on this machine.
  * @param {{me: import("./types.js").Me}} ctx
  */
 export function scopeOf({ me }) {

@@ -1,27 +1,26 @@
-// Colours of groups. The server gives each group one; here they are made readable on the background in use, and
-// there are 64 of our own for a group that has none.
+// Colours of groups. The server assigns one to each group; here they are adapted to the background, and there are 64 more for groups without one.
 
 /** @typedef {[number, number, number]} Rgb */
 
-// The first eight can be told apart with any of the common colour blindnesses (after Okabe and Ito, the yellow
-// darkened and the black made grey); the next eight are other mixes of light and hue. Further ones are made below.
+// The first eight are distinguishable with all common colour vision deficiencies (after Okabe and Ito, with yellow darkened and black replaced by
+// grey); the next eight vary lightness and hue. Further ones are computed below.
 const FIRST = [
   "#0072b2", "#e69f00", "#009e73", "#cc79a7", "#56b4e9", "#d55e00", "#b8a900", "#7f7f7f",
   "#332288", "#88ccee", "#117733", "#ddaa66", "#aa4499", "#882255", "#44aa99", "#661100",
 ];
 
-/** Of what belongs to no group. */
+/** The colour of items without a group. */
 export const NONE = "#9aa0a6";
 
 /**
- * The colour of group `number`, when the server gave none.
+ * The colour of group `number` if the server assigned none.
  * @param {number} number
  * @returns {string} "#rrggbb"
  */
 export function groupColor(number) {
   const place = ((number % 64) + 64) % 64;
   if (place < FIRST.length) return FIRST[place];
-  // Steps of the golden angle around the hues, in three rings of lightness: neighbours in number are far in colour.
+  // Steps of the golden angle around the hues, in three levels of lightness: consecutive numbers get distant colours.
   const hue = (place * 137.508) % 360;
   const ring = place % 3;
   return hex(fromHsl(hue, [0.62, 0.5, 0.7][ring], [0.42, 0.58, 0.34][ring]));
@@ -37,7 +36,7 @@ export function rgb(color) {
 }
 
 /**
- * What a browser calls a colour: "rgb(1, 2, 3)", with or without an alpha.
+ * A colour in the browser's notation: "rgb(1, 2, 3)", with or without an alpha.
  * @param {string} text
  * @returns {Rgb}
  */
@@ -58,7 +57,7 @@ export function hex([r, g, b]) {
 /**
  * @param {Rgb} from
  * @param {Rgb} to
- * @param {number} share of `to`
+ * @param {number} share weight of `to`
  * @returns {Rgb}
  */
 export function mix(from, to, share) {
@@ -70,10 +69,10 @@ export function mix(from, to, share) {
 }
 
 /**
- * The same colour, moved towards white or black until it stands out from the background.
+ * The colour, shifted towards white or black until its contrast to the background suffices.
  * @param {Rgb} color
  * @param {Rgb} background
- * @param {number} [least] the contrast wanted, as WCAG counts it
+ * @param {number} [least] minimum contrast, as defined by WCAG
  * @returns {Rgb}
  */
 export function readable(color, background, least = 2.2) {
@@ -102,7 +101,7 @@ function brightness(color) {
 }
 
 /**
- * 256 colours from sure to not sure at all.
+ * 256 colours from certain to entirely uncertain.
  * @param {Rgb} background
  * @returns {Rgb[]}
  */

@@ -1,4 +1,4 @@
-// Answers that cannot all be true and answers that look wrong: who gave them, and a way to mend them.
+// Answers that cannot all be true and answers that look wrong: who gave them, and how to correct them.
 
 import { count, fill, h, openDialog } from "./dom.js";
 import { closeNotice, giveHint, itemName, latest, takeBack } from "./hints.js";
@@ -9,8 +9,8 @@ import { useStyle } from "./styles.js";
 
 /**
  * @typedef {object} Conflict
- * @property {Item[]} items said to be apart
- * @property {Item[]} chain leads from the one to the other; empty if people said different things of a triplet
+ * @property {Item[]} items answered “different”
+ * @property {Item[]} chain joins the items; empty if people disagree about a triplet
  * @property {Past[]} answers
  */
 
@@ -18,12 +18,12 @@ import { useStyle } from "./styles.js";
  * @typedef {object} OddAnswer
  * @property {Item[]} items
  * @property {Past[]} answers several if several people gave it
- * @property {number} chance that it is wrong
- * @property {number} n_against other answers that speak against it
- * @property {number} n_near near items that speak against it
+ * @property {number} chance probability that it is wrong
+ * @property {number} n_against number of other answers that contradict it
+ * @property {number} n_near number of neighbouring items that contradict it
  */
 
-/** Which two of a triplet an answer puts together. @type {Record<string, [number, number]>} */
+/** Which two items of a triplet an answer joins. @type {Record<string, [number, number]>} */
 const TOGETHER = { AB: [0, 1], AC: [0, 2], BC: [1, 2] };
 /** @type {[Word, string][]} */
 const PAIR_WORDS = [["SAME", "Same"], ["DIFFERENT", "Different"], ["UNSURE", "Unsure"]];
@@ -39,13 +39,13 @@ export async function mount(root, ctx) {
   await Promise.all([useStyle("groups.css"), useStyle("question.css")]);
   const stopped = new AbortController();
   const { signal } = stopped;
-  const note = h("p", { class: "muted" }, "Looking…");
+  const note = h("p", { class: "muted" }, "Loading…");
   const list = h("div", { class: "conflicts" });
   const oddNote = h("p", { class: "muted" });
   const oddList = h("div", { class: "conflicts" });
   const oddTitle = h("h2", { id: "odd-title", tabindex: "-1" }, "Answers that look odd");
   const oddPart = h("section", { class: "conflict-part", "aria-labelledby": "odd-title", hidden: true }, oddTitle, oddNote, oddList);
-  // One wrong answer can be part of many contradictions, so the odd ones come first.
+  // One wrong answer can be part of many contradictions, so odd answers come first.
   fill(root, h("section", { class: "view" }, h("h1", null, "Conflicts"), oddPart,
     h("section", { class: "conflict-part", "aria-labelledby": "conflict-title" }, h("h2", { id: "conflict-title" }, "Contradictions"), note, list)));
   const update = latest(async () => {
@@ -86,9 +86,9 @@ export async function mount(root, ctx) {
  * @param {boolean} someOdd
  */
 function sentence(shown, hidden, someOdd) {
-  const others = hidden ? ` ${count(hidden, "contradiction")} with other people's answers can be seen by the owner only.` : "";
-  if (shown === 0) return `${someOdd ? "No answers contradict one another." : "All answers fit together."}${others}`;
-  return `${count(shown, "contradiction")}: answers that cannot all be true. Take back the one that is wrong, or answer it again.${others}`;
+  const others = hidden ? ` ${count(hidden, "contradiction")} with other people's answers can be seen only by the owner.` : "";
+  if (shown === 0) return `${someOdd ? "No answers contradict each other." : "All answers are consistent."}${others}`;
+  return `${count(shown, "contradiction")}: answers that cannot all be true. Undo the answer that is wrong, or answer the question again.${others}`;
 }
 
 /**
@@ -96,19 +96,19 @@ function sentence(shown, hidden, someOdd) {
  * @param {number} hidden
  */
 function oddSentence(shown, hidden) {
-  const others = hidden ? `${count(hidden, "odd answer")} of other people can be seen by the owner only.` : "";
+  const others = hidden ? `${count(hidden, "odd answer")} of other people can be seen only by the owner.` : "";
   if (shown === 0) return others;
-  return `These answers may be wrong, the most suspicious first. Keep an answer that is right, take back one that is wrong, or have the question asked again. ${others}`;
+  return `These answers may be wrong, the most suspicious first. Keep an answer that is right, undo one that is wrong, or ask the question again. ${others}`;
 }
 
 /**
- * Why an answer looks wrong.
+ * The reason why an answer looks wrong.
  * @param {OddAnswer} odd
  */
 export function reasonSentence({ n_against, n_near }) {
-  const reasons = [n_against > 0 && count(n_against, "other answer"), n_near > 0 && count(n_near, "near item")].filter(Boolean);
-  if (reasons.length === 0) return "It does not fit the items and the other answers.";
-  return `${reasons.join(" and ")} ${n_against + n_near === 1 ? "speaks" : "speak"} against it.`;
+  const reasons = [n_against > 0 && count(n_against, "other answer"), n_near > 0 && count(n_near, "similar item")].filter(Boolean);
+  if (reasons.length === 0) return "It does not fit the items or the other answers.";
+  return `${reasons.join(" and ")} ${n_against + n_near === 1 ? "contradicts" : "contradict"} it.`;
 }
 
 /**
@@ -120,20 +120,20 @@ export function reasonSentence({ n_against, n_near }) {
 function oddCard(ctx, odd, i, update) {
   const { items, answers } = odd;
   const [a, b] = items;
-  const given = answers.map((answer) => said(answer, ...oddActions(ctx, answer, update)));
+  const given = answers.map((answer) => answerEntry(answer, ...oddActions(ctx, answer, update)));
   const title = items.map((item) => itemName(item)).join(" – ");
   const relates = answers[0] && a && b && items.length === 2 ? relation(answers[0], a, b) : null;
   const chance = Math.min(99, Math.round(100 * odd.chance));
   return h("article", { class: "card conflict odd", "aria-label": `Odd answer ${i + 1}: ${title}` },
     h("h3", { dir: "auto" }, title),
-    h("p", null, h("strong", null, `looks wrong: ${chance} %`), ` · ${reasonSentence(odd)}`),
+    h("p", null, h("strong", null, `probably wrong: ${chance} %`), ` · ${reasonSentence(odd)}`),
     a && b && relates
       ? h("ol", { class: "chain" }, h("li", null, itemCard(a)), h("li", { class: `chain-step ${relates}` }, ...given), h("li", null, itemCard(b)))
       : [h("div", { class: "gallery" }, ...items.map((item) => itemCard(item))), h("ul", { class: "chain-rest" }, ...given.map((one) => h("li", null, one)))]);
 }
 
 /**
- * What can be done about an odd answer.
+ * Buttons for an odd answer.
  * @param {Context} ctx
  * @param {Past} answer
  * @param {() => void} update
@@ -157,7 +157,7 @@ function oddActions(ctx, answer, update) {
   };
   return [
     button("Keep", "Keep this answer", () => giveHint(ctx, "api/odd-answers/keep", { of: seq }, "Kept.", update)),
-    button("Take back", "Take back this odd answer", () => takeBack(ctx, seq, update)),
+    button("Undo", "Undo this odd answer", () => takeBack(ctx, seq, update)),
     button("Ask again", "Ask again", () => giveHint(ctx, "api/odd-answers/ask-again", { of: seq }, "The question will be asked again.", update)),
   ];
 }
@@ -174,7 +174,7 @@ function card(ctx, conflict, i, update) {
   /** @param {Past[]} found */
   const take = (found) => {
     for (const answer of found) left.delete(answer);
-    return found.map((answer) => said(answer, ...actions(ctx, answer, update)));
+    return found.map((answer) => answerEntry(answer, ...actions(ctx, answer, update)));
   };
   const [a, b] = items;
   const parts = [];
@@ -182,9 +182,9 @@ function card(ctx, conflict, i, update) {
     const path = chain[0]?.row === a.row || chain[0]?.row === b.row ? chain : [a, ...chain, b];
     const apart = answers.filter((answer) => relation(answer, a, b) === "apart");
     parts.push(
-      h("h4", null, "Said to be apart"),
+      h("h4", null, "Answered “different”"),
       h("ol", { class: "chain" }, h("li", null, itemCard(a)), h("li", { class: "chain-step apart" }, ...take(apart)), h("li", null, itemCard(b))),
-      h("h4", null, path.length > 2 ? `Yet joined through ${count(path.length - 1, "step")}` : "Yet said to belong together"),
+      h("h4", null, path.length > 2 ? `But joined through ${count(path.length - 1, "step")}` : "But also answered “same”"),
       h("ol", { class: "chain" }, ...path.flatMap((item, k) => {
         const next = path[k + 1];
         const step = next && take(answers.filter((answer) => left.has(answer) && relation(answer, item, next) === "together"));
@@ -195,15 +195,15 @@ function card(ctx, conflict, i, update) {
   }
   const rest = [...left];
   if (rest.length) {
-    parts.push(h("h4", null, chain.length > 0 ? "Also part of it" : "What was said"),
-      h("ul", { class: "chain-rest" }, ...rest.map((answer) => h("li", null, said(answer, ...actions(ctx, answer, update))))));
+    parts.push(h("h4", null, chain.length > 0 ? "Other answers involved" : "Answers"),
+      h("ul", { class: "chain-rest" }, ...rest.map((answer) => h("li", null, answerEntry(answer, ...actions(ctx, answer, update))))));
   }
   const title = items.map((item) => itemName(item)).join(" – ");
   return h("article", { class: "card conflict", "aria-label": `Contradiction ${i + 1}: ${title}` }, h("h3", { dir: "auto" }, title), ...parts);
 }
 
 /**
- * What an answer says of two items.
+ * The relation between two items that an answer implies.
  * @param {Past} answer
  * @param {Item} a
  * @param {Item} b
@@ -221,7 +221,7 @@ function relation(answer, a, b) {
 }
 
 /**
- * What an answer is called.
+ * The label of an answer.
  * @param {Past} answer
  */
 function word(answer) {
@@ -230,24 +230,24 @@ function word(answer) {
 }
 
 /**
- * One answer: the word, who said it and when, and what can be done about it.
+ * One answer: its label, who gave it and when, and buttons.
  * @param {Past} answer
  * @param {...(HTMLElement | false)} buttons
  */
-function said(answer, ...buttons) {
+function answerEntry(answer, ...buttons) {
   const when = new Date(answer.time);
   const triplet = answer.question?.kind === "triplet";
-  return h("div", { class: "said-answer" },
+  return h("div", { class: "answer-entry" },
     h("strong", null, word(answer)),
     triplet && h("span", { class: "small muted", dir: "auto" }, (answer.question?.items ?? []).map((item, k) => `${"ABC"[k]} ${itemName(item)}`).join(", ")),
     h("span", { class: "small muted" }, answer.mine ? "you" : answer.person, ", ",
       h("time", { datetime: answer.time, title: when.toLocaleString() }, when.toLocaleString(undefined, { dateStyle: "medium", timeStyle: "short" })),
-      answer.source === "groups" && ", in the groups"),
+      answer.source === "groups" && ", on the Groups page"),
     buttons.length > 0 && h("div", { class: "row" }, ...buttons));
 }
 
 /**
- * What can be done about an answer of a contradiction.
+ * Buttons for an answer of a contradiction.
  * @param {Context} ctx
  * @param {Past} answer
  * @param {() => void} update
@@ -255,15 +255,15 @@ function said(answer, ...buttons) {
 function actions(ctx, answer, update) {
   const about = `${word(answer)}, by ${answer.mine ? "you" : answer.person}`;
   return [
-    answer.can_undo && h("button", { type: "button", class: "small", "aria-label": `Take this answer back: ${about}`, "data-focus": `back ${answer.seq}`,
-      on: { click: () => takeBack(ctx, answer.seq, update) } }, "Take back"),
+    answer.can_undo && h("button", { type: "button", class: "small", "aria-label": `Undo this answer: ${about}`, "data-focus": `back ${answer.seq}`,
+      on: { click: () => takeBack(ctx, answer.seq, update) } }, "Undo"),
     answer.can_undo && answer.mine && answer.source === "question" && h("button", { type: "button", class: "small quiet", "aria-label": `Answer again: ${about}`,
       "data-focus": `again ${answer.seq}`, on: { click: () => answerAgain(ctx, answer, update) } }, "Answer again"),
   ];
 }
 
 /**
- * Ask the same question once more; the old answer is taken back when the new one is given.
+ * Ask the same question again; the old answer is undone when the new one is given.
  * @param {Context} ctx
  * @param {Past} answer
  * @param {() => void} update
@@ -280,8 +280,8 @@ function answerAgain(ctx, answer, update) {
       const undone = await ctx.outbox.post("api/undo", { key: ctx.api.key(), of: answer.seq });
       if (undone.question) {
         await ctx.outbox.post("api/answers", { key: ctx.api.key(), question: undone.question.id, answer: now, seconds });
-        ctx.toast("Your new answer counts.", "good");
-      } else ctx.toast("The old answer was taken back. The question is gone, so the new one could not be kept.", "info");
+        ctx.toast("Your new answer was saved.", "good");
+      } else ctx.toast("The old answer was undone. The question is no longer open, so the new one could not be saved.", "info");
       update();
     } catch (error) {
       ctx.toast(String(error), "bad");

@@ -1,12 +1,12 @@
-/** What sets items apart: words of texts, cells of rows. Pure functions over strings. */
+/** Differences between items: words of texts, cells of rows. Pure functions of strings. */
 
-/** @typedef {{text: string, only: boolean}} Piece  `only`: found on this side alone */
+/** @typedef {{text: string, only: boolean}} Piece  `only`: occurs only on this side */
 
-const LIMIT = 600; // words a side up to which the order counts; the table has LIMIT² cells
-const CAP = 4000; // words a side that are looked at at all
+const LIMIT = 600; // words per side up to which the order matters; the table has LIMIT² cells
+const CAP = 4000; // maximum number of words per side
 
 /**
- * Cut into words and what is between them; joined again it is the same text.
+ * Split into words and separators; joined again they are the same text.
  * @param {string} text
  * @returns {string[]}
  */
@@ -25,9 +25,9 @@ function counts(word) {
 }
 
 /**
- * Mark, in each of two or three texts, the words that the others do not have.
+ * Mark the words of each of two or three texts that the others do not have.
  *
- * Of two short texts the longest common run of words in order decides; of longer ones, and of three, the set of words.
+ * Two short texts are compared by their longest common subsequence, longer ones and three texts by their sets of words.
  * @param {string[]} texts
  * @returns {Piece[][]}
  */
@@ -51,7 +51,7 @@ function inOrder(a, b) {
   const left = a.flatMap((word, at) => (counts(word) ? [{ word: folded(word), at }] : []));
   const right = b.flatMap((word, at) => (counts(word) ? [{ word: folded(word), at }] : []));
   const width = right.length + 1;
-  const best = new Uint16Array((left.length + 1) * width); // longest common part of what follows (i, j)
+  const best = new Uint16Array((left.length + 1) * width); // length of the longest common subsequence from (i, j)
   for (let i = left.length - 1; i >= 0; i--) {
     for (let j = right.length - 1; j >= 0; j--) {
       const same = left[i]?.word === right[j]?.word;
@@ -86,7 +86,7 @@ function at(table, i) {
 }
 
 /**
- * Join neighbours that are alike; space between two marked words is marked with them.
+ * Merge equal neighbours; space between two marked words is marked too.
  * @param {string[]} side
  * @param {boolean[]} only
  * @returns {Piece[]}
@@ -104,9 +104,9 @@ function pieces(side, only) {
 }
 
 /**
- * For each item and column, whether the cell stands apart from the others.
+ * For each item and column, whether the cell differs from the others.
  *
- * Of two rows both cells of a column differ or neither does; of three, where two agree only the odd one is marked.
+ * With two rows, both cells of a column are marked or neither; with three, only the one that differs if two agree.
  * @param {[string, string][][]} rows column and value of each item
  * @returns {{columns: string[], values: (string | null)[][], apart: boolean[][]}} by column, then by item
  */
@@ -119,7 +119,7 @@ export function compareCells(rows) {
 }
 
 /**
- * Numbers are alike as numbers: "1.0" is "1".
+ * Compare cells; numbers by value: "1.0" equals "1".
  * @param {string | null} a
  * @param {string | null} b
  */
@@ -127,5 +127,5 @@ function alike(a, b) {
   if (a === null || b === null) return a === b;
   if (a.trim() === b.trim()) return true;
   if (a.trim() === "" || b.trim() === "") return false;
-  return Number(a) === Number(b); // NaN is unlike itself, so words fall through to false
+  return Number(a) === Number(b); // NaN never equals itself, so words give false
 }

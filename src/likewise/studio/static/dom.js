@@ -1,6 +1,6 @@
 /**
- * The only place where elements are made. Text is always text: nothing here reads HTML, attributes come from
- * a list, and addresses must stay with this server, so that no item, file or name can bring a script along.
+ * The only place where elements are created. Text is never parsed as HTML, attributes come from an allow-list, and
+ * addresses must belong to this server, so no item, file or name can introduce a script.
  */
 
 const ATTRIBUTES = new Set([
@@ -26,7 +26,7 @@ const ADDRESSES = new Set(["href", "src"]);
  */
 
 /**
- * Make an element: `h("button", {class: "quiet", on: {click: act}}, "Undo")`.
+ * Create an element: `h("button", {class: "quiet", on: {click: act}}, "Undo")`.
  *
  * A property that is null, undefined or false is left out; true sets the bare attribute; `aria-*` takes any value.
  * @template {keyof HTMLElementTagNameMap} T
@@ -37,7 +37,7 @@ const ADDRESSES = new Set(["href", "src"]);
  */
 export function h(tag, props, ...children) {
   if (["script", "style", "iframe", "object", "embed", "link", "base", "meta"].includes(tag)) {
-    throw new TypeError(`<${tag}> is not made by the page.`);
+    throw new TypeError(`<${tag}> is not an allowed element.`);
   }
   const element = document.createElement(tag);
   dress(element, props, ATTRIBUTES);
@@ -72,17 +72,17 @@ function dress(element, props, allowed) {
       continue;
     }
     const free = name.startsWith("aria-") || name.startsWith("data-");
-    if (!free && !allowed.has(name)) throw new TypeError(`attribute "${name}" is not on the list of dom.js.`);
+    if (!free && !allowed.has(name)) throw new TypeError(`attribute "${name}" is not on the allow-list of dom.js.`);
     if (value === null || value === undefined) continue;
     if (value === false && !name.startsWith("aria-")) continue;
     const text = value === true && !name.startsWith("aria-") ? "" : String(value);
-    if (ADDRESSES.has(name) && !isOurs(text)) throw new TypeError(`address "${text}" leaves this server.`);
+    if (ADDRESSES.has(name) && !isOurs(text)) throw new TypeError(`address "${text}" does not belong to this server.`);
     element.setAttribute(name, text);
   }
 }
 
 /**
- * Whether an address stays here: same origin, or made by this page.
+ * Whether an address is safe: same origin, or created by this page.
  * @param {string} address
  * @returns {boolean}
  */
@@ -118,7 +118,7 @@ export function fill(parent, ...children) {
 }
 
 /**
- * The value of a colour token such as "--accent", resolved for the theme in use, as a canvas wants it.
+ * The value of a colour token such as "--accent", resolved for the current theme, for use in a canvas.
  * @param {string} token
  * @returns {string}
  */
@@ -133,7 +133,7 @@ export function colour(token) {
 }
 
 /**
- * Open a modal dialog with a title and a close button. Focus goes back to where it was.
+ * Open a modal dialog with a title and a close button. Closing it restores the focus.
  * @param {string} title
  * @param {Child[]} content
  * @param {{class?: string, onClose?: () => void}} [options]
@@ -160,7 +160,7 @@ export function openDialog(title, content, options = {}) {
   return dialog;
 }
 
-/** A key for something that must count once. `randomUUID` is missing on plain http away from this machine. */
+/** A key for a request that must count only once. `randomUUID` is unavailable on plain http except on localhost. */
 export function freshKey() {
   if (typeof crypto.randomUUID === "function") return crypto.randomUUID();
   return Array.from(crypto.getRandomValues(new Uint8Array(16)), (byte) => byte.toString(16).padStart(2, "0")).join("");

@@ -1,4 +1,4 @@
-// A group on a card: its name, which can be changed in place, and members with what can be said of them.
+// The card of a group: its name, which can be edited in place, and members with buttons.
 
 import { count, fill, h } from "./dom.js";
 import { giveHint, groupName, itemName } from "./hints.js";
@@ -9,15 +9,15 @@ import { swatch } from "./map_legend.js";
 /** @import {Group} from "./hints.js" */
 
 const YES = "M5 12l5 5 9-11";
-const SHOWN = 4; // of each kind on a card; the rest is one click away
+const SHOWN = 4; // members of each kind per card; the rest are one click away
 const NO = "M6 6l12 12M18 6L6 18";
 
 /**
- * The name of a group and a way to change it: Enter keeps, Escape leaves it as it was.
+ * The name of a group, editable in place: Enter saves, Escape cancels.
  * @param {Context} ctx
  * @param {Group} group
  * @param {"h1" | "h2"} level
- * @param {() => void} renamed also when that was taken back
+ * @param {() => void} renamed called after renaming and after undoing it
  * @returns {HTMLElement}
  */
 export function nameLine(ctx, group, level, renamed) {
@@ -47,7 +47,7 @@ export function nameLine(ctx, group, level, renamed) {
     const before = group.name;
     show(true);
     if (!name || name === before) return;
-    group.name = name; // shown at once; the server's word follows
+    group.name = name; // shown at once, before the server confirms
     show(true);
     if (await giveHint(ctx, `api/groups/${group.number}/name`, { name }, "", renamed)) return;
     group.name = before;
@@ -58,7 +58,7 @@ export function nameLine(ctx, group, level, renamed) {
 }
 
 /**
- * An item among its group, with buttons to say that it belongs there or does not. In focus, the keys B and X do it.
+ * A member of a group, with buttons (keys B and X when focused) for whether it belongs there.
  * @param {Context} ctx
  * @param {Group} group
  * @param {Item} item
@@ -68,17 +68,17 @@ export function nameLine(ctx, group, level, renamed) {
 export function memberTile(ctx, group, item, as) {
   /** @param {"belongs" | "not-here"} what */
   const say = async (what) => {
-    if (tile.classList.contains("said")) return;
+    if (tile.classList.contains("answered")) return;
     const word = what === "belongs" ? "belongs here" : "not here";
-    /** @param {boolean} said */
-    const mark = (said) => {
-      tile.classList.toggle("said", said);
-      verdict.textContent = said ? word : "";
-      for (const button of acts.querySelectorAll("button")) button.hidden = said;
+    /** @param {boolean} marked */
+    const mark = (marked) => {
+      tile.classList.toggle("answered", marked);
+      verdict.textContent = marked ? word : "";
+      for (const button of acts.querySelectorAll("button")) button.hidden = marked;
     };
     mark(true);
     const path = `api/groups/${group.number}/${what}`;
-    if (!(await giveHint(ctx, path, { row: item.row }, "Kept as a hint:", (now) => mark(now === "kept")))) mark(false);
+    if (!(await giveHint(ctx, path, { row: item.row }, "Saved as a hint:", (now) => mark(now === "kept")))) mark(false);
   };
   const verdict = h("span", { class: "small muted" });
   const acts = h("div", { class: "tile-acts" },
@@ -98,13 +98,13 @@ export function memberTile(ctx, group, item, as) {
 }
 
 /**
- * Some members in a row.
+ * A row of members.
  * @param {Context} ctx
  * @param {Group} group
  * @param {"typical" | "doubtful"} as
  */
 export function members(ctx, group, as) {
-  // In a small group the typical ones are all there are; nobody is shown as both.
+  // In a small group the typical members are all there are; none is shown twice.
   const typical = new Set(group.typical.slice(0, SHOWN).map((item) => item.row));
   const items = group[as].filter((item) => as === "typical" || !typical.has(item.row)).slice(0, SHOWN);
   return h("div", { class: "group-part" },
@@ -115,7 +115,7 @@ export function members(ctx, group, as) {
 }
 
 /**
- * A group on a card.
+ * The card of a group.
  * @param {Context} ctx
  * @param {Group} group
  * @param {{chosen: boolean, choose: (chosen: boolean) => void, renamed: () => void}} acts
@@ -130,8 +130,8 @@ export function groupCard(ctx, group, acts) {
     members(ctx, group, "doubtful"),
     h("footer", { class: "row spread" },
       h("label", { class: "check small" },
-        h("input", { type: "checkbox", checked: acts.chosen, "data-focus": `merge ${group.number}`, "aria-label": `Join with another group: ${groupName(group)}`,
+        h("input", { type: "checkbox", checked: acts.chosen, "data-focus": `merge ${group.number}`, "aria-label": `Merge with another group: ${groupName(group)}`,
           on: { change: (/** @type {Event} */ event) => acts.choose(/** @type {HTMLInputElement} */ (event.target).checked) } }),
-        "Join with another group"),
+        "Merge with another group"),
       h("a", { class: "small", href: `#/groups/${group.number}`, "data-focus": `open ${group.number}`, "aria-label": `Show all ${count(group.size, "item")} of ${groupName(group)}` }, "Show all")));
 }

@@ -1,4 +1,4 @@
-// The groups as a gallery: look at them, name them, and say what is wrong with them.
+// The groups as a gallery: view, rename and correct them.
 
 import { count, fill, h, openDialog } from "./dom.js";
 import { groupCard, memberTile, nameLine } from "./group_card.js";
@@ -10,7 +10,7 @@ import { useStyle } from "./styles.js";
 /** @import {Context, Unmount, Item} from "./types.js" */
 /** @import {Group} from "./hints.js" */
 
-const PAGE = 60; // members that are fetched at a time
+const PAGE = 60; // members fetched at a time
 
 /**
  * @param {HTMLElement} root
@@ -50,11 +50,11 @@ class Gallery {
     this.ctx = ctx;
     /** @type {Group[]} */
     this.groups = [];
-    /** @type {Set<number>} groups that are chosen to be joined */
+    /** @type {Set<number>} groups selected for merging */
     this.chosen = new Set();
-    this.note = h("p", { class: "muted" }, "Looking…");
+    this.note = h("p", { class: "muted" }, "Loading…");
     this.cards = h("div", { class: "group-cards" });
-    this.bar = h("div", { class: "merge-bar card", hidden: true, role: "region", "aria-label": "Join two groups" });
+    this.bar = h("div", { class: "merge-bar card", hidden: true, role: "region", "aria-label": "Merge two groups" });
     fill(root, h("section", { class: "view wide" }, h("h1", null, "Groups"), this.note, this.cards, this.bar));
     this.update = latest(() => this.#fetch());
   }
@@ -67,13 +67,13 @@ class Gallery {
       this.note.textContent = String(error);
       return;
     }
-    // Nothing is moved under the hands of somebody who is typing; the next picture comes along.
+    // Nothing moves while a person is typing; the next picture is shown instead.
     if (this.cards.querySelector(".editing")) return;
     const known = new Set(this.groups.map((group) => group.number));
     for (const number of this.chosen) if (!known.has(number)) this.chosen.delete(number);
     this.note.textContent = this.groups.length
-      ? "Rename a group, or say where it is wrong: each remark becomes a hint, and the groups follow. Below an item, ✓ says that it belongs here and ✕ that it does not; with the item in focus the keys B and X do the same."
-      : "There are no groups yet. They come with the first answers.";
+      ? "Rename a group, or correct it: each correction becomes a hint, and the groups are updated. Below an item, choose ✓ if it belongs here and ✕ if it does not; with the item in focus, press B or X."
+      : "There are no groups yet. They appear with the first answers.";
     const held = focusName();
     fill(this.cards, ...this.groups.map((group) => groupCard(this.ctx, group, {
       chosen: this.chosen.has(group.number),
@@ -103,11 +103,11 @@ class Gallery {
     this.bar.hidden = !a;
     if (!a) return;
     fill(this.bar,
-      h("p", null, b ? `“${groupName(a)}” and “${groupName(b)}”: are they one group?` : `Choose the group that is one with “${groupName(a)}”.`),
+      h("p", null, b ? `“${groupName(a)}” and “${groupName(b)}”: are they one group?` : `Choose the group to merge with “${groupName(a)}”.`),
       h("div", { class: "row" },
-        b && h("button", { type: "button", class: "primary", on: { click: () => this.#confirm(a, b) } }, "These two are one"),
+        b && h("button", { type: "button", class: "primary", on: { click: () => this.#confirm(a, b) } }, "Merge these two"),
         h("button", { type: "button", class: "quiet", on: { click: () => this.#clear() } }, "Cancel")));
-    this.ctx.announce(b ? "Two groups are chosen. A button at the end of the page joins them." : "One group is chosen. Choose another.");
+    this.ctx.announce(b ? "Two groups are selected. A button at the end of the page merges them." : "One group is selected. Select another.");
   }
 
   /** @returns {(Group | undefined)[]} */
@@ -132,12 +132,12 @@ class Gallery {
       h("div", { class: "gallery" }, ...group.typical.slice(0, 6).map((item) => itemCard(item, { onOpen: null }))));
     const dialog = openDialog("Are these two one group?", [
       h("div", { class: "merge-sides" }, side(a), side(b)),
-      h("p", { class: "small muted" }, "It is kept as a hint: the most typical items of both belong together. It can be taken back."),
+      h("p", { class: "small muted" }, "This is saved as a hint: the most typical items of both belong together. You can undo it."),
       h("div", { class: "row" },
         h("button", { type: "button", class: "primary", on: { click: () => {
           dialog.close();
           this.#clear();
-          void giveHint(this.ctx, "api/groups/merge", { a: a.number, b: b.number }, "Kept as a hint:");
+          void giveHint(this.ctx, "api/groups/merge", { a: a.number, b: b.number }, "Saved as a hint:");
         } } }, "Yes, one group"),
         h("button", { type: "button", on: { click: () => dialog.close() } }, "No")),
     ], { class: "wide" });
@@ -161,8 +161,8 @@ class OneGroup {
     this.seq = -1;
     this.shown = 0;
     this.head = h("div", null, h("h1", null, `Group ${number + 1}`));
-    this.changed = h("div", { class: "note row", hidden: true }, "The groups have changed since. ",
-      h("button", { type: "button", on: { click: () => this.#restart() } }, "Show them anew"));
+    this.changed = h("div", { class: "note row", hidden: true }, "The groups have changed.  ",
+      h("button", { type: "button", on: { click: () => this.#restart() } }, "Update"));
     this.tiles = h("ul", { class: "gallery tiles" });
     this.more = h("button", { type: "button", hidden: true, on: { click: () => this.#page() } }, "Show more");
     this.note = h("p", { class: "muted small", role: "status" });
@@ -180,7 +180,7 @@ class OneGroup {
       const got = await this.ctx.api.get("api/groups");
       this.group = got.groups.find((/** @type {Group} */ group) => group.number === this.number) ?? null;
       if (!this.group) {
-        this.note.textContent = "This group is no longer there: the groups follow the answers.";
+        this.note.textContent = "This group no longer exists: groups change with the answers.";
         return;
       }
       if (!this.head.querySelector(".editing")) {
@@ -216,7 +216,7 @@ class OneGroup {
       const total = got.total ?? group.size;
       this.more.hidden = this.shown >= total || got.items.length === 0;
       this.note.textContent = `${count(this.shown, "item")} of ${total.toLocaleString("en")} shown.`;
-      // Who pressed "Show more" with a key goes on at the first new one.
+      // After "Show more" by keyboard, the focus moves to the first new item.
       if (first > 0) /** @type {HTMLElement | null} */ (this.tiles.children[first]?.querySelector("button"))?.focus();
     } catch (error) {
       this.note.textContent = String(error);
@@ -226,7 +226,7 @@ class OneGroup {
   }
 }
 
-/** What is in focus, by a name that outlives a new drawing. */
+/** The focused element, by a name that survives redrawing. */
 function focusName() {
   return document.activeElement?.getAttribute("data-focus") ?? null;
 }

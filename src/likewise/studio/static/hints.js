@@ -1,4 +1,4 @@
-// Hints that are given outside of questions: sending one, saying what became of it, and taking it back.
+// Hints given outside of questions: send one, show the result, and undo it.
 
 import { h } from "./dom.js";
 
@@ -14,7 +14,7 @@ import { h } from "./dom.js";
  * @property {Item[]} doubtful
  */
 
-const STAYS = 12000; // milliseconds; long enough to read it and to find the button
+const STAYS = 12000; // milliseconds; long enough to read the message and reach the button
 
 /** @type {HTMLElement | null} */
 let shown = null;
@@ -30,7 +30,7 @@ export function groupName(group) {
 }
 
 /**
- * What an item is called in a sentence.
+ * The name of an item in a sentence.
  * @param {Item} item
  */
 export function itemName(item) {
@@ -39,19 +39,19 @@ export function itemName(item) {
 }
 
 /**
- * Send a hint, say what it became, and offer to take it back.
+ * Send a hint, show the result, and offer to undo it.
  * @param {Context} ctx
  * @param {string} path
- * @param {Record<string, unknown>} body without its key
- * @param {string} said what is told when it is kept, before the sentence of the server
+ * @param {Record<string, unknown>} body the request without its key
+ * @param {string} prefix shown before the message of the server
  * @param {(what: "kept" | "undone") => void} [after]
- * @returns {Promise<boolean>} whether it was kept
+ * @returns {Promise<boolean>} whether it was saved
  */
-export async function giveHint(ctx, path, body, said, after) {
+export async function giveHint(ctx, path, body, prefix, after) {
   try {
     const receipt = await ctx.outbox.post(path, { key: ctx.api.key(), ...body });
     const seq = typeof receipt?.seq === "number" ? receipt.seq : null;
-    notice(`${said} ${receipt?.message ?? ""}`.trim(), seq === null ? null : () => takeBack(ctx, seq, () => after?.("undone")));
+    notice(`${prefix} ${receipt?.message ?? ""}`.trim(), seq === null ? null : () => takeBack(ctx, seq, () => after?.("undone")));
     after?.("kept");
     return true;
   } catch (error) {
@@ -61,7 +61,7 @@ export async function giveHint(ctx, path, body, said, after) {
 }
 
 /**
- * Take one event back.
+ * Undo one event.
  * @param {Context} ctx
  * @param {number} seq
  * @param {() => void} [after]
@@ -71,7 +71,7 @@ export async function takeBack(ctx, seq, after) {
   try {
     await ctx.outbox.post("api/undo", { key: ctx.api.key(), of: seq });
     closeNotice();
-    ctx.toast("Taken back.", "good");
+    ctx.toast("Undone.", "good");
     after?.();
     return true;
   } catch (error) {
@@ -81,7 +81,7 @@ export async function takeBack(ctx, seq, after) {
 }
 
 /**
- * A message at the foot of the page with an undo button.
+ * A message at the bottom of the page with an undo button.
  * @param {string} text
  * @param {(() => void) | null} undo
  */
@@ -92,7 +92,7 @@ function notice(text, undo) {
     undo && h("button", { type: "button", on: { click: undo } }, "Undo"),
     h("button", { type: "button", class: "quiet", on: { click: closeNotice } }, "Close"));
   document.body.appendChild(bar);
-  words.textContent = text; // after it is in the page, so that screen readers say it
+  words.textContent = text; // after insertion, so that screen readers announce it
   shown = bar;
   const start = () => {
     clearTimeout(timer);
@@ -106,7 +106,7 @@ function notice(text, undo) {
   start();
 }
 
-/** Remove the message, if one is there. */
+/** Remove the message, if there is one. */
 export function closeNotice() {
   clearTimeout(timer);
   shown?.remove();
@@ -114,7 +114,7 @@ export function closeNotice() {
 }
 
 /**
- * Run `work`, and once more when it was asked for again meanwhile. For pictures that come faster than they load.
+ * Run `work`, and once more if it was called again meanwhile: updates may arrive faster than they load.
  * @param {() => Promise<void>} work
  * @returns {() => Promise<void>}
  */

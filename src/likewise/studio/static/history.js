@@ -1,4 +1,4 @@
-/** The history: what was answered and skipped, newest first, and how to take it back. */
+/** The history: answers and skips, newest first, each with an undo button. */
 
 /** @import {Context, Past, Unmount} from "./types.js" */
 import { fill, h } from "./dom.js";
@@ -9,14 +9,14 @@ export const WORDS = {
   SAME: "Same", DIFFERENT: "Different", UNSURE: "Unsure", AB: "A and B", AC: "A and C", BC: "B and C", NEITHER: "No two",
 };
 
-/** Where an answer comes from, unless it is from a question. @type {Record<string, string>} */
-const SOURCES = { groups: "said on the page of the groups", import: "imported", study: "in the study", practice: "for practice" };
+/** The origin of an answer that was not given to a question. @type {Record<string, string>} */
+const SOURCES = { groups: "on the Groups page", import: "imported", study: "in the study", practice: "for practice" };
 
 /**
- * What an event says, for people.
+ * An event in words.
  * @param {Past} past
  */
-export function saying(past) {
+export function describe(past) {
   if (past.kind === "skip") return "Skipped";
   if (past.kind === "name") return `Named “${past.name ?? ""}”`;
   if (past.kind === "answer") return WORDS[past.answer ?? ""] ?? String(past.answer);
@@ -26,11 +26,11 @@ export function saying(past) {
 }
 
 /**
- * The same with the items it was said of.
+ * An event in words, with its items.
  * @param {Past} past
  */
-export function retold(past) {
-  return `${saying(past)}, ${(past.question?.items ?? []).map((item) => item.title).join(" and ")}`;
+export function describeWithItems(past) {
+  return `${describe(past)}, ${(past.question?.items ?? []).map((item) => item.title).join(" and ")}`;
 }
 
 /**
@@ -40,12 +40,12 @@ export function retold(past) {
  */
 export function mount(root, ctx) {
   const list = h("ol", { class: "history", "aria-label": "Answers, newest first" });
-  const more = h("button", { type: "button", hidden: true, on: { click: () => load() } }, "Earlier ones");
-  const empty = h("p", { class: "muted", hidden: true }, "Nothing has been answered yet.");
+  const more = h("button", { type: "button", hidden: true, on: { click: () => load() } }, "Show earlier");
+  const empty = h("p", { class: "muted", hidden: true }, "There are no answers yet.");
   const owner = ctx.me.person.role === "owner";
   fill(root, h("section", { class: "view" }, h("h1", null, "History"),
-    h("p", { class: "muted" }, owner ? "Everybody's answers, newest first." : "Your answers, newest first.",
-      " What is taken back no longer counts; skipped questions can be put back among those to come."),
+    h("p", { class: "muted" }, owner ? "All answers, newest first." : "Your answers, newest first.",
+      " Undone answers no longer count. A skipped question can be put back, and is then asked again."),
     list, empty, h("div", { class: "row" }, more)));
   /** @type {number | null} */
   let before = null;
@@ -56,7 +56,7 @@ export function mount(root, ctx) {
     const line = h("li", { class: past.undone ? "card past undone" : "card past" });
     const when = new Date(past.time);
     const act = past.kind === "skip" ? "Put back" : "Undo";
-    const back = past.can_undo && !past.undone && h("button", { type: "button", "aria-label": `${act}: ${retold(past)}` }, act);
+    const back = past.can_undo && !past.undone && h("button", { type: "button", "aria-label": `${act}: ${describeWithItems(past)}` }, act);
     if (back) {
       back.addEventListener("click", () => {
         back.disabled = true;
@@ -66,8 +66,8 @@ export function mount(root, ctx) {
           : ctx.outbox.post("api/undo", { key: ctx.api.key(), of: past.seq });
         sent.then(
           (/** @type {{question: object | null}} */ result) => {
-            const again = result.question ? "You will be asked again." : "Others have answered it meanwhile.";
-            ctx.toast(revisit ? again : "Taken back.", "good");
+            const again = result.question ? "You will be asked again." : "Others have answered it in the meantime.";
+            ctx.toast(revisit ? again : "Undone.", "good");
             const redone = entry({ ...past, undone: true });
             line.replaceWith(redone);
             redone.tabIndex = -1;
@@ -82,13 +82,13 @@ export function mount(root, ctx) {
     fill(line,
       h("div", { class: "past-items" }, ...(past.question?.items ?? []).map((item, i) => h("div", { class: "past-item" },
         h("span", { class: "letter small", "aria-hidden": "true" }, LETTERS[i] ?? ""), itemCard(item)))),
-      h("div", { class: "past-said" },
-        h("strong", { dir: "auto", class: `said ${(past.answer ?? past.kind).toLowerCase()}` }, saying(past)),
+      h("div", { class: "past-answer" },
+        h("strong", { dir: "auto", class: `past-word ${(past.answer ?? past.kind).toLowerCase()}` }, describe(past)),
         h("span", { class: "muted small" }, h("time", { datetime: past.time }, Number.isNaN(when.getTime()) ? past.time : when.toLocaleString()),
           past.seconds !== null && past.seconds !== undefined && ` · ${past.seconds.toFixed(1)} s`,
           !past.mine && h("span", { dir: "auto" }, ` · ${past.person}`),
           past.source && past.source !== "question" && ` · ${SOURCES[past.source] ?? past.source}`),
-        past.undone ? h("span", { class: "badge" }, "taken back") : back));
+        past.undone ? h("span", { class: "badge" }, "undone") : back));
     return line;
   };
 

@@ -1,16 +1,16 @@
-/** How an item is shown: full size on the question page, small in galleries, and close up. */
+/** Items: full size on the question page, small in galleries, and magnified. */
 
 /** @import {Item} from "./types.js" */
 import { compareCells, markTexts } from "./diff.js";
 import { h, openDialog, put, s } from "./dom.js";
 
-const TINY = 96; // pixels; smaller images are enlarged in squares rather than blurred
+const TINY = 96; // pixels; smaller images are enlarged without smoothing
 export const LETTERS = ["A", "B", "C"];
 
 /**
- * The figures of a question, with what sets the items apart marked.
+ * The figures of a question, with the differences between the items marked.
  * @param {Item[]} items
- * @param {{marks: boolean, onSettled?: () => void}} options `onSettled`: all pictures are there, or known to be broken
+ * @param {{marks: boolean, onSettled?: () => void}} options `onSettled`: all pictures have loaded or failed
  * @returns {HTMLElement[]}
  */
 export function figures(items, options) {
@@ -30,18 +30,18 @@ export function figures(items, options) {
     }
     if (item.text !== null) parts.push(text(item, letter, texts?.[i] ?? null));
     if (item.cells.length > 0) parts.push(table(item, i, cells, options.marks));
-    if (parts.length === 0) parts.push(h("p", { class: "muted" }, item.broken ?? "There is nothing to show of this item."));
+    if (parts.length === 0) parts.push(h("p", { class: "muted" }, item.broken ?? "This item has nothing to show."));
     return h("figure", { class: `item item-${item.kind}`, "data-row": item.row, "data-letter": letter },
       h("figcaption", null, h("span", { class: "letter", "aria-hidden": "true" }, letter), h("span", { class: "sr" }, `${letter}: `),
         h("span", { class: "title", dir: "auto", title: item.title }, caption(item))),
       h("div", { class: "body" }, ...parts));
   });
-  queueMicrotask(settle); // the one that `open` began with: no pictures, nothing to wait for
+  queueMicrotask(settle); // for the initial value of `open`: there may be no pictures to wait for
   return found;
 }
 
 /**
- * The title, or the id where the title only says how the text begins.
+ * The title, or the id if the title is only the beginning of the text.
  * @param {Item} item
  */
 function caption(item) {
@@ -66,7 +66,7 @@ function picture(item, letter, settle) {
 }
 
 /**
- * An <img> that falls back to the thumbnail, and to words.
+ * An <img> that falls back to the thumbnail, then to text.
  * @param {Item} item
  * @param {string | null} address
  * @param {"eager" | "lazy"} loading
@@ -128,8 +128,8 @@ function sound(item, letter) {
 }
 
 /**
- * Words for screen readers. With a direction of their own they do not decide that of the text around them, which goes
- * by its first letter.
+ * Text for screen readers, with its own direction, so that it does not affect the direction of the surrounding text,
+ * which depends on its first letter.
  * @param {string} words
  */
 function unseen(words) {
@@ -145,7 +145,7 @@ function text(item, letter, marked) {
   const body = marked
     ? marked.map((piece) => (piece.only ? h("mark", null, unseen(" only here: "), piece.text, unseen(". ")) : piece.text))
     : [item.text ?? ""];
-  // In focus it can be scrolled by keys.
+  // Focusable, so that it can be scrolled by keyboard.
   return h("div", { class: "text", tabindex: "0", role: "group", "aria-label": `Text ${letter}`, dir: "auto" }, ...body);
 }
 
@@ -175,7 +175,7 @@ export function glyph(d) {
 }
 
 /**
- * A small card of an item. With `onOpen` it is a button; the default looks closer.
+ * A small card of an item. With `onOpen` it is a button; by default it opens the magnifier.
  * @param {Item} item
  * @param {{onOpen?: ((item: Item) => void) | null, name?: boolean}} [options]
  * @returns {HTMLElement}
@@ -196,7 +196,7 @@ export function itemCard(item, options = {}) {
 }
 
 /**
- * Full size, outside of a question.
+ * An item in full size, outside of a question.
  * @param {Item} item
  * @returns {HTMLElement}
  */
@@ -209,7 +209,7 @@ export function itemFigure(item) {
 }
 
 /**
- * Close up, in a dialog: wheel, pinch, + and − and arrows; the items side by side move together.
+ * Magnify items in a dialog (wheel, pinch, +, − and arrows); items side by side move together.
  * @param {Item[]} items
  */
 export function zoom(items) {
@@ -222,7 +222,7 @@ export function zoom(items) {
   let x = 0;
   let y = 0;
   const frames = images.map((item) => h("div", { class: "frame" }, imageOf(item, item.media ?? item.thumb, "eager")));
-  const said = h("output", { class: "number small muted", "aria-live": "polite" });
+  const percentage = h("output", { class: "number small muted", "aria-live": "polite" });
   const draw = () => {
     scale = Math.min(40, Math.max(1, scale));
     const most = (scale - 1) / (2 * scale);
@@ -232,7 +232,7 @@ export function zoom(items) {
       const image = frame.querySelector("img");
       if (image) image.style.transform = `scale(${scale}) translate(${100 * x}%, ${100 * y}%)`;
     }
-    said.textContent = `${Math.round(scale * 100)} %`;
+    percentage.textContent = `${Math.round(scale * 100)} %`;
   };
   /** @param {number} factor */
   const by = (factor) => { scale *= factor; draw(); };
@@ -260,9 +260,9 @@ export function zoom(items) {
   const dialog = openDialog(images.map((item) => item.title).join(" · "), [
     h("div", { class: "frames" }, ...frames),
     h("div", { class: "row" },
-      h("button", { type: "button", "aria-label": "Smaller", on: { click: () => by(1 / 1.5) } }, "−"), said,
+      h("button", { type: "button", "aria-label": "Smaller", on: { click: () => by(1 / 1.5) } }, "−"), percentage,
       h("button", { type: "button", "aria-label": "Larger", on: { click: () => by(1.5) } }, "+"),
-      h("span", { class: "muted small" }, "Wheel or pinch, + and −, arrows to move, Esc to close.")),
+      h("span", { class: "muted small" }, "Zoom with the wheel, a pinch, + or −; move with the arrow keys; close with Esc.")),
   ], { class: "wide zoomed" });
   dialog.addEventListener("keydown", (event) => {
     const acts = /** @type {Record<string, () => void>} */ ({
@@ -278,12 +278,12 @@ export function zoom(items) {
       acts[event.key]?.();
     }
   });
-  dialog.querySelector("h2")?.focus(); // so that Space closes what Space opened
+  dialog.querySelector("h2")?.focus(); // so that Space also closes what Space opened
   draw();
 }
 
 /**
- * Have the files of an item at hand before it is asked about.
+ * Load the files of an item before its question is shown.
  * @param {Item} item
  */
 export function preload(item) {
@@ -292,7 +292,7 @@ export function preload(item) {
     if (!address) continue;
     const image = new Image();
     image.src = address;
-    image.decode().catch(() => {}); // said when it is shown
+    image.decode().catch(() => {}); // reported when the item is shown
   }
   if (item.kind === "sound" && item.media) void fetch(item.media, { credentials: "same-origin" }).catch(() => {});
 }

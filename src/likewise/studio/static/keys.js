@@ -1,8 +1,8 @@
 /**
- * Keys: which key does what, kept on this machine, and who listens.
+ * Keyboard shortcuts: which key does what (stored on this machine), and which view handles it.
  *
- * A view says `const end = ctx.keys.use({"pair.same": act, …})`; the layer used last comes first. Nothing is
- * heard while somebody types, while a dialog is open, with Ctrl, Alt or Meta, or when a held key repeats.
+ * A view calls `const end = ctx.keys.use({"pair.same": act, …})`; the layer added last has priority. Keys are ignored
+ * while a person types or a dialog is open, with Ctrl, Alt or Meta, and when a held key repeats.
  */
 
 /** @typedef {{name: string, label: string, group: "pair" | "triplet" | "any", keys: string[]}} Action */
@@ -33,7 +33,7 @@ const NAMES = /** @type {Record<string, string>} */ ({
 });
 
 /**
- * How a key is written on a button.
+ * The name of a key on a button.
  * @param {string} key
  */
 export function keyName(key) {
@@ -50,7 +50,7 @@ export class Keys extends EventTarget {
   #bound = new Map();
   /** @type {Record<string, (event: KeyboardEvent | null) => void>[]} */
   #layers = [];
-  /** Whether keys do anything; some people's tools type on their own (WCAG 2.1.4). */
+  /** Whether keys are active; assistive tools may type on their own (WCAG 2.1.4). */
   enabled = true;
 
   constructor() {
@@ -63,14 +63,14 @@ export class Keys extends EventTarget {
         if (this.#bound.has(name) && Array.isArray(keys)) this.#bound.set(name, keys.map(String));
       }
     } catch {
-      // storage is switched off or holds something else: the keys as shipped
+      // storage is disabled or has other content: use the default keys
     }
     document.addEventListener("keydown", (event) => this.#pressed(event));
   }
 
   /**
    * @param {Record<string, (event: KeyboardEvent | null) => void>} layer
-   * @returns {() => void} ends it
+   * @returns {() => void} removes the actions
    */
   use(layer) {
     this.#layers.unshift(layer);
@@ -85,7 +85,7 @@ export class Keys extends EventTarget {
   }
 
   /**
-   * What is written on the button.
+   * The key shown on the button of an action.
    * @param {string} name
    */
   label(name) {
@@ -94,7 +94,7 @@ export class Keys extends EventTarget {
   }
 
   /**
-   * Give an action one key. Another action that could be meant by it at the same time loses it.
+   * Assign one key to an action. Another action available at the same time loses it.
    * @param {string} name
    * @param {string} key
    * @returns {string | null} the label of the action that lost it
@@ -120,7 +120,7 @@ export class Keys extends EventTarget {
     this.#keep();
   }
 
-  /** The keys as shipped. */
+  /** Restore the default keys. */
   reset(keep = true) {
     for (const action of ACTIONS) this.#bound.set(action.name, [...action.keys]);
     if (keep) this.#keep();
@@ -130,7 +130,7 @@ export class Keys extends EventTarget {
     try {
       localStorage.setItem(STORED, JSON.stringify({ enabled: this.enabled, bound: Object.fromEntries(this.#bound) }));
     } catch {
-      // they hold until the page is closed
+      // they apply until the page is closed
     }
     this.dispatchEvent(new CustomEvent("change"));
   }
@@ -141,7 +141,7 @@ export class Keys extends EventTarget {
     if (event.ctrlKey || event.altKey || event.metaKey || document.querySelector("dialog[open]")) return;
     const target = event.target instanceof Element ? event.target : document.body;
     if (target.closest("input, textarea, select, [contenteditable='true']")) return;
-    // A button in focus keeps the keys that press it; a player keeps the keys that steer it.
+    // A focused button keeps the keys that press it; a player keeps the keys that control it.
     const pressing = event.key === " " || event.key === "Enter";
     if (pressing && target.closest("button, a, summary, audio, [role='button']")) return;
     if (target.closest("audio") && event.key.startsWith("Arrow")) return;

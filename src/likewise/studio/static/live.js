@@ -1,11 +1,11 @@
-/** News from the server, by server-sent events, handed on as events of the page. */
+/** Updates from the server by server-sent events, dispatched as events of the page. */
 
 /** @import {Api} from "./api.js" */
 
 const NAMES = ["progress", "picture", "layout", "ready", "trouble"];
 
 /**
- * Listen while the page is seen. A hidden tab lets go: a browser has six connections to a server, not more.
+ * Listen while the page is visible. A hidden tab disconnects: browsers allow only six connections per server.
  * @param {Api} api
  * @param {EventTarget} events
  */
@@ -29,18 +29,18 @@ export function listen(api, events) {
         try {
           events.dispatchEvent(new CustomEvent(name, { detail: JSON.parse(event.data || "{}") }));
         } catch (error) {
-          console.error("unreadable news", name, error);
+          console.error("unreadable event", name, error);
         }
       });
     }
     opened.addEventListener("open", () => {
-      if (failures > 0) api.get("health").catch(() => {}); // tells the rest of the page that the server is back
+      if (failures > 0) api.get("health").catch(() => {}); // informs the rest of the page that the server is back
       failures = 0;
     });
     opened.addEventListener("error", () => {
       close();
       failures += 1;
-      if (failures === 1) api.get("health").catch(() => {}); // lost, or only this stream?
+      if (failures === 1) api.get("health").catch(() => {}); // is the server gone, or only this stream?
       timer = window.setTimeout(open, Math.min(500 * 2 ** failures, 15_000));
     });
   };

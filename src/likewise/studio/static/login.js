@@ -1,9 +1,9 @@
 // @ts-check
-/** What a login link opens: trades the token after the # for a session, and goes on to the first page. */
+/** Opened by a login link: exchanges the token after the # for a session, and opens the first page. */
 
-const said = /** @type {HTMLElement} */ (document.getElementById("said"));
+const message = /** @type {HTMLElement} */ (document.getElementById("said"));
 const token = location.hash.slice(1);
-// The token works once; it should not stay in the address bar or in the history.
+// The token works once; it must not stay in the address bar or the history.
 history.replaceState(null, "", location.pathname);
 
 /** Go to the first page. */
@@ -11,7 +11,7 @@ function enter() {
   location.replace(document.baseURI);
 }
 
-/** @returns {Promise<boolean>} whether somebody is logged in already */
+/** @returns {Promise<boolean>} whether a person is already logged in */
 async function known() {
   const response = await fetch("api/me");
   return response.ok;
@@ -28,13 +28,13 @@ async function logIn() {
     const problem = await response.json().catch(() => null);
     if (await known()) return enter();
     const error = problem?.error;
-    said.textContent = error ? `${error.message} ${error.way_on}` : "The studio could not log you in.";
+    message.textContent = error ? `${error.message} ${error.way_on}` : "The studio could not log you in.";
     return;
   }
   if (await known()) return enter();
-  said.textContent = "Open the login link that you were given, or ask the owner of the project for a new one.";
+  message.textContent = "Open the login link that you received, or ask the owner of the project for a new one.";
 }
 
 logIn().catch(() => {
-  said.textContent = "The studio cannot be reached. Is it running?";
+  message.textContent = "The studio cannot be reached. Is it running?";
 });

@@ -1,4 +1,4 @@
-// The map: all items as points, coloured by their group, while the groups change.
+// The map: all items as points, coloured by group, updated as the groups change.
 
 import { count } from "./dom.js";
 import { closeNotice, giveHint, groupName, itemName, latest } from "./hints.js";
@@ -15,7 +15,7 @@ import { useStyle } from "./styles.js";
 /** @import {Group} from "./hints.js" */
 
 const REACH = 14; // pixels around the pointer in which an item is found
-const GAP = 7; // pixels that a step with the keys goes at least
+const GAP = 7; // minimum distance in pixels of a step by key
 
 /**
  * @param {HTMLElement} root
@@ -42,7 +42,7 @@ class MapView {
     this.items = new ItemCache(ctx);
     /** @type {Group[]} */
     this.groups = [];
-    /** @type {PointIndex | null} made when somebody points at the map */
+    /** @type {PointIndex | null} created when first needed */
     this.found = null;
     this.hovered = -1;
     this.pinned = -1;
@@ -65,7 +65,7 @@ class MapView {
     this.relayout = latest(() => this.#layout());
   }
 
-  /** Listen, and fetch everything. */
+  /** Add listeners and load everything. */
   start() {
     const { signal } = this.stopped;
     const { events } = this.ctx;
@@ -90,7 +90,7 @@ class MapView {
     void this.relayout().then(this.refresh);
   }
 
-  /** Let go of everything. */
+  /** Remove listeners and stop all work. */
   stop() {
     this.stopped.abort();
     this.painter.stop();
@@ -173,8 +173,8 @@ class MapView {
 
   #say() {
     const parts = [count(this.data.n, "item"), this.groups.length ? count(this.groups.length, "group") : "no groups yet"];
-    if (this.data.method) parts.push(`items that are alike are near each other (${this.data.method})`);
-    if (!this.data.final) parts.push("a better layout is on its way");
+    if (this.data.method) parts.push(`similar items are near each other (${this.data.method})`);
+    if (!this.data.final) parts.push("a better layout is being computed");
     this.page.status.textContent = parts.join(" · ");
   }
 
@@ -206,7 +206,7 @@ class MapView {
   #isolate(number) {
     this.painter.alone = number;
     const group = number === null ? null : this.painter.groups.get(number);
-    this.ctx.announce(group ? `${groupName(group)} alone, ${count(group.size, "item")}` : "All groups");
+    this.ctx.announce(group ? `${groupName(group)} only, ${count(group.size, "item")}` : "All groups");
     this.#repaint();
   }
 
@@ -216,7 +216,7 @@ class MapView {
   }
 
   /**
-   * The row at a place of the stage, or -1.
+   * The row at a position of the stage, or -1.
    * @param {number} x
    * @param {number} y
    */
@@ -235,7 +235,7 @@ class MapView {
   }
 
   /**
-   * Somebody points at an item: ring it, and show it once it has come.
+   * The pointer is on an item: draw a ring around it, and show it when loaded.
    * @param {number} row
    * @param {boolean} aloud
    */
@@ -250,7 +250,7 @@ class MapView {
     }
     try {
       const item = await this.items.get(row);
-      if (this.hovered !== row) return; // the pointer has gone on
+      if (this.hovered !== row) return; // the pointer has moved on
       const group = this.#groupOf(row);
       const { ax, ay, bx, by } = this.camera.transform();
       const { clientWidth: width, clientHeight: height } = this.page.stage;
@@ -272,7 +272,7 @@ class MapView {
       ? this.index.step(from, direction, ax, ay, GAP)
       : this.index.nearest(this.camera.x, this.camera.y, ax, ay, Infinity);
     if (row < 0) {
-      this.ctx.announce("No further item this way");
+      this.ctx.announce("No further item in this direction");
       return;
     }
     if (this.camera.show(...this.data.place(row))) this.painter.moved();
@@ -281,7 +281,7 @@ class MapView {
 
   /**
    * @param {number} row
-   * @param {boolean} [enter] whether the focus goes to the panel
+   * @param {boolean} [enter] whether to move the focus to the panel
    */
   async #pin(row, enter = false) {
     if (row < 0) {
@@ -294,7 +294,7 @@ class MapView {
       await this.data.doubts();
       this.data.even();
     } catch {
-      // Without it the panel still says the rest.
+      // Without the item, the panel still shows the rest.
     }
     await this.#panel();
     if (enter) this.page.panel.querySelector("button")?.focus();
@@ -323,7 +323,7 @@ class MapView {
         alone: () => this.#isolate(this.painter.alone === number ? null : number),
         isAlone: number !== null && this.painter.alone === number,
         open: () => this.ctx.go(`groups/${number}`),
-        notHere: () => void giveHint(this.ctx, `api/groups/${number}/not-here`, { row }, "Kept as a hint:"),
+        notHere: () => void giveHint(this.ctx, `api/groups/${number}/not-here`, { row }, "Saved as a hint:"),
       });
       if (held) /** @type {HTMLElement | null} */ (panel.querySelector(`[data-focus="${held}"]`))?.focus();
     } catch (error) {

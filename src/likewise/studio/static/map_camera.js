@@ -1,19 +1,19 @@
-// Where the map is looked at from: the middle of the view and how far it is zoomed in. Only numbers, no page.
+// The view of the map: its centre and zoom. Numbers only, independent of the page.
 
 /**
- * @typedef {object} Transform From a place on the map to a pixel: `x * ax + bx`, `y * ay + by`.
+ * @typedef {object} Transform From a map position to a pixel: `x * ax + bx`, `y * ay + by`.
  * @property {number} ax
  * @property {number} ay
  * @property {number} bx
  * @property {number} by
  */
 
-const MARGIN = 0.94; // of the canvas, so that no point sits on its edge
-const STRETCH = 1.7; // the axes of a layout have no unit, so a wide canvas may be filled; but not without bound
+const MARGIN = 0.94; // share of the canvas used, so that no point is on its edge
+const STRETCH = 1.7; // maximum ratio of the axes: they have no unit, so a wide canvas may be filled
 const MIN_ZOOM = 0.7;
-const MAX_ZOOM = 4000; // float32 places come apart visibly beyond this
+const MAX_ZOOM = 4000; // beyond this, the precision of float32 positions becomes visible
 
-/** A view of the map, whose places lie in [0, 1] x [0, 1]. */
+/** A view of the map, whose positions are in [0, 1] x [0, 1]. */
 export class Camera {
   constructor() {
     this.width = 1;
@@ -24,7 +24,7 @@ export class Camera {
   }
 
   /**
-   * Say how large the canvas is, in whatever pixels the caller counts.
+   * Set the size of the canvas, in the caller's pixel unit.
    * @param {number} width
    * @param {number} height
    */
@@ -45,20 +45,20 @@ export class Camera {
     return { ax: w * MARGIN * this.zoom, ay: h * MARGIN * this.zoom };
   }
 
-  /** The whole map again. */
+  /** Show the whole map. */
   reset() {
     this.zoom = 1;
     this.x = 0.5;
     this.y = 0.5;
   }
 
-  /** Whether all of the map is in view as it was at first. */
+  /** Whether the whole map is shown, as at the start. */
   get whole() {
     return this.zoom === 1 && this.x === 0.5 && this.y === 0.5;
   }
 
   /**
-   * Move what is shown by so many pixels.
+   * Move the view by a number of pixels.
    * @param {number} dx
    * @param {number} dy
    */
@@ -69,7 +69,7 @@ export class Camera {
   }
 
   /**
-   * Zoom in (`factor` above 1) or out around a pixel, which stays where it is.
+   * Zoom in (`factor` above 1) or out around a pixel, which stays fixed.
    * @param {number} factor
    * @param {number} [px]
    * @param {number} [py]
@@ -85,10 +85,10 @@ export class Camera {
   }
 
   /**
-   * Bring a place into view if it is not.
+   * Move a position into view if necessary.
    * @param {number} x
    * @param {number} y
-   * @returns {boolean} whether the view was moved
+   * @returns {boolean} whether the view moved
    */
   show(x, y) {
     const t = this.transform();

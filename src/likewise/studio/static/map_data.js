@@ -1,11 +1,11 @@
-// What the map is drawn from, fetched as plain bytes and only when it changed.
+// The data of the map, loaded as bytes and only when they changed.
 
 /** @import {Context} from "./types.js" */
 
 /** A number that no group has. */
 export const NO_GROUP = 65535;
 
-/** The arrays of the map, row by row. */
+/** The arrays of the map, one entry per row. */
 export class MapData {
   /** @param {Context} ctx */
   constructor(ctx) {
@@ -26,7 +26,7 @@ export class MapData {
   }
 
   /**
-   * Where a row is.
+   * The position of a row.
    * @param {number} row
    * @returns {[number, number]}
    */
@@ -34,7 +34,7 @@ export class MapData {
     return [this.xy[2 * row] ?? 0.5, this.xy[2 * row + 1] ?? 0.5];
   }
 
-  /** @returns {Promise<boolean>} whether there are new places */
+  /** @returns {Promise<boolean>} whether there are new positions */
   async points() {
     const got = await this.#bytes("api/map/points");
     if (got === null) return false;
@@ -59,14 +59,14 @@ export class MapData {
     return got !== null;
   }
 
-  /** The pairs that were answered. */
+  /** The answered pairs. */
   async pairs() {
     const got = await this.api.get("api/map/links");
     this.links = got.links;
   }
 
   /**
-   * Arrays as long as there are points: a grouping that has not come yet, or is of fewer rows, leaves no holes.
+   * Pad arrays to the number of points: the grouping may be missing or cover fewer rows.
    */
   even() {
     if (this.labels.length < this.n) {

@@ -1,9 +1,9 @@
-// How the map is moved: mouse, touch and keys become a few plain calls.
+// Moving the map: translate mouse, touch and keys to a few calls.
 
 /** @import {Camera} from "./map_camera.js" */
 
 /**
- * @typedef {object} Gestures What the map does when it is moved or pointed at; places are in CSS pixels.
+ * @typedef {object} Gestures Callbacks for movements of the map and the pointer; positions are in CSS pixels.
  * @property {() => void} moved the camera has changed
  * @property {(x: number, y: number) => void} hover
  * @property {() => void} leave
@@ -13,18 +13,18 @@
  * @property {() => void} cancel
  */
 
-const CLICK = 5; // pixels that a hand may tremble
+const CLICK = 5; // pixels by which the pointer may move during a click
 /** @type {Record<string, "left" | "right" | "up" | "down">} */
 const ARROWS = { ArrowLeft: "left", ArrowRight: "right", ArrowUp: "up", ArrowDown: "down" };
 
 /**
- * Listen on an element.
+ * Add the listeners to an element.
  * @param {HTMLElement} element
  * @param {Camera} camera in CSS pixels
  * @param {Gestures} to
  */
 export function gestures(element, camera, to) {
-  /** @type {Map<number, {x: number, y: number}>} pointers that are down */
+  /** @type {Map<number, {x: number, y: number}>} pressed pointers */
   const down = new Map();
   let travelled = 0;
 
@@ -34,7 +34,7 @@ export function gestures(element, camera, to) {
     return { x: event.clientX - box.left, y: event.clientY - box.top };
   };
 
-  /** The middle of all fingers, and how far they are spread. */
+  /** The centre of all pointers, and their distance from it. */
   const grip = () => {
     const all = [...down.values()];
     const x = all.reduce((sum, p) => sum + p.x, 0) / all.length;
@@ -93,7 +93,7 @@ export function gestures(element, camera, to) {
     if (event.ctrlKey || event.metaKey || event.altKey) return;
     if (!act(event)) return;
     event.preventDefault();
-    event.stopPropagation(); // these keys mean something else elsewhere
+    event.stopPropagation(); // these keys have other meanings elsewhere
   });
 
   /** @param {KeyboardEvent} event */

@@ -1,6 +1,6 @@
-// Which point is nearest? A grid over the map, filled by a counting sort: two passes over the points.
+// Nearest-point search: a grid over the map, filled by a counting sort in two passes.
 
-/** Finds points by their place. */
+/** Finds points by position. */
 export class PointIndex {
   /** @param {Float32Array} xy pairs in [0, 1] x [0, 1] */
   constructor(xy) {
@@ -8,7 +8,7 @@ export class PointIndex {
     const side = Math.min(1024, Math.max(1, Math.ceil(Math.sqrt(n / 4))));
     this.xy = xy;
     this.side = side;
-    /** @type {Uint32Array} where each cell begins in `rows` */
+    /** @type {Uint32Array} start of each cell in `rows` */
     this.starts = new Uint32Array(side * side + 1);
     /** @type {Uint32Array} the rows, cell by cell */
     this.rows = new Uint32Array(n);
@@ -26,12 +26,12 @@ export class PointIndex {
   /** @param {number} v */
   #cell(v) {
     const cell = Math.floor(v * this.side);
-    return cell > 0 ? Math.min(cell, this.side - 1) : 0; // also for what is not a number
+    return cell > 0 ? Math.min(cell, this.side - 1) : 0; // also handles NaN
   }
 
   /**
-   * The row nearest to a place, or -1 if none is close enough. Distances are in pixels: `ax` and `ay` say how
-   * many there are to one unit of the map.
+   * The row nearest to a position, or -1 if none is close enough. Distances are in pixels: `ax` and `ay` are the numbers
+   * of pixels per unit of the map.
    * @param {number} x
    * @param {number} y
    * @param {number} ax
@@ -43,8 +43,8 @@ export class PointIndex {
     let best = -1;
     let bound = reach * reach;
     const home = { x: this.#cell(x), y: this.#cell(y) };
-    const step = Math.min(ax, ay) / this.side; // pixels to the nearer side of a cell
-    // Rings of cells around the place, outwards, until no nearer point can follow.
+    const step = Math.min(ax, ay) / this.side; // pixels per shorter side of a cell
+    // Search rings of cells outwards until no nearer point is possible.
     for (let ring = 0; ring <= this.side; ring++) {
       const least = (ring - 1) * step;
       if (ring > 1 && least * least > bound) break;
@@ -74,7 +74,7 @@ export class PointIndex {
 
   /**
    * The nearest row in one of the four directions, at least `gap` pixels away; -1 if there is none.
-   * @param {number} row where from
+   * @param {number} row the starting point
    * @param {"left" | "right" | "up" | "down"} direction
    * @param {number} ax
    * @param {number} ay

@@ -1,4 +1,4 @@
-// Beside the map: the groups with their colours and sizes, and the same as a table for those who do not see the map.
+// Beside the map: the groups with colours and sizes, also as a table for people who cannot see the map.
 
 import { computed, groupColor, hex, readable, rgb } from "./colors.js";
 import { colour, count, fill, h } from "./dom.js";
@@ -7,7 +7,7 @@ import { groupName, itemName } from "./hints.js";
 /** @import {Group} from "./hints.js" */
 
 /**
- * The colour of a group as it is shown on the current background.
+ * The colour of a group, adapted to the current background.
  * @param {Group} group
  * @param {import("./colors.js").Rgb} background
  */
@@ -16,7 +16,7 @@ export function shownColor(group, background) {
 }
 
 /**
- * A little square in the colour of a group.
+ * A small square in the colour of a group.
  * @param {Group} group
  */
 export function swatch(group) {
@@ -26,7 +26,7 @@ export function swatch(group) {
 }
 
 /**
- * The groups as buttons; pressing one shows it alone, pressing it again shows all.
+ * The groups as buttons; pressing one shows only this group, pressing it again shows all.
  * @param {HTMLElement} root
  * @param {Group[]} groups
  * @param {number | null} alone
@@ -39,7 +39,7 @@ export function legend(root, groups, alone, choose) {
     return h("li", null,
       h("button", {
         type: "button", class: "quiet", "aria-pressed": pressed, "data-group": group.number,
-        title: pressed ? "Show all groups again" : "Show this group alone",
+        title: pressed ? "Show all groups" : "Show only this group",
         on: { click: () => choose(pressed ? null : group.number) },
       }, swatch(group), h("span", { class: "legend-name" }, groupName(group)),
       h("span", { class: "legend-size number" }, group.size.toLocaleString("en"))));
@@ -48,7 +48,7 @@ export function legend(root, groups, alone, choose) {
 }
 
 /**
- * The map in words.
+ * The map as a table.
  * @param {HTMLElement} root
  * @param {Group[]} groups
  */

@@ -1,18 +1,18 @@
-// What lies over the points: answered pairs as lines, and rings around the item that is meant.
+// The overlay of the points: answered pairs as lines, and rings around selected items.
 
 import { colour } from "./dom.js";
 
 /** @import {Transform} from "./map_camera.js" */
 
-const MOST = 5000; // lines; more are a grey carpet, and cost time at each move
+const MOST = 5000; // maximum number of lines; more are unreadable and slow
 
 /**
- * Draw it.
+ * Draw the overlay.
  * @param {HTMLCanvasElement} canvas
  * @param {number} ratio device pixels to a CSS pixel
  * @param {Transform} transform to CSS pixels
  * @param {Float32Array} xy
- * @param {[number, number, number][]} links none if they are not wanted
+ * @param {[number, number, number][]} links empty to hide them
  * @param {{row: number, strong: boolean}[]} rings
  */
 export function drawOverlay(canvas, ratio, transform, xy, links, rings) {

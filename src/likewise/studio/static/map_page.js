@@ -1,14 +1,14 @@
-// The elements of the map's page.
+// The elements of the map page.
 
 import { count, h } from "./dom.js";
 
-const HELP = "Drag to move, wheel or pinch to zoom, click an item to see what can be done. With keys: arrows go from item to item, "
-  + "Enter chooses, + and − zoom, Shift with arrows moves, 0 shows all. Solid lines were said to belong together, dashed ones not.";
+const HELP = "Drag to move, wheel or pinch to zoom, click an item for details. By keyboard: arrows go from item to item, "
+  + "Enter selects, + and − zoom, Shift with arrows moves the map, 0 shows all. Solid lines join items answered “same”, dashed lines items answered “different”.";
 
 /** @typedef {ReturnType<typeof buildPage>} Page */
 
 /**
- * Make them.
+ * Create the elements of the page.
  * @param {HTMLElement} root
  * @param {number} nItems
  * @param {{colourBy: (by: "group" | "doubt") => void, lines: (shown: boolean) => void, zoom: (factor: number) => void, whole: () => void}} acts
@@ -29,13 +29,13 @@ export function buildPage(root, nItems, acts) {
       "aria-label": `Map of ${count(nItems, "item")}`, "aria-describedby": "map-help",
     }),
     tip: h("div", { class: "map-tip card", hidden: true, "aria-hidden": "true" }),
-    wait: h("p", { class: "map-wait muted" }, "The map is being drawn…"),
+    wait: h("p", { class: "map-wait muted" }, "The map is being computed…"),
     status: h("p", { class: "muted small map-status" }),
     list: h("ul", { class: "map-legend", "aria-label": "Groups" }),
     ramp: h("div", { class: "map-ramp", hidden: true },
       h("canvas", { class: "map-ramp-bar", width: "256", height: "1", "aria-hidden": "true" }),
-      h("div", { class: "row spread small muted" }, h("span", null, "sure"), h("span", null, "in doubt"))),
-    panel: h("section", { class: "card map-panel", hidden: true, "aria-label": "The item that was chosen" }),
+      h("div", { class: "row spread small muted" }, h("span", null, "certain"), h("span", null, "doubtful"))),
+    panel: h("section", { class: "card map-panel", hidden: true, "aria-label": "The selected item" }),
     table: h("div", { class: "scroll", tabindex: "0", role: "region", "aria-label": "Groups as a table" }),
     stage: h("div", { class: "map-stage" }),
   };
@@ -50,6 +50,6 @@ export function buildPage(root, nItems, acts) {
       page.status),
     h("div", { class: "map-body" }, page.stage, h("div", { class: "map-side" }, page.panel, page.ramp, page.list)),
     h("p", { id: "map-help", class: "small muted map-help" }, HELP),
-    h("details", { class: "map-words" }, h("summary", null, "The groups as a table"), page.table)));
+    h("details", { class: "map-words" }, h("summary", null, "Groups as a table"), page.table)));
   return page;
 }

@@ -1,4 +1,4 @@
-// From arrays to a picture: which colour each item has, at which place, with what is drawn over it.
+// Render the map: colours and positions of the items, and the overlay.
 
 import { computed, doubtColors, mix, NONE, rgb } from "./colors.js";
 import { colour } from "./dom.js";
@@ -12,7 +12,7 @@ import { mixedOrder, orderBy, pixel, Raster } from "./map_raster.js";
 /** @import {MapData} from "./map_data.js" */
 /** @import {Page} from "./map_page.js" */
 
-const GLIDE = 450; // milliseconds in which points move to a new layout
+const GLIDE = 450; // milliseconds of the animation to a new layout
 const MOST_GLIDING = 50000; // points; more would stutter
 
 /** Paints the map. */
@@ -28,7 +28,7 @@ export class Painter {
     this.camera = new Camera(); // in CSS pixels
     /** @type {"group" | "doubt"} */
     this.by = "group";
-    /** @type {number | null} the group that is shown alone */
+    /** @type {number | null} the only group shown */
     this.alone = null;
     this.lines = true;
     /** @type {Map<number, Group>} */
@@ -36,20 +36,20 @@ export class Painter {
     /** @type {{row: number, strong: boolean}[]} */
     this.rings = [];
     /** @type {Float32Array} */
-    this.xy = data.xy; // where points are now, which is on the way to data.xy while they glide
+    this.xy = data.xy; // current positions, between the old and the new layout during the animation
     this.order = new Uint32Array(0);
     this.ratio = 1;
     this.frame = 0;
     this.gliding = 0;
   }
 
-  /** Stop what is under way. */
+  /** Stop the animation. */
   stop() {
     cancelAnimationFrame(this.frame);
     cancelAnimationFrame(this.gliding);
   }
 
-  /** Fit the canvases to their place in the page. */
+  /** Fit the canvases to their size on the page. */
   resize() {
     const { clientWidth: width, clientHeight: height } = this.page.stage;
     if (width === 0 || height === 0) return;
@@ -59,11 +59,11 @@ export class Painter {
     overlay.width = Math.round(width * this.ratio);
     overlay.height = Math.round(height * this.ratio);
     this.raster.resize(overlay.width, overlay.height, this.ratio);
-    this.#project(); // now, as a canvas of a new size is empty
+    this.#project(); // at once, because a resized canvas is empty
     this.paint();
   }
 
-  /** The camera has moved: everything anew with the next frame. */
+  /** The camera has moved: redraw everything in the next frame. */
   moved() {
     if (this.frame) return;
     this.frame = requestAnimationFrame(() => {
@@ -73,7 +73,7 @@ export class Painter {
     });
   }
 
-  /** There is a new layout: go there, in a short movement if that is wanted and possible. */
+  /** Move to a new layout, animated if wanted and possible. */
   layout() {
     cancelAnimationFrame(this.gliding);
     const from = this.xy;
@@ -101,7 +101,7 @@ export class Painter {
   }
 
   /**
-   * Put points at their places. The most doubtful lie on top where doubt is shown, else it is as luck will have it.
+   * Place the points: in random order, or with the most doubtful on top if doubt is shown.
    * @param {Float32Array} [xy]
    */
   place(xy = this.xy) {
@@ -118,7 +118,7 @@ export class Painter {
     this.raster.project({ ax: ax * r, ay: ay * r, bx: bx * r, by: by * r });
   }
 
-  /** Give points their colours. Their places stay, so this alone is needed when groups change. */
+  /** Colour the points. Positions stay, so this is enough when groups change. */
   paint() {
     const background = computed(colour("--surface"));
     const faint = mix(background, rgb(NONE), 0.22);
@@ -139,13 +139,13 @@ export class Painter {
     this.over();
   }
 
-  /** Lines and rings, which lie over the points. */
+  /** Lines and rings, above the points. */
   over() {
     drawOverlay(this.page.overlay, this.ratio, this.camera.transform(), this.xy, this.lines ? this.data.links : [], this.rings);
   }
 
   /**
-   * The colour of each group by its number; the last one is of those that have none.
+   * The colour of each group by its number; the last one is for items without a group.
    * @param {Rgb} background
    * @param {Rgb} faint
    * @returns {Rgb[]}

@@ -1,4 +1,4 @@
-// What is known of one item on the map: a card while pointing at it, a panel with things to do once it is clicked.
+// Details of one item on the map: a card under the pointer, a panel with actions after a click.
 
 import { fill, h } from "./dom.js";
 import { groupName, itemName } from "./hints.js";
@@ -10,7 +10,7 @@ import { swatch } from "./map_legend.js";
 
 const KEPT = 300; // items
 
-/** Items by row, fetched when first wanted. */
+/** Items by row, loaded when first needed. */
 export class ItemCache {
   /** @param {Context} ctx */
   constructor(ctx) {
@@ -26,7 +26,7 @@ export class ItemCache {
   get(row) {
     const known = this.items.get(row);
     if (known) {
-      this.items.delete(row); // and to the end, as the one used last
+      this.items.delete(row); // move to the end: most recently used
       this.items.set(row, known);
       return known;
     }
@@ -40,13 +40,13 @@ export class ItemCache {
 }
 
 /**
- * How sure the grouping is of an item, in words.
+ * The certainty of an item's group, in words.
  * @param {number} doubt 0 to 255
  */
 export function doubtWords(doubt) {
-  if (doubt < 64) return "quite sure";
-  if (doubt < 140) return "rather sure";
-  return doubt < 200 ? "in doubt" : "in great doubt";
+  if (doubt < 64) return "very certain";
+  if (doubt < 140) return "fairly certain";
+  return doubt < 200 ? "doubtful" : "very doubtful";
 }
 
 /**
@@ -54,12 +54,12 @@ export function doubtWords(doubt) {
  * @param {HTMLElement} root
  * @param {Item} item
  * @param {Group | null} group
- * @param {{x: number, y: number, width: number, height: number}} at in the stage
+ * @param {{x: number, y: number, width: number, height: number}} at position in the stage
  */
 export function showTip(root, item, group, at) {
   fill(root, itemCard(item, { onOpen: null }), h("p", { class: "tip-group small" }, ...of(group)));
   root.hidden = false;
-  // Beside the point, on the side where there is room.
+  // Beside the point, on the side with more space.
   const width = root.offsetWidth;
   const height = root.offsetHeight;
   const left = at.x + 16 + width > at.width ? at.x - 16 - width : at.x + 16;
@@ -69,7 +69,7 @@ export function showTip(root, item, group, at) {
 }
 
 /**
- * The panel of the pinned item.
+ * The panel of the selected item.
  * @param {HTMLElement} root
  * @param {Item} item
  * @param {Group | null} group
@@ -84,7 +84,7 @@ export function showPanel(root, item, group, doubt, acts) {
     h("div", { class: "pin-item" }, itemCard(item)),
     h("p", { class: "small" }, ...of(group), group && `, ${doubtWords(doubt)}`),
     h("div", { class: "pin-acts" },
-      group && h("button", { type: "button", "aria-pressed": acts.isAlone, "data-focus": "alone", on: { click: acts.alone } }, "Show its group alone"),
+      group && h("button", { type: "button", "aria-pressed": acts.isAlone, "data-focus": "alone", on: { click: acts.alone } }, "Show only its group"),
       group && h("button", { type: "button", "data-focus": "open", on: { click: acts.open } }, "Open its group"),
       group && h("button", { type: "button", class: "danger", "data-focus": "not-here", "aria-label": `${itemName(item)} does not belong here`, on: { click: acts.notHere } },
         "Does not belong here")));

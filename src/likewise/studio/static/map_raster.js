@@ -1,6 +1,5 @@
-// The points of the map as pixels. A canvas's own circles take a minute for a million points; writing pixels takes
-// a few dozen milliseconds. Two steps: `project` finds the pixel of each point for the current view, `paint` gives
-// the pixels their colours. When only groups change, `paint` alone is enough.
+// The points of the map as pixels. Drawing circles on a canvas takes a minute for a million points; writing pixels takes a few dozen milliseconds.
+// Two steps: `project` finds the pixel of each point in the current view, `paint` colours the pixels. When only groups change, `paint` is enough.
 
 import { mix } from "./colors.js";
 
@@ -9,10 +8,10 @@ import { mix } from "./colors.js";
  * @typedef {import("./colors.js").Rgb} Rgb
  */
 
-const LEVELS = 8; // of how densely a pixel is covered
-const FAINT = 0.6; // of the colour that a pixel with a single point gets, where points are pixels
+const LEVELS = 8; // levels of coverage of a pixel
+const FAINT = 0.6; // share of the colour for a pixel with a single point, if points are pixels
 
-/** How large points are (radius in CSS pixels) when at most so many are in view. */
+/** Radius of points in CSS pixels, by the maximum number of points in view. */
 const RADII = [
   { upTo: 150, radius: 6 },
   { upTo: 800, radius: 4.5 },
@@ -23,7 +22,7 @@ const RADII = [
 ];
 
 /**
- * A pixel as ImageData keeps it, on the little-endian machines that browsers run on.
+ * A pixel in the format of ImageData, assuming a little-endian machine.
  * @param {Rgb} rgb
  */
 export function pixel([r, g, b]) {
@@ -35,14 +34,14 @@ export class Raster {
   /** @param {HTMLCanvasElement} canvas */
   constructor(canvas) {
     const context = canvas.getContext("2d", { alpha: false });
-    if (context === null) throw new Error("This browser gives no canvas to draw on.");
+    if (context === null) throw new Error("This browser does not support canvas drawing.");
     this.canvas = canvas;
     this.context = context;
     this.n = 0;
     this.visible = 0;
-    this.radius = 0; // in device pixels; 0: a point is one pixel
+    this.radius = 0; // in device pixels; 0 if a point is one pixel
     this.ratio = 1;
-    this.xy = new Float32Array(0); // in the order in which points are painted
+    this.xy = new Float32Array(0); // in drawing order
     /** @type {Uint32Array} */
     this.order = new Uint32Array(0);
     /** @type {Uint32Array} */
@@ -70,7 +69,7 @@ export class Raster {
   }
 
   /**
-   * Take the places of all points, and the order in which they are painted: what is painted last is on top.
+   * Set the positions of all points and the drawing order: later points are on top.
    * @param {Float32Array} xy
    * @param {Uint32Array} order a permutation of the rows
    */
@@ -91,7 +90,7 @@ export class Raster {
   }
 
   /**
-   * Find the pixels of all points that are in view.
+   * Find the pixels of all points in view.
    * @param {Transform} transform
    */
   project({ ax, ay, bx, by }) {
@@ -122,11 +121,11 @@ export class Raster {
   }
 
   /**
-   * Give all visible points their colours.
-   * @param {Uint16Array | Uint8Array} values of each row: its place in `colors`
-   * @param {Rgb[]} colors the last one is for values that have none
+   * Colour all visible points.
+   * @param {Uint16Array | Uint8Array} values index into `colors` of each row
+   * @param {Rgb[]} colors the last one is for other values
    * @param {Rgb} background
-   * @param {number | null} front the value that is painted over all others, if any
+   * @param {number | null} front the value drawn on top of all others, if any
    */
   paint(values, colors, background, front = null) {
     if (this.image === null) return;
@@ -169,7 +168,7 @@ export class Raster {
   }
 
   /**
-   * Discs with smooth edges and a thin rim of background, so that neighbours can be told apart.
+   * Discs with smooth edges and a thin rim in the background colour, which separates neighbours.
    * @param {Uint16Array | Uint8Array} values
    * @param {Rgb[]} colors
    * @param {Rgb} background
@@ -207,7 +206,7 @@ export class Raster {
 const STAMPS = new Map();
 
 /**
- * The pixels that a disc covers, and by how much.
+ * The pixels of a disc, and how much it covers each.
  * @param {number} radius
  * @param {number} rim
  */
@@ -238,7 +237,7 @@ function disc(radius, rim) {
 }
 
 /**
- * All rows in a mixed but fixed order. Where points share a pixel the last one wins, and files are often sorted.
+ * All rows in a shuffled but fixed order. The last point of a pixel wins, and files are often sorted.
  * @param {number} n
  */
 export function mixedOrder(n) {
@@ -258,7 +257,7 @@ export function mixedOrder(n) {
 }
 
 /**
- * All rows, those with small values first: a counting sort.
+ * All rows by ascending value: a counting sort.
  * @param {Uint8Array} values
  */
 export function orderBy(values) {

@@ -1,25 +1,25 @@
 /**
- * What was answered and is not yet with the server.
+ * Requests that the server does not have yet.
  *
- * Each post is first kept on this machine (IndexedDB; in memory where that is missing), then sent, in order, and sent
- * again until the server has it. The key in its body makes a repeated post count once. Several tabs share one box and
- * one of them sends at a time. What the server will never take is kept as refused and shown, not dropped.
+ * Each request is first stored on this machine (in IndexedDB, or in memory if that is unavailable), then sent, in order,
+ * and sent again until the server has it. The key in its body makes a repeated request count once. Several tabs share
+ * one outbox, and one of them sends at a time. A request that the server rejects for good is kept and shown, not dropped.
  */
 
 import { ApiError } from "./api.js";
 
 /**
  * @typedef {object} Entry
- * @property {number} order  set by the keeper
- * @property {string} scope  project and person: another login must not send it
+ * @property {number} order  set by the storage
+ * @property {string} scope  project and person; another login must not send it
  * @property {string} path
  * @property {Record<string, any>} body
  * @property {string | null} undoes  the key of the entry whose seq becomes `body.of` once it is known
- * @property {string | null} refused  why the server will not take it
+ * @property {string | null} refused  why the server rejects it
  */
 
 /**
- * Where entries are kept.
+ * The storage of entries.
  * @typedef {object} Keeper
  * @property {(entry: Entry) => Promise<void>} add
  * @property {(entry: Entry) => Promise<void>} change
@@ -45,7 +45,7 @@ export class Outbox extends EventTarget {
   #timer = 0;
   /** @type {Entry[]} */
   #entries = [];
-  /** @type {Set<Entry>} on their way into the keeper */
+  /** @type {Set<Entry>} being stored */
   #fresh = new Set();
 
   /**
@@ -71,35 +71,35 @@ export class Outbox extends EventTarget {
     void this.#refresh().then(() => this.retry());
   }
 
-  /** Not yet with the server, in order. */
+  /** Entries that the server does not have yet, in order. */
   get waiting() {
     return this.#entries.filter((entry) => entry.refused === null);
   }
 
-  /** Those the server will not take. */
+  /** Entries that the server rejected. */
   get refused() {
     return this.#entries.filter((entry) => entry.refused !== null);
   }
 
-  /** Ids of the questions that have an answer or a skip on its way. */
+  /** Ids of the questions with an unsent answer or skip. */
   get questions() {
     return new Set(this.waiting.map((entry) => entry.body["question"]).filter(Boolean));
   }
 
   /**
-   * Keep, send, and give the server's reply once it has come. Rejects only if the server refuses for good.
+   * Store, send, and resolve to the server's reply. Rejects only if the server refuses permanently.
    * @param {string} path
    * @param {Record<string, any>} body with a `key`
    * @param {{undoes?: string}} [options]
    * @returns {Promise<any>}
    */
   post(path, body, options = {}) {
-    if (typeof body["key"] !== "string") throw new TypeError("what goes through the outbox needs a key.");
+    if (typeof body["key"] !== "string") throw new TypeError("a request in the outbox needs a key.");
     /** @type {Entry} */
     const entry = { order: 0, scope: this.#scope, path, body, undoes: options.undoes ?? null, refused: null };
     this.#entries.push(entry);
     const reply = new Promise((resolve, reject) => this.#promised.set(body["key"], { resolve, reject }));
-    reply.catch(() => {}); // a refusal is shown by the badge even if nobody waits for this one
+    reply.catch(() => {}); // the badge shows a refusal even if nobody awaits this promise
     this.#changed();
     void this.#add(entry);
     return reply;
@@ -111,7 +111,7 @@ export class Outbox extends EventTarget {
     try {
       await (await this.#keeper).add(entry);
     } catch {
-      this.#keeper = Promise.resolve(memoryKeeper()); // the disk is full: what is kept there is sent when next opened
+      this.#keeper = Promise.resolve(memoryKeeper()); // storage is full: what is stored is sent when the page is opened next
       await (await this.#keeper).add(entry);
     }
     await this.#refresh();
@@ -126,7 +126,7 @@ export class Outbox extends EventTarget {
   }
 
   /**
-   * Resolves once nothing is on its way, or after `patience` ms.
+   * Resolve once everything is sent, or after `patience` ms.
    * @param {number} patience
    * @returns {Promise<void>}
    */
@@ -141,7 +141,7 @@ export class Outbox extends EventTarget {
   }
 
   /**
-   * Try a refused entry again, or forget it.
+   * Retry a refused entry, or discard it.
    * @param {Entry} entry
    * @param {"again" | "forget"} what
    */
@@ -162,7 +162,7 @@ export class Outbox extends EventTarget {
     try {
       do {
         this.#again = false;
-        // One tab sends at a time. Without locks (plain http away from this machine) the keys keep repeats harmless.
+        // One tab sends at a time. Without locks (plain http from another machine) the keys make repeats harmless.
         if (navigator.locks) await navigator.locks.request(`likewise send ${this.#scope}`, () => this.#pass());
         else await this.#pass();
       } while (this.#again && this.trouble === "");
@@ -218,7 +218,7 @@ export class Outbox extends EventTarget {
   async #refuse(keeper, entry, error) {
     await keeper.change({ ...entry, refused: String(error) });
     for (const other of await keeper.all(this.#scope)) {
-      if (other.undoes === entry.body["key"]) await keeper.remove(other.order); // nothing is there to undo
+      if (other.undoes === entry.body["key"]) await keeper.remove(other.order); // nothing to undo
     }
     const plain = { status: error.status, code: error.code, message: error.message, wayOn: error.wayOn };
     this.#channel?.postMessage({ key: entry.body["key"], error: plain });
@@ -236,7 +236,7 @@ export class Outbox extends EventTarget {
   }
 
   /**
-   * This tab or another one has sent something.
+   * This tab or another one has sent an entry.
    * @param {{key: string, result?: any, error?: {status: number, code: string, message: string, wayOn: string}}} news
    */
   async #heard(news) {
@@ -266,7 +266,7 @@ export async function openKeeper() {
   try {
     return await databaseKeeper();
   } catch {
-    return memoryKeeper(); // a private window, or storage that is switched off
+    return memoryKeeper(); // a private window, or disabled storage
   }
 }
 

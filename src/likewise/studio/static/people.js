@@ -1,4 +1,4 @@
-// People and results, for the owner: who answers, how far they agree, links to let somebody in, and files to take away.
+// People and results, for the owner: who answers, how far they agree, login links, and files to download.
 
 import { count, fill, h, openDialog } from "./dom.js";
 import { latest } from "./hints.js";
@@ -21,7 +21,7 @@ import { useStyle } from "./styles.js";
 
 /** @typedef {{n_shared: number, observed: number | null, alpha: number | null}} Agreement */
 
-const WHATS = [["labels", "Groups", "each item with its group"], ["answers", "Answers", "with who said it, when and how long it took"], ["hints", "Hints", "what the answers come to, for likewise in Python"]];
+const WHATS = [["labels", "Groups", "each item with its group"], ["answers", "Answers", "with annotator, time and duration"], ["hints", "Hints", "derived from the answers, for likewise in Python"]];
 const FORMATS = [["csv", "CSV"], ["jsonl", "JSON Lines"], ["parquet", "Parquet"]];
 
 /**
@@ -32,7 +32,7 @@ const FORMATS = [["csv", "CSV"], ["jsonl", "JSON Lines"], ["parquet", "Parquet"]
 export async function mount(root, ctx) {
   await useStyle("groups.css");
   if (ctx.me.person.role !== "owner") {
-    fill(root, h("section", { class: "view" }, h("h1", null, "People"), h("p", null, "Only the owner of the project sees who answers what.")));
+    fill(root, h("section", { class: "view" }, h("h1", null, "People"), h("p", null, "Only the owner of the project can see this page.")));
     return () => {};
   }
   const stopped = new AbortController();
@@ -67,9 +67,9 @@ function percent(share) {
 
 /** @param {number | null} share */
 function trust(share) {
-  if (share === null) return "not known yet";
+  if (share === null) return "unknown";
   if (share >= 0.75) return "high";
-  return share >= 0.4 ? "fair" : share >= 0.25 ? "low" : "too low to count alone";
+  return share >= 0.4 ? "fair" : share >= 0.25 ? "low" : "counts only if others agree";
 }
 
 /**
@@ -79,20 +79,20 @@ function trust(share) {
 function agreed({ n_shared, observed, alpha }, people) {
   const sum = people.reduce((all, person) => all + person.n_answers, 0);
   if (n_shared === 0 || observed === null) {
-    return h("p", { class: "muted" }, `${count(sum, "answer")} of ${count(people.length, "person", "people")}. No question was answered by two people yet, so nothing can be said of agreement.`);
+    return h("p", { class: "muted" }, `${count(sum, "answer")} from ${count(people.length, "person", "people")}. No question has been answered by two people yet, so their agreement is unknown.`);
   }
-  return h("p", null, `${count(sum, "answer")} of ${count(people.length, "person", "people")}. On ${count(n_shared, "question")} that several answered they agree in `,
+  return h("p", null, `${count(sum, "answer")} from ${count(people.length, "person", "people")}. On ${count(n_shared, "question")} that several people answered, their agreement is `,
     h("strong", { class: "number" }, percent(observed)), alpha === null ? "." : ` (Krippendorff's alpha ${alpha.toFixed(2)}).`);
 }
 
 function explained() {
   return h("details", { class: "small" }, h("summary", null, "What do the columns mean?"),
     h("dl", { class: "words-list" },
-      h("dt", null, "Shared"), h("dd", null, "Questions that somebody else answered too. All that follows is found from these; with --overlap 2 each question is put to two people."),
-      h("dt", null, "Agreement"), h("dd", null, "How often this person says what all answers together make most likely."),
-      h("dt", null, "Reliability"), h("dd", null, "How much an answer tells: 100 % if it is always right, 0 % if it is no better than a guess. Answers weigh by it where people disagree, and somebody below 25 % is not believed alone."),
-      h("dt", null, "Seconds"), h("dd", null, "The time to an answer: half of them took longer."),
-      h("dt", null, "Krippendorff's alpha"), h("dd", null, "Agreement beyond chance: 1 if all agree, 0 if they agree as often as by guessing.")));
+      h("dt", null, "Shared"), h("dd", null, "Questions that at least one other person answered too. Agreement and reliability are estimated from these. With --overlap 2, two people are asked each question."),
+      h("dt", null, "Agreement"), h("dd", null, "How often this person gives the answer that is most probable given all answers."),
+      h("dt", null, "Reliability"), h("dd", null, "100 % if this person is always right, 0 % if no better than guessing. When people disagree, it determines the weight of their answers. Below 25 %, an answer counts only if another person gave the same."),
+      h("dt", null, "Seconds"), h("dd", null, "The median time per answer."),
+      h("dt", null, "Krippendorff's alpha"), h("dd", null, "Agreement beyond chance: 1 for full agreement, 0 for agreement as if by guessing.")));
 }
 
 /**
@@ -118,7 +118,7 @@ function peopleTable(ctx, people, update) {
           on: { click: () => setActive(ctx, person, update) } }, person.active ? "Lock out" : "Let in again"))));
   };
   const heads = ["Name", "Role", "Answers", "Shared", "Agreement", "Reliability", "Seconds", "Actions"];
-  return h("table", { class: "people" }, h("caption", { class: "sr" }, "Everybody who may log in"),
+  return h("table", { class: "people" }, h("caption", { class: "sr" }, "People who may log in"),
     h("thead", null, h("tr", null, ...heads.map((head) => h("th", { scope: "col" }, head)))), h("tbody", null, ...people.map(row)));
 }
 
@@ -143,7 +143,7 @@ async function newLink(ctx, person) {
 async function setActive(ctx, person, update) {
   try {
     await ctx.api.post(`api/people/${person.id}/active`, { active: !person.active });
-    ctx.toast(person.active ? `${person.name} is locked out. Their answers stay.` : `${person.name} may log in again.`, "good");
+    ctx.toast(person.active ? `${person.name} is locked out. Their answers are kept.` : `${person.name} may log in again.`, "good");
     update();
   } catch (error) {
     ctx.toast(String(error), "bad");
@@ -151,7 +151,7 @@ async function setActive(ctx, person, update) {
 }
 
 /**
- * The link that lets somebody in; it is shown this once.
+ * A login link, which is shown only once.
  * @param {Context} ctx
  * @param {string} name
  * @param {string} link
@@ -164,14 +164,14 @@ function showLink(ctx, name, link) {
       copy.textContent = "Copied";
       ctx.announce("The link was copied.");
     } catch {
-      // No clipboard on plain http away from this machine.
+      // No clipboard on plain http, except on localhost.
       field.select();
       ctx.toast("Press Ctrl+C to copy the link.", "info");
     }
   } } }, "Copy");
-  openDialog(`A link for ${name}`, [
-    h("p", null, "Send it to this person only: whoever opens it first is logged in as them. It works once, and is not shown again."),
-    ["127.0.0.1", "localhost", "[::1]"].includes(location.hostname) && h("p", null, "It works on this machine only. To let in somebody elsewhere, start the studio with --host, or behind a proxy with --public-url."),
+  openDialog(`Login link for ${name}`, [
+    h("p", null, "Send it only to this person: whoever opens it first is logged in as them. It works once and is not shown again."),
+    ["127.0.0.1", "localhost", "[::1]"].includes(location.hostname) && h("p", null, "It works only on this machine. For people on other machines, start the studio with --host, or behind a proxy with --public-url."),
     h("div", { class: "row link-row" }, field, copy),
   ]);
   field.select();
@@ -184,7 +184,7 @@ function showLink(ctx, name, link) {
 function form(ctx, update) {
   const name = h("input", { type: "text", id: "new-name", required: true, maxlength: "100", autocomplete: "off" });
   const role = h("select", { id: "new-role" }, h("option", { value: "annotator" }, "annotator: answers questions"), h("option", { value: "owner" }, "owner: sees and does everything"));
-  const add = h("button", { type: "submit", class: "primary" }, "Add and make a link");
+  const add = h("button", { type: "submit", class: "primary" }, "Add and create link");
   return h("form", { class: "row people-form", on: { submit: async (/** @type {Event} */ event) => {
     event.preventDefault();
     add.disabled = true;
@@ -199,18 +199,18 @@ function form(ctx, update) {
       add.disabled = false;
     }
   } } },
-  h("div", { class: "field" }, h("label", { for: "new-name" }, "Name of somebody new"), name),
+  h("div", { class: "field" }, h("label", { for: "new-name" }, "Name of new person"), name),
   h("div", { class: "field" }, h("label", { for: "new-role" }, "Role"), role), add);
 }
 
 /** @param {Context} ctx */
 function results(ctx) {
   return h("section", { class: "people-part results", "aria-label": "Results" }, h("h2", null, "Results"),
-    h("table", null, h("caption", { class: "sr" }, "Files to take away"),
+    h("table", null, h("caption", { class: "sr" }, "Files to download"),
       h("tbody", null, ...WHATS.map(([what, label, about]) => h("tr", null,
         h("th", { scope: "row" }, label, h("span", { class: "small muted" }, ` ${about}`)),
         h("td", null, h("div", { class: "row" }, ...FORMATS.map(([format, short]) =>
           h("a", { class: "button small", href: ctx.api.url("api/export", { what, format }), download: true, "aria-label": `${label} as ${short}` }, short)))))))),
-    h("p", null, h("a", { class: "button", href: ctx.api.url("api/report"), target: "_blank", rel: "noopener" }, "Open the report"),
-      h("span", { class: "small muted" }, " One page with the groups, the answers and how to load them.")));
+    h("p", null, h("a", { class: "button", href: ctx.api.url("api/report"), target: "_blank", rel: "noopener" }, "Open report"),
+      h("span", { class: "small muted" }, " One page with the groups, the answers and how to load them in Python.")));
 }

@@ -1,4 +1,4 @@
-/** How far it has come, in a strip below the question. */
+/** The progress, in a strip below the question. */
 
 /** @import {Progress} from "./types.js" */
 import { count, fill, h, s } from "./dom.js";
@@ -9,34 +9,34 @@ function percent(share) {
   return value > 0 && value < 1 ? "less than 1 %" : `${Math.round(value)} %`;
 }
 
-const SETTLED = 0.01; // as in likewise.active: so little change is none
-const RIGHT = 0.8; // and so many answers foretold are enough
+const SETTLED = 0.01; // as in likewise.active: less change counts as none
+const RIGHT = 0.8; // as in likewise.active: required share of correctly predicted answers
 
-const FEWEST = 10; // answers from which the share of wrong ones is shown
-const MANY_WRONG = 0.25; // from this share on the answers should be checked
+const FEWEST = 10; // minimum number of answers for showing the share of wrong ones
+const MANY_WRONG = 0.25; // from this share on, answers should be reviewed
 
 /**
- * What the last ten answers did, as a sentence; of the first few, what all of them did.
+ * The effect of the last ten answers, or of all if there are fewer, as a sentence.
  * @param {Progress} progress
  */
 export function changeSentence({ advice, changed, n_answers }) {
   const few = n_answers < 10 || advice.includes("fewer than");
-  if (changed === null || n_answers === 0) return few ? "After ten answers you will see here what they change." : "";
+  if (changed === null || n_answers === 0) return few ? "After ten answers, you will see here what they change." : "";
   return `The ${few ? "answers so far" : "last ten answers"} moved ${changed === 0 ? "no item" : `${percent(changed)} of the items`} to another group.`;
 }
 
 /**
- * How well the groups foretell answers, as a sentence. It is a share of answers, not of items.
+ * How well the groups predict answers, as a sentence. It is a share of answers, not of items.
  * @param {Progress} progress
  */
 export function testSentence({ accuracy, interval }) {
   if (accuracy === null) return "";
   const range = interval ? ` (likely between ${percent(interval[0])} and ${percent(interval[1])})` : "";
-  return `Test: made without some of the answers, the groups foretell ${percent(accuracy)} of those${range}.`;
+  return `Test: without some of the answers, the groups predict ${percent(accuracy)} of them correctly${range}.`;
 }
 
 /**
- * How many of the answers look wrong, as one or two sentences; nothing before ten answers.
+ * The share of answers that look wrong, as one or two sentences; empty before ten answers.
  * @param {Progress} progress
  */
 export function errorSentence({ error_rate, n_answers }) {
@@ -44,30 +44,30 @@ export function errorSentence({ error_rate, n_answers }) {
   const [mean, low, high] = error_rate;
   const whole = (/** @type {number} */ share) => Math.round(100 * share);
   const share = whole(mean) === 0 ? "Less than 1 %" : `About ${whole(mean)} %`;
-  const warning = mean >= MANY_WRONG ? " The answers disagree with the data and with one another: check the odd ones before going on." : "";
+  const warning = mean >= MANY_WRONG ? " The answers disagree with the data and with each other: review the odd answers before you go on." : "";
   return `${share} of the answers are probably wrong (${whole(low)} to ${whole(high)} %).${warning}`;
 }
 
 /**
- * Whether to go on, in plain words. What is no matter of numbers, such as a budget that is spent, the server says.
+ * Whether to go on, in plain words. Reasons that are not numbers, such as a used-up budget, come from the server.
  * @param {Progress} progress
  */
 export function adviceSentence({ advice, worth_asking, changed, accuracy }) {
   if (!advice.includes("changed") || changed === null) {
     if (advice.includes("UNSURE")) return "The last ten answers were all “Unsure”: more like them will change nothing.";
-    return advice.includes("fewer than") ? "Go on: it is too early to say more." : advice;
+    return advice.includes("fewer than") ? "Go on: it is too early for a recommendation." : advice;
   }
   if (advice.includes("quality")) return advice;
   if (!worth_asking) return "You can stop: more answers will change little.";
-  if (changed > SETTLED) return "Go on: expect the next ten to move about as many, or fewer.";
+  if (changed > SETTLED) return "Go on: the next ten will probably move about as many items, or fewer.";
   if (accuracy === null) {
-    return advice.includes("little") ? "More answers will change little, unless they find something new." : "Go on: there are too few answers yet to test the groups by.";
+    return advice.includes("little") ? "More answers will change little unless they find something new." : "Go on: there are too few answers yet to test the groups.";
   }
-  return accuracy < RIGHT ? "Go on: the groups do not foretell answers well enough yet." : "Go on a little: a few more answers make the test certain enough.";
+  return accuracy < RIGHT ? "Go on: the groups do not predict answers well enough yet." : "Go on a little: a few more answers will make the test conclusive.";
 }
 
 /**
- * A small line of how much changed, from the first answers to the last.
+ * A small line chart of the change, from the first answers to the last.
  * @param {[number, number][]} curve
  */
 export function spark(curve) {
@@ -77,7 +77,7 @@ export function spark(curve) {
   const top = Math.max(...curve.map(([, share]) => share), 0.01);
   const points = curve.map(([n, share]) => `${((100 * (n - from)) / Math.max(to - from, 1)).toFixed(1)},${(23 - (21 * share) / top).toFixed(1)}`);
   return s("svg", { viewBox: "0 0 100 24", class: "spark", role: "img", preserveAspectRatio: "none",
-    "aria-label": `What ten answers changed, over time: from ${percent(curve[0]?.[1] ?? 0)} to ${percent(curve.at(-1)?.[1] ?? 0)}` },
+    "aria-label": `Change over ten answers, over time: from ${percent(curve[0]?.[1] ?? 0)} to ${percent(curve.at(-1)?.[1] ?? 0)}` },
     s("polyline", { points: points.join(" "), fill: "none", stroke: "currentcolor", "stroke-width": "1.5" }));
 }
 
@@ -92,7 +92,7 @@ export function drawProgress(root, progress) {
   const errors = errorSentence(progress);
   const advice = adviceSentence(progress);
   fill(root,
-    h("p", { class: "counts number" }, h("strong", null, count(progress.mine, "answer")), progress.n_answers > progress.mine ? ` by you, ${progress.n_answers.toLocaleString("en")} in all` : " so far",
+    h("p", { class: "counts number" }, h("strong", null, count(progress.mine, "answer")), progress.n_answers > progress.mine ? ` by you, ${progress.n_answers.toLocaleString("en")} in total` : " so far",
       progress.groups > 0 && ` · ${count(progress.groups, "group")}`,
       progress.conflicts > 0 && h("span", null, " · ", h("a", { href: "#/conflicts" }, count(progress.conflicts, "contradiction"))),
       progress.odd > 0 && h("span", null, " · ", h("a", { href: "#/conflicts" }, count(progress.odd, "odd answer")))),
@@ -101,5 +101,5 @@ export function drawProgress(root, progress) {
     errors && h("p", { class: (progress.error_rate?.[0] ?? 0) >= MANY_WRONG ? "note warn" : "" }, errors),
     advice && h("p", { class: progress.worth_asking ? "" : "note good" }, advice),
     h("p", { class: "refit small", "data-behind": behind ? "true" : "false" },
-      behind ? "The newest answers are being worked into the groups." : "The groups are up to date."));
+      behind ? "The groups are being updated with the latest answers." : "The groups are up to date."));
 }

@@ -1,5 +1,5 @@
 /**
- * The question page: one key answers, keeps the answer and shows the next question.
+ * The question page: one key saves the answer and shows the next question.
  *
  * `mount(root, ctx, options)`; a study uses it too, with `progress: false`, `why: false` and its own `onFinished`.
  * The section has `data-state` (starting, ready, thinking, finished, lost), `data-question` (the id of the one shown) and
@@ -13,7 +13,7 @@ import { figures, glyph, LETTERS, zoom } from "./item.js";
 import { drawProgress } from "./progress.js";
 import { openHelp, openSettings, preferences } from "./settings.js";
 
-const GUARD = 120; // ms after the paint in which a second press of a hurried finger does not count
+const GUARD = 120; // ms after painting in which a second key press is ignored
 
 /** @type {Record<string, {action: string, word: Word, label: string, look: string}[]>} */
 const CHOICES = {
@@ -35,15 +35,15 @@ const CHOICES = {
  * @param {HTMLElement} root
  * @param {Context} ctx
  * @param {{progress?: boolean, why?: boolean, without?: ReadonlySet<string>, onFinished?: (message: string | null) => void, onAnswer?: (question: Question, word: Word | null) => void}} [options]
- *   `without`: actions that are not offered, such as "undo" or "pair.unsure"
+ *   `without`: actions not offered, such as "undo" or "pair.unsure"
  * @returns {Unmount}
  */
 export function mount(root, ctx, options = {}) {
   const asking = new Asking(ctx);
   const clock = new Clock();
   let ready = false;
-  let shown = ""; // id of the question that is painted
-  let kind = ""; // whose buttons are there
+  let shown = ""; // id of the question on the screen
+  let kind = ""; // kind of question that the buttons are for
 
   const heading = h("h1", { id: "question-text" });
   const why = h("div", { class: "ask-more" });
@@ -71,7 +71,7 @@ export function mount(root, ctx, options = {}) {
     const seconds = clock.seconds;
     ready = false;
     asking.skip(seconds);
-    ctx.toast("Skipped. You find it again in the history.");
+    ctx.toast("Skipped. You can find it in the history.");
     options.onAnswer?.(question, null);
   };
   const undo = () => {
@@ -79,7 +79,7 @@ export function mount(root, ctx, options = {}) {
     ready = false;
     const at = asking.current;
     asking.undo();
-    ctx.announce("Taken back.");
+    ctx.announce("Undone.");
     if (asking.current === at) ready = at !== null; // nothing to show yet: it comes with the reply
   };
   const closer = () => asking.current && zoom(asking.current.items);
@@ -92,7 +92,7 @@ export function mount(root, ctx, options = {}) {
   };
 
   /**
-   * A button with its key on it. A press by pointer leaves no focus behind, else Space would press it again.
+   * A button that shows its key. A press by pointer does not leave the focus on it, or Space would press it again.
    * @param {string} action
    * @param {string} label
    * @param {string} look
@@ -145,7 +145,7 @@ export function mount(root, ctx, options = {}) {
     heading.className = "";
     fill(heading, question.text || (kind === "pair" ? "Do these belong together?" : "Which two belong together?"));
     fill(why, question.practice && h("span", { class: "badge" }, "practice"),
-      question.why && options.why !== false && h("details", { class: "why" }, h("summary", null, "Why this one?"), h("p", { dir: "auto" }, question.why)));
+      question.why && options.why !== false && h("details", { class: "why" }, h("summary", null, "Why this question?"), h("p", { dir: "auto" }, question.why)));
     items.className = `items ${kind}`;
     items.replaceChildren(...figures(question.items, { marks: preferences.marks, onSettled: () => shown === question.id && clock.start() }));
     shown = question.id;
@@ -168,12 +168,12 @@ export function mount(root, ctx, options = {}) {
     heading.className = "sr";
     fill(why);
     fill(items);
-    const said = STILL[asking.state];
-    fill(heading, said?.title ?? "Questions");
+    const text = STILL[asking.state];
+    fill(heading, text?.title ?? "Questions");
     fill(still, h("div", { class: "empty" },
       asking.state !== "finished" && h("div", { class: "dots", "aria-hidden": "true" }, h("span"), h("span"), h("span")),
-      h("p", { class: "large", "aria-hidden": "true" }, said?.title ?? ""),
-      h("p", { class: "muted" }, asking.message ?? said?.text ?? ""),
+      h("p", { class: "large", "aria-hidden": "true" }, text?.title ?? ""),
+      h("p", { class: "muted" }, asking.message ?? text?.text ?? ""),
       asking.state === "finished" && [
         h("div", { class: "row" },
           h("a", { class: "button primary", href: "#/groups" }, "See the groups"),
@@ -181,10 +181,10 @@ export function mount(root, ctx, options = {}) {
           h("a", { class: "button", href: "#/history" }, "Look at my answers")),
       ],
       asking.state === "lost" && [
-        ctx.outbox.waiting.length > 0 && h("p", null, `${ctx.outbox.waiting.length} of your answers are kept on this machine and sent when the server is back.`),
+        ctx.outbox.waiting.length > 0 && h("p", null, `${ctx.outbox.waiting.length} of your answers are kept on this machine and will be sent when the server is back.`),
         h("div", { class: "row" }, h("button", { type: "button", on: { click: () => { ctx.outbox.retry(); void asking.more(); } } }, "Try now")),
       ]));
-    if (asking.state !== "starting") ctx.announce(`${said?.title ?? ""} ${asking.message ?? ""}`);
+    if (asking.state !== "starting") ctx.announce(`${text?.title ?? ""} ${asking.message ?? ""}`);
   };
 
   const show = () => {
@@ -225,12 +225,12 @@ export function mount(root, ctx, options = {}) {
 /** @type {Record<string, {title: string, text: string}>} */
 const STILL = {
   starting: { title: "One moment…", text: "" },
-  thinking: { title: "Thinking about what to ask next…", text: "The question appears here by itself." },
-  finished: { title: "That is all for now.", text: "There is nothing left to ask." },
-  lost: { title: "The server does not answer.", text: "The page goes on trying." },
+  thinking: { title: "Choosing the next question…", text: "It will appear here automatically." },
+  finished: { title: "That is all for now.", text: "There are no more questions." },
+  lost: { title: "The server does not respond.", text: "The page keeps trying." },
 };
 
-/** @param {string} key as `aria-keyshortcuts` wants it */
+/** @param {string} key in the form used by `aria-keyshortcuts` */
 function spoken(key) {
   return key === " " ? "Space" : key.length === 1 ? key.toUpperCase() : key;
 }

@@ -1,4 +1,4 @@
-/** The reference book: examples of each group, one key away. */
+/** The reference book: examples of each group, opened by one key. */
 
 /** @import {Context, Item} from "./types.js" */
 import { fill, h, openDialog } from "./dom.js";
@@ -17,7 +17,7 @@ export function openReference(ctx) {
         return;
       }
       fill(body,
-        h("p", { class: "muted" }, found.given ? "Examples that were given for each class." : "The most typical items of each group so far. They change as answers come in."),
+        h("p", { class: "muted" }, found.given ? "Examples of each class." : "The most typical items of each group so far. They change as answers come in."),
         ...found.groups.map((group) => h("section", null, h("h3", { dir: "auto" }, group.name), h("div", { class: "gallery" }, ...group.items.map((item) => itemCard(item))))));
     },
     (error) => fill(body, h("p", { class: "note bad" }, String(error))));

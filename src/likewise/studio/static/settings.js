@@ -1,4 +1,4 @@
-/** What each person likes: light or dark, marks, keys. Kept on this machine. And the help. */
+/** Personal preferences (theme, marks, keys), stored on this machine; and the help. */
 
 /** @import {Context} from "./types.js" */
 import { fill, h, openDialog } from "./dom.js";
@@ -14,10 +14,10 @@ try {
   if (["auto", "light", "dark"].includes(kept.theme)) preferences.theme = kept.theme;
   if (typeof kept.marks === "boolean") preferences.marks = kept.marks;
 } catch {
-  // as shipped
+  // use the defaults
 }
 
-/** Put the theme on the page. */
+/** Apply the theme to the page. */
 export function applyTheme() {
   if (preferences.theme === "auto") delete document.documentElement.dataset["theme"];
   else document.documentElement.dataset["theme"] = preferences.theme;
@@ -32,7 +32,7 @@ export function prefer(ctx, wanted) {
   try {
     localStorage.setItem(STORED, JSON.stringify(preferences));
   } catch {
-    // holds until the page is closed
+    // applies until the page is closed
   }
   applyTheme();
   ctx.events.dispatchEvent(new CustomEvent("theme" in wanted ? "theme" : "preferences"));
@@ -40,8 +40,8 @@ export function prefer(ctx, wanted) {
 
 /** @param {Context} ctx */
 export function openSettings(ctx) {
-  const themes = /** @type {const} */ ([["auto", "As the system"], ["light", "Light"], ["dark", "Dark"]]);
-  const said = h("p", { class: "small", role: "status" });
+  const themes = /** @type {const} */ ([["auto", "Like the system"], ["light", "Light"], ["dark", "Dark"]]);
+  const status = h("p", { class: "small", role: "status" });
   const keys = h("div", { class: "keys" });
   openDialog("Settings", [
     h("fieldset", null, h("legend", null, "Look"),
@@ -49,14 +49,14 @@ export function openSettings(ctx) {
         h("input", { type: "radio", name: "theme", value, checked: preferences.theme === value, on: { change: () => prefer(ctx, { theme: value }) } }), label))),
       h("label", { class: "check" },
         h("input", { type: "checkbox", checked: preferences.marks, on: { change: (event) => prefer(ctx, { marks: event.target.checked }) } }),
-        "Mark what sets texts and rows apart")),
+        "Highlight differences between texts and rows")),
     h("fieldset", null, h("legend", null, "Keys"),
       h("label", { class: "check" },
         h("input", { type: "checkbox", checked: ctx.keys.enabled, on: { change: (event) => ctx.keys.enable(event.target.checked) } }),
-        "Single keys answer and act"),
-      h("p", { class: "muted small" }, "Press a button below, then the key you want. Esc leaves it as it is."),
-      keys, said,
-      h("button", { type: "button", on: { click: () => { ctx.keys.reset(); draw(); said.textContent = "The keys are as shipped again."; } } }, "Keys as shipped")),
+        "Use single keys for answers and actions"),
+      h("p", { class: "muted small" }, "Press a button below, then the new key. Esc cancels."),
+      keys, status,
+      h("button", { type: "button", on: { click: () => { ctx.keys.reset(); draw(); status.textContent = "The default keys were restored."; } } }, "Restore default keys")),
   ]);
 
   const draw = () => fill(keys, ...ACTIONS.map((action) => {
@@ -73,7 +73,7 @@ export function openSettings(ctx) {
         leave();
         if (event.key !== "Escape") {
           const lost = ctx.keys.bind(action.name, event.key);
-          said.textContent = `${label} is now ${keyName(event.key)}.${lost ? ` It no longer means “${lost}”.` : ""}`;
+          status.textContent = `${label} is now ${keyName(event.key)}.${lost ? ` “${lost}” no longer uses it.` : ""}`;
         }
         draw();
         /** @type {HTMLElement | null} */ (keys.querySelector(`[data-name="${action.name}"]`))?.focus();
@@ -106,15 +106,15 @@ export function openHelp(ctx) {
       h("dt", null, action.label),
       h("dd", null, ...ctx.keys.of(action.name).map((key) => h("kbd", null, keyName(key))), ctx.keys.of(action.name).length === 0 && "no key")))));
   openDialog("Help", [
-    h("p", null, study ? "Say which items belong to the same class. Each answer is kept at once, and cannot be taken back. Where you are in doubt, choose what seems likelier."
-      : "Say whether items belong together. Each answer is kept at once, and the groups follow from all answers. "
-      + "“Unsure” is a good answer too: it is better than a guess. Skip what you want to see later."),
-    !ctx.keys.enabled && h("p", { class: "note warn" }, "Single keys are switched off in the settings."),
+    h("p", null, study ? "Decide which items belong to the same class. Each answer is saved at once and cannot be undone. If you are in doubt, choose the more likely answer."
+      : "Decide whether items belong together. Each answer is saved at once, and the groups are based on all answers. "
+      + "“Unsure” is a good answer too: it is better than a guess. Skip a question to see it later."),
+    !ctx.keys.enabled && h("p", { class: "note warn" }, "Single keys are turned off in the settings."),
     h("div", { class: "helps" },
       (study || ask !== "triplets") && list("Two items", "pair"),
       (study || ask !== "pairs") && list("Three items", "triplet"),
       list("Always", "any")),
-    h("p", { class: "muted small" }, "The sign at the top tells whether all is saved. Without a connection you can go on: "
-      + "answers wait on this machine and are sent later. Keys can be changed under Settings."),
+    h("p", { class: "muted small" }, "The badge at the top shows whether everything is saved. You can go on without a connection: "
+      + "answers are stored on this machine and sent later. You can change the keys under Settings."),
   ], { class: "wide" });
 }

@@ -1,9 +1,9 @@
 /**
- * A study, as somebody who takes part sees it: introduction, practice with the right answers told, tasks with
- * breaks between them, a questionnaire, thanks. The server says which of them is due; nothing is kept here, so that
- * a reload, another machine or a lost connection change nothing.
+ * A study, as participants see it: introduction, practice with the right answers shown, tasks with breaks between
+ * them, a questionnaire, thanks. The server determines the stage; nothing is stored here, so a reload, another machine
+ * or a lost connection change nothing.
  *
- * The section has `data-stage`, as the server calls it.
+ * The section has `data-stage`, the server's name of the stage.
  */
 
 /** @import {Context, Question, Unmount, Word} from "./types.js" */
@@ -16,18 +16,18 @@ import { useStyle } from "./styles.js";
 
 /** @typedef {{number: number, of: number, kind: "pair" | "triplet", n: number, done: number}} Task */
 /**
- * @typedef {object} Stage  what GET api/study gives
+ * @typedef {object} Stage  the response of GET api/study
  * @property {"intro" | "practice" | "break" | "task" | "survey" | "done"} stage
  * @property {Task | null} task
  * @property {boolean} reference
  * @property {Word[]} answers
  */
 
-/** An answer stands, and it is given: no unsure, no skip, no undo. The server refuses them as well. */
+/** Actions not offered: answers are final, so there is no unsure, skip or undo. The server refuses them as well. */
 const NOT_OFFERED = new Set(["undo", "skip", "pair.unsure", "triplet.unsure"]);
 
 /** @type {Record<string, string>} */
-const SAID = { SAME: "Same", DIFFERENT: "Different", AB: "A and B", AC: "A and C", BC: "B and C", NEITHER: "No two" };
+const LABELS = { SAME: "Same", DIFFERENT: "Different", AB: "A and B", AC: "A and C", BC: "B and C", NEITHER: "No two" };
 
 /**
  * @param {HTMLElement} root
@@ -43,7 +43,7 @@ export async function mount(root, ctx) {
     leave();
     leave = () => {};
     try {
-      await ctx.outbox.settled(1500); // what is on its way would not be counted
+      await ctx.outbox.settled(1500); // unsent answers would not be counted
       const stage = /** @type {Stage} */ (await ctx.api.get("api/study"));
       if (!over) show(stage);
     } catch (error) {
@@ -64,7 +64,7 @@ export async function mount(root, ctx) {
     try {
       await ctx.api.post("api/study/next", { key: ctx.api.key() });
     } catch (error) {
-      ctx.toast(String(error), "bad"); // another tab may have gone on: the server tells where we are
+      ctx.toast(String(error), "bad"); // another tab may have gone on: the server knows the stage
     }
     await refresh();
   };
@@ -81,7 +81,7 @@ export async function mount(root, ctx) {
 
   /**
    * @param {string} stage
-   * @param {HTMLElement[]} content the first is the heading
+   * @param {HTMLElement[]} content the first element is the heading
    */
   const page = (stage, content) => {
     fill(root, h("section", { class: "view study", "data-stage": stage }, ...content));
@@ -98,7 +98,7 @@ export async function mount(root, ctx) {
 }
 
 /**
- * Put the questions of a practice or a task, under a line that says how far it is.
+ * Ask the questions of the practice or a task, below a line that shows the progress.
  * @param {HTMLElement} root
  * @param {Context} ctx
  * @param {Stage} stage
@@ -110,7 +110,7 @@ function ask(root, ctx, stage, task, onEnd) {
   const words = h("span", { class: "number" });
   const bar = h("progress", { max: task.n, "aria-label": "Questions answered" });
   const room = h("div", { class: "root" });
-  /** @type {{question: Question, word: Word}[]} practice whose right answer is not here yet */
+  /** @type {{question: Question, word: Word}[]} practice questions whose right answer has not arrived yet */
   const open = [];
   let done = task.done;
   let ended = false;
@@ -135,7 +135,7 @@ function ask(root, ctx, stage, task, onEnd) {
   };
 
   draw();
-  fill(root, h("div", { class: "study-asking", "data-stage": stage.stage }, h("div", { class: "study-line", role: "group", "aria-label": "Where you are" }, words, bar), room));
+  fill(root, h("div", { class: "study-asking", "data-stage": stage.stage }, h("div", { class: "study-line", role: "group", "aria-label": "Progress" }, words, bar), room));
   ctx.outbox.addEventListener("sent", heard);
   const leave = mountQuestion(room, { ...ctx, keys: withoutSome(ctx.keys) }, {
     progress: false,
@@ -155,38 +155,38 @@ function ask(root, ctx, stage, task, onEnd) {
 }
 
 /**
- * Tell the right answer to a practice question, with its items once more.
+ * Show the right answer to a practice question, with its items.
  * @param {Question} question
- * @param {Word} said
+ * @param {Word} given
  * @param {Word} right
  * @param {boolean} last
  * @param {() => void} onClose
  */
-function feedback(question, said, right, last, onClose) {
-  const good = said === right;
+function feedback(question, given, right, last, onClose) {
+  const good = given === right;
   const next = h("button", { type: "button", class: "primary", on: { click: () => dialog.close() } }, last ? "Go on" : "Next question");
-  const dialog = openDialog(good ? "That is right" : "Not quite", [
+  const dialog = openDialog(good ? "Correct" : "Not quite", [
     h("div", { class: "study-items" }, ...question.items.map((item, i) => h("div", null, h("span", { class: "letter" }, LETTERS[i] ?? ""), itemCard(item)))),
-    h("p", { class: `note ${good ? "good" : "bad"}` }, good ? `${SAID[right] ?? right}: ${meaning(right)}`
-      : `You said “${SAID[said] ?? said}”. The right answer is “${SAID[right] ?? right}”: ${meaning(right)}`),
+    h("p", { class: `note ${good ? "good" : "bad"}` }, good ? `${LABELS[right] ?? right}: ${meaning(right)}`
+      : `You answered “${LABELS[given] ?? given}”. The right answer is “${LABELS[right] ?? right}”: ${meaning(right)}`),
     h("div", { class: "row" }, next),
   ], { class: "feedback", onClose });
   next.focus();
 }
 
 /**
- * What an answer says, in a sentence.
+ * The meaning of an answer, as a sentence.
  * @param {Word} word
  */
 function meaning(word) {
   if (word === "SAME") return "both belong to the same class.";
   if (word === "DIFFERENT") return "they belong to different classes.";
-  if (word === "NEITHER") return "all three belong to one class, or each to another.";
+  if (word === "NEITHER") return "all three belong to one class, or each to a different one.";
   return "these two belong to the same class, and the third to another.";
 }
 
 /**
- * The keys without those that a study does not offer.
+ * The keys without those of actions that a study does not offer.
  * @param {Context["keys"]} keys
  * @returns {Context["keys"]}
  */
@@ -198,7 +198,7 @@ function withoutSome(keys) {
           target.use(Object.fromEntries(Object.entries(layer).filter(([action]) => !NOT_OFFERED.has(action))));
       }
       const found = Reflect.get(target, name, target);
-      return typeof found === "function" ? found.bind(target) : found; // its private fields know only itself
+      return typeof found === "function" ? found.bind(target) : found; // private fields need the original object
     },
   });
 }

@@ -1,4 +1,4 @@
-/** The pages of a study that ask nothing: introduction, break, thanks, and one for trouble. */
+/** The pages of a study without questions: introduction, break, thanks, and errors. */
 
 /** @import {Context} from "./types.js" */
 /** @import {Stage, Task} from "./study.js" */
@@ -19,10 +19,10 @@ const KEYS = {
 };
 
 /** @type {Record<string, string>} */
-const TOLD = {
-  pair: "You see two items. Say whether they belong to the same class.",
-  triplet: "You see three items. Say which two belong to the same class while the third belongs to another. "
-    + "If there are no such two, because all three belong together or each is of another class, say “No two”.",
+const INSTRUCTIONS = {
+  pair: "You see two items. Decide whether they belong to the same class.",
+  triplet: "You see three items. Decide which two belong to the same class while the third belongs to another. "
+    + "If there are no such two, because all three belong to one class or each to a different one, choose “No two”.",
 };
 
 /**
@@ -34,7 +34,7 @@ export function heading(text) {
 }
 
 /**
- * A button that works once: a second press on a slow line must not skip the next page.
+ * A button that works once: a second press on a slow connection must not skip the next page.
  * @param {string} label
  * @param {() => void} act
  */
@@ -56,14 +56,14 @@ function once(label, act) {
 export function introPage(ctx, stage, goOn) {
   return [
     heading("Thank you for taking part"),
-    h("p", null, "This study compares two ways to say what belongs together. You will do both of them, one after the other. "
-      + "First come some questions for practice, which do not count and tell you the right answer."),
+    h("p", null, "This study compares two ways to decide what belongs together. You will do both, one after the other. "
+      + "You start with some practice questions, which do not count and show you the right answer."),
     h("div", { class: "study-kinds" }, kind(ctx, "pair", "Pairs"), kind(ctx, "triplet", "Triplets")),
     stage.reference && h("p", null, "The reference book shows one example of each class. Open it whenever you like: ",
       h("button", { type: "button", on: { click: () => ctx.showReference() } }, "Reference book", ctx.keys.label("reference") && h("kbd", { "aria-hidden": "true" }, ctx.keys.label("reference")))),
-    h("p", null, "Answer as well as you can, and as quickly as you like: the time of each answer is kept. An answer cannot be taken back, and none can be left out; "
-      + "where you are in doubt, choose what seems likelier. You may stop at any time and go on later where you left; pauses are best taken between the tasks."),
-    ctx.me.person.role === "owner" && h("p", { class: "note" }, "You own this project. You may try the study; the report leaves your answers out."),
+    h("p", null, "Answer as well as you can, at your own pace: the time of each answer is recorded. An answer cannot be undone, and no question can be skipped; "
+      + "if you are in doubt, choose the more likely answer. You may stop at any time and continue later where you left off; pauses are best taken between the tasks."),
+    ctx.me.person.role === "owner" && h("p", { class: "note" }, "You are the owner of this project. You may try the study; the report leaves out your answers."),
     h("div", { class: "row" }, once("Start", goOn)),
   ].filter(isElement);
 }
@@ -74,13 +74,13 @@ export function introPage(ctx, stage, goOn) {
  * @param {string} title
  */
 function kind(ctx, name, title) {
-  return h("section", { class: "card" }, h("h2", null, title), h("p", null, TOLD[name]),
+  return h("section", { class: "card" }, h("h2", null, title), h("p", null, INSTRUCTIONS[name]),
     h("dl", { class: "keylist" }, ...(KEYS[name] ?? []).map(({ action, label }) =>
-      h("div", null, h("dt", null, label), h("dd", null, ctx.keys.label(action) ? h("kbd", null, ctx.keys.label(action)) : "its button")))));
+      h("div", null, h("dt", null, label), h("dd", null, ctx.keys.label(action) ? h("kbd", null, ctx.keys.label(action)) : "button only")))));
 }
 
 /**
- * @param {Task} task the one that follows
+ * @param {Task} task the next task
  * @param {() => void} goOn
  * @returns {HTMLElement[]}
  */
@@ -88,10 +88,10 @@ export function breakPage(task, goOn) {
   const first = task.number === 1;
   return [
     heading(first ? "Practice is over" : `Task ${task.number - 1} of ${task.of} is done`),
-    h("p", null, first ? "From now on answers count, and the right ones are no longer told." : "Take a rest if you like. The time between the tasks does not count."),
+    h("p", null, first ? "From now on, answers count, and the right answers are no longer shown." : "Take a rest if you like. The time between the tasks does not count."),
     h("section", { class: "card" },
       h("h2", null, `Task ${task.number} of ${task.of}: ${count(task.n, task.kind)}`),
-      h("p", null, TOLD[task.kind] ?? "")),
+      h("p", null, INSTRUCTIONS[task.kind] ?? "")),
     h("div", { class: "row" }, once(`Start task ${task.number}`, goOn)),
   ];
 }
@@ -111,7 +111,7 @@ export function donePage() {
  */
 export function troublePage(why, again) {
   return [
-    heading("The study cannot go on just now"),
+    heading("The study cannot continue right now"),
     h("p", { class: "note bad" }, why),
     h("div", { class: "row" }, once("Try again", again)),
   ];

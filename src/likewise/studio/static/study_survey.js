@@ -1,4 +1,4 @@
-/** The questionnaire at the end of a study. Its questions are those of study/survey.py, word for word. */
+/** The questionnaire at the end of a study. Its questions must equal those of study/survey.py. */
 
 import { h } from "./dom.js";
 import { heading } from "./study_pages.js";
@@ -27,7 +27,7 @@ export function surveyPage(fillIn) {
     ...QUESTIONS.map((question) => h("fieldset", null, h("legend", null, question.text),
       h("div", { class: "row" }, ...CHOICES.map((choice) => h("label", { class: "check" },
         h("input", { type: "radio", name: question.name, value: choice.value, required: true }), choice.label))))),
-    h("label", { for: "survey-comments" }, "Why? What else would you like to say? (You may leave this empty.)"),
+    h("label", { for: "survey-comments" }, "Why? Any other comments? (Optional)"),
     h("textarea", { id: "survey-comments", name: "comments", rows: 4, maxlength: 10000 }),
     h("div", { class: "row" }, send));
   form.addEventListener("submit", (event) => {

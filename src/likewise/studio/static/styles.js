@@ -1,10 +1,10 @@
-// Style sheets that belong to one view come with it.
+// Style sheets that belong to a single view are loaded with it.
 
 /** @type {Map<string, Promise<void>>} */
 const asked = new Map();
 
 /**
- * Load a style sheet of the studio once; the promise is kept when it applies (or cannot be had).
+ * Load a style sheet once; resolves when it is applied or has failed.
  * @param {string} name such as "map.css"
  * @returns {Promise<void>}
  */
@@ -17,7 +17,7 @@ export function useStyle(name) {
   /** @type {Promise<void>} */
   const ready = new Promise((resolve) => {
     link.addEventListener("load", () => resolve());
-    link.addEventListener("error", () => resolve()); // a page without its looks still works
+    link.addEventListener("error", () => resolve()); // a page without its style still works
   });
   document.head.appendChild(link);
   asked.set(name, ready);

@@ -1,10 +1,10 @@
 /**
- * What the server says and what the parts of the page give one another. Types only; nothing runs here.
- * A module reads them with `@import {Item, Context} from "./types.js"` in a JSDoc comment.
+ * Types of the server's responses and of what the modules of the page share. No code.
+ * Import them with `@import {Item, Context} from "./types.js"` in a JSDoc comment.
  */
 
 /**
- * One thing to look at.
+ * An item to look at.
  * @typedef {object} Item
  * @property {number} row
  * @property {string} id
@@ -26,7 +26,7 @@
  * @property {string} why
  * @property {Item[]} items
  * @property {boolean} practice
- * @property {number} until  epoch seconds; until then nobody else is asked it
+ * @property {number} until  epoch seconds; reserved for this person until then
  */
 
 /** @typedef {"SAME" | "DIFFERENT" | "UNSURE" | "AB" | "AC" | "BC" | "NEITHER"} Word */
@@ -51,20 +51,20 @@
  */
 
 /**
- * @typedef {object} Batch  what POST api/questions gives
+ * @typedef {object} Batch  the response of POST api/questions
  * @property {Question[]} questions
  * @property {"ready" | "thinking" | "finished"} state
  * @property {string | null} message
  */
 
 /**
- * @typedef {object} Receipt  what an answer or a skip gives
+ * @typedef {object} Receipt  the response to an answer or a skip
  * @property {number} seq
  * @property {boolean} new
  * @property {Question[]} next
  * @property {"ready" | "thinking" | "finished"} state
  * @property {string | null} message
- * @property {string | null} right  the true answer, of a practice question of a study
+ * @property {string | null} right  the right answer to a practice question of a study
  * @property {Progress} progress
  */
 
@@ -80,7 +80,7 @@
  * @property {Word | null} answer
  * @property {number | null} seconds
  * @property {string | null} source
- * @property {string | null} name  the name that a group was given
+ * @property {string | null} name  the new name of a group
  * @property {boolean} undone
  * @property {boolean} can_undo
  */
@@ -94,7 +94,7 @@
  */
 
 /**
- * What a view is given. See the top of app.js.
+ * The context of a view; see the top of app.js.
  * @typedef {object} Context
  * @property {import("./api.js").Api} api
  * @property {Me} me
