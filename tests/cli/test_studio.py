@@ -173,16 +173,16 @@ def test_file_names_that_mean_trouble(run, tmp_path, served):
         (["pics/0.png"], 1, "is a single file; give its folder: pics"),
         (["pics", "-k", "7"], 2, "-k 7 needs at least as many items; got 6"),
         (["pics", "-k", "1"], 2, "1 is not in the range"),
-        (["pics", "--text", "x"], 2, "--text refers to a column of a table, but pics is a folder"),
-        (["pics", "--base-path", "a b"], 1, "a base path holds letters"),
-        (["pics", "--base-path", "/a/../b"], 1, "a base path holds letters"),
-        (["pics", "--base-path", "/a?b"], 1, "a base path holds letters"),
+        (["pics", "--text", "x"], 2, "--text names a column of a table, and pics is a folder"),
+        (["pics", "--base-path", "a b"], 1, "a base path may have letters"),
+        (["pics", "--base-path", "/a/../b"], 1, "a base path may have letters"),
+        (["pics", "--base-path", "/a?b"], 1, "a base path may have letters"),
         (["pics", "--base-path", "/ä"], 1, "plain ASCII"),
-        (["pics", "--public-url", "example.org"], 1, "wanted what browsers see"),
-        (["pics", "--public-url", "ftp://example.org"], 1, "wanted what browsers see"),
-        (["pics", "--public-url", "https://example.org:x"], 1, "wanted what browsers see"),
-        (["pics", "--public-url", "https://example.org/a b"], 1, "wanted what browsers see"),
-        (["pics", "--pairs", "3"], 2, "--pairs applies to studies; add --study"),
+        (["pics", "--public-url", "example.org"], 1, "expected what browsers show"),
+        (["pics", "--public-url", "ftp://example.org"], 1, "expected what browsers show"),
+        (["pics", "--public-url", "https://example.org:x"], 1, "expected what browsers show"),
+        (["pics", "--public-url", "https://example.org/a b"], 1, "expected what browsers show"),
+        (["pics", "--pairs", "3"], 2, "--pairs is about a study; give --study too"),
         (["pics", "--study", "-k", "2"], 2, "a study needs the true classes"),
         (["pics", "--db", "nonsense"], 1, "neither sqlite:///PATH nor postgresql://"),
         (["t.csv", "--text", "nope"], 2, "has no column 'nope'; it has 'name', 'message'"),
@@ -220,11 +220,9 @@ def test_a_port_that_is_taken_and_an_address_of_another(run, data, served):
         taken.bind(("127.0.0.1", 0))
         taken.listen()
         port = taken.getsockname()[1]
-        output = studio(run, "pics", "-k", "2", "--port", port, code=1).stderr
-        assert (
-            f"nothing can listen at 127.0.0.1:{port}: Address already in use. Choose another port" in output
-        )
-    assert "Give an address of this machine" in studio(run, "pics", "--host", "192.0.2.1", code=1).stderr
+        said = studio(run, "pics", "-k", "2", "--port", port, code=1).stderr
+        assert f"cannot listen on 127.0.0.1:{port}: Address already in use. Choose another port" in said
+    assert "Pass an address of this machine" in studio(run, "pics", "--host", "192.0.2.1", code=1).stderr
 
 
 def test_listening_to_all_says_that_others_can_read_along(run, data, served):
@@ -234,9 +232,9 @@ def test_listening_to_all_says_that_others_can_read_along(run, data, served):
 @pytest.mark.parametrize(
     ("change", "output"),
     [
-        (lambda output: output | {"version": 2}, "made by a newer likewise"),
-        (lambda output: output | {"format": "other"}, "is not that of a project"),
-        (lambda output: "{", "is cut short"),
+        (lambda said: said | {"version": 2}, "written by a newer likewise"),
+        (lambda said: said | {"format": "other"}, "is not the file of a project"),
+        (lambda said: "{", "is incomplete"),
     ],
     ids=["newer", "other", "broken"],
 )
@@ -263,9 +261,9 @@ def test_a_database_of_a_newer_version(run, data):
     with sqlite3.connect(project.folder / "studio.sqlite") as connection:
         connection.execute(f"UPDATE {VERSION_TABLE} SET version_num = '9999'")
     connection.close()
-    output = studio(run, "pics", code=1).stderr
-    assert "knows up to" in output
-    assert "Install that version or a later one; nothing was changed" in output
+    said = studio(run, "pics", code=1).stderr
+    assert "reads up to" in said
+    assert "Install that version or a later one; nothing was changed" in said
 
 
 def make_project(run, data):
@@ -281,10 +279,10 @@ def make_project(run, data):
 def test_data_that_changed_or_are_gone_are_reported(run, data, served):
     studio(run, "pics", "-k", "2")
     picture(data / "pics/6.png", 3)
-    assert "it had 6 files and has 7 now" in studio(run, "pics").stderr
+    assert "it had 6 files and now has 7" in studio(run, "pics").stderr
     (data / "pics").rename(data / "elsewhere")
-    assert "is gone or cannot be read" in studio(run, "pics.likewise").stderr
-    assert "is gone or cannot be read" in studio(run, "pics").stderr  # by the name that it had
+    assert "cannot be read" in studio(run, "pics.likewise").stderr
+    assert "cannot be read" in studio(run, "pics").stderr  # by the name that it had
 
 
 # ---------------------------------------------------------------------- another database

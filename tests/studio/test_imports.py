@@ -128,7 +128,7 @@ def test_the_labels_of_an_export_come_back_as_groups_and_names(tmp_path, store, 
     path.write_bytes(export_bytes("labels", snapshot, IDS, brain.make_picture(), format=format))
     (tmp_path / "two").mkdir()
     with opened(make(tmp_path / "two")) as two:
-        with pytest.raises(FileFormatError, match="guesses would become facts"):
+        with pytest.raises(FileFormatError, match="turn guesses into facts"):
             import_answers(two, IDS, path)
         without_doubt(path, format)  # somebody has looked through them
         done = import_answers(two, IDS, path)
@@ -167,7 +167,7 @@ def test_labels_that_people_write_name_the_groups(tmp_path, store):
 def test_weights_are_not_kept_and_it_says_so(tmp_path, store):
     path = put(tmp_path, "a,b,link,weight\na1,a2,must,0.5\n")
     assert import_answers(store, IDS, path).notes == (
-        "Weights are not kept: an answer counts by who gave it.",
+        "Weights were ignored: the weight of an answer depends on who gave it.",
     )
 
 
@@ -265,7 +265,7 @@ def test_every_problem_is_reported_with_its_line_and_nothing_is_written(tmp_path
         "AB does not answer a pair",
         "the kind is pair, but c is 'b1'",
         "the kind is triplet, but c is empty",
-        "an id is named twice",
+        "an id occurs twice",
         "b is empty",
         "seconds is '-1'",
         "time is 'yesterday'",
@@ -292,19 +292,19 @@ def test_every_problem_is_reported_with_its_line_and_nothing_is_written(tmp_path
             "id,group,name\na1,1,wren\na2,1,owl\n",
             "the name of group 1 is 'owl', but 'wren' on line 2",
         ),
-        ("x.csv", "id,bag\na1,r1\n", "no question of the studio is about bags"),
+        ("x.csv", "id,bag\na1,r1\n", "the studio asks no questions about bags"),
         ("x.jsonl", '{"a": "a1", "b": "a2", "answer": "SAME"}\n{"a": 1', ":2: not a JSON object"),
         ("x.jsonl", '{"a": 1, "b": "a2", "answer": "SAME"}\n', "an id must be a string"),
         ("x.json", "{}", "not a saved interview"),
         ("x.json", '{"format": "likewise interview", "version": 99}', "newer likewise"),
-        ("x.json", '{"format": "likewise interview", "version": 2, "history": 5}', "should be a list"),
+        ("x.json", '{"format": "likewise interview", "version": 2, "history": 5}', "must be a list"),
         (
             "x.json",
             '{"format": "likewise interview", "version": 2, "history": [5, {"event": "answer"}]}',
             "event 1: .* cannot be read",
         ),
-        ("x.txt", "a,b,answer\n", "does not determine the format"),
-        ("x.csv", f"id,label\na1,{'long' * 50}\n", "a label is no name for a group"),
+        ("x.txt", "a,b,answer\n", "does not say its format"),
+        ("x.csv", f"id,label\na1,{'long' * 50}\n", "a label cannot be the name of a group"),
     ],
 )
 def test_a_file_that_is_wrong_is_refused(tmp_path, store, name, text, match):
@@ -316,7 +316,7 @@ def test_a_file_that_is_wrong_is_refused(tmp_path, store, name, text, match):
 def test_more_than_a_studio_can_bear_is_refused(tmp_path, store, monkeypatch):
     monkeypatch.setattr(_statements, "MOST", 2)
     path = put(tmp_path, "a,b,answer\na1,a2,SAME\na1,a3,SAME\na1,a4,SAME\n")
-    with pytest.raises(FileFormatError, match="would become 3 answers; wanted at most 2"):
+    with pytest.raises(FileFormatError, match="would become 3 answers; expected at most 2"):
         import_answers(store, IDS, path)
 
 

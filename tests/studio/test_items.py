@@ -95,13 +95,13 @@ def test_what_was_written_is_read_again(tmp_path_factory, rows):
 @pytest.mark.parametrize(
     ("items", "said"),
     [
-        (items_of(["a", "b", "a"]), "the id of item 2 is that of an item before it"),
-        ([Item(1, "a", "row", "")], "said to be row 1, yet comes as row 0"),
+        (items_of(["a", "b", "a"]), "the id of item 2 was used for an earlier item"),
+        ([Item(1, "a", "row", "")], "has row 1, but comes as row 0"),
         ([Item(0, "", "row", "")], "is empty"),
         ([Item(0, "a\x00", "row", "")], "NUL"),
         ([Item(0, "a\ud800", "row", "")], "half a character"),
         ([Item(0, "a", "row", "\udcff")], "not valid text"),
-        ([Item(0, "a" * 2000, "row", "")], "2,000 letters; wanted at most 1,000"),
+        ([Item(0, "a" * 2000, "row", "")], "2,000 characters; expected at most 1,000"),
         ([Item(0, "a", "film", "")], "is a 'film'"),
     ],
 )

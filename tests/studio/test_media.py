@@ -108,7 +108,7 @@ def test_the_tag_changes_with_the_file(project, folder):
     ],
 )
 def test_a_path_that_leads_out_is_refused(project, name):
-    refused(project, image(name), "refused", "leads out of the folder")
+    refused(project, image(name), "refused", "is outside the folder")
 
 
 def test_a_whole_path_is_refused_even_if_it_leads_inside(project, folder):

@@ -152,7 +152,7 @@ def test_an_existing_folder_is_refused(tmp_path):
     ("changes", "said"),
     [
         ({"items": items(3)}, "3 items, 4 rows of features and 4 items described"),
-        ({"items": [items()[0], items()[0]]}, "said to be row 0"),
+        ({"items": [items()[0], items()[0]]}, "has row 0"),
         ({"X": np.full((4, 3), np.nan)}, "feature 0 of row 0 .* is nan"),
         ({"X": np.zeros(4)}, r"shape \(4,\)"),
         ({"X": np.zeros((4, 0))}, r"shape \(4, 0\)"),
@@ -172,7 +172,7 @@ def test_a_full_disk_leaves_nothing_behind(tmp_path, monkeypatch, at):
 
     monkeypatch.setattr(np if at == "save" else project_module, at, full)
     with pytest.raises(
-        LikewiseError, match=r"cannot be made: No space left on device. Nothing is left of it"
+        LikewiseError, match=r"cannot be created: No space left on device. Nothing was left behind"
     ):
         make(tmp_path)
     assert [entry.name for entry in tmp_path.iterdir()] == ["birds.csv"]
@@ -200,7 +200,7 @@ def test_a_disk_that_takes_no_more_leaves_nothing_behind(tmp_path, n):
         [sys.executable, "-c", code, str(tmp_path), str(n)], capture_output=True, text=True, check=True
     )
     assert done.stdout.startswith("LikewiseError the project")
-    assert "Nothing is left of it" in done.stdout
+    assert "Nothing was left behind" in done.stdout
     assert list(tmp_path.iterdir()) == []
 
 
@@ -219,7 +219,7 @@ def test_of_two_that_make_one_project_the_second_is_reported(tmp_path):
         yield from items()
         make(tmp_path)
 
-    with pytest.raises(LikewiseError, match="made by somebody else meanwhile"):
+    with pytest.raises(LikewiseError, match="created by another process meanwhile"):
         make(tmp_path, items=slow())
     assert Project.open(tmp_path / "birds.likewise").items.n == 4
     assert sorted(entry.name for entry in tmp_path.iterdir()) == ["birds.csv", "birds.likewise"]
@@ -244,7 +244,7 @@ def test_a_newer_project_is_refused_by_both_versions(tmp_path):
     project = make(tmp_path)
     edit(project, version=7)
     with pytest.raises(
-        FileFormatError, match=r"of version 7, made by a newer likewise; .* up to version 1. Update"
+        FileFormatError, match=r"has version 7, written by a newer likewise; .* up to version 1. Update"
     ):
         Project.open(project.folder)
 
@@ -260,9 +260,9 @@ def test_a_newer_project_is_refused_by_both_versions(tmp_path):
         ({"settings": {"title": "x", "overlap": "2"}}, "'overlap' should be a whole number, got '2'"),
         ({"settings": {"title": "x", "ask": "quads"}}, "one of pairs, triplets, both, got 'quads'"),
         ({"described": {"kind": "film", "n_items": 4}}, "kind 'film'"),
-        ({"described": {"n_items": 4}}, "what is described cannot be read"),
-        ({"described": {"kind": "row", "n_items": 5}}, "does not fit together"),
-        ({"source": {"path": 3}}, "'source' should have"),
+        ({"described": {"n_items": 4}}, "the description cannot be read"),
+        ({"described": {"kind": "row", "n_items": 5}}, "is inconsistent"),
+        ({"source": {"path": 3}}, "'source' must have"),
     ],
 )
 def test_a_file_that_was_changed_by_hand_says_what_is_wrong(tmp_path, changes, said):
@@ -306,9 +306,9 @@ def test_a_changed_data_file_is_noticed_and_a_touched_one_is_not(tmp_path):
     data.write_text("a\n1\n2\n3\n5\n")
     assert "contents differ" in project.describe_changed_source()
     data.write_text("a\n1\n")
-    assert "had 10 bytes and has 4 now" in project.describe_changed_source()
+    assert "had 10 bytes and now has 4" in project.describe_changed_source()
     data.unlink()
-    assert "is gone or cannot be read" in project.describe_changed_source()
+    assert "cannot be read" in project.describe_changed_source()
     data.mkdir()
     assert "was a file when the project was made and is a folder now" in project.describe_changed_source()
 
@@ -322,7 +322,7 @@ def test_a_changed_folder_is_noticed(tmp_path):
     (pictures / ".other").write_bytes(b"1")
     assert project.describe_changed_source() is None
     (pictures / "b.png").write_bytes(b"1")
-    assert "had 1 files and has 2 now" in project.describe_changed_source()
+    assert "had 1 files and now has 2" in project.describe_changed_source()
     (pictures / "a.png").unlink()
     assert "names or contents differ" in project.describe_changed_source()
 

@@ -202,7 +202,7 @@ def test_the_page_of_an_empty_project_says_so(tmp_path):
     page = check(
         make_report(gather(project, snapshot, DerivedResults.from_project(project, snapshot), now=NOW))
     )
-    assert "Nothing was answered yet" in page.text
+    assert "There are no answers yet" in page.text
     assert "No hints yet." in page.text
     assert "2026-03-09 12:00 UTC" in page.text
     assert "Who answered" not in page.text
@@ -323,7 +323,7 @@ def test_a_study_has_its_section(tmp_path):
         source=source,
     )
     page = check(make_report(reported(project)))
-    assert "Nobody has begun" in page.text
+    assert "Nobody has started" in page.text
     project.items.close()
 
 

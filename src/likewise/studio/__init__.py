@@ -1,6 +1,6 @@
-"""The studio: people guide the clustering in a browser.
+"""The studio: a web application in which people guide the clustering.
 
-An answer goes route → service → store → (background) refit → next question. The events that the store holds
-are the only state; hints, model, groups and questions are derived from them. Web packages are imported by
-routes, app and server only, and those of the database by the store.
+An answer goes route → service → store → (background) refit → next question. The stored events are the only
+state; hints, model, groups and questions are derived from them. Only `routes`, `app` and `server` import web
+packages, and only `store` imports database packages.
 """

@@ -1,6 +1,6 @@
-"""Files of earlier answers, labels and hints, read as plain statements about item ids.
+"""Read files of earlier answers, labels and hints as statements about item ids.
 
-What is wrong with a file is told line by line, all of it at once, and then nothing is read.
+All problems of a file are reported together, line by line; a file with a problem is rejected as a whole.
 """
 
 from __future__ import annotations
@@ -57,28 +57,28 @@ _ANSWERS = (
     "note",
 )
 _LABELS = ("id", "group", "name", "doubt", "note")
-_HINTS = frozenset({"label", "bag", "group", "weight", "link", "items", "item"})  # no column of answers
+_HINTS = frozenset({"label", "bag", "group", "weight", "link", "items", "item"})  # not columns of answers
 _TRUTHS = {"true": True, "false": False, "": False}
 
 
 def read_earlier(
     path: Path, ids: RowIds, *, format: str | None = None, encoding: str = "utf-8", raw: bool = False
 ) -> PastAnswers:
-    """Read a file of answers, labels, hints or an interview; which of them it is, it says itself.
+    """Read a file of answers, labels, hints or an interview, detecting which it is.
 
     Parameters
     ----------
     path : Path
         The file: .csv, .tsv, .xlsx, .jsonl, .parquet, or .json for an interview of ``likewise ask``.
     ids : RowIds
-        The ids that are known.
+        The ids of the items.
     format : str, optional
-        By default the end of the name tells.
+        The file format; by default determined by the file extension.
     encoding : str, default="utf-8"
         The encoding of a CSV or JSON Lines file.
     raw : bool, default=False
-        Whether the cells of a CSV file are taken as they are; by default the apostrophe that an export puts
-        before a formula is taken away.
+        Whether to read the cells of a CSV file unchanged; by default the apostrophe that an export puts
+        before a formula is removed.
     """
     kind = format_of(path, format, _SUFFIXES)
     if kind == "interview":
@@ -86,7 +86,7 @@ def read_earlier(
     problems = AllProblems(str(path), ", row " if kind in ("parquet", "xlsx") else ":")
     data = path.read_bytes()
     if not data.strip():
-        raise FileFormatError(f"{path} is empty; wanted at least a header.")
+        raise FileFormatError(f"{path} is empty; expected at least a header.")
     columns, rows = _read_table(data, kind, encoding, problems)
     read = _AnswerReader(ids, problems, quoted=kind == "csv" and not raw)
     if {"a", "b", "answer"} <= columns and not columns & _HINTS:
@@ -108,7 +108,7 @@ Row = tuple[int, Mapping[str, Any]]
 
 
 def _read_table(data: bytes, kind: str, encoding: str, problems: Problems) -> tuple[set[str], Iterator[Row]]:
-    """Return the names of the columns, and the rows with their lines."""
+    """Return the column names, and the rows with their line numbers."""
     if kind == "jsonl":
         objects = list(parse_json_lines(decode(data, encoding, problems.path), problems))
         names = {name for _, value in objects for name in value}
@@ -143,13 +143,13 @@ def _zip_rows(
 ) -> Iterator[Row]:
     for line, cells in rows:
         if len(cells) != len(columns):
-            problems.add(line, f"{len(cells)} cell(s) where the header has {len(columns)}.")
+            problems.add(line, f"{len(cells)} cell(s), but the header has {len(columns)}.")
         else:
             yield line, dict(zip(columns, cells, strict=True))
 
 
 class _AnswerReader:
-    """Makes statements of the rows of a table, and notes what is wrong with them."""
+    """Converts the rows of a table to statements and records problems."""
 
     def __init__(self, ids: RowIds, problems: Problems, *, quoted: bool) -> None:
         self.ids, self.problems, self.quoted = ids, problems, quoted
@@ -181,7 +181,7 @@ class _AnswerReader:
         c = _read_given(cells.get("c"))
         kind = str(_read_given(cells.get("kind")) or ("triplet" if c is not None else "pair")).strip().lower()
         if kind not in ("pair", "triplet"):
-            raise ValueError(f"the kind is {cells['kind']!r}; wanted pair or triplet.")
+            raise ValueError(f"the kind is {cells['kind']!r}; expected pair or triplet.")
         if (kind == "triplet") != (c is not None):
             description = "c is empty" if c is None else f"c is {c!r}"
             raise ValueError(f"the kind is {kind}, but {description}.")
@@ -189,7 +189,7 @@ class _AnswerReader:
             self._read_id(cells.get(name), name) for name in ("a", "b", "c")[: 2 + (kind == "triplet")]
         )
         if len(set(items)) < len(items):
-            raise ValueError("an id is named twice.")
+            raise ValueError("an id occurs twice.")
         asked = Question(kind, tuple(range(len(items))))  # type: ignore[arg-type]
         word = str(asked.check_answer(_read_given(cells.get("answer")) or ""))
         _read_class(cells.get("undone"))
@@ -205,13 +205,13 @@ class _AnswerReader:
         )
 
     def read_labels(self, rows: Iterable[Row], columns: set[str]) -> PastAnswers:
-        """Read a table of groups: one item of a group goes with each other one, and not with other groups."""
+        """Read a table of groups: items of one group are together, items of different groups apart."""
         self._check_columns(columns, _LABELS)
         if "doubt" in columns:
             raise FileFormatError(
-                f"{self.problems.path}: these are groups that the studio made; taken as answers, its guesses "
-                "would become facts. Import the answers (likewise export --what answers), or remove the "
-                "column 'doubt' if somebody has looked through them all. Nothing was imported."
+                f"{self.problems.path}: the studio computed these groups; importing them as answers would "
+                "turn guesses into facts. Import the answers (likewise export --what answers), or remove the "
+                "column 'doubt' if a person has checked all of them. Nothing was imported."
             )
         group_of: dict[str, tuple[str, int]] = {}
         name_of: dict[str, tuple[str, int]] = {}
@@ -220,7 +220,7 @@ class _AnswerReader:
                 item = self._read_id(cells.get("id"), "id")
                 group = _read_given(cells.get("group"))
                 if group is None:
-                    continue  # not known
+                    continue  # unlabelled
                 _note_if_different(group_of, item, str(group), line, f"the group of {item!r}")
                 if (name := _read_given(cells.get("name"))) is not None:
                     _note_if_different(
@@ -240,7 +240,7 @@ class _AnswerReader:
     def _check_columns(self, columns: set[str], known: Sequence[str]) -> None:
         if unknown := sorted(columns - set(known)):
             raise FileFormatError(
-                f"{self.problems.path}: the column {unknown[0]!r} is not known; known are {', '.join(known)}."
+                f"{self.problems.path}: unknown column {unknown[0]!r}; expected {', '.join(known)}."
                 " Rename or remove it. Nothing was imported."
             )
 
@@ -259,14 +259,14 @@ class _AnswerReader:
 
 
 def _leave_out_unlabelled(group_of: dict[str, tuple[str, int]]) -> list[str]:
-    """Remove items whose group is -1, scikit-learn's mark for none, if all groups are whole numbers."""
+    """Remove items of group -1, which scikit-learn uses for no group, if all groups are integers."""
     groups = {group.strip() for group, _ in group_of.values()}
     if "-1" not in groups or not all(group.removeprefix("-").isdecimal() for group in groups):
         return []
     unlabelled = [item for item, (group, _) in group_of.items() if group.strip() == "-1"]
     for item in unlabelled:
         del group_of[item]
-    return [f"Left out: {format_count(len(unlabelled), 'item')} of group -1, which means no group."]
+    return [f"Left out: {format_count(len(unlabelled), 'item')} of group -1, which stands for no group."]
 
 
 def _read_given(cell: Any) -> Any:
@@ -278,7 +278,7 @@ def _read_class(cell: Any) -> bool:
         return cell
     word = str(_read_given(cell) or "").strip().lower()
     if word not in _TRUTHS:
-        raise ValueError(f"undone is {cell!r}; wanted true or false.")
+        raise ValueError(f"undone is {cell!r}; expected true or false.")
     return _TRUTHS[word]
 
 
@@ -290,7 +290,7 @@ def _read_seconds(cell: Any) -> float | None:
     except (TypeError, ValueError, OverflowError):
         seconds = math.nan
     if not (math.isfinite(seconds) and seconds >= 0):
-        raise ValueError(f"seconds is {cell!r}; wanted a number of at least 0.")
+        raise ValueError(f"seconds is {cell!r}; expected a number of at least 0.")
     return seconds
 
 
@@ -300,7 +300,7 @@ def _read_time(cell: Any) -> str | None:
     try:
         return (cell if isinstance(cell, datetime) else datetime.fromisoformat(str(cell).strip())).isoformat()
     except ValueError:
-        raise ValueError(f"time is {cell!r}; wanted such as 2026-03-09T12:00:00+00:00.") from None
+        raise ValueError(f"time is {cell!r}; expected a form such as 2026-03-09T12:00:00+00:00.") from None
 
 
 def _note_if_different(into: dict[str, tuple[str, int]], key: str, value: str, line: int, what: str) -> None:

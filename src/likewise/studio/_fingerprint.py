@@ -1,4 +1,4 @@
-"""What the data of a project were like when it was made, so that a later change is noticed."""
+"""Fingerprints of the data of a project, to detect later changes."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ Fingerprint = dict[str, Any]
 
 
 def iterate_files(folder: Path) -> Iterator[tuple[str, os.stat_result]]:
-    """Go through the files of a folder by name: relative path with slashes, and what the system knows of it.
+    """Yield the relative path (with slashes) and the `stat` result of each file in a folder, sorted by name.
 
-    Hidden files and folders and the projects of the studio are passed over, and so is what is not to be seen.
+    Hidden files and folders, studio projects and unreadable files are skipped.
     """
     for place, folders, names in os.walk(folder):
         folders[:] = sorted(n for n in folders if not n.startswith(".") and not n.endswith(".likewise"))
@@ -27,13 +27,13 @@ def iterate_files(folder: Path) -> Iterator[tuple[str, os.stat_result]]:
                 found = path.stat()
             except OSError:
                 continue
-            if not stat.S_ISREG(found.st_mode):  # to open a pipe would be to wait for ever
+            if not stat.S_ISREG(found.st_mode):  # opening a pipe would block
                 continue
             yield path.relative_to(folder).as_posix(), found
 
 
 def compute_fingerprint(source: Path) -> Fingerprint:
-    """Describe a data file by its content, a folder by the names and sizes of its files."""
+    """Return a fingerprint of a file (its content) or a folder (the names and sizes of its files)."""
     if source.is_dir():
         digest, n, size = hashlib.sha256(), 0, 0
         for name, found in iterate_files(source):
@@ -47,30 +47,28 @@ def compute_fingerprint(source: Path) -> Fingerprint:
 
 
 def change(source: Path, was: Fingerprint) -> str | None:
-    """Say in a sentence how data differ from what they were; None if they do not."""
-    keep = "The project goes on with what it was made of"
+    """Return a sentence that describes how the data have changed, or None if they have not."""
+    keep = "The project still uses the data it was created from"
     try:
         if was.get("kind") == "file" and source.is_file():
             found = source.stat()
             if (found.st_size, found.st_mtime_ns) == (was.get("bytes"), was.get("modified")):
-                return None  # without reading it all
+                return None  # avoids reading the file
         now = compute_fingerprint(source)
     except OSError as error:
-        shown = "media cannot be shown" if was.get("kind") == "folder" else "files it names may not be found"
-        return f"{source} is gone or cannot be read ({error.strerror}). {keep}, but {shown} until it is back."
+        shown = "media cannot be shown" if was.get("kind") == "folder" else "files it lists may be missing"
+        return f"{source} cannot be read ({error.strerror}). {keep}, but {shown} until it is back."
     if now["kind"] != was.get("kind"):
-        return (
-            f"{source} was a {was.get('kind')} when the project was made and is a {now['kind']} now. {keep}."
-        )
+        return f"{source} was a {was.get('kind')} when the project was created, now a {now['kind']}. {keep}."
     if now["digest"] == was.get("digest"):
         return None
     if now["kind"] == "folder" and now["files"] != was.get("files"):
-        how = f"it had {was.get('files')} files and has {now['files']} now"
+        how = f"it had {was.get('files')} files and now has {now['files']}"
     elif now["bytes"] != was.get("bytes"):
-        how = f"it had {was.get('bytes'):,} bytes and has {now['bytes']:,} now"
+        how = f"it had {was.get('bytes'):,} bytes and now has {now['bytes']:,}"
     else:
         how = "names or contents differ"
     return (
-        f"{source} has changed since the project was made: {how}. {keep}; for the new data make another "
-        "project."
+        f"{source} has changed since the project was created: {how}. {keep}; to use the new data, create "
+        "another project."
     )

@@ -1,4 +1,4 @@
-"""``project.json``: what was asked for and what the data were like, as a file that people can read."""
+"""``project.json``: the settings of a project and the fingerprint of its data, in readable form."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ FILE = "project.json"
 
 
 def write(path: Path, settings: Settings, described: Described, source: dict[str, Any]) -> None:
-    """Write the file of a project."""
+    """Write the file."""
     content = {
         "format": FORMAT,
         "version": VERSION,
@@ -32,7 +32,7 @@ def write(path: Path, settings: Settings, described: Described, source: dict[str
 
 @dataclasses.dataclass(frozen=True)
 class ProjectFile:
-    """What stands in the file of a project; `source` is its entry as it is."""
+    """The content of the file; `source` is the entry for the data as stored."""
 
     settings: Settings
     described: Described
@@ -42,7 +42,7 @@ class ProjectFile:
 
 
 def read(place: Path) -> ProjectFile:
-    """Read the file of the project in a folder, or say what is wrong with it."""
+    """Read the file of the project in a folder, or raise an error that describes the problem."""
     content = _read(place)
     source = _read_source(content, place)
     data = Path(os.path.normpath(place / source["path"]))
@@ -58,25 +58,25 @@ def _read(place: Path) -> dict[str, Any]:
     except FileNotFoundError as error:
         if place.is_dir():
             raise FileFormatError(
-                f"{place} is not a project of the studio: it has no {FILE}. Give the folder of a project, "
-                f"which ends in {SUFFIX}, or the data to make one for."
+                f"{place} is not a project of the studio: it has no {FILE}. Pass the folder of a project, "
+                f"whose name ends in {SUFFIX}, or the data for a new project."
             ) from error
         raise FileFormatError(f"there is no project {place}.") from error
     except OSError as error:
         raise FileFormatError(f"{path} cannot be read: {error.strerror}.") from error
     except ValueError as error:
         raise FileFormatError(
-            f"{path} cannot be read, or is cut short: {error}. It is put in place whole, so look for a "
-            "change made by hand; put back a copy of the project."
+            f"{path} cannot be read, or is incomplete: {error}. likewise never writes part of this file, so "
+            "it may have been edited. Restore it from a copy of the project."
         ) from error
     if not isinstance(content, dict) or content.get("format") != FORMAT:
-        raise FileFormatError(f"{path} is not that of a project: it does not say “format: {FORMAT}”.")
+        raise FileFormatError(f"{path} is not the file of a project: it lacks “format: {FORMAT}”.")
     version = content.get("version")
     if not isinstance(version, int) or isinstance(version, bool) or version < 1:
-        raise FileFormatError(f"{path}: the version should be a whole number, got {version!r}.")
+        raise FileFormatError(f"{path}: the version must be an integer; got {version!r}.")
     if version > VERSION:
         raise FileFormatError(
-            f"{path}: the project is of version {version}, made by a newer likewise; this one reads up to "
+            f"{path}: the project has version {version}, written by a newer likewise; this one reads up to "
             f"version {VERSION}. Update likewise."
         )
     return content
@@ -85,7 +85,7 @@ def _read(place: Path) -> dict[str, Any]:
 def _read_part(content: dict[str, Any], name: str, place: Path) -> dict[str, Any]:
     part = content.get(name)
     if not isinstance(part, dict):
-        raise FileFormatError(f"{place / FILE}: {name!r} should be an object, got {part!r}.")
+        raise FileFormatError(f"{place / FILE}: {name!r} must be an object; got {part!r}.")
     return part
 
 
@@ -99,10 +99,10 @@ def _read_settings(content: dict[str, Any], place: Path) -> Settings:
     for name, may_lack in whole.items():
         value = getattr(settings, name)
         if type(value) is not int and not (may_lack and value is None):
-            raise FileFormatError(f"{place / FILE}: {name!r} should be a whole number, got {value!r}.")
+            raise FileFormatError(f"{place / FILE}: {name!r} must be an integer; got {value!r}.")
     if settings.ask not in get_args(AskKind):
         raise FileFormatError(
-            f"{place / FILE}: 'ask' should be one of {', '.join(get_args(AskKind))}, got {settings.ask!r}."
+            f"{place / FILE}: 'ask' must be one of {', '.join(get_args(AskKind))}; got {settings.ask!r}."
         )
     return settings
 
@@ -115,17 +115,17 @@ def _read_description(content: dict[str, Any], place: Path) -> Described:
             | {
                 "columns": tuple(part.get("columns", ())),
                 "notes": tuple(part.get("notes", ())),
-            }  # lists in JSON
+            }  # JSON has lists only
         )
     except TypeError as error:
-        raise FileFormatError(f"{place / FILE}: what is described cannot be read: {error}.") from error
+        raise FileFormatError(f"{place / FILE}: the description cannot be read: {error}.") from error
     if described.kind not in get_args(ItemKind):
-        raise FileFormatError(f"{place / FILE}: items cannot be of the kind {described.kind!r}.")
+        raise FileFormatError(f"{place / FILE}: unknown kind of item {described.kind!r}.")
     return described
 
 
 def _read_source(content: dict[str, Any], place: Path) -> dict[str, Any]:
     part = _read_part(content, "source", place)
     if not isinstance(part.get("path"), str) or not isinstance(part.get("was"), dict):
-        raise FileFormatError(f"{place / FILE}: 'source' should have a path and what it was, got {part!r}.")
+        raise FileFormatError(f"{place / FILE}: 'source' must have a path and a fingerprint; got {part!r}.")
     return part

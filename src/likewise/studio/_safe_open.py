@@ -1,4 +1,4 @@
-"""Files beneath a folder, opened so that nothing outside of it can be had: by no name, link or swap."""
+"""Open files inside a folder such that no name, symbolic link or race can reach outside of it."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ from likewise.exceptions import NotAFileError, OutsideFolderError
 def open_beneath(root: Path, name: str) -> BinaryIO:
     """Open a file for reading by its path relative to `root`, with slashes.
 
-    Links are followed as long as they stay inside. The path without links is then walked down from the
-    folder, each step refusing a link, so that one that is put there meanwhile leads nowhere.
+    Symbolic links are followed if they stay inside `root`. The resolved path is then opened step by step
+    without following links, so a link that is created meanwhile has no effect.
     """
     pure = PurePosixPath(name)
     if not name or "\x00" in name or "\\" in name or ":" in pure.parts[0] or pure.is_absolute():
@@ -47,7 +47,7 @@ def _walk(top: Path, parts: tuple[str, ...], real: Path) -> int:
             below = os.open(part, no_link | os.O_DIRECTORY, dir_fd=place)
             os.close(place)
             place = below
-        # A pipe without a writer would keep us waiting.
+        # Opening a pipe that has no writer would block.
         return os.open(parts[-1], no_link | os.O_NONBLOCK, dir_fd=place)
     finally:
         os.close(place)

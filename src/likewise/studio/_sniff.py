@@ -1,13 +1,13 @@
-"""What a file is by its first bytes. The list is short on purpose: what is not on it is never served."""
+"""Detect the type of a file from its first bytes. Only the types listed here are ever served."""
 
 from __future__ import annotations
 
-FIRST = 64  # bytes that are looked at
+FIRST = 64  # number of bytes inspected
 _BMP_HEADERS = frozenset({12, 40, 52, 56, 64, 108, 124})
 
 
 def detect_content_type(first: bytes) -> str | None:
-    """Return the content type of pictures and sounds that browsers show and that carry no script; else None.
+    """Return the content type of a picture or sound that browsers show and that has no scripts, or None.
 
     >>> detect_content_type(b"fLaC...."), detect_content_type(b"<svg onload='alert(1)'>")
     ('audio/flac', None)
@@ -34,7 +34,7 @@ def detect_content_type(first: bytes) -> str | None:
 
 
 def _is_mpeg_frame(first: bytes) -> bool:
-    """Tell the head of an MPEG audio frame: sync, then no field with the value that is reserved."""
+    """Return True for the header of an MPEG audio frame: sync bits, then no field with a reserved value."""
     if len(first) < 4 or first[0] != 0xFF or first[1] & 0xE0 != 0xE0:
         return False
     version, layer = first[1] >> 3 & 3, first[1] >> 1 & 3

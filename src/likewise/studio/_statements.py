@@ -1,4 +1,4 @@
-"""What earlier files say, as plain statements about item ids: of groups, of hints, of an interview."""
+"""Convert files of groups and hints, and interviews, to statements about item ids."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ from likewise.exceptions import FileFormatError, LikewiseError
 from likewise.supervision import RowIds, Supervision, read_hints
 from likewise.supervision._records import Problems
 
-MOST = 100_000  # statements; more would keep a studio busy for hours
-_SHOWN = 100  # so many bad lines are told of at once
+MOST = 100_000  # more would keep a studio busy for hours
+_SHOWN = 100  # maximum number of bad lines reported at once
 
 
 class PastAnswer(NamedTuple):
@@ -33,16 +33,16 @@ class PastAnswer(NamedTuple):
 
 @dataclass
 class PastAnswers:
-    """What stands in a file.
+    """The content of a file.
 
     Attributes
     ----------
     form : {"answers", "labels", "hints", "interview"}
-        What kind of file it is.
-    answers : list of Told
-        What was said.
+        The kind of file.
+    answers : list of PastAnswer
+        The statements.
     names : list of (str, str)
-        The id of an item, and the name of its group.
+        An item id and the name of the item's group.
     notes : list of str
         What was left out, and why.
     """
@@ -54,7 +54,7 @@ class PastAnswers:
 
 
 class AllProblems(Problems):
-    """Tells of every bad line, up to a hundred."""
+    """Collects the problems of all lines and shows up to a hundred."""
 
     def settle(self) -> None:
         """Raise one error that shows the problems, if there are any."""
@@ -68,17 +68,17 @@ class AllProblems(Problems):
 
 
 def check_limits(earlier: PastAnswers, path: Path) -> PastAnswers:
-    """Refuse more than a studio can bear."""
+    """Raise an error if a file has more answers than a studio can handle."""
     if len(earlier.answers) > MOST:
         raise FileFormatError(
-            f"{path} would become {len(earlier.answers):,} answers; wanted at most {MOST:,}. Keep the lines "
-            "that say most, such as some items of each group. Nothing was imported."
+            f"{path} would become {len(earlier.answers):,} answers; expected at most {MOST:,}. Keep the most "
+            "informative lines, such as some items of each group. Nothing was imported."
         )
     return earlier
 
 
 def format_count(n: int, noun: str) -> str:
-    """Say how many there are.
+    """Return a number with its noun.
 
     >>> format_count(1, "answer"), format_count(2000, "answer")
     ('1 answer', '2,000 answers')
@@ -87,7 +87,7 @@ def format_count(n: int, noun: str) -> str:
 
 
 def check_name(name: str) -> str:
-    """Return the name of a person or a group, or raise ValueError if it cannot be shown in a line."""
+    """Return the name of a person or group; raise ValueError if it cannot be shown on one line."""
     from likewise.studio.service._accounts import clean_name
 
     try:
@@ -100,7 +100,7 @@ def check_name(name: str) -> str:
 
 
 def make_group_statements(groups: list[list[str]]) -> list[PastAnswer]:
-    """Say with few statements which items are together: the first of a group with each of the others."""
+    """Return few statements that define the groups: the first item of a group with each of its others."""
     together = [PastAnswer("pair", (items[0], other), "SAME") for items in groups for other in items[1:]]
     return together + _make_apart_statements([items[0] for items in groups])
 
@@ -120,11 +120,11 @@ def read_hints_file(path: Path, ids: RowIds, kind: str, encoding: str) -> PastAn
 
 
 def _convert_hints(hints: Supervision, ids: RowIds, path: str) -> PastAnswers:
-    """Say as answers what hints say."""
+    """Convert hints to answers."""
     if "bags" in hints.kinds:
         raise FileFormatError(
-            f"{path} has bags, and no question of the studio is about bags. Turn them into links with "
-            "likewise.supervision.bags_to_links, and write these. Nothing was imported."
+            f"{path} has bags, but the studio asks no questions about bags. Convert them to links with "
+            "likewise.supervision.bags_to_links, and import these. Nothing was imported."
         )
     earlier = PastAnswers("hints")
     answers = earlier.answers
@@ -150,10 +150,10 @@ def _convert_hints(hints: Supervision, ids: RowIds, path: str) -> PastAnswers:
         earlier.names = [(items[0], check_name(str(hints.classes[code]))) for code, items in groups.items()]
     except ValueError as error:
         raise FileFormatError(
-            f"{path}: a label is no name for a group: {error} Nothing was imported."
+            f"{path}: a label cannot be the name of a group: {error} Nothing was imported."
         ) from error
     if any((weights != 1).any() for weights in _list_weights(hints)):
-        earlier.notes.append("Weights are not kept: an answer counts by who gave it.")
+        earlier.notes.append("Weights were ignored: the weight of an answer depends on who gave it.")
     return earlier
 
 
@@ -166,7 +166,7 @@ def _list_weights(hints: Supervision) -> list[Any]:
 
 
 def read_interview(path: Path, ids: RowIds) -> PastAnswers:
-    """Read what was said in an interview, and still counts; trays become the pairs that they state."""
+    """Read the answers of an interview that still count; trays become the pairs that they imply."""
     from likewise.active import _saved_interview
 
     content = _saved_interview.read(path).content
@@ -175,22 +175,20 @@ def read_interview(path: Path, ids: RowIds) -> PastAnswers:
     earlier = PastAnswers("interview")
     history = content.get("history")
     if not isinstance(history, list):
-        raise FileFormatError(f"{path}: 'history' should be a list, got {history!r}.")
+        raise FileFormatError(f"{path}: 'history' must be a list; got {history!r}.")
     if any("rows" in entry for entry in history if isinstance(entry, dict)):
         if rows != len(ids):
             raise FileFormatError(
-                f"{path} speaks of row numbers, of {rows} rows; this project has {len(ids)} items. Hold the "
-                "interview with likewise ask --id COLUMN, so that it speaks of ids."
+                f"{path} refers to row numbers, of {rows} rows; this project has {len(ids)} items. Hold the "
+                "interview with likewise ask --id COLUMN, so that it refers to ids."
             )
-        earlier.notes.append(
-            "The interview speaks of row numbers; they are taken for the rows of this project."
-        )
+        earlier.notes.append("The interview refers to row numbers; they were read as rows of this project.")
     undone = {e.get("of") for e in history if isinstance(e, dict) and e.get("event") == "undo"}
     n_silent = 0
     for number, entry in enumerate(history):
         try:
             if not isinstance(entry, dict):
-                raise ValueError(f"wanted an object, got {entry!r}.")
+                raise ValueError(f"expected an object; got {entry!r}.")
             if entry.get("event") != "answer" or number in undone:
                 continue
             new_answers = _convert_entry(entry, ids, number)
@@ -223,7 +221,7 @@ def _convert_entry(entry: Mapping[str, Any], ids: RowIds, number: int) -> list[P
     more = {"annotator": name, "seconds": reply.seconds, "time": reply.time, "line": number}
     question = reply.question
     if question.kind in ("pair", "triplet"):
-        # A pair may have been shown the other way round; what it says is the same.
+        # A pair may have been shown in the other order; its meaning is the same.
         items = tuple(ids[row] for row in question.rows)
         return [PastAnswer(question.kind, items, str(reply.answer), **more)]  # type: ignore[arg-type]
     piles = [[ids[row] for row in pile] for pile in reply.piles]

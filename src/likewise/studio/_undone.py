@@ -1,4 +1,4 @@
-"""What no longer counts."""
+"""Determine which events were undone."""
 
 from __future__ import annotations
 
@@ -6,22 +6,22 @@ from collections.abc import Iterable, Mapping
 
 from likewise.studio.records import StoredEvent
 
-UNCOUNTED = ("practice",)  # sources of answers that say nothing of the items
+UNCOUNTED = ("practice",)  # answers from these sources are not about the items
 
 
 def find_undos(events: Iterable[StoredEvent]) -> dict[int, int]:
-    """Return which event each undo takes back, by their seqs."""
+    """Return the seq of the event that each undo takes back, by the seq of the undo."""
     return {event.seq: int(event.body["of"]) for event in events if event.kind == "undo"}
 
 
 def find_undone(undos: Mapping[int, int]) -> frozenset[int]:
-    """Return the seqs that do not count: those taken back by an undo that was not taken back itself.
+    """Return the seqs of events taken back by an undo that was not itself undone.
 
     >>> sorted(find_undone({3: 1, 4: 2, 5: 4}))
     [1, 4]
     """
     undone: set[int] = set()
-    for seq in sorted(undos, reverse=True):  # an undo names what came before it
+    for seq in sorted(undos, reverse=True):  # an undo refers to an earlier event
         if seq not in undone:
             undone.add(undos[seq])
     return frozenset(undone)

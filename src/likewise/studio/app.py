@@ -39,20 +39,20 @@ def create_app(
     base: str = "",
     https: bool = False,
 ) -> Any:
-    """Return the ASGI application of a studio, which has been started.
+    """Return the ASGI application of a studio that has been started.
 
     Parameters
     ----------
     studio : Studio
-        What it serves.
+        The studio to serve.
     hosts : callable
-        Returns the names, with ports, by which it may be called.
+        Returns the allowed host names, with ports.
     link : callable
-        Makes a login link of a token.
+        Makes a login link from a token.
     base : str
-        The path below which a proxy shows it.
+        Path prefix behind a proxy.
     https : bool
-        True if browsers come by https, so that cookies are for https only.
+        True if browsers use https; cookies are then restricted to https.
     """
     base = check_base(base)
 
@@ -66,11 +66,11 @@ def create_app(
         title="likewise studio",
         version=__version__,
         description="Questions about items, and the groups that follow from the answers. Log in with a link; "
-        "send X-Likewise: 1 and JSON with everything that changes something.",
+        "send JSON and the header X-Likewise: 1 with every request that changes something.",
         openapi_url="/api/openapi.json",
-        docs_url=None,  # these pages load scripts from elsewhere
+        docs_url=None,  # these pages load scripts from other sites
         redoc_url=None,
-        redirect_slashes=False,  # it would lead away from the base path
+        redirect_slashes=False,  # redirects would lose the base path
         lifespan=lifespan,
     )
     app.state.studio, app.state.base, app.state.https, app.state.link = studio, base, https, link
@@ -102,7 +102,7 @@ def _make_printable(text: str) -> str:
 
 
 def _hide_folders(request: Request, text: str) -> str:
-    """Return a message without where on the machine the project is: that is for the owner alone."""
+    """Return a message without paths of this machine, which only the owner may see."""
     project = request.app.state.studio.project
     for folder in (project.folder.parent, project.folder.resolve().parent):
         text = text.replace(f"{folder}/", "")
@@ -117,13 +117,13 @@ async def _handle_no_media(request: Request, error: Any) -> JSONResponse:
     way_on = "The question can be answered or skipped without it."
     if request.app.state.studio.study is None:
         return _make_error_response(404, "no_media", str(error), way_on)
-    # The names of files often tell the class, as those of items do.
+    # File names, like item names, often reveal the class.
     return _make_error_response(404, "no_media", "The file of this item cannot be shown.", way_on)
 
 
 async def _handle_store_error(request: Request, error: Any) -> JSONResponse:
     log.error("%s", error)
-    way_on = error.suggestion or "It was not saved. The page keeps it and tries again by itself."
+    way_on = error.suggestion or "It was not saved. The page keeps it and tries again automatically."
     message = _hide_folders(request, error.message)
     return _make_error_response(
         503, "not_saved", message, _hide_folders(request, way_on), **{"Retry-After": "5"}
@@ -140,13 +140,13 @@ async def _handle_known_error(request: Request, error: Any) -> JSONResponse:
 
 
 async def _handle_invalid(request: Request, error: Any) -> JSONResponse:
-    # What was sent is left out: it may be long, or hold what no answer can hold.
+    # The input is left out: it may be long or contain what a response cannot represent.
     problems = [f"{'.'.join(map(str, e['loc']))}: {e['msg']}" for e in error.errors()[:5]]
     return _make_error_response(422, "bad_request", "; ".join(problems))
 
 
 async def _handle_http_error(request: Request, error: Any) -> JSONResponse:
-    words = {404: "There is nothing here.", 405: "This cannot be done here."}
+    words = {404: "There is nothing here.", 405: "This method is not allowed here."}
     headers = dict(error.headers or {})
     return _make_error_response(
         error.status_code, "http", words.get(error.status_code, str(error.detail)), **headers
@@ -156,5 +156,5 @@ async def _handle_http_error(request: Request, error: Any) -> JSONResponse:
 async def _handle_unknown_error(request: Request, error: Any) -> JSONResponse:
     log.exception("a request failed: %s %s", request.method, request.url.path, exc_info=error)
     return _make_error_response(
-        500, "failed", "Something went wrong in the studio.", "The owner finds it in the terminal."
+        500, "failed", "Something went wrong in the studio.", "The owner can find details in the terminal."
     )

@@ -1,7 +1,7 @@
-"""What a project holds as files: labels, hints and answers, as CSV, JSON Lines or Parquet.
+"""Export the labels, hints and answers of a project as CSV, JSON Lines or Parquet.
 
-Cells of text that a spreadsheet would take for a formula get an apostrophe in front in CSV files; see
-:func:`escape_formula`. JSON Lines and Parquet hold every text as it is, and so does a file of hints.
+In CSV files, text cells that a spreadsheet would read as a formula get a leading apostrophe; see
+:func:`escape_formula`. JSON Lines, Parquet and files of hints contain every text unchanged.
 """
 
 from __future__ import annotations
@@ -37,28 +37,28 @@ MEDIA_TYPES: dict[Format, str] = {
 
 # ---------------------------------------------------------------------- cells that are no formulas
 
-# Spreadsheets pass over blanks and signs that are not seen, and take the wide signs of East Asian
-# keyboards for the narrow ones. A tab or a line break in front is enough for some of them.
+# Spreadsheets skip blanks and invisible characters, and read the full-width signs of East Asian keyboards
+# like the ASCII ones. For some, a leading tab or line break is enough.
 _UNSEEN = r"[\s\x00-\x1f\x7f\xad\u200b-\u200f\u202a-\u202e\u2060-\u2069\ufeff]*"
 _QUOTED = re.compile('[",\\r\\n]')
 _FORMULA = re.compile(rf"'*{_UNSEEN}[=+\-@＝＋－＠\t\r\n]")
 
 
 def escape_formula(text: str) -> str:
-    """Return a text that no spreadsheet takes for a formula: one that looks so gets an apostrophe.
+    """Add an apostrophe to a text that a spreadsheet would read as a formula.
 
-    One that has apostrophes before the sign already gets one more, so that :func:`unescape_formula` can tell.
+    A text with apostrophes before the sign gets one more, so :func:`unescape_formula` can undo it.
 
     >>> escape_formula("=1+1"), escape_formula("wren"), escape_formula("'=1+1")
     ("'=1+1", 'wren', "''=1+1")
     """
-    if text[:1].isalnum():  # nearly all of them
+    if text[:1].isalnum():  # almost always
         return text
     return f"'{text}" if _FORMULA.match(text) else text
 
 
 def unescape_formula(cell: str) -> str:
-    """Return the text that :func:`escape_formula` made a cell of.
+    """Return the text from which :func:`escape_formula` made a cell.
 
     >>> unescape_formula("'=1+1"), unescape_formula("wren"), unescape_formula("'tis")
     ('=1+1', 'wren', "'tis")
@@ -71,7 +71,7 @@ def unescape_formula(cell: str) -> str:
 
 @dataclass(frozen=True)
 class Snapshot:
-    """All people and events of a project, as they were at one moment."""
+    """All people and events of a project at one moment."""
 
     people: Mapping[int, Person]
     events: tuple[StoredEvent, ...]
@@ -87,16 +87,16 @@ class Snapshot:
 
     @cached_property
     def undone(self) -> frozenset[int]:
-        """The seqs of the events that were undone, by an undo that was not undone itself."""
+        """The seqs of the events that were undone by an undo that still counts."""
         return find_undone(find_undos(self.events))
 
     def get_standing(self, kind: str) -> list[StoredEvent]:
-        """Return the events of a kind that count."""
+        """Return the events of one kind that still count."""
         return [event for event in self.events if event.kind == kind and event.seq not in self.undone]
 
     @cached_property
     def answers(self) -> tuple[StoredEvent, ...]:
-        """The answers that say something of the items: not undone, and not for practice."""
+        """The answers about the items that count: neither undone nor given for practice."""
         return tuple(e for e in self.get_standing("answer") if e.body.get("source") not in UNCOUNTED)
 
     def get_name(self, person: int) -> str:
@@ -105,14 +105,14 @@ class Snapshot:
         return known.name if known is not None else f"person {person}"
 
     def get_group_names(self) -> list[tuple[str, str]]:
-        """Return the names that groups were given, as (item id, name), the latest last."""
+        """Return the names given to groups, as (item id, name), the latest last."""
         return [(str(e.body["item"]), str(e.body["name"])) for e in self.get_standing("name")]
 
 
 def find_group_names(
     picture: Picture, ids: Sequence[str], names: Iterable[tuple[str, str]]
 ) -> dict[int, str]:
-    """Return the name of each group that has one: the latest that was given to a group with its item."""
+    """Return the name of each named group: the latest name given to an item of the group."""
     row_of: dict[str, int] = {}
     wanted = list(names)
     items = {item for item, _ in wanted}
@@ -123,10 +123,10 @@ def find_group_names(
 
 
 def build_hints(snapshot: Snapshot, ids: Iterable[str]) -> Supervision:
-    """Return the hints by which the studio groups the items.
+    """Return the hints from which the studio groups the items.
 
-    Of one person's answers to the same question the last counts. What several people answered differently is
-    settled by how reliable each of them is, or left out if that does not decide it.
+    If a person answered the same question twice, the last answer counts. If people disagree, their estimated
+    reliability decides; if that is not conclusive, the question is left out.
     """
     from likewise.studio.jobs._agreement_of_people import settle
     from likewise.studio.jobs._ledger import Ledger
@@ -142,7 +142,7 @@ def build_hints(snapshot: Snapshot, ids: Iterable[str]) -> Supervision:
 
 @dataclass(frozen=True)
 class ExportTable:
-    """Columns of equal length; `types` says what each holds."""
+    """Columns of equal length with their types."""
 
     columns: Mapping[str, Sequence[Any]]
     types: Mapping[str, Literal["text", "int", "float", "bool"]]
@@ -151,12 +151,12 @@ class ExportTable:
         return len(next(iter(self.columns.values())))
 
     def iterate_rows(self) -> Iterable[tuple[Any, ...]]:
-        """Return the rows, one by one."""
+        """Return an iterator over the rows."""
         return zip(*self.columns.values(), strict=True)
 
 
 def make_answers_table(snapshot: Snapshot) -> ExportTable:
-    """Return every answer with who gave it, when and in how long; undone ones are told apart by `undone`."""
+    """Return all answers with annotator, time and duration; `undone` marks those that were undone."""
     answers = [event for event in snapshot.events if event.kind == "answer"]
     items = [[*event.body["items"], None, None, None][:3] for event in answers]
     columns: dict[str, list[Any]] = {
@@ -175,11 +175,11 @@ def make_answers_table(snapshot: Snapshot) -> ExportTable:
 
 
 def make_labels_table(picture: Picture, ids: Sequence[str], names: Mapping[int, str]) -> ExportTable:
-    """Return the group of each item, its name if it has one, and its doubt: 0 sure to 1 not sure at all."""
+    """Return the group, the group's name (if any) and the doubt, from 0 to 1, of each item."""
     groups = picture.labels.tolist()
     columns: dict[str, list[Any]] = {
         "id": list(ids),
-        "group": [group + 1 for group in groups],  # as on the page, which counts from 1
+        "group": [group + 1 for group in groups],  # numbered from 1, as on the page
         "name": [names.get(group) for group in groups],
         "doubt": [round(float(doubt), 4) for doubt in picture.doubt],
     }
@@ -190,12 +190,12 @@ def make_labels_table(picture: Picture, ids: Sequence[str], names: Mapping[int, 
 
 
 def format_table(table: ExportTable, format: Format, *, raw: bool = False) -> bytes:
-    """Return a table as a file; `raw` leaves the cells of a CSV file as they are, formulas or not."""
+    """Return a table as the bytes of a file; with `raw`, formulas in CSV cells are not escaped."""
     if format == "parquet":
         return _format_parquet(table)
     if format == "jsonl":
         rows = (dict(zip(table.columns, row, strict=True)) for row in table.iterate_rows())
-        encode = json.JSONEncoder(ensure_ascii=False, allow_nan=False).encode  # one for all rows
+        encode = json.JSONEncoder(ensure_ascii=False, allow_nan=False).encode  # created once, not per row
         return "".join(encode(row) + "\n" for row in rows).encode()
     if format == "csv":
         cells = [_format_cells(column, table.types[name], raw) for name, column in table.columns.items()]
@@ -205,7 +205,7 @@ def format_table(table: ExportTable, format: Format, *, raw: bool = False) -> by
 
 
 def _format_cells(column: Sequence[Any], kind: str, raw: bool) -> list[str]:
-    """Return a column as cells of a CSV file."""
+    """Return a column as the cells of a CSV file."""
     if kind == "bool":
         return ["true" if value else "false" for value in column]
     if kind != "text":
@@ -233,20 +233,20 @@ def _format_parquet(table: ExportTable) -> bytes:
 
 
 def format_hints(hints: Supervision, ids: Iterable[str], format: Format, *, raw: bool = False) -> bytes:
-    """Return hints as a file that :func:`likewise.supervision.read_hints` reads.
+    """Return hints as the bytes of a file that :func:`likewise.supervision.read_hints` reads.
 
-    Its ids must be those of the data, so no apostrophe can be put before one. A CSV file that would hold an
-    id that looks like a formula is refused instead, unless `raw` says that no spreadsheet will open it.
+    Ids cannot be escaped, because they must equal those of the data. A CSV file with an id that looks like a
+    formula is therefore refused, unless `raw` is true.
     """
     row_ids = RowIds.from_ids(ids)
     if format == "csv" and not raw:
         suspicious = [id for id in _replace_rows_by_ids(hints, row_ids) if _FORMULA.match(id)]
         if suspicious:
             raise LikewiseError(
-                f"a spreadsheet would take {_format_count(len(suspicious), 'id')} for a formula, "
+                f"a spreadsheet would read {_format_count(len(suspicious), 'id')} as a formula, "
                 f"{suspicious[0]!r}"
-                " first, and a file of hints must hold ids as they are. Write JSON Lines or Parquet; or ask "
-                "for raw cells, if no spreadsheet will open the file."
+                " first, and a file of hints must contain ids unchanged. Export JSON Lines or Parquet, or "
+                "pass raw if no spreadsheet will open the file."
             )
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder, "hints")
@@ -273,22 +273,22 @@ def export_bytes(
     format: Format = "csv",
     raw: bool = False,
 ) -> bytes:
-    """Return one of the three files.
+    """Return labels, hints or answers as the bytes of a file.
 
     Parameters
     ----------
     what : {"labels", "hints", "answers"}
-        Which of them.
+        What to export.
     snapshot : Snapshot
-        What people said.
+        The people and events of the project.
     ids : sequence of str
         The id of each row.
     picture : Picture, optional
-        The grouping; wanted for labels only.
+        The grouping; required for labels.
     format : {"csv", "jsonl", "parquet"}, default="csv"
-        The format. Parquet needs pyarrow.
+        The file format. Parquet needs pyarrow.
     raw : bool, default=False
-        Whether cells of a CSV file that look like formulas stay as they are.
+        Leave CSV cells that look like formulas unescaped.
     """
     if what == "answers":
         return format_table(make_answers_table(snapshot), format, raw=raw)
@@ -297,6 +297,6 @@ def export_bytes(
     if what != "labels":
         raise ValueError(f"what must be one of {get_args(What)}, got {what!r}.")
     if picture is None:
-        raise LikewiseError("there are no groups yet; they come a moment after the studio has started.")
+        raise LikewiseError("there are no groups yet; they appear shortly after the studio has started.")
     names = find_group_names(picture, ids, snapshot.get_group_names())
     return format_table(make_labels_table(picture, ids, names), format, raw=raw)

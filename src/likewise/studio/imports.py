@@ -1,7 +1,7 @@
-"""Earlier answers, labels and hints brought into a project, as events like any other.
+"""Import earlier answers, labels and hints into a project as events.
 
-The key of an event is made of its content, so that a file that is imported twice adds nothing the second
-time, and a longer version of it only what is new.
+The key of an event is derived from its content. Importing a file twice therefore adds nothing, and a longer
+version of it adds only what is new.
 """
 
 from __future__ import annotations
@@ -23,24 +23,24 @@ from likewise.supervision import RowIds
 if TYPE_CHECKING:
     from likewise.studio.store import Store, Transaction
 
-NOBODY = "imported"  # who said what a file gives no name for
-_AT_ONCE = 500  # events in a transaction, so that answers that come meanwhile need not wait long
+NOBODY = "imported"  # annotator of answers without a name
+_AT_ONCE = 500  # events per transaction, so that answers given meanwhile do not wait long
 
 
 @dataclass(frozen=True)
 class ImportResult:
-    """What became of a file.
+    """The result of an import.
 
     Attributes
     ----------
     form : {"answers", "labels", "hints", "interview"}
-        What it was.
+        The kind of file.
     n_read, n_new : int
-        How many answers it states, and how many of them the project did not have.
+        Number of answers in the file, and number of those that are new to the project.
     n_names : int
-        How many groups got a name.
+        Number of groups that got a name.
     people : tuple of str
-        Who is new in the project. They have no login until the owner makes them a link.
+        People new to the project. They cannot log in until the owner creates a link for them.
     notes : tuple of str
         What was left out, and why.
     """
@@ -63,23 +63,23 @@ def import_answers(
     encoding: str = "utf-8",
     raw: bool = False,
 ) -> ImportResult:
-    """Bring a file of answers, labels, hints or an interview into a project.
+    """Import a file of answers, labels, hints or an interview into a project.
 
-    The whole file is checked first; if anything is wrong with it, nothing is written. A studio that runs on
-    the project may go on running.
+    The whole file is checked first; if anything is wrong with it, nothing is written. A studio may run on the
+    project meanwhile.
 
     Parameters
     ----------
     store : Store
-        Where the events of the project are kept.
+        The store of the project.
     ids : iterable of str
         The id of each item of the project.
     path : path-like
-        The file; see :func:`likewise.studio._earlier_answers.read_earlier` for what it may be.
+        The file; see :func:`likewise.studio._earlier_answers.read_earlier` for the formats.
     annotator : str, optional
-        Who said what the file gives no name for; "imported" by default.
+        Annotator of answers for which the file has no name; "imported" by default.
     format, encoding, raw : optional
-        How to read the file, if its name does not tell.
+        How to read the file, if the file name does not determine it.
     """
     from likewise.studio.service._accounts import clean_name
 
@@ -98,29 +98,29 @@ def import_answers(
 
 
 class _ImportedAnswers:
-    """What a file says, on its way into a store."""
+    """Converts the content of a file to events and writes them to a store."""
 
     def __init__(self, earlier: PastAnswers, nobody: str) -> None:
         self.earlier, self.nobody = earlier, nobody
-        self.people: dict[str, Person] = {}  # by the name in small letters, as the studio tells people apart
+        self.people: dict[str, Person] = {}  # by lower-case name, as elsewhere in the studio
         self.waiting: list[NewEvent] = []
 
     def find_or_add_people(self, tx: Transaction) -> list[str]:
-        """Find the people or add them, and see what the project has already; return who is new."""
+        """Find or add the people, and read the existing answers; return the names of new people."""
         self.people = {person.name.casefold(): person for person in tx.get_people()}
         wanted = {one.annotator or self.nobody for one in self.earlier.answers}
         wanted |= {self.nobody} if self.earlier.names else set()
         new = sorted(name for name in wanted if name.casefold() not in self.people)
         added = []
         for name in new:
-            if name.casefold() not in self.people:  # a file may write a name in two ways
+            if name.casefold() not in self.people:  # a file may spell a name in two ways
                 self.people[name.casefold()] = tx.add_person(name, "annotator")
                 added.append(name)
         before = tx.get_events(kinds=["answer"])
         keys = {event.key for event in before}
-        # An export that comes home brings the same moment of the same person; nothing of it is new.
+        # An answer that was exported from this project has the same person and time, and is not new.
         there = {_make_identity(event) for event in before}
-        events = {event.key: event for event in map(self._make_event, self.earlier.answers)}  # each once
+        events = {event.key: event for event in map(self._make_event, self.earlier.answers)}  # unique
         self.waiting = [e for e in events.values() if e.key not in keys and _make_identity(e) not in there]
         return added
 
@@ -129,7 +129,7 @@ class _ImportedAnswers:
         return sum(tx.append(event)[1] for event in part)
 
     def name_groups(self, tx: Transaction) -> int:
-        """Name groups, and return how many of the names are new."""
+        """Name groups and return how many of the names are new."""
         who = self.people.get(self.nobody.casefold())
         n_new = 0
         for item, name in self.earlier.names:
@@ -158,7 +158,7 @@ class _ImportedAnswers:
 
 
 def _make_identity(event: NewEvent | StoredEvent) -> tuple[Any, ...]:
-    """Return who said what, and when; a new event that does not know when is like no other."""
+    """Return person, content and time of an answer; without a time, its key makes it unique."""
     body = event.body
     time = body.get("said_at") or getattr(event, "time", None)
     moment = event.key if time is None else _normalise_time(time)
@@ -166,11 +166,11 @@ def _make_identity(event: NewEvent | StoredEvent) -> tuple[Any, ...]:
 
 
 def _normalise_time(time: str) -> str:
-    """Return a time in one form: in UTC, where it says how far it is from it."""
+    """Return a time in UTC if it has a time zone, in a uniform format."""
     moment = datetime.fromisoformat(time)
     try:
         return (moment if moment.tzinfo is None else moment.astimezone(UTC)).isoformat()
-    except OverflowError:  # in the first or the last day that there is
+    except OverflowError:  # the first or last representable day
         return time
 
 

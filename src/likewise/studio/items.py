@@ -1,7 +1,7 @@
-"""The items of a project as a file: found by row or by id, without all of them in memory.
+"""The items of a project in a file, read by row or id without loading all of them.
 
-The file is written once, when the project is made, and only read from then on. So any number of threads and
-processes may read it, each through a connection that nobody else uses meanwhile, and SQLite takes no lock.
+The file is written once, when the project is created, and only read afterwards. Any number of threads and
+processes may therefore read it, each through its own connection, and SQLite takes no locks.
 """
 
 from __future__ import annotations
@@ -30,17 +30,17 @@ CREATE TABLE items (
 )
 """
 _COLUMNS = "number, id, kind, title, text, cells, media, truth"
-_AT_ONCE = 500  # SQLite takes 999 parameters or more, depending on how it was built
-MOST_ID = 1000  # letters
+_AT_ONCE = 500  # SQLite's limit on parameters is at least 999
+MOST_ID = 1000  # characters
 
 
 def write_items(path: Path, items: Iterable[Item]) -> int:
-    """Write items to a new file and return how many there were.
+    """Write items to a new file and return their number.
 
-    They come in the order of their rows, 0, 1, and so on, and no id comes twice.
+    Items must come in the order of their rows, from 0, with unique ids.
     """
     n = 0
-    encode = json.JSONEncoder(ensure_ascii=False).encode  # json.dumps would make one for each item
+    encode = json.JSONEncoder(ensure_ascii=False).encode  # json.dumps would create an encoder per item
 
     def iterate_rows() -> Iterator[tuple[Any, ...]]:
         nonlocal n
@@ -50,7 +50,7 @@ def write_items(path: Path, items: Iterable[Item]) -> int:
             yield item.row, item.id, item.kind, item.title, item.text, cells, item.media, item.truth
             n += 1
 
-    # The whole folder is thrown away if this fails, so SQLite need not guard the file against it.
+    # A failure discards the whole folder, so SQLite need not protect the file.
     with closing(sqlite3.connect(path, isolation_level=None)) as connection:
         connection.execute("PRAGMA journal_mode = OFF")
         connection.execute("BEGIN")
@@ -61,7 +61,7 @@ def write_items(path: Path, items: Iterable[Item]) -> int:
             )
         except sqlite3.IntegrityError as error:
             raise LikewiseError(
-                f"the id of item {n} is that of an item before it; ids must differ ({error})."
+                f"the id of item {n} was used for an earlier item; ids must be unique ({error})."
             ) from error
         connection.execute("COMMIT")
     return n
@@ -69,9 +69,9 @@ def write_items(path: Path, items: Iterable[Item]) -> int:
 
 def _check(item: Item, row: int) -> None:
     if item.row != row:
-        raise LikewiseError(f"item {item.id!r} is said to be row {item.row}, yet comes as row {row}.")
+        raise LikewiseError(f"item {item.id!r} has row {item.row}, but comes as row {row}.")
     if item.kind not in get_args(ItemKind):
-        raise LikewiseError(f"item {item.id!r} is a {item.kind!r}; wanted one of {get_args(ItemKind)}.")
+        raise LikewiseError(f"item {item.id!r} is a {item.kind!r}; expected one of {get_args(ItemKind)}.")
     if problem := find_id_problem(item.id):
         raise LikewiseError(f"the id {item.id[:80]!r} of row {row} {problem}.")
     parts = [item.title, item.text or "", item.media or "", item.truth or ""]
@@ -80,12 +80,12 @@ def _check(item: Item, row: int) -> None:
     if not _is_text("".join(parts)):
         wrong = next((part for part in parts if not _is_text(part)), "")
         raise LikewiseError(
-            f"item {item.id!r}: {wrong[:80]!r} is not valid text (it has half a character in it)."
+            f"item {item.id!r}: {wrong[:80]!r} is not valid text (it contains half a character)."
         )
 
 
 def find_id_problem(id: str) -> str | None:
-    """Say what is wrong with an id, if anything is: it has to fit into files, databases and messages.
+    """Return what is wrong with an id, or None; ids must fit into files, databases and messages.
 
     >>> find_id_problem("s1"), find_id_problem("")
     (None, 'is empty')
@@ -93,14 +93,14 @@ def find_id_problem(id: str) -> str | None:
     if not id:
         return "is empty"
     if len(id) > MOST_ID:
-        return f"has {len(id):,} letters; wanted at most {MOST_ID:,}"
+        return f"has {len(id):,} characters; expected at most {MOST_ID:,}"
     if "\x00" in id:
-        return "has a NUL character in it"  # PostgreSQL cannot keep it
-    return None if _is_text(id) else "is not valid text (it has half a character in it)"
+        return "contains a NUL character"  # PostgreSQL cannot store it
+    return None if _is_text(id) else "is not valid text (it contains half a character)"
 
 
 def _is_text(text: str) -> bool:
-    """Tell a text from one with lone surrogates, such as a file name that is not UTF-8."""
+    """Return False for a text with lone surrogates, such as a file name that is not UTF-8."""
     try:
         text.encode("utf-8")
     except UnicodeEncodeError:
@@ -109,20 +109,20 @@ def _is_text(text: str) -> bool:
 
 
 class ItemFile:
-    """Items by row and by id.
+    """Read items by row and by id.
 
     Parameters
     ----------
     path : Path
-        A file that :func:`write_items` made.
+        A file written by :func:`write_items`.
     """
 
     def __init__(self, path: Path) -> None:
         self.path: Path = path.absolute()
-        # Lent out and given back: threads come and go, and one for each that ever was would pile up.
+        # A pool: threads come and go, so one connection per thread would accumulate.
         self._idle: deque[sqlite3.Connection] = deque()
         if not path.is_file():
-            raise FileFormatError(f"{path} is gone; without it the project cannot be opened.")
+            raise FileFormatError(f"{path} is missing; the project cannot be opened without it.")
         self.n: int = self._select_all("SELECT count(*) FROM items")[0][0]
 
     def __reduce__(self) -> tuple[type[ItemFile], tuple[Path]]:
@@ -136,7 +136,7 @@ class ItemFile:
         return [id for (id,) in self._select_all("SELECT id FROM items ORDER BY number")]
 
     def get_classes(self) -> list[str | None]:
-        """Return the true class of each row; None where it is not known."""
+        """Return the true class of each row, or None where it is unknown."""
         return [truth for (truth,) in self._select_all("SELECT truth FROM items ORDER BY number")]
 
     def get(self, row: int) -> Item:
@@ -144,7 +144,7 @@ class ItemFile:
         return self.get_items([row])[0]
 
     def get_items(self, rows: Sequence[int]) -> list[Item]:
-        """Return the items of some rows, in their order."""
+        """Return the items of the given rows, in their order."""
         wanted = [int(row) for row in rows]
         for row in wanted:
             if not 0 <= row < self.n:
@@ -160,7 +160,7 @@ class ItemFile:
         return self.get_rows([id])[0]
 
     def get_rows(self, ids: Sequence[str]) -> list[int]:
-        """Return the rows of some ids, in their order."""
+        """Return the rows of the given ids, in their order."""
         known = [id for id in ids if not find_id_problem(id)]
         found = dict(self._select_in("SELECT id, number FROM items WHERE id IN", known))
         for id in ids:
@@ -169,13 +169,13 @@ class ItemFile:
         return [found[id] for id in ids]
 
     def __iter__(self) -> Iterator[Item]:
-        """Go through all items in the order of their rows, some at a time."""
+        """Yield all items in the order of their rows, reading them in batches."""
         for start in range(0, self.n, 1000):
             asked = f"SELECT {_COLUMNS} FROM items WHERE number >= ? AND number < ? ORDER BY number"
             yield from map(_make_item, self._select_all(asked, [start, start + 1000]))
 
     def close(self) -> None:
-        """Close all connections that nobody uses; reading again opens another."""
+        """Close all idle connections; later reads open new ones."""
         with suppress(IndexError):
             while True:
                 self._idle.pop().close()
@@ -194,8 +194,8 @@ class ItemFile:
                 return connection.execute(asked, values).fetchall()
         except sqlite3.Error as error:
             raise FileFormatError(
-                f"{self.path} cannot be read as the items of a project: {error}. If it is damaged, put back "
-                "a copy of the project, or make a new one and import the answers."
+                f"{self.path} cannot be read as the items of a project: {error}. If it is damaged, restore "
+                "a copy of the project, or create a new one and import the answers."
             ) from error
 
     @contextmanager
@@ -203,7 +203,7 @@ class ItemFile:
         try:
             connection = self._idle.pop()
         except IndexError:
-            # Immutable: SQLite takes no locks and looks for no journal.
+            # Immutable: SQLite takes no locks and does not look for a journal.
             uri = f"{self.path.as_uri()}?mode=ro&immutable=1"
             connection = sqlite3.connect(uri, uri=True, check_same_thread=False)
         try:

@@ -1,4 +1,4 @@
-"""The files behind items, as they are and as small pictures; by item, never by a path from outside."""
+"""Serve the files of items, whole and as thumbnails or spectrograms, by item and never by path."""
 
 from __future__ import annotations
 
@@ -36,26 +36,26 @@ _WIDE, _HIGH, _DEEP = (
     640,
     128,
     70.0,
-)  # of a spectrogram: pixels, and decibels below the loudest that are shown
-_LONGEST = 600.0  # seconds that a spectrogram shows at most
-_LOOK = 1  # changes with how pictures are made, so that old ones are not found in the cache
-_decoding = threading.BoundedSemaphore(2)  # a large picture takes a quarter of a gigabyte while it is read
+)  # spectrogram: width and height in pixels, dynamic range in decibels
+_LONGEST = 600.0  # maximum number of seconds in a spectrogram
+_LOOK = 1  # increased when rendering changes, which invalidates cached pictures
+_decoding = threading.BoundedSemaphore(2)  # decoding a large picture takes 250 MB
 
 
 @dataclass(frozen=True, eq=False)
 class Media:
-    """An open file with what a browser has to be told of it; to be closed when it is sent.
+    """An open file with the response headers it needs; close it after sending.
 
     Attributes
     ----------
     content_type : str
-        By the file's first bytes, whatever its name says.
+        Detected from the first bytes of the file, not from its name.
     size : int
         In bytes.
     etag : str
-        Changes when the file does; without quotes.
+        Changes with the file; without quotes.
     file : binary file
-        To read from; it can be sought.
+        Open for reading; seekable.
     """
 
     content_type: str
@@ -64,7 +64,7 @@ class Media:
     file: BinaryIO
 
     def __post_init__(self) -> None:
-        # A request may be called off between opening and sending; nobody is left to close the file then.
+        # If a request is cancelled between opening and sending, nothing else closes the file.
         weakref.finalize(self, self.file.close)
 
     def __enter__(self) -> Media:
@@ -80,14 +80,14 @@ class Media:
         self.file.close()
 
     def read(self) -> bytes:
-        """Return all of it."""
+        """Return the whole content."""
         self.file.seek(0)
         return self.file.read()
 
     def iterate_part(
         self, start: int = 0, stop: int | None = None, *, chunk: int = 65_536
     ) -> Iterator[bytes]:
-        """Go through the bytes from `start` to before `stop`, then close the file."""
+        """Yield the bytes from `start` up to but excluding `stop`, then close the file."""
         try:
             self.file.seek(start)
             left = (self.size if stop is None else min(stop, self.size)) - start
@@ -102,22 +102,22 @@ class Media:
 
 
 def open_media(project: Project, item: Item) -> Media:
-    """Open the picture or sound of an item, if it is where it should be and what it should be."""
+    """Open the picture or sound of an item, or raise MediaError."""
     if item.media is None or item.kind not in ("image", "sound"):
         raise MediaError("this item has no picture and no sound.", "none")
     try:
         file = open_beneath(project.media_root, item.media)
     except FileNotFoundError as error:
         raise MediaError(
-            f"the file {_get_file_name(item)!r} is gone. Put it back where it was when the project was made.",
+            f"the file {_get_file_name(item)!r} is missing. Put it back where it was before.",
             "gone",
         ) from error
     except OutsideFolderError as error:
         raise MediaError(
-            f"the file {_get_file_name(item)!r} leads out of the folder of the data, and is not shown.",
+            f"the file {_get_file_name(item)!r} is outside the folder of the data, and is not shown.",
             "refused",
         ) from error
-    except (NotAFileError, OSError, RuntimeError) as error:  # RuntimeError: links that go round in a circle
+    except (NotAFileError, OSError, RuntimeError) as error:  # RuntimeError: circular symbolic links
         why = getattr(error, "strerror", None) or "it is not a plain file"
         raise MediaError(f"the file {_get_file_name(item)!r} cannot be opened: {why}.", "broken") from error
     try:
@@ -137,7 +137,7 @@ def open_media(project: Project, item: Item) -> Media:
 
 
 def explain_broken(project: Project, item: Item) -> str | None:
-    """Say why the file of an item cannot be shown, by its first bytes; None if it can or there is none."""
+    """Return the reason why the file of an item cannot be shown, or None if it can or has no file."""
     if item.media is None:
         return None
     try:
@@ -148,7 +148,7 @@ def explain_broken(project: Project, item: Item) -> str | None:
 
 
 def _get_file_name(item: Item) -> str:
-    """Return what to call the file of an item; its folder may be the true class, and is left out."""
+    """Return the file name of an item without its folder, which may be the true class."""
     return PurePosixPath(item.media or "").name
 
 
@@ -160,8 +160,7 @@ def _check_type(item: Item, first: bytes) -> str:
     if found is None or not found.startswith(wanted):
         listed = "PNG, JPEG, GIF, WebP or BMP" if item.kind == "image" else "WAV, MP3, Ogg or FLAC"
         raise MediaError(
-            f"the file {_get_file_name(item)!r} is {found or 'of a kind that is not shown'}; wanted "
-            f"{listed}.",
+            f"the file {_get_file_name(item)!r} is {found or 'of an unsupported type'}; expected {listed}.",
             "refused",
         )
     return found
@@ -175,7 +174,7 @@ def _compute_digest(*parts: object) -> str:
 
 
 def make_thumbnail(project: Project, item: Item, *, side: int = SIDE) -> Media:
-    """Return a picture no longer than `side` either way, the right way up; made once and kept."""
+    """Return a cached picture of at most `side` pixels either way, rotated upright."""
     with open_media(project, item) as media:
         if not media.content_type.startswith("image/"):
             raise MediaError("this item is a sound; it has a spectrogram instead.", "none")
@@ -185,7 +184,7 @@ def make_thumbnail(project: Project, item: Item, *, side: int = SIDE) -> Media:
 
 
 def make_spectrogram(project: Project, item: Item) -> Media:
-    """Return a picture of a sound, made once and kept: time to the right, pitch up, loud is bright."""
+    """Return a cached spectrogram: time to the right, pitch upwards, bright for loud."""
     with open_media(project, item) as media:
         if not media.content_type.startswith("audio/"):
             raise MediaError("this item is a picture; it has no spectrogram.", "none")
@@ -193,7 +192,7 @@ def make_spectrogram(project: Project, item: Item) -> Media:
 
 
 def _get_cached(project: Project, what: str, media: Media, make: Callable[[], bytes]) -> Media:
-    """Return what is in the cache, or make it and put it there, if the cache can be written."""
+    """Return a picture from the cache, or make it and cache it if the cache is writable."""
     name = _compute_digest(_LOOK, what, media.etag)
     place = project.folder / "cache" / "pictures" / name[:2] / name
     data = b""
@@ -215,7 +214,7 @@ def _keep(place: Path, data: bytes) -> None:
         place.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
         part.write_bytes(data)
         os.replace(part, place)
-    except OSError:  # full or read-only: it will be made again
+    except OSError:  # full or read-only: made again next time
         with suppress(OSError):
             part.unlink(missing_ok=True)
 
@@ -233,7 +232,7 @@ def _make_small(media: Media, side: int, name: str) -> bytes:
     elif media.content_type == "image/jpeg" or max(image.size) > 256:
         image.save(out, "WEBP", quality=82)
     else:
-        image.save(out, "WEBP", lossless=True)  # small drawings keep their edges
+        image.save(out, "WEBP", lossless=True)  # keeps sharp edges of small drawings
     return out.getvalue()
 
 
@@ -253,22 +252,22 @@ def _draw_spectrogram(media: Media, name: str) -> bytes:
 
 
 def _compute_pixels(sound: Wave) -> np.ndarray[Any, np.dtype[np.uint8]]:
-    """Return brightness by pitch (the highest first) and time."""
+    """Return the brightness by pitch (highest first) and time."""
     bands = log_mel(sound, n_bands=_HIGH)
-    if len(bands) > _WIDE:  # several windows to a pixel: the loudest, so that a click is not lost
+    if len(bands) > _WIDE:  # several windows per pixel: the loudest, which keeps short clicks visible
         bands = np.maximum.reduceat(bands, np.arange(_WIDE) * len(bands) // _WIDE, axis=0)
     else:
         bands = log_mel(sound, n_bands=_HIGH, n_frames=_WIDE)
     decibels = bands * (10.0 / np.log(10.0))
-    top = max(float(decibels.max()), _DEEP - 80.0)  # silence, which is at -80, stays dark
+    top = max(float(decibels.max()), _DEEP - 80.0)  # silence is at -80 and stays dark
     shown = np.clip((decibels - (top - _DEEP)) / _DEEP, 0.0, 1.0)
     return np.ascontiguousarray((shown * 255.0).astype(np.uint8).T[::-1])
 
 
 def _make_palette() -> np.ndarray[Any, np.dtype[np.uint8]]:
-    """Return 256 colours from near black through violet and orange to pale yellow, ever brighter.
+    """Return 256 colours of increasing brightness: near black, violet, orange, pale yellow.
 
-    Brightness alone tells them apart, so that it does not matter which colours somebody sees.
+    Brightness alone distinguishes them, so the picture does not depend on colour vision.
     """
     stops = np.array([0.0, 0.25, 0.5, 0.75, 1.0])
     colours = np.array([[8, 8, 26], [66, 26, 110], [176, 50, 96], [243, 140, 58], [253, 246, 200]])

@@ -1,14 +1,14 @@
-"""A project of the studio: the folder beside the data that holds all but the data itself.
+"""A project of the studio: a folder beside the data with everything except the data.
 
 ::
 
     birds.likewise/
-      project.json     what was asked for, and what the data were like
-      features.npy     one row of numbers an item
+      project.json     the settings, and a fingerprint of the data
+      features.npy     one row of numbers per item
       items.sqlite     what is shown of each item
-      studio.sqlite    answers and people (made by the store; not there if another database is used)
-      secret           of this project alone, readable by its owner only
-      cache/           what can be made again: thumbnails, the map
+      studio.sqlite    answers and people (created by the store; absent if another database is used)
+      secret           the secret of this project, readable by its owner only
+      cache/           what can be recreated: thumbnails, the map
       backups/         copies of the answers, made before each migration
       lock             held by the server while it runs
 """
@@ -42,38 +42,38 @@ from likewise.studio.items import ItemFile, write_items
 from likewise.studio.records import Described, Item, Settings
 from likewise.supervision.io import replace_file
 
-_MARKED = 256  # so many items, from the first to the last, are looked at to tell data apart
+_MARKED = 256  # number of items, evenly spaced, from which `mark` is computed
 _GROUPS = "groups.npy"
 _FEATURES, _ITEMS, _SECRET, _LOCK = "features.npy", "items.sqlite", "secret", "lock"
 
 
 def get_default_folder(source: Path) -> Path:
-    """Return where the project of a data file or folder is kept.
+    """Return the default folder of the project for a data file or folder.
 
     >>> (get_default_folder(Path("/data/birds")).as_posix(),
     ...  get_default_folder(Path("/data/tickets.csv")).as_posix())
     ('/data/birds.likewise', '/data/tickets.likewise')
     """
-    whole = source.absolute() if source.name else source.resolve()  # "." and ".." have names of their own
+    whole = source.absolute() if source.name else source.resolve()  # resolve "." and ".."
     return whole.with_name((whole.name if whole.is_dir() else whole.stem) + SUFFIX)
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class Project:
-    """A project that is there; made by :meth:`create`, found again by :meth:`open`.
+    """An existing project; see :meth:`create` and :meth:`open`.
 
     Attributes
     ----------
     folder : Path
-        Where it is.
+        The folder of the project.
     settings : Settings
-        What was asked for.
+        The settings.
     described : Described
-        What its items are, as a whole.
+        A description of its items.
     source : Path
         The file or folder of the data.
     database : str or None
-        The URL of the database, with its password; None for the one of the settings.
+        The URL of the database, with its password; None uses the one in the settings.
     """
 
     folder: Path
@@ -98,15 +98,13 @@ class Project:
         database: str | None = None,
         options: Mapping[str, Any] | None = None,
     ) -> Project:
-        """Make a project, whole or not at all: under another name first, which is changed at the end.
+        """Create a project, completely or not at all: under a temporary name, renamed at the end.
 
-        `options` are kept as they are: how the data were read, for whoever opens it again.
+        `options` record how the data were read; they are stored unchanged and are available on reopening.
         """
         target, data = Path(folder).absolute(), Path(source).absolute()
         if target.exists() or target.is_symlink():
-            raise LikewiseError(
-                f"{target} is there already. Open it, or choose another name for the project."
-            )
+            raise LikewiseError(f"{target} already exists. Open it, or choose another name for the project.")
         rows = _check_features(X)
         try:
             part = Path(tempfile.mkdtemp(prefix=f".{target.name}.", suffix=".part", dir=target.parent))
@@ -125,16 +123,16 @@ class Project:
 
     @classmethod
     def open(cls, folder: str | os.PathLike[str], *, database: str | None = None) -> Project:
-        """Find a project again, or say what is wrong with it."""
+        """Open an existing project, or raise an error that describes the problem."""
         place = Path(folder).absolute()
         content = _project_file.read(place)
         project = cls(place, content.settings, content.described, content.data, database, content.was)
         n = len(project.load_features())
         if not n == project.items.n == project.described.n_items:
             raise FileFormatError(
-                f"{place} does not fit together: {FILE} speaks of {project.described.n_items} items, "
-                f"{_ITEMS} holds {project.items.n} and {_FEATURES} {n} rows. Files of two may be mixed; put "
-                "back a copy, or make the project again and import the answers."
+                f"{place} is inconsistent: {FILE} lists {project.described.n_items} items, "
+                f"{_ITEMS} has {project.items.n} and {_FEATURES} {n} rows. Files of two projects may be "
+                "mixed; restore a copy, or create the project again and import the answers."
             )
         return project
 
@@ -144,17 +142,17 @@ class Project:
     # ------------------------------------------------------------------ what it holds
 
     def load_features(self) -> npt.NDArray[np.floating[Any]]:
-        """Return the rows of numbers, read from disk as they are needed."""
+        """Return the features, memory-mapped."""
         path = self.folder / _FEATURES
         try:
             X: npt.NDArray[np.floating[Any]] = np.load(path, mmap_mode="r", allow_pickle=False)
         except FileNotFoundError as error:
             raise FileFormatError(
-                f"{path} is gone; without it the project cannot be opened. Put back a copy of the project."
+                f"{path} is missing; the project cannot be opened without it. Restore a copy of the project."
             ) from error
         except (OSError, ValueError) as error:
             raise FileFormatError(
-                f"{path} cannot be read: {error}. Put back a copy of the project."
+                f"{path} cannot be read: {error}. Restore a copy of the project."
             ) from error
         return X
 
@@ -165,12 +163,12 @@ class Project:
 
     @property
     def media_root(self) -> Path:
-        """The folder that the media of the items are in, and must not leave."""
+        """The folder of the media of the items; files outside of it are never opened."""
         return self.source if self.source.is_dir() else self.source.parent
 
     @property
     def cache(self) -> Path:
-        """The folder for what can be made again."""
+        """The folder for files that can be recreated."""
         return self._make_folder("cache")
 
     @property
@@ -180,22 +178,22 @@ class Project:
 
     @property
     def database_url(self) -> str:
-        """Where answers and people are kept, as SQLAlchemy writes it."""
+        """The SQLAlchemy URL of the database of answers and people."""
         given = self.database or self.settings.database
         if given is not None:
             return given
-        sqlalchemy = require("sqlalchemy", extra="studio")  # it knows which letters have to be quoted
+        sqlalchemy = require("sqlalchemy", extra="studio")  # quotes special characters in the path
         url = sqlalchemy.URL.create("sqlite", database=str(self.folder / "studio.sqlite"))
         return str(url.render_as_string(hide_password=False))
 
     @property
     def options(self) -> dict[str, Any]:
-        """How the data were read when the project was made, as whoever made it said."""
+        """How the data were read, as passed to :meth:`create`."""
         content = _project_file.read(self.folder).source.get("options")
         return content if isinstance(content, dict) else {}
 
     def get_secret(self) -> bytes:
-        """Return the secret of the project; if it is gone a new one is made, and all have to log in again."""
+        """Return the secret of the project; if missing, create a new one, which logs everybody out."""
         path = self.folder / _SECRET
         try:
             found = path.read_bytes()
@@ -205,13 +203,13 @@ class Project:
             replace_file(path, _write_secret)
             return path.read_bytes()
         if os.name == "posix" and path.stat().st_mode & 0o077:
-            path.chmod(0o600)  # a copy may have opened it to others
+            path.chmod(0o600)  # a copy may have wider permissions
         return found
 
     # ------------------------------------------------------------------ what can be done with it
 
     def with_settings(self, settings: Settings) -> Project:
-        """Keep other settings, and return the project with them."""
+        """Store other settings, and return the project with them."""
         source = _project_file.read(self.folder).source
         replace_file(
             self.folder / FILE, lambda part: _project_file.write(part, settings, self.described, source)
@@ -219,18 +217,18 @@ class Project:
         return dataclasses.replace(self, settings=settings)
 
     def describe_changed_source(self) -> str | None:
-        """Say in a sentence how the data differ from what they were; None if they do not."""
+        """Return a sentence that describes how the data have changed, or None if they have not."""
         return change(self.source, self._was)
 
     def keep_groups(self, labels: npt.NDArray[Any]) -> None:
-        """Keep which group each item is in, so that groups keep their numbers; a full disk is no matter."""
+        """Store the group of each item, so that groups keep their numbers; ignore a full disk."""
         part = self.cache / f".groups.{secrets.token_hex(4)}.npy"
         with suppress(OSError):
             np.save(part, labels, allow_pickle=False)
             os.replace(part, self.cache / _GROUPS)
 
     def get_kept_groups(self) -> npt.NDArray[np.int32] | None:
-        """Return the groups that were kept last; None without any."""
+        """Return the stored groups, or None."""
         try:
             labels = np.load(self.folder / "cache" / _GROUPS, allow_pickle=False)
         except (OSError, ValueError):
@@ -239,7 +237,7 @@ class Project:
         return labels if fits else None
 
     def mark(self) -> str:
-        """Return what tells these items from those of another project: by what is shown of some of them."""
+        """Return a mark of these items, derived from some of them, that differs between projects."""
         n = self.items.n
         some = self.items.get_items(sorted({int(row) for row in np.linspace(0, n - 1, min(n, _MARKED))}))
         shown = [(item.id, item.title, item.text, item.cells, item.media) for item in some]
@@ -248,25 +246,25 @@ class Project:
 
     @contextmanager
     def lock(self, url: str) -> Iterator[None]:
-        """Hold the project for one server; a second is told where the first one is."""
+        """Lock the project for one server; the error for a second server gives the URL of the first."""
         with ExitStack() as stack:
             try:
                 stack.enter_context(hold_lock(self.folder / _LOCK, url=url))
             except OSError as error:
                 raise LikewiseError(
                     f"{self.folder / _LOCK} cannot be opened for writing: {error.strerror}. The studio "
-                    "needs a folder that it may write to."
+                    "needs a writable folder."
                 ) from error
             except LockedError as error:
                 where = f" at {error.holder['url']}" if error.holder.get("url") else ""
                 raise LikewiseError(
                     f"{self.folder} is open in another studio{where} ({describe_holder(error.holder)}). Use "
-                    "that one, or stop it first: two on one project would ask the same questions twice."
+                    "that one, or stop it first: two studios would ask the same questions twice."
                 ) from error
             yield
 
     def find_running(self) -> str | None:
-        """Return the URL of the server that holds the project, None if none does; "" if it is not known."""
+        """Return the URL of the server that runs this project, "" if it is unknown, None if none runs."""
         holder = find_holder(self.folder / _LOCK)
         return None if holder is None else str(holder.get("url", ""))
 
@@ -287,7 +285,7 @@ def _check_features(X: npt.ArrayLike) -> npt.NDArray[np.floating[Any]]:
     rows = np.asarray(X)
     if rows.ndim != 2 or rows.dtype.kind not in "fiub" or 0 in rows.shape:
         raise LikewiseError(
-            f"the features have shape {rows.shape} and type {rows.dtype}; wanted numbers of shape "
+            f"the features have shape {rows.shape} and type {rows.dtype}; expected numbers of shape "
             "(items, features)."
         )
     if rows.dtype not in (np.float32, np.float64):
@@ -295,7 +293,7 @@ def _check_features(X: npt.ArrayLike) -> npt.NDArray[np.floating[Any]]:
     if not np.isfinite(rows).all():
         row, column = np.argwhere(~np.isfinite(rows))[0].tolist()
         raise LikewiseError(
-            f"feature {column} of row {row} (counted from 0) is {rows[row, column]}; wanted finite numbers."
+            f"feature {column} of row {row} (counted from 0) is {rows[row, column]}; expected finite numbers."
         )
     return np.ascontiguousarray(rows)
 
@@ -312,8 +310,8 @@ def _fill(
     n = write_items(part / _ITEMS, items)
     if not n == len(X) == described.n_items:
         raise LikewiseError(
-            f"there are {n} items, {len(X)} rows of features and {described.n_items} items described; wanted "
-            "as many of each."
+            f"there are {n} items, {len(X)} rows of features and {described.n_items} items described; these "
+            "numbers must be equal."
         )
     _project_file.write(part / FILE, settings, described, source)
     _write_secret(part / _SECRET)
@@ -331,7 +329,7 @@ def _write_secret(path: Path) -> None:
 
 
 def _to_disk(path: Path) -> None:
-    """Wait until a file or folder is on disk, where the system lets one wait for it."""
+    """Wait until a file or folder is on disk, if the system supports it."""
     if path.is_dir() and os.name != "posix":
         return
     handle = os.open(path, os.O_RDONLY if path.is_dir() else os.O_RDWR)
@@ -344,17 +342,15 @@ def _to_disk(path: Path) -> None:
 def _make_creation_error(target: Path, error: Exception) -> str:
     why = (error.strerror if isinstance(error, OSError) else None) or str(error)
     if target.exists():
-        return (
-            f"{target} was made by somebody else meanwhile. Open it, or choose another name for the project."
-        )
+        return f"{target} was created by another process meanwhile. Open it, or choose another name."
     return (
-        f"the project {target} cannot be made: {why}. Nothing is left of it; make room, or choose another "
-        "place that you may write to."
+        f"the project {target} cannot be created: {why}. Nothing was left behind; free some space, or choose "
+        "a place that you may write to."
     )
 
 
 def _make_source_entry(data: Path, target: Path) -> dict[str, Any]:
-    """Name the data from where the project is, so that both can be moved together."""
+    """Return the path of the data relative to the project, so that both can be moved together."""
     try:
         was = compute_fingerprint(data)
     except OSError as error:

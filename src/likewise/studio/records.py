@@ -1,4 +1,4 @@
-"""What the parts of the studio say to one another: small frozen records, and no behaviour."""
+"""Frozen records that the parts of the studio exchange."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ Source = Literal["question", "groups", "import", "study", "practice"]
 
 @dataclass(frozen=True)
 class Person:
-    """Somebody who may log in."""
+    """A person who may log in."""
 
     id: int
     name: str
@@ -35,12 +35,12 @@ class Person:
 
 @dataclass(frozen=True)
 class NewEvent:
-    """Something that happened and is to be kept.
+    """An event to be stored.
 
     Attributes
     ----------
     key : str
-        Made by whoever reports it, so that a report that is repeated counts once.
+        Chosen by the client, so that a request sent twice counts once.
     kind : {"answer", "skip", "undo", "name", "survey", "stage", "confirm", "again"}
         What happened.
     person : int
@@ -48,15 +48,15 @@ class NewEvent:
     question : str or None
         The id of the queued question that is answered or skipped.
     seconds : float or None
-        How long it took.
+        Response time.
     body : mapping
-        The rest, as JSON. It speaks of item ids, never of row numbers. Of an answer or a skip: ``kind``
-        ("pair" or "triplet"), ``items`` (list of ids), ``answer`` (a word, not for a skip), ``source``, and
-        ``score``, ``why`` (a sentence) and ``reason`` (its template and items) if there are any; of an undo:
-        ``of`` (the seq of the event); of a confirm, which says that an answer is right, and of an again,
-        which has its question asked once more: ``of`` (the seq of the answer); of a name: ``item``
-        (an id, by which the group is found again after a refit) and ``name``; of a survey: the
-        questionnaire's answers; of a stage: ``to``, the stage of a study that was entered.
+        The rest, as JSON; items are referred to by id, never by row number. For an answer or a skip:
+        ``kind`` ("pair" or "triplet"), ``items`` (list of ids), ``answer`` (a word; not for a skip),
+        ``source``, and, if available, ``score``, ``why`` (a sentence) and ``reason`` (its template and
+        items). For an undo: ``of`` (the seq of the event). For a confirm (an answer is right) and an again
+        (ask its question once more): ``of`` (the seq of the answer). For a name: ``item`` (an id, which
+        identifies the group after a refit) and ``name``. For a survey: the answers to the questionnaire.
+        For a stage: ``to``, the stage of a study that was entered.
     """
 
     key: str
@@ -69,7 +69,7 @@ class NewEvent:
 
 @dataclass(frozen=True)
 class StoredEvent:
-    """An event that is safely on disk; see :class:`NewEvent`."""
+    """An event in the store; see :class:`NewEvent`."""
 
     seq: int
     key: str
@@ -83,20 +83,20 @@ class StoredEvent:
 
 @dataclass(frozen=True)
 class QueuedQuestion:
-    """A question that can be put to somebody.
+    """A question that can be shown to a person.
 
     Attributes
     ----------
     id : str
-        A random name, by which it is answered.
+        A random id; answers refer to it.
     kind : {"pair", "triplet"}
-        What is asked.
+        The kind of question.
     items : tuple of str
         The ids of the items, in the order in which they are shown.
     score : float or None
-        As the strategy says.
+        The score given by the strategy.
     reason : Reason
-        Why it was chosen, about the ids of items.
+        Why the question was chosen, in terms of item ids.
     """
 
     id: str
@@ -111,7 +111,7 @@ class QueuedQuestion:
 
 @dataclass(frozen=True)
 class Settings:
-    """What was asked for when the project was made; kept in its ``project.json``."""
+    """The settings of a project, stored in its ``project.json``."""
 
     title: str
     ask: AskKind = "pairs"
@@ -121,32 +121,32 @@ class Settings:
     seed: int = 0
     budget: int | None = None
     strategy: str | None = None
-    database: str | None = None  # a URL without its password; None is the SQLite file of the project
+    database: str | None = None  # a URL without password; None for the project's SQLite file
     study: Mapping[str, Any] | None = None  # see likewise.studio.study
 
 
 @dataclass(frozen=True)
 class Item:
-    """One thing to look at.
+    """An item that people look at.
 
     Attributes
     ----------
     row : int
-        Its row in the matrix of features.
+        Row in the matrix of features.
     id : str
-        How people and files call it.
+        Its id in files and on pages.
     kind : {"image", "sound", "text", "row"}
-        How it is shown.
+        What is shown.
     title : str
-        A short line.
+        A one-line title.
     text : str or None
-        The text of a "text".
+        The text, for kind "text".
     cells : tuple of (str, str)
-        Column and value of a "row", and further columns of the others.
+        Columns and values of a "row"; additional columns of the other kinds.
     media : str or None
-        The path of the file relative to the folder of the data, for an "image" or a "sound".
+        Path of an "image" or "sound" file, relative to the folder of the data.
     truth : str or None
-        The true class, where it is known. Never shown to annotators.
+        The true class, if known. Never shown to annotators.
     """
 
     row: int
@@ -164,20 +164,20 @@ class Item:
 
 @dataclass(frozen=True)
 class Group:
-    """A cluster as it is shown: its number, how many items it has, and rows to show."""
+    """A cluster as shown on the pages: its number, its size and some of its rows."""
 
     number: int
     size: int
-    typical: tuple[int, ...]  # rows, the most typical first
-    doubtful: tuple[int, ...]  # rows, the most doubtful first
+    typical: tuple[int, ...]  # most typical rows first
+    doubtful: tuple[int, ...]  # most doubtful rows first
 
 
 @dataclass(frozen=True)
 class Conflict:
     """Answers that cannot all be true.
 
-    `rows` were said to be apart, `chain` leads from the one to the other, and `events` are the seqs of the
-    answers behind it.
+    `rows` are the two rows answered DIFFERENT, `chain` leads from one to the other, and `events` are the seqs
+    of the answers involved.
     """
 
     rows: tuple[int, ...]
@@ -187,18 +187,18 @@ class Conflict:
 
 @dataclass(frozen=True)
 class OddAnswer:
-    """An answer that looks wrong.
+    """An answer that is probably wrong.
 
     Attributes
     ----------
     rows : tuple of int
         The rows of its question.
     events : tuple of int
-        The seqs of the answers; several if several people gave it.
+        The seqs of the answers: more than one if several people gave it.
     chance : float
         The probability that it is wrong.
     n_against, n_near : int
-        How many other answers and how many near items speak against it.
+        Number of other answers and of neighbouring items that contradict it.
     """
 
     rows: tuple[int, ...]
@@ -210,21 +210,21 @@ class OddAnswer:
 
 @dataclass(frozen=True, eq=False)
 class Picture:
-    """The grouping by all that was told up to the event `seq`."""
+    """The grouping that follows from all events up to `seq`."""
 
     seq: int
     labels: npt.NDArray[np.int32]
-    doubt: npt.NDArray[np.float32]  # 0 sure to 1 not sure at all, of each row
+    doubt: npt.NDArray[np.float32]  # of each row: 0 is certain, 1 is entirely uncertain
     groups: tuple[Group, ...]
     conflicts: tuple[Conflict, ...]
-    links: npt.NDArray[np.int32]  # (m, 3): two rows, and 1 together or 0 apart, as answered
-    seconds: float  # how long it took
+    links: npt.NDArray[np.int32]  # (m, 3): two rows, then 1 for SAME or 0 for DIFFERENT
+    seconds: float  # duration of the fit
     odd: tuple[OddAnswer, ...] = ()  # most suspicious first
 
 
 @dataclass(frozen=True)
 class PersonStanding:
-    """What is thought of one person's answers, from questions that somebody else answered too."""
+    """The estimated reliability of one person, from questions that others answered too."""
 
     person: int
     n_answers: int
@@ -232,12 +232,12 @@ class PersonStanding:
     n_unsure: int
     accuracy: float | None
     reliability: float | None
-    seconds: float | None  # the median
+    seconds: float | None  # median response time
 
 
 @dataclass(frozen=True)
 class Standing:
-    """How far people agree."""
+    """The agreement between people."""
 
     n_shared: int
     observed: float | None
@@ -247,7 +247,7 @@ class Standing:
 
 @dataclass(frozen=True)
 class Progress:
-    """How far the interview has come; see :class:`likewise.active.Outlook`."""
+    """The progress of the interview; see :class:`likewise.active.Outlook`."""
 
     seq: int
     n_answers: int
@@ -257,8 +257,8 @@ class Progress:
     interval: tuple[float, float] | None
     worth_asking: bool
     advice: str
-    curve: tuple[tuple[int, float], ...] = ()  # (answers, share of labels that changed over the last ten)
-    error_rate: tuple[float, float, float] | None = None  # share of wrong answers: mean, low, high
+    curve: tuple[tuple[int, float], ...] = ()  # (answers, share of labels changed over the last ten)
+    error_rate: tuple[float, float, float] | None = None  # estimated share of wrong answers: mean, low, high
 
 
 # ---------------------------------------------------------------------- between server and worker
@@ -266,9 +266,9 @@ class Progress:
 
 @dataclass(frozen=True)
 class Tell:
-    """To the worker: events that are on disk, in order, and how many questions to have ready.
+    """Message to the worker: stored events in order, and the number of questions to have ready.
 
-    `pending` are questions that people are looking at, which must not be chosen again.
+    `pending` are questions that people are looking at; they must not be chosen again.
     """
 
     events: tuple[StoredEvent, ...]
@@ -278,7 +278,7 @@ class Tell:
 
 @dataclass(frozen=True)
 class Ready:
-    """From the worker: questions by all that was told up to `seq`. None left: `finished` says why."""
+    """Message from the worker: questions based on events up to `seq`; if none, `finished` is the reason."""
 
     seq: int
     questions: tuple[QueuedQuestion, ...]
@@ -287,7 +287,7 @@ class Ready:
 
 @dataclass(frozen=True, eq=False)
 class Layout:
-    """From the worker: where each row is on the map, in [0, 1] x [0, 1]; `final` if no better one follows."""
+    """Message from the worker: map positions in [0, 1] x [0, 1]; `final` if no better map follows."""
 
     xy: npt.NDArray[np.float32]
     method: str
@@ -296,7 +296,7 @@ class Layout:
 
 @dataclass(frozen=True)
 class Trouble:
-    """From the worker: something failed; `text` says what, for the owner."""
+    """Message from the worker: something failed; `text` describes it for the owner."""
 
     text: str
 
@@ -306,11 +306,11 @@ FromWorker = Ready | Picture | Progress | Standing | Layout | Trouble
 
 @dataclass(frozen=True)
 class Described:
-    """What the studio knows of its items as a whole."""
+    """A description of all items of a project."""
 
     kind: ItemKind
     n_items: int
     columns: tuple[str, ...] = ()
     has_truth: bool = False
-    features: str = ""  # in words, such as "64 numbers from images of 16 x 16 pixels"
+    features: str = ""  # a phrase, such as "64 numbers from images of 16 x 16 pixels"
     notes: tuple[str, ...] = field(default=())

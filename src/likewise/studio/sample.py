@@ -1,4 +1,4 @@
-"""A folder of pictures to try the studio on: handwritten digits, which come with scikit-learn."""
+"""A sample folder of pictures: the handwritten digits that come with scikit-learn."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ _SCALE = 16
 
 
 def write_sample(folder: str | os.PathLike[str], *, n: int = 600, seed: int = 0) -> list[str]:
-    """Write `n` handwritten digits as PNG files of 160 x 160 pixels, and return the true digit of each.
+    """Write `n` handwritten digits as PNG files of 160 x 160 pixels and return their true digits.
 
-    The names say nothing of what is in the files: ``digit-001.png`` and so on. The folder is made under
-    another name and put in place whole; one that is there already is refused.
+    File names such as ``digit-001.png`` do not reveal the digit. The folder is written under a temporary name
+    and then renamed; an existing folder is an error.
 
     References
     ----------
@@ -30,10 +30,10 @@ def write_sample(folder: str | os.PathLike[str], *, n: int = 600, seed: int = 0)
 
     target = Path(folder).absolute()
     if target.exists():
-        raise LikewiseError(f"{target} is there already; choose another folder for the sample.")
+        raise LikewiseError(f"{target} already exists; choose another folder for the sample.")
     digits = load_digits()
     if not 2 <= n <= len(digits.images):
-        raise LikewiseError(f"n must be 2 to {len(digits.images)}, got {n}.")
+        raise LikewiseError(f"n must be between 2 and {len(digits.images)}; got {n}.")
     chosen = np.random.default_rng(seed).permutation(len(digits.images))[:n]
     target.parent.mkdir(parents=True, exist_ok=True)
     part = Path(tempfile.mkdtemp(prefix=f".{target.name}.", suffix=".part", dir=target.parent))
@@ -48,11 +48,11 @@ def write_sample(folder: str | os.PathLike[str], *, n: int = 600, seed: int = 0)
 
 
 def _draw(pixels: np.ndarray, path: Path) -> None:
-    """Draw 8 x 8 grey levels from 0 to 16 as dark ink on white, with a margin and smooth edges."""
+    """Draw 8 x 8 grey levels (0 to 16) as dark ink on white, with a margin and smooth edges."""
     pillow = require("PIL.Image", extra="studio")
     levels = np.pad(np.clip(pixels / 16.0, 0.0, 1.0), 1)
     ink = pillow.fromarray((levels * 255.0).round().astype(np.uint8))
     large = ink.resize((10 * _SCALE, 10 * _SCALE), pillow.Resampling.BICUBIC)
-    # A steep curve through the middle grey makes strokes of what would be fog.
+    # A steep curve around mid-grey turns blurred areas into strokes.
     strokes = 1.0 / (1.0 + np.exp(-(np.asarray(large, dtype=np.float64) / 255.0 - 0.5) * 14.0))
     pillow.fromarray((255.0 - strokes * 225.0).round().astype(np.uint8)).save(path, "PNG")

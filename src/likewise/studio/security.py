@@ -1,4 +1,4 @@
-"""What stands before every request: hosts, origins, sizes, and headers that let a browser help."""
+"""Checks of every request (host, origin, size) and security headers of every response."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ POLICY = (
     "img-src 'self' blob: data:; media-src 'self' blob:; base-uri 'self'; form-action 'self'; "
     "frame-ancestors 'none'"
 )
-# Files of other people: even when opened by themselves they can run nothing and load nothing.
+# Files of other people: even if opened directly, they cannot run scripts or load anything.
 MEDIA_POLICY = (
     "sandbox; default-src 'none'; style-src 'unsafe-inline'; media-src 'self'; img-src 'self' data:"
 )
@@ -40,17 +40,17 @@ _HEADERS = {
 
 
 class Guard:
-    """Refuses what no page of ours sends, and adds the headers that every answer has.
+    """ASGI middleware that refuses requests not sent by our pages and adds security headers.
 
     Parameters
     ----------
     app : ASGI application
-        What is guarded.
+        The application to guard.
     hosts : callable
-        Returns the host names, with ports, by which the studio may be called. Any other is refused, so that
-        a name that somebody points at this machine opens nothing (DNS rebinding).
+        Returns the allowed host names, with ports. Requests for any other host are refused, which
+        prevents DNS rebinding.
     base : str
-        The path below which a proxy shows the studio, such as "/birds"; empty for the root.
+        Path prefix of the studio behind a proxy, such as "/birds"; empty for the root.
     """
 
     def __init__(self, app: App, hosts: Callable[[], frozenset[str]], base: str = "") -> None:
@@ -59,7 +59,7 @@ class Guard:
         self.base = base
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Guard one request."""
+        """Handle one request."""
         if scope["type"] != "http":
             if scope["type"] == "lifespan":
                 await self.app(scope, receive, send)
@@ -73,7 +73,7 @@ class Guard:
             return
         path = scope["path"]
         if self.base and (path == self.base or path.startswith(self.base + "/")):
-            # Some proxies take the base path off, others leave it.
+            # Some proxies remove the base path, others leave it.
             scope = {**scope, "path": path[len(self.base) :] or "/"}
             scope["raw_path"] = scope["path"].encode()
         taken = 0
@@ -92,7 +92,7 @@ class Guard:
         async def send_with_headers(message: Message) -> None:
             nonlocal started
             if too_large and not started:
-                return  # whatever the application made of it
+                return  # the response to a truncated body is dropped
             if message["type"] == "http.response.start":
                 started = True
                 given = {name.lower() for name, _ in message["headers"]}
@@ -107,7 +107,7 @@ class Guard:
         with suppress(RequestTooLargeError):
             await self.app(scope, receive_counted, send_with_headers)
         if too_large and not started:
-            await _answer(send, 413, "too_large", f"A request may have {MOST_BODY} bytes at most.")
+            await _answer(send, 413, "too_large", f"A request may have at most {MOST_BODY} bytes.")
 
     def _find_refusal(self, scope: Scope, headers: dict[bytes, bytes]) -> tuple[int, str, str] | None:
         host = headers.get(b"host", b"").decode("latin-1").lower()
@@ -116,20 +116,20 @@ class Guard:
             return (
                 421,
                 "wrong_host",
-                f"This studio is not called {host[:100]!r}. Use the address it printed. If this is right, "
-                "start the studio with it as --public-url.",
+                f"This studio has no address {host[:100]!r}. Use the address it printed. If this address is "
+                "right, pass it to the studio as --public-url.",
             )
         if scope["method"] in _SAFE:
             return None
         length = headers.get(b"content-length", b"0")
         if not length.isdigit() or len(length) > 10 or int(length) > MOST_BODY:
-            return 413, "too_large", f"A request may have {MOST_BODY} bytes at most."
+            return 413, "too_large", f"A request may have at most {MOST_BODY} bytes."
         origin = headers.get(b"origin")
         if origin is not None and _place(origin) not in hosts:
-            return 403, "wrong_origin", "The request came from another site, and nothing was done."
+            return 403, "wrong_origin", "The request came from another site; nothing was done."
         site = headers.get(b"sec-fetch-site")
         if site is not None and site not in (b"same-origin", b"none"):
-            return 403, "wrong_origin", "The request came from another site, and nothing was done."
+            return 403, "wrong_origin", "The request came from another site; nothing was done."
         kind = headers.get(b"content-type", b"").split(b";")[0].strip().lower()
         if kind != b"application/json":
             return 415, "wrong_type", "Send JSON, with Content-Type: application/json."
@@ -143,7 +143,7 @@ class Guard:
 
 
 def _get_own_address(scope: Scope) -> frozenset[str]:
-    """Return the own address that the connection came to. It can be trusted: only names can be rebound."""
+    """Return the local address of the connection, which can be trusted: only names can be rebound."""
     server = scope.get("server")
     try:
         address = ipaddress.ip_address(str(server[0]).partition("%")[0]) if server else None
@@ -155,19 +155,19 @@ def _get_own_address(scope: Scope) -> frozenset[str]:
 
 
 def _format_url_host(address: ipaddress.IPv4Address | ipaddress.IPv6Address) -> str:
-    """Return an address as it stands in a URL."""
+    """Return an address in URL form."""
     if isinstance(address, ipaddress.IPv6Address):
         return f"[{address}]" if address.ipv4_mapped is None else str(address.ipv4_mapped)
     return str(address)
 
 
 def _with_port(name: str, port: int | None) -> set[str]:
-    """Return how a browser calls a host: with the port, and without if it is that of http."""
+    """Return the `Host` headers that browsers send: with the port, and without it for port 80."""
     return {f"{name}:{port}", name} if port == 80 else {f"{name}:{port}"}
 
 
 def _place(origin: bytes) -> str:
-    """Return the host of an origin, with its port; nothing if it is none."""
+    """Return the host and port of an origin, or "" if it is not an origin."""
     try:
         return urlsplit(origin.decode("latin-1")).netloc.lower()
     except ValueError:
@@ -181,7 +181,7 @@ async def _answer(send: Send, status: int, code: str, message: str) -> None:
         (b"content-length", str(len(body)).encode()),
         (b"content-security-policy", POLICY.encode()),
         (b"cache-control", b"no-store"),
-        (b"connection", b"close"),  # what was sent of the body is not read
+        (b"connection", b"close"),  # the rest of the body is not read
         *_HEADERS.items(),
     ]
     await send({"type": "http.response.start", "status": status, "headers": headers})
@@ -189,7 +189,7 @@ async def _answer(send: Send, status: int, code: str, message: str) -> None:
 
 
 def is_unspecified(host: str) -> bool:
-    """Tell whether a host to listen at stands for all addresses of the machine."""
+    """Return True if a host to listen on stands for all addresses of the machine."""
     try:
         return host == "" or ipaddress.ip_address(host).is_unspecified
     except ValueError:
@@ -197,15 +197,15 @@ def is_unspecified(host: str) -> bool:
 
 
 def find_own_hosts() -> list[str]:
-    """Return addresses and names by which other machines may reach this one, the likeliest first.
+    """Return addresses and names by which other machines may reach this one, likeliest first.
 
-    The first is the address that packets to other networks come from, if there is one. Loopback addresses are
-    left out, since they lead every machine to itself.
+    The first is the source address of packets to other networks, if there is one. Loopback addresses are left
+    out, because they always lead back to the machine that uses them.
     """
     addresses: list[str] = []
     for family, outside in ((socket.AF_INET, "192.0.2.1"), (socket.AF_INET6, "2001:db8::1")):
         with suppress(OSError), socket.socket(family, socket.SOCK_DGRAM) as probe:
-            probe.connect((outside, 9))  # chooses an address, and sends nothing
+            probe.connect((outside, 9))  # selects a source address without sending anything
             addresses.append(probe.getsockname()[0])
     name = socket.gethostname()
     with suppress(OSError):
@@ -221,9 +221,9 @@ def find_own_hosts() -> list[str]:
 
 
 def get_hosts(host: str, port: int, public: str | None) -> frozenset[str]:
-    """Return by which names a studio that listens there may be called.
+    """Return the host names allowed for a studio that listens at `host` and `port`.
 
-    One that listens at all addresses may be called by any address or name of the machine.
+    If it listens on all addresses, every address and name of the machine is allowed.
 
     >>> sorted(get_hosts("127.0.0.1", 8123, None))
     ['127.0.0.1:8123', '[::1]:8123', 'localhost:8123']
@@ -248,7 +248,7 @@ def get_hosts(host: str, port: int, public: str | None) -> frozenset[str]:
 
 
 def check_base(base: str) -> str:
-    """Return a base path with a slash before it and none after; refuse what could break out of a page.
+    """Return a base path with a leading and no trailing slash; raise ValueError for unsafe characters.
 
     >>> check_base("birds/"), check_base("/"), check_base("")
     ('/birds', '', '')
@@ -260,7 +260,7 @@ def check_base(base: str) -> str:
     if any(
         not part or part in (".", "..") or not all(c.isalnum() or c in "-_." for c in part) for part in parts
     ):
-        raise ValueError(f"a base path holds letters, digits, -, _ and . between slashes, got {base!r}.")
+        raise ValueError(f"a base path may have letters, digits, -, _ and . between slashes; got {base!r}.")
     if not inner.isascii():
-        raise ValueError(f"a base path must be plain ASCII, got {base!r}.")
+        raise ValueError(f"a base path must be plain ASCII; got {base!r}.")
     return f"/{inner}"

@@ -1,4 +1,4 @@
-"""A studio on a port: uvicorn, a login link, and an end that loses nothing."""
+"""Serve a studio on a port with uvicorn, with a login link and an orderly shutdown."""
 
 from __future__ import annotations
 
@@ -28,31 +28,31 @@ _BACKLOG = 256
 
 
 class _Server(uvicorn.Server):
-    """Tells open streams to end as soon as the end is near; they would hold it up."""
+    """A uvicorn server that closes open event streams at shutdown; they would delay it."""
 
     def __init__(self, config: uvicorn.Config, closing: Callable[[], None]) -> None:
         super().__init__(config)
         self._tell = closing
 
     def capture_signals(self) -> AbstractContextManager[None]:  # type: ignore[override]
-        """Leave signals to the studio: uvicorn would raise them again before the project is let go."""
+        """Leave signals to the studio; uvicorn would raise them again before the project is unlocked."""
         return nullcontext()
 
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
-        """End; if forced to, without waiting for open requests."""
+        """Shut down; if forced, without waiting for open requests."""
         self._tell()
         await super().shutdown(sockets)
-        if self.force_exit:  # uvicorn would cancel the application's end, which then reports a failure
+        if self.force_exit:  # uvicorn would cancel the application's shutdown and report a failure
             await self.lifespan.shutdown()
 
 
 def _is_not_cancelled(record: logging.LogRecord) -> bool:
-    """Drop the traceback of a request that was open at the end."""
+    """Return False for the traceback of a request that was open at shutdown."""
     return not (record.exc_info and isinstance(record.exc_info[1], asyncio.CancelledError))
 
 
 def listen(host: str, port: int) -> socket.socket:
-    """Open the port now, so that its number is known and one that is taken is told of plainly."""
+    """Open the port, so that its number is known and an occupied port is reported at once."""
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
     listener = socket.socket(family, socket.SOCK_STREAM)
     listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
@@ -63,19 +63,19 @@ def listen(host: str, port: int) -> socket.socket:
         number = getattr(error, "errno", None)
         unknown = isinstance(error, socket.gaierror | UnicodeError) or number == errno.EADDRNOTAVAIL
         way_on = (
-            "Give an address of this machine as --host."
+            "Pass an address of this machine as --host."
             if unknown
-            else "Choose another port with --port, or 0 for any that is free."
+            else "Choose another port with --port, or 0 for any free port."
         )
         raise LikewiseError(
-            f"nothing can listen at {host}:{port}: {getattr(error, 'strerror', None) or error}. {way_on}"
+            f"cannot listen on {host}:{port}: {getattr(error, 'strerror', None) or error}. {way_on}"
         ) from error
     listener.listen(_BACKLOG)
     return listener
 
 
 def check_public(url: str | None) -> str | None:
-    """Return the address by which browsers come, without a slash at its end; refuse what is none.
+    """Return the public address without a trailing slash; raise an error if it is not an address.
 
     >>> check_public("https://example.org/birds/")
     'https://example.org/birds'
@@ -89,31 +89,31 @@ def check_public(url: str | None) -> str | None:
         fits = False
     if not fits or place.query or place.fragment or place.username or not url.isprintable() or " " in url:
         raise LikewiseError(
-            f"the public address is {url!r}; wanted what browsers see, such as https://example.org/birds."
+            f"the public address is {url!r}; expected what browsers show, such as https://example.org/birds."
         )
     return url.rstrip("/")
 
 
 class StudioServer:
-    """A studio that is served.
+    """A web server for one project.
 
     Parameters
     ----------
     project : Project
-        What it is about.
+        The project.
     host, port : str, int
-        Where it listens; port 0 is any that is free.
+        Where to listen; port 0 selects a free port.
     base : str
-        The path below which a proxy shows it.
+        Path prefix behind a proxy.
     public : str, optional
-        The address by which browsers come, such as "https://birds.example.org/studio", if it is another.
+        The public address, such as "https://birds.example.org/studio", if it differs.
 
     Attributes
     ----------
     url : str
-        The address by which browsers come, which links begin with.
+        The public address, with which login links begin.
     urls : list of str
-        This and other addresses that should lead to it, if it listens at all addresses of the machine.
+        `url` and, if it listens on all addresses of the machine, further addresses.
     """
 
     def __init__(
@@ -142,11 +142,11 @@ class StudioServer:
         self._asked_to_end = False
 
     def make_link(self, token: str) -> str:
-        """Make a login link of a token."""
+        """Return the login link for a token."""
         return make_link(self.url, token)
 
     def serve(self, ready: Callable[[Studio, str], Any] | None = None, **options: Any) -> None:
-        """Serve until it is told to stop; `ready` is called with the studio and a login link of its owner."""
+        """Serve until stopped; `ready` is called with the studio and a login link for its owner."""
         try:
             with (
                 self._handle_signals(),
@@ -163,7 +163,7 @@ class StudioServer:
                 )
                 config = uvicorn.Config(
                     app,
-                    http="h11",  # its limit on the length of headers is kept
+                    http="h11",  # enforces its limit on the length of headers
                     log_level="warning",
                     access_log=False,
                     server_header=False,
@@ -175,7 +175,7 @@ class StudioServer:
                 )
                 logging.getLogger("uvicorn.error").addFilter(_is_not_cancelled)
                 self._server = _Server(config, lambda: app.app.state.closing.set())
-                self._server.should_exit = self._asked_to_end  # while it was starting
+                self._server.should_exit = self._asked_to_end  # may have been set while starting
                 if ready is not None:
                     owner = studio.people.get_owner()
                     ready(studio, self.make_link(studio.people.make_link_token(owner.id)))
@@ -184,14 +184,14 @@ class StudioServer:
             self._socket.close()
 
     def stop(self) -> None:
-        """Ask it to end; from another thread or a signal."""
+        """Stop the server; may be called from another thread or a signal handler."""
         self._asked_to_end = True
         if self._server is not None:
             self._server.should_exit = True
 
     @contextmanager
     def _handle_signals(self) -> Iterator[None]:
-        """End by SIGINT and SIGTERM in good order; a second Ctrl-C does not wait for open requests."""
+        """Shut down on SIGINT and SIGTERM; a second Ctrl-C does not wait for open requests."""
         if threading.current_thread() is not threading.main_thread():
             yield
             return
@@ -210,7 +210,7 @@ class StudioServer:
 
 
 def make_login_link(project: Project, url: str) -> str:
-    """Make a login link for the owner of a studio that runs already, at `url`."""
+    """Return a login link for the owner of a studio that runs at `url`."""
     store = open_store(project.database_url, backups=project.backups)
     try:
         return make_link(url, make_link_token(store, find_owner(store).id, time.time()))
@@ -219,5 +219,5 @@ def make_login_link(project: Project, url: str) -> str:
 
 
 def make_link(url: str, token: str) -> str:
-    """Make a login link of a token. It stands after the #, which browsers send to nobody."""
+    """Return the login link for a token. The token follows the #, which browsers do not send."""
     return f"{url}/login#{token}"

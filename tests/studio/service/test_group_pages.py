@@ -111,7 +111,7 @@ def test_merging_joins_the_middles(desk, ann):
     (event,) = desk.events("answer")
     assert event.body["items"] == [one["typical"][0]["id"], other["typical"][0]["id"]]
     assert event.body["answer"] == "SAME"
-    with pytest.raises(BadRequestError, match="not two groups"):
+    with pytest.raises(BadRequestError, match="the same group"):
         desk.groups.merge(ann, key=new_key(), a=1, b=1)
 
 

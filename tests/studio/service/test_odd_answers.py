@@ -295,9 +295,9 @@ def test_others_neither_see_an_odd_answer_nor_change_it(planted):
     bob = desk.person("Bob")
     assert desk.groups.show_odd_answers(bob) == {"odd": [], "hidden": 1}
     for act in acts(desk):
-        with pytest.raises(NotFoundError, match="of yours"):
+        with pytest.raises(NotFoundError, match="You have no answer"):
             act(bob, key=new_key(), of=wrong)
-    with pytest.raises(NotFoundError, match="of yours"):
+    with pytest.raises(NotFoundError, match="You have no answer"):
         desk.undo(bob, of=wrong)
     assert desk.events("confirm", "again", "undo") == []
 

@@ -207,9 +207,9 @@ def test_a_question_of_somebody_else_is_not_answered(desk, ann):
     bob = desk.person("Bob")
     (question,) = desk.ask(ann, 1)
     for act in (lambda: desk.answer(bob, question, "SAME"), lambda: desk.skip(bob, question)):
-        with pytest.raises(NotFoundError, match="not put to you"):
+        with pytest.raises(NotFoundError, match="not asked this question"):
             act()
-    with pytest.raises(NotFoundError, match="not put to you"):
+    with pytest.raises(NotFoundError, match="not asked this question"):
         desk.answer(bob, {"id": "0123456789abcdef"}, "SAME")
     assert not desk.events("answer", "skip")
 
@@ -227,7 +227,7 @@ def test_a_budget_is_kept(open_studio):
         desk.settle()
     found = desk.asking.give_questions(ann, 3)
     assert (found["questions"], found["state"]) == ([], "finished")
-    assert found["message"] == "All 3 answers that were wanted are there. Thank you."
+    assert found["message"] == "All 3 answers have been given. Thank you."
     desk.undo(ann)
     desk.settle()
     assert len(desk.ask(ann, 3)) == 1
@@ -304,7 +304,7 @@ def test_what_was_taken_back_is_not_taken_back_again(desk, ann):
     desk.undo(ann, of=seq)
     with pytest.raises(ConflictError, match="before"):
         desk.undo(ann, of=seq)
-    with pytest.raises(NotFoundError, match="nothing of yours"):
+    with pytest.raises(NotFoundError, match="nothing to undo"):
         desk.undo(ann)
 
 
@@ -312,7 +312,7 @@ def test_nobody_takes_back_answers_of_others_but_the_owner(desk, ann):
     bob = desk.person("Bob")
     (question,) = desk.ask(ann, 1)
     seq = desk.answer(ann, question, "SAME")["seq"]
-    with pytest.raises(NotFoundError, match=f"no answer {seq} of yours"):
+    with pytest.raises(NotFoundError, match=f"no answer {seq} to undo"):
         desk.undo(bob, of=seq)
     undone = desk.undo(desk.owner, of=seq)
     assert undone["question"] is None  # it was not the owner's

@@ -169,5 +169,5 @@ def test_without_a_backup_nothing_is_changed(filled, later, tmp_path):
 def test_postgres_wants_a_folder_for_the_backup(postgres_url, later):
     open_store(postgres_url).close()
     later()
-    with pytest.raises(StoreError, match=r"no folder for a copy of it\. Open it with"):
+    with pytest.raises(StoreError, match=r"no folder for a backup\. Open it with"):
         open_store(postgres_url)

@@ -86,7 +86,7 @@ def test_a_server_that_stops_and_comes_back(own_postgres):
     store.write(lambda t: t.append(NewEvent("before", "answer", ann, {})))
     own_postgres.stop()
     with pytest.raises(
-        UnreachableError, match=r"127\.0\.0\.1.*cannot be reached.*Check that it runs"
+        UnreachableError, match=r"127\.0\.0\.1.*cannot be reached.*Check that it is running"
     ) as caught:
         store.write(lambda t: t.append(NewEvent("meanwhile", "answer", ann, {})))
     with pytest.raises(StoreError):
@@ -163,16 +163,14 @@ def test_a_user_who_may_not_write_is_reported(postgres):
         connection.execute(f"CREATE ROLE reader{schema} LOGIN PASSWORD 'r'")
         connection.execute(f"GRANT USAGE ON SCHEMA {schema} TO reader{schema}")
     host = url.partition("@")[2]
-    with pytest.raises(
-        StoreError, match=r"may not be written to: permission denied.*Give the user the right"
-    ):
+    with pytest.raises(StoreError, match=r"is not writable: permission denied.*Grant the user the right"):
         open_store(f"postgresql://reader{schema}:r@{host}")
 
 
 def test_a_database_with_tables_of_somebody_else_is_left_alone(postgres, postgres_url):
     with psycopg.connect(postgres_url) as connection:
         connection.execute("CREATE TABLE events (mine text)")
-    with pytest.raises(StoreError, match=r"tables of somebody else: events\. Give an empty database"):
+    with pytest.raises(StoreError, match=r"tables that do not belong to likewise: events\. Use an empty"):
         open_store(postgres_url)
 
 

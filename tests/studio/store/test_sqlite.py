@@ -169,13 +169,13 @@ def test_a_folder_that_may_not_be_written_is_reported(tmp_path):
 
 
 def test_a_folder_that_is_not_there_is_reported(tmp_path):
-    with pytest.raises(UnreachableError, match=r"cannot be opened\. Check that its folder is there"):
+    with pytest.raises(UnreachableError, match=r"cannot be opened\. Check that its folder exists"):
         open_store(f"sqlite:///{tmp_path / 'no' / 'studio.sqlite'}")
 
 
 def test_a_file_that_is_no_database_is_reported(path):
     path.write_bytes(b"something else altogether, and long enough to be looked at" * 100)
-    with pytest.raises(StoreError, match=r"no SQLite database\. Put a copy from the project's backups"):
+    with pytest.raises(StoreError, match=r"not a SQLite database\. Replace it by a copy from the project's"):
         open_store(f"sqlite:///{path}")
 
 
@@ -205,7 +205,7 @@ def test_another_program_that_never_ends_is_reported(store, ann, path):
     pragma(store, "busy_timeout = 50")
     other = sqlite3.connect(path, isolation_level=None)
     other.execute("BEGIN IMMEDIATE")
-    with pytest.raises(StoreError, match="held by another program"):
+    with pytest.raises(StoreError, match="in use by another program"):
         store.write(lambda t: t.append(NewEvent("k", "answer", ann, {})))
     other.execute("ROLLBACK")
     other.close()
@@ -233,7 +233,7 @@ def test_a_backup_while_people_write(store, ann, path, tmp_path):
 
 
 def test_a_work_inside_a_work_is_refused(store):
-    with pytest.raises(StoreError, match="A work called write"):
+    with pytest.raises(StoreError, match="write was called inside a transaction"):
         store.write(lambda t: store.write(lambda u: None))
 
 

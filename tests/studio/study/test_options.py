@@ -98,7 +98,7 @@ def test_a_pool_that_is_not_there(tmp_path):
     [
         (MarkedQuestion("item 1", "nobody", None, "easy"), "'nobody', which is not among the items"),
         (MarkedQuestion("item 1", "item 1", None, "easy"), "one item twice"),
-        (MarkedQuestion("item 16", "item 0", "item 32", "easy"), "twice; drop one"),
+        (MarkedQuestion("item 16", "item 0", "item 32", "easy"), "twice; remove one"),
         (MarkedQuestion("item 1", "item 119", None, "easy"), "whose class is not known"),
     ],
 )

@@ -270,10 +270,10 @@ def test_only_questions_that_are_open_are_answered(study, name):
 
 def test_nobody_goes_on_before_all_is_answered(study):
     record = take_part(study, Record(), 2, upto=2)
-    with pytest.raises(StudyError, match="7 questions of this part are still"):
+    with pytest.raises(StudyError, match="7 questions of this part must be answered first"):
         study.find_next_stage(2, record.events)
     record = take_part(study, record, 2, survey=None)
-    with pytest.raises(StudyError, match="questionnaire is still"):
+    with pytest.raises(StudyError, match="questionnaire has not been submitted"):
         study.find_next_stage(2, record.events)
     with pytest.raises(StudyError, match="over for you"):
         study.find_next_stage(2, take_part(study, record, 2).events)
@@ -283,8 +283,8 @@ def test_nobody_goes_on_before_all_is_answered(study):
     ("truths", "message"),
     [
         (["a"] * 20, "all of one class, 'a'"),
-        ([None] * 20, "of no known class"),
-        ([f"c{i}" for i in range(20)], "a class of its own"),
+        ([None] * 20, "without classes"),
+        ([f"c{i}" for i in range(20)], "has a different class"),
         (["a", "b"] * 10, "Ask for fewer pairs, or add more"),
     ],
 )

@@ -55,7 +55,8 @@ def test_the_sections_of_a_report(report):
         "Clustering",
     ]
     assert sections[0].paragraphs[1] == (
-        "2 participants answered all questions. 1 more began and did not finish; their answers are left out."
+        "2 participants answered all questions. "
+        "1 more started but did not finish; their answers are left out."
     )
     pairs, triplets = sections[1].tables
     assert pairs.rows == (("seconds", "1.00 ± 0.00", "1.00 ± 0.00", "1.00 ± 0.00"),)
@@ -73,7 +74,7 @@ def test_the_sections_of_a_report(report):
 
 def test_a_study_that_nobody_began():
     (section,) = make_study_sections(make_study_report(small_study(), []))
-    assert section.paragraphs[1] == "Nobody has begun yet."
+    assert section.paragraphs[1] == "Nobody has started yet."
 
 
 def test_a_study_that_nobody_finished():

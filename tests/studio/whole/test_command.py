@@ -142,7 +142,7 @@ def test_a_folder_that_may_not_be_written_to(start, tmp_path):
     folder = Project.open(command.said["project"]).folder
     folder.chmod(0o500)
     try:
-        with pytest.raises(AssertionError, match="The studio needs a folder that it may write to"):
+        with pytest.raises(AssertionError, match="The studio needs a writable folder"):
             start(*OPTIONS)
     finally:
         folder.chmod(0o700)

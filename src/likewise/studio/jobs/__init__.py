@@ -1,4 +1,4 @@
-"""What is derived from the events, in a process of its own: questions, groups, progress and the map.
+"""A background process that derives questions, groups, progress and the map from the events.
 
-The server imports `worker` alone; `brain` and `layout` are imported in the process that thinks.
+The server imports only `worker`; `brain` and `layout` are imported in the background process.
 """

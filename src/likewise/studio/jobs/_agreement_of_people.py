@@ -1,4 +1,4 @@
-"""Several people: one answer to each question out of all that was said to it, and how far they agree."""
+"""Combine the answers of several people to one reply per question, and measure their agreement."""
 
 from __future__ import annotations
 
@@ -13,12 +13,13 @@ from likewise.oracles import Annotators
 from likewise.studio.jobs._ledger import StandingReplies, Voice
 from likewise.studio.records import Conflict, PersonStanding, Standing
 
-# A verdict on what people disagree about counts from this weight on: a pair with a chance of 3 in 4.
+# Minimum weight for a verdict on a disputed question to count: a pair with probability 3/4.
 _LEAST_WEIGHT = 0.5
-# Somebody below this reliability (for pairs: right 5 times in 8) is not believed without somebody else.
+# Below this reliability (for pairs: right 5 times in 8) a person's answers count only if another person
+# agrees.
 _TRUSTED = 0.25
-# A confirmed answer, or a correction of the groups, counts as this many answers. Items that lie well inside
-# another group move from about eight on.
+# Weight of a confirmed answer or a correction of the groups, as a number of answers. Items well inside
+# another group start to move at about eight.
 _FIRM_WEIGHT = 10.0
 
 
@@ -31,13 +32,13 @@ class SettledReplies:
     replies : tuple of Reply
         In the order in which the questions were first answered.
     events : tuple of tuple of int
-        The seqs of the answers behind each.
+        The seqs of the answers behind each reply.
     disputes : tuple of Conflict
-        What people disagree about and no verdict decides; of a triplet there is no chain.
+        Undecided disagreements; those about a triplet have no chain.
     weights : tuple of float
-        As how many answers each reply counts.
+        The weight of each reply, as a number of answers.
     confirmed : frozenset of Key
-        The questions whose answer was confirmed.
+        The questions with a confirmed answer.
     """
 
     replies: tuple[Reply, ...]
@@ -50,10 +51,10 @@ class SettledReplies:
 def settle(voices: Sequence[Voice], confirmed: Collection[int] = ()) -> SettledReplies:
     """Return one reply to each question.
 
-    An answer that one person gave, or several gave alike, counts unless all of them proved unreliable on
-    questions that others answered too. Where people disagree, the most probable answer counts if it has
-    enough weight, and UNSURE otherwise. UNSURE of one person takes nothing from the others. Answers with the
-    seqs `confirmed`, and corrections of the groups, have a larger weight.
+    A unanimous answer counts unless everyone who gave it proved unreliable on questions that others answered
+    too. If people disagree, the most probable answer counts if it has enough weight, and UNSURE otherwise. An
+    UNSURE of one person does not affect the answers of the others. Answers with the seqs `confirmed`, and
+    corrections of the groups, have a larger weight.
     """
     by_key: dict[Key, list[Voice]] = {}
     for voice in voices:
@@ -84,7 +85,7 @@ def settle(voices: Sequence[Voice], confirmed: Collection[int] = ()) -> SettledR
 
 def _judge(voices: Sequence[Voice]) -> Annotators:
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # of people who share no question: they are believed here
+        warnings.simplefilter("ignore")  # people who share no question; their answers count here
         return Annotators(voice.reply for voice in voices)
 
 
@@ -127,10 +128,10 @@ def _has_trusted(voices: Sequence[Voice], judged: Annotators) -> bool:
 
 
 def compute_standing(counted: StandingReplies) -> Standing:
-    """Return how far people agree, and what is thought of each.
+    """Return the agreement between people and the estimated reliability of each.
 
-    Agreement on pairs and triplets is taken together by the number of questions; alpha is that of the kind
-    that was asked more often. Of somebody who shares no question nothing is known.
+    Agreement on pairs and triplets is averaged, weighted by the number of questions; alpha refers to the kind
+    asked more often. The reliability of a person who shares no question with others is unknown.
     """
     if not counted.voices:
         return Standing(0, None, None)

@@ -1,4 +1,4 @@
-"""Groups to show: numbers that stay from one fit to the next, how sure each row is, and rows to look at."""
+"""Numbers of groups that persist between fits, the doubt of each row, and rows to show."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ from likewise.studio.records import Group
 Labels = npt.NDArray[np.int32]
 Doubt = npt.NDArray[np.float32]
 _SHOWN = 24
-_CHOICE = 4  # so many of the nearest rows for each that is shown, of which those far apart are taken
+_CHOICE = 4  # candidates per row shown; rows far apart are chosen among them
 
 
 def renumber(labels: npt.NDArray[Any], before: Labels | None) -> Labels:
-    """Number clusters as they were before, matched so that as few rows as possible change.
+    """Number clusters as before, matched such that as few rows as possible change their number.
 
-    Of clusters that match none of those before each gets the smallest number that is free. Without any before
-    the largest cluster is number 0.
+    Clusters without a match get the smallest free numbers. If there were no clusters before, the largest
+    cluster is number 0.
     """
     codes = np.unique(labels, return_inverse=True)[1].reshape(-1)
     n = int(codes.max()) + 1
@@ -43,10 +43,10 @@ def renumber(labels: npt.NDArray[Any], before: Labels | None) -> Labels:
 
 
 def compute_doubt(model: Any, X: npt.NDArray[Any], labels: npt.NDArray[Any]) -> Doubt:
-    """Return how unsure the cluster of each row is, 0 to 1.
+    """Return how uncertain the cluster of each row is, from 0 to 1.
 
-    By the shares of a model that has them it is 1 less how far the largest is ahead of the second; of others
-    it is how near the middle of another cluster is beside that of the row's own.
+    For a model with probabilities, it is 1 minus the difference between the two largest. Otherwise it is the
+    ratio of the distances to the centres of the row's own and the nearest other cluster.
     """
     shares = getattr(model, "cluster_proba_", None)
     if shares is None and hasattr(model, "predict_proba"):
@@ -73,7 +73,7 @@ def _compute_middles(X: npt.NDArray[Any], codes: npt.NDArray[Any]) -> npt.NDArra
 
 
 def make_groups(X: npt.NDArray[Any], labels: Labels, doubt: Doubt) -> tuple[Group, ...]:
-    """Return the groups by their numbers, with rows to show of each."""
+    """Return the groups in the order of their numbers, with rows to show."""
     order = np.argsort(labels, kind="stable")
     numbers, starts = np.unique(labels[order], return_index=True)
     found = []
@@ -83,7 +83,7 @@ def make_groups(X: npt.NDArray[Any], labels: Labels, doubt: Doubt) -> tuple[Grou
 
 
 def _find_typical(X: npt.NDArray[Any], rows: npt.NDArray[np.int64]) -> tuple[int, ...]:
-    """Return rows near the middle of their group, nearest first, that are not all alike."""
+    """Return rows near the centre of their group, nearest first, that differ from each other."""
     inside = X[rows]
     away = ((inside - inside.mean(axis=0, dtype=np.float64)) ** 2).sum(axis=1)
     near = np.argsort(away, kind="stable")[: _SHOWN * _CHOICE]

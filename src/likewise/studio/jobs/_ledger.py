@@ -1,4 +1,4 @@
-"""Which answers count: events that were not undone, the last of each person to each question."""
+"""Determine which answers count: not undone, and the last of each person to each question."""
 
 from __future__ import annotations
 
@@ -19,8 +19,8 @@ from likewise.studio.records import StoredEvent
 class Voice:
     """An answer that counts.
 
-    `seq` and `person` say which event it is and who gave it, `steers` whether it may steer the questions, and
-    `corrects` whether it was given on the page of the groups, to correct what is shown there.
+    `seq` is its event, `person` who gave it; `steers` is true if it may influence which questions are asked,
+    and `corrects` if it was given on the Groups page as a correction.
     """
 
     seq: int
@@ -32,26 +32,26 @@ class Voice:
 
 @dataclass(frozen=True)
 class StandingReplies:
-    """What counts of all events up to `seq`: answers and skips, in the order in which they happened."""
+    """The answers and skips that count among all events up to `seq`, in order of time."""
 
     seq: int
     voices: tuple[Voice, ...]
     skipped: tuple[Question, ...]
-    confirmed: frozenset[int] = frozenset()  # the seqs of answers that were confirmed
+    confirmed: frozenset[int] = frozenset()  # seqs of confirmed answers
 
     @cached_property
     def people(self) -> tuple[int, ...]:
-        """Who gave the answers, in the order of their first ones."""
+        """The people who answered, in the order of their first answers."""
         return tuple(dict.fromkeys(voice.person for voice in self.voices))
 
 
 class Ledger:
-    """Keeps events and tells which of them count.
+    """Collects events and determines which of them count.
 
-    An undo counts unless it was undone itself. Practice counts for nothing. If a person answered a question
-    twice the last answer counts. An answer is confirmed by a "confirm" event, or if its question was asked
-    again (an "again" event) and the same answer was given. An event that cannot be read, since it names an
-    item that is not there, is put aside in `ignored` with a sentence; it never stops the others.
+    An undo counts unless it was undone itself. Practice answers never count. If a person answered a question
+    twice, the last answer counts. An answer is confirmed by a "confirm" event, or if its question was asked
+    again (an "again" event) and got the same answer. An event that cannot be read, for example because it
+    refers to a missing item, is recorded in `ignored` with a reason; the others are not affected.
 
     Parameters
     ----------
@@ -71,7 +71,7 @@ class Ledger:
         self.ignored: dict[int, str] = {}
 
     def tell(self, events: Iterable[StoredEvent]) -> bool:
-        """Take events, but for those taken before; tell whether any of them may change what counts."""
+        """Add events, ignoring those added before; return True if this may change which answers count."""
         news = False
         for event in events:
             if event.seq in self._seen:
@@ -82,7 +82,7 @@ class Ledger:
                 news |= self._take(event)
             except (LikewiseError, KeyError, TypeError, ValueError) as error:
                 why = f"the item {error} is not in the data" if isinstance(error, KeyError) else str(error)
-                self.ignored[event.seq] = f"Event {event.seq} is left out: {why}."
+                self.ignored[event.seq] = f"Event {event.seq} is ignored: {why}."
         return news
 
     def _take(self, event: StoredEvent) -> bool:
@@ -94,7 +94,7 @@ class Ledger:
             return True
         if event.kind == "again":
             self._repeats[event.seq] = int(event.body["of"])
-            return False  # only the next answer to the question changes anything
+            return False  # takes effect with the next answer to the question
         if event.kind not in ("answer", "skip") or event.body.get("source") == "practice":
             return False
         question = self._make_question(event.body)
@@ -114,7 +114,7 @@ class Ledger:
         return Question(body["kind"], rows, body.get("score"), self._read_reason(body))
 
     def _read_reason(self, body: Mapping[str, Any]) -> Reason:
-        """Return why a question was asked; events of older projects have a sentence only."""
+        """Return why a question was asked; events of older projects have only a sentence."""
         if "reason" in body:
             reason = Reason.from_dict(body["reason"])
             if all(item in self.row_of for item in reason.rows):
@@ -122,7 +122,7 @@ class Ledger:
         return Reason.from_text(str(body.get("why") or ""))
 
     def get_standing(self) -> StandingReplies:
-        """Return what counts of all events that were told."""
+        """Return what counts among all events added so far."""
         if self._counted is None:
             undone = find_undone(self._undoes)
             last: dict[tuple[Key, int], Voice] = {}
@@ -137,7 +137,7 @@ class Ledger:
         return self._counted
 
     def _find_confirmed(self, voices: tuple[Voice, ...], undone: frozenset[int]) -> frozenset[int]:
-        """Return the seqs of answers that count and were confirmed."""
+        """Return the seqs of the answers that count and were confirmed."""
         found = {of for seq, of in self._confirms.items() if seq not in undone}
         for seq, of in self._repeats.items():
             earlier = self._answers.get(of)
@@ -155,5 +155,5 @@ class Ledger:
 
     @property
     def seq(self) -> int:
-        """The number of the last event that was told."""
+        """The seq of the last event added."""
         return max(self._seen, default=0)

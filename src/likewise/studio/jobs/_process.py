@@ -1,4 +1,4 @@
-"""The process that thinks: takes what is told, works out what is asked and shown, and sends it back."""
+"""The background process: receives events, computes questions and groups, and sends them back."""
 
 from __future__ import annotations
 
@@ -17,16 +17,16 @@ from typing import TYPE_CHECKING, Any
 from likewise.exceptions import render
 from likewise.studio.records import FromWorker, Settings, Tell, Trouble
 
-if TYPE_CHECKING:  # the server imports this file too, and is to be up before scikit-learn is read
+if TYPE_CHECKING:  # the server imports this module too and must start before scikit-learn is imported
     from likewise.studio.jobs.brain import Brain
 
 _NICE, _NICEST = 10, 19
 _DERIVED = ("picture", "standing", "progress")
-STOP = None  # what the server sends when it ends
+STOP = None  # sent by the server at shutdown
 
 
 def load(folder: Path, settings: Settings) -> Brain:
-    """Open a project and make the brain that thinks about it."""
+    """Open a project and create its brain."""
     from likewise.studio.jobs.brain import Brain
     from likewise.studio.project import Project
 
@@ -35,9 +35,9 @@ def load(folder: Path, settings: Settings) -> Brain:
 
 
 def run(connection: Connection, make: Callable[[], Brain]) -> None:
-    """Do the work of the process until the server says stop, or is gone."""
+    """Run the process until the server sends STOP or is gone."""
     with contextlib.suppress(ValueError):
-        # These are for the server, which then says stop; Ctrl-C and many a supervisor send them to all.
+        # Ctrl-C and many supervisors signal all processes; the server alone handles it, then sends STOP.
         for each in (signal.SIGINT, signal.SIGTERM):
             signal.signal(each, signal.SIG_IGN)
     from threadpoolctl import threadpool_limits
@@ -54,7 +54,7 @@ def _lower_priority() -> None:
 
 
 def _receive(connection: Connection, inbox: queue.SimpleQueue[Tell]) -> None:
-    """Hand over what the server says. At its end this process ends at once: it has nothing to lose."""
+    """Queue messages from the server. When the connection ends, exit at once: no state is lost."""
     while True:
         try:
             message = connection.recv()
@@ -66,18 +66,18 @@ def _receive(connection: Connection, inbox: queue.SimpleQueue[Tell]) -> None:
 
 
 class Loop:
-    """Does what is due, one step at a time: questions before every other step, the better map beside all.
+    """Runs pending steps one at a time: questions first; the better map runs in a separate thread.
 
     Parameters
     ----------
     inbox : queue of Tell
-        What the server says.
+        Messages from the server.
     send : callable
-        Takes a message to the server.
+        Sends a message to the server.
     make : callable
         Returns the brain.
     give_way : callable, optional
-        Called once the first questions are sent, for which somebody may be waiting.
+        Called after the first questions have been sent, for which a person may be waiting.
     """
 
     def __init__(
@@ -89,20 +89,20 @@ class Loop:
     ) -> None:
         self._inbox, self._send_now, self._make, self._give_way = inbox, send, make, give_way
         self._lock = threading.Lock()
-        self._due: list[str] = []  # the one that waited longest is first
+        self._due: list[str] = []  # longest waiting first
         self._last: Tell | None = None
         self._reported_troubles: dict[str, str] = {}
-        self._maps_nearness = False  # whether the better map was begun
+        self._maps_nearness = False  # True once the better map has been started
         self.brain: Brain | None = None
 
     def run(self) -> None:
-        """Go on until the process ends."""
+        """Run until the process ends."""
         self._attempt("load", self._load)
         while True:
             self.turn()
 
     def turn(self) -> None:
-        """Take what came in, waiting if nothing is due; then do a questions step if due, and one other."""
+        """Receive messages, waiting if nothing is due; then run the questions step, if due, and one other."""
         self._take()
         if self.brain is None:
             return
@@ -131,7 +131,7 @@ class Loop:
             first = self._last is None
             if first:
                 self._mark("map")
-            # More than enough may be there already; the server says so by wanting none.
+            # The server asks for no questions if enough are ready.
             if message.wanted > 0:
                 self._mark("questions")
             self._last = message
@@ -150,7 +150,7 @@ class Loop:
         self._attempt(step, getattr(self, f"_send_{step}"))
 
     def _attempt(self, step: str, work: Callable[[], None]) -> None:
-        """Do a piece of work; what goes wrong is told once, until it goes well again."""
+        """Run a step; report a failure once, until the step succeeds again."""
         try:
             work()
         except (BrokenPipeError, ConnectionError):
@@ -185,7 +185,7 @@ class Loop:
             self._mark("picture")
             return
         if was_rough and self._last.wanted > 0:
-            self._mark("questions")  # better ones
+            self._mark("questions")  # based on the new picture
         if not self._maps_nearness:
             self._maps_nearness = True
             threading.Thread(target=self._lay_out, args=(self.brain,), daemon=True).start()
@@ -207,10 +207,10 @@ class Loop:
         self._send(compute_plain_layout(self.brain.X, seed=self.brain.settings.seed))
 
     def _lay_out(self, brain: Brain) -> None:
-        """Make the better map beside all else, since it takes long and nothing waits for it."""
+        """Compute the better map in a separate thread, since it takes long and nothing depends on it."""
         from likewise.studio.jobs.layout import compute_near_layout
 
-        if sys.platform == "linux":  # where a thread has a priority of its own
+        if sys.platform == "linux":  # priorities are per thread on Linux
             os.setpriority(os.PRIO_PROCESS, threading.get_native_id(), _NICEST)
         draw = partial(compute_near_layout, brain.X, seed=brain.settings.seed)
         self._attempt("better map", lambda: self._send(draw()))

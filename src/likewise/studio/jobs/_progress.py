@@ -1,4 +1,4 @@
-"""How far the interview has come: the outlook of the interview, or a cheap one where fits are dear."""
+"""Progress of the interview: its own outlook, or a cheap substitute if fits are expensive."""
 
 from __future__ import annotations
 
@@ -12,16 +12,16 @@ from likewise.active._stopping import _compute_changed_share as changed_between
 from likewise.studio.jobs._sampled_interview import ReplayedInterview
 
 _STEP, _LAST = 5, 10
-_AT_ONCE = 4  # so many fits at most before the curve is shown as far as it goes
+_AT_ONCE = 4  # maximum number of fits per call; the curve then grows with later calls
 _SETTLED = 0.01
 Point = tuple[int, float]
 
 
 class ChangeCurve:
-    """The share of labels that changed over the last ten answers, after every five of them.
+    """The share of labels that changed over the last ten answers, computed after every five.
 
-    It is derived from the answers as they stand now, a few points at a time. If an answer is undone or
-    changed, the points before it stay.
+    It is computed from the answers that count now, a few points at a time. If an answer is undone or changed,
+    earlier points remain valid.
     """
 
     def __init__(self) -> None:
@@ -29,11 +29,11 @@ class ChangeCurve:
         self._replies: tuple[Reply, ...] = ()
 
     def is_behind(self, replies: tuple[Reply, ...]) -> bool:
-        """Tell whether points are missing."""
+        """Return True if points are missing."""
         return self._count_kept(replies) < len(replies) // _STEP
 
     def _count_kept(self, replies: tuple[Reply, ...]) -> int:
-        """Return how many points still hold."""
+        """Return the number of points that are still valid."""
         if replies[: len(self._replies)] == self._replies:
             return len(self.points)
         same = 0
@@ -44,7 +44,7 @@ class ChangeCurve:
         return min(len(self.points), same // _STEP)
 
     def extend(self, interview: ReplayedInterview) -> None:
-        """Add a few of the points that are missing."""
+        """Compute a few of the missing points."""
         replies = interview.replies
         del self.points[self._count_kept(replies) :]
         for _ in range(_AT_ONCE):
@@ -57,14 +57,14 @@ class ChangeCurve:
 
 
 class KeptLabels:
-    """Labels of the last fits, where making others would take too long."""
+    """Labels of the last fits, used if further fits would take too long."""
 
     def __init__(self) -> None:
         self.points: list[Point] = []
         self._labels: list[tuple[int, npt.NDArray[Any]]] = []
 
     def add(self, n: int, labels: npt.NDArray[Any]) -> None:
-        """Take the labels by n answers; those by more, which were undone since, are dropped."""
+        """Add the labels after n answers and drop those after more answers, which were undone since."""
         self._labels = [(m, kept) for m, kept in self._labels if m < n]
         self._labels.append((n, labels))
         enough = bisect_right([m for m, _ in self._labels], n - _LAST)
@@ -76,14 +76,14 @@ class KeptLabels:
 
     @property
     def changed(self) -> float | None:
-        """The share of labels that changed over the last ten answers, or as far back as there are labels."""
+        """The share of labels that changed over the last ten answers, or since the oldest labels kept."""
         if not self._labels or not self._labels[-1][0] or len(self._labels) < 2:
             return None
         return changed_between(self._labels[0][1], self._labels[-1][1])
 
 
 def advise(n_answers: int, finished: str | None, changed: float | None) -> tuple[bool, str]:
-    """Say whether to go on, by what changed alone."""
+    """Return whether to go on, with a reason, judging only by how many labels changed."""
     if finished is not None:
         return False, finished
     if n_answers < _LAST or changed is None:
@@ -91,4 +91,4 @@ def advise(n_answers: int, finished: str | None, changed: float | None) -> tuple
     moved = f"{changed:.1%} of the labels changed over the last {_LAST} answers"
     if changed > _SETTLED:
         return True, f"{moved}: go on."
-    return True, f"{moved}: more answers will change little, unless they find something new."
+    return True, f"{moved}: further answers will change little unless they find something new."

@@ -1,4 +1,4 @@
-"""An interview about all rows, or about a sample that stands for them, whose answers can be replaced."""
+"""An interview about all rows, or a representative sample, whose answers can be replaced."""
 
 from __future__ import annotations
 
@@ -22,10 +22,10 @@ _NAMED = {"pairs": None, "triplets": "triplets", "both": "both"}
 
 
 class ReplayedInterview(Interview):
-    """An interview whose answers are told all at once, and again when they change.
+    """An interview whose answers are set all at once, and again whenever they change.
 
-    What several people said is weighed anew with every event, so that answers change long after they were
-    told. The history is set rather than added to; fits and caches stay, since they go by what is known.
+    Every event can change the estimated reliability of people and therefore earlier replies. So the history
+    is replaced, not extended; fits and caches are kept, because they are keyed by the known answers.
     """
 
     _factors: Mapping[Key, float] = MappingProxyType({})
@@ -33,16 +33,16 @@ class ReplayedInterview(Interview):
     def hold(
         self, replies: Sequence[Reply], skipped: Iterable[Question], weights: Sequence[float] = ()
     ) -> None:
-        """Let these be all answers and all questions that were left out.
+        """Replace all answers and all skipped questions.
 
-        An answer counts as many times as its weight says, by default once.
+        Each answer counts as many times as its weight; the default weight is 1.
         """
         factors = {
             reply.question.key: weight for reply, weight in zip(replies, weights, strict=False) if weight != 1
         }
         if factors != self._factors:
             self._factors, self._recent_fits = factors, []
-            self._hold([])  # drops what was derived with other weights
+            self._hold([])  # clears what was derived with other weights
         history = [Event("answer", reply.question, reply) for reply in replies]
         history += [Event("skip", question) for question in skipped]
         self._hold(history)
@@ -59,27 +59,27 @@ class ReplayedInterview(Interview):
         return super()._derive_knowledge(replies, weights)
 
     def share_fits(self, other: ReplayedInterview) -> None:
-        """Use the fits of another interview about the same rows, so that a graph is built once."""
+        """Share the fits of another interview about the same rows, so a graph is built only once."""
         self._fits = other._fits
 
     def get_labels_after(self, n: int) -> npt.NDArray[Any]:
-        """Return the labels by the first n answers."""
+        """Return the labels after the first n answers."""
         return self._fits.get_labels(self._derive_knowledge(self.replies[:n]))
 
 
 @contextmanager
 def silence_warnings() -> Iterator[None]:
-    """Drop warnings: what they say shows in the picture, and nobody reads what a worker prints."""
+    """Suppress warnings: the groups show the same facts, and nobody reads the output of a worker."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         yield
 
 
 def make_interview(X: npt.NDArray[Any], settings: Settings) -> ReplayedInterview:
-    """Make the interview that the settings ask for.
+    """Create the interview for the given settings.
 
-    Without a number of clusters it begins with two and opens more as the answers demand. There are never
-    more clusters than rows.
+    Without a number of clusters it starts with two and adds more as the answers require. There are never more
+    clusters than rows.
     """
     k = settings.n_clusters
     strategy = settings.strategy or _NAMED[settings.ask]
@@ -95,16 +95,16 @@ def make_interview(X: npt.NDArray[Any], settings: Settings) -> ReplayedInterview
 
 
 class SampledInterview:
-    """An interview about some of the rows, which speaks of all of them by their own numbers.
+    """An interview about a subset of the rows that is used with the row numbers of the full data.
 
     Parameters
     ----------
     X : ndarray of shape (n_samples, n_features)
         All rows.
     settings : Settings
-        What was asked for.
+        The settings of the project.
     rows : ndarray, optional
-        Which of them the interview is about, ascending; all by default.
+        Rows of the interview, ascending; all by default.
     """
 
     def __init__(self, X: npt.NDArray[Any], settings: Settings, rows: IntArray | None = None) -> None:
@@ -113,13 +113,13 @@ class SampledInterview:
         self._nearest: IntArray | None = None
 
     def covers(self, rows: IntArray) -> bool:
-        """Tell whether the interview is about all of these rows."""
+        """Return True if the interview is about all of these rows."""
         return self.rows is None or bool(np.isin(rows, self.rows).all())
 
     def hold(
         self, replies: Sequence[Reply], skipped: Iterable[Question], weights: Sequence[float] = ()
     ) -> None:
-        """Let these be all answers; what speaks of rows that are not looked at is left out."""
+        """Replace all answers, leaving out those about rows outside the interview."""
         if self.rows is not None:
             known = [self._knows(reply.question) for reply in replies]
             weights = list(compress(weights, known))
@@ -138,7 +138,7 @@ class SampledInterview:
     def _to_sample(self, question: Question) -> Question:
         assert self.rows is not None
         at = np.searchsorted(self.rows, question.rows).tolist()
-        return Question(question.kind, tuple(at), question.score)  # its reason may name other rows
+        return Question(question.kind, tuple(at), question.score)  # its reason may mention other rows
 
     def _to_all_rows(self, question: Question) -> Question:
         if self.rows is None:
@@ -146,13 +146,13 @@ class SampledInterview:
         return question.renumber(self.rows.tolist().__getitem__)
 
     def ask(self, n: int, pending: Iterable[Question]) -> list[Question]:
-        """Return up to n questions, none of those that are pending."""
+        """Return up to n questions that are not pending."""
         if self.rows is not None:
             pending = [self._to_sample(question) for question in pending if self._knows(question)]
         return [self._to_all_rows(question) for question in self.interview.ask(n, list(pending))]
 
     def extend_to_all(self, values: npt.NDArray[Any]) -> npt.NDArray[Any]:
-        """Give every row what the nearest row of the interview has. The nearest are found once."""
+        """Give every row the value of the nearest row of the interview. Nearest rows are found once."""
         if self.rows is None:
             return values
         if self._nearest is None:

@@ -1,4 +1,4 @@
-"""The brain of the studio: questions, groups, conflicts and progress, all derived from the events."""
+"""Derive the questions, groups, conflicts and progress of the studio from its events."""
 
 from __future__ import annotations
 
@@ -31,45 +31,45 @@ from likewise.studio.records import (
     StoredEvent,
 )
 
-# Beyond so many rows the first fit takes seconds: the first questions and picture come from a sample.
+# Above this number of rows the first fit takes seconds, so the first questions and picture use a sample.
 _LARGE = 20_000
 _SAMPLE = 2_000
-_MEANWHILE = 48  # so many questions at least to last until all rows are looked at
-# Beyond so many it takes minutes, and a pool of more rows stands for all for good.
+_MEANWHILE = 48  # minimum number of questions to last until all rows have been fitted
+# Above this number of rows a fit takes minutes, so a larger pool always represents all rows.
 _HUGE = 300_000
 _HUGE_SAMPLE = 5_000
 
 
 class Brain:
-    """Derives from events what the studio shows and asks. It keeps nothing that events do not say.
+    """Derives from the events what the studio shows and asks. It has no other state.
 
-    One person's answers go to an :class:`~likewise.active.Interview` as they are. What several people said to
-    the same question becomes one answer first: a verdict counts if its weight is at least a half, and an
-    answer of somebody who proved unreliable does not count unless somebody else says the same; see
-    :class:`~likewise.oracles.Annotators`. What is not decided so is a conflict.
+    The answers of one person go unchanged to an :class:`~likewise.active.Interview`. Answers of several
+    people to the same question are first combined: a verdict counts if its weight is at least 0.5, and an
+    answer of a person who proved unreliable counts only if another person gave the same; see
+    :class:`~likewise.oracles.Annotators`. Undecided questions become conflicts.
 
-    The interview takes answers as evidence. Those that look wrong are listed in the picture. Confirmed
-    answers and corrections of the groups count as several answers.
+    The interview treats answers as evidence. The picture lists those that look wrong. Confirmed answers and
+    corrections of the groups count as several answers.
 
-    Practice counts for nothing. Answers of a study count in the picture and do not steer the questions.
+    Practice answers never count. Answers of a study count in the picture but do not influence the questions.
 
     Parameters
     ----------
     X : array-like of shape (n_samples, n_features)
         The rows.
     ids : sequence of str
-        The ids of the items, one a row.
+        The item id of each row.
     settings : Settings
-        What was asked for.
+        The settings of the project.
     before : ndarray of shape (n_samples,), optional
-        The groups of an earlier picture, whose numbers are kept where groups are the same.
+        The groups of an earlier picture; groups that persist keep their numbers.
 
     Notes
     -----
-    With more than 20,000 rows the first questions and the first picture are those of 2,000 rows, drawn once,
-    and of all rows that answers name; each row is then shown in the group of the nearest of these. The next
-    picture knows all rows, and so do the questions from then on. With more than 300,000 rows a pool of
-    5,000 stands for all; see :class:`~likewise.active.Pool`.
+    With more than 20,000 rows the first questions and the first picture use 2,000 rows, drawn once, and all
+    rows mentioned in answers; each row is shown in the group of the nearest of these. The next picture and
+    later questions use all rows. With more than 300,000 rows a pool of 5,000 always represents all rows; see
+    :class:`~likewise.active.Pool`.
 
     Examples
     --------
@@ -78,7 +78,7 @@ class Brain:
     >>> X = [[0.0], [0.1], [0.2], [0.3], [5.0], [5.1], [5.2], [5.3]]
     >>> brain = Brain(X, list("abcdefgh"), Settings("toy", n_clusters=2))
     >>> body = {"kind": "pair", "items": ["a", "h"], "answer": "DIFFERENT", "source": "question"}
-    >>> brain.tell([StoredEvent(1, "k1", "answer", 1, "2026-03-09T12:00:00+00:00", body)])  # anything new?
+    >>> brain.tell([StoredEvent(1, "k1", "answer", 1, "2026-03-09T12:00:00+00:00", body)])  # answers changed?
     True
     >>> picture = brain.make_picture()
     >>> picture.seq, [group.size for group in picture.groups], picture.links.tolist()
@@ -94,43 +94,43 @@ class Brain:
         self.X: npt.NDArray[Any] = check_rows(X)
         self.ids, self.settings = list(ids), settings
         if len(self.ids) != len(self.X):
-            raise ValueError(f"Brain: ids must be one a row: {len(self.X)}, got {len(self.ids)}.")
+            raise ValueError(f"Brain: expected one id per row ({len(self.X)}); got {len(self.ids)}.")
         self._ledger = Ledger({name: row for row, name in enumerate(self.ids)})
         self._sampled: SampledInterview | None = None
-        self._survey: Any = None  # of very many rows, from which those that stand for all are chosen
-        self._full: SampledInterview | None = None  # made when it is wanted
-        self._asking: SampledInterview | None = None  # where answers of a study must not steer
-        self._knows_all = len(self.X) <= _LARGE  # whether all rows were looked at once
+        self._survey: Any = None  # summary of very many rows, from which the pool is chosen
+        self._full: SampledInterview | None = None  # created when needed
+        self._asking: SampledInterview | None = None  # ignores answers of a study
+        self._knows_all = len(self.X) <= _LARGE  # True once all rows have been fitted
         self._queued: dict[Key, QueuedQuestion] = {}
         self._labels: Labels | None = None  # of the last picture
-        self._before = before  # of one that was kept from an earlier time
+        self._before = before  # groups of an earlier run
         self._curve, self._kept = ChangeCurve(), KeptLabels()
         self._agreed: dict[bool, tuple[StandingReplies, SettledReplies]] = {}
 
     # ------------------------------------------------------------------ what is told
 
     def tell(self, events: Sequence[StoredEvent]) -> bool:
-        """Take events that are on disk; those told before change nothing. Tell whether answers changed."""
+        """Add stored events, ignoring those added before; return True if answers changed."""
         return self._ledger.tell(events)
 
     @property
     def seq(self) -> int:
-        """The number of the last event that was told."""
+        """The seq of the last event added."""
         return self._ledger.seq
 
     @property
     def ignored(self) -> dict[int, str]:
-        """Events that could not be read, with a sentence each."""
+        """Events that could not be read, each with a reason."""
         return self._ledger.ignored
 
     @property
     def rough(self) -> bool:
-        """Whether pictures and questions still come from a first small sample; the next picture is better."""
+        """True while pictures and questions use the first small sample; the next picture is better."""
         return not self._knows_all
 
     @property
     def lags(self) -> bool:
-        """Whether the curve of the progress has points yet to come."""
+        """True if the progress curve has missing points."""
         return self._is_small and self._curve.is_behind(self._settle().replies)
 
     @property
@@ -148,7 +148,7 @@ class Brain:
     # ------------------------------------------------------------------ views
 
     def _sample(self) -> IntArray:
-        """Return rows that stand for all: chosen once by the seed, and those that answers name."""
+        """Return representative rows: drawn once by the seed, plus those mentioned in answers."""
         seed = self.settings.seed
         if len(self.X) > _HUGE:
             pool = Pool(size=_HUGE_SAMPLE)
@@ -166,7 +166,7 @@ class Brain:
         return np.unique(np.array(rows, dtype=np.int64))
 
     def _get_view(self) -> SampledInterview:
-        """Return the interview that knows all that counts: about all rows, or about the sample."""
+        """Return the interview with all answers that count: about all rows, or about the sample."""
         if self._knows_all and len(self.X) <= _HUGE:
             if self._full is None:
                 self._full = SampledInterview(self.X, self.settings)
@@ -181,7 +181,7 @@ class Brain:
         return view
 
     def _get_steering_view(self) -> SampledInterview:
-        """Return the interview that chooses questions, which has not heard the answers of a study."""
+        """Return the interview that chooses questions; it does not use the answers of a study."""
         view = self._get_view()
         if all(voice.steers for voice in self._ledger.get_standing().voices):
             return view
@@ -196,13 +196,13 @@ class Brain:
     # ------------------------------------------------------------------ questions
 
     def choose_questions(self, n: int, pending: Sequence[QueuedQuestion] = ()) -> Ready:
-        """Return up to n questions, none of those that people are looking at.
+        """Return up to n questions that nobody is looking at.
 
-        A question that was returned before and has no answer yet keeps its id.
+        An unanswered question that was returned before keeps its id.
         """
         seq = self.seq
         if len(self.X) < 2:
-            return Ready(seq, (), "There is only one item, and nothing to compare it with.")
+            return Ready(seq, (), "There is only one item, so there is nothing to compare.")
         known = [self._read(question) for question in pending]
         waiting = [question for question in known if question is not None]
         with silence_warnings():
@@ -223,11 +223,11 @@ class Brain:
         return Question(queued.kind, tuple(row_of[item] for item in queued.items))
 
     def _name_question(self, question: Question) -> QueuedQuestion:
-        """Give a question an id, and its rows an order that tells nothing of what is expected."""
+        """Give a question an id, and its rows an order that does not reveal the expected answer."""
         if question.kind not in ("pair", "triplet"):
             raise ValueError(
-                f"the strategy {self.settings.strategy!r} asks {question.kind!r} questions, which the studio "
-                "has no page for. Use a strategy that asks pairs or triplets."
+                f"the strategy {self.settings.strategy!r} asks {question.kind!r} questions, for which the "
+                "studio has no page. Use a strategy that asks about pairs or triplets."
             )
         rows = list(question.rows)
         random.Random(f"{self.settings.seed} {sorted(rows)}").shuffle(rows)
@@ -242,14 +242,14 @@ class Brain:
     @staticmethod
     def _explain_finish(view: SampledInterview) -> str:
         spent = view.interview.left == 0
-        return "The budget is spent." if spent else "There is nothing left to ask."
+        return "The budget is used up." if spent else "There is nothing left to ask."
 
     # ------------------------------------------------------------------ what is shown
 
     def make_picture(self) -> Picture:
-        """Return the groups by all that was told. Group numbers stay as they were in the picture before.
+        """Return the groups that follow from all answers. Persisting groups keep their numbers.
 
-        While :attr:`rough` is true the first picture is that of a sample, and the second that of all rows.
+        While :attr:`rough` is true the first picture uses a sample; the second uses all rows.
         """
         start = time.perf_counter()
         with silence_warnings():
@@ -289,7 +289,7 @@ class Brain:
         events = {id(reply): seqs for reply, seqs in zip(held.replies, settled.events, strict=True)}
         found = []
         for one in held.contradictions:
-            if not one.chain:  # more rows apart than clusters: the page shows chains, and suspects cover it
+            if not one.chain:  # more mutually separate rows than clusters; suspects cover it
                 continue
             behind = sorted({seq for reply in one.replies for seq in events[id(reply)]})
             rows, chain = (
@@ -300,7 +300,7 @@ class Brain:
         return (*settled.disputes, *found)
 
     def _find_odd_answers(self) -> tuple[OddAnswer, ...]:
-        """Return the answers that look wrong and were not confirmed, most suspicious first."""
+        """Return the unconfirmed answers that look wrong, most suspicious first."""
         if len(self.X) < 2:
             return ()
         settled, voices = self._settle(), {voice.seq: voice for voice in self._ledger.get_standing().voices}
@@ -325,12 +325,12 @@ class Brain:
         return tuple(found)
 
     def _estimate_error_rate(self) -> tuple[float, float, float] | None:
-        """Return the share of answers that look wrong, with an interval."""
+        """Return the estimated share of wrong answers, with an interval."""
         rate = self._get_view().interview.error_rate if len(self.X) > 1 else None
         return None if rate is None else (float(rate.mean), float(rate.low), float(rate.high))
 
     def _list_links(self) -> npt.NDArray[np.int32]:
-        """Return what was said of any two rows, once each; of what was said both ways, together."""
+        """Return each answered pair of rows once; a pair with both answers counts as SAME."""
         relations: dict[tuple[int, int], int] = {}
         for reply in self._settle().replies:
             for at, pile in enumerate(reply.piles):
@@ -349,10 +349,10 @@ class Brain:
         return len(self._settle().replies)
 
     def compute_progress(self) -> Progress:
-        """Return how far it has come.
+        """Return the progress of the interview.
 
-        With up to 20,000 rows it is the interview's own, and the curve grows by a few points with each call
-        until it has them all (:attr:`lags`). With more it is what changed between pictures.
+        With up to 20,000 rows this is the interview's own outlook, and each call adds a few points to the
+        curve until it is complete (:attr:`lags`). With more rows it is the change between pictures.
         """
         n = self._n_answers
         if not self._is_small:
@@ -382,5 +382,5 @@ class Brain:
         )
 
     def compute_standing(self) -> Standing:
-        """Return how far people agree, and what is thought of each."""
+        """Return the agreement between people and the estimated reliability of each."""
         return compute_standing(self._ledger.get_standing())

@@ -1,4 +1,4 @@
-"""Where each row is on the map: at once by its two main directions, then by nearness to landmarks."""
+"""Map positions of the rows: immediately by PCA, later by t-SNE of landmarks."""
 
 from __future__ import annotations
 
@@ -13,20 +13,20 @@ FloatArray = npt.NDArray[np.float32]
 Exact = npt.NDArray[np.float64]
 _BLOCK = 16_384
 _LANDMARKS = 2_500
-_ENOUGH = 20_000  # rows by which directions are found
-_COLUMNS = 30  # directions that are looked at for nearness
+_ENOUGH = 20_000  # rows from which principal components are computed
+_COLUMNS = 30  # principal components used for distances
 _NEAR = 5
 _MARGIN = 0.03
-_OUTLIERS = 0.2  # per cent at either end that may not stretch the map
+_OUTLIERS = 0.2  # percentage at either end that may not stretch the map
 _JITTER = 0.002
-_FAR = 1e6  # rows farther out than this many standard deviations are placed as if they were here
+_FAR = 1e6  # in standard deviations; rows farther out are moved here
 
 
 def compute_plain_layout(X: npt.NDArray[Any], *, seed: int = 0, final: bool = False) -> Layout:
-    """Return the rows along their two main directions (PCA), found from at most 20,000 of them.
+    """Return the first two principal components of the rows, computed from at most 20,000 of them.
 
-    One column gives a line, and rows that are all alike one place. Each is set apart by a small step that
-    depends on the seed alone, so that alike rows can be seen. Costs O(n d).
+    One column gives a line, and identical rows share one position. A small random offset, which depends only
+    on the seed, makes them all visible. Costs O(n d).
     """
     mean, axes = _find_directions(X, 2, seed)
     xy = np.zeros((len(X), 2))
@@ -35,17 +35,17 @@ def compute_plain_layout(X: npt.NDArray[Any], *, seed: int = 0, final: bool = Fa
 
 
 def compute_near_layout(X: npt.NDArray[Any], *, seed: int = 0) -> Layout:
-    """Return a map that keeps near rows near: t-SNE of at most 2,500 landmarks, other rows beside theirs.
+    """Return a map that preserves neighbourhoods: t-SNE of at most 2,500 landmarks.
 
-    A row that is no landmark is put at the mean of its five nearest landmarks, weighed by nearness. Rows are
-    compared in their 30 main directions. Costs O(n) times the landmarks, in blocks.
+    Every other row is placed at the mean of its five nearest landmarks, weighted by inverse squared distance.
+    Distances use the first 30 principal components. Costs O(n) times the number of landmarks, in blocks.
     """
     mean, axes = _find_directions(X, _COLUMNS, seed)
     landmarks = _draw_landmarks(X, mean, axes, seed)
-    if len(landmarks) < 10:  # too few for neighbours to mean anything
+    if len(landmarks) < 10:  # too few for neighbourhoods
         return compute_plain_layout(X, seed=seed, final=True)
     exact = _project(X[landmarks], mean, axes)
-    scale = float(exact[:, 0].std()) or 1.0  # by which float32 holds squares of huge numbers too
+    scale = float(exact[:, 0].std()) or 1.0  # keeps squares of huge numbers within float32
     marks = (exact / scale).astype(np.float32)
     places = _embed_landmarks(marks, seed)
     xy = np.empty((len(X), 2), dtype=np.float32)
@@ -58,12 +58,12 @@ def compute_near_layout(X: npt.NDArray[Any], *, seed: int = 0) -> Layout:
 
 
 def _find_directions(X: npt.NDArray[Any], n: int, seed: int) -> tuple[Exact, Exact]:
-    """Return the mean and at most n directions in which the rows differ most, each of a settled sign."""
+    """Return the mean and at most n principal components, each with a fixed sign."""
     some = X
     if len(X) > _ENOUGH:
         rows = np.random.default_rng(seed).choice(len(X), size=_ENOUGH, replace=False)
         some = X[np.sort(rows)]
-    # Huge numbers would overflow when squared; directions do not change with the scale.
+    # Squares of huge numbers would overflow; the components do not depend on the scale.
     scale = float(np.abs(some).max()) or 1.0
     some = np.asarray(some, dtype=np.float64) / scale
     mean = some.mean(axis=0)
@@ -83,7 +83,7 @@ def _find_directions(X: npt.NDArray[Any], n: int, seed: int) -> tuple[Exact, Exa
 
 
 def _project(X: npt.NDArray[Any], mean: Exact, axes: Exact) -> Exact:
-    """Return rows in some directions."""
+    """Return the coordinates of rows along the given axes."""
     out: Exact = np.empty((len(X), len(axes)), dtype=np.float64)
     for start in range(0, len(X), _BLOCK):
         rows = slice(start, start + _BLOCK)
@@ -92,7 +92,7 @@ def _project(X: npt.NDArray[Any], mean: Exact, axes: Exact) -> Exact:
 
 
 def _draw_landmarks(X: npt.NDArray[Any], mean: Exact, axes: Exact, seed: int) -> npt.NDArray[np.int64]:
-    """Return rows that differ, drawn at random; of alike rows the first stands for all of them."""
+    """Return distinct rows drawn at random; the first of several identical rows is kept."""
     rng = np.random.default_rng([seed, 1])
     drawn = rng.choice(len(X), size=min(len(X), 2 * _LANDMARKS), replace=False)
     drawn.sort()
@@ -105,7 +105,7 @@ def _draw_landmarks(X: npt.NDArray[Any], mean: Exact, axes: Exact, seed: int) ->
 
 
 def _embed_landmarks(marks: FloatArray, seed: int) -> FloatArray:
-    """Return the places of the landmarks, begun along their main directions."""
+    """Return the positions of the landmarks, initialised with their principal components."""
     from sklearn.manifold import TSNE
 
     start = np.zeros((len(marks), 2), dtype=np.float32)
@@ -117,9 +117,9 @@ def _embed_landmarks(marks: FloatArray, seed: int) -> FloatArray:
 
 
 def _place_rows(rows: FloatArray, marks: FloatArray, places: FloatArray) -> FloatArray:
-    """Return for each row the mean place of its nearest landmarks, weighed by nearness."""
+    """Return the weighted mean position of the nearest landmarks of each row."""
     away = rows @ (-2.0 * marks.T)
-    away += (marks**2).sum(axis=1)  # less the row's own square, which changes no order
+    away += (marks**2).sum(axis=1)  # omits the row's own square, which does not affect the order
     k = min(_NEAR, len(marks))
     near = np.argpartition(away, k - 1, axis=1)[:, :k]
     squares = np.take_along_axis(away, near, axis=1) + (rows**2).sum(axis=1)[:, None]
@@ -131,7 +131,7 @@ def _place_rows(rows: FloatArray, marks: FloatArray, places: FloatArray) -> Floa
 
 
 def _fit_to_square(xy: npt.NDArray[Any], seed: int) -> FloatArray:
-    """Bring places into the unit square, both axes by one scale, outliers at its edge, a tiny step each."""
+    """Scale positions to the unit square, isotropically, with outliers at the edge and a small offset."""
     low, high = np.percentile(xy, [_OUTLIERS, 100 - _OUTLIERS], axis=0)
     middle, half = (low + high) / 2, float((high - low).max()) / 2 * 1.05
     unit = (xy - middle) / half if half > 0 else np.zeros_like(xy)

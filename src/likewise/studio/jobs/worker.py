@@ -1,4 +1,4 @@
-"""The server's hand on the process that thinks: starts it, tells it events, revives it if it dies."""
+"""Control the background process from the server: start it, send it events, restart it if it dies."""
 
 from __future__ import annotations
 
@@ -22,22 +22,22 @@ from likewise.studio.records import FromWorker, StoredEvent, Tell, Trouble
 
 logger: logging.Logger = logging.getLogger(__name__)
 _FIRST_WAIT, _LONGEST_WAIT = 0.2, 10.0
-_LONG_LIFE = 30.0  # seconds after which a death is not held to be of the same cause as the one before
+_LONG_LIFE = 30.0  # seconds; a process that ran longer did not die of a permanent cause
 _GRACE = 2.0
 
 
 class Worker:
-    """A process of its own that makes questions, pictures, progress and the map of a project.
+    """A background process that computes the questions, picture, progress and map of a project.
 
-    It is told events and answers with messages, in its own time. It keeps nothing: if it dies it is started
-    again and told all events anew.
+    It receives events and replies asynchronously with messages. It has no persistent state: if it dies, it is
+    restarted and receives all events again.
 
     Parameters
     ----------
     project : Project
-        What it is about.
+        The project.
     on_message : callable
-        Takes each message. It is called from a thread of the worker's own, one message at a time.
+        Called with each message, one at a time, from a separate thread.
     """
 
     def __init__(self, project: Project, on_message: Callable[[FromWorker], None]) -> None:
@@ -54,22 +54,22 @@ class Worker:
 
     @property
     def pid(self) -> int | None:
-        """The number of the process, None if there is none."""
+        """The id of the process, or None."""
         process = self._process
         return None if process is None else process.pid
 
     def start(self) -> None:
-        """Start the process; returns at once."""
+        """Start the process without waiting for it."""
         if self._threads:
-            raise RuntimeError("this worker was started before. Make another.")
-        atexit.register(self.stop)  # the process ignores SIGTERM, by which Python would end it then
+            raise RuntimeError("this worker was already started. Create another.")
+        atexit.register(self.stop)  # the process ignores SIGTERM, with which Python would end it at exit
         for name, target in (("keep", self._keep), ("send", self._deliver)):
             thread = threading.Thread(target=target, name=f"likewise worker: {name}", daemon=True)
             self._threads.append(thread)
             thread.start()
 
     def tell(self, message: Tell) -> None:
-        """Tell events, and how many questions are wanted. Never waits for the process."""
+        """Send events and the number of questions needed. Never waits for the process."""
         with self._lock:
             self._events |= {event.seq: event for event in message.events}
             self._last = message
@@ -77,7 +77,7 @@ class Worker:
                 self._outbox.put((self._connection, message))
 
     def stop(self) -> None:
-        """End the process, by force if it does not go within two seconds."""
+        """Stop the process, by force if it does not exit within two seconds."""
         self._stopping.set()
         atexit.unregister(self.stop)
         with self._lock:
@@ -97,7 +97,7 @@ class Worker:
     # ------------------------------------------------------------------ threads
 
     def _keep(self) -> None:
-        """Start the process, hand on what it says, and start it again when it ends by itself."""
+        """Start the process, pass on its messages, and restart it whenever it ends."""
         wait = _FIRST_WAIT
         while not self._stopping.is_set():
             born = time.monotonic()
@@ -105,14 +105,14 @@ class Worker:
             if self._stopping.is_set():
                 return
             wait = _FIRST_WAIT if time.monotonic() - born > _LONG_LIFE else min(2 * wait, _LONGEST_WAIT)
-            self._hand_on(Trouble(f"The background process ended ({how}); it is started again."))
+            self._hand_on(Trouble(f"The background process ended ({how}); it is being restarted."))
             self._stopping.wait(wait)
 
     def _run_and_describe(self) -> str:
-        """Run one process, and say how it ended; whatever happens, another can be tried."""
+        """Run one process and return a description of how it ended; never raises."""
         try:
             code = self._run_process()
-        except Exception as error:  # no memory for another process, or a message that is cut off
+        except Exception as error:  # out of memory, or a truncated message
             logger.exception("the worker could not be run")
             with self._lock:
                 self._connection, process = None, self._process
@@ -123,7 +123,7 @@ class Worker:
         return f"signal {-code}" if code is not None and code < 0 else f"code {code}"
 
     def _run_process(self) -> int | None:
-        """Run one process from its start to its end, and return its exit code."""
+        """Run one process until it ends and return its exit code."""
         context = multiprocessing.get_context("spawn")
         ours, theirs = context.Pipe()
         process = context.Process(target=run, args=(theirs, self._make), name="likewise worker", daemon=True)
@@ -132,7 +132,7 @@ class Worker:
                 return None
             _hold_off_signals()
             process.start()
-            theirs.close()  # or its end would never be noticed
+            theirs.close()  # otherwise the end of the process would go unnoticed
             self._process, self._connection = process, ours
             if self._last is not None:
                 events = tuple(self._events[seq] for seq in sorted(self._events))
@@ -149,23 +149,23 @@ class Worker:
     def _hand_on(self, message: FromWorker) -> None:
         try:
             self._on_message(message)
-        except Exception:  # whatever it is, the next message is to be heard
+        except Exception:  # later messages must still be delivered
             logger.exception("a message of the worker could not be handled")
 
     def _deliver(self) -> None:
-        """Send what is to be said. A full pipe makes this thread wait, and nobody else."""
+        """Send queued messages. A full pipe blocks only this thread."""
         while True:
             connection, message = self._outbox.get()
             if connection is None:
                 return
-            with contextlib.suppress(OSError, ValueError):  # it died: all is told again to the next one
+            with contextlib.suppress(OSError, ValueError):  # it died; the next process receives everything
                 connection.send(message)
 
 
 def _hold_off_signals() -> None:
-    """Block signals in this thread, which the process inherits: from its first moment they are not for it."""
+    """Block signals in this thread; the process inherits this and never receives them."""
     if hasattr(signal, "pthread_sigmask"):
         from multiprocessing import resource_tracker
 
-        resource_tracker.ensure_running()  # which lets them through again, when it starts
+        resource_tracker.ensure_running()  # its start would unblock them
         signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT, signal.SIGTERM})

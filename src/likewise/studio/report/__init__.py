@@ -1,4 +1,4 @@
-"""The report of a project: one page that needs nothing besides, made from one record by one function."""
+"""The report of a project: one self-contained HTML page, made from one record."""
 
 from likewise.studio.report._gather import DerivedResults, gather
 from likewise.studio.report._page import get_content_security_policy, make_report

@@ -1,4 +1,4 @@
-"""The one way for a text into a page, and the pieces that every section is made of."""
+"""HTML escaping, and the elements that the sections of a report share."""
 
 from __future__ import annotations
 
@@ -9,14 +9,14 @@ from html import escape
 
 from likewise.studio.report._report_data import ItemShown
 
-_UNPRINTED = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f\ud800-\udfff]")  # HTML has no place for these
-_SAFE_TYPES = frozenset({"image/png", "image/jpeg", "image/webp"})  # no SVG, which may hold scripts
-_LONGEST = 280  # letters of a text that are shown
+_UNPRINTED = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f\ud800-\udfff]")  # not allowed in HTML
+_SAFE_TYPES = frozenset({"image/png", "image/jpeg", "image/webp"})  # not SVG, which may contain scripts
+_LONGEST = 280  # maximum number of characters shown of a text
 _MOST_CELLS = 8
 
 
 def escape_text(value: object) -> str:
-    """Return a text that means itself in HTML, between tags as well as in a quoted attribute.
+    """Escape a text for HTML content and quoted attributes.
 
     >>> escape_text('<b onclick="x">')
     '&lt;b onclick=&quot;x&quot;&gt;'
@@ -25,7 +25,7 @@ def escape_text(value: object) -> str:
 
 
 def escape_written(value: object) -> str:
-    """Return a text that somebody wrote, kept from turning the line around it to its own direction."""
+    """Escape a text that a person wrote, isolating its writing direction from the line around it."""
     return f"<bdi>{escape_text(value)}</bdi>"
 
 
@@ -35,27 +35,27 @@ def cut(value: str, most: int = _LONGEST) -> str:
 
 
 def make_data_uri(picture: bytes, media_type: str) -> str:
-    """Return a picture as a link that holds it; only of types that cannot do anything."""
+    """Return a picture as a data URI; only types that cannot contain scripts are allowed."""
     if media_type not in _SAFE_TYPES:
-        raise ValueError(f"pictures of a report are {', '.join(sorted(_SAFE_TYPES))}; got {media_type!r}.")
+        raise ValueError(f"a picture must be one of {', '.join(sorted(_SAFE_TYPES))}; got {media_type!r}.")
     return f"data:{media_type};base64,{base64.b64encode(picture).decode('ascii')}"
 
 
 def make_paragraphs(*lines: str) -> str:
-    """Return lines as paragraphs; they are escaped here."""
+    """Return lines as escaped paragraphs."""
     return "".join(f"<p>{escape_text(line)}</p>\n" for line in lines if line)
 
 
 def make_table(
     caption: str, columns: Sequence[str], rows: Iterable[Sequence[str]], *, numbers: Iterable[int] = ()
 ) -> str:
-    """Return a table of texts, the first column of which heads the rows; `numbers` stand to the right."""
+    """Return a table of texts whose first column has row headers; `numbers` are aligned to the right."""
     right = set(numbers)
 
     def get_kind(at: int) -> str:
         return ' class="number"' if at in right else ""
 
-    head = "".join(  # a corner without a name heads nothing
+    head = "".join(  # an unnamed corner is not a header
         f'<th scope="col"{get_kind(at)}>{escape_text(name)}</th>' if name else "<td></td>"
         for at, name in enumerate(columns)
     )
@@ -82,7 +82,7 @@ def make_item(shown: ItemShown) -> str:
         parts.append(
             f'<img src="{make_data_uri(shown.picture, shown.picture_type)}" alt="{escape_text(alt)}">'
         )
-    if shown.id.startswith(shown.title):  # the name of a file, and that without its ending
+    if shown.id.startswith(shown.title):  # a file name, and the same without its extension
         parts.append(f'<span class="name">{escape_written(cut(shown.id, 80))}</span>')
     else:
         parts.append(f'<span class="name">{escape_written(cut(shown.title, 80))}</span>')

@@ -1,4 +1,4 @@
-"""From a project to the record that a report is made of."""
+"""Collect the content of a report from a project."""
 
 from __future__ import annotations
 
@@ -32,18 +32,18 @@ if TYPE_CHECKING:
     from likewise.studio.project import Project
     from likewise.studio.study.study_report import Section
 
-_TYPICAL, _DOUBTFUL = 6, 3  # examples of each group
-_MOST_GROUPS = 40  # more are listed without examples, so that the page stays a page
+_TYPICAL, _DOUBTFUL = 6, 3  # examples per group
+_MOST_GROUPS = 40  # further groups are listed without examples, which limits the size of the page
 _MOST_CONFLICTS = 30
 _MOST_HINTS = 200
-_SIDE = 160  # pixels of a picture
-_POINTS = 200  # the most points of the curve that are computed
+_SIDE = 160  # pixels per side of a picture
+_POINTS = 200  # maximum number of points of the curve
 _SAID = {"SAME": "together", "DIFFERENT": "apart", "UNSURE": "unsure", "NEITHER": "neither"}
 
 
 @dataclass(frozen=True)
 class DerivedResults:
-    """What is derived from the events; a running studio has it, and a command derives it by
+    """What is derived from the events: provided by a running studio, or computed by
     :meth:`from_project`.
     """
 
@@ -56,7 +56,7 @@ class DerivedResults:
     def from_project(
         cls, project: Project, snapshot: Snapshot, *, picture_only: bool = False
     ) -> DerivedResults:
-        """Derive it here and now, which takes as long as a fit does."""
+        """Compute it now, which takes as long as a fit."""
         from likewise.studio.jobs.brain import Brain
         from likewise.studio.jobs.layout import compute_near_layout
 
@@ -64,7 +64,7 @@ class DerivedResults:
         brain = Brain(X, project.items.get_ids(), project.settings, project.get_kept_groups())
         brain.tell(snapshot.events)
         picture = brain.make_picture()
-        if brain.rough:  # it knows a sample of the rows; the next one knows all
+        if brain.rough:  # based on a sample of the rows; the next picture uses all
             picture = brain.make_picture()
         if picture_only:
             return cls(picture)
@@ -86,20 +86,20 @@ def gather(
     now: datetime | None = None,
     curves: bool = True,
 ) -> ReportData:
-    """Return what a report tells.
+    """Return the content of a report.
 
     Parameters
     ----------
     project : Project
-        What it is about.
+        The project.
     snapshot : Snapshot
-        What people said.
-    derived : Derived
-        What follows from it.
+        The people and events of the project.
+    derived : DerivedResults
+        What was derived from the events.
     now : datetime, optional
-        When the report is made.
+        Date of the report; by default now.
     curves : bool, default=True
-        Whether a study's clusterings are computed, which takes some seconds for each participant.
+        Whether to compute the clusterings of a study: some seconds per participant.
     """
     ids = project.items.get_ids()
     picture, progress, standing = derived.picture, derived.progress, derived.standing
@@ -256,7 +256,7 @@ def _make_conflicts(
 
 
 def _describe_answer(event: StoredEvent) -> str:
-    """Say what an answer says.
+    """Return an answer in words.
 
     >>> body = {"kind": "triplet", "items": ["s1", "s2", "s3"], "answer": "AC"}
     >>> _describe_answer(StoredEvent(1, "k", "answer", 1, "", body))

@@ -1,4 +1,4 @@
-"""The map as a picture: every item a dot in the colour of its group, on nothing, for light and dark."""
+"""Draw the map as a picture: a dot per item in the colour of its group, on a transparent background."""
 
 from __future__ import annotations
 
@@ -15,15 +15,15 @@ _WIDTH, _HEIGHT, _RIM = 960, 640, 12
 def map_picture(xy: npt.NDArray[np.float32], labels: npt.NDArray[np.int32], colors: dict[int, str]) -> bytes:
     """Return a PNG picture.
 
-    The dots are drawn into an array, one step of their shape at a time, so that 10^6 of them cost no more
-    than a few passes over the points.
+    The dots are written into an array, one offset of the dot shape at a time, so 10^6 dots cost only a few
+    passes over the points.
 
     Parameters
     ----------
     xy : array of shape (n, 2)
-        Where each item is, in [0, 1] x [0, 1].
+        Position of each item in [0, 1] x [0, 1].
     labels : array of shape (n,)
-        The group of each.
+        The group of each item.
     colors : dict of int to str
         The colour of each group, as "#rrggbb".
     """

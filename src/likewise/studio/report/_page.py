@@ -1,9 +1,7 @@
-"""A report as one HTML page: no scripts, nothing fetched, every text escaped.
+"""Render a report as one HTML page: no scripts, no requests, every text escaped.
 
-All that people wrote (texts, ids, names) goes through :func:`escape_text`; there is no other way into the
-page. The
-page says so itself: its policy allows the one style sheet in it, by its hash, and pictures in it, and nothing
-else.
+All text written by people (texts, ids, names) passes through :func:`escape_text`. In addition, the page's
+content security policy allows only its own style sheet, by its hash, and embedded pictures.
 """
 
 from __future__ import annotations
@@ -29,7 +27,7 @@ def read_style() -> str:
 
 @cache
 def get_content_security_policy() -> str:
-    """Return what the page may do, for its own head and for the header of a server that sends it."""
+    """Return the content security policy, for the page itself and for the response header."""
     digest = base64.b64encode(hashlib.sha256(read_style().encode()).digest()).decode()
     return (
         f"default-src 'none'; style-src 'sha256-{digest}'; img-src data:; base-uri 'none'; form-action 'none'"
@@ -37,7 +35,7 @@ def get_content_security_policy() -> str:
 
 
 def make_report(data: ReportData) -> str:
-    """Return the page."""
+    """Return the HTML page of a report."""
     sections = list(_make_sections(data))
     numbers = count(1)
     named = [(f"s{next(numbers)}", title, body) for title, body in sections]
@@ -64,7 +62,7 @@ def _make_lead(data: ReportData) -> str:
     kinds = {"image": "picture", "sound": "sound", "text": "text", "row": "row"}
     made = f", described by {data.features}" if data.features else ""
     n = data.n_items
-    return f"{n:,} {kinds[data.kind]}{'s' * (n != 1)}{made}, grouped by what people said of them."
+    return f"{n:,} {kinds[data.kind]}{'s' * (n != 1)}{made}, grouped with the help of people’s answers."
 
 
 _PARTS: tuple[tuple[str, Callable[[ReportData], str]], ...] = (

@@ -1,4 +1,4 @@
-"""What a report tells, as plain records; nothing here knows a store, a model or HTML."""
+"""The content of a report as plain records, independent of store, model and HTML."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ ItemKind = Literal["image", "sound", "text", "row"]
 
 @dataclass(frozen=True)
 class ItemShown:
-    """An item to show: a picture, a text or cells, whatever it has."""
+    """An item to show: with a picture, a text or cells."""
 
     id: str
     kind: ItemKind
@@ -28,7 +28,7 @@ class ItemShown:
 
 @dataclass(frozen=True)
 class GroupShown:
-    """A group: how it is called, how many items it has, and some of them."""
+    """A group: its name, its size and some of its items."""
 
     number: int
     name: str | None
@@ -39,13 +39,13 @@ class GroupShown:
 
     @property
     def title(self) -> str:
-        """How people call it."""
+        """The name of the group, or "Group" with its number."""
         return self.name or f"Group {self.number + 1}"
 
 
 @dataclass(frozen=True)
 class PersonShown:
-    """Somebody who answered; `accuracy` and `reliability` are known from shared questions only."""
+    """A person who answered; `accuracy` and `reliability` are estimated from shared questions only."""
 
     name: str
     role: str
@@ -54,24 +54,24 @@ class PersonShown:
     n_unsure: int
     accuracy: float | None
     reliability: float | None
-    seconds: float | None  # the median
+    seconds: float | None  # median
 
 
 @dataclass(frozen=True)
 class TimeShown:
-    """How long questions of a kind took that got a certain answer, in seconds."""
+    """Response times, in seconds, for one kind of question and one answer."""
 
     kind: str
     answer: str
     n: int
     median: float
-    lower: float  # the quartiles
+    lower: float  # quartiles
     upper: float
 
 
 @dataclass(frozen=True)
 class AnswerShown:
-    """An answer behind a contradiction."""
+    """An answer that is part of a contradiction."""
 
     person: str
     time: str
@@ -80,7 +80,7 @@ class AnswerShown:
 
 @dataclass(frozen=True)
 class ConflictShown:
-    """Answers that cannot all be true: `items` are said to be apart, `chain` leads from one to the other."""
+    """Answers that cannot all be true: `items` were answered DIFFERENT, but `chain` joins them."""
 
     items: tuple[ItemShown, ...]
     chain: tuple[str, ...]  # ids
@@ -89,61 +89,61 @@ class ConflictShown:
 
 @dataclass(frozen=True)
 class HintsShown:
-    """The hints by which the items are grouped, and the first of them in words."""
+    """The hints from which the items are grouped, and the first of them in words."""
 
     n_must: int
     n_cannot: int
     n_triplets: int
-    first: tuple[tuple[str, tuple[str, ...]], ...] = ()  # what is said, and of which ids
+    first: tuple[tuple[str, tuple[str, ...]], ...] = ()  # relation and ids
 
     @property
     def n(self) -> int:
-        """How many there are."""
+        """The number of hints."""
         return self.n_must + self.n_cannot + self.n_triplets
 
 
 @dataclass(frozen=True)
 class ReportData:
-    """All that a report tells.
+    """The content of a report.
 
     Attributes
     ----------
     title, kind, n_items, features : str, str, int, str
-        What the project is about.
+        Title, kind, number and features of the items.
     made, version : str
-        When the report was made, and by which likewise.
+        Date of the report, and version of likewise.
     folder : str
         The name of the project's folder, for the commands that the report shows.
     n_clusters : int
-        How many groups there are.
+        Number of groups.
     n_answers, n_undone, n_skipped : int
-        How many answers count, how many were undone, how many questions were skipped.
+        Number of answers that count, of undone answers, and of skipped questions.
     groups : tuple of GroupShown
-        The groups, in the order of their numbers. Those without examples are listed only.
+        The groups, in the order of their numbers; groups without examples are only listed.
     map_picture : bytes or None
-        The map as a PNG picture; `map_method` says how it was made.
+        The map as a PNG picture; `map_method` is the method that computed it.
     curve : tuple of (int, float)
-        After so many answers, the share of items that changed their group over the last ten.
+        Number of answers, and the share of items that changed their group over the last ten.
     advice : str
-        Whether it is worth going on.
+        Whether further answers are worthwhile.
     accuracy, interval : float or None, (float, float) or None
-        How often the grouping is right about questions that it was not told the answers of.
+        Share of held-out answers that the grouping predicts correctly, and its interval.
     people, n_shared, observed, alpha
-        Who answered, and how far they agree.
+        The people who answered, and their agreement.
     times, seconds : tuple of TimeShown, tuple of float
-        How long questions took.
+        Response times.
     conflicts : tuple of ConflictShown
         Contradictions.
     n_conflicts : int
-        How many contradictions there are, shown or not.
+        Number of contradictions, shown or not.
     hints : HintsShown
-        What was used.
+        The hints used.
     notes : tuple of str
-        What else a reader should know.
+        Further remarks.
     study : tuple of Section
         The sections of a study, if it is one.
     study_figures : mapping or None
-        Its figures, as plain values.
+        The figures of the study, as plain values.
     """
 
     title: str

@@ -1,4 +1,4 @@
-"""The sections of a report, one function each; one that has nothing to tell returns an empty text."""
+"""The sections of a report, one function each; a section without content is an empty text."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ KINDS = {"pair": "pairs", "triplet": "triplets"}
 
 
 def format_count(n: int, noun: str) -> str:
-    """Say how many there are.
+    """Return a number with its noun.
 
     >>> format_count(1, "answer"), format_count(1200, "answer")
     ('1 answer', '1,200 answers')
@@ -33,7 +33,7 @@ def format_count(n: int, noun: str) -> str:
 
 
 def make_figures(data: ReportData) -> str:
-    """Show the few numbers that matter most."""
+    """Return the key figures."""
     pace = f"{median(data.seconds):.1f} s" if data.seconds else "–"
     shown = {
         "Items": f"{data.n_items:,}",
@@ -54,7 +54,7 @@ def make_figures(data: ReportData) -> str:
 
 
 def make_groups(data: ReportData) -> str:
-    """Show each group with its most typical and most doubtful members."""
+    """Return each group with its most typical and most doubtful members."""
     if not data.groups:
         return make_paragraphs("There are no groups yet.")
     ordered = sorted(data.groups, key=lambda group: -group.size)
@@ -64,7 +64,7 @@ def make_groups(data: ReportData) -> str:
     listed = sum(not (group.typical or group.doubtful) and group.size > 0 for group in data.groups)
     if listed:
         parts.append(
-            make_paragraphs(f"{format_count(listed, 'more group')} without examples here; see the table.")
+            make_paragraphs(f"{format_count(listed, 'more group')} without examples; see the table.")
         )
     return "".join(parts)
 
@@ -82,7 +82,7 @@ def _make_group(group: GroupShown) -> str:
 
 
 def map_(data: ReportData) -> str:
-    """Show where the items are."""
+    """Return the map of the items."""
     if data.map_picture is None:
         return ""
     alt = (
@@ -92,9 +92,9 @@ def map_(data: ReportData) -> str:
     legend = "".join(
         f"<li>{_svg.draw_swatch(group.color)}{escape_written(group.title)}</li>" for group in data.groups[:40]
     )
-    how = f" Places are by {data.map_method}." if data.map_method else ""
+    how = f" Positions were computed with {data.map_method}." if data.map_method else ""
     return (
-        make_paragraphs(f"Items that are near one another have similar features.{how}")
+        make_paragraphs(f"Items near each other have similar features.{how}")
         + f'<img class="map" src="{make_data_uri(data.map_picture, "image/png")}" alt="{escape_text(alt)}">\n'
         + f'<ul class="legend">{legend}</ul>\n'
     )
@@ -104,9 +104,9 @@ def map_(data: ReportData) -> str:
 
 
 def make_curve(data: ReportData) -> str:
-    """Show how much the last answers still changed."""
+    """Return how much the last answers changed."""
     if not data.n_answers:
-        return make_paragraphs("Nothing was answered yet. The groups are those that the features alone give.")
+        return make_paragraphs("There are no answers yet. The groups are based on the features alone.")
     parts = [make_paragraphs(data.advice)]
     if data.accuracy is not None and "held-out answers" not in data.advice:
         low_high = (
@@ -116,7 +116,7 @@ def make_curve(data: ReportData) -> str:
         )
         parts.append(
             make_paragraphs(
-                f"Held-out answers were predicted right in {data.accuracy:.0%} of cases{low_high}."
+                f"{data.accuracy:.0%} of the held-out answers were predicted correctly{low_high}."
             )
         )
     if len(data.curve) > 1:
@@ -137,7 +137,7 @@ def make_curve(data: ReportData) -> str:
 
 
 def make_people(data: ReportData) -> str:
-    """Show who answered, how far they agree and how reliable each is."""
+    """Return who answered, how far they agree and how reliable each person is."""
     if not data.people:
         return ""
     rows = [
@@ -158,18 +158,18 @@ def make_people(data: ReportData) -> str:
         alpha = (
             ""
             if data.alpha is None
-            else f" Krippendorff’s alpha is {data.alpha:.2f}: 1 is full agreement, 0 what chance gives."
+            else f" Krippendorff’s alpha is {data.alpha:.2f}: 1 is full agreement, 0 is agreement by chance."
         )
         agreement = (
             f"Several people answered the same {format_count(data.n_shared, 'question')}, and "
             f"agree on {data.observed:.0%}.{alpha}"
         )
     else:
-        agreement = "No question was answered by two people, so nothing tells how far people agree."
+        agreement = "No question was answered by two people, so their agreement is unknown."
     return make_table("Who answered", columns, rows, numbers=range(2, 8)) + make_paragraphs(
         agreement,
-        "Shared are the questions that somebody else answered too. How often somebody is right, and how much "
-        "an answer of theirs tells (1 all, 0 nothing), is known from these alone. Seconds are the median.",
+        "Shared questions were answered by at least one other person. Right (how often a person is right) "
+        "and Reliability (1 always right, 0 like guessing) are estimated from these. Seconds are medians.",
     )
 
 
@@ -178,7 +178,7 @@ def _format_share(value: float | None) -> str:
 
 
 def make_time(data: ReportData) -> str:
-    """Show how long questions took."""
+    """Return response times."""
     if not data.seconds:
         return ""
     counts = [0] * (len(_BINS) + 1)
@@ -199,7 +199,9 @@ def make_time(data: ReportData) -> str:
     spent = f"{total / 60:.0f} minutes" if total >= 120 else f"{total:.0f} seconds"
     n_answers = format_count(len(data.seconds), "answer")
     return (
-        make_paragraphs(f"{n_answers} took {spent} in all, {median(data.seconds):.1f} seconds in the median.")
+        make_paragraphs(
+            f"{n_answers} took {spent} in total; the median is {median(data.seconds):.1f} seconds."
+        )
         + _svg.draw_bar_chart(list(zip(names, counts, strict=True)), title="Time per question", x="seconds")
         + make_table(
             "Seconds by question and answer",
@@ -211,13 +213,13 @@ def make_time(data: ReportData) -> str:
 
 
 def make_conflicts(data: ReportData) -> str:
-    """Show answers that cannot all be true."""
+    """Return answers that cannot all be true."""
     if not data.n_conflicts:
-        return make_paragraphs("No answers contradict one another.")
+        return make_paragraphs("No answers contradict each other.")
     parts = [
         make_paragraphs(
             f"{format_count(data.n_conflicts, 'contradiction')}: answers that cannot all be true. "
-            "One behind each is wrong; it can be undone in the studio, under Conflicts."
+            "At least one answer of each is wrong; undo it in the studio, under Conflicts."
         )
     ]
     parts += [_make_conflict(number, one) for number, one in enumerate(data.conflicts, start=1)]
@@ -229,7 +231,7 @@ def make_conflicts(data: ReportData) -> str:
 def _make_conflict(number: int, one: ConflictShown) -> str:
     chain = " = ".join(escape_written(cut(id, 60)) for id in one.chain)
     alone = len({answer.person for answer in one.answers}) == 1
-    split = "Both were said by the same person." if alone else "People disagree about these two."
+    split = "The same person gave both answers." if alone else "People disagree about these two."
     how = f"Joined through: {chain}" if len(one.chain) > 2 else split
     answers = "".join(
         f"<li>{escape_written(answer.person)}: {escape_written(answer.text)} <span "
@@ -239,22 +241,22 @@ def _make_conflict(number: int, one: ConflictShown) -> str:
     return (
         f'<div class="conflict">\n<h3>Contradiction {number}</h3>\n{make_items(one.items)}'
         + (f'<p class="chain">{how}</p>\n' if len(one.chain) > 1 else "")
-        + (f"<h4>Answers behind it</h4>\n<ul>{answers}</ul>\n" if answers else "")
+        + (f"<h4>Answers involved</h4>\n<ul>{answers}</ul>\n" if answers else "")
         + "</div>\n"
     )
 
 
 def make_hints(data: ReportData) -> str:
-    """Show what the grouping follows."""
+    """Return the hints from which the items are grouped."""
     used = data.hints
-    undone = f" {format_count(data.n_undone, 'answer')} had been undone." if data.n_undone else ""
-    skipped = f" {format_count(data.n_skipped, 'question')} had been skipped." if data.n_skipped else ""
+    undone = f" {format_count(data.n_undone, 'answer')} undone." if data.n_undone else ""
+    skipped = f" {format_count(data.n_skipped, 'question')} skipped." if data.n_skipped else ""
     if not used.n:
         return make_paragraphs(f"No hints yet.{undone}{skipped}")
     kinds = (("together", used.n_must), ("apart", used.n_cannot), ("triplets", used.n_triplets))
     listed = ", ".join(f"{n:,} {name}" for name, n in kinds if n)
     rows = [(what, *(cut(id, 80) for id in [*ids, "", ""][:3])) for what, ids in used.first]
-    parts = [make_paragraphs(f"The groups follow {format_count(used.n, 'hint')}: {listed}.{undone}{skipped}")]
+    parts = [make_paragraphs(f"The groups use {format_count(used.n, 'hint')}: {listed}.{undone}{skipped}")]
     if rows:
         shown = "All hints" if len(rows) == used.n else f"The first {len(rows):,} of {used.n:,} hints"
         triplets = any(row[3] for row in rows)
@@ -268,7 +270,7 @@ def make_hints(data: ReportData) -> str:
 
 
 def make_study(data: ReportData) -> str:
-    """Show the sections of a study; the first is about all of it."""
+    """Return the sections of a study; the first concerns the whole study."""
     parts = []
     for number, one in enumerate(data.study):
         if number:
@@ -287,8 +289,8 @@ def make_study(data: ReportData) -> str:
 
 
 def export_command(data: ReportData) -> str:
-    """Return the command that writes what :func:`make_code` reads; to be typed where the project's folder
-    is.
+    """Return the command that writes the files that :func:`make_code` reads; to be run in the folder that
+    contains the project.
     """
     words = [
         "likewise",
@@ -305,7 +307,7 @@ def export_command(data: ReportData) -> str:
 
 
 def make_code(data: ReportData) -> str:
-    """Return Python that loads the result, and groups the items again by the same hints."""
+    """Return Python code that loads the result and fits a model to the same hints."""
     lines = [
         "import json",
         "",
@@ -320,14 +322,14 @@ def make_code(data: ReportData) -> str:
         'groups = np.array([row["group"] for row in rows])',
         'names = {row["group"]: row["name"] for row in rows}',
         "",
-        'hints = read_hints(f"{folder}/hints.jsonl", ids)  # what people said',
-        f"X = np.load({data.folder + '/features.npy'!r})  # the features, one row an item",
+        'hints = read_hints(f"{folder}/hints.jsonl", ids)  # from the answers',
+        f"X = np.load({data.folder + '/features.npy'!r})  # features, one row per item",
     ]
     if data.n_clusters > 1 and data.hints.n:
-        links = "hints.to_links()" + (".without_conflicts()" if data.n_conflicts else "")
+        links = "hints.to_links()" + (".drop_conflicts()" if data.n_conflicts else "")
         lines += [
             "",
-            "# A model of the same kind, for rows to come; it may put some items elsewhere than `groups`.",
+            "# A model of the same kind, for new rows; some of its labels may differ from `groups`.",
             f"model = PropagationClustering(n_clusters={data.n_clusters}, random_state=0)",
             f"model.fit(X, supervision={links})",
         ]
@@ -341,14 +343,14 @@ def _make_result(data: ReportData) -> str:
 
 
 def make_python(data: ReportData) -> str:
-    """Show how to go on in Python."""
+    """Return how to continue in Python."""
     return (
-        make_paragraphs("Write the result to files, where the folder of the project is:")
+        make_paragraphs("Write the result to files, in the folder that contains the project:")
         + f'<pre tabindex="0" role="region" aria-label="Command">{escape_text(export_command(data))}</pre>\n'
         + make_paragraphs("and load it in Python:")
         + f'<pre tabindex="0" role="region" aria-label="Python">{escape_text(make_code(data))}</pre>\n'
         + make_paragraphs(
-            "With --format csv the files open in a spreadsheet; labels has one line for each item, with "
-            "its group and how doubtful it is (0 sure, 1 not sure at all)."
+            "With --format csv the files open in a spreadsheet. labels has one line per item, with its "
+            "group and its doubt (0 certain, 1 entirely uncertain)."
         )
     )

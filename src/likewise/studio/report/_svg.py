@@ -1,4 +1,4 @@
-"""Small drawings as SVG: a line and bars. They take the colour of the text, so light and dark both work."""
+"""Small SVG charts, a line and bars. They use the text colour, so they suit light and dark pages."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def draw_line_chart(points: Sequence[tuple[float, float]], *, title: str, x: str
 
 
 def draw_bar_chart(bars: Sequence[tuple[str, int]], *, title: str, x: str) -> str:
-    """Draw how many there are of each kind."""
+    """Draw a bar for each count."""
     most = max((n for _, n in bars), default=1) or 1
     inner_w, inner_h = _WIDTH - _LEFT - _RIGHT, _HEIGHT - _TOP - _BOTTOM - 14
     step = inner_w / max(len(bars), 1)
@@ -57,7 +57,7 @@ def draw_bar_chart(bars: Sequence[tuple[str, int]], *, title: str, x: str) -> st
 
 
 def draw_swatch(color: str) -> str:
-    """Draw a small square in the colour of a group. Its name stands beside it, so it has none."""
+    """Draw a small square in the colour of a group, without a text alternative: its name is next to it."""
     return (
         '<svg class="swatch" aria-hidden="true" viewBox="0 0 10 10" width="12" height="12">'
         f'<rect width="10" height="10" rx="2" fill="{escape(color)}"/></svg>'
@@ -81,7 +81,7 @@ def _make_rule(x1: float, y1: float, x2: float, y2: float) -> str:
 
 
 def _round_up(share: float) -> float:
-    """Return the next share that reads well.
+    """Round a share up to a readable axis limit.
 
     >>> _round_up(0.13), _round_up(0.0), _round_up(0.7)
     (0.2, 0.01, 1.0)
@@ -90,7 +90,7 @@ def _round_up(share: float) -> float:
 
 
 def _choose_ticks(most: float) -> list[int]:
-    """Return up to seven whole numbers from 0 on that read well.
+    """Return up to seven readable integers from 0.
 
     >>> _choose_ticks(30), _choose_ticks(4)
     ([0, 5, 10, 15, 20, 25, 30], [0, 1, 2, 3, 4])

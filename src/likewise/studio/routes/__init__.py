@@ -1,1 +1,1 @@
-"""The routes of the studio: thin, one file for each concern, each route one call of the service."""
+"""The routes of the studio: one module per topic; each route makes one call to the service."""

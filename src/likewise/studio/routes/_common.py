@@ -1,4 +1,4 @@
-"""What all routes share: who is asking, what a body may hold, and how answers look."""
+"""Shared by all routes: dependencies, request bodies and responses."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ MOST_SEQ = 2**53 - 1
 
 
 class ErrorContent(TypedDict):
-    """What went wrong: a code for programs, a sentence for people, and what to do."""
+    """An error: a code for programs, a sentence for people, and what to do about it."""
 
     code: str
     message: str
@@ -25,13 +25,13 @@ class ErrorContent(TypedDict):
 
 
 class ErrorView(TypedDict):
-    """Any answer that is no success."""
+    """Any response that is not a success."""
 
     error: ErrorContent
 
 
 def document_responses(model: Any, *statuses: int) -> dict[int | str, dict[str, Any]]:
-    """Return the answers of a route for its documentation; those in the list below are always possible."""
+    """Return the responses of a route for its documentation; those in the list below are always possible."""
     described: dict[int | str, dict[str, Any]] = {200: {"model": model}}
     for status in (400, 401, 403, 404, 409, 413, 415, 421, 422, 503, *statuses):
         described[status] = {"model": ErrorView}
@@ -39,7 +39,7 @@ def document_responses(model: Any, *statuses: int) -> dict[int | str, dict[str, 
 
 
 class Body(BaseModel):
-    """A body: of the very types that are asked for, and nothing besides."""
+    """A request body with strict types and no unknown fields."""
 
     model_config: ClassVar[ConfigDict] = ConfigDict(strict=True, extra="forbid")
 
@@ -48,7 +48,7 @@ Key = Annotated[
     str,
     Field(
         pattern=r"^[A-Za-z0-9_-]{8,64}$",
-        description="Made anew for each thing that is said; sent again, it counts once.",
+        description="A new value for each action; a request sent twice counts once.",
     ),
 ]
 QuestionId = Annotated[str, Field(pattern=r"^[A-Za-z0-9_-]{1,64}$")]
@@ -67,24 +67,24 @@ def get_studio(request: Request) -> Studio:
 
 
 def get_cookie_name(request: Request) -> str:
-    """Return the name of the cookie: browsers keep one of a name for all ports of a machine."""
+    """Return the name of the session cookie; browsers share cookies between all ports of a machine."""
     return f"likewise-{get_studio(request).id}"
 
 
 def get_person(request: Request) -> Person:
-    """Return who is logged in."""
+    """Return the person who is logged in."""
     return get_studio(request).people.find_by_session(request.cookies.get(get_cookie_name(request)))
 
 
 def get_owner(request: Request) -> Person:
-    """Return who is logged in, if it is the owner."""
+    """Return the person who is logged in, if it is the owner."""
     person = get_person(request)
     get_studio(request).check_owner(person)
     return person
 
 
 def get_viewer(request: Request) -> Person:
-    """Return who is logged in, if they may look at the groups: who takes part in a study may not."""
+    """Return the person who is logged in, if they may see the groups; participants of a study may not."""
     studio, person = get_studio(request), get_person(request)
     if studio.study is not None:
         studio.check_owner(person)
@@ -98,5 +98,5 @@ Looker = Annotated[Person, Depends(get_viewer)]
 
 
 def make_json_response(content: Any) -> JSONResponse:
-    """Return content as JSON; what the service returns is of the documented type already."""
+    """Return content as JSON without validation; the service already returns the documented type."""
     return JSONResponse(content)

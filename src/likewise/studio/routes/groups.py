@@ -1,4 +1,4 @@
-"""Groups, the reference book, contradictions and the map."""
+"""Groups, examples, contradictions and the map."""
 
 from __future__ import annotations
 
@@ -51,14 +51,14 @@ class RowBody(Body):
 
 
 class MarkBody(Body):
-    """An answer, by the number of its event."""
+    """An answer, given by the number of its event."""
 
     key: Key
     of: Seq
 
 
 class MergeBody(Body):
-    """Two groups that are one."""
+    """Two groups to merge."""
 
     key: Key
     a: Row
@@ -67,7 +67,7 @@ class MergeBody(Body):
 
 @router.get("/api/groups", responses=document_responses(GroupsView), response_model=None)
 def groups(studio: TheStudio, person: Looker) -> JSONResponse:
-    """Show the groups with their most typical and their most doubtful members."""
+    """Return the groups with their most typical and most doubtful members."""
     return make_json_response(studio.groups.show_all())
 
 
@@ -80,13 +80,13 @@ def members(
     limit: Limit = 60,
     order: Literal["typical", "doubtful"] = "typical",
 ) -> JSONResponse:
-    """Show members of a group, page by page."""
+    """Return members of a group, page by page."""
     return make_json_response(studio.groups.show_members(number, offset, limit, order))
 
 
 @router.post("/api/groups/merge", responses=document_responses(StatedView), response_model=None)
 def merge(body: MergeBody, studio: TheStudio, person: Looker) -> JSONResponse:
-    """Say that two groups are one."""
+    """State that two groups are one."""
     return make_json_response(studio.groups.merge(person, key=body.key, a=body.a, b=body.b))
 
 
@@ -98,48 +98,48 @@ def name(number: Number, body: NameBody, studio: TheStudio, person: Looker) -> J
 
 @router.post("/api/groups/{number}/not-here", responses=document_responses(StatedView), response_model=None)
 def not_here(number: Number, body: RowBody, studio: TheStudio, person: Looker) -> JSONResponse:
-    """Say that an item does not belong to a group."""
+    """State that an item does not belong to a group."""
     return make_json_response(studio.groups.remove_item(person, number, key=body.key, row=body.row))
 
 
 @router.post("/api/groups/{number}/belongs", responses=document_responses(StatedView), response_model=None)
 def belongs(number: Number, body: RowBody, studio: TheStudio, person: Looker) -> JSONResponse:
-    """Say that an item belongs to a group."""
+    """State that an item belongs to a group."""
     return make_json_response(studio.groups.add_item(person, number, key=body.key, row=body.row))
 
 
 @router.get("/api/reference", responses=document_responses(ReferenceView), response_model=None)
 def reference(studio: TheStudio, person: Who) -> JSONResponse:
-    """Show examples of each group, or of each class in a study."""
+    """Return examples of each group, or of each class in a study."""
     return make_json_response(studio.groups.show_reference())
 
 
 @router.get("/api/conflicts", responses=document_responses(ConflictsView), response_model=None)
 def conflicts(studio: TheStudio, person: Looker) -> JSONResponse:
-    """Show answers that cannot all be true; annotators see those among their own."""
+    """Return answers that cannot all be true; annotators see only conflicts among their own."""
     return make_json_response(studio.groups.show_conflicts(person))
 
 
 @router.get("/api/odd-answers", responses=document_responses(OddAnswersView), response_model=None)
 def odd_answers(studio: TheStudio, person: Looker) -> JSONResponse:
-    """Show answers that look wrong; annotators see their own."""
+    """Return answers that look wrong; annotators see only their own."""
     return make_json_response(studio.groups.show_odd_answers(person))
 
 
 @router.post("/api/odd-answers/keep", responses=document_responses(StatedView), response_model=None)
 def keep(body: MarkBody, studio: TheStudio, person: Looker) -> JSONResponse:
-    """Confirm an answer, so that it counts more."""
+    """Confirm an answer, which increases its weight."""
     return make_json_response(studio.asking.keep(person, key=body.key, of=body.of))
 
 
 @router.post("/api/odd-answers/ask-again", responses=document_responses(StatedView), response_model=None)
 def ask_again(body: MarkBody, studio: TheStudio, person: Looker) -> JSONResponse:
-    """Have the question of an answer asked again."""
+    """Ask the question of an answer again."""
     return make_json_response(studio.asking.ask_again(person, key=body.key, of=body.of))
 
 
 def _respond_with_tag(request: Request, body: bytes, **headers: str) -> Response:
-    """Answer with bytes, or that they are as they were."""
+    """Return a response with an ETag, or 304 if it is unchanged."""
     tag = f'"{hashlib.blake2b(body, digest_size=12).hexdigest()}"'
     named = {"ETag": tag, "Cache-Control": "private, no-cache", **headers}
     if request.headers.get("if-none-match") == tag:
@@ -149,12 +149,12 @@ def _respond_with_tag(request: Request, body: bytes, **headers: str) -> Response
 
 _MAP = document_responses(str)
 _MAP[200] = {"content": {"application/octet-stream": {}}}
-_MAP[304] = {"description": "as it was"}
+_MAP[304] = {"description": "not modified"}
 
 
 @router.get("/api/map/points", responses=_MAP, response_model=None)
 def points(request: Request, studio: TheStudio, person: Looker) -> Response:
-    """Return where each item is: pairs of little-endian float32 within 0 and 1."""
+    """Return the map position of each item: pairs of little-endian float32 between 0 and 1."""
     body, how = studio.groups.get_points()
     return _respond_with_tag(request, body, **{"X-Layout": how})
 
@@ -175,5 +175,5 @@ def doubt(request: Request, studio: TheStudio, person: Looker) -> Response:
 
 @router.get("/api/map/links", responses=document_responses(LinksView), response_model=None)
 def links(studio: TheStudio, person: Looker) -> JSONResponse:
-    """Return pairs that were told: two rows, and 1 for together or 0 for apart."""
+    """Return answered pairs: two rows, and 1 for together or 0 for apart."""
     return make_json_response({"links": studio.groups.get_links(person)})

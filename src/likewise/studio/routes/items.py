@@ -1,4 +1,4 @@
-"""Items and their files, which are found by row alone: no path ever comes from a request."""
+"""Items and their files, addressed only by row: no path ever comes from a request."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ RowPath = Annotated[int, Path(ge=0, le=MOST_ROW)]
 _FILE = {
     **document_responses(str, 416),
     200: {"content": {kind: {} for kind in ("image/*", "audio/*")}},
-    206: {"description": "the part that was asked for"},
-    304: {"description": "as it was"},
+    206: {"description": "the requested range"},
+    304: {"description": "not modified"},
 }
 _RANGE = re.compile(r"bytes=(\d{1,15})?-(\d{1,15})?")
 
@@ -28,36 +28,36 @@ _RANGE = re.compile(r"bytes=(\d{1,15})?-(\d{1,15})?")
 def items(
     studio: TheStudio, person: Who, rows: Annotated[str, Query(pattern=r"^[0-9]{1,10}(,[0-9]{1,10}){0,199}$")]
 ) -> JSONResponse:
-    """Show up to 200 items, whose rows stand with commas between."""
+    """Return up to 200 items, given by comma-separated rows."""
     return make_json_response({"items": studio.show_items([int(row) for row in rows.split(",")])})
 
 
 @router.get("/api/items/{row}", responses=document_responses(ItemView), response_model=None)
 def item(row: RowPath, studio: TheStudio, person: Who) -> JSONResponse:
-    """Show an item."""
+    """Return an item."""
     return make_json_response(studio.show_items([row])[0])
 
 
 @router.get("/api/items/{row}/media", responses=_FILE, response_model=None)
 def file(row: RowPath, request: Request, studio: TheStudio, person: Who) -> Response:
-    """Send the picture or the sound of an item, whole or one part of it."""
+    """Send the picture or sound of an item, whole or a range of it."""
     return _send_file(request, media.open_media(studio.project, studio.get_item(row)))
 
 
 @router.get("/api/items/{row}/thumb", responses=_FILE, response_model=None)
 def thumb(row: RowPath, request: Request, studio: TheStudio, person: Who) -> Response:
-    """Send a small picture of an item."""
+    """Send a thumbnail of an item."""
     return _send_file(request, media.make_thumbnail(studio.project, studio.get_item(row)))
 
 
 @router.get("/api/items/{row}/spectrogram", responses=_FILE, response_model=None)
 def spectrogram(row: RowPath, request: Request, studio: TheStudio, person: Who) -> Response:
-    """Send a picture of a sound."""
+    """Send the spectrogram of a sound."""
     return _send_file(request, media.make_spectrogram(studio.project, studio.get_item(row)))
 
 
 def _send_file(request: Request, file: media.Media) -> Response:
-    """Send a file, or the one range of it that is asked for. Several ranges are answered by the whole."""
+    """Send a file, or the requested range. A request for several ranges gets the whole file."""
     tag = f'"{file.etag}"'
     headers = {
         "ETag": tag,
@@ -87,7 +87,7 @@ def _send_file(request: Request, file: media.Media) -> Response:
 
 
 class _Sending(StreamingResponse):
-    """A part of a file on its way. The file is closed even if whoever asked is gone before the first byte."""
+    """A range of a file. The file is closed even if the client disconnects before the first byte."""
 
     def __init__(
         self, file: media.Media, start: int, stop: int, status: int, headers: dict[str, str]

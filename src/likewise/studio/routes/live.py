@@ -1,4 +1,4 @@
-"""Live news, as server-sent events."""
+"""Live updates as server-sent events."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from likewise.exceptions import NotLoggedInError
 from likewise.studio.routes._common import TheStudio, document_responses, get_person
 
 router: APIRouter = APIRouter(tags=["live"])
-_QUIET = 15.0  # seconds between signs of life, by which proxies keep the connection open
+_QUIET = 15.0  # seconds between comments that keep proxies from closing the connection
 _MOST_WAITING = 100
 
 
@@ -25,14 +25,14 @@ _MOST_WAITING = 100
     response_model=None,
 )
 async def events(request: Request, studio: TheStudio) -> StreamingResponse:
-    """Stream news: progress, picture, layout, ready and trouble, each with a line of JSON."""
+    """Stream updates: progress, picture, layout, ready and trouble, each with a line of JSON."""
     person = await run_in_threadpool(get_person, request)
     loop = asyncio.get_running_loop()
     news: asyncio.Queue[tuple[str, dict[str, Any]]] = asyncio.Queue(_MOST_WAITING)
     closing: asyncio.Event = request.app.state.closing
 
     def put(name: str, content: dict[str, Any]) -> None:
-        if not news.full():  # who reads so slowly sees the next one
+        if not news.full():  # a slow reader gets the next one
             news.put_nowait((name, content))
 
     def watcher(name: str, content: dict[str, Any]) -> None:
@@ -48,7 +48,7 @@ async def events(request: Request, studio: TheStudio) -> StreamingResponse:
             while not closing.is_set():
                 name, content = await _wait_for_news(news, closing)
                 if not await run_in_threadpool(_is_in, request):
-                    return  # logged out or locked out meanwhile
+                    return  # logged out or deactivated meanwhile
                 if name is None:
                     yield b": still here\n\n"
                     continue
@@ -73,13 +73,13 @@ def _is_in(request: Request) -> bool:
 async def _wait_for_news(
     news: asyncio.Queue[tuple[str, dict[str, Any]]], closing: asyncio.Event
 ) -> tuple[str | None, dict[str, Any]]:
-    """Wait for news, for the end, or for so long that a sign of life is due."""
+    """Wait for an update, for shutdown, or until a keep-alive is due."""
     waits = {asyncio.ensure_future(news.get()), asyncio.ensure_future(closing.wait())}
     try:
         done, _ = await asyncio.wait(waits, timeout=_QUIET, return_when=asyncio.FIRST_COMPLETED)
     finally:
         for wait in waits:
-            wait.cancel()  # one that is done stays as it is
+            wait.cancel()  # has no effect if it is done
     for wait in done:
         if isinstance(found := wait.result(), tuple):
             return found

@@ -1,4 +1,4 @@
-"""Coming in and going out."""
+"""Log in and out."""
 
 from __future__ import annotations
 
@@ -24,14 +24,14 @@ router: APIRouter = APIRouter(tags=["people"])
 
 
 class LoginBody(Body):
-    """What the page of a login link sends: the token after its #, which no log ever sees."""
+    """The token of a login link. It follows the # in the link, so it never appears in a log."""
 
     token: Annotated[str, Field(pattern=r"^[A-Za-z0-9_-]{1,128}$")]
 
 
 @router.post("/api/login", responses=document_responses(WhoView, 429), response_model=None)
 def log_in(body: LoginBody, request: Request, studio: TheStudio) -> JSONResponse:
-    """Trade the token of a login link, which works once, for a session."""
+    """Exchange the token of a login link, which works once, for a session."""
     person, session = studio.people.log_in(body.token, _get_network(request))
     response = make_json_response({"id": person.id, "name": person.name, "role": person.role})
     response.set_cookie(
@@ -47,7 +47,7 @@ def log_in(body: LoginBody, request: Request, studio: TheStudio) -> JSONResponse
 
 
 def _get_network(request: Request) -> str:
-    """Return the address that a request comes from; of IPv6 the network, since a person has all of it."""
+    """Return the client's address; for IPv6 its network, all of which belongs to one person."""
     host = "" if request.client is None else request.client.host.partition("%")[0]
     try:
         address = ipaddress.ip_address(host)
@@ -69,5 +69,5 @@ def log_out(request: Request, studio: TheStudio, person: Who) -> JSONResponse:
 
 @router.get("/api/me", responses=document_responses(MeView), response_model=None)
 def me(studio: TheStudio, person: Who) -> JSONResponse:
-    """Tell who is logged in, and what the project is about."""
+    """Return who is logged in, and what the project is about."""
     return make_json_response(studio.show_me(person))

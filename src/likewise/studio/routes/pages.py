@@ -1,4 +1,4 @@
-"""The pages themselves: a shell, its modules and styles, and a word on health."""
+"""HTML pages, scripts and styles, and the health check."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _NAME = re.compile(r"[a-z_]+\.(js|css|svg|webmanifest)")
 
 
 class HealthView(TypedDict):
-    """That all is well."""
+    """The result of a health check."""
 
     status: str
     version: str
@@ -35,7 +35,7 @@ class HealthView(TypedDict):
 
 @health_router.get("/health", responses=document_responses(HealthView), response_model=None)
 def health(studio: TheStudio) -> JSONResponse:
-    """Tell a proxy or a supervisor that the studio and its database are there."""
+    """Check that the studio and its database work, for a proxy or supervisor."""
     studio.store.check_health()
     return make_json_response({"status": "ok", "version": __version__})
 
@@ -54,26 +54,26 @@ def _send_asset(request: Request, body: bytes, kind: str) -> Response:
 
 
 def _send_page(request: Request, name: str) -> Response:
-    # The base path holds letters, digits and slashes alone, so that it can stand in a page as it is.
+    # The base path consists of letters, digits, -, _, . and slashes, so it needs no escaping.
     body = _read_asset(name).replace(b"__BASE__", f"{request.app.state.base}/".encode())
     return _send_asset(request, body, "text/html; charset=utf-8")
 
 
 @router.get("/", response_model=None)
 def index(request: Request) -> Response:
-    """Send the shell."""
+    """Send the main page."""
     return _send_page(request, "index.html")
 
 
 @router.get("/login", response_model=None)
 def login(request: Request) -> Response:
-    """Send the page that a login link opens."""
+    """Send the login page, which a login link opens."""
     return _send_page(request, "login.html")
 
 
 @router.get("/static/{name}", response_model=None)
 def static(name: str, request: Request) -> Response:
-    """Send a module, a style or a drawing of ours."""
+    """Send a script, stylesheet or icon."""
     if not _NAME.fullmatch(name):
         raise NotFoundError("There is no such file.")
     try:
@@ -85,5 +85,5 @@ def static(name: str, request: Request) -> Response:
 
 @router.get("/favicon.ico", response_model=None)
 def favicon(request: Request) -> Response:
-    """Send the sign of the studio to browsers that ask in the old way."""
+    """Send the icon to browsers that request /favicon.ico."""
     return _send_asset(request, _read_asset("icon.svg"), _TYPES["svg"])

@@ -1,4 +1,4 @@
-"""Questions, answers, and what happened so far."""
+"""Questions, answers and the history."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ Word = Literal["SAME", "DIFFERENT", "UNSURE", "AB", "AC", "BC", "NEITHER"]
 
 
 class AskBody(Body):
-    """How many questions are wanted."""
+    """The number of questions requested."""
 
     n: Annotated[int, Field(ge=1, le=10)] = 3
 
@@ -49,7 +49,7 @@ class AnswerBody(Body):
 
 
 class SkipBody(Body):
-    """A question that is left out."""
+    """A question to skip."""
 
     key: Key
     question: QuestionId
@@ -57,14 +57,14 @@ class SkipBody(Body):
 
 
 class UndoBody(Body):
-    """What is taken back: the event with the number `of`, or one's last answer or skip."""
+    """What to undo: the event with the number `of`, or the person's last answer or skip."""
 
     key: Key
     of: Seq | None = None
 
 
 class RevisitBody(Body):
-    """A question that was skipped and is wanted again."""
+    """A skipped question to come back to."""
 
     key: Key
     question: QuestionId
@@ -72,13 +72,13 @@ class RevisitBody(Body):
 
 @router.post("/api/questions", responses=document_responses(QuestionsView), response_model=None)
 def questions(body: AskBody, studio: TheStudio, person: Who) -> JSONResponse:
-    """Take questions that nobody else is looking at. They are kept for some minutes."""
+    """Reserve questions that nobody else is looking at for some minutes."""
     return make_json_response(studio.asking.give_questions(person, body.n))
 
 
 @router.post("/api/answers", responses=document_responses(AnsweredView), response_model=None)
 def answers(body: AnswerBody, studio: TheStudio, person: Who) -> JSONResponse:
-    """Answer a question. What is acknowledged is on disk."""
+    """Answer a question. An acknowledged answer is on disk."""
     return make_json_response(
         studio.asking.answer(
             person, key=body.key, question=body.question, answer=body.answer, seconds=body.seconds
@@ -88,7 +88,7 @@ def answers(body: AnswerBody, studio: TheStudio, person: Who) -> JSONResponse:
 
 @router.post("/api/skips", responses=document_responses(AnsweredView), response_model=None)
 def skips(body: SkipBody, studio: TheStudio, person: Who) -> JSONResponse:
-    """Leave a question out: it is not asked again, and the history lets one come back to it."""
+    """Skip a question: it is not asked again, but can be revisited from the history."""
     return make_json_response(
         studio.asking.skip(person, key=body.key, question=body.question, seconds=body.seconds)
     )
@@ -96,13 +96,13 @@ def skips(body: SkipBody, studio: TheStudio, person: Who) -> JSONResponse:
 
 @router.post("/api/undo", responses=document_responses(UndoneView), response_model=None)
 def undo(body: UndoBody, studio: TheStudio, person: Who) -> JSONResponse:
-    """Take back an answer, a skip, or the name of a group."""
+    """Undo an answer, a skip, or the name of a group."""
     return make_json_response(studio.asking.undo(person, key=body.key, of=body.of))
 
 
 @router.post("/api/revisit", responses=document_responses(UndoneView), response_model=None)
 def revisit(body: RevisitBody, studio: TheStudio, person: Who) -> JSONResponse:
-    """Come back to a question that was skipped."""
+    """Come back to a skipped question."""
     return make_json_response(studio.asking.revisit(person, key=body.key, question=body.question))
 
 
@@ -113,11 +113,11 @@ def history(
     before: Annotated[int | None, Query(ge=1, le=MOST_SEQ)] = None,
     limit: Limit = 50,
 ) -> JSONResponse:
-    """Show what happened, the newest first; annotators see what they did themselves."""
+    """Return past events, newest first; annotators see only their own."""
     return make_json_response(studio.asking.show_history(person, before, limit))
 
 
 @router.get("/api/progress", responses=document_responses(ProgressView), response_model=None)
 def progress(studio: TheStudio, person: Who) -> JSONResponse:
-    """Tell how far it has come, and whether it is worth going on."""
+    """Return the progress, and whether it is worth going on."""
     return make_json_response(studio.asking.show_progress(person))

@@ -1,4 +1,4 @@
-"""What comes out of it: files and the report, for the owner."""
+"""Exports and the report, for the owner."""
 
 from __future__ import annotations
 
@@ -45,13 +45,13 @@ def export(
     response_model=None,
 )
 def report(studio: TheStudio, owner: Owner) -> Response:
-    """Return a page that tells what came out so far, to keep or to send."""
+    """Return the report so far as one HTML page."""
     from likewise.studio.exports import Snapshot
     from likewise.studio.report import DerivedResults, gather, get_content_security_policy, make_report
 
     hub = studio.hub
     if hub.picture is None:
-        raise NotFoundError("There are no groups to report on yet.", "They come soon after the start.")
+        raise NotFoundError("There are no groups to report on yet.", "They appear soon after the start.")
     derived = DerivedResults(hub.picture, hub.progress, hub.standing, hub.layout)
     data = gather(studio.project, Snapshot.from_store(studio.store), derived, curves=False)
     headers = {"Content-Security-Policy": get_content_security_policy()}

@@ -1,4 +1,4 @@
-"""A study, where the project is one."""
+"""Routes of a study, for projects that are one."""
 
 from __future__ import annotations
 
@@ -21,13 +21,13 @@ Choice = Literal["pair", "triplet", "none"]
 
 
 class NextBody(Body):
-    """Going on."""
+    """A step to the next stage."""
 
     key: Key
 
 
 class SurveyBody(Body):
-    """The questionnaire; each question is answered by a kind of question, or by none."""
+    """The questionnaire; each answer is a kind of question, or none."""
 
     key: Key
     performance: Choice
@@ -40,13 +40,13 @@ class SurveyBody(Body):
 
 def _get_desk(studio: Studio) -> StudyDesk:
     if studio.study is None:
-        raise NotFoundError("This project is not a study.", "Make one with likewise studio PATH --study.")
+        raise NotFoundError("This project is not a study.", "Create one with likewise studio PATH --study.")
     return studio.study
 
 
 @router.get("/api/study", responses=document_responses(StudyView), response_model=None)
 def study(studio: TheStudio, person: Who) -> JSONResponse:
-    """Tell where somebody is in the study."""
+    """Return the person's stage in the study."""
     return make_json_response(_get_desk(studio).show_stage(person))
 
 
@@ -58,7 +58,7 @@ def go_on(body: NextBody, studio: TheStudio, person: Who) -> JSONResponse:
 
 @router.post("/api/study/survey", responses=document_responses(DoneView), response_model=None)
 def survey(body: SurveyBody, studio: TheStudio, person: Who) -> JSONResponse:
-    """Fill in the questionnaire, once all is answered."""
+    """Submit the questionnaire, after all questions have been answered."""
     return make_json_response(
         _get_desk(studio).store_survey(person, body.key, body.model_dump(exclude={"key"}))
     )

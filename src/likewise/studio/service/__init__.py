@@ -1,4 +1,4 @@
-"""The studio without HTTP: everything that its pages can do, as methods."""
+"""The studio without HTTP: everything the pages can do, as methods."""
 
 from likewise.studio.service._studio import Studio
 

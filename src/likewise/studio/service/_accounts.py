@@ -1,4 +1,4 @@
-"""Who may come in: people, links that log in once, and sessions."""
+"""People, one-time login links and sessions."""
 
 from __future__ import annotations
 
@@ -23,23 +23,23 @@ from likewise.studio.store import Store, Transaction
 
 SESSION_SECONDS = 30 * 24 * 3600.0
 LINK_SECONDS = 7 * 24 * 3600.0
-_TRIES, _TRIES_SECONDS = 30, 60.0  # failed logins of one address; a token has 256 bits
+_TRIES, _TRIES_SECONDS = 30, 60.0  # maximum failed logins per address; a token has 256 bits
 _MOST_ADDRESSES = 10_000
-_REMEMBERED = 10.0  # seconds that a session is believed without a look at the store
+_REMEMBERED = 10.0  # seconds for which a session is cached
 _MOST_REMEMBERED = 10_000
 LONGEST_NAME = 100
 
 
 def compute_digest(token: str) -> str:
-    """Return what the store keeps of a token: of no use to anybody who reads it."""
+    """Return the digest of a token that the store keeps; the token cannot be recovered from it."""
     return hashlib.sha256(token.encode("utf-8", "surrogatepass")).hexdigest()
 
 
 def clean_name(name: str, what: str) -> str:
-    """Return a name without spaces around it; refuse one that cannot be shown in a line."""
+    """Return a name without surrounding spaces; raise an error if it cannot be shown on one line."""
     name = unicodedata.normalize("NFC", name).strip()
     if not name or len(name) > LONGEST_NAME:
-        raise BadRequestError(f"{what} must have 1 to {LONGEST_NAME} characters, got {len(name)}.")
+        raise BadRequestError(f"{what} must have 1 to {LONGEST_NAME} characters; got {len(name)}.")
     if any(unicodedata.category(sign) in ("Cc", "Cs", "Zl", "Zp") for sign in name) or re.search(
         "[\u202a-\u202e\u2066-\u2069]", name
     ):
@@ -48,7 +48,7 @@ def clean_name(name: str, what: str) -> str:
 
 
 def find_owner(store: Store, name: str = "owner") -> Person:
-    """Return the owner, who is made with the project: the first who was not locked out by another."""
+    """Return the first owner who is not locked out; create an owner if there is none."""
 
     def work(tx: Transaction) -> Person:
         found = [person for person in tx.get_people() if person.role == "owner"]
@@ -59,22 +59,22 @@ def find_owner(store: Store, name: str = "owner") -> Person:
 
 
 def make_link_token(store: Store, person: int, now: float) -> str:
-    """Make a token that logs a person in, once, within a week."""
+    """Create a token that logs a person in once, within a week."""
     token = secrets.token_urlsafe(32)
     store.write(lambda tx: tx.add_login(person, compute_digest(token), now + LINK_SECONDS))
     return token
 
 
 class Accounts:
-    """People, their links and their sessions."""
+    """People, their login links and their sessions."""
 
     def __init__(self, hub: Hub, clock: Callable[[], float]) -> None:
         self._hub = hub
         self._store: Store = hub.store
         self._clock = clock
         self._lock = threading.Lock()
-        self._failed: dict[str, list[float]] = {}  # by address, the one that failed last at the end
-        self._seen: dict[str, tuple[Person, float]] = {}  # sessions looked up a moment ago
+        self._failed: dict[str, list[float]] = {}  # by address; the latest failure is last
+        self._seen: dict[str, tuple[Person, float]] = {}  # recently used sessions
 
     # ------------------------------------------------------------------ logging in
 
@@ -83,14 +83,13 @@ class Accounts:
         return find_owner(self._store)
 
     def make_link_token(self, person: int) -> str:
-        """Make a token that logs a person in, once, within a week."""
+        """Create a token that logs a person in once, within a week."""
         return make_link_token(self._store, person, self._clock())
 
     def log_in(self, token: str, address: str = "") -> tuple[Person, str]:
-        """Trade the token of a link for that of a session.
+        """Exchange the token of a link for the token of a session.
 
-        A link that works always does. Only links that do not work count as failures, for the address that
-        they come from.
+        A valid link always works. Only invalid links count as failures of the address they come from.
         """
         now = self._clock()
         session = secrets.token_urlsafe(32)
@@ -102,20 +101,20 @@ class Accounts:
                 return person
             return None
 
-        # A read is cheap, so that rubbish does not keep others from writing.
+        # A read is cheap, so invalid tokens do not delay the writes of others.
         is_known = self._store.read(lambda tx: tx.has_login(compute_digest(token)))
         person = self._store.write(work) if is_known else None
         if person is None:
             self._count_failure(address, now)
             raise NotLoggedInError(
-                "This login link was used before, or has run out.",
+                "This login link was already used, or has expired.",
                 "Ask the owner for a new one. The owner gets one by running the same likewise studio command "
-                "again, which leaves the running studio as it is.",
+                "again, which does not disturb the running studio.",
             )
         return person, session
 
     def _count_failure(self, address: str, now: float) -> None:
-        """Note a failed login; raise `TooManyRequestsError` if the address has had too many of them."""
+        """Record a failed login; raise `TooManyRequestsError` if the address has too many."""
         with self._lock:
             times = [at for at in self._failed.pop(address, []) if at > now - _TRIES_SECONDS]
             is_over = len(times) >= _TRIES
@@ -125,11 +124,11 @@ class Accounts:
         if is_over:
             raise TooManyRequestsError(
                 "There were too many failed logins from your address.",
-                "Wait a minute and try again. A link that was not used yet works at any time.",
+                "Wait a minute and try again. An unused link always works.",
             )
 
     def find_by_session(self, token: str | None) -> Person:
-        """Return who a session belongs to."""
+        """Return the person of a session."""
         person = None
         if token:
             now, digest = self._clock(), compute_digest(token)
@@ -162,7 +161,7 @@ class Accounts:
     # ------------------------------------------------------------------ the owner's part
 
     def show_all(self) -> PeopleView:
-        """Show everybody, and how far they agree."""
+        """Return all people and their agreement."""
         people = self._store.read(lambda tx: tx.get_people())
         standing = self._hub.standing
         stands = {stand.person: stand for stand in standing.people} if standing else {}
@@ -176,31 +175,31 @@ class Accounts:
         }
 
     def add(self, name: str, role: Role) -> tuple[Person, str]:
-        """Let somebody in, and make their link."""
+        """Add a person and create a login link."""
         name = clean_name(name, "The name of a person")
 
         def work(tx: Transaction) -> Person:
             if any(p.name.casefold() == name.casefold() for p in tx.get_people()):
-                raise BadRequestError(f"There is somebody called {name} already.", "Choose another name.")
+                raise BadRequestError(f"There is already a person called {name}.", "Choose another name.")
             return tx.add_person(name, role)
 
         person = self._store.write(work)
         return person, self.make_link_token(person.id)
 
     def invite(self, name: str, role: Role, url: Callable[[str], str]) -> InvitedView:
-        """Do as :meth:`add`, and show it."""
+        """Add a person, and return the view with the link."""
         person, token = self.add(name, role)
         return {"person": make_person_view(person, None), "link": url(token)}
 
     def make_new_link(self, person: int, url: Callable[[str], str]) -> LinkView:
-        """Make another link for somebody who is known."""
+        """Create another login link for a person."""
         found = self._get_person(person)
         if not found.active:
-            raise NotAllowedError(f"{found.name} may not log in.", "Let them in again first.")
+            raise NotAllowedError(f"{found.name} is locked out.", "Let them in again first.")
         return {"link": url(self.make_link_token(person))}
 
     def set_active(self, person: int, active: bool, by: Person) -> None:
-        """Lock somebody out, or let them in again. Their answers stay."""
+        """Lock a person out or let them in again. Their answers are kept."""
         found = self._get_person(person)
         if found.id == by.id:
             raise NotAllowedError("You cannot lock yourself out.")

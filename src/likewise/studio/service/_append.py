@@ -1,4 +1,4 @@
-"""Small steps that every part takes when something is kept."""
+"""Append events with errors that pages can show."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from likewise.studio.store import Transaction
 
 
 def append(tx: Transaction, event: NewEvent) -> tuple[StoredEvent, bool]:
-    """Keep an event; say it plainly if its key was used for another."""
+    """Append an event; raise a clear error if its key was used for another event."""
     try:
         return tx.append(event)
     except KeyReusedError as error:

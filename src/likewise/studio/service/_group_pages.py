@@ -1,4 +1,4 @@
-"""The groups as people see them: names, members, examples, contradictions; and what is said of them."""
+"""The groups as people see them (names, members, examples, contradictions), and corrections of them."""
 
 from __future__ import annotations
 
@@ -34,9 +34,9 @@ from likewise.studio.service._views import (
 if TYPE_CHECKING:
     from likewise.studio.service._study import StudyDesk
 
-_EXAMPLES = 6  # of each group in the reference book
-_SHOWN = 12  # typical and doubtful members on a card
-# Okabe and Ito (2008), who made them to be told apart by everybody; then hues that are far from one another.
+_EXAMPLES = 6  # per group in the reference book
+_SHOWN = 12  # typical and doubtful members per card
+# Okabe and Ito (2008), distinguishable with any colour vision; then hues far from each other.
 _FIRST_COLORS = ("#0072b2", "#e69f00", "#009e73", "#cc79a7", "#56b4e9", "#d55e00", "#b8a900", "#7a5195")
 
 
@@ -55,7 +55,7 @@ def get_color(number: int) -> str:
 
 
 class GroupPages:
-    """The part of the studio that shows groups and takes what is said of them."""
+    """Shows groups and accepts statements about them."""
 
     def __init__(
         self, hub: Hub, items: ItemFile, asking: QuestionsAndAnswers, study: StudyDesk | None
@@ -69,7 +69,7 @@ class GroupPages:
         picture = self._hub.picture
         if picture is None:
             raise NotFoundError(
-                "The groups are not there yet.", "They come within seconds of the start; wait a moment."
+                "There are no groups yet.", "They appear within seconds of the start; wait a moment."
             )
         return picture
 
@@ -94,7 +94,7 @@ class GroupPages:
     # ------------------------------------------------------------------ showing
 
     def show_all(self) -> GroupsView:
-        """Show all groups, with a few members each."""
+        """Return all groups with a few members each."""
         picture = self._hub.picture
         if picture is None:
             return {"seq": 0, "groups": []}
@@ -115,7 +115,7 @@ class GroupPages:
         }
 
     def show_members(self, number: int, offset: int, limit: int, order: str) -> MembersView:
-        """Show members of a group, the surest or the most doubtful first."""
+        """Return members of a group, most typical or most doubtful first."""
         self._get_group(number)
         picture = self._get_picture()
         rows = np.flatnonzero(picture.labels == number)
@@ -124,7 +124,7 @@ class GroupPages:
         return {"items": self._make_item_views(rows[offset : offset + limit].tolist()), "total": len(rows)}
 
     def show_reference(self) -> ReferenceView:
-        """Show examples: of the true classes in a study that has a book, else of the groups so far."""
+        """Return examples: of the true classes in a study with examples, otherwise of the groups so far."""
         if self._study is not None:
             examples = self._study.reference
             rows = [self._items.get_row(item) for _, item in examples]
@@ -151,23 +151,23 @@ class GroupPages:
     # ------------------------------------------------------------------ saying
 
     def name_group(self, person: Person, number: int, *, key: str, name: str) -> StatedView:
-        """Give a group a name. It stays with the group's most typical item, wherever that goes."""
+        """Name a group. The name belongs to the group's most typical item and moves with it."""
         name = clean_name(name, "The name of a group")
         if before := self._find_earlier(person, key, name=name):
-            return {"seq": before.seq, "new": False, "message": f"The group is called {name}."}
+            return {"seq": before.seq, "new": False, "message": f"The group is now called {name}."}
         group = self._get_group(number)
         item = self._items.get(group.typical[0])
         body = {"item": item.id, "name": name}
         event, new = self._hub.store.write(lambda tx: append(tx, NewEvent(key, "name", person.id, body)))
         self._hub.refresh()
-        return {"seq": event.seq, "new": new, "message": f"The group is called {name}."}
+        return {"seq": event.seq, "new": new, "message": f"The group is now called {name}."}
 
     def remove_item(self, person: Person, number: int, *, key: str, row: int) -> StatedView:
-        """Say that an item does not belong to its group: it is apart from the group's most typical item."""
+        """State that an item does not belong to its group: it is apart from the group's most typical item."""
         return self._store_statement(person, number, key, row, "DIFFERENT")
 
     def add_item(self, person: Person, number: int, *, key: str, row: int) -> StatedView:
-        """Say that an item belongs to a group: together with the group's most typical item."""
+        """State that an item belongs to a group: it is together with the group's most typical item."""
         return self._store_statement(person, number, key, row, "SAME")
 
     def _store_statement(self, person: Person, number: int, key: str, row: int, answer: str) -> StatedView:
@@ -187,9 +187,9 @@ class GroupPages:
         )
 
     def merge(self, person: Person, *, key: str, a: int, b: int) -> StatedView:
-        """Say that two groups are one: an item of each, which stand for their groups, belong together."""
+        """State that two groups are one: a representative item of each belong together."""
         if a == b:
-            raise BadRequestError("These are not two groups, but one.", "Choose two different ones.")
+            raise BadRequestError("Both are the same group.", "Choose two different groups.")
         if before := self._find_earlier(person, key, source="groups", answer="SAME"):
             return {"seq": before.seq, "new": False, "message": str(before.body["why"])}
         one, other = (self._find_middle(self._get_group(number)) for number in (a, b))
@@ -202,9 +202,9 @@ class GroupPages:
         )
 
     def _find_middle(self, group: Group, but: int | None = None) -> Item:
-        """Return the item that stands for a group: the one that answers join to most others of it.
+        """Return the representative item of a group: the one that answers join to most other members.
 
-        What is said of it holds for all of these. Where answers join none it is the most typical one.
+        A statement about it applies to all of these. If answers join none, it is the most typical item.
         """
         labels, sizes = self._get_picture().labels, self._hub.log.count_joined()
         found = [
@@ -220,7 +220,7 @@ class GroupPages:
         return self._items.get(others[0])
 
     def _find_earlier(self, person: Person, key: str, **statement: str) -> StoredEvent | None:
-        """Return what this person said with this key. Groups may have changed since, and it counts once."""
+        """Return this person's earlier statement with this key. It counts once, even if groups changed."""
         event: StoredEvent | None = self._hub.store.read(lambda tx: tx.get_event_by_key(key))
         if event is None or event.person != person.id:
             return None
@@ -228,13 +228,13 @@ class GroupPages:
 
     def _check_row(self, row: int) -> int:
         if not 0 <= row < self._items.n:
-            raise NotFoundError(f"There is no item {row}; there are {self._items.n}, counted from 0.")
+            raise NotFoundError(f"There is no item {row}; there are {self._items.n}, numbered from 0.")
         return row
 
     # ------------------------------------------------------------------ contradictions
 
     def show_conflicts(self, person: Person) -> ConflictsView:
-        """Show contradictions: to the owner all, to others those among their own answers."""
+        """Return contradictions: all for the owner, for others those among their own answers."""
         picture = self._hub.picture
         shown: list[ConflictView] = []
         hidden = 0
@@ -242,7 +242,7 @@ class GroupPages:
             events = [event for seq in conflict.events if (event := self._hub.log.get(seq)) is not None]
             standing = [event for event in events if not self._hub.log.is_undone(event.seq)]
             if len(standing) < len(events):
-                continue  # it was resolved since the last fit
+                continue  # resolved since the last fit
             if person.role != "owner" and not all(event.person == person.id for event in standing):
                 hidden += 1
                 continue
@@ -256,14 +256,14 @@ class GroupPages:
         return {"conflicts": shown, "hidden": hidden}
 
     def show_odd_answers(self, person: Person) -> OddAnswersView:
-        """Show answers that look wrong: to the owner all, to others those that they gave themselves."""
+        """Return answers that look wrong: all for the owner, for others their own."""
         picture, log = self._hub.picture, self._hub.log
         shown: list[OddAnswerView] = []
         hidden = 0
         for odd in picture.odd if picture else ():
             events = [event for seq in odd.events if (event := log.get(seq)) is not None]
             if not all(log.is_last_answer(event) for event in events):
-                continue  # one was taken back or replaced since the last fit
+                continue  # undone or replaced since the last fit
             if any(log.is_asked_again(event) or log.is_confirmed(event.seq) for event in events):
                 continue
             if person.role != "owner" and not all(event.person == person.id for event in events):
@@ -283,27 +283,27 @@ class GroupPages:
     # ------------------------------------------------------------------ the map
 
     def get_points(self) -> tuple[bytes, str]:
-        """Return where the items are, as little-endian float32, and how that was found."""
+        """Return map positions as little-endian float32, and the method that computed them."""
         layout = self._hub.layout
         if layout is None:
             raise NotFoundError(
-                "The map is not there yet.", "It comes within seconds of the start; wait a moment."
+                "There is no map yet.", "It appears within seconds of the start; wait a moment."
             )
         return layout.xy.astype("<f4").tobytes(), f"{layout.method};{'final' if layout.final else 'first'}"
 
     def get_labels(self) -> tuple[bytes, int]:
-        """Return the group of each item, as little-endian uint16, and the seq they are by."""
+        """Return the group of each item as little-endian uint16, and the seq on which it is based."""
         picture = self._get_picture()
         return picture.labels.astype("<u2").tobytes(), picture.seq
 
     def get_doubt(self) -> tuple[bytes, int]:
-        """Return how doubtful each item is, 0 to 255."""
+        """Return how doubtful each item is, from 0 to 255."""
         picture = self._get_picture()
         levels: npt.NDArray[np.uint8] = np.clip(picture.doubt * 255, 0, 255).astype(np.uint8)
         return levels.tobytes(), picture.seq
 
     def get_links(self, person: Person) -> list[tuple[int, int, int]]:
-        """Return pairs that were told together (1) or apart (0): all to the owner, to others their own."""
+        """Return pairs answered together (1) or apart (0): all for the owner, for others their own."""
         if person.role == "owner":
             links = self._hub.picture.links.tolist() if self._hub.picture else []
             return [(int(i), int(j), int(is_together)) for i, j, is_together in links]

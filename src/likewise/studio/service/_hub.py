@@ -1,4 +1,4 @@
-"""Between the store, the worker and whoever watches: what was derived last, and what is still to be told."""
+"""Connect the store, the worker and watching pages: holds the latest derived state."""
 
 from __future__ import annotations
 
@@ -24,37 +24,37 @@ from likewise.studio.store import Store, Transaction
 
 log = logging.getLogger("likewise.studio")
 Watcher = Callable[[str, dict[str, Any]], None]
-_TRY_AGAIN = 1.0  # seconds after which the worker is told again of what could not be told
+_TRY_AGAIN = 1.0  # seconds until events are sent to the worker again after a failure
 
 
 class Teller(Protocol):
-    """What derives questions and groups from events: the worker process, or a stand-in of a test."""
+    """Derives questions and groups from events: the worker process, or a substitute in a test."""
 
     def start(self) -> None:
-        """Begin."""
+        """Start."""
 
     def tell(self, message: Tell) -> None:
-        """Hear of new events."""
+        """Receive new events."""
 
     def stop(self) -> None:
-        """End."""
+        """Stop."""
 
 
 class Hub:
-    """Holds the newest of everything that is derived, and keeps worker, queue and watchers up to date.
+    """Holds the latest derived state, and keeps worker, queue and watchers up to date.
 
     Parameters
     ----------
     store : Store
-        Where events and questions are.
+        The store of events and questions.
     teller : callable
-        Makes the worker, given what to call with its messages.
+        Creates the worker, given a callback for its messages.
     wanted : callable
-        Tells how many questions to have ready.
+        Returns the number of questions to have ready.
     clock : callable
-        Tells the time.
+        Returns the current time.
     keep : callable
-        Is given each picture.
+        Called with each new picture.
     asks : bool
         False if questions are not chosen by a strategy, as in a study.
     """
@@ -74,18 +74,18 @@ class Hub:
         self.progress: Progress | None = None
         self.standing: Standing | None = None
         self.layout: Layout | None = None
-        self.finished: str | None = None  # why nothing is left to ask
+        self.finished: str | None = None  # why no questions are left
         self.trouble: str | None = None
-        self._own_trouble: str | None = None  # what failed here and not in the worker
-        self.asked_seq: int = -1  # the questions in the queue are by events up to this one
+        self._own_trouble: str | None = None  # a failure here, not in the worker
+        self.asked_seq: int = -1  # seq on which the queued questions are based
         self._wanted = wanted
         self._clock = clock
         self._asks = asks
         self._keep = keep
         self._watchers: set[Watcher] = set()
-        self._watching = threading.Lock()  # never held while the database is read, as the next one is
+        self._watching = threading.Lock()  # never held while the database is read, unlike the next lock
         self._lock = threading.RLock()
-        self._meant: frozenset[Key] = frozenset()  # asked on purpose, though answers seem to imply them
+        self._meant: frozenset[Key] = frozenset()  # asked deliberately, although answers seem to imply them
         self._news = threading.Condition()
         self._has_news = True
         self._closing = False
@@ -95,13 +95,13 @@ class Hub:
     # ------------------------------------------------------------------ life
 
     def start(self) -> None:
-        """Read the events, start the worker, and tell it of them."""
+        """Read the events, start the worker and send it the events."""
         self.refresh()
         self._worker.start()
         self._thread.start()
 
     def stop(self) -> None:
-        """End the worker. What it had not finished is derived anew at the next start."""
+        """Stop the worker. Unfinished work is derived again at the next start."""
         with self._news:
             self._closing = True
             self._news.notify_all()
@@ -112,7 +112,7 @@ class Hub:
     # ------------------------------------------------------------------ news
 
     def refresh(self) -> None:
-        """Read what is new in the store; other processes may write to it as well."""
+        """Read new events from the store; other processes may have written them."""
         with self._lock:
             events = self.store.read(lambda tx: tx.get_events(after=self.log.last))
             new = self.log.add(events)
@@ -120,7 +120,7 @@ class Hub:
             self.wake_worker()
 
     def take_event(self, event: StoredEvent) -> None:
-        """Take in an event that was just kept; what came between is read if there is any."""
+        """Add an event that was just stored; events before it that are missing here are read first."""
         with self._lock:
             next_one = event.seq == self.log.last + 1
             if next_one:
@@ -131,7 +131,7 @@ class Hub:
             self.refresh()
 
     def wake_worker(self) -> None:
-        """Let the worker be told of news, soon and from another thread."""
+        """Notify the worker of new events, soon and from another thread."""
         with self._news:
             self._has_news = True
             self._news.notify_all()
@@ -149,14 +149,14 @@ class Hub:
                 pending = self.store.read(lambda tx: tx.open_leases(self._clock()))
                 self._worker.tell(Tell(events, self._wanted() if self._asks else 0, tuple(pending)))
                 n_sent_events = events[-1].seq if events else n_sent_events
-            except Exception as error:  # the database may be away for a while
-                self._report_failure(f"The worker could not be told of new answers: {error}")
+            except Exception as error:  # the database may be unavailable for a while
+                self._report_failure(f"The background process could not be notified of new answers: {error}")
                 with self._news:
                     self._has_news = True
                     self._news.wait_for(lambda: self._closing, timeout=_TRY_AGAIN)
 
     def _receive(self, message: FromWorker) -> None:
-        """Take what the worker says; called from its reading thread."""
+        """Handle a message of the worker; called from its reading thread."""
         if isinstance(message, Ready):
             self._refill(message)
         elif isinstance(message, Picture):
@@ -184,8 +184,9 @@ class Hub:
 
     def _refill(self, ready: Ready) -> None:
         fresh = [question for question in ready.questions if not self.log.was_answered(question)]
-        # The log takes every answer at its word. The worker leaves out what people disagree about, or what
-        # only somebody unreliable said; what it asks with all answers known does not follow from them.
+        # The log trusts every answer. The worker leaves out disputed answers and those given only by
+        # unreliable people. If it asks a question with all answers known, the question does not follow from
+        # them.
         if ready.seq >= self.log.last:
             self._meant = frozenset(
                 make_question_key(q.kind, q.items) for q in fresh if self.log.is_implied(q)
@@ -193,10 +194,10 @@ class Hub:
         try:
             self.store.write(lambda tx: self._fill_queue(tx, fresh))
         except Exception as error:  # the disk may be full; the next batch comes with the next answer
-            self._report_failure(f"New questions could not be kept: {error}")
+            self._report_failure(f"New questions could not be stored: {error}")
             return
         if self.trouble is not None and self.trouble == self._own_trouble:
-            self.trouble = None  # the database is back
+            self.trouble = None  # the database works again
         self.finished = ready.finished if not fresh else None
         self.asked_seq = ready.seq
         self.emit("ready", {"n": len(fresh)})
@@ -204,9 +205,10 @@ class Hub:
             self.wake_worker()
 
     def _fill_queue(self, tx: Transaction, fresh: list[QueuedQuestion]) -> None:
-        """Offer these questions, and before them those to be asked again.
+        """Queue these questions, after those to be asked again.
 
-        These go to people who have not answered them, if any of these answer questions, otherwise to anyone.
+        Questions to be asked again go to people who have not answered them, if there are any, otherwise to
+        anyone.
         """
         again = list(self.log.get_revisits().values())
         tx.refill([*again, *fresh], now=self._clock())
@@ -220,13 +222,13 @@ class Hub:
                     tx.mark_skipped(question.id, person)
 
     def is_queue_leased(self) -> bool:
-        """Tell whether people are looking at questions; of use where there are no others."""
+        """Return True if people are looking at questions, in which case others must wait."""
         return bool(self.store.read(lambda tx: tx.open_leases(self._clock())))
 
     # ------------------------------------------------------------------ watchers
 
     def watch(self, watcher: Watcher) -> Callable[[], None]:
-        """Call `watcher` with the name and content of each piece of news; returns what ends that."""
+        """Call `watcher` with the name and content of each update; return a function that unsubscribes."""
         with self._watching:
             self._watchers.add(watcher)
 
@@ -237,7 +239,7 @@ class Hub:
         return leave
 
     def emit(self, name: str, content: dict[str, Any]) -> None:
-        """Tell all watchers."""
+        """Notify all watchers."""
         with self._watching:
             watchers = list(self._watchers)
         for watcher in watchers:
@@ -250,7 +252,7 @@ class Hub:
 
     @property
     def behind(self) -> int:
-        """How many events the picture does not know of yet."""
+        """The number of events that the picture does not include yet."""
         seen = self.picture.seq if self.picture is not None else 0
         return sum(
             event.kind in ("undo", "confirm") or is_informative(event)
@@ -263,9 +265,9 @@ class Hub:
     def split_questions(
         self, leased: list[tuple[QueuedQuestion, float]], person: int, overlap: int
     ) -> tuple[list[Any], list[str]]:
-        """Part leased questions into those worth putting and the ids of those whose answer follows by now.
+        """Divide leased questions into those worth asking and the ids of those already implied.
 
-        Where several are to answer the same question, it is put to the second though the first has answered.
+        If several people are to answer each question, the second is asked even if the first has answered.
         """
         kept, implied = [], []
         for question, until in leased:

@@ -1,4 +1,4 @@
-"""The events so far, in memory: which count, whose they are, and what follows from them at once."""
+"""The events in memory: which count, whose they are, and what they imply."""
 
 from __future__ import annotations
 
@@ -13,19 +13,20 @@ from likewise.studio._undone import UNCOUNTED
 from likewise.studio.records import QueuedQuestion, StoredEvent
 
 Key = tuple[str, tuple[str, ...]]
-# Which two of the three items belong together, and which is apart.
+# Which two of the three items belong together, and which one is apart.
 TOGETHER = {"AB": (0, 1, 2), "AC": (0, 2, 1), "BC": (1, 2, 0)}
 
 
 def make_question_key(kind: str, items: Iterable[str]) -> Key:
-    """Return what tells a question from others, whatever the order of its items."""
+    """Return a key that identifies a question regardless of the order of its items."""
     return kind, tuple(sorted(items))
 
 
 class Log:
-    """A copy of the events of the store, kept up to date by :meth:`add`; safe to use from many threads.
+    """A thread-safe copy of the events of the store, updated by :meth:`add`.
 
-    What is needed with every answer is kept up to date too, so that it costs the same after 10^5 events.
+    Everything needed for each answer is updated incrementally, so the cost does not grow with the number of
+    events.
     """
 
     def __init__(self) -> None:
@@ -35,21 +36,21 @@ class Log:
         self._at: dict[int, StoredEvent] = {}
         self._undone: set[int] = set()
         self._by_person: dict[int | None, list[StoredEvent]] = defaultdict(list)
-        self._last_answers: dict[tuple[int, Key], StoredEvent] = {}  # one's last answer to a question counts
+        self._last_answers: dict[tuple[int, Key], StoredEvent] = {}  # last answers count
         self._answered: Counter[Key] = Counter()
         self._skipped: Counter[Key] = Counter()
         self._n_answers: Counter[int | None] = Counter()
         self._known = KnownRelations()
-        self._marks: list[StoredEvent] = []  # answers confirmed, and questions to be asked again
+        self._marks: list[StoredEvent] = []  # confirmed answers, and questions to be asked again
 
     @property
     def last(self) -> int:
-        """The seq of the newest event that is known here; 0 without any."""
+        """The seq of the latest event here, or 0."""
         with self._lock:
             return self._seqs[-1] if self._seqs else 0
 
     def add(self, events: Sequence[StoredEvent]) -> list[StoredEvent]:
-        """Take events in the order of their seqs, and return those that are new."""
+        """Add events in the order of their seqs, and return those that are new."""
         with self._lock:
             new = [event for event in events if event.seq > self.last]
             for event in new:
@@ -65,7 +66,7 @@ class Log:
         if is_informative(event):
             key = make_question_key(event.body["kind"], event.body["items"])
             if (event.person, key) in self._last_answers:
-                self._recount()  # this one takes the place of another
+                self._recount()  # the event replaces an earlier one
             else:
                 self._count_answer(event, key)
         if _is_skip(event):
@@ -91,7 +92,7 @@ class Log:
         self._known.add(event)
 
     def _recount(self) -> None:
-        """Count again from the first event on, since something no longer counts."""
+        """Count again from the first event, because an event no longer counts."""
         last: dict[tuple[int, Key], StoredEvent] = {}
         for event in self.get_standing("answer"):
             if is_informative(event):
@@ -108,7 +109,7 @@ class Log:
             return tuple(self._events[bisect_right(self._seqs, after) :])
 
     def get_events_of(self, person: int | None) -> tuple[StoredEvent, ...]:
-        """Return the events of one person, or of all."""
+        """Return the events of one person, or of all people."""
         with self._lock:
             return tuple(self._by_person.get(person, ()))
 
@@ -118,35 +119,35 @@ class Log:
             return self._at.get(seq)
 
     def is_undone(self, seq: int) -> bool:
-        """Tell whether an event no longer counts."""
+        """Return True if an event was undone."""
         with self._lock:
             return seq in self._undone
 
     def get_standing(self, *kinds: str, person: int | None = None) -> list[StoredEvent]:
-        """Return the events of some kinds that count."""
+        """Return the events of the given kinds that count."""
         with self._lock:
             return [e for e in self.get_events_of(person) if e.kind in kinds and e.seq not in self._undone]
 
     def count_answers(self, person: int | None = None) -> int:
-        """Return how many answers count, of one person or of all."""
+        """Return the number of answers that count, of one person or of all."""
         with self._lock:
             return self._n_answers[person]
 
     def was_answered(self, question: QueuedQuestion) -> bool:
-        """Tell whether a question was answered or skipped by anybody."""
+        """Return True if anyone answered or skipped a question."""
         key = make_question_key(question.kind, question.items)
         with self._lock:
             return self._answered[key] > 0 or self._skipped[key] > 0
 
     def is_confirmed(self, seq: int) -> bool:
-        """Tell whether somebody confirmed an answer."""
+        """Return True if an answer was confirmed."""
         with self._lock:
             return any(
                 event.kind == "confirm" and event.body["of"] == seq for event in self._get_standing_marks()
             )
 
     def is_last_answer(self, event: StoredEvent) -> bool:
-        """Tell whether an answer counts: not undone, and the last of its person to its question."""
+        """Return True if an answer counts: not undone, and its person's last to its question."""
         if not is_informative(event):
             return False
         with self._lock:
@@ -160,7 +161,7 @@ class Log:
             return {person for person, answered in self._last_answers if answered == key}
 
     def get_revisits(self) -> dict[int, QueuedQuestion]:
-        """Return questions to be asked again that nobody answered or skipped since, by the answer's seq."""
+        """Return questions to be asked again that are still open, by the seq of the earlier answer."""
         found = {}
         with self._lock:
             for mark in self._get_standing_marks():
@@ -177,7 +178,7 @@ class Log:
         return found
 
     def is_asked_again(self, answer: StoredEvent) -> bool:
-        """Tell whether the question of an answer is to be asked again, because of this answer or another."""
+        """Return True if the question of an answer is to be asked again, for this answer or another."""
         key = _get_key(answer)
         return any(make_question_key(one.kind, one.items) == key for one in self.get_revisits().values())
 
@@ -194,28 +195,28 @@ class Log:
         )
 
     def get_group_names(self) -> list[tuple[str, str]]:
-        """Return the names that groups were given, as (item id, name), the latest last."""
+        """Return the names given to groups, as (item id, name), the latest last."""
         return [(str(event.body["item"]), str(event.body["name"])) for event in self.get_standing("name")]
 
     def count_joined(self) -> dict[str, int]:
-        """Return the items that answers name, each with how many they join it to, itself among them."""
+        """Return the number of items, including itself, to which answers join each item they mention."""
         with self._lock:
             return self._known.count_joined()
 
     def is_implied(self, question: QueuedQuestion) -> bool:
-        """Tell whether the answer to a question follows from answers that count."""
+        """Return True if the answer to a question follows from answers that count."""
         with self._lock:
             return self._known.is_implied(question.items)
 
     def is_answered_by_others_only(self, question: QueuedQuestion, person: int) -> bool:
-        """Tell whether answers of others to this very question count, and none of this person does."""
+        """Return True if answers of others to this question count, but none of this person."""
         key = make_question_key(question.kind, question.items)
         with self._lock:
             return self._answered[key] > 0 and (person, key) not in self._last_answers
 
 
 def is_informative(event: StoredEvent) -> bool:
-    """Tell whether an event is an answer that says something of the items."""
+    """Return True if an event is an answer about the items."""
     return event.kind == "answer" and event.body.get("source") not in UNCOUNTED
 
 
@@ -228,9 +229,9 @@ def _is_skip(event: StoredEvent) -> bool:
 
 
 class KnownRelations:
-    """What follows from answers, about the items that they name and no others: cheap for any number of rows.
+    """What answers imply about the items they mention: cheap for any number of rows.
 
-    Where answers contradict each other those that join win, as they do in an interview.
+    If answers contradict each other, those that join win, as in an interview.
 
     >>> known = KnownRelations()
     >>> (known.join("a", "b"), known.separate("b", "c"), known.is_implied(("a", "c")),
@@ -251,7 +252,7 @@ class KnownRelations:
         return root
 
     def join(self, a: str, b: str) -> None:
-        """Take in that two items belong together."""
+        """Record that two items belong together."""
         a, b = self._find(a), self._find(b)
         if a == b:
             return
@@ -263,14 +264,14 @@ class KnownRelations:
                 self._apart[a].add(other)
 
     def separate(self, a: str, b: str) -> None:
-        """Take in that two items do not belong together."""
+        """Record that two items do not belong together."""
         a, b = self._find(a), self._find(b)
         if a != b:
             self._apart[a].add(b)
             self._apart[b].add(a)
 
     def add(self, answer: StoredEvent) -> None:
-        """Take in an answer; UNSURE and NEITHER say nothing of two items."""
+        """Record an answer; UNSURE and NEITHER imply nothing about two items."""
         items, word = answer.body["items"], answer.body["answer"]
         if word == "SAME":
             self.join(items[0], items[1])
@@ -282,12 +283,12 @@ class KnownRelations:
             self.separate(a, odd)
 
     def count_joined(self) -> dict[str, int]:
-        """Return the items that were named, each with how many belong together with it."""
+        """Return how many items belong together with each item mentioned, including itself."""
         root = {item: self._find(item) for item in {*self._parent, *self._parent.values(), *self._apart}}
         sizes = Counter(root.values())
         return {item: sizes[at] for item, at in root.items()}
 
     def is_implied(self, items: Sequence[str]) -> bool:
-        """Tell whether it is known of each two of the items whether they belong together."""
+        """Return True if the relation of every two of the items is known."""
         roots = [self._find(item) for item in items]
         return all(a == b or b in self._apart.get(a, ()) for a, b in combinations(roots, 2))

@@ -1,4 +1,4 @@
-"""Questions out, answers in: leases, answers, skips, undoing, and what happened so far."""
+"""Questions and answers: leases, answers, skips, undo and the history."""
 
 from __future__ import annotations
 
@@ -28,19 +28,19 @@ from likewise.studio.service._views import (
 from likewise.studio.store import Transaction
 
 if TYPE_CHECKING:
-    from likewise.studio.service._study import StudyDesk  # brings scikit-learn with it
+    from likewise.studio.service._study import StudyDesk  # imports scikit-learn
 
 WORDS = {
     "pair": ("SAME", "DIFFERENT", "UNSURE"),
     "triplet": ("AB", "AC", "BC", "NEITHER", "UNSURE"),
 }
-UNDOABLE = ("answer", "skip", "name", "confirm", "again")  # shown in the history, each with an undo
+UNDOABLE = ("answer", "skip", "name", "confirm", "again")  # shown in the history, each with an undo button
 Leased = list[tuple[QueuedQuestion, float]]
 State = Literal["ready", "thinking", "finished"]
 
 
 class QuestionsAndAnswers:
-    """The part of the studio that annotators meet."""
+    """The part of the studio that annotators use."""
 
     def __init__(
         self,
@@ -62,7 +62,7 @@ class QuestionsAndAnswers:
     # ------------------------------------------------------------------ questions
 
     def give_questions(self, person: Person, n: int) -> QuestionsView:
-        """Give somebody up to `n` questions that nobody else has, those that they hold already among them."""
+        """Lease up to `n` questions to a person, including those they already hold."""
         if self._study is not None:
             return self._give_study_questions(person, n)
         leased = self._hub.store.write(lambda tx: self._lease(tx, person, n))
@@ -71,18 +71,18 @@ class QuestionsAndAnswers:
         return self._make_views(leased)
 
     def _lease(self, tx: Transaction, person: Person, n: int) -> Leased:
-        """Lease questions whose answers do not follow from what was said since they were chosen."""
+        """Lease questions that are not implied by answers given since they were chosen."""
         while True:
             kept, implied = self._select_fitting(person, self._lease_within_budget(tx, person, n))
             if not implied:
                 return kept
-            tx.withdraw(person.id, implied)  # no event: nobody was asked
+            tx.withdraw(person.id, implied)  # not an event: nobody was asked
 
     def _select_fitting(self, person: Person, leased: Leased) -> tuple[Leased, list[str]]:
         return self._hub.split_questions(leased, person.id, self._settings.overlap)
 
     def _lease_within_budget(self, tx: Transaction, person: Person, n: int, n_new: int = 0) -> Leased:
-        """Lease questions, as many as the budget allows; `n_new` answers are not in the log yet."""
+        """Lease as many questions as the budget allows; `n_new` answers are not in the log yet."""
         budget, now = self._settings.budget, self._clock()
         if budget is not None:
             left = budget - self._hub.log.count_answers() - n_new - tx.count_leases_of_others(person.id, now)
@@ -104,16 +104,16 @@ class QuestionsAndAnswers:
             return "ready", None
         budget = self._settings.budget
         if budget is not None and self._hub.log.count_answers() >= budget:
-            return "finished", f"All {budget} answers that were wanted are there. Thank you."
+            return "finished", f"All {budget} answers have been given. Thank you."
         if self._hub.finished is not None and self._hub.asked_seq >= self._hub.log.last:
             return "finished", self._hub.finished
         if self._hub.trouble is not None:
             return (
                 "thinking",
-                "The next questions are late: something went wrong, and the owner can see what.",
+                "The next questions are delayed: something went wrong, and the owner can see details.",
             )
         if self._hub.asked_seq >= self._hub.log.last and self._hub.is_queue_leased():
-            return "thinking", "The questions that are left are with other people at the moment."
+            return "thinking", "Other people are answering the remaining questions at the moment."
         return "thinking", "The next questions are being chosen."
 
     def _make_question_view(
@@ -126,7 +126,7 @@ class QuestionsAndAnswers:
         )
 
     def _write_reason(self, question: QueuedQuestion) -> str:
-        """Return why a question is asked; ids that are not shown, since they tell the class, are replaced."""
+        """Return why a question is asked; ids that would reveal the class are replaced."""
         ids = [str(id) for id in dict.fromkeys(question.reason.rows)]
         views = self._make_item_views(self._items.get_rows(ids))
         names = {id: id if id == view["id"] else view["title"] for id, view in zip(ids, views, strict=True)}
@@ -148,7 +148,7 @@ class QuestionsAndAnswers:
         seconds: float | None,
         prefetch: int = 3,
     ) -> AnsweredView:
-        """Keep an answer, and give the next questions; returns once the answer is on disk."""
+        """Store an answer and return the next questions, once the answer is on disk."""
         if self._study is not None:
             return self._store_study_answer(person, key, question, answer, seconds, prefetch)
         return self._store_reply(person, "answer", key, question, answer, seconds, prefetch)
@@ -156,7 +156,7 @@ class QuestionsAndAnswers:
     def skip(
         self, person: Person, *, key: str, question: str, seconds: float | None, prefetch: int = 3
     ) -> AnsweredView:
-        """Keep that somebody left a question out."""
+        """Store that a person skipped a question."""
         if self._study is not None:
             raise NotAllowedError(
                 "Questions of a study cannot be skipped.", "Choose the answer that seems likelier."
@@ -177,8 +177,8 @@ class QuestionsAndAnswers:
             asked = tx.get_question(question)
             if asked is None or not tx.was_leased(question, person.id):
                 raise NotFoundError(
-                    "This question was not put to you, or was withdrawn long ago.",
-                    "Nothing is lost of your other answers; go on with the next question.",
+                    "You were not asked this question, or it was withdrawn long ago.",
+                    "Your other answers are safe; go on with the next question.",
                 )
             if answer is not None:
                 check_word(asked.kind, answer)
@@ -230,9 +230,9 @@ class QuestionsAndAnswers:
         answer: Literal["SAME", "DIFFERENT"],
         why: str,
     ) -> StatedView:
-        """Keep what somebody said of two items without being asked."""
+        """Store a statement about two items that a person made without being asked."""
         if self._study is not None:
-            raise NotAllowedError("In a study answers are given to its questions only.")
+            raise NotAllowedError("In a study you can only answer its questions.")
         body = {"kind": "pair", "items": list(items), "answer": answer, "source": "groups", "why": why}
         event, new = self._hub.store.write(lambda tx: append(tx, NewEvent(key, "answer", person.id, body)))
         self._hub.refresh()
@@ -241,13 +241,13 @@ class QuestionsAndAnswers:
     # ------------------------------------------------------------------ undoing
 
     def undo(self, person: Person, *, key: str, of: int | None) -> UndoneView:
-        """Take back one's last action, or the one with the seq `of`; the owner may take back anybody's.
+        """Undo one's last action, or the one with the seq `of`; the owner may undo anyone's.
 
-        Actions are answers, skips, names, confirmations, and having a question asked again. The question of
-        an answer or skip comes back, unless as many others as are wanted have answered it or hold it.
+        Actions are answers, skips, names, confirmations and questions asked again. The question of an answer
+        or skip comes back, unless enough others have answered or hold it.
         """
         if self._study is not None:
-            raise NotAllowedError("Answers of a study cannot be taken back.")
+            raise NotAllowedError("Answers of a study cannot be undone.")
         self._hub.refresh()
 
         def work(tx: Transaction) -> tuple[StoredEvent, StoredEvent, tuple[QueuedQuestion, float] | None]:
@@ -261,7 +261,7 @@ class QuestionsAndAnswers:
                 return event, target, None
             mine = target.person == person.id
             now = self._clock()
-            until = now + self._lease_seconds if mine else 0.0  # others are not looking at it
+            until = now + self._lease_seconds if mine else 0.0  # the other person is not looking at it
             if new:
                 overlap = self._settings.overlap
                 tx.reopen(target.question, target.person, now=now, until=until, overlap=overlap)
@@ -285,34 +285,34 @@ class QuestionsAndAnswers:
         if of is None:
             mine = log.get_standing(*UNDOABLE, person=person.id)
             if not mine:
-                raise NotFoundError("There is nothing of yours to take back.")
+                raise NotFoundError("You have nothing to undo.")
             return mine[-1]
         event = log.get(of)
         theirs = event is not None and event.person != person.id and person.role != "owner"
         if event is None or theirs or event.kind not in UNDOABLE:
-            raise NotFoundError(f"There is no answer {of} of yours to take back.")
+            raise NotFoundError(f"You have no answer {of} to undo.")
         if log.is_undone(of) and not repeated:
-            raise ConflictError("It was taken back before.", "Look at the history for what counts now.")
+            raise ConflictError("It was already undone.", "Look at the history for what counts now.")
         return event
 
     def revisit(self, person: Person, *, key: str, question: str) -> UndoneView:
-        """Take back a skip, so that the question can be answered."""
+        """Undo a skip, so that the question can be answered."""
         self._hub.refresh()
         skips = [e for e in self._hub.log.get_standing("skip", person=person.id) if e.question == question]
         if not skips:
-            raise NotFoundError("You have not skipped this question, or have taken that back.")
+            raise NotFoundError("You have not skipped this question, or have undone the skip.")
         return self.undo(person, key=key, of=skips[-1].seq)
 
     # ------------------------------------------------------------------ odd answers
 
     def keep(self, person: Person, *, key: str, of: int) -> StatedView:
-        """Confirm an answer, so that it counts more. One's own; the owner may confirm anybody's."""
+        """Confirm an answer, so that it counts more: one's own, or anyone's for the owner."""
         return self._mark_answer(
-            person, "confirm", key, of, "It counts more now, and is no longer listed here."
+            person, "confirm", key, of, "The answer now counts more and is no longer listed here."
         )
 
     def ask_again(self, person: Person, *, key: str, of: int) -> StatedView:
-        """Have the question of an answer asked again; the answer counts until there is another."""
+        """Ask the question of an answer again; the answer counts until there is another."""
         return self._mark_answer(person, "again", key, of, "The answer counts until there is a new one.")
 
     def _mark_answer(
@@ -333,28 +333,28 @@ class QuestionsAndAnswers:
         return {"seq": event.seq, "new": new, "message": message}
 
     def _check_markable(self, person: Person, kind: str, of: int) -> None:
-        """Refuse what cannot be confirmed or asked again."""
+        """Raise an error if an answer cannot be confirmed or asked again."""
         log, answer = self._hub.log, self._hub.log.get(of)
         theirs = answer is not None and answer.person != person.id and person.role != "owner"
         if answer is None or theirs or answer.kind != "answer":
-            raise NotFoundError(f"There is no answer {of} of yours.")
+            raise NotFoundError(f"You have no answer {of}.")
         if not log.is_last_answer(answer):
             raise ConflictError("This answer no longer counts.", "Look at the history for what counts now.")
         if kind == "confirm" and log.is_confirmed(of):
-            raise ConflictError("It was kept before.")
+            raise ConflictError("It was already confirmed.")
         if kind == "again" and log.is_asked_again(answer):
-            raise ConflictError("It is being asked again already.")
+            raise ConflictError("It is already being asked again.")
         budget = self._settings.budget
         if kind == "again" and budget is not None and log.count_answers() >= budget:
             raise ConflictError(
-                f"All {budget} answers of the budget are there.",
-                "Take the answer back, and its question can be asked again.",
+                f"All {budget} answers of the budget have been given.",
+                "Undo the answer, and its question can be asked again.",
             )
 
     # ------------------------------------------------------------------ looking back
 
     def show_history(self, person: Person, before: int | None, limit: int) -> HistoryView:
-        """Show what happened, the newest first: to the owner all, to others what they did themselves."""
+        """Return past events, newest first: all for the owner, for others their own."""
         self._hub.refresh()
         whose = None if person.role == "owner" else person.id
         events = [e for e in self._hub.log.get_events_of(whose) if e.kind in UNDOABLE]
@@ -364,7 +364,7 @@ class QuestionsAndAnswers:
         return {"events": [self.show_event(e, person) for e in page], "more": len(events) > limit}
 
     def show_event(self, event: StoredEvent, person: Person) -> EventView:
-        """Show an event to somebody who may see it."""
+        """Return the view of an event for a person who may see it."""
         body = event.body
         asked = body.get("items")
         if event.kind == "name":
@@ -398,14 +398,14 @@ class QuestionsAndAnswers:
         }
 
     def get_name(self, person: int) -> str:
-        """Return somebody's name."""
+        """Return the name of a person."""
         if person not in self._names:
             people = self._hub.store.read(lambda tx: tx.get_people())
             self._names = {one.id: one.name for one in people}
         return self._names.get(person, "?")
 
     def show_progress(self, person: Person) -> ProgressView:
-        """Tell how far it has come."""
+        """Return the progress of the interview."""
         hub, found = self._hub, self._hub.progress
         return {
             "n_answers": hub.log.count_answers(),
@@ -446,11 +446,11 @@ class QuestionsAndAnswers:
         study = self._study
 
         def work(tx: Transaction) -> tuple[StoredEvent, bool, str | None]:
-            before = tx.get_events(person=person.id)  # the log lags behind what is being written
+            before = tx.get_events(person=person.id)  # the log does not include the current transaction
             repeated = [e for e in before if e.key == key]
             if repeated:
                 if repeated[0].question != question or repeated[0].body.get("answer") != answer:
-                    raise ConflictError("This key was used before, for another answer.", "Reload the page.")
+                    raise ConflictError("This key was already used for another answer.", "Reload the page.")
                 return repeated[0], False, None
             planned, practice = study.check_asked(person.id, before, question, answer)
             body = _make_body(planned.queued, "practice" if practice else "study", answer)
@@ -474,10 +474,10 @@ class QuestionsAndAnswers:
 
 
 def check_word(kind: str, answer: str) -> None:
-    """Refuse a word that does not answer such a question."""
+    """Raise an error if a word does not answer this kind of question."""
     if answer not in WORDS[kind]:
         raise BadRequestError(
-            f"{answer} does not answer a {kind}.", f"Answer one of {', '.join(WORDS[kind])}."
+            f"{answer} is not an answer to a {kind}.", f"Answer one of {', '.join(WORDS[kind])}."
         )
 
 

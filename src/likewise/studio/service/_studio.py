@@ -1,4 +1,4 @@
-"""One project, open: its store, its worker, and the parts that people meet."""
+"""An open project: its store, its worker and the services that pages use."""
 
 from __future__ import annotations
 
@@ -25,39 +25,39 @@ if TYPE_CHECKING:
 
 LEASE_SECONDS = 300.0
 _LEAST_READY, _MOST_READY = 12, 90
-_LOOK_EVERY = 5.0  # seconds: what other processes wrote to the store, such as imported answers
-_LOOK_SHARE = 0.005  # of the time at most goes into looking at the data: a folder may hold 10^5 files
+_LOOK_EVERY = 5.0  # seconds between checks for events that other processes wrote, such as imports
+_LOOK_SHARE = 0.005  # maximum share of the time spent on checking the data; a folder may have 10^5 files
 
 
 def compute_project_id(project: Project) -> str:
-    """Return what tells a project from others of the same title. It tells nothing of the secret."""
+    """Return an id that distinguishes projects with the same title. It does not reveal the secret."""
     return hashlib.sha256(b"id" + project.get_secret()).hexdigest()[:16]
 
 
 class Studio:
-    """The studio of one project, which pages, commands and tests use alike.
+    """The studio of one project, used by pages, commands and tests.
 
     Parameters
     ----------
     project : Project
-        What it is about.
+        The project.
     store : Store, optional
-        Where its events are; by default the database of the project, which is then closed at the end.
+        The store of events; by default the database of the project, which `stop` then closes.
     teller : callable, optional
-        Makes what derives questions and groups from events; by default a worker process.
+        Creates the object that derives questions and groups; by default a worker process.
     clock : callable
-        Tells the time, in seconds since 1970.
+        Returns the time in seconds since 1970.
     lease_seconds : float
-        How long a question is kept for somebody who has it on the screen.
+        How long a question is reserved for a person who sees it.
 
     Attributes
     ----------
     people, asking, groups, study
-        What people do: coming in, answering, looking at groups, taking part in a study (None without one).
+        Services for accounts, questions, groups, and the study (None without one).
     hub : Hub
-        What was derived last.
+        The latest derived state.
     id : str
-        Tells projects of one title apart.
+        Distinguishes projects with the same title.
 
     Examples
     --------
@@ -65,7 +65,7 @@ class Studio:
 
         with Studio(Project.open("digits.likewise")) as studio:
             ann, token = studio.people.add("Ann", "annotator")
-            asked = studio.asking.questions(ann, 1)
+            asked = studio.asking.give_questions(ann, 1)
     """
 
     def __init__(
@@ -112,7 +112,7 @@ class Studio:
         return Worker(self.project, hear)
 
     def _count_wanted(self) -> int:
-        """Tell how many questions to have ready: a handful for each who may answer."""
+        """Return the number of questions to have ready: a few for each person who may answer."""
         n_people = len(self.store.read(lambda tx: tx.get_people()))
         return min(max(_LEAST_READY, 6 * n_people), _MOST_READY)
 
@@ -128,7 +128,7 @@ class Studio:
         self.stop()
 
     def start(self) -> None:
-        """Make the owner, if there is none, and start the worker. One studio at a time has a database."""
+        """Create the owner if there is none, and start the worker. A database serves one studio at a time."""
         try:
             self.store.hold()
             self._check_data()
@@ -141,23 +141,23 @@ class Studio:
         self._looking.start()
 
     def _check_data(self) -> None:
-        """Refuse a database with the answers of another project, whose ids may well be the same."""
+        """Raise an error if the database has the answers of another project; its ids may be the same."""
         mark = self.project.mark()
         if self.store.write(lambda tx: tx.get_or_set("data", mark)) != mark:
             raise LikewiseError(
-                "the database holds the answers of another project, about other items. A database is for one "
-                "project: give an empty one with --db, or an empty schema with ?options=-csearch_path%3DNAME."
+                "the database has the answers of another project, about other items. A database is for one "
+                "project: pass an empty one with --db, or an empty schema with ?options=-csearch_path%3DNAME."
             )
 
     def stop(self) -> None:
-        """End the worker and close the database. Nothing that was acknowledged is in danger at any time."""
+        """Stop the worker and close the database. Acknowledged answers are never at risk."""
         self._closing.set()
         self.hub.stop()
         if self._own_store:
             self.store.close()
 
     def _look(self) -> None:
-        """Look now and then for what other processes wrote, and whether the data are still as they were."""
+        """Check regularly for events of other processes, and whether the data have changed."""
         last_message, due = None, 0.0
         while not self._closing.wait(_LOOK_EVERY):
             try:
@@ -177,7 +177,7 @@ class Studio:
     # ------------------------------------------------------------------ small things
 
     def show_me(self, person: Person) -> MeView:
-        """Tell a page what it is about and who is in front of it."""
+        """Return what a page shows about the project and the person."""
         project = self.project
         settings = project.settings
         return {
@@ -200,16 +200,16 @@ class Studio:
     def get_item(self, row: int) -> Item:
         """Return an item."""
         if not 0 <= row < self.project.items.n:
-            raise NotFoundError(f"There is no item {row}; there are {self.project.items.n}, counted from 0.")
+            raise NotFoundError(f"There is no item {row}; there are {self.project.items.n}, numbered from 0.")
         return self.project.items.get(row)
 
     def show_items(self, rows: list[int]) -> list[ItemView]:
-        """Show some items."""
+        """Return the views of the given items."""
         veil = None if self.study is None else self.study.veil
         return [make_item_view(self.get_item(row), veil) for row in rows]
 
     @staticmethod
     def check_owner(person: Person) -> None:
-        """Refuse what is for the owner alone."""
+        """Raise an error unless the person is the owner."""
         if person.role != "owner":
             raise NotAllowedError("Only the owner of the project may do this.", "Ask the owner.")

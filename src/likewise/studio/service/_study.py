@@ -1,4 +1,4 @@
-"""A study at the desk: where each participant is, and what they are asked next."""
+"""The progress of each participant through a study."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 
 class StudyDesk:
-    """What of a study depends on who sits there; all of it is derived from that person's events."""
+    """The state of a study per participant, derived from that person's events."""
 
     texts: Mapping[str, str] = {str(kind): text for kind, text in TEXTS.items()}
 
@@ -39,23 +39,23 @@ class StudyDesk:
         return veil_item(item)
 
     def turn(self, person: int) -> threading.Lock:
-        """Return what lets one post of a person wait for another, so that two tabs do not both go first."""
+        """Return a lock that serialises the requests of one person, who may have two tabs open."""
         return self._turns[person]
 
     @classmethod
     def from_project(cls, project: Project, hub: Hub) -> StudyDesk:
-        """Set up the study of a project."""
+        """Create the desk for the study of a project."""
         items = project.items
         options = StudyOptions.from_json(project.settings.study or {})
         return cls(hub, Study(project.load_features(), items.get_ids(), items.get_classes(), options))
 
     @property
     def reference(self) -> tuple[tuple[str, str], ...]:
-        """An example of each class, as (class, item id); none if the study has no reference book."""
+        """An example of each class, as (class, item id); empty if the study shows no examples."""
         return self._study.reference if self._study.options.reference else ()
 
     def show_stage(self, person: Person) -> StudyView:
-        """Show where somebody is."""
+        """Return the stage of a person."""
         found = self._study.find_stage(person.id, self._hub.log.get_events_of(person.id)).to_json()
         return {
             "stage": found["stage"],
@@ -65,7 +65,7 @@ class StudyDesk:
         }
 
     def get_questions(self, person: int, n: int) -> list[tuple[QueuedQuestion, bool]]:
-        """Return the next questions of somebody, each with whether it is for practice."""
+        """Return the next questions of a person, each with whether it is for practice."""
         events = self._hub.log.get_events_of(person)
         practice = self._study.find_stage(person, events).name == "practice"
         return [(question, practice) for question in self._study.get_questions(person, events, n)]
@@ -73,7 +73,7 @@ class StudyDesk:
     def check_asked(
         self, person: int, events: Sequence[StoredEvent], question: str, answer: str
     ) -> tuple[PlannedQuestion, bool]:
-        """Return the question that somebody answers now, and whether it is for practice; refuse any other."""
+        """Return the question that the person answers now, and whether it is practice; refuse any other."""
         practice = self._study.find_stage(person, events).name == "practice"
         try:
             return self._study.check_answer(person, events, question, answer), practice
@@ -100,7 +100,7 @@ class StudyDesk:
         return self.show_stage(person)
 
     def store_survey(self, person: Person, key: str, given: Mapping[str, Any]) -> DoneView:
-        """Keep a questionnaire, once all is answered."""
+        """Store a questionnaire, after all questions have been answered."""
         try:
             survey = Questionnaire.from_answers(given)
         except StudyError as error:
@@ -111,7 +111,7 @@ class StudyDesk:
             stage = self._study.find_stage(person.id, before).name
             if stage != "survey" and not any(event.key == key for event in before):
                 raise ConflictError(
-                    "The questionnaire was filled in already."
+                    "The questionnaire was already submitted."
                     if stage == "done"
                     else "The questionnaire comes after all questions."
                 )

@@ -1,11 +1,11 @@
-"""How records look as JSON: one function each, and the types of what they return."""
+"""JSON views of records: a type and a function for each."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from typing import Any, Literal
 
-from typing_extensions import TypedDict  # that of Python 3.11 cannot be documented by pydantic
+from typing_extensions import TypedDict  # pydantic cannot document the one in Python 3.11
 
 from likewise._reasons import Reason
 from likewise.exceptions import render
@@ -13,7 +13,7 @@ from likewise.studio.records import Item, Person, QueuedQuestion
 
 
 class ItemView(TypedDict):
-    """An item to show. What is true of it is never among it."""
+    """An item to show, without its true class."""
 
     row: int
     id: str
@@ -28,7 +28,7 @@ class ItemView(TypedDict):
 
 
 class QuestionView(TypedDict):
-    """A question to put."""
+    """A question to show."""
 
     id: str
     kind: Literal["pair", "triplet"]
@@ -40,7 +40,7 @@ class QuestionView(TypedDict):
 
 
 class AskedView(TypedDict):
-    """What an event was about."""
+    """The question that an event refers to."""
 
     kind: str
     items: list[ItemView]
@@ -65,14 +65,14 @@ class EventView(TypedDict):
 
 
 class HistoryView(TypedDict):
-    """A page of the history, the newest first."""
+    """A page of the history, newest first."""
 
     events: list[EventView]
     more: bool
 
 
 class QuestionsView(TypedDict):
-    """Questions to put, or why there are none."""
+    """Questions to show, or why there are none."""
 
     questions: list[QuestionView]
     state: Literal["ready", "thinking", "finished"]
@@ -80,7 +80,7 @@ class QuestionsView(TypedDict):
 
 
 class ProgressView(TypedDict):
-    """How far it has come."""
+    """The progress of the interview."""
 
     n_answers: int
     mine: int
@@ -100,7 +100,7 @@ class ProgressView(TypedDict):
 
 
 class AnsweredView(TypedDict):
-    """What an answer led to."""
+    """The result of an answer."""
 
     seq: int
     new: bool
@@ -112,7 +112,7 @@ class AnsweredView(TypedDict):
 
 
 class UndoneView(TypedDict):
-    """What no longer counts, and the question, to be answered anew."""
+    """The event that was undone, and its question, to be answered again."""
 
     seq: int
     undone: EventView
@@ -131,14 +131,14 @@ class GroupView(TypedDict):
 
 
 class GroupsView(TypedDict):
-    """All groups by the events up to `seq`."""
+    """All groups, based on events up to `seq`."""
 
     seq: int
     groups: list[GroupView]
 
 
 class StatedView(TypedDict):
-    """What became of something that was said about groups."""
+    """The result of a statement about groups."""
 
     seq: int
     new: bool
@@ -174,7 +174,7 @@ class ConflictsView(TypedDict):
 
 
 class OddAnswerView(TypedDict):
-    """An answer that looks wrong: how probable that is, and how much speaks against it."""
+    """An answer that looks wrong: the probability, and the evidence against it."""
 
     items: list[ItemView]
     answers: list[EventView]
@@ -198,14 +198,14 @@ class ReferenceGroupView(TypedDict):
 
 
 class ReferenceView(TypedDict):
-    """The reference book."""
+    """The reference book: examples of each group."""
 
     groups: list[ReferenceGroupView]
     given: bool
 
 
 class PersonView(TypedDict):
-    """Somebody, as the owner sees them."""
+    """A person, as shown to the owner."""
 
     id: int
     name: str
@@ -219,7 +219,7 @@ class PersonView(TypedDict):
 
 
 class AgreementView(TypedDict):
-    """How far people agree."""
+    """The agreement between people."""
 
     n_shared: int
     observed: float | None
@@ -227,27 +227,27 @@ class AgreementView(TypedDict):
 
 
 class PeopleView(TypedDict):
-    """Everybody."""
+    """All people."""
 
     people: list[PersonView]
     agreement: AgreementView
 
 
 class InvitedView(TypedDict):
-    """Somebody new, and the link by which they log in, once."""
+    """A new person and their one-time login link."""
 
     person: PersonView
     link: str
 
 
 class LinkView(TypedDict):
-    """A link by which somebody logs in, once."""
+    """A one-time login link."""
 
     link: str
 
 
 class WhoView(TypedDict):
-    """Who is logged in."""
+    """The person who is logged in."""
 
     id: int
     name: str
@@ -255,7 +255,7 @@ class WhoView(TypedDict):
 
 
 class ProjectView(TypedDict):
-    """What it is about; the id tells projects of one title apart."""
+    """The project; the id distinguishes projects with the same title."""
 
     id: str
     title: str
@@ -278,7 +278,7 @@ class MeView(TypedDict):
 
 
 class TaskView(TypedDict):
-    """Where somebody is in a task of a study."""
+    """A person's progress in a task of a study."""
 
     number: int
     of: int
@@ -288,7 +288,7 @@ class TaskView(TypedDict):
 
 
 class StudyView(TypedDict):
-    """Where somebody is in a study."""
+    """A person's stage in a study."""
 
     stage: str
     task: TaskView | None
@@ -297,21 +297,21 @@ class StudyView(TypedDict):
 
 
 class LinksView(TypedDict):
-    """Pairs that were told, each with 1 for together or 0 for apart."""
+    """Answered pairs, each with 1 for together or 0 for apart."""
 
     links: list[tuple[int, int, int]]
 
 
 class DoneView(TypedDict):
-    """Something was done."""
+    """A confirmation."""
 
     done: bool
 
 
 def make_item_view(item: Item, veil: Callable[[Item], Item] | None = None) -> ItemView:
-    """Show an item, as it is or as `veil` lets it be seen.
+    """Return the view of an item, or of what `veil` leaves of it.
 
-    Where files lie in a folder for each class, the folder is left out: it would tell the class.
+    If each class has a folder, the folder is left out: it would reveal the class.
     """
     item = item if veil is None else veil(item)
     base = f"api/items/{item.row}"
@@ -338,7 +338,7 @@ TEXTS: Mapping[str, str] = {
 
 
 def write_reason(reason: Reason, names: Mapping[str, str] | None = None) -> str:
-    """Say why a question is asked, with the names of items."""
+    """Return why a question is asked, with the names of items."""
     named = {str(id): str(id) for id in reason.rows} | dict(names or {})
     words = {"row": "item", "rows": "items", "things": "items"}
     return render(reason, named, words=words) if reason else ""
@@ -353,7 +353,7 @@ def make_question_view(
     practice: bool = False,
     texts: Mapping[str, str] = TEXTS,
 ) -> QuestionView:
-    """Show a question."""
+    """Return the view of a question."""
     return {
         "id": question.id,
         "kind": question.kind,
@@ -366,12 +366,12 @@ def make_question_view(
 
 
 def make_who_view(person: Person) -> WhoView:
-    """Show who somebody is."""
+    """Return the view of the person who is logged in."""
     return {"id": person.id, "name": person.name, "role": person.role}
 
 
 def make_person_view(person: Person, stand: Any) -> PersonView:
-    """Show somebody with what is thought of their answers."""
+    """Return the view of a person with their estimated reliability."""
     return {
         "id": person.id,
         "name": person.name,

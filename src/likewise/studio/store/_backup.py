@@ -1,4 +1,4 @@
-"""A copy of everything before the tables are changed."""
+"""Back up the database before a migration."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ from likewise.studio.store._store_errors import convert_sqlite_error
 def back_up(connection: sa.Connection, folder: Path, revision: str) -> Path:
     """Copy the database into `folder` and return the file.
 
-    A SQLite database becomes one that can be opened; PostgreSQL's becomes JSON Lines, a line for each row
-    with its table. The file has its name only when it is whole and on disk.
+    A SQLite database is copied as a database; PostgreSQL is written as JSON Lines, one line per row with its
+    table. The file gets its final name only when it is complete and on disk.
     """
     stamp = datetime.now(UTC).strftime("%Y%m%dT%H%M%S.%fZ")
     sqlite = connection.dialect.name == "sqlite"
@@ -40,18 +40,18 @@ def back_up(connection: sa.Connection, folder: Path, revision: str) -> Path:
             part.unlink()
         reason = convert_sqlite_error(error).message if isinstance(error, sqlite3.Error) else str(error)
         raise StoreError(
-            f"The database must be changed for this version, and no copy can be made first: {reason}",
-            f"Make room in {folder}, or make it writable. Nothing was changed.",
+            f"The database must be migrated for this version, but no copy can be made first: {reason}",
+            f"Free space in {folder}, or make it writable. Nothing was changed.",
         ) from error
     return final
 
 
 def _copy_sqlite(connection: sa.Connection, target: Path) -> None:
-    # A reader of its own: the transaction that is about to migrate has changed nothing yet.
+    # A separate connection: the transaction that is about to migrate has changed nothing yet.
     (name,) = connection.exec_driver_sql("SELECT file FROM pragma_database_list WHERE name = 'main'").one()
     with closing(sqlite3.connect(name)) as source, closing(sqlite3.connect(target)) as copy:
         source.backup(copy)
-        copy.execute("PRAGMA journal_mode = DELETE")  # one file, not three
+        copy.execute("PRAGMA journal_mode = DELETE")  # one file instead of three
 
 
 def _dump(connection: sa.Connection, target: Path) -> None:

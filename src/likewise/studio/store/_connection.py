@@ -1,4 +1,4 @@
-"""What every part of a transaction stands on: a connection, and errors in our words."""
+"""A connection inside a transaction, with database errors converted to those of likewise."""
 
 from __future__ import annotations
 
@@ -15,16 +15,16 @@ from likewise.exceptions import BadValueError, StoreError
 
 Explain = Callable[[DBAPIError], StoreError]
 Given = Mapping[str, Any] | Sequence[Mapping[str, Any]]
-_LOCK = 0x6C696B65  # any number will do, so long as nobody else takes it
+_LOCK = 0x6C696B65  # arbitrary number
 _SHARED = sa.select(sa.func.pg_advisory_xact_lock_shared(_LOCK))
 _ALONE = sa.select(sa.func.pg_advisory_xact_lock(_LOCK))
 
 
 @dataclass(frozen=True)
 class DialectStatement:
-    """A statement for SQLite and the same for PostgreSQL.
+    """A statement in the dialects of SQLite and PostgreSQL.
 
-    They are put together once, when the module is read: that takes longer than to run them.
+    Both are built once, at import: building a statement takes longer than running it.
     """
 
     sqlite: sa.Executable
@@ -32,12 +32,12 @@ class DialectStatement:
 
     @classmethod
     def from_builder(cls, build: Callable[[Any], sa.Executable], table: sa.Table) -> DialectStatement:
-        """Build from an INSERT that knows ON CONFLICT, which SQLAlchemy has for each of them separately."""
+        """Build from an INSERT with ON CONFLICT, which SQLAlchemy provides per dialect."""
         return cls(build(sqlite.insert(table)), build(postgresql.insert(table)))
 
 
 class StoreConnection:
-    """A connection inside a transaction; all that happens through it is kept together or not at all."""
+    """A connection inside a transaction; its changes are committed together or not at all."""
 
     def __init__(self, connection: sa.Connection, *, writing: bool, explain: Explain) -> None:
         self._connection = connection
@@ -50,8 +50,8 @@ class StoreConnection:
     def _run(
         self, statement: sa.Executable | DialectStatement, given: Given | None = None, *, unknown: str = ""
     ) -> sa.CursorResult[Any]:
-        """Execute; `unknown` is what to say if a row that is referred to does not exist."""
-        if self._failed is not None:  # PostgreSQL would refuse too, SQLite would go on by halves
+        """Execute a statement; `unknown` is the error message if a referenced row does not exist."""
+        if self._failed is not None:  # PostgreSQL would refuse; SQLite would commit a part
             raise self._failed
         if isinstance(statement, DialectStatement):
             statement = statement.postgres if self._postgres else statement.sqlite
@@ -67,29 +67,29 @@ class StoreConnection:
     def _change(
         self, statement: sa.Executable | DialectStatement, given: Given | None = None, *, unknown: str = ""
     ) -> sa.CursorResult[Any]:
-        """Execute a statement that changes something."""
+        """Execute a statement that changes data."""
         if not self._writing:
-            raise StoreError("This transaction only reads.", "Use Store.write.")
+            raise StoreError("This transaction is read-only.", "Use Store.write.")
         return self._run(statement, given, unknown=unknown)
 
     def _lock_shared(self) -> None:
-        """On PostgreSQL, keep out until the commit who needs to be alone. SQLite has one writer anyway."""
+        """On PostgreSQL, block exclusive lock holders until the commit. SQLite has one writer anyway."""
         if self._postgres and not self._locked:
             self._run(_SHARED)
             self._locked = True
 
     def _lock_exclusive(self) -> None:
-        """On PostgreSQL, wait for all who share, and keep them out until the commit."""
+        """On PostgreSQL, wait for all shared locks and prevent new ones until the commit."""
         if self._postgres:
             self._run(_ALONE)
             self._locked = True
 
     def check(self) -> None:
-        """Raise the error that a statement met, though whoever called it went on."""
+        """Raise the error of a statement that failed, even if the caller ignored it."""
         if self._failed is not None:
             raise self._failed
 
 
 def format_now() -> str:
-    """The time now as events carry it."""
+    """Return the current time in the format of events."""
     return datetime.now(UTC).isoformat(timespec="milliseconds")

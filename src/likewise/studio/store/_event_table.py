@@ -1,4 +1,4 @@
-"""Events: appended, never changed."""
+"""The table of events, which are appended and never changed."""
 
 from __future__ import annotations
 
@@ -24,19 +24,19 @@ _LAST = sa.select(sa.func.coalesce(sa.func.max(events.c.seq), 0))
 
 
 class Events(StoreConnection):
-    """The events.
+    """Append and read events.
 
-    PostgreSQL gives out seqs before it commits, so that 8 may be seen before 7 is, and somebody who reads on
-    from 8 would never see 7. Hence whoever appends shares a lock until the commit, and whoever reads first
-    waits a moment until nobody has it and notes the last seq: up to there nothing can appear any more.
-    In SQLite one writes at a time, and the question does not arise.
+    PostgreSQL assigns seqs before the commit. Event 8 may thus become visible before event 7, and a reader
+    that continues after 8 would miss 7. Appending therefore takes a shared lock until the commit. Reading
+    first waits until no one holds it and notes the last seq: up to there nothing can appear later. SQLite has
+    only one writer, so the problem does not arise.
     """
 
     def append(self, event: NewEvent) -> tuple[StoredEvent, bool]:
-        """Keep an event; return it as it is stored, and whether it is new.
+        """Store an event; return the stored event, and whether it is new.
 
-        The same key with the same content gives the event that is stored already; with another content or
-        person it is a :class:`KeyReusedError`.
+        The same key with the same content returns the event that is already stored; with other content or
+        another person it raises :class:`KeyReusedError`.
         """
         row = _make_row(event)
         self._lock_shared()
@@ -50,7 +50,7 @@ class Events(StoreConnection):
         stored = self._run(sa.select(*_COLUMNS).where(events.c.key == row["key"])).mappings().one()
         if any(stored[name] != row[name] for name in _CONTENT):
             raise KeyReusedError(
-                f"The key {event.key!r} was used before, for another event.", "Make a new key for each event."
+                f"The key {event.key!r} was already used for another event.", "Use a new key for each event."
             )
         return _make_event(**stored), False
 
@@ -63,7 +63,7 @@ class Events(StoreConnection):
         newest_first: bool = False,
         before: int | None = None,
     ) -> list[StoredEvent]:
-        """Events with ``after < seq < before``, in order or the newest first."""
+        """Return the events with ``after < seq < before``, oldest or newest first."""
         chosen = sa.select(*_COLUMNS).where(events.c.seq > _values.check_integer(after, "after"))
         if before is not None:
             chosen = chosen.where(events.c.seq < _values.check_integer(before, "before"))
@@ -81,27 +81,27 @@ class Events(StoreConnection):
         return [_make_event(**row) for row in self._run(chosen).mappings()]
 
     def get_event(self, seq: int) -> StoredEvent | None:
-        """One event, or None."""
+        """Return one event, or None."""
         wanted = _values.check_integer(seq, "the seq")
         row = self._run(sa.select(*_COLUMNS).where(events.c.seq == wanted)).mappings().one_or_none()
         return None if row is None else _make_event(**row)
 
     def get_event_by_key(self, key: str) -> StoredEvent | None:
-        """The event that was reported with this key, or None."""
+        """Return the event with this key, or None."""
         wanted = _values.check_text(key, "the key")
         row = self._run(sa.select(*_COLUMNS).where(events.c.key == wanted)).mappings().one_or_none()
         return None if row is None else _make_event(**row)
 
     def get_last_seq(self) -> int:
-        """The seq of the last event; 0 before the first."""
+        """Return the seq of the last event, or 0."""
         horizon = self._get_horizon()
         return int(self._run(_LAST).scalar_one()) if horizon is None else horizon
 
     def _get_horizon(self) -> int | None:
-        """The last seq before which nothing can appear any more; None if that is every seq."""
+        """Return the last seq up to which nothing can appear later, or None if that holds for all seqs."""
         if not self._postgres or self._writing:
             return None
-        # Going back to a savepoint lets go of the locks that were taken since.
+        # Rolling back to a savepoint releases the locks taken since.
         self._run(sa.text("SAVEPOINT horizon"))
         self._lock_exclusive()
         last = int(self._run(_LAST).scalar_one())
@@ -112,7 +112,7 @@ class Events(StoreConnection):
 
 def _check_kind(kind: str) -> str:
     if kind not in KINDS:
-        raise BadValueError(f"The kind of an event must be one of {', '.join(KINDS)}, not {kind!r}.")
+        raise BadValueError(f"The kind of an event must be one of {', '.join(KINDS)}; got {kind!r}.")
     return kind
 
 

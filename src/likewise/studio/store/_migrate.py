@@ -1,4 +1,4 @@
-"""Bring the tables of a database up to this version, after a copy was made."""
+"""Migrate the tables of a database to this version, after a backup."""
 
 from __future__ import annotations
 
@@ -23,9 +23,9 @@ def migrate(
     to: str = REVISION,
     versions: Path = VERSIONS,
 ) -> Path | None:
-    """Migrate inside the transaction of `connection`; return the backup, None if there was no need for one.
+    """Migrate inside the transaction of `connection`; return the backup, or None if none was needed.
 
-    A step that fails, and a kill in the middle of one, leave the database as it was.
+    A step that fails or is killed leaves the database unchanged.
     """
     if connection.dialect.name == "postgresql":  # two servers may start at once
         connection.execute(sa.select(sa.func.pg_advisory_xact_lock(_LOCK)))
@@ -36,30 +36,30 @@ def migrate(
     known = {step.revision for step in script.walk_revisions()}
     if revision is not None and revision not in known:
         raise NewerProjectError(
-            f"The database has the format {revision!r}, and this version of likewise knows up to {to!r}: "
-            "a newer one has written it.",
+            f"The database has format {revision!r}, but this version of likewise reads up to {to!r}: "
+            "a newer version has written it.",
             "Install that version or a later one; nothing was changed.",
         )
     copy = None
     if revision is not None:
         if backups is None:
             raise StoreError(
-                f"The database must be brought from format {revision!r} to {to!r}, and there is no folder "
-                "for a copy of it.",
+                f"The database must be migrated from format {revision!r} to {to!r}, but there is no folder "
+                "for a backup.",
                 "Open it with a folder for backups.",
             )
         copy = back_up(connection, backups, to)
     elif foreign := set(sa.inspect(connection).get_table_names()) & set(metadata.tables):
         raise StoreError(
-            f"The database holds tables of somebody else: {', '.join(sorted(foreign))}.",
-            "Give an empty database, or an empty schema with ?options=-csearch_path%3DNAME.",
+            f"The database has tables that do not belong to likewise: {', '.join(sorted(foreign))}.",
+            "Use an empty database, or an empty schema with ?options=-csearch_path%3DNAME.",
         )
     _upgrade(connection, script, to)
     return copy
 
 
 def get_revision(connection: sa.Connection) -> str | None:
-    """The format of the database; None if it has none yet."""
+    """Return the format of the database, or None if it is new."""
     if not sa.inspect(connection).has_table(VERSION_TABLE):
         return None
     found: str | None = connection.execute(
@@ -78,7 +78,7 @@ def _upgrade(connection: sa.Connection, script: Any, to: str) -> None:
     from alembic.runtime.environment import EnvironmentContext
 
     def list_steps(revision: Any, _: Any) -> Any:
-        # Alembic's own command does the same; its public door wants an env.py, which is run when imported.
+        # Alembic's upgrade command does the same, but needs an env.py that runs code on import.
         return script._upgrade_revs(to, revision)
 
     with EnvironmentContext(Config(), script, fn=list_steps, destination_rev=to) as environment:
@@ -86,6 +86,6 @@ def _upgrade(connection: sa.Connection, script: Any, to: str) -> None:
             connection=connection,
             target_metadata=metadata,
             version_table=VERSION_TABLE,
-            transactional_ddl=True,  # also SQLite: a step is done wholly or not at all
+            transactional_ddl=True,  # for SQLite too: a step is applied completely or not at all
         )
         environment.run_migrations()

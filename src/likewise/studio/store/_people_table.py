@@ -1,4 +1,4 @@
-"""Who may log in, and who has."""
+"""The tables of people, logins and sessions."""
 
 from __future__ import annotations
 
@@ -27,10 +27,10 @@ _DIGEST = frozenset("0123456789abcdef")
 
 
 class PeopleTable(StoreConnection):
-    """What the database is about; people, their one-time logins and their sessions."""
+    """Read and change people, their one-time logins, their sessions, and facts about the database."""
 
     def get_or_set(self, name: str, value: str) -> str:
-        """Return what is kept under a name; `value` is kept if nothing was."""
+        """Return the value stored under a name; store `value` if there is none."""
         given = {
             "name": _values.check_text(name, "the name"),
             "value": _values.check_text(value, "the value"),
@@ -40,36 +40,36 @@ class PeopleTable(StoreConnection):
         return kept
 
     def note(self, name: str, value: str) -> None:
-        """Keep a value under a name, whatever was kept before."""
+        """Store a value under a name, replacing an earlier one."""
         self._change(
             _SET,
             {"name": _values.check_text(name, "the name"), "value": _values.check_text(value, "the value")},
         )
 
     def add_person(self, name: str, role: Role) -> Person:
-        """Add somebody; a name is had by one person only (:class:`NameTakenError`)."""
+        """Add a person; names are unique (:class:`NameTakenError`)."""
         name = _values.check_text(name, "the name", most=_values.MOST_NAME).strip()
         if role not in get_args(Role):
-            raise BadValueError(f"role must be one of {', '.join(get_args(Role))}, not {role!r}.")
+            raise BadValueError(f"role must be one of {', '.join(get_args(Role))}; got {role!r}.")
         row = self._change(
             _ADD, {"name": name, "role": role, "active": True, "created": format_now()}
         ).one_or_none()
         if row is None:
-            raise NameTakenError(f"There is somebody called {name!r} already.", "Choose another name.")
+            raise NameTakenError(f"There is already a person called {name!r}.", "Choose another name.")
         return _make_person(row)
 
     def get_people(self) -> list[Person]:
-        """Everybody, in the order in which they came."""
+        """Return all people, in the order in which they were added."""
         return [_make_person(row) for row in self._run(sa.select(*_COLUMNS).order_by(people.c.id))]
 
     def get_person(self, id: int) -> Person | None:
-        """Somebody, or None."""
+        """Return one person, or None."""
         wanted = _values.check_integer(id, "the person")
         row = self._run(sa.select(*_COLUMNS).where(people.c.id == wanted)).one_or_none()
         return None if row is None else _make_person(row)
 
     def set_active(self, id: int, active: bool) -> None:
-        """Let somebody in again, or out: then logins and sessions are gone at once."""
+        """Activate or deactivate a person; deactivating removes their logins and sessions."""
         id = _values.check_integer(id, "the person")
         done = self._change(sa.update(people).where(people.c.id == id).values(active=bool(active)))
         if done.rowcount == 0:
@@ -79,22 +79,22 @@ class PeopleTable(StoreConnection):
             self.drop_sessions(id)
 
     def add_login(self, person: int, digest: str, expires: float) -> None:
-        """Keep the digest of a secret that lets this person in once, before `expires`."""
+        """Store the digest of a secret that logs this person in once, before `expires`."""
         self._keep(logins, person, digest, expires)
 
     def has_login(self, digest: str) -> bool:
-        """Tell whether a login is there, in time or not; only :meth:`take_login` lets anybody in."""
+        """Return True if a login exists, expired or not; only :meth:`take_login` checks validity."""
         found = self._run(sa.select(logins.c.person).where(logins.c.digest == _check_digest(digest)))
         return found.one_or_none() is not None
 
     def take_login(self, digest: str, now: float) -> Person | None:
-        """Use up a login; None if it is unknown, used, too old, or of somebody who may not come in."""
+        """Use up a login; return None if it is unknown, used or expired, or the person is not active."""
         given = _check_digest(digest)
         now = _values.check_number(now, "the time")
         row = self._change(
             sa.delete(logins).where(logins.c.digest == given).returning(logins.c.person, logins.c.expires)
         ).one_or_none()
-        for table in (logins, sessions):  # people log in rarely: a good moment to sweep
+        for table in (logins, sessions):  # logins are rare: a good moment to delete expired ones
             self._change(sa.delete(table).where(table.c.expires <= now))
         if row is None or row.expires <= now:
             return None
@@ -102,11 +102,11 @@ class PeopleTable(StoreConnection):
         return who if who is not None and who.active else None
 
     def add_session(self, person: int, digest: str, expires: float) -> None:
-        """Keep the digest of a secret by which this person is known until `expires`."""
+        """Store the digest of a secret that identifies this person until `expires`."""
         self._keep(sessions, person, digest, expires)
 
     def find_session(self, digest: str, now: float) -> Person | None:
-        """Whose session this is; None if it is unknown or too old, or the person may not come in."""
+        """Return the person of a session; None if it is unknown or expired, or the person is not active."""
         row = self._run(
             sa.select(*_COLUMNS)
             .join(sessions, sessions.c.person == people.c.id)
@@ -119,7 +119,7 @@ class PeopleTable(StoreConnection):
         return None if row is None else _make_person(row)
 
     def drop_session(self, digest: str) -> None:
-        """End one session; unknown ones are ended already."""
+        """End a session, if it exists."""
         self._change(sa.delete(sessions).where(sessions.c.digest == _check_digest(digest)))
 
     def drop_sessions(self, person: int) -> None:
@@ -133,13 +133,13 @@ class PeopleTable(StoreConnection):
             "person": _values.check_integer(person, "the person"),
             "expires": _values.check_number(expires, "the time of expiry"),
         }
-        self._change(sa.insert(table), row, unknown=f"There is no person {person}, or the secret is used.")
+        self._change(sa.insert(table), row, unknown=f"No person {person}, or the secret is already used.")
 
 
 def _check_digest(value: str) -> str:
     _values.check_text(value, "the digest")
     if len(value) != 64 or not _DIGEST.issuperset(value):
-        raise BadValueError("The digest must be the 64 hexadecimal digits of a SHA-256.")
+        raise BadValueError("The digest must have the 64 hexadecimal digits of a SHA-256.")
     return value
 
 

@@ -1,4 +1,4 @@
-"""The store in a PostgreSQL database: a pool of connections, a transaction for each work."""
+"""A store in a PostgreSQL database: a connection pool, one transaction per unit of work."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from likewise.studio.store._transaction import Transaction
 T = TypeVar("T")
 TRIES = 5
 CONNECT_SECONDS = 5
-_STUDIO = 0x73747564  # with the schema, the number of the lock that one studio holds
+_STUDIO = 0x73747564  # with the schema, the key of the lock that a running studio holds
 _TRY_HOLD = sa.text("SELECT pg_try_advisory_lock(:studio, hashtext(current_schema()))")
 _SET_NAME = sa.text("SELECT set_config('application_name', :name, false)")
 _HOLDER = sa.text(
@@ -37,16 +37,16 @@ _HOLDER = sa.text(
 
 
 class PostgresStore(Store):
-    """The store in a PostgreSQL database.
+    """A store in a PostgreSQL database.
 
-    The server commits for several at once by itself, so each work is a plain transaction on a connection of
-    its own. A work that met another one (a deadlock) is run again. A connection that was lost is made anew
-    for the next work; the one that lost it fails, because nobody can know whether its commit arrived.
+    PostgreSQL combines commits itself, so each unit of work is a plain transaction on its own connection.
+    After a deadlock the work is run again. A lost connection is replaced for the next work; the work that
+    lost it fails, because it is unknown whether its commit arrived.
     """
 
     def __init__(self, url: URL, backups: Path | None) -> None:
         require("psycopg", extra="postgres")
-        # Nothing else of the address is ever said: a password may also be among its options.
+        # Messages show no other part of the URL: its options may contain a password too.
         self._where = f"{url.database or ''} on {url.host or 'this machine'}" + (
             f":{url.port}" if url.port else ""
         )
@@ -61,13 +61,13 @@ class PostgresStore(Store):
             max_overflow=20,
             pool_timeout=30,
             pool_pre_ping=True,
-            isolation_level="READ COMMITTED",  # a second statement must see what was committed meanwhile
+            isolation_level="READ COMMITTED",  # a later statement must see what was committed meanwhile
             connect_args={"connect_timeout": CONNECT_SECONDS, "application_name": "likewise studio"},
         )
 
         @sa.event.listens_for(self._engine, "connect")
         def prepare(connection: Any, _: Any) -> None:
-            # What is acknowledged is on disk, whatever the server's default.
+            # An acknowledged write is on disk, regardless of the server's default.
             connection.execute("SET synchronous_commit = on")
             connection.commit()
 
@@ -79,7 +79,7 @@ class PostgresStore(Store):
             raise
 
     def write(self, work: Callable[[Transaction], T]) -> T:
-        """Do `work` and return its result once the commit is on disk."""
+        """Run `work` and return its result once the commit is on disk."""
         for attempt in range(1, TRIES + 1):
             try:
                 return self._run(work, writing=True)
@@ -89,21 +89,20 @@ class PostgresStore(Store):
         raise AssertionError("unreachable")
 
     def read(self, work: Callable[[Transaction], T]) -> T:
-        """Do `work`, which changes nothing, and return its result."""
+        """Run `work`, which must not change anything, and return its result."""
         return self._run(work, writing=False)
 
     def hold(self) -> None:
-        """Keep other studios from this schema until the store is closed; `InUseError` if another has it.
+        """Lock this schema against other studios until the store is closed; raise `InUseError` if locked.
 
-        The server releases the lock when the connection that took it ends, so that a studio that was killed
-        blocks nobody. After a lost connection it is taken anew; if another studio was faster, nothing can be
-        written here any more.
+        PostgreSQL releases the lock when its connection ends, so a killed studio blocks no one. After a lost
+        connection the lock is taken again; if another studio was faster, this one can no longer write.
         """
         with self._hold_lock, self._convert_errors():
             if self._closed or self._is_lock_alive():
                 return
             connection = self._engine.connect().execution_options(isolation_level="AUTOCOMMIT")
-            connection.detach()  # it is nobody else's, and is closed at the end
+            connection.detach()  # used for the lock only, and closed with the store
             try:
                 name = f"likewise studio, process {os.getpid()} on {socket.gethostname()}"[:63]
                 connection.execute(_SET_NAME, {"name": name})
@@ -114,8 +113,8 @@ class PostgresStore(Store):
                 who = "" if found is None else f" ({found.application_name}, since {found.since} UTC)"
                 self._held_by_another = InUseError(
                     f"The database {self._where} is in use by another studio{who}.",
-                    "Use that one, or stop it first: two on one database would ask the same questions twice. "
-                    "For another project give an empty schema, with ?options=-csearch_path%3DNAME.",
+                    "Use that one, or stop it first: two studios would ask the same questions twice. "
+                    "For another project use an empty schema, with ?options=-csearch_path%3DNAME.",
                 )
                 raise self._held_by_another
             finally:
@@ -123,7 +122,7 @@ class PostgresStore(Store):
                     connection.close()
 
     def _is_lock_alive(self) -> bool:
-        """Tell whether the connection of the lock is alive; let go of one that is not."""
+        """Return True if the connection of the lock is alive; otherwise discard it."""
         if self._holding is None:
             return False
         try:
@@ -135,7 +134,7 @@ class PostgresStore(Store):
             return False
 
     def close(self) -> None:
-        """Let go of the connections."""
+        """Close the connections."""
         self._closed = True
         with self._hold_lock:
             if self._holding is not None:
@@ -165,6 +164,6 @@ class PostgresStore(Store):
         try:
             yield
         except DBAPIError as error:
-            raise self._explain(error) from None  # the text of the cause may hold what was being saved
+            raise self._explain(error) from None  # the text of the cause may contain data being saved
         except sa.exc.TimeoutError:
             raise StoreError("Too many people use the database at once.", "Try again in a moment.") from None

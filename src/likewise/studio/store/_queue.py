@@ -1,4 +1,4 @@
-"""The questions that wait, and who is looking at which."""
+"""The queue of questions, and leases: who is looking at which question."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _NOW: Any = sa.bindparam("the_time")
 _OVERLAP: Any = sa.bindparam("overlap")
 _N: Any = sa.bindparam("n", type_=sa.Integer())
 
-# Written once: putting them together costs as much as running them.
+# Built once: building a statement costs as much as running it.
 _HELD = (
     sa.select(*_COLUMNS)
     .join(leases, _HERE)
@@ -33,7 +33,7 @@ _HELD = (
     .order_by(questions.c.place)
     .limit(_N)
 )
-# Taken by me: answered, skipped, or held at this moment. Taken by another: answered, or held.
+# "Mine": answered, skipped or held by this person now. "Others": answered or held by others.
 _MINE = sa.and_(
     leases.c.person == _PERSON,
     sa.or_(
@@ -54,7 +54,7 @@ _FREE = (
     )
     .order_by(questions.c.place)
     .limit(_N)
-    .with_for_update(of=questions, skip_locked=True, key_share=True)  # PostgreSQL; SQLite needs none
+    .with_for_update(of=questions, skip_locked=True, key_share=True)  # PostgreSQL; not needed for SQLite
 )
 _AMONG = leases.c.question.in_(sa.bindparam("among", expanding=True))
 _TAKEN_SINCE = sa.union_all(
@@ -116,21 +116,21 @@ _TRIES = 20
 class Queue(StoreConnection):
     """Questions and leases.
 
-    A question is offered until as many people as wanted have answered it. A lease keeps it from others until
-    it ends; it is the caller who says what time it is.
+    A question is offered until the required number of people have answered it. A lease reserves it for one
+    person until it expires; the caller supplies the current time.
     """
 
     def refill(self, new: Sequence[QueuedQuestion], *, now: float | None = None) -> None:
-        """Put these in place of all questions that nobody holds or has answered; the kept ones stay in front.
+        """Replace all questions that nobody holds or has answered; the remaining ones stay in front.
 
-        A lease that ended counts as held unless `now` is given. Questions that somebody has seen can still be
+        An expired lease counts as held unless `now` is given. Questions that a person has seen can still be
         found by :meth:`get_question`.
         """
         rows = [_make_row(question) for question in new]
         held: Any = leases.c.state == "held"
         if now is not None:
             held = sa.and_(held, leases.c.until > _values.check_number(now, "the time"))
-        self._lock_exclusive()  # nobody may take one of them while they are looked at
+        self._lock_exclusive()  # prevents leases meanwhile
         seen = sa.exists().where(_HERE)
         kept = sa.exists().where(_HERE, sa.or_(held, leases.c.state == "answered"))
         self._change(sa.delete(questions).where(_QUEUED, ~seen))
@@ -145,10 +145,10 @@ class Queue(StoreConnection):
     def lease(
         self, person: int, n: int, *, now: float, until: float, overlap: int
     ) -> list[tuple[QueuedQuestion, float]]:
-        """Up to `n` questions for this person alone until `until`: those that they hold, then new ones.
+        """Lease up to `n` questions to a person until `until`: those they hold, then new ones.
 
-        Never one that this person answered or skipped, and never one that has `overlap` answers and live
-        leases of other people.
+        Questions that this person answered or skipped, or that have `overlap` answers and active leases of
+        other people, are excluded.
         """
         person, n = _values.check_integer(person, "the person"), _values.check_integer(n, "n", least=0)
         given: dict[str, Any] = {
@@ -169,21 +169,21 @@ class Queue(StoreConnection):
         return [(question, given["end"]) for question in found]
 
     def get_question(self, id: str) -> QueuedQuestion | None:
-        """A question that waits or that somebody was given, or None."""
+        """Return a question that is queued or was leased, or None."""
         wanted = _values.check_text(id, "the question")
         row = self._run(sa.select(*_COLUMNS).where(questions.c.id == wanted)).one_or_none()
         return None if row is None else _make_question(row)
 
     def was_leased(self, id: str, person: int) -> bool:
-        """Whether this person was ever given this question, though the lease may have ended."""
+        """Return True if this person was ever given this question, even if the lease has expired."""
         return self._set_state(id, person) is not None
 
     def is_leased(self, id: str, person: int) -> bool:
-        """Whether this person was given this question and has neither answered, skipped nor returned it."""
+        """Return True if this person holds this question: neither answered, skipped nor released."""
         return self._set_state(id, person) == "held"
 
     def mark_answered(self, id: str, person: int) -> None:
-        """The person answered; said twice it counts once."""
+        """Record that the person answered the question; repeated calls have no effect."""
         self._lock_shared()
         row = {
             "question": _values.check_text(id, "the question"),
@@ -198,21 +198,21 @@ class Queue(StoreConnection):
             self._change(_COUNT, {"the_question": id, "by": 1})
 
     def withdraw(self, person: int, ids: Sequence[str]) -> None:
-        """Offer these to nobody until they are put in anew; the person, who was given them, lets go of them.
+        """Stop offering these questions until they are queued again, and release the person's leases.
 
-        Who else holds one keeps it.
+        Leases of other people are kept.
         """
         self.release(person, ids)
         self._change(sa.update(questions).where(questions.c.id.in_(list(ids))).values(queued=0))
 
     def mark_skipped(self, id: str, person: int) -> None:
-        """The person does not want this question; others may have it until questions are put in anew."""
+        """Record that the person skipped this question; others may get it until the queue is refilled."""
         self._leave(id, person, "skipped", 0.0)
 
     def reopen(self, id: str, person: int, *, now: float, until: float, overlap: int) -> None:
-        """An answer or a skip was taken back: the person holds the question again until `until`.
+        """Lease a question again after an answer or skip was undone.
 
-        If others have taken it meanwhile, so that it has `overlap` answers and live leases, it is released.
+        If it has `overlap` answers and active leases of others by now, it is released instead.
         """
         given = {
             "the_question": _values.check_text(id, "the question"),
@@ -226,7 +226,7 @@ class Queue(StoreConnection):
             self._leave(id, person, "released", 0.0)
 
     def release(self, person: int, ids: Iterable[str] | None = None) -> None:
-        """Let go of these questions, or of all that the person holds."""
+        """Release these questions, or all that the person holds."""
         self._lock_shared()
         wanted = leases.c.person == _values.check_integer(person, "the person")
         change = sa.update(leases).where(wanted, leases.c.state == "held").values(state="released")
@@ -237,7 +237,7 @@ class Queue(StoreConnection):
         self._change(change)
 
     def open_leases(self, now: float) -> list[QueuedQuestion]:
-        """The questions that somebody is looking at."""
+        """Return the questions that people are looking at."""
         live = sa.select(leases.c.question).where(
             leases.c.state == "held", leases.c.until > _values.check_number(now, "the time")
         )
@@ -245,7 +245,7 @@ class Queue(StoreConnection):
         return [_make_question(row) for row in self._run(chosen)]
 
     def count_leases_of_others(self, person: int, now: float) -> int:
-        """How many leases of other people are live."""
+        """Return the number of active leases of other people."""
         given = {
             "the_person": _values.check_integer(person, "the person"),
             "the_time": _values.check_number(now, "the time"),
@@ -253,14 +253,14 @@ class Queue(StoreConnection):
         return int(self._run(_HELD_BY_OTHERS, given).scalar_one())
 
     def _take(self, n: int, given: dict[str, Any]) -> list[QueuedQuestion]:
-        """Free questions, locked for us."""
+        """Select free questions and lock them."""
         taken: list[QueuedQuestion] = []
         for _ in range(_TRIES):
             found = [_make_question(row) for row in self._run(_FREE, {**given, "n": n})]
             if not self._postgres:
                 return found
-            # Somebody may have taken one, and committed, after our statement began and before it locked the
-            # row. It is ours now, so a second look is final.
+            # Another transaction may have leased a question after our statement began and before it locked
+            # the row. The row is locked now, so a second check is final.
             among = {**given, "among": [question.id for question in found]}
             gone = set(self._run(_TAKEN_SINCE, among).scalars()) if found else set()
             taken = [question for question in found if question.id not in gone]
@@ -296,7 +296,7 @@ class Queue(StoreConnection):
 
 def _make_row(question: QueuedQuestion) -> dict[str, Any]:
     if question.kind not in ("pair", "triplet"):
-        raise BadValueError(f"The kind of a question must be pair or triplet, not {question.kind!r}.")
+        raise BadValueError(f"The kind of a question must be pair or triplet; got {question.kind!r}.")
     items = [_values.check_text(item, "an item of a question", empty=True) for item in question.items]
     return {
         "id": _values.check_text(question.id, "the id of a question", most=_values.MOST_NAME),
@@ -315,12 +315,12 @@ def _make_question(row: Any) -> QueuedQuestion:
 
 
 def _reason_to_text(reason: Reason) -> str:
-    """Return what is kept of a reason: a sentence, or JSON if it has places for items."""
+    """Return the stored form of a reason: a sentence, or JSON if it mentions items."""
     return str(reason) if reason.is_plain else json.dumps(reason.to_dict(), ensure_ascii=False)
 
 
 def _reason_from_text(text: str) -> Reason:
-    """Return the reason of a kept question; older projects have a sentence only."""
+    """Return the reason of a stored question; older projects have only a sentence."""
     if text.startswith("{"):
         with suppress(ValueError, KeyError):
             return Reason.from_dict(json.loads(text))

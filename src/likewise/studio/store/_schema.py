@@ -1,19 +1,19 @@
-"""The tables, as the newest migration leaves them; a test holds the two against one another.
+"""The tables as the latest migration leaves them; a test compares the two.
 
-Events are the only thing that cannot be derived anew. Questions and leases only say who is looking at what.
+Only events cannot be derived again. Questions and leases merely record who is looking at what.
 """
 
 from __future__ import annotations
 
 import sqlalchemy as sa
 
-REVISION = "0001"  # the newest in migrations/versions
+REVISION = "0001"  # the latest in migrations/versions
 VERSION_TABLE = "likewise_version"
 
 metadata = sa.MetaData()
-_Seq = sa.BigInteger().with_variant(sa.Integer(), "sqlite")  # only INTEGER counts up by itself in SQLite
+_Seq = sa.BigInteger().with_variant(sa.Integer(), "sqlite")  # SQLite increments only INTEGER columns
 
-# What the whole is about: "data" is the mark of the items, so that answers are not taken for those to others.
+# Facts about the database: "data" is the mark of the items, which protects against answers about other items.
 about = sa.Table(
     "about",
     metadata,
@@ -32,7 +32,7 @@ people = sa.Table(
     sqlite_autoincrement=True,
 )
 
-# Digests only: whoever reads the database can log in as nobody.
+# Digests only: reading the database does not allow anyone to log in.
 logins = sa.Table(
     "logins",
     metadata,
@@ -60,11 +60,11 @@ events = sa.Table(
     sa.Column("seconds", sa.Double()),
     sa.Column("body", sa.Text(), nullable=False),  # JSON with sorted keys
     sa.Index("events_of_person", "person", "seq"),
-    sqlite_autoincrement=True,  # a seq is never given twice
+    sqlite_autoincrement=True,  # seqs are never reused
 )
 
-# A question that somebody has seen is kept, so that a late answer still finds it; `queued` says whether it is
-# still offered.
+# Questions that a person has seen are kept, so that a late answer finds them; `queued` marks those still
+# offered.
 questions = sa.Table(
     "questions",
     metadata,
@@ -73,15 +73,15 @@ questions = sa.Table(
     sa.Column("items", sa.Text(), nullable=False),  # a JSON list of item ids
     sa.Column("score", sa.Double()),
     sa.Column("why", sa.Text(), nullable=False),
-    sa.Column("place", _Seq, nullable=False),  # the order in which they are offered
+    sa.Column("place", _Seq, nullable=False),  # order in which questions are offered
     sa.Column("queued", sa.Integer(), nullable=False),
     sa.Column("n_answers", sa.Integer(), nullable=False),
     sa.Index("questions_in_order", "queued", "place"),
     sa.Index("questions_by_answers", "queued", "n_answers"),
 )
 
-# One row for each question and person who was given it. `state` is "held" (until `until`), "released",
-# "answered" or "skipped".
+# One row per question and person who was given it. `state` is "held" (until `until`), "released", "answered"
+# or "skipped".
 leases = sa.Table(
     "leases",
     metadata,

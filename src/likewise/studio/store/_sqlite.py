@@ -1,4 +1,4 @@
-"""The store in one SQLite file: one thread writes, and commits for all who wait at once."""
+"""A store in one SQLite file: a single thread writes and commits for all waiting callers."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ from likewise.studio.store._transaction import Transaction
 
 T = TypeVar("T")
 BUSY_SECONDS = 10
-MOST_AT_ONCE = 64  # works in one commit; the first of them waits for all
+MOST_AT_ONCE = 64  # units of work per commit; the first waits for all of them
 _CLOSED = "The store is closed."
 
 
@@ -38,11 +38,11 @@ class _Task:
 
 
 class SQLiteStore(Store):
-    """The store in one SQLite file.
+    """A store in one SQLite file.
 
-    Twenty transactions that each wait for the disk take far longer than one that does the work of all. So a
-    single thread takes all works that wait, runs each in a savepoint, commits once, and then tells all.
-    Reads have connections of their own and wait for nobody.
+    Twenty transactions that each wait for the disk take far longer than one that does the work of all. A
+    single thread therefore collects all waiting units of work, runs each in a savepoint, commits once, and
+    then notifies the callers. Reads use separate connections and never wait.
     """
 
     def __init__(self, url: URL, backups: Path | None) -> None:
@@ -58,15 +58,15 @@ class SQLiteStore(Store):
             touch(Transaction(connection, writing=True, explain=_explain))
         self._file = _get_file_identity(self._path)
         self._tasks: queue.SimpleQueue[_Task | None] = queue.SimpleQueue()
-        self._door = threading.Lock()  # nothing is put into the queue after the word to stop
+        self._door = threading.Lock()  # prevents tasks from being queued after the stop marker
         self._closed = False
         self._thread = threading.Thread(target=self._write_all, name="likewise store", daemon=True)
         self._thread.start()
 
     def write(self, work: Callable[[Transaction], T]) -> T:
-        """Do `work` and return its result once the commit is on disk."""
+        """Run `work` and return its result once the commit is on disk."""
         if threading.current_thread() is self._thread:
-            raise StoreError("A work called write.", "Do all of it in the one work.")
+            raise StoreError("write was called inside a transaction.", "Do everything in the one function.")
         task = _Task(work)
         with self._door:
             if self._closed:
@@ -76,7 +76,7 @@ class SQLiteStore(Store):
         return result
 
     def read(self, work: Callable[[Transaction], T]) -> T:
-        """Do `work` on one state of the database, and return its result."""
+        """Run `work` on a consistent state of the database and return its result."""
         if self._closed:
             raise StoreError(_CLOSED)
         self._check_file()
@@ -87,10 +87,10 @@ class SQLiteStore(Store):
         return result
 
     def hold(self) -> None:
-        """Do nothing: the file is in the folder of a project, whose lock keeps other studios away."""
+        """Do nothing: the lock of the project folder keeps other studios away."""
 
     def close(self) -> None:
-        """Finish what is being written and close the file."""
+        """Finish pending writes and close the file."""
         with self._door:
             if not self._closed:
                 self._closed = True
@@ -112,7 +112,7 @@ class SQLiteStore(Store):
                 if connection is None or connection.closed or connection.invalidated:
                     connection = self._writers.connect()
                 self._commit(connection, tasks)
-            except BaseException as error:  # nobody may wait for ever, whatever it is
+            except BaseException as error:  # callers must never wait for ever
                 for task in tasks:
                     if not task.future.done():
                         task.future.set_exception(_convert_error(error))
@@ -125,7 +125,7 @@ class SQLiteStore(Store):
             connection.close()
 
     def _take_waiting(self) -> tuple[list[_Task], bool]:
-        """All tasks that wait, at least one, and whether more may follow."""
+        """Return all waiting tasks, at least one, and whether more may follow."""
         tasks: list[_Task] = []
         try:
             task = self._tasks.get()
@@ -151,7 +151,7 @@ class SQLiteStore(Store):
                 for task in tasks:
                     task.future.set_exception(_convert_error(error))
                 return
-            for task in tasks:  # one of them was too much; the others shall not suffer
+            for task in tasks:  # one task failed the commit; run each separately
                 self._commit(connection, [task])
             return
         for task, (result, failure) in zip(tasks, done, strict=True):
@@ -161,15 +161,15 @@ class SQLiteStore(Store):
                 task.future.set_exception(failure)
 
     def _check_file(self) -> None:
-        """SQLite would go on writing into a file that has lost its name."""
+        """Raise an error if the file was removed or replaced; SQLite would silently write to the old one."""
         if _get_file_identity(self._path) != self._file:
             raise UnreachableError(
-                f"The file {self._path} was removed or replaced while the store is open.",
-                "Put it back, or start again. What was being saved is not kept.",
+                f"The file {self._path} was removed or replaced while the store was open.",
+                "Put it back, or restart the studio. What was being saved is lost.",
             )
 
     def _run(self, connection: sa.Connection, task: _Task) -> tuple[Any, BaseException | None]:
-        """Do one work in a savepoint; raise only if the whole transaction is gone."""
+        """Run one task in a savepoint; raise only if the whole transaction was rolled back."""
         raw: Any = connection.connection.dbapi_connection
         raw.execute("SAVEPOINT work")
         try:
@@ -177,7 +177,7 @@ class SQLiteStore(Store):
             result = task.work(transaction)
             transaction.check()
         except BaseException as failure:
-            if not raw.in_transaction:  # a full disk undoes everything, not the last statement only
+            if not raw.in_transaction:  # a full disk rolls back everything, not only the last statement
                 raise TransactionUndoneError from failure
             raw.execute("ROLLBACK TO work")
             raw.execute("RELEASE work")
@@ -192,7 +192,7 @@ def _make_engine(url: URL, begin: str, **pool: Any) -> sa.Engine:
 
     @sa.event.listens_for(engine, "connect")
     def prepare(connection: sqlite3.Connection, _: Any) -> None:
-        connection.isolation_level = None  # we say BEGIN ourselves; Python's own comes too late
+        connection.isolation_level = None  # BEGIN is explicit; Python's implicit one comes too late
         connection.execute("PRAGMA journal_mode = WAL")
         connection.execute("PRAGMA synchronous = FULL")
         connection.execute("PRAGMA foreign_keys = ON")
@@ -206,15 +206,15 @@ def _make_engine(url: URL, begin: str, **pool: Any) -> sa.Engine:
 
 
 def _create_file(url: URL) -> URL:
-    """Make the file if it is not there, and the address one that never makes it.
+    """Create the file if it is missing, and return a URL that never creates it.
 
-    SQLite would make it readable for all; and should it vanish later, the next connection would go on with an
-    empty one.
+    SQLite would create it readable for all. If the file vanished later, the next connection would continue
+    with an empty one.
     """
     name = url.database or ""
     if name.startswith("file:"):
         return url
-    with suppress(OSError):  # it is there already, or SQLite will say what is wrong
+    with suppress(OSError):  # the file exists, or SQLite will report the problem
         os.close(os.open(name, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600))
     return url.set(database=f"file:{quote(os.path.abspath(name))}", query={"mode": "rw", "uri": "true"})
 
@@ -250,4 +250,4 @@ def _convert_errors() -> Iterator[None]:
     except (DBAPIError, sqlite3.Error) as error:
         raise _convert_error(error) from error
     except sa.exc.TimeoutError as error:
-        raise StoreError("Too many people read at once.", "Try again in a moment.") from error
+        raise StoreError("Too many people are reading at once.", "Try again in a moment.") from error

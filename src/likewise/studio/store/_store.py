@@ -1,4 +1,4 @@
-"""The door of the store."""
+"""The interface of the store."""
 
 from __future__ import annotations
 
@@ -18,60 +18,60 @@ T = TypeVar("T")
 
 
 class Store(ABC):
-    """Where events, people and leases are kept.
+    """The database of events, people and leases.
 
-    A work is a function of a :class:`Transaction`. All that it does is kept together, or nothing of it if it
-    raises. It may be run more than once, if it met another one or a full disk on the first run, so it should
-    speak to nothing but the transaction. Inside a work neither `write` nor `read` of the store is called.
+    `write` and `read` take a function `work` of a :class:`Transaction`. Its changes are committed together,
+    or not at all if it raises. It may be run more than once, after a deadlock or a full disk, so it should
+    have no other side effects. It must not call `write` or `read` of the store.
     """
 
     @abstractmethod
     def write(self, work: Callable[[Transaction], T]) -> T:
-        """Do `work` and return its result once the commit is on disk."""
+        """Run `work` and return its result once the commit is on disk."""
 
     @abstractmethod
     def read(self, work: Callable[[Transaction], T]) -> T:
-        """Do `work`, which changes nothing, and return its result."""
+        """Run `work`, which must not change anything, and return its result."""
 
     def check_health(self) -> None:
-        """Raise :class:`StoreError` unless the store can be read and something was just saved in it."""
+        """Raise :class:`StoreError` unless the store can be read and written."""
         self.read(lambda transaction: transaction.get_last_seq())
         self.write(lambda transaction: transaction.note("health", format_now()))
 
     @abstractmethod
     def hold(self) -> None:
-        """Keep other studios from this store until it is closed; :class:`InUseError` if another has it.
+        """Lock this store against other studios until it is closed; raise :class:`InUseError` if locked.
 
-        Called again, it makes sure that the store is still held.
+        Repeated calls check that the lock is still held.
         """
 
     @abstractmethod
     def close(self) -> None:
-        """Finish what is being written and let go of the database; twice does no harm."""
+        """Finish pending writes and close the database; may be called twice."""
 
 
 def touch(transaction: Transaction) -> None:
-    """Change nothing, by a statement that fails where nothing can be changed. SQLite's BEGIN does not."""
+    """Run a statement that changes nothing but fails on a read-only database. SQLite's BEGIN does not."""
     transaction.drop_session("0" * 64)
 
 
 def open_store(url: str, *, backups: Path | None = None) -> Store:
-    """Open the database at `url`, and make or migrate its tables first.
+    """Open the database at `url`; create or migrate its tables first.
 
     Parameters
     ----------
     url : str
         ``sqlite:///PATH`` or ``postgresql://USER:PASSWORD@HOST/NAME``.
     backups : Path, optional
-        Where a copy is put before an existing database is changed; for SQLite the folder ``backups`` beside
-        it is the default.
+        Folder for a copy before an existing database is migrated; for SQLite the default is the folder
+        ``backups`` beside it.
 
     Raises
     ------
     NewerProjectError
-        If a newer version of likewise has written the database.
+        If the database was written by a newer version of likewise.
     StoreError
-        If it cannot be reached, read or written.
+        If the database cannot be reached, read or written.
     """
     parsed = _parse_url(url)
     if parsed.get_backend_name() == "sqlite":
@@ -85,16 +85,16 @@ def open_store(url: str, *, backups: Path | None = None) -> Store:
 
 def _parse_url(url: str) -> URL:
     wanted = BadValueError(
-        "The address of the database is neither sqlite:///PATH nor postgresql://USER:PASSWORD@HOST/NAME.",
+        "The URL of the database is neither sqlite:///PATH nor postgresql://USER:PASSWORD@HOST/NAME.",
         "A colon, slash or @ in the password is written as %3A, %2F or %40.",
     )
     path = url.removeprefix("sqlite:///")
     if path != url and not path.startswith((":", "file:")) and path:
-        return URL.create("sqlite", database=path)  # all of it: a folder may have a question mark in its name
+        return URL.create("sqlite", database=path)  # no parsing: the path may contain a question mark
     try:
         parsed = make_url(url)
     except (ArgumentError, ValueError):
-        raise wanted from None  # the address is in the error's text, and a password in the address
+        raise wanted from None  # the error text contains the URL, and with it the password
     name = parsed.drivername
     if name in {"postgres", "postgresql", "postgresql+psycopg"}:
         return parsed.set(drivername="postgresql+psycopg")

@@ -1,4 +1,4 @@
-"""All that can be done inside one transaction, the same on every database."""
+"""Everything that can be done inside one transaction, the same for all databases."""
 
 from __future__ import annotations
 
@@ -8,4 +8,4 @@ from likewise.studio.store._queue import Queue
 
 
 class Transaction(PeopleTable, Events, Queue):
-    """People, events and the queue; given to the work of :meth:`Store.write` and :meth:`Store.read`."""
+    """People, events and the queue; the argument of `work` in :meth:`Store.write` and :meth:`Store.read`."""

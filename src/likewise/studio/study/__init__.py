@@ -1,4 +1,4 @@
-"""Study mode: the user study of Pei (2017, section 3.5) as a feature, from the questions to the tables."""
+"""Study mode: the user study of Pei (2017, section 3.5), from the questions to the tables."""
 
 from likewise.exceptions import StudyError
 from likewise.studio.study.options import MarkedQuestion, StudyOptions

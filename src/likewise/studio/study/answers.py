@@ -1,4 +1,4 @@
-"""What participants said, as the tables want it: by person, in order, beside what is right."""
+"""The answers of the participants, in order, with the right answers."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from likewise.studio.study.survey import Questionnaire
 
 @dataclass(frozen=True)
 class StudyAnswer:
-    """An answer that counts. `seconds` is None where no time was sent."""
+    """An answer that counts. `seconds` is None if no time was sent."""
 
     kind: QuestionKind
     rows: tuple[int, ...]
@@ -26,20 +26,20 @@ class StudyAnswer:
 
 @dataclass(frozen=True)
 class Participant:
-    """Somebody who answered questions that count.
+    """A person who answered questions that count.
 
     Attributes
     ----------
     person : int
-        Who.
+        The id of the person.
     first : {"pair", "triplet"}
-        The kind that the first task asked.
-    pairs, triplets : tuple of Given
+        The kind of question in the first task.
+    pairs, triplets : tuple of StudyAnswer
         The answers, in the order in which they were given.
-    survey : Survey or None
+    survey : Questionnaire or None
         The questionnaire.
     finished : bool
-        Whether all questions of all tasks are answered.
+        True if all questions of all tasks are answered.
     """
 
     person: int
@@ -57,9 +57,9 @@ class Participant:
 def find_participants(
     study: Study, events: Iterable[StoredEvent], *, leave_out: Collection[int] = ()
 ) -> tuple[Participant, ...]:
-    """Read the participants off the events.
+    """Return the participants and their answers.
 
-    Practice does not count, nor does what was taken back; of two answers to one question the first counts.
+    Practice and undone answers do not count; of two answers to one question the first counts.
 
     Parameters
     ----------
@@ -68,7 +68,7 @@ def find_participants(
     events : iterable of StoredEvent
         All of them, in order.
     leave_out : collection of int
-        People whose answers are no part of the study, such as an owner who tried it out.
+        People whose answers do not belong to the study, such as an owner who tried it out.
     """
     events_of: dict[int, dict[str, StoredEvent]] = {}
     surveys: dict[int, Questionnaire] = {}
@@ -105,8 +105,8 @@ def _make_answer(planned: PlannedQuestion, event: StoredEvent) -> StudyAnswer:
     if tuple(event.body.get("items", ())) != planned.items:
         raise StudyError(
             f"event {event.seq} answers {planned.id!r} about other items than the plan of the study has. "
-            "Were the data, their classes or the options of the study changed since? Restore them."
+            "Were the data, their classes or the options of the study changed? Restore them."
         )
     if answer not in ALLOWED[asked.kind]:
-        raise StudyError(f"event {event.seq} answers a {asked.kind} of the study by {answer!r}.")
+        raise StudyError(f"event {event.seq} has the answer {answer!r} to a {asked.kind} of the study.")
     return StudyAnswer(asked.kind, asked.rows, asked.truth, answer, event.seconds, asked.difficulty)

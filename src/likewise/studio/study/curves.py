@@ -1,10 +1,10 @@
-"""Figures 3.9 and 3.10 of the thesis: clusterings by what each participant said, for the same items and time.
+"""Figures 3.9 and 3.10 of the thesis: clusterings from each participant's answers.
 
-Each participant's answers of each kind are added up in five steps, and the rows are clustered by them. "Same
-items": a fifth of the answers a step, which shows the same number of items if there are three pairs to two
-triplets. "Same time": the answers given within a fifth, two fifths … of T, where T is the time for the kind
-that took less time in all. The thesis writes T_i beside the times of both kinds and does not say which it is;
-for no later time are there answers of both kinds.
+The answers of each kind are accumulated in five steps, and the rows are clustered from them. "Same items":
+one fifth of the answers per step, which shows the same number of items if there are three pairs per two
+triplets. "Same time": the answers given within one fifth, two fifths … of T, where T is the time for the kind
+that took less time in total. The thesis writes T_i beside the times of both kinds and does not specify it;
+beyond T there are answers of only one kind.
 """
 
 from __future__ import annotations
@@ -28,14 +28,14 @@ from likewise.studio.study.tables import PICKS
 from likewise.supervision import Supervision
 
 Budget = Literal["items", "time"]
-Method = Literal["P", "R", "R-C"]  # pairs; triplets; triplets without NEITHER, as the thesis names them
+Method = Literal["P", "R", "R-C"]  # pairs; triplets; triplets without NEITHER (names of the thesis)
 
 BUDGETS: tuple[Budget, ...] = ("items", "time")
 METHODS: tuple[Method, ...] = ("P", "R", "R-C")
 PARTS = (0.2, 0.4, 0.6, 0.8, 1.0)
-EPSILON = 0.15  # of the thesis, for answers of people
-# Where the time goes: 30 fits a participant. Six starts and 300 iterations took twice as long on digits and
-# changed seven scores by 0.005 at most but for one, by 0.03.
+EPSILON = 0.15  # as in the thesis, for answers of people
+# Most of the time is spent here: 30 fits per participant. Six starts and 300 iterations took twice as long on
+# digits; of seven scores, six changed by at most 0.005 and one by 0.03.
 _STARTS = 2
 _MAX_ITER = 60
 _LEVEL = 0.95
@@ -48,16 +48,16 @@ class StudyCurve:
     Attributes
     ----------
     budget : {"items", "time"}
-        What is held equal.
+        The quantity held equal.
     method : {"P", "R", "R-C"}
         Which answers are used: pairs, triplets, or triplets without NEITHER.
     parts : tuple of float
         The shares of the budget.
     mean, low, high : tuple of float or None
-        The pairwise F-measure, in the mean over participants, and the 95% interval of the mean by
-        Student's t; None for the interval of one participant.
+        Pairwise F-measure, mean over participants, and the 95% interval of the mean by Student's t;
+        None for the interval of one participant.
     n_used, n_correct : tuple of float
-        How many answers were used and how many of them are right, in the mean over participants.
+        Number of answers used, and of right answers among them, mean over participants.
     """
 
     budget: Budget
@@ -72,7 +72,7 @@ class StudyCurve:
 
 @dataclass(frozen=True)
 class StudyCurves:
-    """All curves, the F-measure without any answers, and how many rows of known class they are about."""
+    """All curves, the F-measure without answers, and the number of rows of known class."""
 
     curves: tuple[StudyCurve, ...]
     start: float
@@ -88,7 +88,7 @@ class StudyCurves:
 def select_answers(
     person: Participant, budget: Budget, method: Method
 ) -> tuple[tuple[StudyAnswer, ...], ...]:
-    """Return the answers that a method is given at each part of a budget."""
+    """Return the answers that a method uses at each part of a budget."""
     given = person.pairs if method == "P" else person.triplets
     if budget == "items":
         steps = [given[: round(part * len(given))] for part in PARTS]
@@ -96,7 +96,7 @@ def select_answers(
         clocks = {kind: np.cumsum(_get_seconds(person.get_answers(kind))) for kind in ("pair", "triplet")}
         most = min(clock[-1] for clock in clocks.values())
         clock = clocks["pair" if method == "P" else "triplet"]
-        # The last answer of the quicker kind falls on T itself: rounding must not lose it.
+        # The last answer of the quicker kind is at T itself: rounding must not exclude it.
         steps = [given[: int((clock <= part * most * (1 + 1e-9)).sum())] for part in PARTS]
     if method == "R-C":
         steps = [tuple(one for one in step if one.answer in PICKS) for step in steps]
@@ -104,7 +104,7 @@ def select_answers(
 
 
 def _get_seconds(given: Sequence[StudyAnswer]) -> npt.NDArray[np.float64]:
-    """Return the times of some answers; one that was not sent counts as their mean."""
+    """Return the response times; a missing one is replaced by the mean."""
     times = np.array([np.nan if one.seconds is None else one.seconds for one in given], dtype=np.float64)
     known = times[~np.isnan(times)]
     return np.where(np.isnan(times), known.mean() if len(known) else 1.0, times)
@@ -118,25 +118,25 @@ def compute_study_curves(
     seed: int = 0,
     progress: Callable[[int, int], None] | None = None,
 ) -> StudyCurves:
-    """Cluster by the answers of each participant who finished.
+    """Cluster from the answers of each participant who finished.
 
     Parameters
     ----------
     study : Study
         Features and classes. There are as many clusters as classes.
     people : sequence of Participant
-        Who took part.
+        The participants.
     max_rows : int, default=600
-        For each participant so many rows are clustered and scored at most: those that they were asked about,
-        and others at random. It is what bounds the time.
+        Maximum number of rows clustered and scored per participant: those they were asked about, and
+        random others. It bounds the computing time.
     seed : int, default=0
-        Makes it repeatable.
+        Random seed.
     progress : callable, optional
         Called with the number of fits done and to do.
     """
     finished = [person for person in people if person.finished]
     if not finished:
-        raise StudyError("nobody has finished the study yet, so that there is nothing to compare.")
+        raise StudyError("nobody has finished the study yet, so there is nothing to compare.")
     which = [(budget, method) for budget in BUDGETS for method in METHODS]
     used = {one: [select_answers(person, *one) for person in finished] for one in which}
     scores = {one: np.empty((len(finished), len(PARTS))) for one in which}
@@ -186,7 +186,7 @@ def _make_curve(
 
 
 def _draw_rows(study: Study, person: Participant, most: int, seed: int) -> npt.NDArray[np.int64]:
-    """Return the rows that somebody was asked about, and others of known class up to `most`."""
+    """Return the rows that a person was asked about, and random others of known class up to `most`."""
     asked = {row for one in (*person.pairs, *person.triplets) for row in one.rows}
     known = (row for row, truth in enumerate(study.truths) if truth is not None)
     others = np.array([row for row in known if row not in asked], dtype=np.int64)
@@ -197,7 +197,7 @@ def _draw_rows(study: Study, person: Participant, most: int, seed: int) -> npt.N
 
 
 class _StudyFits:
-    """Clusterings of the same rows by different answers; the same answers are not fitted twice."""
+    """Clusterings of the same rows from different answers, cached by the answers."""
 
     def __init__(self, study: Study, rows: npt.NDArray[np.int64], seed: int) -> None:
         self._X = np.asarray(study.X[rows], dtype=np.float64)
@@ -208,7 +208,7 @@ class _StudyFits:
         self._scores: dict[frozenset[tuple[tuple[int, ...], str]], float] = {}
 
     def score(self, given: Sequence[StudyAnswer]) -> float:
-        """Return the pairwise F-measure of a clustering by some answers."""
+        """Return the pairwise F-measure of the clustering from these answers."""
         key = frozenset((one.rows, one.answer) for one in given)
         if key not in self._scores:
             self._scores[key] = self._fit(given)
@@ -237,7 +237,7 @@ class _StudyFits:
             n_jobs=1,
         )
         with warnings.catch_warnings():
-            # People contradict themselves, and a bound on the iterations is meant here.
+            # Contradictory answers and the limit on iterations are expected here.
             warnings.simplefilter("ignore", ConvergenceWarning)
             warnings.simplefilter("ignore", InconsistentSupervisionWarning)
             labels = model.fit(self._X, supervision=hints).labels_

@@ -1,4 +1,4 @@
-"""Pictures of a study's curves, in the manner of :mod:`likewise.plotting`."""
+"""Plot the curves of a study, in the style of :mod:`likewise.plotting`."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ _AXES: dict[Budget, str] = {"items": "share of the answers", "time": "share of t
 
 
 def draw_scores(curves: StudyCurves) -> Any:
-    """Draw Figure 3.9: the F-measure against the same items and the same time; returns a figure."""
+    """Plot Figure 3.9, the F-measure for the same items and the same time, and return the figure."""
     figure = make_detached_figure(9.0, 3.8)
     for ax, budget in zip(figure.subplots(1, 2, sharey=True), BUDGETS, strict=True):
         for place, method in enumerate(METHODS):
             curve = curves.get(budget, method)
-            # A little aside, so that bars of different curves do not hide one another.
+            # A small offset keeps error bars of different curves apart.
             parts = [part + 0.012 * (place - 1) for part in curve.parts]
             errors = None
             if all(high is not None for high in curve.high):
@@ -45,7 +45,7 @@ def draw_scores(curves: StudyCurves) -> Any:
 
 
 def draw_numbers(curves: StudyCurves) -> Any:
-    """Draw Figure 3.10: how many answers were used, and how many of them are right; returns a figure."""
+    """Plot Figure 3.10, the number of answers used and of right answers, and return the figure."""
     figure = make_detached_figure(9.0, 3.8)
     for ax, budget in zip(figure.subplots(1, 2, sharey=True), BUDGETS, strict=True):
         for place, method in enumerate(METHODS):
@@ -63,7 +63,7 @@ def draw_numbers(curves: StudyCurves) -> Any:
 
 
 def _draw_legend(figure: Any, n_columns: int) -> None:
-    """Put the names below both pictures, where no curve is."""
+    """Place the legend below both axes."""
     handles, labels = figure.axes[0].get_legend_handles_labels()
     figure.legend(handles, labels, loc="outside lower center", ncols=n_columns, frameon=False, fontsize=8)
 

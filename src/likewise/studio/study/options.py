@@ -1,4 +1,4 @@
-"""What a study asks of its participants: numbers of questions, how many are difficult, and the rest."""
+"""Options of a study: numbers of questions, share of difficult ones, and others."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ from likewise.exceptions import StudyError
 Difficulty = Literal["easy", "difficult"]
 QuestionKind = Literal["pair", "triplet"]
 
-_MOST = 100_000  # questions of a kind: more than anybody answers, and small enough for a pool in memory
+_MOST = 100_000  # per kind: more than anyone answers, and small enough for a pool in memory
 
 
 class MarkedQuestion(NamedTuple):
-    """A question whose difficulty somebody marked by hand; `c` is None for a pair. It speaks of item ids."""
+    """A question whose difficulty was marked by hand, with item ids; `c` is None for a pair."""
 
     a: str
     b: str
@@ -48,27 +48,27 @@ _RULES = {
 
 @dataclass(frozen=True)
 class StudyOptions:
-    """How a study is held; kept as ``Settings.study`` of its project.
+    """Options of a study, stored as ``Settings.study`` of its project.
 
     Attributes
     ----------
     n_pairs, n_triplets : int, default=60 and 40
-        How many questions of each kind everybody answers. Three pairs to two triplets show the same number
-        of items; Pei (2017) had 195 and 130.
+        Number of questions of each kind per participant. Three pairs and two triplets show the same
+        number of items; Pei (2017) used 195 and 130.
     difficult : float, default=0.5
-        The share of difficult questions, the same for everybody.
+        The share of difficult questions, the same for all participants.
     practice : int, default=4
-        How many questions of each kind come first, with the right answer told, and do not count.
+        Number of practice questions of each kind, which show the right answer and do not count.
     blocks : int, default=1
-        How many tasks each kind is cut into. Two give pairs, triplets, triplets, pairs, so that practice and
-        weariness fall on both kinds alike.
+        Number of tasks per kind. Two give pairs, triplets, triplets, pairs, so practice and
+        fatigue affect both kinds equally.
     reference : bool, default=True
-        Whether there is a reference book, with one example of each class. Its examples are not asked about.
+        Whether to show a reference book: one example of each class, which is not asked about.
     seed : int, default=0
-        Another seed, other questions.
-    pool : tuple of Marked
-        Questions whose difficulty was marked by hand, from which everybody's are drawn. Without any, a pool
-        is drawn at random and parted by distances; see :mod:`likewise.studio.study.pool`.
+        Random seed of the questions.
+    pool : tuple of MarkedQuestion
+        Questions whose difficulty was marked by hand, from which all questions are drawn. If empty, a pool
+        is drawn at random and divided by distances; see :mod:`likewise.studio.study.pool`.
 
     Examples
     --------
@@ -92,49 +92,49 @@ class StudyOptions:
         for name, rule in _RULES.items():
             value = getattr(self, name)
             if not rule.holds(value):
-                raise StudyError(f"{name} of a study must be {rule.wanted}, got {value!r}.")
+                raise StudyError(f"{name} of a study must be {rule.wanted}; got {value!r}.")
         if self.blocks > min(self.n_pairs, self.n_triplets):
             raise StudyError(
                 f"{self.blocks} blocks of {min(self.n_pairs, self.n_triplets)} questions leave some empty. "
-                "Ask for fewer blocks, or for more questions."
+                "Use fewer blocks or more questions."
             )
 
     def count_questions(self, kind: QuestionKind) -> int:
-        """Return how many questions of a kind everybody answers."""
+        """Return the number of questions of a kind per participant."""
         return self.n_pairs if kind == "pair" else self.n_triplets
 
     def count_by_difficulty(self, kind: QuestionKind) -> tuple[int, int]:
-        """Return how many of them are easy and how many difficult; a half is rounded up to difficult."""
+        """Return the numbers of easy and difficult questions; a half is rounded up to difficult."""
         difficult = int(self.count_questions(kind) * self.difficult + 0.5)
         return self.count_questions(kind) - difficult, difficult
 
     @property
     def same_items(self) -> bool:
-        """Whether both kinds of question show the same number of items, as in the thesis."""
+        """True if both kinds of question show the same number of items, as in the thesis."""
         return 2 * self.n_pairs == 3 * self.n_triplets
 
     def to_json(self) -> dict[str, Any]:
-        """Return it as JSON has it."""
+        """Return the options as JSON values."""
         return {**asdict(self), "pool": [list(marked) for marked in self.pool]}
 
     @classmethod
     def from_json(cls, given: Mapping[str, Any]) -> StudyOptions:
-        """Make it from JSON; what is not given has its default, and what is not known is refused."""
+        """Create options from JSON; missing ones get their defaults, unknown ones raise an error."""
         known = {field.name for field in fields(cls)}
         unknown = sorted(set(given) - known)
         if unknown:
             raise StudyError(
-                f"a study has no option {', '.join(map(repr, unknown))}. It has {', '.join(sorted(known))}."
+                f"a study has no option {', '.join(map(repr, unknown))}. Expected {', '.join(sorted(known))}."
             )
         rest = dict(given)
         try:
             pool = tuple(_make_marked(*row) for row in rest.pop("pool", ()))
         except TypeError as error:
-            raise StudyError("the pool of a study is a list of [a, b, c or null, difficulty].") from error
+            raise StudyError("the pool must be a list of [a, b, c or null, difficulty].") from error
         return cls(pool=pool, **rest)
 
 
 def _make_marked(a: Any, b: Any, c: Any, difficulty: Any) -> MarkedQuestion:
     if difficulty not in ("easy", "difficult"):
-        raise StudyError(f"a question of the pool is 'easy' or 'difficult', got {difficulty!r}.")
+        raise StudyError(f"a question of the pool must be 'easy' or 'difficult'; got {difficulty!r}.")
     return MarkedQuestion(str(a), str(b), None if c is None else str(c), difficulty)

@@ -1,7 +1,7 @@
-"""Who is asked what in a study, and how far somebody has come: all read off the person and the events.
+"""The plan of a study and the progress of participants, derived from person and events.
 
-Everybody answers both kinds of question (a within-subject design, as in Pei 2017, 3.5.1). The order of the
-two changes from one participant to the next, so that neither kind gains by coming second.
+Everyone answers both kinds of question (a within-subject design, as in Pei 2017, 3.5.1). The order alternates
+between participants, so that neither kind benefits from coming second.
 """
 
 from __future__ import annotations
@@ -24,21 +24,21 @@ from likewise.studio.study.pool import StudyQuestion, draw_pool, find_right_answ
 StageName = Literal["intro", "practice", "break", "task", "survey", "done"]
 
 KINDS: tuple[QuestionKind, QuestionKind] = ("pair", "triplet")
-# Unsure is not among them: the thesis had yes and no, and three pairs and "otherwise".
+# UNSURE is not offered: the thesis had yes and no, and three pairs and "otherwise".
 ALLOWED: dict[QuestionKind, tuple[str, ...]] = {
     "pair": ("SAME", "DIFFERENT"),
     "triplet": ("AB", "AC", "BC", "NEITHER"),
 }
 TEXTS: dict[QuestionKind, str] = {
     "pair": "Do these two belong to the same class?",
-    "triplet": "Which two belong to the same class, and the third to another? “No two”, if there are none.",
+    "triplet": "Which two belong to the same class, without the third? Choose “No two” if there are none.",
 }
 _WORDS: dict[QuestionKind, str] = {"pair": "pairs", "triplet": "triplets"}
 
 
 @dataclass(frozen=True)
 class PlannedQuestion:
-    """A question of somebody's plan. `truth` never leaves the server, but for practice after the answer."""
+    """A question of a participant's plan. `truth` leaves the server only for practice, after the answer."""
 
     id: str
     asked: StudyQuestion
@@ -46,26 +46,26 @@ class PlannedQuestion:
 
     @property
     def queued(self) -> QueuedQuestion:
-        """The question as it is put, without what is right."""
+        """The question as it is shown, without the right answer."""
         return QueuedQuestion(id=self.id, kind=self.asked.kind, items=self.items)
 
 
 @dataclass(frozen=True)
 class StudyPart:
-    """Questions that belong together: the practice (number 0) or a task."""
+    """The questions of the practice (number 0) or of a task."""
 
     number: int
     questions: tuple[PlannedQuestion, ...]
 
     @property
     def to(self) -> str:
-        """What the event says that enters it."""
+        """The value of ``to`` in the event that enters this part."""
         return f"task {self.number}" if self.number else "practice"
 
 
 @dataclass(frozen=True)
 class TaskProgress:
-    """How far somebody is in a task; number 0 is the practice."""
+    """A person's progress in a task; number 0 is the practice."""
 
     number: int
     of: int
@@ -76,28 +76,28 @@ class TaskProgress:
 
 @dataclass(frozen=True)
 class Stage:
-    """Where somebody is in a study.
+    """The stage of a person in a study.
 
     Attributes
     ----------
     name : {"intro", "practice", "break", "task", "survey", "done"}
-        A break stands before each task and is left when the participant is ready.
+        A break comes before each task and ends when the participant is ready.
     task : TaskProgress or None
-        The practice or task that goes on, or that follows the break.
+        The current practice or task, or the one after the break.
     answers : tuple of str
-        The words that are offered; none outside of practice and tasks.
+        The answers offered; empty outside of practice and tasks.
     reference : bool
-        Whether there is a reference book.
+        True if there is a reference book.
     """
 
     name: StageName
     task: TaskProgress | None
     answers: tuple[str, ...]
     reference: bool
-    allows_undo: bool = False  # nor a skip: an answer stands, as in the thesis
+    allows_undo: bool = False  # nor a skip: answers are final, as in the thesis
 
     def to_json(self) -> dict[str, Any]:
-        """Return it as the page gets it."""
+        """Return the stage as JSON values for the page."""
         task = None if self.task is None else {**self.task.__dict__}
         return {
             "stage": self.name,
@@ -113,18 +113,18 @@ class Study:
     Parameters
     ----------
     X : ndarray of shape (n_samples, n_features)
-        The features. Distances between rows, as they are given, part easy from difficult questions.
+        The features. Distances between unscaled rows divide questions into easy and difficult.
     ids : sequence of str
         The ids of the items.
     truths : sequence of str or None
-        The class of each; items without one are not asked about.
+        The class of each item; items without one are not asked about.
     options : StudyOptions
-        How it is held.
+        The options of the study.
 
     Notes
     -----
-    All is drawn from the seed and the number of the person, so that the same study is had again after a
-    restart. The cost is that of the distances in the pool, whatever the number of items.
+    Everything is drawn from the seed and the id of the person, so a restart gives the same study. The
+    cost is that of the distances in the pool, regardless of the number of items.
 
     Examples
     --------
@@ -143,7 +143,7 @@ class Study:
     ) -> None:
         if not len(X) == len(ids) == len(truths):
             raise StudyError(
-                f"a study needs as many ids and classes as rows, got {len(X)} rows, {len(ids)} ids and "
+                f"a study needs one id and one class per row; got {len(X)} rows, {len(ids)} ids and "
                 f"{len(truths)} classes."
             )
         self.X = X
@@ -179,7 +179,7 @@ class Study:
         return tuple(found)
 
     def get_task_order(self, person: int) -> tuple[QuestionKind, ...]:
-        """Return the kinds of somebody's tasks, in order: every second person begins with triplets."""
+        """Return the kinds of a person's tasks, in order: every second person starts with triplets."""
         first, second = KINDS if (person + self.options.seed) % 2 == 0 else KINDS[::-1]
         found: list[QuestionKind] = []
         for block in range(self.options.blocks):
@@ -187,17 +187,17 @@ class Study:
         return tuple(found)
 
     def get_parts(self, person: int) -> tuple[StudyPart, ...]:
-        """Return the practice, if there is any, and the tasks of somebody, in order."""
+        """Return the practice, if any, and the tasks of a person, in order."""
         if person not in self._parts:
             self._parts[person] = self._make_plan(person)
         return self._parts[person]
 
     def get_tasks(self, person: int) -> tuple[StudyPart, ...]:
-        """Return the tasks of somebody, in order."""
+        """Return the tasks of a person, in order."""
         return tuple(part for part in self.get_parts(person) if part.number)
 
     def find(self, person: int, question: str) -> PlannedQuestion | None:
-        """Return a question of somebody's plan by its id; None if it is not among them."""
+        """Return a question of a person's plan by its id, or None."""
         for part in self.get_parts(person):
             for planned in part.questions:
                 if planned.id == question:
@@ -207,11 +207,11 @@ class Study:
     # ------------------------------------------------------------------ how far somebody is
 
     def find_stage(self, person: int, events: Iterable[StoredEvent]) -> Stage:
-        """Tell where somebody is, by all events or by theirs alone."""
+        """Return the stage of a person, from all events or only those of the person."""
         return self._find_place(person, _ParticipantProgress.from_events(person, events))[0]
 
     def get_questions(self, person: int, events: Iterable[StoredEvent], n: int) -> list[QueuedQuestion]:
-        """Return the next questions of the practice or task that goes on; none in a break."""
+        """Return the next questions of the current practice or task; none in a break."""
         progress = _ParticipantProgress.from_events(person, events)
         stage, part = self._find_place(person, progress)
         if part is None or stage.name not in ("practice", "task"):
@@ -219,7 +219,7 @@ class Study:
         return [planned.queued for planned in part.questions if planned.id not in progress.answers][:n]
 
     def find_next_stage(self, person: int, events: Iterable[StoredEvent]) -> str:
-        """Return what an event of kind "stage" is to say in ``to`` when somebody goes on."""
+        """Return the value of ``to`` for the event of kind "stage" when a person goes on."""
         stage, part = self._find_place(person, _ParticipantProgress.from_events(person, events))
         if part is None or stage.name not in ("intro", "break"):
             self._refuse_to_go_on(stage)
@@ -228,7 +228,7 @@ class Study:
     def check_answer(
         self, person: int, events: Iterable[StoredEvent], question: str, answer: str
     ) -> PlannedQuestion:
-        """Return the question that is answered; refuse a word not offered, or a question not open now."""
+        """Return the question that is answered; raise an error for an unknown answer or a closed question."""
         progress = _ParticipantProgress.from_events(person, events)
         stage, part = self._find_place(person, progress)
         open_now = part.questions if part is not None and stage.name in ("practice", "task") else ()
@@ -236,18 +236,18 @@ class Study:
             if planned.id == question and planned.id not in progress.answers:
                 if answer not in ALLOWED[planned.asked.kind]:
                     raise StudyError(
-                        f"{answer!r} is not offered in this study; a {planned.asked.kind} is answered by "
+                        f"{answer!r} is not offered in this study; answers to a {planned.asked.kind} are "
                         f"{', '.join(ALLOWED[planned.asked.kind])}."
                     )
                 return planned
-        raise StudyError(f"the question {question!r} is not open for you now. Load the page again to go on.")
+        raise StudyError(f"the question {question!r} is not open for you now. Reload the page to go on.")
 
     def _find_place(self, person: int, progress: _ParticipantProgress) -> tuple[Stage, StudyPart | None]:
         parts = self.get_parts(person)
         for place, part in enumerate(parts):
             done = sum(planned.id in progress.answers for planned in part.questions)
             if part.to not in progress.entered and done == 0:
-                # Practice begins from the introduction, and so does the first task where there is none.
+                # The introduction leads to practice, or to the first task if there is no practice.
                 return self._make_stage("intro" if place == 0 else "break", person, part, 0), part
             if done < len(part.questions):
                 return self._make_stage("task" if part.number else "practice", person, part, done), part
@@ -265,9 +265,9 @@ class Study:
     def _refuse_to_go_on(self, stage: Stage) -> NoReturn:
         if stage.task is not None:
             left = stage.task.n - stage.task.done
-            raise StudyError(f"{left} questions of this part are still to be answered before it goes on.")
+            raise StudyError(f"{left} questions of this part must be answered first.")
         if stage.name == "survey":
-            raise StudyError("the questionnaire is still to be filled in.")
+            raise StudyError("the questionnaire has not been submitted yet.")
         raise StudyError("the study is over for you. Thank you!")
 
     # ------------------------------------------------------------------ drawing
@@ -275,16 +275,16 @@ class Study:
     def _check_classes(self) -> None:
         known = [truth for truth in self.truths if truth is not None]
         if len(self.classes) < 2:
-            description = f"all of one class, {self.classes[0]!r}" if known else "of no known class"
+            description = f"all of one class, {self.classes[0]!r}" if known else "without classes"
             raise StudyError(
-                f"a study compares answers with the true classes, and the items are {description}. Give a "
+                f"a study compares answers with the true classes, but the items are {description}. Provide a "
                 "column or "
                 "folders with at least two classes."
             )
         if len(known) == len(self.classes):
             raise StudyError(
-                f"each of the {len(known)} items is of a class of its own, so that no two belong together. "
-                "Is the column of classes the right one?"
+                f"each of the {len(known)} items has a different class, so no two belong together. "
+                "Is this the right column of classes?"
             )
 
     def _get_pool(self, kind: QuestionKind) -> list[StudyQuestion]:
@@ -301,11 +301,11 @@ class Study:
         return draw_pool(self.X, np.array(rows, dtype=np.int64), self.truths, kind, n, seed=self.options.seed)
 
     def _take_practice(self, kind: QuestionKind) -> list[StudyQuestion]:
-        """Take questions for practice out of the pool: easy ones first, and every answer is met."""
+        """Remove practice questions from the pool: easy ones first, covering every answer."""
         sorts: dict[str, deque[StudyQuestion]] = {}
         for asked in sorted(self._pools[kind], key=lambda asked: asked.difficulty == "difficult"):
             sorts.setdefault(asked.truth, deque()).append(asked)
-        if kind == "triplet":  # of four, two are NEITHER: of the others each is met before one comes twice
+        if kind == "triplet":  # half are NEITHER; AB, BC and AC take turns
             sorts = {
                 "pick": _deal_in_turns(sorts, ("AB", "BC", "AC")),
                 "NEITHER": sorts.get("NEITHER", deque()),
@@ -326,7 +326,7 @@ class Study:
                 raise StudyError(
                     f"a study with {self.options.count_questions(kind)} {_WORDS[kind]} needs {wanted} "
                     f"{difficulty} ones "
-                    f"beside {self.options.practice} for practice, and {where} gave {there}. Ask for fewer "
+                    f"besides {self.options.practice} for practice, but {where} gave {there}. Use fewer "
                     f"{_WORDS[kind]}, or {'mark' if self.options.pool else 'add'} more."
                 )
 
@@ -358,10 +358,10 @@ class Study:
     def _plan_questions(
         self, prefix: str, questions: list[StudyQuestion], rng: np.random.Generator
     ) -> tuple[PlannedQuestion, ...]:
-        """Name the questions, and put the items of each in an order of its own."""
+        """Give ids to the questions, and shuffle the items of each."""
         found = []
         for number, asked in enumerate(questions, start=1):
-            # Practice keeps its order, so that each of its answers is met.
+            # Practice keeps its order, so that every answer occurs.
             places = range(len(asked.rows)) if prefix.endswith("-p") else rng.permutation(len(asked.rows))
             rows = tuple(asked.rows[place] for place in places)
             truth = find_right_answer([self.truths[row] for row in rows])
@@ -372,7 +372,7 @@ class Study:
 
 @dataclass(frozen=True)
 class _ParticipantProgress:
-    """What one person did: questions answered, parts entered, and whether the questionnaire is filled in."""
+    """The progress of one person: questions answered, parts entered, questionnaire submitted."""
 
     answers: frozenset[str]
     entered: frozenset[str]
@@ -380,7 +380,7 @@ class _ParticipantProgress:
 
     @classmethod
     def from_events(cls, person: int, events: Iterable[StoredEvent]) -> _ParticipantProgress:
-        """Read it off events; what was taken back does not count."""
+        """Derive the progress from events; undone events do not count."""
         standing = get_standing_events(events)
         own = [event for event in standing if event.person == person]
         return cls(
@@ -391,14 +391,14 @@ class _ParticipantProgress:
 
 
 def get_standing_events(events: Iterable[StoredEvent]) -> list[StoredEvent]:
-    """Return the events that no undo took back, in their order."""
+    """Return the events that were not undone, in order."""
     every = list(events)
     undone = find_undone(find_undos(every))
     return [event for event in every if event.kind != "undo" and event.seq not in undone]
 
 
 def _deal_in_turns(sorts: dict[str, deque[StudyQuestion]], names: Sequence[str]) -> deque[StudyQuestion]:
-    """Deal from several heaps in turns, until all are empty."""
+    """Take from several queues in turns until all are empty."""
     heaps = [deque(sorts[name]) for name in names if name in sorts]
     found: deque[StudyQuestion] = deque()
     while any(heaps):

@@ -1,16 +1,16 @@
-"""The large pool of questions that everybody's are drawn from, parted into easy and difficult ones.
+"""The pool from which the questions of a study are drawn, divided into easy and difficult ones.
 
-Pei (2017, 3.5.1.3) marked the pool by hand. :func:`read_pool` takes such a file. Otherwise pairs and triplets
-are drawn at random and parted by the distances of their items, which is what somebody who looks at the
-features alone would go by:
+Pei (2017, 3.5.1.3) marked the pool by hand; :func:`read_pool` reads such a file. Otherwise pairs and triplets
+are drawn at random and divided by the distances of their items, which is what a person who sees only the
+features would use:
 
-- a pair that belongs together is difficult if its items are far apart, one that does not if they are near;
+- a pair of one class is difficult if its items are far apart, a pair of two classes if they are near;
 - a triplet in which two belong together is difficult if these do not stand out: the smaller of their
-  distances to the third, less their own distance, is small;
-- a triplet without such two, because all three belong together or no two do, is difficult if a pair stands
-  out all the same: the second smallest of the distances, less the smallest, is large.
+  distances to the third, minus their own distance, is small;
+- a triplet without such a pair, because all three belong together or no two do, is difficult if a pair
+  stands out nevertheless: the second smallest of the distances, minus the smallest, is large.
 
-Each of these four is cut in its middle, so that difficulty does not change how often an answer is right.
+Each of these four sets is divided at its median, so difficulty does not affect how often an answer is right.
 """
 
 from __future__ import annotations
@@ -30,16 +30,16 @@ from likewise.exceptions import FileFormatError, StudyError
 from likewise.studio.study.options import Difficulty, MarkedQuestion, QuestionKind
 
 SIZES: dict[QuestionKind, int] = {"pair": 2, "triplet": 3}
-_LARGE = 4000  # questions of a kind, or twenty times as many as anybody answers
-_FEW = 20_000  # so many combinations are listed; of more, some are drawn
-_MOST_PROBLEMS = 5  # of a file are told at once
+_LARGE = 4000  # questions per kind, or twenty times as many as a person answers if that is more
+_FEW = 20_000  # up to this number all combinations are listed; otherwise some are drawn
+_MOST_PROBLEMS = 5  # maximum number of problems of a file reported at once
 
 IntArray = npt.NDArray[np.int64]
 
 
 @dataclass(frozen=True)
 class StudyQuestion:
-    """A question: its rows in the order in which they are shown, what is right, and how difficult it is."""
+    """A question: its rows in the order shown, its right answer and its difficulty."""
 
     kind: QuestionKind
     rows: tuple[int, ...]
@@ -64,22 +64,22 @@ def find_right_answer(classes: Sequence[Any]) -> str:
 def draw_pool(
     X: npt.NDArray[Any], rows: IntArray, classes: Sequence[Any], kind: QuestionKind, n: int, seed: int
 ) -> list[StudyQuestion]:
-    """Draw a large pool of questions of a kind about some rows, and part it by distances.
+    """Draw a large pool of questions about the given rows, and divide it by distances.
 
     Parameters
     ----------
     X : ndarray of shape (n_samples, n_features)
-        The features; only the rows that are drawn are read.
+        The features; only the drawn rows are read.
     rows : ndarray
         The rows that may be asked about.
     classes : sequence of length n_samples
         The class of each row.
     kind : {"pair", "triplet"}
-        What to ask.
+        The kind of question.
     n : int
-        How many questions one person will be asked.
+        Number of questions per participant.
     seed : int
-        Makes it repeatable.
+        Random seed.
     """
     rng = np.random.default_rng([seed, SIZES[kind]])
     drawn = rows[_draw_combinations(len(rows), SIZES[kind], max(_LARGE, 20 * n), rng)]
@@ -92,12 +92,12 @@ def draw_pool(
 
 
 def _draw_combinations(n: int, size: int, wanted: int, rng: np.random.Generator) -> IntArray:
-    """Return different sets of `size` of n places in random order: `wanted`, or all that there are."""
+    """Return `wanted` distinct sets of `size` out of n positions in random order, or all of them."""
     if comb(n, size) <= max(_FEW, 2 * wanted):
         every = np.array(list(combinations(range(n), size)), dtype=np.int64).reshape(-1, size)
         return every[rng.permutation(len(every))[:wanted]]
     found: dict[tuple[int, ...], None] = {}
-    while len(found) < wanted:  # at most half of all sets are wanted, so that most draws are new
+    while len(found) < wanted:  # at most half of all sets are drawn, so most draws are new
         for places in np.sort(rng.integers(n, size=(wanted, size)), axis=1).tolist():
             if len(set(places)) == size and len(found) < wanted:
                 found[tuple(places)] = None
@@ -105,14 +105,14 @@ def _draw_combinations(n: int, size: int, wanted: int, rng: np.random.Generator)
 
 
 def _compute_gaps(X: npt.NDArray[Any], drawn: IntArray, truths: Sequence[str]) -> npt.NDArray[np.float64]:
-    """Return how strongly the distances speak for the right answer; for a pair, the distance itself."""
+    """Return how strongly the distances support the right answer; for a pair, the distance itself."""
     left, right = (0, 1) if drawn.shape[1] == 2 else ([0, 0, 1], [1, 2, 2])
     rows = np.asarray(X[drawn.reshape(-1)], dtype=np.float64).reshape(*drawn.shape, X.shape[1])
     distances = np.linalg.norm(rows[:, left] - rows[:, right], axis=-1)
     if drawn.shape[1] == 2:
         return np.asarray(np.where(np.array(truths) == "SAME", -distances, distances))
     ordered = np.sort(distances, axis=1)
-    gaps = ordered[:, 0] - ordered[:, 1]  # of NEITHER: the less a pair stands out the better
+    gaps = ordered[:, 0] - ordered[:, 1]  # for NEITHER: the less a pair stands out, the better
     for place, word in enumerate(("AB", "AC", "BC")):
         here = np.array(truths) == word
         others = np.delete(distances[here], place, axis=1)
@@ -121,7 +121,7 @@ def _compute_gaps(X: npt.NDArray[Any], drawn: IntArray, truths: Sequence[str]) -
 
 
 def _find_difficult(gaps: npt.NDArray[np.float64], truths: Sequence[str]) -> npt.NDArray[np.bool_]:
-    """Mark the lower half of each kind of answer; where values are the same, the later ones are easy."""
+    """Mark the lower half for each kind of answer; of equal values, the later ones are easy."""
     kinds = np.array(["pick" if word in ("AB", "AC", "BC") else word for word in truths])
     hard = np.zeros(len(gaps), dtype=bool)
     for kind in np.unique(kinds):
@@ -143,11 +143,9 @@ def make_marked_pool(
             continue
         rows = tuple(_find_row(str(item), row_of, classes) for item in ids)
         if len(set(rows)) < len(rows):
-            raise StudyError(
-                f"the pool has a question that shows one item twice: {', '.join(map(str, ids))}."
-            )
+            raise StudyError(f"a question of the pool shows one item twice: {', '.join(map(str, ids))}.")
         if frozenset(rows) in found:
-            raise StudyError(f"the pool has the question about {', '.join(map(str, ids))} twice; drop one.")
+            raise StudyError(f"the pool has the question about {', '.join(map(str, ids))} twice; remove one.")
         truth = find_right_answer([classes[row] for row in rows])
         found[frozenset(rows)] = StudyQuestion(kind, rows, truth, difficulty)
     return list(found.values())
@@ -158,15 +156,15 @@ def _find_row(item: str, row_of: dict[str, int], classes: Sequence[Any]) -> int:
         raise StudyError(f"the pool asks about {item!r}, which is not among the items of the project.")
     if classes[row_of[item]] is None:
         raise StudyError(
-            f"the pool asks about {item!r}, whose class is not known. Drop its questions, or add its class."
+            f"the pool asks about {item!r}, whose class is not known. Remove its questions, or add its class."
         )
     return row_of[item]
 
 
 def read_pool(path: str | os.PathLike[str]) -> tuple[MarkedQuestion, ...]:
-    """Read questions that were marked by hand: a CSV with the columns a, b, c and difficulty.
+    """Read questions marked by hand from a CSV file with the columns a, b, c and difficulty.
 
-    The first three are item ids, c is empty for a pair, and difficulty is easy or difficult.
+    The first three are item ids; c is empty for a pair; difficulty is easy or difficult.
     """
     try:
         with open(path, encoding="utf-8-sig", newline="") as file:
@@ -174,7 +172,7 @@ def read_pool(path: str | os.PathLike[str]) -> tuple[MarkedQuestion, ...]:
             missing = {"a", "b", "c", "difficulty"} - set(reader.fieldnames or ())
             if missing:
                 raise FileFormatError(
-                    f"{os.fspath(path)}: a pool has the columns a, b, c and difficulty; it lacks "
+                    f"{os.fspath(path)}: expected the columns a, b, c and difficulty; missing: "
                     f"{', '.join(sorted(missing))}."
                 )
             rows = [(reader.line_num, row) for row in reader]
@@ -190,11 +188,11 @@ def read_pool(path: str | os.PathLike[str]) -> tuple[MarkedQuestion, ...]:
 
 def _make_error(row: dict[str, Any]) -> str | None:
     if None in row or None in row.values():
-        return "it has not as many cells as the header"
+        return "its number of cells differs from the header"
     if not row["a"] or not row["b"]:
-        return "a and b are needed"
+        return "a and b are required"
     if row["difficulty"].strip().lower() not in ("easy", "difficult"):
-        return f"difficulty is easy or difficult, not {row['difficulty']!r}"
+        return f"difficulty must be easy or difficult; got {row['difficulty']!r}"
     return None
 
 

@@ -1,4 +1,4 @@
-"""The report of a study: numbers as JSON, and sections of text, tables and pictures for the page."""
+"""The report of a study: numbers as JSON, and sections of text, tables and figures for the page."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _SAID = {
 
 @dataclass(frozen=True)
 class TablePiece:
-    """A table of a section: its title, the heads of its columns, and rows of text, their own heads first."""
+    """A table of a section: its title, column headers and rows of text, each starting with its header."""
 
     title: str
     head: tuple[str, ...]
@@ -36,7 +36,7 @@ class TablePiece:
 
 @dataclass(frozen=True)
 class FigurePiece:
-    """A picture of a section: its title, what it shows in words, and the bytes of a PNG file."""
+    """A figure of a section: its title, a description and the bytes of a PNG file."""
 
     title: str
     alt: str
@@ -45,7 +45,7 @@ class FigurePiece:
 
 @dataclass(frozen=True)
 class Section:
-    """A part of the report. All of it is plain text, to be escaped by whoever makes a page of it."""
+    """A part of the report, as plain text that must be escaped for HTML."""
 
     title: str
     paragraphs: tuple[str, ...]
@@ -55,7 +55,7 @@ class Section:
 
 @dataclass(frozen=True)
 class StudyReport:
-    """All that a study found; `curves` is None where they were not asked for or nobody finished."""
+    """All results of a study; `curves` is None if not requested or if nobody finished."""
 
     options: StudyOptions
     n_classes: int
@@ -65,7 +65,7 @@ class StudyReport:
     comments: tuple[str, ...]
 
     def to_json(self) -> dict[str, Any]:
-        """Return it as JSON has it. It names nobody."""
+        """Return the results as JSON values, without names of participants."""
         options = {name: value for name, value in self.options.to_json().items() if name != "pool"}
         return {
             "options": {**options, "marked_by_hand": bool(self.options.pool)},
@@ -86,7 +86,7 @@ def make_study_report(
     max_rows: int = 600,
     progress: Callable[[int, int], None] | None = None,
 ) -> StudyReport:
-    """Compute the tables of a study, and the curves, which take some seconds for each participant.
+    """Compute the tables of a study, and the curves, which take some seconds per participant.
 
     Parameters
     ----------
@@ -95,11 +95,11 @@ def make_study_report(
     events : iterable of StoredEvent
         All of them, in order.
     leave_out : collection of int
-        People who are no participants, such as the owner.
+        People who are not participants, such as the owner.
     curves : bool, default=True
-        Whether to cluster by the answers, for Figures 3.9 and 3.10.
+        Whether to cluster from the answers, for Figures 3.9 and 3.10.
     max_rows : int, default=600
-        The most rows that are clustered for each participant.
+        Maximum number of rows clustered per participant.
     progress : callable, optional
         Called with the number of clusterings done and to do.
     """
@@ -121,11 +121,11 @@ def make_study_report(
 
 
 def make_study_sections(report: StudyReport) -> list[Section]:
-    """Return the report as sections. Without matplotlib its pictures are left out, and a sentence says so."""
+    """Return the report as sections. Without matplotlib a sentence replaces the figures."""
     if report.tables.n == 0:
-        text = "Nobody has begun yet."
+        text = "Nobody has started yet."
         if report.n_began:
-            text = f"{_count(report.n_began, 'participant')} began; nobody has answered all questions yet."
+            text = f"{_count(report.n_began, 'participant')} started; nobody has answered all questions yet."
         sections = [Section("Study", (_design(report.options), text))]
         return sections + ([_make_survey_section(report)] if report.tables.n_surveys else [])
     sections = [
@@ -142,24 +142,24 @@ def make_study_sections(report: StudyReport) -> list[Section]:
 def _design(options: StudyOptions) -> str:
     by = "as marked by hand" if options.pool else "by the distances of the items"
     return (
-        f"Everybody answers {_count(options.n_pairs, 'pair')} and {_count(options.n_triplets, 'triplet')}; "
-        "which kind comes first changes from one participant to the next. "
+        f"Everyone answers {_count(options.n_pairs, 'pair')} and {_count(options.n_triplets, 'triplet')}; "
+        "the order of the two kinds alternates between participants. "
         f"{options.difficult:.0%} of the questions are difficult, {by}. "
-        f"Practice, {_count(options.practice, 'question')} of each kind, does not count."
+        f"Practice ({_count(options.practice, 'question')} of each kind) does not count."
     )
 
 
 def _make_participation(tables: Tables) -> str:
     text = f"{_count(tables.n, 'participant')} answered all questions."
     if tables.n_left_out:
-        text += f" {tables.n_left_out} more began and did not finish; their answers are left out."
+        text += f" {tables.n_left_out} more started but did not finish; their answers are left out."
     return text
 
 
 def _make_times_section(times: Times) -> Section:
     return Section(
         "Time",
-        ("Seconds for a question, mean ± standard deviation over participants (the thesis's Table 3.6).",),
+        ("Seconds per question, mean ± standard deviation over participants (the thesis's Table 3.6).",),
         (
             TablePiece(
                 "Pairs",
@@ -179,8 +179,8 @@ def _make_confusions_section(tables: Tables) -> Section:
     return Section(
         "Right and wrong answers",
         (
-            "How often a participant gave each answer (columns) where another is right (rows), in the mean "
-            "(the thesis's Tables 3.8 and 3.9).",
+            "How often a participant gave each answer (columns) for each right answer (rows), mean over "
+            "participants (the thesis's Tables 3.8 and 3.9).",
             _format_accuracy("pairs", tables.pairs),
             _format_accuracy("triplets", tables.triplets),
         ),
@@ -195,7 +195,7 @@ def _format_accuracy(name: str, confusion: Confusion) -> str:
         if share is not None
     ]
     return (
-        f"Of the {name} {_format_share(confusion.accuracy)} were answered rightly: {' and '.join(parts)} "
+        f"Of the {name}, {_format_share(confusion.accuracy)} were answered correctly: {' and '.join(parts)} "
         "ones."
     )
 
@@ -213,16 +213,16 @@ def _make_confusion(title: str, confusion: Confusion) -> TablePiece:
 def _make_survey_section(report: StudyReport) -> Section:
     comments = [f"“{comment}”" for comment in report.comments]
     if report.tables.n_surveys == 0:
-        return Section("Questionnaire", ("Nobody has filled in the questionnaire yet.",))
+        return Section("Questionnaire", ("Nobody has submitted the questionnaire yet.",))
     return Section(
         "Questionnaire",
         (
-            f"What {_count(report.tables.n_surveys, 'participant')} said of the two tasks (Table 3.7).",
+            f"How {_count(report.tables.n_surveys, 'participant')} compared the two tasks (Table 3.7).",
             *(["Comments:", *comments] if comments else []),
         ),
         (
             TablePiece(
-                "Which task came off better",
+                "Which task was rated better",
                 ("", "pairs", "triplets", "no difference"),
                 tuple(map(_make_survey_row, report.tables.survey)),
             ),
@@ -237,29 +237,29 @@ def _make_survey_row(row: SurveyRow) -> tuple[str, ...]:
 
 def _make_curves_section(curves: StudyCurves, options: StudyOptions) -> Section:
     paragraphs = [
-        "Discriminative clustering by the answers of each participant, a fifth more at each step: for the "
-        "same number of items looked at, and for the same time (Figures 3.9 and 3.10).",
+        "Discriminative clustering from the answers of each participant, one fifth more per step: for the "
+        "same number of items seen, and for the same time (Figures 3.9 and 3.10).",
     ]
     if curves.n_people > 1:
         paragraphs.append(f"Bars are 95% intervals of the mean over {curves.n_people} participants.")
     if not options.same_items:
         paragraphs.append(
             f"{options.n_pairs} pairs show {2 * options.n_pairs} items and {options.n_triplets} triplets "
-            f"{3 * options.n_triplets}, so that “same number of items” holds in proportion only."
+            f"{3 * options.n_triplets}, so “same number of items” holds only in proportion."
         )
     if curves.n_rows < curves.n_all_rows:
         paragraphs.append(
             f"For each participant {curves.n_rows:,} of the {curves.n_all_rows:,} items of known class were "
-            "clustered and scored: those that they were asked about, and others at random."
+            "clustered and scored: those they were asked about, and random others."
         )
     try:
         figures: tuple[FigurePiece, ...] = (
-            FigurePiece("Clustering by the answers", _format_scores(curves), format_png(draw_scores(curves))),
+            FigurePiece("Clustering from answers", _format_scores(curves), format_png(draw_scores(curves))),
             FigurePiece("Answers used", _format_numbers(curves), format_png(draw_numbers(curves))),
         )
     except MissingDependencyError as error:
         figures = ()
-        paragraphs.append(f"The pictures are missing: {error}")
+        paragraphs.append(f"The figures are missing: {error}")
     return Section("Clustering", tuple(paragraphs), (_format_ends(curves),), figures)
 
 
@@ -270,10 +270,10 @@ def _format_scores(curves: StudyCurves) -> str:
 
 def _format_numbers(curves: StudyCurves) -> str:
     ends = ", ".join(
-        f"{name} {curve.n_used[-1]:.0f} of which {curve.n_correct[-1]:.0f} are right"
+        f"{name} {curve.n_used[-1]:.0f} of which {curve.n_correct[-1]:.0f} right"
         for name, curve in _format_all_items(curves)
     )
-    return f"Numbers of answers used over growing shares. With all answers: {ends}."
+    return f"Number of answers used at each share. With all answers: {ends}."
 
 
 def _format_all_items(curves: StudyCurves) -> list[tuple[str, StudyCurve]]:

@@ -1,8 +1,7 @@
-"""The questionnaire at the end: five comparisons of the two kinds of question, and a line for comments.
+"""The questionnaire: five comparisons of the two kinds of question, and a comment.
 
-The five are those of Pei (2017, 3.5.1.4), some of which come from NASA's task load index, in our own words.
-Three ask for the kind that cost more; the thesis's Table 3.7 counts the kind that cost less, so that these
-are turned there.
+The five are those of Pei (2017, 3.5.1.4), some of them from NASA's Task Load Index, reworded. Three ask for
+the kind that cost more; Table 3.7 of the thesis counts the kind that cost less, so these are reversed there.
 """
 
 from __future__ import annotations
@@ -19,7 +18,7 @@ LONGEST = 10_000  # characters of a comment
 
 @dataclass(frozen=True)
 class SurveyQuestion:
-    """One comparison: its name, its sentence, its row of Table 3.7, and whether it is turned there."""
+    """One comparison: its name, its text, its row of Table 3.7, and whether it is reversed there."""
 
     name: str
     text: str
@@ -52,7 +51,7 @@ SURVEY = (
 
 @dataclass(frozen=True)
 class Questionnaire:
-    """A questionnaire that was filled in."""
+    """A completed questionnaire."""
 
     performance: Choice
     effort_per_query: Choice
@@ -63,9 +62,9 @@ class Questionnaire:
 
     @classmethod
     def from_answers(cls, given: Mapping[str, Any]) -> Questionnaire:
-        """Make it from what was sent; what is missing or makes no sense is refused, all of it at once."""
+        """Create a questionnaire from the submitted values; raise one error for all problems."""
         problems = [
-            f"{question.name} must be one of pair, triplet and none, got {given.get(question.name)!r}"
+            f"{question.name} must be one of pair, triplet and none; got {given.get(question.name)!r}"
             for question in SURVEY
             if given.get(question.name) not in get_args(Choice)
         ]
@@ -73,17 +72,17 @@ class Questionnaire:
         if not isinstance(comments, str):
             problems.append("comments must be text")
         elif len(comments) > LONGEST:
-            problems.append(f"comments has {len(comments)} characters, and at most {LONGEST} are kept")
+            problems.append(f"comments has {len(comments)} characters; expected at most {LONGEST}")
         if problems:
-            raise StudyError(f"the questionnaire cannot be taken so: {'; '.join(problems)}.")
+            raise StudyError(f"the questionnaire is not valid: {'; '.join(problems)}.")
         return cls(comments=comments, **{question.name: given[question.name] for question in SURVEY})
 
     def to_json(self) -> dict[str, str]:
-        """Return it as the body of an event has it."""
+        """Return the questionnaire as JSON values for the body of an event."""
         return asdict(self)
 
     def find_favoured(self, question: SurveyQuestion) -> Choice:
-        """Return the kind that comes off better: less effort where more was asked for."""
+        """Return the kind that was rated better; reversed for questions that ask which kind cost more."""
         choice: Choice = getattr(self, question.name)
         other: dict[Choice, Choice] = {"pair": "triplet", "triplet": "pair", "none": "none"}
         return other[choice] if question.turned else choice

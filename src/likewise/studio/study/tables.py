@@ -1,4 +1,4 @@
-"""The tables of the thesis's user study: times (3.6), questionnaires (3.7), confusions (3.8 and 3.9)."""
+"""The tables of the thesis's user study: times (3.6), questionnaires (3.7), confusions (3.8, 3.9)."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from likewise.studio.study.answers import Participant, StudyAnswer
 from likewise.studio.study.options import QuestionKind
 from likewise.studio.study.survey import SURVEY, Questionnaire
 
-# Rows and columns of the confusion tables, in the order of the thesis, which writes CL, ML and ow.
+# Rows and columns of the confusion tables, in the order of the thesis, which calls them CL, ML and ow.
 WORDS: dict[QuestionKind, tuple[str, ...]] = {
     "pair": ("DIFFERENT", "SAME"),
     "triplet": ("NEITHER", "AB", "AC", "BC"),
@@ -21,9 +21,9 @@ PICKS = ("AB", "AC", "BC")
 
 @dataclass(frozen=True)
 class Spread:
-    """A mean over participants, its standard deviation (n - 1), and how many they are.
+    """A mean over participants, its standard deviation (n - 1) and the number of participants.
 
-    `mean` is None without any, `std` with fewer than two.
+    `mean` is None without values, `std` with fewer than two.
     """
 
     mean: float | None
@@ -32,7 +32,7 @@ class Spread:
 
     @classmethod
     def from_values(cls, values: Iterable[float | None]) -> Spread:
-        """Take the values that there are.
+        """Compute the spread of the values that are not None.
 
         >>> Spread.from_values([1.0, None, 3.0])
         Spread(mean=2.0, std=1.414..., n=2)
@@ -44,10 +44,10 @@ class Spread:
 
 @dataclass(frozen=True)
 class Times:
-    """Table 3.6: seconds for a question of each kind, in all and by the answer that was given.
+    """Table 3.6: seconds per question of each kind, overall and by the answer given.
 
-    Each participant counts with the mean over their answers; somebody who never gave an answer is left out
-    of its column. `pick` is a triplet answered by AB, AC or BC.
+    Each participant contributes the mean over their answers; a participant who never gave an answer is left
+    out of its column. `pick` is a triplet answered AB, AC or BC.
     """
 
     pair: Spread
@@ -60,7 +60,7 @@ class Times:
 
 @dataclass(frozen=True)
 class SurveyRow:
-    """A row of Table 3.7: how many said that pairs, triplets or none came off better."""
+    """A row of Table 3.7: how many participants rated pairs, triplets or neither better."""
 
     name: str
     title: str
@@ -71,21 +71,21 @@ class SurveyRow:
 
 @dataclass(frozen=True)
 class Confusion:
-    """Tables 3.8 and 3.9: how often each answer (column) was given where another is right (row).
+    """Tables 3.8 and 3.9: how often each answer (column) was given for each right answer (row).
 
     Attributes
     ----------
     words : tuple of str
-        What rows and columns stand for.
+        The answers of the rows and columns.
     table : tuple of tuple of float
-        Counts, in the mean over participants.
+        Counts, mean over participants.
     accuracy : float or None
-        The share of the diagonal; None without answers. Where all answered the same number of questions it is
-        the mean of their accuracies.
+        The share of the diagonal; None without answers. If everyone answered the same number of questions,
+        it is the mean of their accuracies.
     by_person : Spread
         The accuracies of the participants.
     easy, difficult : float or None
-        The share of right answers among easy and among difficult questions.
+        The share of right answers to easy and to difficult questions.
     """
 
     words: tuple[str, ...]
@@ -98,7 +98,7 @@ class Confusion:
 
 @dataclass(frozen=True)
 class Tables:
-    """All tables of a study; `n` participants finished, `n_left_out` did not and are left out."""
+    """All tables of a study; `n` participants finished, `n_left_out` did not and are excluded."""
 
     n: int
     n_left_out: int
@@ -110,7 +110,7 @@ class Tables:
 
 
 def compute_tables(people: Sequence[Participant]) -> Tables:
-    """Compute all tables from those who finished; questionnaires count from everybody who filled one in."""
+    """Compute all tables from participants who finished; all submitted questionnaires count."""
     finished = [person for person in people if person.finished]
     surveys = [person.survey for person in people if person.survey is not None]
     return Tables(
@@ -182,7 +182,7 @@ def compute_confusion(people: Sequence[Participant], kind: QuestionKind) -> Conf
 def compute_accuracy(table: Sequence[Sequence[float]]) -> float | None:
     """Return the share of the diagonal of a confusion table.
 
-    Table 3.9(a) of the thesis, flowers in pairs, whose caption says 96.65%:
+    Table 3.9(a) of the thesis, flowers in pairs, has 96.65% in its caption:
 
     >>> round(compute_accuracy([[158.54, 4.54], [2.00, 29.92]]), 4)
     0.9665

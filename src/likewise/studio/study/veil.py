@@ -1,4 +1,4 @@
-"""What of an item would give its class away."""
+"""Remove from an item what would reveal its class."""
 
 from __future__ import annotations
 
@@ -8,10 +8,10 @@ from likewise.studio.records import Item
 
 
 def veil_item(item: Item) -> Item:
-    """Return an item as a participant may see it: without its name, which often tells the class.
+    """Return an item as a participant may see it: without its name, which often reveals the class.
 
-    Files that are sorted into a folder for each class are called ``owl/17.png``, and rows in the order of a
-    table tell as much, so that no number takes the place of the name.
+    Files sorted into one folder per class have names such as ``owl/17.png``. Row numbers reveal as much in a
+    sorted table, so no number replaces the name.
 
     >>> shown = veil_item(Item(16, "owl/17.png", "image", "owl/17.png", media="owl/17.png", truth="owl"))
     >>> shown.id, shown.title, shown.truth

@@ -1,1 +1,1 @@
-"""How a database of one release becomes one of the next; run by :mod:`likewise.studio.store._migrate`."""
+"""Database migrations between releases; run by :mod:`likewise.studio.store._migrate`."""

@@ -1,1 +1,1 @@
-"""One file for each step. A step that was released is never changed; write the next one instead."""
+"""One module per migration. Released migrations never change; add a new one instead."""

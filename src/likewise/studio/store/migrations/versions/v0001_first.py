@@ -12,7 +12,7 @@ depends_on = None
 
 
 def upgrade() -> None:
-    """Make the tables."""
+    """Create the tables."""
     seq = sa.BigInteger().with_variant(sa.Integer(), "sqlite")
     op.create_table(
         "about",
@@ -74,5 +74,5 @@ def upgrade() -> None:
 
 
 def downgrade() -> None:
-    """There is nothing older."""
+    """Raise an error: there is no older schema."""
     raise NotImplementedError("this is the first schema")
