@@ -189,8 +189,8 @@ def contradict(newcomer):
     newcomer.picture("conflicts")
     there = newcomer.api("api/conflicts").json()["conflicts"]
     left = len(there)
-    for _ in range(6):  # another chain may remain after an undo
-        same = page.get_by_role("button", name="Take this answer back: Same")
+    for _ in range(6):  # after an undo another chain may remain
+        same = page.get_by_role("button", name="Undo this answer: Same")
         with page.expect_response("**/api/undo"):
             same.last.click()
         newcomer.settled()

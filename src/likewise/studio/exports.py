@@ -35,7 +35,7 @@ MEDIA_TYPES: dict[Format, str] = {
 }
 
 
-# ---------------------------------------------------------------------- cells that are no formulas
+# ---------------------------------------------------------------------- escaping formulas
 
 # Spreadsheets skip blanks and invisible characters, and read the full-width signs of East Asian keyboards
 # like the ASCII ones. For some, a leading tab or line break is enough.
@@ -66,7 +66,7 @@ def unescape_formula(cell: str) -> str:
     return cell[1:] if cell.startswith("'") and _FORMULA.match(cell) else cell
 
 
-# ---------------------------------------------------------------------- what is there at one moment
+# ---------------------------------------------------------------------- state of a project
 
 
 @dataclass(frozen=True)

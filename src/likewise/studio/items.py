@@ -180,7 +180,7 @@ class ItemFile:
             while True:
                 self._idle.pop().close()
 
-    # ------------------------------------------------------------------ asking the file
+    # ------------------------------------------------------------------ queries
 
     def _select_in(self, asked: str, values: Sequence[Any]) -> Iterator[tuple[Any, ...]]:
         different = list(dict.fromkeys(values))

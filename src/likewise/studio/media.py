@@ -98,7 +98,7 @@ class Media:
             self.close()
 
 
-# ---------------------------------------------------------------------- the file itself
+# ---------------------------------------------------------------------- files
 
 
 def open_media(project: Project, item: Item) -> Media:
@@ -170,7 +170,7 @@ def _compute_digest(*parts: object) -> str:
     return hashlib.sha256("\x00".join(map(str, parts)).encode("utf-8")).hexdigest()[:32]
 
 
-# ---------------------------------------------------------------------- small pictures
+# ---------------------------------------------------------------------- thumbnails and spectrograms
 
 
 def make_thumbnail(project: Project, item: Item, *, side: int = SIDE) -> Media:

@@ -83,7 +83,7 @@ class Project:
     database: str | None = None
     _was: Fingerprint = dataclasses.field(default_factory=dict, repr=False)
 
-    # ------------------------------------------------------------------ made and opened
+    # ------------------------------------------------------------------ create and open
 
     @classmethod
     def create(
@@ -139,7 +139,7 @@ class Project:
     def __reduce__(self) -> tuple[Any, ...]:
         return _reopen, (self.folder, self.database)
 
-    # ------------------------------------------------------------------ what it holds
+    # ------------------------------------------------------------------ contents
 
     def load_features(self) -> npt.NDArray[np.floating[Any]]:
         """Return the features, memory-mapped."""
@@ -206,7 +206,7 @@ class Project:
             path.chmod(0o600)  # a copy may have wider permissions
         return found
 
-    # ------------------------------------------------------------------ what can be done with it
+    # ------------------------------------------------------------------ changes and locking
 
     def with_settings(self, settings: Settings) -> Project:
         """Store other settings, and return the project with them."""
@@ -278,7 +278,7 @@ def _reopen(folder: Path, database: str | None) -> Project:
     return Project.open(folder, database=database)
 
 
-# ---------------------------------------------------------------------- making
+# ---------------------------------------------------------------------- creation
 
 
 def _check_features(X: npt.ArrayLike) -> npt.NDArray[np.floating[Any]]:

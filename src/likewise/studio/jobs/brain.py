@@ -107,7 +107,7 @@ class Brain:
         self._curve, self._kept = ChangeCurve(), KeptLabels()
         self._agreed: dict[bool, tuple[StandingReplies, SettledReplies]] = {}
 
-    # ------------------------------------------------------------------ what is told
+    # ------------------------------------------------------------------ events
 
     def tell(self, events: Sequence[StoredEvent]) -> bool:
         """Add stored events, ignoring those added before; return True if answers changed."""
@@ -244,7 +244,7 @@ class Brain:
         spent = view.interview.left == 0
         return "The budget is used up." if spent else "There is nothing left to ask."
 
-    # ------------------------------------------------------------------ what is shown
+    # ------------------------------------------------------------------ picture and progress
 
     def make_picture(self) -> Picture:
         """Return the groups that follow from all answers. Persisting groups keep their numbers.

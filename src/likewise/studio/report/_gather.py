@@ -38,7 +38,7 @@ _MOST_CONFLICTS = 30
 _MOST_HINTS = 200
 _SIDE = 160  # pixels per side of a picture
 _POINTS = 200  # maximum number of points of the curve
-_SAID = {"SAME": "together", "DIFFERENT": "apart", "UNSURE": "unsure", "NEITHER": "neither"}
+_ANSWER_WORDS = {"SAME": "together", "DIFFERENT": "apart", "UNSURE": "unsure", "NEITHER": "neither"}
 
 
 @dataclass(frozen=True)
@@ -228,7 +228,7 @@ def _make_times(answers: Sequence[StoredEvent]) -> tuple[TimeShown, ...]:
     for event in answers:
         if event.seconds is not None:
             kind, word = str(event.body["kind"]), str(event.body["answer"])
-            for name in ("any", _SAID.get(word, "two of three")):
+            for name in ("any", _ANSWER_WORDS.get(word, "two of three")):
                 taken[kind, name].append(event.seconds)
     found = []
     for (kind, word), seconds in taken.items():
@@ -263,8 +263,8 @@ def _describe_answer(event: StoredEvent) -> str:
     's1 and s3 together, s2 apart'
     """
     items, word = [str(item) for item in event.body["items"]], str(event.body["answer"])
-    if word in _SAID:
-        return f"{', '.join(items[:-1])} and {items[-1]}: {_SAID[word]}"
+    if word in _ANSWER_WORDS:
+        return f"{', '.join(items[:-1])} and {items[-1]}: {_ANSWER_WORDS[word]}"
     pair = [items["ABC".index(letter)] for letter in word]
     odd = next(item for item in items if item not in pair)
     return f"{pair[0]} and {pair[1]} together, {odd} apart"

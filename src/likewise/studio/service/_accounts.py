@@ -76,7 +76,7 @@ class Accounts:
         self._failed: dict[str, list[float]] = {}  # by address; the latest failure is last
         self._seen: dict[str, tuple[Person, float]] = {}  # recently used sessions
 
-    # ------------------------------------------------------------------ logging in
+    # ------------------------------------------------------------------ login
 
     def get_owner(self) -> Person:
         """Return the owner."""
@@ -158,7 +158,7 @@ class Accounts:
         self._store.write(lambda tx: tx.drop_session(compute_digest(token)))
         self._forget()
 
-    # ------------------------------------------------------------------ the owner's part
+    # ------------------------------------------------------------------ managed by the owner
 
     def show_all(self) -> PeopleView:
         """Return all people and their agreement."""

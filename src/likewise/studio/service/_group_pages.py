@@ -91,7 +91,7 @@ class GroupPages:
         veil = None if self._study is None else self._study.veil
         return [make_item_view(item, veil) for item in self._items.get_items(rows)]
 
-    # ------------------------------------------------------------------ showing
+    # ------------------------------------------------------------------ views
 
     def show_all(self) -> GroupsView:
         """Return all groups with a few members each."""
@@ -148,7 +148,7 @@ class GroupPages:
             "given": False,
         }
 
-    # ------------------------------------------------------------------ saying
+    # ------------------------------------------------------------------ statements
 
     def name_group(self, person: Person, number: int, *, key: str, name: str) -> StatedView:
         """Name a group. The name belongs to the group's most typical item and moves with it."""

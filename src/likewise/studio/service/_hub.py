@@ -92,7 +92,7 @@ class Hub:
         self._worker = teller(self._receive)
         self._thread = threading.Thread(target=self._notify_loop, name="likewise-teller", daemon=True)
 
-    # ------------------------------------------------------------------ life
+    # ------------------------------------------------------------------ start and stop
 
     def start(self) -> None:
         """Read the events, start the worker and send it the events."""
@@ -109,7 +109,7 @@ class Hub:
             self._thread.join(timeout=5)
         self._worker.stop()
 
-    # ------------------------------------------------------------------ news
+    # ------------------------------------------------------------------ events and messages
 
     def refresh(self) -> None:
         """Read new events from the store; other processes may have written them."""
@@ -222,7 +222,7 @@ class Hub:
                     tx.mark_skipped(question.id, person)
 
     def is_queue_leased(self) -> bool:
-        """Return True if people are looking at questions, in which case others must wait."""
+        """Return True if people are looking at questions; used when no others are left."""
         return bool(self.store.read(lambda tx: tx.open_leases(self._clock())))
 
     # ------------------------------------------------------------------ watchers
@@ -248,7 +248,7 @@ class Hub:
             except Exception:
                 log.exception("a watcher failed")
 
-    # ------------------------------------------------------------------ derived
+    # ------------------------------------------------------------------ derived state
 
     @property
     def behind(self) -> int:

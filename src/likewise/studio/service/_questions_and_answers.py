@@ -238,7 +238,7 @@ class QuestionsAndAnswers:
         self._hub.refresh()
         return {"seq": event.seq, "new": new, "message": why}
 
-    # ------------------------------------------------------------------ undoing
+    # ------------------------------------------------------------------ undo
 
     def undo(self, person: Person, *, key: str, of: int | None) -> UndoneView:
         """Undo one's last action, or the one with the seq `of`; the owner may undo anyone's.
@@ -351,7 +351,7 @@ class QuestionsAndAnswers:
                 "Undo the answer, and its question can be asked again.",
             )
 
-    # ------------------------------------------------------------------ looking back
+    # ------------------------------------------------------------------ history and progress
 
     def show_history(self, person: Person, before: int | None, limit: int) -> HistoryView:
         """Return past events, newest first: all for the owner, for others their own."""

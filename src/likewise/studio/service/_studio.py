@@ -116,7 +116,7 @@ class Studio:
         n_people = len(self.store.read(lambda tx: tx.get_people()))
         return min(max(_LEAST_READY, 6 * n_people), _MOST_READY)
 
-    # ------------------------------------------------------------------ life
+    # ------------------------------------------------------------------ start and stop
 
     def __enter__(self) -> Studio:
         self.start()
@@ -174,7 +174,7 @@ class Studio:
             except Exception as error:
                 self.hub.emit("trouble", {"text": str(error)})
 
-    # ------------------------------------------------------------------ small things
+    # ------------------------------------------------------------------ views
 
     def show_me(self, person: Person) -> MeView:
         """Return what a page shows about the project and the person."""

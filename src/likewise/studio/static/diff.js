@@ -114,7 +114,7 @@ export function compareCells(rows) {
   const columns = [...new Set(rows.flatMap((row) => row.map(([column]) => column)))];
   const maps = rows.map((row) => new Map(row));
   const values = columns.map((column) => maps.map((map) => map.get(column) ?? null));
-  const apart = values.map((cells) => cells.map((value) => cells.filter((other) => alike(other, value)).length === 1 && cells.length > 1));
+  const apart = values.map((cells) => cells.map((value) => cells.filter((other) => equalCells(other, value)).length === 1 && cells.length > 1));
   return { columns, values, apart };
 }
 
@@ -123,7 +123,7 @@ export function compareCells(rows) {
  * @param {string | null} a
  * @param {string | null} b
  */
-function alike(a, b) {
+function equalCells(a, b) {
   if (a === null || b === null) return a === b;
   if (a.trim() === b.trim()) return true;
   if (a.trim() === "" || b.trim() === "") return false;

@@ -62,7 +62,7 @@ function brokenNote(item) {
  */
 function picture(item, letter, settle) {
   const image = imageOf(item, item.media ?? item.thumb, "eager", settle);
-  return h("button", { type: "button", class: "picture", "aria-label": `Look closer at ${letter}, ${item.title}`, on: { click: () => zoom([item]) } }, image);
+  return h("button", { type: "button", class: "picture", "aria-label": `Enlarge ${letter}, ${item.title}`, on: { click: () => zoom([item]) } }, image);
 }
 
 /**
@@ -189,7 +189,7 @@ export function itemCard(item, options = {}) {
       ? imageOf({ ...item, thumb: null }, address, "lazy")
       : h("span", { class: "words", dir: "auto" }, item.text ?? (item.cells.filter(([, value]) => value !== "").slice(0, 5).map(([column, value]) => `${column}: ${value}`).join("\n") || item.title));
   const frame = open
-    ? h("button", { type: "button", class: "shown", "aria-label": `Look closer at ${item.title}`, on: { click: () => open(item) } }, shown)
+    ? h("button", { type: "button", class: "shown", "aria-label": `Enlarge ${item.title}`, on: { click: () => open(item) } }, shown)
     : h("div", { class: "shown" }, shown);
   return h("figure", { class: `item-card of-${item.kind}`, "data-row": item.row }, frame,
     options.name !== false && h("figcaption", { class: "name", dir: "auto", title: item.title }, caption(item)));
@@ -215,7 +215,7 @@ export function itemFigure(item) {
 export function zoom(items) {
   const images = items.filter((item) => item.kind === "image" && !item.broken && (item.media ?? item.thumb));
   if (images.length === 0) {
-    openDialog("A closer look", [h("div", { class: "closer" }, ...items.map((item) => itemFigure(item)))], { class: "wide" });
+    openDialog("Enlarged", [h("div", { class: "closer" }, ...items.map((item) => itemFigure(item)))], { class: "wide" });
     return;
   }
   let scale = 1;
@@ -260,8 +260,8 @@ export function zoom(items) {
   const dialog = openDialog(images.map((item) => item.title).join(" · "), [
     h("div", { class: "frames" }, ...frames),
     h("div", { class: "row" },
-      h("button", { type: "button", "aria-label": "Smaller", on: { click: () => by(1 / 1.5) } }, "−"), percentage,
-      h("button", { type: "button", "aria-label": "Larger", on: { click: () => by(1.5) } }, "+"),
+      h("button", { type: "button", "aria-label": "Zoom out", on: { click: () => by(1 / 1.5) } }, "−"), percentage,
+      h("button", { type: "button", "aria-label": "Zoom in", on: { click: () => by(1.5) } }, "+"),
       h("span", { class: "muted small" }, "Zoom with the wheel, a pinch, + or −; move with the arrow keys; close with Esc.")),
   ], { class: "wide zoomed" });
   dialog.addEventListener("keydown", (event) => {

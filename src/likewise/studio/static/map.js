@@ -97,7 +97,7 @@ class MapView {
     closeNotice();
   }
 
-  // ------------------------------------------------------------------ what comes from the server
+  // ------------------------------------------------------------------ data from the server
 
   async #layout() {
     const first = this.data.n === 0;
@@ -145,7 +145,7 @@ class MapView {
     else if (this.groups.length > 0) this.ctx.toast(String(error), "bad");
   }
 
-  // ------------------------------------------------------------------ showing
+  // ------------------------------------------------------------------ display
 
   #moved() {
     this.page.tip.hidden = true;
@@ -178,7 +178,7 @@ class MapView {
     this.page.status.textContent = parts.join(" · ");
   }
 
-  // ------------------------------------------------------------------ what people do
+  // ------------------------------------------------------------------ interaction
 
   /** @param {"group" | "doubt"} by */
   async #colourBy(by) {

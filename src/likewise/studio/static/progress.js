@@ -32,7 +32,7 @@ export function changeSentence({ advice, changed, n_answers }) {
 export function testSentence({ accuracy, interval }) {
   if (accuracy === null) return "";
   const range = interval ? ` (likely between ${percent(interval[0])} and ${percent(interval[1])})` : "";
-  return `Test: without some of the answers, the groups predict ${percent(accuracy)} of them correctly${range}.`;
+  return `Test: groups computed without some of the answers predict ${percent(accuracy)} of these correctly${range}.`;
 }
 
 /**

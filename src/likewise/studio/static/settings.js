@@ -40,11 +40,11 @@ export function prefer(ctx, wanted) {
 
 /** @param {Context} ctx */
 export function openSettings(ctx) {
-  const themes = /** @type {const} */ ([["auto", "Like the system"], ["light", "Light"], ["dark", "Dark"]]);
+  const themes = /** @type {const} */ ([["auto", "System"], ["light", "Light"], ["dark", "Dark"]]);
   const status = h("p", { class: "small", role: "status" });
   const keys = h("div", { class: "keys" });
   openDialog("Settings", [
-    h("fieldset", null, h("legend", null, "Look"),
+    h("fieldset", null, h("legend", null, "Appearance"),
       h("div", { class: "row" }, ...themes.map(([value, label]) => h("label", { class: "check" },
         h("input", { type: "radio", name: "theme", value, checked: preferences.theme === value, on: { change: () => prefer(ctx, { theme: value }) } }), label))),
       h("label", { class: "check" },
@@ -108,12 +108,12 @@ export function openHelp(ctx) {
   openDialog("Help", [
     h("p", null, study ? "Decide which items belong to the same class. Each answer is saved at once and cannot be undone. If you are in doubt, choose the more likely answer."
       : "Decide whether items belong together. Each answer is saved at once, and the groups are based on all answers. "
-      + "“Unsure” is a good answer too: it is better than a guess. Skip a question to see it later."),
+      + "“Unsure” is a good answer too: it is better than a guess. You can skip a question and return to it from the history."),
     !ctx.keys.enabled && h("p", { class: "note warn" }, "Single keys are turned off in the settings."),
     h("div", { class: "helps" },
       (study || ask !== "triplets") && list("Two items", "pair"),
       (study || ask !== "pairs") && list("Three items", "triplet"),
-      list("Always", "any")),
+      list("All questions", "any")),
     h("p", { class: "muted small" }, "The badge at the top shows whether everything is saved. You can go on without a connection: "
       + "answers are stored on this machine and sent later. You can change the keys under Settings."),
   ], { class: "wide" });

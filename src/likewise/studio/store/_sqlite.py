@@ -99,7 +99,7 @@ class SQLiteStore(Store):
         self._readers.dispose()
         self._writers.dispose()
 
-    # ------------------------------------------------------------------ the thread that writes
+    # ------------------------------------------------------------------ the writing thread
 
     def _write_all(self) -> None:
         going_on = True

@@ -157,7 +157,7 @@ class Study:
         for kind in KINDS:
             self._check_numbers(kind)
 
-    # ------------------------------------------------------------------ what is asked
+    # ------------------------------------------------------------------ questions
 
     @cached_property
     def classes(self) -> tuple[str, ...]:
@@ -204,7 +204,7 @@ class Study:
                     return planned
         return None
 
-    # ------------------------------------------------------------------ how far somebody is
+    # ------------------------------------------------------------------ progress
 
     def find_stage(self, person: int, events: Iterable[StoredEvent]) -> Stage:
         """Return the stage of a person, from all events or only those of the person."""
@@ -270,7 +270,7 @@ class Study:
             raise StudyError("the questionnaire has not been submitted yet.")
         raise StudyError("the study is over for you. Thank you!")
 
-    # ------------------------------------------------------------------ drawing
+    # ------------------------------------------------------------------ drawing questions
 
     def _check_classes(self) -> None:
         known = [truth for truth in self.truths if truth is not None]

@@ -130,7 +130,7 @@ def _find_difficult(gaps: npt.NDArray[np.float64], truths: Sequence[str]) -> npt
     return hard
 
 
-# ---------------------------------------------------------------------- pools that were marked by hand
+# ---------------------------------------------------------------------- pools marked by hand
 
 
 def make_marked_pool(
