@@ -1,4 +1,4 @@
-"""A real browser before a real studio: chromium through Playwright, small projects, served in a thread."""
+"""A real browser and a real studio: Chromium through Playwright, small projects, served in a thread."""
 
 import os
 import threading
@@ -11,7 +11,7 @@ from likewise.studio.project import Project
 from likewise.studio.records import Described, Item, Settings
 from patience import PATIENCE
 
-# The same engine without the frame of a window, which costs four times as much to open, if it is installed.
+# The same engine without a window, which opens four times as fast, if it is installed.
 SHELL = "/usr/bin/chromium-headless-shell"
 CHROMIUM = SHELL if Path(SHELL).exists() else "/usr/bin/chromium"
 READY = 'section.question[data-ready="true"]'
@@ -20,7 +20,7 @@ HOSTILE = "<img src=x onerror=\"document.title='owned'\"><script>document.title=
 
 
 def cannot(reason):
-    """Skip on somebody's machine; fail where everything has to be there."""
+    """Skip on a developer's machine; fail in CI."""
     if os.environ.get("CI") == "true":
         pytest.fail(reason)
     pytest.skip(reason)
@@ -30,7 +30,7 @@ def cannot(reason):
 
 
 def blobs(n, k=3, seed=0):
-    """Rows in k groups that overlap a little, so that there is something to ask."""
+    """Rows in k slightly overlapping groups, so that there are questions to ask."""
     rng = np.random.default_rng(seed)
     groups = np.arange(n) % k
     return rng.normal(size=(n, 4)) + 2.5 * np.eye(k, 4)[groups], groups
@@ -59,7 +59,7 @@ def pictures(folder, n=45):
 
 
 def far_squares(folder):
-    """The same squares with groups that are far apart, so that a wrong answer stands out."""
+    """The same squares with well separated groups, so that a wrong answer stands out."""
     _, items, source, settings = pictures(folder)
     rng = np.random.default_rng(0)
     X = rng.normal(size=(len(items), 4)) + 20 * np.eye(3, 4)[np.arange(len(items)) % 3]
@@ -67,7 +67,7 @@ def far_squares(folder):
 
 
 def texts(folder, n=45):
-    """Short texts with two columns beside them; each ends in something that must stay text."""
+    """Short texts with two further columns; each ends in something that must stay text."""
     X, groups = blobs(n)
     about = ("the invoice is wrong", "the page does not load", "the colours are too dark")
     items = [
@@ -87,7 +87,7 @@ def texts(folder, n=45):
 
 
 def sounds(folder, n=24):
-    """Tones of three pitches; asked about in threes."""
+    """Tones of three pitches; asked about as triplets."""
     import soundfile
 
     X, groups = blobs(n)
@@ -112,7 +112,7 @@ KINDS = {"pictures": pictures, "far squares": far_squares, "texts": texts, "soun
 
 
 class Served:
-    """A studio that runs in a thread, and can be stopped and started again at the same address."""
+    """A studio in a thread that can be stopped and restarted at the same address."""
 
     def __init__(self, project):
         self.project = project
@@ -142,19 +142,19 @@ class Served:
         assert not self.thread.is_alive(), "the studio did not end"
 
     def person(self, name=None, role="annotator"):
-        """Somebody new, and a link by which they log in."""
+        """Add a person and return their login link."""
         self.n_people += 1
         person, token = self.studio.people.add(name or f"Ann {self.n_people}", role)
         return person, self.server.make_link(token)
 
     def events(self, person):
-        """What the store has of somebody, in order."""
+        """The stored events of a person, in order."""
         return self.studio.store.read(lambda tx: tx.events(person=person.id))
 
 
 @pytest.fixture(scope="module")
 def studios(tmp_path_factory):
-    """Give the running studio of a kind of project; one of each for a file of tests."""
+    """Return the running studio of a kind of project; one of each per test module."""
     running = {}
 
     def get(kind) -> Served:
@@ -188,13 +188,13 @@ def studio(studios):
 
 @pytest.fixture(scope="module")
 def browser():
-    """Chromium. It ends with the file of tests, since Playwright's loop is in the way of other loops."""
+    """Chromium. It ends with the test module, because Playwright's event loop conflicts with others."""
     playwright = pytest.importorskip("playwright.sync_api") if os.environ.get("CI") != "true" else None
     if playwright is None:
         from playwright import sync_api as playwright
     if not Path(CHROMIUM).exists():
         cannot(f"chromium is not installed: no {CHROMIUM}")
-    playwright.expect.set_options(timeout=PATIENCE * 600)  # three minutes, so that a failure shows
+    playwright.expect.set_options(timeout=PATIENCE * 600)  # three minutes, so that a failure is visible
     with playwright.sync_playwright() as started:
         found = started.chromium.launch(
             executable_path=CHROMIUM,
@@ -205,7 +205,7 @@ def browser():
 
 
 class Visitor:
-    """Somebody at a browser: their page, and what went wrong on it."""
+    """A person at a browser: their page, and its errors."""
 
     def __init__(self, browser, served, role="annotator", **options):
         self.served = served
@@ -253,13 +253,13 @@ class Visitor:
         return self.served.events(self.person)
 
     def words(self):
-        """What the store has of them, in words."""
+        """The answers of this person in the store."""
         return [event.body.get("answer", event.kind) for event in self.events()]
 
 
 @pytest.fixture
 def visit(browser):
-    """Send somebody new to a studio; `visit(studio)` returns a Visitor."""
+    """Log a new person in to a studio; `visit(studio)` returns a Visitor."""
     visitors = []
 
     def come(served, **options) -> Visitor:
@@ -274,14 +274,14 @@ def visit(browser):
 
 @pytest.fixture
 def axe():
-    """Say what axe-core finds on a page; nothing is expected."""
+    """Return what axe-core finds on a page; nothing is expected."""
     package = pytest.importorskip("axe_playwright_python") if os.environ.get("CI") != "true" else None
     if package is None:
         import axe_playwright_python as package
     script = (Path(package.__file__).parent / "axe.min.js").read_text(encoding="utf-8")
 
     def find(page):
-        # Half-way through a change of colours the contrast is that of neither.
+        # During a change of theme the contrast is between the two.
         page.emulate_media(reduced_motion="reduce")
         page.evaluate("() => Promise.all(document.getAnimations().map(one => one.finished.catch(() => 0)))")
         page.evaluate(script)

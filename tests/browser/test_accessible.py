@@ -1,4 +1,4 @@
-"""Screen readers and keyboards: axe-core finds nothing, in any state; all can be reached and is announced."""
+"""Screen readers and keyboards: axe-core finds nothing in any state; all is reachable and announced."""
 
 import pytest
 
@@ -46,7 +46,7 @@ def test_axe_finds_nothing_on_settings_saving_and_history(visit, studio, axe, lo
 
 
 @pytest.mark.parametrize("look", ["light", "dark"])
-def test_axe_finds_nothing_while_something_is_amiss(visit, studio, axe, look):
+def test_axe_finds_nothing_while_there_is_a_problem(visit, studio, axe, look):
     ann = visit(studio, color_scheme=look)
     ann.ready()
     ann.context.set_offline(True)
@@ -64,8 +64,8 @@ def test_axe_finds_nothing_while_something_is_amiss(visit, studio, axe, look):
 @pytest.mark.parametrize("state", ["thinking", "finished"])
 def test_axe_finds_nothing_between_questions(visit, studio, axe, state):
     ann = visit(studio)
-    said = {"questions": [], "state": state, "message": None}
-    ann.page.route("**/api/questions", lambda route: route.fulfill(json=said))
+    reply = {"questions": [], "state": state, "message": None}
+    ann.page.route("**/api/questions", lambda route: route.fulfill(json=reply))
     ann.page.reload()
     ann.page.wait_for_selector(f'[data-state="{state}"]')
     assert axe(ann.page) == []
@@ -81,7 +81,7 @@ def test_the_next_question_and_saving_are_announced(visit, studio):
     ann.page.locator('header [role="status"]').get_by_text("Saved").wait_for(state="attached")
 
 
-def test_all_answers_are_reached_by_tab_and_keep_the_focus(visit, studio):
+def test_all_answers_can_be_reached_by_tab_and_keep_the_focus(visit, studio):
     ann = visit(studio)
     ann.ready()
     seen = []

@@ -1,4 +1,4 @@
-"""Groups, contradictions and people in a real browser: what is said there becomes a hint."""
+"""Groups, contradictions and people in a real browser: corrections become hints."""
 
 import time
 
@@ -12,7 +12,7 @@ HOSTILE = "<img src=x onerror=\"document.title='owned'\">"
 
 
 def open_groups(visitor):
-    """Go to the gallery and wait for its cards."""
+    """Open the gallery and wait for its cards."""
     visitor.go("groups")
     expect(visitor.page.locator(".group-card").first).to_be_visible()
     return visitor.page
@@ -23,7 +23,7 @@ def notice(page):
 
 
 def last_event(visitor, kind="answer"):
-    """The last event of somebody, once it is of this kind."""
+    """The last event of a visitor, once it is of this kind."""
     end = time.monotonic() + PATIENCE
     while time.monotonic() < end:
         events = visitor.events()
@@ -34,14 +34,14 @@ def last_event(visitor, kind="answer"):
 
 
 def say(studio, person, *pairs):
-    """Keep what somebody said of pairs of squares."""
+    """Store a person's answers about pairs of squares."""
     for k, (i, j, answer) in enumerate(pairs):
         studio.studio.asking.store_pair(
             person,
-            key=f"said {person.id} {k}",
+            key=f"answer {person.id} {k}",
             items=(f"square-{i:02d}.png", f"square-{j:02d}.png"),
             answer=answer,
-            why="said",
+            why="answer",
         )
 
 
@@ -57,7 +57,7 @@ def test_each_group_shows_typical_and_doubtful_members(studio, visit):
     expect(card.locator("img").first).to_be_visible()
 
 
-def test_enter_keeps_a_name_and_escape_leaves_it(studio, visit):
+def test_enter_saves_a_name_and_escape_cancels(studio, visit):
     visitor = visit(studio)
     page = open_groups(visitor)
     rename = page.get_by_role("button", name="Rename").first
@@ -78,7 +78,7 @@ def test_enter_keeps_a_name_and_escape_leaves_it(studio, visit):
     assert last_event(visitor, "undo").body["of"] == named.seq
 
 
-def test_a_name_that_cannot_be_is_refused_in_words(studio, visit):
+def test_an_invalid_name_is_refused_with_a_message(studio, visit):
     visitor = visit(studio)
     page = open_groups(visitor)
     page.get_by_role("button", name="Rename").nth(1).click()
@@ -99,17 +99,17 @@ def test_a_key_on_an_item_becomes_a_hint(studio, visit, key, answer, words):
     name = tile.locator(".name").inner_text()
     tile.get_by_role("button").first.focus()
     page.keyboard.press(key)
-    page.keyboard.press(key)  # once more does not count
+    page.keyboard.press(key)  # a repetition does not count
     expect(notice(page)).to_contain_text("Saved as a hint")
-    said = last_event(visitor)
-    assert said.body["answer"] == answer
-    assert said.body["items"][0] == name
+    stated = last_event(visitor)
+    assert stated.body["answer"] == answer
+    assert stated.body["items"][0] == name
     assert len(visitor.events()) == 1
     notice(page).get_by_role("button", name="Undo").click()
     last_event(visitor, "undo")
 
 
-def test_two_groups_are_one_after_a_look_at_both(studio, visit):
+def test_two_groups_are_merged_after_confirmation(studio, visit):
     visitor = visit(studio)
     page = open_groups(visitor)
     boxes = page.get_by_role("checkbox")
@@ -126,10 +126,10 @@ def test_two_groups_are_one_after_a_look_at_both(studio, visit):
     last_event(visitor, "undo")
 
 
-def test_all_members_page_by_page(studio, visit):
+def test_all_members_are_shown_page_by_page(studio, visit):
     visitor = visit(studio)
     page = visitor.page
-    # Pages of 60 would need a project of hundreds.
+    # Pages of 60 would need a project with hundreds of items.
     page.route(
         "**/api/groups/*/items*",
         lambda route: route.continue_(url=route.request.url.replace("limit=60", "limit=6")),
@@ -152,7 +152,7 @@ def test_all_members_page_by_page(studio, visit):
 # ---------------------------------------------------------------------- contradictions
 
 
-def test_a_contradiction_shows_its_chain_and_is_resolved_there(studio, visit):
+def test_a_contradiction_shows_its_chain_and_can_be_resolved(studio, visit):
     visitor = visit(studio)
     page = visitor.page
     visitor.go("conflicts")
@@ -169,7 +169,7 @@ def test_a_contradiction_shows_its_chain_and_is_resolved_there(studio, visit):
     assert last_event(visitor, "undo").body["of"] == visitor.events()[2].seq
 
 
-def test_a_question_behind_a_contradiction_is_answered_again(studio, visit):
+def test_a_question_of_a_contradiction_can_be_answered_again(studio, visit):
     visitor = visit(studio)
     page = visitor.page
     visitor.press("s")
@@ -185,9 +185,9 @@ def test_a_question_behind_a_contradiction_is_answered_again(studio, visit):
     expect(dialog.get_by_role("button", name="Same", exact=True)).to_have_attribute("aria-pressed", "true")
     dialog.get_by_role("button", name="Different", exact=True).click()
     expect(page.locator(".conflict")).to_have_count(0)
-    said = last_event(visitor)
-    assert said.question == asked.question
-    assert said.body["answer"] == "DIFFERENT"
+    answered = last_event(visitor)
+    assert answered.question == asked.question
+    assert answered.body["answer"] == "DIFFERENT"
 
 
 def test_annotators_do_not_see_answers_of_others(studio, visit):
@@ -207,7 +207,7 @@ def test_annotators_do_not_see_answers_of_others(studio, visit):
 # ---------------------------------------------------------------------- people and results
 
 
-def test_the_owner_lets_somebody_in_and_out_again(studio, visit, browser):
+def test_the_owner_adds_and_locks_out_a_person(studio, visit, browser):
     owner = visit(studio, role="owner")
     page = owner.page
     owner.go("people")
@@ -228,7 +228,7 @@ def test_the_owner_lets_somebody_in_and_out_again(studio, visit, browser):
     context.close()
 
 
-def test_results_are_files(studio, visit):
+def test_results_can_be_downloaded(studio, visit):
     owner = visit(studio, role="owner")
     page = owner.page
     owner.go("people")
@@ -238,7 +238,7 @@ def test_results_are_files(studio, visit):
     assert len(lines) == 46
 
 
-def test_annotators_have_no_page_of_people(studio, visit):
+def test_annotators_cannot_see_the_people_page(studio, visit):
     visitor = visit(studio)
     visitor.go("people")
     expect(visitor.page.get_by_role("button", name="Add and create link")).to_have_count(0)

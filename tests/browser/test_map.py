@@ -22,7 +22,7 @@ SHOWN = """() => {
 
 
 def eventually(look, what):
-    """Look until it is so, for a while: under the page's policy Playwright cannot wait for a function."""
+    """Poll a condition: under the page's policy Playwright cannot wait for a function."""
     end = time.monotonic() + PATIENCE
     while time.monotonic() < end:
         if found := look():
@@ -32,7 +32,7 @@ def eventually(look, what):
 
 
 def open_map(visitor):
-    """Go to the map and wait until it is drawn in the colours of groups."""
+    """Open the map and wait until it shows the colours of the groups."""
     page = visitor.page
     visitor.go("map")
     expect(page.locator(".map-legend button").first).to_be_visible()
@@ -45,12 +45,12 @@ def recolours(page):
 
 
 def colours(page):
-    """How many pixels have which colour, without the rare ones on the edges of discs."""
+    """The number of pixels of each colour, without the rare ones on the edges of discs."""
     return {color: n for color, n in page.evaluate(SHOWN).items() if n >= 25}
 
 
 def group_colours(page):
-    """The colours in the legend, as the canvas calls them."""
+    """The colours in the legend, in the notation of the canvas."""
     found = page.evaluate(
         "[...document.querySelectorAll('.map-legend .swatch')]"
         ".map(swatch => getComputedStyle(swatch).backgroundColor)"
@@ -59,7 +59,7 @@ def group_colours(page):
 
 
 def places(page, visitor):
-    """Where the items are on the screen, row by row: looked up with the page's own arithmetic."""
+    """The screen position of each row, computed with the page's own arithmetic."""
     box = page.locator(".map-overlay").bounding_box()
     found = page.evaluate(
         """async ({width, height}) => {
@@ -77,14 +77,14 @@ def places(page, visitor):
 
 
 def apart(points):
-    """A row whose neighbours are far away, so that it is clear what is pointed at."""
+    """A row whose neighbours are far away, so that the pointer is unambiguous."""
     far = np.linalg.norm(points[:, None] - points[None], axis=2)
     np.fill_diagonal(far, np.inf)
     return int(np.argmax(far.min(axis=1)))
 
 
 def still(page):
-    """Wait until a better layout has come and nothing moves any more."""
+    """Wait until the better layout has arrived and nothing moves."""
     expect(page.locator(".map-status")).not_to_contain_text("being computed")
     before = page.evaluate(SHOWN)
 
@@ -105,7 +105,7 @@ def test_every_group_is_drawn_in_its_colour(studio, visit):
     expect(page.locator(".map-status")).to_contain_text("45 items · 3 groups")
 
 
-def test_a_group_alone_leaves_the_others_faint(studio, visit):
+def test_showing_one_group_dims_the_others(studio, visit):
     page = open_map(visit(studio))
     still(page)
     first, *others = group_colours(page)
@@ -118,7 +118,7 @@ def test_a_group_alone_leaves_the_others_faint(studio, visit):
     assert all(color in colours(page) for color in others)
 
 
-def test_doubt_has_colours_of_its_own(studio, visit):
+def test_doubt_has_separate_colours(studio, visit):
     page = open_map(visit(studio))
     page.get_by_role("radio", name="Doubt").check()
     expect(page.locator(".map-ramp")).to_be_visible()
@@ -127,7 +127,7 @@ def test_doubt_has_colours_of_its_own(studio, visit):
     eventually(lambda: set(group_colours(page)) <= set(colours(page)), "colours of groups")
 
 
-def test_pointing_shows_the_item_and_a_click_offers_what_can_be_done(studio, visit):
+def test_pointing_shows_the_item_and_a_click_offers_actions(studio, visit):
     visitor = visit(studio)
     page = open_map(visitor)
     still(page)
@@ -141,14 +141,14 @@ def test_pointing_shows_the_item_and_a_click_offers_what_can_be_done(studio, vis
     expect(panel).to_contain_text(title)
     panel.get_by_role("button", name="does not belong here").click()
     expect(page.locator(".hint-notice")).to_contain_text("do not belong together")
-    said = visitor.events()[-1]
-    assert said.kind == "answer"
-    assert said.body["answer"] == "DIFFERENT"
-    assert said.body["source"] == "groups"
-    assert title in said.body["items"]
+    stated = visitor.events()[-1]
+    assert stated.kind == "answer"
+    assert stated.body["answer"] == "DIFFERENT"
+    assert stated.body["source"] == "groups"
+    assert title in stated.body["items"]
     page.locator(".hint-notice").get_by_role("button", name="Undo").click()
     expect(page.locator(".hint-notice")).to_have_count(0)
-    assert visitor.events()[-1].body["of"] == said.seq
+    assert visitor.events()[-1].body["of"] == stated.seq
 
 
 def test_the_map_can_be_used_without_a_mouse(studio, visit):
@@ -184,7 +184,7 @@ def test_zoom_and_back(studio, visit):
     assert page.evaluate(SHOWN) == before
 
 
-def test_new_groups_recolour_the_map_by_themselves(studio, visit):
+def test_new_groups_recolour_the_map_automatically(studio, visit):
     visitor = visit(studio)
     page = open_map(visitor)
     before = recolours(page)
@@ -241,7 +241,7 @@ def test_phone_width_needs_no_sideways_scrolling(studio, visit):
 # ---------------------------------------------------------------------- the arithmetic, in the browser
 
 
-def test_the_nearest_point_is_that_of_a_search_through_all(studio, visit):
+def test_the_nearest_point_equals_that_of_a_full_search(studio, visit):
     page = visit(studio).page
     wrong = page.evaluate(
         """async () => {
@@ -271,7 +271,7 @@ def test_the_nearest_point_is_that_of_a_search_through_all(studio, visit):
     assert wrong == 0
 
 
-def test_what_is_under_the_pointer_stays_there_while_zooming(studio, visit):
+def test_the_point_under_the_pointer_stays_fixed_while_zooming(studio, visit):
     page = visit(studio).page
     shift = page.evaluate(
         """async () => {

@@ -12,7 +12,7 @@ def test_a_newcomer_answers_undoes_skips_contradicts_and_exports(browser, tmp_pa
     spec.loader.exec_module(module)
     found = module.tour(tmp_path, browser=browser)
     assert found["undone"], "undo should show the question again"
-    assert found["answers"] == 34  # 30, one that was undone, and three remarks
+    assert found["answers"] == 34  # 30, one undone, and three corrections
     assert found["labels"] == 600
     assert found["contradiction"]["found"] >= 1
     assert found["contradiction"]["left"] == 0

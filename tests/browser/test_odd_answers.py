@@ -1,4 +1,4 @@
-"""Answers that look wrong in a real browser: they are shown with their reasons, taken back and kept."""
+"""Answers that look wrong in a real browser: shown with reasons, undone and confirmed."""
 
 import json
 import uuid
@@ -51,7 +51,7 @@ def kinds(visitor):
     return [event.kind for event in visitor.events()]
 
 
-def test_odd_answers_are_taken_back_and_kept(studios, visit, axe):
+def test_odd_answers_can_be_undone_and_confirmed(studios, visit, axe):
     served = studios("far squares")
     visitor = visit(served)
     page = visitor.page
@@ -125,5 +125,5 @@ def test_the_share_of_wrong_answers_is_one_plain_sentence(call, progress, senten
         (0, 0, "It does not fit the items or the other answers."),
     ],
 )
-def test_reasons_are_counted_in_words(call, n_against, n_near, sentence):
+def test_reasons_are_given_as_a_sentence(call, n_against, n_near, sentence):
     assert call("conflicts.js", "reasonSentence", {"n_against": n_against, "n_near": n_near}) == sentence

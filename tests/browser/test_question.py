@@ -14,10 +14,10 @@ def test_one_key_answers_saves_and_advances(visit, studio):
     assert all(0 < event.seconds < 60 for event in ann.events())
 
 
-def test_the_next_question_is_there_before_the_answer_is_sent(visit, studio):
+def test_the_next_question_appears_before_the_answer_is_sent(visit, studio):
     ann = visit(studio)
     ann.ready()
-    ann.page.route("**/api/answers", lambda route: None)  # never answered
+    ann.page.route("**/api/answers", lambda route: None)  # no reply
     before, after = ann.press("s")
     assert before != after
     ann.saved("saving")
@@ -25,7 +25,7 @@ def test_the_next_question_is_there_before_the_answer_is_sent(visit, studio):
 
 def test_arrows_digits_and_buttons_answer_too(visit, studio):
     ann = visit(studio)
-    for key in ("ArrowRight", "ArrowLeft", "1", "2", "3"):  # digits by the order of the buttons
+    for key in ("ArrowRight", "ArrowLeft", "1", "2", "3"):  # digits follow the order of the buttons
         ann.press(key)
     before = ann.ready()
     ann.page.get_by_role("button", name="Different").click()
@@ -34,7 +34,7 @@ def test_arrows_digits_and_buttons_answer_too(visit, studio):
     assert ann.words() == ["SAME", "DIFFERENT", "DIFFERENT", "UNSURE", "SAME", "DIFFERENT"]
 
 
-def test_space_after_a_click_looks_closer_and_answers_nothing(visit, studio):
+def test_space_after_a_click_zooms_and_answers_nothing(visit, studio):
     ann = visit(studio)
     before = ann.ready()
     ann.page.get_by_role("button", name="Same").click()
@@ -88,7 +88,7 @@ def test_undo_of_an_answer_that_is_not_sent_yet(visit, studio):
     assert ann.events()[1].body["of"] == ann.events()[0].seq
 
 
-def test_undo_after_a_reload_takes_back_the_last_answer(visit, studio):
+def test_undo_after_a_reload_undoes_the_last_answer(visit, studio):
     ann = visit(studio)
     first, _ = ann.press("s")
     ann.saved()
@@ -108,7 +108,7 @@ def test_skip_and_come_back(visit, studio):
     assert ann.ready() == first
 
 
-def test_history_takes_back_any_answer(visit, studio):
+def test_history_can_undo_any_answer(visit, studio):
     ann = visit(studio)
     ann.press("s")
     ann.press("d")
@@ -169,18 +169,18 @@ def test_a_reply_that_got_lost_counts_once(visit, studio):
 
     def deaf(route):
         keys.append(json.loads(route.request.post_data)["key"])
-        route.fetch()  # the server takes it, and the browser hears nothing
+        route.fetch()  # the server receives it, but the browser gets no reply
         route.abort()
 
     ann.page.route("**/api/answers", deaf, times=1)
-    with ann.page.expect_response("**/api/answers"):  # the second time: the first is never heard of
+    with ann.page.expect_response("**/api/answers"):  # the second request; the first gets no reply
         ann.press("s")
     ann.saved()
     assert ann.words() == ["SAME"]
     assert [event.key for event in ann.events()] == keys
 
 
-def test_what_the_server_refuses_is_shown_and_kept(visit, studio):
+def test_refused_answers_are_shown_and_kept(visit, studio):
     ann = visit(studio)
     ann.ready()
     error = {"error": {"code": "gone", "message": "<b>Withdrawn</b>.", "way_on": "Go on."}}
@@ -219,17 +219,17 @@ def test_a_server_that_went_away_and_came_back(visit, studio):
     ann.press("d")
     ann.page.keyboard.press("s")
     ann.page.get_by_text("3 not saved yet").first.wait_for()
-    ann.page.wait_for_selector('[data-state="lost"]')  # no more questions are at hand
+    ann.page.wait_for_selector('[data-state="lost"]')  # no more questions are loaded
     studio.start()
     ann.saved()
     ann.ready()
     assert ann.words() == ["SAME", "DIFFERENT", "SAME"]
 
 
-def test_another_person_does_not_send_what_the_last_one_left(visit, studio):
+def test_unsent_answers_are_not_sent_by_another_person(visit, studio):
     ann = visit(studio)
     ann.ready()
-    # Of the whole browser: a page that closes is deaf to its own routes a moment before it is gone.
+    # Routes of the whole browser: a closing page stops using its own routes a moment before it is gone.
     ann.context.route("**/api/answers", lambda route: route.abort())
     ann.press("s")
     ann.saved("stuck")
@@ -330,20 +330,18 @@ def test_zoom_by_keys(visit, studio):
 
 def test_waiting_for_questions_and_the_end(visit, studio):
     ann = visit(studio)
-    said = {"questions": [], "state": "thinking", "message": "Choosing."}
-    ann.page.route("**/api/questions", lambda route: route.fulfill(json=said))
+    reply = {"questions": [], "state": "thinking", "message": "Choosing."}
+    ann.page.route("**/api/questions", lambda route: route.fulfill(json=reply))
     ann.page.reload()
     ann.page.wait_for_selector('[data-state="thinking"]')
     ann.page.get_by_text("Choosing.").first.wait_for()
-    said.update(state="finished", message="All is answered.")
+    reply.update(state="finished", message="All is answered.")
     ann.page.wait_for_selector('[data-state="finished"]')
     ann.page.get_by_role("link", name="See the groups").wait_for()
     assert ann.page.get_by_text("All is answered.").first.is_visible()
     assert ann.page.get_by_role("button", name="Same").count() == 0
     ann.page.unroute("**/api/questions")
-    ann.page.evaluate(
-        "document.dispatchEvent(new Event('visibilitychange'))"
-    )  # somebody comes back to the tab
+    ann.page.evaluate("document.dispatchEvent(new Event('visibilitychange'))")  # a person returns to the tab
     ann.ready()
 
 
@@ -383,7 +381,7 @@ def test_dark_is_remembered(visit, studio):
     assert light != dark == ann.page.evaluate(ground)
 
 
-def test_the_reference_book_and_help_are_a_key_away(visit, studio):
+def test_the_reference_book_and_help_open_by_key(visit, studio):
     ann = visit(studio)
     ann.ready()
     same = ann.page.get_by_role("button", name="Same")

@@ -1,4 +1,4 @@
-"""What a newcomer met on the pages and should not meet again: sentences, scripts, small groups."""
+"""Problems that new users met on the pages: sentences, scripts, small groups."""
 
 import json
 
@@ -21,7 +21,7 @@ def module(page, name, code):
 
 
 def ask(visitor, items):
-    """Put a question of our own."""
+    """Show a given question."""
     blank = {"text": None, "cells": [], "media": None, "thumb": None, "spectrogram": None, "broken": None}
     shown = [
         {**blank, "row": row, "id": f"i{row}", "title": f"i{row}", **item} for row, item in enumerate(items)
@@ -35,14 +35,14 @@ def ask(visitor, items):
         "practice": False,
         "until": 9e9,
     }
-    said = {"questions": [question], "state": "ready", "message": None}
-    visitor.page.route("**/api/questions", lambda route: route.fulfill(json=said))
+    reply = {"questions": [question], "state": "ready", "message": None}
+    visitor.page.route("**/api/questions", lambda route: route.fulfill(json=reply))
     visitor.page.reload()
     visitor.ready()
 
 
 @pytest.mark.parametrize(
-    ("progress", "said"),
+    ("progress", "expected"),
     [
         ({"n_answers": 3, "advice": "There are fewer than 10 answers yet: go on."}, "too early"),
         ({"changed": 0.3, "advice": f"{MOVED}: go on."}, "the next ten will probably move about as many"),
@@ -55,18 +55,18 @@ def ask(visitor, items):
         ({"advice": "The budget is spent.", "worth_asking": False}, "The budget is spent."),
     ],
 )
-def test_advice_is_in_plain_words(shared, progress, said):
+def test_advice_is_in_plain_words(shared, progress, expected):
     sentence = module(
         shared.page, "progress.js", f"m => m.adviceSentence({json.dumps({**PROGRESS, **progress})})"
     )
-    assert said in sentence
+    assert expected in sentence
     assert "label" not in sentence
 
 
-def test_progress_speaks_of_answers_reported_and_not_of_items_in_the_right_group(shared):
+def test_progress_reports_predicted_answers_and_not_items_in_the_right_group(shared):
     known = json.dumps({**PROGRESS, "accuracy": 0.894, "interval": [0.8, 0.95]})
     assert module(shared.page, "progress.js", f"m => m.testSentence({known})") == (
-        "Test: without some of the answers, the groups predict 89 % of them correctly "
+        "Test: groups computed without some of the answers predict 89 % of these correctly "
         "(likely between 80 % and 95 %)."
     )
 
@@ -77,7 +77,7 @@ def test_three_answers_are_not_called_the_last_ten(shared):
         assert module(shared.page, "progress.js", f"m => m.changeSentence({known})").startswith(words)
 
 
-def test_a_text_that_is_written_from_the_right_is_shown_so_with_its_marks(visit, studios):
+def test_right_to_left_text_keeps_its_direction_with_marks(visit, studios):
     ann = visit(studios("texts"))
     ask(ann, [{"kind": "text", "text": "قهوة ساخنة"}, {"kind": "text", "text": "hot coffee"}])
     assert ann.page.locator(".text mark").count() == 2
@@ -95,14 +95,14 @@ def test_empty_cells_that_differ_can_be_read(visit, studios, axe, look):
     assert axe(ann.page) == []
 
 
-def test_twice_as_large_the_buttons_do_not_cover_the_items(visit, studios):
+def test_at_double_zoom_the_buttons_do_not_cover_the_items(visit, studios):
     ann = visit(studios("texts"), viewport={"width": 640, "height": 400})
     ann.ready()
     items, desk = (ann.page.locator(name).bounding_box() for name in (".items", ".desk"))
     assert items["y"] + items["height"] <= desk["y"]
 
 
-def test_what_undo_takes_back_is_reported_and_names_are_in_the_history(visit, studio):
+def test_undo_reports_what_was_undone_and_names_are_in_the_history(visit, studio):
     ann = visit(studio)
     ann.go("groups")
     ann.page.get_by_role("button", name="Rename").first.click()
@@ -121,15 +121,15 @@ def test_what_undo_takes_back_is_reported_and_names_are_in_the_history(visit, st
 
 def test_long_messages_leave_the_undo_button_whole(visit, studio):
     ann = visit(studio)
-    said = {"seq": 1, "new": True, "message": "Saved as a hint. " * 20}
-    ann.page.route("**/api/groups/*/not-here", lambda route: route.fulfill(json=said))
+    reply = {"seq": 1, "new": True, "message": "Saved as a hint. " * 20}
+    ann.page.route("**/api/groups/*/not-here", lambda route: route.fulfill(json=reply))
     ann.go("groups")
     ann.page.get_by_role("button", name="does not belong here").first.click()
     box = ann.page.locator(".hint-notice").get_by_role("button", name="Undo").bounding_box()
     assert box["width"] > box["height"]
 
 
-def test_nobody_is_typical_and_in_doubt_on_one_card(visit, studio):
+def test_no_member_is_both_typical_and_doubtful_on_one_card(visit, studio):
     ann = visit(studio)
     item = {"id": "a", "kind": "image", "title": "a", "text": None, "cells": [], "media": None, "thumb": None}
     some = [{**item, "row": row, "spectrogram": None, "broken": None} for row in range(6)]
@@ -142,8 +142,8 @@ def test_nobody_is_typical_and_in_doubt_on_one_card(visit, studio):
         "doubtful": some[::-1],
     }
     alone = {**group, "number": 1, "size": 1, "typical": some[:1], "doubtful": some[:1]}
-    said = {"seq": 1, "groups": [group, alone]}
-    ann.page.route("**/api/groups", lambda route: route.fulfill(json=said))
+    reply = {"seq": 1, "groups": [group, alone]}
+    ann.page.route("**/api/groups", lambda route: route.fulfill(json=reply))
     ann.go("groups")
     ann.page.wait_for_selector(".group-card")
     rows = "all => all.map(one => one.dataset.row)"
@@ -166,7 +166,7 @@ def test_sounds_of_the_reference_book_can_be_heard(visit, studios, axe):
 
 
 @pytest.mark.parametrize(("study", "words"), [(False, ["Unsure", "Skip"]), (True, ["Three items", "No two"])])
-def test_help_names_what_can_be_done_here_and_nothing_else(visit, studio, study, words):
+def test_help_lists_only_the_available_actions(visit, studio, study, words):
     ann = visit(studio)
     ann.ready()
     module(
@@ -175,10 +175,10 @@ def test_help_names_what_can_be_done_here_and_nothing_else(visit, studio, study,
         f"""m => m.openHelp({{keys: {{enabled: true, of: () => []}},
           me: {{project: {{ask: "pairs", kind: "image", study: {json.dumps(study)}}}}}}})""",
     )
-    said = ann.page.locator("dialog[open]").inner_text()
-    assert all(word in said for word in words)
-    assert "Play sound" not in said
-    assert ("Skip" in said) is ("Undo" in said) is ("Unsure" in said) is not study
+    text = ann.page.locator("dialog[open]").inner_text()
+    assert all(word in text for word in words)
+    assert "Play sound" not in text
+    assert ("Skip" in text) is ("Undo" in text) is ("Unsure" in text) is not study
 
 
 def test_a_question_that_the_server_withdrew_is_not_shown(visit, studio):
@@ -205,12 +205,12 @@ def test_a_question_that_the_server_withdrew_is_not_shown(visit, studio):
     ann.page.wait_for_function(
         """async () => (await navigator.locks.query()).held.some(lock => lock.name.endsWith(" d"))"""
     )
-    assert ann.press("s") == ("b", "d")  # and not c, whose answer follows from that to a
+    assert ann.press("s") == ("b", "d")  # and not c, which is implied by the answer to a
 
 
 @pytest.fixture(scope="module")
 def shared(browser, studios):
-    """A page on which modules run by themselves."""
+    """A page on which single modules can be run."""
 
     class Shared:
         page = browser.new_context().new_page()

@@ -42,7 +42,7 @@ def stage(visitor, name):
 
 
 def answer(visitor, *, right=True):
-    """Answer the question that is shown, by the truth or against it."""
+    """Answer the current question, rightly or wrongly."""
     name = visitor.ready()
     asked = visitor.served.study.find(visitor.person.id, name).asked
     words = ["SAME", "DIFFERENT"] if asked.kind == "pair" else ["AB", "NEITHER"]
@@ -52,7 +52,7 @@ def answer(visitor, *, right=True):
 
 
 def practise(visitor):
-    """Answer the practice questions, and close what is said of each."""
+    """Answer the practice questions, and close the feedback to each."""
     for n in range(2):
         answer(visitor, right=n == 0)
         visitor.page.wait_for_selector("dialog.feedback[open]")
@@ -61,7 +61,7 @@ def practise(visitor):
 
 
 def do_task(visitor, n):
-    """Answer n questions, each rightly."""
+    """Answer n questions correctly."""
     for _ in range(n):
         name, _ = answer(visitor)
         visitor.page.wait_for_selector(
@@ -124,8 +124,8 @@ def test_a_study_from_beginning_to_end(visit, held):
 def test_axe_finds_nothing_on_the_pages_of_a_study(visit, held, axe, name, look):
     ann = visit(held, color_scheme=look)
     task = {"number": 2, "of": 2, "kind": "triplet", "n": 2, "done": 0} if name == "break" else None
-    said = {"stage": name, "task": task, "reference": True, "answers": []}
-    ann.page.route("**/api/study", lambda route: route.fulfill(json=said))
+    reply = {"stage": name, "task": task, "reference": True, "answers": []}
+    ann.page.route("**/api/study", lambda route: route.fulfill(json=reply))
     ann.page.reload()
     stage(ann, name)
     assert axe(ann.page) == []
@@ -141,7 +141,7 @@ def test_axe_finds_nothing_on_practice(visit, held, axe):
     assert axe(ann.page) == []
 
 
-def test_neither_unsure_nor_skip_nor_undo(visit, held):
+def test_a_study_has_no_unsure_skip_or_undo(visit, held):
     ann = visit(held)
     start(ann, "Start")
     name = ann.ready()
@@ -153,7 +153,7 @@ def test_neither_unsure_nor_skip_nor_undo(visit, held):
     assert ann.words() == ["stage"]
 
 
-def test_after_a_reload_it_goes_on_where_it_was(visit, held):
+def test_a_study_continues_after_a_reload(visit, held):
     ann = visit(held)
     start(ann, "Start")
     practise(ann)
@@ -169,10 +169,10 @@ def test_after_a_reload_it_goes_on_where_it_was(visit, held):
     assert "2 of" in ann.page.locator(".study-line").inner_text()
 
 
-def test_the_questionnaire_wants_all_five(visit, held):
+def test_the_questionnaire_requires_all_five_answers(visit, held):
     ann = visit(held)
-    said = {"stage": "survey", "task": None, "reference": True, "answers": []}
-    ann.page.route("**/api/study", lambda route: route.fulfill(json=said))
+    reply = {"stage": "survey", "task": None, "reference": True, "answers": []}
+    ann.page.route("**/api/study", lambda route: route.fulfill(json=reply))
     ann.page.reload()
     stage(ann, "survey")
     ann.page.get_by_label("Pairs").first.check()
@@ -182,7 +182,7 @@ def test_the_questionnaire_wants_all_five(visit, held):
     assert "survey" not in ann.words()
 
 
-def test_the_reference_book_is_at_hand_and_names_the_classes(visit, held, axe):
+def test_the_reference_book_is_available_and_names_the_classes(visit, held, axe):
     ann = visit(held)
     stage(ann, "intro")
     ann.page.locator(".study").get_by_role("button", name="Reference book").click()
@@ -191,7 +191,7 @@ def test_the_reference_book_is_at_hand_and_names_the_classes(visit, held, axe):
     assert axe(ann.page) == []
 
 
-def test_the_truth_is_in_no_reply_before_it_is_due(visit, held):
+def test_no_reply_contains_the_truth_too_early(visit, held):
     ann = visit(held)
     bodies = []
     ann.page.on("response", lambda response: bodies.append(response) if "/api/" in response.url else None)
@@ -203,8 +203,8 @@ def test_the_truth_is_in_no_reply_before_it_is_due(visit, held):
     sent = [
         one.json() for one in bodies if one.url.endswith(("/api/answers", "/api/questions", "/api/study"))
     ]
-    told = [one["right"] for one in sent if "right" in one]
-    assert [word is None for word in told] == [False, False, True]
+    right = [one["right"] for one in sent if "right" in one]
+    assert [word is None for word in right] == [False, False, True]
     assert "colour" not in str(sent)
 
 

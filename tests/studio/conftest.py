@@ -15,7 +15,7 @@ from patience import PATIENCE
 
 
 def cannot(reason):
-    """Skip on somebody's machine; fail where everything has to be there."""
+    """Skip on a developer's machine; fail in CI."""
     if os.environ.get("CI") == "true":
         pytest.fail(reason)
     pytest.skip(reason)
@@ -30,21 +30,21 @@ def programs():
 
 
 def free_port():
-    """Return a port that is free now; whoever takes it has to be ready to find it taken."""
+    """Return a port that is free now; another process may take it before it is used."""
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         return probe.getsockname()[1]
 
 
 class PostgresServer:
-    """A server of our own in a temporary folder, on loopback and a free port."""
+    """A PostgreSQL server in a temporary folder, on loopback and a free port."""
 
     password = "s3cret&word"
 
     def __init__(self, binaries):
         self.binaries = binaries
         self.folder = Path(tempfile.mkdtemp(prefix="likewise-postgres-"))
-        # The server refuses to run as root.
+        # PostgreSQL refuses to run as root.
         self.as_user = (
             {"user": "postgres", "group": "postgres", "extra_groups": []} if os.getuid() == 0 else {}
         )
@@ -129,7 +129,7 @@ class PostgresServer:
         shutil.rmtree(self.folder, ignore_errors=True)
 
     def url(self, schema=None, password=None):
-        """The address of the server, or of an empty schema in it, which is as good as a database."""
+        """The URL of the server, or of an empty schema in it, which serves as a database."""
         from urllib.parse import quote
 
         options = f"?options=-csearch_path%3D{schema}" if schema else ""
@@ -137,7 +137,7 @@ class PostgresServer:
         return f"postgresql://tester:{secret}@127.0.0.1:{self.port}/postgres{options}"
 
     def empty(self):
-        """The address of a new empty schema."""
+        """The URL of a new empty schema."""
         import psycopg
 
         name = f"s{uuid.uuid4().hex}"
@@ -162,7 +162,7 @@ def new_server():
 
 @pytest.fixture(scope="session")
 def postgres():
-    """A running PostgreSQL server, one for each process of the tests."""
+    """A running PostgreSQL server, one per test process."""
     server = new_server()
     yield server
     server.remove()
@@ -178,13 +178,13 @@ def own_postgres():
 
 @pytest.fixture
 def postgres_url(postgres):
-    """The address of an empty schema."""
+    """The URL of an empty schema."""
     return postgres.empty()
 
 
 @pytest.fixture(params=["sqlite", "postgres"])
 def database_url(request, tmp_path):
-    """The address of an empty database; the test runs once with SQLite and once with PostgreSQL."""
+    """The URL of an empty database; the test runs with SQLite and with PostgreSQL."""
     if request.param == "sqlite":
         return f"sqlite:///{tmp_path / 'studio.sqlite'}"
     return request.getfixturevalue("postgres_url")

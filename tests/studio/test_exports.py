@@ -1,4 +1,4 @@
-"""Labels, hints and answers as files: what they hold, and that no cell of them is a formula."""
+"""Exports of labels, hints and answers: their contents, and that no cell is a formula."""
 
 import csv
 import io
@@ -40,8 +40,8 @@ DANGEROUS = re.compile(r"\s*[=+\-@\t\r\n]")
 
 
 @pytest.fixture
-def told(tmp_path):
-    """Ann says three things, takes one back, and names a group."""
+def snapshot(tmp_path):
+    """Ann answers three questions, undoes one answer, and names a group."""
     project = make(tmp_path)
     with opened(project) as store:
         ann = Told(store)
@@ -65,8 +65,8 @@ def rows_of(data):
 # ---------------------------------------------------------------------- what they hold
 
 
-def test_answers_have_all_that_is_known_of_them(told):
-    rows = rows_of(export_bytes("answers", told, IDS))
+def test_answers_have_all_columns(snapshot):
+    rows = rows_of(export_bytes("answers", snapshot, IDS))
     assert list(rows[0]) == [
         *("seq", "time", "annotator", "kind", "a", "b", "c", "answer", "seconds", "source", "undone")
     ]
@@ -90,8 +90,8 @@ def test_answers_have_all_that_is_known_of_them(told):
     assert rows[3]["c"] == "b2"
 
 
-def test_labels_have_group_name_and_doubt(told):
-    rows = rows_of(export_bytes("labels", told, IDS, PICTURE))
+def test_labels_have_group_name_and_doubt(snapshot):
+    rows = rows_of(export_bytes("labels", snapshot, IDS, PICTURE))
     assert rows[0] == {"id": "a1", "group": "1", "name": "", "doubt": "0.0"}
     assert rows[7] == {"id": "b4", "group": "2", "name": "owls", "doubt": "1.0"}
 
@@ -104,27 +104,27 @@ def test_the_latest_name_of_a_group_counts_and_an_empty_one_takes_it_away():
     assert find_group_names(PICTURE, IDS, [("a1", "wrens"), ("a2", ""), ("gone", "x")]) == {}
 
 
-def test_hints_are_what_counts(told, tmp_path):
-    hints = build_hints(told, IDS)
+def test_hints_are_the_answers_that_count(snapshot, tmp_path):
+    hints = build_hints(snapshot, IDS)
     assert hints.must.tolist() == [[0, 1]]
     assert hints.cannot.tolist() == [[0, 4]]
     assert hints.triplets.tolist() == [[0, 2, 5]]
     for format in ("csv", "jsonl", "parquet"):
         path = tmp_path / f"hints.{format}"
-        path.write_bytes(export_bytes("hints", told, IDS, format=format))
+        path.write_bytes(export_bytes("hints", snapshot, IDS, format=format))
         assert read_hints(path, IDS) == hints
 
 
-def test_an_undo_that_was_undone_undoes_nothing(tmp_path):
+def test_an_undone_undo_has_no_effect(tmp_path):
     with opened(make(tmp_path)) as store:
         ann = Told(store)
-        said = ann.answer("a1", "a2", answer="SAME")
-        ann.undo(ann.undo(said))
+        answer = ann.answer("a1", "a2", answer="SAME")
+        ann.undo(ann.undo(answer))
         assert Snapshot.from_store(store).undone == {2}
         assert len(Snapshot.from_store(store).answers) == 1
 
 
-def test_what_two_people_say_differently_is_no_hint(tmp_path):
+def test_a_disputed_answer_is_not_a_hint(tmp_path):
     with opened(make(tmp_path)) as store:
         ann, bob = Told(store), Told(store, "Bob")
         ann.answer("a1", "a2", answer="SAME")
@@ -147,23 +147,23 @@ def test_an_empty_project_has_files_with_a_header_only(tmp_path):
         export_bytes("labels", empty, IDS)
 
 
-def test_json_lines_and_parquet_keep_types(told):
-    first = json.loads(export_bytes("answers", told, IDS, format="jsonl").splitlines()[0])
+def test_json_lines_and_parquet_keep_types(snapshot):
+    first = json.loads(export_bytes("answers", snapshot, IDS, format="jsonl").splitlines()[0])
     assert (first["seq"], first["c"], first["seconds"], first["undone"]) == (1, None, 1.25, False)
     parquet = pytest.importorskip("pyarrow.parquet")
-    data = export_bytes("answers", told, IDS, format="parquet")
+    data = export_bytes("answers", snapshot, IDS, format="parquet")
     table = parquet.read_table(io.BytesIO(data)).to_pylist()
     assert table[0] == first
     assert table[2]["seconds"] is None
-    labels = parquet.read_table(io.BytesIO(export_bytes("labels", told, IDS, PICTURE, format="parquet")))
+    labels = parquet.read_table(io.BytesIO(export_bytes("labels", snapshot, IDS, PICTURE, format="parquet")))
     assert labels.column("group").to_pylist() == [1, 1, 1, 1, 2, 2, 2, 2]
 
 
-def test_unknown_words_are_refused(told):
+def test_unknown_words_are_refused(snapshot):
     with pytest.raises(ValueError, match="what must be one of"):
-        export_bytes("secrets", told, IDS)
+        export_bytes("secrets", snapshot, IDS)
     with pytest.raises(ValueError, match="format must be one of"):
-        export_bytes("answers", told, IDS, format="xlsx")
+        export_bytes("answers", snapshot, IDS, format="xlsx")
 
 
 # ---------------------------------------------------------------------- formulas
@@ -188,13 +188,13 @@ def test_unknown_words_are_refused(told):
         "\x00=1",
     ],
 )
-def test_what_looks_like_a_formula_gets_an_apostrophe(text):
+def test_text_that_looks_like_a_formula_gets_an_apostrophe(text):
     assert escape_formula(text) == f"'{text}"
     assert unescape_formula(escape_formula(text)) == text
 
 
 @pytest.mark.parametrize("text", ["", "wren", "'tis", "a=b", "1-2", "🦉", "עברית", "007", " x"])
-def test_what_does_not_stays_as_it_is(text):
+def test_other_text_is_unchanged(text):
     assert escape_formula(text) == text
     assert unescape_formula(text) == text
 
@@ -206,13 +206,13 @@ def test_a_cell_is_never_a_formula_and_can_be_read_back(text):
     assert not DANGEROUS.match(cell)
     table = ExportTable({"id": [text], "n": [-1]}, {"id": "text", "n": "int"})
     header, row = csv.reader(io.StringIO(format_table(table, "csv").decode(), newline=""), strict=True)
-    assert (header, row) == (["id", "n"], [cell, "-1"])  # a number may be below 0
+    assert (header, row) == (["id", "n"], [cell, "-1"])  # numbers may be negative
     raw = csv.reader(io.StringIO(format_table(table, "csv", raw=True).decode(), newline=""), strict=True)
     assert list(raw)[1][0] == text
     assert json.loads(format_table(table, "jsonl"))["id"] == text
 
 
-def test_ids_names_and_annotators_are_all_made_harmless(tmp_path):
+def test_ids_names_and_annotators_are_all_escaped(tmp_path):
     with opened(make(tmp_path, WEIRD)) as store:
         eve = Told(store, "=cmd|'/c calc'!A1")
         for one, other in pairwise(WEIRD):
@@ -230,7 +230,7 @@ def test_ids_names_and_annotators_are_all_made_harmless(tmp_path):
     assert make_answers_table(snapshot).columns["annotator"][0] == eve.name
 
 
-def test_hints_with_such_ids_are_refused_as_csv_and_right_in_every_other_way(tmp_path):
+def test_hints_with_such_ids_are_refused_as_csv_and_correct_in_other_formats(tmp_path):
     with opened(make(tmp_path, WEIRD)) as store:
         ann = Told(store)
         for one, other in pairwise(WEIRD):
@@ -244,7 +244,7 @@ def test_hints_with_such_ids_are_refused_as_csv_and_right_in_every_other_way(tmp
         assert read_hints(path, WEIRD) == build_hints(snapshot, WEIRD)
 
 
-def test_ids_that_no_hint_names_are_no_reason_to_refuse(tmp_path):
+def test_ids_without_hints_are_not_checked(tmp_path):
     with opened(make(tmp_path, WEIRD)) as store:
         Told(store).answer("007", "🦉", answer="SAME")
         assert b"007" in export_bytes("hints", Snapshot.from_store(store), WEIRD)

@@ -36,8 +36,8 @@ def put(tmp_path, text, name="earlier.csv"):
     return path
 
 
-def said(store):
-    """What counts: who said what of which items."""
+def list_statements(store):
+    """The answers that count: annotator, items and answer."""
     snapshot = Snapshot.from_store(store)
     return [(snapshot.get_name(e.person), *e.body["items"], e.body["answer"]) for e in snapshot.answers]
 
@@ -55,7 +55,7 @@ def labels_by(store, ids=IDS):
 
 
 @pytest.mark.parametrize("format", FORMATS)
-def test_answers_of_one_project_make_the_same_labels_in_another(tmp_path, format):
+def test_exported_answers_give_the_same_labels_in_another_project(tmp_path, format):
     for name in ("one", "two"):
         (tmp_path / name).mkdir()
     with opened(make(tmp_path / "one")) as one, opened(make(tmp_path / "two")) as two:
@@ -73,19 +73,19 @@ def test_answers_of_one_project_make_the_same_labels_in_another(tmp_path, format
             "Left out: 1 answer that had been undone.",
             "Left out: 1 answer for practice.",
         )
-        assert said(two) == said(one)
+        assert list_statements(two) == list_statements(one)
         assert build_hints(Snapshot.from_store(two), IDS) == build_hints(Snapshot.from_store(one), IDS)
         assert labels_by(two) == labels_by(one)
         events = Snapshot.from_store(two).answers
         assert [event.seconds for event in events] == [1.5, 2.5, 2.5]
         assert {event.body["source"] for event in events} == {"import"}
-        # The moment at which something was said comes along, so that what goes home is known there.
+        # The time of an answer is exported too, so a later import recognises the answer.
         path.write_bytes(export_bytes("answers", Snapshot.from_store(two), IDS, format=format))
         assert import_answers(one, IDS, path).n_new == 0
 
 
 @pytest.mark.parametrize("format", FORMATS)
-def test_weird_ids_and_names_come_through(tmp_path, format):
+def test_unusual_ids_and_names_are_preserved(tmp_path, format):
     for name in ("one", "two"):
         (tmp_path / name).mkdir()
     with opened(make(tmp_path / "one", WEIRD)) as one, opened(make(tmp_path / "two", WEIRD)) as two:
@@ -95,7 +95,7 @@ def test_weird_ids_and_names_come_through(tmp_path, format):
         path = tmp_path / f"answers.{format}"
         path.write_bytes(export_bytes("answers", Snapshot.from_store(one), WEIRD, format=format))
         assert import_answers(two, WEIRD, path).n_new == len(WEIRD) - 1
-        assert said(two) == said(one)
+        assert list_statements(two) == list_statements(one)
 
 
 def test_a_raw_file_is_read_as_it_is(tmp_path):
@@ -103,7 +103,7 @@ def test_a_raw_file_is_read_as_it_is(tmp_path):
     with opened(make(tmp_path, ids)) as store:
         path = put(tmp_path, "a,b,answer\n'=x,y,SAME\n=x,z,SAME\n")
         import_answers(store, ids, path, raw=True)
-        assert said(store) == [("imported", "'=x", "y", "SAME"), ("imported", "=x", "z", "SAME")]
+        assert list_statements(store) == [("imported", "'=x", "y", "SAME"), ("imported", "=x", "z", "SAME")]
 
 
 def without_doubt(path, format):
@@ -130,7 +130,7 @@ def test_the_labels_of_an_export_come_back_as_groups_and_names(tmp_path, store, 
     with opened(make(tmp_path / "two")) as two:
         with pytest.raises(FileFormatError, match="turn guesses into facts"):
             import_answers(two, IDS, path)
-        without_doubt(path, format)  # somebody has looked through them
+        without_doubt(path, format)  # a person has checked them
         done = import_answers(two, IDS, path)
         assert (done.form, done.n_read, done.n_names) == ("labels", 3 + 3 + 1, 1)
         assert labels_by(two) == labels_by(store)
@@ -145,7 +145,7 @@ def test_hints_become_answers(tmp_path, store, format):
     write_hints(path, hints, IDS)
     done = import_answers(store, IDS, path, annotator="Ann")
     assert (done.form, done.n_new, done.people) == ("hints", 5, ("Ann",))
-    assert said(store) == [
+    assert list_statements(store) == [
         ("Ann", "a1", "a2", "SAME"),
         ("Ann", "a1", "b1", "DIFFERENT"),
         ("Ann", "a2", "a3", "SAME"),
@@ -154,17 +154,17 @@ def test_hints_become_answers(tmp_path, store, format):
     ]
 
 
-def test_labels_that_people_write_name_the_groups(tmp_path, store):
+def test_label_names_become_group_names(tmp_path, store):
     path = put(tmp_path, "id,label\na1,wren\na2,wren\nb1,owl\nb2,\n")
     done = import_answers(store, IDS, path)
-    assert said(store) == [("imported", "a1", "a2", "SAME"), ("imported", "a1", "b1", "DIFFERENT")]
+    assert list_statements(store) == [("imported", "a1", "a2", "SAME"), ("imported", "a1", "b1", "DIFFERENT")]
     assert Snapshot.from_store(store).get_group_names() == [("a1", "wren"), ("b1", "owl")]
     assert done.n_names == 2
     assert import_answers(store, IDS, path).n_names == 0
-    assert import_answers(store, IDS, path, annotator="Ann").n_names == 2  # Ann says so too
+    assert import_answers(store, IDS, path, annotator="Ann").n_names == 2  # Ann answered the same
 
 
-def test_weights_are_not_kept_and_it_says_so(tmp_path, store):
+def test_weights_are_ignored_with_a_note(tmp_path, store):
     path = put(tmp_path, "a,b,link,weight\na1,a2,must,0.5\n")
     assert import_answers(store, IDS, path).notes == (
         "Weights were ignored: the weight of an answer depends on who gave it.",
@@ -172,7 +172,7 @@ def test_weights_are_not_kept_and_it_says_so(tmp_path, store):
 
 
 @pytest.mark.parametrize("ids", [IDS, None])
-def test_an_interview_comes_in_as_it_stands(tmp_path, store, ids):
+def test_an_interview_is_imported_without_undone_answers(tmp_path, store, ids):
     interview = Interview(X, n_clusters=2, ids=ids)
     interview.tell(Question.pair(0, 1), "SAME", annotator="Ann", seconds=3.0)
     interview.tell(Question.pair(0, 4), "SAME", annotator="Ann")
@@ -183,7 +183,7 @@ def test_an_interview_comes_in_as_it_stands(tmp_path, store, ids):
     interview.skip(Question.pair(2, 3))
     interview.save(tmp_path / "birds.ask.json")
     done = import_answers(store, IDS, tmp_path / "birds.ask.json")
-    assert said(store) == [
+    assert list_statements(store) == [
         ("Ann", "a1", "a2", "SAME"),
         ("Bob", "b2", "a1", "b3", "AC"),
         ("imported", "a2", "a3", "SAME"),
@@ -195,11 +195,11 @@ def test_an_interview_comes_in_as_it_stands(tmp_path, store, ids):
     assert import_answers(store, IDS, tmp_path / "birds.ask.json").n_new == 0
 
 
-def test_the_hints_that_an_interview_began_with_come_too(tmp_path, store):
+def test_the_initial_hints_of_an_interview_are_imported_too(tmp_path, store):
     given = Supervision.from_links(8, must=[(0, 1)])
     Interview(X, n_clusters=2, ids=IDS, supervision=given).save(tmp_path / "birds.ask.json")
     import_answers(store, IDS, tmp_path / "birds.ask.json")
-    assert said(store) == [("imported", "a1", "a2", "SAME")]
+    assert list_statements(store) == [("imported", "a1", "a2", "SAME")]
 
 
 def test_row_numbers_of_other_data_are_refused(tmp_path, store):
@@ -220,16 +220,16 @@ def test_a_file_counts_once_and_a_longer_one_adds_what_is_new(tmp_path, store):
     path.write_text(path.read_text() + "a1,b1,DIFFERENT,ann\n")
     done = import_answers(store, IDS, path)
     assert (done.n_read, done.n_new, done.people) == (2, 1, ())
-    assert said(store) == [("Ann", "a1", "a2", "SAME"), ("Ann", "a1", "b1", "DIFFERENT")]
+    assert list_statements(store) == [("Ann", "a1", "a2", "SAME"), ("Ann", "a1", "b1", "DIFFERENT")]
 
 
-def test_what_was_undone_since_stays_undone(tmp_path, store):
+def test_undone_answers_stay_undone_after_another_import(tmp_path, store):
     path = put(tmp_path, "a,b,answer\na1,a2,SAME\n")
     import_answers(store, IDS, path)
     owner = Told(store, "Olga", "owner")
     owner.undo(Snapshot.from_store(store).answers[0])
     assert import_answers(store, IDS, path).n_new == 0
-    assert said(store) == []
+    assert list_statements(store) == []
 
 
 def test_every_problem_is_reported_with_its_line_and_nothing_is_written(tmp_path, store):
@@ -258,7 +258,7 @@ def test_every_problem_is_reported_with_its_line_and_nothing_is_written(tmp_path
         import_answers(store, IDS, path)
     lines = str(caught.value).removesuffix("\nNothing was imported.").split("\n")
     assert [int(line.split(":")[1]) for line in lines] == list(range(3, 16))
-    told = str(caught.value)
+    message = str(caught.value)
     for part in (
         "no row has the id 'A2'; did you mean 'a2'?",
         "'MAYBE' does not answer a",
@@ -274,7 +274,7 @@ def test_every_problem_is_reported_with_its_line_and_nothing_is_written(tmp_path
         "5 cell(s) where the header has 9",
         "one line of text",
     ):
-        assert part in told
+        assert part in message
     snapshot = Snapshot.from_store(store)
     assert (snapshot.events, snapshot.people) == ((), {})
 
@@ -307,20 +307,20 @@ def test_every_problem_is_reported_with_its_line_and_nothing_is_written(tmp_path
         ("x.csv", f"id,label\na1,{'long' * 50}\n", "a label cannot be the name of a group"),
     ],
 )
-def test_a_file_that_is_wrong_is_refused(tmp_path, store, name, text, match):
+def test_an_invalid_file_is_refused(tmp_path, store, name, text, match):
     with pytest.raises(ValueError, match=match):
         import_answers(store, IDS, put(tmp_path, text, name))
     assert Snapshot.from_store(store).events == ()
 
 
-def test_more_than_a_studio_can_bear_is_refused(tmp_path, store, monkeypatch):
+def test_too_many_answers_are_refused(tmp_path, store, monkeypatch):
     monkeypatch.setattr(_statements, "MOST", 2)
     path = put(tmp_path, "a,b,answer\na1,a2,SAME\na1,a3,SAME\na1,a4,SAME\n")
     with pytest.raises(FileFormatError, match="would become 3 answers; expected at most 2"):
         import_answers(store, IDS, path)
 
 
-def test_many_answers_come_in_parts(tmp_path, monkeypatch):
+def test_many_answers_are_imported_in_batches(tmp_path, monkeypatch):
     monkeypatch.setattr("likewise.studio.imports._AT_ONCE", 3)
     ids = [f"s{k}" for k in range(20)]
     with opened(make(tmp_path, ids)) as store:
@@ -334,20 +334,20 @@ def test_it_is_the_same_on_every_database(tmp_path, database_url):
     try:
         assert import_answers(store, IDS, path).n_new == 2
         assert import_answers(store, IDS, path).n_new == 0
-        assert said(store) == [("Ann", "a1", "a2", "SAME"), ("Bob", "a1", "b1", "DIFFERENT")]
+        assert list_statements(store) == [("Ann", "a1", "a2", "SAME"), ("Bob", "a1", "b1", "DIFFERENT")]
         assert export_bytes("answers", Snapshot.from_store(store), IDS).count(b"\n") == 3
     finally:
         store.close()
 
 
-def test_another_process_sees_what_was_imported(tmp_path):
+def test_another_process_sees_imported_answers(tmp_path):
     project = make(tmp_path)
     with opened(project) as running, opened(project) as command:
         ann = Told(running)
         ann.answer("a1", "a2", answer="SAME")
         import_answers(command, IDS, put(tmp_path, "a,b,answer\na1,b1,DIFFERENT\n"))
         ann.answer("a3", "a4", answer="SAME")
-        assert [row[-1] for row in said(running)] == ["SAME", "DIFFERENT", "SAME"]
+        assert [row[-1] for row in list_statements(running)] == ["SAME", "DIFFERENT", "SAME"]
 
 
 def test_a_name_that_cannot_be_shown_is_refused(tmp_path, store):
@@ -365,7 +365,7 @@ def test_an_interview_with_a_name_that_cannot_be_shown_is_refused(tmp_path, stor
         import_answers(store, IDS, tmp_path / "birds.ask.json")
 
 
-def test_one_moment_in_two_time_zones_is_one_answer(tmp_path, store):
+def test_one_time_in_two_time_zones_is_one_answer(tmp_path, store):
     text = "a,b,answer,time\na1,a2,SAME,2026-03-09T12:00:00Z\na1,a2,SAME,2026-03-09T13:00:00+01:00\n"
     assert import_answers(store, IDS, put(tmp_path, text)).n_new == 1
 
@@ -378,10 +378,10 @@ def test_the_same_answer_in_json_lines_and_csv_is_the_same(tmp_path, store):
 
 
 @pytest.mark.parametrize("column", ["label", "group"])
-def test_minus_one_among_whole_numbers_means_unlabelled(store, tmp_path, column):
+def test_minus_one_among_integers_means_unlabelled(store, tmp_path, column):
     done = import_answers(
         store, IDS, put(tmp_path, f"id;{column}\na1;0\n a2 ;0\nb1;-1\nb2;-1\n", "earlier.tsv")
     )
     assert done.n_new == 1
-    assert [words[1:] for words in said(store)] == [("a1", "a2", "SAME")]
+    assert [words[1:] for words in list_statements(store)] == [("a1", "a2", "SAME")]
     assert any("-1" in note for note in done.notes)

@@ -70,7 +70,7 @@ def test_many_threads_read_at_once(file):
     assert file.get(3).id == "i3"  # after closing it opens again
 
 
-def test_it_can_be_sent_to_another_process(file):
+def test_it_can_be_pickled(file):
     again = pickle.loads(pickle.dumps(file))
     assert again.get(5) == file.get(5)
     again.close()
@@ -78,7 +78,7 @@ def test_it_can_be_sent_to_another_process(file):
 
 @settings(deadline=None, max_examples=40)
 @given(st.lists(st.tuples(IDS, TEXT, TEXT, TEXT), min_size=1, max_size=8, unique_by=lambda row: row[0]))
-def test_what_was_written_is_read_again(tmp_path_factory, rows):
+def test_written_items_are_read_back(tmp_path_factory, rows):
     items = [
         Item(k, id, "text", title, text=text, cells=((value, title),), media=None, truth=value or None)
         for k, (id, title, text, value) in enumerate(rows)
@@ -93,7 +93,7 @@ def test_what_was_written_is_read_again(tmp_path_factory, rows):
 
 
 @pytest.mark.parametrize(
-    ("items", "said"),
+    ("items", "message"),
     [
         (items_of(["a", "b", "a"]), "the id of item 2 was used for an earlier item"),
         ([Item(1, "a", "row", "")], "has row 1, but comes as row 0"),
@@ -105,8 +105,8 @@ def test_what_was_written_is_read_again(tmp_path_factory, rows):
         ([Item(0, "a", "film", "")], "is a 'film'"),
     ],
 )
-def test_items_that_do_not_do_are_refused(tmp_path, items, said):
-    with pytest.raises(LikewiseError, match=said):
+def test_invalid_items_are_refused(tmp_path, items, message):
+    with pytest.raises(LikewiseError, match=message):
         write_items(tmp_path / "items.sqlite", items)
 
 

@@ -1,4 +1,4 @@
-"""Media: only what lies in the folder of the data, only what is safe, and a sentence for all else."""
+"""Media: only files in the folder of the data, only safe types, and clear errors for all others."""
 
 import io
 import os
@@ -53,11 +53,11 @@ def sound(name):
     return Item(0, "x", "sound", "x", media=name)
 
 
-def refused(project, item, reason, said):
-    with pytest.raises(MediaError, match=said) as caught:
+def refused(project, item, reason, message):
+    with pytest.raises(MediaError, match=message) as caught:
         open_media(project, item)
     assert caught.value.reason == reason
-    assert str(project.folder.parent) not in str(caught.value)  # where the data are is nobody's business
+    assert str(project.folder.parent) not in str(caught.value)  # messages do not reveal where the data are
     assert explain_broken(project, item) == str(caught.value)
 
 
@@ -107,11 +107,11 @@ def test_the_tag_changes_with_the_file(project, folder):
         "",
     ],
 )
-def test_a_path_that_leads_out_is_refused(project, name):
+def test_a_path_out_of_the_folder_is_refused(project, name):
     refused(project, image(name), "refused", "is outside the folder")
 
 
-def test_a_whole_path_is_refused_even_if_it_leads_inside(project, folder):
+def test_an_absolute_path_is_refused_even_if_it_is_inside(project, folder):
     with pytest.raises(MediaError) as caught:
         open_media(project, image(str(folder / "a.png")))
     assert caught.value.reason == "refused"
@@ -129,8 +129,8 @@ def test_links_are_followed_inside_and_refused_outside(project, folder):
     refused(project, image("round.png"), "broken", "cannot be opened")
 
 
-def test_a_link_that_is_put_in_between_leads_nowhere(project, folder, monkeypatch):
-    """Between the look at a path and its opening somebody swaps a folder for a link."""
+def test_a_link_created_meanwhile_has_no_effect(project, folder, monkeypatch):
+    """Between checking and opening a path, a folder is replaced by a link."""
     from likewise.studio import _safe_open
 
     walk = _safe_open._walk
@@ -147,21 +147,21 @@ def test_a_link_that_is_put_in_between_leads_nowhere(project, folder, monkeypatc
     assert caught.value.reason == "broken"
 
 
-def test_folders_and_pipes_are_no_files(project, folder):
+def test_folders_and_pipes_are_refused(project, folder):
     refused(project, image("sub"), "broken", "not a plain file")
     if hasattr(os, "mkfifo"):
         os.mkfifo(folder / "pipe.png")
         refused(project, image("pipe.png"), "broken", "not a plain file")
 
 
-def test_a_folder_that_is_a_link_itself_does(tmp_path, folder):
+def test_a_folder_that_is_a_link_works(tmp_path, folder):
     (tmp_path / "link").symlink_to(folder)
     open_beneath(tmp_path / "link", "a.png").close()
 
 
 @settings(deadline=None)
 @given(st.text(max_size=30))
-def test_no_name_leads_out(tmp_path_factory, name):
+def test_no_name_reaches_outside(tmp_path_factory, name):
     root = tmp_path_factory.getbasetemp() / "law" / "root"
     root.mkdir(parents=True, exist_ok=True)
     try:
@@ -174,7 +174,7 @@ def test_no_name_leads_out(tmp_path_factory, name):
 # ---------------------------------------------------------------------- what a file may be
 
 
-def test_a_file_that_is_gone_or_changed_says_so(project, folder):
+def test_a_missing_or_changed_file_is_reported(project, folder):
     (folder / "a.png").unlink()
     refused(project, project.items.get(0), "gone", "'a.png' is gone")
     (folder / "a.png").write_bytes(b"")
@@ -185,12 +185,12 @@ def test_a_file_that_is_gone_or_changed_says_so(project, folder):
     refused(project, project.items.get(0), "refused", "is audio/wav; wanted PNG")
 
 
-def test_messages_do_not_name_the_folder_which_may_be_the_class(project, folder):
+def test_messages_do_not_contain_the_folder_which_may_be_the_class(project, folder):
     (folder / "sub" / "b.jpg").unlink()
     refused(project, project.items.get(1), "gone", r"the file 'b\.jpg' is gone")
 
 
-def test_a_file_that_may_not_be_read_says_so(project, monkeypatch):
+def test_an_unreadable_file_is_reported(project, monkeypatch):
     def denied(*given):
         raise PermissionError(13, "Permission denied")
 
@@ -214,7 +214,7 @@ def test_a_file_that_may_not_be_read_says_so(project, monkeypatch):
         b"",
     ],
 )
-def test_what_is_not_on_the_list_is_refused(project, folder, content):
+def test_unlisted_types_are_refused(project, folder, content):
     assert detect_content_type(content) is None
     for name in ("x.png", "x.svg", "x.html"):
         (folder / name).write_bytes(content)
@@ -222,7 +222,7 @@ def test_what_is_not_on_the_list_is_refused(project, folder, content):
             open_media(project, image(name))
 
 
-def test_what_is_on_the_list_is_known_by_its_first_bytes():
+def test_listed_types_are_detected_by_their_first_bytes():
     def drawn(kind):
         out = io.BytesIO()
         Image.new("RGB", (4, 4)).save(out, kind)
@@ -241,13 +241,13 @@ def test_what_is_on_the_list_is_known_by_its_first_bytes():
 
 @settings(deadline=None)
 @given(st.binary(max_size=64))
-def test_no_text_is_taken_for_media(data):
-    """Whatever begins like markup is refused, whatever follows."""
+def test_text_is_never_detected_as_media(data):
+    """Everything that begins like markup is refused."""
     assert detect_content_type(b"<" + data) is None
     assert detect_content_type(b" <" + data) is None
 
 
-def test_an_item_without_a_file_says_so(project):
+def test_an_item_without_a_file_is_reported(project):
     refused_item = Item(0, "r", "row", "r")
     with pytest.raises(MediaError, match="no picture and no sound") as caught:
         open_media(project, refused_item)
@@ -283,7 +283,7 @@ def test_a_changed_picture_gets_another_thumbnail(project, folder):
         assert made.read() != was
 
 
-def test_a_picture_is_not_kept_twice_when_half_written(project):
+def test_a_half_written_cache_entry_is_not_used(project):
     with make_thumbnail(project, project.items.get(0)) as made:
         whole = made.read()
     [kept] = [path for path in (project.folder / "cache").rglob("*") if path.is_file()]
@@ -292,14 +292,14 @@ def test_a_picture_is_not_kept_twice_when_half_written(project):
         assert made.read() == whole
 
 
-def test_without_room_for_the_cache_pictures_are_shown_still(project, monkeypatch):
+def test_with_a_full_disk_pictures_are_still_shown(project, monkeypatch):
     (project.folder / "cache").rmdir()
     (project.folder / "cache").write_text("in the way")
     with make_thumbnail(project, project.items.get(0)) as made:
         assert made.size > 0
 
 
-def test_broken_pictures_and_sounds_say_so(project, folder):
+def test_broken_pictures_and_sounds_are_reported(project, folder):
     whole = (folder / "a.png").read_bytes()
     (folder / "cut.png").write_bytes(whole[: len(whole) // 2])
     with pytest.raises(MediaError, match=r"'cut\.png' cannot be shown: the image is corrupt") as caught:
@@ -310,7 +310,7 @@ def test_broken_pictures_and_sounds_say_so(project, folder):
         make_spectrogram(project, sound("cut.ogg"))
 
 
-def test_a_bomb_is_not_unpacked(project, folder, monkeypatch):
+def test_a_decompression_bomb_is_refused(project, folder, monkeypatch):
     from likewise.features import _pictures
 
     monkeypatch.setattr(_pictures, "MOST_PIXELS", 1000)

@@ -1,4 +1,4 @@
-"""The project folder: whole or not at all, readable, held by one server at a time."""
+"""The project folder: created completely or not at all, readable, locked by one server."""
 
 import errno
 import json
@@ -43,7 +43,7 @@ def edit(project, **changes):
     path.write_text(json.dumps(json.loads(path.read_text(encoding="utf-8")) | changes))
 
 
-def test_what_was_made_is_opened_again(tmp_path):
+def test_a_created_project_can_be_opened(tmp_path):
     made = make(tmp_path)
     again = Project.open(tmp_path / "birds.likewise")
     assert again.settings == made.settings
@@ -59,7 +59,7 @@ def test_what_was_made_is_opened_again(tmp_path):
 
 
 @pytest.mark.skipif(os.name != "posix", reason="other systems have other rights")
-def test_nobody_else_may_look_into_it(tmp_path):
+def test_the_folder_is_private(tmp_path):
     project = make(tmp_path)
     assert project.folder.stat().st_mode & 0o777 == 0o700
     secret = project.folder / "secret"
@@ -69,7 +69,7 @@ def test_nobody_else_may_look_into_it(tmp_path):
     assert secret.stat().st_mode & 0o777 == 0o600
 
 
-def test_a_lost_secret_is_made_anew(tmp_path):
+def test_a_lost_secret_is_replaced(tmp_path):
     project = make(tmp_path)
     was = project.get_secret()
     (project.folder / "secret").unlink()
@@ -77,12 +77,12 @@ def test_a_lost_secret_is_made_anew(tmp_path):
     assert project.get_secret() == project.get_secret()
 
 
-def test_its_file_can_be_read_by_people(tmp_path):
-    said = json.loads((make(tmp_path).folder / "project.json").read_text(encoding="utf-8"))
-    assert said["format"] == "likewise project"
-    assert said["version"] == 1
-    assert said["source"]["path"] == "../birds.csv"
-    assert said["settings"]["title"] == "Birds"
+def test_its_file_is_readable_json(tmp_path):
+    content = json.loads((make(tmp_path).folder / "project.json").read_text(encoding="utf-8"))
+    assert content["format"] == "likewise project"
+    assert content["version"] == 1
+    assert content["source"]["path"] == "../birds.csv"
+    assert content["settings"]["title"] == "Birds"
 
 
 def test_data_and_project_can_be_moved_together(tmp_path):
@@ -95,7 +95,7 @@ def test_data_and_project_can_be_moved_together(tmp_path):
     assert moved.describe_changed_source() is None
 
 
-def test_data_elsewhere_are_named_in_full(tmp_path):
+def test_data_in_another_place_have_an_absolute_path(tmp_path):
     (tmp_path / "far").mkdir()
     data = tmp_path / "far" / "x.csv"
     data.write_text("a\n1\n")
@@ -103,7 +103,7 @@ def test_data_elsewhere_are_named_in_full(tmp_path):
     assert make(tmp_path / "here", source=data).source == data
 
 
-def test_where_a_project_is_kept(tmp_path, monkeypatch):
+def test_the_default_folder_of_a_project(tmp_path, monkeypatch):
     (tmp_path / "v1.2").mkdir()
     assert get_default_folder(tmp_path / "v1.2") == tmp_path / "v1.2.likewise"
     assert get_default_folder(tmp_path / "t.csv") == tmp_path / "t.likewise"
@@ -113,7 +113,7 @@ def test_where_a_project_is_kept(tmp_path, monkeypatch):
     assert get_default_folder(Path()) == tmp_path / "v1.2.likewise"
 
 
-def test_other_settings_can_be_kept(tmp_path):
+def test_settings_can_be_changed(tmp_path):
     project = make(tmp_path)
     changed = project.with_settings(Settings("Vögel", ask="both", overlap=2))
     assert changed.settings.title == "Vögel"
@@ -121,7 +121,7 @@ def test_other_settings_can_be_kept(tmp_path):
     assert Project.open(project.folder).described == project.described
 
 
-def test_it_can_be_sent_to_another_process(tmp_path):
+def test_it_can_be_pickled(tmp_path):
     again = pickle.loads(pickle.dumps(make(tmp_path)))
     assert again.items.get(2).id == "i2"
 
@@ -149,7 +149,7 @@ def test_an_existing_folder_is_refused(tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("changes", "said"),
+    ("changes", "message"),
     [
         ({"items": items(3)}, "3 items, 4 rows of features and 4 items described"),
         ({"items": [items()[0], items()[0]]}, "has row 0"),
@@ -159,8 +159,8 @@ def test_an_existing_folder_is_refused(tmp_path):
         ({"source": "/nowhere/at/all"}, "cannot be read"),
     ],
 )
-def test_what_does_not_fit_leaves_nothing_behind(tmp_path, changes, said):
-    with pytest.raises(LikewiseError, match=said):
+def test_invalid_input_leaves_nothing_behind(tmp_path, changes, message):
+    with pytest.raises(LikewiseError, match=message):
         make(tmp_path, **changes)
     assert [entry.name for entry in tmp_path.iterdir()] == ["birds.csv"]
 
@@ -179,8 +179,8 @@ def test_a_full_disk_leaves_nothing_behind(tmp_path, monkeypatch, at):
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="needs a limit on the size of files")
-@pytest.mark.parametrize("n", [2_000, 50_000])  # the items, then the features come to be too much
-def test_a_disk_that_takes_no_more_leaves_nothing_behind(tmp_path, n):
+@pytest.mark.parametrize("n", [2_000, 50_000])  # items and features together are too large
+def test_a_really_full_disk_leaves_nothing_behind(tmp_path, n):
     code = (
         "import resource, sys\n"
         "import numpy as np\n"
@@ -214,7 +214,7 @@ def test_a_source_of_items_that_fails_leaves_nothing_behind(tmp_path):
     assert [entry.name for entry in tmp_path.iterdir()] == ["birds.csv"]
 
 
-def test_of_two_that_make_one_project_the_second_is_reported(tmp_path):
+def test_the_second_of_two_concurrent_creations_fails(tmp_path):
     def slow():
         yield from items()
         make(tmp_path)
@@ -225,7 +225,7 @@ def test_of_two_that_make_one_project_the_second_is_reported(tmp_path):
     assert sorted(entry.name for entry in tmp_path.iterdir()) == ["birds.csv", "birds.likewise"]
 
 
-def test_a_place_that_is_not_there_is_named(tmp_path):
+def test_a_missing_parent_folder_is_reported(tmp_path):
     with pytest.raises(LikewiseError, match="cannot be made: No such file"):
         make(tmp_path).create(
             tmp_path / "no" / "x.likewise",
@@ -250,7 +250,7 @@ def test_a_newer_project_is_refused_by_both_versions(tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("changes", "said"),
+    ("changes", "message"),
     [
         ({"format": "other"}, "does not say"),
         ({"version": "1"}, "whole number, got '1'"),
@@ -265,14 +265,14 @@ def test_a_newer_project_is_refused_by_both_versions(tmp_path):
         ({"source": {"path": 3}}, "'source' must have"),
     ],
 )
-def test_a_file_that_was_changed_by_hand_says_what_is_wrong(tmp_path, changes, said):
+def test_an_invalid_project_file_is_reported(tmp_path, changes, message):
     project = make(tmp_path)
     edit(project, **changes)
-    with pytest.raises(FileFormatError, match=said):
+    with pytest.raises(FileFormatError, match=message):
         Project.open(project.folder)
 
 
-def test_broken_and_missing_files_are_named(tmp_path):
+def test_broken_and_missing_files_are_reported(tmp_path):
     project = make(tmp_path)
     whole = (project.folder / "project.json").read_bytes()
     (project.folder / "project.json").write_bytes(whole[:50])
@@ -330,7 +330,7 @@ def test_a_changed_folder_is_noticed(tmp_path):
 # ---------------------------------------------------------------------- one server
 
 
-def test_a_second_server_is_reported_where_the_first_one_is(tmp_path, monkeypatch):
+def test_a_second_server_gets_the_address_of_the_first(tmp_path, monkeypatch):
     from likewise import _locks
 
     monkeypatch.setattr(_locks, "_PAUSE", 0.001)
@@ -352,7 +352,7 @@ def test_a_second_server_is_reported_where_the_first_one_is(tmp_path, monkeypatc
         assert project.find_running() == "http://127.0.0.1:4"
 
 
-def test_a_server_that_was_killed_holds_nothing(tmp_path):
+def test_a_killed_server_releases_the_lock(tmp_path):
     project = make(tmp_path)
     code = (
         "import sys\n"
@@ -375,7 +375,7 @@ def test_a_server_that_was_killed_holds_nothing(tmp_path):
         assert project.find_running() == "http://127.0.0.1:10"
 
 
-def test_groups_keep_their_numbers_and_a_broken_file_of_them_is_no_matter(tmp_path):
+def test_groups_are_stored_and_a_broken_file_is_ignored(tmp_path):
     project = make(tmp_path)
     assert project.get_kept_groups() is None
     labels = np.arange(project.described.n_items, dtype=np.int32)

@@ -1,4 +1,4 @@
-"""The report: one page without scripts, in which every text means itself, and code that runs."""
+"""The report: one page without scripts, with every text escaped, and code that runs."""
 
 import base64
 import contextlib
@@ -104,7 +104,7 @@ class Page(HTMLParser):
 
 
 def check(html):
-    """Whatever a page tells: no scripts, nothing from outside, headings in order, names for pictures."""
+    """Any page: no scripts, nothing external, headings in order, text alternatives for pictures."""
     page = Page(html)
     assert {tag for tag, _ in page.tags} <= TAGS
     ids = {attrs["id"] for _, attrs in page.tags if "id" in attrs}
@@ -179,7 +179,7 @@ def evil_data():
 # ---------------------------------------------------------------------- the page
 
 
-def test_every_text_of_a_page_means_itself():
+def test_every_text_of_a_page_is_escaped():
     page = check(make_report(evil_data()))
     seen = page.text
     shown = EVIL.replace("\x00", "\N{REPLACEMENT CHARACTER}")
@@ -190,12 +190,12 @@ def test_every_text_of_a_page_means_itself():
     assert "70% to 90%" in seen
 
 
-def test_pictures_that_could_do_something_are_refused():
+def test_pictures_that_may_contain_scripts_are_refused():
     with pytest.raises(ValueError, match="image/svg"):
         make_data_uri(b"<svg/>", "image/svg+xml")
 
 
-def test_the_page_of_an_empty_project_says_so(tmp_path):
+def test_the_page_of_an_empty_project(tmp_path):
     project = make(tmp_path)
     with opened(project) as store:
         snapshot = Snapshot.from_store(store)
@@ -213,7 +213,7 @@ def test_the_page_of_an_empty_project_says_so(tmp_path):
 
 @pytest.fixture
 def project(tmp_path):
-    """Ann and Bob answered; two of Ann's answers join what she said is apart."""
+    """Ann and Bob answered; two of Ann's answers join two items that she answered DIFFERENT."""
     project = make(tmp_path)
     with opened(project) as store:
         ann, bob = Told(store, role="owner"), Told(store, "Bob")
@@ -237,7 +237,7 @@ def reported(project):
     return gather(project, snapshot, DerivedResults.from_project(project, snapshot), now=NOW)
 
 
-def test_a_report_tells_what_was_reported_and_what_follows(project):
+def test_a_report_contains_answers_and_results(project):
     data = reported(project)
     assert (data.n_items, data.n_clusters, data.n_answers, data.n_undone, data.n_skipped) == (8, 2, 8, 1, 1)
     assert sorted((group.title, group.size) for group in data.groups) == [("Group 2", 4), ("wrens", 4)]
@@ -269,7 +269,7 @@ def test_a_report_tells_what_was_reported_and_what_follows(project):
     assert "text of a1" in page.text
 
 
-def test_weird_ids_and_texts_are_shown_as_they_are(tmp_path):
+def test_unusual_ids_and_texts_are_shown_unchanged(tmp_path):
     project = make(tmp_path, WEIRD, texts=[f"{id} {EVIL}" for id in WEIRD])
     with opened(project) as store:
         eve = Told(store, "<b>Eve</b>")
@@ -281,7 +281,7 @@ def test_weird_ids_and_texts_are_shown_as_they_are(tmp_path):
     assert "<i>group</i>" in page.text
 
 
-def test_pictures_are_in_the_page_and_a_broken_one_is_reported(tmp_path):
+def test_pictures_are_embedded_and_a_broken_one_is_reported(tmp_path):
     from PIL import Image
 
     from likewise.studio.project import Project
@@ -335,12 +335,12 @@ def test_a_data_file_that_changed_is_reported(project):
 def test_answers_in_words():
     from likewise.studio.records import StoredEvent
 
-    def said(answer, *items):
+    def describe(answer, *items):
         return _describe_answer(StoredEvent(1, "k", "answer", 1, "", {"items": items, "answer": answer}))
 
-    assert said("SAME", "x", "y") == "x and y: together"
-    assert said("NEITHER", "x", "y", "z") == "x, y and z: neither"
-    assert said("BC", "x", "y", "z") == "y and z together, x apart"
+    assert describe("SAME", "x", "y") == "x and y: together"
+    assert describe("NEITHER", "x", "y", "z") == "x, y and z: neither"
+    assert describe("BC", "x", "y", "z") == "y and z together, x apart"
 
 
 def test_the_map_has_a_dot_for_each_item_in_the_colour_of_its_group():

@@ -1,4 +1,4 @@
-"""The data of a studio: folders and tables, and all that can be wrong with them."""
+"""The data of a studio: folders and tables, and what can be wrong with them."""
 
 import os
 
@@ -58,7 +58,7 @@ def test_a_folder_of_pictures_with_a_folder_for_each_class(folder):
         "10.PNG",
         "1.png",
         "2.png",
-    ]  # which do not tell the class
+    ]  # which do not reveal the class
     assert [item.row for item in items] == [0, 1, 2, 3]
     assert {item.kind for item in items} == {"image"}
     assert data.X.shape[0] == 4
@@ -68,7 +68,7 @@ def test_a_folder_of_pictures_with_a_folder_for_each_class(folder):
     assert list(data.items) == items  # and again
 
 
-def test_a_project_can_be_made_of_it(folder):
+def test_a_project_can_be_created_from_it(folder):
     data = read_source(folder)
     project = Project.create(
         get_default_folder(folder),
@@ -85,14 +85,14 @@ def test_a_project_can_be_made_of_it(folder):
         open_media(project, item).close()
 
 
-def test_files_in_no_folder_or_deeper_have_no_truth(folder):
+def test_files_outside_class_folders_have_no_class(folder):
     draw(folder / "top.png")
     data = read_source(folder)
     assert not data.described.has_truth
     assert all(item.truth is None for item in data.items)
 
 
-def test_one_sub_folder_is_no_class(tmp_path):
+def test_a_single_subfolder_is_not_a_class(tmp_path):
     for k in range(2):
         draw(tmp_path / "d" / "all" / f"{k}.png", k)
     assert not read_source(tmp_path / "d").described.has_truth
@@ -107,7 +107,7 @@ def test_the_features_do_not_depend_on_when_files_were_written(folder, tmp_path)
     np.testing.assert_array_equal(read_source(again).X, X)
 
 
-def test_sounds_are_reported_from_pictures_and_the_fewer_left_out(tmp_path):
+def test_in_a_mixed_folder_the_rarer_of_sounds_and_pictures_is_left_out(tmp_path):
     for k in range(3):
         beep(tmp_path / "d" / f"{k}.wav", 300 * (k + 1))
     draw(tmp_path / "d" / "cover.png")
@@ -122,7 +122,7 @@ def test_sounds_are_reported_from_pictures_and_the_fewer_left_out(tmp_path):
     )
 
 
-def test_hidden_files_are_passed_over_and_files_without_an_end_looked_at(folder):
+def test_hidden_files_are_skipped_and_files_without_extension_are_inspected(folder):
     draw(folder / "a" / ".hidden.png")
     draw(folder / ".trash" / "x.png")
     (folder / "a" / "1.png").rename(folder / "a" / "one")
@@ -159,7 +159,7 @@ def test_links_out_of_the_folder_and_odd_names_are_left_out(folder, tmp_path):
     assert r"\udcff" in data.notes[0]
 
 
-def test_a_folder_without_media_says_what_it_has(tmp_path):
+def test_a_folder_without_media_is_refused_with_its_contents(tmp_path):
     with pytest.raises(
         FileFormatError, match=r"no pictures or sounds. It is empty; expected files that end with"
     ):
@@ -322,7 +322,7 @@ def test_a_parquet_table(tmp_path):
     assert np.isfinite(data.X).all()
 
 
-def test_an_index_that_pandas_wrote_is_not_learnt_from(tmp_path):
+def test_an_index_column_written_by_pandas_is_not_a_feature(tmp_path):
     (tmp_path / "t.csv").write_text(",a\n0,5\n1,6\n2,9\n")
     data = read_source(tmp_path / "t.csv")
     assert data.X.shape == (3, 1)
@@ -330,7 +330,7 @@ def test_an_index_that_pandas_wrote_is_not_learnt_from(tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("options", "error", "said"),
+    ("options", "error", "message"),
     [
         ({"text": ("txt",)}, click.BadParameter, "no column 'txt'; did you mean 'text'"),
         (
@@ -344,12 +344,12 @@ def test_an_index_that_pandas_wrote_is_not_learnt_from(tmp_path):
         ({"drop": ("name", "kind", "size", "text", "file")}, FileFormatError, r"t\.csv: no column is left"),
     ],
 )
-def test_options_that_do_not_fit_say_so(table, options, error, said):
-    with pytest.raises(error, match=said):
+def test_unsuitable_options_are_refused(table, options, error, message):
+    with pytest.raises(error, match=message):
         list(read_source(table, **options).items)
 
 
-def test_files_that_are_no_tables_say_so(tmp_path):
+def test_files_that_are_not_tables_are_refused(tmp_path):
     with pytest.raises(FileFormatError, match="there is no file or folder"):
         read_source(tmp_path / "gone.csv")
     (tmp_path / "a.jsonl").write_text("{}\n")
@@ -376,7 +376,7 @@ def test_files_that_are_no_tables_say_so(tmp_path):
 # ---------------------------------------------------------------------- the sample
 
 
-def test_the_sample_is_a_folder_of_digits_whose_names_tell_nothing(tmp_path):
+def test_the_names_of_the_sample_digits_do_not_reveal_the_class(tmp_path):
     truth = write_sample(tmp_path / "digits", n=40)
     names = sorted(path.name for path in (tmp_path / "digits").iterdir())
     assert names[:2] == ["digit-001.png", "digit-002.png"]

@@ -1,4 +1,4 @@
-"""The studio over HTTP, in the process of the test: real parts, and clients that are logged in or not."""
+"""The studio over HTTP, inside the test process, with clients that are logged in or not."""
 
 import pytest
 
@@ -16,7 +16,7 @@ def site(tmp_path):
 
 @pytest.fixture
 def pictures(tmp_path):
-    """The studio of a folder of pictures and of things that are none."""
+    """The studio of a folder of pictures and of files that are not pictures."""
     site = Site(Desk(picture_project(tmp_path)))
     yield site
     site.close()
@@ -24,7 +24,7 @@ def pictures(tmp_path):
 
 @pytest.fixture(scope="module")
 def shared(tmp_path_factory):
-    """A studio for all tests of a file that change nothing in it."""
+    """A studio for all tests of a module that change nothing in it."""
     site = Site(open_desk(tmp_path_factory.mktemp("shared")))
     yield site
     site.close()

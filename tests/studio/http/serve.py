@@ -1,6 +1,6 @@
-"""Serves a project until it is killed, and prints one line of JSON when it is ready.
+"""Serve a project until killed; print one line of JSON when ready.
 
-``python serve.py FOLDER`` has a worker process, ``python serve.py FOLDER inside`` thinks in a thread instead.
+``python serve.py FOLDER`` uses a worker process, ``python serve.py FOLDER inside`` a thread.
 """
 
 import json

@@ -1,4 +1,4 @@
-"""Things that go wrong under a running studio: a full disk, a database or a file that is gone."""
+"""Failures under a running studio: a full disk, a missing database or file."""
 
 import shutil
 import sqlite3
@@ -38,16 +38,16 @@ def test_a_full_disk_is_reported_and_nothing_is_acknowledged(site, client, monke
         assert all(header in response.headers for header in HEADERS)
         assert client.get("/health").status_code == 503
         assert client.get("/api/progress").json()["n_answers"] == 0
-        assert client.get("/api/groups").status_code == 200  # what can be read is
+        assert client.get("/api/groups").status_code == 200  # reading still works
     assert not site.desk.events()
-    # There is room again: the same post is taken as the new one that it is.
+    # After space was freed, the same request is stored as new.
     assert answer(client, question, key=key).json()["new"] is True
     assert len(site.desk.events("answer")) == 1
     assert client.get("/health").json()["status"] == "ok"
 
 
 def test_a_really_full_database_is_reported_and_works_again(site, client):
-    """SQLite itself says that there is no room, in the middle of a transaction."""
+    """SQLite itself reports a full disk in the middle of a transaction."""
     (question,) = ask(client)
     store = site.studio.store
     seen = []
@@ -102,7 +102,7 @@ def test_a_database_that_is_removed_acknowledges_nothing_and_names_no_folder(sit
 
 
 def test_new_questions_that_cannot_be_kept_stop_nothing(site, client, monkeypatch):
-    """The worker's questions meet a full disk; the owner hears of it, and answers go on afterwards."""
+    """New questions meet a full disk; the owner is notified, and answering continues afterwards."""
     heard = []
     leave = site.desk.hub.watch(lambda name, content: heard.append((name, content)))
     with monkeypatch.context() as patch:

@@ -1,4 +1,4 @@
-"""Bodies, paths and headers that no page of ours sends: each gets an answer in words, and changes nothing."""
+"""Bodies, paths and headers that our pages never send: each gets a clear error and changes nothing."""
 
 import json
 
@@ -30,7 +30,7 @@ def answer_body(**changed):
 
 
 def raw(**changed):
-    """JSON in which some values are written as they are given."""
+    """JSON in which some values are inserted verbatim."""
     parts = {name: json.dumps(value) for name, value in answer_body().items()}
     parts |= changed
     return "{" + ", ".join(f'"{name}": {value}' for name, value in parts.items()) + "}"
@@ -60,7 +60,7 @@ def test_a_body_without_a_length_is_counted(client):
 
 
 @pytest.mark.parametrize("length", ["-1", "1e3", "99999999999", "0x10", "+5", "5, 5"])
-def test_a_length_that_is_none_is_refused(client, length):
+def test_an_invalid_length_is_refused(client, length):
     response = client.post("/api/questions", content=b'{"n": 1}', headers={**JSON, "Content-Length": length})
     assert response.status_code == 413
     assert code(response) == "too_large"
@@ -89,7 +89,7 @@ def test_a_length_that_is_none_is_refused(client, length):
     ids=lambda body: repr(body[:12]),
 )
 @pytest.mark.parametrize("path", ["/api/answers", "/api/login"])
-def test_what_is_no_fitting_json_is_refused_in_words(client, body, path):
+def test_unsuitable_json_is_refused_with_a_message(client, body, path):
     response = post(client, body, path)
     assert response.status_code in (400, 422), response.text
     assert code(response) in ("http", "bad_request")
@@ -123,7 +123,7 @@ def test_what_is_no_fitting_json_is_refused_in_words(client, body, path):
     ],
     ids=str,
 )
-def test_an_answer_with_a_value_that_is_none_is_refused(shared, client, changed):
+def test_an_answer_with_an_invalid_value_is_refused(shared, client, changed):
     response = post(client, raw(**changed))
     assert response.status_code == 422, response.text
     assert code(response) == "bad_request"
@@ -133,13 +133,13 @@ def test_an_answer_with_a_value_that_is_none_is_refused(shared, client, changed)
 @pytest.mark.parametrize(
     "of", ["9223372036854775808", str(2**63 - 1), "1e3", "true", "0", "-1", "1.5", '"1"']
 )
-def test_the_number_of_an_event_is_a_whole_number_of_fitting_size(client, of):
+def test_the_number_of_an_event_must_be_an_integer_in_range(client, of):
     response = post(client, f'{{"key": "{new_key()}", "of": {of}}}', "/api/undo")
     assert response.status_code == 422, response.text
 
 
 @pytest.mark.parametrize("name", ["\\u0000", "a\\u0000b", "\\ud800", "a\\udfffb", "\\u202e", "\\n", "", " "])
-def test_names_that_no_database_keeps_are_refused(owner, name):
+def test_names_that_databases_cannot_store_are_refused(owner, name):
     for path in ("/api/people", "/api/groups/0/name"):
         body = f'{{"name": "{name}"' + (f', "key": "{new_key()}"' if "groups" in path else "") + "}"
         response = post(owner, body, path)
@@ -148,7 +148,7 @@ def test_names_that_no_database_keeps_are_refused(owner, name):
 
 
 @pytest.mark.parametrize("n", ["0", "11", "true", "1.0", "2e0", '"3"', "null", str(2**63), "-1"])
-def test_the_number_of_questions_is_a_small_whole_number(client, n):
+def test_the_number_of_questions_must_be_a_small_integer(client, n):
     assert post(client, f'{{"n": {n}}}', "/api/questions").status_code == 422
 
 
@@ -176,7 +176,7 @@ def test_the_number_of_questions_is_a_small_whole_number(client, n):
         "/api/groups/0/items?order=truth",
     ],
 )
-def test_addresses_with_values_that_are_none_are_refused(client, path):
+def test_paths_with_invalid_values_are_refused(client, path):
     response = client.get(path)
     assert response.status_code == 422, response.text
     assert code(response) == "bad_request"
@@ -185,7 +185,7 @@ def test_addresses_with_values_that_are_none_are_refused(client, path):
 @pytest.mark.parametrize(
     "path", ["/api/items/8", "/api/items/2147483647", "/api/items?rows=0,8", "/api/items/8/media"]
 )
-def test_items_that_are_not_there(client, path):
+def test_unknown_items_are_refused(client, path):
     response = client.get(path)
     assert response.status_code == 404
     assert code(response) == "not_found"
@@ -197,7 +197,7 @@ def test_items_that_are_not_there(client, path):
 @pytest.mark.parametrize(
     "path", ["/nothing", "/api", "/api/", "/api/nothing", "/static/", "/static", "/.env"]
 )
-def test_what_is_not_there_is_404_in_our_shape(client, path):
+def test_unknown_paths_return_404_in_our_format(client, path):
     response = client.get(path)
     assert response.status_code == 404
     code(response)
@@ -214,7 +214,7 @@ def test_what_is_not_there_is_404_in_our_shape(client, path):
         ("POST", "/"),
     ],
 )
-def test_a_method_that_is_none_is_405_and_says_which_there_are(client, method, path):
+def test_an_unknown_method_returns_405_and_lists_the_allowed_ones(client, method, path):
     response = client.request(method, path, json={})
     assert response.status_code == 405
     assert response.headers["allow"]
@@ -303,8 +303,8 @@ def test_every_answer_has_its_headers(client):
         assert "server" not in response.headers
 
 
-def test_no_error_tells_of_code_or_folders(shared, client, monkeypatch):
-    """Not even one that nobody thought of."""
+def test_no_error_reveals_code_or_folders(shared, client, monkeypatch):
+    """Not even an unexpected one."""
     here = str(shared.desk.project.folder.parent)
 
     def fail(*_):
@@ -323,7 +323,7 @@ def test_no_error_tells_of_code_or_folders(shared, client, monkeypatch):
 
 
 @pytest.mark.parametrize("prefix", ["/birds", ""], ids=["left by the proxy", "taken off"])
-def test_a_base_path_works_whether_a_proxy_takes_it_off_or_not(tmp_path, prefix):
+def test_a_base_path_works_whether_or_not_a_proxy_removes_it(tmp_path, prefix):
     site = Site(open_desk(tmp_path), base="/birds")
     try:
         client = site.stranger()

@@ -1,4 +1,4 @@
-"""Who gets in: hosts, origins, sessions, links, and which routes want whom."""
+"""Access: hosts, origins, sessions, login links, and the roles required by routes."""
 
 import re
 
@@ -10,7 +10,7 @@ from likewise.studio.store import Transaction
 from studio.http.web import HEADERS, HOST, Site, answer, ask, code
 from studio.service.desk import new_key, open_desk
 
-# What can be had without a login. All else wants a session; a new route is one of these or is refused below.
+# Public routes. All others require a session; a new route must be listed here or refuse strangers.
 PUBLIC = {
     ("GET", "/"),
     ("GET", "/login"),
@@ -44,7 +44,7 @@ def routes(site):
 
 
 def call(client, method, path, person=1):
-    """Call a route with something in the place of its parameters."""
+    """Call a route with placeholder parameters."""
     path = re.sub(r"\{person[^}]*\}", str(person), path)
     path = re.sub(r"\{[^}]*\}", "0", path)
     return client.request(method, path, json={} if method != "GET" else None)
@@ -53,7 +53,7 @@ def call(client, method, path, person=1):
 # ---------------------------------------------------------------------- sessions and roles
 
 
-def test_every_route_is_public_by_the_list_or_refuses_strangers(shared):
+def test_every_route_is_listed_as_public_or_refuses_strangers(shared):
     client = shared.stranger()
     for method, path in routes(shared):
         if (method, path) not in PUBLIC:
@@ -72,7 +72,7 @@ def test_an_annotator_is_refused_by_every_route_of_the_owner(shared, visitor):
 
 
 def test_an_annotator_is_not_refused_by_the_other_routes(site):
-    """So that the list of what is the owner's is whole."""
+    """This ensures that the list of the owner's routes is complete."""
     client = site.annotator()
     for method, path in (
         set(routes(site)) - OWNERS - PUBLIC - {("GET", "/api/events"), ("POST", "/api/logout")}
@@ -99,7 +99,7 @@ def test_a_session_ends_with_a_logout(site):
     assert client.get("/api/me").status_code == 401
 
 
-def test_a_session_ends_when_somebody_is_locked_out(site):
+def test_a_session_ends_when_a_person_is_locked_out(site):
     owner, client = site.owner(), site.annotator()
     person = client.get("/api/me").json()["person"]["id"]
     assert owner.post(f"/api/people/{person}/active", json={"active": False}).status_code == 200
@@ -108,14 +108,14 @@ def test_a_session_ends_when_somebody_is_locked_out(site):
     refused = owner.post(f"/api/people/{person}/link", json={})
     assert refused.status_code == 403
     owner.post(f"/api/people/{person}/active", json={"active": True})
-    assert client.get("/api/me").status_code == 401  # a new login is wanted
+    assert client.get("/api/me").status_code == 401  # a new login is required
 
 
 def ask_status(client):
     return client.post("/api/questions", json={"n": 1}).status_code
 
 
-def test_a_session_runs_out(site):
+def test_a_session_expires(site):
     client = site.annotator()
     site.desk.clock.now += SESSION_SECONDS + 60
     assert client.get("/api/me").status_code == 401
@@ -133,20 +133,20 @@ def test_a_link_works_once(site):
     assert "set-cookie" not in second.headers
 
 
-def test_a_link_runs_out(site):
+def test_a_link_expires(site):
     token = site.studio.people.make_link_token(site.desk.owner.id)
     site.desk.clock.now += LINK_SECONDS + 1
     assert site.stranger().post("/api/login", json={"token": token}).status_code == 401
 
 
-def test_a_link_of_somebody_who_is_locked_out_does_not_work(site):
+def test_a_link_of_a_locked_out_person_does_not_work(site):
     ann = site.desk.person("Ann")
     token = site.studio.people.make_link_token(ann.id)
     site.studio.people.set_active(ann.id, False, site.desk.owner)
     assert site.stranger().post("/api/login", json={"token": token}).status_code == 401
 
 
-def test_guessing_is_slowed_down_and_those_inside_do_not_notice(site):
+def test_guessing_is_limited_without_affecting_logged_in_people(site):
     inside, outside = site.annotator(), site.stranger()
     got = [outside.post("/api/login", json={"token": f"guess{n}"}).status_code for n in range(40)]
     assert got == [401] * 30 + [429] * 10
@@ -156,13 +156,13 @@ def test_guessing_is_slowed_down_and_those_inside_do_not_notice(site):
     assert outside.post("/api/login", json={"token": token}).status_code == 200
 
 
-def test_rubbish_locks_out_nobody_with_a_valid_link(site):
+def test_invalid_links_do_not_lock_out_valid_ones(site):
     outside = site.stranger()
     token = site.studio.people.make_link_token(site.desk.owner.id)
     for n in range(60):
         outside.post("/api/login", json={"token": f"rubbish{n}"})
     assert outside.post("/api/login", json={"token": "more"}).status_code == 429
-    assert outside.post("/api/login", json={"token": token}).status_code == 200  # from the very same address
+    assert outside.post("/api/login", json={"token": token}).status_code == 200  # from the same address
 
 
 def test_failed_logins_are_counted_for_each_address(site, monkeypatch):
@@ -182,7 +182,7 @@ def test_failed_logins_are_counted_for_each_address(site, monkeypatch):
     assert fail("10.0.0.1") is NotLoggedInError
 
 
-def test_rubbish_is_not_written_to_the_store(site, monkeypatch):
+def test_invalid_tokens_are_not_written_to_the_store(site, monkeypatch):
     taken = []
     monkeypatch.setattr(Transaction, "take_login", lambda *given: taken.append(given))
     assert site.stranger().post("/api/login", json={"token": "rubbish"}).status_code == 401
@@ -200,7 +200,7 @@ def test_rubbish_is_not_written_to_the_store(site, monkeypatch):
         (None, ""),
     ],
 )
-def test_an_address_of_ipv6_stands_for_its_network(host, network):
+def test_an_ipv6_address_is_counted_by_its_network(host, network):
     from starlette.requests import Request
 
     from likewise.studio.routes.login import _get_network
@@ -209,7 +209,7 @@ def test_an_address_of_ipv6_stands_for_its_network(host, network):
     assert _get_network(Request({"type": "http", "client": client, "headers": []})) == network
 
 
-def test_the_token_of_a_link_stands_after_the_hash_and_never_in_the_store(site):
+def test_the_token_of_a_link_follows_the_hash_and_is_never_stored(site):
     invited = site.owner().post("/api/people", json={"name": "Ann"}).json()
     address, _, token = invited["link"].partition("#")
     assert "?" not in address
@@ -219,13 +219,13 @@ def test_the_token_of_a_link_stands_after_the_hash_and_never_in_the_store(site):
         assert token.encode() not in file.read_bytes()
 
 
-def test_a_cookie_is_for_this_server_alone(site, tmp_path):
+def test_a_cookie_is_restricted_to_this_server(site, tmp_path):
     token = site.studio.people.make_link_token(site.desk.owner.id)
     flags = site.stranger().post("/api/login", json={"token": token}).headers["set-cookie"]
     assert "HttpOnly" in flags
     assert "SameSite=lax" in flags
     assert "Path=/;" in flags
-    assert "Secure" not in flags  # on loopback there is no https
+    assert "Secure" not in flags  # no https on loopback
     (tmp_path / "other").mkdir()
     behind = Site(open_desk(tmp_path / "other"), base="/birds", https=True)
     try:
@@ -243,7 +243,7 @@ def test_a_cookie_is_for_this_server_alone(site, tmp_path):
 @pytest.mark.parametrize("host", ["evil.example", "studio.test:81", "studio.test.evil.example", "", "[::1"])
 @pytest.mark.parametrize("path", ["/", "/api/me", "/health"])
 def test_a_foreign_host_is_refused(shared, host, path):
-    """A name that somebody points at this machine opens nothing."""
+    """A foreign name that points to this machine gives no access."""
     response = shared.stranger(host=host).get(path)
     assert response.status_code == 421
     assert code(response) == "wrong_host"
@@ -268,13 +268,13 @@ def test_a_foreign_origin_is_refused(visitor, origin):
     assert code(response) == "wrong_origin"
 
 
-def test_the_own_origin_is_let_in(visitor):
+def test_the_own_origin_is_accepted(visitor):
     headers = {"Origin": f"http://{HOST}", "Sec-Fetch-Site": "same-origin"}
     assert visitor.post("/api/questions", json={"n": 1}, headers=headers).status_code == 200
 
 
 @pytest.mark.parametrize("value", ["cross-site", "same-site", "whatever"])
-def test_a_request_that_another_site_began_is_refused(visitor, value):
+def test_a_request_started_by_another_site_is_refused(visitor, value):
     response = visitor.post("/api/questions", json={"n": 1}, headers={"Sec-Fetch-Site": value})
     assert response.status_code == 403
     assert code(response) == "wrong_origin"
@@ -294,7 +294,7 @@ def test_a_request_that_another_site_began_is_refused(visitor, value):
     ],
 )
 def test_a_form_of_another_site_does_nothing(visitor, kind, body):
-    """What a browser sends across sites without asking first has one of these types."""
+    """Browsers send these types across sites without a preflight request."""
     response = visitor.post("/api/questions", content=body, headers={"Content-Type": kind})
     assert response.status_code == 415
     assert code(response) == "wrong_type"
@@ -319,7 +319,7 @@ def test_nothing_says_that_other_sites_may_read(visitor):
 # ---------------------------------------------------------------------- acting as another
 
 
-def test_nobody_acts_as_another(site):
+def test_nobody_can_act_as_another_person(site):
     ann, bob = site.annotator("Ann"), site.annotator("Bob")
     (question,) = ask(ann)
     stolen = answer(bob, question)
@@ -327,13 +327,13 @@ def test_nobody_acts_as_another(site):
     seq = answer(ann, question).json()["seq"]
     assert bob.post("/api/undo", json={"key": new_key(), "of": seq}).status_code == 404
     assert bob.get("/api/history").json()["events"] == []
-    # A person that is named in a body is not heard.
+    # A person named in a body is ignored.
     for extra in ({"person": 1}, {"person_id": 1}, {"role": "owner"}):
         body = {"key": new_key(), "question": question["id"], "answer": "SAME", **extra}
         assert bob.post("/api/answers", json=body).status_code == 422
 
 
-def test_nobody_sees_the_answers_of_another_by_a_filter(site):
+def test_filters_do_not_reveal_answers_of_others(site):
     ann, bob = site.annotator("Ann"), site.annotator("Bob")
     answer(ann, ask(ann)[0])
     for query in ("?person=2", "?limit=200&before=9007199254740991", "?person=", "?all=1"):
@@ -342,7 +342,7 @@ def test_nobody_sees_the_answers_of_another_by_a_filter(site):
     assert bob.get("/api/progress").json()["mine"] == 0
 
 
-def test_the_truth_is_reported_to_nobody(tmp_path):
+def test_the_truth_is_never_sent(tmp_path):
     import numpy as np
 
     from likewise.studio.project import Project

@@ -1,4 +1,4 @@
-"""Files over HTTP: by row alone, of safe kinds alone, whole or in one part."""
+"""Files over HTTP: addressed only by row, of safe types only, whole or as one range."""
 
 import pytest
 
@@ -45,8 +45,8 @@ def test_a_picture_is_sent_in_a_sandbox(client, what):
 
 @pytest.mark.parametrize("name", sorted(set(FILES) - {"good.png", "cut.png"}))
 @pytest.mark.parametrize("what", ["media", "thumb", "spectrogram"])
-def test_what_is_no_picture_of_the_folder_is_not_sent(client, name, what, folder):
-    """A drawing, a page, a page that is called a picture, a link or a path out of the folder, a URL."""
+def test_files_that_are_not_pictures_of_the_folder_are_not_sent(client, name, what, folder):
+    """An SVG, an HTML page, a page named like a picture, a link or path out of the folder, a URL."""
     response = get(client, name, what)
     assert response.status_code == 404
     assert code(response) == "no_media"
@@ -106,7 +106,7 @@ def test_no_path_leads_to_another_file(client, path):
         ("bytes=3-99999", (3, len(WHOLE))),
     ],
 )
-def test_one_part_is_sent(client, wanted, part):
+def test_one_range_is_sent(client, wanted, part):
     start, stop = part
     response = get(client, "good.png", Range=wanted)
     assert response.status_code == 206
@@ -116,7 +116,7 @@ def test_one_part_is_sent(client, wanted, part):
 
 
 @pytest.mark.parametrize("wanted", ["bytes=5-3", f"bytes={len(WHOLE)}-", "bytes=99999-", "bytes=-0"])
-def test_a_part_that_is_not_there_is_refused(client, wanted):
+def test_a_range_beyond_the_file_is_refused(client, wanted):
     response = get(client, "good.png", Range=wanted)
     assert response.status_code == 416
     assert response.headers["content-range"] == f"bytes */{len(WHOLE)}"
@@ -137,7 +137,7 @@ def test_a_part_that_is_not_there_is_refused(client, wanted):
     ],
     ids=lambda wanted: wanted[:12],
 )
-def test_many_parts_and_nonsense_get_the_whole_once(client, wanted):
+def test_several_ranges_and_nonsense_get_the_whole_file(client, wanted):
     response = get(client, "good.png", Range=wanted)
     assert response.status_code == 200
     assert response.content == WHOLE
@@ -151,7 +151,7 @@ def test_the_titles_of_files_come_back_as_json(client):
 
 
 def test_a_folder_that_is_removed_under_a_running_project(site, client, folder):
-    """Answers go on; the pictures are said to be gone, without a word of where they were."""
+    """Answering continues; the pictures are reported as missing, without their path."""
     (folder / "pictures").rename(folder / "elsewhere")
     try:
         response = get(client, "good.png")
@@ -166,7 +166,7 @@ def test_a_folder_that_is_removed_under_a_running_project(site, client, folder):
     assert get(client, "good.png").status_code == 200
 
 
-def test_a_file_is_closed_if_whoever_asked_is_gone(tmp_path):
+def test_a_file_is_closed_if_the_client_is_gone(tmp_path):
     import asyncio
 
     from starlette.requests import ClientDisconnect

@@ -1,4 +1,4 @@
-"""The OpenAPI document is true: what it allows is answered as it says, and nothing makes the server fail."""
+"""The OpenAPI document is accurate: responses match it, and no request makes the server fail."""
 
 import warnings
 from collections import Counter
@@ -11,7 +11,7 @@ from studio.http.web import HOST, answer, ask
 
 schemathesis = pytest.importorskip("schemathesis")
 
-# One never ends, the others would end what the test needs; test_server and test_door have them.
+# One never ends, the others would end what the test needs; test_server and test_door cover them.
 LEFT_OUT = ("/api/events", "/api/logout", "/api/people/{person}/active")
 N_EXAMPLES = 6  # of each operation: this is to notice a document that is wrong, not to search for days
 
@@ -29,7 +29,7 @@ def operations(document):
     return [(method.upper(), path) for path, item in document["paths"].items() for method in item]
 
 
-def test_the_document_names_every_operation_and_its_errors(shared):
+def test_the_document_lists_every_operation_and_its_errors(shared):
     document = shared.stranger().get("/api/openapi.json").json()
     found = operations(document)
     assert len(found) >= 30
@@ -53,8 +53,8 @@ def conforms(document, operation, response):
 
 
 @pytest.mark.parametrize("mode", ["POSITIVE", "NEGATIVE"])
-def test_whatever_is_sent_is_answered_as_the_document_says(client, mode):
-    """With what the document allows, and with what it does not."""
+def test_every_request_is_answered_as_documented(client, mode):
+    """With requests that the document allows, and with others."""
     document = client.get("/api/openapi.json").json()
     schema = schemathesis.openapi.from_dict(document)
     tried, seen = 0, Counter()
@@ -93,7 +93,7 @@ def _try_out(document, operation, client, mode):
         statuses[response.status_code] += 1
 
     statuses = Counter()
-    # Of an operation without parameters nothing that is wrong can be made.
+    # For an operation without parameters no invalid request can be generated.
     with warnings.catch_warnings(), suppress(Unsatisfiable):
         warnings.simplefilter("ignore")
         attempt()

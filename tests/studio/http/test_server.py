@@ -1,4 +1,4 @@
-"""A real server on loopback with a real worker process: live news, its end, and its death under load."""
+"""A real server on loopback with a real worker process: live updates, shutdown, kills under load."""
 
 import json
 import os
@@ -28,7 +28,7 @@ HEADER = {"X-Likewise": "1"}
 
 
 class Running:
-    """A server in a thread of the test."""
+    """A server in a thread of the test process."""
 
     def __init__(self, project, **options):
         self.server = StudioServer(project, **options)
@@ -65,14 +65,14 @@ class Running:
 
 @pytest.fixture(scope="module")
 def running(tmp_path_factory):
-    """A server for all tests of this file that leave it running."""
+    """A server for all tests of this module that leave it running."""
     running = Running(make(tmp_path_factory.mktemp("served"), names(40)))
     yield running
     running.close()
 
 
 def first_questions(client, n=1):
-    """Wait until the worker process has chosen some."""
+    """Wait until the worker process has chosen questions."""
     found = []
 
     def some():
@@ -91,7 +91,7 @@ def news(lines, wanted):
     raise AssertionError(f"the stream ended without {wanted}")
 
 
-def test_news_come_by_themselves_and_the_stream_does_not_hold_up_the_end(tmp_path, request):
+def test_updates_are_pushed_and_the_stream_does_not_delay_shutdown(tmp_path, request):
     running = Running(make(tmp_path, names(40)))
     request.addfinalizer(running.close)
     client = running.client()
@@ -129,7 +129,7 @@ def test_the_stream_ends_with_the_session(running):
     assert not [line for line in rest if "n_answers" in line]
 
 
-def test_what_is_wrong_with_the_project_is_reported_to_the_owner_alone(running):
+def test_problems_of_the_project_are_reported_only_to_the_owner(running):
     heard = {}
 
     def listen(who, client, ready):
@@ -154,7 +154,7 @@ def test_what_is_wrong_with_the_project_is_reported_to_the_owner_alone(running):
 
 
 def news_until(lines, last):
-    """Return the names of the events up to the one that this test sends."""
+    """Return the names of the events up to the one sent by this test."""
     found = []
     for line in lines:
         if line.startswith("event: "):
@@ -180,14 +180,14 @@ def test_a_long_body_without_a_length_is_refused(running):
     assert client.get("/health").status_code == 200
 
 
-def test_a_head_has_no_body_and_a_foreign_host_no_answer(running):
+def test_a_head_response_has_no_body_and_a_foreign_host_is_refused(running):
     client = running.client()
     assert client.head("/api/me").content == b""
     assert client.get("/", headers={"Host": "evil.example"}).status_code == 421
     assert "server" not in client.get("/").headers
 
 
-def test_a_server_at_all_addresses_answers_to_those_of_the_machine_and_prints_them(tmp_path, request):
+def test_a_server_on_all_addresses_accepts_and_prints_those_of_the_machine(tmp_path, request):
     running = Running(make(tmp_path), host="0.0.0.0")
     request.addfinalizer(running.close)
     server = running.server
@@ -201,7 +201,7 @@ def test_a_server_at_all_addresses_answers_to_those_of_the_machine_and_prints_th
     for host in (f"127.0.0.1:{port}", f"localhost:{port}", f"{name}:{port}", f"{name}.local:{port}"):
         reply = httpx.get(f"http://127.0.0.1:{port}/health", headers={"Host": host})
         assert reply.status_code == 200, host
-    # An address of this machine that was not known when it started: the one that the connection came to.
+    # An address of this machine that was unknown at start: the one that the connection came to.
     reply = httpx.get(f"http://127.0.0.9:{port}/health")
     assert reply.status_code == 200
     origin = {**HEADER, "Origin": f"http://127.0.0.9:{port}"}
@@ -215,11 +215,11 @@ def test_a_server_at_all_addresses_answers_to_those_of_the_machine_and_prints_th
         assert "--public-url" in reply.json()["error"]["message"]
 
 
-def test_links_name_an_address_that_others_can_reach(monkeypatch):
+def test_links_contain_an_address_that_others_can_reach(monkeypatch):
     from likewise.studio import security
 
     class Probe:
-        """A socket whose machine has an address towards other networks."""
+        """A socket of a machine with an address in another network."""
 
         def __init__(self, family, kind):
             self.family = family
@@ -251,13 +251,13 @@ def test_links_name_an_address_that_others_can_reach(monkeypatch):
     assert "10.1.2.3:80" not in security.get_hosts("127.0.0.1", 80, None)
 
 
-def test_a_second_server_is_refused_and_says_where_the_first_one_is(running):
+def test_a_second_server_is_refused_with_the_address_of_the_first(running):
     other = StudioServer(Project.open(running.server.project.folder))
     with pytest.raises(LikewiseError, match=running.server.url):
         other.serve()
 
 
-def test_a_port_that_is_taken_is_reported_plainly(running):
+def test_an_occupied_port_is_reported_clearly(running):
     port = int(running.server.url.rpartition(":")[2])
     with pytest.raises(LikewiseError, match="--port"):
         StudioServer(running.server.project, port=port)
@@ -267,7 +267,7 @@ def test_a_port_that_is_taken_is_reported_plainly(running):
 
 
 class Process:
-    """A server in a process of its own."""
+    """A server in a separate process."""
 
     def __init__(self, folder, *options):
         tests = Path(__file__).parents[2]
@@ -292,7 +292,7 @@ class Process:
 
 
 class Annotator(threading.Thread):
-    """Answers as fast as it can, keeps what was not acknowledged, and sends it again to the next server."""
+    """Answers as fast as possible, and sends what was not acknowledged again to the next server."""
 
     def __init__(self, session, project):
         super().__init__(daemon=True)
@@ -317,7 +317,7 @@ class Annotator(threading.Thread):
                 ) as client:
                     self._work(client, url)
             except httpx.HTTPError:
-                with self.moved:  # it was killed; the next one is on its way
+                with self.moved:  # it was killed; the next one is starting
                     self.moved.wait_for(lambda url=url: self.url != url, timeout=PATIENCE)
 
     def _work(self, client, url):
@@ -343,7 +343,7 @@ class Annotator(threading.Thread):
 
 
 @pytest.mark.parametrize("kills", [1, pytest.param(3, marks=pytest.mark.slow)])
-def test_a_server_that_is_killed_loses_nothing_that_it_acknowledged(tmp_path, kills):
+def test_a_killed_server_loses_nothing_acknowledged(tmp_path, kills):
     project = make(tmp_path, names(60))
     sessions = [secrets.token_urlsafe(16) for _ in range(3)]
 
@@ -376,7 +376,7 @@ def test_a_server_that_is_killed_loses_nothing_that_it_acknowledged(tmp_path, ki
             one.go_to(None)
     for one in people:
         one.join(PATIENCE)
-    # The project opens by itself; what was on its way is sent again and counts once.
+    # The project opens; unacknowledged answers are sent again and count once.
     desk = Desk(Project.open(project.folder), clock=Clock(time.time()))
     try:
         for one in people:
@@ -396,7 +396,7 @@ def test_a_server_that_is_killed_loses_nothing_that_it_acknowledged(tmp_path, ki
         assert one.acknowledged.items() <= kept.items()
 
 
-def test_a_server_that_is_reported_to_end_ends_with_its_worker(tmp_path):
+def test_a_stopped_server_stops_its_worker(tmp_path):
     import psutil
 
     project = make(tmp_path)

@@ -1,4 +1,4 @@
-"""A studio behind its web application, without a port; and a folder of files that mean harm."""
+"""A studio behind its web application, without a port; and a folder of harmful files."""
 
 import io
 import warnings
@@ -61,7 +61,7 @@ class Site:
         return self.log_in(self.desk.owner)
 
     def annotator(self, name=None):
-        """A client of somebody new, who may answer."""
+        """A client of a new annotator."""
         return self.log_in(self.desk.person(name or f"Ann {len(self.clients)}"))
 
 
@@ -89,7 +89,7 @@ def png(size=(8, 8)):
     return out.getvalue()
 
 
-# What each item of the folder of pictures is; rows in this order.
+# The items of the folder of pictures, in the order of their rows.
 FILES = (
     *("good.png", "drawing.svg", "page.html", "link.png", "gone.png", "cut.png", "named.png"),
     *("up.png", "far.png"),
@@ -97,7 +97,7 @@ FILES = (
 
 
 def picture_project(tmp_path):
-    """Make a project of pictures, some of which are none: a drawing with a script, a page, a link out …"""
+    """Create a project of pictures, some of which are not: an SVG with a script, a page, a link out …"""
     folder = tmp_path / "pictures"
     folder.mkdir()
     (tmp_path / "secret.png").write_bytes(png())

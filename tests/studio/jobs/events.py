@@ -1,4 +1,4 @@
-"""Events written short, for tests of what is derived from them."""
+"""Shorthands for events, for tests of what is derived from them."""
 
 from likewise.studio.records import StoredEvent
 
@@ -6,7 +6,7 @@ TIME = "2026-03-09T12:00:00+00:00"
 
 
 class Log:
-    """Makes events with running numbers. Items are called by their row: "i7"."""
+    """Makes events with consecutive numbers. Items are named by row: "i7"."""
 
     def __init__(self):
         self.events = []

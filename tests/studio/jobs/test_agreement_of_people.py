@@ -1,4 +1,4 @@
-"""Several people: who is believed, what is left open, and how far they agree."""
+"""Several people: whose answers count, what stays undecided, and how far they agree."""
 
 import numpy as np
 import pytest
@@ -31,7 +31,7 @@ def wrong(i, j):
     return "DIFFERENT" if Y[i] == Y[j] else "SAME"
 
 
-def test_two_who_contradict_each_other_leave_it_open():
+def test_two_people_who_contradict_each_other_decide_nothing():
     log = Log()
     log.answer((3, 0), "SAME", person=1)
     log.answer((0, 3), "DIFFERENT", person=2)
@@ -54,18 +54,18 @@ def test_two_against_one_decide():
     assert brain(log).make_picture().conflicts == ()
 
 
-def test_triplets_are_compared_whatever_their_order():
+def test_triplets_are_compared_regardless_of_order():
     log = Log()
     log.answer((0, 1, 30), "AB", person=1)
     log.answer((30, 1, 0), "BC", person=2)
     assert links(log) == {(0, 1): 1, (0, 30): 0, (1, 30): 0}
-    log.answer((0, 30, 1), "AB", person=1)  # she says otherwise now
+    log.answer((0, 30, 1), "AB", person=1)  # a changed answer
     picture = brain(log).make_picture()
     assert picture.links.tolist() == []
     assert [conflict.events for conflict in picture.conflicts] == [(2, 3)]
 
 
-def test_unsure_takes_nothing_from_others():
+def test_unsure_does_not_affect_answers_of_others():
     log = Log()
     log.answer((0, 1), "UNSURE", person=1)
     log.answer((0, 1), "SAME", person=2)
@@ -74,7 +74,7 @@ def test_unsure_takes_nothing_from_others():
 
 
 def crowd():
-    """Two who are right, and a third who is wrong about everything that they answer too."""
+    """Two people who are right, and a third who is wrong about every shared question."""
     log = Log()
     for i, j in zip(range(0, 12), range(28, 40), strict=True):
         for pair in ((i, j), (i, (i + 5) % 20)):
@@ -84,7 +84,7 @@ def crowd():
     return log
 
 
-def test_an_unreliable_person_is_not_believed_alone():
+def test_an_unreliable_person_does_not_count_alone():
     log = crowd()
     log.answer((15, 35), "SAME", person=3)
     log.answer((16, 35), "DIFFERENT", person=1)
@@ -107,7 +107,7 @@ def test_standing():
     assert by_person[1].seconds == 1.0
 
 
-def test_of_one_person_nothing_is_known_and_nothing_is_doubted():
+def test_one_person_has_no_reliability_and_counts():
     log = Log()
     log.answer((0, 1), "SAME")
     log.answer((0, 30), "UNSURE")
@@ -118,7 +118,7 @@ def test_of_one_person_nothing_is_known_and_nothing_is_doubted():
     assert links(log) == {(0, 1): 1}
 
 
-def test_who_shares_no_question_is_believed():
+def test_a_person_who_shares_no_question_counts():
     log = crowd()
     log.answer((17, 37), "DIFFERENT", person=4)
     assert links(log)[17, 37] == 0
@@ -134,7 +134,7 @@ def settled(log):
     return settle(counted.voices, counted.confirmed)
 
 
-def test_confirmed_answers_and_corrections_of_the_groups_count_as_four():
+def test_confirmed_answers_and_corrections_of_the_groups_count_as_ten():
     log = Log()
     log.answer((0, 1), "SAME")
     log.answer((2, 3), "SAME", source="groups")
@@ -143,7 +143,7 @@ def test_confirmed_answers_and_corrections_of_the_groups_count_as_four():
     confirm = log.add("confirm", {"of": first.seq}, person=2)
     found = settled(log)
     assert found.weights == (1.0, 10.0, 10.0)
-    assert found.confirmed == {first_key(found, 2)}  # a correction is not confirmed by itself
+    assert found.confirmed == {first_key(found, 2)}  # a correction alone is not a confirmation
     log.undo(confirm.seq)
     assert settled(log).weights == (1.0, 10.0, 1.0)
     assert settled(log).confirmed == frozenset()
@@ -153,7 +153,7 @@ def first_key(found, at):
     return found.replies[at].question.key
 
 
-def test_a_confirmed_answer_that_is_undone_or_replaced_leaves_nothing():
+def test_an_undone_or_replaced_answer_is_no_longer_confirmed():
     log = Log()
     first = log.answer((0, 1), "SAME")
     log.add("confirm", {"of": first.seq})
@@ -187,7 +187,7 @@ def test_another_answer_to_a_question_that_is_asked_again_does_not_confirm_it():
     assert settled(log).confirmed == frozenset()
 
 
-def test_confirming_moves_an_item_that_lies_in_another_group_and_undoing_moves_it_back():
+def test_confirming_moves_an_item_out_of_another_group_and_undo_moves_it_back():
     log = Log()
     first = log.answer((0, 23), "SAME")
     made = brain(log)

@@ -1,4 +1,4 @@
-"""The brain: by hand, laws of events, several people, and an interview as its twin."""
+"""The brain: examples by hand, properties of events, several people, and comparison with an interview."""
 
 import numpy as np
 import pytest
@@ -62,7 +62,7 @@ def test_an_answer_moves_the_rows_around_it():
     assert picture.labels.dtype == np.int32
     assert picture.doubt.dtype == np.float32
     assert picture.doubt.shape == (24,)
-    assert picture.doubt[0] == pytest.approx(0.0, abs=1e-3)  # an answer is evidence: almost sure
+    assert picture.doubt[0] == pytest.approx(0.0, abs=1e-3)  # an answer is evidence: almost certain
     assert picture.links.tolist() == [[0, 11, 1], [0, 12, 0]]
     assert [group.size for group in picture.groups] == [12, 12]
     assert all(len(group.typical) == 12 for group in picture.groups)
@@ -90,7 +90,7 @@ def test_a_contradiction_comes_with_its_chain_and_events():
     assert brain(log).make_picture().conflicts == ()
 
 
-def test_of_one_person_the_last_answer_counts():
+def test_the_last_answer_of_a_person_counts():
     log = Log()
     log.answer((0, 1), "DIFFERENT")
     log.answer((1, 0), "SAME")
@@ -103,29 +103,29 @@ def test_of_one_person_the_last_answer_counts():
     assert brain(log).make_picture().links.tolist() == [[0, 1, 1]]
 
 
-def test_practice_counts_for_nothing():
+def test_practice_does_not_count():
     log = Log()
     log.answer((0, 1), "DIFFERENT", source="practice")
-    told, plain = brain(log), brain()
-    assert asked(told) == asked(plain)
-    assert told.compute_progress().n_answers == 0
-    assert told.compute_standing().people == ()
-    assert told.make_picture().links.shape == (0, 3)
+    counted, plain = brain(log), brain()
+    assert asked(counted) == asked(plain)
+    assert counted.compute_progress().n_answers == 0
+    assert counted.compute_standing().people == ()
+    assert counted.make_picture().links.shape == (0, 3)
 
 
-def test_answers_of_a_study_show_and_do_not_steer():
+def test_answers_of_a_study_count_but_do_not_influence_questions():
     rows, y = blobs()
     log = Log()
     for i in range(0, 40, 2):
         log.answer((i, i + 1), word((i, i + 1), y), source="study")
-    told = brain(log, rows, n_clusters=3)
-    assert asked(told) == asked(brain((), rows, n_clusters=3))
-    assert len(told.make_picture().links) == 20
+    counted = brain(log, rows, n_clusters=3)
+    assert asked(counted) == asked(brain((), rows, n_clusters=3))
+    assert len(counted.make_picture().links) == 20
     log.answer((0, 5), word((0, 5), y))
     only = Log()
     only.answer((0, 5), word((0, 5), y))
-    told.tell(log.events)
-    assert asked(told) == asked(brain(only, rows, n_clusters=3))
+    counted.tell(log.events)
+    assert asked(counted) == asked(brain(only, rows, n_clusters=3))
 
 
 def test_pending_and_skipped_questions_are_not_chosen():
@@ -156,7 +156,7 @@ def test_a_question_keeps_its_id_until_it_is_answered():
     assert anew.id != first.id
 
 
-def test_why_speaks_of_items():
+def test_reasons_refer_to_items():
     log = Log()
     made = brain()
     log.answer(rows_of(made.choose_questions(1).questions[0]), "DIFFERENT")
@@ -192,7 +192,7 @@ def test_the_budget_ends_it():
     assert not made.compute_progress().worth_asking
 
 
-def test_unreadable_events_are_put_aside():
+def test_unreadable_events_are_ignored_with_a_reason():
     log = Log()
     log.answer((0, 99), "SAME")
     log.answer((0, 1), "AB")
@@ -236,7 +236,7 @@ def test_more_clusters_than_rows():
 
 
 @pytest.mark.parametrize("ask", ["pairs", "triplets", "both"])
-def test_nothing_but_unsure(ask):
+def test_only_unsure_answers(ask):
     log = Log()
     made = brain(ask=ask)
     for _ in range(12):
@@ -249,13 +249,13 @@ def test_nothing_but_unsure(ask):
     assert made.make_picture().links.shape == (0, 3)
 
 
-def test_all_rows_alike():
+def test_all_rows_identical():
     made = brain(rows=np.ones((8, 2)), n_clusters=3)
     assert made.make_picture().labels.shape == (8,)
     assert len(made.choose_questions(3).questions) == 3
 
 
-def test_groups_are_opened_as_answers_demand():
+def test_groups_are_added_as_answers_require():
     rows, y = blobs(k=4, seed=3)
     log = Log()
     made = brain(log, rows, n_clusters=None)
@@ -269,7 +269,7 @@ def test_groups_are_opened_as_answers_demand():
     assert len(made.make_picture().groups) >= 4
 
 
-def test_triplets_are_asked_in_an_order_that_tells_nothing():
+def test_the_order_of_a_triplet_does_not_reveal_the_answer():
     rows, _ = blobs(n=200, k=5)
     made = brain((), rows, n_clusters=5, ask="triplets")
     questions = made.choose_questions(20).questions
@@ -284,7 +284,7 @@ def test_triplets_are_asked_in_an_order_that_tells_nothing():
 
 @settings(max_examples=15, deadline=None)
 @given(seed=st.integers(0, 10**6), ask=st.sampled_from(["pairs", "triplets", "both"]))
-def test_reported_in_pieces_or_at_once_and_in_any_order_is_the_same(seed, ask):
+def test_events_sent_in_pieces_or_any_order_give_the_same_state(seed, ask):
     rng = np.random.default_rng(seed)
     rows, _ = blobs(n=30, seed=seed)
     log = drawn(rng, 30, 15)
@@ -311,7 +311,7 @@ def test_reported_in_pieces_or_at_once_and_in_any_order_is_the_same(seed, ask):
 
 @settings(max_examples=15, deadline=None)
 @given(seed=st.integers(0, 10**6))
-def test_undone_is_as_never_answered(seed):
+def test_an_undone_answer_equals_no_answer(seed):
     rng = np.random.default_rng(seed)
     rows, _ = blobs(n=30, seed=seed)
     log = drawn(rng, 30, 14, undo=False)
@@ -331,7 +331,7 @@ def test_undone_is_as_never_answered(seed):
 
 
 def drawn(rng, n, m, undo=True):
-    """Draw answers of three people who know nothing, skips and undoings."""
+    """Draw random answers of three people, skips and undos."""
     log = Log()
     for _ in range(m):
         rows = tuple(rng.choice(n // 3, size=rng.choice([2, 3]), replace=False).tolist())
@@ -348,7 +348,7 @@ def drawn(rng, n, m, undo=True):
 
 
 @pytest.mark.parametrize("discover", [False, True])
-def test_one_person_is_an_interview(discover):
+def test_one_person_gives_the_same_as_an_interview(discover):
     rows, y = blobs(n=80, k=4, seed=5)
     twin = Interview(rows, n_clusters=4, random_state=7, discover=discover)
     made = brain((), rows, n_clusters=4, seed=7, discover=discover)
@@ -373,7 +373,7 @@ def test_one_person_is_an_interview(discover):
 # ---------------------------------------------------------------------- what stays
 
 
-def test_numbers_of_groups_stay():
+def test_groups_keep_their_numbers():
     rows, y = blobs(n=90, k=3, seed=1)
     made, log = brain((), rows, n_clusters=3), Log()
     before = made.make_picture()
@@ -415,7 +415,7 @@ def few_are_many(monkeypatch):
 
 
 @pytest.mark.usefixtures("few_are_many")
-def test_of_many_rows_a_sample_asks_first():
+def test_with_many_rows_the_first_questions_use_a_sample():
     rows, y = blobs(n=600, k=3, seed=2)
     log = Log()
     log.answer((0, 3), "SAME")
@@ -430,7 +430,7 @@ def test_of_many_rows_a_sample_asks_first():
     assert first.labels.shape == (600,)
     for question in ready.questions[:12]:
         log.answer(rows_of(question), word(rows_of(question), y))
-    log.answer((590, 591), word((590, 591), y))  # from the gallery: a row that was not drawn
+    log.answer((590, 591), word((590, 591), y))  # a correction about a row that was not drawn
     made.tell(log.events)
     made.choose_questions(5)
     assert {tuple(link[:2]) for link in made.make_picture().links.tolist()} >= {(0, 3), (590, 591)}
@@ -449,7 +449,7 @@ def test_of_many_rows_a_sample_asks_first():
 
 
 @pytest.mark.usefixtures("few_are_many")
-def test_of_very_many_rows_a_sample_stands_for_all(monkeypatch):
+def test_with_very_many_rows_a_sample_represents_all(monkeypatch):
     monkeypatch.setattr(brain_module, "_HUGE", 500)
     monkeypatch.setattr(brain_module, "_HUGE_SAMPLE", 100)
     rows, y = blobs(n=600, k=3, seed=2)

@@ -1,4 +1,4 @@
-"""Maps: within their frame, the same again, near rows near, and odd shapes."""
+"""Maps: within the unit square, reproducible, preserving neighbourhoods, and unusual shapes."""
 
 import numpy as np
 import pytest
@@ -14,7 +14,7 @@ def blobs(n=240, d=5, seed=0):
 
 
 @pytest.mark.parametrize("make", [compute_plain_layout, compute_near_layout])
-def test_a_map_lies_in_its_frame_and_comes_again(make):
+def test_a_map_is_within_the_unit_square_and_reproducible(make):
     X, _ = blobs()
     one, other = make(X, seed=3), make(X, seed=3)
     assert one.xy.shape == (240, 2)
@@ -25,7 +25,7 @@ def test_a_map_lies_in_its_frame_and_comes_again(make):
     assert np.array_equal(one.xy, other.xy)
 
 
-def test_the_first_map_is_that_of_the_main_directions():
+def test_the_first_map_shows_the_principal_components():
     X = np.array([[0.0, 0.0], [10.0, 1.0], [20.0, 0.0], [30.0, 1.0]])
     layout = compute_plain_layout(X)
     assert layout.method == "PCA"
@@ -61,7 +61,7 @@ def test_the_better_map_keeps_groups_apart(monkeypatch):
     ],
     ids=["one", "two alike", "all alike", "one column", "four places", "corners", "huge", "tiny", "outlier"],
 )
-def test_odd_shapes(make, X):
+def test_unusual_shapes(make, X):
     xy = make(X).xy
     assert xy.shape == (len(X), 2)
     assert np.isfinite(xy).all()
@@ -69,7 +69,7 @@ def test_odd_shapes(make, X):
     assert xy.max() <= 1.0
 
 
-def test_an_outlier_does_not_press_the_others_together():
+def test_an_outlier_does_not_compress_the_others():
     rng = np.random.default_rng(0)
     X = np.r_[rng.normal(size=(2000, 2)), [[1e4, 1e4]]]
     assert np.ptp(compute_plain_layout(X).xy[:-1], axis=0).min() > 0.3
@@ -80,7 +80,7 @@ def test_rows_of_many_columns():
     assert np.isfinite(compute_near_layout(X).xy).all()
 
 
-def test_blocks_do_not_show(monkeypatch):
+def test_the_result_does_not_depend_on_blocks(monkeypatch):
     monkeypatch.setattr(layout_module, "_LANDMARKS", 60)
     X, _ = blobs(n=500)
     whole = compute_near_layout(X, seed=1).xy

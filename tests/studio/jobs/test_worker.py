@@ -1,4 +1,4 @@
-"""The worker: a real process, what it sends, its death and return, trouble, and its end."""
+"""The worker: a real process, its messages, restart after being killed, failures, and shutdown."""
 
 import os
 import queue
@@ -50,7 +50,7 @@ def project(tmp_path):
 
 
 class Heard:
-    """Keeps messages and waits for those of a kind."""
+    """Collects messages and waits for those of a kind."""
 
     def __init__(self):
         self.messages = queue.Queue()
@@ -59,7 +59,7 @@ class Heard:
         self.messages.put(message)
 
     def next(self, *kinds, after=0):
-        """Return the first message of each kind that is by the event `after` or a later one."""
+        """Return the first message of each kind based on the event `after` or a later one."""
         found, end = {}, time.monotonic() + PATIENCE
         while len(found) < len(kinds):
             message = self.messages.get(timeout=max(end - time.monotonic(), 0.01))
@@ -86,7 +86,7 @@ def asked(ready):
     return [frozenset(rows_of(question)) for question in ready.questions]
 
 
-def test_it_sends_all_that_there_is(worker, heard):
+def test_it_sends_every_kind_of_message(worker, heard):
     worker.tell(Tell((), 3))
     ready, picture, standing, progress = heard.next(Ready, Picture, Standing, Progress)
     assert len(ready.questions) == 3
@@ -110,7 +110,7 @@ def test_it_sends_two_maps(worker, heard):
     assert first.xy.shape == better.xy.shape == (24, 2)
 
 
-def test_it_is_polite(worker, heard):
+def test_it_runs_at_low_priority_and_ignores_ctrl_c(worker, heard):
     worker.tell(Tell((), 1))
     heard.next(Ready, Picture)
     process = psutil.Process(worker.pid)
@@ -123,7 +123,7 @@ def test_it_is_polite(worker, heard):
     assert psutil.pid_exists(process.pid)
 
 
-def test_killed_it_comes_back_with_the_same_questions(worker, heard):
+def test_after_a_kill_it_returns_the_same_questions(worker, heard):
     log = Log()
     log.answer((0, 20), "DIFFERENT")
     worker.tell(Tell(tuple(log.events), 4))
@@ -140,7 +140,7 @@ def test_killed_it_comes_back_with_the_same_questions(worker, heard):
     assert worker.pid != first
 
 
-def test_reported_before_its_start_and_while_it_is_dead(project, heard):
+def test_events_sent_before_its_start_or_after_a_kill_arrive(project, heard):
     made = Worker(project, heard)
     log = Log()
     log.answer((0, 20), "DIFFERENT")
@@ -157,7 +157,7 @@ def test_reported_before_its_start_and_while_it_is_dead(project, heard):
         made.stop()
 
 
-def test_trouble_with_the_project_is_reported(project, heard):
+def test_problems_with_the_project_are_reported(project, heard):
     os.truncate(project.folder / "features.npy", 40)
     made = Worker(project, heard)
     made.tell(Tell((), 1))
@@ -170,7 +170,7 @@ def test_trouble_with_the_project_is_reported(project, heard):
         made.stop()
 
 
-def test_a_handler_that_fails_does_not_stop_it(project, caplog):
+def test_a_failing_handler_does_not_stop_it(project, caplog):
     seen = threading.Event()
 
     def handler(message):
@@ -237,7 +237,7 @@ def test_it_ends_when_the_server_is_killed(project, tmp_path):
 
 
 class Wrong(Brain):
-    """A brain that cannot make pictures."""
+    """A brain that fails to make pictures."""
 
     def make_picture(self):
         raise ValueError("the paint is dry")
@@ -251,7 +251,7 @@ def loop_of(made, inbox):
     return loop, sent
 
 
-def test_what_fails_is_reported_once_and_all_else_goes_on():
+def test_a_failure_is_reported_once_and_other_steps_continue():
     inbox = queue.SimpleQueue()
     log = Log()
     loop, sent = loop_of(Wrong(X, ids(24), Settings("toy", n_clusters=2)), inbox)
@@ -271,7 +271,7 @@ def test_questions_come_first_and_nothing_starves():
     inbox = queue.SimpleQueue()
     log = Log()
     loop, sent = loop_of(Brain(X, ids(24), Settings("toy", n_clusters=2)), inbox)
-    for _ in range(12):  # there is always news
+    for _ in range(12):  # there are always new events
         log.answer((len(log.events), 20), "UNSURE")
         inbox.put(Tell(tuple(log.events[-1:]), 2))
         loop.turn()

@@ -1,4 +1,4 @@
-"""Studios of real parts, as for the tests of the service."""
+"""Complete studios, as for the tests of the service."""
 
 from studio.service.conftest import open_studio
 

@@ -1,4 +1,4 @@
-"""What is counted, asked and put back: budgets, disputes, undoing by the owner, repeated posts."""
+"""Counting: budgets, disputes, undo by the owner, repeated requests."""
 
 import pytest
 
@@ -9,7 +9,7 @@ pytest.importorskip("sqlalchemy")
 
 
 def answer_all(desk, people, word, rounds=60):
-    """Let people answer in turn; tell whether all of them came to the end."""
+    """Let people answer in turn; return whether all of them finished."""
     for _ in range(rounds):
         shown = [(person, desk.asking.give_questions(person, 1)) for person in people]
         if all(one["state"] == "finished" for _, one in shown):
@@ -22,7 +22,7 @@ def answer_all(desk, people, word, rounds=60):
 
 
 @pytest.mark.parametrize("overlap", [1, 2])
-def test_a_budget_is_not_exceeded_by_the_questions_that_an_answer_brings_along(open_studio, overlap):
+def test_prefetched_questions_do_not_exceed_the_budget(open_studio, overlap):
     desk = open_studio(20, budget=5, overlap=overlap)
     ann = desk.person("Ann")
     waiting, n = desk.ask(ann, 3), 0
@@ -36,31 +36,31 @@ def test_a_budget_is_not_exceeded_by_the_questions_that_an_answer_brings_along(o
 
 
 @pytest.mark.parametrize("overlap", [1, 2])
-def test_people_who_answer_at_once_share_what_is_left_of_a_budget(open_studio, overlap):
+def test_people_who_answer_concurrently_share_the_rest_of_a_budget(open_studio, overlap):
     desk = open_studio(20, budget=5, overlap=overlap)
     people = [desk.person(name) for name in ("Ann", "Bob", "Cem")]
     assert sum(len(desk.ask(person, 3)) for person in people) == 5
 
 
-def test_what_is_left_of_a_budget_is_free_again_when_somebody_leaves(open_studio):
+def test_the_rest_of_a_budget_is_released_when_a_person_leaves(open_studio):
     desk = open_studio(20, budget=2)
     ann, bob = desk.person("Ann"), desk.person("Bob")
     assert len(desk.ask(ann, 3)) == 2
     assert desk.ask(bob, 3) == []
     desk.clock.now += 10_000
-    # At once, or if the queue was filled anew in between, as soon as it is filled again.
+    # At once, or as soon as the queue is filled again.
     wait_until(lambda: len(desk.ask(bob, 3)) == 2, "two free questions")
 
 
-def test_a_disputed_answer_does_not_keep_back_the_questions_that_would_follow_from_it(open_studio):
-    """Ann says that all belong together, Bob that none do: nothing follows, so that all is asked."""
+def test_a_disputed_answer_implies_nothing(open_studio):
+    """Ann answers SAME, Bob DIFFERENT to everything: nothing follows, so everything is asked."""
     desk = open_studio(6, overlap=2)
     ann, bob = desk.person("Ann"), desk.person("Bob")
     assert answer_all(desk, [ann, bob], lambda person, _: "SAME" if person == ann else "DIFFERENT")
 
 
-def test_the_answers_of_somebody_unreliable_keep_nothing_back(open_studio):
-    """What only they said does not count, and is asked for by what else there is."""
+def test_the_answers_of_an_unreliable_person_imply_nothing(open_studio):
+    """What only they answered does not count, so further questions are asked."""
     desk = open_studio(12, overlap=1)
     ann, bob, cem, dan = (desk.person(name) for name in ("Ann", "Bob", "Cem", "Dan"))
     ids = [f"{letter}{i}" for letter in "ab" for i in range(6)]
@@ -75,7 +75,7 @@ def test_the_answers_of_somebody_unreliable_keep_nothing_back(open_studio):
     assert answer_all(desk, [ann, bob], lambda _, question: desk.true_word(question))
 
 
-def test_an_answer_that_the_owner_takes_back_no_longer_counts_as_one_of_the_overlap(open_studio):
+def test_an_answer_undone_by_the_owner_no_longer_counts_for_the_overlap(open_studio):
     desk = open_studio(8, overlap=2)
     ann = desk.person("Ann")
     (asked,) = desk.ask(ann, 1)
@@ -89,10 +89,10 @@ def test_an_answer_that_the_owner_takes_back_no_longer_counts_as_one_of_the_over
     assert n_answers == 0
 
 
-def test_what_is_reported_of_groups_counts_once_though_the_groups_have_changed_since(open_studio):
+def test_a_repeated_statement_about_groups_counts_once_after_the_groups_changed(open_studio):
     desk = open_studio(12)
     ann = desk.person("Ann")
-    said = {}
+    sent = {}
     group = desk.groups.show_all()["groups"][0]
     row = group["doubtful"][0]["row"] if group["doubtful"] else group["typical"][-1]["row"]
     calls = {
@@ -103,15 +103,15 @@ def test_what_is_reported_of_groups_counts_once_though_the_groups_have_changed_s
     }
     for name, call in calls.items():
         key = new_key()
-        said[name] = key, call(key)
+        sent[name] = key, call(key)
         desk.settle()
-    for name, (key, first) in said.items():
+    for name, (key, first) in sent.items():
         again = calls[name](key)
         assert (again["seq"], again["new"]) == (first["seq"], False)
     assert len(desk.events("answer", "name")) == 4
 
 
-def test_an_undo_that_is_sent_again_late_leaves_the_new_answer_alone(open_studio):
+def test_a_late_repeated_undo_does_not_affect_the_new_answer(open_studio):
     desk = open_studio(8)
     ann = desk.person("Ann")
     (asked,) = desk.ask(ann, 1)

@@ -1,4 +1,4 @@
-"""What must not grow or end with the days that a studio runs."""
+"""What must stay stable while a studio runs for days."""
 
 import os
 import threading
@@ -30,7 +30,7 @@ def test_threads_that_come_and_go_leave_no_open_files(tmp_path):
     assert items.get(2).row == 2
 
 
-def test_a_folder_that_takes_long_to_look_through_is_looked_through_seldom(open_studio, monkeypatch):
+def test_a_slow_folder_is_checked_rarely(open_studio, monkeypatch):
     looks, refreshed = [], []
 
     def slow(_):
@@ -38,7 +38,7 @@ def test_a_folder_that_takes_long_to_look_through_is_looked_through_seldom(open_
         time.sleep(0.05)
 
     monkeypatch.setattr(_studio, "_LOOK_EVERY", 0.001)
-    monkeypatch.setattr(_studio, "_LOOK_SHARE", 1e-6)  # of the time: not again while this test runs
+    monkeypatch.setattr(_studio, "_LOOK_SHARE", 1e-6)  # of the time: not again during this test
     monkeypatch.setattr(Project, "describe_changed_source", slow)
     desk = open_studio()
     refresh = desk.hub.refresh
@@ -47,7 +47,7 @@ def test_a_folder_that_takes_long_to_look_through_is_looked_through_seldom(open_
     assert len(looks) == 1
 
 
-def test_a_worker_that_cannot_be_started_is_tried_again(tmp_path, monkeypatch):
+def test_starting_a_failed_worker_is_retried(tmp_path, monkeypatch):
     def fail(_):
         raise OSError("no memory")
 

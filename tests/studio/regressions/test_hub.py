@@ -1,4 +1,4 @@
-"""Between store and worker: troubles that pass, and a lock that must not be waited for."""
+"""Between store and worker: temporary failures, and a lock that must not be waited for."""
 
 import threading
 
@@ -9,7 +9,7 @@ from patience import PATIENCE, wait_until
 pytest.importorskip("sqlalchemy")
 
 
-def test_a_trouble_is_over_when_the_worker_can_be_given_again(open_studio):
+def test_a_failure_ends_when_the_worker_can_be_reached_again(open_studio):
     desk = open_studio()
     desk.teller.paused.set()
     desk.hub.wake_worker()
@@ -18,8 +18,8 @@ def test_a_trouble_is_over_when_the_worker_can_be_given_again(open_studio):
     wait_until(lambda: desk.hub.trouble is None, "its end")
 
 
-def test_somebody_can_begin_to_watch_while_the_database_is_slow(open_studio):
-    """The page's stream of news begins in the loop that serves all requests."""
+def test_watching_can_start_while_the_database_is_slow(open_studio):
+    """The event stream of a page starts in the loop that serves all requests."""
     desk = open_studio()
     reading, done = threading.Event(), threading.Event()
 

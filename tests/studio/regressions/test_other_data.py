@@ -1,4 +1,4 @@
-"""A database is for one project, even where the ids of two are the same."""
+"""A database belongs to one project, even if two projects have the same ids."""
 
 import pytest
 
@@ -47,7 +47,7 @@ def test_answers_about_other_items_with_the_same_ids_are_refused(tmp_path, datab
             pass
         again = tmp_path / "again"
         again.mkdir()
-        with Studio(made(again, "birds", "wren"), store=store, teller=Silent):  # made anew from the same data
+        with Studio(made(again, "birds", "wren"), store=store, teller=Silent):  # created again from it
             pass
     finally:
         store.close()

@@ -1,4 +1,4 @@
-"""A project is opened with the database that its answers are in, and with no other."""
+"""A project can be opened only with the database that has its answers."""
 
 import dataclasses
 
@@ -10,7 +10,7 @@ from small_projects import make
 pytest.importorskip("sqlalchemy")
 
 
-def test_another_database_than_the_one_of_the_project_is_refused(tmp_path):
+def test_a_different_database_is_refused(tmp_path):
     from likewise.cli.studio import _check_database
 
     project = make(tmp_path)

@@ -1,4 +1,4 @@
-"""The service on both databases: many people at once, and nothing missed."""
+"""The service on both databases: many people at once, and no event is missed."""
 
 from concurrent.futures import ThreadPoolExecutor
 
@@ -20,11 +20,11 @@ def desk(database_url, tmp_path):
     store.close()
 
 
-def test_what_many_answer_at_once_is_in_the_log_as_in_the_store(desk):
+def test_concurrent_answers_are_the_same_in_log_and_store(desk):
     people = [desk.person(f"P{number}") for number in range(8)]
 
     def work(person):
-        waiting, said = desk.ask(person, 2), []
+        waiting, sent = desk.ask(person, 2), []
         for turn in range(6):
             if not waiting:
                 waiting = desk.ask(person, 2)
@@ -38,15 +38,15 @@ def test_what_many_answer_at_once_is_in_the_log_as_in_the_store(desk):
             if turn == 4:
                 desk.undo(person, of=done["seq"])
             else:
-                said.append(done["seq"])
-        return said
+                sent.append(done["seq"])
+        return sent
 
     with ThreadPoolExecutor(len(people)) as pool:
-        said = [seq for seqs in pool.map(work, people) for seq in seqs]
+        sent = [seq for seqs in pool.map(work, people) for seq in seqs]
     desk.settle()
     stored = desk.events()
     assert [event.seq for event in desk.hub.log.get_events()] == [event.seq for event in stored]
-    assert set(said) <= {event.seq for event in stored}
+    assert set(sent) <= {event.seq for event in stored}
     by_question = {}
     for event in desk.hub.log.get_standing("answer"):
         by_question.setdefault(event.question, []).append(event.person)

@@ -23,24 +23,24 @@ def leased(store, person, n, **given):
     return [q.id for q, _ in store.write(lambda tx: tx.lease(person, n, **{**LEASE, **given}))]
 
 
-def test_a_question_that_is_withdrawn_is_offered_again_when_it_is_put_in_anew(store):
+def test_a_withdrawn_question_is_offered_again_after_a_refill(store):
     assert leased(store, 1, 1) == ["q0"]
     store.write(lambda tx: tx.withdraw(1, ["q0"]))
     assert leased(store, 1, 3) == ["q1", "q2"]
     assert leased(store, 2, 3) == ["q1", "q2"]
-    assert store.read(lambda tx: tx.was_leased("q0", 1))  # what was answered meanwhile is still taken
+    assert store.read(lambda tx: tx.was_leased("q0", 1))  # answers given meanwhile are still accepted
     store.write(lambda tx: tx.refill(QUESTIONS[:1]))
     assert leased(store, 1, 3) == ["q1", "q2", "q0"]
 
 
-def test_who_else_holds_a_withdrawn_question_keeps_it(store):
+def test_others_keep_their_lease_of_a_withdrawn_question(store):
     assert leased(store, 1, 1) == leased(store, 2, 1) == ["q0"]
     store.write(lambda tx: tx.withdraw(1, ["q0"]))
     assert leased(store, 2, 1) == ["q0"]
     assert [store.read(lambda tx, who=who: tx.is_leased("q0", who)) for who in (1, 2)] == [False, True]
 
 
-def test_live_leases_of_others_are_counted(store):
+def test_active_leases_of_others_are_counted(store):
     leased(store, 1, 2)
     leased(store, 2, 1)
 

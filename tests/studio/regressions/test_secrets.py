@@ -1,4 +1,4 @@
-"""What annotators must not see: the folder of a file, where it is the true class."""
+"""Annotators must not see the folder of a file if it is the true class."""
 
 import numpy as np
 import pytest
@@ -15,7 +15,7 @@ CLASSES = ("owl", "wren")
 
 @pytest.fixture(params=["plain", "study"])
 def birds(request, tmp_path):
-    """A client of an annotator of pictures that lie in a folder for each class."""
+    """A client of an annotator; the pictures are in one folder per class."""
     items = []
     for row in range(24):
         name = CLASSES[row // 12]
@@ -43,7 +43,7 @@ def birds(request, tmp_path):
     site.close()
 
 
-def test_no_error_about_a_file_tells_the_class(birds):
+def test_no_error_about_a_file_reveals_the_class(birds):
     forbidden = "owl" if birds.is_study else "owl/"
     for row in range(6):
         for what in ("media", "thumb", "spectrogram"):
@@ -52,7 +52,7 @@ def test_no_error_about_a_file_tells_the_class(birds):
                 assert forbidden not in response.text
 
 
-def test_nothing_that_an_annotator_can_read_tells_the_class(birds):
+def test_nothing_an_annotator_can_read_reveals_the_class(birds):
     birds.post("/api/study/next", json={"key": "next-key-1"}) if birds.is_study else None
     asked = birds.post("/api/questions", json={"n": 10})
     assert asked.json()["questions"]
@@ -75,7 +75,7 @@ def test_nothing_that_an_annotator_can_read_tells_the_class(birds):
         assert "wren/" not in text
 
 
-def test_who_takes_part_in_a_study_sees_no_groups_and_who_else_answers_does(birds):
+def test_participants_of_a_study_cannot_see_groups_but_annotators_can(birds):
     wanted = 403 if birds.is_study else 200
     for path in (
         "groups",
@@ -93,6 +93,6 @@ def test_who_takes_part_in_a_study_sees_no_groups_and_who_else_answers_does(bird
     assert birds.get("/api/reference").status_code == 200
 
 
-def test_a_row_whose_id_begins_with_its_class_has_no_title_that_tells_it():
+def test_the_title_of_a_row_does_not_reveal_a_class_in_its_id():
     shown = make_item_view(Item(0, "owl/17", "row", "owl/17", truth="owl"))
     assert (shown["id"], shown["title"]) == ("17", "17")

@@ -1,4 +1,4 @@
-"""Two studios on one machine, which browsers take for one host."""
+"""Two studios on one machine, which browsers treat as one host."""
 
 import pytest
 
@@ -8,14 +8,14 @@ from studio.service.desk import open_desk
 pytest.importorskip("fastapi")
 
 
-def test_logging_in_to_a_second_studio_leaves_the_session_of_the_first(tmp_path):
+def test_logging_in_to_a_second_studio_keeps_the_session_of_the_first(tmp_path):
     sites = []
     for name in ("one", "two"):
         (tmp_path / name).mkdir()
         sites.append(Site(open_desk(tmp_path / name)))
     try:
         first, second = (site.owner() for site in sites)
-        jar = {**first.cookies, **second.cookies}  # one browser, whose cookies know no ports
+        jar = {**first.cookies, **second.cookies}  # one browser; cookies are shared between ports
         for site in sites:
             client = site.stranger()
             client.cookies.update(jar)
@@ -25,7 +25,7 @@ def test_logging_in_to_a_second_studio_leaves_the_session_of_the_first(tmp_path)
             site.close()
 
 
-def test_an_owner_whom_another_owner_locked_out_is_not_given_the_link(tmp_path):
+def test_a_locked_out_owner_gets_no_login_link(tmp_path):
     desk = open_desk(tmp_path)
     try:
         other = desk.person("Other", "owner")

@@ -1,4 +1,4 @@
-"""Studios of real parts for the tests of the service."""
+"""Complete studios for the tests of the service."""
 
 import pytest
 

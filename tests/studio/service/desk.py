@@ -1,4 +1,4 @@
-"""A studio of real parts for tests: a SQLite store, the real brain in a thread, and a clock that is set."""
+"""A complete studio for tests: a SQLite store, the real brain in a thread, and a manual clock."""
 
 import threading
 import uuid
@@ -15,7 +15,7 @@ def new_key():
 
 
 class Clock:
-    """A clock that stands still until it is moved."""
+    """A clock that only moves when it is set."""
 
     def __init__(self, now=1_000_000.0):
         self.now = now
@@ -25,7 +25,7 @@ class Clock:
 
 
 class Inside:
-    """Does what the worker process does, in the thread that tells it."""
+    """Does the work of the worker process in the calling thread."""
 
     def __init__(self, project, hear):
         self.brain = Brain(project.load_features(), project.items.get_ids(), project.settings)
@@ -57,7 +57,7 @@ class Inside:
 
 
 class Desk:
-    """A studio that runs, with short words for what people do in it."""
+    """A running studio, with shorthands for what people do in it."""
 
     def __init__(self, project, **options):
         self.project = project
@@ -76,12 +76,12 @@ class Desk:
         self.studio.stop()
 
     def again(self):
-        """Stop, and open the same project anew."""
+        """Stop, and open the same project again."""
         self.close()
         return Desk(type(self.project).open(self.project.folder), clock=self.clock)
 
     def settle(self):
-        """Wait until all that was said is thought through."""
+        """Wait until all answers have been processed."""
         hub = self.hub
         hub.wake_worker()
         before = self.teller.tells
@@ -91,7 +91,7 @@ class Desk:
             ),
             "a refit",
         )
-        # The thread may be in the middle of the last one; a word to it is heard after that.
+        # The thread may be processing the last message; a new one is handled after it.
         before = self.teller.tells
         hub.wake_worker()
         wait_until(lambda: self.teller.tells > before, "a second look")
@@ -122,15 +122,15 @@ class Desk:
         return self.asking.undo(person, key=key or new_key(), of=of)
 
     def state(self, person, a, b, word):
-        """Say something of two items without being asked."""
-        self.asking.store_pair(person, key=new_key(), items=(a, b), answer=word, why="told")
+        """Make a statement about two items without being asked."""
+        self.asking.store_pair(person, key=new_key(), items=(a, b), answer=word, why="stated")
 
     def events(self, *kinds):
         events = self.studio.store.read(lambda tx: tx.get_events())
         return [event for event in events if not kinds or event.kind in kinds]
 
     def true_word(self, question):
-        """Answer by the two groups of the small project: ids that begin alike belong together."""
+        """Answer by the two groups of the small project: ids with the same first letter belong together."""
         heads = [item["id"][0] for item in question["items"]]
         if len(heads) == 2:
             return "SAME" if heads[0] == heads[1] else "DIFFERENT"
@@ -150,5 +150,5 @@ def names(n):
 
 
 def open_desk(folder, n=8, options=None, **settings):
-    """Make a small project of n texts and open its studio."""
+    """Create a small project of n texts and open its studio."""
     return Desk(make(folder, names(n), **settings), **(options or {}))

@@ -1,4 +1,4 @@
-"""What is said of groups, contradictions, and who may see which answers."""
+"""Statements about groups, contradictions, and who may see which answers."""
 
 import pytest
 
@@ -21,9 +21,9 @@ def named(desk):
     return {group["number"]: group["name"] for group in desk.groups.show_all()["groups"]}
 
 
-def settled(desk, person, *said):
-    """Say words of pairs, such as ("a0", "a1", "SAME"), and wait until they are thought through."""
-    for a, b, word in said:
+def settled(desk, person, *answers):
+    """Store answers such as ("a0", "a1", "SAME"), and wait until they are processed."""
+    for a, b, word in answers:
         desk.state(person, a, b, word)
     desk.settle()
 
@@ -31,18 +31,18 @@ def settled(desk, person, *said):
 # ---------------------------------------------------------------------- names
 
 
-def test_a_name_follows_the_item_that_it_was_given_by(desk, ann):
+def test_a_name_follows_its_item(desk, ann):
     number = group_of(desk, "a0")
     typical = desk.groups.show_all()["groups"][0]["typical"][0]["id"]
     assert desk.groups.name_group(ann, group_of(desk, typical), key=new_key(), name="  owls ")["new"]
     assert named(desk)[group_of(desk, typical)] == "owls"
-    # Everything turns: the a's and the b's are one, and a new item parts from them.
+    # The groups change: the a's and the b's are joined, and a new item is separated from them.
     settled(desk, ann, ("a0", "b0", "SAME"), ("a1", "b1", "SAME"), ("a0", "a3", "DIFFERENT"))
     assert named(desk)[group_of(desk, typical)] == "owls"
     assert number in named(desk)
 
 
-def test_the_last_name_counts_and_can_be_taken_back(desk, ann):
+def test_the_last_name_counts_and_can_be_undone(desk, ann):
     number = group_of(desk, "b0")
     for name in ("wrens", "Zaunkönige <b>"):
         desk.groups.name_group(ann, number, key=new_key(), name=name)
@@ -63,7 +63,7 @@ def test_names_that_cannot_be_shown_are_refused(desk, ann, name):
         desk.studio.people.add(name, "annotator")
 
 
-def test_two_people_have_two_names(desk, ann):
+def test_names_of_people_are_unique(desk, ann):
     with pytest.raises(BadRequestError, match="somebody called ANN"):
         desk.person("ANN")
 
@@ -71,13 +71,13 @@ def test_two_people_have_two_names(desk, ann):
 # ---------------------------------------------------------------------- hints about groups
 
 
-def test_not_here_parts_the_item_from_the_middle_of_its_group(desk, ann):
+def test_not_here_separates_the_item_from_the_representative_of_its_group(desk, ann):
     number = group_of(desk, "a0")
     group = next(g for g in desk.groups.show_all()["groups"] if g["number"] == number)
     middle = group["typical"][0]["id"]
     item = group["typical"][-1]
-    said = desk.groups.remove_item(ann, number, key=new_key(), row=item["row"])
-    assert said["message"] == f"{item['id']} and {middle} do not belong together."
+    stated = desk.groups.remove_item(ann, number, key=new_key(), row=item["row"])
+    assert stated["message"] == f"{item['id']} and {middle} do not belong together."
     body = desk.events("answer")[-1].body
     assert (body["items"], body["answer"]) == ([item["id"], middle], "DIFFERENT")
     assert (body["kind"], body["source"]) == ("pair", "groups")
@@ -85,14 +85,14 @@ def test_not_here_parts_the_item_from_the_middle_of_its_group(desk, ann):
     assert group_of(desk, item["id"]) != group_of(desk, middle)
 
 
-def test_the_middle_itself_is_parted_from_the_next_member(desk, ann):
+def test_the_representative_itself_is_separated_from_the_next_member(desk, ann):
     group = desk.groups.show_all()["groups"][0]
     middle, second = group["typical"][:2]
     desk.groups.remove_item(ann, group["number"], key=new_key(), row=middle["row"])
     assert desk.events("answer")[-1].body["items"] == [middle["id"], second["id"]]
 
 
-def test_belongs_joins_the_item_with_the_middle_of_the_group(desk, ann):
+def test_belongs_joins_the_item_with_the_representative_of_the_group(desk, ann):
     number = group_of(desk, "a0")
     middle = next(g for g in desk.groups.show_all()["groups"] if g["number"] == number)["typical"][0]["id"]
     desk.groups.add_item(ann, number, key=new_key(), row=desk.project.items.get_row("b3"))
@@ -102,7 +102,7 @@ def test_belongs_joins_the_item_with_the_middle_of_the_group(desk, ann):
     assert group_of(desk, "b3") == group_of(desk, middle)
 
 
-def test_merging_joins_the_middles(desk, ann):
+def test_merging_joins_the_representatives(desk, ann):
     one, other = desk.groups.show_all()["groups"]
     key = new_key()
     desk.groups.merge(ann, key=key, a=one["number"], b=other["number"])
@@ -116,7 +116,7 @@ def test_merging_joins_the_middles(desk, ann):
 
 
 @pytest.mark.parametrize("number", [2, 65_535])
-def test_groups_and_items_that_are_not_there(desk, ann, number):
+def test_unknown_groups_and_items_are_refused(desk, ann, number):
     with pytest.raises(NotFoundError, match=f"no group {number}"):
         desk.groups.remove_item(ann, number, key=new_key(), row=0)
     with pytest.raises(NotFoundError, match=f"no group {number}"):
@@ -161,7 +161,7 @@ def test_two_people_who_disagree_are_a_contradiction(open_studio):
     assert {event["person"] for event in conflict["answers"]} == {"Ann", "Bob"}
     for person in (ann, bob):
         assert desk.groups.show_conflicts(person) == {"conflicts": [], "hidden": 1}
-    # The question is not asked for ever, and the worker is not kept busy with it.
+    # The question is not asked for ever, and the worker is not kept busy by it.
     tells = desk.teller.tells
     desk.settle()
     assert desk.teller.tells - tells < 10
@@ -203,7 +203,7 @@ def test_a_link_of_a_triplet_is_three_pairs(open_studio):
     assert desk.groups.get_links(ann) == [(a, c, 1), (a, b, 0), (c, b, 0)]
 
 
-def test_people_are_judged_by_what_they_share(open_studio):
+def test_reliability_is_estimated_from_shared_questions(open_studio):
     desk = open_studio(overlap=2)
     ann, bob = desk.person("Ann"), desk.person("Bob")
     for person in (ann, bob):
@@ -221,7 +221,7 @@ def test_nobody_locks_themselves_out(desk, ann):
         desk.studio.people.set_active(99, False, desk.owner)
 
 
-def test_whoever_is_locked_out_lets_go_of_questions(desk, ann):
+def test_a_locked_out_person_releases_their_questions(desk, ann):
     bob = desk.person("Bob")
     held = {question["id"] for question in desk.ask(ann, 10)}
     desk.studio.people.set_active(ann.id, False, desk.owner)
@@ -235,7 +235,7 @@ def test_an_undo_of_an_undo_is_refused(desk, ann):
         desk.undo(ann, of=seq)
 
 
-def test_what_stands_for_a_group_is_what_answers_join_to_most_others():
+def test_the_representative_of_a_group_is_joined_to_most_others():
     known = KnownRelations()
     for a, b in (("a", "b"), ("b", "c"), ("d", "e")):
         known.join(a, b)

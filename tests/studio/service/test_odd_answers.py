@@ -1,4 +1,4 @@
-"""Answers that look wrong: listed, kept, taken back, asked again; and who may do so."""
+"""Answers that look wrong: listed, confirmed, undone, asked again; and who may do so."""
 
 import pytest
 
@@ -7,11 +7,11 @@ from likewise.studio.records import NewEvent
 from likewise.studio.store import open_store
 from studio.service.desk import ids_of, new_key, open_desk
 
-WRONG = ("a3", "b3")  # said to be the same, though one is in each group
+WRONG = ("a3", "b3")  # answered SAME, though one is in each group
 
 
 def give(desk, person, a, b, word):
-    """Store an answer of somebody and return its seq."""
+    """Store an answer of a person and return its seq."""
     body = {"kind": "pair", "items": [a, b], "answer": word, "source": "import"}
     event = NewEvent(new_key(), "answer", person.id, body)
     stored, _ = desk.studio.store.write(lambda tx: tx.append(event))
@@ -49,7 +49,7 @@ def planted(open_studio):
 
 @pytest.fixture
 def restart(request):
-    """Open a studio anew; it is closed at the end of the test."""
+    """Open a studio; it is closed at the end of the test."""
 
     def again(desk):
         opened = desk.again()
@@ -78,7 +78,7 @@ def test_a_wrong_answer_is_listed_with_who_gave_it_and_why_it_looks_wrong(plante
     assert not are_together(desk, *WRONG)
 
 
-def test_progress_tells_the_share_of_wrong_answers(planted):
+def test_progress_includes_the_share_of_wrong_answers(planted):
     desk, ann, _ = planted
     progress = desk.asking.show_progress(ann)
     mean, low, high = progress["error_rate"]
@@ -103,7 +103,7 @@ def test_the_most_suspicious_answer_is_first(planted):
 # ---------------------------------------------------------------------- keeping
 
 
-def test_a_kept_answer_counts_more_and_leaves_the_list(planted, restart):
+def test_a_confirmed_answer_counts_more_and_leaves_the_list(planted, restart):
     desk, ann, wrong = planted
     desk.asking.keep(ann, key=new_key(), of=wrong)
     assert wrong not in odd_seqs(desk, ann)  # at once, before the next fit
@@ -119,7 +119,7 @@ def test_a_kept_answer_counts_more_and_leaves_the_list(planted, restart):
     assert are_together(again, *WRONG)
 
 
-def test_keeping_can_be_undone_in_the_history(planted, restart):
+def test_confirming_can_be_undone_in_the_history(planted, restart):
     desk, ann, wrong = planted
     kept = desk.asking.keep(ann, key=new_key(), of=wrong)["seq"]
     event = desk.asking.show_history(ann, None, 1)["events"][0]
@@ -130,14 +130,14 @@ def test_keeping_can_be_undone_in_the_history(planted, restart):
         True,
     )
     assert [item["id"] for item in event["question"]["items"]] == list(WRONG)
-    desk.undo(ann)  # the last thing that Ann did
+    desk.undo(ann)  # the last action of Ann
     desk.settle()
     assert odd_seqs(desk, ann) == [wrong]
     assert not are_together(desk, *WRONG)
     assert odd_seqs(restart(desk), ann) == [wrong]
 
 
-def test_a_kept_answer_that_is_replaced_is_no_longer_kept(planted):
+def test_a_replaced_answer_is_no_longer_confirmed(planted):
     desk, ann, wrong = planted
     desk.asking.keep(ann, key=new_key(), of=wrong)
     give(desk, ann, *WRONG, "DIFFERENT")
@@ -149,7 +149,7 @@ def test_a_kept_answer_that_is_replaced_is_no_longer_kept(planted):
 # ---------------------------------------------------------------------- taking back
 
 
-def test_an_odd_answer_that_is_taken_back_no_longer_counts(planted, restart):
+def test_an_undone_odd_answer_no_longer_counts(planted, restart):
     desk, ann, wrong = planted
     desk.undo(ann, of=wrong)
     assert odd_seqs(desk, ann) == []
@@ -163,12 +163,12 @@ def test_an_odd_answer_that_is_taken_back_no_longer_counts(planted, restart):
 
 
 def asked_again(desk, person):
-    """The question that is asked again, if it is put to this person first."""
+    """The question that is asked again, if this person gets it first."""
     questions = desk.ask(person, 1)
     return questions[0] if questions and questions[0]["id"].startswith("again-") else None
 
 
-def test_alone_one_is_asked_again_and_the_new_answer_counts(planted):
+def test_a_single_person_is_asked_again_and_the_new_answer_counts(planted):
     desk, ann, wrong = planted
     desk.asking.ask_again(ann, key=new_key(), of=wrong)
     assert odd_seqs(desk, ann) == []
@@ -196,7 +196,7 @@ def test_the_same_answer_again_confirms_it(planted):
 
 
 @pytest.mark.parametrize(("word", "together"), [("SAME", True), ("DIFFERENT", False)])
-def test_where_others_answer_it_is_asked_of_them(planted, word, together):
+def test_if_others_answer_too_they_are_asked(planted, word, together):
     desk, ann, wrong = planted
     bob = desk.person("Bob")
     give(desk, bob, "a8", "a9", "SAME")
@@ -208,7 +208,7 @@ def test_where_others_answer_it_is_asked_of_them(planted, word, together):
     desk.settle()
     assert not {wrong, desk.events("answer")[-1].seq} & {*odd_seqs(desk, desk.owner)}
     assert are_together(desk, *WRONG) is together
-    # Two people who disagree are a contradiction, as ever.
+    # Two people who disagree are a contradiction, as usual.
     disputed = [c for c in desk.groups.show_conflicts(desk.owner)["conflicts"] if len(c["answers"]) == 2]
     assert bool(disputed) is not together
 
@@ -234,7 +234,7 @@ def test_asked_again_on_both_databases_with_two_answers_to_each_question(databas
     assert desk.hub.log.get_revisits() == {}
 
 
-def test_asking_again_outlives_a_restart_and_comes_first(planted, restart):
+def test_asking_again_survives_a_restart_and_comes_first(planted, restart):
     desk, ann, wrong = planted
     desk.asking.ask_again(ann, key=new_key(), of=wrong)
     again = restart(desk)
@@ -252,7 +252,7 @@ def test_asking_again_can_be_undone(planted):
     assert asked_again(desk, ann) is None
 
 
-def test_a_new_answer_that_is_taken_back_leaves_the_old_one_and_asks_again(planted):
+def test_an_undone_new_answer_restores_the_old_one_and_asks_again(planted):
     desk, ann, wrong = planted
     desk.asking.ask_again(ann, key=new_key(), of=wrong)
     desk.settle()
@@ -274,7 +274,7 @@ def test_a_question_that_was_skipped_is_not_asked_for_ever(planted):
     assert odd_seqs(desk, ann) == [wrong]
 
 
-def test_with_a_spent_budget_nothing_is_asked_again(open_studio):
+def test_with_a_used_up_budget_nothing_is_asked_again(open_studio):
     desk = open_studio(24, budget=19)
     ann = desk.person("Ann")
     wrong = plant(desk, ann)
@@ -290,7 +290,7 @@ def acts(desk):
     return (desk.asking.keep, desk.asking.ask_again)
 
 
-def test_others_neither_see_an_odd_answer_nor_change_it(planted):
+def test_others_can_neither_see_nor_change_an_odd_answer(planted):
     desk, _, wrong = planted
     bob = desk.person("Bob")
     assert desk.groups.show_odd_answers(bob) == {"odd": [], "hidden": 1}
@@ -324,7 +324,7 @@ def test_sent_twice_it_counts_once(planted):
     assert len(desk.events("confirm", "again")) == 2
 
 
-def test_what_does_not_count_is_refused(planted):
+def test_answers_that_do_not_count_are_refused(planted):
     desk, ann, wrong = planted
     desk.undo(ann, of=wrong)
     for act in acts(desk):

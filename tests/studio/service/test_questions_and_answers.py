@@ -1,4 +1,4 @@
-"""Questions out, answers in: who gets which, what counts, and what can be taken back."""
+"""Questions and answers: who gets which, what counts, and what can be undone."""
 
 import threading
 from collections import Counter, defaultdict
@@ -20,7 +20,7 @@ def ann(desk):
 
 
 def run_at_once(*works):
-    """Run works in threads that begin together; return what each returned or raised, in order."""
+    """Run functions in threads that start together; return their results or errors, in order."""
     gate, found = threading.Barrier(len(works)), [None] * len(works)
 
     def run(at, work):
@@ -57,7 +57,7 @@ def test_asking_again_gives_the_same_questions(desk, ann):
 
 
 @pytest.mark.parametrize("overlap", [1, 2, 3])
-def test_each_question_is_answered_by_as_many_people_as_are_wanted(open_studio, overlap):
+def test_each_question_is_answered_by_the_required_number_of_people(open_studio, overlap):
     desk = open_studio(overlap=overlap)
     people = [desk.person(name) for name in ("Ann", "Bob", "Cem")]
     asked = defaultdict(list)
@@ -75,24 +75,24 @@ def test_each_question_is_answered_by_as_many_people_as_are_wanted(open_studio, 
     assert desk.asking.give_questions(people[0], 1)["state"] == "finished"
 
 
-def test_nobody_gets_a_question_whose_answer_follows(open_studio):
+def test_implied_questions_are_not_asked(open_studio):
     """Two groups of two items."""
     desk = open_studio(4, n_clusters=2)
     ann = desk.person("Ann")
-    told = []
+    asked = []
     while questions := desk.ask(ann, 3):
         question = questions[0]
-        told.append(question)
+        asked.append(question)
         desk.answer(ann, question, desk.true_word(question))
         assert not any(desk.hub.log._known.is_implied(ids_of(held)) for held in desk.ask(ann, 3))
         desk.settle()
-    # Of the six pairs of a0 a1 b0 b1 three are enough: two that join, and one that parts. Each other one that
-    # is asked parts, before it is known what it follows from.
-    assert [desk.true_word(question) for question in told].count("SAME") <= 2
-    assert len(told) <= 4
+    # Of the six pairs of a0 a1 b0 b1 three are enough: two that join and one that separates. Any other
+    # question that is asked separates, before it is implied.
+    assert [desk.true_word(question) for question in asked].count("SAME") <= 2
+    assert len(asked) <= 4
 
 
-def test_what_was_reported_of_groups_spares_the_question_that_is_held(desk, ann):
+def test_a_statement_about_groups_withdraws_an_implied_question(desk, ann):
     (question,) = desk.ask(ann, 1)
     desk.state(ann, *ids_of(question), "DIFFERENT")
     assert question["id"] not in [q["id"] for q in desk.ask(ann, 3)]
@@ -101,7 +101,7 @@ def test_what_was_reported_of_groups_spares_the_question_that_is_held(desk, ann)
 # ---------------------------------------------------------------------- posts that come twice or late
 
 
-def test_the_same_post_twice_counts_once(desk, ann):
+def test_a_repeated_request_counts_once(desk, ann):
     (question,) = desk.ask(ann, 1)
     key = new_key()
     first = desk.answer(ann, question, "SAME", key=key)
@@ -121,7 +121,7 @@ def test_twenty_at_once_with_one_key_count_once(desk, ann):
     assert len(desk.events("answer")) == 1
 
 
-def test_a_key_is_not_used_for_something_else(desk, ann):
+def test_a_key_cannot_be_reused_for_another_action(desk, ann):
     one, other = desk.ask(ann, 2)
     key = new_key()
     desk.answer(ann, one, "SAME", key=key)
@@ -134,7 +134,7 @@ def test_a_key_is_not_used_for_something_else(desk, ann):
     assert len(desk.events("answer", "skip")) == 1
 
 
-def test_a_key_of_another_person_is_not_used(desk, ann):
+def test_a_key_of_another_person_cannot_be_used(desk, ann):
     bob = desk.person("Bob")
     (mine,), (theirs,) = desk.ask(ann, 1), desk.ask(bob, 1)
     key = new_key()
@@ -149,12 +149,12 @@ def test_answers_may_come_in_another_order(open_studio):
     questions = desk.ask(ann, 3)
     for question in reversed(questions):
         assert desk.answer(ann, question, desk.true_word(question))["new"]
-    said = {event.question for event in desk.events("answer")}
-    assert said == {question["id"] for question in questions}
+    answered = {event.question for event in desk.events("answer")}
+    assert answered == {question["id"] for question in questions}
 
 
 def test_the_last_answer_of_two_tabs_counts(desk, ann):
-    """Both tabs show the same question, and both are answered: it is kept twice and counts once."""
+    """Both tabs show the same question and both are answered: it is stored twice and counts once."""
     (here,), (there,) = desk.ask(ann, 1), desk.ask(ann, 1)
     assert here["id"] == there["id"]
     desk.answer(ann, here, "SAME")
@@ -169,7 +169,7 @@ def test_the_last_answer_of_two_tabs_counts(desk, ann):
     assert desk.asking.show_progress(ann)["n_answers"] == 1
 
 
-def test_a_lease_ends_and_the_late_answer_is_still_taken(open_studio):
+def test_an_answer_after_the_end_of_a_lease_is_still_accepted(open_studio):
     clock = Clock()
     desk = open_studio(options={"clock": clock, "lease_seconds": 60.0})
     ann, bob = desk.person("Ann"), desk.person("Bob")
@@ -184,7 +184,7 @@ def test_a_lease_ends_and_the_late_answer_is_still_taken(open_studio):
     assert desk.events("answer")[-1].person == ann.id
 
 
-def test_asking_again_keeps_what_one_holds(open_studio):
+def test_requesting_questions_again_keeps_those_held(open_studio):
     clock = Clock()
     desk = open_studio(options={"clock": clock, "lease_seconds": 60.0})
     ann, bob = desk.person("Ann"), desk.person("Bob")
@@ -196,14 +196,14 @@ def test_asking_again_keeps_what_one_holds(open_studio):
 
 
 @pytest.mark.parametrize("word", ["AB", "NEITHER", "same", "", "YES"])
-def test_a_word_that_does_not_answer_is_refused(desk, ann, word):
+def test_an_invalid_answer_is_refused(desk, ann, word):
     (question,) = desk.ask(ann, 1)
     with pytest.raises(BadRequestError, match="does not answer a pair"):
         desk.answer(ann, question, word)
     assert not desk.events("answer")
 
 
-def test_a_question_of_somebody_else_is_not_answered(desk, ann):
+def test_a_question_of_another_person_cannot_be_answered(desk, ann):
     bob = desk.person("Bob")
     (question,) = desk.ask(ann, 1)
     for act in (lambda: desk.answer(bob, question, "SAME"), lambda: desk.skip(bob, question)):
@@ -245,7 +245,7 @@ def test_triplets_are_asked_and_answered_to_the_end(open_studio):
     assert sorted(group["size"] for group in desk.groups.show_all()["groups"]) == [4, 4]
 
 
-def test_a_worker_that_is_away_stops_no_answer(desk, ann):
+def test_answering_continues_without_a_worker(desk, ann):
     first, *_ = desk.ask(ann, 3)
     desk.teller.paused.set()
     answered = desk.answer(ann, first, desk.true_word(first))
@@ -261,7 +261,7 @@ def test_a_worker_that_is_away_stops_no_answer(desk, ann):
     assert desk.asking.show_progress(ann)["behind"] == 0
 
 
-def test_what_could_not_be_reported_is_reported_again_without_a_new_answer(desk, ann):
+def test_failed_notifications_are_retried_without_a_new_answer(desk, ann):
     (question,) = desk.ask(ann, 1)
     desk.teller.paused.set()
     desk.answer(ann, question, desk.true_word(question))
@@ -274,7 +274,7 @@ def test_what_could_not_be_reported_is_reported_again_without_a_new_answer(desk,
 # ---------------------------------------------------------------------- taking back
 
 
-def test_undo_gives_the_question_again(desk, ann):
+def test_undo_returns_the_question(desk, ann):
     (question,) = desk.ask(ann, 1)
     seq = desk.answer(ann, question, "SAME")["seq"]
     undone = desk.undo(ann)
@@ -288,7 +288,7 @@ def test_undo_gives_the_question_again(desk, ann):
     assert desk.hub.picture.links[:, 2].tolist() == [0]
 
 
-def test_an_undo_that_is_repeated_takes_back_one_thing(desk, ann):
+def test_a_repeated_undo_undoes_one_action(desk, ann):
     one, other = desk.ask(ann, 2)
     desk.answer(ann, one, "DIFFERENT")
     desk.answer(ann, other, desk.true_word(other))
@@ -298,7 +298,7 @@ def test_an_undo_that_is_repeated_takes_back_one_thing(desk, ann):
     assert len(desk.events("undo")) == 1
 
 
-def test_what_was_taken_back_is_not_taken_back_again(desk, ann):
+def test_an_undone_answer_cannot_be_undone_again(desk, ann):
     (question,) = desk.ask(ann, 1)
     seq = desk.answer(ann, question, "SAME")["seq"]
     desk.undo(ann, of=seq)
@@ -308,7 +308,7 @@ def test_what_was_taken_back_is_not_taken_back_again(desk, ann):
         desk.undo(ann)
 
 
-def test_nobody_takes_back_answers_of_others_but_the_owner(desk, ann):
+def test_only_the_owner_can_undo_answers_of_others(desk, ann):
     bob = desk.person("Bob")
     (question,) = desk.ask(ann, 1)
     seq = desk.answer(ann, question, "SAME")["seq"]
@@ -320,7 +320,7 @@ def test_nobody_takes_back_answers_of_others_but_the_owner(desk, ann):
 
 
 @pytest.mark.parametrize("of", [999, 2**53 - 1])
-def test_there_is_nothing_to_take_back(desk, ann, of):
+def test_with_nothing_to_undo_undo_is_refused(desk, ann, of):
     with pytest.raises(NotFoundError):
         desk.undo(ann, of=of)
 
@@ -346,7 +346,7 @@ def test_a_skip_can_be_revisited(desk, ann):
         max_size=15,
     )
 )
-def test_whatever_people_do_the_counts_are_those_of_the_store(open_studio, steps):
+def test_counts_always_equal_those_of_the_store(open_studio, steps):
     desk = open_studio(8, overlap=2)
     people = [desk.person(name) for name in ("Ann", "Bob", "Cem")]
     before = {}

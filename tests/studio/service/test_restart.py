@@ -1,4 +1,4 @@
-"""A studio that is stopped and opened again is the one it was: the events are all there is to keep."""
+"""A restarted studio has the same state: everything is derived from the events."""
 
 import pytest
 
@@ -7,7 +7,7 @@ from studio.service.desk import new_key
 
 @pytest.fixture
 def before(open_studio):
-    """A studio with some of everything in it, and who used it."""
+    """A studio with events of every kind, and the people who use it."""
     desk = open_studio(12)
     ann, bob = desk.person("Ann"), desk.person("Bob")
     for person in (ann, bob, ann):
@@ -22,7 +22,7 @@ def before(open_studio):
 
 
 def shown(desk, *people):
-    """What people see, but for the numbers of groups, which may be others after a restart."""
+    """What people see, except the numbers of groups, which may change after a restart."""
     return [
         [desk.asking.show_history(person, None, 50) for person in people],
         {
@@ -43,7 +43,7 @@ def test_history_groups_and_names_are_the_same(before, request):
     assert shown(again, ann, bob, again.owner) == seen
 
 
-def test_questions_that_are_held_can_still_be_answered(before, request):
+def test_held_questions_can_still_be_answered(before, request):
     desk, ann, bob = before
     mine, theirs = desk.ask(ann, 3), desk.ask(bob, 3)
     again = desk.again()
@@ -54,7 +54,7 @@ def test_questions_that_are_held_can_still_be_answered(before, request):
             assert again.answer(person, question, again.true_word(question))["new"]
 
 
-def test_a_post_that_is_repeated_after_a_restart_counts_once(before, request):
+def test_a_request_repeated_after_a_restart_counts_once(before, request):
     desk, ann, _ = before
     question, key = desk.ask(ann, 1)[0], new_key()
     first = desk.answer(ann, question, "SAME", key=key)
@@ -64,7 +64,7 @@ def test_a_post_that_is_repeated_after_a_restart_counts_once(before, request):
     assert (repeated["seq"], repeated["new"]) == (first["seq"], False)
 
 
-def test_sessions_outlive_a_restart(before, request):
+def test_sessions_survive_a_restart(before, request):
     desk, ann, _ = before
     _, session = desk.studio.people.log_in(desk.studio.people.make_link_token(ann.id))
     again = desk.again()

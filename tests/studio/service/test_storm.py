@@ -1,4 +1,4 @@
-"""Many at once: twenty who answer while others export, look at the history and undo; and on PostgreSQL."""
+"""Concurrency: twenty people answer while others export, view the history and undo; also on PostgreSQL."""
 
 import threading
 from collections import Counter
@@ -13,7 +13,7 @@ from studio.service.desk import Desk, names, new_key
 
 
 def at_once(*works):
-    """Run works in threads; return what went wrong in any."""
+    """Run functions in threads; return their errors."""
     wrong = []
     gate = threading.Barrier(len(works))
 
@@ -32,8 +32,8 @@ def at_once(*works):
     return wrong
 
 
-def answering(desk, person, said, n=3):
-    """Answer up to n questions, each post sent twice."""
+def answering(desk, person, sent, n=3):
+    """Answer up to n questions, each request sent twice."""
 
     def work():
         for _ in range(n):
@@ -41,7 +41,7 @@ def answering(desk, person, said, n=3):
                 key = new_key()
                 for _ in range(2):
                     view = desk.answer(person, question, desk.true_word(question), key=key)
-                said.append((key, view["seq"], question["id"]))
+                sent.append((key, view["seq"], question["id"]))
 
     return work
 
@@ -50,7 +50,7 @@ def test_twenty_answer_while_others_export_and_look(open_studio):
     desk = open_studio(60)
     people = [desk.person(f"P{n}") for n in range(20)]
     desk.settle()
-    said = []
+    sent = []
 
     def export():
         for what in ("answers", "hints", "labels"):
@@ -63,27 +63,27 @@ def test_twenty_answer_while_others_export_and_look(open_studio):
             desk.groups.show_conflicts(desk.owner)
             desk.groups.show_all()
 
-    wrong = at_once(*(answering(desk, person, said) for person in people), export, look, export, look)
+    wrong = at_once(*(answering(desk, person, sent) for person in people), export, look, export, look)
     assert not wrong
     kept = {event.key: event.seq for event in desk.events("answer")}
-    assert {key: seq for key, seq, _ in said} == kept
-    assert max(Counter(question for _, _, question in said).values()) == 1
-    assert len(said) >= 20
+    assert {key: seq for key, seq, _ in sent} == kept
+    assert max(Counter(question for _, _, question in sent).values()) == 1
+    assert len(sent) >= 20
 
 
-def test_postgresql_keeps_the_same_promises(tmp_path, postgres_url):
+def test_postgresql_gives_the_same_guarantees(tmp_path, postgres_url):
     store = open_store(postgres_url, backups=tmp_path / "backups")
     desk = Desk(make(tmp_path, names(30)), store=store)
     try:
         people = [desk.person(f"P{n}") for n in range(6)]
         desk.settle()
-        said = []
-        assert not at_once(*(answering(desk, person, said, 2) for person in people))
+        sent = []
+        assert not at_once(*(answering(desk, person, sent, 2) for person in people))
         kept = {event.key: event.seq for event in desk.events("answer")}
-        assert {key: seq for key, seq, _ in said} == kept
-        assert max(Counter(question for _, _, question in said).values()) == 1
+        assert {key: seq for key, seq, _ in sent} == kept
+        assert max(Counter(question for _, _, question in sent).values()) == 1
         last = desk.undo(people[0])["undone"]["seq"]
-        for somebody, of in ((people[0], last), (people[1], last)):  # taken back before; not theirs
+        for somebody, of in ((people[0], last), (people[1], last)):  # already undone; of another person
             with pytest.raises(RequestError):
                 desk.undo(somebody, of=of)
         desk.settle()

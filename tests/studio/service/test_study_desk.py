@@ -61,7 +61,7 @@ def go_on(desk, person, key=None):
 
 
 def answer_all(desk, person):
-    """Answer all questions of the part that goes on; return the views."""
+    """Answer all questions of the current part; return the views."""
     found = []
     while questions := desk.ask(person, 3):
         found.append(desk.answer(person, questions[0], desk.true_word(questions[0])))
@@ -77,14 +77,14 @@ def to_the_end(desk, person):
 
 def test_from_the_introduction_to_the_end(desk, ann):
     stages = [desk.studio.study.show_stage(ann)]
-    assert desk.ask(ann, 3) == []  # nothing is asked before one goes on
+    assert desk.ask(ann, 3) == []  # no questions before the introduction is left
     stages.append(go_on(desk, ann))
     practised = answer_all(desk, ann)
     for _ in range(2):
         stages.append(desk.studio.study.show_stage(ann))
         stages.append(go_on(desk, ann))
         answered = answer_all(desk, ann)
-        assert all(view["right"] is None for view in answered)  # what is right is told in practice alone
+        assert all(view["right"] is None for view in answered)  # only practice shows the right answer
         assert len(answered) == (N_PAIRS if stages[-1]["task"]["kind"] == "pair" else N_TRIPLETS)
     stages.append(desk.studio.study.show_stage(ann))
     assert [stage["stage"] for stage in stages] == [
@@ -102,7 +102,7 @@ def test_from_the_introduction_to_the_end(desk, ann):
     assert desk.asking.show_progress(ann)["fitting"] is False
 
 
-def test_practice_says_that_it_is_and_counts_for_nothing(desk, ann):
+def test_practice_is_marked_and_does_not_count(desk, ann):
     go_on(desk, ann)
     (question,) = desk.ask(ann, 1)
     assert question["practice"] is True
@@ -111,7 +111,7 @@ def test_practice_says_that_it_is_and_counts_for_nothing(desk, ann):
     assert desk.asking.show_progress(ann)["behind"] == 0
 
 
-def test_a_question_tells_nothing_of_its_truth(desk, ann):
+def test_a_question_does_not_reveal_its_answer(desk, ann):
     to_the_end(desk, ann)
     bob = desk.person("Bob")
     go_on(desk, bob)
@@ -132,7 +132,7 @@ def test_the_reference_book_has_one_example_of_each_class(desk):
     ]
 
 
-def test_nothing_is_skipped_taken_back_or_stated_besides(desk, ann):
+def test_skips_undos_and_statements_are_refused(desk, ann):
     go_on(desk, ann)
     (question,) = desk.ask(ann, 1)
     for act in (
@@ -150,7 +150,7 @@ def test_nothing_is_skipped_taken_back_or_stated_besides(desk, ann):
 
 
 @pytest.mark.parametrize("word", ["UNSURE", "same", "XYZ"])
-def test_unsure_is_no_answer(desk, ann, word):
+def test_unsure_is_refused(desk, ann, word):
     go_on(desk, ann)
     with pytest.raises(ConflictError, match="not offered"):
         desk.answer(ann, desk.ask(ann, 1)[0], word)
@@ -172,7 +172,7 @@ def test_a_question_is_answered_once_and_in_its_part(desk, ann):
         desk.answer(ann, first, wrong, key=key)
 
 
-def test_nobody_answers_the_questions_of_somebody_else(desk, ann):
+def test_nobody_can_answer_the_questions_of_others(desk, ann):
     bob = desk.person("Bob")
     go_on(desk, ann)
     go_on(desk, bob)
@@ -218,7 +218,7 @@ def test_several_tabs_do_each_thing_once(desk):
 
 
 def test_several_tabs_do_each_thing_once_on_postgresql(tmp_path, postgres_url):
-    """There two transactions go on at once, and neither sees what the other is about to keep."""
+    """There, two transactions run at once, and neither sees what the other is about to commit."""
     store = open_store(postgres_url, backups=tmp_path / "backups")
     desk = Desk(study_project(tmp_path), store=store)
     try:
@@ -228,7 +228,7 @@ def test_several_tabs_do_each_thing_once_on_postgresql(tmp_path, postgres_url):
         store.close()
 
 
-def test_nobody_goes_on_before_the_part_is_done_nor_twice(desk, ann):
+def test_nobody_can_go_on_before_the_part_is_done_or_twice(desk, ann):
     key = new_key()
     assert go_on(desk, ann, key)["stage"] == "practice"
     assert go_on(desk, ann, key)["stage"] == "practice"  # sent again
@@ -239,7 +239,7 @@ def test_nobody_goes_on_before_the_part_is_done_nor_twice(desk, ann):
         desk.studio.study.store_survey(ann, new_key(), SURVEY)
 
 
-def test_the_questionnaire_is_filled_in_once(desk, ann):
+def test_the_questionnaire_can_be_submitted_once(desk, ann):
     to_the_end(desk, ann)
     with pytest.raises(BadRequestError):
         desk.studio.study.store_survey(ann, new_key(), {**SURVEY, "preference": "both"})

@@ -12,7 +12,7 @@ from likewise.studio.records import NewEvent
 BODY = {"kind": "pair", "items": ["ü.png", "b\n.png"], "answer": "SAME", "source": "question", "score": 0.5}
 
 
-def test_an_event_comes_back_as_it_was_given(store, people):
+def test_a_stored_event_equals_the_new_one(store, people):
     ann = people[0]
     event, new = store.write(lambda t: t.append(NewEvent("k1", "answer", ann, BODY, "q1", 2.5)))
     assert new
@@ -27,12 +27,12 @@ def test_an_event_comes_back_as_it_was_given(store, people):
     assert store.read(lambda t: t.get_last_seq()) == 1
 
 
-def test_before_the_first_event(store):
+def test_an_empty_table_has_no_events(store):
     assert store.read(lambda t: t.get_last_seq()) == 0
     assert store.read(lambda t: t.get_events()) == []
 
 
-def test_a_repeated_report_counts_once(store, people):
+def test_a_repeated_event_counts_once(store, people):
     given = NewEvent("k1", "skip", people[0], {"b": 1, "a": (1, None)}, "q1", 1)
     again = NewEvent("k1", "skip", people[0], {"a": [1, None], "b": 1}, "q1", 1.0)
     first, new = store.write(lambda t: t.append(given))
@@ -52,7 +52,7 @@ OTHERS = [
 ]
 
 
-def test_a_key_is_not_used_for_two_things(store, people):
+def test_a_key_cannot_be_used_for_two_events(store, people):
     given = {
         "key": "k1",
         "kind": "answer",
@@ -77,9 +77,9 @@ def test_the_same_key_from_many_at_once_counts_once(store, people):
         return store.write(lambda t: t.append(NewEvent("k", "answer", people[0], BODY)))
 
     with ThreadPoolExecutor(20) as pool:
-        told = list(pool.map(report, range(20)))
-    assert sum(new for _, new in told) == 1
-    assert len({event.seq for event, _ in told}) == 1
+        stored = list(pool.map(report, range(20)))
+    assert sum(new for _, new in stored) == 1
+    assert len({event.seq for event, _ in stored}) == 1
     assert len(store.read(lambda t: t.get_events())) == 1
 
 
@@ -132,7 +132,7 @@ BAD = [
 ]
 
 
-def test_what_one_of_the_databases_cannot_keep_is_refused_by_both(store, people):
+def test_values_that_one_database_cannot_store_are_refused_by_both(store, people):
     for change, says in BAD:
         given = {"key": "k1", "kind": "answer", "person": people[0], "body": {}, **change}
         with pytest.raises(BadValueError, match=says):
@@ -148,24 +148,24 @@ def test_a_body_nested_too_deep_is_refused(store, people):
         store.write(lambda t: t.append(NewEvent("k", "answer", people[0], body)))
 
 
-def test_the_largest_values_are_kept(store, people):
+def test_the_largest_values_can_be_stored(store, people):
     body = {"a": 2**63 - 1, "b": -(2**63), "c": 1e308, "d": "\U0001f600\x01\u2028", "e": [[], {}, None, True]}
     store.write(lambda t: t.append(NewEvent("k" * 200, "survey", people[0], body)))
     assert store.read(lambda t: t.get_events())[0].body == body
 
 
-def test_an_event_of_nobody_is_refused(store):
+def test_an_event_of_an_unknown_person_is_refused(store):
     with pytest.raises(BadValueError, match="no person 5"):
         store.write(lambda t: t.append(NewEvent("k1", "answer", 5, {})))
 
 
-def test_a_choice_that_makes_no_sense_is_refused(store):
+def test_an_invalid_selection_is_refused(store):
     for choice in ({"after": 2**63}, {"before": 1.5}, {"limit": -1}, {"kinds": ["no"]}):
         with pytest.raises(BadValueError):
             store.read(lambda t, choice=choice: t.get_events(**choice))
 
 
-def test_a_work_that_raises_leaves_nothing(store, people):
+def test_a_transaction_that_raises_changes_nothing(store, people):
     def work(t):
         t.append(NewEvent("k1", "answer", people[0], {}))
         t.add_person("Dee", "annotator")
@@ -176,7 +176,7 @@ def test_a_work_that_raises_leaves_nothing(store, people):
     assert store.read(lambda t: (t.get_last_seq(), len(t.get_people()))) == (0, 3)
 
 
-def test_a_statement_that_failed_cannot_be_passed_over(store, people):
+def test_a_failed_statement_cannot_be_ignored(store, people):
     def work(t):
         t.append(NewEvent("k1", "answer", people[0], {}))
         try:
@@ -189,7 +189,7 @@ def test_a_statement_that_failed_cannot_be_passed_over(store, people):
     assert store.read(lambda t: t.get_last_seq()) == 0
 
 
-def test_a_refusal_before_the_database_can_be_passed_over(store, people):
+def test_a_refusal_before_the_database_can_be_ignored(store, people):
     def work(t):
         try:
             t.append(NewEvent("", "answer", people[0], {}))
@@ -199,8 +199,8 @@ def test_a_refusal_before_the_database_can_be_passed_over(store, people):
     assert store.write(work) is True
 
 
-def test_whoever_reads_on_misses_nothing(store, people):
-    """Seqs are seen in order: a reader that goes on from the last one it saw gets every event, once."""
+def test_a_continuing_reader_misses_nothing(store, people):
+    """Seqs become visible in order: a reader that continues after the last one gets every event once."""
     done = threading.Event()
 
     def write(part):

@@ -1,4 +1,4 @@
-"""SIGKILL in the middle of writing: what was acknowledged is there, once, on both databases."""
+"""SIGKILL in the middle of writing: acknowledged events are stored exactly once, on both databases."""
 
 import subprocess
 import sys
@@ -26,7 +26,7 @@ for part in range(6):
 """
 
 
-def test_a_kill_loses_nothing_that_was_acknowledged(database_url):
+def test_a_kill_loses_nothing_acknowledged(database_url):
     store = open_store(database_url)
     store.write(lambda t: t.add_person("Ann", "owner"))
     store.close()

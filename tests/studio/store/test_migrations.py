@@ -1,4 +1,4 @@
-"""From the tables of one release to those of the next, with data, on both databases."""
+"""Migrations from one release to the next, with data, on both databases."""
 
 import json
 import shutil
@@ -28,7 +28,7 @@ def upgrade():
 
 @pytest.fixture
 def later(tmp_path, monkeypatch):
-    """Make this a later version, whose tables have one column more."""
+    """Simulate a later version, whose tables have one more column."""
 
     def become(step=NEXT):
         folder = tmp_path / "later" / "versions"
@@ -42,7 +42,7 @@ def later(tmp_path, monkeypatch):
 
 @pytest.fixture
 def filled(database_url):
-    """The address of a database with something in every table."""
+    """The URL of a database with a row in every table."""
     store = open_store(database_url)
 
     def fill(t):
@@ -68,7 +68,7 @@ def query(url, statement):
         return connection.execute(sa.text(statement)).all()
 
 
-def test_the_newest_step_makes_the_tables_that_the_code_expects(database_url):
+def test_the_latest_migration_creates_the_expected_tables(database_url):
     from alembic.autogenerate import compare_metadata
     from alembic.runtime.migration import MigrationContext
 
@@ -79,7 +79,7 @@ def test_the_newest_step_makes_the_tables_that_the_code_expects(database_url):
         assert compare_metadata(context, _schema.metadata) == []
 
 
-def test_the_newest_step_is_the_one_that_the_code_names():
+def test_the_latest_migration_is_the_expected_one():
     assert _migrate._make_script(_migrate.VERSIONS).get_heads() == [_schema.REVISION]
 
 
@@ -89,7 +89,7 @@ def test_a_new_database_needs_no_backup(database_url, tmp_path):
     assert not (tmp_path / "backups").exists()
 
 
-def test_an_old_database_becomes_a_new_one_after_a_backup(filled, later, tmp_path):
+def test_an_old_database_is_migrated_after_a_backup(filled, later, tmp_path):
     later()
     backups = tmp_path / "kept" / "backups"
     store = open_store(filled, backups=backups)
@@ -121,7 +121,7 @@ def check_copy(copy):
     assert "colour" not in next(row["row"] for row in rows if row["table"] == "people")
 
 
-def test_a_backup_of_sqlite_is_a_project_that_opens(tmp_path, later, monkeypatch):
+def test_a_backup_of_sqlite_can_be_opened(tmp_path, later, monkeypatch):
     url = f"sqlite:///{tmp_path / 'studio.sqlite'}"
     store = open_store(url)
     store.write(lambda t: t.add_person("Ann", "owner"))
@@ -135,7 +135,7 @@ def test_a_backup_of_sqlite_is_a_project_that_opens(tmp_path, later, monkeypatch
     store.close()
 
 
-def test_a_step_that_fails_leaves_everything_as_it_was(filled, later, tmp_path, monkeypatch):
+def test_a_failed_migration_changes_nothing(filled, later, tmp_path, monkeypatch):
     later(NEXT + "    raise KeyError('half way')\n")
     with pytest.raises(KeyError, match="half way"):
         open_store(filled, backups=tmp_path / "backups")
@@ -166,7 +166,7 @@ def test_without_a_backup_nothing_is_changed(filled, later, tmp_path):
     assert query(filled, f"SELECT version_num FROM {_schema.VERSION_TABLE}") == [("0001",)]
 
 
-def test_postgres_wants_a_folder_for_the_backup(postgres_url, later):
+def test_postgres_requires_a_folder_for_the_backup(postgres_url, later):
     open_store(postgres_url).close()
     later()
     with pytest.raises(StoreError, match=r"no folder for a backup\. Open it with"):

@@ -11,7 +11,7 @@ def digest(word):
     return hashlib.sha256(word.encode()).hexdigest()
 
 
-def test_people_are_kept_in_the_order_in_which_they_came(store):
+def test_people_are_returned_in_the_order_of_addition(store):
     ann = store.write(lambda t: t.add_person("Ann", "owner"))
     bob = store.write(lambda t: t.add_person("  Bob é ✓ ", "annotator"))
     assert (ann.name, ann.role, ann.active) == ("Ann", "owner", True)
@@ -22,14 +22,14 @@ def test_people_are_kept_in_the_order_in_which_they_came(store):
     assert store.read(lambda t: t.get_person(99)) is None
 
 
-def test_a_name_is_had_by_one_person(store):
+def test_names_are_unique(store):
     store.write(lambda t: t.add_person("Ann", "owner"))
     with pytest.raises(NameTakenError, match=r"'Ann' already\. Choose another"):
         store.write(lambda t: t.add_person("Ann ", "annotator"))
     assert len(store.read(lambda t: t.get_people())) == 1
 
 
-def test_names_that_cannot_be_kept_are_refused(store):
+def test_invalid_names_are_refused(store):
     bad = [
         ("", "empty"),
         (" \t", "empty"),
@@ -49,7 +49,7 @@ def test_an_unknown_role_is_refused(store):
         store.write(lambda t: t.add_person("Ann", "king"))
 
 
-def test_a_login_lets_in_once_and_in_time(store):
+def test_a_login_works_once_and_before_it_expires(store):
     ann = store.write(lambda t: t.add_person("Ann", "owner"))
     for word in ("one", "late"):
         store.write(lambda t, word=word: t.add_login(ann.id, digest(word), 100.0))
@@ -59,7 +59,7 @@ def test_a_login_lets_in_once_and_in_time(store):
     assert store.write(lambda t: t.take_login(digest("late"), 100.0)) is None
 
 
-def test_a_session_is_known_until_it_ends(store):
+def test_a_session_is_valid_until_it_ends(store):
     ann = store.write(lambda t: t.add_person("Ann", "owner"))
     for word in ("desk", "phone", "sofa"):
         store.write(lambda t, word=word: t.add_session(ann.id, digest(word), 100.0))
@@ -73,7 +73,7 @@ def test_a_session_is_known_until_it_ends(store):
     assert store.read(lambda t: t.find_session(digest("phone"), 0.0)) is None
 
 
-def test_whoever_is_shut_out_is_out_at_once(store):
+def test_deactivating_a_person_ends_their_sessions(store):
     ann = store.write(lambda t: t.add_person("Ann", "annotator"))
     store.write(lambda t: t.add_session(ann.id, digest("desk"), 100.0))
     store.write(lambda t: t.add_login(ann.id, digest("link"), 100.0))
@@ -85,7 +85,7 @@ def test_whoever_is_shut_out_is_out_at_once(store):
     assert store.write(lambda t: t.take_login(digest("link"), 0.0)) is None
 
 
-def test_an_inactive_person_with_a_new_login_stays_out(store):
+def test_an_inactive_person_cannot_log_in(store):
     ann = store.write(lambda t: t.add_person("Ann", "annotator"))
     store.write(lambda t: t.set_active(ann.id, False))
     store.write(lambda t: t.add_login(ann.id, digest("link"), 100.0))
@@ -101,7 +101,7 @@ def test_unknown_people_have_no_logins(store):
         store.read(lambda t: t.get_person(2**63))
 
 
-def test_only_digests_are_kept(store):
+def test_only_digests_are_stored(store):
     ann = store.write(lambda t: t.add_person("Ann", "owner"))
     for given in ("secret", "A" * 64, "\ud800" * 64):
         with pytest.raises(BadValueError, match="digest"):

@@ -1,4 +1,4 @@
-"""What can befall a server: it goes away, comes back, refuses, and has a password."""
+"""Failures of PostgreSQL: it disappears, comes back, refuses, and has a password."""
 
 import dataclasses
 import logging
@@ -34,28 +34,28 @@ def ann(store):
 
 
 def hang_up(postgres):
-    """End all connections of the studio, as a restart or a firewall does."""
+    """Close all connections of the studio, as a restart or a firewall does."""
     with psycopg.connect(postgres.url()) as connection:
         connection.execute(
             "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE application_name LIKE 'likewise%'"
         )
 
 
-def test_a_commit_is_on_disk_whatever_the_default_of_the_server(store):
+def test_a_commit_is_on_disk_regardless_of_the_server_default(store):
     def look(t):
         return t._connection.exec_driver_sql("SHOW synchronous_commit").scalar()
 
     assert store.write(look) == "on"
 
 
-def test_a_connection_lost_between_two_works_is_not_noticed(store, ann, postgres):
+def test_a_connection_lost_between_transactions_is_replaced(store, ann, postgres):
     hang_up(postgres)
     store.write(lambda t: t.append(NewEvent("k", "answer", ann, {})))
     hang_up(postgres)
     assert store.read(lambda t: t.get_last_seq()) == 1
 
 
-def test_a_connection_lost_in_a_work_is_reported_and_the_next_one_works(store, ann, postgres):
+def test_a_connection_lost_in_a_transaction_is_reported_and_the_next_one_works(store, ann, postgres):
     def work(t):
         t.append(NewEvent("k", "answer", ann, {}))
         hang_up(postgres)
@@ -101,8 +101,8 @@ def test_a_server_that_stops_and_comes_back(own_postgres):
     store.close()
 
 
-def test_works_that_wait_for_one_another_are_run_again(store, ann):
-    """Two works append the same two keys in opposite order: PostgreSQL ends one of them."""
+def test_deadlocked_transactions_are_run_again(store, ann):
+    """Two transactions append the same two keys in opposite order: PostgreSQL aborts one of them."""
     first = threading.Barrier(2, timeout=PATIENCE)
     runs = []
 
@@ -117,8 +117,8 @@ def test_works_that_wait_for_one_another_are_run_again(store, ann):
         return lambda: store.write(run)
 
     with ThreadPoolExecutor(2) as pool:
-        told = [pool.submit(work(order)) for order in ("ab", "ba")]
-        assert sum(future.result() for future in told) == 1
+        futures = [pool.submit(work(order)) for order in ("ab", "ba")]
+        assert sum(future.result() for future in futures) == 1
     assert len(runs) >= 3
     assert len(store.read(lambda t: t.get_events())) == 2
 
@@ -127,11 +127,11 @@ def test_the_password_is_never_stated(postgres, caplog, capfd):
     wrong = "tr0ub4dor%&/"
     with caplog.at_level(logging.DEBUG), pytest.raises(UnreachableError) as caught:
         open_store(postgres.url(password=wrong))
-    said = "".join(traceback.format_exception(caught.value)) + caplog.text + "".join(capfd.readouterr())
+    output = "".join(traceback.format_exception(caught.value)) + caplog.text + "".join(capfd.readouterr())
     assert "authentication failed" in str(caught.value)
     assert "postgres on 127.0.0.1" in str(caught.value)
-    assert wrong not in said
-    assert "tr0ub4dor" not in said
+    assert wrong not in output
+    assert "tr0ub4dor" not in output
 
 
 @pytest.mark.parametrize(
@@ -145,13 +145,13 @@ def test_the_password_is_never_stated(postgres, caplog, capfd):
         "",
     ],
 )
-def test_an_address_that_is_none_is_refused_without_repeating_it(url):
+def test_an_invalid_url_is_refused_without_repeating_it(url):
     with pytest.raises(BadValueError, match=r"neither sqlite:///PATH nor postgresql://") as caught:
         open_store(url)
     assert "tr0ub4dor" not in "".join(traceback.format_exception(caught.value))
 
 
-def test_a_server_that_is_not_there_is_reported(closed_port):
+def test_an_unreachable_server_is_reported(closed_port):
     with pytest.raises(UnreachableError, match="cannot be reached"):
         open_store(f"postgresql://ann:x@127.0.0.1:{closed_port}/db")
 
@@ -167,7 +167,7 @@ def test_a_user_who_may_not_write_is_reported(postgres):
         open_store(f"postgresql://reader{schema}:r@{host}")
 
 
-def test_a_database_with_tables_of_somebody_else_is_left_alone(postgres, postgres_url):
+def test_a_database_with_foreign_tables_is_refused(postgres, postgres_url):
     with psycopg.connect(postgres_url) as connection:
         connection.execute("CREATE TABLE events (mine text)")
     with pytest.raises(StoreError, match=r"tables that do not belong to likewise: events\. Use an empty"):
@@ -181,7 +181,7 @@ def test_two_servers_that_start_at_once_make_the_tables_once(postgres_url):
             store.close()
 
 
-def test_a_closed_store_says_so(store):
+def test_a_closed_store_raises_a_clear_error(store):
     store.close()
     store.close()
     with pytest.raises(StoreError, match="closed"):
@@ -191,9 +191,9 @@ def test_a_closed_store_says_so(store):
 # ---------------------------------------------------------------------- one studio
 
 
-def test_a_second_studio_on_one_database_is_refused_and_shown_who_has_it(store, postgres_url, postgres):
+def test_a_second_studio_on_one_database_is_refused_with_the_holder(store, postgres_url, postgres):
     store.hold()
-    store.hold()  # which looks whether it still does
+    store.hold()  # which checks that it still does
     other = open_store(postgres_url)
     with pytest.raises(
         InUseError, match=rf"by another studio \(likewise studio, process {os.getpid()} on .*, since 20"
@@ -202,7 +202,7 @@ def test_a_second_studio_on_one_database_is_refused_and_shown_who_has_it(store, 
     with pytest.raises(InUseError):
         other.write(lambda t: t.add_person("Bob", "annotator"))
     elsewhere = open_store(postgres.empty())
-    elsewhere.hold()  # another schema is another studio's
+    elsewhere.hold()  # another schema is for another studio
     elsewhere.close()
     store.close()
     other.hold()
@@ -210,7 +210,7 @@ def test_a_second_studio_on_one_database_is_refused_and_shown_who_has_it(store, 
     other.close()
 
 
-def test_looking_at_a_database_that_a_studio_has_needs_no_hold(store, ann, postgres_url):
+def test_reading_a_database_in_use_needs_no_lock(store, ann, postgres_url):
     store.hold()
     other = open_store(postgres_url)
     other.write(lambda t: t.append(NewEvent("imported", "answer", ann, {})))
@@ -247,9 +247,7 @@ def test_a_studio_that_was_killed_does_not_block_the_next(postgres_url):
     store.close()
 
 
-def test_a_hold_that_was_lost_is_taken_again_unless_another_studio_was_faster(
-    store, ann, postgres, postgres_url
-):
+def test_a_lost_lock_is_taken_again_unless_another_studio_was_faster(store, ann, postgres, postgres_url):
     store.hold()
     hang_up(postgres)
     store.hold()

@@ -22,13 +22,13 @@ def pairs(*ids):
 
 
 def given(store, person, n=1, *, now=0.0, until=10.0, overlap=1):
-    """The ids of the questions that somebody gets."""
+    """The ids of the questions that a person gets."""
     leased = store.write(lambda t: t.lease(person, n, now=now, until=until, overlap=overlap))
     assert all(end == until for _, end in leased)
     return [question.id for question, _ in leased]
 
 
-def test_questions_come_back_as_they_were_given(store, people):
+def test_queued_questions_are_returned_unchanged(store, people):
     reason = Reason("{Row} is near to {rows:2}; of {{}} and 50%.", ("ä", "b", "c"))
     asked = [*pairs("q1"), QueuedQuestion("q2", "triplet", ("ä", "b", "c"), reason=reason)]
     store.write(lambda t: t.refill(asked))
@@ -39,7 +39,7 @@ def test_questions_come_back_as_they_were_given(store, people):
     ]
 
 
-def test_a_reason_that_was_kept_as_a_sentence_is_read():
+def test_a_reason_stored_as_a_sentence_is_read():
     for text in ("Item a has no cluster yet.", "", "{odd", '{"json": 1}'):
         assert str(_reason_from_text(text)) == text
 
@@ -78,7 +78,7 @@ def test_with_overlap_each_question_goes_to_two_people(store, people):
     assert given(store, cem, 5, overlap=2) == ["z"]
 
 
-def test_a_skipped_question_is_for_others(store, people):
+def test_a_skipped_question_goes_to_others(store, people):
     ann, bob, _ = people
     store.write(lambda t: t.refill(pairs("a")))
     given(store, ann)
@@ -87,7 +87,7 @@ def test_a_skipped_question_is_for_others(store, people):
     assert given(store, bob) == ["a"]
 
 
-def test_what_was_taken_back_can_be_answered_anew(store, people):
+def test_an_undone_question_can_be_answered_again(store, people):
     ann, bob, _ = people
     store.write(lambda t: t.refill(pairs("a", "b")))
     given(store, ann, 2)
@@ -101,7 +101,7 @@ def test_what_was_taken_back_can_be_answered_anew(store, people):
     assert given(store, bob, 2, now=50.0) == ["b"]
 
 
-def test_a_skip_taken_back_does_not_bring_more_answers_than_wanted(store, people):
+def test_an_undone_skip_does_not_exceed_the_overlap(store, people):
     ann, bob, cem = people
     store.write(lambda t: t.refill(pairs("a")))
     given(store, ann, overlap=2)
@@ -112,7 +112,7 @@ def test_a_skip_taken_back_does_not_bring_more_answers_than_wanted(store, people
     store.write(lambda t: t.reopen("a", ann, now=1.0, until=30.0, overlap=2))
     assert not store.read(lambda t: t.is_leased("a", ann))
     store.write(lambda t: t.reopen("a", bob, now=1.0, until=30.0, overlap=2))
-    assert store.read(lambda t: t.is_leased("a", bob))  # the place of an answer that is taken back is free
+    assert store.read(lambda t: t.is_leased("a", bob))  # the place of an undone answer is free
 
 
 def test_a_released_question_is_free(store, people):
@@ -126,7 +126,7 @@ def test_a_released_question_is_free(store, people):
     assert given(store, bob, 3) == ["a", "b", "c"]
 
 
-def test_who_was_ever_given_a_question(store, people):
+def test_past_leases_are_remembered(store, people):
     ann, bob, _ = people
     store.write(lambda t: t.refill(pairs("a")))
     given(store, ann)
@@ -136,7 +136,7 @@ def test_who_was_ever_given_a_question(store, people):
     assert not store.read(lambda t: t.was_leased("z", ann))
 
 
-def test_what_people_are_looking_at(store, people):
+def test_open_leases_are_listed(store, people):
     ann, bob, _ = people
     store.write(lambda t: t.refill(pairs("a", "b", "c")))
     given(store, bob, 1, until=5.0, overlap=2)
@@ -148,7 +148,7 @@ def test_what_people_are_looking_at(store, people):
     assert store.read(lambda t: t.open_leases(10.0)) == []
 
 
-def test_a_refill_keeps_what_is_held_or_begun(store, people):
+def test_a_refill_keeps_held_and_answered_questions(store, people):
     ann, bob, cem = people
     store.write(lambda t: t.refill(pairs("held", "begun", "skipped", "free")))
     given(store, ann, 1)
@@ -165,7 +165,7 @@ def test_a_refill_keeps_what_is_held_or_begun(store, people):
     assert given(store, ann, 9, overlap=2) == ["held", "new"], "two have the other"
 
 
-def test_a_refill_replaces_ended_leases_if_it_knows_the_time(store, people):
+def test_a_refill_replaces_expired_leases_given_the_time(store, people):
     ann, bob, _ = people
     store.write(lambda t: t.refill(pairs("a")))
     given(store, ann, until=10.0)
@@ -195,7 +195,7 @@ def test_bad_questions_are_refused_and_nothing_changes(store, people):
     assert given(store, people[0], 5) == ["a"]
 
 
-def test_what_makes_no_sense_is_refused(store, people):
+def test_invalid_values_are_refused(store, people):
     store.write(lambda t: t.refill(pairs("a")))
     with pytest.raises(BadValueError, match="no question z"):
         store.write(lambda t: t.mark_answered("z", people[0]))
@@ -208,7 +208,7 @@ def test_what_makes_no_sense_is_refused(store, people):
 
 
 @pytest.mark.parametrize("overlap", [1, 2])
-def test_many_people_at_once_never_get_too_many_of_one(store, overlap):
+def test_concurrent_leases_never_exceed_the_overlap(store, overlap):
     n_people, n_questions = 20, 600 // overlap
     who = [store.write(lambda t, i=i: t.add_person(f"P{i}", "annotator")).id for i in range(n_people)]
     names = [f"q{i}" for i in range(n_questions)]
@@ -223,7 +223,7 @@ def test_many_people_at_once_never_get_too_many_of_one(store, overlap):
             mine = given(store, person, n_mine + 3, overlap=overlap)
             assert len(set(mine)) == len(mine)
             with count:
-                got.update(mine[n_mine:])  # the ones that are held come first
+                got.update(mine[n_mine:])  # held questions come first
             n_mine = len(mine)
 
     with ThreadPoolExecutor(n_people) as pool:
@@ -233,7 +233,7 @@ def test_many_people_at_once_never_get_too_many_of_one(store, overlap):
 
 
 @pytest.mark.parametrize("seed", range(3))
-def test_the_queue_does_what_its_twin_does(store, people, seed):
+def test_the_queue_equals_the_reference_implementation(store, people, seed):
     draw, twin, now, serial = random.Random(seed), TwinQueue(), 0.0, 0
     overlap = draw.choice([1, 2, 3])
     for _ in range(120):

@@ -1,4 +1,4 @@
-"""What can befall a file: kills, full disks, closed doors, several works in one commit."""
+"""Failures of SQLite: kills, full disks, missing permissions; several transactions in one commit."""
 
 import sqlite3
 import stat
@@ -36,11 +36,11 @@ def keys(store):
 
 
 def pragma(store, name):
-    """What the connection that writes says."""
+    """The settings of the writing connection."""
     return store.write(lambda t: t._connection.exec_driver_sql(f"PRAGMA {name}").scalar())
 
 
-def test_the_file_is_kept_with_care(store, path):
+def test_the_file_is_durable_and_private(store, path):
     assert pragma(store, "journal_mode") == "wal"
     assert pragma(store, "synchronous") == 2, "FULL: acknowledged is on disk"
     assert pragma(store, "foreign_keys") == 1
@@ -50,7 +50,7 @@ def test_the_file_is_kept_with_care(store, path):
 
 
 def at_once(store, works):
-    """Run works that all wait for the same commit; return their results or errors."""
+    """Run functions that all wait for the same commit; return their results or errors."""
     busy, go_on = threading.Event(), threading.Event()
 
     def first(t):
@@ -73,7 +73,7 @@ def at_once(store, works):
         return [future.result() for future in waiting]
 
 
-def test_works_that_wait_are_committed_together(store, ann):
+def test_waiting_transactions_are_committed_together(store, ann):
     commits = []
 
     def work(i):
@@ -88,7 +88,7 @@ def test_works_that_wait_are_committed_together(store, ann):
     assert sorted(keys(store)) == sorted(f"k{i}" for i in range(10))
 
 
-def test_a_work_that_fails_does_not_hurt_the_others(store, ann):
+def test_a_failed_transaction_does_not_affect_the_others(store, ann):
     def good(i):
         return lambda t: t.append(NewEvent(f"k{i}", "answer", ann, {}))[1]
 
@@ -100,10 +100,10 @@ def test_a_work_that_fails_does_not_hurt_the_others(store, ann):
         t.append(NewEvent("lost too", "answer", ann, {}))
         t.append(NewEvent("of nobody", "answer", 99, {}))
 
-    told = at_once(store, [good(0), raises, good(1), breaks, good(2)])
-    assert told[0] is told[2] is told[4] is True
-    assert isinstance(told[1], KeyError)
-    assert "no person 99" in str(told[3])
+    results = at_once(store, [good(0), raises, good(1), breaks, good(2)])
+    assert results[0] is results[2] is results[4] is True
+    assert isinstance(results[1], KeyError)
+    assert "no person 99" in str(results[3])
     assert sorted(keys(store)) == ["k0", "k1", "k2"]
 
 
@@ -132,19 +132,19 @@ def test_a_full_disk_is_reported_and_survived(store, ann):
     assert keys(store) == [*kept, "large"]
 
 
-def test_one_who_fills_the_disk_does_not_take_others_along(store, ann):
+def test_a_transaction_that_fills_the_disk_does_not_affect_others(store, ann):
     pragma(store, f"max_page_count = {pragma(store, 'page_count') + 4}")
 
     def of(key, size):
         return lambda t: t.append(NewEvent(key, "answer", ann, {"text": "x" * size}))[1]
 
-    told = at_once(store, [of("a", 10), of("large", 60_000), of("b", 10)])
-    assert told[0] is told[2] is True
-    assert isinstance(told[1], DiskFullError)
+    results = at_once(store, [of("a", 10), of("large", 60_000), of("b", 10)])
+    assert results[0] is results[2] is True
+    assert isinstance(results[1], DiskFullError)
     assert keys(store) == ["a", "b"]
 
 
-def test_a_database_that_may_only_be_read_is_reported(store, ann, path):
+def test_a_read_only_database_is_reported(store, ann, path):
     store.close()
     with pytest.raises(StoreError, match=r"cannot be written to\. Check the permissions"):
         open_store(f"sqlite:///file:{path}?mode=ro&uri=true")
@@ -159,7 +159,7 @@ def test_a_folder_may_have_any_name(tmp_path):
     assert [path.name for path in tmp_path.iterdir()] == [folder.name]
 
 
-def test_a_folder_that_may_not_be_written_is_reported(tmp_path):
+def test_a_read_only_folder_is_reported(tmp_path):
     folder = Path("/proc/self")  # where not even root may
     if not folder.is_dir():
         folder = tmp_path / "closed"
@@ -168,18 +168,18 @@ def test_a_folder_that_may_not_be_written_is_reported(tmp_path):
         open_store(f"sqlite:///{folder / 'studio.sqlite'}")
 
 
-def test_a_folder_that_is_not_there_is_reported(tmp_path):
+def test_a_missing_folder_is_reported(tmp_path):
     with pytest.raises(UnreachableError, match=r"cannot be opened\. Check that its folder exists"):
         open_store(f"sqlite:///{tmp_path / 'no' / 'studio.sqlite'}")
 
 
-def test_a_file_that_is_no_database_is_reported(path):
+def test_a_file_that_is_not_a_database_is_reported(path):
     path.write_bytes(b"something else altogether, and long enough to be looked at" * 100)
     with pytest.raises(StoreError, match=r"not a SQLite database\. Replace it by a copy from the project's"):
         open_store(f"sqlite:///{path}")
 
 
-def test_a_file_that_is_taken_away_is_noticed(store, ann, path):
+def test_a_removed_file_is_noticed(store, ann, path):
     path.rename(path.with_suffix(".away"))
     with pytest.raises(UnreachableError, match="was removed or replaced"):
         store.write(lambda t: t.append(NewEvent("k", "answer", ann, {})))
@@ -190,7 +190,7 @@ def test_a_file_that_is_taken_away_is_noticed(store, ann, path):
     assert keys(store) == ["k"]
 
 
-def test_another_program_that_writes_is_waited_for(store, ann, path):
+def test_a_writing_program_is_waited_for(store, ann, path):
     other = sqlite3.connect(path, isolation_level=None, check_same_thread=False)
     other.execute("BEGIN IMMEDIATE")
     free = threading.Timer(0.2, other.execute, ["COMMIT"])
@@ -201,7 +201,7 @@ def test_another_program_that_writes_is_waited_for(store, ann, path):
     assert keys(store) == ["k"]
 
 
-def test_another_program_that_never_ends_is_reported(store, ann, path):
+def test_a_program_that_holds_the_lock_is_reported(store, ann, path):
     pragma(store, "busy_timeout = 50")
     other = sqlite3.connect(path, isolation_level=None)
     other.execute("BEGIN IMMEDIATE")
@@ -214,7 +214,7 @@ def test_another_program_that_never_ends_is_reported(store, ann, path):
 
 
 def test_a_backup_while_people_write(store, ann, path, tmp_path):
-    """Somebody copies the file in the middle: nobody waits for it, and the copy is whole."""
+    """A copy of the file is made meanwhile: no one waits for it, and the copy is complete."""
     with ThreadPoolExecutor(5) as pool:
 
         def write(part):
@@ -232,12 +232,12 @@ def test_a_backup_while_people_write(store, ann, path, tmp_path):
     assert len(keys(store)) == 80
 
 
-def test_a_work_inside_a_work_is_refused(store):
+def test_nested_writes_are_refused(store):
     with pytest.raises(StoreError, match="write was called inside a transaction"):
         store.write(lambda t: store.write(lambda u: None))
 
 
-def test_a_closed_store_says_so(store, ann, path):
+def test_a_closed_store_raises_a_clear_error(store, ann, path):
     store.close()
     store.close()
     for use in (store.write, store.read):
@@ -248,7 +248,7 @@ def test_a_closed_store_says_so(store, ann, path):
     assert not path.with_name("studio.sqlite-wal").exists(), "one file is left"
 
 
-def test_what_waits_at_the_close_is_still_written(store, ann, path):
+def test_pending_writes_are_finished_on_close(store, ann, path):
     def write(i):
         try:
             return store.write(lambda t: t.append(NewEvent(f"k{i}", "answer", ann, {}))[1])
@@ -256,10 +256,10 @@ def test_what_waits_at_the_close_is_still_written(store, ann, path):
             return False
 
     with ThreadPoolExecutor(8) as pool:
-        told = [pool.submit(write, i) for i in range(40)]
-        told[5].result()
+        futures = [pool.submit(write, i) for i in range(40)]
+        futures[5].result()
         store.close()
-    acknowledged = {f"k{i}" for i, future in enumerate(told) if future.result()}
+    acknowledged = {f"k{i}" for i, future in enumerate(futures) if future.result()}
     with sqlite3.connect(path) as connection:
         assert {key for (key,) in connection.execute("SELECT key FROM events")} == acknowledged
     connection.close()

@@ -1,10 +1,10 @@
-"""The readable twin of the store's queue: two dictionaries and no database."""
+"""A simple reference implementation of the store's queue: two dictionaries, no database."""
 
 
 class TwinQueue:
     def __init__(self):
-        self.questions = {}  # every one that is remembered, by id
-        self.place = {}  # the order in which they are offered
+        self.questions = {}  # all known questions, by id
+        self.place = {}  # order in which they are offered
         self.queued = set()
         self.leases = {}  # (id, person): (state, until)
 

@@ -1,4 +1,4 @@
-"""Participants who are simulated: what they answer, how often they err, and how long they take."""
+"""Simulated participants: their answers, errors and response times."""
 
 import numpy as np
 
@@ -29,7 +29,7 @@ def small_study(**options):
 
 
 class Record:
-    """A list of events, as a store would keep them."""
+    """A list of events, as in a store."""
 
     def __init__(self):
         self.events = []
@@ -51,7 +51,7 @@ class Record:
 
 
 def take_part(study, record, person, *, right=None, seconds=None, survey=BETTER, upto=None):
-    """Let somebody take part from where they are; `right` and `seconds` are asked about each question."""
+    """Let a person complete the study; `right` and `seconds` are called for each question."""
     steps = 0
     while upto is None or steps < upto:
         stage = study.find_stage(person, record.events)
@@ -62,14 +62,14 @@ def take_part(study, record, person, *, right=None, seconds=None, survey=BETTER,
             planned = study.find(person, queued.id)
             wrong = [word for word in ALLOWED[queued.kind] if word != planned.asked.truth]
             is_right = right is None or right(planned)
-            said = planned.asked.truth if is_right else wrong[steps % len(wrong)]
-            study.check_answer(person, record.events, queued.id, said)
+            given = planned.asked.truth if is_right else wrong[steps % len(wrong)]
+            study.check_answer(person, record.events, queued.id, given)
             record.answer(
                 study,
                 person,
                 queued,
-                said,
-                1.0 if seconds is None else seconds(planned, said),
+                given,
+                1.0 if seconds is None else seconds(planned, given),
                 "practice" if stage.name == "practice" else "study",
             )
         elif stage.name == "survey" and survey is not None:

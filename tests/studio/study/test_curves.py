@@ -1,4 +1,4 @@
-"""Clusterings by the answers: which answers are used at each step, and what comes of them."""
+"""Clusterings from the answers: which answers are used at each step, and the results."""
 
 import pytest
 
@@ -23,7 +23,7 @@ def numbers(person, budget, method):
     return [len(step) for step in select_answers(person, budget, method)]
 
 
-def test_the_same_items_a_fifth_at_a_time():
+def test_same_items_use_one_fifth_per_step():
     ann = participant([1.0] * 15, [9.0] * 10)
     assert numbers(ann, "items", "P") == [3, 6, 9, 12, 15]
     assert numbers(ann, "items", "R") == [2, 4, 6, 8, 10]
@@ -39,12 +39,12 @@ def test_the_same_time_ends_with_the_quicker_kind():
     assert numbers(ann, "time", "R-C") == [0, 1, 1, 2, 2]
 
 
-def test_a_time_that_was_not_sent_counts_as_the_mean():
+def test_a_missing_time_counts_as_the_mean():
     ann = participant([1.0, None, 3.0], [6.0])
     assert numbers(ann, "time", "P") == [1, 1, 2, 2, 3]
 
 
-def test_rounding_loses_no_last_answer():
+def test_rounding_does_not_exclude_the_last_answer():
     ann = participant([0.1] * 30, [1.7] * 20)
     assert numbers(ann, "time", "P")[-1] == 30
 
@@ -54,7 +54,7 @@ def found():
     study = small_study(n_pairs=15, n_triplets=10, practice=0)
     record = Record()
     for person in (2, 3):
-        take_part(study, record, person, seconds=lambda planned, said: float(len(planned.items)))
+        take_part(study, record, person, seconds=lambda planned, given: float(len(planned.items)))
     seen = []
     people = find_participants(study, record.events)
     curves = compute_study_curves(
@@ -75,9 +75,9 @@ def test_the_curves_of_a_small_study(found):
             0 <= low <= mean <= high
             for low, mean, high in zip(curve.low, curve.mean, curve.high, strict=True)
         )
-        assert curve.n_used == curve.n_correct  # nobody erred
+        assert curve.n_used == curve.n_correct  # no errors
     assert curves.get("items", "P").n_used == (3, 6, 9, 12, 15)
-    # Both take 30 s in all, and a pair takes 2, a triplet 3.
+    # Both take 30 s in total; a pair takes 2 s, a triplet 3 s.
     assert curves.get("time", "P").n_used == (3, 6, 9, 12, 15)
     assert curves.get("time", "R").n_used == (2, 4, 6, 8, 10)
     assert curves.get("items", "P").mean[-1] > 0.6
@@ -88,12 +88,12 @@ def test_the_same_answers_give_the_same_score(found):
     assert curves.get("items", "P").mean == curves.get("time", "P").mean
 
 
-def test_without_anybody_there_is_nothing_to_compare(found):
+def test_without_participants_there_is_nothing_to_compare(found):
     with pytest.raises(StudyError, match="nobody has finished"):
         compute_study_curves(found[0], [])
 
 
-def test_the_pictures_are_drawn(found):
+def test_the_figures_are_plotted(found):
     pytest.importorskip("matplotlib")
     curves = found[2]
     scores, counts = draw_scores(curves), draw_numbers(curves)
@@ -103,7 +103,7 @@ def test_the_pictures_are_drawn(found):
 
 
 class Counted:
-    """Stands in for clusterings: the more answers the better."""
+    """Replaces clusterings: more answers give higher scores."""
 
     def __init__(self, study, rows, seed):
         pass

@@ -1,4 +1,4 @@
-"""Options of a study: what they are as JSON, what is refused, and pools that were marked by hand."""
+"""Options of a study: JSON, invalid values, and pools marked by hand."""
 
 import json
 
@@ -44,7 +44,7 @@ def test_the_defaults_show_the_same_number_of_items():
         ({"pool": 3}, "list of"),
     ],
 )
-def test_options_that_make_no_sense(given, message):
+def test_invalid_options_are_refused(given, message):
     with pytest.raises(StudyError, match=message):
         StudyOptions.from_json(given)
 
@@ -57,7 +57,7 @@ def marked_rows(n):
     return pairs + [MarkedQuestion(ids[i], ids[2 * n - i], ids[n], words[i % 2]) for i in range(n)]
 
 
-def test_a_pool_that_was_marked_by_hand(tmp_path):
+def test_a_pool_marked_by_hand(tmp_path):
     path = tmp_path / "pool.csv"
     rows = [f"{a},{b},{c or ''},{difficulty}" for a, b, c, difficulty in marked_rows(16)]
     path.write_text("\n".join(["a,b,c,difficulty", *rows]), encoding="utf-8")
@@ -81,14 +81,14 @@ def test_a_pool_that_was_marked_by_hand(tmp_path):
         ("a,b,c,difficulty\n" + "1,2,,?\n" * 9, "and 4 more"),
     ],
 )
-def test_files_that_are_no_pool(tmp_path, text, message):
+def test_invalid_pool_files_are_refused(tmp_path, text, message):
     path = tmp_path / "pool.csv"
     path.write_text(text)
     with pytest.raises(FileFormatError, match=message):
         read_pool(path)
 
 
-def test_a_pool_that_is_not_there(tmp_path):
+def test_a_missing_pool_file_is_reported(tmp_path):
     with pytest.raises(FileFormatError, match="cannot be read"):
         read_pool(tmp_path / "none.csv")
 
@@ -102,7 +102,7 @@ def test_a_pool_that_is_not_there(tmp_path):
         (MarkedQuestion("item 1", "item 119", None, "easy"), "whose class is not known"),
     ],
 )
-def test_pools_that_do_not_fit_the_items(marked, message):
+def test_pools_that_do_not_match_the_items(marked, message):
     X, ids, truths = clouds()
     truths[119] = None
     pool = (*marked_rows(16), marked)

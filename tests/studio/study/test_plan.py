@@ -1,4 +1,4 @@
-"""Who is asked what: the same numbers for everybody, the right truths, and stages read off the events."""
+"""The plan: equal numbers for all participants, right answers, and stages derived from the events."""
 
 import numpy as np
 import pytest
@@ -27,7 +27,7 @@ def planned(study, person, kind=None):
 # ---------------------------------------------------------------------- the sets
 
 
-def test_everybody_has_the_same_numbers_of_easy_and_difficult_questions(study):
+def test_all_participants_have_equal_numbers_of_easy_and_difficult_questions(study):
     for person in PEOPLE:
         for kind, n in (("pair", 30), ("triplet", 20)):
             difficulties = [one.asked.difficulty for one in planned(study, person, kind)]
@@ -41,21 +41,21 @@ def test_the_share_of_difficult_questions_is_kept(share):
     assert difficulties.count("difficult") == round(30 * share)
 
 
-def test_no_question_comes_twice_for_one_person_not_even_from_practice(study):
+def test_no_question_is_repeated_for_one_person_not_even_from_practice(study):
     for person in PEOPLE:
         every = [one for part in study.get_parts(person) for one in part.questions]
         assert len({frozenset(one.items) for one in every}) == len(every)
         assert len({one.id for one in every}) == len(every)
 
 
-def test_the_truth_is_that_of_the_items_as_they_are_shown(study):
+def test_the_right_answer_matches_the_order_shown(study):
     classes = dict(zip(study.ids, study.truths, strict=True))
     for one in planned(study, 2) + list(study.get_parts(2)[0].questions):
         assert one.asked.truth == find_right_answer([classes[item] for item in one.items])
         assert tuple(study.ids[row] for row in one.asked.rows) == one.items
 
 
-def test_all_answers_are_right_now_and_then_wherever_the_items_stand(study):
+def test_every_answer_is_right_for_some_questions(study):
     truths = {one.asked.truth for person in PEOPLE for one in planned(study, person)}
     assert truths == {*ALLOWED["pair"], *ALLOWED["triplet"]}
     firsts = [one.asked.rows[0] < one.asked.rows[1] for one in planned(study, 2)]
@@ -75,7 +75,7 @@ def test_easy_and_difficult_questions_are_mixed(study):
     assert len(set(difficulties[:15])) == len(set(difficulties[15:])) == 2
 
 
-def test_two_blocks_go_there_and_back():
+def test_two_blocks_are_in_mirrored_order():
     study = small_study(blocks=2)
     order = study.get_task_order(2)
     assert order == (order[0], order[1], order[1], order[0])
@@ -101,7 +101,7 @@ def test_the_questions_are_named_by_person_task_and_number(study):
     assert study.find(3, "study-4-t1-17") is None
 
 
-def test_practice_is_the_same_for_everybody_and_meets_most_answers(study):
+def test_practice_is_the_same_for_all_and_covers_most_answers(study):
     practice = {person: study.get_parts(person)[0].questions for person in PEOPLE}
     sets = {frozenset(frozenset(one.items) for one in some) for some in practice.values()}
     assert len(sets) == 1
@@ -159,7 +159,7 @@ def test_a_pool_of_many_rows_is_drawn_without_listing_all():
     assert all(len(set(one.rows)) == 3 for one in pool)
 
 
-def test_rows_that_are_all_alike_still_give_a_study():
+def test_identical_rows_still_give_a_study():
     _, ids, truths = clouds()
     study = Study(np.zeros((120, 2)), ids, truths, StudyOptions(n_pairs=30, n_triplets=20))
     assert len(planned(study, 2)) == 50
@@ -198,7 +198,7 @@ def test_without_practice_the_first_task_follows_the_introduction():
     assert study.find_stage(2, record.events).name == "task"
 
 
-def test_a_stage_as_the_page_gets_it(study):
+def test_a_stage_as_json(study):
     record = take_part(study, Record(), 2, upto=1 + 8 + 1 + 5)
     first = study.get_task_order(2)[0]
     assert study.find_stage(2, record.events).to_json() == {
@@ -222,20 +222,20 @@ def test_resuming_from_any_prefix_of_the_events_gives_the_same_study(study, n):
     assert record.events == WHOLE
 
 
-def test_events_of_others_do_not_move_anybody(study):
+def test_events_of_others_do_not_affect_the_stage(study):
     record = take_part(study, Record(), 2)
     assert study.find_stage(3, record.events).name == "intro"
     assert study.find_stage(2, record.events).name == "done"
 
 
-def test_an_answer_that_was_taken_back_is_asked_again(study):
+def test_an_undone_answer_is_asked_again(study):
     record = take_part(study, Record(), 2, upto=15)
     last = record.events[-1]
     record.add("undo", 2, {"of": last.seq})
     assert study.get_questions(2, record.events, 1)[0].id == last.question
 
 
-def test_questions_are_those_of_the_part_that_goes_on(study):
+def test_questions_belong_to_the_current_part(study):
     assert study.get_questions(2, [], 5) == []
     record = take_part(study, Record(), 2, upto=1 + 7)
     assert [q.id for q in study.get_questions(2, record.events, 5)] == ["study-2-p-8"]
@@ -245,7 +245,7 @@ def test_questions_are_those_of_the_part_that_goes_on(study):
     assert [q.id for q in study.get_questions(2, record.events, 2)] == ["study-2-t1-1", "study-2-t1-2"]
 
 
-def test_a_queued_question_tells_nothing_of_the_truth(study):
+def test_a_queued_question_does_not_reveal_the_answer(study):
     record = take_part(study, Record(), 2, upto=1)
     (question,) = study.get_questions(2, record.events, 1)
     assert (question.score, question.reason) == (None, Reason())
@@ -262,13 +262,13 @@ def test_unsure_is_not_offered(study):
 
 
 @pytest.mark.parametrize("name", ["study-2-t2-1", "study-3-p-1", "study-2-p-1", "no such"])
-def test_only_questions_that_are_open_are_answered(study, name):
+def test_only_open_questions_can_be_answered(study, name):
     record = take_part(study, Record(), 2, upto=2)
     with pytest.raises(StudyError, match="is not open for you now"):
         study.check_answer(2, record.events, name, "SAME")
 
 
-def test_nobody_goes_on_before_all_is_answered(study):
+def test_nobody_can_go_on_before_everything_is_answered(study):
     record = take_part(study, Record(), 2, upto=2)
     with pytest.raises(StudyError, match="7 questions of this part must be answered first"):
         study.find_next_stage(2, record.events)
@@ -295,11 +295,11 @@ def test_too_few_classes_or_items(truths, message):
 
 
 @pytest.mark.parametrize("n", [2, 3, 4])
-def test_a_handful_of_items_is_refused_with_a_sentence(n):
+def test_too_few_items_are_refused_with_a_message(n):
     with pytest.raises(StudyError, match=r"needs|class of its own"):
         Study(np.zeros((n, 1)), list("abcd"[:n]), list("xyxy"[:n]), StudyOptions())
 
 
-def test_rows_ids_and_classes_must_go_together():
+def test_numbers_of_rows_ids_and_classes_must_be_equal():
     with pytest.raises(StudyError, match="2 rows, 1 ids and 2 classes"):
         Study(np.zeros((2, 1)), ["a"], ["x", "y"], StudyOptions())

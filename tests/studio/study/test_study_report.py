@@ -1,4 +1,4 @@
-"""The report of a study: JSON that names nobody, and sections of plain text, tables and pictures."""
+"""The report of a study: JSON without names, and sections of plain text, tables and figures."""
 
 import json
 from dataclasses import replace
@@ -27,8 +27,8 @@ def report():
     study = small_study(n_pairs=9, n_triplets=6, practice=1)
     record = Record()
     for person in (2, 3):
-        said = {**BETTER, "comments": f"<b>{person}</b> is easier"}
-        take_part(study, record, person, survey=said, right=lambda planned: not planned.id.endswith("-1"))
+        survey = {**BETTER, "comments": f"<b>{person}</b> is easier"}
+        take_part(study, record, person, survey=survey, right=lambda planned: not planned.id.endswith("-1"))
     take_part(study, record, 4, upto=12)
     take_part(study, record, 5, upto=2)  # only practice: not a participant yet
     report = make_study_report(study, record.events, curves=False)
@@ -72,7 +72,7 @@ def test_the_sections_of_a_report(report):
     assert len(sections[-1].figures) == 2
 
 
-def test_a_study_that_nobody_began():
+def test_a_study_that_nobody_started():
     (section,) = make_study_sections(make_study_report(small_study(), []))
     assert section.paragraphs[1] == "Nobody has started yet."
 
@@ -85,7 +85,7 @@ def test_a_study_that_nobody_finished():
     assert section.paragraphs[1] == "1 participant began; nobody has answered all questions yet."
 
 
-def test_tables_alone_take_no_clustering():
+def test_tables_alone_need_no_clustering():
     study = small_study(n_pairs=3, n_triplets=3)
     record = take_part(study, Record(), 2)
     report = make_study_report(study, record.events, curves=False)

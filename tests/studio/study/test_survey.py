@@ -1,4 +1,4 @@
-"""The questionnaire: five comparisons, all of them needed."""
+"""The questionnaire: five comparisons, all required."""
 
 import pytest
 
@@ -8,7 +8,7 @@ from likewise.studio.study.tables import compute_survey_rows
 from studio.study.simulated import BETTER
 
 
-def test_a_questionnaire_survives_its_event():
+def test_a_questionnaire_can_be_restored_from_its_event():
     survey = Questionnaire.from_answers({**BETTER, "comments": "Two are easier than three. 🐦"})
     assert Questionnaire.from_answers(survey.to_json()) == survey
     assert [question.name for question in SURVEY] == [name for name in BETTER if name != "comments"]
@@ -17,7 +17,7 @@ def test_a_questionnaire_survives_its_event():
 def test_comments_may_be_left_out():
     assert (
         Questionnaire.from_answers(
-            {name: said for name, said in BETTER.items() if name != "comments"}
+            {name: given for name, given in BETTER.items() if name != "comments"}
         ).comments
         == ""
     )
@@ -33,12 +33,12 @@ def test_comments_may_be_left_out():
         ({"comments": "x" * 10_001}, "10001 characters"),
     ],
 )
-def test_questionnaires_that_are_refused(change, message):
+def test_invalid_questionnaires_are_refused(change, message):
     with pytest.raises(StudyError, match=message):
         Questionnaire.from_answers({**BETTER, **change})
 
 
-def test_all_that_is_wrong_is_reported_at_once():
+def test_all_problems_are_reported_at_once():
     with pytest.raises(
         StudyError, match=r"performance.*; effort_per_query.*; overall_effort.*; frustration.*; pref"
     ):

@@ -1,4 +1,4 @@
-"""The tables of the study, worked out on paper, and the thesis's own numbers through the same functions."""
+"""The tables of the study, computed by hand, and the thesis's numbers through the same functions."""
 
 import pytest
 
@@ -51,12 +51,12 @@ BOB = Participant(
 
 def test_times_by_hand():
     times = compute_times([ANN, BOB])
-    # Ann 4, Bob 2 seconds a pair; the deviations from their mean 3 are 1 and 1, divided by n - 1 = 1.
+    # Ann 4, Bob 2 seconds per pair; the deviations from their mean 3 are 1 and 1, divided by n - 1 = 1.
     assert times.pair == Spread(3.0, pytest.approx(2**0.5), 2)
     assert times.same == Spread(3.0, pytest.approx(2**0.5), 2)  # 2 and 4
     assert times.different == Spread(3.0, pytest.approx(8**0.5), 2)  # 5 and 1
     assert times.triplet == Spread(7.0, pytest.approx(18**0.5), 2)  # 4 and 10: one time was not sent
-    assert times.pick == Spread(4.0, None, 1)  # Bob picked no two
+    assert times.pick == Spread(4.0, None, 1)  # Bob never answered NEITHER
     assert times.neither == Spread(10.0, None, 1)
 
 
@@ -73,7 +73,7 @@ def test_confusions_by_hand():
     assert triplets.accuracy == 0.5
 
 
-def test_nobody_gives_empty_tables():
+def test_without_participants_the_tables_are_empty():
     tables = compute_tables([])
     assert (tables.n, tables.n_left_out, tables.n_surveys) == (0, 0, 0)
     assert tables.times.pair == Spread(None, None, 0)
@@ -81,7 +81,7 @@ def test_nobody_gives_empty_tables():
     assert all(row.pair == row.triplet == row.none == 0 for row in tables.survey)
 
 
-def test_who_did_not_finish_is_left_out():
+def test_unfinished_participants_are_left_out():
     eve = Participant(4, "pair", (pair("SAME", "DIFFERENT", 99.0),), (), None, finished=False)
     assert compute_tables([ANN, BOB, eve]).times == compute_tables([ANN, BOB]).times
     assert compute_tables([ANN, BOB, eve]).n_left_out == 1
@@ -143,7 +143,7 @@ def test_answers_to_another_study_are_refused():
         find_participants(small_study(n_pairs=3, n_triplets=2, seed=2), record.events)
 
 
-def test_a_simulated_study_gives_back_what_was_put_in():
+def test_a_simulated_study_recovers_its_parameters():
     """Six people: pairs wrong one time in ten in 2 s, triplets one in five in 5 s, NEITHER a second more."""
     study = small_study(n_pairs=60, n_triplets=40)
     record = Record()
@@ -154,16 +154,16 @@ def test_a_simulated_study_gives_back_what_was_put_in():
             counts[planned.asked.kind] += 1
             return counts[planned.asked.kind] % (10 if planned.asked.kind == "pair" else 5) != 0
 
-        def seconds(planned, said, person=person):
+        def seconds(planned, given, person=person):
             own = 0.1 * (person - 4.5)
-            return (2.0 if planned.asked.kind == "pair" else 5.0) + (said == "NEITHER") + own
+            return (2.0 if planned.asked.kind == "pair" else 5.0) + (given == "NEITHER") + own
 
         take_part(study, record, person, right=right, seconds=seconds)
     people = find_participants(study, record.events)
     tables = compute_tables(people)
     assert [one.first for one in people].count("pair") == 3
     assert tables.n == tables.n_surveys == 6
-    # Practice has four questions of each kind, so that the count of mistakes begins in its midst.
+    # Practice has four questions of each kind, so the cycle of errors starts within it.
     assert tables.pairs.accuracy == pytest.approx(0.9, abs=0.01)
     assert tables.triplets.accuracy == pytest.approx(0.8, abs=0.01)
     spread = pytest.approx(0.1 * 3.5**0.5)

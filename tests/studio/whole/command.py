@@ -1,4 +1,4 @@
-"""The command ``likewise studio`` as a process of its own, and people who talk to it over HTTP."""
+"""The command ``likewise studio`` as a process, and people who use it over HTTP."""
 
 import contextlib
 import json
@@ -19,7 +19,7 @@ N = 40
 
 
 def write_table(folder, n=N):
-    """Write a table of two groups that lie far apart, i0, i2, … and i1, i3, …"""
+    """Write a table of two distant groups, i0, i2, … and i1, i3, …"""
     rows = "".join(f"i{k},word{k} {('owl', 'cat')[k % 2]},{k % 2 * 50 + k / n}\n" for k in range(n))
     path = folder / "birds.csv"
     path.write_text("name,text,x\n" + rows)
@@ -27,7 +27,7 @@ def write_table(folder, n=N):
 
 
 class Command:
-    """A studio that runs; its words go to ``likewise studio`` behind ``--no-open --json``."""
+    """A running studio; its arguments are passed to ``likewise studio --no-open --json``."""
 
     def __init__(self, *words, cwd, env=None):
         self.process = subprocess.Popen(
@@ -43,16 +43,16 @@ class Command:
         self._reader = threading.Thread(target=self._read, daemon=True)
         self._reader.start()
         self.clients = []
-        told = ""
+        output = ""
         for line in self.process.stdout:
-            told += line
+            output += line
             if line.rstrip() == "}":
                 break
-        if not told:
+        if not output:
             self.close()
             raise AssertionError("".join(self.stderr))
-        self.said = json.loads(told)
-        self.url = self.said["url"]
+        self.printed = json.loads(output)
+        self.url = self.printed["url"]
 
     def _read(self):
         self.stderr.extend(self.process.stderr)
@@ -61,7 +61,7 @@ class Command:
         return psutil.Process(self.process.pid).children(recursive=True)
 
     def worker(self):
-        """The process that thinks, None if there is none at the moment."""
+        """The worker process, or None."""
         for each in self.children():
             with contextlib.suppress(psutil.NoSuchProcess):  # it ended meanwhile
                 if "spawn_main" in " ".join(each.cmdline()):
@@ -69,7 +69,7 @@ class Command:
         return None
 
     def end(self, send):
-        """End it, and return its exit code and what it said."""
+        """Stop it, and return its exit code and output."""
         children = self.children()
         send(self.process.pid)
         code = self.process.wait(PATIENCE)
@@ -91,7 +91,7 @@ class Command:
         self.process.stderr.close()
 
     def log_in(self, link):
-        """A person who comes by a link."""
+        """A person who logs in with a link."""
         client = httpx.Client(base_url=self.url, headers=HEADERS, timeout=PATIENCE)
         self.clients.append(client)
         reply = client.post("/api/login", json={"token": link.partition("#")[2]})
@@ -99,11 +99,11 @@ class Command:
         return Visitor(client)
 
     def owner(self):
-        return self.log_in(self.said["login"])
+        return self.log_in(self.printed["login"])
 
 
 class Visitor:
-    """Somebody who is logged in."""
+    """A person who is logged in."""
 
     def __init__(self, client):
         self.client = client
@@ -120,7 +120,7 @@ class Visitor:
         return reply.json()
 
     def change(self, path, **body):
-        """Post something that is kept, with a key of its own."""
+        """Post a change, with a new key."""
         key = new_key()
         reply = self.post(path, key=key, **body)
         self.acknowledged[key] = reply["seq"]

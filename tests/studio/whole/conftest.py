@@ -1,4 +1,4 @@
-"""Studios that run as commands, ended with the test."""
+"""Studios that run as commands and stop with the test."""
 
 import pytest
 
@@ -7,7 +7,7 @@ from studio.whole.command import Command, write_table
 
 @pytest.fixture
 def start(tmp_path):
-    """Start ``likewise studio`` on a small table, or with other words."""
+    """Start ``likewise studio`` on a small table, or with other arguments."""
     commands = []
 
     def _start(*words, **options):

@@ -1,4 +1,4 @@
-"""The command as a process: it starts, gives links, ends in good order, and its worker comes back."""
+"""The command as a process: start, login links, orderly shutdown, and restart of the worker."""
 
 import json
 import os
@@ -21,13 +21,13 @@ OPTIONS = ("--text", "text", "--id", "name", "-k", "2")
 @pytest.mark.slow
 @pytest.mark.parametrize("whom", ["server", "group"])
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM], ids=["int", "term"])
-def test_it_ends_in_good_order(start, number, whom):
+def test_it_shuts_down_in_order(start, number, whom):
     command = start(*OPTIONS)
-    code, said = command.end(lambda pid: (os.kill if whom == "server" else os.killpg)(pid, number))
+    code, output = command.end(lambda pid: (os.kill if whom == "server" else os.killpg)(pid, number))
     assert code == 0
-    assert "Traceback" not in said
-    assert "background process" not in said
-    assert said.rstrip().endswith(f"Ended. All answers are in {command.said['project']}.")
+    assert "Traceback" not in output
+    assert "background process" not in output
+    assert output.rstrip().endswith(f"Ended. All answers are in {command.printed['project']}.")
 
 
 @pytest.mark.slow
@@ -50,14 +50,14 @@ def test_a_second_ctrl_c_ends_without_a_traceback(start):
     with socket.create_connection((address.host, address.port)) as request:  # its body never comes
         head = f"POST /api/login HTTP/1.1\r\nHost: {address.host}:{address.port}\r\nX-Likewise: 1\r\n"
         request.sendall(f"{head}Content-Type: application/json\r\nContent-Length: 99\r\n\r\n{{".encode())
-        code, said = command.end(press_twice)
+        code, output = command.end(press_twice)
     assert code == 0
-    assert "Traceback" not in said
-    assert said.rstrip().endswith(f"Ended. All answers are in {command.said['project']}.")
+    assert "Traceback" not in output
+    assert output.rstrip().endswith(f"Ended. All answers are in {command.printed['project']}.")
 
 
 @pytest.mark.slow
-def test_a_second_command_gives_another_link_and_the_first_goes_on(start, tmp_path):
+def test_a_second_command_prints_another_link_and_the_first_keeps_running(start, tmp_path):
     command = start(*OPTIONS)
     command.owner()
     again = subprocess.run(
@@ -68,17 +68,17 @@ def test_a_second_command_gives_another_link_and_the_first_goes_on(start, tmp_pa
         timeout=PATIENCE,
         check=True,
     )
-    said = json.loads(again.stdout)
-    assert said["url"] == command.url
-    assert said["login"] != command.said["login"]
+    printed = json.loads(again.stdout)
+    assert printed["url"] == command.url
+    assert printed["login"] != command.printed["login"]
     assert "runs already" in again.stderr
-    assert command.log_in(said["login"]).get("me")["person"]["role"] == "owner"
+    assert command.log_in(printed["login"]).get("me")["person"]["role"] == "owner"
     with pytest.raises(AssertionError, match="login"):  # each link works once
-        command.log_in(said["login"])
+        command.log_in(printed["login"])
 
 
 @pytest.mark.slow
-def test_a_worker_that_is_killed_comes_back(start):
+def test_a_killed_worker_is_restarted(start):
     command = start(*OPTIONS)
     owner = command.owner()
     owner.answer_truly(owner.ask())
@@ -103,7 +103,7 @@ def test_data_that_are_removed_while_it_runs_do_not_stop_it(start, tmp_path):
         assert "birds.csv is gone or cannot be read" in next(lines)
 
 
-def test_it_is_shown_below_a_base_path(start):
+def test_it_works_below_a_base_path(start):
     command = start(*OPTIONS, "--base-path", "birds/all")
     assert command.url.endswith("/birds/all")
     owner = command.owner()
@@ -127,7 +127,7 @@ def test_pictures_with_odd_names_are_served(start, tmp_path):
             assert (reply.status_code, reply.headers["content-type"].split("/")[0]) == (200, "image")
 
 
-def test_the_server_does_not_read_scikit_learn_before_the_page_is_up():
+def test_the_server_does_not_import_scikit_learn_before_the_page_is_up():
     words = "import sys, likewise.studio.server, likewise.studio.jobs.worker; print('sklearn' in sys.modules)"
     done = subprocess.run(
         [sys.executable, "-c", words], capture_output=True, text=True, timeout=PATIENCE, check=True
@@ -136,10 +136,10 @@ def test_the_server_does_not_read_scikit_learn_before_the_page_is_up():
 
 
 @pytest.mark.skipif(os.name != "posix" or os.getuid() == 0, reason="root may write anywhere")
-def test_a_folder_that_may_not_be_written_to(start, tmp_path):
+def test_a_read_only_project_folder_is_reported(start, tmp_path):
     command = start(*OPTIONS)
     command.end(lambda pid: os.kill(pid, signal.SIGINT))
-    folder = Project.open(command.said["project"]).folder
+    folder = Project.open(command.printed["project"]).folder
     folder.chmod(0o500)
     try:
         with pytest.raises(AssertionError, match="The studio needs a writable folder"):

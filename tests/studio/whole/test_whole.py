@@ -1,4 +1,4 @@
-"""Everything that people do with a studio, over HTTP against the real command; then again after its end."""
+"""A complete run of a studio over HTTP, with the real command; and again after a restart."""
 
 import csv
 import io
@@ -21,12 +21,12 @@ OPTIONS = ("--text", "text", "--id", "name", "-k", "2")
 
 @pytest.fixture(params=["sqlite", "postgres"])
 def database(request):
-    """The words that name the database: none for the file of the project."""
+    """The arguments for the database; none for the file of the project."""
     return () if request.param == "sqlite" else ("--db", request.getfixturevalue("postgres_url"))
 
 
 def all_at_once(people, n):
-    """Let people answer at the same time, each up to n questions."""
+    """Let people answer concurrently, each up to n questions."""
     failed = []
 
     def one(person):
@@ -54,7 +54,7 @@ def exported(owner, what, form="csv"):
 
 
 def stand(owner):
-    """What is known and derived, to be compared with what it is later."""
+    """The stored and derived state, for comparison with a later one."""
     settled(owner)
     history = owner.get("history?limit=200")
     groups = owner.get("groups")["groups"]
@@ -69,7 +69,7 @@ def stand(owner):
 
 
 @pytest.mark.slow
-def test_a_whole_life(start, database):
+def test_a_complete_run(start, database):
     command = start(*OPTIONS, *database)
     owner = command.owner()
     people = [owner]
@@ -84,7 +84,7 @@ def test_a_whole_life(start, database):
     n = sum(len(person.acknowledged) for person in people)
     assert n >= 30
 
-    # Taken back, passed over and come back to.
+    # Undone, skipped and revisited.
     undone = ann.change("undo", of=None)
     assert undone["undone"]["mine"]
     ann.answer_truly(undone["question"])
@@ -106,7 +106,7 @@ def test_a_whole_life(start, database):
     owner.change("undo", of=merged["seq"])
     wait_until(lambda: not owner.get("conflicts")["conflicts"], "an end of it")
 
-    # What comes of it.
+    # Results.
     before = stand(owner)
     assert any(name == "Owls & <i>cats</i>" for name in before["names"])
     assert before["sizes"] == [20, 20]
@@ -124,13 +124,13 @@ def test_a_whole_life(start, database):
     assert report.status_code == 200
     assert "<b>Bob</b>" not in report.text
 
-    # After its end everything is there, and nothing twice.
-    code, said = command.end(lambda pid: os.kill(pid, signal.SIGTERM))
-    assert (code, "Traceback" in said) == (0, False)
+    # After the end everything is there, and nothing twice.
+    code, output = command.end(lambda pid: os.kill(pid, signal.SIGTERM))
+    assert (code, "Traceback" in output) == (0, False)
     again = start(*OPTIONS, *database)
     owner = again.owner()
     assert stand(owner) == before
-    project = Project.open(again.said["project"], database=database[1] if database else None)
+    project = Project.open(again.printed["project"], database=database[1] if database else None)
     with opened(project) as store:
         events = store.read(lambda tx: tx.get_events())
     project.items.close()
@@ -162,9 +162,9 @@ def test_a_database_that_goes_away_and_comes_back(start, own_postgres):
     assert owner.client.get("/health").status_code == 200
     seqs = {event["seq"] for event in owner.get("history?limit=100")["events"]}
     assert {reply.json()["seq"], *owner.acknowledged.values()} <= seqs
-    code, said = command.end(lambda pid: os.kill(pid, signal.SIGINT))
-    assert (code, "Traceback" in said) == (0, False)
-    assert own_postgres.password not in said
-    kept = Path(command.said["project"], "project.json").read_text()
+    code, output = command.end(lambda pid: os.kill(pid, signal.SIGINT))
+    assert (code, "Traceback" in output) == (0, False)
+    assert own_postgres.password not in output
+    kept = Path(command.printed["project"], "project.json").read_text()
     assert "postgresql://tester@127.0.0.1" in kept
     assert "s3cret" not in kept
