@@ -149,7 +149,7 @@ class Served:
 
     def events(self, person):
         """The stored events of a person, in order."""
-        return self.studio.store.read(lambda tx: tx.events(person=person.id))
+        return self.studio.store.read(lambda tx: tx.get_events(person=person.id))
 
 
 @pytest.fixture(scope="module")

@@ -194,7 +194,7 @@ def test_file_names_that_mean_trouble(run, tmp_path, served):
         (["t.csv", "--features", "short.npy"], 1, "short.npy has 2 row(s) where there are 6 rows"),
         (["t.csv", "--features", "t.csv"], 2, "expected a .npy file"),
         (["latin.csv", "--text", "name"], 1, "pass --encoding latin-1"),
-        (["pics", "--project", "nowhere/p.likewise"], 1, "cannot be made: No such file or directory"),
+        (["pics", "--project", "nowhere/p.likewise"], 1, "cannot be created: No such file or directory"),
         (["pics", "--project", "t.csv"], 1, "t.csv"),
     ],
     ids=lambda words: " ".join(words) if isinstance(words, list) else "",

@@ -236,7 +236,7 @@ def test_hints_with_such_ids_are_refused_as_csv_and_correct_in_other_formats(tmp
         for one, other in pairwise(WEIRD):
             ann.answer(one, other, answer="SAME")
         snapshot = Snapshot.from_store(store)
-    with pytest.raises(LikewiseError, match="for a formula, '=1\\+1' first"):
+    with pytest.raises(LikewiseError, match="as a formula, '=1\\+1' first"):
         export_bytes("hints", snapshot, WEIRD)
     for format, raw in (("csv", True), ("jsonl", False), ("parquet", False)):
         path = tmp_path / f"hints.{format}"

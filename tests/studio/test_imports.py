@@ -271,7 +271,7 @@ def test_every_problem_is_reported_with_its_line_and_nothing_is_written(tmp_path
         "time is 'yesterday'",
         "undone is 'perhaps'",
         "the kind is 'tray'",
-        "5 cell(s) where the header has 9",
+        "5 cell(s), but the header has 9",
         "one line of text",
     ):
         assert part in message
@@ -283,7 +283,7 @@ def test_every_problem_is_reported_with_its_line_and_nothing_is_written(tmp_path
     ("name", "text", "match"),
     [
         ("x.csv", "", "is empty"),
-        ("x.csv", "a,b,answer,mood\n", "'mood' is not known"),
+        ("x.csv", "a,b,answer,mood\n", "unknown column 'mood'"),
         ("x.csv", "a,a,b,answer\n", "occurs twice"),
         ("x.csv", "p,q\n1,2\n", "expected a first row with one of these"),
         ("x.csv", "id,group\na1,1\na1,2\n", "the group of 'a1' is '2', but '1' on line 2"),

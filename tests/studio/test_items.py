@@ -111,7 +111,7 @@ def test_invalid_items_are_refused(tmp_path, items, message):
 
 
 def test_a_damaged_or_missing_file_is_named(tmp_path):
-    with pytest.raises(FileFormatError, match="is gone"):
+    with pytest.raises(FileFormatError, match="is missing"):
         ItemFile(tmp_path / "items.sqlite")
     (tmp_path / "items.sqlite").write_bytes(b"no database at all" * 100)
     with pytest.raises(FileFormatError, match="cannot be read as the items of a project"):

@@ -124,8 +124,8 @@ def test_links_are_followed_inside_and_refused_outside(project, folder):
     (folder / "round.png").symlink_to("round.png")
     with open_media(project, image("inside.png")) as media:
         assert media.content_type == "image/png"
-    refused(project, image("outside.png"), "refused", "leads out")
-    refused(project, image("far/secret.png"), "refused", "leads out")
+    refused(project, image("outside.png"), "refused", "is outside the folder")
+    refused(project, image("far/secret.png"), "refused", "is outside the folder")
     refused(project, image("round.png"), "broken", "cannot be opened")
 
 
@@ -176,18 +176,18 @@ def test_no_name_reaches_outside(tmp_path_factory, name):
 
 def test_a_missing_or_changed_file_is_reported(project, folder):
     (folder / "a.png").unlink()
-    refused(project, project.items.get(0), "gone", "'a.png' is gone")
+    refused(project, project.items.get(0), "gone", "'a.png' is missing")
     (folder / "a.png").write_bytes(b"")
     refused(project, project.items.get(0), "broken", "is empty")
     (folder / "a.png").write_text("<html><script>alert(1)</script></html>")
-    refused(project, project.items.get(0), "refused", "wanted PNG, JPEG, GIF, WebP or BMP")
+    refused(project, project.items.get(0), "refused", "expected PNG, JPEG, GIF, WebP or BMP")
     (folder / "a.png").write_bytes((folder / "c.wav").read_bytes())
-    refused(project, project.items.get(0), "refused", "is audio/wav; wanted PNG")
+    refused(project, project.items.get(0), "refused", "is audio/wav; expected PNG")
 
 
 def test_messages_do_not_contain_the_folder_which_may_be_the_class(project, folder):
     (folder / "sub" / "b.jpg").unlink()
-    refused(project, project.items.get(1), "gone", r"the file 'b\.jpg' is gone")
+    refused(project, project.items.get(1), "gone", r"the file 'b\.jpg' is missing")
 
 
 def test_an_unreadable_file_is_reported(project, monkeypatch):

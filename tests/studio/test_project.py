@@ -144,7 +144,7 @@ def test_the_database_is_the_file_or_the_one_given(tmp_path):
 
 def test_an_existing_folder_is_refused(tmp_path):
     make(tmp_path)
-    with pytest.raises(LikewiseError, match=r"is there already. Open it"):
+    with pytest.raises(LikewiseError, match=r"already exists. Open it"):
         make(tmp_path)
 
 
@@ -226,7 +226,7 @@ def test_the_second_of_two_concurrent_creations_fails(tmp_path):
 
 
 def test_a_missing_parent_folder_is_reported(tmp_path):
-    with pytest.raises(LikewiseError, match="cannot be made: No such file"):
+    with pytest.raises(LikewiseError, match="cannot be created: No such file"):
         make(tmp_path).create(
             tmp_path / "no" / "x.likewise",
             X=X,
@@ -252,14 +252,14 @@ def test_a_newer_project_is_refused_by_both_versions(tmp_path):
 @pytest.mark.parametrize(
     ("changes", "message"),
     [
-        ({"format": "other"}, "does not say"),
-        ({"version": "1"}, "whole number, got '1'"),
-        ({"version": True}, "whole number, got True"),
-        ({"settings": []}, "'settings' should be an object"),
+        ({"format": "other"}, "it lacks"),
+        ({"version": "1"}, "must be an integer; got '1'"),
+        ({"version": True}, "must be an integer; got True"),
+        ({"settings": []}, "'settings' must be an object"),
         ({"settings": {"title": "x", "wings": 2}}, "settings cannot be read.*wings"),
-        ({"settings": {"title": "x", "overlap": "2"}}, "'overlap' should be a whole number, got '2'"),
-        ({"settings": {"title": "x", "ask": "quads"}}, "one of pairs, triplets, both, got 'quads'"),
-        ({"described": {"kind": "film", "n_items": 4}}, "kind 'film'"),
+        ({"settings": {"title": "x", "overlap": "2"}}, "'overlap' must be an integer; got '2'"),
+        ({"settings": {"title": "x", "ask": "quads"}}, "one of pairs, triplets, both; got 'quads'"),
+        ({"described": {"kind": "film", "n_items": 4}}, "unknown kind of item 'film'"),
         ({"described": {"n_items": 4}}, "the description cannot be read"),
         ({"described": {"kind": "row", "n_items": 5}}, "is inconsistent"),
         ({"source": {"path": 3}}, "'source' must have"),
@@ -276,10 +276,10 @@ def test_broken_and_missing_files_are_reported(tmp_path):
     project = make(tmp_path)
     whole = (project.folder / "project.json").read_bytes()
     (project.folder / "project.json").write_bytes(whole[:50])
-    with pytest.raises(FileFormatError, match="cut short"):
+    with pytest.raises(FileFormatError, match="is incomplete"):
         Project.open(project.folder)
     (project.folder / "project.json").write_bytes(b"\xff\xfe")
-    with pytest.raises(FileFormatError, match="cut short"):
+    with pytest.raises(FileFormatError, match="is incomplete"):
         Project.open(project.folder)
     (project.folder / "project.json").write_bytes(whole)
     features = (project.folder / "features.npy").read_bytes()
@@ -287,7 +287,7 @@ def test_broken_and_missing_files_are_reported(tmp_path):
     with pytest.raises(FileFormatError, match=r"features\.npy cannot be read"):
         Project.open(project.folder)
     (project.folder / "features.npy").unlink()
-    with pytest.raises(FileFormatError, match=r"features\.npy is gone"):
+    with pytest.raises(FileFormatError, match=r"features\.npy is missing"):
         Project.open(project.folder)
     with pytest.raises(FileFormatError, match=r"not a project of the studio: it has no project\.json"):
         Project.open(tmp_path)
@@ -310,7 +310,7 @@ def test_a_changed_data_file_is_noticed_and_a_touched_one_is_not(tmp_path):
     data.unlink()
     assert "cannot be read" in project.describe_changed_source()
     data.mkdir()
-    assert "was a file when the project was made and is a folder now" in project.describe_changed_source()
+    assert "was a file when the project was created, now a folder" in project.describe_changed_source()
 
 
 def test_a_changed_folder_is_noticed(tmp_path):

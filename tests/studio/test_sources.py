@@ -387,8 +387,8 @@ def test_the_names_of_the_sample_digits_do_not_reveal_the_class(tmp_path):
     assert not data.described.has_truth
     with Image.open(tmp_path / "digits" / "digit-001.png") as image:
         assert image.size == (160, 160)
-    with pytest.raises(LikewiseError, match="is there already"):
+    with pytest.raises(LikewiseError, match="already exists"):
         write_sample(tmp_path / "digits")
-    with pytest.raises(LikewiseError, match="n must be 2 to 1797, got 1"):
+    with pytest.raises(LikewiseError, match="n must be between 2 and 1797; got 1"):
         write_sample(tmp_path / "other", n=1)
     assert write_sample(tmp_path / "again", n=40) == truth

@@ -310,7 +310,7 @@ def test_no_error_reveals_code_or_folders(shared, client, monkeypatch):
     def fail(*_):
         raise RuntimeError(f"secret at {here}")
 
-    monkeypatch.setattr(shared.studio.asking, "progress", fail)
+    monkeypatch.setattr(shared.studio.asking, "show_progress", fail)
     response = client.get("/api/progress")
     assert response.status_code == 500
     assert code(response) == "failed"

@@ -129,7 +129,7 @@ def test_a_link_works_once(site):
     assert site.stranger().post("/api/login", json={"token": token}).status_code == 200
     second = site.stranger().post("/api/login", json={"token": token})
     assert second.status_code == 401
-    assert "used before" in second.json()["error"]["message"]
+    assert "already used" in second.json()["error"]["message"]
     assert "set-cookie" not in second.headers
 
 

@@ -156,7 +156,7 @@ def test_a_folder_that_is_removed_under_a_running_project(site, client, folder):
     try:
         response = get(client, "good.png")
         assert response.status_code == 404
-        assert "is gone" in response.json()["error"]["message"]
+        assert "is missing" in response.json()["error"]["message"]
         assert str(folder) not in response.text
         asked = client.post("/api/questions", json={"n": 1})
         assert asked.status_code == 200

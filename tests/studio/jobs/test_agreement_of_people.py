@@ -15,7 +15,7 @@ Y = np.repeat([0, 1], 20)
 
 def brain(log):
     made = Brain(X, ids(40), Settings("toy", n_clusters=2, overlap=2))
-    made.tell(log.get_events)
+    made.tell(log.events)
     return made
 
 
@@ -129,7 +129,7 @@ def test_a_person_who_shares_no_question_counts():
 
 def settled(log):
     ledger = Ledger({name: row for row, name in enumerate(ids(8))})
-    ledger.tell(log.get_events)
+    ledger.tell(log.events)
     counted = ledger.get_standing()
     return settle(counted.voices, counted.confirmed)
 

@@ -188,7 +188,7 @@ def test_the_budget_ends_it():
     made.tell(log.events)
     ready = made.choose_questions(5)
     assert ready.questions == ()
-    assert ready.finished == "The budget is spent."
+    assert ready.finished == "The budget is used up."
     assert not made.compute_progress().worth_asking
 
 

@@ -64,7 +64,7 @@ def test_names_that_cannot_be_shown_are_refused(desk, ann, name):
 
 
 def test_names_of_people_are_unique(desk, ann):
-    with pytest.raises(BadRequestError, match="somebody called ANN"):
+    with pytest.raises(BadRequestError, match="already a person called ANN"):
         desk.person("ANN")
 
 

@@ -125,11 +125,11 @@ def test_a_key_cannot_be_reused_for_another_action(desk, ann):
     one, other = desk.ask(ann, 2)
     key = new_key()
     desk.answer(ann, one, "SAME", key=key)
-    with pytest.raises(ConflictError, match="used before"):
+    with pytest.raises(ConflictError, match="already used"):
         desk.answer(ann, one, "DIFFERENT", key=key)
-    with pytest.raises(ConflictError, match="used before"):
+    with pytest.raises(ConflictError, match="already used"):
         desk.answer(ann, other, "SAME", key=key)
-    with pytest.raises(ConflictError, match="used before"):
+    with pytest.raises(ConflictError, match="already used"):
         desk.skip(ann, other, key=key)
     assert len(desk.events("answer", "skip")) == 1
 
@@ -139,7 +139,7 @@ def test_a_key_of_another_person_cannot_be_used(desk, ann):
     (mine,), (theirs,) = desk.ask(ann, 1), desk.ask(bob, 1)
     key = new_key()
     desk.answer(ann, mine, "SAME", key=key)
-    with pytest.raises(ConflictError, match="used before"):
+    with pytest.raises(ConflictError, match="already used"):
         desk.answer(bob, theirs, "SAME", key=key)
 
 
@@ -198,7 +198,7 @@ def test_requesting_questions_again_keeps_those_held(open_studio):
 @pytest.mark.parametrize("word", ["AB", "NEITHER", "same", "", "YES"])
 def test_an_invalid_answer_is_refused(desk, ann, word):
     (question,) = desk.ask(ann, 1)
-    with pytest.raises(BadRequestError, match="does not answer a pair"):
+    with pytest.raises(BadRequestError, match="is not an answer to a pair"):
         desk.answer(ann, question, word)
     assert not desk.events("answer")
 
@@ -302,7 +302,7 @@ def test_an_undone_answer_cannot_be_undone_again(desk, ann):
     (question,) = desk.ask(ann, 1)
     seq = desk.answer(ann, question, "SAME")["seq"]
     desk.undo(ann, of=seq)
-    with pytest.raises(ConflictError, match="before"):
+    with pytest.raises(ConflictError, match="already undone"):
         desk.undo(ann, of=seq)
     with pytest.raises(NotFoundError, match="nothing to undo"):
         desk.undo(ann)

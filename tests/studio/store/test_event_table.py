@@ -64,7 +64,7 @@ def test_a_key_cannot_be_used_for_two_events(store, people):
     store.write(lambda t: t.append(NewEvent(**given)))
     for change in OTHERS:
         other = NewEvent(**{**given, **change})
-        with pytest.raises(KeyReusedError, match="'k1' was used before"):
+        with pytest.raises(KeyReusedError, match="'k1' was already used"):
             store.write(lambda t, other=other: t.append(other))
     assert store.read(lambda t: t.get_last_seq()) == 1
 
@@ -111,11 +111,11 @@ BAD = [
     ({"key": ""}, "the key is empty"),
     ({"key": "k" * 201}, "at most 200"),
     ({"key": "a\0"}, "the key contains a NUL"),
-    ({"kind": "dance"}, "not 'dance'"),
+    ({"kind": "dance"}, "got 'dance'"),
     ({"person": 2**63}, "the person must lie between"),
-    ({"person": True}, "the person must be an integer, not bool"),
+    ({"person": True}, "the person must be an integer; got bool"),
     ({"question": "\udfff"}, "the question contains half of a surrogate"),
-    ({"seconds": math.nan}, "the seconds must be finite, not nan"),
+    ({"seconds": math.nan}, "the seconds must be finite; got nan"),
     ({"seconds": -math.inf}, "the seconds must be finite"),
     ({"seconds": 10**400}, "the seconds must be finite"),
     ({"seconds": "3"}, "the seconds must be a number"),
@@ -124,9 +124,9 @@ BAD = [
     ({"body": {"a": 2**63}}, r"the body\['a'\] must lie between"),
     ({"body": {"a": -(2**63) - 1}}, r"the body\['a'\] must lie between"),
     ({"body": {"a": math.nan}}, r"the body\['a'\] must be finite"),
-    ({"body": {"a": {1: 2}}}, "must be a text, not int"),
+    ({"body": {"a": {1: 2}}}, "must be a text; got int"),
     ({"body": {"a": object()}}, "holds a object, which is not JSON"),
-    ({"body": ["a"]}, "must be a mapping, not list"),
+    ({"body": ["a"]}, "must be a mapping; got list"),
     ({"body": {"a": "x" * 65536}}, "at most 65536"),
     ({"body": {"a": "é" * 32768}}, "at most 65536"),
 ]

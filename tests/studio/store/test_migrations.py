@@ -152,7 +152,7 @@ def test_a_newer_database_is_refused(filled, later, tmp_path, monkeypatch):
     open_store(filled, backups=tmp_path / "backups").close()
     monkeypatch.undo()
     before = query(filled, "SELECT * FROM people")
-    with pytest.raises(NewerProjectError, match=r"'0002'.*knows up to '0001'.*Install that version"):
+    with pytest.raises(NewerProjectError, match=r"'0002'.*reads up to '0001'.*Install that version"):
         open_store(filled, backups=tmp_path / "backups")
     assert query(filled, "SELECT * FROM people") == before
 

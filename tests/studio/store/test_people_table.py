@@ -24,7 +24,7 @@ def test_people_are_returned_in_the_order_of_addition(store):
 
 def test_names_are_unique(store):
     store.write(lambda t: t.add_person("Ann", "owner"))
-    with pytest.raises(NameTakenError, match=r"'Ann' already\. Choose another"):
+    with pytest.raises(NameTakenError, match=r"called 'Ann'\. Choose another"):
         store.write(lambda t: t.add_person("Ann ", "annotator"))
     assert len(store.read(lambda t: t.get_people())) == 1
 
@@ -36,7 +36,7 @@ def test_invalid_names_are_refused(store):
         ("x" * 201, "201 characters; expected at most 200"),
         ("a\0b", "NUL"),
         ("\ud800", "surrogate"),
-        (3, "must be a text, not int"),
+        (3, "must be a text; got int"),
     ]
     for name, says in bad:
         with pytest.raises(BadValueError, match=says):
@@ -45,7 +45,7 @@ def test_invalid_names_are_refused(store):
 
 
 def test_an_unknown_role_is_refused(store):
-    with pytest.raises(BadValueError, match="owner, annotator, not 'king'"):
+    with pytest.raises(BadValueError, match="owner, annotator; got 'king'"):
         store.write(lambda t: t.add_person("Ann", "king"))
 
 

@@ -39,7 +39,7 @@ def test_the_defaults_show_the_same_number_of_items():
         ({"seed": -1}, "seed"),
         ({"blocks": 50}, "leave some empty"),
         ({"colour": "red"}, "no option 'colour'"),
-        ({"pool": [["a", "b", None, "hard"]]}, "'easy' or 'difficult', got 'hard'"),
+        ({"pool": [["a", "b", None, "hard"]]}, "'easy' or 'difficult'; got 'hard'"),
         ({"pool": [["a", "b"]]}, "list of"),
         ({"pool": 3}, "list of"),
     ],
@@ -73,11 +73,11 @@ def test_a_pool_marked_by_hand(tmp_path):
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("a,b,difficulty\n", "it lacks c"),
+        ("a,b,difficulty\n", "missing: c"),
         ("a,b,c,difficulty\n", "no questions"),
-        ("a,b,c,difficulty\n1,2,,easy\n1,3,,hard\n", "line 3: difficulty is easy or difficult, not 'hard'"),
-        ("a,b,c,difficulty\n1,,,easy\n", "line 2: a and b are needed"),
-        ("a,b,c,difficulty\n1,2,easy\n", "line 2: it has not as many cells"),
+        ("a,b,c,difficulty\n1,2,,easy\n1,3,,hard\n", "line 3: difficulty must be easy or difficult"),
+        ("a,b,c,difficulty\n1,,,easy\n", "line 2: a and b are required"),
+        ("a,b,c,difficulty\n1,2,easy\n", "line 2: its number of cells"),
         ("a,b,c,difficulty\n" + "1,2,,?\n" * 9, "and 4 more"),
     ],
 )

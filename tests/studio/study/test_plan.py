@@ -285,7 +285,7 @@ def test_nobody_can_go_on_before_everything_is_answered(study):
         (["a"] * 20, "all of one class, 'a'"),
         ([None] * 20, "without classes"),
         ([f"c{i}" for i in range(20)], "has a different class"),
-        (["a", "b"] * 10, "Ask for fewer pairs, or add more"),
+        (["a", "b"] * 10, "Use fewer pairs, or add more"),
     ],
 )
 def test_too_few_classes_or_items(truths, message):
@@ -296,7 +296,7 @@ def test_too_few_classes_or_items(truths, message):
 
 @pytest.mark.parametrize("n", [2, 3, 4])
 def test_too_few_items_are_refused_with_a_message(n):
-    with pytest.raises(StudyError, match=r"needs|class of its own"):
+    with pytest.raises(StudyError, match=r"needs|different class"):
         Study(np.zeros((n, 1)), list("abcd"[:n]), list("xyxy"[:n]), StudyOptions())
 
 

@@ -82,7 +82,7 @@ def test_a_study_that_nobody_finished():
     report = make_study_report(study, take_part(study, Record(), 2, upto=20).events)
     assert report.curves is None
     (section,) = make_study_sections(report)
-    assert section.paragraphs[1] == "1 participant began; nobody has answered all questions yet."
+    assert section.paragraphs[1] == "1 participant started; nobody has answered all questions yet."
 
 
 def test_tables_alone_need_no_clustering():

@@ -26,7 +26,7 @@ def test_comments_may_be_left_out():
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        ({"preference": "both"}, "preference must be one of pair, triplet and none, got 'both'"),
+        ({"preference": "both"}, "preference must be one of pair, triplet and none; got 'both'"),
         ({"performance": None}, "performance must be"),
         ({"frustration": ["pair"]}, "frustration must be"),
         ({"comments": 3}, "comments must be text"),

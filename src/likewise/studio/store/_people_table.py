@@ -133,7 +133,7 @@ class PeopleTable(StoreConnection):
             "person": _values.check_integer(person, "the person"),
             "expires": _values.check_number(expires, "the time of expiry"),
         }
-        self._change(sa.insert(table), row, unknown=f"No person {person}, or the secret is already used.")
+        self._change(sa.insert(table), row, unknown=f"There is no person {person}, or the secret was used.")
 
 
 def _check_digest(value: str) -> str:
