@@ -62,8 +62,8 @@ def test_odd_answers_can_be_undone_and_confirmed(studios, visit, axe):
     expect(page.get_by_role("heading", name="Answers that look odd")).to_be_visible()
     shown = odd.filter(has_text="square-03.png")
     expect(shown).to_contain_text("square-07.png")
-    expect(shown).to_contain_text("looks wrong:")
-    expect(shown).to_contain_text("speak against it.")
+    expect(shown).to_contain_text("probably wrong:")
+    expect(shown).to_contain_text("contradict it.")
     expect(shown).to_contain_text("you, ")
     expect(shown.locator("img")).to_have_count(2)
     assert axe(page) == []

@@ -215,7 +215,7 @@ def test_a_server_that_went_away_and_came_back(visit, studio):
     ann.ready()
     studio.stop()
     ann.press("s")
-    ann.page.get_by_role("alert").get_by_text("does not answer").wait_for()
+    ann.page.get_by_role("alert").get_by_text("does not respond").wait_for()
     ann.press("d")
     ann.page.keyboard.press("s")
     ann.page.get_by_text("3 not saved yet").first.wait_for()
