@@ -65,7 +65,7 @@ def test_a_project_of_weird_ids(run, tmp_path):
     with opened(project) as store:
         Told(store).answer(*WEIRD[:2], answer="SAME")
     result = run("export", "birds", "--what", "hints", code=1)
-    assert "take 2 ids for a formula, '=1+1' first" in result.stderr
+    assert "read 2 ids as a formula, '=1+1' first" in result.stderr
     run("export", "birds", "--what", "all", "--out", "result", code=1)
     assert not (tmp_path / "result").exists()  # nothing is written if one cannot be
     run("export", "birds", "--what", "hints", "--raw", "--out", "hints.csv")
