@@ -1,7 +1,7 @@
 // @ts-check
 /** Opened by a login link: exchanges the token after the # for a session, and opens the first page. */
 
-const message = /** @type {HTMLElement} */ (document.getElementById("said"));
+const message = /** @type {HTMLElement} */ (document.getElementById("message"));
 const token = location.hash.slice(1);
 // The token works once; it must not stay in the address bar or the history.
 history.replaceState(null, "", location.pathname);
