@@ -6,7 +6,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from itertools import combinations, product
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 import numpy.typing as npt
@@ -29,6 +29,24 @@ _POOR = 0.12  # from this estimated error rate on, more answers do not help once
 _COMPARED = 30  # from this many answers on, the clusters should predict better than the initial ones
 _CONTRADICT = 0.3  # the initial clusters usually get at least this proportion of answers right
 _WORSE = 0.05  # tolerated loss of accuracy, because few answers are held out
+
+
+AdviceReason = Literal[
+    "",
+    "finished",
+    "early",
+    "unsure",
+    "no model",
+    "one-sided",
+    "disagreement",
+    "worse",
+    "changing",
+    "untested",
+    "quality",
+    "inaccurate",
+    "uncertain",
+    "settled",
+]
 
 
 @dataclass(frozen=True)
@@ -68,6 +86,12 @@ class Outlook:
         quality would not help.
     advice : str
         A sentence with the recommendation and its reason.
+    reason : str, default=""
+        The reason as one word, for programs: "finished" (nothing left to ask), "early" (too few answers),
+        "unsure" (all of the last answers), "no model", "one-sided" (no answer separates rows), "disagreement"
+        (of the answers with the rows or with one another), "worse" (than before the first answer), "changing"
+        (labels), "untested" (too few answers to hold out), "quality" (of the answers is too poor),
+        "inaccurate", "uncertain" (accuracy) or "settled".
     start_accuracy : float, optional
         The proportion of the same answers that the clusters before the first answer predict correctly.
     error_rate : float, optional
@@ -96,6 +120,7 @@ class Outlook:
     n_held_out: int
     worth_asking: bool
     advice: str
+    reason: AdviceReason = ""
     start_accuracy: float | None = None
     error_rate: float | None = None
     error_interval: tuple[float, float] | None = None
@@ -133,62 +158,84 @@ def compute_outlook(interview: Interview, last: int) -> Outlook:
         error_interval=None if rate is None else (rate.low, rate.high),
         n_suspects=n_suspects,
     )
-    worth, advice = _advise(interview, found, last)
-    return replace(found, worth_asking=worth, advice=advice)
+    worth, reason, advice = _advise(interview, found, last)
+    return replace(found, worth_asking=worth, advice=advice, reason=reason)
 
 
-def _advise(interview: Interview, seen: Outlook, last: int) -> tuple[bool, str]:
-    """Return whether more questions are worthwhile, and a sentence with the reason."""
+def _advise(interview: Interview, seen: Outlook, last: int) -> tuple[bool, AdviceReason, str]:
+    """Return whether more questions are worthwhile, the reason, and a sentence with both."""
     replies = interview.replies
     if seen.question is None:
-        return False, "The budget is spent." if interview.left == 0 else "There is nothing left to ask."
+        spent = interview.left == 0
+        return False, "finished", "The budget is spent." if spent else "There is nothing left to ask."
     if len(replies) < last:
-        return True, f"There are fewer than {last} answers yet: go on."
+        return True, "early", f"There are fewer than {last} answers yet: go on."
     if all(reply.answer is Answer.UNSURE for reply in replies[-last:]):
-        return False, f"All of the last {last} answers were UNSURE: more such answers will change nothing."
+        return (
+            False,
+            "unsure",
+            f"All of the last {last} answers were UNSURE: more such answers will change nothing.",
+        )
     if seen.changed is None:
-        return True, "Without a model there are no labels to evaluate: go on as long as you like."
+        return True, "no model", "Without a model there are no labels to evaluate: go on as long as you like."
     wrong = ""
     if interview.errors == "learn" and seen.error_rate is not None and seen.error_interval is not None:
         if (interview.n_clusters or 0) > 1 and all(len(reply.piles) <= 1 for reply in replies):
-            return True, (
-                "All answers so far are that rows belong together, so nothing separates the clusters. "
-                "Check a few of them, or use fewer clusters."
+            return (
+                True,
+                "one-sided",
+                (
+                    "All answers so far are that rows belong together, so nothing separates the clusters. "
+                    "Check a few of them, or use fewer clusters."
+                ),
             )
         low, high = seen.error_interval
         wrong = f"about {seen.error_rate:.0%} of the answers are probably wrong ({low:.0%} to {high:.0%})"
         if seen.error_rate >= _DISAGREE:
-            return False, (
-                f"The answers disagree with the rows and with one another: {wrong}. "
-                f"{'Check the suspects first, or use' if seen.n_suspects else 'Use'} other features."
+            return (
+                False,
+                "disagreement",
+                (
+                    f"The answers disagree with the rows and with one another: {wrong}. "
+                    f"{'Check the suspects first, or use' if seen.n_suspects else 'Use'} other features."
+                ),
             )
     moved = f"{seen.changed:.1%} of the labels changed over the last {last} answers"
     if seen.accuracy is None or seen.interval is None or seen.start_accuracy is None:
-        few = "" if seen.changed > _SETTLED else ", but too few answers could be held out to check them"
-        return True, f"{moved}{few}: go on."
+        if seen.changed > _SETTLED:
+            return True, "changing", f"{moved}: go on."
+        return True, "untested", f"{moved}, but too few answers could be held out to check them: go on."
     if seen.n_held_out >= _COMPARED and seen.start_accuracy < _CONTRADICT:
-        return True, (
-            f"The answers disagree with the rows: the clusters before the first answer get only "
-            f"{seen.start_accuracy:.0%} of them right. Check a few of them, or use other features."
+        return (
+            True,
+            "disagreement",
+            (
+                f"The answers disagree with the rows: the clusters before the first answer get only "
+                f"{seen.start_accuracy:.0%} of them right. Check a few of them, or use other features."
+            ),
         )
     if seen.n_held_out >= _COMPARED and seen.accuracy < min(seen.start_accuracy - _WORSE, _RIGHT):
-        return True, (
-            f"The clusters predict held-out answers worse ({seen.accuracy:.0%}) than those before the "
-            f"first answer ({seen.start_accuracy:.0%}): "
-            f"{'check the suspects, or try' if seen.n_suspects else 'try'} other features."
+        return (
+            True,
+            "worse",
+            (
+                f"The clusters predict held-out answers worse ({seen.accuracy:.0%}) than those before the "
+                f"first answer ({seen.start_accuracy:.0%}): "
+                f"{'check the suspects, or try' if seen.n_suspects else 'try'} other features."
+            ),
         )
     if seen.changed > _SETTLED:
-        return True, f"{moved}: go on."
+        return True, "changing", f"{moved}: go on."
     low, high = seen.interval
     held_out = f"{seen.accuracy:.0%} ({low:.0%} to {high:.0%}) of the held-out answers are predicted"
     if wrong and low < _RIGHT and seen.error_rate is not None and seen.error_rate >= _POOR:
         check = " Check the suspects." if seen.n_suspects else ""
-        return False, f"{moved}, and {wrong}: more answers of this quality will not help.{check}"
+        return False, "quality", f"{moved}, and {wrong}: more answers of this quality will not help.{check}"
     if seen.accuracy < _RIGHT:
-        return True, f"{moved}, but only {held_out}: go on, or try another model."
+        return True, "inaccurate", f"{moved}, but only {held_out}: go on, or try another model."
     if low < _RIGHT:
-        return True, f"{moved} and {held_out}, which is not certain enough: go on."
-    return False, f"{moved} and {held_out}: more answers will change little."
+        return True, "uncertain", f"{moved} and {held_out}, which is not certain enough: go on."
+    return False, "settled", f"{moved} and {held_out}: more answers will change little."
 
 
 def _compute_changed_share(before: npt.NDArray[Any], after: npt.NDArray[Any]) -> float:

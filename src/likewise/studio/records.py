@@ -259,6 +259,7 @@ class Progress:
     advice: str
     curve: tuple[tuple[int, float], ...] = ()  # (answers, share of labels changed over the last ten)
     error_rate: tuple[float, float, float] | None = None  # estimated share of wrong answers: mean, low, high
+    reason: str = ""  # the reason of the advice as one word
 
 
 # ---------------------------------------------------------------------- between server and worker

@@ -8,6 +8,7 @@ from typing import Any
 import numpy.typing as npt
 
 from likewise.active import Reply
+from likewise.active._stopping import AdviceReason
 from likewise.active._stopping import _compute_changed_share as changed_between
 from likewise.studio.jobs._sampled_interview import ReplayedInterview
 
@@ -82,13 +83,13 @@ class KeptLabels:
         return changed_between(self._labels[0][1], self._labels[-1][1])
 
 
-def advise(n_answers: int, finished: str | None, changed: float | None) -> tuple[bool, str]:
-    """Return whether to go on, with a reason, judging only by how many labels changed."""
+def advise(n_answers: int, finished: str | None, changed: float | None) -> tuple[bool, AdviceReason, str]:
+    """Return whether to go on, the reason, and a sentence, judging only by how many labels changed."""
     if finished is not None:
-        return False, finished
+        return False, "finished", finished
     if n_answers < _LAST or changed is None:
-        return True, f"There are fewer than {_LAST} answers yet: go on."
+        return True, "early", f"There are fewer than {_LAST} answers yet: go on."
     moved = f"{changed:.1%} of the labels changed over the last {_LAST} answers"
     if changed > _SETTLED:
-        return True, f"{moved}: go on."
-    return True, f"{moved}: further answers will change little unless they find something new."
+        return True, "changing", f"{moved}: go on."
+    return True, "settled", f"{moved}: further answers will change little unless they find something new."

@@ -358,11 +358,13 @@ class Brain:
         if not self._is_small:
             ready = Ready(0, tuple(self._queued.values())) if self._queued else self.choose_questions(1)
             gain = next((question.score for question in ready.questions), None)
-            going, advised = advise(n, ready.finished, self._kept.changed)
+            going, reason, advised = advise(n, ready.finished, self._kept.changed)
             points = tuple(self._kept.points)
             with silence_warnings():
                 rate = self._estimate_error_rate()
-            return Progress(self.seq, n, self._kept.changed, gain, None, None, going, advised, points, rate)
+            return Progress(
+                self.seq, n, self._kept.changed, gain, None, None, going, advised, points, rate, reason
+            )
         with silence_warnings():
             held = self._get_view().interview
             outlook = held.progress()
@@ -379,6 +381,7 @@ class Brain:
             advice=outlook.advice,
             curve=tuple(self._curve.points),
             error_rate=rate,
+            reason=outlook.reason,
         )
 
     def compute_standing(self) -> Standing:

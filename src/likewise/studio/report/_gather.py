@@ -125,6 +125,7 @@ def gather(
         map_method=derived.layout.method if derived.layout is not None else "",
         curve=progress.curve if progress is not None else (),
         advice=progress.advice if progress is not None else "",
+        reason=progress.reason if progress is not None else "",
         accuracy=progress.accuracy if progress is not None else None,
         interval=progress.interval if progress is not None else None,
         people=_make_people(snapshot, standing),

@@ -124,8 +124,8 @@ class ReportData:
         The map as a PNG picture; `map_method` is the method that computed it.
     curve : tuple of (int, float)
         Number of answers, and the share of items that changed their group over the last ten.
-    advice : str
-        Whether further answers are worthwhile.
+    advice, reason : str
+        Whether further answers are worthwhile, and the reason as one word (see likewise.active.Outlook).
     accuracy, interval : float or None, (float, float) or None
         Share of held-out answers that the grouping predicts correctly, and its interval.
     people, n_shared, observed, alpha
@@ -163,6 +163,7 @@ class ReportData:
     map_method: str = ""
     curve: tuple[tuple[int, float], ...] = ()
     advice: str = ""
+    reason: str = ""
     accuracy: float | None = None
     interval: tuple[float, float] | None = None
     people: tuple[PersonShown, ...] = ()

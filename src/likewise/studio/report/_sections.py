@@ -19,6 +19,12 @@ from likewise.studio.report._elements import (
 )
 from likewise.studio.report._report_data import ConflictShown, GroupShown, ReportData
 
+_STATES_ACCURACY = {
+    "worse",
+    "inaccurate",
+    "uncertain",
+    "settled",
+}  # reasons of advice that gives the accuracy
 _BINS = (1, 2, 3, 5, 10, 20, 60)  # seconds
 KINDS = {"pair": "pairs", "triplet": "triplets"}
 
@@ -108,7 +114,7 @@ def make_curve(data: ReportData) -> str:
     if not data.n_answers:
         return make_paragraphs("There are no answers yet. The groups are based on the features alone.")
     parts = [make_paragraphs(data.advice)]
-    if data.accuracy is not None and "held-out answers" not in data.advice:
+    if data.accuracy is not None and data.reason not in _STATES_ACCURACY:
         low_high = (
             ""
             if data.interval is None

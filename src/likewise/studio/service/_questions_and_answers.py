@@ -416,6 +416,7 @@ class QuestionsAndAnswers:
             "interval": found.interval if found else None,
             "worth_asking": found.worth_asking if found else True,
             "advice": found.advice if found else "",
+            "reason": found.reason if found else "",
             "curve": list(found.curve) if found else [],
             "groups": len(hub.picture.groups) if hub.picture else 0,
             "conflicts": len(hub.picture.conflicts) if hub.picture else 0,

@@ -90,6 +90,7 @@ class ProgressView(TypedDict):
     interval: tuple[float, float] | None
     worth_asking: bool
     advice: str
+    reason: str
     curve: list[tuple[int, float]]
     groups: int
     conflicts: int

@@ -9,9 +9,6 @@ function percent(share) {
   return value > 0 && value < 1 ? "less than 1 %" : `${Math.round(value)} %`;
 }
 
-const SETTLED = 0.01; // as in likewise.active: less change counts as none
-const RIGHT = 0.8; // as in likewise.active: required share of correctly predicted answers
-
 const FEWEST = 10; // minimum number of answers for showing the share of wrong ones
 const MANY_WRONG = 0.25; // from this share on, answers should be reviewed
 
@@ -19,8 +16,8 @@ const MANY_WRONG = 0.25; // from this share on, answers should be reviewed
  * The effect of the last ten answers, or of all if there are fewer, as a sentence.
  * @param {Progress} progress
  */
-export function changeSentence({ advice, changed, n_answers }) {
-  const few = n_answers < 10 || advice.includes("fewer than");
+export function changeSentence({ reason, changed, n_answers }) {
+  const few = n_answers < 10 || reason === "early";
   if (changed === null || n_answers === 0) return few ? "After ten answers, you will see here what they change." : "";
   return `The ${few ? "answers so far" : "last ten answers"} moved ${changed === 0 ? "no item" : `${percent(changed)} of the items`} to another group.`;
 }
@@ -49,21 +46,28 @@ export function errorSentence({ error_rate, n_answers }) {
 }
 
 /**
- * Whether to go on, in plain words. Reasons that are not numbers, such as a used-up budget, come from the server.
+ * Whether to go on, in plain words. Other reasons, such as a used-up budget, keep the sentence of the server.
  * @param {Progress} progress
  */
-export function adviceSentence({ advice, worth_asking, changed, accuracy }) {
-  if (!advice.includes("changed") || changed === null) {
-    if (advice.includes("UNSURE")) return "The last ten answers were all “Unsure”: more like them will change nothing.";
-    return advice.includes("fewer than") ? "Go on: it is too early for a recommendation." : advice;
+export function adviceSentence({ advice, reason, worth_asking }) {
+  switch (reason) {
+    case "early":
+      return "Go on: it is too early for a recommendation.";
+    case "unsure":
+      return "The last ten answers were all “Unsure”: more like them will change nothing.";
+    case "changing":
+      return "Go on: the next ten will probably move about as many items, or fewer.";
+    case "untested":
+      return "Go on: there are too few answers yet to test the groups.";
+    case "inaccurate":
+      return "Go on: the groups do not predict answers well enough yet.";
+    case "uncertain":
+      return "Go on a little: a few more answers will make the test conclusive.";
+    case "settled":
+      return worth_asking ? "More answers will change little unless they find something new." : "You can stop: more answers will change little.";
+    default:
+      return advice;
   }
-  if (advice.includes("quality")) return advice;
-  if (!worth_asking) return "You can stop: more answers will change little.";
-  if (changed > SETTLED) return "Go on: the next ten will probably move about as many items, or fewer.";
-  if (accuracy === null) {
-    return advice.includes("little") ? "More answers will change little unless they find something new." : "Go on: there are too few answers yet to test the groups.";
-  }
-  return accuracy < RIGHT ? "Go on: the groups do not predict answers well enough yet." : "Go on a little: a few more answers will make the test conclusive.";
 }
 
 /**

@@ -41,6 +41,7 @@
  * @property {[number, number] | null} interval
  * @property {boolean} worth_asking
  * @property {string} advice
+ * @property {string} reason
  * @property {[number, number][]} curve
  * @property {number} groups
  * @property {number} conflicts
