@@ -149,7 +149,7 @@ REFUSED = {
 def test_odd_hints(cls, name):
     said = [part for kind, part in SAY[name].items() if kind in cls.supported_hints]
     if SAY[name] and not said:
-        pytest.skip("the method honours no hint of this sort")
+        pytest.skip("the method supports no hint of this kind")
     hints = Supervision.empty(N)
     for part in said if cls.__name__ != "RCA" else said[:1]:
         hints |= part

@@ -220,7 +220,7 @@ def test_data_that_cannot_be_used(client):
         PCKMeans(2).fit(da.zeros((0, 2)))
     with pytest.raises(ValueError, match="n_samples=2 should be >= n_clusters=3"):
         PCKMeans(3).fit(da.zeros((2, 2)))
-    with pytest.raises(ValueError, match="speak of 5 rows, but X has 2"):
+    with pytest.raises(ValueError, match="the hints are for 5 rows, but X has 2"):
         PCKMeans(2).fit(da.zeros((2, 2)), supervision=Supervision.empty(5))
     with pytest.raises(TypeError, match="SpectralLearning works on rows in memory, and a Dask Array"):
         SpectralLearning(2).fit(da.zeros((3, 2)))

@@ -184,7 +184,7 @@ def test_predict_transform_and_score_in_memory_and_on_dask(client):
 def test_a_pickled_model_predicts_anywhere_and_leaves_labels_on_the_cluster(client):
     X, _ = some_rows()
     model = PCKMeans(3, **FAST).fit(da.from_array(X, chunks=(100, 4)))
-    with pytest.warns(UserWarning, match="labels_ lies on a cluster and is not written with the model"):
+    with pytest.warns(UserWarning, match="labels_ is on a Dask cluster and is not saved with the model"):
         again = pickle.loads(pickle.dumps(model))
     np.testing.assert_array_equal(again.predict(X), model.predict(X))
     assert not hasattr(again, "labels_")

@@ -188,9 +188,9 @@ def test_impossible_selections_of_rows_are_rejected():
     with pytest.raises(ValueError, match="'all', 'untouched', 'touched'; got 'none'"):
         scores([0, 0, 1], [0, 0, 1], supervision=some, rows="none")
     for call in (link_satisfaction, triplet_satisfaction):
-        with pytest.raises(SupervisionError, match="are about 3 rows, but labels has 2"):
+        with pytest.raises(SupervisionError, match="are for 3 rows, but labels has 2"):
             call([0, 1], some)
         with pytest.raises(SupervisionError, match="got list"):
             call([0, 1], [(0, 1)])
-    with pytest.raises(SupervisionError, match="are about 3 rows, but labels_true has 2"):
+    with pytest.raises(SupervisionError, match="are for 3 rows, but labels_true has 2"):
         scores([0, 1], [0, 1], supervision=some)

@@ -211,7 +211,7 @@ def test_without_matplotlib_it_says_what_to_install(monkeypatch):
         ({"labels": LABELS.astype(str)}, "labels must be 7 integers"),
         ({"labels": LABELS - 1}, "labels range from -1 to 2"),
         ({"class_of_cluster": CLASSES[:2]}, "has 2 clusters, but labels range from 0 to 3"),
-        ({"supervision": HINTS[:3]}, "are about 3 rows, but X has 7"),
+        ({"supervision": HINTS[:3]}, "are for 3 rows, but X has 7"),
         ({"image_shape": (2, 3)}, r"product is the 4 features of a row; got \(2, 3\)"),
         ({"image_shape": (4,)}, "image_shape must be a height and a width"),
         ({"space": X[:3]}, "with 7 rows, as X has"),

@@ -285,7 +285,7 @@ def test_invalid_input_is_rejected(rows, labels, options, error):
 
 
 def test_hints_about_other_rows_are_refused():
-    with pytest.raises(SupervisionError, match="are about 5 rows"):
+    with pytest.raises(SupervisionError, match="are for 5 rows"):
         ClusterDisplay.from_predictions(X, LABELS, supervision=Supervision.empty(5))
 
 

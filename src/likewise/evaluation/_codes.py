@@ -74,7 +74,7 @@ def check_same_rows(supervision: Any, n_samples: int, given: Any, *, what: str =
         )
     if tuple(shape) != (n_samples,):
         raise SupervisionError(
-            f"the hints are about {shape[0]} rows, but {what} has {n_samples}. "
+            f"the hints are for {shape[0]} rows, but {what} has {n_samples}. "
             "Select the hints of the same rows with supervision[rows]."
         )
     check_row_labels(supervision, given, what=what)
