@@ -211,7 +211,7 @@ def test_usage_errors(run, birds, words, output):
     ("words", "output"),
     [
         (("-k", "2:99"), "99 clusters need at least as many rows; got 36"),
-        (("--cv", 50), "cannot be cut into 50 folds"),
+        (("--cv", 50), "cannot be split into 50 folds"),
         (("--methods", "seeded-k-means"), "does not use links"),
         (("nowhere.csv",), "there is no file 'nowhere.csv'"),
     ],

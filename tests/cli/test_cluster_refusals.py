@@ -94,7 +94,7 @@ def test_hints_that_name_other_ids_say_what_the_ids_are(run, files):
 def test_a_hints_file_of_no_known_format(run, files):
     (files / "hints.txt").write_text("a,b,link\n")
     output = run(*BASE, "--hints", "hints.txt", code=1).stderr
-    assert "does not say its format" in output
+    assert "does not determine the format" in output
     assert "format=" not in output
 
 

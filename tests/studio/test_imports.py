@@ -303,7 +303,7 @@ def test_every_problem_is_reported_with_its_line_and_nothing_is_written(tmp_path
             '{"format": "likewise interview", "version": 2, "history": [5, {"event": "answer"}]}',
             "event 1: .* cannot be read",
         ),
-        ("x.txt", "a,b,answer\n", "does not say its format"),
+        ("x.txt", "a,b,answer\n", "does not determine the format"),
         ("x.csv", f"id,label\na1,{'long' * 50}\n", "a label cannot be the name of a group"),
     ],
 )
