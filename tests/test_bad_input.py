@@ -753,7 +753,7 @@ def test_answers_that_cannot_be_links_are_reported(run):
     [
         (["--shares", ".5,.6"], "add up to 1, got a sum of 1.1"),
         (["--shares", "nan,1"], "finite"),
-        (["--shares", "-1,2"], "none below 0"),
+        (["--shares", "-1,2"], "not negative"),
         (["--shares", ","], "got ','"),
         (["--classes", "3", "--noise-pair", "nan"], "got nan"),
         (["--classes", "3", "--seconds-pair", "inf", "--seconds-triplet", "1"], "got inf"),

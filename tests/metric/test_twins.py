@@ -4,9 +4,8 @@ import warnings
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
-from scipy.optimize import check_grad
 from sklearn.exceptions import ConvergenceWarning
 
 from likewise import Supervision
@@ -95,19 +94,17 @@ def test_mmc_diagonal_is_the_best_diagonal_metric(seed):
 
 @given(SEEDS)
 @settings(max_examples=10, deadline=None)
+@example(896)
 def test_lsml_gradient_equals_finite_differences(seed):
     X, y = problem(seed)
     hints = sample_triplets(y, 20, neither=False, random_state=seed)
     comparisons = get_comparisons(LSML(), X, hints, "refuse")
     residuals = Residuals(X, Comparisons(comparisons.rows, comparisons.weights))
     L = np.eye(3) + 0.3 * np.random.default_rng(seed).normal(size=(3, 3))
-    error = check_grad(
-        lambda flat: residuals(flat.reshape(3, 3))[0],
-        lambda flat: residuals(flat.reshape(3, 3))[1],
-        L.ravel(),
-        epsilon=1e-7,
-    )
-    assert error <= 1e-4 * max(1.0, np.abs(residuals(L)[1]).max())
+    steps = 1e-6 * np.eye(9).reshape(9, 3, 3)
+    differences = [(residuals(L + step)[0] - residuals(L - step)[0]) / 2e-6 for step in steps]
+    gradient = residuals(L)[1].ravel()
+    np.testing.assert_allclose(differences, gradient, rtol=1e-3, atol=1e-4 * max(1.0, np.abs(gradient).max()))
 
 
 @given(SEEDS, st.booleans())
