@@ -751,7 +751,7 @@ def test_answers_that_cannot_be_links_are_reported(run):
 @pytest.mark.parametrize(
     ("words", "said"),
     [
-        (["--shares", ".5,.6"], "add up to 1, got a sum of 1.1"),
+        (["--shares", ".5,.6"], "add up to 1; got a sum of 1.1"),
         (["--shares", "nan,1"], "finite"),
         (["--shares", "-1,2"], "not negative"),
         (["--shares", ","], "got ','"),
