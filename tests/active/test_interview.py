@@ -258,7 +258,7 @@ def test_the_name_of_a_strategy_brings_the_model_that_it_needs_unless_one_is_giv
     assert type(interview(strategy="info").model).__name__ == "BayesianClustering"
     assert interview(strategy="info").model.n_clusters == 2
     assert isinstance(interview(strategy="npu", model=MPCKMeans(n_clusters=2)).model, MPCKMeans)
-    with pytest.raises(LikewiseError, match="needs probabilities"):
+    with pytest.raises(LikewiseError, match="needs posterior draws"):
         interview(strategy="info", model=MPCKMeans(n_clusters=2))
 
 
@@ -375,6 +375,11 @@ def test_identical_rows_can_be_asked_about():
             {"strategy": MarginalUncertainty(), "model": MPCKMeans(n_clusters=2)},
             LikewiseError,
             "needs probabilities",
+        ),
+        (
+            {"strategy": "info", "model": DiscriminativeClustering(n_clusters=2)},  # it has probabilities
+            LikewiseError,
+            "'info' needs posterior draws, which DiscriminativeClustering does not have. Use Bayesian",
         ),
         ({"n_clusters": None, "strategy": NodeUncertainty()}, ValueError, "needs a model. Pass n_clusters"),
         ({"supervision": Supervision.empty(5)}, SupervisionError, "hints for the 6 rows"),

@@ -96,8 +96,8 @@ def test_labels_as_hints_and_labels_as_json_lines(run, rows):
 @pytest.mark.parametrize(
     ("words", "output"),
     [
-        (("--parquet", "rows", "whole.parquet"), "as DATA or with --parquet, not both"),
-        ((), "as DATA or with --parquet, not both"),
+        (("--parquet", "rows", "whole.parquet"), "pass the rows either as DATA or with --parquet."),
+        ((), "pass the rows either as DATA or with --parquet."),
         (
             ("whole.parquet", "--scheduler", "tcp://127.0.0.1:9"),
             "--scheduler is for rows given with --parquet",

@@ -58,9 +58,9 @@ if TYPE_CHECKING:
 class Interview:
     """Asks questions about rows, records the answers, and clusters the rows accordingly.
 
-    The answers are the only state: hints, model, labels and the next question are derived from the answers,
-    the rows and the seed. Asking again therefore returns the same question until an answer is recorded, and
-    an interview that is saved and loaded continues where it stopped.
+    The history (answers, skips, undos) is the only state: hints, model, labels and the next question are
+    derived from it, the rows and the seed. Asking again therefore returns the same question until an answer
+    is recorded, and an interview that is saved and loaded continues where it stopped.
 
     An answer is evidence, not a fact. By default, the probability that it is wrong is estimated from how well
     the rows and the other answers predict it. An answer that many others contradict has little weight, and
@@ -348,9 +348,9 @@ class Interview:
         self._history.append(Event("undo", self._history[at].question, undoes=at))
 
     def confirm(self, question: Question) -> Reply:
-        """Record the last answer to a question once more, which doubles its weight.
+        """Record the last answer to a question once more, as a further vote for it.
 
-        This uses one answer of the budget.
+        It has no effect on models that take answers as correct. This uses one answer of the budget.
 
         Parameters
         ----------

@@ -62,6 +62,13 @@ def check_model(model: Any, strategy: Strategy, given: Supervision) -> Any:
             f"the strategy {strategy.name!r} needs probabilities, which {name} does not have. "
             "Use a model with predict_proba, or another strategy."
         )
+    if "draws" in strategy.needs and not all(
+        hasattr(model, method) for method in ("membership_samples", "best_pairs", "triplet_scores")
+    ):
+        raise LikewiseError(
+            f"the strategy {strategy.name!r} needs posterior draws, which {name} does not have. "
+            "Use BayesianClustering, or the strategy MarginalUncertainty."
+        )
     return clone(model)
 
 

@@ -352,7 +352,7 @@ def _is_among(values: Any, ordered: IntArray) -> npt.NDArray[np.bool_]:
 
 
 # The requirements that a strategy may have of a fitted model.
-NEEDS = ("labels", "proba", "classes")
+NEEDS = ("labels", "proba", "draws", "classes")
 
 
 class Strategy(Protocol):
@@ -394,6 +394,7 @@ class Strategy(Protocol):
 
         - "labels": the clusters, in ``state.labels``;
         - "proba": a ``state.model`` with `predict_proba` or `co_membership_proba`;
+        - "draws": a ``state.model`` with `membership_samples`, `best_pairs` and `triplet_scores`;
         - "classes": a ``state.model`` that is a :class:`~likewise.spectral.PropagationClustering`.
         """
 

@@ -67,9 +67,9 @@ def _parse_shape(ctx: click.Context, param: click.Parameter, value: str | None) 
     type=click.Choice(list(METHODS)),
     default=DEFAULT,
     show_default=True,
-    help="The clustering method. Methods with constrained or seeded in their names use labels, "
-    "discriminative uses links and triplets, sss-vad triplets, bag-spectral bags, k-means no hints, the "
-    "others links.",
+    help="The clustering method. constrained-k-means and seeded-k-means use labels, discriminative and "
+    "mini-batch-discriminative links and triplets, sss-vad triplets, bag-spectral bags, labels and links, "
+    "spectral-reg must-links, k-means no hints, and the others links.",
 )
 @click.option("--metric", type=click.Choice(["full", "diagonal"]), help="The kind of metric to learn.")
 @click.option("--per-cluster", is_flag=True, help="Learn a metric for each cluster.")
@@ -86,25 +86,29 @@ def _parse_shape(ctx: click.Context, param: click.Parameter, value: str | None) 
 @click.option(
     "--affinity",
     type=click.Choice(["local", "rbf", "neighbors"]),
-    help="Similarity of rows in spectral methods: RBF with local or one common width, or nearest neighbours.",
+    help="Similarity of rows in spectral methods. local: RBF with a width per row; rbf: one width; "
+    "neighbors: nearest neighbours.",
 )
 @click.option(
     "--neighbors",
     type=click.IntRange(min=1),
-    help="Number of neighbours of each row in the graph; by default all up to a few thousand rows, 10 for "
-    "bag-spectral.",
+    help="Number of neighbours of each row in the graph; by default 10 for bag-spectral and propagation "
+    "(fewer with few rows), and for the others all rows up to 4,000, 30 neighbours above.",
 )
 @click.option(
     "--alpha",
     type=click.FloatRange(min=0),
-    help="Weight of the bags in bag-spectral; by default 1.5, less if few bags are labelled.",
+    help="Weight of the bags in bag-spectral; by default 1.5, less if not all bags are labelled, and 0.7 for "
+    "the variants of the paper.",
 )
 @click.option(
     "--variant",
     type=click.Choice(["propagated", "labelled", "exact", "printed"]),
     help="How bag-spectral uses bags; by default propagated. The others are the variants of the paper.",
 )
-@click.option("--drop-cannot", is_flag=True, help="Leave out cannot-links, which spectral-reg does not use.")
+@click.option(
+    "--drop-cannot", is_flag=True, help="Method spectral-reg: drop cannot-links, which it cannot use."
+)
 @click.option("--n-init", type=click.IntRange(min=1), help="Number of starts, of which the best is used.")
 @click.option("--max-iter", type=click.IntRange(min=1), help="Maximum number of iterations of one start.")
 @click.option("--as-links", is_flag=True, help="Convert labels, triplets and bags to links first.")
@@ -202,7 +206,7 @@ def command(
     if as_json and out == STDOUT:
         raise click.UsageError("--json and --out - both write to stdout; give --out a file.")
     if (data is None) == (parquet is None):
-        raise click.UsageError("pass the rows as DATA or with --parquet, not both.")
+        raise click.UsageError("pass the rows either as DATA or with --parquet.")
     in_memory = {
         "--bags": bags,
         "--bag-column": bag_column,

@@ -47,8 +47,9 @@ _EVIDENCE_MARGIN = 2.0
 class PropagationClustering(HintedClusterer):
     r"""Clustering that starts from k-means and propagates links along a graph of near rows.
 
-    With W the similarities of near rows, D their row sums, and P the shares of the classes in each row by the
-    initial clusters, merged as the links require, the shares F of the classes minimise
+    A *class* here is a must-link component or an initial cluster; classes are merged into K clusters. With W
+    the similarities of near rows, d their row sums, and :math:`P_i` the class shares that row i gets from the
+    initial clusters (merged where links require it), the shares F of the classes minimise
 
     .. math:: (1-\gamma) \sum_{ij} w_{ij} \lVert F_i - F_j\rVert^2 / 2
               + \gamma \sum_i d_i \lVert F_i - P_i \rVert^2
@@ -58,8 +59,8 @@ class PropagationClustering(HintedClusterer):
     Rows that are cannot-linked to every class they could belong to form a new class; then the classes that
     overlap most and are not known to be different are merged into a cluster, until there are K. A row that is
     cannot-linked to some classes can still belong to the others. Linked rows whose class does not follow
-    from the links get the most probable class. If most classes are assigned this way, as with few links
-    between random rows, they affect neighbouring rows but not :math:`P` (only if `error_rate` is 0).
+    from the links get the most probable class. If the class of most linked rows is such a guess, as with few
+    links between random rows, it affects neighbouring rows but not :math:`P` (only if `error_rate` is 0).
 
     A link thus changes the rows around it and leaves the rest unchanged, and with many links clusters can
     take any shape. This is the default model of :class:`~likewise.active.Interview`. It is designed for
@@ -79,8 +80,8 @@ class PropagationClustering(HintedClusterer):
         Whether there are exactly K clusters. If False, K is the initial number, links may add clusters, and
         classes are merged only by must-links.
     n_neighbors : int, default=10
-        Number of neighbours of each row in the graph; fewer if clusters have less than twice as many rows on
-        average.
+        Number of neighbours of each row in the graph; fewer if the average cluster has fewer than
+        ``2 * n_neighbors`` rows.
     restart : float, default=0.03
         :math:`\gamma`, the weight of the initial clusters relative to the neighbours of a row; above 0 and
         below 1.
@@ -374,7 +375,7 @@ class PropagationClustering(HintedClusterer):
         return self
 
     def start_from(self, other: PropagationClustering) -> Self:
-        """Start k-means from the centres of another model, so that clusters of similar rows stay the same.
+        """Start k-means from the centres of another model, so that similar data give similar clusters.
 
         Otherwise k-means may find different clusters after small changes of the rows. It has no effect if the
         number of columns or clusters differs.

@@ -55,7 +55,7 @@ class Relation:
     def reason(self) -> str:
         """The chain of links as text, such as ``0 = 3 ≠ 7``."""
         if not self.steps:
-            return "no chain of links connects them"
+            return "their relation does not follow from the links"
         words = [str(self.steps[0][0])]
         for _, row, kind in self.steps:
             words += ["=" if kind == "must" else "≠", str(row)]
@@ -282,8 +282,8 @@ def _number_components(links: Links, n_samples: int) -> IntArray:
 
     Each row points to an earlier row of its component or to itself, initially to itself. If the two ends of a
     link point to different rows, the later of these is made to point to the earlier one. Then every row is
-    made to point to the end of its chain of pointers. In each round, at least half of the components with a
-    link to another component are merged, so a few rounds are enough.
+    made to point to the end of its chain of pointers. Each round merges components; in practice a few
+    rounds are enough.
     """
     edges = links.must
     if len(links.must_groups):

@@ -84,7 +84,7 @@ class InformationGain:
     max_rows: int = 3_500
     n_candidates: int = 8_192
 
-    needs: ClassVar[frozenset[str]] = frozenset({"proba"})
+    needs: ClassVar[frozenset[str]] = frozenset({"draws"})
 
     def __post_init__(self) -> None:
         rules = {"kind": choice(*get_args(Kind)), "max_rows": integer(3), "n_candidates": integer(1)}
