@@ -470,7 +470,7 @@ class ArrayRows(Rows):
         return ArrayRows(out, self.blocks, self.threads).with_weights(self._weight)
 
 
-# Columns of files that are larger than this are stored in a scratch file.
+# For data in files, a column larger than this is stored in a scratch file.
 _HELD_BYTES = 64_000_000
 
 

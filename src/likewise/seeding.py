@@ -509,7 +509,7 @@ def breaks_clearly_less(
 
 
 def _sum_broken_weights(labels: np.ndarray, hints: Supervision) -> np.ndarray:
-    """Return the violated weight of each must-link, cannot-link, must group and cannot group, in this order.
+    """Return the violated weight of each must-link, cannot-link and group of either kind, in this order.
 
     A group counts as all its pairs.
     """

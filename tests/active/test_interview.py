@@ -428,7 +428,7 @@ def test_what_cannot_be_asked_or_reported_changes_nothing(act, error, message):
 def test_a_strategy_that_breaks_the_rules_is_found_out(pairs):
     asking = interview(strategy=Listed(*pairs))
     asking.tell(Question.pair(0, 1), "SAME")
-    with pytest.raises(LikewiseError, match="This is an error of the strategy"):
+    with pytest.raises(LikewiseError, match="This is a bug in the strategy"):
         asking.ask()
 
 

@@ -58,7 +58,7 @@ def test_a_contradiction_shows_the_chain():
     with pytest.raises(InconsistentSupervisionError) as error:
         hints.closure()
     assert "rows 0 and 3 are cannot-linked, but must-links connect them through 0 – 3." in str(error.value)
-    assert "1 more" in str(error.value)
+    assert "(There is 1 more contradiction.)" in str(error.value)
     dropped = hints.closure(on_conflict="drop")
     assert dropped.conflicts.tolist() == [[0, 3], [0, 5]]
     assert dropped.cannot.tolist() == [[1, 2]]

@@ -111,8 +111,8 @@ def get_standing_events(history: Sequence[Event]) -> list[int]:
 def build_supervision(replies: Sequence[Reply], n_samples: int) -> Supervision:
     """Return the replies as supervision; UNSURE adds nothing.
 
-    A tray adds a must group for each pile and a cannot-link for each pair of rows of different piles, at most
-    66. Fewer cannot-links would imply the others, but then a method that weights links would give
+    A tray adds a must-link group for each pile and a cannot-link for each pair of rows of different piles, at
+    most 66. Fewer cannot-links would imply the others, but then a method that weights links would give
     cannot-links less weight than must-links.
     """
     must: list[tuple[int, ...]] = []

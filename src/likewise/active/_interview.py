@@ -129,10 +129,10 @@ class Interview:
 
     Notes
     -----
-    Recording an answer costs nothing. The next question then costs the closure, which is linear in rows and
-    answers, the selection by the strategy, and a fit if the strategy needs the model. With a pool, these
-    costs depend on the size of the pool. Drawing the pool is part of the first question, and after every
-    ``pool.every`` answers a question also costs a fit and a pass over all rows.
+    Recording an answer takes almost no time. Choosing the next question takes the time of the closure, which
+    is linear in rows and answers, of the selection by the strategy, and of a fit if the strategy needs the
+    model. With a pool, these times depend on the size of the pool. Drawing the pool is part of the first
+    question, and after every ``pool.every`` answers a question also takes a fit and a pass over all rows.
 
     Examples
     --------
@@ -697,6 +697,6 @@ class Interview:
         if wrong or len(get_keys(questions)) < len(questions) or len(questions) > n:
             raise LikewiseError(
                 f"the strategy {self.strategy.name!r} returned {wrong or questions}; expected at most {n} "
-                "different questions that can be asked. This is an error of the strategy."
+                "different questions that can be asked. This is a bug in the strategy."
             )
         return questions

@@ -260,9 +260,9 @@ class BayesianClustering(HintedClusterer):
         """Refuse weights so large that sums lose all other terms to rounding."""
         kinds = {
             "must-link": hints.must_weights,
-            "must group": hints.must_groups.weights,
+            "must-link group": hints.must_groups.weights,
             "cannot-link": hints.cannot_weights,
-            "cannot group": hints.cannot_groups.weights,
+            "cannot-link group": hints.cannot_groups.weights,
             "triplet": hints.triplet_weights,
         }
         for kind, weights in kinds.items():

@@ -152,8 +152,8 @@ def link_satisfaction(labels: Any, supervision: Any) -> Satisfaction:
     """Count the must-links and cannot-links that a clustering satisfies.
 
     A must-link (i, j) is satisfied if l_i = l_j, a cannot-link if l_i ≠ l_j. A group counts as all its pairs:
-    with c_k of its m rows in cluster k, Σ_k C(c_k, 2) of the C(m, 2) links of a must group are satisfied, and
-    all others of a cannot group. Weights are ignored, and implied links are not counted.
+    with c_k of its m rows in cluster k, Σ_k C(c_k, 2) of the C(m, 2) links of a must-link group are
+    satisfied, and all others of a cannot-link group. Weights are ignored, and implied links are not counted.
 
     Parameters
     ----------

@@ -47,7 +47,7 @@ if TYPE_CHECKING:
 # Number of iterations of each start before the best start is finished.
 _TRIAL = 15
 # Maximum number of rows on which starts are made and tried. Ten starts of 15 iterations then cost as much as
-# one iteration on 7.5 million rows, and one component in a hundred still has about 500 rows. Up to this
+# one iteration on 7.5 million rows, and one Gaussian in a hundred still has about 500 rows. Up to this
 # number, rows in a file or on a cluster are loaded into memory too, so the data source does not matter.
 _TRIAL_ROWS = 50_000
 _IS_ARRAY = Rule(
@@ -56,7 +56,7 @@ _IS_ARRAY = Rule(
 
 
 class MixtureFamily(HintedClusterer, ABC):
-    """Base class of the mixture family. A member defines how links affect the classes of their rows."""
+    """Base class of the mixture family. A member defines how links affect the clusters of their rows."""
 
     lower_bound_: float
     lower_bounds_: np.ndarray
@@ -153,7 +153,7 @@ class MixtureFamily(HintedClusterer, ABC):
             warn_caller(
                 f"{type(self).__name__}: X has {n_columns} columns and {n_rows} rows, so covariances of type "
                 f"{self.covariance_type!r} are singular apart from reg_covar={self.reg_covar}, and the "
-                "classes are unreliable. Use covariance_type='diag' or 'spherical', or reduce the number of "
+                "clusters are unreliable. Use covariance_type='diag' or 'spherical', or reduce the number of "
                 "columns first, for example with sklearn.decomposition.PCA.",
                 ConvergenceWarning,
             )
@@ -234,11 +234,12 @@ class MixtureFamily(HintedClusterer, ABC):
     def _choose(
         self, tried: list[tuple[MixtureSteps, MixtureFit]], hints: Supervision
     ) -> tuple[MixtureSteps, MixtureFit]:
-        """Choose the start whose classes explain the links best, and among equals the highest bound.
+        """Choose the start whose clusters explain the links best.
 
-        The bound alone is not enough: it covers all rows, of which few are linked. Classes that contradict
-        the links, with the linked rows forced into other classes, often have the highest bound. The criterion
-        is therefore how many links would be broken if every row had its most likely class.
+        Among starts that differ only by chance, the one with the highest bound is chosen. The bound alone is
+        not enough: it covers all rows, of which few are linked. Clusters that contradict the links, with the
+        linked rows forced into other clusters, often have the highest bound. The criterion is therefore how
+        many links would be broken if every row had its most likely cluster.
         """
         if "links" not in hints.kinds or len(tried) == 1:
             return _find_highest(tried)
@@ -292,7 +293,7 @@ class MixtureFamily(HintedClusterer, ABC):
         return self._start(compute_moments(kind, ground.middle, n_parts, X, parts), ground, None)
 
     def _split(self, X: np.ndarray, parts: np.ndarray, rng: Any) -> np.ndarray:
-        """Split each class into sub-clusters by k-means++ draws among its rows."""
+        """Split each cluster into sub-clusters by k-means++ draws among its rows."""
         parts = parts.copy()
         for first in range(0, self.n_clusters * self._n_sub, self._n_sub):
             rows = np.flatnonzero(parts == first)
@@ -303,9 +304,9 @@ class MixtureFamily(HintedClusterer, ABC):
         return parts
 
     def _start(self, total: ComponentMoments, ground: FitData, means: np.ndarray | None) -> Mixture:
-        """Return the mixture that fits the moments of a partition of the rows into components."""
+        """Return the mixture that fits the moments of a partition of the rows, one Gaussian for each part."""
         kind, k = KINDS[self.covariance_type], self.n_clusters
-        # A component with fewer than two rows starts with the covariance of all rows.
+        # A Gaussian with fewer than two rows starts with the covariance of all rows.
         everything = total.share_evenly(tied=kind.name == "tied")
         shapeless = Gaussians.estimate(kind, everything, ground.ridge)
         few = total.counts < 2
@@ -328,11 +329,13 @@ class MixtureFamily(HintedClusterer, ABC):
         self.converged_ = fit.converged
         if not fit.converged:
             self._warn_not_converged(fit.n_iter)
-        why = "Some class is not the most likely class of any row. Use fewer clusters, or increase n_init."
+        why = (
+            "Some cluster is not the most likely cluster of any row. Use fewer clusters, or increase n_init."
+        )
         self._warn_few_clusters(found, self.n_clusters, why)
 
     def _keep_labels(self, rows: Rows, steps: MixtureSteps, mixture: Mixture) -> int:
-        """Label all rows, hinted rows according to their links; return the number of classes with rows."""
+        """Label all rows, hinted rows according to their links; return the number of clusters with rows."""
         hinted_labels = steps.predict_hinted_labels(mixture)
         labels = rows.make_column(np.int32, partial(label_block, mixture, steps.named.rows, hinted_labels))
         counts = rows.sum(partial(_count_labels, self.n_clusters), labels)
@@ -356,7 +359,7 @@ class MixtureFamily(HintedClusterer, ABC):
         return rows
 
     def predict(self, X: MatrixLike) -> Any:
-        """Return the most likely class of each new row.
+        """Return the most likely cluster of each new row.
 
         Parameters
         ----------
@@ -366,12 +369,12 @@ class MixtureFamily(HintedClusterer, ABC):
         Returns
         -------
         labels : ndarray of shape (n_samples,)
-            The class of each row; a dask array if X is Dask data.
+            The cluster of each row; a dask array if X is Dask data.
         """
         return self._check_new_rows(X).produce(self._mixture.predict_without_links, np.int32)
 
     def predict_proba(self, X: MatrixLike) -> Any:
-        """Return the probability of each class for each new row.
+        """Return the probability of each cluster for each new row.
 
         Parameters
         ----------
@@ -474,9 +477,9 @@ class MixtureFamily(HintedClusterer, ABC):
         Returns
         -------
         X : ndarray of shape (n_samples, n_features)
-            The rows, sorted by class.
+            The rows, sorted by cluster.
         labels : ndarray of shape (n_samples,)
-            The class of each row.
+            The cluster of each row.
         """
         check_is_fitted(self, "means_")
         if not integer(1).holds(n_samples):
@@ -498,7 +501,7 @@ class MixtureFamily(HintedClusterer, ABC):
 def _find_highest(tried: list[tuple[MixtureSteps, MixtureFit]]) -> tuple[MixtureSteps, MixtureFit]:
     """Return the first start whose bound is the highest, up to rounding.
 
-    Starts often end in the same classes with other numbers; rounding must not decide between them.
+    Starts often end in the same clusters, numbered differently; rounding must not decide between them.
     """
     bounds = [fit.bound for _, fit in tried]
     least = max(bounds) - 1e-9 * max(1.0, *map(abs, bounds))

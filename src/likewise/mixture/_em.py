@@ -16,14 +16,14 @@ from likewise.mixture._factors import log_sum_exp
 from likewise.mixture._gaussian_components import ComponentMoments, Covariances, Gaussians
 
 # Maximum number of values in a table of a piece of rows, so that tables fit into the second-level cache. With
-# full covariances there are components x features values per row.
+# full covariances there are Gaussians x features values per row.
 _PIECE_NUMBERS = 65_536
 _LEAST_WEIGHT = 1e-8
 
 
 @dataclass(frozen=True, eq=False)
 class Mixture:
-    """The parameters of a mixture: class weights (K,), component weights per class (K, S), K * S Gaussians.
+    """The parameters of a mixture: class weights (K,), Gaussian weights per class (K, S), K * S Gaussians.
 
     The Gaussians describe rows minus `middle`, because distances lose fewer digits around the origin.
     """
@@ -93,7 +93,7 @@ class Expectations:
     Attributes
     ----------
     moments : ComponentMoments
-        The moments of the components.
+        The moments of the Gaussians.
     class_counts : ndarray of shape (K,)
         Expected number of class variables in each class; must-linked rows may share one.
     bound : float

@@ -84,7 +84,7 @@ def sum_squares_from(middle: np.ndarray, block: Block) -> np.ndarray:
 def compute_moments(
     kind: Covariances, middle: np.ndarray, n_parts: int, X: np.ndarray, parts: np.ndarray
 ) -> ComponentMoments:
-    """Return the moments of rows whose components are known."""
+    """Return the moments of rows whose Gaussians are known."""
     each = np.eye(n_parts)
     found = [
         kind.compute_moments(kind.prepare(X[rows], middle), each[parts[rows]])
@@ -96,7 +96,7 @@ def compute_moments(
 def compute_nearest_moments(
     kind: Covariances, middle: np.ndarray, means: np.ndarray, block: Block
 ) -> ComponentMoments:
-    """Return the moments of the rows of a block, each assigned to the component with the nearest mean."""
+    """Return the moments of the rows of a block, each assigned to the Gaussian with the nearest mean."""
     parts = np.empty(0, dtype=np.int64)
     if len(block):
         parts = pairwise_distances_argmin(block.X, means.astype(block.X.dtype))

@@ -1,4 +1,4 @@
-"""Gaussian components: densities of blocks of rows, and the maximum-likelihood update.
+"""Gaussians: densities of blocks of rows, and the maximum-likelihood update.
 
 Methods take rows as returned by `Covariances.prepare`, centred at the mean of the data. Each kind of
 covariance is one class. Blocks return sums, which can be merged in any grouping.
@@ -19,7 +19,7 @@ CovarianceType = Literal["full", "tied", "diag", "spherical"]
 COVARIANCE_TYPES: tuple[str, ...] = get_args(CovarianceType)
 
 _LOG_2PI = float(np.log(2 * np.pi))
-# Components with less mass than this are not updated: their mean would be noise.
+# Gaussians with less mass than this are not updated: their mean would be noise.
 _EMPTY = 1e-8
 
 
@@ -43,7 +43,7 @@ class ComponentMoments:
         return ComponentMoments(self.counts * factor, self.sums * factor, self.second * factor)
 
     def share_evenly(self, *, tied: bool) -> ComponentMoments:
-        """Return the moments if every component had an equal share of every row."""
+        """Return the moments if every Gaussian had an equal share of every row."""
 
         def compute_mean(sums: np.ndarray) -> np.ndarray:
             return np.broadcast_to(sums.mean(axis=0), sums.shape)
@@ -79,14 +79,14 @@ class Gaussians:
 
     @classmethod
     def estimate(cls, kind: Covariances, moments: ComponentMoments, ridge: float) -> Gaussians:
-        """Return the maximum-likelihood components, with a ridge on the covariances."""
+        """Return the maximum-likelihood Gaussians, with a ridge on the covariances."""
         means = moments.sums / moments.counts[:, None]
         return cls.from_covariances(kind, means, kind.estimate(moments, moments.counts, means, ridge))
 
     def update(self, moments: ComponentMoments, ridge: float) -> Gaussians:
-        """Return the maximum-likelihood components, with a ridge on the covariances.
+        """Return the maximum-likelihood Gaussians, with a ridge on the covariances.
 
-        A component without rows keeps its mean and covariance.
+        A Gaussian without rows keeps its mean and covariance.
         """
         alive = moments.counts > _EMPTY
         counts = np.where(alive, moments.counts, 1.0)
@@ -138,7 +138,7 @@ class Covariances(ABC):
 
 
 class FullCovariances(Covariances):
-    """One covariance matrix per component."""
+    """One covariance matrix per Gaussian."""
 
     name: CovarianceType = "full"
 
@@ -159,7 +159,7 @@ class FullCovariances(Covariances):
 
     def compute_factors(self, covariances: np.ndarray, n_features: int) -> tuple[np.ndarray, np.ndarray]:
         pairs = [_compute_inverse_factor(covariance) for covariance in covariances]
-        # Concatenated, so that one matrix product whitens a row for all components.
+        # Concatenated, so that one matrix product whitens a row for all Gaussians.
         factors = np.concatenate([factor for factor, _ in pairs], axis=1)
         return factors, np.array([log_det for _, log_det in pairs])
 
@@ -179,7 +179,7 @@ class FullCovariances(Covariances):
 
 
 class TiedCovariances(Covariances):
-    """One covariance matrix for all components."""
+    """One covariance matrix for all Gaussians."""
 
     name: CovarianceType = "tied"
 
@@ -213,7 +213,7 @@ class TiedCovariances(Covariances):
 
 
 class DiagonalCovariances(Covariances):
-    """One variance per feature and component. Prepared rows are (x, x^2), shape (n, 2 d)."""
+    """One variance per feature and Gaussian. Prepared rows are (x, x^2), shape (n, 2 d)."""
 
     name: CovarianceType = "diag"
 
@@ -255,7 +255,7 @@ class DiagonalCovariances(Covariances):
 
 
 class SphericalCovariances(DiagonalCovariances):
-    """One variance per component; stored as (C,), used as a diagonal of equal entries."""
+    """One variance per Gaussian; stored as (C,), used as a diagonal of equal entries."""
 
     name: CovarianceType = "spherical"
 

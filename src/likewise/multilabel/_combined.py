@@ -9,7 +9,7 @@ A label is also present if a label below it is. The three probabilities are comb
 
 The weights are fitted to out-of-fold probabilities: first common to all labels, then per label with shrinkage
 to the common weights, which labels with few records keep. The likelihood is that of the *recorded* labels,
-P(z_c = 1 | x) = (1 - α_c) P(y_c = 1 | x), so gaps do not bias the weights.
+P(z_c = 1 | x) = (1 - α_c) P(y_c = 1 | x), so missing labels do not bias the weights.
 """
 
 from __future__ import annotations

@@ -172,7 +172,7 @@ def select_rate_edges(scores: np.ndarray) -> np.ndarray:
     """Return a mask of the edges from which the missing rate is estimated: no evidence is against them.
 
     It is empty if all edges may be due to chance. Selecting only the edges that are not due to chance would
-    bias the rate: among edges with few records, these happen to have the fewest gaps.
+    bias the rate: among edges with few records, these happen to have the fewest missing records.
     """
     is_strong = scores > compute_edge_price(len(scores))
     return (scores > -1.0) & is_strong.any()

@@ -147,14 +147,14 @@ class LatentHierarchyClassifier(CallbackSupportMixin, MultilabelClassifier):
     missing_rate : {"auto", "shared", "per-label"}, float or array of shape (n_labels,), default="auto"
         The probability α that a true label is not recorded: one rate for all labels (``shared``), one per
         label (``per-label``), or given numbers. With ``per-label``, the tree and the rates are estimated
-        alternately, and an edge is excluded if the features predict the gaps of the parent, since gaps are
-        assumed random. ``auto`` uses one rate unless the data favour separate rates. The rate of a label
-        without children cannot be estimated; it is set to the mean rate of the other labels, and
-        :meth:`summary` reports it.
+        alternately, and an edge is excluded if the features predict which records of the parent are missing,
+        since labels are assumed to be missing at random. ``auto`` uses one rate unless the data favour
+        separate rates. The rate of a label without children cannot be estimated; it is set to the mean rate
+        of the other labels, and :meth:`summary` reports it.
     rate_from : {"anchors", "em"}, default="anchors"
         How the rate is estimated. ``anchors``: a label above a recorded label is certainly present; the
         fraction of these that is not recorded is the rate. ``em``: eq. 5.7, which underestimates the rate,
-        since the classifier can overfit to gaps. If no label is above another, ``em`` is used.
+        since the classifier can overfit to missing labels. If no label is above another, ``em`` is used.
     l2 : float, default=1.0
         The weight of the penalty; 1 / C of scikit-learn's LogisticRegression.
     relaxation : float, default=1e-3

@@ -2,16 +2,16 @@
 
 If p includes c, rows with c recorded have p recorded with frequency 1 - α_p. With α_p unknown, the records of
 two labels alone cannot distinguish this from labels that overlap: a true subset of its parent looks just like
-a label that equals its parent but is recorded less often. The features can. Gaps are random: if p includes c,
-then *among rows with c recorded no feature predicts whether p is recorded*. If p is only frequent among these
-rows, the features that predict p elsewhere predict it there too.
+a label that equals its parent but is recorded less often. The features can. Labels are missing at random: if
+p includes c, then *among rows with c recorded no feature predicts whether p is recorded*. If p is only
+frequent among these rows, the features that predict p elsewhere predict it there too.
 
 Edges p → c are scored by inclusion at the current rates, minus the evidence that the features predict p's
 records among rows with c; edges for which this evidence exceeds what chance allows are excluded. Rates start
 from the pairs of labels that pass this test; then the tree and the rates are estimated alternately. A label
-that the records do not need as a parent, or whose gaps the features predict after all, is no parent. If the
-features do not predict the records of a child among the rows of its parent either, the data do not determine
-which of the two is above the other: :func:`compute_exchange_evidence` measures this.
+that the records do not need as a parent, or whose missing records the features predict after all, is no
+parent. If the features do not predict the records of a child among the rows of its parent either, the data do
+not determine which of the two is above the other: :func:`compute_exchange_evidence` measures this.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ _MIN_RECORDS = 10  # records of a label that are needed to estimate the initial 
 
 @dataclass(frozen=True, eq=False)
 class GapTest:
-    """Test of whether the features predict the gaps of each label.
+    """Test of whether the features predict which records of each label are missing.
 
     Attributes
     ----------
@@ -67,7 +67,7 @@ class GapTest:
 
 
 def run_gap_test(X: Any, Z: np.ndarray, l2: float) -> GapTest:
-    """Predict the records of all labels from the features, and test for all pairs whether gaps are random."""
+    """Predict the records of all labels, and test for all pairs whether labels are missing at random."""
     records, scores = Z.astype(np.float64), score_records(X, Z, l2)
     n = np.maximum(records.sum(axis=0), 1.0)  # rows with c
     sum_z, sum_s = records.T @ records, scores.T @ records
@@ -181,7 +181,7 @@ def has_more_evidence(
     """Return True if a tree with separate rates explains the records better than one with a shared rate.
 
     Both trees are compared by the log-likelihood of the records, minus the evidence that the features predict
-    the gaps of a label above another, minus a penalty for each edge and ½ log n for each rate.
+    the missing records of a label above another, minus a penalty for each edge and ½ log n for each rate.
     """
 
     def compute_evidence(tree: LabelHierarchy, rates: np.ndarray, n_rates: int) -> float:

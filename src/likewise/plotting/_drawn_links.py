@@ -35,8 +35,8 @@ class DrawnLinks:
 def select_links(labels: npt.NDArray[Any], supervision: Any, limit: int) -> tuple[DrawnLinks, DrawnLinks]:
     """Return the must-links and the cannot-links to show, at most `limit` in total.
 
-    A must group is shown as links from its first row to the others, a cannot group as its pairs. If there
-    are more links than `limit`, violated links come first, and the two kinds alternate.
+    A must-link group is shown as links from its first row to the others, a cannot-link group as its pairs. If
+    there are more links than `limit`, violated links come first, and the two kinds alternate.
     """
     if supervision is None:
         none = DrawnLinks(np.empty((0, 2), dtype=np.int64), np.empty(0, dtype=bool), 0)

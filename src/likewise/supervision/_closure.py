@@ -122,7 +122,7 @@ class Closure:
 
     @cached_property
     def _group_source(self) -> RowGroups:
-        """The stated cannot groups, with each member replaced by its component."""
+        """The stated cannot-link groups, with each member replaced by its component."""
         groups = self.links.cannot_groups
         return RowGroups(groups.indptr, self.component[groups.members], groups.weights)
 
@@ -152,7 +152,7 @@ class Closure:
     def path(self, i: int, j: int) -> tuple[int, ...]:
         """Return the shortest chain of must-links between two rows.
 
-        A must group counts as links from its first row to each of the others.
+        A must-link group counts as links from its first row to each of the others.
 
         Parameters
         ----------
@@ -183,10 +183,11 @@ class Closure:
     ) -> InconsistentSupervisionError:
         """Return the error for the first conflict, to be raised by the caller."""
         names, chain = self._trace_conflict(name_rows, rows)
-        more = len(self.conflicts) - 1
+        n_more = len(self.conflicts) - 1
+        more = "is 1 more contradiction" if n_more == 1 else f"are {n_more} more contradictions"
         return InconsistentSupervisionError(
             f"rows {names[0]} and {names[-1]} are cannot-linked, but must-links connect them through "
-            f"{' – '.join(names)}.{f' ({more} more such contradictions follow.)' if more else ''}",
+            f"{' – '.join(names)}.{f' (There {more}.)' if n_more else ''}",
             "Remove one of these links, or use closure(on_conflict='drop') or hints.drop_conflicts(), "
             "which keep the must-links.",
             rows=(chain[0], chain[-1]),
@@ -334,7 +335,7 @@ def close(links: Links, n_samples: int, on_conflict: OnConflict) -> Closure:
 
 
 def _find_group_clashes(groups: RowGroups, component: IntArray) -> IntArray:
-    """Return pairs of rows in a cannot group that are in the same component."""
+    """Return pairs of rows in a cannot-link group that are in the same component."""
     members, group_of = groups.members, groups.group_of
     order = np.lexsort((members, component[members], group_of))
     rows, in_group = members[order], group_of[order]
@@ -345,7 +346,7 @@ def _find_group_clashes(groups: RowGroups, component: IntArray) -> IntArray:
 def drop_conflicts(links: Links, n_samples: int) -> Links:
     """Return the links without the cannot-links that contradict the must-links.
 
-    A cannot group keeps the first row of each component, so that its other cannot-links remain.
+    A cannot-link group keeps the first row of each component, so that its other cannot-links remain.
     """
     closed = close(links, n_samples, on_conflict="drop")
     ends = closed.component[links.cannot]

@@ -11,8 +11,8 @@ def labels_to_links(
 ) -> Supervision:
     """Convert labels to links: must-links within a class, cannot-links between classes.
 
-    Each class becomes a must group of its rows, and one cannot group contains the first row of each class.
-    Their closure implies all pairs, with memory linear in the number of labels.
+    Each class becomes a must-link group of its rows, and one cannot-link group contains the first row of each
+    class. Their closure implies all pairs, with memory linear in the number of labels.
 
     Parameters
     ----------
@@ -54,10 +54,10 @@ def bags_to_links(
     anything else, or one of them is unlabelled      unknown    unknown
     ===============================================  =========  =========
 
-    With K = C, the rows of all single-label bags of a label form a must group, and one of them represents the
-    label. The cannot-links of bags with several labels have no such compact form: they are counted first, and
-    created as pairs if there are at most `limit`. The cost is linear in the links, plus one comparison for
-    each pair of different label sets.
+    With K = C, the rows of all single-label bags of a label form a must-link group, and one of them
+    represents the label. The cannot-links of bags with several labels have no such compact form: they are
+    counted first, and created as pairs if there are at most `limit`. The cost is linear in the links, plus
+    one comparison for each pair of different label sets.
 
     Parameters
     ----------

@@ -61,7 +61,8 @@ class Diagnosis:
         The number of must-links that can be removed without changing the components; a group counts as links
         from its first row to the others.
     n_redundant_cannot : int
-        The number of cannot-links between components that another cannot-link or a cannot group separates.
+        The number of cannot-links between components that another cannot-link or a cannot-link group
+        separates.
     min_clusters : int
         A lower bound on the number of clusters that the links and labels require, from a set of components
         that are pairwise cannot-linked. The actual minimum may be larger.

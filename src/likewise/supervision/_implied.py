@@ -1,7 +1,7 @@
 """The links that labels, bags and triplets imply, in linear space where possible.
 
 Labels imply a cannot-link for each pair of rows of different classes. If the rows of a class are must-linked,
-one row can represent its class: a cannot group of these rows implies all the pairs. If they are not, the
+one row can represent its class: a cannot-link group of these rows implies all the pairs. If they are not, the
 pairs are counted first, and it is an error if there are too many.
 """
 

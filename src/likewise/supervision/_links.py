@@ -119,7 +119,7 @@ class Links(ReadOnly):
         return Links(*merged)
 
     def drop_cannot(self, pairs: npt.NDArray[np.bool_], groups: RowGroups) -> Links:
-        """Return the links without the cannot-links marked in `pairs`, and with other cannot groups."""
+        """Return the links without the cannot-links marked in `pairs`, and with other cannot-link groups."""
         return replace(
             self,
             cannot=freeze(self.cannot[~pairs]),

@@ -198,7 +198,7 @@ def test_requesting_questions_again_keeps_those_held(open_studio):
 @pytest.mark.parametrize("word", ["AB", "NEITHER", "same", "", "YES"])
 def test_an_invalid_answer_is_refused(desk, ann, word):
     (question,) = desk.ask(ann, 1)
-    with pytest.raises(BadRequestError, match="is not an answer to a pair"):
+    with pytest.raises(BadRequestError, match="is not a valid answer to a pair question"):
         desk.answer(ann, question, word)
     assert not desk.events("answer")
 
@@ -312,7 +312,7 @@ def test_only_the_owner_can_undo_answers_of_others(desk, ann):
     bob = desk.person("Bob")
     (question,) = desk.ask(ann, 1)
     seq = desk.answer(ann, question, "SAME")["seq"]
-    with pytest.raises(NotFoundError, match=f"no answer {seq} to undo"):
+    with pytest.raises(NotFoundError, match=f"no action {seq} that you can undo"):
         desk.undo(bob, of=seq)
     undone = desk.undo(desk.owner, of=seq)
     assert undone["question"] is None  # it was not the owner's

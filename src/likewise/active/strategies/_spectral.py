@@ -237,7 +237,7 @@ class _SignedLinks:
     groups : csr_array of shape (n, n_groups)
         The rows of each group.
     signs : ndarray of shape (n_groups,)
-        1 for a must group, -1 for a cannot group.
+        1 for a must-link group, -1 for a cannot-link group.
     """
 
     pairs: csr_array

@@ -290,7 +290,7 @@ class QuestionsAndAnswers:
         event = log.get(of)
         theirs = event is not None and event.person != person.id and person.role != "owner"
         if event is None or theirs or event.kind not in UNDOABLE:
-            raise NotFoundError(f"You have no answer {of} to undo.")
+            raise NotFoundError(f"There is no action {of} that you can undo.")
         if log.is_undone(of) and not repeated:
             raise ConflictError("It was already undone.", "Look at the history for what counts now.")
         return event
@@ -337,7 +337,7 @@ class QuestionsAndAnswers:
         log, answer = self._hub.log, self._hub.log.get(of)
         theirs = answer is not None and answer.person != person.id and person.role != "owner"
         if answer is None or theirs or answer.kind != "answer":
-            raise NotFoundError(f"You have no answer {of}.")
+            raise NotFoundError(f"There is no answer {of} that you can change.")
         if not log.is_last_answer(answer):
             raise ConflictError("This answer no longer counts.", "Look at the history for what counts now.")
         if kind == "confirm" and log.is_confirmed(of):
@@ -354,7 +354,7 @@ class QuestionsAndAnswers:
     # ------------------------------------------------------------------ history and progress
 
     def show_history(self, person: Person, before: int | None, limit: int) -> HistoryView:
-        """Return past events, newest first: all for the owner, for others their own."""
+        """Return past events, newest first: the owner sees all, others only their own."""
         self._hub.refresh()
         whose = None if person.role == "owner" else person.id
         events = [e for e in self._hub.log.get_events_of(whose) if e.kind in UNDOABLE]
@@ -478,7 +478,8 @@ def check_word(kind: str, answer: str) -> None:
     """Raise an error if a word does not answer this kind of question."""
     if answer not in WORDS[kind]:
         raise BadRequestError(
-            f"{answer} is not an answer to a {kind}.", f"Answer one of {', '.join(WORDS[kind])}."
+            f"{answer} is not a valid answer to a {kind} question.",
+            f"Answer one of {', '.join(WORDS[kind])}.",
         )
 
 
