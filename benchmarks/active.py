@@ -189,15 +189,15 @@ def our_run(make, y, answers, seconds):
     interview = make()
     for mark in answers:
         try:
-            trace = simulate(interview, oracle, mark - interview.n_asked, y_true=y, every=mark + 1)
+            trace = simulate(interview, oracle, mark - interview.n_answers, y_true=y, every=mark + 1)
         except OutOfTime:
             note = f"stopped after {seconds} s"
             trace = simulate(interview, oracle, 0, y_true=y)
-        curve.append((int(interview.n_asked), round(float(trace.scores[-1]), 4)))
-        cpu[int(interview.n_asked)] = time.process_time() - started
-        if interview.n_asked < mark:
+        curve.append((int(interview.n_answers), round(float(trace.scores[-1]), 4)))
+        cpu[int(interview.n_answers)] = time.process_time() - started
+        if interview.n_answers < mark:
             break
-    return {"curve": curve, "cpu": cpu, "asked": int(interview.n_asked), "note": note}
+    return {"curve": curve, "cpu": cpu, "asked": int(interview.n_answers), "note": note}
 
 
 class Store:

@@ -93,7 +93,7 @@ def run(method, X, y, kind, rate, seed, budget, every):
         "curve": curve,
         "area": trace.area,
         "estimate": None if estimate is None else estimate.mean,
-        "ms": 1e3 * spent / max(interview.n_asked, 1),
+        "ms": 1e3 * spent / max(interview.n_answers, 1),
     }
 
 

@@ -84,7 +84,7 @@ def main() -> None:
             interview.tell(question, oracle.answer(question), annotator="service")
     except OracleError as error:  # the interview keeps the answers so far and could be saved
         print(f"stopped: {error}")
-    print(f"{interview.n_asked} answers for {oracle.n_calls} calls")
+    print(f"{interview.n_answers} answers for {oracle.n_calls} calls")
     for cluster in range(3):
         print(f"\ngroup {cluster}")
         for message, label in zip(MESSAGES, interview.labels_, strict=True):

@@ -47,4 +47,4 @@ if __name__ == "__main__":
     for _ in range(20):
         question = interview.ask()
         interview.tell(question, oracle.answer(question))
-    print(f"{interview.n_asked} answers, adjusted Rand index {scores(toy.y, interview.labels_).ari:.2f}")
+    print(f"{interview.n_answers} answers, adjusted Rand index {scores(toy.y, interview.labels_).ari:.2f}")

@@ -30,7 +30,7 @@ def scores_of_interview(X: np.ndarray, y: np.ndarray, seed: int) -> list[float]:
     interview = Interview(X, n_clusters=len(np.unique(y)), random_state=seed)
     oracle, scores = LabelOracle(y), []
     for count in COUNTS:
-        while interview.n_asked < count and (question := interview.ask()) is not None:
+        while interview.n_answers < count and (question := interview.ask()) is not None:
             interview.tell(question, oracle.answer(question))
         scores.append(adjusted_rand_score(y, interview.labels_))
     return scores

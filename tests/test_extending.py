@@ -236,7 +236,7 @@ def test_the_example_strategy_works_in_an_interview():
     for _ in range(10):
         question = interview.ask()
         interview.tell(question, oracle.answer(question))
-    assert interview.n_asked == 10
+    assert interview.n_answers == 10
     np.testing.assert_array_equal(interview.labels_[:, None] == interview.labels_, y[:, None] == y)
 
 

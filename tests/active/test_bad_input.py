@@ -17,7 +17,7 @@ def answered(interview, answer):
     """Answer everything; the rows or the budget must end it."""
     while (question := interview.ask()) is not None:
         interview.tell(question, answer(question))
-        assert interview.n_asked < 500
+        assert interview.n_answers < 500
     return interview
 
 
@@ -42,7 +42,7 @@ class Asks:
 @pytest.mark.filterwarnings("ignore:.*rows of X are equal")
 def test_two_rows_have_one_question(strategy, X, y):
     asking = answered(Interview(X, n_clusters=2, strategy=strategy), LabelOracle(y).answer)
-    assert asking.n_asked == 1
+    assert asking.n_answers == 1
     assert asking.state().knows(0, 1) == ("must" if y[0] == y[1] else "cannot")
     assert len(asking.labels_) == 2
     assert asking.progress().advice == "There is nothing left to ask."
@@ -111,7 +111,7 @@ def test_the_budget_counts_a_tray_as_one_question():
     asking = Interview(EIGHT, n_clusters=2, strategy=FillTray(size=4), budget=2)
     for _ in range(2):
         asking.tell(question := asking.ask(), LabelOracle(np.arange(8) // 4).answer(question))
-    assert (asking.n_asked, asking.left, asking.ask()) == (2, 0, None)
+    assert (asking.n_answers, asking.left, asking.ask()) == (2, 0, None)
 
 
 def test_an_answer_to_another_tray_is_kept_as_that():

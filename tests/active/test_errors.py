@@ -126,7 +126,7 @@ def test_an_interview_saved_before_errors_were_known_goes_on(tmp_path):
     path.write_text(json.dumps(content), encoding="utf-8")
     loaded = Interview.load(path, X)
     assert loaded.errors == "learn"
-    assert answer_all(loaded, LabelOracle(Y), 5).n_asked == 11
+    assert answer_all(loaded, LabelOracle(Y), 5).n_answers == 11
 
 
 def test_with_two_clusters_the_first_link_is_checked():

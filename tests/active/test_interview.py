@@ -62,7 +62,7 @@ def test_the_question_stays_until_something_is_reported():
     assert asking.ask() == question == asking.ask(1)[0]
     asking.tell(question, "SAME")
     assert asking.ask().key != question.key
-    assert asking.n_asked == 1
+    assert asking.n_answers == 1
 
 
 def test_batches_are_distinct_and_leave_out_what_others_think_about():
@@ -107,7 +107,7 @@ def test_skipping_is_remembered_and_costs_nothing():
     question = asking.ask()
     asking.skip(question)
     assert asking.ask().key != question.key
-    assert (asking.n_asked, asking.left, len(asking.history)) == (0, 4, 1)
+    assert (asking.n_answers, asking.left, len(asking.history)) == (0, 4, 1)
     assert asking.supervision == Supervision.empty(6)
 
 
@@ -169,7 +169,7 @@ def test_two_people_who_disagree_are_both_kept():
     asking.tell(question, "SAME", annotator="Bob")
     assert [reply.annotator for reply in asking.contradictions[0].replies] == ["Ann", "Bob"]
     assert asking.contradictions[0].rows == question.rows
-    assert asking.n_asked == 2
+    assert asking.n_answers == 2
 
 
 def test_the_same_answer_twice_is_one_link():
@@ -308,7 +308,7 @@ def test_the_budget_ends_it_and_a_late_answer_is_kept():
     assert asking.ask(5) == []
     assert asking.finished
     asking.tell(Question.pair(4, 5), "SAME")
-    assert (asking.n_asked, asking.left) == (3, 0)
+    assert (asking.n_answers, asking.left) == (3, 0)
     asking.budget = 4
     assert not asking.finished
 
@@ -320,11 +320,11 @@ def test_a_budget_beyond_all_pairs_ends_cleanly(strategy, say):
     while (question := asking.ask()) is not None:
         i, j = question.rows
         asking.tell(question, ("SAME" if Y[i] == Y[j] else "DIFFERENT") if say == "truth" else say)
-        assert asking.n_asked <= 15
+        assert asking.n_answers <= 15
     assert asking.finished
     assert asking.ask(3) == []
     if say == "UNSURE":
-        assert asking.n_asked == 15
+        assert asking.n_answers == 15
     if say == "truth":
         assert asking.labels_.tolist() in ([0, 0, 0, 1, 1, 1], [1, 1, 1, 0, 0, 0])
 

@@ -45,7 +45,7 @@ def step(interview, what, oracle):
     """Let one thing happen; a question of its own is asked first."""
     question = interview.ask()
     if what == "undo":
-        if interview.ask() is not None and interview.n_asked:
+        if interview.ask() is not None and interview.n_answers:
             interview.undo()
     elif question is None:
         return
@@ -108,7 +108,7 @@ def test_undone_and_answered_is_as_answered_once(problem, happened, wrong):
         return
     before = interview.supervision
     interview.tell(question, LabelOracle(y).answer(question))
-    once = interview.ask(), interview.supervision, interview.labels_.tolist(), interview.n_asked
+    once = interview.ask(), interview.supervision, interview.labels_.tolist(), interview.n_answers
     interview.undo()
     assert interview.ask() == question
     assert interview.supervision == before
@@ -116,7 +116,7 @@ def test_undone_and_answered_is_as_answered_once(problem, happened, wrong):
     interview.ask()
     interview.undo()
     interview.tell(question, LabelOracle(y).answer(question))
-    assert (interview.ask(), interview.supervision, interview.labels_.tolist(), interview.n_asked) == once
+    assert (interview.ask(), interview.supervision, interview.labels_.tolist(), interview.n_answers) == once
 
 
 @laws
@@ -130,7 +130,7 @@ def test_true_answers_never_contradict_and_nothing_implied_is_asked(problem):
         interview.tell(question, oracle.answer(question))
         assert interview.supervision != before
         assert interview.contradictions == ()
-    assert interview.n_asked <= len(X) * (len(X) - 1) / 2
+    assert interview.n_answers <= len(X) * (len(X) - 1) / 2
     must = interview.supervision.closure().component
     assert all(y[i] == y[j] for i, j in combinations(range(len(X)), 2) if must[i] == must[j])
 
@@ -164,4 +164,4 @@ def test_whatever_is_reported_can_be_shown_and_fitted(answers):
         steps_of_chain = [tuple(sorted(pair)) for pair in zip(found.chain, found.chain[1:], strict=False)]
         assert all("SAME" in given_answers[pair] for pair in steps_of_chain)
     assert len(interview.labels_) == 5
-    assert interview.n_asked == len(answers)
+    assert interview.n_answers == len(answers)

@@ -309,7 +309,7 @@ class Endless(Rows):
 def test_nothing_is_held_of_all_rows(tmp_path):
     hints = Supervision.from_links(10**12, must=[(5, 10**11)])
     talk = Interview(Endless(), n_clusters=3, pool=SMALL, supervision=hints)
-    while talk.n_asked < 5:
+    while talk.n_answers < 5:
         question = talk.ask()
         talk.tell(question, "SAME" if question.rows[0] % 3 == question.rows[1] % 3 else "DIFFERENT")
     talk.tell(Question.pair(7, 10**12 - 1), "SAME")

@@ -94,7 +94,7 @@ def test_a_file_can_be_read_by_people(saved):
         "}\n"
     )
     assert [entry.name for entry in path.parent.iterdir()] == [path.name]  # nothing left beside it
-    assert interview.n_asked == 1
+    assert interview.n_answers == 1
 
 
 def test_what_is_loaded_is_what_was_saved(saved, tmp_path):

@@ -32,7 +32,7 @@ def test_a_trace_has_the_start_each_answer_and_the_end():
     assert len(trace.scores) == 6
     assert len(trace.seconds) == 5
     assert (trace.seconds >= 0).all()
-    assert asking.n_asked == 5
+    assert asking.n_answers == 5
     more = simulate(asking, Unsure(), 4, y_true=Y, every=3)
     assert more.n_answers.tolist() == [5, 8, 9]
     assert more.scores[0] == trace.scores[-1]
@@ -87,27 +87,27 @@ def test_an_oracle_that_is_never_sure_ends_with_all_pairs_asked():
     asking = interview()
     start = asking.labels_
     trace = simulate(asking, CallableOracle(lambda question: "UNSURE"), 1000, y_true=Y)
-    assert asking.n_asked == 28
+    assert asking.n_answers == 28
     assert (asking.labels_ == start).all()
     assert len(set(trace.scores)) == 1
 
 
 def test_an_oracle_that_raises_leaves_the_answers_before():
     def answer(question):
-        if asking.n_asked == 3:
+        if asking.n_answers == 3:
             raise ConnectionError("gone")
         return "UNSURE"
 
     asking = interview()
     with pytest.raises(LikewiseError, match="ConnectionError: gone"):
         simulate(asking, CallableOracle(answer), 10, y_true=Y)
-    assert asking.n_asked == 3
+    assert asking.n_answers == 3
 
 
 def test_an_oracle_that_raises_by_itself_is_reported_with_its_question():
     class Gone:
         def answer(self, question):
-            if asking.n_asked == 2:
+            if asking.n_answers == 2:
                 raise ConnectionError("gone")
             return "UNSURE"
 
@@ -118,7 +118,7 @@ def test_an_oracle_that_raises_by_itself_is_reported_with_its_question():
         simulate(asking, Gone(), 10, y_true=Y)
     assert isinstance(caught.value.__cause__, ConnectionError)
     assert caught.value.question == asking.ask()
-    assert asking.n_asked == 2
+    assert asking.n_answers == 2
     assert simulate(asking, Unsure(), 3, y_true=Y).n_answers.tolist() == [2, 3, 4, 5]  # it goes on
 
 
@@ -129,7 +129,7 @@ def test_an_error_of_likewise_stays_and_says_how_far_things_went():
     with pytest.raises(SupervisionError, match="no recorded answer") as caught:
         simulate(asking, oracle, 10, y_true=Y)
     assert caught.value.__notes__ == ["The interview keeps the 1 answer(s) until then."]
-    assert asking.n_asked == 1
+    assert asking.n_answers == 1
 
 
 def test_an_interruption_is_not_taken_for_an_error_of_the_oracle():

@@ -183,7 +183,7 @@ def test_true_answers_lead_to_the_groups_in_few_questions(k, seed):
     rows = np.arange(24)
     known = interview.state().relations(rows[:, None], rows[None, :])
     assert (known == np.where(y[:, None] == y[None, :], 1, -1)).all()
-    assert interview.n_asked <= 8  # 24 rows, of which a tray places five
+    assert interview.n_answers <= 8  # 24 rows, of which a tray places five
     assert {reply.question.kind for reply in interview.replies} == {"piles"}
 
 
@@ -210,7 +210,7 @@ def test_an_oracle_that_lies_and_sets_aside_comes_to_an_end(seed):
         return [rows[piles == p].tolist() for p in range(3) if (piles == p).any()]
 
     interview = answered(np.arange(9) % 3, FillTray(size=4), k=3, seed=seed, answer=anyhow)
-    assert 0 < interview.n_asked < 200  # it did not end because of the budget
+    assert 0 < interview.n_answers < 200  # it did not end because of the budget
     assert interview.finished
 
 
@@ -218,7 +218,7 @@ def test_an_oracle_that_lies_and_sets_aside_comes_to_an_end(seed):
 def test_two_rows_one_row_and_identical_rows():
     assert FillTray().choose(InterviewState.from_data(np.zeros((1, 2)), labels=np.zeros(1)), 3) == []
     two = answered([0, 1], FillTray(), X=np.array([[0.0], [1.0]]), k=2)
-    assert (two.n_asked, two.finished) == (1, True)
+    assert (two.n_answers, two.finished) == (1, True)
     same = answered([0, 0, 0, 1, 1, 1], FillTray(size=4), X=np.ones((6, 2)), k=2)
     assert same.state().knows(0, 2) == "must"
     assert same.state().knows(2, 3) == "cannot"

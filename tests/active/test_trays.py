@@ -129,7 +129,7 @@ def test_the_odd_one_is_apart_from_the_others_which_belong_together():
     asking.tell(Question.odd([0, 1, 2, 3]), OddOne(3))
     cannot = [(0, 3), (1, 3), (2, 3)]
     assert asking.supervision == Supervision.from_links(8, must_groups=[[0, 1, 2]], cannot=cannot)
-    assert asking.n_asked == 1
+    assert asking.n_answers == 1
     asking.tell(Question.odd([5, 6, 7]), "SAME")
     assert asking.supervision.closure().components()[1].tolist() == [5, 6, 7]
 
@@ -141,7 +141,7 @@ def test_no_single_odd_one_says_what_a_triplet_can_hold_and_no_link():
     assert asking.supervision == Supervision.empty(8)
     asking.tell(Question.odd([0, 3, 5]), "NEITHER")
     assert asking.supervision == Supervision.from_triplets(8, [(0, 3, 5)], "NEITHER")
-    assert asking.n_asked == 3
+    assert asking.n_answers == 3
 
 
 def test_piles_state_must_links_within_and_cannot_links_across():
@@ -156,7 +156,7 @@ def test_piles_state_must_links_within_and_cannot_links_across():
     assert asking.supervision == wanted
     state = asking.state()
     assert (state.knows(0, 2), state.knows(4, 5), state.knows(5, 6)) == ("must", "cannot", "unknown")
-    assert (asking.n_asked, asking.replies[0].annotator) == (1, "Ann")
+    assert (asking.n_answers, asking.replies[0].annotator) == (1, "Ann")
     assert asking.labels_[0] == asking.labels_[2] != asking.labels_[3] != asking.labels_[5]
 
 

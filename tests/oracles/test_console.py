@@ -179,11 +179,11 @@ def test_back_twice_and_from_the_start():
 def test_it_ends_with_the_budget_or_with_nothing_left_to_ask():
     interview, done, _, shown = interviewed("u\n" * 5, budget=2)
     assert done
-    assert interview.n_asked == 2
+    assert interview.n_answers == 2
     assert "Question 2 of 2" in shown
     interview, done, _, _ = interviewed("y\n" * 20)
     assert done
-    assert interview.n_asked == 5  # the sixth follows
+    assert interview.n_answers == 5  # the sixth follows
 
 
 def test_a_contradiction_is_shown_with_names():

@@ -310,11 +310,11 @@ def test_a_failure_loses_no_answer_that_came_before():
     interview = Interview(np.arange(9.0)[:, None], n_clusters=2, strategy=RandomPairs())
     with pytest.raises(OracleError, match="ConnectionError: gone") as caught:
         simulate(interview, CallableOracle(failing), y_true=y)
-    assert interview.n_asked == 3
+    assert interview.n_answers == 3
     assert interview.ask() == caught.value.question == calls[-1]
     with pytest.raises(OracleError, match="the budget of 1 calls is spent"):
         simulate(interview, CallableOracle(truth.answer, budget=1), y_true=y)
-    assert interview.n_asked == 4
+    assert interview.n_answers == 4
 
 
 def test_a_reply_keeps_who_gave_it():
@@ -407,6 +407,6 @@ def test_an_interview_survives_any_oracle(oracle, kind):
     interview = Interview(ROWS, n_clusters=3, strategy=strategy)
     trace = simulate(interview, oracle, 50, y_true=CLASSES, every=60)  # more than all pairs
     assert interview.finished
-    assert len({reply.question.key for reply in interview.replies}) == interview.n_asked <= 36
+    assert len({reply.question.key for reply in interview.replies}) == interview.n_answers <= 36
     assert np.isfinite(trace.scores).all()
     assert set(np.unique(interview.labels_)) <= {0, 1, 2}

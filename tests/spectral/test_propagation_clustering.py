@@ -10,7 +10,7 @@ from sklearn.exceptions import NotFittedError
 from sklearn.metrics import adjusted_rand_score
 
 from likewise import PropagationClustering, Supervision
-from likewise.spectral._classes import _merge_classes, normalize_shares, pass_classes
+from likewise.spectral._classes import _merge_classes, normalize_shares, propagate_classes
 from likewise.supervision import sample_links
 
 
@@ -214,6 +214,8 @@ def test_rows_linked_to_medoids_count_whether_or_not_guesses_do():
     pairs = np.array([(medoid, row) for row in range(0, 90, 4) for medoid in ready.medoids if row != medoid])
     same = y[pairs[:, 0]] == y[pairs[:, 1]]
     closure = Supervision.from_links(len(y), must=pairs[same], cannot=pairs[~same]).closure()
-    counted, not_counted = (pass_classes(ready, closure, 3, count_guesses=count) for count in (True, False))
+    counted, not_counted = (
+        propagate_classes(ready, closure, 3, count_guesses=count) for count in (True, False)
+    )
     assert counted.anchors.counted.any()
     np.testing.assert_array_equal(counted.shares, not_counted.shares)

@@ -144,7 +144,7 @@ def test_with_two_clusters_as_many_answers_as_rows_settle_all(strategy):
     while (question := asking.ask()) is not None:
         i, j = question.rows
         asking.tell(question, "SAME" if y[i] == y[j] else "DIFFERENT")
-    assert asking.n_asked == 5  # one less than the rows
+    assert asking.n_answers == 5  # one less than the rows
     rows = np.arange(6)
     assert (asking.state().relations(rows[:, None], rows) == np.where(np.equal.outer(y, y), 1, -1)).all()
 

@@ -102,7 +102,7 @@ class Contradiction:
         return f"{apart} to one another, which requires more clusters than there are"
 
 
-def get_standing_events(history: Sequence[Event]) -> list[int]:
+def get_current_events(history: Sequence[Event]) -> list[int]:
     """Return the indices of the answers and skips that were not undone, in order."""
     undone = {event.undoes for event in history}
     return [at for at, event in enumerate(history) if event.kind != "undo" and at not in undone]
@@ -163,7 +163,7 @@ def find_contradictions(closure: Closure, replies: Sequence[Reply]) -> tuple[Con
     return tuple(found)
 
 
-def find_crowds(
+def find_too_many_groups(
     closure: Closure, replies: Sequence[Reply], n_clusters: int | None
 ) -> tuple[Contradiction, ...]:
     """Return sets of mutually cannot-linked rows that are larger than the number of clusters.

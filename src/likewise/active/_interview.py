@@ -16,13 +16,13 @@ from likewise.active._history import (
     Event,
     build_supervision,
     find_contradictions,
-    find_crowds,
-    get_standing_events,
+    find_too_many_groups,
+    get_current_events,
 )
 from likewise.active._models import FitCache, check_model, make_default_model
 from likewise.active._pool import Pool
 from likewise.active._pooled_interview import PooledInterview
-from likewise.active._questions import Answer, Key, Question, Reply, Said, get_keys
+from likewise.active._questions import Answer, AnswerValue, Key, Question, Reply, get_keys
 from likewise.active._registry import make_model, make_strategy
 from likewise.active._state import InterviewState, Knowledge, Strategy, find_neither
 from likewise.active._stopping import Outlook, compute_outlook
@@ -44,7 +44,7 @@ from likewise.active._validation import (
     check_n_clusters,
     check_question,
     check_strategy,
-    warn_of_crowd,
+    warn_of_too_few_clusters,
 )
 from likewise.active.strategies import make_default_strategy
 from likewise.exceptions import LikewiseError, SupervisionError
@@ -122,7 +122,7 @@ class Interview:
     error_rate : ErrorRate or None
         The proportion of wrong answers: an estimate with a 90 % interval, or the rate given as `errors`. None
         if answers are taken as correct or if there are none.
-    n_asked, left : int
+    n_answers, left : int
         The number of answers, including UNSURE, and the number left in the budget (None without a budget).
     finished : bool
         Whether there is nothing left to ask.
@@ -144,10 +144,10 @@ class Interview:
     True
     >>> apart = (question.rows[0] < 2) != (question.rows[1] < 2)
     >>> reply = interview.tell(question, Answer.DIFFERENT if apart else Answer.SAME, annotator="Ann")
-    >>> interview.ask().key == question.key, interview.n_asked, len(interview.history)
+    >>> interview.ask().key == question.key, interview.n_answers, len(interview.history)
     (False, 1, 1)
     >>> undone = interview.undo()
-    >>> interview.ask() == question, interview.n_asked, len(interview.history)
+    >>> interview.ask() == question, interview.n_answers, len(interview.history)
     (True, 0, 2)
     """
 
@@ -178,7 +178,7 @@ class Interview:
         self.errors: float | str = check_errors(errors)
         self.given: Supervision = check_hints(supervision, self.n_samples, X)
         self.n_clusters: int | None = check_n_clusters(n_clusters, model, self.discover, self.n_samples)
-        warn_of_crowd(self.given, self._n_known_clusters)
+        warn_of_too_few_clusters(self.given, self._n_known_clusters)
         if isinstance(strategy, str):
             if model is None and self.n_clusters is not None:
                 model = make_model(strategy, self.n_clusters)
@@ -204,7 +204,7 @@ class Interview:
             )
         self._history: list[Event] = []
         self._cache: dict[Any, Any] = {}
-        self._standing: tuple[int, tuple[Reply, ...], frozenset[Key]] | None = None  # with n_events
+        self._current_replies: tuple[int, tuple[Reply, ...], frozenset[Key]] | None = None  # with n_events
         self._known: tuple[int, Knowledge] | None = None
         self._found_suspects: tuple[int, tuple[Suspect, ...]] | None = None
         self._fits = FitCache(self.model, self.X, self.n_clusters, self.discover, self.random_state)
@@ -223,9 +223,8 @@ class Interview:
 
     def __repr__(self) -> str:
         left = "" if self.left is None else f", {self.left} left"
-        return (
-            f"Interview({self.n_samples} rows, strategy {self.strategy.name!r}: {self.n_asked} answers{left})"
-        )
+        strategy = repr(self.strategy.name)
+        return f"Interview({self.n_samples} rows, strategy {strategy}: {self.n_answers} answers{left})"
 
     # ------------------------------------------------------------------ questions and answers
 
@@ -276,7 +275,7 @@ class Interview:
     def tell(
         self,
         question: Question,
-        answer: Said | str | int | Sequence[Sequence[int]],
+        answer: AnswerValue | str | int | Sequence[Sequence[int]],
         *,
         annotator: str | None = None,
         time: str | datetime.datetime | None = None,
@@ -334,7 +333,7 @@ class Interview:
             The event that no longer counts.
         """
         wanted = None if question is None else question.key
-        for at in reversed(get_standing_events(self._history)):
+        for at in reversed(get_current_events(self._history)):
             event = self._history[at]
             if wanted is None or event.question.key == wanted:
                 self._undo_event(at)
@@ -343,7 +342,7 @@ class Interview:
         raise SupervisionError(f"there is no answer{which} to undo.")
 
     def _undo_event(self, at: int) -> None:
-        if at not in get_standing_events(self._history):
+        if at not in get_current_events(self._history):
             raise SupervisionError(f"event {at} is not an answer or skip that still counts.")
         self._history.append(Event("undo", self._history[at].question, undoes=at))
 
@@ -411,17 +410,17 @@ class Interview:
     @property
     def replies(self) -> tuple[Reply, ...]:
         """The answers that were not undone, in order."""
-        return self._get_standing_replies()[0]
+        return self._get_current_replies()[0]
 
     @property
-    def n_asked(self) -> int:
+    def n_answers(self) -> int:
         """The number of answers that were not undone, including UNSURE."""
         return len(self.replies)
 
     @property
     def left(self) -> int | None:
         """The number of answers left in the budget; None without a budget."""
-        return None if self.budget is None else max(self.budget - self.n_asked, 0)
+        return None if self.budget is None else max(self.budget - self.n_answers, 0)
 
     @property
     def finished(self) -> bool:
@@ -441,8 +440,8 @@ class Interview:
         if self._pooled is not None:
             return self._pooled.find_contradictions()
         stated = self._get_knowledge().stated
-        crowds = find_crowds(stated, self.replies, self._n_known_clusters)
-        return find_contradictions(stated, self.replies) + crowds
+        too_many = find_too_many_groups(stated, self.replies, self._n_known_clusters)
+        return find_contradictions(stated, self.replies) + too_many
 
     @property
     def suspects(self) -> tuple[Suspect, ...]:
@@ -582,7 +581,7 @@ class Interview:
         if self._weighs_errors:
             neither = self._find_neither(replies)
             return Knowledge.from_votes(collect_votes(self.given, replies, self.n_samples, weights), neither)
-        if len(replies) == self.n_asked and replies == self.replies:
+        if len(replies) == self.n_answers and replies == self.replies:
             return self._get_knowledge()
         hints = self.given | build_supervision(replies, self.n_samples)
         return Knowledge.from_supervision(hints, self._n_known_clusters)
@@ -625,7 +624,7 @@ class Interview:
     def _count_used_answers(self) -> int:
         """Return the number of answers that the strategy's model is fitted to."""
         count = getattr(self.strategy, "count_answers_to_fit", None)
-        return self.n_asked if count is None else count(self.n_asked)
+        return self.n_answers if count is None else count(self.n_answers)
 
     def _derive_strategy_knowledge(self, model: Any, n: int) -> Knowledge:
         """Return the knowledge from the first n answers that `model` believes and from all later answers."""
@@ -633,7 +632,7 @@ class Interview:
         if not self._weighs_errors or believed is None:
             return self._get_knowledge()
         hints = believed
-        if n < self.n_asked:
+        if n < self.n_answers:
             hints = (hints | build_supervision(self.replies[n:], self.n_samples)).drop_conflicts()
         neither = self._find_neither(self.replies[:n])
         if len(neither):
@@ -661,32 +660,32 @@ class Interview:
             asked=pending | self._get_answered_keys(),
             random_state=self.random_state,
             cache=self._cache,
-            n_answers=self.n_asked,
+            n_answers=self.n_answers,
             own_pairs=self._list_own_pairs(annotator),
         )
 
-    def _get_standing_events(self) -> list[Event]:
+    def _get_current_events(self) -> list[Event]:
         """Return the answers and skips that were not undone."""
-        return [self._history[at] for at in get_standing_events(self._history)]
+        return [self._history[at] for at in get_current_events(self._history)]
 
     def _hold(self, history: list[Event]) -> None:
         """Replace the history. Cached fits stay valid, because their keys are the answers that they used."""
         if history != self._history:
             self._history = history
             # The keys of these caches are lengths of the history.
-            self._standing = self._known = self._last = self._found_suspects = None
+            self._current_replies = self._known = self._last = self._found_suspects = None
 
     def _get_answered_keys(self) -> frozenset[Key]:
-        return self._get_standing_replies()[1]
+        return self._get_current_replies()[1]
 
-    def _get_standing_replies(self) -> tuple[tuple[Reply, ...], frozenset[Key]]:
+    def _get_current_replies(self) -> tuple[tuple[Reply, ...], frozenset[Key]]:
         """Return the replies that were not undone, and the keys of answered and skipped questions."""
-        if self._standing is None or self._standing[0] != len(self._history):
-            events = self._get_standing_events()
+        if self._current_replies is None or self._current_replies[0] != len(self._history):
+            events = self._get_current_events()
             replies = tuple(event.reply for event in events if event.reply is not None)
             keys = frozenset(event.question.key for event in events)
-            self._standing = (len(self._history), replies, keys)
-        return self._standing[1:]
+            self._current_replies = (len(self._history), replies, keys)
+        return self._current_replies[1:]
 
     def _choose(self, n: int, pending: frozenset[Any], annotator: str | None = None) -> list[Question]:
         if self._pooled is not None:

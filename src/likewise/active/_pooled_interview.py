@@ -83,7 +83,7 @@ class PooledInterview:
         replies = self.owner.replies
         due = 0 if self.owner.model is None else len(replies) - len(replies) % self.pool.every
         chosen = self._choose_pool(replies[:due])
-        named = self._find_named_rows(event.question for event in self.owner._get_standing_events())
+        named = self._find_named_rows(event.question for event in self.owner._get_current_events())
         return chosen if contains_all(chosen, named) else np.union1d(chosen, named)
 
     def _find_named_rows(self, questions: Iterable[Question]) -> IntArray:
@@ -120,7 +120,7 @@ class PooledInterview:
 
     def get_interview(self) -> Interview:
         """Return the interview about the pool, with the events that were not undone."""
-        rows, events = self.get_rows(), self.owner._get_standing_events()
+        rows, events = self.get_rows(), self.owner._get_current_events()
         if self._inner is None or not np.array_equal(self._inner[0], rows):
             self._inner = (rows, self._make_interview(rows, events))
         inner = self._inner[1]

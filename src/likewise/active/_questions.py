@@ -143,7 +143,7 @@ class Piles:
         return " | ".join(" ".join(map(str, pile)) for pile in self.groups)
 
 
-Said = Answer | OddOne | Piles
+AnswerValue = Answer | OddOne | Piles
 
 _WORDS: dict[str, tuple[Answer, ...]] = {
     "pair": (Answer.SAME, Answer.DIFFERENT, Answer.UNSURE),
@@ -378,7 +378,7 @@ class Question:
         rows += [("score", f"{self.score:.4g}")] if self.score is not None else []
         return render_table(self.text, (), rows)
 
-    def check_answer(self, answer: Any) -> Said:
+    def check_answer(self, answer: Any) -> AnswerValue:
         """Convert an answer to its standard form. Raise a SupervisionError if it does not fit the question.
 
         Parameters
@@ -452,7 +452,7 @@ class Reply:
     """
 
     question: Question
-    answer: Said
+    answer: AnswerValue
     annotator: str | None = None
     time: str | None = None
     seconds: float | None = None
@@ -513,7 +513,7 @@ class Reply:
             answer = Piles(tuple(tuple(map(number, pile)) for pile in answer.groups))
         return replace(self, question=self.question.renumber(number), answer=answer)
 
-    def to(self, question: Question) -> Said:
+    def to(self, question: Question) -> AnswerValue:
         """Return the answer to the same question with its rows in another order.
 
         Parameters

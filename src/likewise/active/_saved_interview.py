@@ -21,7 +21,7 @@ from likewise._reasons import Reason
 from likewise.active import strategies
 from likewise.active._history import Event
 from likewise.active._pool import Pool
-from likewise.active._questions import Answer, OddOne, Piles, Question, Said
+from likewise.active._questions import Answer, AnswerValue, OddOne, Piles, Question
 from likewise.active._state import Strategy
 from likewise.active._validation import check_data, check_ids
 from likewise.exceptions import ChangedFileError, FileFormatError, LikewiseError
@@ -253,7 +253,7 @@ def _make_event_entry(event: Event, ids: RowIds | None) -> dict[str, Any]:
     return {name: value for name, value in entry.items() if value not in (None, "")}
 
 
-def answer_entry(answer: Said, ids: RowIds | None) -> Any:
+def answer_entry(answer: AnswerValue, ids: RowIds | None) -> Any:
     """Return an answer for JSON: a word, or an object such as {"odd": 3} or {"piles": [[0, 3], [1]]}."""
     if isinstance(answer, OddOne):
         return {"odd": _get_ids([answer.row], ids)[0]}

@@ -14,7 +14,7 @@ from scipy.integrate import trapezoid
 from sklearn.metrics import adjusted_rand_score
 
 from likewise.active._interview import Interview
-from likewise.active._questions import Question, Reply, Said
+from likewise.active._questions import AnswerValue, Question, Reply
 from likewise.base import choice, either, integer
 from likewise.exceptions import LikewiseError, OracleError, SupervisionError
 from likewise.supervision import Supervision
@@ -42,7 +42,7 @@ class Oracle(Protocol):
     'SAME'
     """
 
-    def answer(self, question: Question) -> Said | Reply:
+    def answer(self, question: Question) -> AnswerValue | Reply:
         """Answer a question.
 
         Parameters
@@ -238,7 +238,7 @@ def simulate(
             question = interview.ask()
             seconds += [time.perf_counter() - start] * (question is not None)
         if question is None or n_answered % every == 0:
-            n_answers.append(interview.n_asked)
+            n_answers.append(interview.n_answers)
             scores.append(_finite_or_none(score(classes, interview.labels_)))
         if question is None:
             return Trace(np.array(n_answers, dtype=np.int64), np.array(scores), np.array(seconds))

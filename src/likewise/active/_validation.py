@@ -121,7 +121,7 @@ def check_n_clusters(n_clusters: Any, model: Any, discover: bool, n_samples: int
     return k
 
 
-def warn_of_crowd(hints: Supervision, n_clusters: int | None) -> None:
+def warn_of_too_few_clusters(hints: Supervision, n_clusters: int | None) -> None:
     """Warn if the hints cannot-link more rows to one another than there are clusters."""
     if n_clusters is None or not (len(hints.cannot) or len(hints.cannot_groups)):
         return

@@ -263,7 +263,7 @@ class InterviewProgress:
 
     def format_heading(self, interview: Interview) -> str:
         """Return the number of the question, how many rows changed cluster, and sometimes advice."""
-        n = interview.n_asked
+        n = interview.n_answers
         number = f"{n + 1}" if interview.budget is None else f"{n + 1} of {interview.budget}"
         lines = [f"Question {number}{self._format_moved(interview)}"]
         if self.looks_back and n and n % EVERY == 0 and n != self._n_reported:

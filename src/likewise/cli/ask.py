@@ -164,7 +164,7 @@ def command(
     with gather_warnings() as notes:
         interview = asked.make_interview(X, table, given if known else None, files)
         files.save_interview(interview)
-        n_read = interview.n_asked
+        n_read = interview.n_answers
         _greet(person, interview, files)
         progress = InterviewProgress(interview.n_samples)
         interrupted = False
@@ -177,7 +177,7 @@ def command(
         finally:
             files.save_interview(interview)
         found = None if interrupted else interview.labels_
-        looked_back = found is not None and progress.looks_back and interview.n_asked >= EVERY
+        looked_back = found is not None and progress.looks_back and interview.n_answers >= EVERY
         advice = interview.progress().advice if looked_back else None
         files.write_results(interview, table, found)
     ctx.params["drop"] = columns.drop or None
@@ -215,7 +215,7 @@ def _greet(person: Any, interview: Interview, files: Files) -> None:
         names = dict.fromkeys(reply.annotator for reply in interview.replies if reply.annotator)
         by = f" by {', '.join(names)}" if names else ""
         person.write_line(
-            f"Resuming: read {format_count(interview.n_asked, 'answer')}{by} from {files.save}."
+            f"Resuming: read {format_count(interview.n_answers, 'answer')}{by} from {files.save}."
         )
     else:
         person.write_line(f"{interview.n_samples:,} rows. Every answer is saved at once in {files.save}.")
@@ -269,7 +269,7 @@ class InterviewSummary:
         return {
             "data": self.files.data,
             "rows": self.interview.n_samples,
-            "answers": self.interview.n_asked,
+            "answers": self.interview.n_answers,
             "said": self.words,
             "finished": self.finished,
             "clusters": None if self.sizes is None else len(self.sizes),
@@ -313,7 +313,7 @@ class InterviewSummary:
         from likewise.oracles._console import describe_suspect
 
         interview, lines = self.interview, []
-        enough = interview.n_asked - self.words.get("unsure", 0) >= _MIN_ANSWERS or bool(self.odd)
+        enough = interview.n_answers - self.words.get("unsure", 0) >= _MIN_ANSWERS or bool(self.odd)
         if self.labels is not None and interview.errors == "learn" and enough:
             rate = interview.error_rate
             if rate is not None:
@@ -337,11 +337,11 @@ class InterviewSummary:
         lines = [
             "",
             "answers     "
-            f"{format_count(self.interview.n_asked, 'answer')}{f': {summary}' if summary else ''}",
+            f"{format_count(self.interview.n_answers, 'answer')}{f': {summary}' if summary else ''}",
         ]
         if self.finished and self.interview.left == 0:
             lines.append(
-                f"            the budget is spent; continue with --budget {self.interview.n_asked + 20}"
+                f"            the budget is spent; continue with --budget {self.interview.n_answers + 20}"
             )
         elif self.finished:
             lines.append("            there is nothing left to ask")
@@ -365,7 +365,7 @@ class InterviewSummary:
             lines.append(f"next        {self.todo}")
             if self.files.labels is not None and self.labels is not None:
                 lines.append(f"            it fits again, so a few rows may differ from {self.files.labels}")
-        if self.files.hints is None and self.interview.n_asked:
+        if self.files.hints is None and self.interview.n_answers:
             lines.append("            add --hints FILE to write the answers as hints for other commands")
         return lines
 

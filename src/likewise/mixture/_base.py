@@ -138,12 +138,12 @@ class MixtureFamily(HintedClusterer, ABC):
         rows, hints = self._check_fit(X, y, supervision, in_blocks=True)
         self._warn_few_rows(*rows.shape)
         rng = check_random_state(self.random_state)
-        ground = self._prepare_fit(rows, hints, rng)
-        starts = self._make_starts(ground, rng)
-        progress = FitProgress(self, X, self._count_runs(len(starts), ground.sampled))
-        relations, tried = self._try_starts(ground, starts, progress)
-        fit = self._finish_start(ground, relations, tried, rng, progress)
-        self._keep(rows, MixtureSteps(rows, ground.named, relations, ridge=ground.ridge), fit)
+        data = self._prepare_fit(rows, hints, rng)
+        starts = self._make_starts(data, rng)
+        progress = FitProgress(self, X, self._count_runs(len(starts), data.sampled))
+        relations, tried = self._try_starts(data, starts, progress)
+        fit = self._finish_start(data, relations, tried, rng, progress)
+        self._keep(rows, MixtureSteps(rows, data.named, relations, ridge=data.ridge), fit)
         progress.finish()
         return self
 
@@ -165,13 +165,15 @@ class MixtureFamily(HintedClusterer, ABC):
         most = self._get_n_trial_rows()
         if len(rows) <= most:
             rows = load_rows(rows)
-        named, relations = self._gather_hinted_rows(rows, hints)
-        trial, trial_named = rows, named
+        hinted, relations = self._gather_hinted_rows(rows, hints)
+        trial, trial_hinted = rows, hinted
         if len(rows) > most and isinstance(self.init, str):
-            drawn = np.union1d(named.rows, draw_rows(len(rows), most, rng))
+            drawn = np.union1d(hinted.rows, draw_rows(len(rows), most, rng))
             trial = ArrayRows(rows.take(drawn), threads=rows.threads)
-            trial_named = replace(named, rows=np.searchsorted(drawn, named.rows))
-        return FitData(rows, named, trial, trial_named, *self._compute_mean_and_ridge(rows, trial), relations)
+            trial_hinted = replace(hinted, rows=np.searchsorted(drawn, hinted.rows))
+        return FitData(
+            rows, hinted, trial, trial_hinted, *self._compute_mean_and_ridge(rows, trial), relations
+        )
 
     def _get_n_trial_rows(self) -> int:
         """Return the maximum number of rows on which starts are tried."""
@@ -181,17 +183,17 @@ class MixtureFamily(HintedClusterer, ABC):
         self, rows: Rows, hints: Supervision
     ) -> tuple[HintedSubset, Callable[[], Relations] | None]:
         """Return the hinted rows and the factory of their relations; None without links."""
-        hinted_rows, few = hints.restrict_to_hinted()
-        closure = self._compute_soft_closure(few, self._on_conflict, hinted_rows)
-        relations = self._make_relations_factory(few) if "links" in few.kinds else None
-        return HintedSubset.from_data(rows, hinted_rows, few, closure), relations
+        hinted_rows, own_hints = hints.restrict_to_hinted()
+        closure = self._compute_soft_closure(own_hints, self._on_conflict, hinted_rows)
+        relations = self._make_relations_factory(own_hints) if "links" in own_hints.kinds else None
+        return HintedSubset.from_data(rows, hinted_rows, own_hints, closure), relations
 
     def _compute_mean_and_ridge(self, rows: Rows, trial: Rows) -> tuple[np.ndarray, float]:
         """Return the mean of the rows, and the ridge that is added to covariances."""
-        middle: np.ndarray = rows.sum(sum_block) / len(rows)
-        variance = float((rows.sum(partial(sum_squares_from, middle)) / len(rows)).mean())
+        mean: np.ndarray = rows.sum(sum_block) / len(rows)
+        variance = float((rows.sum(partial(sum_squares_from, mean)) / len(rows)).mean())
         # If all rows are equal, there is no variance to scale the ridge by.
-        return middle, self.reg_covar * variance if variance > 0 else 1.0
+        return mean, self.reg_covar * variance if variance > 0 else 1.0
 
     def _run(self, steps: MixtureSteps, start: Mixture, max_iter: int, progress: FitProgress) -> MixtureFit:
         progress.begin(max_iter)
@@ -200,26 +202,26 @@ class MixtureFamily(HintedClusterer, ABC):
         return fit
 
     def _try_starts(
-        self, ground: FitData, starts: list[Mixture], progress: FitProgress
+        self, data: FitData, starts: list[Mixture], progress: FitProgress
     ) -> tuple[Relations | None, MixtureFit]:
         """Run every start for a few iterations; return the best fit and its relations."""
         tried = []
-        alone = len(starts) == 1 and not ground.sampled
+        alone = len(starts) == 1 and not data.sampled
         for start in starts:
-            steps = ground.make_trial_steps()
+            steps = data.make_trial_steps()
             tried.append((steps, self._run(steps, start, self._get_trial_iterations(alone), progress)))
-        steps, fit = self._choose(tried, ground.named.hints)
+        steps, fit = self._choose(tried, data.named.hints)
         return steps.relations, fit
 
     def _finish_start(
-        self, ground: FitData, relations: Relations | None, fit: MixtureFit, rng: Any, progress: FitProgress
+        self, data: FitData, relations: Relations | None, fit: MixtureFit, rng: Any, progress: FitProgress
     ) -> MixtureFit:
         """Continue the chosen start on all rows."""
-        if ground.sampled:  # start from the mixture of the trial, with a new history
+        if data.sampled:  # start from the mixture of the trial, with a new history
             fit = MixtureFit(fit.mixture, [], 0, False)
         if fit.converged or fit.n_iter >= self.max_iter:
             return fit
-        steps = MixtureSteps(ground.rows, ground.named, relations, ridge=ground.ridge)
+        steps = MixtureSteps(data.rows, data.named, relations, ridge=data.ridge)
         more = self._run(steps, fit.mixture, self.max_iter - fit.n_iter, progress)
         return MixtureFit(more.mixture, fit.bounds + more.bounds, fit.n_iter + more.n_iter, more.converged)
 
@@ -247,7 +249,7 @@ class MixtureFamily(HintedClusterer, ABC):
         must_alone = not len(hints.cannot) + len(hints.cannot_groups)
         return _find_highest([tried[at] for at in find_fewest_broken(own, hints, against_chance=must_alone)])
 
-    def _make_starts(self, ground: FitData, rng: Any) -> list[Mixture]:
+    def _make_starts(self, data: FitData, rng: Any) -> list[Mixture]:
         """Return every start: means, covariances of the rows nearest to each mean, and equal weights.
 
         With ``init="hints"``, `n_init` further starts are made from the hints, alternately in the space that
@@ -255,29 +257,29 @@ class MixtureFamily(HintedClusterer, ABC):
         components.
         """
         k, n_parts = self.n_clusters, self.n_clusters * self._n_sub
-        kind, middle = KINDS[self.covariance_type], ground.middle
+        kind, mean = KINDS[self.covariance_type], data.middle
         if not isinstance(self.init, str):
-            means = self._check_init_array(self.init, (n_parts, len(middle)))
-            total = ground.rows.sum(partial(compute_nearest_moments, kind, middle, means))
-            return [self._start(total, ground, means)]
-        X, named = get_all_rows(ground.trial), ground.trial_named
+            means = self._check_init_array(self.init, (n_parts, len(mean)))
+            total = data.rows.sum(partial(compute_nearest_moments, kind, mean, means))
+            return [self._start(total, data, means)]
+        X, hinted = get_all_rows(data.trial), data.trial_named
         # A fit with hints includes all starts of the fit without them, so that few hints do not hurt.
         unhinted, starts = rng, []
-        if self.init == "hints" and named.hints:
+        if self.init == "hints" and hinted.hints:
             unhinted = deepcopy(rng)
-            suggested = compute_hinted_space(X, named.hints, named.rows)
+            suggested = compute_hinted_space(X, hinted.hints, hinted.rows)
             for number in range(self.n_init):
                 space = X if number % 2 else suggested
                 seeds = None
                 if number < 2:
-                    here, one = space[named.rows], np.ones(len(named.rows))
-                    seeds = draw_seeds_from_closure(here, named.closure, k, one, rng, draws=as_rows(space))
-                starts.append(self._draw_start(X, space, ground, seeds, rng))
-        starts += [self._draw_start(X, X, ground, None, unhinted) for _ in range(self.n_init)]
+                    here, one = space[hinted.rows], np.ones(len(hinted.rows))
+                    seeds = draw_seeds_from_closure(here, hinted.closure, k, one, rng, draws=as_rows(space))
+                starts.append(self._draw_start(X, space, data, seeds, rng))
+        starts += [self._draw_start(X, X, data, None, unhinted) for _ in range(self.n_init)]
         return starts
 
     def _draw_start(
-        self, X: np.ndarray, space: np.ndarray, ground: FitData, seeds: np.ndarray | None, rng: Any
+        self, X: np.ndarray, space: np.ndarray, data: FitData, seeds: np.ndarray | None, rng: Any
     ) -> Mixture:
         """Return the start given by k-means in `space`, from the seeds or from k-means++ draws."""
         k = self.n_clusters
@@ -290,7 +292,7 @@ class MixtureFamily(HintedClusterer, ABC):
         if self._n_sub > 1:
             parts = self._split(X, parts, rng)
         kind, n_parts = KINDS[self.covariance_type], k * self._n_sub
-        return self._start(compute_moments(kind, ground.middle, n_parts, X, parts), ground, None)
+        return self._start(compute_moments(kind, data.middle, n_parts, X, parts), data, None)
 
     def _split(self, X: np.ndarray, parts: np.ndarray, rng: Any) -> np.ndarray:
         """Split each cluster into sub-clusters by k-means++ draws among its rows."""
@@ -303,22 +305,22 @@ class MixtureFamily(HintedClusterer, ABC):
                 parts[rows] = first + pairwise_distances_argmin(X[rows], seeds.astype(X.dtype))
         return parts
 
-    def _start(self, total: ComponentMoments, ground: FitData, means: np.ndarray | None) -> Mixture:
+    def _start(self, total: ComponentMoments, data: FitData, means: np.ndarray | None) -> Mixture:
         """Return the mixture that fits the moments of a partition of the rows, one Gaussian for each part."""
         kind, k = KINDS[self.covariance_type], self.n_clusters
         # A Gaussian with fewer than two rows starts with the covariance of all rows.
         everything = total.share_evenly(tied=kind.name == "tied")
-        shapeless = Gaussians.estimate(kind, everything, ground.ridge)
-        few = total.counts < 2
-        found = shapeless.update(total, ground.ridge)
-        if few.any() and kind.name != "tied":
+        shapeless = Gaussians.estimate(kind, everything, data.ridge)
+        is_small = total.counts < 2
+        found = shapeless.update(total, data.ridge)
+        if is_small.any() and kind.name != "tied":
             covariances = found.covariances.copy()
-            covariances[few] = shapeless.covariances[few]
+            covariances[is_small] = shapeless.covariances[is_small]
             found = Gaussians.from_covariances(kind, found.means, covariances)
         if means is not None:
-            found = Gaussians.from_covariances(kind, means - ground.middle, found.covariances)
+            found = Gaussians.from_covariances(kind, means - data.middle, found.covariances)
         within = np.full((k, self._n_sub), -np.log(self._n_sub))
-        return Mixture(np.full(k, -np.log(k)), within, found, ground.middle)
+        return Mixture(np.full(k, -np.log(k)), within, found, data.middle)
 
     def _keep(self, rows: Rows, steps: MixtureSteps, fit: MixtureFit) -> None:
         self._keep_mixture(fit.mixture)

@@ -87,14 +87,14 @@ class BatchSteps(MixtureSteps):
 
     def __init__(
         self,
-        ground: FitData,
+        data: FitData,
         relations: Relations | None,
         running: RunningExpectations,
         pace: dict[str, float],
         size: int,
         rng: Any,
     ) -> None:
-        super().__init__(ground.rows, ground.named, relations, ridge=ground.ridge)
+        super().__init__(data.rows, data.named, relations, ridge=data.ridge)
         self.running = running
         self._size, self._pace = min(size, len(self.rows)), pace
         self._batches = _draw_batches(self.rows, self.linked, self._size, rng)
@@ -317,32 +317,32 @@ class MiniBatchPairwiseGaussianMixture(MixtureFamily):
         return {"offset": self.learning_offset, "decay": self.learning_decay}
 
     def _try_starts(
-        self, ground: FitData, starts: list[Mixture], progress: FitProgress
+        self, data: FitData, starts: list[Mixture], progress: FitProgress
     ) -> tuple[Relations | None, MixtureFit]:
         if not isinstance(self.init, str):  # there is nothing to choose
-            return ground.make_steps().relations, MixtureFit(starts[0], [], 0, False)
-        return super()._try_starts(ground, starts, progress)
+            return data.make_steps().relations, MixtureFit(starts[0], [], 0, False)
+        return super()._try_starts(data, starts, progress)
 
     def _finish_start(
-        self, ground: FitData, relations: Relations | None, fit: MixtureFit, rng: Any, progress: FitProgress
+        self, data: FitData, relations: Relations | None, fit: MixtureFit, rng: Any, progress: FitProgress
     ) -> MixtureFit:
-        first = self._expect_first(ground, relations, fit.mixture)
+        first = self._expect_first(data, relations, fit.mixture)
         before = replace(first, n_rows=0)
-        steps = BatchSteps(ground, relations, before, self._pace, self.batch_size, rng)
-        found = self._run(steps, first.maximise(fit.mixture, ground.ridge), self.max_iter, progress)
-        self._running, self._ridge = steps.running, ground.ridge
+        steps = BatchSteps(data, relations, before, self._pace, self.batch_size, rng)
+        found = self._run(steps, first.maximise(fit.mixture, data.ridge), self.max_iter, progress)
+        self._running, self._ridge = steps.running, data.ridge
         return found
 
     def _expect_first(
-        self, ground: FitData, relations: Relations | None, mixture: Mixture
+        self, data: FitData, relations: Relations | None, mixture: Mixture
     ) -> RunningExpectations:
         """Return the expectations of all rows under a start, extrapolated from the trial rows."""
-        trial = MixtureSteps(ground.trial, ground.trial_named, relations, ridge=ground.ridge)
-        steps = MixtureSteps(ground.rows, ground.named, relations, ridge=ground.ridge)
+        trial = MixtureSteps(data.trial, data.trial_named, relations, ridge=data.ridge)
+        steps = MixtureSteps(data.rows, data.named, relations, ridge=data.ridge)
         found = trial.expect_free(mixture) * (steps.n_free / max(trial.n_free, 1.0))
         if relations is not None:
             found = found + steps.expect_linked(mixture)
-        return _make_running(steps, found, len(ground.trial))
+        return _make_running(steps, found, len(data.trial))
 
     def _keep(self, rows: Rows, steps: MixtureSteps, fit: MixtureFit) -> None:
         super()._keep(rows, steps, fit)
@@ -401,10 +401,10 @@ class MiniBatchPairwiseGaussianMixture(MixtureFamily):
             bounds = np.append(self.lower_bounds_, batch.expected.bound)
         else:
             rng = check_random_state(self.random_state)
-            ground = self._prepare_fit(rows, hints, rng)
-            relations, fit = self._try_starts(ground, self._make_starts(ground, rng), FitProgress(None, X, 0))
-            steps, before, self._ridge = ground.make_steps(), fit.mixture, ground.ridge
-            running = replace(self._expect_first(ground, relations, before), n_rows=len(rows), n_steps=1)
+            data = self._prepare_fit(rows, hints, rng)
+            relations, fit = self._try_starts(data, self._make_starts(data, rng), FitProgress(None, X, 0))
+            steps, before, self._ridge = data.make_steps(), fit.mixture, data.ridge
+            running = replace(self._expect_first(data, relations, before), n_rows=len(rows), n_steps=1)
             bounds = np.array([running.expected.bound])
         self._keep_mixture(running.maximise(before, self._ridge))
         self._keep_labels(rows, steps, self._mixture)

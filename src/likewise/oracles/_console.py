@@ -59,7 +59,7 @@ _LONG = {
     "none": "0",
 }
 _TWO_OF_THREE = {"bc": "1", "ac": "2", "ab": "3"}  # the two that belong together leave out the third
-Said = Answer | OddOne | Piles
+AnswerValue = Answer | OddOne | Piles
 
 
 @dataclass(frozen=True)
@@ -67,13 +67,13 @@ class _Form:
     """The text of a kind of question, and the answer and description of each key."""
 
     text: str
-    keys: dict[str, tuple[Said, str]]
+    keys: dict[str, tuple[AnswerValue, str]]
 
     @classmethod
     def for_question(cls, question: Question) -> _Form:
         rows = question.rows
         unsure = {"u": (Answer.UNSURE, "unsure")}
-        keys: dict[str, tuple[Said, str]]
+        keys: dict[str, tuple[AnswerValue, str]]
         if question.kind == "pair":
             keys = {"y": (Answer.SAME, "yes"), "n": (Answer.DIFFERENT, "no"), **unsure}
             return cls("Do they belong together?", keys)
@@ -336,7 +336,7 @@ class ConsoleOracle:
         after: Callable[[Interview], Any] | None,
     ) -> Question | Wish | None:
         """Point out suspicious answers, if a check is due; return the question to ask again, or QUIT."""
-        if interview.n_asked % CHECK_EVERY and not interview.finished:
+        if interview.n_answers % CHECK_EVERY and not interview.finished:
             return None
         while (suspect := _find_new(interview, pointed_out)) is not None:
             pointed_out.add((suspect.question.key, suspect.reply.answer))
@@ -419,8 +419,8 @@ def _strip_controls(text: str) -> str:
 
 
 def _count_answers(interview: Interview) -> str:
-    left = "" if interview.left is None else f" of {interview.n_asked + interview.left}"
-    return f"\nQuestion {interview.n_asked + 1}{left}"
+    left = "" if interview.left is None else f" of {interview.n_answers + interview.left}"
+    return f"\nQuestion {interview.n_answers + 1}{left}"
 
 
 def find_odd(interview: Interview) -> list[Suspect]:
@@ -428,7 +428,7 @@ def find_odd(interview: Interview) -> list[Suspect]:
 
     The result is empty with fewer than five answers.
     """
-    suspects = interview.suspects if interview.n_asked >= CHECK_EVERY else ()
+    suspects = interview.suspects if interview.n_answers >= CHECK_EVERY else ()
     return [suspect for suspect in suspects if suspect.chance >= _ODD and not suspect.confirmed]
 
 
@@ -457,7 +457,7 @@ def describe_suspect(interview: Interview, suspect: Suspect) -> str:
     return f"{interview.text(reply.question)} {answer}{because}"
 
 
-def _parse_typed(typed: str, question: Question, form: _Form) -> Wish | tuple[Said, str] | None:
+def _parse_typed(typed: str, question: Question, form: _Form) -> Wish | tuple[AnswerValue, str] | None:
     """Return the answer or request that was typed, with its description; None if it is invalid."""
     words = _LONG | _TWO_OF_THREE if question.kind == "triplet" else _LONG
     key = words.get(typed, typed)

@@ -267,8 +267,10 @@ class BagSpectralClustering(SpectralFamily):
         passing = SpectralOperator(weights, None, linked.terms, linked.diagonal)
         before = last.shares if isinstance(last, BagPartition) and last.bag_matrices is not None else None
         same = before is not None and last.bag_matrices.sets.classes == bag_matrices.sets.classes  # type: ignore[union-attr]
-        passed = propagate(passing.__matmul__, linked.degrees, bag_matrices.allowed, before if same else None)
-        shares = restrict_to_allowed(bag_matrices.allowed, passed)
+        propagated = propagate(
+            passing.__matmul__, linked.degrees, bag_matrices.allowed, before if same else None
+        )
+        shares = restrict_to_allowed(bag_matrices.allowed, propagated)
         terms = [self._make_weighted_term(shares, linked.degrees, plain)]
         # The class shares nearly span the eigenvectors, unless there are more clusters than classes.
         more = self.n_clusters > shares.shape[1]
@@ -277,7 +279,7 @@ class BagSpectralClustering(SpectralFamily):
         found = self._partition(
             _make_matrix(linked, weights, terms), graph, rng, last, power=power, near=near
         )
-        return _with_bags(found, bag_matrices, plain, passed if self.warm_start else None)
+        return _with_bags(found, bag_matrices, plain, propagated if self.warm_start else None)
 
     def _compute_plain_eigenvalues(self, graph: Graph, rng: Any) -> np.ndarray:
         """Return the leading eigenvalues of the graph without hints, largest first."""

@@ -147,7 +147,7 @@ class PropagatedClasses:
         return np.asarray(self.shares @ np.eye(n_clusters)[self.cluster_of_class])
 
 
-def pass_classes(
+def propagate_classes(
     ready: PreparedGraph, closure: Closure, n_clusters: int | None, *, count_guesses: bool = True
 ) -> PropagatedClasses:
     """Derive the classes from the links and propagate them along the graph.

@@ -15,13 +15,13 @@ from likewise.base import HintedClusterer, Rule, choice, integer, real
 from likewise.evaluation import Satisfaction, link_satisfaction
 from likewise.spectral._affinity import Graph, Recipe, build_graph, compute_similarities
 from likewise.spectral._base import warn_equal_rows
-from likewise.spectral._classes import PreparedGraph, PropagatedClasses, pass_classes
+from likewise.spectral._classes import PreparedGraph, PropagatedClasses, propagate_classes
 from likewise.spectral._gaussian_metric import HintedMixtureRows, LearnedMetric, MixtureSpace, learn_metric
 from likewise.spectral._link_evidence import Beliefs, ErrorRate, LinkVotes
 from likewise.spectral._smoothing import Smoother
 from likewise.spectral._uncertain import (
     compute_cluster_evidence,
-    judge_founding,
+    judge_medoid_link,
     make_graph_shares,
     stack_shares,
     weigh_links,
@@ -158,9 +158,9 @@ class PropagationClustering(HintedClusterer):
     error_rate_: ErrorRate | None
     link_proba_: np.ndarray | None
     metric_: LearnedMetric | None
-    _begin: np.ndarray | None = None
-    _handed_space: MixtureSpace | None = None
-    _handed_metric: LearnedMetric | None = None
+    _initial_centers: np.ndarray | None = None
+    _reused_space: MixtureSpace | None = None
+    _reused_metric: LearnedMetric | None = None
     _centers: np.ndarray
     _graph: Graph
     _ready: PreparedGraph
@@ -225,8 +225,8 @@ class PropagationClustering(HintedClusterer):
         self : object
             The fitted clusterer.
         """
-        taken = getattr(self, "_taken", None)
-        if taken is not None and taken[1] is X:  # already validated
+        reused = getattr(self, "_reused", None)
+        if reused is not None and reused[1] is X:  # already validated
             self._check_parameters()
             self.n_features_in_ = X.shape[1]
             hints = self._check_supervision(supervision, len(X), y, given=X)
@@ -234,9 +234,9 @@ class PropagationClustering(HintedClusterer):
         else:
             X, hints = self._check_fit(X, y, supervision)
             warn_equal_rows(self, X)
-        same = taken is not None and (taken[1] is X or np.array_equal(taken[1], X))
-        if taken is not None and same and taken[0] == self._make_recipe_key():
-            self._graph, self._ready, self._centers, self._space = taken[2:]
+        same = reused is not None and (reused[1] is X or np.array_equal(reused[1], X))
+        if reused is not None and same and reused[0] == self._make_recipe_key():
+            self._graph, self._ready, self._centers, self._space = reused[2:]
         else:
             self._graph, self._ready, self._centers, self._space = self._prepare(X)
         self._rows = X
@@ -244,46 +244,48 @@ class PropagationClustering(HintedClusterer):
         self._warn_few_clusters(np.arange(n_first), self.n_clusters, "Too many rows are equal.")
         self.metric_ = None
         certain = isinstance(self.error_rate, int | float) and self.error_rate == 0
-        passed = self._pass_certain(hints) if certain else self._pass_uncertain(hints)
-        self.propagation_ = passed
-        self.n_iter_ = passed.n_passes
-        self.cluster_proba_ = passed.cluster_shares
+        propagated = self._propagate_certain(hints) if certain else self._propagate_uncertain(hints)
+        self.propagation_ = propagated
+        self.n_iter_ = propagated.n_passes
+        self.cluster_proba_ = propagated.cluster_shares
         self.labels_ = self.cluster_proba_.argmax(axis=1)
         self._hints = hints
         return self
 
-    def _pass_certain(self, hints: Supervision) -> PropagatedClasses:
+    def _propagate_certain(self, hints: Supervision) -> PropagatedClasses:
         """Propagate links as certain; if they contradict one another, the must-links win."""
         closure = self._compute_soft_closure(hints, "Here the must-links win.")
-        passed = pass_classes(self._ready, closure, self._n_wanted, count_guesses=False)
+        propagated = propagate_classes(self._ready, closure, self._n_wanted, count_guesses=False)
         self.accepted_links_, self.error_rate_, self.link_proba_ = hints, None, None
-        self.metric_ = self._find_metric(passed)
-        return passed if self.metric_ is None else stack_shares(passed, self.metric_)
+        self.metric_ = self._find_metric(propagated)
+        return propagated if self.metric_ is None else stack_shares(propagated, self.metric_)
 
-    def _pass_uncertain(self, hints: Supervision) -> PropagatedClasses:
+    def _propagate_uncertain(self, hints: Supervision) -> PropagatedClasses:
         """Propagate links as evidence; votes resolve contradictions."""
         votes = LinkVotes.from_links(hints.links)
         rate = None if self.error_rate == "learn" else float(self.error_rate)
         believed = votes.find_agreeing(votes.join())
-        founding = None
+        medoid_link = None
         if self._n_wanted == 2 == len(self._ready.medoids):
-            founding = judge_founding(self._rows, self._ready, votes, rate)
-        if founding is not None:
-            direct = (votes.pairs == founding.medoids).all(axis=1)
-            believed &= ~direct | ((votes.signs > 0) == (founding.log_odds > 0))
+            medoid_link = judge_medoid_link(self._rows, self._ready, votes, rate)
+        if medoid_link is not None:
+            direct = (votes.pairs == medoid_link.medoids).all(axis=1)
+            believed &= ~direct | ((votes.signs > 0) == (medoid_link.log_odds > 0))
         self.accepted_links_ = votes.get_believed_links(believed, hints.n_samples)
         closure = self.accepted_links_.closure(on_conflict="drop")
         implied = derive_implied_links(closure, self._n_wanted)
         if implied:
             closure = (self.accepted_links_ | implied).closure(on_conflict="drop")
-        passed = pass_classes(self._ready, closure, self._n_wanted)
-        self.metric_ = self._find_metric(passed)
+        propagated = propagate_classes(self._ready, closure, self._n_wanted)
+        self.metric_ = self._find_metric(propagated)
         self.error_rate_, self.link_proba_ = None, np.empty(0)
         if not len(votes):
-            return passed if self.metric_ is None else stack_shares(passed, self.metric_)
+            return propagated if self.metric_ is None else stack_shares(propagated, self.metric_)
 
         def weigh(metric: LearnedMetric | None) -> tuple[PropagatedClasses, Beliefs]:
-            found = weigh_links(self._ready, passed, votes, believed, self._n_wanted, rate, metric, founding)
+            found = weigh_links(
+                self._ready, propagated, votes, believed, self._n_wanted, rate, metric, medoid_link
+            )
             assert found.evidence is not None
             return found, found.evidence.beliefs
 
@@ -291,7 +293,9 @@ class PropagationClustering(HintedClusterer):
         learned = self.metric_ is not None and not self._reuses_metric
         if learned and len(votes) >= _MIN_UNCERTAIN_LINKS and beliefs.rate.mean >= _MIN_UNCERTAIN_RATE:
             # weigh(None) uses only graph and links, so the first metric cannot confirm itself.
-            uncertain_metric = self._learn_metric(passed, compute_cluster_evidence(passed, weigh(None)[1]))
+            uncertain_metric = self._learn_metric(
+                propagated, compute_cluster_evidence(propagated, weigh(None)[1])
+            )
             refitted, refitted_beliefs = weigh(uncertain_metric)
             if refitted_beliefs.log_evidence + _EVIDENCE_MARGIN >= beliefs.log_evidence:
                 self.metric_, found, beliefs = uncertain_metric, refitted, refitted_beliefs
@@ -303,28 +307,28 @@ class PropagationClustering(HintedClusterer):
         """The number of clusters if it is fixed."""
         return self.n_clusters if self.fixed_n_clusters else None
 
-    def _find_metric(self, passed: PropagatedClasses) -> LearnedMetric | None:
+    def _find_metric(self, propagated: PropagatedClasses) -> LearnedMetric | None:
         """Return mixtures fitted to the rows with known clusters, or those reused from another model."""
-        n_found = int(passed.cluster_of_class.max()) + 1
+        n_found = int(propagated.cluster_of_class.max()) + 1
         if not self.learn_metric or self._n_wanted is None or n_found != self.n_clusters or n_found < 2:
             return None
         if self._reuses_metric:
-            return self._handed_metric
-        rows = np.flatnonzero(passed.class_of >= 0)
-        clusters = passed.cluster_of_class[passed.class_of[rows]]
-        return self._learn_metric(passed, HintedMixtureRows.from_clusters(rows, clusters, n_found))
+            return self._reused_metric
+        rows = np.flatnonzero(propagated.class_of >= 0)
+        clusters = propagated.cluster_of_class[propagated.class_of[rows]]
+        return self._learn_metric(propagated, HintedMixtureRows.from_clusters(rows, clusters, n_found))
 
     @property
     def _reuses_metric(self) -> bool:
         """Whether the metric, which may be None, is reused from another model of the same rows."""
-        return self._handed_space is not None and self._handed_space is self._space
+        return self._reused_space is not None and self._reused_space is self._space
 
-    def _learn_metric(self, passed: PropagatedClasses, hinted: HintedMixtureRows) -> LearnedMetric | None:
+    def _learn_metric(self, propagated: PropagatedClasses, hinted: HintedMixtureRows) -> LearnedMetric | None:
         """Learn a metric from hinted rows; return None if there are too few."""
         assert self._space is not None
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", ConvergenceWarning)  # about equal rows
-            return learn_metric(self._space, make_graph_shares(self._ready, passed), hinted)
+            return learn_metric(self._space, make_graph_shares(self._ready, propagated), hinted)
 
     @property
     def violations_(self) -> Satisfaction:
@@ -350,7 +354,7 @@ class PropagationClustering(HintedClusterer):
         """
         if hasattr(other, "propagation_"):
             found = (other._graph, other._ready, other._centers, other._space)
-            self._taken = (other._make_recipe_key(), other._rows, *found)
+            self._reused = (other._make_recipe_key(), other._rows, *found)
         return self
 
     def reuse_metric(self, other: PropagationClustering) -> Self:
@@ -371,7 +375,7 @@ class PropagationClustering(HintedClusterer):
             This model.
         """
         if hasattr(other, "propagation_"):
-            self._handed_space, self._handed_metric = other._space, other.metric_
+            self._reused_space, self._reused_metric = other._space, other.metric_
         return self
 
     def start_from(self, other: PropagationClustering) -> Self:
@@ -391,11 +395,11 @@ class PropagationClustering(HintedClusterer):
             This model.
         """
         if hasattr(other, "propagation_"):
-            self._begin = other._centers
+            self._initial_centers = other._centers
         return self
 
     def _make_recipe_key(self) -> tuple[Any, ...]:
-        begin = None if self._begin is None else self._begin.tobytes()
+        initial_centers = None if self._initial_centers is None else self._initial_centers.tobytes()
         seed = self.random_state
         same = seed if isinstance(seed, int | np.integer) else object()  # other seeds cannot be compared
         return (
@@ -406,7 +410,7 @@ class PropagationClustering(HintedClusterer):
             self.n_init,
             self.learn_metric,
             same,
-            begin,
+            initial_centers,
         )
 
     def _make_recipe(self, n_samples: int) -> Recipe:
@@ -420,8 +424,9 @@ class PropagationClustering(HintedClusterer):
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", ConvergenceWarning)  # `fit` warns about equal rows
             start: dict[str, Any] = {"n_init": self.n_init}
-            if self._begin is not None and self._begin.shape == (self.n_clusters, X.shape[1]):
-                start = {"init": self._begin, "n_init": 1}
+            centers = self._initial_centers
+            if centers is not None and centers.shape == (self.n_clusters, X.shape[1]):
+                start = {"init": centers, "n_init": 1}
             found = KMeans(self.n_clusters, random_state=seeds[0], **start).fit(X)
         first = found.labels_
         first = np.unique(first, return_inverse=True)[1]
@@ -453,8 +458,8 @@ class PropagationClustering(HintedClusterer):
             return np.ones((len(X), 1))
         alike = compute_similarities(X, self._rows, self._graph, self._make_recipe(len(self._rows)))
         total = np.asarray(alike.sum(axis=1)).reshape(-1, 1)
-        even = np.tile(self.cluster_proba_.mean(axis=0), (len(X), 1))
-        return np.divide(np.asarray(alike @ self.cluster_proba_), total, out=even, where=total > 0)
+        fallback = np.tile(self.cluster_proba_.mean(axis=0), (len(X), 1))
+        return np.divide(np.asarray(alike @ self.cluster_proba_), total, out=fallback, where=total > 0)
 
     def predict(self, X: MatrixLike) -> np.ndarray:
         """Return the most likely cluster of each row.

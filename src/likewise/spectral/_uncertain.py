@@ -34,7 +34,7 @@ _MOST_CHECKS = 2
 
 
 @dataclass(frozen=True, eq=False)
-class Founding:
+class MedoidLink:
     """The evidence that the two initial medoids belong together; with two clusters all else depends on it.
 
     Attributes
@@ -66,7 +66,7 @@ class Evidence:
         The posterior of rows and links.
     unreliability : ndarray of shape (n_samples,)
         The probability that the class of each row is wrong, by links alone; 1 for rows without a class.
-    founding : Founding or None
+    medoid_link : MedoidLink or None
         The evidence about the two initial medoids, if there are two clusters and a link between the medoids.
     """
 
@@ -74,12 +74,12 @@ class Evidence:
     believed: np.ndarray
     beliefs: Beliefs
     unreliability: np.ndarray
-    founding: Founding | None
+    medoid_link: MedoidLink | None
 
 
-def judge_founding(
+def judge_medoid_link(
     X: np.ndarray, ready: PreparedGraph, votes: LinkVotes, rate: float | None
-) -> Founding | None:
+) -> MedoidLink | None:
     """Combine the link between the two initial medoids, if there is one, with links to rows near them.
 
     With two clusters, a wrong link between the medoids makes every later answer count for the wrong class,
@@ -112,7 +112,7 @@ def judge_founding(
             net = float((votes.signs * votes.weights)[at].sum())
             odds += abs(net) * float(np.log(joined / parted if net > 0 else (1 - joined) / (1 - parted)))
     settled = abs(odds) >= _SETTLED_ODDS or n_checks >= _MOST_CHECKS
-    return Founding((a, b), odds, None if settled else check)
+    return MedoidLink((a, b), odds, None if settled else check)
 
 
 def _find_nearest(X: np.ndarray, row: int) -> list[int]:
@@ -123,49 +123,49 @@ def _find_nearest(X: np.ndarray, row: int) -> list[int]:
 
 def weigh_links(
     ready: PreparedGraph,
-    passed: PropagatedClasses,
+    propagated: PropagatedClasses,
     votes: LinkVotes,
     believed: np.ndarray,
     n_clusters: int | None,
     rate: float | None,
     metric: LearnedMetric | None,
-    founding: Founding | None,
+    medoid_link: MedoidLink | None,
 ) -> PropagatedClasses:
     """Return the classes with shares that treat links as evidence, given classes from certain links."""
     start = START_RATE if rate is None else max(rate, _LEAST_NOISE_RATE)
-    n_classes = passed.n_classes
+    n_classes = propagated.n_classes
     unreliability = compute_unreliability(
-        votes, believed, passed.class_of, ready.medoids, n_clusters or n_classes, start
+        votes, believed, propagated.class_of, ready.medoids, n_clusters or n_classes, start
     )
-    roots = {int(passed.class_of[row]): int(row) for row in np.flatnonzero(unreliability == 0.0)}
+    roots = {int(propagated.class_of[row]): int(row) for row in np.flatnonzero(unreliability == 0.0)}
     n_missing = 0 if n_clusters is None else n_clusters - n_classes
-    targets = np.eye(n_classes)[passed.anchors.classes]
+    targets = np.eye(n_classes)[propagated.anchors.classes]
     for _ in range(_PASSES):  # later passes predict rows from corrected labels
-        prior = _hold_out(ready, passed, targets)[votes.rows]
+        prior = _hold_out(ready, propagated, targets)[votes.rows]
         if metric is not None:
-            prior = _distribute(passed, prior, metric, votes.rows)
+            prior = _distribute(propagated, prior, metric, votes.rows)
         beliefs = infer_beliefs(votes, prior, roots, n_missing, rate)
         before = targets
-        targets, known = _update_targets(passed, beliefs)
+        targets, known = _update_targets(propagated, beliefs)
         if np.abs(targets - before).max(initial=0.0) < _PASS_TOL:
             break
-    shares = _soften(ready, passed, targets, known)
+    shares = _soften(ready, propagated, targets, known)
     if metric is not None:
-        shares = _distribute(passed, shares, metric)
+        shares = _distribute(propagated, shares, metric)
     shares[beliefs.rows] = beliefs.classes
-    evidence = Evidence(votes, believed, beliefs, unreliability, founding)
-    return replace(passed, shares=shares, evidence=evidence)
+    evidence = Evidence(votes, believed, beliefs, unreliability, medoid_link)
+    return replace(propagated, shares=shares, evidence=evidence)
 
 
-def _hold_out(ready: PreparedGraph, passed: PropagatedClasses, targets: np.ndarray) -> np.ndarray:
+def _hold_out(ready: PreparedGraph, propagated: PropagatedClasses, targets: np.ndarray) -> np.ndarray:
     """Return the shares of all rows; those of linked anchors do not use their own label.
 
     `targets` contains the shares of the anchors: their labels, or the posteriors of these.
     """
-    anchors, shares = passed.anchors, passed.shares.copy()
+    anchors, shares = propagated.anchors, propagated.shares.copy()
     if not ready.smoother.has_influence(len(anchors.rows)):
         # Too many to hold out one by one: average over the neighbours instead.
-        shares[anchors.rows] = ready.smoother.diffuse(passed.shares, 1, 0.0)[anchors.rows]
+        shares[anchors.rows] = ready.smoother.diffuse(propagated.shares, 1, 0.0)[anchors.rows]
         return shares
     base, counts = anchors.compute_base(ready, targets)
     found = ready.smoother.hold_out(base, anchors.rows, targets)
@@ -173,17 +173,17 @@ def _hold_out(ready: PreparedGraph, passed: PropagatedClasses, targets: np.ndarr
     first = ready.first[anchors.rows]
     rest = counts[first] - targets * anchors.counted[:, None]
     total = rest.sum(axis=1, keepdims=True)
-    rest = np.where(total > 0, rest / np.where(total > 0, total, 1.0), 1.0 / passed.n_classes)
+    rest = np.where(total > 0, rest / np.where(total > 0, total, 1.0), 1.0 / propagated.n_classes)
     with_own = (counts / counts.sum(axis=1, keepdims=True))[first]
     found += ready.smoothed[anchors.rows, first][:, None] * (rest - with_own)
     shares[anchors.rows[anchors.linked]] = normalize_shares(found)[anchors.linked]
     return shares
 
 
-def _update_targets(passed: PropagatedClasses, beliefs: Beliefs) -> tuple[np.ndarray, np.ndarray]:
+def _update_targets(propagated: PropagatedClasses, beliefs: Beliefs) -> tuple[np.ndarray, np.ndarray]:
     """Return the shares of the anchors with posteriors where they exist, and a mask of these anchors."""
-    anchors = passed.anchors
-    targets = np.eye(passed.n_classes)[anchors.classes]
+    anchors = propagated.anchors
+    targets = np.eye(propagated.n_classes)[anchors.classes]
     place = np.minimum(np.searchsorted(beliefs.rows, anchors.rows), len(beliefs.rows) - 1)
     known = anchors.linked & (beliefs.rows[place] == anchors.rows)
     targets[known] = beliefs.classes[place[known]]
@@ -191,12 +191,12 @@ def _update_targets(passed: PropagatedClasses, beliefs: Beliefs) -> tuple[np.nda
 
 
 def _soften(
-    ready: PreparedGraph, passed: PropagatedClasses, targets: np.ndarray, known: np.ndarray
+    ready: PreparedGraph, propagated: PropagatedClasses, targets: np.ndarray, known: np.ndarray
 ) -> np.ndarray:
     """Propagate the classes along the graph again, from posteriors instead of certain labels."""
-    anchors = passed.anchors
+    anchors = propagated.anchors
     if not ready.smoother.has_influence(len(anchors.rows)):
-        return passed.shares.copy()
+        return propagated.shares.copy()
     sure = targets.max(axis=1)
     noise = np.where(known, _NOISE * 4.0 * sure * (1.0 - sure), 0.0)
     base, _ = anchors.compute_base(ready, targets)
@@ -204,17 +204,17 @@ def _soften(
 
 
 def _distribute(
-    passed: PropagatedClasses, shares: np.ndarray, metric: LearnedMetric, rows: np.ndarray | None = None
+    propagated: PropagatedClasses, shares: np.ndarray, metric: LearnedMetric, rows: np.ndarray | None = None
 ) -> np.ndarray:
     """Rescale the shares of classes so that their sums per cluster equal the shares of the stack.
 
     Classes within a cluster keep their proportions. With `rows`, `shares` are the held-out shares of these
     rows.
     """
-    clusters = passed.cluster_of_class
+    clusters = propagated.cluster_of_class
     k = int(clusters.max()) + 1
     of_cluster = shares @ np.eye(k)[clusters]
-    class_then = passed.class_of[metric.rows]
+    class_then = propagated.class_of[metric.rows]
     now = np.where(class_then >= 0, clusters[np.maximum(class_then, 0)], -1)
     stacked = metric.combine(of_cluster, metric.match(now), rows)
     size = np.bincount(clusters, minlength=k)[clusters]
@@ -223,29 +223,29 @@ def _distribute(
     return normalize_shares(part * stacked[:, clusters])
 
 
-def stack_shares(passed: PropagatedClasses, metric: LearnedMetric) -> PropagatedClasses:
+def stack_shares(propagated: PropagatedClasses, metric: LearnedMetric) -> PropagatedClasses:
     """Return the classes with shares that use a learned metric, for certain links.
 
     The shares of linked anchors, and zeros for classes that links rule out, do not change.
     """
-    shares = _distribute(passed, passed.shares, metric)
-    fixed = passed.anchors.rows[passed.anchors.linked]
-    shares[fixed] = passed.shares[fixed]
-    shares[passed.shares < 1e-9] = 0.0
-    return replace(passed, shares=normalize_shares(shares))
+    shares = _distribute(propagated, propagated.shares, metric)
+    fixed = propagated.anchors.rows[propagated.anchors.linked]
+    shares[fixed] = propagated.shares[fixed]
+    shares[propagated.shares < 1e-9] = 0.0
+    return replace(propagated, shares=normalize_shares(shares))
 
 
-def compute_cluster_evidence(passed: PropagatedClasses, beliefs: Beliefs) -> HintedMixtureRows:
+def compute_cluster_evidence(propagated: PropagatedClasses, beliefs: Beliefs) -> HintedMixtureRows:
     """Return the cluster posterior and likelihood of each linked row."""
-    of_cluster = np.eye(int(passed.cluster_of_class.max()) + 1)[passed.cluster_of_class]
+    of_cluster = np.eye(int(propagated.cluster_of_class.max()) + 1)[propagated.cluster_of_class]
     shares = beliefs.classes @ of_cluster
     return HintedMixtureRows(beliefs.rows, shares, shares / (beliefs.prior @ of_cluster))
 
 
-def make_graph_shares(ready: PreparedGraph, passed: PropagatedClasses) -> GraphShares:
+def make_graph_shares(ready: PreparedGraph, propagated: PropagatedClasses) -> GraphShares:
     """Return a function that computes the cluster shares of all rows from those of some rows."""
-    k = int(passed.cluster_of_class.max()) + 1
-    of_medoid = passed.cluster_of_class[passed.shares[ready.medoids].argmax(axis=1)]
+    k = int(propagated.cluster_of_class.max()) + 1
+    of_medoid = propagated.cluster_of_class[propagated.shares[ready.medoids].argmax(axis=1)]
 
     def compute(rows: np.ndarray, targets: np.ndarray) -> np.ndarray:
         everything = np.union1d(rows, ready.medoids)

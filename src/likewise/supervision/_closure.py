@@ -301,7 +301,7 @@ def _number_components(links: Links, n_samples: int) -> IntArray:
     return numbers
 
 
-def close(links: Links, n_samples: int, on_conflict: OnConflict) -> Closure:
+def compute_closure(links: Links, n_samples: int, on_conflict: OnConflict) -> Closure:
     """Compute components and cannot-links between them, in time linear in the rows and links.
 
     The caller raises the error for ``on_conflict="raise"``, since it knows the names of the rows.
@@ -348,7 +348,7 @@ def drop_conflicts(links: Links, n_samples: int) -> Links:
 
     A cannot-link group keeps the first row of each component, so that its other cannot-links remain.
     """
-    closed = close(links, n_samples, on_conflict="drop")
+    closed = compute_closure(links, n_samples, on_conflict="drop")
     ends = closed.component[links.cannot]
     mask: npt.NDArray[np.bool_] = ends[:, 0] == ends[:, 1]
     kept = [rows[np.unique(closed.component[rows], return_index=True)[1]] for rows in links.cannot_groups]

@@ -624,7 +624,7 @@ class Supervision:
         closure : Closure
             The components and the cannot-links between them.
         """
-        closed = _closure.close(self.links, self.n_samples, on_conflict)
+        closed = _closure.compute_closure(self.links, self.n_samples, on_conflict)
         if on_conflict == "raise" and len(closed.conflicts):
             raise closed._make_conflict_error(self._name_rows)
         return closed

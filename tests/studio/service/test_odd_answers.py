@@ -297,7 +297,7 @@ def test_others_can_neither_see_nor_change_an_odd_answer(planted):
     for act in acts(desk):
         with pytest.raises(NotFoundError, match=r"There is no answer \d+ that you can change"):
             act(bob, key=new_key(), of=wrong)
-    with pytest.raises(NotFoundError, match=r"There is no answer \d+ that you can change"):
+    with pytest.raises(NotFoundError, match=r"There is no action \d+ that you can undo"):
         desk.undo(bob, of=wrong)
     assert desk.events("confirm", "again", "undo") == []
 

@@ -130,7 +130,7 @@ class UncertainRegions:
         return list(found.values())
 
     def _iterate_questions(self, asker: _RegionQuestions) -> Iterator[Question]:
-        yield from asker.check_founding()
+        yield from asker.check_medoid_link()
         yield from asker.check_merges()
         wanted = asker.state.n_clusters
         if wanted is None or asker.n_distinct > wanted or asker.n_distinct <= self.compare:
@@ -264,19 +264,19 @@ class _RegionQuestions:
         found: IntArray = rows[chance <= chance.min() + _AS_RELIABLE]
         return found
 
-    def check_founding(self) -> Iterator[Question]:
+    def check_medoid_link(self) -> Iterator[Question]:
         """Yield the question that checks the link between the first two medoids, unless it is settled."""
         evidence = getattr(self.passed, "evidence", None)
-        founding = None if evidence is None else evidence.founding
-        if founding is not None and founding.check is not None:
-            a, b = founding.medoids
-            if founding.medoids in self.state.own_pairs:
+        medoid_link = None if evidence is None else evidence.medoid_link
+        if medoid_link is not None and medoid_link.check is not None:
+            a, b = medoid_link.medoids
+            if medoid_link.medoids in self.state.own_pairs:
                 return
             reason = Reason(
                 "Both clusters depend on the answer about {rows:2}; this question checks it.",
                 (int(a), int(b)),
             )
-            question = Question.pair(*founding.check, reason=reason)
+            question = Question.pair(*medoid_link.check, reason=reason)
             if self.state.can_ask(question):
                 yield question
 
