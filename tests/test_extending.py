@@ -252,7 +252,8 @@ def test_an_unknown_need_is_refused():
     class Confused(BoundaryPairs):
         needs = frozenset({"labels", "centers"})
 
-    with pytest.raises(ValueError, match="needs 'centers'; expected any of 'labels', 'proba', 'classes'"):
+    message = "needs 'centers'; expected any of 'labels', 'proba', 'draws', 'classes'"
+    with pytest.raises(ValueError, match=message):
         Interview(np.zeros((4, 1)), model=PCKMeans(n_clusters=2), strategy=Confused())
 
 
