@@ -40,6 +40,7 @@ from likewise.multilabel._inclusion import (
 )
 
 _N_FOLDS = 3
+_TIE = 1e-6  # a smaller difference in log-likelihood is due to rounding
 _MIN_RECORDS = 10  # records of a label that are needed to estimate the initial rate of another
 
 
@@ -182,6 +183,7 @@ def has_more_evidence(
 
     Both trees are compared by the log-likelihood of the records, minus the evidence that the features predict
     the missing records of a label above another, minus a penalty for each edge and ½ log n for each rate.
+    If both are equal up to rounding, as for one tree with a single rate, the result is False.
     """
 
     def compute_evidence(tree: LabelHierarchy, rates: np.ndarray, n_rates: int) -> float:
@@ -195,7 +197,8 @@ def has_more_evidence(
         return False
     n_rates = len(np.unique(own.parents[own.parents >= 0]))
     rates = np.full(Z.shape[1], shared_rate)
-    return compute_evidence(own_tree, own_rates, n_rates) > compute_evidence(shared_tree, rates, 1)
+    own_evidence = compute_evidence(own_tree, own_rates, n_rates)
+    return own_evidence > compute_evidence(shared_tree, rates, 1) + _TIE
 
 
 def compute_log_likelihood(
