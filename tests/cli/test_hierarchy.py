@@ -4,6 +4,7 @@ import csv
 import io
 import json
 import re
+import sys
 
 import numpy as np
 import pytest
@@ -334,6 +335,13 @@ def test_usage_errors(run, items, words, output):
     before = sorted(items.iterdir())
     assert output in run(*BASE, *words, code=2).stderr
     assert sorted(items.iterdir()) == before
+
+
+@pytest.mark.parametrize(("package", "words"), [("jinja2", "--html t.html"), ("matplotlib", "--plot t.png")])
+def test_a_missing_package_is_reported_before_the_fit(run, items, monkeypatch, package, words):
+    monkeypatch.setitem(sys.modules, package, None)
+    monkeypatch.setattr("likewise.cli.hierarchy._read_labels", lambda *_: pytest.fail("read the labels"))
+    assert "likewise[plot]" in run(*BASE, *words.split(), code=1).stderr
 
 
 def test_the_tags_must_be_somewhere(run, items):

@@ -327,8 +327,7 @@ def _check_files(
     for option, path in drawn.items():
         if path is not None:
             check_output(path, endings[option], option)
-            if Path(path).suffix.lower() != PAGE:
-                require("matplotlib", extra="plot")
+            require("jinja2" if Path(path).suffix.lower() == PAGE else "matplotlib", extra="plot")
     if suggest is not None:
         check_output(suggest, ENDINGS, "--suggest")
         check_writer(suggest)

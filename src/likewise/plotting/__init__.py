@@ -1,4 +1,7 @@
-"""Plots of clusterings, model choices, interviews, hints and label trees. Matplotlib is imported on use."""
+"""Plots of clusterings, model choices, interviews, hints and label trees.
+
+Matplotlib and Jinja2 are imported on use.
+"""
 
 from likewise.plotting._bag_display import BagDisplay
 from likewise.plotting._choice import ChoiceDisplay
