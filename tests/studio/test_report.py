@@ -22,9 +22,9 @@ from likewise.studio.report import (
     get_content_security_policy,
     make_report,
 )
-from likewise.studio.report._elements import make_data_uri
 from likewise.studio.report._gather import _describe_answer
 from likewise.studio.report._map_picture import map_picture
+from likewise.studio.report._page import make_code, make_data_uri, make_export_command
 from likewise.studio.report._report_data import (
     AnswerShown,
     ConflictShown,
@@ -34,7 +34,6 @@ from likewise.studio.report._report_data import (
     PersonShown,
     TimeShown,
 )
-from likewise.studio.report._sections import make_code
 from likewise.studio.study.study_report import FigurePiece, Section, TablePiece
 from small_projects import WEIRD, Told, make, opened
 
@@ -365,7 +364,6 @@ def test_the_code_of_the_page_loads_the_result(project, tmp_path, monkeypatch, c
     from click.testing import CliRunner
 
     from likewise.cli.export import command
-    from likewise.studio.report._sections import export_command
 
     if not conflict:
         with opened(project) as store:
@@ -373,7 +371,7 @@ def test_the_code_of_the_page_loads_the_result(project, tmp_path, monkeypatch, c
             Told(store, "Olga").undo(wrong)
     data = reported(project)
     page = Page(make_report(data))
-    words = export_command(data).split()
+    words = make_export_command(data).split()
     assert " ".join(words) in page.text
     assert make_code(data) in page.text
     monkeypatch.chdir(tmp_path)

@@ -2,14 +2,33 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from html import escape
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 
 _WIDTH, _HEIGHT = 640, 240
 _LEFT, _RIGHT, _TOP, _BOTTOM = 48, 12, 12, 40
 
 
-def draw_line_chart(points: Sequence[tuple[float, float]], *, title: str, x: str, y: str) -> str:
+@dataclass(frozen=True)
+class Shape:
+    """An SVG element without children."""
+
+    tag: str
+    attributes: Mapping[str, str]
+    text: str = ""
+
+
+@dataclass(frozen=True)
+class Chart:
+    """The shapes of a chart, from back to front, and its text alternative."""
+
+    label: str
+    shapes: Sequence[Shape]
+    width: int = _WIDTH
+    height: int = _HEIGHT
+
+
+def draw_line_chart(points: Sequence[tuple[float, float]], *, title: str, x: str, y: str) -> Chart:
     """Draw shares between 0 and 1 against numbers of answers."""
     most_x = max((px for px, _ in points), default=1) or 1
     most_y = _round_up(max((py for _, py in points), default=0.0))
@@ -18,66 +37,56 @@ def draw_line_chart(points: Sequence[tuple[float, float]], *, title: str, x: str
     def place(px: float, py: float) -> tuple[float, float]:
         return _LEFT + inner_w * px / most_x, _TOP + inner_h * (1 - py / most_y)
 
-    parts = []
+    shapes = []
     for share in (0.0, most_y / 2, most_y):
         _, at = place(0, share)
-        parts.append(_make_rule(_LEFT, at, _WIDTH - _RIGHT, at))
-        parts.append(
+        shapes.append(_make_rule(at))
+        shapes.append(
             _make_text(_LEFT - 6, at + 4, f"{share:.0%}" if most_y >= 0.02 else f"{share:.1%}", "end")
         )
     for number in _choose_ticks(most_x):
         at, _ = place(number, 0)
-        parts.append(_make_text(at, _HEIGHT - 22, f"{number:,}", "middle"))
+        shapes.append(_make_text(at, _HEIGHT - 22, f"{number:,}", "middle"))
     dots = [place(px, py) for px, py in points]
-    parts.append(f'<polyline class="line" points="{" ".join(f"{a:.1f},{b:.1f}" for a, b in dots)}"/>')
+    line = " ".join(f"{a:.1f},{b:.1f}" for a, b in dots)
+    shapes.append(_make_shape("polyline", {"class": "line", "points": line}))
     if len(dots) <= 60:
-        parts += [f'<circle class="dot" cx="{a:.1f}" cy="{b:.1f}" r="3"/>' for a, b in dots]
-    parts.append(_make_text(_LEFT + inner_w / 2, _HEIGHT - 4, x, "middle"))
-    return _make_svg(parts, title, f"{y} against {x}")
+        shapes += [_make_shape("circle", {"class": "dot", "cx": a, "cy": b, "r": "3"}) for a, b in dots]
+    shapes.append(_make_text(_LEFT + inner_w / 2, _HEIGHT - 4, x, "middle"))
+    return Chart(f"{title}: {y} against {x}", shapes)
 
 
-def draw_bar_chart(bars: Sequence[tuple[str, int]], *, title: str, x: str) -> str:
+def draw_bar_chart(bars: Sequence[tuple[str, int]], *, title: str, x: str) -> Chart:
     """Draw a bar for each count."""
     most = max((n for _, n in bars), default=1) or 1
     inner_w, inner_h = _WIDTH - _LEFT - _RIGHT, _HEIGHT - _TOP - _BOTTOM - 14
     step = inner_w / max(len(bars), 1)
-    parts = [_make_rule(_LEFT, _TOP + 14 + inner_h, _WIDTH - _RIGHT, _TOP + 14 + inner_h)]
+    shapes = [_make_rule(_TOP + 14 + inner_h)]
     for number, (name, n) in enumerate(bars):
         left, height = _LEFT + step * number, inner_h * n / most
         top = _TOP + 14 + inner_h - height
-        parts.append(
-            f'<rect class="bar" x="{left + step * 0.12:.1f}" y="{top:.1f}" '
-            f'width="{step * 0.76:.1f}" height="{height:.1f}"/>'
-        )
+        bar = {"x": left + step * 0.12, "y": top, "width": step * 0.76, "height": height}
+        shapes.append(_make_shape("rect", {"class": "bar", **bar}))
         if n:
-            parts.append(_make_text(left + step / 2, top - 4, f"{n:,}", "middle"))
-        parts.append(_make_text(left + step / 2, _HEIGHT - 22, name, "middle"))
-    parts.append(_make_text(_LEFT + inner_w / 2, _HEIGHT - 4, x, "middle"))
-    return _make_svg(parts, title, f"number of answers by {x}")
+            shapes.append(_make_text(left + step / 2, top - 4, f"{n:,}", "middle"))
+        shapes.append(_make_text(left + step / 2, _HEIGHT - 22, name, "middle"))
+    shapes.append(_make_text(_LEFT + inner_w / 2, _HEIGHT - 4, x, "middle"))
+    return Chart(f"{title}: number of answers by {x}", shapes)
 
 
-def draw_swatch(color: str) -> str:
-    """Draw a small square in the colour of a group, without a text alternative: its name is next to it."""
-    return (
-        '<svg class="swatch" aria-hidden="true" viewBox="0 0 10 10" width="12" height="12">'
-        f'<rect width="10" height="10" rx="2" fill="{escape(color)}"/></svg>'
-    )
+def _make_shape(tag: str, attributes: Mapping[str, float | str], text: str = "") -> Shape:
+    written = {
+        name: value if isinstance(value, str) else f"{value:.1f}" for name, value in attributes.items()
+    }
+    return Shape(tag, written, text)
 
 
-def _make_svg(parts: list[str], title: str, what: str) -> str:
-    inside = "\n".join(parts)
-    return (
-        f'<svg class="chart" role="img" aria-label="{escape(f"{title}: {what}")}" '
-        f'viewBox="0 0 {_WIDTH} {_HEIGHT}" width="{_WIDTH}" height="{_HEIGHT}">\n{inside}\n</svg>'
-    )
+def _make_text(x: float, y: float, text: str, anchor: str) -> Shape:
+    return _make_shape("text", {"x": x, "y": y, "text-anchor": anchor}, text)
 
 
-def _make_text(x: float, y: float, text: str, anchor: str) -> str:
-    return f'<text x="{x:.1f}" y="{y:.1f}" text-anchor="{anchor}">{escape(text)}</text>'
-
-
-def _make_rule(x1: float, y1: float, x2: float, y2: float) -> str:
-    return f'<line class="rule" x1="{x1:.1f}" y1="{y1:.1f}" x2="{x2:.1f}" y2="{y2:.1f}"/>'
+def _make_rule(y: float) -> Shape:
+    return _make_shape("line", {"class": "rule", "x1": _LEFT, "y1": y, "x2": _WIDTH - _RIGHT, "y2": y})
 
 
 def _round_up(share: float) -> float:
