@@ -64,30 +64,18 @@ def main_directions(X: FloatArray, most: int, *, keep: float = 0.99) -> tuple[Fl
     """Return the principal components of the rows, and the fraction of the variance that they explain.
 
     Enough components are kept to explain the fraction `keep` of the variance, but at most `most`. They are
-    the eigenvectors of the covariance, which is summed over blocks of rows in float64: exact for a few
-    hundred columns and any number of rows, and without a copy of `X`. The largest weight of each component is
-    positive, so the order of the rows affects only rounding.
+    computed in float64 from the covariance, which is exact for a few hundred columns and any number of rows.
+    The largest weight of each component is positive, so the order of the rows affects only rounding.
     """
+    from sklearn.decomposition import PCA
+
     mean = X.mean(axis=0, dtype=np.float64)
-    total = np.zeros((X.shape[1], X.shape[1]))
-    blocks = [slice(start, start + 4096) for start in range(0, len(X), 4096)]
-    for rows in blocks:
-        centred = X[rows] - mean
-        total += centred.T @ centred
-    values, vectors = np.linalg.eigh(total)
-    values, vectors = np.maximum(values[::-1], 0.0), vectors[:, ::-1]
-    whole = float(values.sum())
-    if whole <= 1e-12 * len(X) * max(1.0, float(np.square(mean).sum())):  # all rows are equal
-        return np.zeros((len(X), 1), dtype=X.dtype), 1.0
-    held = np.cumsum(values) / whole
-    n = min(most, int(np.searchsorted(held, keep)) + 1, len(values))
-    chosen = vectors[:, :n]
-    largest = np.abs(chosen).argmax(axis=0)
-    chosen = chosen * np.where(chosen[largest, np.arange(n)] < 0, -1.0, 1.0)
-    out = np.empty((len(X), n), dtype=X.dtype)
-    for rows in blocks:
-        out[rows] = (X[rows] - mean) @ chosen
-    return out, float(held[n - 1])
+    centred = X - mean  # in float64, and before PCA, whose covariance loses digits if the mean is large
+    if np.vdot(centred, centred) <= 1e-12 * len(X) * max(1.0, float(np.square(mean).sum())):
+        return np.zeros((len(X), 1), dtype=X.dtype), 1.0  # all rows are equal
+    pca = PCA(keep, svd_solver="covariance_eigh").fit(centred)
+    found = (centred @ pca.components_[:most].T).astype(X.dtype)
+    return found, float(pca.explained_variance_ratio_[:most].sum())
 
 
 def read_all(

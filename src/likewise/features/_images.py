@@ -67,14 +67,14 @@ def image_features(
         return np.concatenate([shape(small), colour.ravel()])
 
     X, failed = read_all(paths, row, what="pictures", progress=progress)
-    n_colour = 2 * _COLOUR * _COLOUR
-    blocks = [_scale_block(X[:, :-n_colour])]
-    if np.ptp(X[:, -n_colour:]) > 1e-3:  # scaling would amplify rounding errors of grey images
-        blocks.append(_scale_block(X[:, -n_colour:]))
-    found, share = main_directions(np.hstack(blocks), n_features)
+    shapes, colours = np.hsplit(X, [-2 * _COLOUR * _COLOUR])  # views, scaled in place to save memory
+    in_colour = np.ptp(colours) > 1e-3  # scaling would amplify rounding errors of grey images
+    for block in (shapes, colours) if in_colour else (shapes,):
+        block[:] = one_scale(block) / np.float32(np.sqrt(block.shape[1]))  # a total variance of 1
+    found, share = main_directions(X if in_colour else shapes, n_features)
     what = "oriented gradients (HOG)" if method == "hog" else f"{_GREY} x {_GREY} grey pixels"
-    colours = f" and {_COLOUR} x {_COLOUR} colours" if len(blocks) == 2 else ""
-    description = f"{found.shape[1]} numbers from {what}{colours}, with {share:.0%} of their variance"
+    what += f" and {_COLOUR} x {_COLOUR} colours" if in_colour else ""
+    description = f"{found.shape[1]} numbers from {what}, with {share:.0%} of their variance"
     return Features(one_scale(found), description, failed=failed)
 
 
@@ -108,8 +108,3 @@ def _chroma(image: Any) -> FloatArray:
     pixels = _draw_square(image, _COLOUR)
     grey = (pixels @ _LUMA)[..., None]
     return (pixels - grey)[..., [0, 2]]
-
-
-def _scale_block(block: FloatArray) -> FloatArray:
-    """Scale a block to a total variance of 1."""
-    return one_scale(block) / np.float32(np.sqrt(block.shape[1]))
