@@ -103,6 +103,23 @@ def _group_costs(i, group_ptr, group, is_cannot, weights, X, Y, Q, alpha, beta, 
     return common
 
 
+@njit(nogil=True)
+def _find_cheapest(costs, was):
+    # The cheapest cluster; `was`, if it is not -1, unless another one is cheaper by more than rounding.
+    best = was
+    for h in range(costs.shape[0]):
+        if best < 0 or costs[h] < costs[best] - 1e-12 * (abs(costs[h]) + abs(costs[best])):
+            best = h
+    return best
+
+
+@njit(nogil=True)
+def _mark_partners(i, indptr, partner, due):
+    # due (m,): OUT, True for the rows that are linked to row i.
+    for u in range(indptr[i], indptr[i + 1]):
+        due[partner[u]] = True
+
+
 @njit(nogil=True, cache=True)
 def descend(p, state, start, order, comp_ptr, member, max_rounds, max_sweeps):
     """Label the rows of an empty state; return the energy.
@@ -112,9 +129,11 @@ def descend(p, state, start, order, comp_ptr, member, max_rounds, max_sweeps):
     component c, at least two, are member[comp_ptr[c]:comp_ptr[c + 1]]: IN.
 
     The code of a visit to a row is written once, since every copy of it would lengthen the compilation, for
-    which the first fit waits. The phase determines the effect of a visit: SWEEP moves the row to its cheapest
-    cluster. For each component in turn, OUT removes its rows one by one and sums their costs, ELSEWHERE sums
-    the costs that they would have in each cluster, and IN moves all of them to the cheapest cluster.
+    which the first fit waits: with a function for each phase it took 10 s instead of 6 s, and a function that
+    receives `p` for every row counts the references to all its arrays, which made fits 2 to 7 times slower.
+    The phase determines the effect of a visit: SWEEP moves the row to its cheapest cluster. For each
+    component in turn, OUT removes its rows one by one and sums their costs, ELSEWHERE sums the costs that
+    they would have in each cluster, and IN moves all of them to the cheapest cluster.
     """
     SWEEP, OUT, ELSEWHERE, IN = -1, 0, 1, 2
     m, k = p.U.shape
@@ -146,10 +165,7 @@ def descend(p, state, start, order, comp_ptr, member, max_rounds, max_sweeps):
                 before = after = 0.0
                 total[:] = 0.0
             elif phase == IN:
-                best = 0
-                for h in range(k):
-                    if total[h] < total[best]:
-                        best = h
+                best = np.argmin(total)
 
             for t in range(first, last):
                 i = rows[t]
@@ -192,17 +208,11 @@ def descend(p, state, start, order, comp_ptr, member, max_rounds, max_sweeps):
                 new = was
                 if phase == SWEEP:
                     due[i] = entering or in_groups
-                    if entering:
-                        new = start[i]
-                    else:  # stay, unless another cluster is cheaper by more than rounding
-                        for h in range(k):
-                            if new < 0 or costs[h] < costs[new] - 1e-12 * (abs(costs[h]) + abs(costs[new])):
-                                new = h
+                    new = start[i] if entering else _find_cheapest(costs, was)
                     if new != was:
                         settled = False
                         energy += costs[new] - (costs[was] if was >= 0 else 0.0)
-                        for u in range(p.indptr[i], p.indptr[i + 1]):
-                            due[p.partner[u]] = True
+                        _mark_partners(i, p.indptr, p.partner, due)
                 elif phase == OUT:
                     old[i] = was
                     before += costs[was]
@@ -224,15 +234,13 @@ def descend(p, state, start, order, comp_ptr, member, max_rounds, max_sweeps):
                     component_moved = True
                     for t in range(first, last):
                         due[rows[t]] = True
-                        for u in range(p.indptr[rows[t]], p.indptr[rows[t] + 1]):
-                            due[p.partner[u]] = True
+                        _mark_partners(rows[t], p.indptr, p.partner, due)
                     continue
                 for t in range(first, last):
                     i = rows[t]
                     state.labels[i] = old[i]
-                    for sign in (-1, 1):
-                        h = best if sign < 0 else old[i]
-                        _put(i, h, sign, p.group_ptr, p.group, p.X, p.Q, p.beta, state.n, state.s, state.q)
+                    _put(i, best, -1, p.group_ptr, p.group, p.X, p.Q, p.beta, state.n, state.s, state.q)
+                    _put(i, old[i], 1, p.group_ptr, p.group, p.X, p.Q, p.beta, state.n, state.s, state.q)
         if not component_moved:
             break
     return energy
