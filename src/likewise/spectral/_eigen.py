@@ -110,6 +110,11 @@ def compute_leading_eigenvectors(
 
     Memory is O(N k), plus the factors for "inverse" and the matrix for "dense".
 
+    SciPy's shift-invert mode alone (``eigsh(sigma=...)``, one factorisation for all graphs) does not replace
+    these solvers. On 10,000 rows with links and k = 10 it took 0.7 times the CPU time of "auto" for a rolled
+    sheet, but 5 times for clouds in five dimensions, whose factors have 14 times the entries of the graph,
+    and 5 and 31 times when starting from known vectors.
+
     Parameters
     ----------
     operator : SpectralOperator of shape (N, N)
