@@ -16,6 +16,7 @@ LAYERS = [
         "_optional",
         "_compat",
         "_atomic_files",
+        "_event_log",
         "_repr_html",
         "_templates",
         "_locks",

@@ -1,4 +1,4 @@
-"""The event log of an interview. Events are never edited: an undo is another event."""
+"""The events of an interview, the hints that answers state, and contradictions among them."""
 
 from __future__ import annotations
 
@@ -100,12 +100,6 @@ class Contradiction:
         if self.chain:
             return f"{apart}, but must-links connect them: {' = '.join(map(str, self.chain))}"
         return f"{apart} to one another, which requires more clusters than there are"
-
-
-def get_current_events(history: Sequence[Event]) -> list[int]:
-    """Return the indices of the answers and skips that were not undone, in order."""
-    undone = {event.undoes for event in history}
-    return [at for at, event in enumerate(history) if event.kind != "undo" and at not in undone]
 
 
 def build_supervision(replies: Sequence[Reply], n_samples: int) -> Supervision:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, Literal, overload
 import numpy as np
 import numpy.typing as npt
 
+from likewise._event_log import EventLog
 from likewise.active import _saved_interview
 from likewise.active._history import (
     Contradiction,
@@ -17,7 +18,6 @@ from likewise.active._history import (
     build_supervision,
     find_contradictions,
     find_too_many_groups,
-    get_current_events,
 )
 from likewise.active._models import FitCache, check_model, make_default_model
 from likewise.active._pool import Pool
@@ -202,7 +202,7 @@ class Interview:
                 f"Interview: the strategy {self.strategy.name!r} needs a model. Pass n_clusters, or model, "
                 "or discover=True if the number of clusters is unknown."
             )
-        self._history: list[Event] = []
+        self._log: EventLog[Event] = EventLog()
         self._cache: dict[Any, Any] = {}
         self._current_replies: tuple[int, tuple[Reply, ...], frozenset[Key]] | None = None  # with n_events
         self._known: tuple[int, Knowledge] | None = None
@@ -264,7 +264,7 @@ class Interview:
         wanted = 1 if n is None else check_integer("n", n, low=1)
         if self.left is not None:
             wanted = min(wanted, self.left - len(pending - self._get_answered_keys()))
-        key = (len(self._history), wanted, pending, self.strategy, annotator)
+        key = (len(self._log), wanted, pending, self.strategy, annotator)
         if self._last is None or self._last[0] != key:
             self._last = (key, self._choose(wanted, pending, annotator) if wanted > 0 else [])
         questions = list(self._last[1])
@@ -305,7 +305,7 @@ class Interview:
         """
         check_question(question, self.n_samples)
         reply = Reply(question, question.check_answer(answer), annotator, time, seconds)  # type: ignore[arg-type]
-        self._history.append(Event("answer", question, reply))
+        self._record(Event("answer", question, reply))
         return reply
 
     def skip(self, question: Question) -> None:
@@ -317,7 +317,10 @@ class Interview:
             The question to skip.
         """
         check_question(question, self.n_samples)
-        self._history.append(Event("skip", question))
+        self._record(Event("skip", question))
+
+    def _record(self, event: Event) -> None:
+        self._log.add([(len(self._log), event)])
 
     def undo(self, question: Question | None = None) -> Event:
         """Undo the last answer or skip. The history keeps both the event and the undo.
@@ -333,8 +336,8 @@ class Interview:
             The event that no longer counts.
         """
         wanted = None if question is None else question.key
-        for at in reversed(get_current_events(self._history)):
-            event = self._history[at]
+        for at in reversed(self._log.find_standing("answer", "skip")):
+            event = self._log[at]
             if wanted is None or event.question.key == wanted:
                 self._undo_event(at)
                 return event
@@ -342,9 +345,9 @@ class Interview:
         raise SupervisionError(f"there is no answer{which} to undo.")
 
     def _undo_event(self, at: int) -> None:
-        if at not in get_current_events(self._history):
+        if at not in self._log.find_standing("answer", "skip"):
             raise SupervisionError(f"event {at} is not an answer or skip that still counts.")
-        self._history.append(Event("undo", self._history[at].question, undoes=at))
+        self._record(Event("undo", self._log[at].question, undoes=at))
 
     def confirm(self, question: Question) -> Reply:
         """Record the last answer to a question once more, as a further vote for it.
@@ -405,7 +408,7 @@ class Interview:
     @property
     def history(self) -> tuple[Event, ...]:
         """All answers, skips and undos in order."""
-        return tuple(self._history)
+        return self._log.get_events()
 
     @property
     def replies(self) -> tuple[Reply, ...]:
@@ -450,8 +453,8 @@ class Interview:
             return self._pooled.find_suspects()
         if not self._weighs_errors or not self.replies:
             return ()
-        if self._found_suspects is None or self._found_suspects[0] != len(self._history):
-            self._found_suspects = (len(self._history), find_suspects(self))
+        if self._found_suspects is None or self._found_suspects[0] != len(self._log):
+            self._found_suspects = (len(self._log), find_suspects(self))
         return self._found_suspects[1]
 
     @property
@@ -569,9 +572,9 @@ class Interview:
 
     def _get_knowledge(self) -> Knowledge:
         """Return the hints and answers and their implications, if all answers are taken as correct."""
-        if self._known is None or self._known[0] != len(self._history):
+        if self._known is None or self._known[0] != len(self._log):
             hints = self.given | build_supervision(self.replies, self.n_samples)
-            self._known = (len(self._history), Knowledge.from_supervision(hints, self._n_known_clusters))
+            self._known = (len(self._log), Knowledge.from_supervision(hints, self._n_known_clusters))
         return self._known[1]
 
     def _derive_knowledge(
@@ -666,12 +669,13 @@ class Interview:
 
     def _get_current_events(self) -> list[Event]:
         """Return the answers and skips that were not undone."""
-        return [self._history[at] for at in get_current_events(self._history)]
+        return self._log.get_standing("answer", "skip")
 
-    def _hold(self, history: list[Event]) -> None:
+    def _hold(self, history: Iterable[Event]) -> None:
         """Replace the history. Cached fits stay valid, because their keys are the answers that they used."""
-        if history != self._history:
-            self._history = history
+        events = tuple(history)
+        if events != self.history:
+            self._log = EventLog(enumerate(events))
             # The keys of these caches are lengths of the history.
             self._current_replies = self._known = self._last = self._found_suspects = None
 
@@ -680,11 +684,11 @@ class Interview:
 
     def _get_current_replies(self) -> tuple[tuple[Reply, ...], frozenset[Key]]:
         """Return the replies that were not undone, and the keys of answered and skipped questions."""
-        if self._current_replies is None or self._current_replies[0] != len(self._history):
+        if self._current_replies is None or self._current_replies[0] != len(self._log):
             events = self._get_current_events()
             replies = tuple(event.reply for event in events if event.reply is not None)
             keys = frozenset(event.question.key for event in events)
-            self._current_replies = (len(self._history), replies, keys)
+            self._current_replies = (len(self._log), replies, keys)
         return self._current_replies[1:]
 
     def _choose(self, n: int, pending: frozenset[Any], annotator: str | None = None) -> list[Question]:

@@ -80,6 +80,11 @@ class StoredEvent:
     question: str | None = None
     seconds: float | None = None
 
+    @property
+    def undoes(self) -> int | None:
+        """The seq of the event that an undo takes back; None for other kinds."""
+        return int(self.body["of"]) if self.kind == "undo" else None
+
 
 @dataclass(frozen=True)
 class QueuedQuestion:

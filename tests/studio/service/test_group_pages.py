@@ -2,8 +2,8 @@
 
 import pytest
 
+from likewise._event_log import KnownRelations
 from likewise.exceptions import BadRequestError, ConflictError, NotFoundError
-from likewise.studio.service._log import KnownRelations
 from studio.service.desk import new_key
 
 

@@ -9,13 +9,13 @@ from typing import TYPE_CHECKING
 import numpy as np
 import numpy.typing as npt
 
+from likewise._event_log import list_relations
 from likewise.exceptions import BadRequestError, NotFoundError
 from likewise.studio.items import ItemFile
 from likewise.studio.records import Group, Item, NewEvent, Person, Picture, StoredEvent
 from likewise.studio.service._accounts import clean_name
 from likewise.studio.service._append import append
 from likewise.studio.service._hub import Hub
-from likewise.studio.service._log import TOGETHER
 from likewise.studio.service._questions_and_answers import QuestionsAndAnswers
 from likewise.studio.service._views import (
     ConflictsView,
@@ -315,10 +315,4 @@ class GroupPages:
 
 def _list_links(event: StoredEvent, row_of: Mapping[str, int]) -> list[tuple[int, int, int]]:
     rows = [row_of[id] for id in event.body["items"]]
-    answer = event.body["answer"]
-    if answer in ("SAME", "DIFFERENT"):
-        return [(rows[0], rows[1], int(answer == "SAME"))]
-    if answer not in TOGETHER:
-        return []
-    i, j, odd = (rows[at] for at in TOGETHER[answer])
-    return [(i, j, 1), (i, odd, 0), (j, odd, 0)]
+    return [(i, j, int(together)) for i, j, together in list_relations(rows, event.body["answer"])]

@@ -7,6 +7,7 @@ import threading
 from collections.abc import Callable
 from typing import Any, Protocol
 
+from likewise.studio._stored_events import Key, is_informative, make_question_key
 from likewise.studio.records import (
     FromWorker,
     Layout,
@@ -19,7 +20,7 @@ from likewise.studio.records import (
     Tell,
     Trouble,
 )
-from likewise.studio.service._log import Key, Log, is_informative, make_question_key
+from likewise.studio.service._log import Log
 from likewise.studio.store import Store, Transaction
 
 log = logging.getLogger("likewise.studio")
