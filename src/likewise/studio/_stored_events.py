@@ -29,7 +29,11 @@ def is_informative(event: StoredEvent) -> bool:
 
 
 class StoredEventLog(EventLog[StoredEvent]):
-    """The events of a project by seq. If a person answered a question twice, the last answer counts."""
+    """The events of a project by seq, and which of them count.
+
+    As in every :class:`~likewise._event_log.EventLog`, an undo counts unless it was undone itself. If a
+    person answered a question twice, the last answer counts. Practice never counts.
+    """
 
     @classmethod
     def from_events(cls: type[Log], events: Iterable[StoredEvent]) -> Log:

@@ -175,7 +175,7 @@ def test_an_event_with_the_reason_as_a_sentence_is_read():
         2, "k2", "answer", 1, "", body | {"reason": {"template": "{Row} has no cluster.", "rows": ["c"]}}
     )
     ledger.tell([older, newer])
-    reasons = [ledger._answers[seq].reply.question.reason for seq in (1, 2)]
+    reasons = [ledger._voices[seq].reply.question.reason for seq in (1, 2)]
     assert [str(reason) for reason in reasons] == ["Item c has {no} cluster.", "Row 2 has no cluster."]
 
 

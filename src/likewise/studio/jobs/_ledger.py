@@ -9,9 +9,8 @@ from typing import Any
 
 from likewise._reasons import Reason
 from likewise.active import Question, Reply
-from likewise.active._questions import Key
 from likewise.exceptions import LikewiseError
-from likewise.studio._undone import find_undone
+from likewise.studio._stored_events import StoredEventLog
 from likewise.studio.records import StoredEvent
 
 
@@ -48,66 +47,68 @@ class StandingReplies:
 class Ledger:
     """Collects events and determines which of them count.
 
-    An undo counts unless it was undone itself. Practice answers never count. If a person answered a question
-    twice, the last answer counts. An answer is confirmed by a "confirm" event, or if its question was asked
-    again (an "again" event) and got the same answer. An event that cannot be read, for example because it
-    refers to a missing item, is recorded in `ignored` with a reason; the others are not affected.
+    See :class:`~likewise.studio._stored_events.StoredEventLog` for the rules. An answer is confirmed by a
+    "confirm" event, or if its question was asked again (an "again" event) and got the same answer. An event
+    that cannot be read, for example because it refers to a missing item, is recorded in `ignored` with a
+    reason; the others are not affected.
 
     Parameters
     ----------
     row_of : mapping of str to int
         The row of each item.
+
+    Attributes
+    ----------
+    seq : int
+        The seq of the last event added.
     """
 
     def __init__(self, row_of: Mapping[str, int]) -> None:
         self.row_of = row_of
-        self._answers: dict[int, Voice] = {}
+        self._log = StoredEventLog()  # of the events that can be read
+        self._voices: dict[int, Voice] = {}
         self._skips: dict[int, Question] = {}
-        self._undoes: dict[int, int] = {}
-        self._confirms: dict[int, int] = {}
-        self._repeats: dict[int, int] = {}
-        self._seen: set[int] = set()
         self._counted: StandingReplies | None = None
+        self.seq: int = 0
         self.ignored: dict[int, str] = {}
 
     def tell(self, events: Iterable[StoredEvent]) -> bool:
         """Add events, ignoring those added before; return True if this may change which answers count."""
-        news = False
+        new = []
         for event in events:
-            if event.seq in self._seen:
+            if self._log.get(event.seq) is not None or event.seq in self.ignored:
                 continue
-            self._seen.add(event.seq)
+            self.seq = max(self.seq, event.seq)
             self._counted = None
             try:
-                news |= self._take(event)
+                self._read(event)
+                new.append((event.seq, event))
             except (LikewiseError, KeyError, TypeError, ValueError) as error:
                 why = f"the item {error} is not in the data" if isinstance(error, KeyError) else str(error)
                 self.ignored[event.seq] = f"Event {event.seq} is ignored: {why}."
-        return news
+        self._log.add(new)
+        # A question to be asked again takes effect with its next answer.
+        return any(
+            event.kind in ("answer", "skip", "undo", "confirm") and not self._log.is_practice(event)
+            for _, event in new
+        )
 
-    def _take(self, event: StoredEvent) -> bool:
-        if event.kind == "undo":
-            self._undoes[event.seq] = int(event.body["of"])
-            return True
-        if event.kind == "confirm":
-            self._confirms[event.seq] = int(event.body["of"])
-            return True
-        if event.kind == "again":
-            self._repeats[event.seq] = int(event.body["of"])
-            return False  # takes effect with the next answer to the question
-        if event.kind not in ("answer", "skip") or event.body.get("source") == "practice":
-            return False
+    def _read(self, event: StoredEvent) -> None:
+        """Read what an event is about; raise an error if that is not possible."""
+        if event.kind in ("undo", "confirm", "again"):
+            int(event.body["of"])
+        if event.kind not in ("answer", "skip") or self._log.is_practice(event):
+            return
         question = self._make_question(event.body)
         if event.kind == "skip":
             self._skips[event.seq] = question
-            return True
+            return
         answer = question.check_answer(event.body["answer"])
         reply = Reply(question, answer, str(event.person), event.time or None, event.seconds)
         source = event.body.get("source")
-        self._answers[event.seq] = Voice(
+        self._voices[event.seq] = Voice(
             event.seq, event.person, reply, steers=source != "study", corrects=source == "groups"
         )
-        return True
 
     def _make_question(self, body: Mapping[str, Any]) -> Question:
         rows = tuple(self.row_of[item] for item in body["items"])
@@ -124,36 +125,25 @@ class Ledger:
     def get_standing(self) -> StandingReplies:
         """Return what counts among all events added so far."""
         if self._counted is None:
-            undone = find_undone(self._undoes)
-            last: dict[tuple[Key, int], Voice] = {}
-            for seq in sorted(self._answers):
-                if seq not in undone:
-                    voice = self._answers[seq]
-                    last[voice.reply.question.key, voice.person] = voice
-            voices = tuple(sorted(last.values(), key=lambda voice: voice.seq))
-            skips = tuple(self._skips[seq] for seq in sorted(self._skips) if seq not in undone)
-            confirmed = self._find_confirmed(voices, undone)
-            self._counted = StandingReplies(self.seq, voices, skips, confirmed)
+            voices = tuple(self._voices[event.seq] for event in self._log.get_counted("answer"))
+            skips = tuple(self._skips[event.seq] for event in self._log.get_counted("skip"))
+            self._counted = StandingReplies(self.seq, voices, skips, self._find_confirmed(voices))
         return self._counted
 
-    def _find_confirmed(self, voices: tuple[Voice, ...], undone: frozenset[int]) -> frozenset[int]:
+    def _find_confirmed(self, voices: tuple[Voice, ...]) -> frozenset[int]:
         """Return the seqs of the answers that count and were confirmed."""
-        found = {of for seq, of in self._confirms.items() if seq not in undone}
-        for seq, of in self._repeats.items():
-            earlier = self._answers.get(of)
-            if earlier is None or seq in undone or of in undone:
+        found = {int(event.body["of"]) for event in self._log.get_counted("confirm")}
+        for event in self._log.get_counted("again"):
+            of = int(event.body["of"])
+            earlier = self._voices.get(of)
+            if earlier is None or self._log.is_undone(of):
                 continue
             question, answer = earlier.reply.question, earlier.reply.answer
             found |= {
                 voice.seq
                 for voice in voices
-                if voice.seq > seq
+                if voice.seq > event.seq
                 and voice.reply.question.key == question.key
                 and voice.reply.to(question) == answer
             }
         return frozenset(found & {voice.seq for voice in voices})
-
-    @property
-    def seq(self) -> int:
-        """The seq of the last event added."""
-        return max(self._seen, default=0)
