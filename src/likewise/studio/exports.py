@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any, Literal, get_args
 from likewise._optional import require
 from likewise.active._history import build_supervision
 from likewise.exceptions import LikewiseError
-from likewise.studio._undone import UNCOUNTED, find_undone, find_undos
+from likewise.studio._stored_events import StoredEventLog
 from likewise.studio.records import Person, Picture, StoredEvent
 from likewise.supervision import RowIds, Supervision, write_hints
 from likewise.supervision._hint_tables import csv_line
@@ -86,18 +86,19 @@ class Snapshot:
         return store.read(work)
 
     @cached_property
+    def log(self) -> StoredEventLog:
+        """The events, and which of them count."""
+        return StoredEventLog.from_events(self.events)
+
+    @property
     def undone(self) -> frozenset[int]:
         """The seqs of the events that were undone by an undo that still counts."""
-        return find_undone(find_undos(self.events))
-
-    def get_standing(self, kind: str) -> list[StoredEvent]:
-        """Return the events of one kind that still count."""
-        return [event for event in self.events if event.kind == kind and event.seq not in self.undone]
+        return self.log.undone
 
     @cached_property
     def answers(self) -> tuple[StoredEvent, ...]:
-        """The answers about the items that count: neither undone nor given for practice."""
-        return tuple(e for e in self.get_standing("answer") if e.body.get("source") not in UNCOUNTED)
+        """The answers that count: not undone, not for practice, and each person's last to a question."""
+        return tuple(self.log.get_counted("answer"))
 
     def get_name(self, person: int) -> str:
         """Return the name of a person."""
@@ -106,7 +107,7 @@ class Snapshot:
 
     def get_group_names(self) -> list[tuple[str, str]]:
         """Return the names given to groups, as (item id, name), the latest last."""
-        return [(str(e.body["item"]), str(e.body["name"])) for e in self.get_standing("name")]
+        return [(str(e.body["item"]), str(e.body["name"])) for e in self.log.get_standing("name")]
 
 
 def find_group_names(

@@ -118,7 +118,7 @@ def gather(
         n_clusters=len(picture.groups),
         n_answers=len(snapshot.answers),
         n_undone=sum(event.seq in snapshot.undone for event in answers),
-        n_skipped=len(snapshot.get_standing("skip")),
+        n_skipped=len(snapshot.log.get_standing("skip")),
         groups=groups,
         hints=_make_hints(build_hints(snapshot, ids), ids),
         map_picture=_map(derived, groups),
