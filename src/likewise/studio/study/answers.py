@@ -6,9 +6,10 @@ from collections.abc import Collection, Iterable
 from dataclasses import dataclass
 
 from likewise.exceptions import StudyError
+from likewise.studio._stored_events import StoredEventLog
 from likewise.studio.records import StoredEvent
 from likewise.studio.study.options import Difficulty, QuestionKind
-from likewise.studio.study.plan import ALLOWED, PlannedQuestion, Study, get_standing_events
+from likewise.studio.study.plan import ALLOWED, PlannedQuestion, Study
 from likewise.studio.study.survey import Questionnaire
 
 
@@ -72,7 +73,7 @@ def find_participants(
     """
     events_of: dict[int, dict[str, StoredEvent]] = {}
     surveys: dict[int, Questionnaire] = {}
-    for event in get_standing_events(events):
+    for event in StoredEventLog.from_events(events).get_standing("answer", "survey"):
         if event.person in leave_out:
             continue
         if event.kind == "answer" and event.body.get("source") == "study" and event.question:

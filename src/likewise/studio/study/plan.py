@@ -16,7 +16,7 @@ import numpy as np
 import numpy.typing as npt
 
 from likewise.exceptions import StudyError
-from likewise.studio._undone import find_undone, find_undos
+from likewise.studio._stored_events import StoredEventLog
 from likewise.studio.records import QueuedQuestion, StoredEvent
 from likewise.studio.study.options import QuestionKind, StudyOptions
 from likewise.studio.study.pool import StudyQuestion, draw_pool, find_right_answer, make_marked_pool
@@ -381,20 +381,13 @@ class _ParticipantProgress:
     @classmethod
     def from_events(cls, person: int, events: Iterable[StoredEvent]) -> _ParticipantProgress:
         """Derive the progress from events; undone events do not count."""
-        standing = get_standing_events(events)
+        standing = StoredEventLog.from_events(events).get_standing("answer", "stage", "survey")
         own = [event for event in standing if event.person == person]
         return cls(
             frozenset(event.question for event in own if event.kind == "answer" and event.question),
             frozenset(str(event.body.get("to")) for event in own if event.kind == "stage"),
             any(event.kind == "survey" for event in own),
         )
-
-
-def get_standing_events(events: Iterable[StoredEvent]) -> list[StoredEvent]:
-    """Return the events that were not undone, in order."""
-    every = list(events)
-    undone = find_undone(find_undos(every))
-    return [event for event in every if event.kind != "undo" and event.seq not in undone]
 
 
 def _deal_in_turns(sorts: dict[str, deque[StudyQuestion]], names: Sequence[str]) -> deque[StudyQuestion]:
