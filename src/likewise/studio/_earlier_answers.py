@@ -24,7 +24,7 @@ from likewise.studio._statements import (
     read_hints_file,
     read_interview,
 )
-from likewise.studio._undone import UNCOUNTED
+from likewise.studio._stored_events import UNCOUNTED
 from likewise.studio.exports import unescape_formula
 from likewise.supervision import RowIds
 from likewise.supervision._hint_tables import csv_rows

@@ -10,6 +10,7 @@ from itertools import combinations, product
 from pathlib import Path
 from typing import Any, Literal, NamedTuple
 
+from likewise._event_log import find_undone
 from likewise.active import Question
 from likewise.exceptions import FileFormatError, LikewiseError
 from likewise.supervision import RowIds, Supervision, read_hints
@@ -183,7 +184,7 @@ def read_interview(path: Path, ids: RowIds) -> PastAnswers:
                 "interview with likewise ask --id COLUMN, so that it refers to ids."
             )
         earlier.notes.append("The interview refers to row numbers; they were read as rows of this project.")
-    undone = {e.get("of") for e in history if isinstance(e, dict) and e.get("event") == "undo"}
+    undone = find_undone(_find_undos(history))
     n_silent = 0
     for number, entry in enumerate(history):
         try:
@@ -205,6 +206,15 @@ def read_interview(path: Path, ids: RowIds) -> PastAnswers:
         earlier.answers += (more := _convert_hints(hints, ids, str(path))).answers
         earlier.names += more.names
     return check_limits(earlier, path)
+
+
+def _find_undos(history: list[Any]) -> dict[int, int]:
+    """Return the number of the event that each undo takes back, by the number of the undo."""
+    return {
+        number: entry["of"]
+        for number, entry in enumerate(history)
+        if isinstance(entry, dict) and entry.get("event") == "undo" and isinstance(entry.get("of"), int)
+    }
 
 
 def _convert_entry(entry: Mapping[str, Any], ids: RowIds, number: int) -> list[PastAnswer]:
