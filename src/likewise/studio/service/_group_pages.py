@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import colorsys
-from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING
+from collections.abc import Mapping
 
 import numpy as np
 import numpy.typing as npt
@@ -21,18 +20,13 @@ from likewise.studio.service._views import (
     ConflictsView,
     ConflictView,
     GroupsView,
-    ItemView,
     MembersView,
     OddAnswersView,
     OddAnswerView,
     ReferenceGroupView,
     ReferenceView,
     StatedView,
-    make_item_view,
 )
-
-if TYPE_CHECKING:
-    from likewise.studio.service._study import StudyDesk
 
 _EXAMPLES = 6  # per group in the reference book
 _SHOWN = 12  # typical and doubtful members per card
@@ -57,13 +51,10 @@ def get_color(number: int) -> str:
 class GroupPages:
     """Shows groups and accepts statements about them."""
 
-    def __init__(
-        self, hub: Hub, items: ItemFile, asking: QuestionsAndAnswers, study: StudyDesk | None
-    ) -> None:
+    def __init__(self, hub: Hub, items: ItemFile, asking: QuestionsAndAnswers) -> None:
         self._hub = hub
         self._items = items
         self._asking = asking
-        self._study = study
 
     def _get_picture(self) -> Picture:
         picture = self._hub.picture
@@ -87,10 +78,6 @@ class GroupPages:
             names[int(picture.labels[self._items.get_row(item)])] = name
         return names
 
-    def _make_item_views(self, rows: Sequence[int]) -> list[ItemView]:
-        veil = None if self._study is None else self._study.veil
-        return [make_item_view(item, veil) for item in self._items.get_items(rows)]
-
     # ------------------------------------------------------------------ views
 
     def show_all(self) -> GroupsView:
@@ -107,8 +94,8 @@ class GroupPages:
                     "name": names.get(group.number),
                     "size": group.size,
                     "color": get_color(group.number),
-                    "typical": self._make_item_views(group.typical[:_SHOWN]),
-                    "doubtful": self._make_item_views(group.doubtful[:_SHOWN]),
+                    "typical": self._asking.make_item_views(group.typical[:_SHOWN]),
+                    "doubtful": self._asking.make_item_views(group.doubtful[:_SHOWN]),
                 }
                 for group in picture.groups
             ],
@@ -121,15 +108,18 @@ class GroupPages:
         rows = np.flatnonzero(picture.labels == number)
         doubt = picture.doubt[rows]
         rows = rows[np.argsort(doubt if order == "typical" else -doubt, kind="stable")]
-        return {"items": self._make_item_views(rows[offset : offset + limit].tolist()), "total": len(rows)}
+        return {
+            "items": self._asking.make_item_views(rows[offset : offset + limit].tolist()),
+            "total": len(rows),
+        }
 
     def show_reference(self) -> ReferenceView:
         """Return examples: of the true classes in a study with examples, otherwise of the groups so far."""
-        if self._study is not None:
-            examples = self._study.reference
+        examples = self._asking.get_examples()
+        if examples is not None:
             rows = [self._items.get_row(item) for _, item in examples]
             book: list[ReferenceGroupView] = [
-                {"name": name, "items": self._make_item_views([row])}
+                {"name": name, "items": self._asking.make_item_views([row])}
                 for (name, _), row in zip(examples, rows, strict=True)
             ]
             return {"groups": book, "given": True}
@@ -141,7 +131,7 @@ class GroupPages:
             "groups": [
                 {
                     "name": names.get(group.number, f"Group {group.number + 1}"),
-                    "items": self._make_item_views(group.typical[:_EXAMPLES]),
+                    "items": self._asking.make_item_views(group.typical[:_EXAMPLES]),
                 }
                 for group in picture.groups
             ],
@@ -248,8 +238,8 @@ class GroupPages:
                 continue
             shown.append(
                 {
-                    "items": self._make_item_views(conflict.rows),
-                    "chain": self._make_item_views(conflict.chain),
+                    "items": self._asking.make_item_views(conflict.rows),
+                    "chain": self._asking.make_item_views(conflict.chain),
                     "answers": [self._asking.show_event(event, person) for event in standing],
                 }
             )
@@ -271,7 +261,7 @@ class GroupPages:
                 continue
             shown.append(
                 {
-                    "items": self._make_item_views(odd.rows),
+                    "items": self._asking.make_item_views(odd.rows),
                     "answers": [self._asking.show_event(event, person) for event in events],
                     "chance": odd.chance,
                     "n_against": odd.n_against,

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any, Literal
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, Literal
 
-from likewise.exceptions import BadRequestError, ConflictError, NotAllowedError, NotFoundError
+from likewise.exceptions import BadRequestError, ConflictError, NotFoundError
 from likewise.studio.items import ItemFile
-from likewise.studio.records import NewEvent, Person, QueuedQuestion, Settings, StoredEvent
+from likewise.studio.records import Item, NewEvent, Person, QueuedQuestion, Settings, StoredEvent
 from likewise.studio.service._append import append
 from likewise.studio.service._hub import Hub
 from likewise.studio.service._views import (
@@ -27,9 +27,6 @@ from likewise.studio.service._views import (
 )
 from likewise.studio.store import Transaction
 
-if TYPE_CHECKING:
-    from likewise.studio.service._study import StudyDesk  # imports scikit-learn
-
 WORDS = {
     "pair": ("SAME", "DIFFERENT", "UNSURE"),
     "triplet": ("AB", "AC", "BC", "NEITHER", "UNSURE"),
@@ -40,21 +37,26 @@ State = Literal["ready", "thinking", "finished"]
 
 
 class QuestionsAndAnswers:
-    """The part of the studio that annotators use."""
+    """The part of the studio that annotators use. The questions come from an interview.
+
+    Subclasses that ask other questions override :meth:`give_questions` and :meth:`answer`, and what they do
+    not allow.
+    """
+
+    texts: Mapping[str, str] = TEXTS  # the question, by its kind
+    allows_changes = True  # whether people may undo answers and change groups
 
     def __init__(
         self,
         hub: Hub,
         items: ItemFile,
         settings: Settings,
-        study: StudyDesk | None,
         clock: Callable[[], float],
         lease_seconds: float,
     ) -> None:
         self._hub = hub
         self._items = items
         self._settings = settings
-        self._study = study
         self._clock = clock
         self._lease_seconds = lease_seconds
         self._names: dict[int, str] = {}
@@ -63,8 +65,6 @@ class QuestionsAndAnswers:
 
     def give_questions(self, person: Person, n: int) -> QuestionsView:
         """Lease up to `n` questions to a person, including those they already hold."""
-        if self._study is not None:
-            return self._give_study_questions(person, n)
         leased = self._hub.store.write(lambda tx: self._lease(tx, person, n))
         if len(leased) < n:
             self._hub.wake_worker()
@@ -119,22 +119,33 @@ class QuestionsAndAnswers:
     def _make_question_view(
         self, question: QueuedQuestion, until: float, practice: bool = False
     ) -> QuestionView:
-        items = self._make_item_views(self._items.get_rows(question.items))
-        texts = TEXTS if self._study is None else self._study.texts
         return make_question_view(
-            question, items, why=self._write_reason(question), until=until, practice=practice, texts=texts
+            question,
+            self.make_item_views(self._items.get_rows(question.items)),
+            why=self._write_reason(question),
+            until=until,
+            practice=practice,
+            texts=self.texts,
         )
 
     def _write_reason(self, question: QueuedQuestion) -> str:
         """Return why a question is asked; ids that would reveal the class are replaced."""
         ids = [str(id) for id in dict.fromkeys(question.reason.rows)]
-        views = self._make_item_views(self._items.get_rows(ids))
+        views = self.make_item_views(self._items.get_rows(ids))
         names = {id: id if id == view["id"] else view["title"] for id, view in zip(ids, views, strict=True)}
         return write_reason(question.reason, names)
 
-    def _make_item_views(self, rows: Sequence[int]) -> list[ItemView]:
-        veil = None if self._study is None else self._study.veil
-        return [make_item_view(item, veil) for item in self._items.get_items(rows)]
+    def make_item_views(self, rows: Sequence[int]) -> list[ItemView]:
+        """Return the views of items, without what people must not see."""
+        return [make_item_view(self.veil(item)) for item in self._items.get_items(rows)]
+
+    def veil(self, item: Item) -> Item:
+        """Return an item without what the people who answer must not see."""
+        return item
+
+    def get_examples(self) -> Sequence[tuple[str, str]] | None:
+        """Return examples of the true classes, as (class, item id); None if the classes are unknown."""
+        return None
 
     # ------------------------------------------------------------------ answers
 
@@ -149,18 +160,12 @@ class QuestionsAndAnswers:
         prefetch: int = 3,
     ) -> AnsweredView:
         """Store an answer and return the next questions, once the answer is on disk."""
-        if self._study is not None:
-            return self._store_study_answer(person, key, question, answer, seconds, prefetch)
         return self._store_reply(person, "answer", key, question, answer, seconds, prefetch)
 
     def skip(
         self, person: Person, *, key: str, question: str, seconds: float | None, prefetch: int = 3
     ) -> AnsweredView:
         """Store that a person skipped a question."""
-        if self._study is not None:
-            raise NotAllowedError(
-                "Questions of a study cannot be skipped.", "Choose the answer that seems likelier."
-            )
         return self._store_reply(person, "skip", key, question, None, seconds, prefetch)
 
     def _store_reply(
@@ -188,7 +193,7 @@ class QuestionsAndAnswers:
                     key,
                     kind,
                     person.id,
-                    _make_body(asked, "question", answer),
+                    make_body(asked, "question", answer),
                     question=question,
                     seconds=seconds,
                 ),
@@ -231,8 +236,6 @@ class QuestionsAndAnswers:
         why: str,
     ) -> StatedView:
         """Store a statement about two items that a person made without being asked."""
-        if self._study is not None:
-            raise NotAllowedError("In a study you can only answer its questions.")
         body = {"kind": "pair", "items": list(items), "answer": answer, "source": "groups", "why": why}
         event, new = self._hub.store.write(lambda tx: append(tx, NewEvent(key, "answer", person.id, body)))
         self._hub.refresh()
@@ -246,8 +249,6 @@ class QuestionsAndAnswers:
         Actions are answers, skips, names, confirmations and questions asked again. The question of an answer
         or skip comes back, unless enough others have answered or hold it.
         """
-        if self._study is not None:
-            raise NotAllowedError("Answers of a study cannot be undone.")
         self._hub.refresh()
 
         def work(tx: Transaction) -> tuple[StoredEvent, StoredEvent, tuple[QueuedQuestion, float] | None]:
@@ -318,8 +319,6 @@ class QuestionsAndAnswers:
     def _mark_answer(
         self, person: Person, kind: Literal["confirm", "again"], key: str, of: int, message: str
     ) -> StatedView:
-        if self._study is not None:
-            raise NotAllowedError("Answers of a study cannot be changed.")
         self._hub.refresh()
 
         def work(tx: Transaction) -> tuple[StoredEvent, bool]:
@@ -375,7 +374,7 @@ class QuestionsAndAnswers:
         mine = event.person == person.id
         undone = self._hub.log.is_undone(event.seq)
         rows = self._items.get_rows(asked) if asked else []
-        may = (mine or person.role == "owner") and self._study is None
+        may = (mine or person.role == "owner") and self.allows_changes
         return {
             "seq": event.seq,
             "kind": event.kind,
@@ -384,7 +383,7 @@ class QuestionsAndAnswers:
             "mine": mine,
             "question": {
                 "kind": str(body.get("kind", event.kind)),
-                "items": self._make_item_views(rows),
+                "items": self.make_item_views(rows),
             }
             if asked
             else None,
@@ -426,53 +425,6 @@ class QuestionsAndAnswers:
             "behind": hub.behind,
         }
 
-    # ------------------------------------------------------------------ studies
-
-    def _give_study_questions(self, person: Person, n: int) -> QuestionsView:
-        assert self._study is not None
-        asked = self._study.get_questions(person.id, n)
-        until = self._clock() + self._lease_seconds
-        questions = [self._make_question_view(q, until, practice) for q, practice in asked]
-        state: State = "ready" if questions else "finished"
-        return {
-            "questions": questions,
-            "state": state,
-            "message": None if questions else "This part is done.",
-        }
-
-    def _store_study_answer(
-        self, person: Person, key: str, question: str, answer: str, seconds: float | None, prefetch: int
-    ) -> AnsweredView:
-        assert self._study is not None
-        study = self._study
-
-        def work(tx: Transaction) -> tuple[StoredEvent, bool, str | None]:
-            before = tx.get_events(person=person.id)  # the log does not include the current transaction
-            repeated = [e for e in before if e.key == key]
-            if repeated:
-                if repeated[0].question != question or repeated[0].body.get("answer") != answer:
-                    raise ConflictError("This key was already used for another answer.", "Reload the page.")
-                return repeated[0], False, None
-            planned, practice = study.check_asked(person.id, before, question, answer)
-            body = _make_body(planned.queued, "practice" if practice else "study", answer)
-            new_event = NewEvent(key, "answer", person.id, body, question=question, seconds=seconds)
-            event, new = append(tx, new_event)
-            return event, new, planned.asked.truth if practice else None
-
-        with study.turn(person.id):
-            event, new, right = self._hub.store.write(work)
-        self._hub.take_event(event)
-        shown = self._give_study_questions(person, prefetch)
-        return {
-            "seq": event.seq,
-            "new": new,
-            "next": shown["questions"],
-            "state": shown["state"],
-            "message": shown["message"],
-            "right": right,
-            "progress": self.show_progress(person),
-        }
-
 
 def check_word(kind: str, answer: str) -> None:
     """Raise an error if a word does not answer this kind of question."""
@@ -483,7 +435,8 @@ def check_word(kind: str, answer: str) -> None:
         )
 
 
-def _make_body(asked: QueuedQuestion, source: str, answer: str | None) -> dict[str, Any]:
+def make_body(asked: QueuedQuestion, source: str, answer: str | None) -> dict[str, Any]:
+    """Return the body of the event of an answer or a skip."""
     body: dict[str, Any] = {"kind": asked.kind, "items": list(asked.items), "source": source}
     if answer is not None:
         body["answer"] = answer

@@ -7,7 +7,7 @@ import threading
 import time
 from collections.abc import Callable
 from types import TracebackType
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from likewise import __version__
 from likewise.exceptions import LikewiseError, NotAllowedError, NotFoundError
@@ -93,18 +93,17 @@ class Studio:
             keep=lambda picture: project.keep_groups(picture.labels),
         )
         self.people: Accounts = Accounts(self.hub, clock)
-        self.study: StudyDesk | None = None if settings.study is None else self._make_desk()
-        self.asking: QuestionsAndAnswers = QuestionsAndAnswers(
-            self.hub, items, settings, self.study, clock, lease_seconds
-        )
-        self.groups: GroupPages = GroupPages(self.hub, items, self.asking, self.study)
+        parts = (self.hub, items, settings, clock, lease_seconds)
+        self.study: StudyDesk | None = None if settings.study is None else self._make_desk(*parts)
+        self.asking: QuestionsAndAnswers = self.study or QuestionsAndAnswers(*parts)
+        self.groups: GroupPages = GroupPages(self.hub, items, self.asking)
         self._closing = threading.Event()
         self._looking = threading.Thread(target=self._look, name="likewise-looking", daemon=True)
 
-    def _make_desk(self) -> StudyDesk:
-        from likewise.studio.service._study import StudyDesk
+    def _make_desk(self, *parts: Any) -> StudyDesk:
+        from likewise.studio.service._study import StudyDesk  # imports scikit-learn
 
-        return StudyDesk.from_project(self.project, self.hub)
+        return StudyDesk.from_project(self.project, *parts)
 
     def _make_worker(self, hear: Callable[[FromWorker], None]) -> Teller:
         from likewise.studio.jobs.worker import Worker
@@ -205,8 +204,7 @@ class Studio:
 
     def show_items(self, rows: list[int]) -> list[ItemView]:
         """Return the views of the given items."""
-        veil = None if self.study is None else self.study.veil
-        return [make_item_view(self.get_item(row), veil) for row in rows]
+        return [make_item_view(self.asking.veil(self.get_item(row))) for row in rows]
 
     @staticmethod
     def check_owner(person: Person) -> None:

@@ -1,58 +1,136 @@
-"""The progress of each participant through a study."""
+"""Questions and answers of a study, and the progress of each participant."""
 
 from __future__ import annotations
 
 import threading
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any, NoReturn
 
-from likewise.exceptions import BadRequestError, ConflictError, StudyError
+from likewise.exceptions import BadRequestError, ConflictError, NotAllowedError, StudyError
 from likewise.studio.project import Project
-from likewise.studio.records import NewEvent, Person, QueuedQuestion, StoredEvent
+from likewise.studio.records import Item, NewEvent, Person, StoredEvent
 from likewise.studio.service._append import append
-from likewise.studio.service._hub import Hub
-from likewise.studio.service._views import DoneView, StudyView
+from likewise.studio.service._questions_and_answers import QuestionsAndAnswers, make_body
+from likewise.studio.service._views import AnsweredView, DoneView, QuestionsView, StudyView
 from likewise.studio.store import Transaction
 from likewise.studio.study import Study, StudyOptions
 from likewise.studio.study.plan import TEXTS, PlannedQuestion
 from likewise.studio.study.survey import Questionnaire
 from likewise.studio.study.veil import veil_item
 
-if TYPE_CHECKING:
-    from likewise.studio.records import Item
 
+class StudyDesk(QuestionsAndAnswers):
+    """Questions and answers of a study: a plan for each participant, and answers that are final.
 
-class StudyDesk:
-    """The state of a study per participant, derived from that person's events."""
+    The state is derived from the events of each person.
+    """
 
     texts: Mapping[str, str] = {str(kind): text for kind, text in TEXTS.items()}
+    allows_changes = False
 
-    def __init__(self, hub: Hub, study: Study) -> None:
-        self._hub = hub
+    def __init__(self, study: Study, *args: Any) -> None:
+        super().__init__(*args)
         self._study = study
         self._turns: defaultdict[int, threading.Lock] = defaultdict(threading.Lock)
 
-    @staticmethod
-    def veil(item: Item) -> Item:
+    @classmethod
+    def from_project(cls, project: Project, *args: Any) -> StudyDesk:
+        """Create the desk for the study of a project; `args` are those of :class:`QuestionsAndAnswers`."""
+        items = project.items
+        options = StudyOptions.from_json(project.settings.study or {})
+        return cls(Study(project.load_features(), items.get_ids(), items.get_classes(), options), *args)
+
+    def veil(self, item: Item) -> Item:
         """Return the item without what a participant must not see."""
         return veil_item(item)
 
-    def turn(self, person: int) -> threading.Lock:
-        """Return a lock that serialises the requests of one person, who may have two tabs open."""
-        return self._turns[person]
-
-    @classmethod
-    def from_project(cls, project: Project, hub: Hub) -> StudyDesk:
-        """Create the desk for the study of a project."""
-        items = project.items
-        options = StudyOptions.from_json(project.settings.study or {})
-        return cls(hub, Study(project.load_features(), items.get_ids(), items.get_classes(), options))
-
-    @property
-    def reference(self) -> tuple[tuple[str, str], ...]:
-        """An example of each class, as (class, item id); empty if the study shows no examples."""
+    def get_examples(self) -> tuple[tuple[str, str], ...]:
+        """Return an example of each class, as (class, item id); empty if the study shows no examples."""
         return self._study.reference if self._study.options.reference else ()
+
+    # ------------------------------------------------------------------ questions and answers
+
+    def give_questions(self, person: Person, n: int) -> QuestionsView:
+        """Return the next `n` questions of a person."""
+        events = self._hub.log.get_events_of(person.id)
+        practice = self._study.find_stage(person.id, events).name == "practice"
+        asked = self._study.get_questions(person.id, events, n)
+        until = self._clock() + self._lease_seconds
+        questions = [self._make_question_view(question, until, practice) for question in asked]
+        return {
+            "questions": questions,
+            "state": "ready" if questions else "finished",
+            "message": None if questions else "This part is done.",
+        }
+
+    def answer(
+        self,
+        person: Person,
+        *,
+        key: str,
+        question: str,
+        answer: str,
+        seconds: float | None,
+        prefetch: int = 3,
+    ) -> AnsweredView:
+        """Store the answer to the question that the person is asked now, and return the next questions."""
+
+        def work(tx: Transaction) -> tuple[StoredEvent, bool, str | None]:
+            before = tx.get_events(person=person.id)  # the log does not include the current transaction
+            repeated = [e for e in before if e.key == key]
+            if repeated:
+                if repeated[0].question != question or repeated[0].body.get("answer") != answer:
+                    raise ConflictError("This key was already used for another answer.", "Reload the page.")
+                return repeated[0], False, None
+            planned, practice = self._check_asked(person.id, before, question, answer)
+            body = make_body(planned.queued, "practice" if practice else "study", answer)
+            new_event = NewEvent(key, "answer", person.id, body, question=question, seconds=seconds)
+            event, new = append(tx, new_event)
+            return event, new, planned.asked.truth if practice else None
+
+        with self._turns[person.id]:
+            event, new, right = self._hub.store.write(work)
+        self._hub.take_event(event)
+        shown = self.give_questions(person, prefetch)
+        return {
+            "seq": event.seq,
+            "new": new,
+            "next": shown["questions"],
+            "state": shown["state"],
+            "message": shown["message"],
+            "right": right,
+            "progress": self.show_progress(person),
+        }
+
+    def _check_asked(
+        self, person: int, events: Sequence[StoredEvent], question: str, answer: str
+    ) -> tuple[PlannedQuestion, bool]:
+        """Return the question that the person answers now, and whether it is practice; refuse any other."""
+        practice = self._study.find_stage(person, events).name == "practice"
+        try:
+            return self._study.check_answer(person, events, question, answer), practice
+        except StudyError as error:
+            raise ConflictError(str(error), "Reload the page.") from error
+
+    def skip(self, person: Person, **details: Any) -> NoReturn:
+        """Refuse to skip a question."""
+        raise NotAllowedError(
+            "Questions of a study cannot be skipped.", "Choose the answer that seems likelier."
+        )
+
+    def store_pair(self, person: Person, **statement: Any) -> NoReturn:
+        """Refuse a statement that nobody asked for."""
+        raise NotAllowedError("In a study you can only answer its questions.")
+
+    def undo(self, person: Person, **event: Any) -> NoReturn:
+        """Refuse to undo an answer."""
+        raise NotAllowedError("Answers of a study cannot be undone.")
+
+    def _mark_answer(self, *details: Any) -> NoReturn:
+        raise NotAllowedError("Answers of a study cannot be changed.")
+
+    # ------------------------------------------------------------------ stages
 
     def show_stage(self, person: Person) -> StudyView:
         """Return the stage of a person."""
@@ -63,22 +141,6 @@ class StudyDesk:
             "reference": found["reference"],
             "answers": found["answers"],
         }
-
-    def get_questions(self, person: int, n: int) -> list[tuple[QueuedQuestion, bool]]:
-        """Return the next questions of a person, each with whether it is for practice."""
-        events = self._hub.log.get_events_of(person)
-        practice = self._study.find_stage(person, events).name == "practice"
-        return [(question, practice) for question in self._study.get_questions(person, events, n)]
-
-    def check_asked(
-        self, person: int, events: Sequence[StoredEvent], question: str, answer: str
-    ) -> tuple[PlannedQuestion, bool]:
-        """Return the question that the person answers now, and whether it is practice; refuse any other."""
-        practice = self._study.find_stage(person, events).name == "practice"
-        try:
-            return self._study.check_answer(person, events, question, answer), practice
-        except StudyError as error:
-            raise ConflictError(str(error), "Reload the page.") from error
 
     def go_on(self, person: Person, key: str) -> StudyView:
         """Leave the introduction or a break."""
@@ -94,7 +156,7 @@ class StudyDesk:
                 raise ConflictError(str(error), "Reload the page.") from error
             return append(tx, NewEvent(key, "stage", person.id, {"to": to}))[0]
 
-        with self.turn(person.id):
+        with self._turns[person.id]:  # a person may have two tabs open
             event = self._hub.store.write(work)
         self._hub.take_event(event)
         return self.show_stage(person)
@@ -117,7 +179,7 @@ class StudyDesk:
                 )
             return append(tx, NewEvent(key, "survey", person.id, survey.to_json()))[0]
 
-        with self.turn(person.id):
+        with self._turns[person.id]:  # a person may have two tabs open
             event = self._hub.store.write(work)
         self._hub.take_event(event)
         return {"done": True}

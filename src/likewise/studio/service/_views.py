@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from typing import Any, Literal
 
 from typing_extensions import TypedDict  # pydantic cannot document the one in Python 3.11
@@ -309,12 +309,11 @@ class DoneView(TypedDict):
     done: bool
 
 
-def make_item_view(item: Item, veil: Callable[[Item], Item] | None = None) -> ItemView:
-    """Return the view of an item, or of what `veil` leaves of it.
+def make_item_view(item: Item) -> ItemView:
+    """Return the view of an item.
 
     If each class has a folder, the folder is left out: it would reveal the class.
     """
-    item = item if veil is None else veil(item)
     base = f"api/items/{item.row}"
     folder = f"{item.truth}/" if item.truth is not None else ""
     image, sound = item.kind == "image", item.kind == "sound"
