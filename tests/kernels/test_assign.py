@@ -6,9 +6,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from likewise._blocks import as_rows
-from likewise.kmeans._metric import Metric
-from likewise.kmeans._stats import (
+from likewise.kmeans._clusters import (
     ClusterStats,
+    Metric,
     assign_rows,
     compute_second_moment,
     compute_total_cost,

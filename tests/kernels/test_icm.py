@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 
 from likewise import Supervision
 from likewise._blocks import as_rows
-from likewise.kmeans._linked_rows import LinkedRows, Penalty
-from likewise.kmeans._metric import Metric
+from likewise.kmeans._clusters import Metric
+from likewise.kmeans._mpck import LinkedRows, Penalty
 from reference.kmeans import gathered, link_energy
 
 

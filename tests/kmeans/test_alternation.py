@@ -16,11 +16,9 @@ from threadpoolctl import threadpool_limits
 
 from likewise import ConstrainedKMeans, COPKMeans, MKMeans, MPCKMeans, PCKMeans, SeededKMeans, Supervision
 from likewise._blocks import as_rows
-from likewise.kmeans._alternation import KMeansSteps, Learning
-from likewise.kmeans._farthest_rows import FarthestRows
-from likewise.kmeans._linked_rows import LinkedRows, Penalty
-from likewise.kmeans._metric import Metric, compute_inverse_metric
-from likewise.kmeans._stats import ClusterStats
+from likewise.kmeans._clusters import ClusterStats, Metric
+from likewise.kmeans._loop import KMeansSteps
+from likewise.kmeans._mpck import FarthestRows, LinkedRows, MetricLearning, Penalty, compute_inverse_metric
 from likewise.supervision import sample_links
 from reference.kmeans import gathered, scatter
 
@@ -81,7 +79,7 @@ def test_the_metric_step_is_the_papers_formula(diagonal, per_cluster):
     )
     penalty = Penalty(1.0, 1.0, 0.0, 1.0, None)
     linked = LinkedRows(as_rows(X), gathered(X, hints), penalty, np.random.RandomState(0))
-    steps = KMeansSteps(X, 3, hinted=linked, learning=Learning(diagonal, per_cluster, 1e-9, linked))
+    steps = KMeansSteps(X, 3, hinted=linked, learning=MetricLearning(diagonal, per_cluster, 1e-9, linked))
     metric = Metric.euclidean(3)
     labels = rng.integers(0, 3, 240).astype(np.int32)
     labels[:10] = [0, 1, 1, 1, 2, 0, 1, 1, 0, 2]  # breaks two must-links and a cannot-link

@@ -23,7 +23,7 @@ from likewise import (
 from likewise._blocks import ArrayRows, MappedRows, as_rows, get_block_rows
 from likewise._compat import HAS_CALLBACKS
 from likewise.datasets import MemmapRows, ParquetRows
-from likewise.kmeans._stats import compute_second_moment
+from likewise.kmeans._clusters import compute_second_moment
 from likewise.seeding import ComponentCentroids, extend_seeds, oversample
 from likewise.supervision import sample_links
 from reference.rows import PickledRows

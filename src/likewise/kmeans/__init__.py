@@ -5,7 +5,8 @@ from likewise.kmeans._base import KMeansFamily
 from likewise.kmeans._cop import COPKMeans
 from likewise.kmeans._labelled import ConstrainedKMeans, SeededKMeans
 from likewise.kmeans._minibatch import MiniBatchMPCKMeans, MiniBatchPCKMeans
-from likewise.kmeans._soft import MKMeans, MPCKMeans, PCKMeans
+from likewise.kmeans._mpck import MPCKMeans
+from likewise.kmeans._pck import MKMeans, PCKMeans
 
 __all__ = [
     "AssignmentProblem",

@@ -10,9 +10,8 @@ import numpy as np
 
 from likewise._blocks import Rows
 from likewise._hinted import HintedSubset
-from likewise.kmeans._linked_rows import HintedPlacement
-from likewise.kmeans._metric import Metric
-from likewise.kmeans._stats import mean_squared_distance
+from likewise.kmeans._clusters import Metric, mean_squared_distance
+from likewise.kmeans._loop import HintedPlacement
 from likewise.supervision import Supervision
 
 if TYPE_CHECKING:

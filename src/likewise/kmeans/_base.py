@@ -20,18 +20,9 @@ from likewise._compat import (
 from likewise._hinted import HintedSubset
 from likewise._threads import get_n_threads
 from likewise.base import FitProgress, HintedClusterer, Rule, choice, either, integer, real
-from likewise.kmeans._alternation import (
-    HintedRowPlacer,
-    KMeansFit,
-    KMeansSteps,
-    Learning,
-    Start,
-    alternate,
-    compute_means,
-)
 from likewise.kmeans._assignment import AssignedRows, AssignmentProblem
-from likewise.kmeans._metric import Metric
-from likewise.kmeans._stats import compute_mean_row
+from likewise.kmeans._clusters import Metric, compute_mean_row, compute_means
+from likewise.kmeans._loop import HintedRowPlacer, KMeansFit, KMeansSteps, Start, alternate
 from likewise.seeding import (
     MANY_ROWS,
     ComponentCentroids,
@@ -46,6 +37,7 @@ from likewise.supervision import Closure, Supervision
 if TYPE_CHECKING:
     from likewise._typing import ArrayLike, MatrixLike, RandomStateLike
     from likewise.evaluation import Satisfaction
+    from likewise.kmeans._mpck import MetricLearning
 
 # Number of iterations of each start before the promising starts are selected.
 _TRIAL = 5
@@ -137,6 +129,7 @@ class KMeansFamily(ClassNamePrefixFeaturesOutMixin, TransformerMixin, HintedClus
 
     accepts_conflicts: ClassVar[bool] = False
     _reads_blocks = True
+    _hints_assign: ClassVar[bool] = True  # whether hints decide the clusters of the hinted rows
     parameter_rules: ClassVar[dict[str, Rule]] = {
         "n_clusters": integer(1),
         "init": either(choice("hints", "k-means++"), IS_ARRAY),
@@ -213,16 +206,14 @@ class KMeansFamily(ClassNamePrefixFeaturesOutMixin, TransformerMixin, HintedClus
         return self._compute_hard_closure(hints, rows)
 
     def _make_hinted_rows(self, X: Rows, named: HintedSubset, rng: Any) -> HintedRowPlacer | None:
-        """Return the rows whose clusters depend on hints, or None."""
+        """Return the rows whose clusters or whose metric depend on hints, or None."""
         if not named.hints or type(self).assign_hinted_rows is KMeansFamily.assign_hinted_rows:
             return None
         return AssignedRows(self, X, named)
 
-    def _make_hinted_rows_and_learning(
-        self, X: Rows, named: HintedSubset, rng: Any
-    ) -> tuple[HintedRowPlacer | None, Learning | None]:
-        """Return the rows whose clusters depend on hints and how a metric is learned; both may be None."""
-        return self._make_hinted_rows(X, named, rng), None
+    def _make_learning(self, hinted: HintedRowPlacer | None) -> MetricLearning | None:
+        """Return the metric update, or None if no metric is learned."""
+        return None
 
     def _suggest_metric(self, X: Rows, named: HintedSubset) -> Metric | None:
         """Return the metric that the must-links suggest, or None if no metric is learned."""
@@ -303,7 +294,9 @@ class KMeansFamily(ClassNamePrefixFeaturesOutMixin, TransformerMixin, HintedClus
         if order is not None:
             renumber = np.argsort(order).astype(np.int32)
         labels = steps.collect_labels(best, renumber)
-        self._keep(best if order is None else _renumber_clusters(best, order), labels, middle, named)
+        self._keep(
+            best if order is None else replace(best, centers=best.centers[order]), labels, middle, named
+        )
         # If the fit has not converged, these differ from the centres that rows were assigned to.
         means = compute_means(best.assigned.stats, best.centers)
         centers = ((means if order is None else means[order]) + middle) / self._row_unit
@@ -313,7 +306,9 @@ class KMeansFamily(ClassNamePrefixFeaturesOutMixin, TransformerMixin, HintedClus
 
     def _plan(self, X: Rows, named: HintedSubset, middle: Any, rng: Any) -> FitPlan:
         """Return the steps and the starts of a fit with these hints."""
-        hinted, learning = self._make_hinted_rows_and_learning(X, named, rng)
+        hinted = self._make_hinted_rows(X, named, rng)
+        learning = self._make_learning(hinted)
+        hinted = hinted if self._hints_assign else None
         steps = KMeansSteps(X, self.n_clusters, hinted=hinted, learning=learning, watch=named.rows)
         starts = self._make_starts(X, named, middle, rng)
         on = None
@@ -326,7 +321,7 @@ class KMeansFamily(ClassNamePrefixFeaturesOutMixin, TransformerMixin, HintedClus
         X: Rows,
         named: HintedSubset,
         hinted: HintedRowPlacer | None,
-        learning: Learning | None,
+        learning: MetricLearning | None,
         rng: Any,
     ) -> KMeansSteps | None:
         """Return steps over the hinted rows and a sample that is weighted to represent all other rows.
@@ -354,32 +349,14 @@ class KMeansFamily(ClassNamePrefixFeaturesOutMixin, TransformerMixin, HintedClus
     def _fit_starts(self, plan: FitPlan, max_iter: int, progress: FitProgress | None) -> list[KMeansFit]:
         """Return the fits of all starts, or of the promising ones if starts are tried first."""
         starts, hinted = plan.starts, plan.steps.hinted
+        follow = partial(alternate, tol=self.tol, learn_by=max_iter // 2, progress=progress)
         if plan.tries_first:
             linked = hinted is not None and "links" in plan.hints.kinds
             most = min(_TRIAL, max_iter) if linked else max_iter
             steps = plan.on or plan.steps
-            tried = [self._follow(steps, start, most, max_iter // 2, progress) for start in starts]
+            tried = [follow(steps, start, max_iter=most) for start in starts]
             starts = _select_promising(tried, hinted, plan.hints)
-        return [self._follow(plan.steps, start, max_iter, max_iter // 2, progress) for start in starts]
-
-    def _follow(
-        self, steps: KMeansSteps, start: Start, max_iter: int, learn_by: int, progress: FitProgress | None
-    ) -> KMeansFit:
-        """Run one start to convergence."""
-        if progress is not None:
-            progress.begin(max_iter)
-        fit = alternate(
-            steps,
-            start,
-            max_iter=max_iter,
-            shift_tol=self.tol * steps.variance,
-            cost_tol=self.tol,
-            learn_by=learn_by,
-            progress=progress,
-        )
-        if progress is not None:
-            progress.end()
-        return fit
+        return [follow(plan.steps, start, max_iter=max_iter) for start in starts]
 
     def _best_with_unlinked(self, plan: FitPlan, unlinked: FitPlan, progress: FitProgress) -> KMeansFit:
         """Fit without links, continue that fit with links, and choose between the result and the other fits.
@@ -391,7 +368,9 @@ class KMeansFamily(ClassNamePrefixFeaturesOutMixin, TransformerMixin, HintedClus
         free = self._run_starts(unlinked, self.max_iter, progress)
         fits = self._fit_starts(plan, self.max_iter, progress)
         start = Start(free.centers, free.metric, learn=True)
-        best = self._follow(plan.steps, start, self.max_iter, 1, progress)
+        best = alternate(
+            plan.steps, start, max_iter=self.max_iter, tol=self.tol, learn_by=1, progress=progress
+        )
         for fit in sorted(fits, key=lambda fit: (fit.start.learn, fit.objective)):
             n_deviations = 2.0 if fit.start.learn else 1.0
             if breaks_clearly_less(fit.assigned.nearest, best.assigned.nearest, plan.hints, n_deviations):
@@ -416,9 +395,14 @@ class KMeansFamily(ClassNamePrefixFeaturesOutMixin, TransformerMixin, HintedClus
         for number in range(self._count_starts(named.hints)):
             metric = plain if suggested is None or number % 3 else suggested
             if id(metric) not in spaces:
-                spaces[id(metric)] = self._transform_to_metric(
-                    X, named, None if metric is plain else metric, rng
-                )
+                here, draws = named, X
+                if metric is not plain:
+                    draws = X.transform(metric.embed)
+                    here = named.transform(draws)
+                if len(X) > MANY_ROWS:
+                    tied = ComponentCentroids.from_closure(here.X, here.closure, here.weight, here.rows)
+                    draws = oversample(draws, self.n_clusters, tied, rng)
+                spaces[id(metric)] = here, draws
             here, draws = spaces[id(metric)]
             if number < hinted:
                 seeds = self._draw_seeds(here, draws, rng)
@@ -427,24 +411,12 @@ class KMeansFamily(ClassNamePrefixFeaturesOutMixin, TransformerMixin, HintedClus
             starts.append(Start(metric.unembed(seeds), metric, learn=metric is not plain))
         return starts
 
-    def _transform_to_metric(
-        self, X: Rows, named: HintedSubset, metric: Metric | None, rng: Any
-    ) -> tuple[HintedSubset, Rows]:
-        """Return the hinted rows mapped by a metric, and the mapped rows from which seeds are drawn."""
-        if metric is not None:
-            X = X.transform(metric.embed)
-            named = named.transform(X)
-        if len(X) <= MANY_ROWS:
-            return named, X
-        tied = ComponentCentroids.from_closure(named.X, named.closure, named.weight, named.rows)
-        return named, oversample(X, self.n_clusters, tied, rng)
-
     def _keep(self, fit: KMeansFit, labels: Any, middle: np.ndarray, named: HintedSubset) -> None:
         self.labels_ = labels
         self._assigned_to = (fit.centers + middle).astype(middle.dtype)
         self.n_iter_ = fit.n_iter
         self.objective_ = fit.objective
-        self._metric = fit.metric
+        self._keep_metric(fit.metric)
         self._n_features_out = self.n_clusters
         if "links" in self.supported_hints:
             self.violations_ = named.compute_satisfaction(fit.assigned.hinted_labels)
@@ -452,6 +424,9 @@ class KMeansFamily(ClassNamePrefixFeaturesOutMixin, TransformerMixin, HintedClus
         found = int(np.count_nonzero(fit.assigned.stats.counts))
         if not self._warn_few_clusters(found, self.n_clusters, why) and not fit.converged:
             self._warn_not_converged(fit.n_iter)
+
+    def _keep_metric(self, metric: Metric) -> None:
+        self._metric = metric
 
     # ------------------------------------------------------------------ using
 
@@ -560,11 +535,6 @@ def _compute_distances(metric: Metric, centers: np.ndarray, X: np.ndarray) -> np
 
 def _compute_cost(metric: Metric, centers: np.ndarray, block: Block) -> float:
     return float(block.weight @ metric.compute_costs(block.X, centers).min(axis=1))
-
-
-def _renumber_clusters(fit: KMeansFit, order: np.ndarray) -> KMeansFit:
-    """Return a fit with reordered centres; the labels of its rows keep the old numbers."""
-    return replace(fit, centers=fit.centers[order])
 
 
 def _choose(fits: list[KMeansFit], hinted: HintedRowPlacer | None, hints: Supervision) -> KMeansFit:

@@ -15,12 +15,17 @@ from likewise._compat import check_random_state, with_callbacks
 from likewise._hinted import HintedSubset
 from likewise._threads import get_n_threads
 from likewise.base import FitProgress, Rule, choice, either, integer, real, warn_caller
-from likewise.kmeans._alternation import KMeansSteps, Start
 from likewise.kmeans._base import FitPlan, center_rows
-from likewise.kmeans._linked_rows import LinkedRows
+from likewise.kmeans._clusters import (
+    NOTHING_FIXED,
+    FixedLabels,
+    compute_mean_row,
+    label_block,
+    mean_squared_distance,
+)
+from likewise.kmeans._loop import KMeansSteps, Start
+from likewise.kmeans._mpck import LinkedRows, Penalty, SoftLinks
 from likewise.kmeans._running_sums import SPAN, Batch, RunningClusters
-from likewise.kmeans._soft import SoftLinks
-from likewise.kmeans._stats import FixedLabels, compute_mean_row, make_labeller
 
 if TYPE_CHECKING:
     from likewise._typing import ArrayLike, MatrixLike
@@ -101,7 +106,7 @@ class BatchFitMixin(SoftLinks):
         here = replace(named, rows=np.arange(len(hinted_rows)), X=center_rows(middle, named.X))
         first = self._make_batch(drawn, weight, middle, here, round(share * n), share)
         every = self._make_linked_rows(first, rng)
-        linked = None if every is None else every.with_share(share, self._compute_penalty(first.rows))
+        linked = None if every is None else every.with_share(share, self._make_batch_penalty(first.rows))
         plan = self._make_first_steps(first, linked, middle, rng)
 
         progress = FitProgress(self, X, plan.n_runs + 1)
@@ -116,7 +121,7 @@ class BatchFitMixin(SoftLinks):
         for drawn, weight in _draw_later_batches(rows, named, size, most, rng):
             batch = self._make_batch(drawn, weight, middle, here, size, size / n)
             if every is not None:
-                linked = every.with_share(batch.share, self._compute_penalty_at(state.mean_squared_distance))
+                linked = every.with_share(batch.share, self._make_batch_penalty(batch.rows, state))
             state, where = self._update_on_batch(state, batch, linked, where, rng)
             lower = state.n_steps <= SPAN or state.objective < lowest - self.tol * abs(lowest)
             lowest, stale = (state.objective, 0) if lower else (lowest, stale + 1)
@@ -219,11 +224,13 @@ class BatchFitMixin(SoftLinks):
         """Return the linked rows of a batch; the rows seen before determine the penalty of links."""
         if "links" not in batch.named.hints.kinds:
             return None
-        if state is None:
-            penalty = self._compute_penalty(batch.rows)
-        else:
-            penalty = self._compute_penalty_at(state.mean_squared_distance)
-        return LinkedRows(batch.rows, batch.named, penalty, rng)
+        return LinkedRows(batch.rows, batch.named, self._make_batch_penalty(batch.rows, state), rng)
+
+    def _make_batch_penalty(self, rows: Rows, state: RunningClusters | None = None) -> Penalty:
+        """Return the penalty of broken links at the scale of the rows seen before, else of `rows`."""
+        return self._make_penalty(
+            lambda: mean_squared_distance(rows) if state is None else state.mean_squared_distance
+        )
 
     def _make_first_steps(
         self, batch: Batch, linked: LinkedRows | None, middle: np.ndarray, rng: Any
@@ -296,19 +303,19 @@ class BatchFitMixin(SoftLinks):
         self.cluster_centers_ = (self._assigned_to / self._row_unit).astype(state.middle.dtype)
         self.objective_ = state.objective
         self.n_steps_, self.n_rows_seen_ = state.n_steps, state.n_rows
-        self._metric = state.metric
+        self._keep_metric(state.metric)
         self._n_features_out = self.n_clusters
 
     def _label_rows(
         self, rows: Rows, named: HintedSubset, linked: LinkedRows | None, where: np.ndarray
     ) -> int:
         """Label the rows with the current clusters; return the number of clusters that have rows."""
-        state, held = self._running, FixedLabels.empty()
+        state, held = self._running, NOTHING_FIXED
         if linked is not None:
             placed = linked.place(state.metric, state.centers, where.astype(np.int64))
             held = FixedLabels(named.rows, placed.labels.astype(np.int32))
         rows.threads = self._get_n_threads(rows)
-        recipe = make_labeller(rows.dtype, state.centers, state.metric, held)
+        recipe = partial(label_block, state.centers, state.metric, held)
         labels = rows.make_column(np.int32, partial(_shift_block, state.middle.astype(rows.dtype), recipe))
         counts: np.ndarray = rows.sum(partial(_count_sizes, self.n_clusters), labels)
         self.labels_ = rows.collect(labels)

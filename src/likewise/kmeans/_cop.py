@@ -11,15 +11,9 @@ from likewise._blocks import Rows
 from likewise._hinted import HintedSubset
 from likewise.exceptions import InfeasibleSupervisionError
 from likewise.kmeans._base import KMeansFamily
-from likewise.kmeans._linked_rows import (
-    AFRESH,
-    HintedPlacement,
-    build_adjacency,
-    compute_margins,
-    descend,
-    index_groups,
-)
-from likewise.kmeans._metric import Metric
+from likewise.kmeans._clusters import Metric
+from likewise.kmeans._loop import HintedPlacement
+from likewise.kmeans._mpck import AFRESH, index_links, search_labels
 
 _MAX_STEPS = 200_000
 _NO_COMPONENTS = (np.zeros(1, dtype=np.int64), np.empty(0, dtype=np.int64))
@@ -41,8 +35,7 @@ class ApartComponents:
         self._name_rows = partial(named.hints._name_rows, among=self.rows)
         self._edges = np.searchsorted(names, closure.cannot)
         self._groups = [np.searchsorted(names, group) for group in closure.cannot_groups]
-        self._indptr, self._partner, self._edge = build_adjacency(self._edges, self._n)
-        self._group_ptr, self._group_of = index_groups(self._groups, self._n)
+        self._link_index, self._group_index = index_links(self._edges, self._groups, self._n)
         self._k = k
         for group in self._groups:
             if len(group) > k:
@@ -74,17 +67,16 @@ class ApartComponents:
         never = 1.0 + 2.0 * float((node_costs.max(axis=1) - node_costs.min(axis=1)).sum())
         no_rows = np.empty((0, 1))
         problem = icm.IcmProblem(
-            node_costs, self._indptr, self._partner, self._edge,
+            node_costs, *self._link_index,
             np.ones(len(self._edges), dtype=bool), np.ones(len(self._edges)), np.zeros((len(self._edges), 1)),
             0.0, 0.0, np.full(self._k, never),
-            self._group_ptr, self._group_of,
+            *self._group_index,
             np.ones(len(self._groups), dtype=bool), np.ones(len(self._groups)),
             no_rows, no_rows[:, None], no_rows,
         )  # fmt: skip
-        order = np.argsort(-compute_margins(node_costs), kind="stable")
 
         def improve(start: np.ndarray) -> np.ndarray:
-            return descend(problem, start, order, _NO_COMPONENTS)[1]
+            return search_labels(problem, [start], np.arange(self._n), _NO_COMPONENTS)[0][1]
 
         found = [improve(AFRESH)]
         if self._last is not None:

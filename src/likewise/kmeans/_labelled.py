@@ -10,10 +10,10 @@ from scipy.optimize import linear_sum_assignment
 
 from likewise._blocks import Rows
 from likewise._hinted import HintedSubset
-from likewise.kmeans._alternation import KMeansFit
 from likewise.kmeans._assignment import AssignmentProblem
 from likewise.kmeans._base import KMeansFamily
-from likewise.kmeans._stats import ClusterStats
+from likewise.kmeans._clusters import ClusterStats
+from likewise.kmeans._loop import KMeansFit
 from likewise.seeding import extend_seeds
 from likewise.supervision import Supervision
 

@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from likewise.base import Rule
 from likewise.kmeans._batch_fit import BatchFitMixin
-from likewise.kmeans._running_sums import RunningClusters
-from likewise.kmeans._soft import MetricKind, MPCKMeans, PCKMeans
+from likewise.kmeans._mpck import MetricKind, MPCKMeans
+from likewise.kmeans._pck import PCKMeans
 
 if TYPE_CHECKING:
     from likewise._typing import RandomStateLike
@@ -273,7 +273,3 @@ class MiniBatchMPCKMeans(BatchFitMixin, MPCKMeans):
         self.half_life = half_life
         self.max_no_improvement = max_no_improvement
         self.reassignment_ratio = reassignment_ratio
-
-    def _keep_running(self, state: RunningClusters) -> None:
-        super()._keep_running(state)
-        self._keep_metric(state.metric)

@@ -8,9 +8,9 @@ import numpy as np
 
 from likewise._blocks import ArrayRows, Rows
 from likewise._hinted import HintedSubset
-from likewise.kmeans._alternation import KMeansSteps, Learning, Start, compute_means, compute_scatter
-from likewise.kmeans._metric import Metric, compute_inverse_metric
-from likewise.kmeans._stats import NOBODY, ClusterStats
+from likewise.kmeans._clusters import NOBODY, ClusterStats, Metric, compute_means
+from likewise.kmeans._loop import KMeansSteps, Start
+from likewise.kmeans._mpck import MetricLearning, compute_inverse_metric, compute_scatter
 from likewise.seeding import extend_seeds
 
 # Span, in batches, of the exponential moving average of the objective.
@@ -82,7 +82,7 @@ class RunningClusters:
     weight: float = 0.0
 
     @classmethod
-    def begin(cls, middle: np.ndarray, start: Start, learning: Learning | None) -> RunningClusters:
+    def begin(cls, middle: np.ndarray, start: Start, learning: MetricLearning | None) -> RunningClusters:
         """Return the state of a start before any row is seen."""
         k, d = start.centers.shape
         broken = np.zeros(_get_scatter_shape(k, d, learning))
@@ -91,7 +91,7 @@ class RunningClusters:
         second = np.zeros(broken.shape[1:])
         return cls(middle, start.centers, start.metric, stats, second, broken, np.zeros(k))
 
-    def is_compatible(self, k: int, learning: Learning | None) -> bool:
+    def is_compatible(self, k: int, learning: MetricLearning | None) -> bool:
         """Return True if a fit with k clusters and these settings can continue from this state."""
         return self.stats.counts.shape == (k,) and self.broken.shape == _get_scatter_shape(
             k, self.centers.shape[1], learning
@@ -128,8 +128,8 @@ class RunningClusters:
         stats = _scale_stats(self.stats, keep) + new
         second, broken = keep * self.second + steps.second, keep * self.broken
         learning = steps.learning
-        if learning is not None and learning.violations is not None:
-            learning.violations.add_violations(broken, found.hinted_labels, self.metric)
+        if learning is not None and learning.linked is not None:
+            learning.linked.add_violations(broken, found.hinted_labels, self.metric)
         # The start was fitted to the first batch, whose objective is therefore too low: drop it.
         fade = 0.0 if self.n_steps == 1 else 1.0 - 2.0 / (SPAN + 1)
         seen = replace(
@@ -184,7 +184,7 @@ class RunningClusters:
         broken = self.broken if len(self.broken) == 1 else _merge_clusters(self.broken, into)
         return replace(judged, stats=stats, broken=broken, centers=compute_means(stats, centers))
 
-    def learn_metric(self, learning: Learning) -> RunningClusters:
+    def learn_metric(self, learning: MetricLearning) -> RunningClusters:
         """Fit the metric to the running scatter, unless at most k + d rows have been seen."""
         k, d = self.centers.shape
         if self.n_rows <= k + d:
@@ -199,7 +199,7 @@ class RunningClusters:
         return replace(self, metric=compute_inverse_metric(scatter, mass, scale, learning.floor))
 
 
-def _get_scatter_shape(k: int, d: int, learning: Learning | None) -> tuple[int, ...]:
+def _get_scatter_shape(k: int, d: int, learning: MetricLearning | None) -> tuple[int, ...]:
     """Return the shape of the scatter from which a metric is learned."""
     square = (d,) if learning is None or learning.diagonal else (d, d)
     return (k if learning is not None and learning.per_cluster else 1, *square)

@@ -3,29 +3,41 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import Any, Protocol
+from functools import partial
+from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 
-from likewise._blocks import Block, Rows, as_rows
+from likewise._blocks import Block, Column, Rows, as_rows
 from likewise.base import FitProgress
-from likewise.kmeans._linked_rows import HintedPlacement
-from likewise.kmeans._metric import Metric, compute_inverse_metric
-from likewise.kmeans._reseed import choose_moves_to_empty
-from likewise.kmeans._stats import (
+from likewise.kmeans._clusters import (
     NOBODY,
+    NOTHING_FIXED,
     ClusterStats,
     FixedLabels,
+    Metric,
     assign_rows,
+    compute_means,
     compute_second_moment,
     compute_total_cost,
-    get_moments_kind,
     label_all_zero,
-    make_labeller,
+    label_block,
 )
+
+if TYPE_CHECKING:
+    from likewise.kmeans._mpck import MetricLearning
 
 # Fitting the metric may raise the objective. Stop after this many iterations without improvement.
 _PATIENCE = 5
+
+
+@dataclass(frozen=True)
+class HintedPlacement:
+    """The clusters of the hinted rows and their contribution to the objective."""
+
+    labels: np.ndarray
+    energy: float
+    nearest: np.ndarray  # the nearest clusters, regardless of hints
 
 
 class HintedRowPlacer(Protocol):
@@ -40,30 +52,6 @@ class HintedRowPlacer(Protocol):
 
     def get_units(self) -> np.ndarray:
         """Return the unit of each row. A unit moves to an empty cluster as a whole; unit -1 never moves."""
-
-
-class Violations(Protocol):
-    """The contribution of broken links to the scatter matrix from which a metric is learned."""
-
-    rows: np.ndarray
-
-    def add_violations(self, scatter: np.ndarray, labels: np.ndarray, metric: Metric) -> None:
-        """Add the contribution to `scatter` in place."""
-
-
-@dataclass(frozen=True)
-class Learning:
-    """Settings of metric learning. `floor` bounds the eigenvalues of the scatter, relative to their mean."""
-
-    diagonal: bool
-    per_cluster: bool
-    floor: float
-    violations: Violations | None
-
-    @property
-    def moments(self) -> str | None:
-        """The kind of second moments needed per cluster; None if the clusters share a metric."""
-        return None if not self.per_cluster else "diagonal" if self.diagonal else "full"
 
 
 @dataclass(frozen=True, eq=False)
@@ -140,7 +128,7 @@ class KMeansSteps:
         n_clusters: int,
         *,
         hinted: HintedRowPlacer | None = None,
-        learning: Learning | None = None,
+        learning: MetricLearning | None = None,
         watch: np.ndarray = NOBODY,
         fill: bool = True,
     ) -> None:
@@ -151,8 +139,8 @@ class KMeansSteps:
         self._labels_are: AssignmentPass | None = None
         self._watch = watch if hinted is None else hinted.rows
         diagonal = learning is None or learning.diagonal
-        held = FixedLabels.empty() if hinted is None else FixedLabels(hinted.rows, np.zeros_like(hinted.rows))
-        self._free_second = self.second = compute_second_moment(self.rows, diagonal=diagonal, held=held)
+        without = NOBODY if hinted is None else hinted.rows
+        self._free_second = self.second = compute_second_moment(self.rows, diagonal=diagonal, without=without)
         if hinted is not None:
             hinted_block = as_rows(hinted.X, weight=hinted.weight)
             self.second = self.second + compute_second_moment(hinted_block, diagonal=diagonal)
@@ -163,9 +151,8 @@ class KMeansSteps:
 
     def assign(self, centers: np.ndarray, metric: Metric, hinted_labels: np.ndarray | None) -> AssignmentPass:
         """Assign every row, given the previous labels of the hinted rows (None in the first pass)."""
-        moments = get_moments_kind(metric) or (self.learning.moments if self.learning else None)
-        held = FixedLabels.empty()
-        placed = None
+        moments = metric.moments or (self.learning.moments if self.learning else None)
+        held, placed = NOTHING_FIXED, None
         if self.hinted is not None:
             placed = self.hinted.place(
                 metric, centers, None if hinted_labels is None else hinted_labels.astype(np.int64)
@@ -194,7 +181,7 @@ class KMeansSteps:
         if self._labels_are is not fit.assigned:
             # The stored labels are those of another fit. They are recomputed while they are collected, so
             # this needs no extra pass.
-            recipe = make_labeller(self.rows.dtype, fit.centers, fit.metric, fit.assigned.held)
+            recipe = partial(label_block, fit.centers, fit.metric, fit.assigned.held)
             self._labels = self.rows.make_column(np.int32, recipe)
         return self.rows.collect(self._labels, renumber)
 
@@ -220,7 +207,7 @@ class KMeansSteps:
             found = ClusterStats.from_labels(block.X, block.kept, block.weight, k, moments=moments)
             return replace(found, watched=block.kept[watched.restrict_to_block(block.rows)[0]])
 
-        recipe = make_labeller(self.rows.dtype, centers, metric, held)
+        recipe = partial(label_block, centers, metric, held)
         moved = self.rows.sum(move, self._labels, becomes=recipe)
         return replace(moved, changed=stats.changed + self._count_changes(rows, before, labels)), held
 
@@ -246,38 +233,8 @@ class KMeansSteps:
         centers = compute_means(stats, centers)
         if not learn or self.learning is None:
             return centers, metric
-        scatter, mass = compute_scatter(stats, self.second, centers, self.learning.per_cluster)
-        if self.learning.violations is not None:
-            self.learning.violations.add_violations(scatter, hinted_labels, metric)
-        return centers, compute_inverse_metric(scatter, mass, self._scale, self.learning.floor)
-
-
-def compute_means(stats: ClusterStats, centers: np.ndarray) -> np.ndarray:
-    """Return the means of the clusters; an empty cluster keeps its centre."""
-    filled = stats.counts > 0
-    return np.where(filled[:, None], stats.sums / np.where(filled, stats.counts, 1.0)[:, None], centers)
-
-
-def compute_scatter(
-    stats: ClusterStats, second: np.ndarray, centers: np.ndarray, per_cluster: bool
-) -> tuple[np.ndarray, np.ndarray]:
-    """Return the scatter about the centres and its total weight, per cluster or pooled over clusters.
-
-    `second` is the second moment of all rows; second moments per cluster are in `stats`.
-    """
-    if per_cluster:
-        assert stats.second is not None
-        return stats.second - _compute_weighted_squares(
-            stats.counts, centers, stats.second.ndim
-        ), stats.counts
-    within = second - _compute_weighted_squares(stats.counts, centers, second.ndim + 1).sum(axis=0)
-    return within[None], np.array([stats.counts.sum()])
-
-
-def _compute_weighted_squares(counts: np.ndarray, centers: np.ndarray, ndim: int) -> np.ndarray:
-    if ndim == 2:
-        return counts[:, None] * np.square(centers)
-    return counts[:, None, None] * centers[:, :, None] * centers[:, None, :]
+        metric = self.learning.fit_metric(stats, self.second, centers, hinted_labels, metric, self._scale)
+        return centers, metric
 
 
 def alternate(
@@ -285,19 +242,19 @@ def alternate(
     start: Start,
     *,
     max_iter: int,
-    shift_tol: float,
-    cost_tol: float,
+    tol: float,
     learn_by: int,
     progress: FitProgress | None = None,
 ) -> KMeansFit:
     """Alternate the two steps from the given start until the labels converge.
 
     Fitting the metric may raise the objective, so the best state since the metric was first fitted is
-    returned. The fit stops when no label changes, when the squared shift of all centres is at most
-    `shift_tol` while the metric is fixed, or when the relative change of the objective is at most `cost_tol`
-    while the metric is fitted. From iteration `learn_by` on the metric is fitted even if the labels have not
-    converged.
+    returned. The fit stops when no label changes, when the squared shift of all centres relative to the mean
+    variance of the columns is at most `tol` while the metric is fixed, or when the relative change of the
+    objective is at most `tol` while the metric is fitted. From iteration `learn_by` on the metric is fitted
+    even if the labels have not converged.
     """
+    shift_tol = tol * steps.variance
     centers, metric = start.centers, start.metric
     learn = start.learn and steps.learning is not None
     best: KMeansFit | None = None
@@ -305,6 +262,8 @@ def alternate(
     stale = 0
     near = False
     last_objective = np.inf
+    if progress is not None:
+        progress.begin(max_iter)
     for n_iter in range(start.done + 1, max_iter + 1):
         found = steps.assign(centers, metric, hinted_labels)
         here = KMeansFit(centers, metric, found, n_iter, True, start)
@@ -312,7 +271,7 @@ def alternate(
         stop = progress.step() if progress is not None else False
         # In the first pass, stored labels belong to another start.
         settled = near or (found.stats.changed == 0 and n_iter > start.done + 1)
-        settled = settled or (learn and abs(objective - last_objective) <= cost_tol * abs(objective))
+        settled = settled or (learn and abs(objective - last_objective) <= tol * abs(objective))
         last_objective = objective
         final = learn or steps.learning is None
         if final and (best is None or objective < best.objective - 1e-9 * abs(best.objective)):
@@ -320,14 +279,104 @@ def alternate(
         else:
             stale += final
         if settled and final:
-            return replace(here if steps.learning is None else best or here, n_iter=n_iter - near)
+            fit = replace(here if steps.learning is None else best or here, n_iter=n_iter - near)
+            break
         if stop or (learn and stale >= _PATIENCE):
-            return replace(best or here, n_iter=n_iter)
+            fit = replace(best or here, n_iter=n_iter)
+            break
         learn = steps.learning is not None and (learn or settled or n_iter >= learn_by)
         moved, metric = steps.update(found.hinted_labels, found.stats, centers, metric, learn)
         near = not learn and float(np.square(moved - centers).sum()) <= shift_tol
         centers, hinted_labels = moved, found.hinted_labels
-    last = KMeansFit(centers, metric, steps.assign(centers, metric, hinted_labels), max_iter, False, start)
-    if best is not None and best.objective < last.objective:
-        last = replace(best, n_iter=max_iter)
-    return replace(last, converged=False)
+    else:
+        fit = KMeansFit(centers, metric, steps.assign(centers, metric, hinted_labels), max_iter, False, start)
+        if best is not None and best.objective < fit.objective:
+            fit = replace(best, n_iter=max_iter, converged=False)
+    if progress is not None:
+        progress.end()
+    return fit
+
+
+@dataclass(frozen=True, eq=False)
+class Move:
+    """Rows that move together to an empty cluster, with their labels before the move."""
+
+    rows: np.ndarray
+    before: np.ndarray
+    cluster: int
+
+
+def choose_moves_to_empty(
+    X: Rows,
+    labels: Column,
+    held: FixedLabels,
+    hinted: HintedRowPlacer | None,
+    centers: np.ndarray,
+    metric: Metric,
+    empty: np.ndarray,
+) -> list[Move]:
+    """Choose, for each empty cluster, the costliest unhinted row or, failing that, the costliest hinted unit.
+
+    Rows that coincide with their centre never move: if only these are left, X has fewer distinct rows than
+    clusters. No move empties another cluster.
+    """
+    k = len(centers)
+    sizes = X.sum(partial(_compute_sizes, metric, k), labels)
+    rows_left, least = sizes.counts, 1e-12 * sizes.longest
+
+    def compute_costs(rows: np.ndarray, own: np.ndarray, part: np.ndarray) -> np.ndarray:
+        cost = metric.compute_distances(rows, centers)[np.arange(len(rows)), own]
+        return np.where(cost > least, cost, 0.0) * part
+
+    def find_costliest(block: Block) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        # 2 k candidates suffice: at most k are the last row of a cluster, and at most k clusters are empty.
+        assert block.kept is not None
+        cost = compute_costs(block.X, block.kept, block.weight)
+        cost[held.restrict_to_block(block.rows)[0]] = 0.0
+        best = np.argsort(-cost, kind="stable")[: 2 * k]
+        best = best[cost[best] > 0]
+        return block.rows.start + best, cost[best], block.kept[best]
+
+    found = list(X.map(find_costliest, labels))
+    rows, cost, own = (np.concatenate(part) for part in zip(*found, strict=True))
+    candidates = [(rows[at : at + 1], own[at : at + 1]) for at in np.argsort(-cost, kind="stable")]
+    if hinted is not None:
+        unit = hinted.get_units()
+        cost = compute_costs(hinted.X, held.labels, hinted.weight)
+        order = np.argsort(-cost, kind="stable")
+        order = order[(cost[order] > 0) & (unit[order] >= 0)]
+        order = order[np.sort(np.unique(unit[order], return_index=True)[1])]
+        by_unit = np.argsort(unit, kind="stable")
+        first, last = (np.searchsorted(unit[by_unit], unit[order], side=side) for side in ("left", "right"))
+        members = (by_unit[a:b] for a, b in zip(first, last, strict=True))
+        candidates += [(hinted.rows[unit], held.labels[unit]) for unit in members]
+
+    moves = []
+    waiting = iter(candidates)
+    for h in empty:
+        for moving, before in waiting:
+            taken = np.bincount(before, minlength=k)
+            if (taken < np.maximum(rows_left, 1)).all():
+                rows_left = rows_left - taken
+                rows_left[h] += len(moving)
+                moves.append(Move(moving, before, int(h)))
+                break
+    return moves
+
+
+@dataclass(frozen=True, eq=False)
+class _Sizes:
+    """The number of rows of each cluster, and the largest squared length of a row."""
+
+    counts: np.ndarray
+    longest: float
+
+    def __add__(self, other: _Sizes) -> _Sizes:
+        return _Sizes(self.counts + other.counts, max(self.longest, other.longest))
+
+
+def _compute_sizes(metric: Metric, k: int, block: Block) -> _Sizes:
+    assert block.kept is not None
+    return _Sizes(
+        np.bincount(block.kept, minlength=k), float(metric.compute_lengths(block.X).max(initial=0.0))
+    )

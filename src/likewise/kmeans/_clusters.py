@@ -1,20 +1,112 @@
-"""Sufficient statistics of the clusters, and the assignment pass that computes them block by block."""
+"""Metrics and sums of clusters, and the pass that assigns rows to their nearest cluster block by block."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
-from functools import partial
+from functools import cached_property, partial
 from typing import Any
 
 import numpy as np
+from sklearn.utils.extmath import row_norms
 
-from likewise._blocks import Block, Column, Recipe, Rows, as_rows
+from likewise._blocks import Block, Column, Rows, as_rows
 from likewise._threads import get_scratch
-from likewise.kmeans._metric import Metric
 
 NOBODY = np.empty(0, dtype=np.int32)
 _PIECE = 2048
+Sums = tuple[np.ndarray, np.ndarray, np.ndarray | None]
+
+
+@dataclass(frozen=True, eq=False)
+class Metric:
+    """Squared distances ``(x - c)' A_h (x - c)``, and the log-determinants of the A_h.
+
+    `A` has shape (H, d) if the metrics are diagonal and (H, d, d) if they are full, where H is 1 if the
+    clusters share one metric and k if each has its own. Each A_h is an inverse covariance.
+    """
+
+    A: np.ndarray
+    log_det: np.ndarray
+
+    @classmethod
+    def euclidean(cls, n_features: int) -> Metric:
+        """Return the Euclidean metric, shared by all clusters."""
+        return cls(np.ones((1, n_features)), np.zeros(1))
+
+    @property
+    def shared(self) -> bool:
+        """Whether all clusters share one metric."""
+        return len(self.A) == 1
+
+    @property
+    def diagonal(self) -> bool:
+        """Whether the metrics are diagonal."""
+        return self.A.ndim == 2
+
+    @property
+    def moments(self) -> str | None:
+        """The kind of second moments per cluster that the metrics need; None if they are shared."""
+        return None if self.shared else "diagonal" if self.diagonal else "full"
+
+    def __getstate__(self) -> dict[str, np.ndarray]:
+        return {"A": self.A, "log_det": self.log_det}  # without cached roots, so equal metrics pickle equally
+
+    @cached_property
+    def _roots(self) -> np.ndarray:
+        return np.linalg.cholesky(self.A)
+
+    def apply(self, X: np.ndarray) -> np.ndarray:
+        """Return ``A_h x`` for every row and metric, shape (n, H, d)."""
+        X = np.asarray(X, dtype=np.float64)
+        if self.diagonal:
+            return X[:, None, :] * self.A
+        return np.stack([X @ a for a in self.A], axis=1)
+
+    def compute_lengths(self, X: np.ndarray) -> np.ndarray:
+        """Return ``x' A_h x`` for every row and metric, shape (n, H)."""
+        X = np.asarray(X, dtype=np.float64)
+        if self.diagonal:
+            return np.square(X) @ self.A.T
+        return np.stack([row_norms(X @ root, squared=True) for root in self._roots], axis=1)
+
+    def compute_distances(self, X: np.ndarray, centers: np.ndarray) -> np.ndarray:
+        """Return the squared distance of every row to every centre in its cluster's metric, shape (n, k)."""
+        X = np.asarray(X, dtype=np.float64)
+        if self.shared:  # one matrix product; centring keeps the loss of precision small
+            middle = centers.mean(axis=0)
+            W, b = self.compute_linear(centers - middle)
+            out = self.compute_lengths(X - middle) + (X - middle) @ W.T + (b + self.log_det[0])
+            return np.maximum(out, 0.0, out=out)
+        out = np.empty((len(X), len(centers)))
+        for h, center in enumerate(centers):
+            if self.diagonal:
+                out[:, h] = np.square(X - center) @ self.A[h]
+            else:
+                out[:, h] = row_norms((X - center) @ self._roots[h], squared=True)
+        return out
+
+    def compute_costs(self, X: np.ndarray, centers: np.ndarray) -> np.ndarray:
+        """Return ``||x - c_h||^2_{A_h} - log det A_h``, shape (n, k)."""
+        return self.compute_distances(X, centers) - self.log_det
+
+    def embed(self, X: np.ndarray, h: int = 0) -> np.ndarray:
+        """Return the rows mapped so that Euclidean distances equal the distances of metric h."""
+        return (X * np.sqrt(self.A[h]) if self.diagonal else X @ self._roots[h]).astype(X.dtype)
+
+    def unembed(self, Z: np.ndarray) -> np.ndarray:
+        """Undo :meth:`embed` of metric 0."""
+        if self.diagonal:
+            return np.asarray(Z / np.sqrt(self.A[0]), dtype=np.float64)
+        return np.linalg.solve(self._roots[0].T, np.asarray(Z, dtype=np.float64).T).T
+
+    def compute_linear(self, centers: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Return (W, b) such that with a shared metric the cost of x in h is ``W[h] . x + b[h] + x' A x``.
+
+        ``x' A x`` is the same for every cluster, so assignment with a shared metric is as fast as without.
+        """
+        image = self.apply(centers)[:, 0, :]
+        return -2.0 * image, (image * centers).sum(axis=1) - self.log_det[0]
 
 
 @dataclass(frozen=True, eq=False)
@@ -75,6 +167,12 @@ class ClusterStats:
         return cls(counts, sums, second)
 
 
+def compute_means(stats: ClusterStats, centers: np.ndarray) -> np.ndarray:
+    """Return the means of the clusters; an empty cluster keeps its centre."""
+    filled = stats.counts > 0
+    return np.where(filled[:, None], stats.sums / np.where(filled, stats.counts, 1.0)[:, None], centers)
+
+
 def compute_total_cost(stats: ClusterStats, centers: np.ndarray, metric: Metric, second: np.ndarray) -> float:
     """Return the weighted cost of all rows in their clusters, computed in float64 from the statistics.
 
@@ -100,25 +198,22 @@ class FixedLabels:
     rows: np.ndarray
     labels: np.ndarray
 
-    @classmethod
-    def empty(cls) -> FixedLabels:
-        """Return no rows."""
-        return cls(np.empty(0, dtype=np.int64), np.empty(0, dtype=np.int32))
-
     def restrict_to_block(self, rows: slice) -> tuple[np.ndarray, np.ndarray]:
         """Return the rows that are in a block, numbered from its first row, and their labels."""
         first, last = np.searchsorted(self.rows, [rows.start, rows.stop])
         return self.rows[first:last] - rows.start, self.labels[first:last]
 
 
+NOTHING_FIXED = FixedLabels(np.empty(0, dtype=np.int64), NOBODY)
+
+
 def compute_second_moment(
-    X: np.ndarray | Rows, *, diagonal: bool, held: FixedLabels | None = None
+    X: np.ndarray | Rows, *, diagonal: bool, without: np.ndarray = NOBODY
 ) -> np.ndarray:
-    """Return the weighted sum of squares (d,) or outer products (d, d) of all rows except `held`."""
-    held = FixedLabels.empty() if held is None else held
+    """Return the weighted sum of squares (d,) or outer products (d, d) of all rows except `without`."""
 
     def sum_squares(block: Block) -> np.ndarray:
-        every = block.get_weight_without(held.rows)
+        every = block.get_weight_without(without)
         total = np.zeros(block.X.shape[1] if diagonal else (block.X.shape[1], block.X.shape[1]))
         for rows, weight in _iterate_pieces(block.X, every):
             weighted = get_scratch("weighted", rows.shape, np.float64)
@@ -142,15 +237,15 @@ def mean_squared_distance(X: Rows) -> float:
 
 def compute_mean_row(X: Rows) -> np.ndarray:
     """Return the weighted mean of the rows, in their dtype."""
-    total: np.ndarray = X.sum(_compute_weighted_sum) / X.total_weight
-    return total.astype(X.dtype)
 
+    def sum_rows(block: Block) -> np.ndarray:
+        total = np.zeros(block.X.shape[1])
+        for rows, weight in _iterate_pieces(block.X, block.weight):
+            total += weight @ rows
+        return total
 
-def _compute_weighted_sum(block: Block) -> np.ndarray:
-    total = np.zeros(block.X.shape[1])
-    for rows, weight in _iterate_pieces(block.X, block.weight):
-        total += weight @ rows
-    return total
+    mean: np.ndarray = X.sum(sum_rows) / X.total_weight
+    return mean.astype(X.dtype)
 
 
 def _iterate_pieces(X: np.ndarray, weight: np.ndarray) -> Iterator[tuple[np.ndarray, np.ndarray]]:
@@ -160,13 +255,6 @@ def _iterate_pieces(X: np.ndarray, weight: np.ndarray) -> Iterator[tuple[np.ndar
         rows = get_scratch("rows", piece.shape, np.float64)
         rows[...] = piece
         yield rows, weight[at : at + _PIECE]
-
-
-def get_moments_kind(metric: Metric) -> str | None:
-    """Return the kind of second moments per cluster that a metric needs; None if it is shared."""
-    if metric.shared:
-        return None
-    return "diagonal" if metric.diagonal else "full"
 
 
 def label_all_zero(block: Block) -> np.ndarray:
@@ -181,7 +269,7 @@ def assign_rows(
     metric: Metric,
     *,
     moments: str | None = None,
-    held: FixedLabels | None = None,
+    held: FixedLabels = NOTHING_FIXED,
     watch: np.ndarray = NOBODY,
 ) -> ClusterStats:
     """Assign every row to its nearest cluster and return the statistics, in one pass over blocks of rows.
@@ -191,7 +279,6 @@ def assign_rows(
     result does not depend on the number of threads.
     """
     nearest = _make_nearest(X.dtype, centers, metric, moments)
-    held = FixedLabels.empty() if held is None else held
     watched = FixedLabels(watch, watch)
 
     def assign(block: Block) -> ClusterStats:
@@ -204,23 +291,16 @@ def assign_rows(
         block.kept[...] = mine
         return ClusterStats(counts, sums, second, changed, mine[watched.restrict_to_block(block.rows)[0]])
 
-    return X.sum(assign, labels, becomes=make_labeller(X.dtype, centers, metric, held))
+    return X.sum(assign, labels, becomes=partial(label_block, centers, metric, held))
 
 
-def make_labeller(dtype: Any, centers: np.ndarray, metric: Metric, held: FixedLabels) -> Recipe:
-    """Return a function that labels a block: fixed labels for `held` rows, else the nearest cluster."""
-    return partial(_label_block, _make_nearest(dtype, centers, metric, None), held)
-
-
-def _label_block(nearest: Callable[..., Any], held: FixedLabels, block: Block) -> np.ndarray:
-    mine = np.empty(len(block), dtype=np.int32)
-    nearest(block.X, block.weight, mine)
+def label_block(centers: np.ndarray, metric: Metric, held: FixedLabels, block: Block) -> np.ndarray:
+    """Return the labels of a block: fixed labels for `held` rows, else the nearest cluster."""
+    labels = np.empty(len(block), dtype=np.int32)
+    _make_nearest(block.X.dtype, centers, metric, None)(block.X, block.weight, labels)
     at, given = held.restrict_to_block(block.rows)
-    mine[at] = given
-    return mine
-
-
-Sums = tuple[np.ndarray, np.ndarray, np.ndarray | None]
+    labels[at] = given
+    return labels
 
 
 def _make_nearest(
@@ -230,7 +310,7 @@ def _make_nearest(
     from likewise.kernels import assign
 
     k, d = centers.shape
-    own = get_moments_kind(metric)
+    own = metric.moments
     if own is None:
         W, b = metric.compute_linear(centers)
         if k % 2:  # the kernel takes clusters two at a time

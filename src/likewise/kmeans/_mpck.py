@@ -1,0 +1,658 @@
+"""MPCK-Means (Bilenko, Basu & Mooney 2004): objective, assignment step and metric update.
+
+MPCK-Means minimises, over labels l, centres mu and positive definite metrics A,
+
+    (1)  J = sum_i ( ||x_i - mu_{l_i}||^2_{A_{l_i}} - log det A_{l_i} )
+             + sum over broken must-links (l_i != l_j) of w_ij f_M(i, j)
+             + sum over broken cannot-links (l_i = l_j) of w_ij f_C(i, j)
+
+    (2)  f_M(i, j) = ( ||x_i - x_j||^2_{A_{l_i}} + ||x_i - x_j||^2_{A_{l_j}} ) / 2
+
+    (3)  f_C(i, j) = D_h - ||x_i - x_j||^2_{A_h} with h = l_i = l_j and D_h = max_{u, v} ||u - v||^2_{A_h}
+
+where ||x||^2_A = x' A x. Three steps alternate (`alternate` in ``_loop.py``):
+
+    (4)  assignment: a row without links takes argmin_h ||x - mu_h||^2_{A_h} - log det A_h (`assign_rows` in
+         ``_clusters.py``); linked rows lower (1) jointly (`LinkedRows.place`)
+
+    (5)  centres: mu_h is the mean of the rows of cluster h
+
+    (6)  metrics: A_h = N_h S_h^{-1} with N_h rows in cluster h and (`MetricLearning.fit_metric`)
+
+         S_h = sum over rows of h of (x_i - mu_h)(x_i - mu_h)'
+               + sum over broken must-links that touch h of w_ij / 2 (x_i - x_j)(x_i - x_j)'
+               + sum over broken cannot-links within h of w_ij [(u - v)(u - v)' - (x_i - x_j)(x_i - x_j)']
+
+         A metric that all clusters share is N S^{-1} with S the sum of the S_h.
+
+The equations are numbered for this file. Each pair of a must-link or cannot-link group is a link.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable
+from copy import copy
+from dataclasses import dataclass
+from functools import partial
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, get_args
+
+import numpy as np
+from sklearn.utils.extmath import row_norms
+
+from likewise._blocks import Block, Rows, as_rows
+from likewise._hinted import HintedSubset
+from likewise.base import Rule, choice, either, real
+from likewise.kmeans._base import IS_ARRAY, KMeansFamily, is_auto
+from likewise.kmeans._clusters import ClusterStats, Metric, compute_second_moment, mean_squared_distance
+from likewise.kmeans._loop import HintedPlacement, HintedRowPlacer
+from likewise.seeding import ComponentCentroids
+from likewise.supervision import Supervision
+
+if TYPE_CHECKING:
+    from likewise._typing import RandomStateLike
+
+MetricKind = Literal["full", "diagonal"]
+
+# Limits of the local search over the labels of linked rows.
+_MAX_ROUNDS = 20
+_MAX_SWEEPS = 20
+AFRESH = np.empty(0, dtype=np.int64)
+
+# Up to this many rows, all are compared for D_h; above it, only rows that are extreme along some direction.
+_EXACT_ROWS = 256
+_GROUPED_ROWS = 1024
+_N_COLUMNS = 32
+_N_DRAWN = 32
+
+
+class SoftLinks(KMeansFamily, ABC):
+    """Base class of members in which links are soft penalties. Contradictory links give a warning."""
+
+    must_weight: float
+    cannot_weight: float
+    supported_hints: ClassVar[frozenset[str]] = frozenset({"links"})
+    accepts_conflicts: ClassVar[bool] = True
+    parameter_rules: ClassVar[dict[str, Rule]] = {
+        **KMeansFamily.parameter_rules,
+        "must_weight": real(0, strict=True),
+        "cannot_weight": real(0, strict=True),
+    }
+
+    @abstractmethod
+    def _make_penalty(self, compute_scale: Callable[[], float]) -> Penalty:
+        """Return the penalty of broken links. The scale is the mean squared distance between two rows."""
+
+    def _make_hinted_rows(self, X: Rows, named: HintedSubset, rng: Any) -> LinkedRows | None:
+        if "links" not in named.hints.kinds:
+            return None
+        return LinkedRows(X, named, self._make_penalty(partial(mean_squared_distance, X)), rng)
+
+
+class MPCKMeans(SoftLinks):
+    """Metric pairwise-constrained k-means: links guide both the clusters and a learned metric.
+
+    Minimises (Bilenko, Basu & Mooney 2004)
+
+    .. math::
+
+        \\sum_i \\left( \\|x_i - \\mu_{l_i}\\|^2_{A_{l_i}} - \\log\\det A_{l_i} \\right)
+        + \\sum_{must, l_i \\ne l_j} w_{ij} \\tfrac12
+            \\left( \\|x_i - x_j\\|^2_{A_{l_i}} + \\|x_i - x_j\\|^2_{A_{l_j}} \\right)
+        + \\sum_{cannot, l_i = l_j = h} \\bar w_{ij} \\left( D_h - \\|x_i - x_j\\|^2_{A_h} \\right)
+
+    over labels, centres and positive definite metrics A, with :math:`D_h` the largest squared distance
+    between two rows under :math:`A_h`. A is an inverse covariance. Penalties are distances in the learned
+    metric, so that neither the units of the columns nor the scale of the data change the meaning of a
+    weight.
+
+    The steps alternate as in the paper. Where the paper leaves choices open: The metric stays Euclidean
+    until the labels have converged once. Confident hinted rows are labelled first; then single rows and whole
+    must-link components move alternately, both from the previous labels and from scratch. The eigenvalues
+    of the scatter matrix whose inverse is the metric are raised to at least `regularization` times their
+    mean, because a broken cannot-link can make the matrix indefinite. Only stated links are penalised;
+    implied links act through the component moves and the start, so that cost and memory are linear in the
+    number of links.
+
+    Parameters
+    ----------
+    n_clusters : int, default=8
+        The number of clusters.
+    metric : {"full", "diagonal"}, default="full"
+        Whether the metric has off-diagonal entries. "diagonal" only rescales the columns.
+    per_cluster : bool, default=False
+        Whether each cluster has its own metric. If False, all clusters share one.
+    must_weight, cannot_weight : float, default=1.0
+        Cost of a broken must-link or cannot-link, relative to the objective above. Multiplied by the weight
+        of each link in the hints.
+    regularization : float, default=0.01
+        Lower bound on the eigenvalues of a scatter matrix, relative to their mean, with columns scaled to
+        unit variance.
+    init : {"auto", "hints", "k-means++"} or array of shape (n_clusters, n_features), default="auto"
+        Starting centres. With "hints" the first start uses the centroids of the must-link components,
+        selected by a weighted farthest-first traversal, and the others are k-means++ draws. "auto" also
+        fits without links and continues that fit with the links, see Notes. An array gives the only start.
+    n_init : int, default=5
+        Number of starts. Every third start begins with the metric that the must-links suggest, the others
+        with the Euclidean metric. After a few iterations, the start of each type whose nearest-centre
+        clusters break the fewest links is finished. With ``init="hints"`` the Euclidean one of these two is
+        kept unless it breaks clearly more links. Without links all starts are finished and the lowest
+        objective wins; they all begin with the Euclidean metric if ``init="auto"``, and every third one
+        with the inverse covariance of all rows if ``init="hints"``.
+    max_iter : int, default=300
+        Maximum number of iterations of one start.
+    tol : float, default=1e-4
+        Stop when the centres move less than this, relative to the variance of the columns.
+    random_state : int, RandomState or None, default=None
+        Seed of the random draws. Pass an int for the same result on every call.
+    n_jobs : int or None, default=None
+        Maximum number of threads; None uses the current OpenMP limit and -1 all cores. Small data use one
+        thread.
+
+    Attributes
+    ----------
+    labels_ : ndarray of shape (n_samples,)
+        The cluster of each row.
+    cluster_centers_ : ndarray of shape (n_clusters, n_features)
+        The mean of each cluster, weighted by `sample_weight`, in the original columns of X. An empty
+        cluster keeps its last centre. If the fit has not converged, these differ from the centres that
+        rows were assigned to, which `predict` uses.
+    metrics_ : ndarray
+        The learned metric: (d,) or (d, d) if shared, (k, d) or (k, d, d) if each cluster has its own. If all
+        values of X are below 1e-77 (float32: 3e-10), it is the metric of X multiplied by a power of two,
+        because the metric of X itself would overflow.
+    violations_ : likewise.evaluation.Satisfaction
+        The stated links that the labels satisfy and violate.
+    objective_ : float
+        The value of the objective.
+    n_iter_ : int
+        Number of iterations of the selected start.
+
+    Notes
+    -----
+    An iteration costs O(n k d) with a shared metric, as in k-means; O(n k d) with a diagonal and O(n k d^2)
+    with a full metric per cluster; plus O(k d) per hinted row and O(k) per link. The assignment and centre
+    steps never raise the objective. The metric step may raise it, because :math:`D_h` depends on the metric;
+    the best state found is returned.
+
+    Few links can lead the starts to a poorer optimum than no links. With ``init="auto"`` the fit without
+    links and with the same `random_state` is therefore continued with the links. Another start replaces it
+    only if its nearest-centre clusters break clearly fewer links: by one standard deviation in a comparison
+    link by link, or by two if it began with the metric that the must-links suggest. This roughly doubles
+    the time. ``init="hints"`` starts from the links only, as in the paper.
+
+    Examples
+    --------
+    Two features; people group by the first, which has the smaller spread.
+
+    >>> import numpy as np
+    >>> from likewise import MPCKMeans, Supervision
+    >>> rng = np.random.default_rng(0)
+    >>> meant = np.repeat([0, 1], 40)
+    >>> X = np.column_stack([4 * meant + rng.normal(size=80), 20 * rng.uniform(size=80)])
+    >>> hints = Supervision.from_links(80, must_groups=[range(5), range(40, 45)], cannot=[(0, 40)])
+    >>> model = MPCKMeans(n_clusters=2, metric="diagonal", random_state=0).fit(X, supervision=hints)
+    >>> model.violations_.share
+    1.0
+    >>> bool(model.metrics_[0] > 10 * model.metrics_[1])
+    True
+    """
+
+    metrics_: np.ndarray
+
+    _rescales_rows = True  # an inverse covariance can overflow even if the covariance does not underflow
+    parameter_rules: ClassVar[dict[str, Rule]] = {
+        **SoftLinks.parameter_rules,
+        "metric": choice(*get_args(MetricKind)),
+        "init": either(choice("auto", "hints", "k-means++"), IS_ARRAY),
+        "per_cluster": choice(True, False),
+        "regularization": real(0, strict=True),
+    }
+
+    def __init__(
+        self,
+        n_clusters: int = 8,
+        *,
+        metric: MetricKind = "full",
+        per_cluster: bool = False,
+        must_weight: float = 1.0,
+        cannot_weight: float = 1.0,
+        regularization: float = 0.01,
+        init: Any = "auto",
+        n_init: int = 5,
+        max_iter: int = 300,
+        tol: float = 1e-4,
+        random_state: RandomStateLike = None,
+        n_jobs: int | None = None,
+    ) -> None:
+        super().__init__(
+            n_clusters,
+            init=init,
+            n_init=n_init,
+            max_iter=max_iter,
+            tol=tol,
+            random_state=random_state,
+            n_jobs=n_jobs,
+        )
+        self.metric = metric
+        self.per_cluster = per_cluster
+        self.must_weight = must_weight
+        self.cannot_weight = cannot_weight
+        self.regularization = regularization
+
+    def _make_penalty(self, compute_scale: Callable[[], float]) -> Penalty:
+        # A learned metric determines the scale of its distances: equations (2) and (3).
+        must, cannot = self.must_weight * self._weight_unit, self.cannot_weight * self._weight_unit
+        return Penalty(must, cannot, alpha=0.0, beta=1.0, reach=None)
+
+    def _make_learning(self, hinted: HintedRowPlacer | None) -> MetricLearning:
+        linked = hinted if isinstance(hinted, LinkedRows) else None
+        return MetricLearning(self.metric == "diagonal", self.per_cluster, self.regularization, linked)
+
+    def _count_hinted_starts(self, hints: Supervision) -> int:
+        return 2  # one with each initial metric
+
+    def _suggest_metric(self, X: Rows, named: HintedSubset) -> Metric | None:
+        links = named.hints.links
+        if is_auto(self.init) and not len(links.must) and not len(links.must_groups):
+            return None  # no must-links, no suggestion
+        return self._invert_component_scatter(X, named)
+
+    def _invert_component_scatter(self, X: Rows, named: HintedSubset) -> Metric:
+        """Return the inverse of the scatter within must-link components, shrunk towards the total scatter.
+
+        The scatter within components is that of relevant component analysis. The total scatter counts as one
+        component of two rows.
+        """
+        diagonal = self.metric == "diagonal"
+        total = compute_second_moment(X, diagonal=diagonal)
+        spread = np.sqrt((total if diagonal else total.diagonal()) / X.total_weight)
+        tied = ComponentCentroids.from_closure(named.X, named.closure, named.weight)
+        weight = named.weight[tied.rows]
+        within = np.asarray(named.X[tied.rows], dtype=np.float64) - tied.centroids[tied.place]
+        freedom = weight.sum() - tied.mass.sum() / np.bincount(tied.place).mean() if len(tied.rows) else 0.0
+        one = self._weight_unit
+        scatter = compute_second_moment(as_rows(within, weight=weight), diagonal=diagonal)
+        scatter += total / X.total_weight * one
+        scale = np.where(spread > 0, spread, 1.0)
+        return compute_inverse_metric(scatter[None], np.array([freedom + one]), scale, self.regularization)
+
+    def _keep_metric(self, metric: Metric) -> None:
+        super()._keep_metric(metric)
+        A = metric.A
+        if self.metric == "full" and metric.diagonal:  # still Euclidean: no metric was fitted
+            A = np.stack([np.diag(a) for a in A])
+        self.metrics_ = np.resize(A, (self.n_clusters, *A.shape[1:])) if self.per_cluster else A[0]
+
+
+@dataclass(frozen=True)
+class Penalty:
+    """The cost of a broken link.
+
+    A must-link costs ``weight (alpha + beta ||x_i - x_j||^2)`` and a cannot-link
+    ``weight (reach - beta ||x_i - x_j||^2)``. If `reach` is None, it is the largest squared distance, D_h.
+    """
+
+    must_weight: float
+    cannot_weight: float
+    alpha: float
+    beta: float
+    reach: float | None
+
+
+class LinkedRows:
+    """The linked rows, which are gathered once and labelled jointly: their terms of the objective (1)."""
+
+    def __init__(self, X: Rows, named: HintedSubset, penalty: Penalty, rng: np.random.RandomState) -> None:
+        links = named.hints.links
+        self.rows, self.X, self.weight = named.rows, np.asarray(named.X, dtype=np.float64), named.weight
+        # A row of weight 0 still goes to its nearest cluster if its links allow it.
+        self._pull = np.maximum(self.weight, 1e-12 * X.heaviest)
+        self._ends = np.concatenate([links.must, links.cannot])
+        self._is_cannot = np.repeat([False, True], [len(links.must), len(links.cannot)])
+        self._stated_weights = np.concatenate([links.must_weights, links.cannot_weights])
+        self._difference = self.X[self._ends[:, 0]] - self.X[self._ends[:, 1]]
+        must, cannot = links.must_groups, links.cannot_groups
+        self._groups = [np.asarray(rows) for rows in (*must, *cannot)]
+        self._group_is_cannot = np.repeat([False, True], [len(must), len(cannot)])
+        self._stated_group_weights = np.concatenate([must.weights, cannot.weights])
+        self._link_index, self._group_index = index_links(self._ends, self._groups, len(self.rows))
+        self._set_penalty(penalty)
+        self._component = named.closure.component
+        parts = named.closure.components(min_size=2)
+        self._components = (
+            np.cumsum([0, *map(len, parts)], dtype=np.int64),
+            np.concatenate([np.empty(0, dtype=np.int64), *parts]),
+        )
+        self._order = rng.permutation(len(self.rows))
+        self._reach = None
+        if penalty.reach is None and (self._is_cannot.any() or self._group_is_cannot.any()):
+            grouped = self.X[np.unique(np.concatenate([[], *self._groups]).astype(np.int64))]
+            self._reach = FarthestRows(X, self._difference[self._is_cannot], grouped, rng)
+
+    def _set_penalty(self, penalty: Penalty, share: float = 1.0) -> None:
+        self._penalty = penalty
+        must, cannot = share * penalty.must_weight, share * penalty.cannot_weight
+        self._weight = np.where(self._is_cannot, cannot, must) * self._stated_weights
+        self._group_weight = np.where(self._group_is_cannot, cannot, must) * self._stated_group_weights
+        self._known: tuple[Metric, tuple[np.ndarray, ...]] | None = None
+
+    def with_share(self, share: float, penalty: Penalty) -> LinkedRows:
+        """Return a copy whose rows and links have `share` times their weight, with another penalty.
+
+        Linked rows are in every batch, so they must count less for a batch to represent all rows.
+        """
+        other = copy(self)
+        other.weight, other._pull = share * self.weight, share * self._pull
+        other._set_penalty(penalty, share)
+        return other
+
+    def place(self, metric: Metric, centers: np.ndarray, previous: np.ndarray | None) -> HintedPlacement:
+        """Assignment step (4): label the rows by a local search for the lowest value of (1).
+
+        Confident rows go first (largest gap between their two cheapest clusters; ties in random order). Then
+        single rows and whole components move alternately until neither lowers the energy. From the second
+        iteration on this is done twice, from the previous labels and from scratch, and the better result is
+        kept: moves of single rows rarely escape labels that suited earlier centres.
+        """
+        from likewise.kernels import icm
+
+        Z, norms, dist, X, Y, Q, reach, _ = self._prepare_metric(metric)
+        if metric.shared:
+            C = metric.embed(centers)
+            costs = norms[:, None] - 2.0 * (Z @ C.T) + (row_norms(C, squared=True) - metric.log_det[0])
+        else:
+            costs = metric.compute_costs(self.X, centers)
+        nearest = costs.argmin(axis=1)
+        costs *= self._pull[:, None]
+        problem = icm.IcmProblem(
+            costs, *self._link_index, self._is_cannot, self._weight, dist,
+            float(self._penalty.alpha), float(self._penalty.beta), np.resize(reach, len(centers)),
+            *self._group_index, self._group_is_cannot, self._group_weight, X, Y, Q,
+        )  # fmt: skip
+        starts = [AFRESH] if previous is None else [AFRESH, previous]
+        found = search_labels(problem, starts, self._order, self._components)
+        energy, labels = min(found, key=lambda pair: pair[0])
+        return HintedPlacement(labels, energy, nearest)
+
+    def _prepare_metric(self, metric: Metric) -> tuple[np.ndarray, ...]:
+        """Return the terms of (2) and (3) that depend on the metric only, cached for the last metric."""
+        if self._known is None or self._known[0] is not metric:
+            beta = self._penalty.beta
+            H, d = len(metric.A), self.X.shape[1]
+            # In the coordinates of a shared metric, distances are Euclidean.
+            Z = metric.embed(self.X) if metric.shared else self.X
+            dist = np.zeros((len(self._ends), H))
+            if beta and metric.shared:
+                dist[:, 0] = row_norms(Z[self._ends[:, 0]] - Z[self._ends[:, 1]], squared=True)
+            elif beta:
+                dist = np.ascontiguousarray(metric.compute_lengths(self._difference))
+            X, Y, Q = np.empty((0, d)), np.empty((0, H, d)), np.empty((0, H))
+            if beta and self._groups:
+                X, Y, Q = self.X, metric.apply(self.X), metric.compute_lengths(self.X)
+            far = np.zeros((H, d))
+            reach = np.full(H, self._penalty.reach or 0.0)
+            if self._reach is not None:
+                reach, far = self._reach.find_farthest(metric)
+            self._known = (metric, (Z, row_norms(Z, squared=True), dist, X, Y, Q, reach, far))
+        return self._known[1]
+
+    def get_units(self) -> np.ndarray:
+        """Return the must-link component of each row. Components are moved as a whole."""
+        return self._component
+
+    def add_violations(self, scatter: np.ndarray, labels: np.ndarray, metric: Metric) -> None:
+        """Add the contribution of broken links to the scatter matrices: the last two sums of (6).
+
+        A broken must-link adds to the scatter of both clusters (twice to a shared one).
+        """
+        *_, far = self._prepare_metric(metric)
+        shared = len(scatter) == 1
+        left, right = labels[self._ends[:, 0]], labels[self._ends[:, 1]]
+        must = ~self._is_cannot & (left != right)
+        cannot = self._is_cannot & (left == right)
+        for owner in (left, right):
+            _add_squares(scatter, owner[must], self._difference[must], self._weight[must] / 2)
+        _add_squares(scatter, left[cannot], self._difference[cannot], -self._weight[cannot])
+        far_of = np.zeros(len(left), dtype=np.int64) if len(far) == 1 else left
+        _add_squares(scatter, left[cannot], far[far_of[cannot]], self._weight[cannot])
+        for rows, is_cannot, weight in zip(
+            self._groups, self._group_is_cannot, self._group_weight, strict=True
+        ):
+            clusters = np.unique(labels[rows])
+            parts = {int(h): self.X[rows[labels[rows] == h]] for h in clusters}
+            for h, part in parts.items():
+                if is_cannot:
+                    n_pairs = len(part) * (len(part) - 1) / 2
+                    own = 0 if shared else h
+                    vector = far[0 if len(far) == 1 else h]
+                    scatter[own] += weight * n_pairs * _sum_squares(vector[None], scatter.ndim)
+                    scatter[own] -= weight * _compute_pair_scatter(part, part, scatter.ndim) / 2
+                    continue
+                for g, other in parts.items():
+                    if g != h:  # each pair is visited twice, half for the metric of either cluster
+                        scatter[0 if shared else h] += (
+                            weight / 2 * _compute_pair_scatter(part, other, scatter.ndim)
+                        )
+
+
+@dataclass(frozen=True)
+class MetricLearning:
+    """The metric update (6). `floor` bounds the eigenvalues of the scatter, relative to their mean."""
+
+    diagonal: bool
+    per_cluster: bool
+    floor: float
+    linked: LinkedRows | None
+
+    @property
+    def moments(self) -> str | None:
+        """The kind of second moments needed per cluster; None if the clusters share a metric."""
+        return None if not self.per_cluster else "diagonal" if self.diagonal else "full"
+
+    def fit_metric(
+        self,
+        stats: ClusterStats,
+        second: np.ndarray,
+        centers: np.ndarray,
+        hinted_labels: np.ndarray,
+        metric: Metric,
+        scale: np.ndarray,
+    ) -> Metric:
+        """Return the metrics of the current labels; D_h is taken under the previous `metric`."""
+        scatter, mass = compute_scatter(stats, second, centers, self.per_cluster)
+        if self.linked is not None:
+            self.linked.add_violations(scatter, hinted_labels, metric)
+        return compute_inverse_metric(scatter, mass, scale, self.floor)
+
+
+def compute_scatter(
+    stats: ClusterStats, second: np.ndarray, centers: np.ndarray, per_cluster: bool
+) -> tuple[np.ndarray, np.ndarray]:
+    """Return the first sum of (6) and its total weight, per cluster or pooled over clusters.
+
+    `second` is the second moment of all rows; second moments per cluster are in `stats`.
+    """
+    counts = stats.counts
+    if second.ndim == 1:
+        squares = counts[:, None] * np.square(centers)
+    else:
+        squares = counts[:, None, None] * centers[:, :, None] * centers[:, None, :]
+    if per_cluster:
+        assert stats.second is not None
+        return stats.second - squares, counts
+    return (second - squares.sum(axis=0))[None], np.array([counts.sum()])
+
+
+def compute_inverse_metric(scatter: np.ndarray, mass: np.ndarray, scale: np.ndarray, floor: float) -> Metric:
+    """Return the metrics (6) of regularised scatter matrices S_h of total weight N_h.
+
+    S_h need not be positive definite: a violated cannot-link subtracts from it, and a cluster may have fewer
+    rows than columns. So columns are scaled to unit spread, the eigenvalues (or the diagonal) of S_h are
+    raised to at least `floor` times their mean, and the scaling is undone. Flooring A_h at 0 instead, as in
+    the slides of the paper, would make log det A_h minus infinity.
+
+    Parameters
+    ----------
+    scatter : ndarray of shape (H, d) or (H, d, d)
+        Sums of (outer) squares.
+    mass : ndarray of shape (H,)
+        The total weight of each.
+    scale : ndarray of shape (d,)
+        The standard deviation of each column over all rows; 1 for a constant column.
+    floor : float
+        Lower bound on the eigenvalues, relative to their mean.
+    """
+    mass = np.maximum(mass, 1e-300)
+    floor = max(floor, 1e-12)  # below this the inverse has no correct digits
+    diagonal = scatter.ndim == 2
+    if diagonal:
+        values = scatter / mass[:, None] / np.square(scale)
+    else:
+        unit = scatter / mass[:, None, None] / np.multiply.outer(scale, scale)
+        values, vectors = np.linalg.eigh((unit + unit.transpose(0, 2, 1)) / 2)
+    positive = np.maximum(values, 0).sum(axis=1)
+    mean = np.where(positive > 0, positive / values.shape[1], 1.0)
+    values = np.maximum(values, floor * mean[:, None])
+    if diagonal:
+        variance = values * np.square(scale)
+        return Metric(1.0 / variance, -np.log(variance).sum(axis=1))
+    vectors = vectors / scale[None, :, None]
+    A = (vectors / values[:, None, :]) @ vectors.transpose(0, 2, 1)
+    return Metric(A, -np.log(values).sum(axis=1) - 2.0 * np.log(scale).sum())
+
+
+def _sum_squares(rows: np.ndarray, ndim: int, weight: np.ndarray | float = 1.0) -> np.ndarray:
+    weighted = rows * np.reshape(weight, (-1, 1))
+    return (weighted * rows).sum(axis=0) if ndim == 2 else weighted.T @ rows
+
+
+def _add_squares(scatter: np.ndarray, owner: np.ndarray, rows: np.ndarray, weight: np.ndarray) -> None:
+    if len(scatter) == 1:
+        owner = np.zeros_like(owner)
+    for h in np.unique(owner):
+        mine = owner == h
+        scatter[h] += _sum_squares(rows[mine], scatter.ndim, weight[mine])
+
+
+def _compute_pair_scatter(A: np.ndarray, B: np.ndarray, ndim: int) -> np.ndarray:
+    """Return the sum of squares of a - b over all rows a of A and b of B, without building the pairs."""
+    a, b = A.sum(axis=0), B.sum(axis=0)
+    squares = len(B) * _sum_squares(A, ndim) + len(A) * _sum_squares(B, ndim)
+    return squares - (2 * a * b if ndim == 2 else np.outer(a, b) + np.outer(b, a))
+
+
+class FarthestRows:
+    """Candidates for the farthest pair of rows, D_h in (3).
+
+    An exact search costs n^2 d for each new metric. The farthest pair under any metric lies on the convex
+    hull, so rows that are extreme along columns or random directions are gathered once, and only these are
+    compared: exact up to 256 rows, a lower bound beyond. The differences of cannot-linked rows (`pairs`) and
+    the rows in cannot-link groups (`grouped`; if more than 1,024, only the extreme ones) are candidates too,
+    so that no penalty ``D_h - ||x_i - x_j||^2`` is negative.
+    """
+
+    def __init__(
+        self, X: np.ndarray | Rows, pairs: np.ndarray, grouped: np.ndarray, rng: np.random.RandomState
+    ) -> None:
+        X = as_rows(X)
+        drawn = rng.normal(size=(_N_DRAWN, X.shape[1]))
+        if len(X) <= _EXACT_ROWS:
+            points = X.take(np.arange(len(X)))
+        else:
+            spread = X.take(np.arange(0, len(X), max(1, len(X) // 10_000))).std(axis=0)
+            widest = np.argsort(-spread, kind="stable")[:_N_COLUMNS]
+            directions = np.vstack([np.eye(X.shape[1])[widest], drawn / np.where(spread > 0, spread, 1.0)])
+            points = X.take(_find_extremes(X, directions.astype(X.dtype)))
+            if len(grouped) > _GROUPED_ROWS:
+                grouped = grouped[_find_extremes(as_rows(grouped), directions)]
+            points = np.vstack([points, grouped])
+        self._points = np.asarray(points, dtype=np.float64)
+        self._pairs = pairs
+
+    def find_farthest(self, metric: Metric) -> tuple[np.ndarray, np.ndarray]:
+        """Return the largest squared distances D, shape (H,), and the differences u - v, shape (H, d)."""
+        reach, difference = [], []
+        stated = metric.compute_lengths(self._pairs) if len(self._pairs) else None
+        for h in range(len(metric.A)):
+            Z = metric.embed(self._points, h)
+            norms = row_norms(Z, squared=True)
+            squared = norms[:, None] + norms - 2.0 * (Z @ Z.T)
+            u, v = np.unravel_index(int(squared.argmax()), squared.shape)
+            best, vector = squared[u, v], self._points[u] - self._points[v]
+            if stated is not None and stated[:, h].max() > best:
+                best, vector = stated[:, h].max(), self._pairs[int(stated[:, h].argmax())]
+            reach.append(best)
+            difference.append(vector)
+        return np.array(reach), np.array(difference)
+
+
+def _find_extremes(X: Rows, directions: np.ndarray) -> np.ndarray:
+    """Return the rows with the largest or the smallest projection on some direction, block by block."""
+
+    def find_in_block(block: Block) -> tuple[np.ndarray, np.ndarray]:
+        if not len(block):
+            return np.zeros(2 * len(directions), dtype=np.int64), np.full(2 * len(directions), -np.inf)
+        projected = directions @ block.X.T
+        at = np.concatenate([projected.argmax(axis=1), projected.argmin(axis=1)])
+        return block.rows.start + at, np.concatenate([projected.max(axis=1), -projected.min(axis=1)])
+
+    best = np.full(2 * len(directions), -np.inf)
+    found = np.zeros(len(best), dtype=np.int64)
+    for at, value in X.map(find_in_block):
+        farther = value > best
+        best = np.where(farther, value, best)
+        found = np.where(farther, at, found)
+    return np.unique(found)
+
+
+def index_links(
+    ends: np.ndarray, groups: list[np.ndarray], m: int
+) -> tuple[tuple[np.ndarray, np.ndarray, np.ndarray], tuple[np.ndarray, np.ndarray]]:
+    """Return the links and the groups of m rows in compressed form: (indptr, partner, link), (indptr, group).
+
+    Row i has the links ``link[indptr[i]:indptr[i + 1]]`` to the rows ``partner[...]``, and groups likewise.
+    """
+    here = np.concatenate([ends[:, 0], ends[:, 1]])
+    there = np.concatenate([ends[:, 1], ends[:, 0]])
+    by_row = np.argsort(here, kind="stable")
+    member = np.concatenate([np.empty(0, dtype=np.int64), *groups])
+    group = np.repeat(np.arange(len(groups)), [len(rows) for rows in groups]).astype(np.int64)
+    by_member = np.argsort(member, kind="stable")
+    every = np.arange(m + 1)
+    return (
+        (
+            np.searchsorted(here[by_row], every),
+            there[by_row],
+            np.tile(np.arange(len(ends)), 2)[by_row],
+        ),
+        (np.searchsorted(member[by_member], every), group[by_member]),
+    )
+
+
+def search_labels(
+    problem: Any, starts: list[np.ndarray], order: np.ndarray, components: tuple[np.ndarray, np.ndarray]
+) -> list[tuple[float, np.ndarray]]:
+    """Lower the energy locally from each start (empty: from scratch); return energies and labels.
+
+    Rows with a large gap between their two cheapest clusters go first, and of equal ones those that are first
+    in `order`.
+    """
+    from likewise.kernels import icm
+
+    (m, k), G = problem.U.shape, len(problem.group_weight)
+    cells = G if len(problem.X) else 0
+    gap = np.zeros(m)
+    if k > 1:
+        two = np.partition(problem.U, 1, axis=1)
+        gap = two[:, 1] - two[:, 0]
+    order = order[np.argsort(-gap[order], kind="stable")]
+    found = []
+    for start in starts:
+        state = icm.IcmState(
+            np.full(m, -1), np.zeros((G, k)),
+            np.zeros((cells, k, problem.X.shape[1])), np.zeros((cells, k, problem.Q.shape[1])),
+        )  # fmt: skip
+        energy = icm.descend(problem, state, start, order, *components, _MAX_ROUNDS, _MAX_SWEEPS)
+        found.append((energy, state.labels))
+    return found
