@@ -308,19 +308,17 @@ class Rows(ABC):
             The result for one block.
         """
         numbers = range(len(self.blocks)) if only is None else only
-        local = column if isinstance(column, _LocalColumn) else None
-
-        def visit_block(number: int) -> T:
-            rows = self.blocks[number]
-            block = Block(self.read(rows), rows, self._get_weight_within(rows))
-            if local is not None:
-                block.kept = local.get_part(number, block, afresh)
-            return work(block)
-
         with _threads.map_blocks(self.threads) as each:
-            yield from each(visit_block, list(numbers))
+            yield from each(lambda number: self._visit_block(number, work, column, afresh), list(numbers))
         if column is not None and becomes is not None:
             column.recipe = becomes
+
+    def _visit_block(self, number: int, work: Work[T], column: Column | None, afresh: bool) -> T:
+        rows = self.blocks[number]
+        block = Block(self.read(rows), rows, self._get_weight_within(rows))
+        if isinstance(column, _LocalColumn):
+            block.kept = column.get_part(number, block, afresh)
+        return work(block)
 
     def sum(
         self,
@@ -468,6 +466,22 @@ class ArrayRows(Rows):
             for _ in each(write, list(self.blocks)):
                 pass
         return ArrayRows(out, self.blocks, self.threads).with_weights(self._weight)
+
+    def sum(
+        self,
+        work: Work[T],
+        column: Column | None = None,
+        *,
+        becomes: Recipe | None = None,
+        afresh: bool = False,
+    ) -> T:
+        """Sum the results of ``work(block)``, at once if there is only one block; see :meth:`Rows.sum`."""
+        if len(self.blocks) != 1:
+            return super().sum(work, column, becomes=becomes, afresh=afresh)
+        total = self._visit_block(0, work, column, afresh)
+        if column is not None and becomes is not None:
+            column.recipe = becomes
+        return total
 
 
 # For data in files, a column larger than this is stored in a scratch file.

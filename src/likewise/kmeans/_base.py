@@ -344,18 +344,25 @@ class KMeansFamily(ClassNamePrefixFeaturesOutMixin, TransformerMixin, HintedClus
 
     def _run_starts(self, plan: FitPlan, max_iter: int, progress: FitProgress | None = None) -> KMeansFit:
         """Run the starts, or only the promising ones, to convergence and choose among them."""
-        return _choose(self._fit_starts(plan, max_iter, progress), plan.steps.hinted, plan.hints)
+        return _choose(self._fit_starts(plan, max_iter, progress), plan.is_linked, plan.hints)
 
     def _fit_starts(self, plan: FitPlan, max_iter: int, progress: FitProgress | None) -> list[KMeansFit]:
         """Return the fits of all starts, or of the promising ones if starts are tried first."""
-        starts, hinted = plan.starts, plan.steps.hinted
+        starts = plan.starts
         follow = partial(alternate, tol=self.tol, learn_by=max_iter // 2, progress=progress)
         if plan.tries_first:
-            linked = hinted is not None and "links" in plan.hints.kinds
-            most = min(_TRIAL, max_iter) if linked else max_iter
-            steps = plan.on or plan.steps
-            tried = [follow(steps, start, max_iter=most) for start in starts]
-            starts = _select_promising(tried, hinted, plan.hints)
+            # The first iterations decide which classes a cluster unites, so little is lost by not finishing
+            # all starts: the best is continued, or with links the best with and without an initial metric.
+            most = min(_TRIAL, max_iter) if plan.is_linked else max_iter
+            tried = [follow(plan.on or plan.steps, start, max_iter=most) for start in starts]
+            sorts = [tried]
+            if plan.is_linked:
+                sorts = [[fit for fit in tried if fit.start.learn == learn] for learn in (True, False)]
+            best = [_choose(fits, plan.is_linked, plan.hints) for fits in sorts if fits]
+            starts = [
+                Start(fit.centers, fit.metric, fit.start.learn, fit.n_iter, fit.assigned.hinted_labels)
+                for fit in best
+            ]
         return [follow(plan.steps, start, max_iter=max_iter) for start in starts]
 
     def _best_with_unlinked(self, plan: FitPlan, unlinked: FitPlan, progress: FitProgress) -> KMeansFit:
@@ -504,10 +511,14 @@ class FitPlan:
     on: KMeansSteps | None = None
 
     @property
+    def is_linked(self) -> bool:
+        """Whether links decide the clusters of some rows."""
+        return self.steps.hinted is not None and "links" in self.hints.kinds
+
+    @property
     def tries_first(self) -> bool:
         """Whether starts are tried for a few iterations before the promising ones are finished."""
-        has_links = self.steps.hinted is not None and "links" in self.hints.kinds
-        return self.on is not None or (has_links and len(self.starts) > 2)
+        return self.on is not None or (self.is_linked and len(self.starts) > 2)
 
     @property
     def n_runs(self) -> int:
@@ -537,7 +548,7 @@ def _compute_cost(metric: Metric, centers: np.ndarray, block: Block) -> float:
     return float(block.weight @ metric.compute_costs(block.X, centers).min(axis=1))
 
 
-def _choose(fits: list[KMeansFit], hinted: HintedRowPlacer | None, hints: Supervision) -> KMeansFit:
+def _choose(fits: list[KMeansFit], linked: bool, hints: Supervision) -> KMeansFit:
     """Choose among fits by how well the clusters explain the hints, then by the objective.
 
     The objective alone is not enough: it covers all rows, of which few are hinted. Clusters that contradict
@@ -545,39 +556,13 @@ def _choose(fits: list[KMeansFit], hinted: HintedRowPlacer | None, hints: Superv
     The criterion is therefore the total weight of the links that would be broken if the hinted rows went to
     their nearest clusters. Fits within one standard deviation (the square root of the smallest total, at
     least 1) count as equal. Among these, starts with the Euclidean metric are preferred, so that few hints
-    do not lead far from k-means; then the lowest objective decides.
+    do not lead far from k-means; then the lowest objective decides. If no row is placed by links (`linked`),
+    only the objective decides.
     """
-    if hinted is None or "links" not in hints.kinds:
-        return _find_lowest(fits)
-    nearest = [fit.assigned.nearest for fit in fits]
-    equal = [fits[at] for at in find_fewest_broken(nearest, hints)]
-    plain = [fit for fit in equal if not fit.start.learn]
-    return _find_lowest(plain or equal)
-
-
-def _find_lowest(fits: list[KMeansFit]) -> KMeansFit:
-    """Return the first fit whose objective is the lowest, up to rounding.
-
-    Starts often end in the same clusters with other numbers; rounding must not decide between them.
-    """
+    if linked:
+        equal = [fits[at] for at in find_fewest_broken([fit.assigned.nearest for fit in fits], hints)]
+        fits = [fit for fit in equal if not fit.start.learn] or equal
+    # Starts often end in the same clusters with other numbers; rounding must not decide between them.
     objectives = [fit.objective for fit in fits]
     bound = min(objectives) + 1e-9 * max(map(abs, objectives))
     return next(fit for fit in fits if not fit.objective > bound)
-
-
-def _select_promising(
-    tried: list[KMeansFit], hinted: HintedRowPlacer | None, hints: Supervision
-) -> list[Start]:
-    """Return the starts to continue after a few iterations: the best with and without an initial metric.
-
-    The first iterations decide which classes a cluster unites, so little is lost by not finishing the
-    others.
-    """
-    sorts = [[fit for fit in tried if fit.start.learn == learn] for learn in (True, False)]
-    if hinted is None or "links" not in hints.kinds:
-        sorts = [tried]  # only the objective can decide between them
-    best = [_choose(fits, hinted, hints) for fits in sorts if fits]
-    return [
-        Start(fit.centers, fit.metric, fit.start.learn, fit.n_iter, fit.assigned.hinted_labels)
-        for fit in best
-    ]

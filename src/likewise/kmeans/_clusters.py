@@ -259,7 +259,7 @@ def _iterate_pieces(X: np.ndarray, weight: np.ndarray) -> Iterator[tuple[np.ndar
 
 def label_all_zero(block: Block) -> np.ndarray:
     """Label every row 0: the initial labels."""
-    return np.zeros(len(block), dtype=np.int32)
+    return np.zeros(len(block.X), dtype=np.int32)
 
 
 def assign_rows(
