@@ -27,6 +27,7 @@ LAYERS = [
     {"supervision", "hierarchy"},
     {
         "base",
+        "_batches",
         "_blocks",
         "_hinted",
         "seeding",

@@ -138,7 +138,7 @@ class Watched(ArrayRows):
 @pytest.mark.parametrize("model", [MODELS[0], MODELS[2], MODELS[4]], ids=lambda m: type(m).__name__)
 def test_starts_of_many_rows_are_tried_on_the_named_rows_and_a_sample(model, monkeypatch):
     try_on(60, monkeypatch)
-    monkeypatch.setattr("likewise.mixture._minibatch._AT_ONCE", 1)
+    monkeypatch.setattr("likewise.mixture._minibatch.AT_ONCE", 1)
     X, y = some_rows()
     hints = sample_links(y, 20, random_state=1)
     rows = Watched(X, slices(CUTS["unequal blocks"]))

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Self, get_args
 import numpy as np
 from threadpoolctl import threadpool_limits
 
+from likewise._batches import BatchChecksMixin, Patience, read_batches
 from likewise._blocks import Rows
 from likewise._compat import check_random_state, with_callbacks
 from likewise._threads import get_n_threads
@@ -66,7 +67,7 @@ class Ascent:
         return moved
 
 
-class MiniBatchDiscriminativeClustering(SoftmaxClusterer):
+class MiniBatchDiscriminativeClustering(BatchChecksMixin, SoftmaxClusterer):
     """:class:`DiscriminativeClustering` in small steps, each on a batch of rows and the hints about them.
 
     The objective is the same. A step improves q, the distributions of the clusters of the hinted rows in the
@@ -153,9 +154,6 @@ class MiniBatchDiscriminativeClustering(SoftmaxClusterer):
     (5, 500)
     """
 
-    n_iter_: int
-    n_steps_: int
-    n_rows_seen_: int
     lower_bound_: float
     coef_: np.ndarray
     intercept_: np.ndarray
@@ -295,12 +293,9 @@ class MiniBatchDiscriminativeClustering(SoftmaxClusterer):
             The updated clusterer.
         """
         first = not hasattr(self, "coef_")
-        self._check_parameters()
-        rows = self._check_rows(X, reset=first)
-        hints = self._check_supervision(supervision, len(rows), y, given=X)
-        self._check_batch(len(rows), hints, first)
-        rows = self._with_weights(rows, sample_weight)
-        rows = self._rescale_weights(rows) if first else self._with_weight_unit(rows)
+        rows, hints = self._check_batch(X, y, supervision, first=first)
+        self._check_start_or_state(len(rows), first)
+        rows = self._weigh_batch(rows, sample_weight, first=first)
         hint_data = self._gather_hints(hints, rows)
         with threadpool_limits(1):
             rng = check_random_state(self.random_state)
@@ -322,7 +317,8 @@ class MiniBatchDiscriminativeClustering(SoftmaxClusterer):
         self.n_iter_ = self.n_steps_
         return self
 
-    def _check_batch(self, n_samples: int, hints: Supervision, first: bool) -> None:
+    def _check_start_or_state(self, n_samples: int, first: bool) -> None:
+        """Raise an error if the first batch is too small for a start, or if a later one cannot continue."""
         name, k = type(self).__name__, self.n_clusters
         if first and n_samples < k:
             raise ValueError(
@@ -334,7 +330,6 @@ class MiniBatchDiscriminativeClustering(SoftmaxClusterer):
                 f"{name}: n_clusters={k}, but earlier batches were fitted with {len(self.coef_)}. Use "
                 "clone(model) to start again."
             )
-        self._check_n_clusters(k, max(n_samples, k), hints)
 
     def _make_noise(self) -> Noise:
         return Noise.uniform(self.epsilon, self.epsilon)
@@ -404,32 +399,25 @@ class MiniBatchDiscriminativeClustering(SoftmaxClusterer):
         """Make steps on batches until the bound converges; return the last state and whether it converged."""
         hinted, own = space.transform(near, which), near.get_weights(which)
         first, rest = np.arange(len(hinted)), near.total_weight - float(own.sum())
-        best, stale, settled = -np.inf, 0, False
-        for Z, weight in self._draw_batches(near, space, which, rng):
+        patience, settled = Patience(_PATIENCE, self.tol, burn_in=_PATIENCE // 2), False
+        pools = self._draw_pools(len(near), which, rng)
+        for Z, weight in read_batches(near, pools, lambda rows: space.transform(near, rows)):
             share = weight * (rest / weight.sum()) if weight.any() else weight
             batch = GatheredRows(np.vstack([hinted, Z]), np.concatenate([own, share]), first, False)
             state = self._update_on_batch(batch, hint_data, state)
-            stop = progress.step()
-            if self.n_steps_ <= _PATIENCE // 2 or self.lower_bound_ > best + self.tol:
-                best, stale = self.lower_bound_, 0
-            else:
-                stale += 1
-            settled = stop or stale >= _PATIENCE
+            settled = progress.step() or patience.is_exhausted(self.lower_bound_)
             if settled or self.n_steps_ >= self.max_iter:
                 break
         return state, settled
 
-    def _draw_batches(
-        self, near: Rows, space: Space, hinted_rows: np.ndarray, rng: np.random.RandomState
-    ) -> Iterator[tuple[np.ndarray, np.ndarray]]:
-        """Yield an endless sequence of batches of rows without hints: features and weights."""
-        n_free = len(near) - len(hinted_rows)
+    def _draw_pools(
+        self, n_rows: int, hinted_rows: np.ndarray, rng: np.random.RandomState
+    ) -> Iterator[tuple[np.ndarray, list[np.ndarray]]]:
+        """Draw the unhinted rows of several batches at a time, without end; see :func:`read_batches`."""
         while True:
-            which = draw_unhinted_rows(n_free, _POOL_ROWS, hinted_rows, rng)
-            Z, weight = space.transform(near, which), near.get_weights(which)
+            which = draw_unhinted_rows(n_rows - len(hinted_rows), _POOL_ROWS, hinted_rows, rng)
             n_batches = max(1, round(len(which) / self.batch_size))
-            for part in np.array_split(rng.permutation(len(which)), n_batches):
-                yield Z[part], weight[part]
+            yield which, np.array_split(rng.permutation(len(which)), n_batches)
 
     def _keep(self, rows: Rows, space: Space, hint_data: HintData, state: VariationalState) -> int:
         """Set the attributes and label the rows; return the number of clusters that have rows."""

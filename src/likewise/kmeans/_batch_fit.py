@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Self
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 
+from likewise._batches import AT_ONCE, BatchChecksMixin, Patience, read_batches
 from likewise._blocks import ArrayRows, Block, Recipe, Rows, draw_rows
 from likewise._compat import check_random_state, with_callbacks
 from likewise._hinted import HintedSubset
@@ -36,18 +37,13 @@ if TYPE_CHECKING:
 _FIRST = 3
 # Maximum number of iterations of a start on the first batch.
 _SETTLE = 100
-# Number of batches drawn at a time, so that distant rows or scattered parts of a file are read less often.
-_AT_ONCE = 8
 
 
-class BatchFitMixin(SoftLinks):
+class BatchFitMixin(BatchChecksMixin, SoftLinks):
     """Members that process rows in batches and keep running sums."""
 
-    n_iter_: int
     cluster_centers_: np.ndarray
     objective_: float
-    n_steps_: int
-    n_rows_seen_: int
     labels_: np.ndarray
     violations_: Satisfaction
 
@@ -62,7 +58,6 @@ class BatchFitMixin(SoftLinks):
         "max_no_improvement": either(choice(None), integer(1)),
         "reassignment_ratio": real(0),
     }
-    __metadata_request__partial_fit: ClassVar[dict[str, bool]] = {"supervision": True}
 
     @with_callbacks
     def fit(
@@ -113,19 +108,21 @@ class BatchFitMixin(SoftLinks):
         best = self._run_starts(plan, _SETTLE, progress)
         state = RunningClusters.begin(middle, Start(best.centers, best.metric), plan.steps.learning)
         state, where = self._update_on_batch(state, first, linked, best.assigned.hinted_labels, rng)
-        lowest, stale, settled = np.inf, 0, self.max_no_improvement is None
+        settled = self.max_no_improvement is None
+        # The first batch, which the start was fitted to, has been processed.
+        patience = Patience(self.max_no_improvement, self.tol, burn_in=SPAN - 1, relative=True)
         most = max(int(np.ceil((self.max_iter * n - first.size) / size)), 0)
         if size == n and best.converged:  # all batches would be equal
             most, settled = 0, True
         progress.begin(max(most, 1))
-        for drawn, weight in _draw_later_batches(rows, named, size, most, rng):
+        for drawn, weight in read_batches(rows, _draw_pools(n, hinted_rows, size, most, rng)):
+            drawn = np.concatenate([named.X, drawn])
+            weight = np.concatenate([size / n * named.weight, weight])
             batch = self._make_batch(drawn, weight, middle, here, size, size / n)
             if every is not None:
                 linked = every.with_share(batch.share, self._make_batch_penalty(batch.rows, state))
             state, where = self._update_on_batch(state, batch, linked, where, rng)
-            lower = state.n_steps <= SPAN or state.objective < lowest - self.tol * abs(lowest)
-            lowest, stale = (state.objective, 0) if lower else (lowest, stale + 1)
-            if progress.step() or stale == self.max_no_improvement:
+            if progress.step() or patience.is_exhausted(-state.objective):
                 settled = True
                 break
         progress.end()
@@ -175,7 +172,9 @@ class BatchFitMixin(SoftLinks):
             The updated clusterer.
         """
         state: RunningClusters | None = getattr(self, "_running", None)
-        rows, hints = self._check_batch(X, y, supervision, sample_weight, state)
+        rows, hints = self._check_batch(X, y, supervision, first=state is None)
+        rows = self._weigh_batch(rows, sample_weight, first=state is None)
+        self._check_start_or_state(rows, state)
         if state is None:
             self._rng = check_random_state(self.random_state)
         rng, middle = self._rng, compute_mean_row(rows) if state is None else state.middle
@@ -267,35 +266,24 @@ class BatchFitMixin(SoftLinks):
 
     # ------------------------------------------------------------------ input and output
 
-    def _check_batch(
-        self, X: Any, y: Any, supervision: Any, sample_weight: Any, state: RunningClusters | None
-    ) -> tuple[Rows, Any]:
-        """Validate the arguments of `partial_fit`."""
-        self._check_parameters()
-        rows = self._check_rows(X, reset=state is None)
+    def _check_start_or_state(self, rows: Rows, state: RunningClusters | None) -> None:
+        """Raise an error if the first batch is too small for a start, or if a later one cannot continue."""
         name, n, k = type(self).__name__, len(rows), self.n_clusters
-        self._check_largest(max(rows.map(_find_largest)), rows.dtype, n * rows.shape[1])
-        hints = self._check_supervision(supervision, n, y, given=X)
-        self._check_n_clusters(k, max(n, k), hints)
-        rows = self._with_weights(rows, sample_weight)
-        rows = self._rescale_weights(rows) if state is None else self._with_weight_unit(rows)
-        if state is None:
-            if isinstance(self.init, str):
-                every = np.arange(n)
-                different = len(np.unique(rows.take(every)[rows.get_weights(every) > 0], axis=0))
-                if different < k:
-                    raise ValueError(
-                        f"{name}: the first batch has {n} rows, {different} of them distinct, but the "
-                        f"starting centres of n_clusters={k} clusters are drawn from it. Pass at least {k} "
-                        "distinct rows first, or pass the starting centres as init."
-                    )
-            return rows, hints
-        if not state.is_compatible(k, self._make_learning(None)):
-            raise ValueError(
-                f"{name}: n_clusters, metric or per_cluster has changed since the first batch. "
-                "Restore it, or start again with fit or with a new copy: sklearn.base.clone(model)."
-            )
-        return rows, hints
+        if state is not None:
+            if not state.is_compatible(k, self._make_learning(None)):
+                raise ValueError(
+                    f"{name}: n_clusters, metric or per_cluster has changed since the first batch. "
+                    "Restore it, or start again with fit or with a new copy: sklearn.base.clone(model)."
+                )
+        elif isinstance(self.init, str):
+            every = np.arange(n)
+            different = len(np.unique(rows.take(every)[rows.get_weights(every) > 0], axis=0))
+            if different < k:
+                raise ValueError(
+                    f"{name}: the first batch has {n} rows, {different} of them distinct, but the "
+                    f"starting centres of n_clusters={k} clusters are drawn from it. Pass at least {k} "
+                    "distinct rows first, or pass the starting centres as init."
+                )
 
     def _keep_running(self, state: RunningClusters) -> None:
         self._running = state
@@ -337,22 +325,16 @@ def _draw_first_batch(
         size = min(2 * size, len(rows))
 
 
-def _draw_later_batches(
-    rows: Rows, named: HintedSubset, size: int, n_batches: int, rng: np.random.RandomState
-) -> Iterator[tuple[np.ndarray, np.ndarray]]:
-    """Yield the rows and weights of one batch after another, hinted rows first."""
-    share = size / len(rows)
+def _draw_pools(
+    n_rows: int, hinted_rows: np.ndarray, size: int, n_batches: int, rng: np.random.RandomState
+) -> Iterator[tuple[np.ndarray, list[np.ndarray]]]:
+    """Draw the unhinted rows of several batches at a time; see :func:`read_batches`."""
     left = n_batches
     while left > 0:
-        n = max(1, min(_AT_ONCE, len(rows) // size, left))
+        n = max(1, min(AT_ONCE, n_rows // size, left))
         left -= n
-        free = np.setdiff1d(draw_rows(len(rows), n * size, rng), named.rows, assume_unique=True)
-        X, weight = rows.take(free), rows.get_weights(free)
-        for part in np.array_split(rng.permutation(len(free)), n):
-            yield (
-                np.concatenate([named.X, X[part]]),
-                np.concatenate([share * named.weight, weight[part]]),
-            )
+        free = np.setdiff1d(draw_rows(n_rows, n * size, rng), hinted_rows, assume_unique=True)
+        yield free, np.array_split(rng.permutation(len(free)), n)
 
 
 def _shift_block(middle: np.ndarray, recipe: Recipe, block: Block) -> np.ndarray:
@@ -362,7 +344,3 @@ def _shift_block(middle: np.ndarray, recipe: Recipe, block: Block) -> np.ndarray
 def _count_sizes(k: int, block: Block) -> np.ndarray:
     assert block.kept is not None
     return np.bincount(block.kept, minlength=k)
-
-
-def _find_largest(block: Block) -> float:
-    return float(np.abs(block.X).max(initial=0.0))

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import numpy as np
 
+from likewise._batches import AT_ONCE, BatchChecksMixin, Patience, read_batches
 from likewise._blocks import ArrayRows, Rows, draw_rows
 from likewise._compat import check_random_state
 from likewise.base import FitProgress, Rule, choice, integer, real
@@ -22,7 +23,7 @@ from likewise.mixture._em import (
     expect_block,
     maximise,
 )
-from likewise.mixture._fit_data import FitData, get_all_rows, load_rows
+from likewise.mixture._fit_data import FitData, load_rows
 from likewise.mixture._gaussian_components import CovarianceType
 from likewise.mixture._relations import (
     NormalisedRelations,
@@ -42,8 +43,6 @@ _TRIAL_ROWS = 10_240
 # A fit stops if the running mean of the bound has not risen for _PATIENCE batches. The first _BURN_IN batches
 # are not compared.
 _PATIENCE, _BURN_IN = 40, 10
-# Number of batches drawn at a time, so that distant rows or scattered parts of a file are read less often.
-_AT_ONCE = 8
 _DECAY = Rule(
     "a number above 0.5 and at most 1",
     lambda v: isinstance(v, int | float | np.integer | np.floating) and bool(0.5 < v <= 1),
@@ -92,17 +91,18 @@ class BatchSteps(MixtureSteps):
         running: RunningExpectations,
         pace: dict[str, float],
         size: int,
+        tol: float,
         rng: Any,
     ) -> None:
         super().__init__(data.rows, data.named, relations, ridge=data.ridge)
         self.running = running
         self._size, self._pace = min(size, len(self.rows)), pace
-        self._batches = _draw_batches(self.rows, self.linked, self._size, rng)
-        self._best, self._stale = -np.inf, 0
+        self._batches = read_batches(self.rows, _draw_pools(len(self.rows), self.linked, self._size, rng))
+        self._patience = Patience(_PATIENCE, tol, burn_in=_BURN_IN)
 
     def expect_free(self, mixture: Mixture) -> Expectations:
         """Return the expectations of all unlinked rows, extrapolated from the next batch."""
-        X = next(self._batches)
+        X, _ = next(self._batches)
         batch = ArrayRows(X, [slice(0, len(X))])
         nothing = np.empty(0, dtype=np.int64)
         found = batch.sum(partial(expect_block, self.free_mixture(mixture), nothing))
@@ -118,22 +118,19 @@ class BatchSteps(MixtureSteps):
 
     def has_settled(self, bounds: list[float], tol: float) -> bool:
         """Return True if the running mean of the bound has not risen by more than `tol` for many batches."""
-        self._stale += 1
-        if len(bounds) <= _BURN_IN or self.running.expected.bound > self._best + tol:
-            self._best, self._stale = self.running.expected.bound, 0
-        return self._stale >= _PATIENCE
+        return self._patience.is_exhausted(self.running.expected.bound)
 
 
-def _draw_batches(rows: Rows, without: np.ndarray, size: int, rng: Any) -> Iterator[np.ndarray]:
-    """Yield batches of `size` drawn rows, minus the rows in `without`."""
-    n_batches = max(1, min(_AT_ONCE, len(rows) // size))
+def _draw_pools(
+    n_rows: int, without: np.ndarray, size: int, rng: Any
+) -> Iterator[tuple[np.ndarray, list[np.ndarray]]]:
+    """Draw `size` rows for each of several batches at a time, and leave out those in `without`."""
+    n_batches = max(1, min(AT_ONCE, n_rows // size))
     while True:
-        drawn = rng.permutation(draw_rows(len(rows), n_batches * size, rng)).reshape(n_batches, size)
+        drawn = rng.permutation(draw_rows(n_rows, n_batches * size, rng)).reshape(n_batches, size)
         parts = [np.setdiff1d(part, without, assume_unique=True) for part in drawn]
         every = np.sort(np.concatenate(parts))
-        X = rows.take(every)
-        for part in parts:
-            yield X[np.searchsorted(every, part)]
+        yield every, [np.searchsorted(every, part) for part in parts]
 
 
 def _make_running(steps: MixtureSteps, expected: Expectations, n_rows: int) -> RunningExpectations:
@@ -143,7 +140,7 @@ def _make_running(steps: MixtureSteps, expected: Expectations, n_rows: int) -> R
     return RunningExpectations(expected * (1 / len(steps.rows)), pair_weight / len(steps.rows), n_rows)
 
 
-class MiniBatchPairwiseGaussianMixture(MixtureFamily):
+class MiniBatchPairwiseGaussianMixture(BatchChecksMixin, MixtureFamily):
     r"""Gaussian mixture with pairwise relations, fitted on batches of rows.
 
     Maximises the objective of :class:`PairwiseGaussianMixture` by stepwise EM (Cappé & Moulines 2009): the
@@ -236,9 +233,6 @@ class MiniBatchPairwiseGaussianMixture(MixtureFamily):
     """
 
     lower_bound_: float
-    n_steps_: int
-    n_iter_: int
-    n_rows_seen_: int
     subcluster_weights_: np.ndarray
 
     parameter_rules: ClassVar[dict[str, Rule]] = {
@@ -249,7 +243,6 @@ class MiniBatchPairwiseGaussianMixture(MixtureFamily):
         "learning_decay": _DECAY,
         "learning_offset": real(0),
     }
-    __metadata_request__partial_fit: ClassVar[dict[str, bool]] = {"supervision": True}
 
     def __init__(
         self,
@@ -328,7 +321,7 @@ class MiniBatchPairwiseGaussianMixture(MixtureFamily):
     ) -> MixtureFit:
         first = self._expect_first(data, relations, fit.mixture)
         before = replace(first, n_rows=0)
-        steps = BatchSteps(data, relations, before, self._pace, self.batch_size, rng)
+        steps = BatchSteps(data, relations, before, self._pace, self.batch_size, self.tol, rng)
         found = self._run(steps, first.maximise(fit.mixture, data.ridge), self.max_iter, progress)
         self._running, self._ridge = steps.running, data.ridge
         return found
@@ -377,22 +370,17 @@ class MiniBatchPairwiseGaussianMixture(MixtureFamily):
         self : object
             The updated mixture.
         """
-        self._check_parameters()
         begun = hasattr(self, "_running")
-        rows = load_rows(self._check_rows(X, reset=not begun))
-        hints = self._check_supervision(supervision, len(rows), y, given=X)
+        rows, hints = self._check_batch(X, y, supervision, first=not begun)
+        rows = load_rows(rows)
         if begun:
             self._check_unchanged()
-            self._check_largest(
-                float(np.abs(get_all_rows(rows)).max()), rows.dtype, len(rows) * rows.shape[1]
-            )
         elif len(rows) < self.n_clusters and isinstance(self.init, str):
             raise ValueError(
                 f"{type(self).__name__}: the first batch has {len(rows)} row(s), too few to start "
                 f"n_clusters={self.n_clusters}. Start with a larger batch, use fewer clusters, or pass the "
                 "starting means as init."
             )
-        self._check_n_clusters(self.n_clusters, max(len(rows), self.n_clusters), hints)
         if begun:
             named, make = self._gather_hinted_rows(rows, hints)
             steps, before = MixtureSteps(rows, named, make and make(), ridge=self._ridge), self._mixture

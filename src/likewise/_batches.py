@@ -1,0 +1,90 @@
+"""Fits on batches of rows: drawing batches, patience, and the checks of `partial_fit`, for all families."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from typing import Any, ClassVar
+
+import numpy as np
+
+from likewise._blocks import Block, Rows
+from likewise.base import HintedClusterer
+from likewise.supervision import Supervision
+
+# Number of batches drawn at a time, so that distant rows or scattered parts of a file are read less often.
+AT_ONCE = 8
+
+
+def read_batches(
+    rows: Rows,
+    pools: Iterable[tuple[np.ndarray, list[np.ndarray]]],
+    read: Callable[[np.ndarray], np.ndarray] | None = None,
+) -> Iterator[tuple[np.ndarray, np.ndarray]]:
+    """Yield the rows and weights of one batch after another.
+
+    Several batches are read at once: a pool is an ascending array of row numbers, and the positions in it of
+    the rows of each batch. The next pool is drawn when its first batch is requested. `read` returns the rows
+    of a pool, ``rows.take`` by default.
+    """
+    for which, batches in pools:
+        X, weight = (read or rows.take)(which), rows.get_weights(which)
+        for at in batches:
+            yield X[at], weight[at]
+
+
+class Patience:
+    """Decides when a fit on batches has converged: the objective has not risen for many batches.
+
+    Parameters
+    ----------
+    n_batches : int or None
+        The number of consecutive batches without a rise; None for no limit.
+    tol : float
+        The smallest change that counts as a rise, relative to the best value if `relative`.
+    burn_in : int
+        The first batches, which are not compared.
+    """
+
+    def __init__(self, n_batches: int | None, tol: float, *, burn_in: int, relative: bool = False) -> None:
+        self._n_batches, self._tol, self._burn_in, self._relative = n_batches, tol, burn_in, relative
+        self._best, self._stale, self._n_seen = -np.inf, 0, 0
+
+    def is_exhausted(self, value: float) -> bool:
+        """Take the objective after one more batch, and return whether the fit has converged."""
+        self._n_seen += 1
+        if self._n_seen <= self._burn_in or value > self._best + self._tol * (
+            abs(self._best) if self._relative else 1.0
+        ):
+            self._best, self._stale = value, 0
+        else:
+            self._stale += 1
+        return self._stale == self._n_batches
+
+
+class BatchChecksMixin(HintedClusterer):
+    """The checks of `partial_fit`."""
+
+    n_iter_: int
+    n_steps_: int
+    n_rows_seen_: int
+
+    __metadata_request__partial_fit: ClassVar[dict[str, bool]] = {"supervision": True}
+
+    def _check_batch(self, X: Any, y: Any, supervision: Any, *, first: bool) -> tuple[Rows, Supervision]:
+        """Validate the parameters, the rows of a batch and the hints about them."""
+        self._check_parameters()
+        rows = self._check_rows(X, reset=first)
+        if not first:  # with `reset`, the rows have been checked
+            self._check_largest(max(rows.map(_find_largest)), rows.dtype, len(rows) * rows.shape[1])
+        hints = self._check_supervision(supervision, len(rows), y, given=X)
+        self._check_n_clusters(self.n_clusters, max(len(rows), self.n_clusters), hints)
+        return rows, hints
+
+    def _weigh_batch(self, rows: Rows, sample_weight: Any, *, first: bool) -> Rows:
+        """Return the rows with their weights, in the unit that the first batch determines."""
+        rows = self._with_weights(rows, sample_weight)
+        return self._rescale_weights(rows) if first else self._with_weight_unit(rows)
+
+
+def _find_largest(block: Block) -> float:
+    return float(np.abs(block.X).max(initial=0.0))
