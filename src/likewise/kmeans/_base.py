@@ -286,9 +286,11 @@ class KMeansFamily(ClassNamePrefixFeaturesOutMixin, TransformerMixin, HintedClus
             unlinked = self._plan(rows, HintedSubset.empty(rows), middle, unlinked_rng)
         progress = FitProgress(self, X, plan.n_runs + (0 if unlinked is None else unlinked.n_runs + 1))
         if unlinked is None:
-            best = self._run_starts(plan, self.max_iter, progress)
+            best = plan.choose(self._fit_starts(plan, self.max_iter, progress))
         else:
-            best = self._best_with_unlinked(plan, unlinked, progress)
+            free = unlinked.choose(self._fit_starts(unlinked, self.max_iter, progress))
+            fits = self._fit_starts(plan, self.max_iter, progress)
+            best = self._continue_with_links(free, fits, plan, progress)
         steps, renumber = plan.steps, None
         order = self._find_cluster_order(best, named)
         if order is not None:
@@ -342,11 +344,9 @@ class KMeansFamily(ClassNamePrefixFeaturesOutMixin, TransformerMixin, HintedClus
             hinted.rows = hinted_rows
         return KMeansSteps(rows, self.n_clusters, hinted=hinted, learning=learning, watch=hinted_rows)
 
-    def _run_starts(self, plan: FitPlan, max_iter: int, progress: FitProgress | None = None) -> KMeansFit:
-        """Run the starts, or only the promising ones, to convergence and choose among them."""
-        return _choose(self._fit_starts(plan, max_iter, progress), plan.is_linked, plan.hints)
-
-    def _fit_starts(self, plan: FitPlan, max_iter: int, progress: FitProgress | None) -> list[KMeansFit]:
+    def _fit_starts(
+        self, plan: FitPlan, max_iter: int, progress: FitProgress | None = None
+    ) -> list[KMeansFit]:
         """Return the fits of all starts, or of the promising ones if starts are tried first."""
         starts = plan.starts
         follow = partial(alternate, tol=self.tol, learn_by=max_iter // 2, progress=progress)
@@ -358,22 +358,22 @@ class KMeansFamily(ClassNamePrefixFeaturesOutMixin, TransformerMixin, HintedClus
             sorts = [tried]
             if plan.is_linked:
                 sorts = [[fit for fit in tried if fit.start.learn == learn] for learn in (True, False)]
-            best = [_choose(fits, plan.is_linked, plan.hints) for fits in sorts if fits]
+            best = [plan.choose(fits) for fits in sorts if fits]
             starts = [
                 Start(fit.centers, fit.metric, fit.start.learn, fit.n_iter, fit.assigned.hinted_labels)
                 for fit in best
             ]
         return [follow(plan.steps, start, max_iter=max_iter) for start in starts]
 
-    def _best_with_unlinked(self, plan: FitPlan, unlinked: FitPlan, progress: FitProgress) -> KMeansFit:
-        """Fit without links, continue that fit with links, and choose between the result and the other fits.
+    def _continue_with_links(
+        self, free: KMeansFit, fits: list[KMeansFit], plan: FitPlan, progress: FitProgress
+    ) -> KMeansFit:
+        """Continue a fit without links with links, and choose between the result and the other fits.
 
         Few links can lead the starts to a poorer optimum than no links. Another fit therefore replaces the
         continued one only if its nearest centres break clearly fewer links: by one standard deviation, or by
         two if its metric was fitted from the beginning and may have adapted to narrow directions.
         """
-        free = self._run_starts(unlinked, self.max_iter, progress)
-        fits = self._fit_starts(plan, self.max_iter, progress)
         start = Start(free.centers, free.metric, learn=True)
         best = alternate(
             plan.steps, start, max_iter=self.max_iter, tol=self.tol, learn_by=1, progress=progress
@@ -525,6 +525,27 @@ class FitPlan:
         """The maximum number of runs of the loop."""
         return len(self.starts) + 2 * self.tries_first
 
+    def choose(self, fits: list[KMeansFit]) -> KMeansFit:
+        """Choose among fits by how well the clusters explain the hints, then by the objective.
+
+        The objective alone is not enough: it covers all rows, of which few are hinted. Clusters that
+        contradict the hints, with the hinted rows forced out of their nearest clusters, often have the lowest
+        objective. The criterion is therefore the total weight of the links that would be broken if the hinted
+        rows went to their nearest clusters. Fits within one standard deviation (the square root of the
+        smallest total, at least 1) count as equal. Among these, starts with the Euclidean metric are
+        preferred, so that few hints do not lead far from k-means; then the lowest objective decides. Without
+        links only the objective decides.
+        """
+        if self.is_linked:
+            equal = [
+                fits[at] for at in find_fewest_broken([fit.assigned.nearest for fit in fits], self.hints)
+            ]
+            fits = [fit for fit in equal if not fit.start.learn] or equal
+        # Starts often end in the same clusters with other numbers; rounding must not decide between them.
+        objectives = [fit.objective for fit in fits]
+        bound = min(objectives) + 1e-9 * max(map(abs, objectives))
+        return next(fit for fit in fits if not fit.objective > bound)
+
 
 def is_auto(init: Any) -> bool:
     """Return whether the parameter `init`, which may be an array, is "auto"."""
@@ -546,23 +567,3 @@ def _compute_distances(metric: Metric, centers: np.ndarray, X: np.ndarray) -> np
 
 def _compute_cost(metric: Metric, centers: np.ndarray, block: Block) -> float:
     return float(block.weight @ metric.compute_costs(block.X, centers).min(axis=1))
-
-
-def _choose(fits: list[KMeansFit], linked: bool, hints: Supervision) -> KMeansFit:
-    """Choose among fits by how well the clusters explain the hints, then by the objective.
-
-    The objective alone is not enough: it covers all rows, of which few are hinted. Clusters that contradict
-    the hints, with the hinted rows forced out of their nearest clusters, often have the lowest objective.
-    The criterion is therefore the total weight of the links that would be broken if the hinted rows went to
-    their nearest clusters. Fits within one standard deviation (the square root of the smallest total, at
-    least 1) count as equal. Among these, starts with the Euclidean metric are preferred, so that few hints
-    do not lead far from k-means; then the lowest objective decides. If no row is placed by links (`linked`),
-    only the objective decides.
-    """
-    if linked:
-        equal = [fits[at] for at in find_fewest_broken([fit.assigned.nearest for fit in fits], hints)]
-        fits = [fit for fit in equal if not fit.start.learn] or equal
-    # Starts often end in the same clusters with other numbers; rounding must not decide between them.
-    objectives = [fit.objective for fit in fits]
-    bound = min(objectives) + 1e-9 * max(map(abs, objectives))
-    return next(fit for fit in fits if not fit.objective > bound)

@@ -105,7 +105,7 @@ class BatchFitMixin(BatchChecksMixin, SoftLinks):
         plan = self._make_first_steps(first, linked, middle, rng)
 
         progress = FitProgress(self, X, plan.n_runs + 1)
-        best = self._run_starts(plan, _SETTLE, progress)
+        best = plan.choose(self._fit_starts(plan, _SETTLE, progress))
         state = RunningClusters.begin(middle, Start(best.centers, best.metric), plan.steps.learning)
         state, where = self._update_on_batch(state, first, linked, best.assigned.hinted_labels, rng)
         settled = self.max_no_improvement is None
@@ -189,7 +189,7 @@ class BatchFitMixin(BatchChecksMixin, SoftLinks):
             plan = self._make_first_steps(batch, linked, middle, rng)
             start = plan.starts[0]
             if isinstance(self.init, str):
-                best = self._run_starts(plan, _SETTLE)
+                best = plan.choose(self._fit_starts(plan, _SETTLE))
                 start, where = Start(best.centers, best.metric), best.assigned.hinted_labels
             state = RunningClusters.begin(middle, start, plan.steps.learning)
         state, where = self._update_on_batch(state, batch, linked, where, rng)
