@@ -1,8 +1,10 @@
 """``likewise studio`` up to the moment it serves: every kind of data, and what it refuses, in its words."""
 
+import dataclasses
 import json
 import socket
 
+import click
 import numpy as np
 import pytest
 from PIL import Image
@@ -10,6 +12,7 @@ from PIL import Image
 from likewise.studio.project import Project
 from likewise.studio.records import NewEvent
 from likewise.studio.store import open_store
+from small_projects import make
 
 pytest.importorskip("fastapi")
 
@@ -341,3 +344,18 @@ def test_a_study_knows_its_classes_and_tells_none_by_the_order_of_rows(tmp_path)
     assert [f"i{int(x)}" for x in mixed.X[:, 0]] == [item.id for item in mixed.items]
     assert sorted(item.id for item in mixed.items) == sorted(item.id for item in items)
     assert "".join(item.truth for item in mixed.items[:20]) not in ("a" * 20, "b" * 20)
+
+
+def test_a_different_database_is_refused(tmp_path):
+    from likewise.cli.studio import _check_database
+
+    project = make(tmp_path)
+    _check_database(None, project)
+    with pytest.raises(click.UsageError, match=r"keeps its answers in birds.likewise/studio.sqlite"):
+        _check_database("postgresql://u:secret@h/birds", project)
+    url = "postgresql://u@h/birds"
+    moved = project.with_settings(dataclasses.replace(project.settings, database=url))
+    _check_database("postgresql://u:secret@h/birds", moved)
+    with pytest.raises(click.UsageError, match="postgresql://u@h/birds, and --db is another") as refused:
+        _check_database("postgresql://u:secret@h/other", moved)
+    assert "secret" not in str(refused.value)

@@ -1,5 +1,6 @@
 """The file of items: by row, by id, from any thread."""
 
+import os
 import pickle
 import threading
 
@@ -10,6 +11,7 @@ from hypothesis import strategies as st
 from likewise.exceptions import FileFormatError, LikewiseError
 from likewise.studio.items import ItemFile, write_items
 from likewise.studio.records import Item
+from small_projects import make
 
 TEXT = st.text(st.characters(exclude_categories=["Cs"]), max_size=20)
 IDS = st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\x00"), min_size=1, max_size=20)
@@ -116,3 +118,17 @@ def test_a_damaged_or_missing_file_is_named(tmp_path):
     (tmp_path / "items.sqlite").write_bytes(b"no database at all" * 100)
     with pytest.raises(FileFormatError, match="cannot be read as the items of a project"):
         ItemFile(tmp_path / "items.sqlite")
+
+
+@pytest.mark.skipif(not os.path.isdir("/proc/self/fd"), reason="counts open files as Linux shows them")
+def test_threads_that_come_and_go_leave_no_open_files(tmp_path):
+    items = make(tmp_path).items
+    items.get(0)
+    before = len(os.listdir("/proc/self/fd"))
+    for _ in range(40):
+        thread = threading.Thread(target=items.get, args=(1,))
+        thread.start()
+        thread.join()
+    assert len(os.listdir("/proc/self/fd")) <= before + 1
+    items.close()
+    assert items.get(2).row == 2

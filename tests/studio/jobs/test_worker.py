@@ -28,7 +28,8 @@ from likewise.studio.records import (
     Tell,
     Trouble,
 )
-from patience import PATIENCE
+from patience import PATIENCE, wait_until
+from small_projects import make
 from studio.jobs.events import Log, ids, rows_of
 
 X = np.r_[np.linspace(0, 1, 12), np.linspace(3, 4, 12)][:, None]
@@ -279,3 +280,19 @@ def test_questions_come_first_and_nothing_starves():
     assert kinds[::2] == [Ready] * 12
     assert kinds[1] is Layout
     assert {kinds[3:].count(kind) for kind in (Picture, Standing, Progress)} <= {3, 4}
+
+
+def test_starting_a_failed_worker_is_retried(tmp_path, monkeypatch):
+    def fail(_):
+        raise OSError("no memory")
+
+    monkeypatch.setattr(Worker, "_run_process", fail)
+    monkeypatch.setattr("likewise.studio.jobs.worker._FIRST_WAIT", 0.001)
+    heard = []
+    one = Worker(make(tmp_path), heard.append)
+    one.start()
+    try:
+        wait_until(lambda: len(heard) >= 3, "a third try")
+    finally:
+        one.stop()
+    assert "no memory" in heard[0].text

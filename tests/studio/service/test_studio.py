@@ -1,12 +1,15 @@
-"""A database belongs to one project, even if two projects have the same ids."""
+"""A studio as a whole: a database belongs to one project, and slow folders are checked rarely."""
+
+import time
 
 import pytest
 
 from likewise.exceptions import LikewiseError
 from likewise.studio.project import Project
 from likewise.studio.records import Described, Item, Settings
-from likewise.studio.service import Studio
+from likewise.studio.service import Studio, _studio
 from likewise.studio.store import open_store
+from patience import wait_until
 
 
 def made(folder, name, word):
@@ -51,3 +54,20 @@ def test_answers_about_other_items_with_the_same_ids_are_refused(tmp_path, datab
             pass
     finally:
         store.close()
+
+
+def test_a_slow_folder_is_checked_rarely(open_studio, monkeypatch):
+    looks, refreshed = [], []
+
+    def slow(_):
+        looks.append(True)
+        time.sleep(0.05)
+
+    monkeypatch.setattr(_studio, "_LOOK_EVERY", 0.001)
+    monkeypatch.setattr(_studio, "_LOOK_SHARE", 1e-6)  # of the time: not again during this test
+    monkeypatch.setattr(Project, "describe_changed_source", slow)
+    desk = open_studio()
+    refresh = desk.hub.refresh
+    monkeypatch.setattr(desk.hub, "refresh", lambda: (refreshed.append(True), refresh()))
+    wait_until(lambda: len(refreshed) >= 20, "a look at the store")
+    assert len(looks) == 1
