@@ -7,8 +7,6 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from sklearn.base import TransformerMixin
-from sklearn.exceptions import NotFittedError
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 import likewise.active
@@ -17,11 +15,9 @@ import likewise.testing
 from likewise import BayesianClustering, ConstrainedKMeans, PCKMeans, SeededKMeans, Supervision
 from likewise.active import Interview, InterviewState, Question, strategies
 from likewise.active._state import NEEDS
-from likewise.base import HintedEstimator, integer, validate_fit, validate_rows
 from likewise.exceptions import (
     InconsistentSupervisionError,
     InconsistentSupervisionWarning,
-    UnsupportedSupervisionError,
 )
 from likewise.kmeans import AssignmentProblem, KMeansFamily
 from likewise.oracles import LabelOracle
@@ -162,45 +158,6 @@ def test_wrong_labels_of_a_member_are_refused(noisy, labels):
 
 
 # ---------------------------------------------------------------------- likewise.base
-
-
-class Centering(TransformerMixin, HintedEstimator):
-    """A transformer that subtracts the mean of the labelled rows."""
-
-    supported_hints = frozenset({"labels"})
-    parameter_rules = {"power": integer(1)}  # noqa: RUF012
-
-    def __init__(self, power=1):
-        self.power = power
-
-    def fit(self, X, y=None, *, supervision=None):
-        X, hints = validate_fit(self, X, y, supervision)
-        self.mean_ = X[hints.label_codes >= 0].mean(axis=0)
-        return self
-
-    def transform(self, X):
-        return validate_rows(self, X) - self.mean_
-
-
-def test_any_estimator_can_validate_its_arguments():
-    X, hints = [[1.0], [3.0], [8.0]], Supervision.from_labels([0, 1, None])
-    model = Centering().fit(X, supervision=hints)
-    assert model.transform([[2.0]]).tolist() == [[0.0]]
-    with pytest.raises(UnsupportedSupervisionError, match="links"):
-        Centering().fit(X, supervision=Supervision.from_links(3, must=[(0, 1)]))
-    with pytest.raises(ValueError, match="power must be an integer of at least 1, got 0"):
-        Centering(power=0).fit(X, supervision=hints)
-    with pytest.raises(ValueError, match="2 features"):
-        model.transform([[1.0, 2.0]])
-    with pytest.raises(NotFittedError):
-        Centering().transform(X)
-
-
-def test_every_public_name_of_base_is_documented():
-    for name in likewise.base.__all__:
-        assert getattr(likewise.base, name).__doc__, name
-    page = PAGE.read_text(encoding="utf-8")
-    assert [name for name in likewise.base.__all__ if name not in page] == []
 
 
 # ---------------------------------------------------------------------- a new strategy

@@ -1,7 +1,6 @@
 """The loop of the family: k-means without hints, the objective, the metric step, empty clusters, threads."""
 
 import warnings
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -268,14 +267,3 @@ def test_without_links_the_lowest_objective_wins():
     kept = MKMeans(3, random_state=0).fit(X)
     for n_init in range(1, 5):
         assert kept.objective_ <= MKMeans(3, n_init=n_init, random_state=0).fit(X).objective_ + 1e-9
-
-
-def test_warnings_point_at_the_line_that_called():
-    X, _ = load_digits(return_X_y=True)
-    contradiction = Supervision.from_links(len(X), must=[(0, 1)], cannot=[(0, 1)])
-    with warnings.catch_warnings(record=True) as caught:
-        warnings.simplefilter("always")
-        PCKMeans(10, n_init=1, max_iter=2, random_state=0).fit(X, supervision=contradiction)
-        SeededKMeans(3, random_state=0).fit_predict(np.repeat([[0.0], [1.0]], 5, axis=0))
-    assert len(caught) == 3
-    assert {Path(warning.filename).name for warning in caught} == {Path(__file__).name}

@@ -17,14 +17,13 @@ from likewise import (
     MPCKMeans,
     PCKMeans,
     SeededKMeans,
-    SpectralLearning,
     Supervision,
 )
-from likewise._blocks import ArrayRows, MappedRows, as_rows, get_block_rows
+from likewise._blocks import ArrayRows, MappedRows
 from likewise._compat import HAS_CALLBACKS
 from likewise.datasets import MemmapRows, ParquetRows
 from likewise.kmeans._clusters import compute_second_moment
-from likewise.seeding import ComponentCentroids, extend_seeds, oversample
+from likewise.seeding import extend_seeds
 from likewise.supervision import sample_links
 from reference.rows import PickledRows
 
@@ -133,19 +132,6 @@ def test_files_give_the_same_bits_as_the_array(tmp_path, monkeypatch, dtype, mod
         np.testing.assert_array_equal(found.predict(rows), whole.predict(X))
 
 
-def test_a_folder_of_files_with_selected_integer_and_boolean_columns(tmp_path):
-    X, _ = some_rows(np.float32)
-    for number, part in enumerate(np.array_split(np.arange(N), 3)):
-        columns = {"id": [str(i) for i in part], "b": X[part, 1], "n": part, "a": X[part, 0], "t": part > 9}
-        pq.write_table(pa.table(columns), tmp_path / f"part-{number}.parquet")
-    rows = ParquetRows(tmp_path, columns=["a", "b"], block_rows=37)
-    assert rows.shape == (N, 2)
-    assert rows.dtype == np.float32
-    assert rows.columns == ("a", "b")
-    np.testing.assert_array_equal(rows.take(np.arange(N)), X[:, :2])
-    assert ParquetRows(tmp_path, columns=["n", "t"]).take(np.array([300, 3])).tolist() == [[300, 1], [3, 0]]
-
-
 def test_the_number_of_threads_changes_nothing_in_a_file(tmp_path):
     X, _ = some_rows(np.float32, n=3000)
     np.save(tmp_path / "rows.npy", X)
@@ -157,59 +143,6 @@ def test_the_number_of_threads_changes_nothing_in_a_file(tmp_path):
         found.append((seeds, compute_second_moment(rows, diagonal=False)))
     np.testing.assert_array_equal(found[0][0], found[1][0])
     np.testing.assert_array_equal(found[0][1], found[1][1])
-
-
-@pytest.mark.parametrize("weighted", [False, True])
-def test_seeds_over_blocks_are_scikit_learns_draws(weighted):
-    X, _ = some_rows(n=2000)
-    weight = np.random.default_rng(0).uniform(size=2000) if weighted else np.ones(2000)
-    rows = ArrayRows(X, slices(np.array([0, 0, 300, 1999, 2000])))
-    for seed in range(20):
-        for given in (np.empty((0, 5)), X[:2]):
-            drawn = extend_seeds(rows, given, 7, weight, np.random.RandomState(seed))
-            np.testing.assert_array_equal(
-                drawn, extend_seeds(X, given, 7, weight, np.random.RandomState(seed))
-            )
-
-
-@pytest.mark.parametrize("weighted", [False, True])
-def test_an_oversampled_set_represents_all_rows(weighted):
-    X, _ = some_rows(n=2000)
-    weight = np.random.default_rng(0).uniform(size=2000) if weighted else np.ones(2000)
-    hints = Supervision.from_links(2000, must=[(3, 700), (700, 1500), (8, 9)])
-    tied = ComponentCentroids.from_closure(X, hints.closure(), weight)
-    found = oversample(as_rows(X, weight=weight), 4, tied, np.random.RandomState(0))
-    assert len(found) <= 1 + 5 * 2 * 4
-    assert found.total_weight == pytest.approx(weight.sum())
-    rows = ArrayRows(X, slices(np.array([0, 0, 300, 1999, 2000]))).with_weights(weight)
-    again = oversample(rows, 4, tied, np.random.RandomState(0))
-    np.testing.assert_array_equal(again.take(np.arange(len(again))), found.take(np.arange(len(found))))
-    np.testing.assert_allclose(
-        again.get_weights(np.arange(len(again))), found.get_weights(np.arange(len(found)))
-    )
-
-    # A drawn row of a component is replaced by the centroid.
-    points = found.take(np.arange(len(found)))
-    members = X[[3, 8, 9, 700, 1500]]
-    assert not (points[:, None] == members).all(axis=2).any()
-    centroid = np.average(X[[3, 700, 1500]], axis=0, weights=weight[[3, 700, 1500]])
-    np.testing.assert_allclose(tied.move_to_centroids(np.array([700, 4]), X[[700, 4]]), [centroid, X[4]])
-
-
-def test_seeds_from_an_oversampled_set_are_as_good_as_seeds_from_all_rows():
-    X, _ = some_rows(n=4000)
-    tied = ComponentCentroids.from_closure(X, Supervision.empty(4000).closure(), np.ones(4000))
-
-    def cost(seeds):
-        return ((X[:, None] - seeds) ** 2).sum(axis=2).min(axis=1).sum()
-
-    none, found = np.empty((0, 5)), {"all": [], "overdrawn": []}
-    for seed in range(20):
-        rng = np.random.RandomState(seed)
-        found["all"].append(cost(extend_seeds(X, none, 4, None, rng)))
-        rows = oversample(as_rows(X), 4, tied, rng)
-        found["overdrawn"].append(cost(extend_seeds(rows, none, 4, None, rng)))
-    assert np.mean(found["overdrawn"]) < 1.05 * np.mean(found["all"]), found
 
 
 @pytest.mark.parametrize("model", [PCKMeans(4), MPCKMeans(4), COPKMeans(4)], ids=lambda m: type(m).__name__)
@@ -249,82 +182,6 @@ def test_memory_is_bounded_by_the_blocks_not_by_the_file(tmp_path):
     assert most < 61_440_000 / 4, most
 
 
-def test_a_memory_limit_makes_smaller_blocks():
-    assert get_block_rows(10**12, 16) == 32_768
-    assert get_block_rows(1_000_000, 16) == 1_000_000 // (24 * 16 + 80)
-    assert get_block_rows(1, 16) == 1
-
-
-@pytest.mark.parametrize("bad", [np.nan, np.inf, -np.inf])
-def test_a_bad_value_is_named_by_block_and_row(tmp_path, bad):
-    X, _ = some_rows()
-    X[137, 2] = bad
-    np.save(tmp_path / "X.npy", X)
-    pq.write_table(pa.table({f"c{j}": X[:, j] for j in range(5)}), tmp_path / "X.parquet")
-    said = "block 2 of X has .* in its row 37, column 2.*, which is row 137 of all"
-    for rows in (
-        MemmapRows(tmp_path / "X.npy", block_rows=50),
-        ParquetRows(tmp_path / "X.parquet", block_rows=50),
-    ):
-        with pytest.raises(ValueError, match=said):
-            PCKMeans(2).fit(rows)
-    with pytest.raises(ValueError, match=r"block 0 of X has .* which is row 137 of all"):
-        PCKMeans(2).fit(np.load(tmp_path / "X.npy", mmap_mode="r"))
-    with pytest.raises(ValueError, match=said):
-        PCKMeans(2, n_init=1).fit(some_rows()[0]).predict(MemmapRows(tmp_path / "X.npy", block_rows=50))
-
-
-def test_a_missing_value_in_parquet_is_named_too(tmp_path):
-    pq.write_table(
-        pa.table({"a": [1.0, 2.0, None], "n": [1, None, 3], "t": [True, False, None]}), tmp_path / "x.parquet"
-    )
-    for column, row in (("a", 2), ("n", 1)):
-        with pytest.raises(ValueError, match=f"block 0 of X has nan in its row {row}"):
-            PCKMeans(2).fit(ParquetRows(tmp_path / "x.parquet", columns=[column]))
-
-
-def test_empty_data_and_fewer_rows_than_clusters(tmp_path):
-    pq.write_table(pa.table({"a": pa.array([], pa.float64())}), tmp_path / "none.parquet")
-    pq.write_table(pa.table({"a": [1.0, 2.0]}), tmp_path / "two.parquet")
-    np.save(tmp_path / "none.npy", np.empty((0, 3)))
-    with pytest.raises(ValueError, match="0 rows and 1 columns"):
-        PCKMeans(2).fit(ParquetRows(tmp_path / "none.parquet"))
-    with pytest.raises(ValueError, match="0 rows and 3 columns"):
-        PCKMeans(2).fit(MemmapRows(tmp_path / "none.npy"))
-    with pytest.raises(ValueError, match="n_samples=2 should be >= n_clusters=3"):
-        PCKMeans(3).fit(ParquetRows(tmp_path / "two.parquet"))
-    with pytest.raises(ValueError, match="are for 5 rows, but X has 2"):
-        PCKMeans(2).fit(ParquetRows(tmp_path / "two.parquet"), supervision=Supervision.empty(5))
-    with pytest.raises(ValueError, match="X has 1 features, but PCKMeans is expecting 2"):
-        PCKMeans(2).fit([[0.0, 1], [2, 3], [4, 5]]).predict(ParquetRows(tmp_path / "two.parquet"))
-
-
-def test_files_that_are_not_there_or_not_what_they_say(tmp_path):
-    with pytest.raises(FileNotFoundError, match=r"absent\.parquet does not exist"):
-        ParquetRows(tmp_path / "absent.parquet")
-    with pytest.raises(FileNotFoundError, match=r"is a folder without \.parquet files"):
-        ParquetRows(tmp_path)
-    (tmp_path / "text.parquet").write_text("name,x\n")
-    with pytest.raises(ValueError, match="cannot be read as Parquet"):
-        ParquetRows(tmp_path / "text.parquet")
-    with pytest.raises(ValueError, match="not a NumPy file that can be memory-mapped"):
-        MemmapRows(tmp_path / "text.parquet")
-    pq.write_table(pa.table({"name": ["a"], "x": [1.0]}), tmp_path / "x.parquet")
-    with pytest.raises(ValueError, match=r"'name' \(string\) cannot be used as numbers"):
-        ParquetRows(tmp_path / "x.parquet")
-    with pytest.raises(ValueError, match=r"no column 'y'\. Its columns are name, x"):
-        ParquetRows(tmp_path / "x.parquet", columns=["y"])
-    for wrong in ([], ["x", "x"], "x"):
-        with pytest.raises(ValueError, match="columns must be unique names"):
-            ParquetRows(tmp_path / "x.parquet", columns=wrong)
-    np.save(tmp_path / "line.npy", np.arange(3.0))
-    with pytest.raises(ValueError, match="two-dimensional"):
-        MemmapRows(tmp_path / "line.npy")
-    for name in ("memory_limit", "block_rows"):
-        with pytest.raises(ValueError, match=f"{name} must be an integer of at least 1"):
-            MemmapRows(np.zeros((3, 2)), **{name: 0})
-
-
 def test_a_file_that_is_removed_before_the_fit(tmp_path):
     pq.write_table(pa.table({"x": [1.0, 2.0, 5.0]}), tmp_path / "x.parquet")
     rows = ParquetRows(tmp_path / "x.parquet")
@@ -348,11 +205,6 @@ def test_a_file_removed_after_the_first_reading_changes_nothing(tmp_path):
     assert_same(PCKMeans(4, random_state=0).fit(rows), before)
 
 
-def test_a_method_that_needs_all_rows_in_memory_says_so():
-    with pytest.raises(TypeError, match="SpectralLearning works on rows in memory"):
-        SpectralLearning(2).fit(as_rows(np.zeros((4, 2))))
-
-
 def test_fewer_distinct_rows_than_clusters_is_reported_for_blocks():
     X = np.repeat([[0.0], [1.0]], 5, axis=0)
     with pytest.warns(ConvergenceWarning, match="2 distinct clusters of the 3"):
@@ -367,14 +219,6 @@ def test_fewer_distinct_rows_than_clusters_among_very_many(monkeypatch):
     assert len(np.unique(labels[::200])) == 3
 
 
-def test_rows_that_are_all_equal_with_an_empty_block_first():
-    rows = ArrayRows(np.zeros((4, 2)), slices(np.array([0, 0, 2, 4])))
-    assert extend_seeds(rows, np.empty((0, 2)), 2, None, np.random.RandomState(0)).tolist() == [
-        [0, 0],
-        [0, 0],
-    ]
-
-
 def test_few_rows_with_weight_among_very_many_without(monkeypatch):
     monkeypatch.setattr("likewise.kmeans._base.MANY_ROWS", 300)
     monkeypatch.setattr("likewise.kmeans._base._TRIAL_ROWS", 5)
@@ -385,15 +229,6 @@ def test_few_rows_with_weight_among_very_many_without(monkeypatch):
         X, sample_weight=weight, supervision=sample_links(y, 9, random_state=0)
     )
     assert np.isfinite(model.objective_)
-
-
-def test_columns_keep_their_names(tmp_path):
-    X, _ = some_rows()
-    pq.write_table(pa.table({name: X[:, j] for j, name in enumerate("abcde")}), tmp_path / "x.parquet")
-    model = PCKMeans(2, n_init=1, random_state=0).fit(ParquetRows(tmp_path / "x.parquet"))
-    assert model.feature_names_in_.tolist() == list("abcde")
-    with pytest.raises(ValueError, match="feature names should match"):
-        model.predict(ParquetRows(tmp_path / "x.parquet", columns=list("edcba")))
 
 
 @pytest.mark.skipif(not HAS_CALLBACKS, reason="this scikit-learn has no callbacks")

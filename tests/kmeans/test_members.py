@@ -20,7 +20,6 @@ from likewise.exceptions import (
     InfeasibleSupervisionError,
     UnsupportedSupervisionError,
 )
-from likewise.seeding import breaks_clearly_less
 from likewise.supervision import sample_links
 
 
@@ -193,18 +192,6 @@ def test_links_that_the_fit_without_links_keeps_leave_it_as_it_is(metric):
     again = model.fit(X, supervision=hints)
     assert again.violations_.share == 1.0
     assert adjusted_rand_score(labels, again.labels_) == 1.0
-
-
-def test_a_clustering_breaks_clearly_fewer_links_only_by_more_than_chance():
-    hints = Supervision.from_links(10, must=[(0, 1), (2, 3), (4, 5), (6, 7), (8, 9)])
-    good, bad = np.zeros(10, dtype=int), np.arange(10)
-    one_off = good.copy()
-    one_off[1] = 1
-    assert breaks_clearly_less(good, bad, hints, 2.0)  # 5 more broken, of a standard deviation of 5 ** .5
-    assert not breaks_clearly_less(good, one_off, hints, 1.0)
-    assert not breaks_clearly_less(bad, good, hints, 0.0)
-    group = Supervision.from_links(10, must_groups=[list(range(10))])
-    assert breaks_clearly_less(good, bad, group, 2.0)  # ten rows count as nine links
 
 
 def test_mk_means_uses_links_for_the_metric_only():

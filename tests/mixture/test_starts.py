@@ -16,22 +16,8 @@ from likewise import (
     Supervision,
 )
 from likewise._blocks import ArrayRows
-from likewise.seeding import compute_hinted_space, find_fewest_broken
 from likewise.supervision import sample_links
-
-
-def corners(seed, wide, n_links=8):
-    """Four corners, wider than high, whose classes are top and bottom; equally many links of both kinds."""
-    rng = np.random.default_rng(seed)
-    x, y = rng.choice([-1, 1], 200), rng.choice([-1, 1], 200)
-    X = np.column_stack([wide * x + 0.6 * rng.normal(size=200), y + 0.5 * rng.normal(size=200)])
-
-    def drawn(same):
-        pairs = rng.integers(200, size=(200, 2))
-        fit = (pairs[:, 0] != pairs[:, 1]) & ((y[pairs[:, 0]] == y[pairs[:, 1]]) == same)
-        return pairs[fit][:n_links]
-
-    return X, y, Supervision.from_links(200, must=drawn(True), cannot=drawn(False))
+from reference.problems import corners
 
 
 @pytest.mark.parametrize("wide", [2, 3])
@@ -57,43 +43,6 @@ def test_sixteen_links_find_the_intended_split(model, wide):
 def test_without_links_the_corners_are_split_the_other_way():
     X, y, _ = corners(0, 3)
     assert adjusted_rand_score(y, PairwiseGaussianMixture(2, random_state=0).fit(X).labels_) < 0.1
-
-
-def test_the_space_that_links_suggest_is_long_where_cannot_linked_rows_differ():
-    X, _, hints = corners(0, 3, n_links=40)
-    before, after = X.std(axis=0), compute_hinted_space(X, hints)
-    up = np.array([np.corrcoef(X[:, 1], column)[0, 1] for column in after.T])
-    # The last direction is the one in which cannot-linked rows differ: up and down.
-    assert before[0] > 2 * before[1]
-    assert abs(up[1]) > 0.9
-    assert after[:, 1].std() > 2 * after[:, 0].std()
-    # Without links the rows are only whitened.
-    plain = compute_hinted_space(X, Supervision.empty(200))
-    np.testing.assert_allclose(np.cov(plain.T, bias=True) * 2, np.eye(2), atol=1e-4)
-
-
-def test_the_space_does_not_depend_on_the_units_of_the_columns():
-    X, _, hints = corners(1, 2)
-    one, two = compute_hinted_space(X, hints), compute_hinted_space(X * [1e3, 1e-2] + [5, -3], hints)
-    np.testing.assert_allclose(np.abs(one), np.abs(two), rtol=1e-7)  # the sign of a direction is arbitrary
-
-
-@pytest.mark.parametrize(
-    "X",
-    [
-        np.ones((20, 3)),
-        np.column_stack([np.arange(20.0), np.full(20, 7.0), np.arange(20.0)]),
-        np.random.default_rng(0).normal(size=(20, 40)),
-        np.random.default_rng(0).normal(size=(20, 3)).astype(np.float32),
-    ],
-    ids=["alike", "collinear", "wide", "float32"],
-)
-def test_the_space_is_finite_for_any_rows(X):
-    hints = Supervision.from_links(20, must=[(0, 1)], cannot=[(2, 3)], must_groups=[[4, 5, 6]])
-    space = compute_hinted_space(X, hints)
-    assert space.shape == X.shape
-    assert space.dtype == X.dtype
-    assert np.isfinite(space).all()
 
 
 def test_more_starts_end_no_worse():
@@ -176,15 +125,6 @@ def test_must_links_alone_do_not_choose_the_start_that_merges_classes():
         model = PairwiseGaussianMixture(3, n_init=3, random_state=seed).fit(X, supervision=hints)
         assert model.weights_.min() > 0.2
         assert adjusted_rand_score(y, model.predict(X)) > 0.9
-
-
-def test_one_large_cluster_does_not_explain_must_links_better_than_chance():
-    must = [(0, 1), (1, 2), (3, 4), (4, 5), (0, 5)]
-    hints = Supervision.from_links(6, must=must)
-    merged, split, wrong = np.zeros(6, int), np.array([0, 0, 0, 1, 1, 1]), np.array([0, 1, 0, 1, 0, 1])
-    assert find_fewest_broken([merged, split, wrong], hints) == [0, 1]  # 0, 1 and 5 broken
-    # Random halves break 5 / 2 links: 0 - 0, 1 - 2.5, 5 - 2.5, and the standard deviation is 1.
-    assert find_fewest_broken([merged, split, wrong], hints, against_chance=True) == [1]
 
 
 def test_subclusters_follow_shapes_that_one_gaussian_cannot():

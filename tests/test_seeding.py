@@ -1,0 +1,181 @@
+"""Initial centres: draws over blocks, oversampling, the space of the hints, and links as a judge."""
+
+from itertools import pairwise
+
+import numpy as np
+import pytest
+
+from likewise import Supervision
+from likewise._blocks import ArrayRows, as_rows
+from likewise.seeding import (
+    ComponentCentroids,
+    breaks_clearly_less,
+    compute_component_centroids,
+    compute_hinted_space,
+    draw_seeds_from_closure,
+    extend_seeds,
+    farthest_first,
+    find_fewest_broken,
+    oversample,
+)
+from reference.problems import corners
+
+
+def some_rows(n):
+    rng = np.random.default_rng(0)
+    y = rng.integers(0, 4, n)
+    return rng.normal(size=(n, 5)) + 2.5 * rng.normal(size=(4, 5))[y] + 10
+
+
+def slices(edges):
+    return [slice(int(a), int(b)) for a, b in pairwise(edges)]
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+def test_seeds_over_blocks_are_scikit_learns_draws(weighted):
+    X = some_rows(2000)
+    weight = np.random.default_rng(0).uniform(size=2000) if weighted else np.ones(2000)
+    rows = ArrayRows(X, slices(np.array([0, 0, 300, 1999, 2000])))
+    for seed in range(20):
+        for given in (np.empty((0, 5)), X[:2]):
+            drawn = extend_seeds(rows, given, 7, weight, np.random.RandomState(seed))
+            np.testing.assert_array_equal(
+                drawn, extend_seeds(X, given, 7, weight, np.random.RandomState(seed))
+            )
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+def test_an_oversampled_set_represents_all_rows(weighted):
+    X = some_rows(2000)
+    weight = np.random.default_rng(0).uniform(size=2000) if weighted else np.ones(2000)
+    hints = Supervision.from_links(2000, must=[(3, 700), (700, 1500), (8, 9)])
+    tied = ComponentCentroids.from_closure(X, hints.closure(), weight)
+    found = oversample(as_rows(X, weight=weight), 4, tied, np.random.RandomState(0))
+    assert len(found) <= 1 + 5 * 2 * 4
+    assert found.total_weight == pytest.approx(weight.sum())
+    rows = ArrayRows(X, slices(np.array([0, 0, 300, 1999, 2000]))).with_weights(weight)
+    again = oversample(rows, 4, tied, np.random.RandomState(0))
+    np.testing.assert_array_equal(again.take(np.arange(len(again))), found.take(np.arange(len(found))))
+    np.testing.assert_allclose(
+        again.get_weights(np.arange(len(again))), found.get_weights(np.arange(len(found)))
+    )
+
+    # A drawn row of a component is replaced by the centroid.
+    points = found.take(np.arange(len(found)))
+    members = X[[3, 8, 9, 700, 1500]]
+    assert not (points[:, None] == members).all(axis=2).any()
+    centroid = np.average(X[[3, 700, 1500]], axis=0, weights=weight[[3, 700, 1500]])
+    np.testing.assert_allclose(tied.move_to_centroids(np.array([700, 4]), X[[700, 4]]), [centroid, X[4]])
+
+
+def test_seeds_from_an_oversampled_set_are_as_good_as_seeds_from_all_rows():
+    X = some_rows(4000)
+    tied = ComponentCentroids.from_closure(X, Supervision.empty(4000).closure(), np.ones(4000))
+
+    def cost(seeds):
+        return ((X[:, None] - seeds) ** 2).sum(axis=2).min(axis=1).sum()
+
+    none, found = np.empty((0, 5)), {"all": [], "overdrawn": []}
+    for seed in range(20):
+        rng = np.random.RandomState(seed)
+        found["all"].append(cost(extend_seeds(X, none, 4, None, rng)))
+        rows = oversample(as_rows(X), 4, tied, rng)
+        found["overdrawn"].append(cost(extend_seeds(rows, none, 4, None, rng)))
+    assert np.mean(found["overdrawn"]) < 1.05 * np.mean(found["all"]), found
+
+
+def test_rows_that_are_all_equal_with_an_empty_block_first():
+    rows = ArrayRows(np.zeros((4, 2)), slices(np.array([0, 0, 2, 4])))
+    assert extend_seeds(rows, np.empty((0, 2)), 2, None, np.random.RandomState(0)).tolist() == [
+        [0, 0],
+        [0, 0],
+    ]
+
+
+def test_a_clustering_breaks_clearly_fewer_links_only_by_more_than_chance():
+    hints = Supervision.from_links(10, must=[(0, 1), (2, 3), (4, 5), (6, 7), (8, 9)])
+    good, bad = np.zeros(10, dtype=int), np.arange(10)
+    one_off = good.copy()
+    one_off[1] = 1
+    assert breaks_clearly_less(good, bad, hints, 2.0)  # 5 more broken, of a standard deviation of 5 ** .5
+    assert not breaks_clearly_less(good, one_off, hints, 1.0)
+    assert not breaks_clearly_less(bad, good, hints, 0.0)
+    group = Supervision.from_links(10, must_groups=[list(range(10))])
+    assert breaks_clearly_less(good, bad, group, 2.0)  # ten rows count as nine links
+
+
+def test_the_space_that_links_suggest_is_long_where_cannot_linked_rows_differ():
+    X, _, hints = corners(0, 3, n_links=40)
+    before, after = X.std(axis=0), compute_hinted_space(X, hints)
+    up = np.array([np.corrcoef(X[:, 1], column)[0, 1] for column in after.T])
+    # The last direction is the one in which cannot-linked rows differ: up and down.
+    assert before[0] > 2 * before[1]
+    assert abs(up[1]) > 0.9
+    assert after[:, 1].std() > 2 * after[:, 0].std()
+    # Without links the rows are only whitened.
+    plain = compute_hinted_space(X, Supervision.empty(200))
+    np.testing.assert_allclose(np.cov(plain.T, bias=True) * 2, np.eye(2), atol=1e-4)
+
+
+def test_the_space_does_not_depend_on_the_units_of_the_columns():
+    X, _, hints = corners(1, 2)
+    one, two = compute_hinted_space(X, hints), compute_hinted_space(X * [1e3, 1e-2] + [5, -3], hints)
+    np.testing.assert_allclose(np.abs(one), np.abs(two), rtol=1e-7)  # the sign of a direction is arbitrary
+
+
+@pytest.mark.parametrize(
+    "X",
+    [
+        np.ones((20, 3)),
+        np.column_stack([np.arange(20.0), np.full(20, 7.0), np.arange(20.0)]),
+        np.random.default_rng(0).normal(size=(20, 40)),
+        np.random.default_rng(0).normal(size=(20, 3)).astype(np.float32),
+    ],
+    ids=["alike", "collinear", "wide", "float32"],
+)
+def test_the_space_is_finite_for_any_rows(X):
+    hints = Supervision.from_links(20, must=[(0, 1)], cannot=[(2, 3)], must_groups=[[4, 5, 6]])
+    space = compute_hinted_space(X, hints)
+    assert space.shape == X.shape
+    assert space.dtype == X.dtype
+    assert np.isfinite(space).all()
+
+
+def test_one_large_cluster_does_not_explain_must_links_better_than_chance():
+    must = [(0, 1), (1, 2), (3, 4), (4, 5), (0, 5)]
+    hints = Supervision.from_links(6, must=must)
+    merged, split, wrong = np.zeros(6, int), np.array([0, 0, 0, 1, 1, 1]), np.array([0, 1, 0, 1, 0, 1])
+    assert find_fewest_broken([merged, split, wrong], hints) == [0, 1]  # 0, 1 and 5 broken
+    # Random halves break 5 / 2 links: 0 - 0, 1 - 2.5, 5 - 2.5, and the standard deviation is 1.
+    assert find_fewest_broken([merged, split, wrong], hints, against_chance=True) == [1]
+
+
+# ---------------------------------------------------------------------- by hand
+
+
+def test_points_are_chosen_by_weight_times_squared_distance():
+    points = np.array([[0.0], [1.0], [3.0], [4.0]])
+    weight = np.array([2.0, 1.0, 1.0, 0.5])
+    # The heaviest is 0; then 1, 9 and 0.5 * 16 = 8; then 1 and 0.5 * 1.
+    assert farthest_first(points, weight, 3).ravel().tolist() == [0, 3, 1]
+
+
+def test_components_have_weighted_centroids_in_decreasing_order_of_weight():
+    X = np.array([[0.0], [4.0], [10.0], [20.0], [7.0], [8.0]])
+    weight = np.array([1.0, 3.0, 4.0, 4.0, 0.0, 0.0])
+    closure = Supervision.from_links(6, must=[(0, 1), (2, 3), (4, 5)]).closure()
+    centroids, total = compute_component_centroids(X, closure, weight)
+    assert centroids.ravel().tolist() == [15, 3]
+    assert total.tolist() == [8, 4]
+
+
+def test_seeds_are_centroids_and_drawn_rows_if_there_are_too_few():
+    X = np.array([[0.0], [4.0], [10.0], [20.0], [99.0]])
+    closure = Supervision.from_links(5, must=[(0, 1), (2, 3)]).closure()
+    seeds = {
+        k: draw_seeds_from_closure(X, closure, k, np.ones(5), np.random.RandomState(0)).ravel().tolist()
+        for k in (1, 2, 3)
+    }
+    assert seeds[1] == [2]  # of equal weight, the first
+    assert seeds[2] == [2, 15]
+    assert seeds[3] == [2, 15, 99]
