@@ -61,6 +61,7 @@ bench: $(VENV)/.dev  ## measure speed, and compare it with other packages
 
 reproduce: $(VENV)/.dev  ## reproduce the figures of the papers
 	for paper in mpck_means gm_pr bag_constraints discriminative bayesian_active node_uncertainty label_hierarchy; do $(BIN)/python reproductions/$$paper/run.py || exit 1; done
+	$(BIN)/python reproductions/verify.py
 
 docs: $(VENV)/.docs  ## build the documentation in docs/_build/html
 	$(BIN)/python -m sphinx -W --keep-going -b html docs docs/_build/html

@@ -14,7 +14,6 @@ from reference.reproductions import loaded
 
 FOLDER = Path(__file__).parents[2] / "reproductions" / "bayesian_active"
 EXPECTED = json.loads((FOLDER / "expected.json").read_text(encoding="utf-8"))
-README = (FOLDER / "README.md").read_text(encoding="utf-8")
 SETS = ("fertility", "sonar", "balance_scale", "transfusion", "letters_ij", "digits389")
 
 
@@ -162,80 +161,3 @@ def test_data_are_those_of_the_thesis(run, data_folder):
         "letters_ij": (1502, 16, 2),
         "digits389": (3165, 16, 3),
     }
-
-
-# ---------------------------------------------------------------------- what was measured
-
-
-def test_tables_of_the_readme_are_what_was_measured(run):
-    for title, lines in run.tables(EXPECTED).items():
-        assert "\n".join(lines) in README, title
-
-
-def area(run, name, key):
-    found = EXPECTED["data"][name]
-    return run.areas(found["curves"][key], found["answers"]).mean()
-
-
-def end(name, key):
-    return EXPECTED["data"][name]["curves"][key]["mean"][-1]
-
-
-def test_everything_of_the_first_figure_was_measured_ten_times(run):
-    assert EXPECTED["n_runs"] >= 10
-    assert tuple(EXPECTED["data"]) == SETS
-    for name, found in EXPECTED["data"].items():
-        for key in (*run.PASSIVE, "min_max_itml", "min_max_mpck"):
-            assert len(found["curves"][key]["runs"]) >= 10, (name, key)
-    for figure in ("figure4.1", "figure4.2", "handed_on"):
-        assert (FOLDER / "figures" / f"{figure}.png").exists()
-
-
-# The verdicts of the table, so that a new recording which overturns one of them is noticed.
-
-
-def test_bayesian_model_makes_most_of_random_pairs_where_classes_are_of_like_size(run):
-    for name in ("sonar", "balance_scale"):
-        found = run.gains(EXPECTED["data"][name], "bc_tree", run.PASSIVE[1:])
-        assert {verdict for _, _, verdict in found.values()} == {"ahead"}, name
-    for name in ("letters_ij", "digits389"):
-        found = run.gains(EXPECTED["data"][name], "bc_tree", run.PASSIVE[1:])
-        assert found["itml_tree"][2] == "equal"
-        assert found["mpck_tree"][2] == "ahead"
-
-
-def test_bayesian_model_is_behind_where_one_class_is_large(run):
-    assert run.gains(EXPECTED["data"]["fertility"], "bc_tree", ("mpck_tree",))["mpck_tree"][2] == "behind"
-    assert run.gains(EXPECTED["data"]["transfusion"], "bc_tree", ("itml_tree",))["itml_tree"][2] == "behind"
-
-
-def test_trees_do_not_hurt_the_others(run):
-    for name in SETS:
-        for key in ("itml", "mpck"):
-            assert run.gains(EXPECTED["data"][name], f"{key}_tree", (key,))[key][2] != "behind", (name, key)
-
-
-def test_info_beats_every_rival_on_balance_and_most_on_sonar(run):
-    leads = {
-        name: {
-            key: gain[2] for key, gain in run.gains(EXPECTED["data"][name], "info_bc", run.ACTIVE[1:]).items()
-        }
-        for name in ("balance_scale", "sonar")
-    }
-    assert set(leads["balance_scale"].values()) == {"ahead"}
-    equal = {key for key, verdict in leads["sonar"].items() if verdict == "equal"}
-    assert equal == {"uncertain_bc", "npu_mpck"}
-    assert {verdict for key, verdict in leads["sonar"].items() if key not in equal} == {"ahead"}
-
-
-def test_info_ends_ahead_of_random_pairs_but_does_not_lead_all_the_way(run):
-    for name in ("fertility", "sonar", "balance_scale", "digits389"):
-        assert end(name, "info_bc") > end(name, "bc_tree"), name
-    assert area(run, "digits389", "info_bc") < area(run, "digits389", "bc_tree")
-    assert end("transfusion", "info_bc") < end("transfusion", "bc_tree")
-
-
-def test_uncertain_hardly_ever_drops_a_pair():
-    for name, found in EXPECTED["data"].items():
-        if "uncertain" in found["dropped"]:
-            assert max(found["dropped"]["uncertain"]["mean"]) <= 0.1, name

@@ -14,7 +14,6 @@ from reference.reproductions import loaded
 
 FOLDER = Path(__file__).parents[2] / "reproductions" / "label_hierarchy"
 EXPECTED = json.loads((FOLDER / "expected.json").read_text(encoding="utf-8"))
-README = (FOLDER / "README.md").read_text(encoding="utf-8")
 
 
 @pytest.fixture(scope="module")
@@ -188,98 +187,8 @@ def test_newsgroups_have_the_labels_of_the_thesis(run, data_folder):
 # ---------------------------------------------------------------------- what was measured
 
 
-def test_tables_of_the_readme_are_what_was_measured(run):
-    for title, lines in run.tables(EXPECTED).items():
-        assert "\n".join(lines) in README, title
-
-
-def test_every_set_was_measured(run):
-    assert EXPECTED["n_runs"] == 5
-    assert tuple(EXPECTED["data"]) == run.ORDER
-    for name in run.ex.SETS:
-        found = EXPECTED["data"][name]
-        assert found["noises"] == list(run.ex.NOISES)
-        assert set(found["curves"]) == set(run.ex.methods_of(name)), name
-        n_runs = min(5, run.ex.SETS[name].most_runs)
-        assert {len(curves["seconds"]["runs"]) for curves in found["curves"].values()} == {n_runs}
-    for figure in (*run.pictures.FIGURES, *run.cs.SETS):
-        assert (FOLDER / "figures" / f"{figure}.png").exists()
-
-
-def measured(name, method, measure="rf"):
-    """Return the means of a measure, noise by noise."""
-    return np.array(EXPECTED["data"][name]["curves"][method][measure]["mean"])
-
-
 def test_one_measured_again_is_what_was_measured(run):
     again = dict(zip(run.ex.MEASURES, run.ex.trial("tree15", "learn", 0.3, 0), strict=True))
     for key in ("rf", "f1_micro", "f1_macro", "rate"):
         recorded = EXPECTED["data"]["tree15"]["curves"]["learn"][key]["runs"][0][2]
         assert again[key] == pytest.approx(recorded, abs=0.01), key
-
-
-# The verdicts of the table, so that a new recording which overturns one of them is noticed.
-
-
-def test_all_that_was_asked_for_was_reached(run):
-    found = run.floors(EXPECTED)
-    assert sum(each.asked for each in found) == 4 + 3 + 1 + 5 + 5 + 5
-    assert [each for each in found if each.asked and not each.reached] == []
-    assert {each.where for each in found if not each.reached} == {"church"}
-
-
-@pytest.mark.parametrize("name", ["20news", "tree15", "tree40"])
-def test_steps_of_the_thesis_leave_the_star_at_little_noise_only(name):
-    edges = measured(name, "literal", "n_edges")
-    assert measured(name, "literal")[0] < measured(name, "chow_liu")[0]
-    assert (edges[0] > 10, edges[3], edges[4]) == (True, 0, 0)
-    assert (measured(name, "literal")[1:] > measured(name, "chow_liu")[1:]).all()
-
-
-def test_steps_of_the_thesis_keep_the_tree_they_start_from_on_newsgroups():
-    np.testing.assert_array_equal(measured("20news", "counts"), measured("20news", "counts_literal"))
-
-
-def test_chow_liu_has_edges_too_many_and_comes_near_without_them():
-    runs = np.array(EXPECTED["data"]["20news"]["curves"]["chow_liu"]["rf"]["runs"])
-    assert runs.min() >= 26 - 20
-    assert (measured("20news", "chow_liu_cut") <= 2).all()
-    assert (measured("20news", "chow_liu_cut") > measured("20news", "learn")).all()
-
-
-def test_the_tree_of_pascal_is_recovered_where_chow_liu_does_not():
-    assert (measured("voc2007", "learn")[:3] == 0).all()
-    assert (measured("voc2007", "learn") <= 0.2).all()
-    assert (measured("voc2007", "chow_liu") >= 3).all()
-
-
-def test_gaps_and_tree_each_help_the_classifier():
-    at = [measured("20news", key, "f1_micro")[3] for key in ("br", "br_rescaled", "literal", "learn")]
-    assert at == sorted(at)
-    assert measured("20news", "literal", "n_edges")[3] == 0  # a star
-
-
-def test_thresholds_for_f1_raise_macro_everywhere(run):
-    for name in set(run.ex.SETS) - {"voc2007"}:  # which has no features
-        assert (measured(name, "learn", "tuned_macro") > measured(name, "learn", "f1_macro")).all()
-
-
-def test_em_underestimates_the_missing_rate_with_the_true_tree_too():
-    for name, least in (("20news", 0.08), ("church", 0.05)):
-        assert measured(name, "gt_em", "rate")[-1] < 0.5 - least
-        assert abs(measured(name, "gt", "rate")[-1] - 0.5) < 0.02
-    assert abs(measured("tree15", "gt_em", "rate")[-1] - 0.5) < 0.02
-
-
-def test_baselines_that_know_of_no_gaps_fall_with_the_noise():
-    for key in ("br", "clique", "fasttag", "chow_liu"):
-        f1 = measured("20news", key, "f1_micro")
-        assert (np.diff(f1) < 0).all()
-        assert f1[-1] < 0.6 * f1[0]
-
-
-def test_labels_of_the_case_study_do_not_obey_a_tree():
-    for name in ("emotions", "yeast"):
-        found = EXPECTED["data"][name]
-        assert found["missing_rate"] > 0.3
-        assert found["one_rate"]["p"] < 0.01

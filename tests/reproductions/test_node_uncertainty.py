@@ -12,7 +12,6 @@ from reference.reproductions import loaded
 
 FOLDER = Path(__file__).parents[2] / "reproductions" / "node_uncertainty"
 EXPECTED = json.loads((FOLDER / "expected.json").read_text(encoding="utf-8"))
-README = (FOLDER / "README.md").read_text(encoding="utf-8")
 
 
 @pytest.fixture(scope="module")
@@ -122,80 +121,3 @@ def test_data_are_those_of_the_paper(run, data_folder):
         "semeion": (1593, 10),
         "mfeat": (2000, 10),
     }
-
-
-# ---------------------------------------------------------------------- what was measured
-
-
-def test_tables_of_the_readme_are_what_was_measured(run):
-    for title, lines in run.tables(EXPECTED).items():
-        assert "\n".join(lines) in README, title
-
-
-def measured(method, name, measure="v_measure"):
-    """Return the curves of a method on a set, by strategy."""
-    return {key: curve[measure] for key, curve in EXPECTED["data"][name]["curves"][method].items()}
-
-
-def test_every_set_was_measured(run):
-    assert EXPECTED["n_runs"] >= 10
-    assert tuple(EXPECTED["data"]) == tuple(run.ex.SETS)
-    for name in run.ex.SETS:
-        curves = measured("spectral", name)
-        assert {"random", "ffqs", "local"} <= set(curves)
-        assert all(len(curve["runs"]) >= 10 for curve in curves.values()), name
-    for figure in ("figure2", "figure3", "figure4", "dense"):
-        assert (FOLDER / "figures" / f"{figure}.png").exists()
-
-
-# The verdicts of the table, so that a new recording which overturns one of them is noticed.
-
-
-def verdicts(run, method, name, key, measure="v_measure"):
-    return {
-        other: found[2] for other, found in run.gains(EXPECTED["data"][name], method, key, measure).items()
-    }
-
-
-def test_both_are_clearly_ahead_on_wine(run):
-    for key in ("local", "global"):
-        found = verdicts(run, "spectral", "wine", key)
-        assert {found[other] for other in ("random", "ffqs", "quire", "pknn")} == {"ahead"}
-
-
-def test_both_are_no_better_than_most_on_balance(run):
-    for key in ("local", "global"):
-        found = verdicts(run, "spectral", "balance_scale", key)
-        assert found["random"] == "ahead"
-        assert {found[other] for other in ("ffqs", "quire", "pknn")} == {"equal"}
-
-
-def test_local_is_last_on_sonar_with_ten_neighbours_and_not_with_all_pairs(run):
-    found = verdicts(run, "spectral", "sonar", "local")
-    assert {found[other] for other in ("random", "ffqs", "quire", "pknn", "global")} == {"behind"}
-    found = verdicts(run, "dense", "sonar", "local")
-    assert (found["random"], found["ffqs"], found["pknn"]) == ("ahead", "ahead", "ahead")
-
-
-def test_global_is_behind_local_with_flexible_clustering_of_sonar(run):
-    found = verdicts(run, "flexible", "sonar", "local")
-    assert (found["global"], found["ffqs"], found["pknn"]) == ("ahead", "equal", "behind")
-
-
-def test_local_leads_the_published_strategies_but_quire_on_semeion(run):
-    found = verdicts(run, "spectral", "semeion", "local")
-    assert (found["random"], found["ffqs"], found["pknn"]) == ("ahead", "ahead", "ahead")
-    assert (found["global"], found["quire"]) == ("ahead", "behind")
-
-
-def test_global_is_ahead_on_mfeat(run):
-    found = verdicts(run, "spectral", "mfeat", "global")
-    assert (found["random"], found["ffqs"], found["local"]) == ("ahead", "ahead", "ahead")
-
-
-def test_asc_is_ahead_of_random_with_two_clusters_and_not_with_more(run):
-    for method, name in (("spectral", "sonar"), ("spectral", "pima"), ("flexible", "pima")):
-        assert verdicts(run, method, name, "asc")["random"] == "ahead"
-    for name in ("balance_scale", "wine"):
-        assert verdicts(run, "spectral", name, "asc")["random"] == "behind"
-    assert verdicts(run, "spectral", "cho", "asc")["random"] == "equal"
