@@ -24,10 +24,9 @@ from likewise.supervision import sample_links, sample_triplets
 from reference.rows import PickledRows
 
 N = 400
+# tests/test_blocks.py shows that passes do not depend on the blocks; here the fits are compared.
 CUTS = {
-    "one row a block": np.arange(N + 1),
-    "unequal blocks": np.array([0, 1, 130, 137, 390, N]),
-    "empty blocks": np.array([0, 0, 200, 200, 200, N, N]),
+    "unequal blocks": np.array([0, 0, 1, 130, 137, 137, 390, N, N]),
     "two blocks": np.array([0, 199, N]),
 }
 FULL = DiscriminativeClustering(4, n_init=2, random_state=0)

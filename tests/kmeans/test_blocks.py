@@ -38,10 +38,9 @@ MODELS = [
     COPKMeans(4, random_state=0),
 ]
 LABELLED = [SeededKMeans(5, random_state=0), ConstrainedKMeans(5, random_state=0)]
+# tests/test_blocks.py shows that passes do not depend on the blocks; here the fits are compared.
 CUTS = {
-    "one row a block": np.arange(N + 1),
-    "unequal blocks": np.array([0, 1, 130, 137, 390, N]),
-    "empty blocks": np.array([0, 0, 200, 200, 200, N, N]),
+    "unequal blocks": np.array([0, 0, 1, 130, 137, 137, 390, N, N]),
     "two blocks": np.array([0, 199, N]),
 }
 
@@ -71,14 +70,12 @@ def assert_same(ours, theirs, rtol=0.0):
 
 
 @pytest.mark.parametrize("model", [*MODELS, *LABELLED], ids=lambda m: str(m).replace("\n", ""))
-@pytest.mark.parametrize(
-    ("kind", "cut"), [*((ArrayRows, cut) for cut in CUTS), (MappedRows, "unequal blocks")]
-)
-def test_any_division_into_blocks_gives_the_same_clusters(kind, model, cut):
+@pytest.mark.parametrize("kind", [ArrayRows, MappedRows])
+def test_any_division_into_blocks_gives_the_same_clusters(kind, model):
     X, y = some_rows()
     hints = hints_for(model, y)
     whole = clone(model).fit(X, supervision=hints)
-    rows = kind(X, slices(CUTS[cut]))
+    rows = kind(X, slices(CUTS["unequal blocks"]))
     # Sums of 400 numbers in another order differ in the last digits, over several iterations.
     assert_same(clone(model).fit(rows, supervision=hints), whole, rtol=1e-9)
     np.testing.assert_array_equal(whole.predict(rows), whole.predict(X))

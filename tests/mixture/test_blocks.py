@@ -31,10 +31,9 @@ MODELS = [
     PosteriorConstrainedGaussianMixture(K, covariance_type="spherical", n_init=1, tol=1e-3, random_state=0),
     MiniBatchPairwiseGaussianMixture(K, batch_size=90, n_init=2, tol=0.1, random_state=0),
 ]
+# tests/test_blocks.py shows that passes do not depend on the blocks; here the fits are compared.
 CUTS = {
-    "one row a block": np.arange(N + 1),
-    "unequal blocks": np.array([0, 1, 130, 137, 220, N]),
-    "empty blocks": np.array([0, 0, 100, 100, 100, N, N]),
+    "unequal blocks": np.array([0, 0, 1, 130, 137, 137, 220, N, N]),
     "two blocks": np.array([0, 119, N]),
 }
 each_model = pytest.mark.parametrize("model", MODELS, ids=lambda m: type(m).__name__)
@@ -75,7 +74,7 @@ def assert_same(ours, theirs, rtol=0.0):
     assert str(ours.violations_) == str(theirs.violations_)
 
 
-@pytest.mark.parametrize(("cut", "n_trial"), [*zip(CUTS, [100, N, 100, N], strict=True)])
+@pytest.mark.parametrize(("cut", "n_trial"), [*zip(CUTS, [100, N], strict=True)])
 @each_model
 def test_any_division_into_blocks_gives_the_same_mixture(model, cut, n_trial, monkeypatch):
     try_on(n_trial, monkeypatch)
