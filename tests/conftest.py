@@ -5,27 +5,15 @@ import signal
 import socket
 from pathlib import Path
 
-import hypothesis
 import pytest
+
+from profiles import load_profile
 
 # A job in the background ignores Ctrl-C, and so would the commands that the tests start and interrupt.
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     signal.signal(signal.SIGINT, signal.default_int_handler)
 
-# No deadlines: a busy machine generates examples as slowly as it runs them.
-_UNTIMED = {
-    "deadline": None,
-    "suppress_health_check": [
-        hypothesis.HealthCheck.too_slow,
-        hypothesis.HealthCheck.function_scoped_fixture,  # examples do not change the fixtures
-    ],
-}
-for _profile, _n_examples in (("dev", 10), ("ci", 50), ("deep", 500)):
-    # A run of "ci" tries the same examples every time; "dev" and "deep" try new ones.
-    hypothesis.settings.register_profile(
-        _profile, max_examples=_n_examples, derandomize=_profile == "ci", **_UNTIMED
-    )
-hypothesis.settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "ci"))
+load_profile()
 
 
 @pytest.fixture(scope="session")

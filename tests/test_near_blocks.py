@@ -2,13 +2,14 @@
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose
 from scipy.spatial.distance import cdist
 
 from likewise import _near_blocks
 from likewise._near_blocks import find_near_rows_by_blocks
+from profiles import fewer
 
 
 def check(X, k):
@@ -45,7 +46,7 @@ def test_the_nearest_rows_are_found(rows, k):
     check(ROWS[rows](np.random.default_rng(0)), k)
 
 
-@settings(max_examples=25, deadline=None)
+@fewer(2)
 @given(
     seed=st.integers(0, 2**16),
     n=st.integers(3, 400),

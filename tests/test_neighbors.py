@@ -6,7 +6,7 @@ import warnings
 import numba
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.metrics import pairwise_distances
@@ -16,6 +16,7 @@ from likewise import _neighbors
 from likewise._neighbors import find_near_rows, find_near_rows_by_cells
 from likewise.exceptions import MissingDependencyError
 from likewise.kernels.nearest import keep_nearest
+from profiles import fewer
 
 
 def drawn(seed, n=20, d=3):
@@ -158,7 +159,7 @@ def test_the_nearest_are_kept_in_order_by_hand():
     assert found[0].tolist() == [2, 1]
 
 
-@settings(max_examples=30, deadline=None)
+@fewer(2)
 @given(seed=st.integers(0, 10**6), n=st.integers(2, 60), d=st.integers(1, 5))
 def test_few_rows_are_searched_exactly(seed, n, d):
     rng = np.random.default_rng(seed)

@@ -4,7 +4,7 @@ from itertools import combinations
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from likewise.active import (
@@ -18,6 +18,7 @@ from likewise.active import (
     RandomPairs,
 )
 from likewise.oracles import LabelOracle
+from profiles import fewer
 
 STRATEGIES = [
     RandomPairs(),
@@ -27,7 +28,7 @@ STRATEGIES = [
     NormalizedPointUncertainty(n_trees=5),
 ]
 pytestmark = pytest.mark.filterwarnings("ignore:.*(distinct clusters|before its labels settled).*")
-laws = settings(max_examples=15, deadline=None)
+laws = fewer(4)
 
 
 @st.composite

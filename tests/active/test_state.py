@@ -4,7 +4,7 @@ from itertools import combinations
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from likewise import Supervision
@@ -82,7 +82,6 @@ def hinted(draw):
     )
 
 
-@settings(max_examples=60, deadline=None)
 @given(hinted())
 def test_knowing_agrees_with_the_relation_of_the_hints(state):
     for i, j in combinations(range(state.n_samples), 2):
@@ -93,7 +92,6 @@ def test_knowing_agrees_with_the_relation_of_the_hints(state):
     assert state.closure.first_rows.tolist() == wanted
 
 
-@settings(max_examples=60, deadline=None)
 @given(hinted(), st.integers(1, 30))
 def test_random_pairs_are_askable_distinct_and_all_of_them_if_wanted(state, n):
     askable = {

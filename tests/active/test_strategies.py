@@ -1,7 +1,7 @@
 """Strategies that place rows, by hand and against twins: rows, groups, pairs and reasons."""
 
 import numpy as np
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from likewise import Supervision
@@ -185,7 +185,6 @@ def test_without_a_number_of_clusters_the_walk_ends_when_few_rows_are_alone():
     assert not is_exploring(many, PlacedRows.from_state(many))
 
 
-@settings(max_examples=40, deadline=None)
 @given(seed=st.integers(0, 10**6), k=st.integers(2, 4))
 def test_min_max_asks_what_its_twin_with_a_memory_asks(seed, k):
     rng = np.random.default_rng(seed)
@@ -197,7 +196,6 @@ def test_min_max_asks_what_its_twin_with_a_memory_asks(seed, k):
     assert {frozenset(rows) for rows in groups} == {frozenset(rows.tolist()) for rows in places.members}
 
 
-@settings(max_examples=40, deadline=None)
 @given(seed=st.integers(0, 10**6), k=st.integers(2, 5))
 def test_explore_asks_what_its_twin_with_a_memory_asks(seed, k):
     rng = np.random.default_rng(seed)

@@ -4,7 +4,7 @@ import itertools
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from likewise import Supervision
@@ -15,6 +15,7 @@ from likewise.bayesian import BayesianClustering, score_triplets
 from likewise.discriminative import DiscriminativeClustering
 from likewise.exceptions import LikewiseError
 from likewise.oracles import LabelOracle
+from profiles import fewer
 from reference import bayesian as bayesian_twin
 from reference.strategies import Draws, line, make_state
 
@@ -42,7 +43,7 @@ def test_what_draws_differ_on_is_asked_and_not_what_all_are_unsure_of():
     assert any(2 in found.rows for found in asked if found.score == pytest.approx(np.log(2)))
 
 
-@settings(max_examples=25, deadline=None)
+@fewer(2)
 @given(seed=st.integers(0, 10**6), k=st.sampled_from([2, 3]), n=st.integers(1, 5))
 def test_the_best_pairs_that_can_be_asked_are_found(seed, k, n):
     samples = drawn_samples(seed, k=k)
@@ -115,7 +116,7 @@ def test_of_many_rows_those_that_draws_differ_on_are_looked_at():
 # ---------------------------------------------------------------------- triplets
 
 
-@settings(max_examples=15, deadline=None)
+@fewer(4)
 @given(seed=st.integers(0, 10**6))
 def test_among_few_rows_the_best_triplet_of_all_is_found(seed):
     samples = drawn_samples(seed, n=8, k=3)

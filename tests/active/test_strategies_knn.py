@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from scipy.special import entr
 
@@ -10,6 +10,7 @@ from likewise.active.strategies import ProbabilisticKNN
 from likewise.active.strategies._knn import compute_group_probabilities, learn_column_weights
 from likewise.active.strategies._node_to_pairs import PlacedRows
 from likewise.active.strategies._scaling import standardize_columns
+from profiles import fewer
 from reference import strategies as twin
 from reference.strategies import line, make_state
 
@@ -29,7 +30,7 @@ def test_chances_of_groups_by_hand():
     assert compute_group_probabilities(X, places, 1, 0.1)[3].tolist() == [1, 0]
 
 
-@settings(max_examples=30, deadline=None)
+@fewer(2)
 @given(seed=st.integers(0, 10**6), k=st.integers(1, 8), gamma=st.sampled_from([0.01, 1.0]))
 def test_chances_equal_their_twin(seed, k, gamma):
     X = np.random.default_rng(seed).normal(size=(12, 2))
@@ -82,7 +83,7 @@ def test_the_smallest_maximum_is_asked_and_not_the_largest_entropy():
     assert 4 in strategy.choose(state, 1)[0].rows
 
 
-@settings(max_examples=10, deadline=None)
+@fewer(4)
 @given(seed=st.integers(0, 10**6))
 def test_the_metric_is_a_minimum_of_its_twin(seed):
     rng = np.random.default_rng(seed)

@@ -4,7 +4,7 @@ import itertools
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from likewise import Supervision
@@ -22,6 +22,7 @@ from likewise.active.strategies import (
     RandomPairs,
 )
 from likewise.active.strategies._node_to_pairs import PlacedRows
+from profiles import fewer
 from reference.strategies import Draws
 
 PLACING = [
@@ -130,7 +131,7 @@ def interview(strategy, X, answer, *, n_clusters=None, seed=0, at_a_time=1):
 
 
 @or_triplets
-@settings(max_examples=15, deadline=None)
+@fewer(4)
 @given(seed=st.integers(0, 10**6), n=st.integers(1, 6))
 def test_questions_are_distinct_askable_and_the_same_each_time(strategy, seed, n):
     state = drawn_state(seed, strategy)
@@ -144,7 +145,7 @@ def test_questions_are_distinct_askable_and_the_same_each_time(strategy, seed, n
 
 
 @or_triplets
-@settings(max_examples=15, deadline=None)
+@fewer(4)
 @given(seed=st.integers(0, 10**6), k=st.sampled_from([2, 3]))
 def test_what_was_cached_under_other_answers_changes_nothing(strategy, seed, k):
     rng = np.random.default_rng(seed)
@@ -159,7 +160,7 @@ def test_what_was_cached_under_other_answers_changes_nothing(strategy, seed, k):
 
 
 @placing
-@settings(max_examples=8, deadline=None)
+@fewer(8)
 @given(seed=st.integers(0, 10**6), k=st.integers(2, 4), at_a_time=st.sampled_from([1, 3]))
 def test_answers_that_are_true_lead_to_the_groups(strategy, seed, k, at_a_time):
     rng = np.random.default_rng(seed)
@@ -176,7 +177,7 @@ def test_answers_that_are_true_lead_to_the_groups(strategy, seed, k, at_a_time):
 
 
 @by_name
-@settings(max_examples=8, deadline=None)
+@fewer(8)
 @given(seed=st.integers(0, 10**6))
 def test_without_a_number_of_clusters_all_is_known_in_the_end(strategy, seed):
     rng = np.random.default_rng(seed)
@@ -188,7 +189,7 @@ def test_without_a_number_of_clusters_all_is_known_in_the_end(strategy, seed):
 
 
 @by_name
-@settings(max_examples=5, deadline=None)
+@fewer(8)
 @given(seed=st.integers(0, 10**6), k=st.sampled_from([None, 2]))
 def test_an_oracle_that_is_never_sure_is_asked_everything_once(strategy, seed, k):
     X = np.random.default_rng(seed).normal(size=(6, 2))
@@ -197,7 +198,7 @@ def test_an_oracle_that_is_never_sure_is_asked_everything_once(strategy, seed, k
 
 
 @by_name
-@settings(max_examples=8, deadline=None)
+@fewer(8)
 @given(seed=st.integers(0, 10**6), k=st.sampled_from([None, 2, 3]))
 def test_an_oracle_that_lies_and_wavers_comes_to_an_end(strategy, seed, k):
     rng = np.random.default_rng(seed)
@@ -227,7 +228,7 @@ def test_identical_rows_are_asked_about_like_others(strategy):
 
 
 @by_name
-@settings(max_examples=10, deadline=None)
+@fewer(4)
 @given(seed=st.integers(0, 10**6))
 def test_what_the_clusters_are_called_changes_nothing(strategy, seed):
     state = drawn_state(seed, strategy)

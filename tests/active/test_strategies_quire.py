@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from sklearn.metrics.pairwise import rbf_kernel
 
@@ -10,6 +10,7 @@ from likewise.active.strategies import QUIRE
 from likewise.active.strategies._node_to_pairs import PlacedRows
 from likewise.active.strategies._quire import compute_own_values, compute_predictions
 from likewise.active.strategies._scaling import standardize_columns
+from profiles import fewer
 from reference import strategies as twin
 from reference.strategies import line, make_state
 
@@ -29,7 +30,7 @@ def test_means_and_variances_by_hand():
 
 
 @pytest.mark.parametrize("form", ["printed", "exact"])
-@settings(max_examples=25, deadline=None)
+@fewer(2)
 @given(seed=st.integers(0, 10**6), ridge=st.sampled_from([0.3, 1.0]), n=st.integers(5, 10))
 def test_scores_equal_those_with_all_inverses(form, seed, ridge, n):
     X = np.random.default_rng(seed).normal(size=(n, 2))

@@ -4,7 +4,7 @@ import itertools
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from scipy.stats import norm
 from sklearn.covariance import ledoit_wolf
@@ -29,6 +29,7 @@ from likewise.active.strategies._point_uncertainty import (
     draw_some_of_each,
 )
 from likewise.exceptions import LikewiseError
+from profiles import fewer
 from reference import strategies as twin
 from reference.strategies import line, make_state
 
@@ -49,7 +50,7 @@ def test_similarities_and_uncertainty_by_hand():
     assert compute_normalized_uncertainty(chance)[4] == pytest.approx(np.log(2) / 1.5)
 
 
-@settings(max_examples=30, deadline=None)
+@fewer(2)
 @given(seed=st.integers(0, 10**6))
 def test_normalized_uncertainty_equals_its_twin(seed):
     rng = np.random.default_rng(seed)
@@ -187,7 +188,7 @@ def test_global_uncertainty_looks_at_the_embedding_of_the_model():
     assert {39, 40} & {*order[list(question.rows)].tolist()}
 
 
-@settings(max_examples=10, deadline=None)
+@fewer(4)
 @given(seed=st.integers(0, 10**6), columns=st.integers(1, 3))
 def test_density_uncertainty_equals_its_twin(seed, columns):
     rng = np.random.default_rng(seed)
@@ -319,7 +320,6 @@ def test_samples_are_averaged_as_pairs():
     assert found[2].score == pytest.approx(0, abs=1e-9)
 
 
-@settings(max_examples=40, deadline=None)
 @given(seed=st.integers(0, 10**6), n=st.integers(1, 8), entries=st.sampled_from([1, 20, 1000]))
 def test_blocks_find_the_least_certain_pairs_that_the_twin_finds(seed, n, entries):
     rng = np.random.default_rng(seed)

@@ -4,7 +4,7 @@ import itertools
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose
 
@@ -12,6 +12,7 @@ from likewise import Supervision
 from likewise.active.strategies import ActiveSpectral
 from likewise.active.strategies import _spectral as asc
 from likewise.spectral import FlexibleSpectralClustering, SpectralLearning
+from profiles import fewer
 from reference import strategies as twin
 from reference.strategies import line, make_state
 
@@ -75,7 +76,7 @@ def test_the_chance_of_an_answer_comes_from_the_answers_by_hand():
     assert questions[-1].score == pytest.approx(2 - (1 + np.sqrt(2)) / 2)
 
 
-@settings(max_examples=25, deadline=None)
+@fewer(2)
 @given(seed=st.integers(0, 10**6), n_links=st.integers(1, 9))
 def test_scores_equal_those_of_the_published_rule(seed, n_links):
     rng = np.random.default_rng(seed)
@@ -96,7 +97,7 @@ def test_scores_equal_those_of_the_published_rule(seed, n_links):
         assert score == pytest.approx(wanted[pair], abs=1e-7)
 
 
-@settings(max_examples=20, deadline=None)
+@fewer(2)
 @given(seed=st.integers(0, 10**6), with_groups=st.booleans())
 def test_the_rank_one_answers_are_the_leading_singular_vectors(seed, with_groups):
     rng = np.random.default_rng(seed)
@@ -230,7 +231,7 @@ def test_the_relaxed_indicator_parts_a_graph_that_falls_into_two():
     assert (degrees * u).sum() == pytest.approx(0, abs=1e-6)
 
 
-@settings(max_examples=10, deadline=None)
+@fewer(4)
 @given(seed=st.integers(0, 10**6), k=st.sampled_from([2, 3]))
 def test_the_pair_found_is_the_best_of_all_that_can_be_asked(seed, k):
     rng = np.random.default_rng(seed)

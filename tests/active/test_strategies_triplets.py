@@ -5,7 +5,7 @@ import warnings
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from sklearn.metrics import adjusted_rand_score
 
@@ -22,6 +22,7 @@ from likewise.active import (
 )
 from likewise.active._registry import make_strategy
 from likewise.oracles import LabelOracle
+from profiles import fewer
 
 SIDE = np.repeat([0, 1, 2], 12)
 LINE = np.r_[np.linspace(0, 1, 12), np.linspace(3, 4, 12), np.linspace(6, 7, 12)][:, None]
@@ -139,7 +140,6 @@ def test_an_interview_knows_what_neither_tells():
     assert len({int(held.labels_[row]) for row in (0, 20, 30)}) == 3
 
 
-@settings(max_examples=60, deadline=None)
 @given(seed=st.integers(0, 10**6))
 def test_what_follows_from_true_answers_is_true(seed):
     rng = np.random.default_rng(seed)
@@ -161,7 +161,7 @@ def test_what_follows_from_true_answers_is_true(seed):
 # ---------------------------------------------------------------------- laws
 
 
-@settings(max_examples=20, deadline=None)
+@fewer(2)
 @given(
     seed=st.integers(0, 10**6),
     strategy=st.sampled_from(

@@ -4,7 +4,7 @@ from itertools import combinations
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from sklearn.datasets import load_wine
 from sklearn.metrics import adjusted_rand_score
@@ -23,6 +23,7 @@ from likewise.active import (
 from likewise.active.strategies._fill_tray import _GroupProbabilities
 from likewise.datasets import make_two_views
 from likewise.oracles import LabelOracle
+from profiles import fewer
 
 
 class Sure:
@@ -149,7 +150,7 @@ def test_the_size_is_checked(size):
 # ---------------------------------------------------------------------- properties
 
 
-@settings(max_examples=20, deadline=None)
+@fewer(2)
 @given(st.integers(0, 10**6), st.integers(1, 5))
 def test_trays_are_distinct_askable_and_the_same_each_time(seed, n):
     rng = np.random.default_rng(seed)

@@ -5,7 +5,7 @@ from itertools import combinations
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from likewise import Supervision
@@ -228,7 +228,6 @@ def test_an_answer_about_another_part_of_the_tray_is_no_part_of_a_contradiction(
     assert [reply.question.rows for reply in asking.contradictions[0].replies] == [(0, 1, 2), (0, 1)]
 
 
-@settings(max_examples=40, deadline=None)
 @given(st.lists(st.integers(0, 3), min_size=2, max_size=12), st.integers(0, 2))
 def test_a_sorted_tray_says_as_much_as_all_of_its_pairs(classes, aside):
     n = len(classes)

@@ -4,11 +4,12 @@ import itertools
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from likewise import Supervision
 from likewise.bayesian._answer_network import AnswerNetwork
+from profiles import fewer
 from reference.bayesian import by_enumeration, log_chance
 
 EPSILON = 0.07
@@ -60,7 +61,6 @@ def test_a_must_link_by_hand():
     assert network.find_best(log_p[0]).tolist() == [0, 0]
 
 
-@settings(max_examples=40, deadline=None)
 @given(
     seed=st.integers(0, 10**6), n_pairs=st.integers(0, 6), n_triplets=st.integers(0, 3), k=st.integers(1, 3)
 )
@@ -73,7 +73,7 @@ def test_small_networks_are_exact_with_and_without_cycles(seed, n_pairs, n_tripl
         assert_equals_enumeration(hints, network, drawn_log_p(rng, network))
 
 
-@settings(max_examples=20, deadline=None)
+@fewer(2)
 @given(seed=st.integers(0, 10**6))
 def test_trees_need_no_enumeration(seed):
     """A tree of pairs and triplets is exact even without enumeration."""
@@ -146,7 +146,7 @@ def test_an_answer_that_closes_a_large_cycle_refers_to_a_copy():
     assert sorted(network.find_best(even).tolist()) == [0, 1, 2]
 
 
-@settings(max_examples=25, deadline=None)
+@fewer(2)
 @given(seed=st.integers(0, 10**6))
 def test_moving_single_rows_never_lowers_the_probability(seed):
     rng = np.random.default_rng(seed)

@@ -4,12 +4,13 @@ import dataclasses
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from sklearn.cluster import KMeans
 from sklearn.metrics import adjusted_rand_score
 
 from likewise.datasets import make_label_tree, make_moons, make_two_views
+from profiles import fewer
 
 
 @pytest.mark.parametrize(
@@ -70,7 +71,7 @@ def test_k_means_cannot_separate_the_moons():
     assert adjusted_rand_score(toy.y, KMeans(2, n_init=5, random_state=0).fit_predict(toy.X)) < 0.5
 
 
-@settings(deadline=None, max_examples=25)
+@fewer(2)
 @given(
     st.integers(1, 60), st.integers(1, 10), st.integers(1, 4), st.floats(0, 0.9), st.integers(0, 2**32 - 1)
 )

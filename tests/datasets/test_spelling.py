@@ -5,11 +5,12 @@ from collections import Counter
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from likewise.datasets import load, spell
 from likewise.exceptions import DatasetNotFoundError, SupervisionError
+from profiles import fewer
 
 POEM = "'Twas brillig, and the slithy toves\nDid gyre and gimble in the wabe;"
 X = np.arange(12.0).reshape(6, 2)
@@ -70,7 +71,7 @@ def test_a_row_is_drawn_once_unless_it_may_be_drawn_again():
         assert sorted(spelled.rows.tolist()) == [0, 1, 2, 4, 5]
 
 
-@settings(deadline=None, max_examples=25)
+@fewer(2)
 @given(st.text("ab ", min_size=1, max_size=8).filter(str.strip), st.integers(0, 99))
 def test_two_texts_can_be_kept_apart(text, seed):
     source, letters = np.arange(40.0)[:, None], list("ab" * 20)

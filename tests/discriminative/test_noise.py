@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from sklearn.datasets import make_blobs
 
@@ -10,6 +10,7 @@ from likewise import Supervision
 from likewise.discriminative import DiscriminativeClustering, Noise
 from likewise.discriminative._noise import PRIOR_COUNT, compute_prior_log_density, learn_noise
 from likewise.supervision import sample_triplets
+from profiles import fewer
 
 PRIOR = Noise.uniform(0.1, 0.2)
 
@@ -63,7 +64,7 @@ def test_uniform_noise_stays_below_chance():
 
 
 @pytest.mark.parametrize("kind", ["uniform", "confusion"])
-@settings(max_examples=30, deadline=None)
+@fewer(2)
 @given(seed=st.integers(0, 10**6))
 def test_no_neighbouring_noise_is_more_probable(kind, seed):
     rng = np.random.default_rng(seed)

@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 import likewise._threads
@@ -13,6 +13,7 @@ from likewise.discriminative import Noise
 from likewise.discriminative._em import HintedObjective, VariationalState
 from likewise.discriminative._hints import HintTerms
 from likewise.discriminative._softmax import Objective, as_they_are
+from profiles import fewer
 from reference.discriminative_twin import lower_bound
 
 HINTS = Supervision.from_links(10, must=[(0, 3)], cannot=[(3, 5)]) | Supervision.from_triplets(
@@ -32,7 +33,7 @@ def drawn(seed, *, hints=HINTS, k=3, d=2, tau=0.7, alpha=0.05):
     return X, weight, terms, objective, W, q
 
 
-@settings(max_examples=20, deadline=None)
+@fewer(2)
 @given(seed=st.integers(0, 10**6), k=st.integers(1, 4))
 def test_the_bound_equals_its_reference(seed, k):
     X, weight, terms, objective, W, q = drawn(seed, k=k)
@@ -47,7 +48,7 @@ EVERY_ROW = Supervision.from_links(10, must=[(i, i + 1) for i in range(9)])
 
 
 @pytest.mark.parametrize("hints", [HINTS, Supervision.empty(10), EVERY_ROW], ids=["some", "none", "all"])
-@settings(max_examples=10, deadline=None)
+@fewer(4)
 @given(seed=st.integers(0, 10**6))
 def test_the_gradient_equals_finite_differences(hints, seed):
     *_, objective, W, q = drawn(seed, hints=hints)

@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from likewise import evaluation
@@ -86,7 +86,6 @@ def test_one_row_scores_one_throughout():
     assert set(got.values()) == {1.0}
 
 
-@settings(deadline=None, max_examples=50)
 @given(labellings)
 def test_against_enumeration_of_pairs(drawn):
     true, pred = drawn
@@ -98,7 +97,6 @@ def test_against_enumeration_of_pairs(drawn):
         assert scores(true, pred).rand == pytest.approx(twin.pair_counts(true, pred)[3] / (n * (n - 1) / 2))
 
 
-@settings(deadline=None, max_examples=50)
 @given(labellings)
 def test_the_bundle_equals_the_functions(drawn):
     true, pred = drawn
@@ -110,7 +108,6 @@ def test_the_bundle_equals_the_functions(drawn):
     assert got.nmi == pytest.approx(got.v_measure, abs=1e-9)
 
 
-@settings(deadline=None, max_examples=50)
 @given(labellings, st.permutations(range(-1, 6)))
 def test_names_of_labels_do_not_count(drawn, names):
     true, pred = drawn
@@ -120,7 +117,6 @@ def test_names_of_labels_do_not_count(drawn, names):
     assert scores(spelled, pred).as_dict() == pytest.approx(scores(true, pred).as_dict())
 
 
-@settings(deadline=None, max_examples=50)
 @given(labellings)
 def test_exchanging_the_labellings_exchanges_precision_and_recall(drawn):
     true, pred = drawn
@@ -128,7 +124,6 @@ def test_exchanging_the_labellings_exchanges_precision_and_recall(drawn):
     assert (one.precision, one.recall, one.f) == (other.recall, other.precision, other.f)
 
 
-@settings(deadline=None, max_examples=50)
 @given(labellings)
 def test_a_labelling_agrees_with_itself(drawn):
     got = scores(drawn[0], drawn[0]).as_dict()
@@ -136,7 +131,6 @@ def test_a_labelling_agrees_with_itself(drawn):
     assert list(got.values()) == pytest.approx([1.0] * 8)
 
 
-@settings(deadline=None, max_examples=50)
 @given(labellings)
 def test_purity_is_not_below_the_largest_class(drawn):
     true, pred = drawn

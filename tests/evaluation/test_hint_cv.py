@@ -5,7 +5,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from sklearn.base import BaseEstimator, ClusterMixin
 from sklearn.cluster import DBSCAN, KMeans
@@ -22,6 +22,7 @@ from likewise.evaluation._hint_scores import check_scoring
 from likewise.exceptions import InconsistentSupervisionWarning, SupervisionError
 from likewise.supervision import Supervision, sample_links, sample_triplets
 from likewise.testing import all_hinted_estimators
+from profiles import fewer
 
 Y = np.repeat([0, 1, 2], 20)
 X = np.random.RandomState(0).normal(size=(60, 3)) + 6 * np.eye(3)[Y]
@@ -90,7 +91,7 @@ def test_probabilities_of_answers_by_hand():
 
 
 @given(st.integers(0, 10_000), st.integers(1, 4))
-@settings(max_examples=25, deadline=None)
+@fewer(2)
 def test_probabilities_equal_frequencies_of_sampled_clusters(seed, k):
     rng = np.random.RandomState(seed)
     clusters = rng.dirichlet(np.ones(k), size=3)
@@ -144,7 +145,7 @@ def test_scores_by_hand():
 
 
 @given(st.integers(0, 10_000), st.integers(2, 4), st.integers(2, 4))
-@settings(max_examples=25, deadline=None)
+@fewer(2)
 def test_agreement_over_all_pairs_is_the_adjusted_rand_index(seed, n_classes, n_clusters):
     rng = np.random.RandomState(seed)
     y, labels = rng.randint(0, n_classes, 12), rng.randint(0, n_clusters, 12)
@@ -156,7 +157,7 @@ def test_agreement_over_all_pairs_is_the_adjusted_rand_index(seed, n_classes, n_
 
 
 @given(st.integers(0, 10_000))
-@settings(max_examples=25, deadline=None)
+@fewer(2)
 def test_triplets_are_right_if_satisfied(seed):
     rng = np.random.RandomState(seed)
     y, labels = rng.randint(0, 3, 9), rng.randint(0, 3, 9)

@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from likewise.evaluation import HintKFold
@@ -156,7 +156,6 @@ def answer(labels, rows):
 
 
 @given(st.integers(0, 10_000), st.integers(2, 5), st.integers(1, 4))
-@settings(max_examples=60, deadline=None)
 def test_no_scored_question_follows_from_the_training_hints(seed, n_links, n_triplets):
     y = np.random.RandomState(seed).randint(0, 3, size=5)
     hints = sample_links(y, n_links, random_state=seed) | sample_triplets(y, n_triplets, random_state=seed)

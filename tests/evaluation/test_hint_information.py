@@ -4,7 +4,7 @@ import math
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from likewise.evaluation import HintInformation, compare_hints, pair_information, triplet_information
@@ -46,7 +46,6 @@ def test_equal_classes_have_the_closed_forms_of_the_thesis(k):
 
 
 @given(distributions(), st.floats(0, 1), st.floats(0, 1))
-@settings(max_examples=60, deadline=None)
 def test_enumeration_of_classes_agrees(shares, noise_pair, noise_triplet):
     assert pair_information(shares, noise=noise_pair) == pytest.approx(
         twin.pair_information(shares, noise_pair), abs=1e-9
@@ -57,7 +56,6 @@ def test_enumeration_of_classes_agrees(shares, noise_pair, noise_triplet):
 
 
 @given(distributions(max_classes=9))
-@settings(deadline=None)
 def test_the_corollary_holds(shares):
     found = compare_hints(shares=shares)
     assert found.triplet_tells_more or not found.triplets_promised

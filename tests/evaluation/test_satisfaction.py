@@ -4,7 +4,7 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from likewise.evaluation import link_satisfaction, scores, triplet_satisfaction
@@ -100,7 +100,6 @@ def problems(draw):
     return labels, stated, triplets, answers
 
 
-@settings(deadline=None, max_examples=50)
 @given(problems())
 def test_links_against_enumeration(problem):
     labels, stated, *_ = problem
@@ -119,7 +118,6 @@ def test_links_against_enumeration(problem):
     ]
 
 
-@settings(deadline=None, max_examples=50)
 @given(problems())
 def test_triplets_against_the_definition(problem):
     labels, _, triplets, answers = problem

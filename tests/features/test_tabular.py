@@ -4,7 +4,7 @@ from datetime import date, datetime, timedelta, timezone
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from likewise.exceptions import FileFormatError
@@ -71,7 +71,6 @@ def test_enormous_numbers_stay_finite():
     assert np.isfinite(table_features({"a": ["1e308", "-1e308", "5"]}).X).all()
 
 
-@settings(deadline=None)
 @given(st.lists(st.tuples(CELLS, CELLS), min_size=2, max_size=12), st.randoms())
 def test_the_order_of_rows_changes_nothing_but_their_order(rows, random):
     order = list(range(len(rows)))

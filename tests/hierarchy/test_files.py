@@ -2,7 +2,7 @@ import json
 import os
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from hierarchy.drawn import HARD, hierarchies, names, same
@@ -61,7 +61,6 @@ def test_round_trip_of_difficult_names(tmp_path, format):
 
 
 @pytest.mark.parametrize("format", FORMATS)
-@settings(deadline=None, max_examples=50)
 @given(data=st.data())
 def test_round_trip_of_random_hierarchies(tmp_path, format, data):
     tree = data.draw(hierarchies(tree=format == "newick"))
@@ -71,7 +70,6 @@ def test_round_trip_of_random_hierarchies(tmp_path, format, data):
 
 
 @pytest.mark.parametrize("format", ["csv", "newick", "json"])
-@settings(deadline=None, max_examples=50)
 @given(data=st.data())
 def test_round_trip_of_control_characters(tmp_path, format, data):
     labels = data.draw(names(letters=st.characters(categories=["Cc", "Zs", "Zl", "Zp", "Po"])))

@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from likewise.kernels.arborescence import edge_margins, maximum_arborescence
@@ -82,7 +82,6 @@ def test_unreachable_nodes_are_marked_and_have_no_children():
     np.testing.assert_array_equal(maximum_arborescence(np.full((3, 3), NO)), [-1, -2, -2])
 
 
-@settings(max_examples=100, deadline=None)
 @given(weights=graphs())
 def test_no_tree_of_five_nodes_weighs_more(weights):
     before = weights.copy()
@@ -97,7 +96,6 @@ def test_no_tree_of_five_nodes_weighs_more(weights):
         assert weight_of(weights, parents) == pytest.approx(best, rel=1e-9, abs=1e-9)
 
 
-@settings(max_examples=100, deadline=None)
 @given(weights=graphs(least=2))
 def test_margins_are_those_over_every_tree_with_another_parent(weights):
     parents, every = maximum_arborescence(weights), values(weights)
@@ -116,7 +114,6 @@ def test_margins_are_those_over_every_tree_with_another_parent(weights):
         assert moves[c] >= margins[c] - 1e-9 * np.abs(every.max()) - 1e-9
 
 
-@settings(max_examples=40, deadline=None)
 @given(weights=graphs(least=2, largest=14))
 def test_the_weight_equals_that_of_networkx(weights):
     networkx = pytest.importorskip("networkx")
@@ -139,7 +136,6 @@ def test_the_weight_equals_that_of_networkx(weights):
     assert weight_of(weights, parents) == pytest.approx(expected, rel=1e-9, abs=1e-9)
 
 
-@settings(max_examples=40, deadline=None)
 @given(weights=graphs(largest=30), seed=st.integers(0, 2**32 - 1))
 def test_numbering_and_constants_per_node_do_not_change_the_tree_weight(weights, seed):
     rng = np.random.default_rng(seed)

@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from likewise._blocks import as_rows
@@ -14,6 +14,7 @@ from likewise.kmeans._clusters import (
     compute_total_cost,
     label_all_zero,
 )
+from profiles import fewer
 from reference.kmeans import nearest
 
 
@@ -48,7 +49,7 @@ def as_matrices(metric, k):
 
 
 @pytest.mark.parametrize("name", ["euclidean", "shared diagonal", "own diagonal", "shared full", "own full"])
-@settings(max_examples=25, deadline=None)
+@fewer(2)
 @given(seed=st.integers(0, 10**6), n=st.integers(1, 23), d=st.integers(1, 6), k=st.integers(1, 5))
 def test_assign_rows_equals_the_plain_formula(name, seed, n, d, k):
     X, weight, centers, rng = drawn_problem(seed, n, d, k)
@@ -91,7 +92,7 @@ def test_threads_and_blocks_do_not_change_the_result(name, monkeypatch):
     np.testing.assert_allclose(whole.counts, found[0][1].counts, rtol=1e-12)
 
 
-@settings(max_examples=20, deadline=None)
+@fewer(2)
 @given(
     seed=st.integers(0, 10**6), cut=st.integers(0, 40), moments=st.sampled_from([None, "diagonal", "full"])
 )

@@ -4,13 +4,14 @@ import itertools
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from likewise import Supervision
 from likewise._blocks import as_rows
 from likewise.kmeans._clusters import Metric
 from likewise.kmeans._mpck import LinkedRows, Penalty
+from profiles import fewer
 from reference.kmeans import gathered, link_energy
 
 
@@ -79,7 +80,7 @@ def energy_of(labels, X, hints, metric, penalty, linked, centers):
 
 @pytest.mark.parametrize("constant", [False, True])
 @pytest.mark.parametrize("kind", KINDS)
-@settings(max_examples=15, deadline=None)
+@fewer(4)
 @given(seed=st.integers(0, 10**6))
 def test_the_energy_equals_the_sum_over_all_pairs(kind, constant, seed):
     X, hints, metric, penalty, linked, centers = problem(seed, kind, constant=constant)
@@ -89,7 +90,7 @@ def test_the_energy_equals_the_sum_over_all_pairs(kind, constant, seed):
 
 
 @pytest.mark.parametrize("kind", KINDS)
-@settings(max_examples=15, deadline=None)
+@fewer(4)
 @given(seed=st.integers(0, 10**6))
 def test_labelling_never_raises_the_energy(kind, seed):
     X, hints, metric, penalty, linked, centers = problem(seed, kind)
@@ -98,7 +99,7 @@ def test_labelling_never_raises_the_energy(kind, seed):
     assert placed.energy <= energy_of(before, X, hints, metric, penalty, linked, centers) + 1e-8
 
 
-@settings(max_examples=15, deadline=None)
+@fewer(4)
 @given(seed=st.integers(0, 10**6))
 def test_no_move_of_a_row_or_a_component_lowers_the_energy(seed):
     X, hints, metric, penalty, linked, centers = problem(seed, "shared full", n_groups=2)

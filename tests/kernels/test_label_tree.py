@@ -2,11 +2,12 @@
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from scipy.special import expit
 
 from likewise.kernels.label_tree import marginals, most_probable, pair_sums, posterior
+from profiles import fewer
 from reference.label_tree import by_enumeration, log_joint, states
 from reference.label_tree import pair_sums as slow_pair_sums
 
@@ -104,7 +105,6 @@ def test_without_relaxation_a_recorded_label_brings_all_its_ancestors():
     assert 0 < one[0, 3] < expit(-3.0)
 
 
-@settings(max_examples=60, deadline=None)
 @given(problem=problems())
 def test_posteriors_equal_enumeration(problem):
     parents, _, logits, eps, z, keep = problem
@@ -120,7 +120,6 @@ def test_posteriors_equal_enumeration(problem):
         assert (one[i][z[i] == 1] == 1).all()
 
 
-@settings(max_examples=60, deadline=None)
 @given(problem=problems(rows=11, largest=5), seed=st.integers(0, 2**32 - 1))
 def test_sums_over_pairs_equal_enumeration(problem, seed):
     parents, _, logits, eps, z, keep = problem
@@ -133,7 +132,7 @@ def test_sums_over_pairs_equal_enumeration(problem, seed):
     np.testing.assert_allclose(counts.diagonal(), solved(*problem)[1].sum(axis=0))
 
 
-@settings(max_examples=20, deadline=None)
+@fewer(2)
 @given(problem=problems(rows=19), cut=st.integers(0, 19))
 def test_sums_of_two_parts_are_those_of_the_whole(problem, cut):
     parents, order, logits, eps, z, keep = problem
@@ -145,7 +144,6 @@ def test_sums_of_two_parts_are_those_of_the_whole(problem, cut):
         np.testing.assert_allclose(part, of_whole, atol=1e-9)
 
 
-@settings(max_examples=40, deadline=None)
 @given(problem=problems())
 def test_marginals_are_the_posterior_without_recorded_labels(problem):
     parents, order, logits, eps, z, keep = problem
@@ -158,7 +156,6 @@ def test_marginals_are_the_posterior_without_recorded_labels(problem):
             assert (found[:, c] <= found[:, p] + eps[c] + 1e-12).all()
 
 
-@settings(max_examples=60, deadline=None)
 @given(problem=problems(), recorded=st.booleans())
 def test_no_labels_are_more_probable_than_the_most_probable(problem, recorded):
     parents, order, logits, eps, z, keep = problem
@@ -172,7 +169,7 @@ def test_no_labels_are_more_probable_than_the_most_probable(problem, recorded):
         np.testing.assert_allclose(mine, [value.max()], rtol=1e-9)
 
 
-@settings(max_examples=20, deadline=None)
+@fewer(2)
 @given(problem=problems(), seed=st.integers(0, 2**32 - 1))
 def test_the_numbering_of_labels_does_not_matter(problem, seed):
     parents, _, logits, eps, z, keep = problem

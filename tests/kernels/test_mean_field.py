@@ -4,7 +4,7 @@ import itertools
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from scipy.special import entr
 
@@ -12,6 +12,7 @@ from likewise import Supervision
 from likewise.discriminative import Noise
 from likewise.discriminative._hints import HintTerms
 from likewise.kernels.mean_field import ascend
+from profiles import fewer
 from reference.discriminative_twin import best_q, expected_log_likelihood, relation_probabilities, stated
 
 
@@ -52,7 +53,7 @@ def bound(terms, log_p, q, noise):
     return terms.log_likelihood(q, noise) + (q * log_p).sum() + entr(q).sum()
 
 
-@settings(max_examples=12, deadline=None)
+@fewer(4)
 @given(seed=st.integers(0, 10**6))
 def test_a_sweep_is_the_update_of_each_row_in_turn(seed):
     hints, noise, terms, log_p, q = drawn(seed)
@@ -63,7 +64,7 @@ def test_a_sweep_is_the_update_of_each_row_in_turn(seed):
     np.testing.assert_allclose(q, [of[row] for row in terms.rows.tolist()], atol=1e-10)
 
 
-@settings(max_examples=12, deadline=None)
+@fewer(4)
 @given(seed=st.integers(0, 10**6), k=st.integers(2, 5))
 def test_no_sweep_lowers_the_bound(seed, k):
     _, noise, terms, log_p, q = drawn(seed, k)
@@ -75,7 +76,7 @@ def test_no_sweep_lowers_the_bound(seed, k):
     np.testing.assert_allclose(q.sum(axis=1), 1.0)
 
 
-@settings(max_examples=12, deadline=None)
+@fewer(4)
 @given(seed=st.integers(0, 10**6))
 def test_it_stops_when_no_row_would_change(seed):
     hints, noise, terms, log_p, q = drawn(seed)
@@ -86,7 +87,7 @@ def test_it_stops_when_no_row_would_change(seed):
         np.testing.assert_allclose(best_q(row, own, of, hints, noise), of[row], atol=1e-6)
 
 
-@settings(max_examples=12, deadline=None)
+@fewer(4)
 @given(seed=st.integers(0, 10**6))
 def test_likelihood_and_counts_equal_the_sums_over_all_hints(seed):
     hints, noise, terms, _, q = drawn(seed)
@@ -101,7 +102,7 @@ def test_likelihood_and_counts_equal_the_sums_over_all_hints(seed):
     assert terms.total_weight == pytest.approx(max(sum(weights), len(weights)))  # weak hints stay weak
 
 
-@settings(max_examples=20, deadline=None)
+@fewer(2)
 @given(seed=st.integers(0, 10**6), k=st.integers(1, 5))
 def test_the_four_relations_of_a_triplet_sum_to_one_and_equal_enumeration(seed, k):
     hints, _, terms, _, q = drawn(seed, k, n_pairs=0, n_groups=0)

@@ -5,7 +5,7 @@ import warnings
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from sklearn.datasets import load_digits, load_iris, load_wine
 from sklearn.exceptions import ConvergenceWarning
@@ -21,9 +21,10 @@ from likewise.exceptions import (
     UnsupportedSupervisionError,
 )
 from likewise.supervision import sample_links
+from profiles import fewer
 
 
-@settings(max_examples=30, deadline=None)
+@fewer(2)
 @given(seed=st.integers(0, 10**6), k=st.integers(2, 4))
 def test_hard_links_all_hold_or_no_labelling_exists(seed, k):
     rng = np.random.default_rng(seed)

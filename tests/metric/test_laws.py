@@ -5,7 +5,7 @@ import warnings
 import numpy as np
 import pytest
 import sklearn
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from sklearn.base import clone
 from sklearn.cluster import KMeans
@@ -19,6 +19,7 @@ from likewise import Supervision
 from likewise.exceptions import SupervisionError, UnsupportedSupervisionError
 from likewise.metric import ITML, LSML, MMC, RCA, RelativeSVM, SparseLP, SSSVaD
 from likewise.supervision import KINDS, sample_links, sample_triplets
+from profiles import fewer
 
 IRIS, Y = load_iris(return_X_y=True)
 LINKS = sample_links(Y, 60, random_state=0)
@@ -98,7 +99,7 @@ def test_the_scale_of_all_rows_does_not_matter(model):
 
 
 @given(SEEDS)
-@settings(max_examples=10, deadline=None)
+@fewer(4)
 def test_rca_whitens_the_variation_within_chunklets(seed):
     hints = sample_links(Y, 80, random_state=seed, balance=1.0)
     mapped = RCA(regularization=0).fit(IRIS, supervision=hints).transform(IRIS)
@@ -108,7 +109,7 @@ def test_rca_whitens_the_variation_within_chunklets(seed):
 
 
 @given(SEEDS)
-@settings(max_examples=10, deadline=None)
+@fewer(4)
 def test_itml_with_costly_slack_satisfies_every_feasible_link(seed):
     rng = np.random.default_rng(seed)
     y = np.repeat([0, 1], 10)

@@ -4,7 +4,7 @@ import warnings
 
 import numpy as np
 import pytest
-from hypothesis import example, given, settings
+from hypothesis import example, given
 from hypothesis import strategies as st
 from sklearn.exceptions import ConvergenceWarning
 
@@ -14,6 +14,7 @@ from likewise.metric._comparisons import Comparisons, get_comparisons
 from likewise.metric._lsml import Residuals
 from likewise.metric._sssvad import SssvadProblem, SssvadState
 from likewise.supervision import sample_links, sample_triplets
+from profiles import fewer
 from reference import metric_twin as twin
 
 SEEDS = st.integers(0, 10_000)
@@ -27,7 +28,7 @@ def problem(seed, n=30, d=3):
 
 
 @given(SEEDS)
-@settings(max_examples=15, deadline=None)
+@fewer(4)
 def test_rca_is_the_inverse_of_the_covariance_within_chunklets(seed):
     X, y = problem(seed)
     hints = sample_links(y, 40, random_state=seed, balance=1.0)
@@ -37,7 +38,7 @@ def test_rca_is_the_inverse_of_the_covariance_within_chunklets(seed):
 
 
 @given(SEEDS, st.sampled_from([0.1, 1.0, 20.0]), st.sampled_from([1, 3, 40]))
-@settings(max_examples=15, deadline=None)
+@fewer(4)
 def test_itml_equals_its_reference_implementation(seed, gamma, max_iter):
     X, y = problem(seed)
     links = sample_links(y, 25, random_state=seed)
@@ -93,7 +94,7 @@ def test_mmc_diagonal_is_the_best_diagonal_metric(seed):
 
 
 @given(SEEDS)
-@settings(max_examples=10, deadline=None)
+@fewer(4)
 @example(896)
 def test_lsml_gradient_equals_finite_differences(seed):
     X, y = problem(seed)
@@ -108,7 +109,7 @@ def test_lsml_gradient_equals_finite_differences(seed):
 
 
 @given(SEEDS, st.booleans())
-@settings(max_examples=10, deadline=None)
+@fewer(4)
 def test_lsml_is_the_optimum_of_its_objective(seed, with_prior):
     X, y = problem(seed)
     rng = np.random.default_rng(seed)
@@ -126,7 +127,7 @@ def test_lsml_is_the_optimum_of_its_objective(seed, with_prior):
 
 
 @given(SEEDS, st.sampled_from([0.3, 0.03, 0.003]))
-@settings(max_examples=10, deadline=None)
+@fewer(4)
 def test_sparse_lp_solves_the_whole_program(seed, sparsity):
     X, y = problem(seed, d=4)
     hints = sample_triplets(y, 12, neither=False, random_state=seed)
@@ -201,7 +202,7 @@ def svm_comparisons(hints):
 
 
 @given(SEEDS, st.sampled_from([0.05, 1.0, 30.0]), st.sampled_from([None, "linear", "poly", "rbf"]))
-@settings(max_examples=20, deadline=None)
+@fewer(2)
 def test_relative_svm_solves_the_same_quadratic_program_as_its_reference(seed, C, kernel):
     X, y = problem(seed, n=12)
     plain = sample_triplets(y, 8, neither=False, random_state=seed)

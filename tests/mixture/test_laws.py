@@ -4,7 +4,7 @@ import warnings
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
@@ -18,6 +18,7 @@ from likewise import (
     Supervision,
 )
 from likewise.supervision import sample_links
+from profiles import fewer
 
 SEEDS = st.integers(0, 10_000)
 SHAPES = st.sampled_from(["full", "tied", "diag", "spherical"])
@@ -44,7 +45,7 @@ def blobs(seed, n=60, k=3, apart=2.0):
     return rng.normal(size=(n, 2)) + apart * rng.normal(size=(k, 2))[y], y
 
 
-@settings(max_examples=8, deadline=None)
+@fewer(8)
 @given(seed=SEEDS, shape=SHAPES, k=st.integers(2, 4), balance=st.sampled_from([None, 0.0, 1.0]))
 @pytest.mark.parametrize("name", list(MEMBERS))
 def test_the_bound_never_falls(name, seed, shape, k, balance):
@@ -59,7 +60,7 @@ def test_the_bound_never_falls(name, seed, shape, k, balance):
     assert bounds[-1] > bounds[0]
 
 
-@settings(max_examples=5, deadline=None)
+@fewer(8)
 @given(seed=SEEDS)
 @pytest.mark.parametrize("name", list(MEMBERS))
 def test_neither_the_order_of_links_nor_that_of_their_ends_matters(name, seed):
@@ -80,7 +81,7 @@ def test_neither_the_order_of_links_nor_that_of_their_ends_matters(name, seed):
     np.testing.assert_array_equal(one.labels_, two.labels_)
 
 
-@settings(max_examples=5, deadline=None)
+@fewer(8)
 @given(seed=SEEDS)
 @pytest.mark.parametrize("name", list(MEMBERS))
 def test_the_order_of_rows_does_not_matter(name, seed):
@@ -170,7 +171,7 @@ def test_links_change_the_clusters(name):
     assert told.violations_.share > 0.95
 
 
-@settings(max_examples=6, deadline=None)
+@fewer(8)
 @given(seed=SEEDS)
 @pytest.mark.parametrize("name", ["components", "equivalence", "normalized"])
 def test_labels_satisfy_every_link_if_links_are_hard(name, seed):

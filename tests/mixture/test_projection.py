@@ -5,13 +5,14 @@ import warnings
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from sklearn.exceptions import ConvergenceWarning
 
 from likewise import PosteriorConstrainedGaussianMixture, Supervision
 from likewise.mixture._relations import ProjectedRelations
 from likewise.mixture._units import Units
+from profiles import fewer
 from reference import mixture_twin as twin
 
 SEEDS = st.integers(0, 10_000)
@@ -41,7 +42,7 @@ def projected(units, logits, penalty=None):
     return relations.project(mean)
 
 
-@settings(max_examples=25, deadline=None)
+@fewer(2)
 @given(seed=SEEDS, k=st.integers(2, 4))
 def test_the_links_hold_on_average_and_the_divergence_is_least(seed, k):
     units, logits = problem(seed, 6, k, 2, 4)
@@ -56,7 +57,7 @@ def test_the_links_hold_on_average_and_the_divergence_is_least(seed, k):
     np.testing.assert_allclose(q, best, atol=2e-3)
 
 
-@settings(max_examples=25, deadline=None)
+@fewer(2)
 @given(seed=SEEDS, k=st.integers(2, 3), penalty=st.sampled_from([0.1, 1.0, 5.0]))
 def test_a_penalty_bounds_the_multipliers(seed, k, penalty):
     units, logits = problem(seed, 5, k, 1, 3)

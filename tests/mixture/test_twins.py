@@ -5,7 +5,7 @@ import warnings
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from scipy.optimize import minimize
 from scipy.special import logsumexp
@@ -17,6 +17,7 @@ from likewise.mixture._factors import compute_pair_posterior, log_sum_exp, log_s
 from likewise.mixture._most_probable import eliminate, label_graph
 from likewise.mixture._relations import LoopyGroups, NormalisedRelations
 from likewise.mixture._units import Units, build_pair_network, component_network
+from profiles import fewer
 from reference import mixture_twin as twin
 
 # Random links may need more clusters than there are; "pairs" weighs them one by one.
@@ -58,7 +59,7 @@ def assert_means_follow(X, mass, before, after):
     assert not np.allclose(before.means_, after.means_, rtol=1e-9)
 
 
-@settings(max_examples=25, deadline=None)
+@fewer(2)
 @given(seed=SEEDS, shape=SHAPES, k=st.integers(2, 4), weights=st.booleans())
 def test_pairs_are_the_likelihood_of_the_paper(seed, shape, k, weights):
     rng = np.random.default_rng(seed)
@@ -84,7 +85,7 @@ def test_pairs_are_the_likelihood_of_the_paper(seed, shape, k, weights):
         np.testing.assert_allclose(expected, counts, rtol=1e-5, atol=1e-4)
 
 
-@settings(max_examples=10, deadline=None)
+@fewer(4)
 @given(seed=SEEDS, shape=SHAPES)
 @pytest.mark.parametrize("name", ["rows", "chunklets", "normalized chunklets"])
 def test_components_are_the_sum_over_all_labellings(name, seed, shape):
@@ -123,7 +124,7 @@ def test_components_are_the_sum_over_all_labellings(name, seed, shape):
     np.testing.assert_array_equal(after.labels_[linked], best[linked])
 
 
-@settings(max_examples=10, deadline=None)
+@fewer(4)
 @given(seed=SEEDS)
 def test_must_links_alone_are_em_with_separate_weights_of_linked_and_unlinked_rows(seed):
     rng = np.random.default_rng(seed)
@@ -159,7 +160,7 @@ def test_must_links_alone_are_em_with_separate_weights_of_linked_and_unlinked_ro
     np.testing.assert_allclose(model.means_[:, 0], means, rtol=1e-6, atol=1e-8)
 
 
-@settings(max_examples=10, deadline=None)
+@fewer(4)
 @given(seed=SEEDS, shape=SHAPES)
 def test_a_class_of_several_gaussians_has_their_sum_as_density(seed, shape):
     rng = np.random.default_rng(seed)
@@ -200,7 +201,6 @@ def test_a_class_of_several_gaussians_has_their_sum_as_density(seed, shape):
     )
 
 
-@settings(max_examples=40, deadline=None)
 @given(seed=SEEDS, k=st.integers(2, 6), scale=st.sampled_from([1.0, 30.0]))
 def test_the_posterior_of_a_cannot_link_is_that_of_the_whole_table(seed, k, scale):
     rng = np.random.default_rng(seed)
@@ -218,7 +218,6 @@ def brute_others(table):
     )
 
 
-@settings(max_examples=40, deadline=None)
 @given(seed=SEEDS, k=st.integers(2, 6), scale=st.sampled_from([1.0, 40.0, 1e5]))
 def test_log_sum_of_the_others(seed, k, scale):
     table = scale * np.random.default_rng(seed).normal(size=(5, k))
@@ -283,7 +282,7 @@ def best_weights(counts, n_single, n_cannot):
     return np.exp(found.x - logsumexp(found.x))
 
 
-@settings(max_examples=15, deadline=None)
+@fewer(4)
 @given(seed=SEEDS, k=st.integers(2, 4))
 def test_class_weights_minimise_the_energy(seed, k):
     rng = np.random.default_rng(seed)
@@ -323,7 +322,7 @@ def brute_force(edges, log_unary):
     return marginals / total, np.log(total)
 
 
-@settings(max_examples=25, deadline=None)
+@fewer(2)
 @given(seed=SEEDS, k=st.integers(2, 4), n=st.integers(3, 7))
 def test_belief_propagation_is_exact_on_trees(seed, k, n):
     rng = np.random.default_rng(seed)
@@ -384,7 +383,7 @@ def best_labelling(edges, log_unary):
     )
 
 
-@settings(max_examples=25, deadline=None)
+@fewer(2)
 @given(seed=SEEDS, k=st.integers(2, 3), n=st.integers(3, 7), scale=st.sampled_from([1.0, 50.0]))
 def test_elimination_finds_the_most_probable_labelling(seed, k, n, scale):
     rng = np.random.default_rng(seed)

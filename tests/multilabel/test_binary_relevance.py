@@ -2,12 +2,13 @@
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from sklearn.linear_model import LogisticRegression
 from sklearn.multioutput import MultiOutputClassifier
 
 from likewise.multilabel import BinaryRelevance
+from profiles import fewer
 
 
 def problem(seed, n=40, d=3, k=3):
@@ -18,7 +19,7 @@ def problem(seed, n=40, d=3, k=3):
     return X, Y
 
 
-@settings(max_examples=20, deadline=None)
+@fewer(2)
 @given(st.integers(0, 2**32 - 1), st.sampled_from([0.1, 1.0, 10.0]))
 def test_without_missing_labels_it_equals_scikit_learn(seed, C):
     X, Y = problem(seed)
@@ -29,7 +30,7 @@ def test_without_missing_labels_it_equals_scikit_learn(seed, C):
     np.testing.assert_array_equal(ours.predict(X), theirs.predict(X))
 
 
-@settings(max_examples=20, deadline=None)
+@fewer(2)
 @given(st.integers(0, 2**32 - 1), st.floats(0, 0.9), st.floats(0.1, 0.9))
 def test_a_missing_rate_rescales_the_threshold(seed, rate, threshold):
     X, Y = problem(seed)

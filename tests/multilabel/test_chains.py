@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from likewise.hierarchy import LabelHierarchy
@@ -33,7 +33,6 @@ def test_certain_labels_by_hand():
     np.testing.assert_array_equal(known, [[1, 1, 1], [1, 1, 0], [1, 0, 0], [0, 0, 0]])
 
 
-@settings(max_examples=60, deadline=None)
 @given(seed=seeds, k=st.integers(1, 6))
 def test_evidence_is_summed_row_by_row_up_to_the_root(seed, k):
     rng = np.random.default_rng(seed)
@@ -50,7 +49,6 @@ def test_evidence_is_summed_row_by_row_up_to_the_root(seed, k):
                 assert found[c, p] == pytest.approx(wanted, rel=1e-6, abs=1e-6)
 
 
-@settings(max_examples=60, deadline=None)
 @given(seed=seeds, k=st.integers(1, 6))
 def test_labels_settle_on_an_allowed_tree(seed, k):
     rng = np.random.default_rng(seed)

@@ -3,7 +3,7 @@
 import numpy as np
 import pandas as pd
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from scipy.special import expit
 from sklearn.linear_model import LogisticRegression
@@ -60,7 +60,6 @@ def test_smoothing_adds_rows():
     np.testing.assert_allclose(compute_mutual_information(Y, 4.0)[0, 0], np.log(2))
 
 
-@settings(deadline=None)
 @given(seeds, st.integers(1, 5))
 def test_the_tree_maximises_mutual_information(seed, k):
     worth = np.random.default_rng(seed).integers(0, 4, size=(k, k)).astype(float)
@@ -76,7 +75,6 @@ def test_edges_without_information_form_a_tree():
     assert find_spanning_tree(np.zeros((4, 4))).tolist() == [[0, 1], [0, 2], [0, 3]]
 
 
-@settings(deadline=None)
 @given(seeds, st.integers(2, 5))
 def test_a_margin_is_the_loss_of_the_best_tree_without_the_edge(seed, k):
     worth = np.random.default_rng(seed).normal(size=(k, k))
@@ -98,7 +96,6 @@ def test_the_most_frequent_label_of_each_part_is_its_root():
     assert direct_edges(edges, np.array([5, 3, 9, 2, 2])).tolist() == [1, 2, -1, -1, 3]
 
 
-@settings(deadline=None)
 @given(seeds, st.integers(1, 6))
 def test_sums_along_the_tree_are_sums_over_all_labellings(seed, k):
     rng = np.random.default_rng(seed)

@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from scipy.optimize import check_grad
 from sklearn.exceptions import ConvergenceWarning
@@ -11,6 +11,7 @@ from likewise.multilabel import BinaryRelevance, CliqueLabelGraph
 from likewise.multilabel import _clique_model as model_module
 from likewise.multilabel._clique_generation import CliqueFit, SoftMargin, extend_graph, generate_cliques
 from likewise.multilabel._clique_model import LabelGraph
+from profiles import fewer
 from reference import multilabel as twin
 
 seeds = st.integers(0, 2**32 - 1)
@@ -35,7 +36,6 @@ def problem(seed, n=60, d=2, k=3):
     return X, Y
 
 
-@settings(deadline=None)
 @given(seeds, st.integers(1, 5), st.floats(0.1, 30.0))
 def test_expectations_are_sums_over_all_labellings(seed, k, scale):
     rng = np.random.default_rng(seed)
@@ -77,7 +77,7 @@ def test_rows_may_be_processed_in_blocks(monkeypatch):
     np.testing.assert_array_equal(graph.find_best(odds, weights), best)
 
 
-@settings(max_examples=30, deadline=None)
+@fewer(2)
 @given(seeds, st.integers(1, 4), st.floats(0, 3))
 def test_the_loss_follows_the_formula_and_its_gradient_is_right(seed, k, margin):
     rng = np.random.default_rng(seed)
@@ -104,7 +104,7 @@ def test_the_loss_follows_the_formula_and_its_gradient_is_right(seed, k, margin)
     assert off < 1e-4
 
 
-@settings(max_examples=15, deadline=None)
+@fewer(4)
 @given(seeds)
 def test_without_edges_and_margin_it_is_logistic_regression(seed):
     X, Y = problem(seed)
@@ -175,7 +175,7 @@ def test_groups_do_not_exceed_the_maximum_size():
     assert generate_cliques(net(6, e03=9, e05=10), graph, 4, 5) == [(0, 5)]  # one clique per group and round
 
 
-@settings(max_examples=10, deadline=None)
+@fewer(4)
 @given(seeds, st.integers(2, 5), st.integers(2, 4))
 def test_the_graph_is_the_union_of_its_cliques_in_groups_of_bounded_size(seed, max_group, clique_size):
     X, Y = problem(seed, n=120, k=7)

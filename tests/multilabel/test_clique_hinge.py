@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from scipy.optimize import minimize
 from sklearn.exceptions import ConvergenceWarning
@@ -17,6 +17,7 @@ from likewise.multilabel._clique_hinge import (
     improve_labels,
 )
 from likewise.multilabel._clique_model import LabelGroup
+from profiles import fewer
 from reference import multilabel as twin
 
 seeds = st.integers(0, 2**32 - 1)
@@ -47,7 +48,7 @@ def test_cliques_that_share_a_pair_add_their_weights():
     assert compute_clique_norms(graph, weights) == pytest.approx([14**0.5, 77**0.5, 7])
 
 
-@settings(max_examples=30, deadline=None)
+@fewer(2)
 @given(seeds, st.floats(0.1, 10))
 def test_small_groups_are_labelled_exactly(seed, scale):
     rng = np.random.default_rng(seed)
@@ -116,7 +117,7 @@ def test_climbing_changes_the_label_that_gains_most_first():
 # ---------------------------------------------------------------------- the objective
 
 
-@settings(max_examples=20, deadline=None)
+@fewer(2)
 @given(seeds, st.floats(0.2, 3))
 def test_the_bound_at_the_current_rivals_is_the_sum_of_hinges(seed, margin):
     rng = np.random.default_rng(seed)

@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from scipy import sparse
 from scipy.special import expit, log_expit
@@ -22,6 +22,7 @@ from likewise.multilabel._em import (
     make_first_model,
     run_em,
 )
+from profiles import fewer
 from reference import multilabel as twin
 
 seeds = st.integers(0, 2**32 - 1)
@@ -36,7 +37,7 @@ def gain(X, both, above, coef, intercept, l2):
 # ---------------------------------------------------------------------- the steps
 
 
-@settings(max_examples=20, deadline=None)
+@fewer(2)
 @given(seed=seeds, l2=st.sampled_from([0.1, 1.0, 10.0]))
 def test_soft_targets_are_rows_with_weights(seed, l2):
     rng = np.random.default_rng(seed)
@@ -55,7 +56,7 @@ def test_soft_targets_are_rows_with_weights(seed, l2):
         np.testing.assert_allclose(intercept[c], theirs.intercept_[0], atol=2e-3)
 
 
-@settings(max_examples=30, deadline=None)
+@fewer(2)
 @given(seed=seeds, n_steps=st.integers(1, 8))
 def test_a_few_steps_never_lose_and_sparse_rows_are_the_same(seed, n_steps):
     rng = np.random.default_rng(seed)
@@ -102,7 +103,7 @@ def test_the_first_model_uses_only_frequencies():
     assert model.coef.shape == (3, 2)
 
 
-@settings(max_examples=30, deadline=None)
+@fewer(2)
 @given(seed=seeds, k=st.integers(1, 5), graph=st.booleans())
 def test_the_posterior_equals_enumeration(seed, k, graph):
     rng = np.random.default_rng(seed)
@@ -135,7 +136,7 @@ def test_the_posterior_equals_enumeration(seed, k, graph):
 # ---------------------------------------------------------------------- the loop
 
 
-@settings(max_examples=25, deadline=None)
+@fewer(2)
 @given(
     seed=st.integers(0, 10_000),
     missing_rate=st.sampled_from(["shared", "per-label", 0.0, 0.3]),

@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from scipy import sparse
 from scipy.optimize import minimize
@@ -11,6 +11,7 @@ from scipy.special import expit
 from likewise.multilabel import FastTag
 from likewise.multilabel._enrichment import RidgeAxes, compute_restoring_terms, iterate_layers
 from likewise.multilabel._fast_tag import fit_logistic_curves
+from profiles import fewer
 from reference import multilabel as twin
 
 seeds = st.integers(0, 2**32 - 1)
@@ -43,7 +44,7 @@ def test_random_corruptions_have_the_expected_loss():
     np.testing.assert_allclose(drawn, twin.restoring_loss(Y, B, 0.3), rtol=0.02)
 
 
-@settings(max_examples=25, deadline=None)
+@fewer(2)
 @given(seeds, st.floats(0.05, 0.9), st.floats(0.01, 1.0), st.floats(0.1, 10.0))
 def test_the_joint_solution_is_a_minimum(seed, corruption, ridge, reconstruction):
     X, Y = problem(seed)
@@ -120,7 +121,7 @@ def test_layers_connect_labels_that_never_co_occur():
     assert one[2, 0] < two[2, 0]
 
 
-@settings(max_examples=25, deadline=None)
+@fewer(2)
 @given(seeds, st.integers(2, 12), st.integers(1, 20))
 def test_more_columns_than_rows_and_sparse_rows_are_the_same_regression(seed, n, d):
     rng = np.random.default_rng(seed)
@@ -135,7 +136,7 @@ def test_more_columns_than_rows_and_sparse_rows_are_the_same_regression(seed, n,
         np.testing.assert_allclose(seen.project(rows), Xc @ seen.axes, atol=1e-8)
 
 
-@settings(max_examples=20, deadline=None)
+@fewer(2)
 @given(seeds, st.sampled_from([1e-6, 1e-2, 1e3, 1e7]))
 def test_the_scale_and_the_origin_of_the_columns_do_not_matter(seed, scale):
     X, Y = problem(seed, n=30)

@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from likewise.datasets import make_label_tree
@@ -35,7 +35,6 @@ def drawn_rows(rng, k, n=4, scale=3.0):
     return logits, eps, (rng.random((n, k)) < 0.3).astype(np.uint8), keep
 
 
-@settings(max_examples=80, deadline=None)
 @given(seed=seeds, k=st.integers(1, 6), scale=st.sampled_from([1.0, 5.0, 30.0]))
 def test_on_a_tree_messages_are_exact(seed, k, scale):
     rng = np.random.default_rng(seed)
@@ -60,7 +59,6 @@ def test_two_parents_by_hand():
     assert log_likelihood == pytest.approx(3 * np.log(1 / 4))
 
 
-@settings(max_examples=80, deadline=None)
 @given(seed=seeds, scale=st.sampled_from([1.0, 5.0, 40.0]), keep=st.sampled_from([0.5, 0.8, 1.0]))
 def test_a_graph_without_loops_is_exact_for_extreme_classifiers(seed, scale, keep):
     rng = np.random.default_rng(seed)
@@ -92,7 +90,6 @@ def test_on_small_graphs_the_mean_error_of_probabilities_is_about_a_hundredth():
     assert np.mean(of_likelihood) < 0.1
 
 
-@settings(max_examples=40, deadline=None)
 @given(seed=seeds)
 def test_probabilities_on_a_loop_are_between_0_and_1(seed):
     rng = np.random.default_rng(seed)

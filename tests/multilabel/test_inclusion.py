@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from likewise.datasets import make_label_tree
@@ -18,6 +18,7 @@ from likewise.multilabel._inclusion import (
 )
 from likewise.multilabel._initial_trees import make_chow_liu_tree, make_count_tree, make_star
 from likewise.multilabel._known_hierarchy import allow_all_edges
+from profiles import fewer
 from reference import label_tree as tree_twin
 from reference import multilabel as twin
 
@@ -52,7 +53,6 @@ def test_a_score_by_hand():
     assert scores[1, 0] < 2 * np.log(eps) / 2
 
 
-@settings(max_examples=60, deadline=None)
 @given(seed=seeds, k=st.integers(2, 5))
 def test_scores_equal_those_of_explicit_tables(seed, k):
     rng = np.random.default_rng(seed)
@@ -88,7 +88,6 @@ def test_relaxations_stay_below_the_frequency_of_a_label():
 # ---------------------------------------------------------------------- the best tree
 
 
-@settings(max_examples=60, deadline=None)
 @given(seed=seeds, k=st.integers(1, 4), preference=st.sampled_from([0.0, 0.5, 2.0]))
 def test_the_best_tree_and_its_margins_are_enumerated(seed, k, preference):
     rng = np.random.default_rng(seed)
@@ -143,7 +142,7 @@ def test_the_chow_liu_start_is_the_tree_of_mutual_information():
         assert edges == {(0, 1), (1, 2)}
 
 
-@settings(max_examples=30, deadline=None)
+@fewer(2)
 @given(seed=seeds, k=st.integers(2, 5))
 def test_the_chow_liu_start_equals_the_best_spanning_tree(seed, k):
     rng = np.random.default_rng(seed)
@@ -186,7 +185,6 @@ def test_without_a_label_below_another_there_is_no_rate():
     assert np.isnan(own).all()
 
 
-@settings(max_examples=60, deadline=None)
 @given(seed=seeds, k=st.integers(2, 6), graph=st.booleans())
 def test_rates_equal_a_loop_over_rows(seed, k, graph):
     rng = np.random.default_rng(seed)
@@ -252,7 +250,7 @@ def test_a_label_never_recorded_is_a_child_of_the_root_if_allowed():
     assert learn_tree(Z, allowed, 1e-3, None).parents[4] == 2
 
 
-@settings(max_examples=20, deadline=None)
+@fewer(2)
 @given(seed=seeds)
 def test_the_order_of_labels_and_of_rows_does_not_matter(seed):
     rng = np.random.default_rng(seed)

@@ -5,7 +5,7 @@ import pickle
 import numpy as np
 import pandas as pd
 import pytest
-from hypothesis import example, given, settings
+from hypothesis import example, given
 from hypothesis import strategies as st
 from scipy import sparse
 from sklearn.base import clone
@@ -19,6 +19,7 @@ from likewise.datasets import make_label_tree
 from likewise.exceptions import HierarchyError
 from likewise.hierarchy import LabelHierarchy
 from likewise.multilabel import BinaryRelevance, LatentHierarchyClassifier, Suggestion
+from profiles import fewer
 from reference import label_tree as twin
 
 seeds = st.integers(0, 10_000)
@@ -59,7 +60,7 @@ def test_two_labels_with_nothing_missing_are_two_regressions():
     assert model.missing_rate_ == 0
 
 
-@settings(max_examples=10, deadline=None)
+@fewer(4)
 @given(seed=seeds, k=st.integers(1, 5), l2=st.sampled_from([0.1, 1.0, 10.0]))
 def test_complete_labels_on_a_given_tree_are_regressions_within_the_parent(seed, k, l2):
     data = small(seed, k=k)
@@ -106,7 +107,7 @@ def test_probabilities_of_missing_labels_follow_from_bayes():
     assert model.suggest(x, [[1, 1]]) == []
 
 
-@settings(max_examples=15, deadline=None)
+@fewer(4)
 @given(seed=seeds, k=st.integers(1, 6))
 def test_the_most_probable_labelling_is_enumerated(seed, k):
     data = small(seed, n=80, k=k)
@@ -123,7 +124,7 @@ def test_the_most_probable_labelling_is_enumerated(seed, k):
 # ---------------------------------------------------------------------- laws
 
 
-@settings(max_examples=15, deadline=None)
+@fewer(4)
 @given(seed=seeds, missing_rate=st.sampled_from(["shared", "per-label", 0.0]))
 def test_probabilities_respect_the_tree(seed, missing_rate):
     data = small(seed)
@@ -161,7 +162,7 @@ def test_suggestions_are_the_most_probable_labels_not_recorded():
     assert np.mean([data.Y[s.row, int(s.label)] for s in sure]) > 0.85
 
 
-@settings(max_examples=8, deadline=None)
+@fewer(8)
 @given(seed=seeds)
 @example(seed=350)
 def test_the_order_of_labels_only_reorders_the_result(seed):
@@ -178,7 +179,7 @@ def test_the_order_of_labels_only_reorders_the_result(seed):
     np.testing.assert_allclose(other.hierarchy_.margins, model.hierarchy_.margins[order], atol=1e-6)
 
 
-@settings(max_examples=8, deadline=None)
+@fewer(8)
 @given(seed=seeds)
 def test_the_order_of_rows_does_not_matter_and_doubled_rows_are_a_halved_penalty(seed):
     data = small(seed, n=300)

@@ -3,7 +3,7 @@
 import numpy as np
 import pandas as pd
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from likewise.datasets import make_label_tree
@@ -45,7 +45,6 @@ def is_possible(partial):
 
 
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
-@settings(max_examples=60, deadline=None)
 @given(
     partial=partials(),
     start=st.sampled_from(["inclusion", "counts", "chow-liu", "star"]),

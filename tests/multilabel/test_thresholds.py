@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from sklearn.metrics import f1_score
 
@@ -23,7 +23,6 @@ def test_thresholds_by_hand():
     assert find_best_thresholds(chances, Z, np.array([0.5, 0.5]))[0] == pytest.approx(0.05)
 
 
-@settings(max_examples=150, deadline=None)
 @given(
     seed=st.integers(0, 2**32 - 1),
     n=st.integers(1, 12),

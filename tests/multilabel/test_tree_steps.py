@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from scipy.special import expit, log_expit
 from sklearn.linear_model import LogisticRegression
@@ -19,6 +19,7 @@ from likewise.multilabel._tree_steps import (
     compute_profile_scores,
     find_next_tree,
 )
+from profiles import fewer
 from reference import label_tree as twin
 
 L2 = 1.0
@@ -55,7 +56,6 @@ def fitted(parents, missing_rate=0.2, n=400, seed=0):
     return model, infer(model, model.compute_logits(data.X), Z), data.X, Z
 
 
-@settings(max_examples=40, deadline=None)
 @given(seed=st.integers(0, 2**32 - 1), k=st.integers(1, 4))
 def test_literal_scores_are_sums_over_all_labellings(seed, k):
     model, X, Z = drawn_model(np.random.default_rng(seed), k)
@@ -77,7 +77,7 @@ def test_literal_scores_are_sums_over_all_labellings(seed, k):
     np.testing.assert_allclose(found[off], wanted[off], rtol=1e-7, atol=1e-7)
 
 
-@settings(max_examples=15, deadline=None)
+@fewer(4)
 @given(seed=st.integers(0, 2**32 - 1))
 def test_one_newton_step_of_the_intercept(seed):
     model, X, Z = drawn_model(np.random.default_rng(seed), 3)

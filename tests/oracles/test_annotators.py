@@ -4,7 +4,7 @@ import warnings
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from sklearn.exceptions import ConvergenceWarning
 
@@ -101,7 +101,6 @@ def test_one_iteration_by_hand():
 # ---------------------------------------------------------------------- twins and laws
 
 
-@settings(max_examples=40, deadline=None)
 @given(
     st.sets(st.tuples(st.integers(0, 3), st.integers(0, 2)), min_size=1),
     st.sampled_from([2, 4]),

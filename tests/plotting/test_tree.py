@@ -4,7 +4,7 @@ import warnings
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from matplotlib.figure import Figure
 from sklearn.base import BaseEstimator
@@ -14,6 +14,7 @@ from likewise.hierarchy import LabelHierarchy
 from likewise.plotting import HierarchyDisplay
 from likewise.plotting._sureness import GIVEN, STEPS, UNKNOWN, find_edge_sureness, find_sureness
 from likewise.plotting._tree_layout import LINE, find_children, lay_out
+from profiles import fewer
 
 #   root ── animal ── bird ── owl
 #        │         │       └─ wren
@@ -248,7 +249,7 @@ def test_overlaps_are_noticed():
 
 @pytest.mark.parametrize("more_parents", [0, 1], ids=["tree", "dag"])
 @given(data=st.data())
-@settings(deadline=None, max_examples=25)
+@fewer(2)
 def test_names_never_overlap(more_parents, data):
     display = HierarchyDisplay.from_hierarchy(data.draw(hierarchies(more_parents=more_parents)))
     boxes = boxes_of(display)
@@ -260,7 +261,7 @@ def test_names_never_overlap(more_parents, data):
 
 
 @given(data=st.data())
-@settings(deadline=None, max_examples=25)
+@fewer(2)
 def test_no_edge_of_a_tree_crosses_a_name(data):
     display = HierarchyDisplay.from_hierarchy(data.draw(hierarchies(more_parents=0)))
     renderer = display.figure_.canvas.get_renderer()

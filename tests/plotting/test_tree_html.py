@@ -5,7 +5,7 @@ from html.parser import HTMLParser
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from likewise.hierarchy import LabelHierarchy
@@ -95,7 +95,6 @@ def test_a_name_that_looks_like_a_script_is_text():
 
 
 @given(st.lists(st.text(min_size=1, max_size=12), min_size=1, max_size=8, unique=True), st.data())
-@settings(deadline=None, max_examples=60)
 def test_any_names_give_a_page_with_one_script(names, data):
     edges = [(data.draw(st.integers(0, k - 1)), k) for k in range(1, len(names)) if data.draw(st.booleans())]
     try:

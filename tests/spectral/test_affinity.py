@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy.sparse import coo_array, csr_array, issparse
@@ -12,6 +12,7 @@ from sklearn.neighbors import kneighbors_graph
 
 from likewise.spectral import _affinity
 from likewise.spectral._affinity import Graph, Recipe, build_graph, check_given_graph, compute_similarities
+from profiles import fewer
 from reference import bag_constraints as twin
 
 SEEDS = st.integers(0, 10_000)
@@ -72,7 +73,7 @@ def test_number_of_neighbours():
 # ---------------------------------------------------------------------- reference implementations
 
 
-@settings(max_examples=25, deadline=None)
+@fewer(2)
 @given(SEEDS, st.integers(2, 15))
 def test_local_scaling_equals_its_reference(seed, n):
     X = drawn(seed, n)
@@ -82,7 +83,7 @@ def test_local_scaling_equals_its_reference(seed, n):
     assert_allclose(graph.scales, scales)
 
 
-@settings(max_examples=25, deadline=None)
+@fewer(2)
 @given(SEEDS, st.integers(2, 12), st.sampled_from(["local", "rbf"]))
 def test_keeping_every_neighbour_gives_the_graph_of_all_pairs(seed, n, affinity):
     X = drawn(seed, n)
@@ -94,7 +95,7 @@ def test_keeping_every_neighbour_gives_the_graph_of_all_pairs(seed, n, affinity)
     assert_allclose(kept.degrees, whole.degrees)
 
 
-@settings(max_examples=25, deadline=None)
+@fewer(2)
 @given(SEEDS, st.integers(1, 8))
 def test_the_neighbours_graph_equals_scikit_learns(seed, k):
     X = drawn(seed)
@@ -104,7 +105,7 @@ def test_the_neighbours_graph_equals_scikit_learns(seed, k):
     assert_array_equal(build_graph(X, Recipe("neighbors", k)).weights.toarray(), theirs)
 
 
-@settings(max_examples=15, deadline=None)
+@fewer(4)
 @given(SEEDS, st.integers(1, 4))
 def test_sparse_local_scaling_keeps_the_most_similar_of_the_nearest_rows(seed, k):
     X = drawn(seed, 40)
@@ -129,7 +130,7 @@ RECIPES += [Recipe("neighbors", 4), Recipe("neighbors")]
 
 
 @pytest.mark.parametrize("recipe", RECIPES, ids=str)
-@settings(max_examples=8, deadline=None)
+@fewer(8)
 @given(SEEDS)
 def test_a_graph_is_symmetric_non_negative_and_without_loops(recipe, seed):
     X = drawn(seed)

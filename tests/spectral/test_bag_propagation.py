@@ -1,7 +1,7 @@
 """Propagation of class shares along the graph, and class profiles of clusters."""
 
 import numpy as np
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy.sparse import csr_array
@@ -12,6 +12,7 @@ from likewise.spectral._bag_propagation import (
     propagate,
     restrict_to_allowed,
 )
+from profiles import fewer
 from reference import bag_constraints as twin
 from reference.bag_constraints import drawn_weights
 
@@ -88,7 +89,7 @@ def test_profiles_without_labelled_bags():
 # ---------------------------------------------------------------------- references and properties
 
 
-@settings(max_examples=30, deadline=None)
+@fewer(2)
 @given(SEEDS)
 def test_propagation_equals_its_reference(seed):
     rng = np.random.default_rng(seed)
@@ -97,7 +98,7 @@ def test_propagation_equals_its_reference(seed):
     assert_allclose(passed(W, sets, 3), twin.propagated(W, sets), atol=1e-10)
 
 
-@settings(max_examples=30, deadline=None)
+@fewer(2)
 @given(SEEDS)
 def test_shares_sum_to_one_over_allowed_classes(seed):
     rng = np.random.default_rng(seed)
@@ -114,7 +115,7 @@ def test_shares_sum_to_one_over_allowed_classes(seed):
     assert_allclose(turned, shares[:, ::-1], atol=1e-12)
 
 
-@settings(max_examples=20, deadline=None)
+@fewer(2)
 @given(SEEDS)
 def test_a_start_near_the_solution_gives_the_same_solution(seed):
     rng = np.random.default_rng(seed)
@@ -125,7 +126,7 @@ def test_a_start_near_the_solution_gives_the_same_solution(seed):
     assert_allclose(again, first, atol=0.02)
 
 
-@settings(max_examples=30, deadline=None)
+@fewer(2)
 @given(SEEDS, st.booleans())
 def test_profiles_sum_to_one_and_never_lower_the_likelihood(seed, given_start):
     rng = np.random.default_rng(seed)

@@ -4,7 +4,7 @@ import warnings
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.metrics import adjusted_rand_score
@@ -23,6 +23,7 @@ from likewise.spectral._affinity import Graph
 from likewise.spectral._bag_terms import BagMatrices
 from likewise.spectral._base import SpectralFamily
 from likewise.supervision import sample_bag_labels
+from profiles import fewer
 from reference import bag_constraints as twin
 from reference.bag_constraints import drawn_bags, drawn_weights
 
@@ -148,7 +149,7 @@ def test_alpha_zero_is_plain_spectral_clustering(variant):
         assert adjusted_rand_score(plain.labels_, model.labels_) == 1.0
 
 
-@settings(max_examples=8, deadline=None)
+@fewer(8)
 @given(SEEDS, st.sampled_from(VARIANTS))
 def test_names_of_classes_and_bags_and_the_order_of_rows_do_not_matter(seed, variant):
     X, _, hints = birds(seed, noise=1.5)

@@ -2,13 +2,14 @@
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
 
 from likewise import Supervision
 from likewise.exceptions import InconsistentSupervisionError
 from likewise.spectral._bag_terms import BagMatrices, compute_bag_terms
+from profiles import fewer
 from reference import bag_constraints as twin
 
 SEEDS = st.integers(0, 10_000)
@@ -116,14 +117,14 @@ def test_a_bag_whose_rows_are_all_labelled_is_not_counted():
 # ---------------------------------------------------------------------- reference implementations
 
 
-@settings(max_examples=25, deadline=None)
+@fewer(2)
 @given(SEEDS)
 def test_the_exact_variant_is_the_sum_over_pairs_of_bags(seed):
     hints = drawn(seed, 6)
     assert_allclose(matrix(hints, "exact"), twin.quadruple_sum(hints), atol=1e-12)
 
 
-@settings(max_examples=25, deadline=None)
+@fewer(2)
 @given(SEEDS)
 def test_the_printed_variant_equals_the_formula(seed):
     hints = drawn(seed)
@@ -135,7 +136,6 @@ def test_the_printed_variant_equals_the_formula(seed):
     assert_allclose(matrix(hints, "printed"), wanted, atol=1e-12)
 
 
-@settings(max_examples=60, deadline=None)
 @given(SEEDS, st.sampled_from(VARIANTS), st.booleans(), st.booleans(), st.booleans())
 def test_each_variant_equals_its_reference(seed, variant, without_links, more_clusters, weighed):
     hints = drawn(seed)
@@ -155,7 +155,6 @@ def test_each_variant_equals_its_reference(seed, variant, without_links, more_cl
     assert_allclose(found, 0.3 * wanted, atol=1e-12)
 
 
-@settings(max_examples=40, deadline=None)
 @given(SEEDS, st.sampled_from(VARIANTS), st.booleans())
 def test_without_links_sets_only_implied_links_to_zero(seed, variant, more_clusters):
     hints = drawn(seed)
@@ -174,7 +173,7 @@ def test_without_links_sets_only_implied_links_to_zero(seed, variant, more_clust
 # ---------------------------------------------------------------------- laws
 
 
-@settings(max_examples=30, deadline=None)
+@fewer(2)
 @given(SEEDS, st.sampled_from(VARIANTS))
 def test_names_of_classes_and_bags_do_not_matter(seed, variant):
     hints = drawn(seed)

@@ -4,7 +4,7 @@ import pickle
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy import sparse
@@ -124,7 +124,6 @@ def test_nearly_all_eigenvectors(missing):
 # ---------------------------------------------------------------------- twins
 
 
-@settings(max_examples=60, deadline=None)
 @given(problems(), st.sampled_from(ITERATIVE))
 def test_every_solver_agrees_with_the_dense_solver(problem, solver):
     operator, k, seed = problem
@@ -133,7 +132,6 @@ def test_every_solver_agrees_with_the_dense_solver(problem, solver):
     agree(operator, compute_leading_eigenvectors(operator, k, tol=1e-6, solver=solver, rng=rng(seed)), k)
 
 
-@settings(max_examples=40, deadline=None)
 @given(problems(), st.integers(0, 3), st.booleans())
 def test_any_start_leads_to_the_same_result(problem, kind, whole):
     operator, k, seed = problem

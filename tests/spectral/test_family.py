@@ -5,7 +5,7 @@ import warnings
 
 import numpy as np
 import pytest
-from hypothesis import assume, given, settings
+from hypothesis import assume, given
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy.sparse import csr_array, issparse
@@ -19,6 +19,7 @@ from sklearn.neighbors import kneighbors_graph
 from likewise import BagSpectralClustering, RegularizedSpectralClustering, SpectralLearning, Supervision
 from likewise.exceptions import SupervisionError
 from likewise.spectral import _base
+from profiles import fewer
 
 SEEDS = st.integers(0, 10_000)
 MEMBERS = [SpectralLearning, RegularizedSpectralClustering, BagSpectralClustering]
@@ -49,7 +50,7 @@ def up_to_sign(a, b, **tolerance):
 
 
 @pytest.mark.parametrize("cls", MEMBERS)
-@settings(max_examples=10, deadline=None)
+@fewer(4)
 @given(seed=SEEDS, k=st.integers(1, 5))
 def test_without_hints_the_embedding_equals_scikit_learns(cls, seed, k):
     A = drawn_affinity(seed)
@@ -192,7 +193,7 @@ def test_a_new_row_without_similar_rows_goes_to_the_largest_cluster():
         assert model.predict([[1e4, 0, 0]])[0] == model.labels_[0]
 
 
-@settings(max_examples=20, deadline=None)
+@fewer(2)
 @given(SEEDS, st.sampled_from(MEMBERS))
 def test_rows_without_hints_are_extended_exactly(seed, cls):
     # lambda u_i is row i of the matrix times u, and that row contains only similarities.

@@ -4,7 +4,7 @@ import warnings
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from scipy.sparse import csr_array
 from sklearn.datasets import load_iris
@@ -22,6 +22,7 @@ from likewise.spectral._affinity import Graph, check_given_graph
 from likewise.spectral._link_terms import count_implied, derive_implied_links
 from likewise.spectral._pencil import Pencil
 from likewise.supervision import sample_links
+from profiles import fewer
 from reference import spectral_links as twin
 
 SEEDS = st.integers(0, 10_000)
@@ -104,7 +105,7 @@ def test_a_level_that_the_trivial_vector_meets_exactly():
 
 
 @given(SEEDS)
-@settings(max_examples=20, deadline=None)
+@fewer(2)
 def test_stated_and_implied_links(seed):
     y = np.random.default_rng(seed).integers(0, 3, 12)
     hints = sample_links(y, 9, random_state=seed)
@@ -146,7 +147,6 @@ def test_a_contradictory_cannot_link_is_added_as_stated():
 
 
 @given(SEEDS, st.sampled_from([-1.0, -0.2, 0.05, 0.3, 0.6]))
-@settings(max_examples=40, deadline=None)
 def test_the_dense_solver_against_the_printed_problem(seed, share):
     weights, _, hints = drawn(seed)
     solver = pencil(weights, hints)
@@ -161,7 +161,7 @@ def test_the_dense_solver_against_the_printed_problem(seed, share):
 
 
 @given(SEEDS, st.sampled_from([-1.0, 0.05, 0.4]))
-@settings(max_examples=10, deadline=None)
+@fewer(4)
 def test_the_other_solvers_against_the_dense_one(seed, share):
     weights, _, hints = drawn(seed, n=60, n_links=40)
     dense = pencil(weights, hints)
@@ -218,7 +218,7 @@ def test_links_that_leave_nothing_feasible_are_reported_by_every_solver(sparse, 
 
 
 @given(SEEDS, st.sampled_from([-0.5, 0.2, 0.7]))
-@settings(max_examples=20, deadline=None)
+@fewer(2)
 def test_feasible_vectors_satisfy_the_links_to_the_level(seed, share):
     weights, _, hints = drawn(seed)
     solver = pencil(weights, hints)

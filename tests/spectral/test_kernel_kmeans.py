@@ -4,7 +4,7 @@ import warnings
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from scipy.sparse import csc_array, csr_array
 from sklearn.datasets import load_iris
@@ -23,6 +23,7 @@ from likewise.spectral import ConstrainedKernelKMeans, SpectralLearning
 from likewise.spectral._affinity import Graph
 from likewise.spectral._association import Association, Sums
 from likewise.supervision import sample_links
+from profiles import fewer
 from reference import spectral_links as twin
 
 SEEDS = st.integers(0, 10_000)
@@ -139,7 +140,7 @@ def test_max_links_limits_the_weight_of_a_row():
 
 
 @given(SEEDS, st.booleans())
-@settings(max_examples=20, deadline=None)
+@fewer(2)
 def test_products_values_and_units(seed, sparse):
     made, whole, rng = drawn(seed, sparse=sparse)
     block = rng.normal(size=(12, 2))
@@ -165,7 +166,7 @@ def test_products_values_and_units(seed, sparse):
 
 
 @given(SEEDS)
-@settings(max_examples=20, deadline=None)
+@fewer(2)
 def test_nearness_against_explicit_feature_vectors(seed):
     made, whole, rng = drawn(seed)
     labels = rng.permutation(np.arange(12) % 3)
@@ -182,7 +183,7 @@ def test_nearness_against_explicit_feature_vectors(seed):
 
 
 @given(SEEDS, st.booleans())
-@settings(max_examples=15, deadline=None)
+@fewer(4)
 def test_gains_are_differences_of_values(seed, sparse):
     made, whole, rng = drawn(seed, sparse=sparse)
     labels = rng.permutation(np.r_[np.arange(11) % 2, 2])  # one cluster of a single row
@@ -198,7 +199,7 @@ def test_gains_are_differences_of_values(seed, sparse):
 
 
 @given(SEEDS)
-@settings(max_examples=20, deadline=None)
+@fewer(2)
 def test_the_smallest_shift_makes_the_kernel_positive_definite(seed):
     made, whole, _ = drawn(seed)
     half = made.mass**-0.5
@@ -219,7 +220,7 @@ def test_the_smallest_shift_of_many_rows_is_a_bound(sparse):
 
 
 @given(SEEDS, st.booleans(), st.integers(2, 5))
-@settings(max_examples=30, deadline=None)
+@fewer(2)
 def test_no_step_lowers_the_objective(seed, sparse, k):
     made, _, rng = drawn(seed, n=20, sparse=sparse)
     shift = max(-made.bound_eigenvalues(np.random.RandomState(0)), 0.0)

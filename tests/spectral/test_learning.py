@@ -4,7 +4,7 @@ import warnings
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy.sparse import csr_array
@@ -18,6 +18,7 @@ from likewise.exceptions import (
 )
 from likewise.spectral._affinity import Graph
 from likewise.supervision import sample_links
+from profiles import fewer
 from reference import bag_constraints as twin
 from reference.bag_constraints import drawn_bags, drawn_links, drawn_weights
 
@@ -97,7 +98,6 @@ def test_links_decide_where_a_ring_is_cut():
 # ---------------------------------------------------------------------- twins
 
 
-@settings(max_examples=60, deadline=None)
 @given(SEEDS, FORMS, st.booleans())
 def test_the_matrix_equals_the_formula(seed, form, true_links):
     rng = np.random.default_rng(seed)
@@ -108,7 +108,6 @@ def test_the_matrix_equals_the_formula(seed, form, true_links):
     assert_allclose(found, WRITTEN_OUT[form[0]](twin.linked_matrix(W, hints)), atol=1e-12)
 
 
-@settings(max_examples=60, deadline=None)
 @given(SEEDS, FORMS, st.booleans())
 def test_bags_labels_and_triplets_are_converted_by_to_links(seed, form, more):
     rng = np.random.default_rng(seed)
@@ -163,7 +162,7 @@ def test_more_true_links_do_no_harm_on_average():
     assert score(0) < score(150) < score(600)
 
 
-@settings(max_examples=20, deadline=None)
+@fewer(2)
 @given(SEEDS)
 def test_a_row_without_hints_is_extended_exactly_in_the_additive_form(seed):
     # Its entry in an eigenvector follows from its similarities, its degree and the eigenvalue alone.

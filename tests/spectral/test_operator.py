@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy import sparse
@@ -32,7 +32,6 @@ def problems(draw):
     return weights, rng.random(n) + 0.1, terms, rng.normal(size=n), draw(st.sampled_from([0.0, -1.5])), rng
 
 
-@settings(deadline=None)
 @given(problems(), st.booleans(), st.booleans())
 def test_products_equal_the_dense_form(problem, sparse_weights, sparse_rows):
     *parts, rng = problem

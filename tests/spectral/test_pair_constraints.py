@@ -4,7 +4,7 @@ from itertools import product
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy.sparse import csr_array, issparse
@@ -21,6 +21,7 @@ from likewise.spectral._pair_constraints import (
     derive_single_label_links,
     make_component_matrix,
 )
+from profiles import fewer
 from reference import bag_constraints as twin
 from reference.bag_constraints import drawn_bags, drawn_links, drawn_weights
 
@@ -133,7 +134,6 @@ def test_label_sets_of_several_labels_imply_no_links():
 # ---------------------------------------------------------------------- reference implementations
 
 
-@settings(max_examples=50, deadline=None)
 @given(SEEDS, st.booleans())
 def test_pairs_that_are_apart_agree_with_to_links(seed, as_sparse):
     rng = np.random.default_rng(seed)
@@ -147,7 +147,6 @@ def test_pairs_that_are_apart_agree_with_to_links(seed, as_sparse):
     assert_allclose(found.toarray() if as_sparse else found, wanted)
 
 
-@settings(max_examples=60, deadline=None)
 @given(SEEDS, st.booleans(), st.booleans())
 def test_a_linked_graph_agrees_with_the_relations_of_all_pairs(seed, as_sparse, true_links):
     rng = np.random.default_rng(seed)
@@ -164,7 +163,6 @@ def test_a_linked_graph_agrees_with_the_relations_of_all_pairs(seed, as_sparse, 
     assert_allclose(linked.degrees, np.where(degrees > 0, degrees, 1.0))
 
 
-@settings(max_examples=60, deadline=None)
 @given(SEEDS)
 def test_links_and_label_sets_agree_with_the_relations_of_all_pairs(seed):
     rng = np.random.default_rng(seed)
@@ -180,7 +178,7 @@ def test_links_and_label_sets_agree_with_the_relations_of_all_pairs(seed):
     assert_allclose(found, wanted, atol=1e-12)
 
 
-@settings(max_examples=20, deadline=None)
+@fewer(2)
 @given(SEEDS)
 def test_many_label_sets_and_small_blocks_change_nothing(seed):
     rng = np.random.default_rng(seed)

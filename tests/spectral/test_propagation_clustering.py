@@ -4,7 +4,7 @@ import pickle
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from sklearn.exceptions import NotFittedError
 from sklearn.metrics import adjusted_rand_score
@@ -12,6 +12,7 @@ from sklearn.metrics import adjusted_rand_score
 from likewise import PropagationClustering, Supervision
 from likewise.spectral._classes import _merge_classes, normalize_shares, propagate_classes
 from likewise.supervision import sample_links
+from profiles import fewer
 
 
 def blobs(centers, size=30, spread=0.3, seed=0):
@@ -82,7 +83,7 @@ def test_many_links_recover_classes_of_any_shape():
     assert adjusted_rand_score(y, fit(X, 2, hints).labels_) > 0.9
 
 
-@settings(max_examples=15, deadline=None)
+@fewer(4)
 @given(seed=st.integers(0, 1000), n_links=st.integers(0, 40))
 def test_true_links_are_satisfied(seed, n_links):
     X, y = blobs([(0, 0), (3, 0), (0, 3)], size=12, seed=seed)

@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy.sparse import csr_array
@@ -33,7 +33,6 @@ def test_the_matrix_by_hand():
     assert_allclose(found, [[-2, 1.5, 1.5], [1.5, -2, 1.5], [1.5, 1.5, -2]])
 
 
-@settings(max_examples=60, deadline=None)
 @given(SEEDS, st.booleans(), st.floats(0, 50))
 def test_the_matrix_equals_the_formula(seed, as_sparse, beta):
     rng = np.random.default_rng(seed)

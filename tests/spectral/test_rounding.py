@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.cluster import KMeans, SpectralClustering
@@ -14,6 +14,7 @@ from likewise.spectral._rounding import (
     round_by_rotation,
     scale_to_unit_length,
 )
+from profiles import fewer
 
 SEEDS = st.integers(0, 10_000)
 
@@ -48,7 +49,7 @@ def test_kmeans_of_fewer_distinct_rows_than_clusters_gives_no_warning():
     assert labels[0] != labels[4]
 
 
-@settings(max_examples=25, deadline=None)
+@fewer(2)
 @given(SEEDS, st.integers(1, 5))
 def test_the_rotation_finds_rotated_indicators(seed, k):
     rng = np.random.default_rng(seed)
@@ -58,7 +59,7 @@ def test_the_rotation_finds_rotated_indicators(seed, k):
     assert adjusted_rand_score(y, labels) == 1.0
 
 
-@settings(max_examples=25, deadline=None)
+@fewer(2)
 @given(SEEDS)
 def test_the_rotation_is_a_fixed_point(seed):
     # The labels do not change when the nearest rotation of the rows is taken once more.

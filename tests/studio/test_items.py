@@ -5,7 +5,7 @@ import pickle
 import threading
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from likewise.exceptions import FileFormatError, LikewiseError
@@ -78,7 +78,6 @@ def test_it_can_be_pickled(file):
     again.close()
 
 
-@settings(deadline=None, max_examples=40)
 @given(st.lists(st.tuples(IDS, TEXT, TEXT, TEXT), min_size=1, max_size=8, unique_by=lambda row: row[0]))
 def test_written_items_are_read_back(tmp_path_factory, rows):
     items = [

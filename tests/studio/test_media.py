@@ -6,7 +6,7 @@ import os
 import numpy as np
 import pytest
 import soundfile
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from PIL import Image
 
@@ -159,7 +159,6 @@ def test_a_folder_that_is_a_link_works(tmp_path, folder):
     open_beneath(tmp_path / "link", "a.png").close()
 
 
-@settings(deadline=None)
 @given(st.text(max_size=30))
 def test_no_name_reaches_outside(tmp_path_factory, name):
     root = tmp_path_factory.getbasetemp() / "law" / "root"
@@ -239,7 +238,6 @@ def test_listed_types_are_detected_by_their_first_bytes():
     assert {kind: heard(kind) for kind in sounds} == sounds
 
 
-@settings(deadline=None)
 @given(st.binary(max_size=64))
 def test_text_is_never_detected_as_media(data):
     """Everything that begins like markup is refused."""

@@ -5,7 +5,7 @@ import os
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from likewise.datasets import Dataset, load
@@ -23,6 +23,7 @@ from likewise.supervision import (
     sample_bag_labels,
     write_bags,
 )
+from profiles import fewer
 
 ROWS = "bag,label,f0,f1\nr1,wren,0.5,1\nr1,owl,2,-1\nr2,owl,2.5,1e-3\n,wren,0,0\n"
 BAGS = "bag,labels\nr1,wren;owl\nr2,owl\n"
@@ -240,7 +241,7 @@ WORDS = st.text(st.characters(codec="utf-8", exclude_characters=";"), min_size=1
 )
 
 
-@settings(deadline=None, max_examples=30)
+@fewer(2)
 @given(st.data(), st.sampled_from(["csv", "parquet"]))
 def test_what_is_written_comes_back(tmp_path, data, ending):
     names = data.draw(st.lists(WORDS, min_size=1, max_size=3, unique=True))

@@ -4,7 +4,7 @@ from itertools import combinations, product
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from likewise import MPCKMeans, Supervision
@@ -160,7 +160,6 @@ def draw_hints(draw):
     return n, k, links(n, draw(pairs), draw(pairs), draw(groups))
 
 
-@settings(max_examples=150, deadline=None)
 @given(draw_hints())
 def test_what_follows_holds_in_every_way_to_sort_the_rows(problem):
     n, k, hints = problem
@@ -182,7 +181,6 @@ def test_what_follows_holds_in_every_way_to_sort_the_rows(problem):
         assert not derive_implied_links(both, k)
 
 
-@settings(max_examples=60, deadline=None)
 @given(draw_hints())
 def test_the_state_knows_the_same_by_pairs_and_by_sets(problem):
     n, k, hints = problem

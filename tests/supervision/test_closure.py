@@ -1,6 +1,6 @@
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 
 from likewise import Supervision
 from likewise.exceptions import InconsistentSupervisionError, SupervisionError
@@ -103,7 +103,6 @@ def test_bad_questions():
         CHAIN.closure().path(0, 1)
 
 
-@settings(deadline=None)
 @given(drawn_hints())
 def test_closure_equals_the_brute_force(hints):
     joined, kept_apart = together(hints), apart(hints)
@@ -130,7 +129,6 @@ def test_closure_equals_the_brute_force(hints):
     assert (apart(clean) == kept_apart & ~joined).all()
 
 
-@settings(deadline=None)
 @given(drawn_hints())
 def test_relation_equals_the_brute_force_and_its_steps_hold(hints):
     joined, kept_apart = together(hints), apart(hints)

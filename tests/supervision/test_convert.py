@@ -1,6 +1,6 @@
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from likewise.exceptions import SupervisionError
@@ -101,7 +101,6 @@ def test_a_million_labels_stay_linear():
     assert links.closure().n_components == 10
 
 
-@settings(deadline=None)
 @given(st.integers(2, 7).flatmap(drawn_labels), st.booleans())
 def test_labels_say_the_same_as_links(hints, more):
     found = kinds(labels_to_links(hints, more_clusters_than_classes=more))
@@ -114,7 +113,6 @@ def test_labels_say_the_same_as_links(hints, more):
             assert i == j or found[i, j] == wanted
 
 
-@settings(deadline=None)
 @given(st.integers(2, 7).flatmap(drawn_bags), st.booleans())
 def test_bags_imply_the_table_and_its_closure(hints, more):
     links = bags_to_links(hints, more_clusters_than_classes=more)
@@ -132,7 +130,6 @@ def test_bags_imply_the_table_and_its_closure(hints, more):
         assert pairs_of(links, "cannot") == pairs_of(table, "cannot")
 
 
-@settings(deadline=None)
 @given(drawn_hints())
 def test_converting_twice_changes_nothing(hints):
     links = hints.to_links()

@@ -3,7 +3,7 @@ from itertools import combinations
 import numpy as np
 import pandas as pd
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from scipy.sparse import csr_array
 
@@ -128,7 +128,6 @@ def test_data_for_other_rows_are_refused(given, text):
         hints.diagnose(**given)
 
 
-@settings(deadline=None)
 @given(st.data())
 def test_coherence_and_informativeness_equal_their_twins(data):
     n = data.draw(st.integers(2, 7))
@@ -147,7 +146,6 @@ def test_coherence_and_informativeness_equal_their_twins(data):
     assert found.informativeness == (np.mean(wrong) if wrong else None)
 
 
-@settings(deadline=None)
 @given(drawn_hints())
 def test_what_is_redundant_could_be_left_out(hints):
     found = hints.diagnose()
@@ -169,7 +167,6 @@ def test_what_is_redundant_could_be_left_out(hints):
     )
 
 
-@settings(deadline=None)
 @given(st.integers(2, 6).flatmap(drawn_links))
 def test_fewer_clusters_than_the_bound_never_do(hints):
     hints = hints.drop_conflicts()

@@ -8,7 +8,7 @@ import pandas as pd
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from likewise.exceptions import (
@@ -70,7 +70,6 @@ def test_everything_comes_back(tmp_path, format):
 
 
 @pytest.mark.parametrize("format", FORMATS)
-@settings(deadline=None, max_examples=50)
 @given(hints=drawn_hints(), data=st.data())
 def test_drawn_hints_come_back_whatever_the_ids(tmp_path, format, hints, data):
     texts = st.text(st.characters(exclude_categories=["Cs"]), min_size=1, max_size=4)

@@ -1,6 +1,6 @@
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from likewise.exceptions import SupervisionError
@@ -139,7 +139,6 @@ def test_numbers_of_triplets_are_decoded_exactly(number):
     assert k * (k - 1) * (k - 2) // 6 + j * (j - 1) // 2 + i == number
 
 
-@settings(deadline=None)
 @given(st.lists(st.sampled_from([0, 1, 2, None]), min_size=1, max_size=9), st.data())
 def test_answers_are_true_and_distinct(y, data):
     known = sum(v is not None for v in y)

@@ -6,7 +6,7 @@ import sys
 import numpy as np
 import pandas as pd
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from sklearn.model_selection import train_test_split
 
@@ -470,7 +470,6 @@ def test_no_such_kind():
 # ------------------------------------------------------------------ laws
 
 
-@settings(deadline=None)
 @given(st.data())
 def test_merging_is_idempotent_commutative_and_associative(data):
     n = data.draw(st.integers(2, 6))
@@ -491,7 +490,6 @@ def _some(data, whole):
     return whole.select_kinds(kinds)
 
 
-@settings(deadline=None)
 @given(st.data())
 def test_merging_partial_labels_of_one_truth(data):
     n = data.draw(st.integers(1, 6))
@@ -504,7 +502,6 @@ def test_merging_partial_labels_of_one_truth(data):
     assert {truth[i] for i in range(n) if (a | b).label_codes[i] >= 0} == set((a | b).classes)
 
 
-@settings(deadline=None)
 @given(drawn_hints(), st.data())
 def test_restriction_is_what_its_twin_says_and_composes(hints, data):
     rows = data.draw(st.lists(st.integers(0, len(hints) - 1), min_size=1, unique=True))
@@ -517,7 +514,6 @@ def test_restriction_is_what_its_twin_says_and_composes(hints, data):
     assert hints[:] == hints
 
 
-@settings(deadline=None)
 @given(st.data())
 def test_order_and_direction_of_pairs_change_nothing(data):
     n = data.draw(st.integers(2, 7))
@@ -527,7 +523,6 @@ def test_order_and_direction_of_pairs_change_nothing(data):
     assert Supervision.from_links(n, cannot=pairs) == Supervision.from_links(n, cannot=turned + pairs)
 
 
-@settings(deadline=None)
 @given(st.permutations(range(3)), st.sampled_from(["AB", "AC", "BC", "NEITHER"]))
 def test_the_order_within_a_triplet_changes_nothing(order, answer):
     rows = np.array([2, 5, 9])
@@ -540,7 +535,6 @@ def test_the_order_within_a_triplet_changes_nothing(order, answer):
     assert Supervision.from_triplets(10, [rows[list(order)]], turned) == plain
 
 
-@settings(deadline=None)
 @given(drawn_hints())
 def test_a_pickle_holds_everything(hints):
     loaded = pickle.loads(pickle.dumps(hints))
@@ -549,7 +543,6 @@ def test_a_pickle_holds_everything(hints):
     assert list_statements(loaded) == list_statements(hints)
 
 
-@settings(deadline=None)
 @given(st.integers(1, 6).flatmap(lambda n: st.tuples(drawn_labels(n), drawn_bags(n))))
 def test_kinds_come_apart_and_together(parts):
     labels, bags = parts

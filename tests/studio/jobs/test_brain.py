@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from likewise.active import Interview
@@ -11,6 +11,7 @@ from likewise.studio.jobs._ledger import Ledger
 from likewise.studio.jobs.brain import Brain
 from likewise.studio.records import Settings, StoredEvent
 from likewise.studio.service._views import write_reason
+from profiles import fewer
 from studio.jobs.events import Log, ids, rows_of
 
 SIDE = np.repeat([0, 1], 12)
@@ -282,7 +283,7 @@ def test_the_order_of_a_triplet_does_not_reveal_the_answer():
 # ---------------------------------------------------------------------- laws
 
 
-@settings(max_examples=15, deadline=None)
+@fewer(4)
 @given(seed=st.integers(0, 10**6), ask=st.sampled_from(["pairs", "triplets", "both"]))
 def test_events_sent_in_pieces_or_any_order_give_the_same_state(seed, ask):
     rng = np.random.default_rng(seed)
@@ -309,7 +310,7 @@ def test_events_sent_in_pieces_or_any_order_give_the_same_state(seed, ask):
         assert whole.compute_progress() == other.compute_progress()
 
 
-@settings(max_examples=15, deadline=None)
+@fewer(4)
 @given(seed=st.integers(0, 10**6))
 def test_an_undone_answer_equals_no_answer(seed):
     rng = np.random.default_rng(seed)

@@ -4,11 +4,12 @@ import threading
 from collections import Counter, defaultdict
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from likewise.exceptions import BadRequestError, ConflictError, NotFoundError
 from patience import wait_until
+from profiles import fewer
 from studio.service.desk import Clock, ids_of, new_key
 
 pytest.importorskip("sqlalchemy")
@@ -339,7 +340,7 @@ def test_a_skip_can_be_revisited(desk, ann):
 # ---------------------------------------------------------------------- laws
 
 
-@settings(max_examples=12, deadline=None)
+@fewer(4)
 @given(
     steps=st.lists(
         st.tuples(st.integers(0, 2), st.sampled_from(["right", "wrong", "UNSURE", "skip", "undo", "again"])),

@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from likewise._reasons import Reason
@@ -213,7 +213,6 @@ def test_a_stage_as_json(study):
 WHOLE = take_part(small_study(), Record(), 4).events
 
 
-@settings(max_examples=60, deadline=None)
 @given(st.integers(0, len(WHOLE)))
 def test_resuming_from_any_prefix_of_the_events_gives_the_same_study(study, n):
     record = Record()
