@@ -1,4 +1,4 @@
-# Newcomers need only `make run` and `make test`. Each target creates the environment that it needs.
+# Newcomers need only `make run` and `make check`. Each target creates the environment that it needs.
 PYTHON ?= $(shell command -v python3.11 || command -v python3)
 VENV ?= .venv
 BIN := $(VENV)/bin
@@ -6,7 +6,7 @@ ifneq ($(wildcard ../shared/data),)
 export LIKEWISE_DATA ?= $(abspath ../shared/data)
 endif
 
-.PHONY: help run studio test test-all test-oldest test-versions bench docs lint types format reproduce pictures clean
+.PHONY: help run studio check test test-all test-deep test-oldest test-versions bench docs lint types format reproduce pictures clean
 
 help:  ## list the commands
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 14
@@ -43,11 +43,23 @@ studio: $(VENV)/.studio  ## answer questions about handwritten digits in a brows
 # Two processes share the cores: threads that spin while waiting would slow each other down.
 CALM := OMP_WAIT_POLICY=PASSIVE OPENBLAS_NUM_THREADS=1
 
+# What most changes touch: hints, kernels, one family, scores, asking, the rules for all files. No browser, no
+# cluster, no PostgreSQL, no other processes.
+CHECKED := $(addprefix tests/,supervision hierarchy kernels kmeans evaluation oracles mixture/test_twins.py \
+	spectral/test_family.py active/test_interview.py active/test_questions.py active/test_state.py studio/test_project.py \
+	test_base.py test_blocks.py test_seeding.py test_exceptions.py test_house.py test_names.py test_reasons.py)
+
+check: $(VENV)/.dev  ## run the tests of what matters most, with few examples (less than a minute on two cores)
+	$(CALM) HYPOTHESIS_PROFILE=dev $(BIN)/python -m pytest -q -n 2 -m "not slow and not long" $(CHECKED)
+
 test: $(VENV)/.dev  ## run the tests except slow ones (some minutes on two cores)
-	$(CALM) $(BIN)/python -m pytest -q -n 2 -m "not slow"
+	$(CALM) HYPOTHESIS_PROFILE=ci $(BIN)/python -m pytest -q -n 2 -m "not slow"
 
 test-all: $(VENV)/.dev  ## run all tests, including slow ones
-	$(CALM) $(BIN)/python -m pytest -q -n 2
+	$(CALM) HYPOTHESIS_PROFILE=ci $(BIN)/python -m pytest -q -n 2
+
+test-deep: $(VENV)/.dev  ## run the tests of properties with ten times as many examples
+	$(CALM) HYPOTHESIS_PROFILE=deep $(BIN)/python -m pytest -q -n 2 -m "not slow" tests
 
 test-oldest:  ## run part of the tests with the lowest versions that pyproject.toml allows
 	$(PYTHON) tools/versions.py --oldest --venv $(VENV)

@@ -127,6 +127,8 @@ MATCHES = {"match", "search", "fullmatch", "findall", "finditer", "sub", "subn",
 
 def find_matched_texts(source):
     """Return the lines that search or edit the text of an exception or of a caught warning."""
+    if "except " not in source and ".message" not in source:
+        return []  # there is no such text
     tree = ast.parse(source)
     functions = [node for node in ast.walk(tree) if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)]
     return sorted({line for scope in [tree, *functions] for line in _find_in(scope)})

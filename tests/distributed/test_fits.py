@@ -58,7 +58,8 @@ def assert_same(ours, theirs, rtol=0.0):
 
 @pytest.mark.parametrize(
     ("model", "dtype"),
-    [*((model, "f8") for model in MODELS), (MODELS[0], "f4"), (MODELS[2], "f4")],
+    # tests/kmeans/test_blocks.py sends and loses the work of each of MODELS; here it goes over the network.
+    [(MODELS[0], "f4"), *((MODELS[i], "f8") for i in (3, 4, 6, 8))],
     ids=lambda value: str(value).replace("\n", ""),
 )
 def test_chunks_of_whole_blocks_equal_the_array_bit_for_bit(client, monkeypatch, model, dtype):

@@ -138,6 +138,7 @@ def test_purity_is_not_below_the_largest_class(drawn):
 
 
 @pytest.mark.parametrize("dtype", [np.int8, np.int32, np.int64])
+@pytest.mark.long
 def test_a_million_rows_do_not_overflow(dtype):
     n = 1_000_000
     true = np.zeros(n, dtype=dtype)

@@ -246,6 +246,7 @@ def test_parallel_fits_change_nothing_and_progress_is_reported():
 
 
 @pytest.mark.parametrize("cls", [cls for cls in all_hinted_estimators() if cls.supported_hints - {"bags"}])
+@pytest.mark.long
 def test_every_estimator_of_the_package_can_be_scored(cls):
     hints = Supervision.empty(60)
     if "links" in cls.supported_hints:

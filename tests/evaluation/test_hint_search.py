@@ -71,6 +71,7 @@ def test_the_results_are_a_table():
 
 
 @pytest.mark.parametrize("as_dict", [False, True])
+@pytest.mark.long
 def test_the_method_is_chosen_too(as_dict):
     methods = [("blind", KMeans(2, n_init=2, random_state=0), None), ("pck", pck(), K)]
     if as_dict:

@@ -14,6 +14,7 @@ import pytest
 
 from likewise.kernels import _njit
 
+pytestmark = pytest.mark.long  # other processes compile everything
 SOURCE = Path(__file__).parents[2] / "src" / "likewise"
 
 FIT = """

@@ -156,6 +156,7 @@ def test_an_empty_cluster_is_filled_from_any_block(model, edges):
     assert_same(found, whole, rtol=1e-9)
 
 
+@pytest.mark.long
 def test_memory_is_bounded_by_the_blocks_not_by_the_file(tmp_path):
     n, d, limit = 120_000, 128, 2_000_000
     X = np.lib.format.open_memmap(tmp_path / "X.npy", mode="w+", dtype=np.float32, shape=(n, d))

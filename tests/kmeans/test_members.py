@@ -158,6 +158,7 @@ def test_all_links_recover_the_classes():
 
 
 @pytest.mark.parametrize("n_links", [20, 100, 500])
+@pytest.mark.long
 def test_few_links_do_not_make_digits_worse_than_plain_kmeans(n_links):
     X, y = load_digits(return_X_y=True)
     plain, hinted = [], []
@@ -249,6 +250,7 @@ def test_cluster_c_is_class_c_for_any_start(cls, init):
         assert model.predict([[0.0], [12.0]]).tolist() == [model.labels_[0], model.labels_[5]]
 
 
+@pytest.mark.long
 def test_a_large_sparse_colouring_is_solved_and_a_dense_one_is_refused():
     rng = np.random.default_rng(0)
     y = rng.integers(0, 3, 2000)

@@ -133,6 +133,7 @@ def test_hinted_rows_count_for_no_more_than_their_share():
 
 
 @pytest.mark.parametrize("cls", [MiniBatchPCKMeans, MiniBatchMPCKMeans])
+@pytest.mark.long
 def test_links_in_streamed_batches_bring_digits_nearer_to_the_classes(cls):
     X, y = load_digits(return_X_y=True)
 

@@ -149,6 +149,7 @@ def test_relation_equals_the_brute_force_and_its_steps_hold(hints):
             assert relation.stated == ((min(i, j), max(i, j)) in stated[relation.kind])
 
 
+@pytest.mark.long
 def test_a_million_rows_and_links():
     n = 1_000_000
     rows = np.arange(n)
@@ -171,6 +172,7 @@ def test_a_chain_of_a_hundred_thousand_does_not_overflow():
     assert len(closed.path(0, len(rows) - 1)) == len(rows)
 
 
+@pytest.mark.long
 def test_one_group_of_a_million_rows_takes_linear_space():
     hints = Supervision.from_links(1_000_000, must_groups=[np.arange(1_000_000)])
     assert hints.closure().n_components == 1

@@ -95,6 +95,7 @@ def test_too_many_pairs_are_counted_not_built():
         bags_to_links(Supervision.from_bags(np.arange(n), sets))
 
 
+@pytest.mark.long
 def test_a_million_labels_stay_linear():
     links = labels_to_links(Supervision.from_labels(np.arange(1_000_000) % 10))
     assert len(links.must_groups.members) == 1_000_000

@@ -97,6 +97,7 @@ def test_coherence_by_hand():
     assert same_point.diagnose(np.array([[0.0], [1], [0.5], [0.5], [0], [0]])).coherence == 1.0
 
 
+@pytest.mark.long
 def test_coherence_of_many_links_is_estimated_and_repeats():
     rng = np.random.RandomState(0)
     rows = rng.normal(size=(3000, 3))

@@ -534,6 +534,7 @@ def test_bad_json_lines(file, line, text):
 # ------------------------------------------------------------------ truncated files
 
 
+@pytest.mark.long
 def test_a_file_cut_short_anywhere_is_noticed(tmp_path):
     for format in FORMATS:
         path = tmp_path / f"hints.{format}"

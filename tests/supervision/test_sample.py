@@ -73,6 +73,7 @@ def test_a_seed_settles_everything():
         assert any(draw(Y, 6, noise=0.3, random_state=seed) != first for seed in range(5))
 
 
+@pytest.mark.long
 def test_draws_are_even():
     pairs = np.concatenate([_all_pairs(sample_links(Y, 3, random_state=seed)) for seed in range(1000)])
     counts = np.unique(pairs, axis=0, return_counts=True)[1]
