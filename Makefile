@@ -45,7 +45,7 @@ CALM := OMP_WAIT_POLICY=PASSIVE OPENBLAS_NUM_THREADS=1
 
 # What most changes touch: hints, kernels, one family, scores, asking, the rules for all files. No browser, no
 # cluster, no PostgreSQL, no other processes.
-CHECKED := $(addprefix tests/,supervision hierarchy kernels kmeans evaluation oracles mixture/test_twins.py \
+CHECKED := $(addprefix tests/,supervision hierarchy kernels kmeans evaluation oracles/test_oracles.py mixture/test_twins.py \
 	spectral/test_family.py active/test_interview.py active/test_questions.py active/test_state.py studio/test_project.py \
 	test_base.py test_blocks.py test_seeding.py test_exceptions.py test_house.py test_names.py test_reasons.py)
 

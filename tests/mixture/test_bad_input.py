@@ -62,10 +62,17 @@ DEGENERATE = {
 }
 
 
+# The shapes differ where a covariance is singular or underflows.
+HARD = ("more columns than rows", "all rows alike", "tiny numbers")
+
+
 @pytest.mark.parametrize("name", list(MEMBERS))
-@pytest.mark.parametrize("shape", SHAPES)
-@pytest.mark.parametrize("rows", list(DEGENERATE.values()), ids=list(DEGENERATE))
-def test_degenerate_rows_give_finite_numbers(rows, shape, name):
+@pytest.mark.parametrize(
+    ("kind", "shape"),
+    [(kind, shape) for kind in DEGENERATE for shape in (SHAPES if kind in HARD else SHAPES[:1])],
+)
+def test_degenerate_rows_give_finite_numbers(kind, shape, name):
+    rows = DEGENERATE[kind]
     hints = Supervision.from_links(12, must=[(0, 1)], cannot=[(2, 3), (3, 5)])
     fitted(member(name, covariance_type=shape, max_iter=20), rows, hints)
 

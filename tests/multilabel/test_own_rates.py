@@ -28,7 +28,9 @@ def n_wrong(model, data):
     return int((model.hierarchy_.parents != data.parents).sum())
 
 
-@pytest.mark.parametrize("seed", [44, 46, 50, 51, 52])
+@pytest.mark.parametrize(
+    "seed", [44, 52, *(pytest.param(seed, marks=pytest.mark.slow) for seed in (46, 50, 51))]
+)
 def test_the_tree_is_found_if_rates_differ_by_label(seed):
     data, rates, Z = unequal(seed)
     model = LatentHierarchyClassifier(max_iter=5, tol=1.0).fit(data.X, Z)
@@ -113,8 +115,14 @@ def test_the_likelihood_of_records_by_hand():
 # ---------------------------------------------------------------------- the choice between starts
 
 
-@pytest.mark.parametrize("missing_rate", [0.0, 0.02, 0.2])
-@pytest.mark.parametrize("seed", [1001, 1002])
+@pytest.mark.parametrize(
+    ("seed", "missing_rate"),
+    [
+        (1001, 0.0),
+        (1002, 0.2),
+        *(pytest.param(*case, marks=pytest.mark.slow) for case in ((1001, 0.02), (1001, 0.2), (1002, 0.02))),
+    ],
+)
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")  # one iteration is enough here
 def test_the_default_is_as_close_to_the_tree_as_the_better_start(seed, missing_rate):
     data = make_label_tree(300, 40, max_depth=8, missing_rate=missing_rate, random_state=seed)
@@ -164,7 +172,7 @@ def test_without_features_most_edges_are_reported_if_rates_differ():
     assert len(model.indistinguishable_) > len(model.hierarchy_.edges) / 2
 
 
-@pytest.mark.parametrize("seed", [43, 51, 53])
+@pytest.mark.parametrize("seed", [43, 53, pytest.param(51, marks=pytest.mark.slow)])
 def test_the_order_that_the_features_favour_is_chosen(seed):
     data, _, Z = unequal(seed)
     found = LatentHierarchyClassifier(max_iter=5, tol=1.0).fit(data.X, Z).hierarchy_
