@@ -544,9 +544,16 @@ def test_huge_weights_of_hints_keep_a_learned_noise_finite(noise):
 # ---------------------------------------------------------------------- many hints
 
 
-@every_estimator
-@pytest.mark.parametrize("n", [300, pytest.param(1000, marks=pytest.mark.slow)])
-def test_a_hundred_hints_a_row(cls, n):
+@pytest.mark.parametrize(
+    "cls",
+    [
+        pytest.param(c, marks=pytest.mark.slow if c.__name__ in ("ITML", "SparseLP") else ())
+        for c in ESTIMATORS
+    ],
+    ids=NAMES,
+)
+def test_a_hundred_hints_a_row(cls):
+    n = 300 if cls is BayesianClustering else 1000
     y = np.arange(n) % 3
     X = np.random.default_rng(0).normal(size=(n, 3)) + 6 * np.eye(3)[y]
     if "links" in cls.supported_hints:
