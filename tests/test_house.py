@@ -24,6 +24,7 @@ LAYERS = [
         "_threads",
         "_typing",
     },
+    {"tables"},
     {"supervision", "hierarchy"},
     {
         "base",
@@ -43,7 +44,7 @@ LAYERS = [
     {"cli"},
 ]
 LAYER_OF = {package: number for number, packages in enumerate(LAYERS) for package in packages}
-FAMILIES = LAYERS[3]
+FAMILIES = LAYERS[4]
 
 
 def imports_of(path):

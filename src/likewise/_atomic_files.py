@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
+import secrets
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
 
 from likewise.exceptions import LikewiseError
 
@@ -24,3 +27,17 @@ def name_file_in_errors(path: str | os.PathLike[str]) -> Iterator[None]:
         if error.errno is None or isinstance(error, LikewiseError):
             raise
         raise OSError(error.errno, os.strerror(error.errno), os.fspath(path)) from error
+
+
+def replace_file(path: str | os.PathLike[str], write: Callable[[Path], Any]) -> None:
+    """Call `write` with a temporary path in the same folder, then rename the file to `path` atomically."""
+    target = Path(os.path.realpath(path))
+    part = target.with_name(f".{target.name}.{secrets.token_hex(4)}.part")
+    try:
+        with name_file_in_errors(path):
+            write(part)
+            with open(part, "rb+") as file:
+                os.fsync(file.fileno())
+            os.replace(part, target)
+    finally:
+        part.unlink(missing_ok=True)

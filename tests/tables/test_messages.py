@@ -240,7 +240,7 @@ READERS = {
     reader.__name__: (reader, suffixes)
     for reader, suffixes in (
         (read_hints, (".csv", ".tsv", ".jsonl", ".parquet", ".xlsx", ".dat")),
-        (read_bag_labels, (".csv", ".gz", ".jsonl", ".parquet", ".xlsx")),
+        (read_bag_labels, (".csv", ".gz", ".jsonl", ".parquet")),
         (read_bags, (".csv", ".gz", ".parquet")),
         (read_tree, (".csv", ".json", ".nwk", ".dat")),
         (read_data, (".csv", ".tsv", ".gz", ".zip", ".parquet", ".xlsx", ".npy", ".dat")),

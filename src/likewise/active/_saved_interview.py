@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from likewise._atomic_files import name_file_in_errors
+from likewise._atomic_files import name_file_in_errors, replace_file
 from likewise._blocks import Rows, draw_rows
 from likewise._reasons import Reason
 from likewise.active import strategies
@@ -27,8 +27,8 @@ from likewise.active._validation import check_data, check_ids
 from likewise.exceptions import ChangedFileError, FileFormatError, LikewiseError
 from likewise.supervision import RowIds, Supervision
 from likewise.supervision._jsonl import iterate_json_objects, iterate_json_records
-from likewise.supervision._records import Problems, build_hints, iterate_records
-from likewise.supervision.io import replace_file
+from likewise.supervision._records import build_hints, iterate_records
+from likewise.tables import Problems
 
 if TYPE_CHECKING:
     from likewise.active._interview import Interview

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import csv
 import io
 import sys
 import warnings
@@ -16,12 +15,9 @@ import numpy.typing as npt
 
 from likewise._optional import require
 from likewise.exceptions import FileFormatError, describe_cause
-from likewise.supervision._hint_tables import TextLines, find_delimiter
-from likewise.supervision._records import Problems
-from likewise.supervision.io import decode, xlsx_rows
+from likewise.tables import Problems, decode, iterate_csv, iterate_sheet, read_parquet
 
 STDIN = "-"
-_SHOWN = 5  # maximum number of invalid lines in one message
 _PARQUET, _NPY, _ZIP = b"PAR1", b"\x93NUMPY", b"PK\x03\x04"
 _OTHERS = {
     _ZIP: "a zip archive; unpack it first",
@@ -122,33 +118,24 @@ def _make_raw_table(rows: list[list[str]], lines: list[int], path: str, header: 
         rows, lines = rows[1:], lines[1:]
         if not rows:
             raise FileFormatError(f"{path} has a header but no rows.")
-    wrong = [k for k, row in enumerate(rows) if len(row) != len(names)]
-    if wrong:
-        wanted = "the header has" if header else "the first row has"
-        problems = [
-            f"{path}:{lines[k]}: {len(rows[k])} cell(s), but {wanted} {len(names)}." for k in wrong[:_SHOWN]
-        ]
-        problems += [f"and {len(wrong) - _SHOWN} more."] if len(wrong) > _SHOWN else []
-        raise FileFormatError("\n".join(problems))
+    problems = Problems(path, end="")
+    for line, row in zip(lines, rows, strict=True):
+        if len(row) != len(names):
+            wanted = "the header has" if header else "the first row has"
+            problems.add(line, f"{len(row)} cell(s), but {wanted} {len(names)}.")
+    problems.settle()
     return RawTable(path, names, tuple(map(list, zip(*rows, strict=True))), lines, unnamed)
 
 
 def _split_rows(text: str, path: str) -> tuple[list[list[str]], list[int]]:
     """Return the rows of a CSV text and the line on which each begins; blank lines are skipped."""
-    source = TextLines(text)
-    reader = csv.reader(source, delimiter=find_delimiter(text), strict=True)
+    problems = Problems(path, end="")
     rows: list[list[str]] = []
     lines: list[int] = []
-    while True:
-        line = reader.line_num + 1
-        try:
-            row = next(reader)
-        except StopIteration:
-            break
-        except csv.Error as error:
-            raise FileFormatError(f"{path}:{line}: {source.describe(error)}.") from error
+    for line, row in iterate_csv(text, problems):
         rows.append(row)
         lines.append(line)
+    problems.settle()
     while rows and not rows[-1]:
         rows.pop()
         lines.pop()
@@ -190,7 +177,7 @@ def _check_names(names: tuple[str, ...], path: str) -> None:
 
 def _read_xlsx(data: bytes, path: str, header: bool) -> RawTable:
     problems = Problems(path)
-    rows = dict(xlsx_rows(data, problems))
+    rows = dict(iterate_sheet(data, problems))
     if not rows:
         raise FileFormatError(f"{path} is empty; expected a table with a header and at least one row.")
     for note in problems.notes:
@@ -201,12 +188,8 @@ def _read_xlsx(data: bytes, path: str, header: bool) -> RawTable:
 
 
 def _read_parquet(data: bytes, path: str) -> RawTable:
-    parquet = require("pyarrow.parquet", extra="scale")
+    table = read_parquet(data, path)
     pyarrow = require("pyarrow", extra="scale")
-    try:
-        table = parquet.ParquetFile(pyarrow.BufferReader(data)).read()
-    except (pyarrow.ArrowException, OSError, ValueError) as error:
-        raise FileFormatError(f"{path} cannot be read as Parquet: {error}.") from error
     names = tuple(map(str, table.column_names))
     if not names or not table.num_rows:
         raise FileFormatError(f"{path} has no {'rows' if names else 'columns'}.")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 from likewise.exceptions import FileFormatError
@@ -11,8 +11,8 @@ from likewise.hierarchy._columns import COLUMNS, get_known_columns
 from likewise.hierarchy._edge_lists import find_labels
 from likewise.hierarchy._hierarchy import LabelHierarchy
 from likewise.hierarchy._label_checks import cycle_text
-from likewise.supervision._hint_tables import NOTE, csv_line, csv_rows
-from likewise.supervision._records import Problems
+from likewise.supervision._hint_tables import NOTE
+from likewise.tables import Problems, format_csv_line, read_csv_rows
 
 ROOT = "root"
 _NEEDED = ("parent", "child")
@@ -25,26 +25,22 @@ def compose(hierarchy: LabelHierarchy) -> str:
     """
     root = "" if ROOT in hierarchy.names else ROOT
     columns = get_known_columns(hierarchy)
-    lines = [csv_line([*_NEEDED, *columns])]
+    lines = [format_csv_line([*_NEEDED, *columns])]
     for k, name in enumerate(hierarchy.names):
         numbers = ["" if (x := values[k]) != x else repr(x) for values in columns.values()]
         above = [hierarchy.names[p] for p in hierarchy.parent_lists[k]]
-        lines += [csv_line([parent, name, *numbers]) for parent in above or [root]]
+        lines += [format_csv_line([parent, name, *numbers]) for parent in above or [root]]
     return "".join(line + "\n" for line in lines)
 
 
 def parse(text: str, root: str, path: str) -> dict[str, Any]:
     """Return the names, edges and columns of a table of edges."""
     problems = Problems(path)
-    first_line = 1
-    while text.startswith("#"):
-        text = text.partition("\n")[2]
-        first_line += 1
-    rows = csv_rows(text, first_line, problems)
-    header = [cell.strip().lower() for cell in next(rows, (0, []))[1]]
-    _check_header(header, f"{path}:{first_line}")
+    lines = read_csv_rows(text, problems)
+    header = [cell.strip().lower() for cell in lines.header]
+    _check_header(header, f"{path}:{len(lines.comments) + 1}")
     table = _EdgeTable(header, problems)
-    for line, row in rows:
+    for line, row in lines.rows:
         table.add(line, row)
     problems.settle()
     if not table.lines:
@@ -78,7 +74,7 @@ class _EdgeTable:
         self.lines: dict[tuple[str, str], int] = {}
         self.numbers_of_label: dict[str, dict[str, float]] = {name: {} for name in COLUMNS if name in header}
 
-    def add(self, line: int, row: list[str]) -> None:
+    def add(self, line: int, row: Sequence[str]) -> None:
         """Add a line, or record what is wrong with it."""
         if len(row) != len(self.header):
             self.problems.add(line, f"{len(row)} cell(s), but the header has {len(self.header)}.")

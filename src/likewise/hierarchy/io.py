@@ -10,10 +10,11 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any, Literal
 
+from likewise._atomic_files import replace_file
 from likewise.exceptions import FileFormatError, HierarchyError
 from likewise.hierarchy import _csv, _graphml, _json, _newick
 from likewise.hierarchy._hierarchy import LabelHierarchy
-from likewise.supervision.io import decode, format_of, replace_file
+from likewise.tables import choose_format, decode
 
 __all__ = ["Format", "read_hierarchy", "write_hierarchy"]
 
@@ -75,7 +76,7 @@ def read_hierarchy(
     ...     read_hierarchy(path).edges
     (('animal', 'cat'), ('animal', 'dog'))
     """
-    kind = format_of(path, format, _SUFFIXES)
+    kind = choose_format(path, format, _SUFFIXES)
     name = os.fspath(path)
     data = Path(path).read_bytes()
     if not data.strip():
@@ -123,7 +124,7 @@ def write_hierarchy(
     <BLANKLINE>
     True
     """
-    kind = format_of(path, format, _SUFFIXES)
+    kind = choose_format(path, format, _SUFFIXES)
     if kind == "graphml":
         data = _graphml.compose(hierarchy)
     else:

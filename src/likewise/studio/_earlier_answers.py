@@ -14,7 +14,8 @@ from typing import Any
 from likewise.active import Question
 from likewise.exceptions import FileFormatError
 from likewise.studio._statements import (
-    AllProblems,
+    MOST_SHOWN,
+    NOT_IMPORTED,
     PastAnswer,
     PastAnswers,
     check_limits,
@@ -27,10 +28,7 @@ from likewise.studio._statements import (
 from likewise.studio._stored_events import UNCOUNTED
 from likewise.studio.exports import unescape_formula
 from likewise.supervision import RowIds
-from likewise.supervision._hint_tables import csv_rows
-from likewise.supervision._jsonl import parse_json_lines
-from likewise.supervision._records import Problems
-from likewise.supervision.io import decode, format_of, parquet_rows, xlsx_rows
+from likewise.tables import Problems, choose_format, decode, make_problems, parse_json_lines, read_rows
 
 _SUFFIXES = {
     ".csv": "csv",
@@ -80,10 +78,10 @@ def read_earlier(
         Whether to read the cells of a CSV file unchanged; by default the apostrophe that an export puts
         before a formula is removed.
     """
-    kind = format_of(path, format, _SUFFIXES)
+    kind = choose_format(path, format, _SUFFIXES)
     if kind == "interview":
         return read_interview(path, ids)
-    problems = AllProblems(str(path), ", row " if kind in ("parquet", "xlsx") else ":")
+    problems = make_problems(path, kind, shown=MOST_SHOWN, end=NOT_IMPORTED)
     data = path.read_bytes()
     if not data.strip():
         raise FileFormatError(f"{path} is empty; expected at least a header.")
@@ -113,23 +111,13 @@ def _read_table(data: bytes, kind: str, encoding: str, problems: Problems) -> tu
         objects = list(parse_json_lines(decode(data, encoding, problems.path), problems))
         names = {name for _, value in objects for name in value}
         return names, iter(objects)
-    if kind == "parquet":
-        columns, cells, _ = parquet_rows(data, problems.path)
-        return _match_columns(columns, problems), _zip_rows(columns, cells, problems)
+    table = read_rows(data, kind, encoding, problems)
+    columns, cells = table.header, table.rows
+    if kind != "parquet":
+        columns = [name.strip().lower() for name in columns]
     if kind == "xlsx":
-        sheet = ((number, row) for number, row in xlsx_rows(data, problems) if not row[0].startswith("#"))
-        _, header = next(sheet, (0, []))
-        columns = [name.strip().lower() for name in header]
-        return _match_columns(columns, problems), _zip_rows(columns, sheet, problems)
-    text = decode(data, encoding, problems.path)
-    first_line = 1
-    while text.startswith("#"):
-        text = text.partition("\n")[2]
-        first_line += 1
-    rows = csv_rows(text, first_line, problems)
-    _, header = next(rows, (0, []))
-    columns = [name.strip().lower() for name in header]
-    return _match_columns(columns, problems), _zip_rows(columns, rows, problems)
+        cells = ((number, row) for number, row in cells if not row[0].startswith("#"))
+    return _match_columns(columns, problems), _zip_rows(columns, cells, problems)
 
 
 def _match_columns(columns: Sequence[str], problems: Problems) -> set[str]:

@@ -14,10 +14,11 @@ from likewise._event_log import find_undone
 from likewise.active import Question
 from likewise.exceptions import FileFormatError, LikewiseError
 from likewise.supervision import RowIds, Supervision, read_hints
-from likewise.supervision._records import Problems
+from likewise.tables import Problems
 
+MOST_SHOWN = 100  # maximum number of bad lines reported at once
+NOT_IMPORTED = "Nothing was imported."
 MOST = 100_000  # more would keep a studio busy for hours
-_SHOWN = 100  # maximum number of bad lines reported at once
 
 
 class PastAnswer(NamedTuple):
@@ -52,20 +53,6 @@ class PastAnswers:
     answers: list[PastAnswer] = field(default_factory=list)
     names: list[tuple[str, str]] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
-
-
-class AllProblems(Problems):
-    """Collects the problems of all lines and shows up to a hundred."""
-
-    def settle(self) -> None:
-        """Raise one error that shows the problems, if there are any."""
-        if not self.found:
-            return
-        self.found.sort(key=lambda problem: problem[0])
-        shown = [f"{self.path}{self.word}{line}: {text}" for line, text in self.found[:_SHOWN]]
-        if (more := len(self.found) - _SHOWN) > 0:
-            shown.append(f"and {more} more.")
-        raise FileFormatError("\n".join([*shown, "Nothing was imported."]))
 
 
 def check_limits(earlier: PastAnswers, path: Path) -> PastAnswers:
@@ -172,7 +159,7 @@ def read_interview(path: Path, ids: RowIds) -> PastAnswers:
 
     content = _saved_interview.read(path).content
     rows = content.get("data", {}).get("rows") if isinstance(content.get("data"), dict) else None
-    problems = AllProblems(str(path), ", event ")
+    problems = Problems(str(path), ", event ", shown=MOST_SHOWN, end=NOT_IMPORTED)
     earlier = PastAnswers("interview")
     history = content.get("history")
     if not isinstance(history, list):

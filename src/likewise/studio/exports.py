@@ -21,7 +21,7 @@ from likewise.exceptions import LikewiseError
 from likewise.studio._stored_events import StoredEventLog
 from likewise.studio.records import Person, Picture, StoredEvent
 from likewise.supervision import RowIds, Supervision, write_hints
-from likewise.supervision._hint_tables import csv_line
+from likewise.tables import format_csv_line
 
 if TYPE_CHECKING:
     from likewise.studio.store import Store, Transaction
@@ -200,7 +200,7 @@ def format_table(table: ExportTable, format: Format, *, raw: bool = False) -> by
         return "".join(encode(row) + "\n" for row in rows).encode()
     if format == "csv":
         cells = [_format_cells(column, table.types[name], raw) for name, column in table.columns.items()]
-        lines = [csv_line(table.columns), *map(",".join, zip(*cells, strict=True))]
+        lines = [format_csv_line(table.columns), *map(",".join, zip(*cells, strict=True))]
         return "".join(line + "\n" for line in lines).encode()
     raise ValueError(f"format must be one of {get_args(Format)}, got {format!r}.")
 
@@ -212,7 +212,7 @@ def _format_cells(column: Sequence[Any], kind: str, raw: bool) -> list[str]:
     if kind != "text":
         return ["" if value is None else str(value) for value in column]
     cells = (value if raw or not value else escape_formula(value) for value in column)
-    return [csv_line([cell]) if cell and _QUOTED.search(cell) else cell or "" for cell in cells]
+    return [format_csv_line([cell]) if cell and _QUOTED.search(cell) else cell or "" for cell in cells]
 
 
 def _format_parquet(table: ExportTable) -> bytes:

@@ -32,6 +32,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from likewise._atomic_files import replace_file
 from likewise._locks import describe_holder, find_holder, hold_lock
 from likewise._optional import require
 from likewise.exceptions import FileFormatError, LikewiseError, LockedError
@@ -40,7 +41,6 @@ from likewise.studio._fingerprint import Fingerprint, change, compute_fingerprin
 from likewise.studio._project_file import FILE, SUFFIX
 from likewise.studio.items import ItemFile, write_items
 from likewise.studio.records import Described, Item, Settings
-from likewise.supervision.io import replace_file
 
 _MARKED = 256  # number of items, evenly spaced, from which `mark` is computed
 _GROUPS = "groups.npy"

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import difflib
-import gzip
 import os
 import warnings
 from collections import Counter
@@ -12,11 +11,19 @@ from pathlib import Path
 from typing import Any
 
 from likewise.exceptions import FileFormatError, InconsistentSupervisionWarning, SupervisionError
-from likewise.supervision._hint_tables import NOTE, csv_rows
+from likewise.supervision._hint_tables import NOTE
 from likewise.supervision._labels import Labels, sort_values
-from likewise.supervision._records import SHOWN, Problems
 from likewise.supervision._supervision import Supervision
-from likewise.supervision.io import Format, decode, format_of, parquet_rows
+from likewise.supervision.io import Format
+from likewise.tables import (
+    SHOWN,
+    Problems,
+    choose_format,
+    decode,
+    decompress,
+    read_csv_rows,
+    read_parquet_rows,
+)
 
 BAG, LABELS = "bag", "labels"
 PARTED_BY = ";"
@@ -111,27 +118,24 @@ def read_table_cells(
     path: str | os.PathLike[str], format: str | None, encoding: str
 ) -> tuple[Problems, list[str], Rows]:
     """Read a table; return a collector for its problems, its header, and its rows with their line numbers."""
-    data, name = Path(path).read_bytes(), os.fspath(path)
-    if data.startswith(b"\x1f\x8b"):
-        try:
-            data = gzip.decompress(data)
-        except (OSError, EOFError) as error:
-            raise FileFormatError(f"{name} cannot be decompressed with gzip: {error}.") from error
-        path = Path(path).with_suffix("") if Path(path).suffix.lower() == ".gz" else path
-    kind = format_of(path, format)
+    content, name = Path(path).read_bytes(), os.fspath(path)
+    data = decompress(content, name)
+    if data is not content and Path(path).suffix.lower() == ".gz":
+        path = Path(path).with_suffix("")
+    kind = choose_format(path, format)
     if kind == "jsonl":
         raise ValueError(f"{name!r} is JSON Lines; tables of bags are CSV or Parquet.")
     problems = Problems(name, ", row " if kind == "parquet" else ":")
     if not data.strip():
         raise FileFormatError(f"{name} is empty; expected a table with a header.")
     if kind == "parquet":
-        header, numbered, _ = parquet_rows(data, name)
-        rows: Rows = list(numbered)
+        table = read_parquet_rows(data, name)
+        header = table.header
     else:
-        lines = csv_rows(decode(data, encoding, name), 1, problems)
-        header = [cell.strip() for cell in next(lines, (1, [""]))[1]]
-        rows = list(lines)
-        problems.settle()
+        table = read_csv_rows(decode(data, encoding, name), problems, comments=False)
+        header = [cell.strip() for cell in table.header or [""]]
+    rows = list(table.rows)
+    problems.settle()
     if len(set(header)) < len(header):
         twice = Counter(header).most_common(1)[0][0]
         raise FileFormatError(f"{name}: two columns are called {twice!r}; rename one of them.")

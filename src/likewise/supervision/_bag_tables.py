@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
+from likewise._atomic_files import replace_file
 from likewise._optional import require
 from likewise.exceptions import FileFormatError, SupervisionError
 from likewise.supervision._bag_labels import (
@@ -25,13 +26,11 @@ from likewise.supervision._bag_labels import (
     read_bag_labels,
     read_table_cells,
 )
-from likewise.supervision._hint_tables import csv_line
 from likewise.supervision._ids import RowIds
 from likewise.supervision._labels import Labels, sort_values
-from likewise.supervision._records import Problems
 from likewise.supervision._row_checks import FloatArray
 from likewise.supervision._supervision import Supervision
-from likewise.supervision.io import format_of, replace_file
+from likewise.tables import Problems, choose_format, format_csv_line
 
 if TYPE_CHECKING:
     from likewise._typing import ArrayLike, MatrixLike
@@ -237,7 +236,7 @@ def write_bags(
     if os.path.realpath(data) == os.path.realpath(bag_labels):
         raise ValueError(f"expected two files for the two tables; got {os.fspath(data)!r} twice.")
     for path in (data, bag_labels):
-        if format_of(path, None) == "jsonl":
+        if choose_format(path, None) == "jsonl":
             raise ValueError(f"{os.fspath(path)!r} is JSON Lines; tables of bags are CSV or Parquet.")
     names = _check_feature_names(feature_names, rows.shape[1])
     columns: dict[str, list[Any]] = {}
@@ -347,7 +346,7 @@ def _check_feature_names(given: Sequence[str] | None, n_features: int) -> tuple[
 
 
 def _write(path: Path_, columns: dict[str, list[Any]]) -> None:
-    if format_of(path, None) == "parquet":
+    if choose_format(path, None) == "parquet":
         parquet = require("pyarrow.parquet", extra="scale")
         pyarrow = require("pyarrow", extra="scale")
         cells = {name: [None if cell == "" else cell for cell in column] for name, column in columns.items()}
@@ -358,7 +357,7 @@ def _write(path: Path_, columns: dict[str, list[Any]]) -> None:
         replace_file(path, lambda part: parquet.write_table(table, part))
         return
     rows = zip(*columns.values(), strict=True)
-    lines = [csv_line(columns), *(csv_line(map(_format_cell, row)) for row in rows)]
+    lines = [format_csv_line(columns), *(format_csv_line(map(_format_cell, row)) for row in rows)]
     text = "".join(line + "\n" for line in lines)
     replace_file(path, lambda part: Path(part).write_bytes(text.encode("utf-8")))
 

@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-import csv
 import difflib
-import io
 from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
 from typing import Any
 
 from likewise.exceptions import FileFormatError, SupervisionError
 from likewise.supervision._links import parse_link
-from likewise.supervision._records import ALL_LABELS, FIELDS, USES, WEIGHTED, Problems, Record, parse_weight
+from likewise.supervision._records import ALL_LABELS, FIELDS, USES, WEIGHTED, Record, parse_weight
+from likewise.tables import Problems
 
 # The required and the optional columns of each layout; the first layout that matches is used.
 LAYOUTS: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
@@ -23,7 +22,6 @@ LAYOUTS: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
 NOTE = "note"  # a column for people; it is not read
 # Columns with these names have a meaning, so a layout that does not use them refuses them.
 _MEANINGFUL = frozenset({*FIELDS, "link", "labels"})
-DELIMITERS = (",", ";", "\t")
 TYPES: dict[str, Callable[[str], Hashable]] = {
     "int": int,
     "float": float,
@@ -162,64 +160,6 @@ def _read_single_id(layout: str, line: int, cells: dict[str, Any]) -> Iterator[R
         yield Record(line, ALL_LABELS, bag=cells["bag"], label=frozenset(labels))
 
 
-# ---------------------------------------------------------------------- CSV
-
-
-def find_delimiter(text: str) -> str:
-    """Return the delimiter that splits the first row into the most cells; a comma if none does."""
-
-    def count_cells(delimiter: str) -> int:
-        try:
-            reader = csv.reader(io.StringIO(text, newline=""), delimiter=delimiter)
-            return len(next((row for row in reader if row), []))
-        except csv.Error:
-            return 0
-
-    return max(DELIMITERS, key=count_cells)
-
-
-class TextLines:
-    """The lines of a text, for `csv.reader`; it records whether the reader reached the end of the text."""
-
-    def __init__(self, text: str) -> None:
-        self._lines = iter(io.StringIO(text, newline=""))
-        self._ended = False
-
-    def __iter__(self) -> TextLines:
-        return self
-
-    def __next__(self) -> str:
-        for line in self._lines:
-            return line
-        self._ended = True
-        raise StopIteration
-
-    def describe(self, error: csv.Error) -> str:
-        """Explain an error of the reader; at the end of the text, only an open quote can cause one."""
-        cut = "a quote is opened and never closed; the file may be truncated"
-        return cut if self._ended else str(error)
-
-
-def csv_rows(text: str, first_line: int, problems: Problems) -> Iterator[tuple[int, list[str]]]:
-    """Yield the rows of a text with the line on which each begins; blank lines are skipped.
-
-    The cells are separated by commas, semicolons or tabs, detected from the first row.
-    """
-    lines = TextLines(text)
-    reader = csv.reader(lines, delimiter=find_delimiter(text), strict=True)
-    while True:
-        line = first_line + reader.line_num
-        try:
-            row = next(reader)
-        except StopIteration:
-            return
-        except csv.Error as error:
-            problems.add(line, f"{lines.describe(error)}.")
-            return
-        if row:
-            yield line, row
-
-
 def table_types(records: Iterable[Record]) -> dict[str, str]:
     """Return the types of labels and bags that are not strings; mixed types are an error."""
     seen: dict[str, set[str]] = {name: set() for name in TYPED}
@@ -241,11 +181,3 @@ def table_cells(record: Record) -> list[str]:
     """Return a record as the cells of the general layout; a weight of 1 is left empty."""
     *values, weight = record[1:]
     return [*map(str, values), "" if weight == 1 else repr(weight)]
-
-
-def csv_line(cells: Iterable[str], delimiter: str = ",") -> str:
-    """Return one line of CSV, quoted where necessary (the csv module does not quote a carriage return)."""
-    return delimiter.join(
-        '"' + cell.replace('"', '""') + '"' if any(sign in cell for sign in f'"{delimiter}\r\n') else cell
-        for cell in cells
-    )

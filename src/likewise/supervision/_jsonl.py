@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import json
 import math
 from collections.abc import Iterable, Iterator
 from itertools import groupby
 from typing import Any
 
-from likewise.supervision._records import ALL_LABELS, WEIGHTED, Problems, Record, parse_weight
+from likewise.supervision._records import ALL_LABELS, WEIGHTED, Record, parse_weight
+from likewise.tables import Problems
 
 # The required and the optional keys of each kind.
 KEYS: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
@@ -22,28 +22,6 @@ KEYS: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
 }
 IDS = "ids"  # kind of the optional first line, which describes the ids that the hints were written for
 _LENGTHS = {"must": 2, "cannot": 2, "triplet": 3}
-
-
-def _refuse_constant(name: str) -> Any:
-    raise ValueError(f"{name} is not a number in JSON")
-
-
-def parse_json_lines(text: str, problems: Problems) -> Iterator[tuple[int, dict[str, Any]]]:
-    """Yield the objects of a text with their line numbers; blank lines are skipped."""
-    lines = text.split("\n")
-    for number, line in enumerate(lines, start=1):
-        if not line.strip():
-            continue
-        try:
-            value = json.loads(line, parse_constant=_refuse_constant)
-        except ValueError as error:
-            cut = " The file may be truncated." if number == len(lines) else ""
-            problems.add(number, f"not a JSON object: {error}.{cut}")
-            continue
-        if not isinstance(value, dict):
-            problems.add(number, f'expected a JSON object such as {{"kind": "must", …}}; got {value!r}.')
-            continue
-        yield number, value
 
 
 def iterate_json_records(

@@ -5,16 +5,15 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Callable, Hashable, Iterable, Iterator
-from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
-from likewise.exceptions import FileFormatError, SupervisionError
+from likewise.exceptions import SupervisionError
 from likewise.supervision._ids import RowIds
 from likewise.supervision._labels import sort_values
 from likewise.supervision._supervision import Supervision
 from likewise.supervision._triplets import TRIPLET_ANSWERS
+from likewise.tables import SHOWN, Problems
 
-SHOWN = 5  # number of invalid lines that an error lists
 _WHOLE = re.compile(r"[+-]?\d+(\.0+)?")
 
 
@@ -46,32 +45,6 @@ USES: dict[str, tuple[str, ...]] = {
 }
 WEIGHTED = frozenset({"must", "cannot", "must_group", "cannot_group", "triplet"})
 ALL_LABELS = "bag_labels"  # all labels of a bag, in JSON Lines and in tables with id,bag,labels
-
-
-@dataclass
-class Problems:
-    """The problems of a file, line by line. No hints are built if there are any."""
-
-    path: str
-    word: str = ":"
-    found: list[tuple[int, str]] = field(default_factory=list)
-    notes: list[str] = field(default_factory=list)  # warnings about valid content
-    ids: list[Any] = field(default_factory=list)  # the unknown ids
-
-    def add(self, line: int, problem: str | Exception) -> None:
-        """Record a problem of a line."""
-        self.found.append((line, str(problem)))
-        self.ids.extend(getattr(problem, "ids", ()))
-
-    def settle(self) -> None:
-        """Raise one error that lists the first few problems, if there are any."""
-        if not self.found:
-            return
-        self.found.sort(key=lambda problem: problem[0])
-        shown = [f"{self.path}{self.word}{line}: {text}" for line, text in self.found[:SHOWN]]
-        if more := len(self.found) - SHOWN:
-            shown += [f"and {more} more."] if more > 0 else []
-        raise FileFormatError("\n".join([*shown, "Nothing was read."]), ids=self.ids)
 
 
 def parse_weight(value: Any) -> float:

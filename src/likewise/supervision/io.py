@@ -6,52 +6,41 @@ under a temporary name and then renamed.
 
 from __future__ import annotations
 
-import codecs
-import io
 import json
 import os
-import secrets
 import warnings
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any, Literal
 
-from likewise._atomic_files import name_file_in_errors
+from likewise._atomic_files import replace_file
 from likewise._optional import require
 from likewise.exceptions import (
     ChangedIdsWarning,
     FileFormatError,
     QuestionableHintsWarning,
     ShuffledIdsWarning,
-    UnknownFormatError,
 )
-from likewise.supervision._hint_tables import (
-    TYPED,
-    TYPES,
-    csv_line,
-    csv_rows,
-    table_cells,
-    table_records,
-    table_types,
-)
+from likewise.supervision._hint_tables import TYPED, TYPES, table_cells, table_records, table_types
 from likewise.supervision._ids import RowIds
-from likewise.supervision._jsonl import IDS, iterate_json_objects, iterate_json_records, parse_json_lines
-from likewise.supervision._records import FIELDS, Problems, Record, build_hints, iterate_records
+from likewise.supervision._jsonl import IDS, iterate_json_objects, iterate_json_records
+from likewise.supervision._records import FIELDS, Record, build_hints, iterate_records
 from likewise.supervision._supervision import Supervision
+from likewise.tables import (
+    WRITTEN,
+    Problems,
+    choose_format,
+    decode,
+    format_csv_line,
+    make_problems,
+    parse_json_lines,
+    read_rows,
+)
 
 __all__ = ["Format", "read_hints", "write_hints"]
 
 Format = Literal["csv", "jsonl", "parquet", "xlsx"]
-_WRITTEN = {
-    ".csv": "csv",
-    ".tsv": "csv",
-    ".jsonl": "jsonl",
-    ".ndjson": "jsonl",
-    ".parquet": "parquet",
-    ".pq": "parquet",
-}
-_SUFFIXES = {**_WRITTEN, ".xlsx": "xlsx"}
 _MARK = "# likewise hints"
 _METADATA = b"likewise_hints"
 
@@ -222,17 +211,14 @@ def _open(
     path: str | os.PathLike[str], format: Format | None, encoding: str
 ) -> tuple[Problems, _FileHeader | None, Iterator[Record]]:
     """Read the records and the first line of a file of hints, without looking up the ids."""
-    kind = format_of(path, format)
-    problems = Problems(os.fspath(path), ", row " if kind in ("parquet", "xlsx") else ":")
+    kind = choose_format(path, format)
+    problems = make_problems(path, kind)
     data = Path(path).read_bytes()
     if not data.strip():
         raise FileFormatError(f"{problems.path} is empty; expected at least a header.")
-    if kind == "parquet":
-        return problems, *_read_parquet(data, problems)
-    if kind == "xlsx":
-        return problems, *_read_xlsx(data, problems)
-    text = decode(data, encoding, problems.path)
-    return problems, *(_read_csv if kind == "csv" else _read_jsonl)(text, problems)
+    if kind == "jsonl":
+        return problems, *_read_jsonl(decode(data, encoding, problems.path), problems)
+    return problems, *_read_table(data, kind, encoding, problems)
 
 
 def write_hints(
@@ -276,7 +262,7 @@ def write_hints(
     True
     """
     row_ids = RowIds.from_ids(ids)
-    kind = format_of(path, format, _WRITTEN)
+    kind = choose_format(path, format, WRITTEN)
     records = list(iterate_records(hints, row_ids))
     if kind == "jsonl":
         objects = list(iterate_json_objects(records))
@@ -291,7 +277,7 @@ def write_hints(
     first_line = "; ".join([_MARK, *(f"{key}={value}" for key, value in written.items())])
     delimiter = "\t" if Path(path).suffix.lower() == ".tsv" else ","
     cells = [FIELDS, *map(table_cells, records)]
-    lines = [first_line, *(csv_line(row, delimiter) for row in cells)]
+    lines = [first_line, *(format_csv_line(row, delimiter) for row in cells)]
     replace_file(path, lambda part: part.write_bytes("".join(line + "\n" for line in lines).encode("utf-8")))
 
 
@@ -307,77 +293,32 @@ class _CountedRecords:
             yield record
 
 
-PASS_FORMAT = ", or pass format="
-
-
-def format_of(
-    path: str | os.PathLike[str], format: str | None, suffixes: Mapping[str, str] = _SUFFIXES
-) -> str:
-    """Return the given format, or by default the format of the file extension.
-
-    `suffixes` maps file extensions such as ``".csv"`` to formats.
-    """
-    if format is None:
-        format = suffixes.get(Path(path).suffix.lower())
-        if format is None:
-            raise UnknownFormatError(
-                f"the name {os.fspath(path)!r} does not determine the format; use a name that ends with one "
-                f"of {', '.join(suffixes)}{{{PASS_FORMAT}}}.",
-                parameter="format",
-                terms=(PASS_FORMAT,),
-            )
-    formats = tuple(dict.fromkeys(suffixes.values()))
-    if format not in formats:
-        raise UnknownFormatError(f"format must be one of {formats}, got {format!r}.", parameter="format")
-    return format
-
-
-def decode(data: bytes, encoding: str, path: str, *, option: str = "encoding={!r}") -> str:
-    """Decode the bytes of a text file; the error names the invalid byte and encodings to try.
-
-    `option` is the form in which the error suggests an encoding.
-    """
-    name = codecs.lookup(encoding).name
-    try:
-        return data.decode("utf-8-sig" if name == "utf-8" else name)
-    except UnicodeDecodeError as error:
-        line = data.count(b"\n", 0, error.start) + 1
-        likely, because = ["latin-1", "cp1252"], "if it comes from an older Windows program"
-        if data[:2] in (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE):
-            likely, because = ["utf-16"], "which its first two bytes indicate"
-        terms = tuple(map(option.format, likely))
-        raise FileFormatError(
-            f"{path}:{line}: byte {error.start} is {data[error.start]:#04x}, which is not {name}.",
-            f"Save the file as UTF-8, or pass {' or '.join(f'{{{term}}}' for term in terms)}, {because}.",
-            parameter="encoding",
-            terms=terms,
-        ) from error
-
-
-# ---------------------------------------------------------------------- the three formats
+# ---------------------------------------------------------------------- the formats
 
 _Read = tuple[_FileHeader | None, Iterator[Record]]
 
 
-def _read_csv(text: str, problems: Problems) -> _Read:
-    written, first_line = None, 1
-    while text.startswith("#"):
-        line, _, text = text.partition("\n")
-        if first_line == 1 and line.startswith(_MARK):
-            written = _parse_mark(line, problems.path)
-            if text and not text.endswith("\n"):
-                last = first_line + 1 + text.count("\n")
-                problems.add(
-                    last, "the last line does not end; the file may be truncated. If it is not, end the line."
-                )
-        first_line += 1
-    rows = csv_rows(text, first_line, problems)
-    header = next(rows, None)
-    if header is None:
-        problems.add(first_line, "there is no header.")
+def _read_table(data: bytes, kind: str, encoding: str, problems: Problems) -> _Read:
+    table = read_rows(data, kind, encoding, problems)
+    written = None
+    if kind == "parquet":
+        try:
+            content = json.loads(table.metadata.get(_METADATA, "null"))
+        except ValueError as error:
+            raise FileFormatError(f"{problems.path} cannot be read as Parquet: {error}.") from error
+        written = _FileHeader.from_header(content, problems.path) if content else None
+    for comment in table.comments[: 1 if kind == "csv" else None]:
+        if comment.startswith(_MARK):
+            written = _parse_mark(comment, problems.path)
+    if written is not None and table.unfinished > 1:
+        problems.add(
+            table.unfinished,
+            "the last line does not end; the file may be truncated. If it is not, end the line.",
+        )
+    if not table.header and kind != "parquet":
+        problems.add(table.line, "there is no header.")
         problems.settle()
-    assert header is not None
-    return written, table_records(header[1], rows, written.types if written else {}, problems)
+    return written, table_records(table.header, table.rows, written.types if written else {}, problems)
 
 
 def _parse_mark(line: str, path: str) -> _FileHeader:
@@ -397,77 +338,6 @@ def _read_jsonl(text: str, problems: Problems) -> _Read:
     return written, iterate_json_records(iter(objects), problems)
 
 
-def _read_parquet(data: bytes, problems: Problems) -> _Read:
-    names, rows, metadata = parquet_rows(data, problems.path)
-    try:
-        content = json.loads(metadata.get(_METADATA, "null"))
-    except ValueError as error:
-        raise FileFormatError(f"{problems.path} cannot be read as Parquet: {error}.") from error
-    written = _FileHeader.from_header(content, problems.path) if content else None
-    return written, table_records(names, rows, written.types if written else {}, problems)
-
-
-def parquet_rows(
-    data: bytes, path: str
-) -> tuple[list[str], Iterator[tuple[int, tuple[Any, ...]]], dict[bytes, bytes]]:
-    """Return the names of the columns, the rows numbered from 1, and the metadata; null becomes ""."""
-    parquet = require("pyarrow.parquet", extra="scale")
-    pyarrow = require("pyarrow", extra="scale")
-    try:
-        table = parquet.ParquetFile(pyarrow.BufferReader(data)).read()
-        columns = [["" if v is None or v != v else v for v in column.to_pylist()] for column in table.columns]
-    except (pyarrow.ArrowException, OSError, ValueError) as error:
-        raise FileFormatError(f"{path} cannot be read as Parquet: {error}.") from error
-    rows = enumerate(zip(*columns, strict=True), start=1)
-    return list(map(str, table.column_names)), rows, table.schema.metadata or {}
-
-
-def _read_xlsx(data: bytes, problems: Problems) -> _Read:
-    rows = xlsx_rows(data, problems)
-    written = None
-    number, header = next(rows, (1, []))
-    while header and header[0].startswith("#"):
-        if header[0].startswith(_MARK):
-            written = _parse_mark(";".join(header), problems.path)
-        number, header = next(rows, (number + 1, []))
-    if not header:
-        problems.add(number, "there is no header.")
-        problems.settle()
-    while header and not header[-1]:
-        header.pop()
-    width = len(header)
-    cut = ((n, row[:width] if not any(row[width:]) else row) for n, row in rows)
-    return written, table_records(header, cut, written.types if written else {}, problems)
-
-
-def xlsx_rows(data: bytes, problems: Problems) -> Iterator[tuple[int, list[str]]]:
-    """Yield the rows of the first sheet of an Excel workbook as strings, with their numbers.
-
-    Empty rows are left out. A spreadsheet does not distinguish numbers from ids that look like numbers, so
-    7 and 7.0 are "7".
-    """
-    openpyxl = require("openpyxl", extra="excel")
-    try:
-        book = openpyxl.load_workbook(io.BytesIO(data), read_only=True, data_only=True)
-        sheets = book.worksheets
-        cells = [list(row) for row in sheets[0].iter_rows(values_only=True)] if sheets else []
-    except Exception as error:  # openpyxl raises many kinds of exceptions
-        raise FileFormatError(f"{problems.path} cannot be read as an Excel workbook: {error}.") from error
-    if len(sheets) > 1:
-        problems.notes.append(f"only the first of {len(sheets)} sheets, {sheets[0].title!r}, was read.")
-    for number, row in enumerate(cells, start=1):
-        if any(cell is not None for cell in row):
-            yield number, [_text_of_cell(cell) for cell in row]
-
-
-def _text_of_cell(cell: Any) -> str:
-    if cell is None:
-        return ""
-    if isinstance(cell, float) and cell.is_integer():
-        return str(int(cell))
-    return str(cell)
-
-
 def _write_parquet(path: Path, records: list[Record], written: dict[str, Any]) -> None:
     parquet = require("pyarrow.parquet", extra="scale")
     pyarrow = require("pyarrow", extra="scale")
@@ -478,17 +348,3 @@ def _write_parquet(path: Path, records: list[Record], written: dict[str, Any]) -
     }
     table = pyarrow.table(columns).replace_schema_metadata({_METADATA: json.dumps(written)})
     parquet.write_table(table, path)
-
-
-def replace_file(path: str | os.PathLike[str], write: Callable[[Path], Any]) -> None:
-    """Call `write` with a temporary path in the same folder, then rename the file to `path` atomically."""
-    target = Path(os.path.realpath(path))
-    part = target.with_name(f".{target.name}.{secrets.token_hex(4)}.part")
-    try:
-        with name_file_in_errors(path):
-            write(part)
-            with open(part, "rb+") as file:
-                os.fsync(file.fileno())
-            os.replace(part, target)
-    finally:
-        part.unlink(missing_ok=True)

@@ -1,0 +1,39 @@
+"""Tables in files, for all packages that read or write them: formats, text, rows with line numbers, problems.
+
+Internal: other packages of likewise use these names, users do not.
+"""
+
+from likewise.tables._formats import (
+    SUFFIXES,
+    WRITTEN,
+    NumberedRows,
+    choose_format,
+    decompress,
+    iterate_sheet,
+    make_problems,
+    read_csv_rows,
+    read_parquet,
+    read_parquet_rows,
+    read_rows,
+)
+from likewise.tables._text import SHOWN, Problems, decode, format_csv_line, iterate_csv, parse_json_lines
+
+__all__ = [
+    "SHOWN",
+    "SUFFIXES",
+    "WRITTEN",
+    "NumberedRows",
+    "Problems",
+    "choose_format",
+    "decode",
+    "decompress",
+    "format_csv_line",
+    "iterate_csv",
+    "iterate_sheet",
+    "make_problems",
+    "parse_json_lines",
+    "read_csv_rows",
+    "read_parquet",
+    "read_parquet_rows",
+    "read_rows",
+]

@@ -1,0 +1,175 @@
+"""Formats of tables: which one a file has, and the numbered rows of CSV, Parquet and Excel files."""
+
+from __future__ import annotations
+
+import gzip
+import io
+import os
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from likewise._optional import require
+from likewise.exceptions import FileFormatError, UnknownFormatError
+from likewise.tables._text import Problems, decode, iterate_csv, split_comments
+
+WRITTEN = {
+    ".csv": "csv",
+    ".tsv": "csv",
+    ".jsonl": "jsonl",
+    ".ndjson": "jsonl",
+    ".parquet": "parquet",
+    ".pq": "parquet",
+}
+SUFFIXES = {**WRITTEN, ".xlsx": "xlsx"}
+PASS_FORMAT = ", or pass format="
+
+Rows = Iterator[tuple[int, Sequence[Any]]]
+
+
+def choose_format(
+    path: str | os.PathLike[str], format: str | None, suffixes: Mapping[str, str] = SUFFIXES
+) -> str:
+    """Return the given format, or by default the format of the file extension.
+
+    `suffixes` maps file extensions such as ``".csv"`` to formats.
+    """
+    if format is None:
+        format = suffixes.get(Path(path).suffix.lower())
+        if format is None:
+            raise UnknownFormatError(
+                f"the name {os.fspath(path)!r} does not determine the format; use a name that ends with one "
+                f"of {', '.join(suffixes)}{{{PASS_FORMAT}}}.",
+                parameter="format",
+                terms=(PASS_FORMAT,),
+            )
+    formats = tuple(dict.fromkeys(suffixes.values()))
+    if format not in formats:
+        raise UnknownFormatError(f"format must be one of {formats}, got {format!r}.", parameter="format")
+    return format
+
+
+def decompress(data: bytes, path: str) -> bytes:
+    """Return the content of a file that may be compressed with gzip."""
+    if not data.startswith(b"\x1f\x8b"):
+        return data
+    try:
+        return gzip.decompress(data)
+    except (OSError, EOFError) as error:
+        raise FileFormatError(f"{path} cannot be decompressed with gzip: {error}.") from error
+
+
+@dataclass
+class NumberedRows:
+    """A table as it is read, row by row.
+
+    Attributes
+    ----------
+    header : list of str
+        The cells of the first row; empty if there is none.
+    line : int
+        The number of the first row.
+    rows : iterator of (int, sequence)
+        The other rows, each with the number of its line (CSV) or row.
+    comments : list of str
+        The lines above the header that begin with "#".
+    metadata : dict
+        The metadata of a Parquet file.
+    unfinished : int
+        The number of the last line of a CSV file if it has no line end, else 0.
+    """
+
+    header: list[str]
+    line: int
+    rows: Rows
+    comments: list[str] = field(default_factory=list)
+    metadata: dict[bytes, bytes] = field(default_factory=dict)
+    unfinished: int = 0
+
+
+def make_problems(path: str | os.PathLike[str], kind: str, **options: Any) -> Problems:
+    """Return a collector of problems that counts lines, or rows in formats without lines."""
+    return Problems(os.fspath(path), ", row " if kind in ("parquet", "xlsx") else ":", **options)
+
+
+def read_rows(data: bytes, kind: str, encoding: str, problems: Problems) -> NumberedRows:
+    """Read a table in the format "csv", "parquet" or "xlsx"."""
+    if kind == "parquet":
+        return read_parquet_rows(data, problems.path)
+    if kind == "xlsx":
+        return _read_sheet(data, problems)
+    return read_csv_rows(decode(data, encoding, problems.path), problems)
+
+
+def read_csv_rows(text: str, problems: Problems, *, comments: bool = True) -> NumberedRows:
+    """Read a CSV table without its blank lines; with `comments`, lines above it may begin with "#"."""
+    unfinished = 0 if text.endswith("\n") else text.count("\n") + 1
+    above, text = split_comments(text) if comments else ([], text)
+    rows = (row for row in iterate_csv(text, problems, first_line=len(above) + 1) if row[1])
+    line, header = next(rows, (len(above) + 1, []))
+    return NumberedRows(header, line, rows, above, unfinished=unfinished)
+
+
+def read_parquet(data: bytes, path: str) -> Any:
+    """Return the content of a Parquet file as a pyarrow table."""
+    parquet = require("pyarrow.parquet", extra="scale")
+    pyarrow = require("pyarrow", extra="scale")
+    try:
+        return parquet.ParquetFile(pyarrow.BufferReader(data)).read()
+    except (pyarrow.ArrowException, OSError, ValueError) as error:
+        raise FileFormatError(f"{path} cannot be read as Parquet: {error}.") from error
+
+
+def read_parquet_rows(data: bytes, path: str) -> NumberedRows:
+    """Read a Parquet file; its rows are numbered from 1, and null becomes ""."""
+    table = read_parquet(data, path)
+    try:
+        columns = [["" if v is None or v != v else v for v in column.to_pylist()] for column in table.columns]
+    except ValueError as error:
+        raise FileFormatError(f"{path} cannot be read as Parquet: {error}.") from error
+    rows = enumerate(zip(*columns, strict=True), start=1)
+    return NumberedRows(list(map(str, table.column_names)), 0, rows, metadata=table.schema.metadata or {})
+
+
+def _read_sheet(data: bytes, problems: Problems) -> NumberedRows:
+    """Read the first sheet of a workbook; empty cells beyond the header are left out."""
+    rows = iterate_sheet(data, problems)
+    comments = []
+    number, header = next(rows, (1, []))
+    while header and header[0].startswith("#"):
+        comments.append(";".join(header))
+        number, header = next(rows, (number + 1, []))
+    while header and not header[-1]:
+        header.pop()
+    width = len(header)
+    cut = ((n, row[:width] if not any(row[width:]) else row) for n, row in rows)
+    return NumberedRows(header, number, cut, comments)
+
+
+def iterate_sheet(data: bytes, problems: Problems) -> Iterator[tuple[int, list[str]]]:
+    """Yield the rows of the first sheet of an Excel workbook as strings, with their numbers.
+
+    Empty rows are left out. A spreadsheet does not distinguish numbers from ids that look like numbers, so
+    7 and 7.0 are "7".
+    """
+    openpyxl = require("openpyxl", extra="excel")
+    try:
+        book = openpyxl.load_workbook(io.BytesIO(data), read_only=True, data_only=True)
+        sheets = book.worksheets
+        cells = [list(row) for row in sheets[0].iter_rows(values_only=True)] if sheets else []
+    except Exception as error:  # openpyxl raises many kinds of exceptions
+        raise FileFormatError(f"{problems.path} cannot be read as an Excel workbook: {error}.") from error
+    if len(sheets) > 1:
+        problems.notes.append(f"only the first of {len(sheets)} sheets, {sheets[0].title!r}, was read.")
+    for number, row in enumerate(cells, start=1):
+        if any(cell is not None for cell in row):
+            yield number, [_text_of_cell(cell) for cell in row]
+
+
+def _text_of_cell(cell: Any) -> str:
+    if cell is None:
+        return ""
+    if isinstance(cell, float) and cell.is_integer():
+        return str(int(cell))
+    return str(cell)
