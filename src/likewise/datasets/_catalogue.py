@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import difflib
+import tomllib
 from collections.abc import Mapping
 from functools import cache
+from importlib.resources import files
 from types import MappingProxyType
+from typing import Any
 
-from likewise.datasets._collections import COLLECTIONS
 from likewise.datasets._entry import Entry
-from likewise.datasets._tabular_entries import TABLES
 from likewise.exceptions import DatasetNotFoundError
 
 
@@ -17,7 +18,7 @@ from likewise.exceptions import DatasetNotFoundError
 def get_catalogue() -> Mapping[str, Entry]:
     """Return the data sets that :func:`load` supports, by name.
 
-    Nothing is read or fetched. The mapping is read-only.
+    No data are read or fetched. The mapping is read-only.
 
     Examples
     --------
@@ -27,7 +28,14 @@ def get_catalogue() -> Mapping[str, Entry]:
     >>> sorted(name for name, entry in get_catalogue().items() if entry.kind == "bags")
     ['hja_birdsong', 'letter_carroll', 'msrcv2']
     """
-    return MappingProxyType({entry.name: entry for entry in (*TABLES, *COLLECTIONS)})
+    text = files("likewise.datasets").joinpath("catalogue.toml").read_text(encoding="utf-8")
+    return MappingProxyType({name: _make_entry(name, fields) for name, fields in tomllib.loads(text).items()})
+
+
+def _make_entry(name: str, fields: dict[str, Any]) -> Entry:
+    names = tuple(fields.pop("files").items())
+    lists = {key: tuple(value) for key, value in fields.items() if isinstance(value, list)}
+    return Entry(name=name, files=names, **(fields | lists))
 
 
 def find(name: str) -> Entry:
