@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 import csv
-import difflib
 import math
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
-from typing import Any
 
 import click
 import numpy as np
@@ -17,6 +15,7 @@ import numpy.typing as npt
 from likewise.cli._raw_tables import Column, RawTable, read_raw
 from likewise.exceptions import FileFormatError
 from likewise.supervision import RowIds
+from likewise.tables import describe_unknown_column, is_plain_number
 
 FloatArray = npt.NDArray[np.float64]
 
@@ -75,24 +74,23 @@ class ColumnRoles:
 
     def check(self, raw: RawTable) -> None:
         """Raise an error if a column does not exist or has two roles."""
-        roles = {
-            "--id": (self.id,) if self.id is not None else (),
-            self.truth_option: (self.truth,) if self.truth is not None else (),
-            "--bag-column": (self.bag,) if self.bag is not None else (),
-            "--drop": self.drop,
-            "--features": self.features or (),
-        }
-        ends: dict[str, str] = {}
-        for option, names in roles.items():
-            for name in names:
-                if name not in raw.names:
-                    raise click.BadParameter(make_unknown_column_error(name, raw), param_hint=f"'{option}'")
-                if name in ends:
-                    what = "twice" if ends[name] == option else f"for {ends[name]} too"
-                    raise click.BadParameter(
-                        f"the column {name!r} is given {what}.", param_hint=f"'{option}'"
-                    )
-                ends[name] = option
+        one = (("--id", self.id), (self.truth_option, self.truth), ("--bag-column", self.bag))
+        several = (("--drop", self.drop), ("--features", self.features or ()))
+        check_roles(raw, [*one, *((option, name) for option, names in several for name in names)])
+
+
+def check_roles(raw: RawTable, roles: Iterable[tuple[str, str | None]]) -> None:
+    """Raise an error if a column does not exist or has two roles; `roles` are options with their columns."""
+    option_of: dict[str, str] = {}
+    for option, name in roles:
+        if name is None:
+            continue
+        if name not in raw.names:
+            raise click.BadParameter(make_unknown_column_error(name, raw), param_hint=f"'{option}'")
+        if name in option_of:
+            what = "twice" if option_of[name] == option else f"for {option_of[name]} too"
+            raise click.BadParameter(f"the column {name!r} is given {what}.", param_hint=f"'{option}'")
+        option_of[name] = option
 
 
 def split_names(text: str) -> tuple[str, ...]:
@@ -132,11 +130,7 @@ def make_table(raw: RawTable, columns: ColumnRoles) -> DataTable:
 
 def make_unknown_column_error(name: str, raw: RawTable) -> str:
     """Return the message for an unknown column, with the closest name if there is one."""
-    close = difflib.get_close_matches(name, raw.names, n=1)
-    if close:
-        return f"{raw.path} has no column {name!r}; did you mean {close[0]!r}?"
-    shown = ", ".join(map(repr, raw.names[:8])) + (", …" if len(raw.names) > 8 else "")
-    return f"{raw.path} has no column {name!r}; it has {shown}."
+    return describe_unknown_column(name, raw.names, raw.path)
 
 
 # ---------------------------------------------------------------------- ids and other texts
@@ -250,17 +244,6 @@ def _find_first_bad(column: Column) -> _NonNumericCell:
             return _NonNumericCell(row, repr(cell), str(cell))
     assert gap is not None
     return gap
-
-
-def is_plain_number(cell: Any) -> bool:
-    """Return True if a cell is a number; 1_000, which Python accepts, counts as text."""
-    if isinstance(cell, str) and "_" in cell:
-        return False
-    try:
-        float(cell)
-    except (TypeError, ValueError):
-        return False
-    return True
 
 
 def _make_not_numeric_error(raw: RawTable, wrong: dict[str, _NonNumericCell]) -> str:

@@ -5,11 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-import click
 import numpy as np
 import numpy.typing as npt
 
-from likewise.cli._data_tables import ColumnRoles, get_texts, is_wordy, make_table, make_unknown_column_error
+from likewise.cli._data_tables import ColumnRoles, check_roles, get_texts, is_wordy, make_table
 from likewise.cli._raw_tables import RawTable, read_raw
 from likewise.exceptions import FileFormatError
 from likewise.features import text_features
@@ -78,7 +77,14 @@ class Items:
 
 def build_items(raw: RawTable, options: FeatureOptions, *, seed: int) -> Items:
     """Return the features of the rows of a table."""
-    _check_columns(raw, options)
+    several = (
+        ("--label-columns", options.labels),
+        ("--text", options.text),
+        ("--drop", options.drop),
+        ("--features", options.columns or ()),
+    )
+    roles = ((option, name) for option, names in several for name in names)
+    check_roles(raw, [("--id", options.id), *roles])
     blocks: list[FloatArray] = []
     descriptions: list[str] = []
     notes: list[str] = []
@@ -107,25 +113,6 @@ def build_items(raw: RawTable, options: FeatureOptions, *, seed: int) -> Items:
         shown = ", ".join(left[:5]) + (", …" if len(left) > 5 else "")
         notes.append(f"not used: {shown}. Give columns of numbers with --features, text with --text.")
     return Items(np.hstack(blocks), tuple(descriptions), tuple(notes))
-
-
-def _check_columns(raw: RawTable, options: FeatureOptions) -> None:
-    """Raise an error if a column does not exist or has two roles."""
-    ends: dict[str, str] = {}
-    for option, names in (
-        ("--id", () if options.id is None else (options.id,)),
-        ("--label-columns", options.labels),
-        ("--text", options.text),
-        ("--drop", options.drop),
-        ("--features", options.columns or ()),
-    ):
-        for name in names:
-            if name not in raw.names:
-                raise click.BadParameter(make_unknown_column_error(name, raw), param_hint=f"'{option}'")
-            if name in ends:
-                what = "twice" if ends[name] == option else f"for {ends[name]} too"
-                raise click.BadParameter(f"the column {name!r} is given {what}.", param_hint=f"'{option}'")
-            ends[name] = option
 
 
 def _read_numeric_columns(raw: RawTable, options: FeatureOptions, left: list[str]) -> FloatArray:

@@ -15,7 +15,7 @@ import numpy.typing as npt
 
 from likewise._optional import require
 from likewise.exceptions import FileFormatError, describe_cause
-from likewise.tables import Problems, decode, iterate_csv, iterate_sheet, read_parquet
+from likewise.tables import Problems, decode, iterate_csv, iterate_sheet, parse_number, read_parquet
 
 STDIN = "-"
 _PARQUET, _NPY, _ZIP = b"PAR1", b"\x93NUMPY", b"PK\x03\x04"
@@ -107,7 +107,7 @@ def _make_raw_table(rows: list[list[str]], lines: list[int], path: str, header: 
         names = tuple(f"f{c}" for c in range(len(first)))
         unnamed: tuple[str, ...] = ()
     else:
-        if all(_is_number(cell) for cell in first):
+        if all(parse_number(cell) is not None for cell in first):
             shown = ", ".join(first[:3]) + (", …" if len(first) > 3 else "")
             raise FileFormatError(
                 f"{path}:{lines[0]}: expected the names of the columns in the first row; got only numbers "
@@ -148,14 +148,6 @@ def _split_rows(text: str, path: str) -> tuple[list[list[str]], list[int]]:
     if not rows:
         raise FileFormatError(f"{path} is empty; expected a table with a header and at least one row.")
     return rows, lines
-
-
-def _is_number(cell: str) -> bool:
-    try:
-        float(cell)
-    except ValueError:
-        return False
-    return True
 
 
 def _name_columns(first: list[str]) -> tuple[tuple[str, ...], tuple[str, ...]]:

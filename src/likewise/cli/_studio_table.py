@@ -12,7 +12,7 @@ from typing import Any
 import click
 import numpy as np
 
-from likewise.cli._data_tables import get_ids, get_texts, make_unknown_column_error
+from likewise.cli._data_tables import check_roles, get_ids, get_texts
 from likewise.cli._raw_tables import Column, RawTable, read_raw
 from likewise.cli._row_text import make_cell_formatter
 from likewise.cli._studio_source import (
@@ -72,17 +72,8 @@ class _StudioTable:
 
     def check(self, shown: list[tuple[str, str]]) -> None:
         """Raise an error if a column does not exist or has two roles."""
-        ends: dict[str, str] = {}
         dropped = [("--drop", name) for name in self.drop]
-        for option, name in [("--id", self.id), ("--truth", self.truth), *shown, *dropped]:
-            if name is None:
-                continue
-            if name not in self.raw.names:
-                raise click.BadParameter(make_unknown_column_error(name, self.raw), param_hint=f"'{option}'")
-            if name in ends:
-                what = "twice" if ends[name] == option else f"for {ends[name]} too"
-                raise click.BadParameter(f"the column {name!r} is given {what}.", param_hint=f"'{option}'")
-            ends[name] = option
+        check_roles(self.raw, [("--id", self.id), ("--truth", self.truth), *shown, *dropped])
 
     @property
     def others(self) -> tuple[str, ...]:

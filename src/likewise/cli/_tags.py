@@ -6,11 +6,10 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Any
 
-import click
 import numpy as np
 import numpy.typing as npt
 
-from likewise.cli._data_tables import get_ids, get_texts, make_unknown_column_error
+from likewise.cli._data_tables import check_roles, get_ids, get_texts
 from likewise.cli._raw_tables import Column, RawTable
 from likewise.exceptions import FileFormatError
 from likewise.supervision import RowIds
@@ -87,11 +86,7 @@ class LabelTable:
 
 def read_tag_columns(raw: RawTable, names: tuple[str, ...]) -> Tags:
     """Read the columns of 0 and 1 that are given with ``--label-columns``."""
-    for name in names:
-        if name not in raw.names:
-            raise click.BadParameter(make_unknown_column_error(name, raw), param_hint="'--label-columns'")
-        if names.count(name) > 1:
-            raise click.BadParameter(f"the column {name!r} is given twice.", param_hint="'--label-columns'")
+    check_roles(raw, [("--label-columns", name) for name in names])
     held = _read_indicators(raw, names)
     if isinstance(held, _NonBinaryCell):
         raise FileFormatError(

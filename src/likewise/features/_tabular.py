@@ -14,6 +14,7 @@ import numpy.typing as npt
 
 from likewise.exceptions import FileFormatError
 from likewise.features._features import Features, format_some
+from likewise.tables import parse_number
 
 FloatArray = npt.NDArray[np.float64]
 _GAPS = frozenset({"", "na", "n/a", "nan", "null", "none", "nil", "-", "?", "#n/a"})
@@ -139,11 +140,8 @@ def _number(cell: Any) -> float | None:
         if not _NUMBER.fullmatch(cell.strip()):
             return None  # Python also reads 1_000 and infinity; in a table they are probably names
         cell = cell.strip()
-    try:
-        value = float(cell)
-    except (TypeError, ValueError, OverflowError):
-        return None
-    return value if math.isfinite(value) else math.nan
+    value = parse_number(cell)
+    return math.nan if value is not None and not math.isfinite(value) else value
 
 
 def _parse_day(cell: Any) -> float | None:

@@ -12,7 +12,7 @@ from likewise.hierarchy._edge_lists import find_labels
 from likewise.hierarchy._hierarchy import LabelHierarchy
 from likewise.hierarchy._label_checks import cycle_text
 from likewise.supervision._hint_tables import NOTE
-from likewise.tables import Problems, format_csv_line, read_csv_rows
+from likewise.tables import Problems, format_csv_line, parse_number, read_csv_rows
 
 ROOT = "root"
 _NEEDED = ("parent", "child")
@@ -91,9 +91,8 @@ class _EdgeTable:
                 self._number(line, child, name, cells[name], values)
 
     def _number(self, line: int, child: str, name: str, cell: str, values: dict[str, float]) -> None:
-        try:
-            value = float(cell) if cell.strip() else float("nan")
-        except ValueError:
+        value = parse_number(cell) if cell.strip() else float("nan")
+        if value is None:
             self.problems.add(
                 line, f"the {name} is {cell!r}; expected a number such as 0.5, or an empty cell."
             )

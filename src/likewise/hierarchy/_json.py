@@ -9,6 +9,7 @@ from typing import Any
 from likewise.exceptions import FileFormatError
 from likewise.hierarchy._columns import COLUMNS, get_known_columns
 from likewise.hierarchy._hierarchy import LabelHierarchy
+from likewise.tables import parse_number
 
 FORMAT = "likewise label hierarchy"
 VERSION = 1
@@ -101,12 +102,10 @@ def _is_label(label: Any) -> bool:
 def _read_number(value: Any, name: str, column: str, path: str) -> float:
     if value is None:
         return math.nan
-    try:
-        if isinstance(value, bool):
-            raise ValueError
-        return float(value)
-    except (TypeError, ValueError):
+    number = None if isinstance(value, bool) else parse_number(value)
+    if number is None:
         raise FileFormatError(
             f'{path}: the {column} of label {name!r} is {value!r}; expected a number, "inf", or null '
             "if it is unknown."
-        ) from None
+        )
+    return number

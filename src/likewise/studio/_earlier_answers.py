@@ -28,7 +28,15 @@ from likewise.studio._statements import (
 from likewise.studio._stored_events import UNCOUNTED
 from likewise.studio.exports import unescape_formula
 from likewise.supervision import RowIds
-from likewise.tables import Problems, choose_format, decode, make_problems, parse_json_lines, read_rows
+from likewise.tables import (
+    Problems,
+    choose_format,
+    decode,
+    make_problems,
+    parse_json_lines,
+    parse_number,
+    read_rows,
+)
 
 _SUFFIXES = {
     ".csv": "csv",
@@ -273,11 +281,8 @@ def _read_class(cell: Any) -> bool:
 def _read_seconds(cell: Any) -> float | None:
     if _read_given(cell) is None:
         return None
-    try:
-        seconds = math.nan if isinstance(cell, bool) else float(cell)
-    except (TypeError, ValueError, OverflowError):
-        seconds = math.nan
-    if not (math.isfinite(seconds) and seconds >= 0):
+    seconds = None if isinstance(cell, bool) else parse_number(cell)
+    if seconds is None or not (math.isfinite(seconds) and seconds >= 0):
         raise ValueError(f"seconds is {cell!r}; expected a number of at least 0.")
     return seconds
 

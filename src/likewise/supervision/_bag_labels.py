@@ -21,6 +21,7 @@ from likewise.tables import (
     choose_format,
     decode,
     decompress,
+    parse_number,
     read_csv_rows,
     read_parquet_rows,
 )
@@ -202,8 +203,8 @@ def _find_bag(cell: Any, names: dict[str, Hashable]) -> Hashable:
     if text in names:
         return names[text]
     message = f"bag {text!r} has labels, but no row is in it"
-    number = _parse_number(text)
-    same = next((name for name in names if number is not None and _parse_number(name) == number), None)
+    number = parse_number(text)
+    same = next((name for name in names if number is not None and parse_number(name) == number), None)
     if same is not None:
         raise SupervisionError(
             f"{message}; there are rows in bag {same!r}.",
@@ -217,13 +218,6 @@ def _find_bag(cell: Any, names: dict[str, Hashable]) -> Hashable:
         near = next(iter(difflib.get_close_matches(text, names, n=1, cutoff=0.75)), None)
     suggestion = f"Did you mean {near!r}?" if near else "Remove the line, or add rows."
     raise SupervisionError(f"{message}.", suggestion, ids=(text,), kinds=("bags",))
-
-
-def _parse_number(text: str) -> float | None:
-    try:
-        return float(text)
-    except ValueError:
-        return None
 
 
 def _parse_label_set(cell: Any, bag: Any) -> frozenset[str]:

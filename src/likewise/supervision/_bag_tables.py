@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 import math
 import os
 from collections.abc import Sequence
@@ -30,7 +29,7 @@ from likewise.supervision._ids import RowIds
 from likewise.supervision._labels import Labels, sort_values
 from likewise.supervision._row_checks import FloatArray
 from likewise.supervision._supervision import Supervision
-from likewise.tables import Problems, choose_format, format_csv_line
+from likewise.tables import Problems, choose_format, describe_unknown_column, format_csv_line, parse_number
 
 if TYPE_CHECKING:
     from likewise._typing import ArrayLike, MatrixLike
@@ -268,10 +267,7 @@ def write_bags(
 def _find_column(name: str, header: list[str], path: str) -> str:
     if name in header:
         return name
-    close = difflib.get_close_matches(name, header, n=1)
-    shown = ", ".join(map(repr, header[:8])) + (", …" if len(header) > 8 else "")
-    meant = f"did you mean {close[0]!r}?" if close else f"it has {shown}."
-    raise FileFormatError(f"{path} has no column {name!r}; {meant}")
+    raise FileFormatError(describe_unknown_column(name, header, path))
 
 
 def _find_optional_column(name: str | None, default: str, header: list[str], path: str) -> str | None:
@@ -290,11 +286,8 @@ def _parse_numbers(rows: Rows, at: list[int], names: Sequence[str], problems: Pr
         pass
     for line, cells in rows:
         for c, name in zip(at, names, strict=True):
-            try:
-                good = math.isfinite(float(cells[c]))
-            except (TypeError, ValueError):
-                good = False
-            if not good:
+            number = parse_number(cells[c])
+            if number is None or not math.isfinite(number):
                 problems.add(line, f"the column {name!r} is {cells[c]!r}; expected a finite number.")
                 break
     problems.settle()

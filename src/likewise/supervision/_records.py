@@ -12,7 +12,7 @@ from likewise.supervision._ids import RowIds
 from likewise.supervision._labels import sort_values
 from likewise.supervision._supervision import Supervision
 from likewise.supervision._triplets import TRIPLET_ANSWERS
-from likewise.tables import SHOWN, Problems
+from likewise.tables import SHOWN, Problems, parse_number
 
 _WHOLE = re.compile(r"[+-]?\d+(\.0+)?")
 
@@ -51,12 +51,9 @@ def parse_weight(value: Any) -> float:
     """Parse a weight; an empty cell means 1."""
     if value == "" or value is None:
         return 1.0
-    try:
-        if isinstance(value, bool):
-            raise ValueError
-        weight = float(value)
-    except (TypeError, ValueError):
-        raise ValueError(f"the weight is {value!r}; expected a number such as 0.5.") from None
+    weight = None if isinstance(value, bool) else parse_number(value)
+    if weight is None:
+        raise ValueError(f"the weight is {value!r}; expected a number such as 0.5.")
     if not (math.isfinite(weight) and weight > 0):
         raise ValueError(f"the weight is {value!r}; weights must be finite and above 0.")
     return weight

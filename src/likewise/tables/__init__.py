@@ -3,6 +3,7 @@
 Internal: other packages of likewise use these names, users do not.
 """
 
+from likewise.tables._columns import describe_unknown_column, is_plain_number, parse_number
 from likewise.tables._formats import (
     SUFFIXES,
     WRITTEN,
@@ -27,11 +28,14 @@ __all__ = [
     "choose_format",
     "decode",
     "decompress",
+    "describe_unknown_column",
     "format_csv_line",
+    "is_plain_number",
     "iterate_csv",
     "iterate_sheet",
     "make_problems",
     "parse_json_lines",
+    "parse_number",
     "read_csv_rows",
     "read_parquet",
     "read_parquet_rows",
