@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-import csv
-import io
-import json
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from likewise._optional import require
 from likewise.cli._output import write_stdout
+from likewise.tables import format_csv, format_json_lines, write_parquet
 
 ENDINGS = (".csv", ".parquet", ".jsonl")
 
@@ -21,36 +19,13 @@ def check_writer(path: str) -> None:
         require("pyarrow.parquet", extra="scale")
 
 
-def format_csv(columns: Mapping[str, Sequence[Any]]) -> str:
-    """Return columns of equal length as CSV with a header; None is an empty cell.
-
-    >>> format_csv({"id": ["a", "b,c"], "cluster": [0, 1]})
-    'id,cluster\\na,0\\n"b,c",1\\n'
-    """
-    text = io.StringIO(newline="")
-    writer = csv.writer(text, lineterminator="\n")
-    writer.writerow(columns)
-    writer.writerows(zip(*columns.values(), strict=True))
-    return text.getvalue()
-
-
-def _format_json_lines(columns: Mapping[str, Sequence[Any]]) -> str:
-    rows = (dict(zip(columns, cells, strict=True)) for cells in zip(*columns.values(), strict=True))
-    return "".join(json.dumps(row, ensure_ascii=False, allow_nan=False) + "\n" for row in rows)
-
-
 def write_table(path: Path, columns: Mapping[str, Sequence[Any]]) -> None:
     """Write columns of equal length to a file; anything but .parquet and .jsonl is CSV."""
     suffix = path.suffix.lower()
     if suffix == ".parquet":
-        parquet = require("pyarrow.parquet", extra="scale")
-        pyarrow = require("pyarrow", extra="scale")
-        parquet.write_table(pyarrow.table({name: list(cells) for name, cells in columns.items()}), path)
+        write_parquet(columns, path)
         return
-    if suffix == ".jsonl":
-        text = _format_json_lines(columns)
-    else:
-        text = format_csv(columns)
+    text = format_json_lines(columns) if suffix == ".jsonl" else format_csv(columns)
     path.write_bytes(text.encode("utf-8"))
 
 
@@ -87,7 +62,7 @@ class BlockWriter:
             return
         columns = {"id": ids.to_pylist(), "cluster": labels.tolist()}
         if self._suffix == ".jsonl":
-            self._put(_format_json_lines(columns))
+            self._put(format_json_lines(columns))
         else:
             self._put(format_csv(columns).partition("\n")[2])
 

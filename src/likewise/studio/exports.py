@@ -6,7 +6,7 @@ In CSV files, text cells that a spreadsheet would read as a formula get a leadin
 
 from __future__ import annotations
 
-import json
+import io
 import re
 import tempfile
 from collections.abc import Iterable, Mapping, Sequence
@@ -15,13 +15,12 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, get_args
 
-from likewise._optional import require
 from likewise.active._history import build_supervision
 from likewise.exceptions import LikewiseError
 from likewise.studio._stored_events import StoredEventLog
 from likewise.studio.records import Person, Picture, StoredEvent
 from likewise.supervision import RowIds, Supervision, write_hints
-from likewise.tables import format_csv_line
+from likewise.tables import format_csv_line, format_json_lines, write_parquet
 
 if TYPE_CHECKING:
     from likewise.studio.store import Store, Transaction
@@ -41,6 +40,7 @@ MEDIA_TYPES: dict[Format, str] = {
 # like the ASCII ones. For some, a leading tab or line break is enough.
 _UNSEEN = r"[\s\x00-\x1f\x7f\xad\u200b-\u200f\u202a-\u202e\u2060-\u2069\ufeff]*"
 _QUOTED = re.compile('[",\\r\\n]')
+_ARROW_TYPES = {"text": "string", "int": "int64", "float": "float64", "bool": "bool"}
 _FORMULA = re.compile(rf"'*{_UNSEEN}[=+\-@＝＋－＠\t\r\n]")
 
 
@@ -151,10 +151,6 @@ class ExportTable:
     def __len__(self) -> int:
         return len(next(iter(self.columns.values())))
 
-    def iterate_rows(self) -> Iterable[tuple[Any, ...]]:
-        """Return an iterator over the rows."""
-        return zip(*self.columns.values(), strict=True)
-
 
 def make_answers_table(snapshot: Snapshot) -> ExportTable:
     """Return all answers with annotator, time and duration; `undone` marks those that were undone."""
@@ -193,11 +189,13 @@ def make_labels_table(picture: Picture, ids: Sequence[str], names: Mapping[int, 
 def format_table(table: ExportTable, format: Format, *, raw: bool = False) -> bytes:
     """Return a table as the bytes of a file; with `raw`, formulas in CSV cells are not escaped."""
     if format == "parquet":
-        return _format_parquet(table)
+        file = io.BytesIO()
+        write_parquet(
+            table.columns, file, types={name: _ARROW_TYPES[kind] for name, kind in table.types.items()}
+        )
+        return file.getvalue()
     if format == "jsonl":
-        rows = (dict(zip(table.columns, row, strict=True)) for row in table.iterate_rows())
-        encode = json.JSONEncoder(ensure_ascii=False, allow_nan=False).encode  # created once, not per row
-        return "".join(encode(row) + "\n" for row in rows).encode()
+        return format_json_lines(table.columns).encode()
     if format == "csv":
         cells = [_format_cells(column, table.types[name], raw) for name, column in table.columns.items()]
         lines = [format_csv_line(table.columns), *map(",".join, zip(*cells, strict=True))]
@@ -213,24 +211,6 @@ def _format_cells(column: Sequence[Any], kind: str, raw: bool) -> list[str]:
         return ["" if value is None else str(value) for value in column]
     cells = (value if raw or not value else escape_formula(value) for value in column)
     return [format_csv_line([cell]) if cell and _QUOTED.search(cell) else cell or "" for cell in cells]
-
-
-def _format_parquet(table: ExportTable) -> bytes:
-    parquet = require("pyarrow.parquet", extra="scale")
-    pyarrow = require("pyarrow", extra="scale")
-    kinds = {
-        "text": pyarrow.string(),
-        "int": pyarrow.int64(),
-        "float": pyarrow.float64(),
-        "bool": pyarrow.bool_(),
-    }
-    arrays = {
-        name: pyarrow.array(list(column), type=kinds[table.types[name]])
-        for name, column in table.columns.items()
-    }
-    sink = pyarrow.BufferOutputStream()
-    parquet.write_table(pyarrow.table(arrays), sink)
-    return bytes(sink.getvalue())
 
 
 def format_hints(hints: Supervision, ids: Iterable[str], format: Format, *, raw: bool = False) -> bytes:

@@ -13,7 +13,6 @@ import numpy as np
 import numpy.typing as npt
 
 from likewise._atomic_files import replace_file
-from likewise._optional import require
 from likewise.exceptions import FileFormatError, SupervisionError
 from likewise.supervision._bag_labels import (
     BAG,
@@ -29,7 +28,14 @@ from likewise.supervision._ids import RowIds
 from likewise.supervision._labels import Labels, sort_values
 from likewise.supervision._row_checks import FloatArray
 from likewise.supervision._supervision import Supervision
-from likewise.tables import Problems, choose_format, describe_unknown_column, format_csv_line, parse_number
+from likewise.tables import (
+    Problems,
+    choose_format,
+    describe_unknown_column,
+    format_csv_line,
+    parse_number,
+    write_parquet,
+)
 
 if TYPE_CHECKING:
     from likewise._typing import ArrayLike, MatrixLike
@@ -340,14 +346,9 @@ def _check_feature_names(given: Sequence[str] | None, n_features: int) -> tuple[
 
 def _write(path: Path_, columns: dict[str, list[Any]]) -> None:
     if choose_format(path, None) == "parquet":
-        parquet = require("pyarrow.parquet", extra="scale")
-        pyarrow = require("pyarrow", extra="scale")
         cells = {name: [None if cell == "" else cell for cell in column] for name, column in columns.items()}
-        texts = {name: pyarrow.string() for name in ("id", BAG, LABELS, "label") if name in cells}
-        table = pyarrow.table(
-            {name: pyarrow.array(column, type=texts.get(name)) for name, column in cells.items()}
-        )
-        replace_file(path, lambda part: parquet.write_table(table, part))
+        types = dict.fromkeys(("id", BAG, LABELS, "label"), "string")
+        replace_file(path, lambda part: write_parquet(cells, part, types=types))
         return
     rows = zip(*columns.values(), strict=True)
     lines = [format_csv_line(columns), *(format_csv_line(map(_format_cell, row)) for row in rows)]

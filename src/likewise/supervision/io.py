@@ -15,7 +15,6 @@ from pathlib import Path
 from typing import Any, Literal
 
 from likewise._atomic_files import replace_file
-from likewise._optional import require
 from likewise.exceptions import (
     ChangedIdsWarning,
     FileFormatError,
@@ -36,6 +35,7 @@ from likewise.tables import (
     make_problems,
     parse_json_lines,
     read_rows,
+    write_parquet,
 )
 
 __all__ = ["Format", "read_hints", "write_hints"]
@@ -272,12 +272,15 @@ def write_hints(
         return
     written = _FileHeader.for_ids(row_ids, content, len(records), table_types(records)).as_dict()
     if kind == "parquet":
-        replace_file(path, lambda part: _write_parquet(part, records, written))
+        cells = [[cell or None for cell in table_cells(record)] for record in records]
+        columns = {name: [row[c] for row in cells] for c, name in enumerate(FIELDS)}
+        types, metadata = dict.fromkeys(FIELDS, "string"), {_METADATA: json.dumps(written)}
+        replace_file(path, lambda part: write_parquet(columns, part, types=types, metadata=metadata))
         return
     first_line = "; ".join([_MARK, *(f"{key}={value}" for key, value in written.items())])
     delimiter = "\t" if Path(path).suffix.lower() == ".tsv" else ","
-    cells = [FIELDS, *map(table_cells, records)]
-    lines = [first_line, *(format_csv_line(row, delimiter) for row in cells)]
+    rows = [FIELDS, *map(table_cells, records)]
+    lines = [first_line, *(format_csv_line(row, delimiter) for row in rows)]
     replace_file(path, lambda part: part.write_bytes("".join(line + "\n" for line in lines).encode("utf-8")))
 
 
@@ -336,15 +339,3 @@ def _read_jsonl(text: str, problems: Problems) -> _Read:
     if objects and objects[0][1].get("kind") == IDS:
         written = _FileHeader.from_header(objects.pop(0)[1], problems.path)
     return written, iterate_json_records(iter(objects), problems)
-
-
-def _write_parquet(path: Path, records: list[Record], written: dict[str, Any]) -> None:
-    parquet = require("pyarrow.parquet", extra="scale")
-    pyarrow = require("pyarrow", extra="scale")
-    cells = [table_cells(record) for record in records]
-    columns = {
-        name: pyarrow.array([row[c] or None for row in cells], type=pyarrow.string())
-        for c, name in enumerate(FIELDS)
-    }
-    table = pyarrow.table(columns).replace_schema_metadata({_METADATA: json.dumps(written)})
-    parquet.write_table(table, path)

@@ -17,7 +17,8 @@ from likewise.tables._formats import (
     read_parquet_rows,
     read_rows,
 )
-from likewise.tables._text import SHOWN, Problems, decode, format_csv_line, iterate_csv, parse_json_lines
+from likewise.tables._text import SHOWN, Problems, decode, iterate_csv, parse_json_lines
+from likewise.tables._writing import format_csv, format_csv_line, format_json_lines, write_parquet
 
 __all__ = [
     "SHOWN",
@@ -29,7 +30,9 @@ __all__ = [
     "decode",
     "decompress",
     "describe_unknown_column",
+    "format_csv",
     "format_csv_line",
+    "format_json_lines",
     "is_plain_number",
     "iterate_csv",
     "iterate_sheet",
@@ -40,4 +43,5 @@ __all__ = [
     "read_parquet",
     "read_parquet_rows",
     "read_rows",
+    "write_parquet",
 ]

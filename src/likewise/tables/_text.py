@@ -6,7 +6,7 @@ import codecs
 import csv
 import io
 import json
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -135,14 +135,6 @@ def split_comments(text: str) -> tuple[list[str], str]:
         comment, _, text = text.partition("\n")
         comments.append(comment)
     return comments, text
-
-
-def format_csv_line(cells: Iterable[str], delimiter: str = ",") -> str:
-    """Return one line of CSV, quoted where necessary (the csv module does not quote a carriage return)."""
-    return delimiter.join(
-        '"' + cell.replace('"', '""') + '"' if any(sign in cell for sign in f'"{delimiter}\r\n') else cell
-        for cell in cells
-    )
 
 
 # ---------------------------------------------------------------------- JSON Lines
