@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import csv
-import math
 import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
@@ -12,10 +11,10 @@ import click
 import numpy as np
 import numpy.typing as npt
 
-from likewise.cli._raw_tables import Column, RawTable, read_raw
+from likewise.cli._raw_tables import read_raw
 from likewise.exceptions import FileFormatError
 from likewise.supervision import RowIds
-from likewise.tables import describe_unknown_column, is_plain_number
+from likewise.tables import NonNumericCell, RawTable, describe_unknown_column, get_texts, parse_numbers
 
 FloatArray = npt.NDArray[np.float64]
 
@@ -155,35 +154,19 @@ def get_ids(raw: RawTable, name: str | None) -> RowIds:
     return RowIds.from_ids(first)
 
 
-def get_texts(raw: RawTable, name: str) -> tuple[str | None, ...]:
-    """Return the cells of a column as texts; None for an empty cell."""
-    column = raw.columns[raw.names.index(name)]
-    if isinstance(column, list):
-        return tuple(cell if cell else None for cell in column)
-    if column.dtype.kind == "f":
-        whole = column[np.isfinite(column)]
-        if (whole != np.floor(whole)).any() or (np.abs(whole) >= 2**53).any():
-            raise FileFormatError(
-                f"{raw.path}: expected text or whole numbers in the column {name!r}; "
-                f"got decimal numbers such as {whole[0]!r}."
-            )
-        return tuple(str(int(value)) if math.isfinite(value) else None for value in column.tolist())
-    return tuple(None if value is None or value == "" else str(value) for value in column.tolist())
-
-
 # ---------------------------------------------------------------------- features
 
 
 def _read_features(raw: RawTable, names: tuple[str, ...]) -> FloatArray:
     at = {name: c for c, name in enumerate(raw.names)}
-    parsed = [_parse_numbers(raw.columns[at[name]]) for name in names]
-    texts = {name: bad for name, bad in zip(names, parsed, strict=True) if isinstance(bad, _NonNumericCell)}
+    parsed = [parse_numbers(raw.columns[at[name]]) for name in names]
+    texts = {name: bad for name, bad in zip(names, parsed, strict=True) if isinstance(bad, NonNumericCell)}
     wrong = {name: bad for name, bad in texts.items() if bad.text}
     if wrong:
         raise FileFormatError(_make_not_numeric_error(raw, wrong))
     if texts:
         name, bad = min(texts.items(), key=lambda item: item[1].row)
-        others = sum(isinstance(other, _NonNumericCell) for other in parsed) - 1
+        others = sum(isinstance(other, NonNumericCell) for other in parsed) - 1
         more = f" {others} more column(s) have such cells." if others else ""
         raise FileFormatError(
             f"{raw.place(bad.row)}: the column {name!r} is {bad.shown}; expected a finite number. Fill the "
@@ -191,62 +174,12 @@ def _read_features(raw: RawTable, names: tuple[str, ...]) -> FloatArray:
         )
     X = np.empty((raw.n_rows, len(names)))
     for c, column in enumerate(parsed):
-        assert not isinstance(column, _NonNumericCell)
+        assert not isinstance(column, NonNumericCell)
         X[:, c] = column
     return X
 
 
-def is_wordy(raw: RawTable, name: str) -> bool:
-    """Return True if a cell of the column is text other than a number."""
-    found = _parse_numbers(raw.columns[raw.names.index(name)])
-    return isinstance(found, _NonNumericCell) and bool(found.text)
-
-
-@dataclass(frozen=True)
-class _NonNumericCell:
-    """The first cell of a column that is not a finite number."""
-
-    row: int
-    shown: str
-    text: str = ""  # the cell; empty for a missing value
-
-
-def _parse_numbers(column: Column) -> FloatArray | _NonNumericCell:
-    """Return a column as numbers, or its first text cell, or its first missing or infinite cell."""
-    try:
-        if isinstance(column, np.ndarray) and column.dtype.kind in "biuf":
-            values = column.astype(np.float64)
-        else:
-            values = np.array([float(cell) for cell in column], dtype=np.float64)
-    except (TypeError, ValueError):
-        return _find_first_bad(column)
-    # Python reads 1_000 as a number; in a table it is more likely a name.
-    if isinstance(column, list) and any("_" in cell for cell in column):
-        return _find_first_bad(column)
-    gaps = np.flatnonzero(~np.isfinite(values))
-    if gaps.size:
-        row = int(gaps[0])
-        cell = column[row]
-        return _NonNumericCell(row, repr(cell) if isinstance(cell, str) else _format_number(float(cell)))
-    return values
-
-
-def _format_number(value: float) -> str:
-    return "missing" if math.isnan(value) else "infinite"
-
-
-def _find_first_bad(column: Column) -> _NonNumericCell:
-    gap: _NonNumericCell | None = None
-    for row, cell in enumerate(column):
-        if cell is None or (isinstance(cell, str) and not cell.strip()):
-            gap = gap or _NonNumericCell(row, "empty")
-        elif not is_plain_number(cell):
-            return _NonNumericCell(row, repr(cell), str(cell))
-    assert gap is not None
-    return gap
-
-
-def _make_not_numeric_error(raw: RawTable, wrong: dict[str, _NonNumericCell]) -> str:
+def _make_not_numeric_error(raw: RawTable, wrong: dict[str, NonNumericCell]) -> str:
     name, bad = next(iter(wrong.items()))
     if re.fullmatch(r"[-+]?\d+,\d+", bad.text.strip()):
         tip = "It seems to use decimal commas; save the file with decimal points."

@@ -8,11 +8,12 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from likewise.cli._data_tables import ColumnRoles, check_roles, get_texts, is_wordy, make_table
-from likewise.cli._raw_tables import RawTable, read_raw
+from likewise.cli._data_tables import ColumnRoles, check_roles, make_table
+from likewise.cli._raw_tables import read_raw
 from likewise.exceptions import FileFormatError
 from likewise.features import text_features
 from likewise.features._features import one_scale
+from likewise.tables import RawTable, get_texts, is_wordy
 
 FloatArray = npt.NDArray[np.float64]
 

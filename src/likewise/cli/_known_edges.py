@@ -6,11 +6,11 @@ import difflib
 from collections.abc import Callable
 from pathlib import Path
 
-from likewise.cli._data_tables import get_texts
-from likewise.cli._raw_tables import RawTable, read_raw
+from likewise.cli._raw_tables import read_raw
 from likewise.cli._tags import Tags
 from likewise.exceptions import FileFormatError, UnknownFormatError
 from likewise.hierarchy import LabelHierarchy, PartialHierarchy, read_hierarchy
+from likewise.tables import RawTable, get_texts
 
 ENDINGS = (".json", ".csv", ".nwk", ".newick", ".graphml")
 _SHOWN = 5

@@ -9,9 +9,8 @@ from dataclasses import replace
 import click
 import numpy as np
 
-from likewise.cli._data_tables import ColumnRoles, get_texts, is_wordy, make_unknown_column_error
-from likewise.cli._raw_tables import Column, RawTable
-from likewise.tables import is_plain_number
+from likewise.cli._data_tables import ColumnRoles, make_unknown_column_error
+from likewise.tables import Column, RawTable, get_texts, is_plain_number, is_wordy
 
 _SHORT = 60  # maximum number of characters on one line
 _LONGEST = 160  # maximum number of characters of a row without --show

@@ -12,8 +12,8 @@ from typing import Any
 import click
 import numpy as np
 
-from likewise.cli._data_tables import check_roles, get_ids, get_texts
-from likewise.cli._raw_tables import Column, RawTable, read_raw
+from likewise.cli._data_tables import check_roles, get_ids
+from likewise.cli._raw_tables import read_raw
 from likewise.cli._row_text import make_cell_formatter
 from likewise.cli._studio_source import (
     Medium,
@@ -29,6 +29,7 @@ from likewise.features import Features, array_features, table_features, text_fea
 from likewise.features._features import Step, format_some
 from likewise.studio.items import find_id_problem
 from likewise.studio.records import Described, Item, ItemKind
+from likewise.tables import Column, RawTable, get_texts
 
 
 def read_table_source(

@@ -9,10 +9,10 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from likewise.cli._data_tables import check_roles, get_ids, get_texts
-from likewise.cli._raw_tables import Column, RawTable
+from likewise.cli._data_tables import check_roles, get_ids
 from likewise.exceptions import FileFormatError
 from likewise.supervision import RowIds
+from likewise.tables import Column, RawTable, get_texts
 
 LAYOUTS = (
     "Expected one of three layouts: an id and a column of 0 and 1 for each label; an id and a label, one tag "

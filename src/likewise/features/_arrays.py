@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import os
-from typing import IO, Any
+from typing import Any
 
 import numpy as np
 
 from likewise.exceptions import FileFormatError, describe_cause
 from likewise.features._features import Features, FloatArray, one_scale
+from likewise.tables import holds_objects
 
 
 def array_features(path: str | os.PathLike[str], *, n_rows: int | None = None, of: str = "items") -> Features:
@@ -72,16 +73,3 @@ def array_features(path: str | os.PathLike[str], *, n_rows: int | None = None, o
             "numbers."
         )
     return Features(one_scale(X), f"{X.shape[1]} numbers per row from {name}")
-
-
-def holds_objects(file: IO[bytes]) -> bool:
-    """Return True if NumPy would have to unpickle the file: an array of objects, or a pickle."""
-    try:
-        version = np.lib.format.read_magic(file)
-        formats = np.lib.format
-        read = formats.read_array_header_1_0 if version == (1, 0) else formats.read_array_header_2_0
-        return bool(read(file)[2].hasobject)
-    except (ValueError, EOFError):  # np.load treats everything that is not an array as a pickle
-        file.seek(0)
-        first = file.read(6)
-        return bool(first) and not first.startswith((b"\x93NUMPY", b"PK"))

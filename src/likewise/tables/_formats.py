@@ -8,7 +8,9 @@ import os
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
+
+import numpy as np
 
 from likewise._optional import require
 from likewise.exceptions import FileFormatError, UnknownFormatError
@@ -173,3 +175,16 @@ def _text_of_cell(cell: Any) -> str:
     if isinstance(cell, float) and cell.is_integer():
         return str(int(cell))
     return str(cell)
+
+
+def holds_objects(file: IO[bytes]) -> bool:
+    """Return True if NumPy would have to unpickle the file: an array of objects, or a pickle."""
+    try:
+        version = np.lib.format.read_magic(file)
+        formats = np.lib.format
+        read = formats.read_array_header_1_0 if version == (1, 0) else formats.read_array_header_2_0
+        return bool(read(file)[2].hasobject)
+    except (ValueError, EOFError):  # np.load treats everything that is not an array as a pickle
+        file.seek(0)
+        first = file.read(6)
+        return bool(first) and not first.startswith((b"\x93NUMPY", b"PK"))
