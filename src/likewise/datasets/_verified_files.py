@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import csv
-import gzip
 import hashlib
 import io
 import re
@@ -17,6 +15,7 @@ import numpy.typing as npt
 from likewise.datasets._dataset import Label
 from likewise.datasets._entry import Entry
 from likewise.exceptions import FileFormatError
+from likewise.tables import Problems, decode, decompress, iterate_csv
 
 _INTEGER = re.compile(r"-?\d+")
 
@@ -28,20 +27,20 @@ def read(entry: Entry, folder: Path) -> dict[str, Any]:
     if first.endswith(".npz"):
         fields = _read_npz(content[first])
     else:
-        rows = _read_csv(content[first])
+        rows = _read_csv(content, first)
         if entry.kind == "text":
             fields = _read_texts(rows)
         elif entry.kind == "bags":
-            fields = _read_bags(rows, _read_csv(content[f"{entry.name}.bags.csv"]))
+            fields = _read_bags(rows, _read_csv(content, f"{entry.name}.bags.csv"))
         elif entry.kind == "multilabel":
             fields = _read_indicators(rows)
         else:
             fields = _read_table(rows)
     if f"{entry.name}.hierarchy.csv" in content:
-        pairs = _read_csv(content[f"{entry.name}.hierarchy.csv"])[1:]
+        pairs = _read_csv(content, f"{entry.name}.hierarchy.csv")[1:]
         fields["hierarchy"] = tuple((parent, child) for parent, child in pairs)
     if f"{entry.name}_unlabelled.csv.gz" in content:
-        more = _read_csv(content[f"{entry.name}_unlabelled.csv.gz"])[1:]
+        more = _read_csv(content, f"{entry.name}_unlabelled.csv.gz")[1:]
         fields["X_unlabelled"] = _parse_numbers([row[1:] for row in more])
         fields["bags_unlabelled"] = np.array([int(row[0]) for row in more], dtype=np.int64)
     if "y" in fields:
@@ -79,10 +78,12 @@ def get_class_names(y: npt.NDArray[Any]) -> tuple[str, ...]:
     return tuple(str(value) for value in np.unique(y))
 
 
-def _read_csv(content: bytes) -> list[list[str]]:
-    if content.startswith(b"\x1f\x8b"):
-        content = gzip.decompress(content)
-    return list(csv.reader(io.StringIO(content.decode("utf-8"), newline="")))
+def _read_csv(content: dict[str, bytes], name: str) -> list[list[str]]:
+    problems = Problems(name)
+    text = decode(decompress(content[name], name), "utf-8", name)
+    rows = [row for _, row in iterate_csv(text, problems)]
+    problems.settle()
+    return rows
 
 
 def _parse_numbers(rows: list[list[str]]) -> npt.NDArray[np.float64]:

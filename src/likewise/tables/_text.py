@@ -114,18 +114,15 @@ def iterate_csv(text: str, problems: Problems, *, first_line: int = 1) -> Iterat
         ended = True
 
     reader = csv.reader(iterate_lines(), delimiter=find_delimiter(text), strict=True)
-    while True:
-        line = first_line + reader.line_num
-        try:
-            row = next(reader)
-        except StopIteration:
-            return
-        except csv.Error as error:
-            # At the end of the text only an open quote can cause an error.
-            cut = "a quote is opened and never closed; the file may be truncated"
-            problems.add(line, f"{cut if ended else error}.")
-            return
-        yield line, row
+    line = first_line
+    try:
+        for row in reader:
+            yield line, row
+            line = first_line + reader.line_num
+    except csv.Error as error:
+        # At the end of the text only an open quote can cause an error.
+        cut = "a quote is opened and never closed; the file may be truncated"
+        problems.add(line, f"{cut if ended else error}.")
 
 
 def split_comments(text: str) -> tuple[list[str], str]:

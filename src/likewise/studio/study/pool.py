@@ -15,12 +15,12 @@ Each of these four sets is divided at its median, so difficulty does not affect 
 
 from __future__ import annotations
 
-import csv
 import os
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import combinations
 from math import comb
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -28,6 +28,7 @@ import numpy.typing as npt
 
 from likewise.exceptions import FileFormatError, StudyError
 from likewise.studio.study.options import Difficulty, MarkedQuestion, QuestionKind
+from likewise.tables import Problems, read_csv_rows
 
 SIZES: dict[QuestionKind, int] = {"pair": 2, "triplet": 3}
 _LARGE = 4000  # questions per kind, or twenty times as many as a person answers if that is more
@@ -166,29 +167,36 @@ def read_pool(path: str | os.PathLike[str]) -> tuple[MarkedQuestion, ...]:
 
     The first three are item ids; c is empty for a pair; difficulty is easy or difficult.
     """
+    name = os.fspath(path)
     try:
-        with open(path, encoding="utf-8-sig", newline="") as file:
-            reader = csv.DictReader(file)
-            missing = {"a", "b", "c", "difficulty"} - set(reader.fieldnames or ())
-            if missing:
-                raise FileFormatError(
-                    f"{os.fspath(path)}: expected the columns a, b, c and difficulty; missing: "
-                    f"{', '.join(sorted(missing))}."
-                )
-            rows = [(reader.line_num, row) for row in reader]
-    except (OSError, UnicodeDecodeError, csv.Error) as error:
-        raise FileFormatError(f"{os.fspath(path)} cannot be read as a pool of questions: {error}.") from error
-    problems = [f"line {line}: {wrong}" for line, row in rows if (wrong := _make_error(row))]
-    if problems or not rows:
-        description = "; ".join(problems[:_MOST_PROBLEMS]) or "it has no questions"
-        more = f"; and {len(problems) - _MOST_PROBLEMS} more" if len(problems) > _MOST_PROBLEMS else ""
-        raise FileFormatError(f"{os.fspath(path)}: {description}{more}.")
-    return tuple(MarkedQuestion(row["a"], row["b"], row["c"] or None, _format_row(row)) for _, row in rows)
+        text = Path(path).read_bytes().decode("utf-8-sig")
+    except (OSError, UnicodeDecodeError) as error:
+        raise FileFormatError(f"{name} cannot be read as a pool of questions: {error}.") from error
+    problems = Problems(name)
+    table = read_csv_rows(text, problems, comments=False)
+    if missing := {"a", "b", "c", "difficulty"} - set(table.header):
+        raise FileFormatError(
+            f"{name}: expected the columns a, b, c and difficulty; missing: {', '.join(sorted(missing))}."
+        )
+    questions = []
+    for line, cells in table.rows:
+        if len(cells) != len(table.header):
+            problems.add(line, "its number of cells differs from the header")
+            continue
+        row = dict(zip(table.header, cells, strict=True))
+        if wrong := _make_error(row):
+            problems.add(line, wrong)
+        else:
+            questions.append(MarkedQuestion(row["a"], row["b"], row["c"] or None, _format_row(row)))
+    found = [f"line {line}: {wrong.removesuffix('.')}" for line, wrong in problems.found]
+    if found or not questions:
+        description = "; ".join(found[:_MOST_PROBLEMS]) or "it has no questions"
+        more = f"; and {len(found) - _MOST_PROBLEMS} more" if len(found) > _MOST_PROBLEMS else ""
+        raise FileFormatError(f"{name}: {description}{more}.")
+    return tuple(questions)
 
 
-def _make_error(row: dict[str, Any]) -> str | None:
-    if None in row or None in row.values():
-        return "its number of cells differs from the header"
+def _make_error(row: dict[str, str]) -> str | None:
     if not row["a"] or not row["b"]:
         return "a and b are required"
     if row["difficulty"].strip().lower() not in ("easy", "difficult"):
@@ -196,5 +204,5 @@ def _make_error(row: dict[str, Any]) -> str | None:
     return None
 
 
-def _format_row(row: dict[str, Any]) -> Difficulty:
+def _format_row(row: dict[str, str]) -> Difficulty:
     return "easy" if row["difficulty"].strip().lower() == "easy" else "difficult"
