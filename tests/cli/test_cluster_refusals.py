@@ -48,7 +48,7 @@ def test_usage_errors(run, files, words, output):
 def test_labels_and_picture_need_two_files(run, files):
     (files / "p.svg").write_text("old")
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(cluster_module, "PICTURES", (".csv",))
+        patch.setattr("likewise.cli._output.PICTURES", (".csv",))
         assert "the file of --out" in run(*BASE, "--out", "l.csv", "--plot", "l.csv", code=2).stderr
 
 

@@ -12,7 +12,16 @@ from typing import TYPE_CHECKING, Any, Literal
 import click
 
 from likewise._locks import describe_holder, hold_lock
+from likewise.cli._options import (
+    STANDARDIZE,
+    TableOptions,
+    argument,
+    option,
+    parse_names,
+    seed_option,
+)
 from likewise.cli._output import STDOUT, Outputs, check_distinct, check_inputs, check_output
+from likewise.cli._strategies import STRATEGIES, StrategyName
 from likewise.exceptions import FileFormatError, LikewiseError, LockedError
 
 if TYPE_CHECKING:
@@ -41,20 +50,19 @@ class Files:
     hints: str | None
     labels: str | None
 
-    def __init__(
-        self, data: str, known: tuple[str, ...], save: str | None, hints: str | None, labels: str | None
-    ) -> None:
+    def __init__(self, asked: AskOptions) -> None:
         from likewise.cli._write import ENDINGS, check_writer
 
+        data, known, hints, labels = asked.data, asked.known, asked.hints, asked.labels
         if data == STDOUT:
             raise click.UsageError("answers are read from stdin, so DATA must be a file.")
         check_inputs(data, *known)
-        path = str(Path(data).with_suffix(".ask.json")) if save is None else save
+        path = str(Path(data).with_suffix(".ask.json")) if asked.save is None else asked.save
         check_distinct({"--save": path, "--hints": hints, "--labels": labels}, [data, *known])
         check_output(path, (".json",), "--save", links=True)
-        for option, file, endings in (("--hints", hints, HINT_ENDINGS), ("--labels", labels, ENDINGS)):
+        for name, file, endings in (("--hints", hints, HINT_ENDINGS), ("--labels", labels, ENDINGS)):
             if file is not None:
-                check_output(file, endings, option)
+                check_output(file, endings, name)
                 check_writer(file)
         self.data, self.save, self.hints, self.labels = data, path, hints, labels
         self.resumed: bool = False
@@ -154,17 +162,63 @@ class ErrorRateParameter(click.ParamType):
         return rate
 
 
-@dataclass(frozen=True)
-class InterviewOptions:
-    """The options of the command that define the interview."""
+@dataclass(frozen=True, kw_only=True)
+class AskOptions:
+    """The options of the command; they define the interview."""
 
-    clusters: int | None
-    discover: bool
-    budget: int | None
-    strategy: str | None
-    trays: bool
-    seed: int
-    errors: float | Literal["learn"] | None = None
+    data: str = argument(type=click.Path())
+    clusters: int | None = option(
+        "-k", "--clusters", type=click.IntRange(min=2), help="The number of clusters."
+    )
+    discover: bool = option(
+        "--discover", is_flag=True, help="The number of clusters is unknown; answers open new ones."
+    )
+    show: tuple[str, ...] | None = option(
+        "--show",
+        callback=parse_names,
+        metavar="COLUMN[,COLUMN]",
+        help="Columns to show for each row; by default all, truncated. Text columns named here are not "
+        "features.",
+    )
+    table: TableOptions
+    standardize: bool = option("--standardize", is_flag=True, help=STANDARDIZE)
+    known: tuple[str, ...] = option(
+        "--known", type=click.Path(), multiple=True, help="A file of existing hints."
+    )
+    save: str | None = option(
+        "--save",
+        type=click.Path(),
+        metavar="FILE",
+        help="File in which the answers are saved; if it exists, it is resumed.  "
+        "[default: DATA with .ask.json]",
+    )
+    budget: int | None = option(
+        "--budget", type=click.IntRange(min=0), help="Maximum number of answers, earlier ones included."
+    )
+    strategy: str | None = option(
+        "--strategy",
+        type=StrategyName(),
+        metavar="NAME",
+        help=f"The strategy that chooses the questions: {', '.join(STRATEGIES)}.",
+    )
+    errors: float | Literal["learn"] | None = option(
+        "--errors",
+        type=ErrorRateParameter(),
+        metavar="learn|RATE",
+        help="Share of wrong answers: a rate below 0.5 (0: answers are certain), or learn.  [default: learn]",
+    )
+    trays: bool = option(
+        "--trays", is_flag=True, help="Ask you to sort trays of rows into piles instead of comparing pairs."
+    )
+    seed: int = seed_option("Random seed; another seed gives other questions.")
+    annotator: str | None = option("--annotator", metavar="NAME", help="Your name, kept with your answers.")
+    hints: str | None = option(
+        "--hints", type=click.Path(), help="Write the answers as hints: .csv, .jsonl or .parquet."
+    )
+    labels: str | None = option(
+        "--labels", type=click.Path(), help="Write the clusters: .csv, .parquet or .jsonl."
+    )
+    as_json: bool = option("--json", is_flag=True, help="Print everything as one JSON document at the end.")
 
     def make_interview(self, X: Any, table: DataTable, given: Supervision | None, files: Files) -> Interview:
         """Start an interview, or resume the saved one."""
@@ -215,7 +269,7 @@ class InterviewOptions:
             interview = saved.restore(Interview, X, ids=table.ids, model=model, strategy=strategy)
         except LikewiseError as error:
             raise FileFormatError(f"{error}\n{anew}") from error
-        for option, now, before in (
+        for name, now, before in (
             ("-k", self.clusters, interview.n_clusters),
             ("--discover", self.discover or None, interview.discover),
             ("--seed", self.seed or None, interview.random_state),
@@ -223,7 +277,7 @@ class InterviewOptions:
         ):
             if now is not None and now != before:
                 raise click.UsageError(
-                    f"{files.save!r} was started with {option} {before}, which cannot be changed; leave the "
+                    f"{files.save!r} was started with {name} {before}, which cannot be changed; leave the "
                     f"option out. {anew}"
                 )
         if self.budget is not None:

@@ -7,11 +7,12 @@ importing any.
 from __future__ import annotations
 
 import importlib
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from typing import Any
 
 import click
 
+from likewise.cli._options import option
 from likewise.exceptions import UnsupportedSupervisionError
 
 LINKS, LABELS = frozenset({"links"}), frozenset({"labels"})
@@ -107,34 +108,83 @@ METHODS = {
     ),  # uses no hints
 }
 DEFAULT = "mpck-means"
-# For each option, the parameter that it sets and the methods that it applies to.
-_OPTIONS = {
-    "--max-iter": ("max_iter", "iterative methods"),
-    "--metric": ("metric", "methods that learn a metric"),
-    "--per-cluster": ("per_cluster", "methods that learn a metric"),
-    "--covariance": ("covariance_type", "mixtures of Gaussians"),
-    "--tau": ("tau", "the discriminative method"),
-    "--affinity": ("affinity", "spectral methods"),
-    "--neighbors": ("n_neighbors", "spectral methods"),
-    "--drop-cannot": ("cannot", "the method that uses must-links only"),
-    "--alpha": ("alpha", "clustering from bags"),
-    "--variant": ("variant", "clustering from bags"),
+
+
+@dataclass(frozen=True, kw_only=True)
+class MethodOptions:
+    """The parameters of the estimators that can be set, by their names; None if the option is not given."""
+
+    metric: str | None = option(
+        "--metric", type=click.Choice(["full", "diagonal"]), help="The kind of metric to learn."
+    )
+    per_cluster: bool | None = option(
+        "--per-cluster", is_flag=True, default=None, help="Learn a metric for each cluster."
+    )
+    covariance_type: str | None = option(
+        "--covariance",
+        type=click.Choice(["full", "tied", "diag", "spherical"]),
+        help="The covariance type of a mixture of Gaussians.",
+    )
+    tau: float | None = option(
+        "--tau",
+        type=click.FloatRange(min=0),
+        help="Weight of the mutual-information term (method discriminative).",
+    )
+    affinity: str | None = option(
+        "--affinity",
+        type=click.Choice(["local", "rbf", "neighbors"]),
+        help="Similarity of rows in spectral methods: RBF with local or one common width, or nearest "
+        "neighbours.",
+    )
+    n_neighbors: int | None = option(
+        "--neighbors",
+        type=click.IntRange(min=1),
+        help="Number of neighbours of each row in the graph; by default all up to a few thousand rows, 10 "
+        "for bag-spectral.",
+    )
+    alpha: float | None = option(
+        "--alpha",
+        type=click.FloatRange(min=0),
+        help="Weight of the bags in bag-spectral; by default 1.5, less if few bags are labelled.",
+    )
+    variant: str | None = option(
+        "--variant",
+        type=click.Choice(["propagated", "labelled", "exact", "printed"]),
+        help="How bag-spectral uses bags; by default propagated. The others are the variants of the paper.",
+    )
+    cannot: str | None = option(
+        "--drop-cannot", flag_value="drop", help="Leave out cannot-links, which spectral-reg does not use."
+    )
+    n_init: int | None = option(
+        "--n-init", type=click.IntRange(min=1), help="Number of starts, of which the best is used."
+    )
+    max_iter: int | None = option(
+        "--max-iter", type=click.IntRange(min=1), help="Maximum number of iterations of one start."
+    )
+
+    def make_parameters(self, method: str) -> dict[str, Any]:
+        """Return the parameters that were given; raise an error for one that the method lacks."""
+        given = {each.name: getattr(self, each.name) for each in fields(self)}
+        for parameter, (name, what) in _APPLIES_TO.items():
+            if given[parameter] is not None and name not in METHODS[method].options:
+                fitting = [other for other in METHODS if name in METHODS[other].options]
+                raise click.UsageError(f"{name} is for {what} ({', '.join(fitting)}), not for {method}.")
+        return {name: value for name, value in given.items() if value is not None}
+
+
+# For each parameter, the option that sets it and the methods that it applies to.
+_APPLIES_TO = {
+    "max_iter": ("--max-iter", "iterative methods"),
+    "metric": ("--metric", "methods that learn a metric"),
+    "per_cluster": ("--per-cluster", "methods that learn a metric"),
+    "covariance_type": ("--covariance", "mixtures of Gaussians"),
+    "tau": ("--tau", "the discriminative method"),
+    "affinity": ("--affinity", "spectral methods"),
+    "n_neighbors": ("--neighbors", "spectral methods"),
+    "cannot": ("--drop-cannot", "the method that uses must-links only"),
+    "alpha": ("--alpha", "clustering from bags"),
+    "variant": ("--variant", "clustering from bags"),
 }
-
-
-def build_options(method: str, *, n_init: int | None = None, **own: Any) -> dict[str, Any]:
-    """Return the parameters that the options set; raise an error for an option that the method lacks.
-
-    `own` are the method-specific options, by parameter name; None means that the option was not given.
-    """
-    given = {"n_init": n_init}
-    for option, (parameter, what) in _OPTIONS.items():
-        value = own.get(parameter)
-        if value is not None and option not in METHODS[method].options:
-            fitting = [name for name, other in METHODS.items() if option in other.options]
-            raise click.UsageError(f"{option} is for {what} ({', '.join(fitting)}), not for {method}.")
-        given[parameter] = value
-    return {name: value for name, value in given.items() if value is not None}
 
 
 def make_estimator(method: str, n_clusters: int, seed: int, options: dict[str, Any]) -> Any:

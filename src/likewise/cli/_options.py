@@ -1,21 +1,99 @@
-"""Options that several commands share, and how they affect reading data and hints."""
+"""Options objects: the options of a command as one frozen dataclass, and those that several commands share.
+
+A command declares each option once, as a field of its dataclass, and receives the values as one object::
+
+    @dataclass(frozen=True, kw_only=True)
+    class Options:
+        data: str = argument(type=click.Path())
+        table: TableOptions  # a field without a declaration holds further options
+        seed: int = seed_option()
+
+
+    @click.command("name", cls=Command)
+    @collect_options(Options)
+    def command(asked: Options) -> None: ...
+"""
 
 from __future__ import annotations
 
 import codecs
 import re
-from collections.abc import Callable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, TypeVar
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field, fields
+from functools import wraps
+from typing import TYPE_CHECKING, Any, TypeVar, get_type_hints
 
 import click
 
 from likewise.exceptions import FileFormatError, render
 
 if TYPE_CHECKING:
-    from likewise.cli._data_tables import ColumnRoles
+    from likewise.cli._data_tables import ColumnRoles, DataTable
     from likewise.supervision import RowIds, Supervision
 
-Function = TypeVar("Function", bound=Callable[..., Any])
+Options = TypeVar("Options")
+STANDARDIZE = "Give every feature mean 0 and variance 1."
+
+
+# ---------------------------------------------------------------------- options as fields of a dataclass
+
+
+def option(*names: str, **settings: Any) -> Any:
+    """Declare a field as an option, with the arguments of :func:`click.option`."""
+    return field(metadata={"declare": lambda name: click.option(*names, name, **settings)})
+
+
+def argument(**settings: Any) -> Any:
+    """Declare a field as an argument, with the settings of :func:`click.argument`."""
+    return field(metadata={"declare": lambda name: click.argument(name, **settings)})
+
+
+def seed_option(help: str = "Random seed.", most: int = 2**32 - 1) -> Any:
+    """Declare a field as the option ``--seed``."""
+    return option("--seed", type=click.IntRange(0, most), default=0, help=f"{help}  [default: 0]")
+
+
+def encoding_option(name: str, help: str) -> Any:
+    """Declare a field as the encoding of files."""
+    return option(name, callback=_check_encoding, default="utf-8", show_default=True, help=help)
+
+
+def collect_options(options: type[Options]) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+    """Return a decorator that adds options to a command, which gets their values as its last argument."""
+
+    def decorate(function: Callable[..., Any]) -> Callable[..., Any]:
+        @wraps(function)
+        def run(*args: Any, **values: Any) -> Any:
+            return function(*args, _collect(options, values))
+
+        command: Callable[..., Any] = run
+        for declare in reversed(list(_iterate_declarations(options))):
+            command = declare(command)
+        return command
+
+    return decorate
+
+
+def _iterate_declarations(options: type) -> Iterator[Callable[[Any], Any]]:
+    types = get_type_hints(options)
+    for each in fields(options):
+        if "declare" in each.metadata:
+            yield each.metadata["declare"](each.name)
+        else:
+            yield from _iterate_declarations(types[each.name])
+
+
+def _collect(options: type[Options], values: dict[str, Any]) -> Options:
+    types = get_type_hints(options)
+    return options(
+        **{
+            each.name: values[each.name] if "declare" in each.metadata else _collect(types[each.name], values)
+            for each in fields(options)  # type: ignore[arg-type]
+        }
+    )
+
+
+# ---------------------------------------------------------------------- values
 
 
 def _check_encoding(ctx: click.Context, param: click.Parameter, value: str) -> str:
@@ -51,84 +129,80 @@ def parse_bytes(ctx: click.Context, param: click.Parameter, value: str | None) -
     return size
 
 
-_DATA = (
-    click.option(
+# ---------------------------------------------------------------------- reading data and hints
+
+
+@dataclass(frozen=True, kw_only=True)
+class DataOptions:
+    """How to read DATA."""
+
+    id_column: str | None = option(
         "--id",
-        "id_column",
         metavar="COLUMN",
         help="The column of ids by which hints refer to rows. Without it, rows are numbered 0, 1, 2 and so "
         "on; the header is not counted.",
-    ),
-    click.option(
+    )
+    features: tuple[str, ...] | None = option(
         "--features",
         callback=parse_names,
         metavar="A,B,C",
         help="The columns to use; by default all others.",
-    ),
-    click.option("--drop", callback=parse_names, metavar="A,B,C", help="Columns to leave out."),
-    click.option(
+    )
+    drop: tuple[str, ...] | None = option(
+        "--drop", callback=parse_names, metavar="A,B,C", help="Columns to leave out."
+    )
+    no_header: bool = option(
         "--no-header", is_flag=True, help="The CSV file has no header; columns are f0, f1 and so on."
-    ),
-    click.option(
-        "--encoding",
-        callback=_check_encoding,
-        default="utf-8",
-        show_default=True,
-        help="Encoding of a CSV DATA file.",
-    ),
-)
-_HINTS = (
-    click.option(
-        "--hints-encoding",
-        callback=_check_encoding,
-        default="utf-8",
-        show_default=True,
-        help="Encoding of a CSV or JSON Lines file of hints.",
-    ),
-)
+    )
+    encoding: str = encoding_option("--encoding", "Encoding of a CSV DATA file.")
+
+    def make_roles(
+        self, truth: str | None = None, bag: str | None = None, truth_option: str = "--truth"
+    ) -> ColumnRoles:
+        """Return the column roles that the options define."""
+        from likewise.cli._data_tables import ColumnRoles
+
+        return ColumnRoles(self.id_column, self.features, self.drop or (), truth, bag, truth_option)
+
+    def read_table(self, path: str, columns: ColumnRoles) -> DataTable:
+        """Read the table of rows and features."""
+        from likewise.cli._data_tables import read_table
+
+        return read_table(path, columns, header=not self.no_header, encoding=self.encoding)
+
+    def format_options(self, *, standardize: bool) -> list[str]:
+        """Return the options with which another command reads DATA in the same way."""
+        words: list[str] = []
+        for name, value in (
+            ("--id", self.id_column),
+            ("--features", _format_names(self.features)),
+            ("--drop", _format_names(self.drop)),
+            ("--encoding", self.encoding),
+        ):
+            words += [] if value in (None, "utf-8") else [name, value]
+        return words + ["--no-header"] * self.no_header + ["--standardize"] * standardize
 
 
-def add_table_options(function: Function) -> Function:
-    """Add the options for reading DATA and hints."""
-    return _with(_DATA + _HINTS, function)
+@dataclass(frozen=True, kw_only=True)
+class TableOptions(DataOptions):
+    """How to read DATA and hints."""
 
+    hints_encoding: str = encoding_option(
+        "--hints-encoding", "Encoding of a CSV or JSON Lines file of hints."
+    )
 
-def add_data_options(function: Function) -> Function:
-    """Add the options for reading DATA, for a command that reads no hints."""
-    return _with(_DATA, function)
+    def read_hints(self, paths: Sequence[str], ids: RowIds, *, data: str) -> Supervision:
+        """Read and combine files of hints; errors mention options instead of the library's parameters."""
+        from likewise.supervision import Supervision, read_hints
 
-
-def _with(options: Sequence[Callable[[Function], Function]], function: Function) -> Function:
-    for option in reversed(options):
-        function = option(function)
-    return function
-
-
-def make_column_roles(
-    id_column: str | None,
-    features: tuple[str, ...] | None,
-    drop: tuple[str, ...] | None,
-    truth: str | None = None,
-    bag: str | None = None,
-    truth_option: str = "--truth",
-) -> ColumnRoles:
-    """Return the column roles that the options define."""
-    from likewise.cli._data_tables import ColumnRoles
-
-    return ColumnRoles(id_column, features, drop or (), truth, bag, truth_option)
-
-
-def format_table_options(asked: Mapping[str, Any]) -> list[str]:
-    """Return the options with which another command reads DATA in the same way."""
-    words: list[str] = []
-    for option, value in (
-        ("--id", asked["id_column"]),
-        ("--features", _format_names(asked["features"])),
-        ("--drop", _format_names(asked["drop"])),
-        ("--encoding", asked["encoding"]),
-    ):
-        words += [] if value in (None, "utf-8") else [option, value]
-    return words + [f"--{name.replace('_', '-')}" for name in ("no_header", "standardize") if asked[name]]
+        hints = Supervision.empty(len(ids))
+        for file in paths:
+            try:
+                hints |= read_hints(file, ids, encoding=self.hints_encoding)
+            except FileFormatError as error:
+                more = _explain_ids(self.id_column, data) if error.ids else ""
+                raise FileFormatError(render(error, words=HINT_OPTIONS) + more) from error
+        return hints
 
 
 def _format_names(names: tuple[str, ...] | None) -> str | None:
@@ -142,22 +216,6 @@ HINT_OPTIONS = {
     "read it with read_hints": "give it as --hints",
     **{f"encoding={name!r}": f"--hints-encoding {name}" for name in ("latin-1", "cp1252", "utf-16")},
 }
-
-
-def read_all_hints(
-    paths: Sequence[str], ids: RowIds, *, encoding: str, id_column: str | None, path: str
-) -> Supervision:
-    """Read and combine files of hints; errors mention options instead of the library's parameters."""
-    from likewise.supervision import Supervision, read_hints
-
-    hints = Supervision.empty(len(ids))
-    for file in paths:
-        try:
-            hints |= read_hints(file, ids, encoding=encoding)
-        except FileFormatError as error:
-            more = _explain_ids(id_column, path) if error.ids else ""
-            raise FileFormatError(render(error, words=HINT_OPTIONS) + more) from error
-    return hints
 
 
 def _explain_ids(id_column: str | None, path: str) -> str:

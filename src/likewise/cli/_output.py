@@ -13,7 +13,7 @@ import secrets
 import shutil
 import sys
 import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from types import TracebackType
@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from likewise.supervision import RowIds
 
 STDOUT = "-"
+PICTURES = (".png", ".svg", ".pdf")
 
 
 # ---------------------------------------------------------------------- errors
@@ -113,6 +114,15 @@ def write_stdout(data: str | bytes) -> None:
 def print_json(document: dict[str, Any]) -> None:
     """Print one JSON document on stdout."""
     write_stdout(json.dumps(document, ensure_ascii=False, indent=2, allow_nan=False) + "\n")
+
+
+def print_notes(notes: Iterable[str], wrote: Iterable[str | Path] = ()) -> None:
+    """Print notes and the names of the written files on stderr."""
+    stderr = make_console()
+    for note in notes:
+        stderr.print(f"note: {note}", style="yellow")
+    for path in wrote:
+        stderr.print(f"wrote {path}")
 
 
 class Notes(list[str]):
@@ -215,6 +225,42 @@ class Outputs:
         finally:
             for part, _ in self._parts:
                 part.unlink(missing_ok=True)
+
+
+def check_stdout(out: str | None, as_json: bool) -> None:
+    """Raise an error if both the JSON document and a file would be written to stdout."""
+    if as_json and out == STDOUT:
+        raise click.UsageError("--json and --out - both write to stdout; give --out a file.")
+
+
+def check_files(
+    inputs: list[str],
+    tables: Mapping[str, str | None],
+    plot: str | None,
+    *,
+    folders: Iterable[str] = (),
+) -> None:
+    """Raise an error, before any work, if a file cannot be read or written.
+
+    `tables` are the tables to write, by option; `folders` are read, too, but not checked here.
+    """
+    from likewise._optional import require
+    from likewise.cli._write import ENDINGS, check_writer
+
+    check_inputs(*inputs)
+    check_distinct({**tables, "--plot": plot}, [*inputs, *folders])
+    for option, path in tables.items():
+        if path is not None and path != STDOUT:
+            check_output(path, ENDINGS, option)
+            check_writer(path)
+    if plot is not None:
+        check_output(plot, PICTURES, "--plot")
+        require("matplotlib", extra="plot")
+
+
+def list_written(*paths: str | None) -> list[str]:
+    """Return the paths that name files: neither None nor stdout."""
+    return [path for path in paths if path is not None and path != STDOUT]
 
 
 def check_inputs(*paths: str) -> None:

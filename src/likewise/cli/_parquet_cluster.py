@@ -8,7 +8,7 @@ from contextlib import ExitStack, suppress
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 import click
 import numpy as np
@@ -19,7 +19,6 @@ from likewise._optional import require
 from likewise.cli._data_tables import ColumnRoles, DataTable
 from likewise.cli._fitting import fit_by_ids, select_hints
 from likewise.cli._methods import make_estimator
-from likewise.cli._options import read_all_hints
 from likewise.cli._output import STDOUT, Outputs, Step, gather_warnings, print_json, show_progress
 from likewise.cli._raw_tables import RawTable
 from likewise.cli._report import Report, print_report
@@ -30,24 +29,12 @@ from likewise.exceptions import FileFormatError
 from likewise.supervision import FewIds, RowIds, Supervision
 from likewise.supervision.io import list_ids_in_file
 
+if TYPE_CHECKING:
+    from likewise.cli.cluster import ClusterOptions
+
 IntArray = npt.NDArray[np.int64]
 _BATCH_ROWS = 2**16
 _AHEAD = 4  # maximum number of chunks of labels that are fetched ahead of writing
-
-
-@dataclass(frozen=True)
-class ParquetOptions:
-    """The options for the rows, the hints and the method."""
-
-    path: str
-    columns: ColumnRoles
-    n_clusters: int
-    method: str
-    options: dict[str, Any]
-    hints: tuple[str, ...]
-    hints_encoding: str
-    as_links: bool
-    seed: int
 
 
 class Source(Protocol):
@@ -171,51 +158,42 @@ class LargeReport(Report):
         return list(self.counts)
 
 
-def cluster_files(
-    asked: ParquetOptions,
-    scheduler: str | None,
-    memory_limit: int | None,
-    out: str | None,
-    *,
-    as_json: bool,
-    quiet: bool,
-) -> None:
+def cluster_files(asked: ClusterOptions, path: str, columns: ColumnRoles, options: dict[str, Any]) -> None:
     """Cluster the rows of Parquet files, write the labels in blocks, and print a report."""
-    if as_json and out is None:
+    method, n_clusters, out = asked.method, asked.clusters, asked.out
+    if asked.as_json and out is None:
         raise click.UsageError("--json with --parquet omits the labels; give a file for them with --out.")
     require("pyarrow.parquet", extra="scale")
-    with gather_warnings() as notes, show_progress(4, quiet=quiet) as step, ExitStack() as stack:
+    with gather_warnings() as notes, show_progress(4, quiet=asked.quiet) as step, ExitStack() as stack:
         step("inspecting files")
         source: Source
-        if scheduler is None:
-            source = LocalFiles(asked.path, memory_limit)
+        if asked.scheduler is None:
+            source = LocalFiles(path, asked.memory_limit)
         else:
-            source = ClusterFiles(asked.path, stack.enter_context(_open_client(scheduler)))
-        features, dropped = _select_features(asked, source.footers)
+            source = ClusterFiles(path, stack.enter_context(_open_client(asked.scheduler)))
+        features, dropped = _select_features(path, columns, source.footers)
         n_rows = sum(one.n_rows for one in source.footers)
-        if asked.n_clusters > n_rows:
-            raise FileFormatError(f"{asked.n_clusters} clusters need at least as many rows; got {n_rows}.")
+        if n_clusters > n_rows:
+            raise FileFormatError(f"{n_clusters} clusters need at least as many rows; got {n_rows}.")
         step("finding rows")
         ids = _find_hinted_ids(asked, source, n_rows)
-        all_hints = read_all_hints(
-            asked.hints, ids, encoding=asked.hints_encoding, id_column=asked.columns.id, path=asked.path
-        )
-        used = select_hints(all_hints, asked.method, asked.n_clusters, asked.as_links, asked.options)
+        all_hints = asked.table.read_hints(asked.hints, ids, data=path)
+        used = select_hints(all_hints, method, n_clusters, asked.as_links, options)
         step("clustering")
-        model = make_estimator(asked.method, asked.n_clusters, asked.seed, asked.options)
+        model = make_estimator(method, n_clusters, asked.seed, options)
         if HAS_CALLBACKS:
             model.set_callbacks(Iterations(step))
-        contradiction = fit_by_ids(model, source.get_rows(features), used, ids, asked.method)
+        contradiction = fit_by_ids(model, source.get_rows(features), used, ids, method)
         step("writing")
         outputs = stack.enter_context(Outputs())
-        counts = np.zeros(asked.n_clusters, dtype=np.int64)
+        counts = np.zeros(n_clusters, dtype=np.int64)
 
         def write(path: Path | None) -> None:
             with BlockWriter(path) as writer:
                 at = 0
-                for names, labels in source.iterate_parts(model.labels_, asked.columns.id):
+                for names, labels in source.iterate_parts(model.labels_, columns.id):
                     step(f"writing, row {at:,}", within=True)
-                    counts[:] += np.bincount(labels, minlength=asked.n_clusters)
+                    counts[:] += np.bincount(labels, minlength=n_clusters)
                     writer.add(_format_row_numbers(at, len(labels)) if names is None else names, labels)
                     at += len(labels)
 
@@ -223,14 +201,14 @@ def cluster_files(
             write(None)
         else:
             outputs.add(out, write)
-        report = _make_report(asked, model, used, ids, source, (features, dropped), counts)
+        report = _make_report(method, model, used, ids, source, (features, dropped), counts)
     notes += contradiction
     wrote = [] if out is None or out == STDOUT else [out]
-    if as_json:
-        result: dict[str, Any] = {"data": asked.path, "scheduler": scheduler, "hint_files": list(asked.hints)}
-        result |= {"seed": asked.seed, **asked.options}
+    if asked.as_json:
+        result: dict[str, Any] = {"data": path, "scheduler": asked.scheduler}
+        result |= {"hint_files": list(asked.hints), "seed": asked.seed, **options}
         print_json({**report.as_dict(), **result, "wrote": wrote, "notes": notes})
-    if not quiet:
+    if not asked.quiet:
         print_report(report, notes, wrote)
 
 
@@ -242,15 +220,15 @@ def _open_client(address: str) -> Any:
 
 
 def _select_features(
-    asked: ParquetOptions, footers: Sequence[files.Footer]
+    path: str, columns: ColumnRoles, footers: Sequence[files.Footer]
 ) -> tuple[tuple[str, ...], tuple[str, ...]]:
     """Return the feature columns and the columns that are left out."""
-    columns, names = asked.columns, tuple(footers[0].types)
-    columns.check(RawTable(asked.path, names, (), None))
+    names = tuple(footers[0].types)
+    columns.check(RawTable(path, names, (), None))
     others = {columns.id, *columns.drop}
     features = columns.features or tuple(name for name in names if name not in others)
     if not features:
-        raise FileFormatError(f"{asked.path} has no column left to use as a feature; drop fewer columns.")
+        raise FileFormatError(f"{path} has no column left to use as a feature; drop fewer columns.")
     try:
         files.choose_columns(footers, features)
     except FileFormatError as error:
@@ -263,18 +241,18 @@ def _select_features(
     return features, tuple(name for name in names if name not in {*features, columns.id})
 
 
-def _find_hinted_ids(asked: ParquetOptions, source: Source, n_rows: int) -> FewIds:
+def _find_hinted_ids(asked: ClusterOptions, source: Source, n_rows: int) -> FewIds:
     """Return the ids of the hinted rows; other ids are not kept in memory."""
     names: dict[str, None] = {}
     for path in asked.hints:
         with suppress(ValueError):  # an invalid file is reported when it is read
-            names |= dict.fromkeys(list_ids_in_file(path, encoding=asked.hints_encoding))
-    column = asked.columns.id
+            names |= dict.fromkeys(list_ids_in_file(path, encoding=asked.table.hints_encoding))
+    column = asked.table.id_column
     if column is None:
         return FewIds.from_numbers(names, n_rows)
     found = source.find(column, list(names)) if names else files.FoundIds()
     known = [name for name in names if name in dict(found.rows)]  # unknown ids are reported with their line
-    places = found.find_rows(known, f"{asked.path}, column {column!r}")
+    places = found.find_rows(known, f"{asked.parquet}, column {column!r}")
     return FewIds(dict(zip(known, places.tolist(), strict=True)), n_rows)
 
 
@@ -284,7 +262,7 @@ def _format_row_numbers(first: int, count: int) -> Any:
 
 
 def _make_report(
-    asked: ParquetOptions,
+    method: str,
     model: Any,
     used: Supervision,
     ids: RowIds,
@@ -297,7 +275,7 @@ def _make_report(
     named = RowIds.from_ids([ids[row] for row in rows.tolist()] or ["none"])
     labels = source.get_labels(model.labels_, rows) if len(rows) else np.zeros(1, dtype=np.int64)
     table = DataTable(named, np.empty((len(named), 0)), *columns)
-    found = Report.from_model(asked.method, _LabelledRows(model, labels), table, few, None)
+    found = Report.from_model(method, _LabelledRows(model, labels), table, few, None)
     return LargeReport(**vars(found), all_rows=len(ids), counts=tuple(counts.tolist()))
 
 

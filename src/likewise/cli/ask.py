@@ -6,35 +6,28 @@ import io
 import shlex
 import sys
 from collections import Counter
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from likewise.cli._interview_options import (
     EVERY,
-    ErrorRateParameter,
+    AskOptions,
     Files,
-    InterviewOptions,
     InterviewProgress,
     format_count,
 )
-from likewise.cli._options import (
-    add_table_options,
-    format_table_options,
-    make_column_roles,
-    parse_names,
-    read_all_hints,
-)
+from likewise.cli._options import collect_options
 from likewise.cli._output import (
     Command,
     gather_warnings,
     get_program_name,
     make_console,
     print_json,
+    print_notes,
 )
-from likewise.cli._strategies import STRATEGIES, StrategyName
 
 if TYPE_CHECKING:
     from likewise.active import Interview, Suspect
@@ -52,78 +45,9 @@ _MIN_ANSWERS = 20  # with fewer, the estimated error rate mostly reflects its pr
 
 
 @click.command("ask", cls=Command)
-@click.argument("data", type=click.Path())
-@click.option("-k", "--clusters", type=click.IntRange(min=2), help="The number of clusters.")
-@click.option("--discover", is_flag=True, help="The number of clusters is unknown; answers open new ones.")
-@click.option(
-    "--show",
-    callback=parse_names,
-    metavar="COLUMN[,COLUMN]",
-    help="Columns to show for each row; by default all, truncated. Text columns named here are not features.",
-)
-@add_table_options
-@click.option("--standardize", is_flag=True, help="Give every feature mean 0 and variance 1.")
-@click.option("--known", type=click.Path(), multiple=True, help="A file of existing hints.")
-@click.option(
-    "--save",
-    type=click.Path(),
-    metavar="FILE",
-    help="File in which the answers are saved; if it exists, it is resumed.  [default: DATA with .ask.json]",
-)
-@click.option(
-    "--budget", type=click.IntRange(min=0), help="Maximum number of answers, earlier ones included."
-)
-@click.option(
-    "--strategy",
-    type=StrategyName(),
-    metavar="NAME",
-    help=f"The strategy that chooses the questions: {', '.join(STRATEGIES)}.",
-)
-@click.option(
-    "--errors",
-    type=ErrorRateParameter(),
-    metavar="learn|RATE",
-    help="Share of wrong answers: a rate below 0.5 (0: answers are certain), or learn.  [default: learn]",
-)
-@click.option(
-    "--trays", is_flag=True, help="Ask you to sort trays of rows into piles instead of comparing pairs."
-)
-@click.option(
-    "--seed",
-    type=click.IntRange(min=0, max=2**32 - 1),
-    default=0,
-    help="Random seed; another seed gives other questions.  [default: 0]",
-)
-@click.option("--annotator", metavar="NAME", help="Your name, kept with your answers.")
-@click.option("--hints", type=click.Path(), help="Write the answers as hints: .csv, .jsonl or .parquet.")
-@click.option("--labels", type=click.Path(), help="Write the clusters: .csv, .parquet or .jsonl.")
-@click.option("--json", "as_json", is_flag=True, help="Print everything as one JSON document at the end.")
+@collect_options(AskOptions)
 @click.pass_context
-def command(
-    ctx: click.Context,
-    data: str,
-    clusters: int | None,
-    discover: bool,
-    show: tuple[str, ...] | None,
-    id_column: str | None,
-    features: tuple[str, ...] | None,
-    drop: tuple[str, ...] | None,
-    no_header: bool,
-    encoding: str,
-    hints_encoding: str,
-    standardize: bool,
-    known: tuple[str, ...],
-    save: str | None,
-    budget: int | None,
-    strategy: str | None,
-    errors: float | Literal["learn"] | None,
-    trays: bool,
-    seed: int,
-    annotator: str | None,
-    hints: str | None,
-    labels: str | None,
-    as_json: bool,
-) -> None:
+def command(ctx: click.Context, asked: AskOptions) -> None:
     """Answer questions about rows, and cluster by the answers.
 
     DATA is a CSV, Parquet or .npy file. Each question shows rows and asks whether they belong together: y
@@ -140,8 +64,8 @@ def command(
       likewise ask data.csv -k 3 --budget 60 --hints answers.csv --labels labels.csv
       likewise ask data.csv -k 3 --trays
     """
-    files = Files(data, known, save, hints, labels)
-    if trays and strategy is not None:
+    files = Files(asked)
+    if asked.trays and asked.strategy is not None:
         raise click.UsageError("--trays and --strategy exclude each other: both choose the questions.")
 
     ctx.with_resource(files.hold())
@@ -150,17 +74,17 @@ def command(
     from likewise.cli._row_text import check_shown, drop_text_columns, make_row_formatter
     from likewise.oracles import ConsoleOracle
 
-    raw = read_raw(data, header=not no_header, encoding=encoding)
-    check_shown(raw, show)
-    columns = drop_text_columns(make_column_roles(id_column, features, drop), raw, show)
+    options, known = asked.table, asked.known
+    raw = read_raw(asked.data, header=not options.no_header, encoding=options.encoding)
+    check_shown(raw, asked.show)
+    columns = drop_text_columns(options.make_roles(), raw, asked.show)
     table = make_table(raw, columns)
-    given = read_all_hints(known, table.ids, encoding=hints_encoding, id_column=id_column, path=data)
+    given = options.read_hints(known, table.ids, data=asked.data)
     if "labels" in given.kinds:  # links carry the same information
         given = given.select_kinds(given.kinds - {"labels"}) | given.select_kinds("labels").to_links()
-    X = standardize_columns(table.X) if standardize else table.X
-    asked = InterviewOptions(clusters, discover, budget, strategy, trays, seed, errors)
+    X = standardize_columns(table.X) if asked.standardize else table.X
     _read_any_bytes()
-    person = ConsoleOracle(make_row_formatter(raw, id_column, show), annotator=annotator)
+    person = ConsoleOracle(make_row_formatter(raw, options.id_column, asked.show), annotator=asked.annotator)
     with gather_warnings() as notes:
         interview = asked.make_interview(X, table, given if known else None, files)
         files.save_interview(interview)
@@ -170,7 +94,10 @@ def command(
         interrupted = False
         try:
             finished = person.hold(
-                interview, after=files.save_interview, heading=progress.format_heading, check=not as_json
+                interview,
+                after=files.save_interview,
+                heading=progress.format_heading,
+                check=not asked.as_json,
             )
         except KeyboardInterrupt:
             finished, interrupted = False, True
@@ -180,24 +107,16 @@ def command(
         looked_back = found is not None and progress.looks_back and interview.n_answers >= EVERY
         advice = interview.progress().advice if looked_back else None
         files.write_results(interview, table, found)
-    ctx.params["drop"] = columns.drop or None
-    end = InterviewSummary(
-        interview, found, finished, files, advice, _suggest_command(interview, ctx.params, found)
-    )
-    if as_json:
-        print_json(
-            {
-                **end.as_dict(),
-                "answers_read": n_read,
-                "labels": _list_clusters(table, found, labels),
-                "notes": notes,
-            }
-        )
+    read_alike = replace(options, drop=columns.drop or None)
+    todo = _suggest_command(interview, replace(asked, table=read_alike), found)
+    end = InterviewSummary(interview, found, finished, files, advice, todo)
+    if asked.as_json:
+        labels = _list_clusters(table, found, asked.labels)
+        print_json({**end.as_dict(), "answers_read": n_read, "labels": labels, "notes": notes})
     stderr = make_console()
     for line in end.format_lines():
         stderr.print(line)
-    for note in notes:
-        stderr.print(f"note: {note}", style="yellow")
+    print_notes(notes)
     if interrupted:
         ctx.exit(INTERRUPTED)
 
@@ -370,21 +289,21 @@ class InterviewSummary:
         return lines
 
 
-def _suggest_command(interview: Interview, asked: dict[str, Any], labels: Any) -> str | None:
+def _suggest_command(interview: Interview, asked: AskOptions, labels: Any) -> str | None:
     """Return the command that clusters by the answers, or None if they were not written as hints.
 
     Its labels can differ in a few rows from those of the interview, which learns its metric from fewer
     answers and weights repeated answers and annotators. It therefore writes to a new file.
     """
-    if asked["hints"] is None or not interview.supervision:
+    if asked.hints is None or not interview.supervision:
         return None
     k = interview.n_clusters if labels is None or not interview.discover else int(labels.max()) + 1
-    words = [get_program_name(), "cluster", asked["data"], "-k", str(k), "--hints", asked["hints"]]
+    words = [get_program_name(), "cluster", asked.data, "-k", str(k), "--hints", asked.hints]
     words += ["--method", "propagation"] if interview.model_is_default else []  # the model of the interview
     words += ["--as-links"] if "triplets" in interview.supervision.kinds else []
-    words += format_table_options(asked)
-    words += ["--seed", str(asked["seed"])] if asked["seed"] else []
-    return shlex.join([*words, "--out", _find_free_name(asked["labels"] or "labels.csv")])
+    words += asked.table.format_options(standardize=asked.standardize)
+    words += ["--seed", str(asked.seed)] if asked.seed else []
+    return shlex.join([*words, "--out", _find_free_name(asked.labels or "labels.csv")])
 
 
 def _find_free_name(path: str) -> str:

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import dataclasses
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from likewise.cli._options import add_table_options, make_column_roles, read_all_hints
-from likewise.cli._output import Command, check_inputs, gather_warnings, make_console, print_json
+from likewise.cli._options import TableOptions, argument, collect_options, option
+from likewise.cli._output import Command, check_inputs, gather_warnings, print_json, print_notes
 
 if TYPE_CHECKING:
     from likewise.cli._contradictions import LinkConflict, TripletConflict
@@ -17,41 +18,35 @@ if TYPE_CHECKING:
 SHOWN = 10
 
 
+@dataclass(frozen=True, kw_only=True)
+class CheckOptions:
+    """The options of the command."""
+
+    hints: str = argument(type=click.Path())
+    data: str = argument(type=click.Path(allow_dash=True))
+    clusters: int | None = option(
+        "-k",
+        "--clusters",
+        type=click.IntRange(min=1),
+        help="Also check that this many clusters suffice, and how many links k-means alone would break.",
+    )
+    bag_column: str | None = option(
+        "--bag-column",
+        metavar="COLUMN",
+        help="The column of DATA with the bag of each row; HINTS is then a table bag,labels.",
+    )
+    table: TableOptions
+    truth: str | None = option(
+        "--truth",
+        metavar="COLUMN",
+        help="A column of true classes to compare the hints with; it is not used as a feature.",
+    )
+    as_json: bool = option("--json", is_flag=True, help="Print the findings as one JSON document.")
+
+
 @click.command("check", cls=Command)
-@click.argument("hints", type=click.Path())
-@click.argument("data", type=click.Path(allow_dash=True))
-@click.option(
-    "-k",
-    "--clusters",
-    type=click.IntRange(min=1),
-    help="Also check that this many clusters suffice, and how many links k-means alone would break.",
-)
-@click.option(
-    "--bag-column",
-    metavar="COLUMN",
-    help="The column of DATA with the bag of each row; HINTS is then a table bag,labels.",
-)
-@add_table_options
-@click.option(
-    "--truth",
-    metavar="COLUMN",
-    help="A column of true classes to compare the hints with; it is not used as a feature.",
-)
-@click.option("--json", "as_json", is_flag=True, help="Print the findings as one JSON document.")
-def command(
-    hints: str,
-    data: str,
-    clusters: int | None,
-    bag_column: str | None,
-    id_column: str | None,
-    features: tuple[str, ...] | None,
-    drop: tuple[str, ...] | None,
-    no_header: bool,
-    encoding: str,
-    hints_encoding: str,
-    truth: str | None,
-    as_json: bool,
-) -> None:
+@collect_options(CheckOptions)
+def command(asked: CheckOptions) -> None:
     """Check a file of hints before using it.
 
     Reads HINTS for the rows of DATA (CSV, Parquet or .npy; - is stdin) and reports the number of hints and of
@@ -68,25 +63,26 @@ def command(
       likewise check hints.csv data.csv --id name -k 3 --json
       likewise check bags.csv rows.csv --bag-column bag
     """
-    check_inputs(hints, data)
+    check_inputs(asked.hints, asked.data)
     from likewise.cli._bag_report import describe_labels, describe_sizes, read_bag_hints
     from likewise.cli._contradictions import compare_with_truth, find_link_conflicts, find_triplet_conflicts
     from likewise.cli._data_tables import get_ids, get_texts, make_table
     from likewise.cli._raw_tables import read_raw
     from likewise.exceptions import FileFormatError
 
-    columns = make_column_roles(id_column, features, drop, truth, bag_column)
+    table, truth, clusters = asked.table, asked.truth, asked.clusters
+    columns = table.make_roles(truth, asked.bag_column)
     with gather_warnings() as notes:
-        raw = read_raw(data, header=not no_header, encoding=encoding)
+        raw = read_raw(asked.data, header=not table.no_header, encoding=table.encoding)
         columns.check(raw)
-        ids = get_ids(raw, id_column)
-        if bag_column is None:
-            all_hints = read_all_hints(
-                [hints], ids, encoding=hints_encoding, id_column=id_column, path=raw.path
-            )
+        ids = get_ids(raw, table.id_column)
+        if asked.bag_column is None:
+            all_hints = table.read_hints([asked.hints], ids, data=raw.path)
         else:
-            bags = get_texts(raw, bag_column)
-            all_hints = read_bag_hints(hints, bags, encoding=hints_encoding, column=bag_column)
+            bags = get_texts(raw, asked.bag_column)
+            all_hints = read_bag_hints(
+                asked.hints, bags, encoding=table.hints_encoding, column=asked.bag_column
+            )
         X = None
         no_coherence = None
         try:
@@ -99,7 +95,7 @@ def command(
     if no_coherence is not None and found.n_must and found.n_cannot:
         notes.append(f"coherence is left out: {no_coherence}")
     too_few = clusters is not None and found.min_clusters > clusters
-    if as_json:
+    if asked.as_json:
         print_json(
             {
                 **dataclasses.asdict(found),
@@ -123,8 +119,7 @@ def command(
         if agreement is not None and agreement.against:
             click.echo(f"\nhints that disagree with the column {truth!r} (= together, ≠ apart)")
             _print_some(list(agreement.against))
-        for note in notes:
-            make_console().print(f"note: {note}", style="yellow")
+        print_notes(notes)
     if too_few:
         click.echo(
             f"the hints need at least {found.min_clusters} clusters, more than the {clusters} given.",

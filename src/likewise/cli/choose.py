@@ -5,28 +5,36 @@ from __future__ import annotations
 import shlex
 import sys
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import click
 
 from likewise.cli._methods import LINKS, METHODS, check_honoured, find_methods, make_estimator
-from likewise.cli._options import add_table_options, format_table_options, make_column_roles, read_all_hints
+from likewise.cli._options import (
+    STANDARDIZE,
+    TableOptions,
+    argument,
+    collect_options,
+    option,
+    seed_option,
+)
 from likewise.cli._output import (
     STDOUT,
     Command,
     OutputPath,
     Outputs,
-    check_distinct,
-    check_inputs,
-    check_output,
+    check_files,
+    check_stdout,
     gather_warnings,
     get_program_name,
+    list_written,
     make_console,
     print_json,
+    print_notes,
     show_progress,
     write_stdout,
 )
-from likewise.cli.cluster import PICTURES
 from likewise.exceptions import FileFormatError, UnsupportedSupervisionError, render
 
 if TYPE_CHECKING:
@@ -105,88 +113,73 @@ def _refuse_bags(ctx: click.Context, param: click.Parameter, value: str | None) 
         )
 
 
+@dataclass(frozen=True, kw_only=True)
+class ChooseOptions:
+    """The options of the command."""
+
+    data: str = argument(type=click.Path(allow_dash=True))
+    hints: tuple[str, ...] = argument(type=click.Path(), nargs=-1, required=True)
+    clusters: tuple[int, ...] = option(
+        "-k",
+        "--clusters",
+        type=Counts(),
+        default="2:8",
+        show_default=True,
+        metavar="NUMBERS",
+        help="The numbers of clusters to try: 4, 2:12 (both ends included), 2,3,5.",
+    )
+    methods: tuple[str, ...] | None = option(
+        "--methods",
+        type=Methods(),
+        metavar="A,B,C",
+        help="The methods to compare; by default the usual ones that use these hints. Add k-means, which "
+        "uses no hints, to see what the hints contribute.",
+    )
+    cv: int = option(
+        "--cv", type=click.IntRange(min=2), default=5, show_default=True, help="Number of folds."
+    )
+    repeats: int | None = option(
+        "--repeats",
+        type=click.IntRange(min=1),
+        help="Number of times the hints are split into folds; by default 3, or 1 for a single method.",
+    )
+    scoring: str = option(
+        "--scoring",
+        type=click.Choice(["auto", "accuracy", "agreement", "balanced-accuracy", "log-score"]),
+        default="auto",
+        show_default=True,
+        help="Score for predictions of held-out hints; auto is agreement if few pairs are must-links, else "
+        "accuracy.",
+    )
+    one_standard_error: bool = option(
+        "--one-standard-error",
+        is_flag=True,
+        help="Choose the fewest clusters within one standard error of the best.",
+    )
+    as_links: bool = option(
+        "--as-links", is_flag=True, help="Convert hints to links for methods that do not use them directly."
+    )
+    table: TableOptions
+    standardize: bool = option("--standardize", is_flag=True, help=STANDARDIZE)
+    seed: int = seed_option("Random seed of the folds and the fits.")
+    jobs: int = option(
+        "--jobs", type=click.IntRange(min=1), default=1, show_default=True, help="Number of parallel fits."
+    )
+    out: str | None = option(
+        "--out", type=OutputPath(), help="Write all results: .csv, .parquet, .jsonl or -."
+    )
+    plot: str | None = option(
+        "--plot", type=click.Path(), help="Plot the scores by number of clusters: .png, .svg or .pdf."
+    )
+    as_json: bool = option("--json", is_flag=True, help="Print everything as one JSON document.")
+    quiet: bool = option("-q", "--quiet", is_flag=True, help="Show no progress and print no notes.")
+
+
 @click.command("choose", cls=Command)
-@click.argument("data", type=click.Path(allow_dash=True))
-@click.argument("hints", type=click.Path(), nargs=-1, required=True)
-@click.option(
-    "-k",
-    "--clusters",
-    type=Counts(),
-    default="2:8",
-    show_default=True,
-    metavar="NUMBERS",
-    help="The numbers of clusters to try: 4, 2:12 (both ends included), 2,3,5.",
-)
-@click.option(
-    "--methods",
-    type=Methods(),
-    metavar="A,B,C",
-    help="The methods to compare; by default the usual ones that use these hints. Add k-means, which uses no "
-    "hints, to see what the hints contribute.",
-)
-@click.option("--cv", type=click.IntRange(min=2), default=5, show_default=True, help="Number of folds.")
-@click.option(
-    "--repeats",
-    type=click.IntRange(min=1),
-    help="Number of times the hints are split into folds; by default 3, or 1 for a single method.",
-)
-@click.option(
-    "--scoring",
-    type=click.Choice(["auto", "accuracy", "agreement", "balanced-accuracy", "log-score"]),
-    default="auto",
-    show_default=True,
-    help="Score for predictions of held-out hints; auto is agreement if few pairs are must-links, else "
-    "accuracy.",
-)
-@click.option(
-    "--one-standard-error",
-    is_flag=True,
-    help="Choose the fewest clusters within one standard error of the best.",
-)
-@click.option(
-    "--as-links", is_flag=True, help="Convert hints to links for methods that do not use them directly."
-)
 @click.option("--bags", hidden=True, expose_value=False, callback=_refuse_bags)
 @click.option("--bag-column", hidden=True, expose_value=False, callback=_refuse_bags)
-@add_table_options
-@click.option("--standardize", is_flag=True, help="Give every feature mean 0 and variance 1.")
-@click.option(
-    "--seed",
-    type=click.IntRange(min=0, max=2**32 - 1),
-    default=0,
-    help="Random seed of the folds and the fits.  [default: 0]",
-)
-@click.option(
-    "--jobs", type=click.IntRange(min=1), default=1, show_default=True, help="Number of parallel fits."
-)
-@click.option("--out", type=OutputPath(), help="Write all results: .csv, .parquet, .jsonl or -.")
-@click.option("--plot", type=click.Path(), help="Plot the scores by number of clusters: .png, .svg or .pdf.")
-@click.option("--json", "as_json", is_flag=True, help="Print everything as one JSON document.")
-@click.option("-q", "--quiet", is_flag=True, help="Show no progress and print no notes.")
-def command(
-    data: str,
-    hints: tuple[str, ...],
-    clusters: tuple[int, ...],
-    methods: tuple[str, ...] | None,
-    cv: int,
-    repeats: int | None,
-    scoring: str,
-    one_standard_error: bool,
-    as_links: bool,
-    id_column: str | None,
-    features: tuple[str, ...] | None,
-    drop: tuple[str, ...] | None,
-    no_header: bool,
-    encoding: str,
-    hints_encoding: str,
-    standardize: bool,
-    seed: int,
-    jobs: int,
-    out: str | None,
-    plot: str | None,
-    as_json: bool,
-    quiet: bool,
-) -> None:
+@collect_options(ChooseOptions)
+def command(asked: ChooseOptions) -> None:
     """Choose method and number of clusters by held-out hints.
 
     No true classes are needed. The hints of the HINTS files are split into folds. Each method is fitted with
@@ -200,59 +193,60 @@ def command(
       likewise choose data.csv hints.csv -k 2:12 --methods mpck-means,gm-pr,k-means --plot choice.png
       likewise choose data.csv pairs.csv triplets.csv -k 2,3,5 --as-links --out table.csv --json
     """
-    if as_json and out == STDOUT:
-        raise click.UsageError("--json and --out - both write to stdout; give --out a file.")
-    _check_files(data, hints, out, plot)
+    check_stdout(asked.out, asked.as_json)
+    check_files([asked.data, *asked.hints], {"--out": asked.out}, asked.plot)
 
-    from likewise.cli._data_tables import read_table, standardize_columns
+    from likewise.cli._data_tables import standardize_columns
     from likewise.cli._write import format_csv, write_table
     from likewise.evaluation import HintSearchCV
 
+    clusters, out, quiet = asked.clusters, asked.out, asked.quiet
     with gather_warnings() as notes, Outputs() as outputs:
-        columns = make_column_roles(id_column, features, drop)
-        table = read_table(data, columns, header=not no_header, encoding=encoding)
+        table = asked.table.read_table(asked.data, asked.table.make_roles())
         notes.names = table.ids
         if clusters[-1] > len(table.ids):
             raise FileFormatError(
                 f"{clusters[-1]} clusters need at least as many rows; got {len(table.ids)}."
             )
-        all_hints = read_all_hints(hints, table.ids, encoding=hints_encoding, id_column=id_column, path=data)
-        names = _select_methods(methods, all_hints, as_links)
-        X = standardize_columns(table.X) if standardize else table.X
+        all_hints = asked.table.read_hints(asked.hints, table.ids, data=asked.data)
+        names = _select_methods(asked.methods, all_hints, asked.as_links)
+        X = standardize_columns(table.X) if asked.standardize else table.X
         grid = {"n_clusters": list(clusters)}
-        n_repeats = repeats or (3 if len(names) > 1 else 1)
+        n_repeats = asked.repeats or (3 if len(names) > 1 else 1)
         search = HintSearchCV(
-            [(name, make_estimator(name, clusters[0], seed, {}), grid) for name in names],
-            cv=cv,
+            [(name, make_estimator(name, clusters[0], asked.seed, {}), grid) for name in names],
+            cv=asked.cv,
             n_repeats=n_repeats,
-            scoring=scoring.replace("-", "_"),
-            rule="one_standard_error" if one_standard_error else "simplest_method",
+            scoring=asked.scoring.replace("-", "_"),
+            rule="one_standard_error" if asked.one_standard_error else "simplest_method",
             refit=False,
-            as_links=as_links,
-            n_jobs=jobs,
-            random_state=seed,
+            as_links=asked.as_links,
+            n_jobs=asked.jobs,
+            random_state=asked.seed,
         )
-        with show_progress(len(names) * len(clusters) * cv * n_repeats, quiet=quiet) as step:
+        with show_progress(len(names) * len(clusters) * asked.cv * n_repeats, quiet=quiet) as step:
             _fit(search.set_params(progress=_make_progress_callback(step, quiet)), X, all_hints)
         rows = _make_rows(search)
-        if plot is not None:
-            outputs.add(plot, _draw_picture(search).save)
+        if asked.plot is not None:
+            outputs.add(asked.plot, _draw_picture(search).save)
         cells = {name: [row[name] for row in rows] for name in rows[0]}
         if out is not None and out != STDOUT:
             outputs.add(out, lambda part: write_table(part, cells))
     notes += _format_failures(search, table.ids)
     best = next(row for row in rows if row["chosen"])
-    todo = _suggest_command(best, all_hints, click.get_current_context().params)
-    wrote = [path for path in (out, plot) if path is not None and path != STDOUT]
-    if as_json:
-        used = search.scoring_.replace("_", "-")
-        asked = {"data": data, "hint_files": list(hints), "seed": seed, "folds": cv, "repeats": n_repeats}
-        asked["scoring"] = used
-        counted = {"n_scored": search.n_scored_, "n_implied": search.n_implied_}
+    todo = _suggest_command(best, all_hints, asked)
+    wrote = list_written(out, asked.plot)
+    if asked.as_json:
         print_json(
             {
-                **asked,
-                **counted,
+                "data": asked.data,
+                "hint_files": list(asked.hints),
+                "seed": asked.seed,
+                "folds": asked.cv,
+                "repeats": n_repeats,
+                "scoring": search.scoring_.replace("_", "-"),
+                "n_scored": search.n_scored_,
+                "n_implied": search.n_implied_,
                 "best": best,
                 "ties": _find_ties(search),
                 "results": rows,
@@ -267,25 +261,7 @@ def command(
     if out != STDOUT or not quiet:
         _print_result(rows, search, todo, make_console(stderr=out == STDOUT))
     if not quiet:
-        for note in notes:
-            make_console().print(f"note: {note}", style="yellow")
-        for path in wrote:
-            make_console().print(f"wrote {path}")
-
-
-def _check_files(data: str, hints: tuple[str, ...], out: str | None, plot: str | None) -> None:
-    """Raise an error before any work if a file cannot be read or written."""
-    from likewise._optional import require
-    from likewise.cli._write import ENDINGS, check_writer
-
-    check_inputs(data, *hints)
-    check_distinct({"--out": out, "--plot": plot}, [data, *hints])
-    if out is not None and out != STDOUT:
-        check_output(out, ENDINGS, "--out")
-        check_writer(out)
-    if plot is not None:
-        check_output(plot, PICTURES, "--plot")
-        require("matplotlib", extra="plot")
+        print_notes(notes, wrote)
 
 
 def _select_methods(asked: tuple[str, ...] | None, hints: Supervision, as_links: bool) -> tuple[str, ...]:
@@ -395,25 +371,18 @@ def _draw_picture(search: Any) -> Any:
     return ChoiceDisplay.from_search(search, title=title)
 
 
-def _suggest_command(best: dict[str, Any], all_hints: Supervision, asked: dict[str, Any]) -> str:
+def _suggest_command(best: dict[str, Any], all_hints: Supervision, asked: ChooseOptions) -> str:
     """Return the command that clusters with the chosen method and number of clusters."""
     uses = METHODS[best["method"]].uses
-    words = [
-        get_program_name(),
-        "cluster",
-        asked["data"],
-        "-k",
-        str(best["clusters"]),
-        "--method",
-        best["method"],
-    ]
-    for path in asked["hints"] if uses else ():
+    words = [get_program_name(), "cluster", asked.data, "-k", str(best["clusters"])]
+    words += ["--method", best["method"]]
+    for path in asked.hints if uses else ():
         words += ["--hints", path]
     words += ["--as-links"] if uses and not all_hints.kinds <= uses else []
-    words += format_table_options(asked)
-    if uses and asked["hints_encoding"] not in (None, "utf-8"):
-        words += ["--hints-encoding", asked["hints_encoding"]]
-    words += ["--seed", str(asked["seed"])] if asked["seed"] else []
+    words += asked.table.format_options(standardize=asked.standardize)
+    if uses and asked.table.hints_encoding != "utf-8":
+        words += ["--hints-encoding", asked.table.hints_encoding]
+    words += ["--seed", str(asked.seed)] if asked.seed else []
     return shlex.join([*words, "--out", "labels.csv"])
 
 

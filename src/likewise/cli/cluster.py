@@ -3,21 +3,30 @@
 from __future__ import annotations
 
 import re
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from likewise.cli._methods import DEFAULT, METHODS, build_options, is_blockwise, make_estimator
-from likewise.cli._options import add_table_options, make_column_roles, parse_bytes, read_all_hints
+from likewise.cli._methods import DEFAULT, METHODS, MethodOptions, is_blockwise, make_estimator
+from likewise.cli._options import (
+    STANDARDIZE,
+    TableOptions,
+    argument,
+    collect_options,
+    option,
+    parse_bytes,
+    seed_option,
+)
 from likewise.cli._output import (
     STDOUT,
     Command,
     OutputPath,
     Outputs,
-    check_distinct,
-    check_inputs,
-    check_output,
+    check_files,
+    check_stdout,
     gather_warnings,
+    list_written,
     print_json,
     show_progress,
     write_stdout,
@@ -27,8 +36,6 @@ from likewise.exceptions import FileFormatError
 if TYPE_CHECKING:
     from likewise.cli._report import Report
     from likewise.supervision import Supervision
-
-PICTURES = (".png", ".svg", ".pdf")
 
 
 def _parse_shape(ctx: click.Context, param: click.Parameter, value: str | None) -> tuple[int, int] | None:
@@ -40,144 +47,134 @@ def _parse_shape(ctx: click.Context, param: click.Parameter, value: str | None) 
     return int(match[1]), int(match[2])
 
 
+@dataclass(frozen=True, kw_only=True)
+class ClusterOptions:
+    """The options of the command."""
+
+    data: str | None = argument(type=click.Path(allow_dash=True), required=False)
+    parquet: str | None = option(
+        "--parquet",
+        metavar="PATH|URL",
+        help="The rows, instead of DATA: a Parquet file, a folder of them, or a URL. They are read in "
+        "blocks.",
+    )
+    scheduler: str | None = option(
+        "--scheduler",
+        metavar="ADDRESS",
+        help="With --parquet: the Dask scheduler to use, such as tcp://10.0.0.5:8786.",
+    )
+    memory_limit: int | None = option(
+        "--memory-limit",
+        callback=parse_bytes,
+        metavar="SIZE",
+        help="With --parquet: maximum memory for one block, such as 200MB.",
+    )
+    clusters: int = option(
+        "-k", "--clusters", type=click.IntRange(min=1), required=True, help="The number of clusters."
+    )
+    hints: tuple[str, ...] = option(
+        "--hints", type=click.Path(), multiple=True, help="A file of hints; may be given several times."
+    )
+    method: str = option(
+        "--method",
+        type=click.Choice(list(METHODS)),
+        default=DEFAULT,
+        show_default=True,
+        help="The clustering method. Methods with constrained or seeded in their names use labels, "
+        "discriminative uses links and triplets, sss-vad triplets, bag-spectral bags, k-means no hints, the "
+        "others links.",
+    )
+    parameters: MethodOptions
+    as_links: bool = option(
+        "--as-links", is_flag=True, help="Convert labels, triplets and bags to links first."
+    )
+    bags: str | None = option(
+        "--bags", type=click.Path(), help="A table of the labels of bags: bag,labels, such as r1,wren;owl."
+    )
+    given_bag_column: str | None = option(
+        "--bag-column", metavar="COLUMN", help="The column of bags in DATA.  [default: bag, with --bags]"
+    )
+    table: TableOptions
+    standardize: bool = option("--standardize", is_flag=True, help=STANDARDIZE)
+    truth: str | None = option(
+        "--truth", metavar="COLUMN", help="A column of true classes, used only to score the clustering."
+    )
+    seed: int = seed_option()
+    out: str | None = option(
+        "--out", type=OutputPath(), help="Write the labels: .csv, .parquet, .jsonl or -."
+    )
+    plot: str | None = option(
+        "--plot", type=click.Path(), help="Plot clusters and links: .png, .svg or .pdf."
+    )
+    image_shape: tuple[int, int] | None = option(
+        "--image-shape",
+        callback=_parse_shape,
+        metavar="HxW",
+        help="With --plot for bag-spectral: show rows as images of this size, such as 8x8.",
+    )
+    bag_report: str | None = option(
+        "--bag-report", type=click.Path(), help="Write a report on each bag: .csv, .parquet or .jsonl."
+    )
+    as_json: bool = option("--json", is_flag=True, help="Print everything as one JSON document.")
+    quiet: bool = option("-q", "--quiet", is_flag=True, help="Print no summary.")
+
+    @property
+    def bag_column(self) -> str | None:
+        """The column of bags, which is called bag if only the labels of bags are given."""
+        return "bag" if self.bags is not None and self.given_bag_column is None else self.given_bag_column
+
+    def check(self) -> None:
+        """Raise an error, before any work, for options or files that do not fit together."""
+        if self.method == "k-means" and (self.hints or self.bags):
+            raise click.UsageError(
+                "--method k-means uses no hints; leave --hints and --bags out, or choose another method."
+            )
+        if self.image_shape is not None and (self.plot is None or self.method != "bag-spectral"):
+            raise click.UsageError("--image-shape is for --plot with --method bag-spectral.")
+        check_stdout(self.out, self.as_json)
+        if (self.data is None) == (self.parquet is None):
+            raise click.UsageError("pass the rows as DATA or with --parquet, not both.")
+        self._check_source()
+        read = [path for path in (self.data, *self.hints, self.bags) if path is not None]
+        tables = {"--out": self.out, "--bag-report": self.bag_report}
+        check_files(read, tables, self.plot, folders=[] if self.parquet is None else [self.parquet])
+
+    def _check_source(self) -> None:
+        """Raise an error for options of DATA given with --parquet, or the reverse."""
+        of_files = {"--scheduler": self.scheduler, "--memory-limit": self.memory_limit}
+        if self.parquet is None:
+            if given := [name for name, value in of_files.items() if value]:
+                raise click.UsageError(f"{given[0]} is for rows given with --parquet.")
+            return
+        if all(of_files.values()):
+            raise click.UsageError(
+                "--memory-limit limits this process; set the limit of Dask workers on their side."
+            )
+        in_memory = {
+            "--bags": self.bags,
+            "--bag-column": self.bag_column,
+            "--bag-report": self.bag_report,
+            "--standardize": self.standardize,
+            "--truth": self.truth,
+            "--plot": self.plot,
+            "--no-header": self.table.no_header,
+        }
+        if given := [name for name, value in in_memory.items() if value]:
+            raise click.UsageError(
+                f"{given[0]} needs the rows in memory, and --parquet reads them in blocks. Give the file as "
+                "DATA if it fits in memory."
+            )
+        if not is_blockwise(self.method):
+            able = ", ".join(name for name in METHODS if is_blockwise(name))
+            raise click.UsageError(
+                f"--parquet reads rows in blocks, which --method {self.method} does not support. These do: "
+                f"{able}. Or give the file as DATA if it fits in memory."
+            )
+
+
 @click.command("cluster", cls=Command)
-@click.argument("data", type=click.Path(allow_dash=True), required=False)
-@click.option(
-    "--parquet",
-    metavar="PATH|URL",
-    help="The rows, instead of DATA: a Parquet file, a folder of them, or a URL. They are read in blocks.",
-)
-@click.option(
-    "--scheduler",
-    metavar="ADDRESS",
-    help="With --parquet: the Dask scheduler to use, such as tcp://10.0.0.5:8786.",
-)
-@click.option(
-    "--memory-limit",
-    callback=parse_bytes,
-    metavar="SIZE",
-    help="With --parquet: maximum memory for one block, such as 200MB.",
-)
-@click.option("-k", "--clusters", type=click.IntRange(min=1), required=True, help="The number of clusters.")
-@click.option(
-    "--hints", type=click.Path(), multiple=True, help="A file of hints; may be given several times."
-)
-@click.option(
-    "--method",
-    type=click.Choice(list(METHODS)),
-    default=DEFAULT,
-    show_default=True,
-    help="The clustering method. constrained-k-means and seeded-k-means use labels, discriminative and "
-    "mini-batch-discriminative links and triplets, sss-vad triplets, bag-spectral bags, labels and links, "
-    "spectral-reg must-links, k-means no hints, and the others links.",
-)
-@click.option("--metric", type=click.Choice(["full", "diagonal"]), help="The kind of metric to learn.")
-@click.option("--per-cluster", is_flag=True, help="Learn a metric for each cluster.")
-@click.option(
-    "--covariance",
-    type=click.Choice(["full", "tied", "diag", "spherical"]),
-    help="The covariance type of a mixture of Gaussians.",
-)
-@click.option(
-    "--tau",
-    type=click.FloatRange(min=0),
-    help="Weight of the mutual-information term (method discriminative).",
-)
-@click.option(
-    "--affinity",
-    type=click.Choice(["local", "rbf", "neighbors"]),
-    help="Similarity of rows in spectral methods. local: RBF with a width per row; rbf: one width; "
-    "neighbors: nearest neighbours.",
-)
-@click.option(
-    "--neighbors",
-    type=click.IntRange(min=1),
-    help="Number of neighbours of each row in the graph; by default 10 for bag-spectral and propagation "
-    "(fewer with few rows), and for the others all rows up to 4,000, 30 neighbours above.",
-)
-@click.option(
-    "--alpha",
-    type=click.FloatRange(min=0),
-    help="Weight of the bags in bag-spectral; by default 1.5, less if not all bags are labelled, and 0.7 for "
-    "the variants of the paper.",
-)
-@click.option(
-    "--variant",
-    type=click.Choice(["propagated", "labelled", "exact", "printed"]),
-    help="How bag-spectral uses bags; by default propagated. The others are the variants of the paper.",
-)
-@click.option(
-    "--drop-cannot", is_flag=True, help="Method spectral-reg: drop cannot-links, which it cannot use."
-)
-@click.option("--n-init", type=click.IntRange(min=1), help="Number of starts, of which the best is used.")
-@click.option("--max-iter", type=click.IntRange(min=1), help="Maximum number of iterations of one start.")
-@click.option("--as-links", is_flag=True, help="Convert labels, triplets and bags to links first.")
-@click.option(
-    "--bags", type=click.Path(), help="A table of the labels of bags: bag,labels, such as r1,wren;owl."
-)
-@click.option(
-    "--bag-column", metavar="COLUMN", help="The column of bags in DATA.  [default: bag, with --bags]"
-)
-@add_table_options
-@click.option("--standardize", is_flag=True, help="Give every feature mean 0 and variance 1.")
-@click.option(
-    "--truth", metavar="COLUMN", help="A column of true classes, used only to score the clustering."
-)
-@click.option(
-    "--seed",
-    type=click.IntRange(min=0, max=2**32 - 1),
-    default=0,
-    help="Random seed.  [default: 0]",
-)
-@click.option("--out", type=OutputPath(), help="Write the labels: .csv, .parquet, .jsonl or -.")
-@click.option("--plot", type=click.Path(), help="Plot clusters and links: .png, .svg or .pdf.")
-@click.option(
-    "--image-shape",
-    callback=_parse_shape,
-    metavar="HxW",
-    help="With --plot for bag-spectral: show rows as images of this size, such as 8x8.",
-)
-@click.option("--bag-report", type=click.Path(), help="Write a report on each bag: .csv, .parquet or .jsonl.")
-@click.option("--json", "as_json", is_flag=True, help="Print everything as one JSON document.")
-@click.option("-q", "--quiet", is_flag=True, help="Print no summary.")
-def command(
-    data: str | None,
-    parquet: str | None,
-    scheduler: str | None,
-    memory_limit: int | None,
-    clusters: int,
-    hints: tuple[str, ...],
-    method: str,
-    metric: str | None,
-    per_cluster: bool,
-    covariance: str | None,
-    tau: float | None,
-    affinity: str | None,
-    neighbors: int | None,
-    alpha: float | None,
-    variant: str | None,
-    drop_cannot: bool,
-    n_init: int | None,
-    max_iter: int | None,
-    as_links: bool,
-    bags: str | None,
-    bag_column: str | None,
-    id_column: str | None,
-    features: tuple[str, ...] | None,
-    drop: tuple[str, ...] | None,
-    no_header: bool,
-    encoding: str,
-    hints_encoding: str,
-    standardize: bool,
-    truth: str | None,
-    seed: int,
-    out: str | None,
-    plot: str | None,
-    image_shape: tuple[int, int] | None,
-    bag_report: str | None,
-    as_json: bool,
-    quiet: bool,
-) -> None:
+@collect_options(ClusterOptions)
+def command(asked: ClusterOptions) -> None:
     """Cluster a table of rows, following hints.
 
     DATA is a CSV, Parquet or .npy file, or - for stdin. A CSV file has a header; all its columns must be
@@ -195,155 +192,75 @@ def command(
       likewise cluster --parquet rows/ -k 9 --id name --hints hints.csv --out labels.parquet
       likewise cluster --parquet s3://lab/rows -k 9 --scheduler tcp://10.0.0.5:8786 --out labels.csv
     """
-    if method == "k-means" and (hints or bags):
-        raise click.UsageError(
-            "--method k-means uses no hints; leave --hints and --bags out, or choose another method."
-        )
-    if image_shape is not None and (plot is None or method != "bag-spectral"):
-        raise click.UsageError("--image-shape is for --plot with --method bag-spectral.")
-    if bags is not None and bag_column is None:
-        bag_column = "bag"
-    if as_json and out == STDOUT:
-        raise click.UsageError("--json and --out - both write to stdout; give --out a file.")
-    if (data is None) == (parquet is None):
-        raise click.UsageError("pass the rows either as DATA or with --parquet.")
-    in_memory = {
-        "--bags": bags,
-        "--bag-column": bag_column,
-        "--bag-report": bag_report,
-        "--standardize": standardize,
-        "--truth": truth,
-        "--plot": plot,
-        "--no-header": no_header,
-    }
-    of_files = {"--scheduler": scheduler, "--memory-limit": memory_limit}
-    _check_way(method, parquet, in_memory, of_files)
-    others = (*hints, *([bags] if bags else []))
-    _check_files(data, others, {"--out": out, "--bag-report": bag_report}, plot, parquet)
-    options = build_options(
-        method,
-        n_init=n_init,
-        max_iter=max_iter,
-        metric=metric,
-        per_cluster=per_cluster or None,
-        covariance_type=covariance,
-        tau=tau,
-        affinity=affinity,
-        n_neighbors=neighbors,
-        alpha=alpha,
-        variant=variant,
-        cannot="drop" if drop_cannot else None,
-    )
+    asked.check()
+    options = asked.parameters.make_parameters(asked.method)
+    columns = asked.table.make_roles(asked.truth, asked.bag_column)
+    if asked.parquet is not None:
+        from likewise.cli._parquet_cluster import cluster_files
 
-    columns = make_column_roles(id_column, features, drop, truth, bag_column)
-    if parquet is not None:
-        from likewise.cli._parquet_cluster import ParquetOptions, cluster_files
-
-        asked_of = ParquetOptions(
-            parquet, columns, clusters, method, options, hints, hints_encoding, as_links, seed
-        )
-        cluster_files(asked_of, scheduler, memory_limit, out, as_json=as_json, quiet=quiet)
+        cluster_files(asked, asked.parquet, columns, options)
         return
+    data = asked.data
     assert data is not None
 
     from likewise.cli._bag_report import read_bag_hints
-    from likewise.cli._data_tables import read_table, standardize_columns
+    from likewise.cli._data_tables import standardize_columns
     from likewise.cli._fitting import fit_by_ids, select_hints
     from likewise.cli._report import Report, make_labels_table, print_report
     from likewise.cli._write import format_csv, write_table
 
-    with gather_warnings() as notes, show_progress(4, quiet=quiet) as step, Outputs() as outputs:
+    method, clusters, out, plot = asked.method, asked.clusters, asked.out, asked.plot
+    with gather_warnings() as notes, show_progress(4, quiet=asked.quiet) as step, Outputs() as outputs:
         step("reading")
-        table = read_table(data, columns, header=not no_header, encoding=encoding)
+        table = asked.table.read_table(data, columns)
         if clusters > len(table.ids):
             raise FileFormatError(f"{clusters} clusters need at least as many rows; got {len(table.ids)}.")
-        all_hints = read_all_hints(hints, table.ids, encoding=hints_encoding, id_column=id_column, path=data)
-        if bag_column is not None:
-            cells = table.kept[bag_column]
-            all_hints |= read_bag_hints(bags, cells, encoding=hints_encoding, column=bag_column)
-        if bag_report is not None and all_hints.bags is None:
+        all_hints = asked.table.read_hints(asked.hints, table.ids, data=data)
+        if (bag_column := asked.bag_column) is not None:
+            cells, encoding = table.kept[bag_column], asked.table.hints_encoding
+            all_hints |= read_bag_hints(asked.bags, cells, encoding=encoding, column=bag_column)
+        if asked.bag_report is not None and all_hints.bags is None:
             raise click.UsageError("--bag-report needs bags; give their column with --bag-column.")
-        used = select_hints(all_hints, method, clusters, as_links, options)
+        used = select_hints(all_hints, method, clusters, asked.as_links, options)
         step("clustering")
-        X = standardize_columns(table.X) if standardize else table.X
-        model = make_estimator(method, clusters, seed, options)
+        X = standardize_columns(table.X) if asked.standardize else table.X
+        model = make_estimator(method, clusters, asked.seed, options)
         contradiction = fit_by_ids(model, X, used, table.ids, method)
-        shown = X if as_json or not quiet else None
-        report = Report.from_model(method, model, table, used, truth, all_hints.bags, shown)
+        shown = X if asked.as_json or not asked.quiet else None
+        report = Report.from_model(method, model, table, used, asked.truth, all_hints.bags, shown)
         labels = make_labels_table(table.ids, report.labels, getattr(model, "class_of_cluster_", ()))
         if plot is not None:
             step("drawing")
-            picture = _draw_picture(X, report, model, image_shape)
+            picture = _draw_picture(X, report, model, asked.image_shape)
             outputs.add(plot, picture.save)
-        if bag_report is not None:
+        if asked.bag_report is not None:
             assert report.bags is not None
             by_bag = report.bags.make_columns()
-            outputs.add(bag_report, lambda part: write_table(part, by_bag))
+            outputs.add(asked.bag_report, lambda part: write_table(part, by_bag))
         if out is not None and out != STDOUT:
             outputs.add(out, lambda part: write_table(part, labels))
         step("writing")
     notes += [
         *contradiction,
         *_warn_of_id_columns(table.feature_names),
-        *(_warn_of_neither(all_hints) if as_links else []),
+        *(_warn_of_neither(all_hints) if asked.as_links else []),
     ]
-    wrote = [path for path in (out, plot, bag_report) if path is not None and path != STDOUT]
-    if as_json:
-        asked = {"data": data, "hint_files": list(hints), "bag_file": bags, "seed": seed}
-        asked |= {"standardize": standardize, **options}
+    wrote = list_written(out, plot, asked.bag_report)
+    if asked.as_json:
+        given: dict[str, Any] = {
+            "data": data,
+            "hint_files": list(asked.hints),
+            "bag_file": asked.bags,
+            "seed": asked.seed,
+        }
+        given |= {"standardize": asked.standardize, **options}
         listed = [dict(zip(labels, row, strict=True)) for row in zip(*labels.values(), strict=True)]
-        in_document = {"labels": listed if out is None else None}
-        print_json({**report.as_dict(), **asked, **in_document, "wrote": wrote, "notes": notes})
+        given |= {"labels": listed if out is None else None}
+        print_json({**report.as_dict(), **given, "wrote": wrote, "notes": notes})
     elif out is None or out == STDOUT:
         write_stdout(format_csv(labels))
-    if not quiet:
+    if not asked.quiet:
         print_report(report, notes, wrote)
-
-
-def _check_way(method: str, parquet: str | None, in_memory: dict[str, Any], of_files: dict[str, Any]) -> None:
-    """Raise an error for options of DATA given with --parquet, or the reverse, before anything is read."""
-    if parquet is None:
-        if given := [option for option, value in of_files.items() if value]:
-            raise click.UsageError(f"{given[0]} is for rows given with --parquet.")
-        return
-    if all(of_files.values()):
-        raise click.UsageError(
-            "--memory-limit limits this process; set the limit of Dask workers on their side."
-        )
-    if given := [option for option, value in in_memory.items() if value]:
-        raise click.UsageError(
-            f"{given[0]} needs the rows in memory, and --parquet reads them in blocks. Give the file as DATA "
-            "if it fits in memory."
-        )
-    if not is_blockwise(method):
-        able = ", ".join(name for name in METHODS if is_blockwise(name))
-        raise click.UsageError(
-            f"--parquet reads rows in blocks, which --method {method} does not support. These do: {able}. "
-            "Or give the file as DATA if it fits in memory."
-        )
-
-
-def _check_files(
-    data: str | None,
-    hints: tuple[str, ...],
-    tables: dict[str, str | None],
-    plot: str | None,
-    parquet: str | None,
-) -> None:
-    """Raise an error before any work if a file cannot be read or written."""
-    from likewise._optional import require
-    from likewise.cli._write import ENDINGS, check_writer
-
-    inputs = [*([] if data is None else [data]), *hints]
-    check_inputs(*inputs)
-    check_distinct({**tables, "--plot": plot}, [*inputs, *([] if parquet is None else [parquet])])
-    for option, path in tables.items():
-        if path is not None and path != STDOUT:
-            check_output(path, ENDINGS, option)
-            check_writer(path)
-    if plot is not None:
-        check_output(plot, PICTURES, "--plot")
-        require("matplotlib", extra="plot")
 
 
 def _warn_of_neither(all_hints: Supervision) -> list[str]:

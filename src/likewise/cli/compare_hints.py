@@ -7,15 +7,15 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from likewise.cli._output import (
+    PICTURES,
     Command,
     Outputs,
     check_distinct,
     check_inputs,
     check_output,
-    make_console,
     print_json,
+    print_notes,
 )
-from likewise.cli.cluster import PICTURES
 from likewise.exceptions import FileFormatError
 
 if TYPE_CHECKING:
@@ -130,10 +130,7 @@ def command(
         print_json({**found.as_dict(), "wrote": wrote, "notes": notes})
         return
     click.echo(str(found))
-    for note in notes:
-        make_console().print(f"note: {note}", style="yellow")
-    for path in wrote:
-        make_console().print(f"wrote {path}")
+    print_notes(notes, wrote)
 
 
 def _find_column(raw: RawTable, asked: str | None) -> str:

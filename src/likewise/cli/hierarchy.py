@@ -3,13 +3,23 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from likewise.cli._options import _check_encoding, parse_names
+from likewise.cli._options import (
+    STANDARDIZE,
+    argument,
+    collect_options,
+    encoding_option,
+    option,
+    parse_names,
+    seed_option,
+)
 from likewise.cli._output import (
+    PICTURES,
     STDOUT,
     Command,
     OutputPath,
@@ -17,20 +27,20 @@ from likewise.cli._output import (
     check_distinct,
     check_inputs,
     check_output,
+    check_stdout,
     gather_warnings,
-    make_console,
+    list_written,
     print_json,
+    print_notes,
     show_progress,
     write_stdout,
 )
-from likewise.cli.cluster import PICTURES
 from likewise.exceptions import LikewiseWarning
 
 if TYPE_CHECKING:
     from likewise.cli._tags import Tags
     from likewise.cli._tree_report import TreeReport
     from likewise.hierarchy import LabelHierarchy
-    from likewise.supervision import RowIds
 
 PAGE = ".html"
 TREES = (".json", ".csv", ".nwk", ".newick", ".graphml")
@@ -59,139 +69,163 @@ class MissingRate(click.ParamType):
         return rate
 
 
+@dataclass(frozen=True, kw_only=True)
+class HierarchyOptions:
+    """The options of the command."""
+
+    data: str = argument(type=click.Path(allow_dash=True))
+    labels: str | None = option(
+        "--labels", type=click.Path(), help="A table of the tags: id and 0/1 columns, or id,label."
+    )
+    label_columns: tuple[str, ...] | None = option(
+        "--label-columns", callback=parse_names, metavar="A,B,C", help="Columns of DATA that are 0/1 labels."
+    )
+    separator: str = option(
+        "--separator", default=";", show_default=True, help="Separator of labels within a cell."
+    )
+    text: tuple[str, ...] = option(
+        "--text", metavar="COLUMN", multiple=True, help="A column of text; may be given several times."
+    )
+    components: int = option(
+        "--components",
+        type=click.IntRange(min=1),
+        default=100,
+        show_default=True,
+        help="Number of features to compute from the text.",
+    )
+    features: tuple[str, ...] | None = option(
+        "--features",
+        callback=parse_names,
+        metavar="A,B,C",
+        help="Columns of numbers, or a .npy file with one row per row of DATA. By default all other columns; "
+        "none with --text.",
+    )
+    id_column: str | None = option(
+        "--id",
+        metavar="COLUMN",
+        help="The column of ids. By default the first column of the tags if DATA has it too; otherwise rows "
+        "are numbered 0, 1, 2 and so on.",
+    )
+    drop: tuple[str, ...] | None = option(
+        "--drop", callback=parse_names, metavar="A,B,C", help="Columns to leave out."
+    )
+    no_header: bool = option(
+        "--no-header", is_flag=True, help="DATA has no header; columns are f0, f1 and so on."
+    )
+    encoding: str = encoding_option("--encoding", "Encoding of a CSV DATA file.")
+    labels_encoding: str = encoding_option("--labels-encoding", "Encoding of a CSV file of tags or of edges.")
+    standardize: bool = option("--standardize", is_flag=True, help=STANDARDIZE)
+    hierarchy: str | None = option(
+        "--hierarchy", type=click.Path(), help="A known tree; only the rest is learned."
+    )
+    fixed: str | None = option(
+        "--fixed", type=click.Path(), help="Edges that the tree must have: parent,child."
+    )
+    forbidden: str | None = option(
+        "--forbidden", type=click.Path(), help="Edges that the tree must not have: parent,child."
+    )
+    structure: str = option(
+        "--structure",
+        type=click.Choice(["tree", "dag"]),
+        default="tree",
+        show_default=True,
+        help="Whether a label may have several parents (dag).",
+    )
+    missing_rate: str | float = option(
+        "--missing-rate",
+        type=MissingRate(),
+        default="auto",
+        show_default=True,
+        help="Share of tags that are missing: one rate shared by all labels, one per-label, auto, or a known "
+        "rate such as 0.2.",
+    )
+    max_iter: int | None = option(
+        "--max-iter", type=click.IntRange(min=1), help="Maximum number of EM iterations."
+    )
+    seed: int = seed_option()
+    truth: str | None = option("--truth", type=click.Path(), help="The true tree, to compare with.")
+    out: str | None = option(
+        "--out",
+        type=OutputPath(),
+        help="Write the tree: .json, .csv, .nwk, .graphml, or - (JSON on stdout).",
+    )
+    plot: str | None = option(
+        "--plot", type=click.Path(), help="Plot the tree: .png, .svg, .pdf, or .html for large trees."
+    )
+    html: str | None = option(
+        "--html", type=click.Path(), help="Write the tree as a page with collapsible branches: .html."
+    )
+    missing_plot: str | None = option(
+        "--missing-plot", type=click.Path(), help="Plot the missing rate of each label."
+    )
+    suggest: str | None = option(
+        "--suggest", type=click.Path(), help="Write labels that may be missing: .csv, .parquet, .jsonl."
+    )
+    top: int = option(
+        "--top",
+        type=click.IntRange(min=1),
+        default=5,
+        show_default=True,
+        help="Maximum number of suggestions per row.",
+    )
+    at_least: float = option(
+        "--at-least",
+        type=click.FloatRange(min=0, max=1),
+        default=0.1,
+        show_default=True,
+        help="Suggest only labels with at least this probability.",
+    )
+    whole: bool = option("--all", is_flag=True, help="Print the whole tree, even if it is large.")
+    as_json: bool = option("--json", is_flag=True, help="Print everything as one JSON document.")
+    quiet: bool = option("-q", "--quiet", is_flag=True, help="Print no report.")
+
+    @property
+    def drawn(self) -> dict[str, str | None]:
+        """The pictures and pages to write, by option."""
+        return {"--plot": self.plot, "--html": self.html, "--missing-plot": self.missing_plot}
+
+    def check(self) -> None:
+        """Raise an error, before any work, for options or files that do not fit together."""
+        if (self.labels is None) == (self.label_columns is None):
+            raise click.UsageError(
+                "give the tags either as a file with --labels or as columns of DATA with --label-columns."
+            )
+        if self.hierarchy is not None and (self.fixed is not None or self.forbidden is not None):
+            raise click.UsageError("--hierarchy fixes the whole tree; leave --fixed and --forbidden out.")
+        if not self.separator:
+            raise click.UsageError("expected a separator of labels, such as ';'; got an empty --separator.")
+        check_stdout(self.out, self.as_json)
+        self._check_files()
+
+    def _check_files(self) -> None:
+        from likewise._optional import require
+        from likewise.cli._write import ENDINGS, check_writer
+
+        given = (self.labels, self.hierarchy, self.fixed, self.forbidden, self.truth)
+        read = [self.data, *(path for path in given if path is not None)]
+        read += [name for name in self.features or () if name.lower().endswith(".npy")]
+        check_inputs(*read)
+        check_distinct({"--out": self.out, **self.drawn, "--suggest": self.suggest}, read)
+        if self.out is not None and self.out != STDOUT:
+            check_output(self.out, TREES, "--out")
+            if self.structure == "dag":
+                _check_not_newick(self.out)
+            if Path(self.out).suffix.lower() == ".graphml":
+                require("networkx", extra="graphs")
+        endings = {"--plot": (*PICTURES, PAGE), "--html": (PAGE,), "--missing-plot": PICTURES}
+        for name, path in self.drawn.items():
+            if path is not None:
+                check_output(path, endings[name], name)
+                if Path(path).suffix.lower() != PAGE:
+                    require("matplotlib", extra="plot")
+        if self.suggest is not None:
+            check_output(self.suggest, ENDINGS, "--suggest")
+            check_writer(self.suggest)
+
+
 @click.command("hierarchy", cls=Command)
-@click.argument("data", type=click.Path(allow_dash=True))
-@click.option("--labels", type=click.Path(), help="A table of the tags: id and 0/1 columns, or id,label.")
-@click.option(
-    "--label-columns", callback=parse_names, metavar="A,B,C", help="Columns of DATA that are 0/1 labels."
-)
-@click.option("--separator", default=";", show_default=True, help="Separator of labels within a cell.")
-@click.option("--text", metavar="COLUMN", multiple=True, help="A column of text; may be given several times.")
-@click.option(
-    "--components",
-    type=click.IntRange(min=1),
-    default=100,
-    show_default=True,
-    help="Number of features to compute from the text.",
-)
-@click.option(
-    "--features",
-    callback=parse_names,
-    metavar="A,B,C",
-    help="Columns of numbers, or a .npy file with one row per row of DATA. By default all other columns; "
-    "none with --text.",
-)
-@click.option(
-    "--id",
-    "id_column",
-    metavar="COLUMN",
-    help="The column of ids. By default the first column of the tags if DATA has it too; otherwise rows are "
-    "numbered 0, 1, 2 and so on.",
-)
-@click.option("--drop", callback=parse_names, metavar="A,B,C", help="Columns to leave out.")
-@click.option("--no-header", is_flag=True, help="DATA has no header; columns are f0, f1 and so on.")
-@click.option(
-    "--encoding",
-    callback=_check_encoding,
-    default="utf-8",
-    show_default=True,
-    help="Encoding of a CSV DATA file.",
-)
-@click.option(
-    "--labels-encoding",
-    callback=_check_encoding,
-    default="utf-8",
-    show_default=True,
-    help="Encoding of a CSV file of tags or of edges.",
-)
-@click.option("--standardize", is_flag=True, help="Give every feature mean 0 and variance 1.")
-@click.option("--hierarchy", "given", type=click.Path(), help="A known tree; only the rest is learned.")
-@click.option("--fixed", type=click.Path(), help="Edges that the tree must have: parent,child.")
-@click.option("--forbidden", type=click.Path(), help="Edges that the tree must not have: parent,child.")
-@click.option(
-    "--structure",
-    type=click.Choice(["tree", "dag"]),
-    default="tree",
-    show_default=True,
-    help="Whether a label may have several parents (dag).",
-)
-@click.option(
-    "--missing-rate",
-    type=MissingRate(),
-    default="auto",
-    show_default=True,
-    help="Share of tags that are missing: one rate shared by all labels, one per-label, auto, or a known "
-    "rate such as 0.2.",
-)
-@click.option("--max-iter", type=click.IntRange(min=1), help="Maximum number of EM iterations.")
-@click.option(
-    "--seed",
-    type=click.IntRange(min=0, max=2**32 - 1),
-    default=0,
-    help="Random seed.  [default: 0]",
-)
-@click.option("--truth", type=click.Path(), help="The true tree, to compare with.")
-@click.option(
-    "--out",
-    type=OutputPath(),
-    help="Write the tree: .json, .csv, .nwk, .graphml, or - (JSON on stdout).",
-)
-@click.option("--plot", type=click.Path(), help="Plot the tree: .png, .svg, .pdf, or .html for large trees.")
-@click.option("--html", type=click.Path(), help="Write the tree as a page with collapsible branches: .html.")
-@click.option("--missing-plot", type=click.Path(), help="Plot the missing rate of each label.")
-@click.option(
-    "--suggest", type=click.Path(), help="Write labels that may be missing: .csv, .parquet, .jsonl."
-)
-@click.option(
-    "--top",
-    type=click.IntRange(min=1),
-    default=5,
-    show_default=True,
-    help="Maximum number of suggestions per row.",
-)
-@click.option(
-    "--at-least",
-    type=click.FloatRange(min=0, max=1),
-    default=0.1,
-    show_default=True,
-    help="Suggest only labels with at least this probability.",
-)
-@click.option("--all", "whole", is_flag=True, help="Print the whole tree, even if it is large.")
-@click.option("--json", "as_json", is_flag=True, help="Print everything as one JSON document.")
-@click.option("-q", "--quiet", is_flag=True, help="Print no report.")
-def command(
-    data: str,
-    labels: str | None,
-    label_columns: tuple[str, ...] | None,
-    separator: str,
-    text: tuple[str, ...],
-    components: int,
-    features: tuple[str, ...] | None,
-    id_column: str | None,
-    drop: tuple[str, ...] | None,
-    no_header: bool,
-    encoding: str,
-    labels_encoding: str,
-    standardize: bool,
-    given: str | None,
-    fixed: str | None,
-    forbidden: str | None,
-    structure: str,
-    missing_rate: str | float,
-    max_iter: int | None,
-    seed: int,
-    truth: str | None,
-    out: str | None,
-    plot: str | None,
-    html: str | None,
-    missing_plot: str | None,
-    suggest: str | None,
-    top: int,
-    at_least: float,
-    whole: bool,
-    as_json: bool,
-    quiet: bool,
-) -> None:
+@collect_options(HierarchyOptions)
+def command(asked: HierarchyOptions) -> None:
     """Learn the tree behind incomplete tags, and complete them.
 
     DATA is a CSV, Parquet or .npy file of items, or - for stdin. The tags are a second table with the ids of
@@ -206,93 +240,83 @@ def command(
       likewise hierarchy items.csv --label-columns red,green,blue --standardize --html tree.html
       likewise hierarchy items.csv --labels tags.csv --features embeddings.npy --fixed known.csv --json
     """
-    if (labels is None) == (label_columns is None):
-        raise click.UsageError(
-            "give the tags either as a file with --labels or as columns of DATA with --label-columns."
-        )
-    if given is not None and (fixed is not None or forbidden is not None):
-        raise click.UsageError("--hierarchy fixes the whole tree; leave --fixed and --forbidden out.")
-    if not separator:
-        raise click.UsageError("expected a separator of labels, such as ';'; got an empty --separator.")
-    drawn = {"--plot": plot, "--html": html, "--missing-plot": missing_plot}
-    read = [path for path in (labels, given, fixed, forbidden, truth) if path is not None]
-    read += [name for name in features or () if name.lower().endswith(".npy")]
-    if as_json and out == STDOUT:
-        raise click.UsageError("--json and --out - both write to stdout; give --out a file.")
-    _check_files(data, read, out, drawn, suggest, structure)
+    asked.check()
 
     from likewise.cli._data_tables import get_ids, standardize_columns
     from likewise.cli._item_features import FeatureOptions, build_items
     from likewise.cli._known_edges import read_known, read_tree
     from likewise.cli._raw_tables import read_raw
+    from likewise.cli._tags import find_shared_id, read_tag_columns, read_tag_table
     from likewise.cli._tree_report import TreeReport
     from likewise.cli._write import write_table
     from likewise.hierarchy import write_hierarchy
     from likewise.hierarchy._json import compose
 
-    with gather_warnings() as notes, show_progress(4, quiet=quiet) as step, Outputs() as outputs:
+    out, suggest, id_column = asked.out, asked.suggest, asked.id_column
+    with gather_warnings() as notes, show_progress(4, quiet=asked.quiet) as step, Outputs() as outputs:
         step("reading")
-        raw = read_raw(data, header=not no_header, encoding=encoding)
-        table = None if labels is None else _read_labels(labels, labels_encoding)
+        raw = read_raw(asked.data, header=not asked.no_header, encoding=asked.encoding)
+        table = None if asked.labels is None else _read_labels(asked.labels, asked.labels_encoding)
         if id_column is None and table is not None:
-            id_column = _find_shared_id(raw, table, drop or ())
+            id_column = find_shared_id(raw, table, asked.drop or ())
         wanted = FeatureOptions.from_options(
-            features,
+            asked.features,
             id=id_column,
-            text=text,
-            drop=drop or (),
-            labels=label_columns or (),
-            components=components,
+            text=asked.text,
+            drop=asked.drop or (),
+            labels=asked.label_columns or (),
+            components=asked.components,
         )
-        items = build_items(raw, wanted, seed=seed)
+        items = build_items(raw, wanted, seed=asked.seed)
         ids = get_ids(raw, id_column)
-        tags = _read_tags(raw, table, ids, id_column, label_columns, separator)
-        true, true_notes = (None, []) if truth is None else read_tree(truth, tags, "--truth")
-        known, more = read_known(fixed, forbidden, tags, labels_encoding)
+        if table is None:
+            tags = read_tag_columns(raw, asked.label_columns or ())
+        else:
+            tags = read_tag_table(table, ids, id_column=id_column, separator=asked.separator, data=raw.path)
+        true, true_notes = (None, []) if asked.truth is None else read_tree(asked.truth, tags, "--truth")
+        known, more = read_known(asked.fixed, asked.forbidden, tags, asked.labels_encoding)
+        given = asked.hierarchy
         tree, yet = (None, []) if given is None else read_tree(given, tags, "--hierarchy")
         if tree is not None and not tree.is_tree:
             _check_not_newick(out)
         step("learning")
-        X = standardize_columns(items.X) if standardize else items.X
-        options = {"structure": structure, "missing_rate": missing_rate, "random_state": seed}
-        options |= {} if max_iter is None else {"max_iter": max_iter}
+        X = standardize_columns(items.X) if asked.standardize else items.X
+        options = {"structure": asked.structure, "missing_rate": asked.missing_rate}
+        options |= {"random_state": asked.seed}
+        options |= {} if asked.max_iter is None else {"max_iter": asked.max_iter}
         model = _fit(X, tags, known if tree is None else tree, options)
         report = TreeReport(model, tags, ids, items, true)
-        suggested = report.make_suggestions(X, top, at_least) if suggest is not None else None
+        suggested = report.make_suggestions(X, asked.top, asked.at_least) if suggest is not None else None
         step("writing")
         if out is not None and out != STDOUT:
             outputs.add(out, lambda part: write_hierarchy(report.tree, part))
-        for option, path in drawn.items():
+        for name, path in asked.drawn.items():
             if path is not None:
-                outputs.add(path, _make_writer(option, path, report))
+                outputs.add(path, _make_writer(name, path, report))
         if suggest is not None and suggested is not None:
             outputs.add(suggest, lambda part: write_table(part, suggested))
     notes[:0] = [*items.notes, *tags.notes, *true_notes, *more, *yet]
-    notes += _find_missing_letters(drawn, report)
-    notes += _draw_long_picture(plot, report.tree)
-    wrote = [path for path in (out, *drawn.values(), suggest) if path is not None and path != STDOUT]
-    if as_json:
-        asked = {"data": data, "labels_file": labels, "seed": seed, "standardize": standardize}
-        asked |= {"structure": structure, "id_column": id_column}
-        n_suggested = None if suggested is None else len(suggested["id"])
-        print_json({**asked, **report.as_dict(), "n_suggested": n_suggested, "wrote": wrote, "notes": notes})
+    notes += _find_missing_letters(asked.drawn, report)
+    notes += _draw_long_picture(asked.plot, report.tree)
+    wrote = list_written(out, *asked.drawn.values(), suggest)
+    if asked.as_json:
+        result = {"data": asked.data, "labels_file": asked.labels, "seed": asked.seed}
+        result |= {"standardize": asked.standardize, "structure": asked.structure, "id_column": id_column}
+        result |= {**report.as_dict(), "n_suggested": None if suggested is None else len(suggested["id"])}
+        print_json({**result, "wrote": wrote, "notes": notes})
         return
     if out == STDOUT:
         write_stdout(compose(report.tree))
-    if quiet:
+    if asked.quiet:
         return
     for line in report.format_lines(
-        labels, id_column, whole=whole, fixed_rate=isinstance(missing_rate, float)
+        asked.labels, id_column, whole=asked.whole, fixed_rate=isinstance(asked.missing_rate, float)
     ):
         click.echo(line, err=out == STDOUT)
     if suggested is not None:
         counts = f"{len(suggested['id']):,} suggestions for {len(set(suggested['id'])):,} rows"
         click.echo(counts, err=out == STDOUT)
-    stderr = make_console()
-    for note in notes:
-        stderr.print(f"note: {note}", style="yellow")
-    for path in wrote:
-        stderr.print(f"wrote {Path(path)}")
+    print_notes(notes, map(Path, wrote))
 
 
 # ---------------------------------------------------------------------- reading
@@ -303,63 +327,12 @@ def _check_not_newick(out: str | None) -> None:
         raise click.UsageError("a Newick file cannot contain a dag; end the name of --out with .json.")
 
 
-def _check_files(
-    data: str,
-    read: list[str],
-    out: str | None,
-    drawn: dict[str, str | None],
-    suggest: str | None,
-    structure: str,
-) -> None:
-    """Raise an error before any work if a file cannot be read or written."""
-    from likewise._optional import require
-    from likewise.cli._write import ENDINGS, check_writer
-
-    check_inputs(data, *read)
-    check_distinct({"--out": out, **drawn, "--suggest": suggest}, [data, *read])
-    if out is not None and out != STDOUT:
-        check_output(out, TREES, "--out")
-        if structure == "dag":
-            _check_not_newick(out)
-        if Path(out).suffix.lower() == ".graphml":
-            require("networkx", extra="graphs")
-    endings = {"--plot": (*PICTURES, PAGE), "--html": (PAGE,), "--missing-plot": PICTURES}
-    for option, path in drawn.items():
-        if path is not None:
-            check_output(path, endings[option], option)
-            require("jinja2" if Path(path).suffix.lower() == PAGE else "matplotlib", extra="plot")
-    if suggest is not None:
-        check_output(suggest, ENDINGS, "--suggest")
-        check_writer(suggest)
-
-
 def _read_labels(path: str, encoding: str) -> Any:
     from likewise.cli._raw_tables import read_raw
 
     if path == STDOUT:
         raise click.UsageError("--labels must be a file; only DATA can be read from stdin.")
     return read_raw(path, encoding=encoding, encoding_option="--labels-encoding")
-
-
-def _find_shared_id(raw: Any, table: Any, dropped: tuple[str, ...]) -> str | None:
-    from likewise.cli._tags import find_shared_id
-
-    return find_shared_id(raw, table, dropped)
-
-
-def _read_tags(
-    raw: Any,
-    table: Any,
-    ids: RowIds,
-    id_column: str | None,
-    columns: tuple[str, ...] | None,
-    separator: str,
-) -> Tags:
-    from likewise.cli._tags import read_tag_columns, read_tag_table
-
-    if columns is not None:
-        return read_tag_columns(raw, columns)
-    return read_tag_table(table, ids, id_column=id_column, separator=separator, data=raw.path)
 
 
 # ---------------------------------------------------------------------- learning and plotting

@@ -8,23 +8,30 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from likewise.cli._options import add_data_options, make_column_roles
+from likewise.cli._options import (
+    STANDARDIZE,
+    DataOptions,
+    argument,
+    collect_options,
+    option,
+    seed_option,
+)
 from likewise.cli._output import (
     STDOUT,
     Command,
     OutputPath,
     Outputs,
-    check_distinct,
-    check_inputs,
-    check_output,
+    check_files,
+    check_stdout,
     gather_warnings,
+    list_written,
     make_console,
     print_json,
+    print_notes,
     show_progress,
     write_stdout,
 )
 from likewise.cli._strategies import MODELS, STRATEGIES, StrategyNames, make_strategy_and_model
-from likewise.cli.cluster import PICTURES
 from likewise.exceptions import FileFormatError, LikewiseWarning, render
 
 if TYPE_CHECKING:
@@ -40,110 +47,102 @@ ERROR_KINDS = {
 }
 
 
+@dataclass(frozen=True, kw_only=True)
+class SimulateOptions:
+    """The options of the command."""
+
+    data: str = argument(type=click.Path(allow_dash=True))
+    label: str = option(
+        "--label",
+        metavar="COLUMN",
+        required=True,
+        help="The column of true classes, which determine the answers.",
+    )
+    strategies: tuple[str, ...] = option(
+        "--strategies",
+        type=StrategyNames(),
+        default=_USUAL,
+        show_default=True,
+        metavar="A,B,C",
+        help=f"The strategies to compare: any of {', '.join(STRATEGIES)}.",
+    )
+    clusters: int | None = option(
+        "-k",
+        "--clusters",
+        type=click.IntRange(min=2),
+        help="Number of clusters; by default that of classes.",
+    )
+    model: str | None = option(
+        "--model",
+        type=click.Choice(list(MODELS)),
+        metavar="METHOD",
+        help="The model that clusters the rows, for all strategies; by default that of an interview, and "
+        f"bayesian for strategies that need probabilities. One of {', '.join(MODELS)}.",
+    )
+    budget: int = option(
+        "--budget",
+        type=click.IntRange(min=1),
+        default=60,
+        show_default=True,
+        help="Number of answers per run.",
+    )
+    repeats: int = option(
+        "--repeats",
+        type=click.IntRange(min=1),
+        default=10,
+        show_default=True,
+        help="Number of runs of each strategy, with different seeds.",
+    )
+    every: int = option(
+        "--every",
+        type=click.IntRange(min=1),
+        default=1,
+        show_default=True,
+        help="Number of answers between scores; a larger number is faster.",
+    )
+    errors: float = option(
+        "--errors",
+        type=click.FloatRange(0, 1),
+        default=0.0,
+        metavar="RATE",
+        help="The share of wrong answers.  [default: 0]",
+    )
+    error_kind: str | None = option(
+        "--error-kind",
+        type=click.Choice(list(ERROR_KINDS)),
+        metavar="KIND",
+        help="Which answers are wrong: "
+        + "; ".join(f"{kind} ({meaning})" for kind, meaning in ERROR_KINDS.items())
+        + ".  [default: uniform]",
+    )
+    reach: float | None = option(
+        "--reach",
+        type=click.FloatRange(-1, 1),
+        metavar="SCORE",
+        help="Also report the number of answers after which this score is reached.",
+    )
+    table: DataOptions
+    standardize: bool = option("--standardize", is_flag=True, help=STANDARDIZE)
+    seed: int = seed_option("The seed of the first run.", most=2**31)
+    jobs: int = option(
+        "--jobs", type=click.IntRange(min=1), default=1, show_default=True, help="Number of parallel runs."
+    )
+    out: str | None = option(
+        "--out", type=OutputPath(), help="Write the curves: .csv, .parquet, .jsonl or -."
+    )
+    plot: str | None = option("--plot", type=click.Path(), help="Plot the curves: .png, .svg or .pdf.")
+    as_json: bool = option("--json", is_flag=True, help="Print everything as one JSON document.")
+    quiet: bool = option("-q", "--quiet", is_flag=True, help="Show no progress bar and print no notes.")
+
+    @property
+    def kind(self) -> str | None:
+        """The kind of errors; None if all answers are right."""
+        return (self.error_kind or "uniform") if self.errors else None
+
+
 @click.command("simulate", cls=Command)
-@click.argument("data", type=click.Path(allow_dash=True))
-@click.option(
-    "--label",
-    metavar="COLUMN",
-    required=True,
-    help="The column of true classes, which determine the answers.",
-)
-@click.option(
-    "--strategies",
-    type=StrategyNames(),
-    default=_USUAL,
-    show_default=True,
-    metavar="A,B,C",
-    help=f"The strategies to compare: any of {', '.join(STRATEGIES)}.",
-)
-@click.option(
-    "-k", "--clusters", type=click.IntRange(min=2), help="Number of clusters; by default that of classes."
-)
-@click.option(
-    "--model",
-    type=click.Choice(list(MODELS)),
-    metavar="METHOD",
-    help="The model that clusters the rows, for all strategies; by default that of an interview, and "
-    f"bayesian for strategies that need probabilities. One of {', '.join(MODELS)}.",
-)
-@click.option(
-    "--budget", type=click.IntRange(min=1), default=60, show_default=True, help="Number of answers per run."
-)
-@click.option(
-    "--repeats",
-    type=click.IntRange(min=1),
-    default=10,
-    show_default=True,
-    help="Number of runs of each strategy, with different seeds.",
-)
-@click.option(
-    "--every",
-    type=click.IntRange(min=1),
-    default=1,
-    show_default=True,
-    help="Number of answers between scores; a larger number is faster.",
-)
-@click.option(
-    "--errors",
-    type=click.FloatRange(0, 1),
-    default=0.0,
-    metavar="RATE",
-    help="The share of wrong answers.  [default: 0]",
-)
-@click.option(
-    "--error-kind",
-    type=click.Choice(list(ERROR_KINDS)),
-    metavar="KIND",
-    help="Which answers are wrong: "
-    + "; ".join(f"{kind} ({meaning})" for kind, meaning in ERROR_KINDS.items())
-    + ".  [default: uniform]",
-)
-@click.option(
-    "--reach",
-    type=click.FloatRange(-1, 1),
-    metavar="SCORE",
-    help="Also report the number of answers after which this score is reached.",
-)
-@add_data_options
-@click.option("--standardize", is_flag=True, help="Give every feature mean 0 and variance 1.")
-@click.option(
-    "--seed",
-    type=click.IntRange(min=0, max=2**31),
-    default=0,
-    help="The seed of the first run.  [default: 0]",
-)
-@click.option(
-    "--jobs", type=click.IntRange(min=1), default=1, show_default=True, help="Number of parallel runs."
-)
-@click.option("--out", type=OutputPath(), help="Write the curves: .csv, .parquet, .jsonl or -.")
-@click.option("--plot", type=click.Path(), help="Plot the curves: .png, .svg or .pdf.")
-@click.option("--json", "as_json", is_flag=True, help="Print everything as one JSON document.")
-@click.option("-q", "--quiet", is_flag=True, help="Show no progress bar and print no notes.")
-def command(
-    data: str,
-    label: str,
-    strategies: tuple[str, ...],
-    clusters: int | None,
-    model: str | None,
-    budget: int,
-    repeats: int,
-    every: int,
-    errors: float,
-    error_kind: str | None,
-    reach: float | None,
-    id_column: str | None,
-    features: tuple[str, ...] | None,
-    drop: tuple[str, ...] | None,
-    no_header: bool,
-    encoding: str,
-    standardize: bool,
-    seed: int,
-    jobs: int,
-    out: str | None,
-    plot: str | None,
-    as_json: bool,
-    quiet: bool,
-) -> None:
+@collect_options(SimulateOptions)
+def command(asked: SimulateOptions) -> None:
     """Compare query strategies on data with known classes.
 
     Simulates interviews about the rows of DATA, with answers from the true classes in --label. After each
@@ -159,100 +158,80 @@ def command(
       likewise simulate data.csv --label species --errors 0.1 --reach 0.9 --jobs 2 --json
       likewise simulate data.csv --label species --errors 0.1 --error-kind look-alike
     """
-    if error_kind is not None and not errors:
+    if asked.error_kind is not None and not asked.errors:
         raise click.BadParameter(
-            f"the kind {error_kind!r} needs an error rate; add --errors, such as --errors 0.1.",
+            f"the kind {asked.error_kind!r} needs an error rate; add --errors, such as --errors 0.1.",
             param_hint="'--error-kind'",
         )
-    kind = (error_kind or "uniform") if errors else None
-    if as_json and out == STDOUT:
-        raise click.UsageError("--json and --out - both write to stdout; give --out a file.")
-    _check_files(data, out, plot)
+    check_stdout(asked.out, asked.as_json)
+    check_files([asked.data], {"--out": asked.out}, asked.plot)
 
     from likewise.active import compare
-    from likewise.cli._data_tables import read_table, standardize_columns
+    from likewise.cli._data_tables import standardize_columns
     from likewise.cli._write import format_csv, write_table
 
+    data, label, kind, out = asked.data, asked.label, asked.kind, asked.out
     with gather_warnings() as notes, Outputs() as outputs:
-        asked_columns = make_column_roles(id_column, features, drop, label, truth_option="--label")
-        table = read_table(data, asked_columns, header=not no_header, encoding=encoding)
+        table = asked.table.read_table(data, asked.table.make_roles(label, truth_option="--label"))
         notes.names = table.ids
         classes = _read_classes(table, label, data)
-        k = len(set(classes)) if clusters is None else clusters
+        k = len(set(classes)) if asked.clusters is None else asked.clusters
         if k > len(classes):
             raise FileFormatError(f"{k} clusters need at least as many rows; got {len(classes)}.")
-        X = standardize_columns(table.X) if standardize else table.X
-        asked = {name: make_strategy_and_model(name, k, model) for name in strategies}
-        with show_progress(len(asked) * repeats, quiet=quiet) as step:
+        X = standardize_columns(table.X) if asked.standardize else table.X
+        compared = {name: make_strategy_and_model(name, k, asked.model) for name in asked.strategies}
+        with show_progress(len(compared) * asked.repeats, quiet=asked.quiet) as step:
+            oracle = _OracleMaker(kind, classes, X, asked.errors, max(2, asked.budget)) if kind else None
             found = _silence_failures(
                 compare,
-                asked,
+                compared,
                 X,
                 classes,
                 n_clusters=k,
-                budget=budget,
-                repeats=repeats,
-                every=every,
-                oracle=None if kind is None else _OracleMaker(kind, classes, X, errors, max(2, budget)),
-                random_state=seed,
-                n_jobs=jobs,
+                budget=asked.budget,
+                repeats=asked.repeats,
+                every=asked.every,
+                oracle=oracle,
+                random_state=asked.seed,
+                n_jobs=asked.jobs,
                 progress=_make_progress_callback(step),
             )
         curves = {name: found.curve(name) for name in found.areas}
-        if plot is not None:
-            title = f"{data}: {len(classes)} rows, {k} clusters, {_format_runs(repeats)}"
-            outputs.add(plot, found.plot(reach=reach, title=title).save)
+        if asked.plot is not None:
+            title = f"{data}: {len(classes)} rows, {k} clusters, {_format_runs(asked.repeats)}"
+            outputs.add(asked.plot, found.plot(reach=asked.reach, title=title).save)
         columns = _make_columns(curves)
         if out is not None and out != STDOUT:
             outputs.add(out, lambda part: write_table(part, columns))
-    notes += [render(remark, table.ids) for remark in _format_remarks(found, budget)]
-    rows = found.rows(reach)
-    wrote = [path for path in (out, plot) if path is not None and path != STDOUT]
-    if as_json:
-        result = {"data": data, "label": label, "n_rows": len(classes), "clusters": k, "model": model}
-        result |= {"budget": budget, "repeats": repeats, "every": every, "reach": reach}
-        result |= {"error_rate": errors, "error_kind": kind}
-        result |= {"seed": seed, "standardize": standardize, "score": found.score_name}
+    notes += [render(remark, table.ids) for remark in _format_remarks(found, asked.budget)]
+    wrote = list_written(out, asked.plot)
+    if asked.as_json:
         shown = {
             name: {key: _format_names(part) for key, part in vars(c).items()} for name, c in curves.items()
         }
+        result = {"data": data, "label": label, "n_rows": len(classes), "clusters": k}
+        result |= {name: getattr(asked, name) for name in ("model", "budget", "repeats", "every", "reach")}
+        result |= {"error_rate": asked.errors, "error_kind": kind}
+        result |= {"seed": asked.seed, "standardize": asked.standardize, "score": found.score_name}
+        result |= {"results": found.rows(asked.reach), "curves": shown}
         failures = [vars(failure) for failure in found.errors]
-        print_json(
-            {**result, "results": rows, "curves": shown, "errors": failures, "wrote": wrote, "notes": notes}
-        )
+        print_json({**result, "errors": failures, "wrote": wrote, "notes": notes})
         return
     if out == STDOUT:
         write_stdout(format_csv(columns))
-        if quiet:
+        if asked.quiet:
             return
     stdout = make_console(stderr=out == STDOUT)
-    wrong = f", {kind} errors at a rate of {errors:g}" if errors else ""
+    wrong = f", {kind} errors at a rate of {asked.errors:g}" if asked.errors else ""
     stdout.print(
-        f"{len(classes)} rows, {k} clusters, {_format_runs(repeats)} of up to {budget} answers{wrong}\n"
+        f"{len(classes)} rows, {k} clusters, {_format_runs(asked.repeats)} of up to {asked.budget} answers"
+        f"{wrong}\n"
     )
-    stdout.print(found.table(reach))
+    stdout.print(found.table(asked.reach))
     stdout.print("\nsorted by area, the largest first")
     stdout.print(f"score: {found.score_name}; area: its mean over the answers; ±: one standard error")
-    if not quiet:
-        for note in notes:
-            make_console().print(f"note: {note}", style="yellow")
-        for path in wrote:
-            make_console().print(f"wrote {path}")
-
-
-def _check_files(data: str, out: str | None, plot: str | None) -> None:
-    """Raise an error before any work if a file cannot be read or written."""
-    from likewise._optional import require
-    from likewise.cli._write import ENDINGS, check_writer
-
-    check_inputs(data)
-    check_distinct({"--out": out, "--plot": plot}, [data])
-    if out is not None and out != STDOUT:
-        check_output(out, ENDINGS, "--out")
-        check_writer(out)
-    if plot is not None:
-        check_output(plot, PICTURES, "--plot")
-        require("matplotlib", extra="plot")
+    if not asked.quiet:
+        print_notes(notes, wrote)
 
 
 def _read_classes(table: DataTable, label: str, data: str) -> list[str]:
