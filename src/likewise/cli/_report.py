@@ -13,7 +13,7 @@ import numpy.typing as npt
 from likewise.cli._bag_report import BagReport
 from likewise.cli._contents import Contents
 from likewise.cli._data_tables import DataTable
-from likewise.cli._output import make_console
+from likewise.cli._output import make_console, print_notes
 from likewise.evaluation import (
     Satisfaction,
     Scores,
@@ -54,6 +54,8 @@ class Report:
         The report on each bag, if there are bags.
     contents : Contents or None
         The description of each cluster, if all rows are in memory.
+    counts : ndarray of shape (n_clusters,) or None
+        The number of rows in each cluster, if `labels` are those of the hinted rows only.
     """
 
     method: str
@@ -70,6 +72,7 @@ class Report:
     scores: dict[str, Scores | None]
     bags: BagReport | None = None
     contents: Contents | None = None
+    counts: npt.NDArray[np.int64] | None = None
 
     @classmethod
     def from_model(
@@ -81,12 +84,16 @@ class Report:
         truth: str | None,
         bags: Bags | None = None,
         X: npt.NDArray[np.float64] | None = None,
+        *,
+        labels: npt.NDArray[np.int64] | None = None,
+        counts: npt.NDArray[np.int64] | None = None,
     ) -> Report:
         """Summarise a fitted estimator; `bags` are the original bags, which `hints` may contain as links.
 
-        With the training rows `X`, the report describes each cluster.
+        With the training rows `X`, the report describes each cluster. If not all rows are in memory, `labels`
+        are those of the hinted rows, which are in `table`, and `counts` are the sizes of the clusters.
         """
-        labels = np.asarray(model.labels_, dtype=np.int64)
+        labels = np.asarray(model.labels_ if labels is None else labels, dtype=np.int64)
         objective = next(
             (found for name in _OBJECTIVES if (found := getattr(model, name, None)) is not None), None
         )
@@ -111,18 +118,20 @@ class Report:
             if bags is None
             else BagReport(bags, labels, table.ids, int(model.n_clusters), by_cluster),
             contents=None if X is None else Contents.from_model(model, X, table, labels),
+            counts=counts,
         )
 
     @property
     def n_rows(self) -> int:
         """The number of rows."""
-        return len(self.labels)
+        return len(self.labels) if self.counts is None else int(self.counts.sum())
 
     @property
     def sizes(self) -> list[int]:
         """The number of rows in each cluster."""
-        counts: list[int] = np.bincount(self.labels, minlength=self.n_clusters).tolist()
-        return counts
+        counts = np.bincount(self.labels, minlength=self.n_clusters) if self.counts is None else self.counts
+        sizes: list[int] = counts.tolist()
+        return sizes
 
     def find_broken_links(self) -> list[dict[str, str]]:
         """Return the broken links among those given as pairs, by ids."""
@@ -310,7 +319,4 @@ def print_report(report: Report, notes: list[str], wrote: list[str]) -> None:
     stderr = make_console()
     for line in report.format_lines():
         stderr.print(line, style="red" if line.lstrip().startswith("broken:") else None)
-    for note in notes:
-        stderr.print(f"note: {note}", style="yellow")
-    for path in wrote:
-        stderr.print(f"wrote {Path(path)}")
+    print_notes(notes, map(Path, wrote))

@@ -3,8 +3,12 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Protocol
 
 import click
 
@@ -23,6 +27,7 @@ from likewise.cli._output import (
     Command,
     OutputPath,
     Outputs,
+    Step,
     check_files,
     check_stdout,
     gather_warnings,
@@ -35,7 +40,7 @@ from likewise.exceptions import FileFormatError
 
 if TYPE_CHECKING:
     from likewise.cli._report import Report
-    from likewise.supervision import Supervision
+    from likewise.supervision import Bags, RowIds, Supervision
 
 
 def _parse_shape(ctx: click.Context, param: click.Parameter, value: str | None) -> tuple[int, int] | None:
@@ -138,6 +143,8 @@ class ClusterOptions:
         read = [path for path in (self.data, *self.hints, self.bags) if path is not None]
         tables = {"--out": self.out, "--bag-report": self.bag_report}
         check_files(read, tables, self.plot, folders=[] if self.parquet is None else [self.parquet])
+        if self.parquet is not None and self.as_json and self.out is None:
+            raise click.UsageError("--json with --parquet omits the labels; give a file for them with --out.")
 
     def _check_source(self) -> None:
         """Raise an error for options of DATA given with --parquet, or the reverse."""
@@ -194,73 +201,161 @@ def command(asked: ClusterOptions) -> None:
     """
     asked.check()
     options = asked.parameters.make_parameters(asked.method)
-    columns = asked.table.make_roles(asked.truth, asked.bag_column)
-    if asked.parquet is not None:
-        from likewise.cli._parquet_cluster import cluster_files
 
-        cluster_files(asked, asked.parquet, columns, options)
-        return
-    data = asked.data
-    assert data is not None
+    from likewise.cli._fitting import select_hints
+    from likewise.cli._report import print_report
+    from likewise.cli._write import write_table
 
-    from likewise.cli._bag_report import read_bag_hints
-    from likewise.cli._data_tables import standardize_columns
-    from likewise.cli._fitting import fit_by_ids, select_hints
-    from likewise.cli._report import Report, make_labels_table, print_report
-    from likewise.cli._write import format_csv, write_table
-
-    method, clusters, out, plot = asked.method, asked.clusters, asked.out, asked.plot
-    with gather_warnings() as notes, show_progress(4, quiet=asked.quiet) as step, Outputs() as outputs:
-        step("reading")
-        table = asked.table.read_table(data, columns)
-        if clusters > len(table.ids):
-            raise FileFormatError(f"{clusters} clusters need at least as many rows; got {len(table.ids)}.")
-        all_hints = asked.table.read_hints(asked.hints, table.ids, data=data)
-        if (bag_column := asked.bag_column) is not None:
-            cells, encoding = table.kept[bag_column], asked.table.hints_encoding
-            all_hints |= read_bag_hints(asked.bags, cells, encoding=encoding, column=bag_column)
-        if asked.bag_report is not None and all_hints.bags is None:
-            raise click.UsageError("--bag-report needs bags; give their column with --bag-column.")
+    method, clusters, out = asked.method, asked.clusters, asked.out
+    prints_labels = not asked.as_json and (out is None or out == STDOUT)
+    with (
+        gather_warnings() as notes,
+        show_progress(4, quiet=asked.quiet) as step,
+        _open_source(asked, step) as source,
+    ):
+        if clusters > source.n_rows:
+            raise FileFormatError(f"{clusters} clusters need at least as many rows; got {source.n_rows}.")
+        all_hints = source.read_hints()
         used = select_hints(all_hints, method, clusters, asked.as_links, options)
         step("clustering")
-        X = standardize_columns(table.X) if asked.standardize else table.X
         model = make_estimator(method, clusters, asked.seed, options)
-        contradiction = fit_by_ids(model, X, used, table.ids, method)
-        shown = X if asked.as_json or not asked.quiet else None
-        report = Report.from_model(method, model, table, used, asked.truth, all_hints.bags, shown)
-        labels = make_labels_table(table.ids, report.labels, getattr(model, "class_of_cluster_", ()))
-        if plot is not None:
-            step("drawing")
-            picture = _draw_picture(X, report, model, asked.image_shape)
-            outputs.add(plot, picture.save)
-        if asked.bag_report is not None:
-            assert report.bags is not None
-            by_bag = report.bags.make_columns()
-            outputs.add(asked.bag_report, lambda part: write_table(part, by_bag))
-        if out is not None and out != STDOUT:
-            outputs.add(out, lambda part: write_table(part, labels))
-        step("writing")
-    notes += [
-        *contradiction,
-        *_warn_of_id_columns(table.feature_names),
-        *(_warn_of_neither(all_hints) if asked.as_links else []),
-    ]
-    wrote = list_written(out, plot, asked.bag_report)
+        contradiction = source.fit(model, used)
+        report = source.make_report(model, used, all_hints.bags)
+        with Outputs() as outputs:
+            if asked.plot is not None:
+                step("drawing")
+                outputs.add(asked.plot, _draw_picture(source.X, report, model, asked.image_shape).save)
+            step("writing")
+            if asked.bag_report is not None and report.bags is not None:
+                by_bag = report.bags.make_columns()
+                outputs.add(asked.bag_report, lambda part: write_table(part, by_bag))
+            if out is not None and out != STDOUT:
+                outputs.add(out, lambda part: source.write_labels(model, part))
+        if prints_labels and source.writes_blocks:
+            source.write_labels(model, None)
+    notes += [*contradiction, *source.notes]
+    wrote = list_written(out, asked.plot, asked.bag_report)
     if asked.as_json:
-        given: dict[str, Any] = {
-            "data": data,
+        print_json({**report.as_dict(), **source.describe(options), "wrote": wrote, "notes": notes})
+    elif prints_labels and not source.writes_blocks:
+        source.write_labels(model, None)
+    if not asked.quiet:
+        print_report(report, notes, wrote)
+
+
+# ---------------------------------------------------------------------- sources of rows
+
+
+class Source(Protocol):
+    """The rows to cluster, in memory or in files."""
+
+    n_rows: int
+    ids: RowIds
+    notes: Sequence[str]
+    writes_blocks: bool
+
+    @property
+    def X(self) -> Any:
+        """The rows in a form that estimators accept."""
+
+    def read_hints(self) -> Supervision:
+        """Return all hints about the rows."""
+
+    def fit(self, model: Any, hints: Supervision) -> list[str]:
+        """Fit the model and return notes."""
+
+    def make_report(self, model: Any, hints: Supervision, bags: Bags | None) -> Report:
+        """Return the report on a fitted model."""
+
+    def write_labels(self, model: Any, path: Path | None) -> None:
+        """Write the labels to a file, or to stdout without a path."""
+
+    def describe(self, options: dict[str, Any]) -> dict[str, Any]:
+        """Return the source and the options for the JSON document."""
+
+
+def _open_source(asked: ClusterOptions, step: Step) -> AbstractContextManager[Source]:
+    if asked.parquet is None:
+        return nullcontext(TableSource(asked, step))
+    from likewise.cli._parquet_source import open_parquet
+
+    return open_parquet(asked, asked.parquet, step)
+
+
+class TableSource:
+    """A table in memory."""
+
+    writes_blocks = False
+
+    def __init__(self, asked: ClusterOptions, step: Step) -> None:
+        assert asked.data is not None
+        step("reading")
+        self._asked, self._path = asked, asked.data
+        columns = asked.table.make_roles(asked.truth, asked.bag_column)
+        self._table = asked.table.read_table(self._path, columns)
+        self.ids, self.n_rows = self._table.ids, len(self._table.ids)
+        self.notes: Sequence[str] = _warn_of_id_columns(self._table.feature_names)
+
+    @cached_property
+    def X(self) -> Any:
+        """The features, standardized if asked for."""
+        from likewise.cli._data_tables import standardize_columns
+
+        return standardize_columns(self._table.X) if self._asked.standardize else self._table.X
+
+    def read_hints(self) -> Supervision:
+        """Read the hints and the bags."""
+        from likewise.cli._bag_report import read_bag_hints
+
+        asked, column = self._asked, self._asked.bag_column
+        hints = asked.table.read_hints(asked.hints, self.ids, data=self._path)
+        if column is not None:
+            cells, encoding = self._table.kept[column], asked.table.hints_encoding
+            hints |= read_bag_hints(asked.bags, cells, encoding=encoding, column=column)
+        if asked.bag_report is not None and hints.bags is None:
+            raise click.UsageError("--bag-report needs bags; give their column with --bag-column.")
+        if asked.as_links:
+            self.notes = [*self.notes, *_warn_of_neither(hints)]
+        return hints
+
+    def fit(self, model: Any, hints: Supervision) -> list[str]:
+        """Fit the model and return notes."""
+        from likewise.cli._fitting import fit_by_ids
+
+        return fit_by_ids(model, self.X, hints, self.ids, self._asked.method)
+
+    def make_report(self, model: Any, hints: Supervision, bags: Bags | None) -> Report:
+        """Return the report on all rows, with the contents of each cluster if they are shown."""
+        from likewise.cli._report import Report, make_labels_table
+
+        asked = self._asked
+        shown = self.X if asked.as_json or not asked.quiet else None
+        report = Report.from_model(asked.method, model, self._table, hints, asked.truth, bags, shown)
+        self._labels = make_labels_table(self.ids, report.labels, getattr(model, "class_of_cluster_", ()))
+        return report
+
+    def write_labels(self, model: Any, path: Path | None) -> None:
+        """Write the labels to a file, or as CSV to stdout."""
+        from likewise.cli._write import format_csv, write_table
+
+        if path is None:
+            write_stdout(format_csv(self._labels))
+        else:
+            write_table(path, self._labels)
+
+    def describe(self, options: dict[str, Any]) -> dict[str, Any]:
+        """Return the source, the options and, if there is no file for them, the labels."""
+        asked, labels = self._asked, self._labels
+        listed = [dict(zip(labels, row, strict=True)) for row in zip(*labels.values(), strict=True)]
+        return {
+            "data": asked.data,
             "hint_files": list(asked.hints),
             "bag_file": asked.bags,
             "seed": asked.seed,
+            "standardize": asked.standardize,
+            **options,
+            "labels": listed if asked.out is None else None,
         }
-        given |= {"standardize": asked.standardize, **options}
-        listed = [dict(zip(labels, row, strict=True)) for row in zip(*labels.values(), strict=True)]
-        given |= {"labels": listed if out is None else None}
-        print_json({**report.as_dict(), **given, "wrote": wrote, "notes": notes})
-    elif out is None or out == STDOUT:
-        write_stdout(format_csv(labels))
-    if not asked.quiet:
-        print_report(report, notes, wrote)
 
 
 def _warn_of_neither(all_hints: Supervision) -> list[str]:
