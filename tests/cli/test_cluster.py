@@ -15,6 +15,7 @@ import likewise.mixture
 import likewise.spectral
 from likewise.cli._methods import METHODS
 from likewise.cli._report import compute_scores, find_strayed_rows
+from likewise.cli.cluster import command
 from likewise.exceptions import InconsistentSupervisionError, InconsistentSupervisionWarning
 from likewise.kmeans import MPCKMeans
 from likewise.supervision import Supervision
@@ -81,6 +82,17 @@ def test_what_is_reported_of_the_methods_is_so(method):
     assert {"n_clusters", "n_init", "random_state"} <= parameters
     assert METHODS[method].says_links == ("as_links" in parameters)
     assert METHODS[method].uses == getattr(model, "supported_hints", frozenset())
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_the_values_that_options_accept_are_those_of_the_estimator(method):
+    rules = getattr(METHODS[method].estimator, "parameter_rules", {})
+    for param in (param for param in command.params if param.name in rules):
+        kind = param.type
+        if not METHODS[method].options.isdisjoint(param.opts) or param.name == "n_init":
+            flag = param.flag_value if isinstance(param.flag_value, str) else True
+            values = getattr(kind, "choices", None) or [getattr(kind, "min", flag)]
+            assert all(rules[param.name].holds(value) for value in values), param.name
 
 
 # spectral-reg takes no cannot-links, so that nothing can contradict its must-links.

@@ -16,8 +16,11 @@ from likewise.cli._options import (
     STANDARDIZE,
     TableOptions,
     argument,
+    flag_option,
+    integer_option,
     option,
     parse_names,
+    path_option,
     seed_option,
 )
 from likewise.cli._output import STDOUT, Outputs, check_distinct, check_inputs, check_output
@@ -167,11 +170,9 @@ class AskOptions:
     """The options of the command; they define the interview."""
 
     data: str = argument(type=click.Path())
-    clusters: int | None = option(
-        "-k", "--clusters", type=click.IntRange(min=2), help="The number of clusters."
-    )
-    discover: bool = option(
-        "--discover", is_flag=True, help="The number of clusters is unknown; answers open new ones."
+    clusters: int | None = integer_option("-k", "--clusters", least=2, help="The number of clusters.")
+    discover: bool = flag_option(
+        "--discover", help="The number of clusters is unknown; answers open new ones."
     )
     show: tuple[str, ...] | None = option(
         "--show",
@@ -181,19 +182,16 @@ class AskOptions:
         "features.",
     )
     table: TableOptions
-    standardize: bool = option("--standardize", is_flag=True, help=STANDARDIZE)
-    known: tuple[str, ...] = option(
-        "--known", type=click.Path(), multiple=True, help="A file of existing hints."
-    )
-    save: str | None = option(
+    standardize: bool = flag_option("--standardize", help=STANDARDIZE)
+    known: tuple[str, ...] = path_option("--known", multiple=True, help="A file of existing hints.")
+    save: str | None = path_option(
         "--save",
-        type=click.Path(),
         metavar="FILE",
         help="File in which the answers are saved; if it exists, it is resumed.  "
         "[default: DATA with .ask.json]",
     )
-    budget: int | None = option(
-        "--budget", type=click.IntRange(min=0), help="Maximum number of answers, earlier ones included."
+    budget: int | None = integer_option(
+        "--budget", least=0, help="Maximum number of answers, earlier ones included."
     )
     strategy: str | None = option(
         "--strategy",
@@ -207,18 +205,14 @@ class AskOptions:
         metavar="learn|RATE",
         help="Share of wrong answers: a rate below 0.5 (0: answers are certain), or learn.  [default: learn]",
     )
-    trays: bool = option(
-        "--trays", is_flag=True, help="Ask you to sort trays of rows into piles instead of comparing pairs."
+    trays: bool = flag_option(
+        "--trays", help="Ask you to sort trays of rows into piles instead of comparing pairs."
     )
     seed: int = seed_option("Random seed; another seed gives other questions.")
     annotator: str | None = option("--annotator", metavar="NAME", help="Your name, kept with your answers.")
-    hints: str | None = option(
-        "--hints", type=click.Path(), help="Write the answers as hints: .csv, .jsonl or .parquet."
-    )
-    labels: str | None = option(
-        "--labels", type=click.Path(), help="Write the clusters: .csv, .parquet or .jsonl."
-    )
-    as_json: bool = option("--json", is_flag=True, help="Print everything as one JSON document at the end.")
+    hints: str | None = path_option("--hints", help="Write the answers as hints: .csv, .jsonl or .parquet.")
+    labels: str | None = path_option("--labels", help="Write the clusters: .csv, .parquet or .jsonl.")
+    as_json: bool = flag_option("--json", help="Print everything as one JSON document at the end.")
 
     def make_interview(self, X: Any, table: DataTable, given: Supervision | None, files: Files) -> Interview:
         """Start an interview, or resume the saved one."""

@@ -1,19 +1,28 @@
-"""The clustering methods, by their names on the command line.
+"""The clustering methods, by their names on the command line: their hints, their options, and fitting.
 
-The kinds of hints that each method supports are listed here, so that an unsuitable method is rejected without
-importing any.
+The kinds of hints and the options of each method are listed here, so that an unsuitable method is rejected
+without importing any; tests compare them with the estimators.
 """
 
 from __future__ import annotations
 
 import importlib
-from dataclasses import dataclass, fields
-from typing import Any
+from dataclasses import dataclass, field, fields
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from likewise.cli._options import option
-from likewise.exceptions import UnsupportedSupervisionError
+from likewise.exceptions import (
+    InconsistentSupervisionError,
+    InconsistentSupervisionWarning,
+    SupervisionError,
+    UnsupportedSupervisionError,
+    render,
+)
+
+if TYPE_CHECKING:
+    from likewise.supervision import RowIds, Supervision
 
 LINKS, LABELS = frozenset({"links"}), frozenset({"labels"})
 
@@ -110,81 +119,93 @@ METHODS = {
 DEFAULT = "mpck-means"
 
 
+def _parameter(name: str, what: str, **settings: Any) -> Any:
+    """Declare an option of some methods only; `what` describes them."""
+    return field(metadata={**option(name, **settings).metadata, "option": name, "what": what})
+
+
 @dataclass(frozen=True, kw_only=True)
 class MethodOptions:
     """The parameters of the estimators that can be set, by their names; None if the option is not given."""
 
-    metric: str | None = option(
-        "--metric", type=click.Choice(["full", "diagonal"]), help="The kind of metric to learn."
+    metric: str | None = _parameter(
+        "--metric",
+        "methods that learn a metric",
+        type=click.Choice(["full", "diagonal"]),
+        help="The kind of metric to learn.",
     )
-    per_cluster: bool | None = option(
-        "--per-cluster", is_flag=True, default=None, help="Learn a metric for each cluster."
+    per_cluster: bool | None = _parameter(
+        "--per-cluster",
+        "methods that learn a metric",
+        is_flag=True,
+        default=None,
+        help="Learn a metric for each cluster.",
     )
-    covariance_type: str | None = option(
+    covariance_type: str | None = _parameter(
         "--covariance",
+        "mixtures of Gaussians",
         type=click.Choice(["full", "tied", "diag", "spherical"]),
         help="The covariance type of a mixture of Gaussians.",
     )
-    tau: float | None = option(
+    tau: float | None = _parameter(
         "--tau",
+        "the discriminative method",
         type=click.FloatRange(min=0),
         help="Weight of the mutual-information term (method discriminative).",
     )
-    affinity: str | None = option(
+    affinity: str | None = _parameter(
         "--affinity",
+        "spectral methods",
         type=click.Choice(["local", "rbf", "neighbors"]),
         help="Similarity of rows in spectral methods: RBF with local or one common width, or nearest "
         "neighbours.",
     )
-    n_neighbors: int | None = option(
+    n_neighbors: int | None = _parameter(
         "--neighbors",
+        "spectral methods",
         type=click.IntRange(min=1),
         help="Number of neighbours of each row in the graph; by default all up to a few thousand rows, 10 "
         "for bag-spectral.",
     )
-    alpha: float | None = option(
+    alpha: float | None = _parameter(
         "--alpha",
+        "clustering from bags",
         type=click.FloatRange(min=0),
         help="Weight of the bags in bag-spectral; by default 1.5, less if few bags are labelled.",
     )
-    variant: str | None = option(
+    variant: str | None = _parameter(
         "--variant",
+        "clustering from bags",
         type=click.Choice(["propagated", "labelled", "exact", "printed"]),
         help="How bag-spectral uses bags; by default propagated. The others are the variants of the paper.",
     )
-    cannot: str | None = option(
-        "--drop-cannot", flag_value="drop", help="Leave out cannot-links, which spectral-reg does not use."
+    cannot: str | None = _parameter(
+        "--drop-cannot",
+        "the method that uses must-links only",
+        flag_value="drop",
+        help="Leave out cannot-links, which spectral-reg does not use.",
     )
     n_init: int | None = option(
         "--n-init", type=click.IntRange(min=1), help="Number of starts, of which the best is used."
     )
-    max_iter: int | None = option(
-        "--max-iter", type=click.IntRange(min=1), help="Maximum number of iterations of one start."
+    max_iter: int | None = _parameter(
+        "--max-iter",
+        "iterative methods",
+        type=click.IntRange(min=1),
+        help="Maximum number of iterations of one start.",
     )
 
     def make_parameters(self, method: str) -> dict[str, Any]:
         """Return the parameters that were given; raise an error for one that the method lacks."""
-        given = {each.name: getattr(self, each.name) for each in fields(self)}
-        for parameter, (name, what) in _APPLIES_TO.items():
-            if given[parameter] is not None and name not in METHODS[method].options:
-                fitting = [other for other in METHODS if name in METHODS[other].options]
-                raise click.UsageError(f"{name} is for {what} ({', '.join(fitting)}), not for {method}.")
-        return {name: value for name, value in given.items() if value is not None}
-
-
-# For each parameter, the option that sets it and the methods that it applies to.
-_APPLIES_TO = {
-    "max_iter": ("--max-iter", "iterative methods"),
-    "metric": ("--metric", "methods that learn a metric"),
-    "per_cluster": ("--per-cluster", "methods that learn a metric"),
-    "covariance_type": ("--covariance", "mixtures of Gaussians"),
-    "tau": ("--tau", "the discriminative method"),
-    "affinity": ("--affinity", "spectral methods"),
-    "n_neighbors": ("--neighbors", "spectral methods"),
-    "cannot": ("--drop-cannot", "the method that uses must-links only"),
-    "alpha": ("--alpha", "clustering from bags"),
-    "variant": ("--variant", "clustering from bags"),
-}
+        given = [(each, value) for each in fields(self) if (value := getattr(self, each.name)) is not None]
+        for each, _ in given:
+            name = each.metadata.get("option")
+            if name is not None and name not in METHODS[method].options:
+                fitting = ", ".join(other for other in METHODS if name in METHODS[other].options)
+                raise click.UsageError(
+                    f"{name} is for {each.metadata['what']} ({fitting}), not for {method}."
+                )
+        return {each.name: value for each, value in given}
 
 
 def make_estimator(method: str, n_clusters: int, seed: int, options: dict[str, Any]) -> Any:
@@ -224,3 +245,75 @@ def check_honoured(method: str, kinds: frozenset[str]) -> None:
         f"--as-links, which converts all hints to links, for "
         f"{', '.join(with_links)}."
     )
+
+
+# ---------------------------------------------------------------------- fitting
+
+
+def select_hints(
+    hints: Supervision, method: str, n_clusters: int, as_links: bool, options: dict[str, Any]
+) -> Supervision:
+    """Return the hints in the form that the method uses; raise an error if it does not support them."""
+    if not as_links:
+        check_honoured(method, hints.kinds)
+        return hints
+    if METHODS[method].says_links:
+        options["as_links"] = True
+        return hints
+    links = hints.select_kinds("links", "triplets", "labels").to_links()
+    if (bags := hints.bags) is not None:
+        n_classes = len({label for labels in bags.labels for label in labels or ()})
+        links |= hints.select_kinds("bags").to_links(more_clusters_than_classes=n_clusters > n_classes)
+    check_honoured(method, links.kinds)
+    return links
+
+
+def fit_by_ids(model: Any, X: Any, hints: Supervision, ids: RowIds, method: str) -> list[str]:
+    """Fit the model and return notes; contradictions are reported with ids instead of row numbers."""
+    import warnings
+
+    from likewise.cli._contradictions import find_link_conflicts
+    from likewise.supervision import RowIds
+
+    if method == "sss-vad" and (hints.answers == 3).any():
+        raise UnsupportedSupervisionError(
+            f"{int((hints.answers == 3).sum())} of {len(hints.answers)} triplets have the answer NEITHER, "
+            "which --method sss-vad cannot use. Remove them from the file, or use --method discriminative."
+        )
+    if not hints:
+        model.fit(X)
+        return []
+    rows, few = hints.restrict_to_hinted()  # there may be millions of rows and few hinted ones
+    conflicts = (
+        find_link_conflicts(few, RowIds.from_ids([ids[row] for row in rows.tolist()])) if len(rows) else []
+    )
+    if conflicts and METHODS[method].hard:
+        raise InconsistentSupervisionError(
+            f"the hints contradict one another: {conflicts[0]}. {_format_more(len(conflicts))}{method} "
+            "breaks no "
+            "link, so it cannot continue. Remove one of these hints, or use a method that may break links, "
+            "such as --method pck-means."
+        )
+    with warnings.catch_warnings():
+        if conflicts:
+            warnings.simplefilter("ignore", InconsistentSupervisionWarning)
+        try:
+            model.fit(X, supervision=hints)
+        except SupervisionError as error:
+            raise type(error)(render(error, ids, words=list_terms())) from error
+    if not conflicts:
+        return []
+    return [
+        f"the hints contradict one another: {conflicts[0]}. {_format_more(len(conflicts))}Not all can be "
+        "kept."
+    ]
+
+
+def list_terms() -> dict[str, str]:
+    """Return the command-line terms for the classes and parameters that errors mention."""
+    methods = {method.home.partition(":")[2]: f"--method {name}" for name, method in METHODS.items()}
+    return {**methods, "cannot='drop'": "--drop-cannot"}
+
+
+def _format_more(n_conflicts: int) -> str:
+    return f"There are {n_conflicts - 1} more; likewise check lists them. " if n_conflicts > 1 else ""

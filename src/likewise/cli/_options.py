@@ -18,7 +18,7 @@ from __future__ import annotations
 
 import codecs
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, fields
 from functools import wraps
 from typing import TYPE_CHECKING, Any, TypeVar, get_type_hints
@@ -46,6 +46,36 @@ def option(*names: str, **settings: Any) -> Any:
 def argument(**settings: Any) -> Any:
     """Declare a field as an argument, with the settings of :func:`click.argument`."""
     return field(metadata={"declare": lambda name: click.argument(name, **settings)})
+
+
+def flag_option(*names: str, **settings: Any) -> Any:
+    """Declare a field as an option without a value, which is False if it is not given."""
+    return option(*names, is_flag=True, **settings)
+
+
+def path_option(*names: str, **settings: Any) -> Any:
+    """Declare a field as the name of a file."""
+    return option(*names, type=click.Path(), **settings)
+
+
+def column_option(*names: str, **settings: Any) -> Any:
+    """Declare a field as the name of a column."""
+    return option(*names, metavar="COLUMN", **settings)
+
+
+def columns_option(*names: str, **settings: Any) -> Any:
+    """Declare a field as names of columns, separated by commas."""
+    return option(*names, callback=parse_names, metavar="A,B,C", **settings)
+
+
+def integer_option(*names: str, least: int, **settings: Any) -> Any:
+    """Declare a field as an integer of at least `least`; the help shows a default."""
+    return option(*names, type=click.IntRange(least), show_default=True, **settings)
+
+
+def choice_option(*names: str, values: Iterable[str], **settings: Any) -> Any:
+    """Declare a field as one of some words; the help shows a default."""
+    return option(*names, type=click.Choice(list(values)), show_default=True, **settings)
 
 
 def seed_option(help: str = "Random seed.", most: int = 2**32 - 1) -> Any:
@@ -136,23 +166,17 @@ def parse_bytes(ctx: click.Context, param: click.Parameter, value: str | None) -
 class DataOptions:
     """How to read DATA."""
 
-    id_column: str | None = option(
+    id_column: str | None = column_option(
         "--id",
-        metavar="COLUMN",
         help="The column of ids by which hints refer to rows. Without it, rows are numbered 0, 1, 2 and so "
         "on; the header is not counted.",
     )
-    features: tuple[str, ...] | None = option(
-        "--features",
-        callback=parse_names,
-        metavar="A,B,C",
-        help="The columns to use; by default all others.",
+    features: tuple[str, ...] | None = columns_option(
+        "--features", help="The columns to use; by default all others."
     )
-    drop: tuple[str, ...] | None = option(
-        "--drop", callback=parse_names, metavar="A,B,C", help="Columns to leave out."
-    )
-    no_header: bool = option(
-        "--no-header", is_flag=True, help="The CSV file has no header; columns are f0, f1 and so on."
+    drop: tuple[str, ...] | None = columns_option("--drop", help="Columns to leave out.")
+    no_header: bool = flag_option(
+        "--no-header", help="The CSV file has no header; columns are f0, f1 and so on."
     )
     encoding: str = encoding_option("--encoding", "Encoding of a CSV DATA file.")
 

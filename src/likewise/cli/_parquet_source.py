@@ -16,7 +16,7 @@ import numpy.typing as npt
 from likewise._compat import HAS_CALLBACKS
 from likewise._optional import require
 from likewise.cli._data_tables import ColumnRoles, DataTable
-from likewise.cli._fitting import fit_by_ids
+from likewise.cli._methods import fit_by_ids
 from likewise.cli._output import Step
 from likewise.cli._raw_tables import RawTable
 from likewise.cli._report import Report

@@ -8,7 +8,14 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from likewise.cli._options import TableOptions, argument, collect_options, option
+from likewise.cli._options import (
+    TableOptions,
+    argument,
+    collect_options,
+    column_option,
+    flag_option,
+    integer_option,
+)
 from likewise.cli._output import Command, check_inputs, gather_warnings, print_json, print_notes
 
 if TYPE_CHECKING:
@@ -24,24 +31,20 @@ class CheckOptions:
 
     hints: str = argument(type=click.Path())
     data: str = argument(type=click.Path(allow_dash=True))
-    clusters: int | None = option(
+    clusters: int | None = integer_option(
         "-k",
         "--clusters",
-        type=click.IntRange(min=1),
+        least=1,
         help="Also check that this many clusters suffice, and how many links k-means alone would break.",
     )
-    bag_column: str | None = option(
-        "--bag-column",
-        metavar="COLUMN",
-        help="The column of DATA with the bag of each row; HINTS is then a table bag,labels.",
+    bag_column: str | None = column_option(
+        "--bag-column", help="The column of DATA with the bag of each row; HINTS is then a table bag,labels."
     )
     table: TableOptions
-    truth: str | None = option(
-        "--truth",
-        metavar="COLUMN",
-        help="A column of true classes to compare the hints with; it is not used as a feature.",
+    truth: str | None = column_option(
+        "--truth", help="A column of true classes to compare the hints with; it is not used as a feature."
     )
-    as_json: bool = option("--json", is_flag=True, help="Print the findings as one JSON document.")
+    as_json: bool = flag_option("--json", help="Print the findings as one JSON document.")
 
 
 @click.command("check", cls=Command)

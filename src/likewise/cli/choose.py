@@ -10,13 +10,17 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from likewise.cli._methods import LINKS, METHODS, check_honoured, find_methods, make_estimator
+from likewise.cli._methods import LINKS, METHODS, check_honoured, find_methods, list_terms, make_estimator
 from likewise.cli._options import (
     STANDARDIZE,
     TableOptions,
     argument,
+    choice_option,
     collect_options,
+    flag_option,
+    integer_option,
     option,
+    path_option,
     seed_option,
 )
 from likewise.cli._output import (
@@ -135,44 +139,37 @@ class ChooseOptions:
         help="The methods to compare; by default the usual ones that use these hints. Add k-means, which "
         "uses no hints, to see what the hints contribute.",
     )
-    cv: int = option(
-        "--cv", type=click.IntRange(min=2), default=5, show_default=True, help="Number of folds."
-    )
-    repeats: int | None = option(
+    cv: int = integer_option("--cv", least=2, default=5, help="Number of folds.")
+    repeats: int | None = integer_option(
         "--repeats",
-        type=click.IntRange(min=1),
+        least=1,
         help="Number of times the hints are split into folds; by default 3, or 1 for a single method.",
     )
-    scoring: str = option(
+    scoring: str = choice_option(
         "--scoring",
-        type=click.Choice(["auto", "accuracy", "agreement", "balanced-accuracy", "log-score"]),
+        values=["auto", "accuracy", "agreement", "balanced-accuracy", "log-score"],
         default="auto",
-        show_default=True,
         help="Score for predictions of held-out hints; auto is agreement if few pairs are must-links, else "
         "accuracy.",
     )
-    one_standard_error: bool = option(
-        "--one-standard-error",
-        is_flag=True,
-        help="Choose the fewest clusters within one standard error of the best.",
+    one_standard_error: bool = flag_option(
+        "--one-standard-error", help="Choose the fewest clusters within one standard error of the best."
     )
-    as_links: bool = option(
-        "--as-links", is_flag=True, help="Convert hints to links for methods that do not use them directly."
+    as_links: bool = flag_option(
+        "--as-links", help="Convert hints to links for methods that do not use them directly."
     )
     table: TableOptions
-    standardize: bool = option("--standardize", is_flag=True, help=STANDARDIZE)
+    standardize: bool = flag_option("--standardize", help=STANDARDIZE)
     seed: int = seed_option("Random seed of the folds and the fits.")
-    jobs: int = option(
-        "--jobs", type=click.IntRange(min=1), default=1, show_default=True, help="Number of parallel fits."
-    )
+    jobs: int = integer_option("--jobs", least=1, default=1, help="Number of parallel fits.")
     out: str | None = option(
         "--out", type=OutputPath(), help="Write all results: .csv, .parquet, .jsonl or -."
     )
-    plot: str | None = option(
-        "--plot", type=click.Path(), help="Plot the scores by number of clusters: .png, .svg or .pdf."
+    plot: str | None = path_option(
+        "--plot", help="Plot the scores by number of clusters: .png, .svg or .pdf."
     )
-    as_json: bool = option("--json", is_flag=True, help="Print everything as one JSON document.")
-    quiet: bool = option("-q", "--quiet", is_flag=True, help="Show no progress and print no notes.")
+    as_json: bool = flag_option("--json", help="Print everything as one JSON document.")
+    quiet: bool = flag_option("-q", "--quiet", help="Show no progress and print no notes.")
 
 
 @click.command("choose", cls=Command)
@@ -306,8 +303,6 @@ def _fit(search: Any, X: Any, hints: Supervision) -> None:
 
 
 def _format_failures(search: Any, ids: RowIds) -> list[str]:
-    from likewise.cli._fitting import list_terms
-
     results = search.cv_results_
     failed = [
         (str(method), int(n_clusters), error)

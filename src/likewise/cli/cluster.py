@@ -12,14 +12,27 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 import click
 
-from likewise.cli._methods import DEFAULT, METHODS, MethodOptions, is_blockwise, make_estimator
+from likewise.cli._methods import (
+    DEFAULT,
+    METHODS,
+    MethodOptions,
+    fit_by_ids,
+    is_blockwise,
+    make_estimator,
+    select_hints,
+)
 from likewise.cli._options import (
     STANDARDIZE,
     TableOptions,
     argument,
+    choice_option,
     collect_options,
+    column_option,
+    flag_option,
+    integer_option,
     option,
     parse_bytes,
+    path_option,
     seed_option,
 )
 from likewise.cli._output import (
@@ -74,54 +87,47 @@ class ClusterOptions:
         metavar="SIZE",
         help="With --parquet: maximum memory for one block, such as 200MB.",
     )
-    clusters: int = option(
-        "-k", "--clusters", type=click.IntRange(min=1), required=True, help="The number of clusters."
+    clusters: int = integer_option("-k", "--clusters", least=1, required=True, help="The number of clusters.")
+    hints: tuple[str, ...] = path_option(
+        "--hints", multiple=True, help="A file of hints; may be given several times."
     )
-    hints: tuple[str, ...] = option(
-        "--hints", type=click.Path(), multiple=True, help="A file of hints; may be given several times."
-    )
-    method: str = option(
+    method: str = choice_option(
         "--method",
-        type=click.Choice(list(METHODS)),
+        values=METHODS,
         default=DEFAULT,
-        show_default=True,
         help="The clustering method. Methods with constrained or seeded in their names use labels, "
         "discriminative uses links and triplets, sss-vad triplets, bag-spectral bags, k-means no hints, the "
         "others links.",
     )
     parameters: MethodOptions
-    as_links: bool = option(
-        "--as-links", is_flag=True, help="Convert labels, triplets and bags to links first."
+    as_links: bool = flag_option("--as-links", help="Convert labels, triplets and bags to links first.")
+    bags: str | None = path_option(
+        "--bags", help="A table of the labels of bags: bag,labels, such as r1,wren;owl."
     )
-    bags: str | None = option(
-        "--bags", type=click.Path(), help="A table of the labels of bags: bag,labels, such as r1,wren;owl."
-    )
-    given_bag_column: str | None = option(
-        "--bag-column", metavar="COLUMN", help="The column of bags in DATA.  [default: bag, with --bags]"
+    given_bag_column: str | None = column_option(
+        "--bag-column", help="The column of bags in DATA.  [default: bag, with --bags]"
     )
     table: TableOptions
-    standardize: bool = option("--standardize", is_flag=True, help=STANDARDIZE)
-    truth: str | None = option(
-        "--truth", metavar="COLUMN", help="A column of true classes, used only to score the clustering."
+    standardize: bool = flag_option("--standardize", help=STANDARDIZE)
+    truth: str | None = column_option(
+        "--truth", help="A column of true classes, used only to score the clustering."
     )
     seed: int = seed_option()
     out: str | None = option(
         "--out", type=OutputPath(), help="Write the labels: .csv, .parquet, .jsonl or -."
     )
-    plot: str | None = option(
-        "--plot", type=click.Path(), help="Plot clusters and links: .png, .svg or .pdf."
-    )
+    plot: str | None = path_option("--plot", help="Plot clusters and links: .png, .svg or .pdf.")
     image_shape: tuple[int, int] | None = option(
         "--image-shape",
         callback=_parse_shape,
         metavar="HxW",
         help="With --plot for bag-spectral: show rows as images of this size, such as 8x8.",
     )
-    bag_report: str | None = option(
-        "--bag-report", type=click.Path(), help="Write a report on each bag: .csv, .parquet or .jsonl."
+    bag_report: str | None = path_option(
+        "--bag-report", help="Write a report on each bag: .csv, .parquet or .jsonl."
     )
-    as_json: bool = option("--json", is_flag=True, help="Print everything as one JSON document.")
-    quiet: bool = option("-q", "--quiet", is_flag=True, help="Print no summary.")
+    as_json: bool = flag_option("--json", help="Print everything as one JSON document.")
+    quiet: bool = flag_option("-q", "--quiet", help="Print no summary.")
 
     @property
     def bag_column(self) -> str | None:
@@ -202,7 +208,6 @@ def command(asked: ClusterOptions) -> None:
     asked.check()
     options = asked.parameters.make_parameters(asked.method)
 
-    from likewise.cli._fitting import select_hints
     from likewise.cli._report import print_report
     from likewise.cli._write import write_table
 
@@ -320,8 +325,6 @@ class TableSource:
 
     def fit(self, model: Any, hints: Supervision) -> list[str]:
         """Fit the model and return notes."""
-        from likewise.cli._fitting import fit_by_ids
-
         return fit_by_ids(model, self.X, hints, self.ids, self._asked.method)
 
     def make_report(self, model: Any, hints: Supervision, bags: Bags | None) -> Report:

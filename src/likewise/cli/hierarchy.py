@@ -12,10 +12,15 @@ import click
 from likewise.cli._options import (
     STANDARDIZE,
     argument,
+    choice_option,
     collect_options,
+    column_option,
+    columns_option,
     encoding_option,
+    flag_option,
+    integer_option,
     option,
-    parse_names,
+    path_option,
     seed_option,
 )
 from likewise.cli._output import (
@@ -74,61 +79,43 @@ class HierarchyOptions:
     """The options of the command."""
 
     data: str = argument(type=click.Path(allow_dash=True))
-    labels: str | None = option(
-        "--labels", type=click.Path(), help="A table of the tags: id and 0/1 columns, or id,label."
-    )
-    label_columns: tuple[str, ...] | None = option(
-        "--label-columns", callback=parse_names, metavar="A,B,C", help="Columns of DATA that are 0/1 labels."
+    labels: str | None = path_option("--labels", help="A table of the tags: id and 0/1 columns, or id,label.")
+    label_columns: tuple[str, ...] | None = columns_option(
+        "--label-columns", help="Columns of DATA that are 0/1 labels."
     )
     separator: str = option(
         "--separator", default=";", show_default=True, help="Separator of labels within a cell."
     )
-    text: tuple[str, ...] = option(
-        "--text", metavar="COLUMN", multiple=True, help="A column of text; may be given several times."
+    text: tuple[str, ...] = column_option(
+        "--text", multiple=True, help="A column of text; may be given several times."
     )
-    components: int = option(
-        "--components",
-        type=click.IntRange(min=1),
-        default=100,
-        show_default=True,
-        help="Number of features to compute from the text.",
+    components: int = integer_option(
+        "--components", least=1, default=100, help="Number of features to compute from the text."
     )
-    features: tuple[str, ...] | None = option(
+    features: tuple[str, ...] | None = columns_option(
         "--features",
-        callback=parse_names,
-        metavar="A,B,C",
         help="Columns of numbers, or a .npy file with one row per row of DATA. By default all other columns; "
         "none with --text.",
     )
-    id_column: str | None = option(
+    id_column: str | None = column_option(
         "--id",
-        metavar="COLUMN",
         help="The column of ids. By default the first column of the tags if DATA has it too; otherwise rows "
         "are numbered 0, 1, 2 and so on.",
     )
-    drop: tuple[str, ...] | None = option(
-        "--drop", callback=parse_names, metavar="A,B,C", help="Columns to leave out."
-    )
-    no_header: bool = option(
-        "--no-header", is_flag=True, help="DATA has no header; columns are f0, f1 and so on."
-    )
+    drop: tuple[str, ...] | None = columns_option("--drop", help="Columns to leave out.")
+    no_header: bool = flag_option("--no-header", help="DATA has no header; columns are f0, f1 and so on.")
     encoding: str = encoding_option("--encoding", "Encoding of a CSV DATA file.")
     labels_encoding: str = encoding_option("--labels-encoding", "Encoding of a CSV file of tags or of edges.")
-    standardize: bool = option("--standardize", is_flag=True, help=STANDARDIZE)
-    hierarchy: str | None = option(
-        "--hierarchy", type=click.Path(), help="A known tree; only the rest is learned."
+    standardize: bool = flag_option("--standardize", help=STANDARDIZE)
+    hierarchy: str | None = path_option("--hierarchy", help="A known tree; only the rest is learned.")
+    fixed: str | None = path_option("--fixed", help="Edges that the tree must have: parent,child.")
+    forbidden: str | None = path_option(
+        "--forbidden", help="Edges that the tree must not have: parent,child."
     )
-    fixed: str | None = option(
-        "--fixed", type=click.Path(), help="Edges that the tree must have: parent,child."
-    )
-    forbidden: str | None = option(
-        "--forbidden", type=click.Path(), help="Edges that the tree must not have: parent,child."
-    )
-    structure: str = option(
+    structure: str = choice_option(
         "--structure",
-        type=click.Choice(["tree", "dag"]),
+        values=["tree", "dag"],
         default="tree",
-        show_default=True,
         help="Whether a label may have several parents (dag).",
     )
     missing_rate: str | float = option(
@@ -139,35 +126,25 @@ class HierarchyOptions:
         help="Share of tags that are missing: one rate shared by all labels, one per-label, auto, or a known "
         "rate such as 0.2.",
     )
-    max_iter: int | None = option(
-        "--max-iter", type=click.IntRange(min=1), help="Maximum number of EM iterations."
-    )
+    max_iter: int | None = integer_option("--max-iter", least=1, help="Maximum number of EM iterations.")
     seed: int = seed_option()
-    truth: str | None = option("--truth", type=click.Path(), help="The true tree, to compare with.")
+    truth: str | None = path_option("--truth", help="The true tree, to compare with.")
     out: str | None = option(
         "--out",
         type=OutputPath(),
         help="Write the tree: .json, .csv, .nwk, .graphml, or - (JSON on stdout).",
     )
-    plot: str | None = option(
-        "--plot", type=click.Path(), help="Plot the tree: .png, .svg, .pdf, or .html for large trees."
+    plot: str | None = path_option(
+        "--plot", help="Plot the tree: .png, .svg, .pdf, or .html for large trees."
     )
-    html: str | None = option(
-        "--html", type=click.Path(), help="Write the tree as a page with collapsible branches: .html."
+    html: str | None = path_option(
+        "--html", help="Write the tree as a page with collapsible branches: .html."
     )
-    missing_plot: str | None = option(
-        "--missing-plot", type=click.Path(), help="Plot the missing rate of each label."
+    missing_plot: str | None = path_option("--missing-plot", help="Plot the missing rate of each label.")
+    suggest: str | None = path_option(
+        "--suggest", help="Write labels that may be missing: .csv, .parquet, .jsonl."
     )
-    suggest: str | None = option(
-        "--suggest", type=click.Path(), help="Write labels that may be missing: .csv, .parquet, .jsonl."
-    )
-    top: int = option(
-        "--top",
-        type=click.IntRange(min=1),
-        default=5,
-        show_default=True,
-        help="Maximum number of suggestions per row.",
-    )
+    top: int = integer_option("--top", least=1, default=5, help="Maximum number of suggestions per row.")
     at_least: float = option(
         "--at-least",
         type=click.FloatRange(min=0, max=1),
@@ -175,9 +152,9 @@ class HierarchyOptions:
         show_default=True,
         help="Suggest only labels with at least this probability.",
     )
-    whole: bool = option("--all", is_flag=True, help="Print the whole tree, even if it is large.")
-    as_json: bool = option("--json", is_flag=True, help="Print everything as one JSON document.")
-    quiet: bool = option("-q", "--quiet", is_flag=True, help="Print no report.")
+    whole: bool = flag_option("--all", help="Print the whole tree, even if it is large.")
+    as_json: bool = flag_option("--json", help="Print everything as one JSON document.")
+    quiet: bool = flag_option("-q", "--quiet", help="Print no report.")
 
     @property
     def drawn(self) -> dict[str, str | None]:

@@ -12,8 +12,13 @@ from likewise.cli._options import (
     STANDARDIZE,
     DataOptions,
     argument,
+    choice_option,
     collect_options,
+    column_option,
+    flag_option,
+    integer_option,
     option,
+    path_option,
     seed_option,
 )
 from likewise.cli._output import (
@@ -52,11 +57,8 @@ class SimulateOptions:
     """The options of the command."""
 
     data: str = argument(type=click.Path(allow_dash=True))
-    label: str = option(
-        "--label",
-        metavar="COLUMN",
-        required=True,
-        help="The column of true classes, which determine the answers.",
+    label: str = column_option(
+        "--label", required=True, help="The column of true classes, which determine the answers."
     )
     strategies: tuple[str, ...] = option(
         "--strategies",
@@ -66,39 +68,22 @@ class SimulateOptions:
         metavar="A,B,C",
         help=f"The strategies to compare: any of {', '.join(STRATEGIES)}.",
     )
-    clusters: int | None = option(
-        "-k",
-        "--clusters",
-        type=click.IntRange(min=2),
-        help="Number of clusters; by default that of classes.",
+    clusters: int | None = integer_option(
+        "-k", "--clusters", least=2, help="Number of clusters; by default that of classes."
     )
-    model: str | None = option(
+    model: str | None = choice_option(
         "--model",
-        type=click.Choice(list(MODELS)),
+        values=MODELS,
         metavar="METHOD",
         help="The model that clusters the rows, for all strategies; by default that of an interview, and "
         f"bayesian for strategies that need probabilities. One of {', '.join(MODELS)}.",
     )
-    budget: int = option(
-        "--budget",
-        type=click.IntRange(min=1),
-        default=60,
-        show_default=True,
-        help="Number of answers per run.",
+    budget: int = integer_option("--budget", least=1, default=60, help="Number of answers per run.")
+    repeats: int = integer_option(
+        "--repeats", least=1, default=10, help="Number of runs of each strategy, with different seeds."
     )
-    repeats: int = option(
-        "--repeats",
-        type=click.IntRange(min=1),
-        default=10,
-        show_default=True,
-        help="Number of runs of each strategy, with different seeds.",
-    )
-    every: int = option(
-        "--every",
-        type=click.IntRange(min=1),
-        default=1,
-        show_default=True,
-        help="Number of answers between scores; a larger number is faster.",
+    every: int = integer_option(
+        "--every", least=1, default=1, help="Number of answers between scores; a larger number is faster."
     )
     errors: float = option(
         "--errors",
@@ -107,9 +92,9 @@ class SimulateOptions:
         metavar="RATE",
         help="The share of wrong answers.  [default: 0]",
     )
-    error_kind: str | None = option(
+    error_kind: str | None = choice_option(
         "--error-kind",
-        type=click.Choice(list(ERROR_KINDS)),
+        values=ERROR_KINDS,
         metavar="KIND",
         help="Which answers are wrong: "
         + "; ".join(f"{kind} ({meaning})" for kind, meaning in ERROR_KINDS.items())
@@ -122,17 +107,15 @@ class SimulateOptions:
         help="Also report the number of answers after which this score is reached.",
     )
     table: DataOptions
-    standardize: bool = option("--standardize", is_flag=True, help=STANDARDIZE)
+    standardize: bool = flag_option("--standardize", help=STANDARDIZE)
     seed: int = seed_option("The seed of the first run.", most=2**31)
-    jobs: int = option(
-        "--jobs", type=click.IntRange(min=1), default=1, show_default=True, help="Number of parallel runs."
-    )
+    jobs: int = integer_option("--jobs", least=1, default=1, help="Number of parallel runs.")
     out: str | None = option(
         "--out", type=OutputPath(), help="Write the curves: .csv, .parquet, .jsonl or -."
     )
-    plot: str | None = option("--plot", type=click.Path(), help="Plot the curves: .png, .svg or .pdf.")
-    as_json: bool = option("--json", is_flag=True, help="Print everything as one JSON document.")
-    quiet: bool = option("-q", "--quiet", is_flag=True, help="Show no progress bar and print no notes.")
+    plot: str | None = path_option("--plot", help="Plot the curves: .png, .svg or .pdf.")
+    as_json: bool = flag_option("--json", help="Print everything as one JSON document.")
+    quiet: bool = flag_option("-q", "--quiet", help="Show no progress bar and print no notes.")
 
     @property
     def kind(self) -> str | None:
