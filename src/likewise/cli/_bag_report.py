@@ -13,6 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from likewise.cli._options import HINT_OPTIONS
+from likewise.cli._output import format_some
 from likewise.exceptions import FileFormatError, UnknownFormatError, render
 from likewise.supervision import Bags, RowIds, Supervision, read_bag_labels
 
@@ -193,7 +194,7 @@ class BagReport:
         ):
             lines += [f"            {found:,} of {n:,} {what} ({found / n:.0%})"] if n else []
         if self.unclaimed:
-            lines.append(f"            no cluster stands for {_format_some(self.unclaimed)}")
+            lines.append(f"            no cluster stands for {format_some(self.unclaimed)}")
         return [*lines, *self._format_doubtful()]
 
     def _format_doubtful(self) -> list[str]:
@@ -259,11 +260,6 @@ def _make_sort_key(label: Any) -> tuple[float, str]:
     """Return a key that sorts 9 before 10, and text after numbers."""
     text = str(label)
     return (float(text) if text.isdecimal() else math.inf, text)
-
-
-def _format_some(words: list[str]) -> str:
-    more = len(words) - SHOWN
-    return ", ".join(words[:SHOWN]) + (f" and {more} more" if more > 0 else "")
 
 
 def _cut(text: str, width: int) -> str:

@@ -23,7 +23,15 @@ from likewise.cli._options import (
     path_option,
     seed_option,
 )
-from likewise.cli._output import STDOUT, Outputs, check_distinct, check_inputs, check_output
+from likewise.cli._output import (
+    STDOUT,
+    Outputs,
+    check_distinct,
+    check_inputs,
+    check_n_clusters,
+    check_output,
+    format_count,
+)
 from likewise.cli._strategies import STRATEGIES, StrategyName
 from likewise.exceptions import FileFormatError, LikewiseError, LockedError
 
@@ -218,10 +226,8 @@ class AskOptions:
         """Start an interview, or resume the saved one."""
         if len(table.ids) < 2:
             raise FileFormatError(f"{files.data} has one row; there is nothing to ask.")
-        if self.clusters is not None and self.clusters > len(table.ids):
-            raise FileFormatError(
-                f"{self.clusters} clusters need at least as many rows; got {len(table.ids)}."
-            )
+        if self.clusters is not None:
+            check_n_clusters(self.clusters, len(table.ids))
         made = self._resume(X, table, given, files) if files.resumed else self._start_new(X, table, given)
         if self.errors and "error_rate" not in getattr(made.model, "get_params", dict)():
             raise click.UsageError(
@@ -330,12 +336,3 @@ class InterviewProgress:
             return ""
         n_moved = len(find_strayed_rows(self._labels, before))
         return f"   ({format_count(n_moved, 'row')} changed cluster since the last)" if n_moved else ""
-
-
-def format_count(n: int, word: str) -> str:
-    """Return a count with its noun, in the plural unless the count is 1.
-
-    >>> format_count(1, "answer"), format_count(2000, "row")
-    ('1 answer', '2,000 rows')
-    """
-    return f"{n:,} {word}{'' if n == 1 else 's'}"

@@ -219,11 +219,6 @@ def is_blockwise(method: str) -> bool:
     return bool(getattr(METHODS[method].estimator, "_reads_blocks", False))
 
 
-def get_honoured_kinds(method: str) -> frozenset[str]:
-    """Return the kinds of hints that a method supports."""
-    return METHODS[method].uses
-
-
 def find_methods(kinds: frozenset[str]) -> list[str]:
     """Return the methods that support all of these kinds of hints."""
     return [name for name, method in METHODS.items() if kinds <= method.uses]
@@ -231,9 +226,9 @@ def find_methods(kinds: frozenset[str]) -> list[str]:
 
 def check_honoured(method: str, kinds: frozenset[str]) -> None:
     """Raise an error if a method does not support these hints; the message lists the methods that do."""
-    if kinds <= get_honoured_kinds(method):
+    if kinds <= METHODS[method].uses:
         return
-    missing = sorted(kinds - get_honoured_kinds(method))
+    missing = sorted(kinds - METHODS[method].uses)
     fitting = find_methods(kinds)
     if fitting:
         way_on = f"These methods use them: {', '.join(fitting)}."

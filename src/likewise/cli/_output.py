@@ -13,7 +13,7 @@ import secrets
 import shutil
 import sys
 import warnings
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from types import TracebackType
@@ -125,6 +125,25 @@ def print_notes(notes: Iterable[str], wrote: Iterable[str | Path] = ()) -> None:
         stderr.print(f"wrote {path}")
 
 
+def format_count(n: int, word: str) -> str:
+    """Return a count with its noun, in the plural unless the count is 1.
+
+    >>> format_count(1, "answer"), format_count(2000, "row")
+    ('1 answer', '2,000 rows')
+    """
+    return f"{n:,} {word}{'' if n == 1 else 's'}"
+
+
+def format_some(words: Sequence[str], most: int = 10) -> str:
+    """Return the first words, separated by commas, and the number of the others.
+
+    >>> format_some(["a", "b", "c"], most=2)
+    'a, b and 1 more'
+    """
+    more = len(words) - most
+    return ", ".join(words[:most]) + (f" and {more} more" if more > 0 else "")
+
+
 class Notes(list[str]):
     """Notes for the user; if the `names` of the rows are set, warnings use them instead of row numbers."""
 
@@ -142,6 +161,16 @@ def gather_warnings() -> Iterator[Notes]:
         finally:
             meant = [w.message for w in caught if issubclass(w.category, UserWarning)]
             texts.extend(dict.fromkeys(render(message, texts.names) for message in meant))
+
+
+@contextmanager
+def ignore_failed_fits() -> Iterator[None]:
+    """Hide the warning about failed fits, which the table and a note report."""
+    from sklearn.exceptions import FitFailedWarning
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", FitFailedWarning)
+        yield
 
 
 class Step(Protocol):
@@ -225,6 +254,12 @@ class Outputs:
         finally:
             for part, _ in self._parts:
                 part.unlink(missing_ok=True)
+
+
+def check_n_clusters(n_clusters: int, n_rows: int) -> None:
+    """Raise an error if there are more clusters than rows."""
+    if n_clusters > n_rows:
+        raise FileFormatError(f"{n_clusters} clusters need at least as many rows; got {n_rows}.")
 
 
 def check_stdout(out: str | None, as_json: bool) -> None:

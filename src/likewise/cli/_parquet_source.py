@@ -16,7 +16,6 @@ import numpy.typing as npt
 from likewise._compat import HAS_CALLBACKS
 from likewise._optional import require
 from likewise.cli._data_tables import ColumnRoles, DataTable
-from likewise.cli._methods import fit_by_ids
 from likewise.cli._output import Step
 from likewise.cli._raw_tables import RawTable
 from likewise.cli._report import Report
@@ -64,6 +63,7 @@ class ParquetSource(ABC):
         self._asked, self._path, self._step, self.footers = asked, path, step, footers
         self.features, self._dropped = _select_features(path, asked.table.make_roles(), footers)
         self.n_rows = sum(footer.n_rows for footer in footers)
+        self.callbacks: Sequence[Any] = (Iterations(step),) if HAS_CALLBACKS else ()
         self._counts = np.zeros(asked.clusters, dtype=np.int64)
 
     @property
@@ -99,12 +99,6 @@ class ParquetSource(ABC):
             places = found.find_rows(known, f"{self._path}, column {column!r}")
             self.ids = FewIds(dict(zip(known, places.tolist(), strict=True)), self.n_rows)
         return asked.table.read_hints(asked.hints, self.ids, data=self._path)
-
-    def fit(self, model: Any, hints: Supervision) -> list[str]:
-        """Fit the model and show its iterations; return notes."""
-        if HAS_CALLBACKS:
-            model.set_callbacks(Iterations(self._step))
-        return fit_by_ids(model, self.X, hints, self.ids, self._asked.method)
 
     def make_report(self, model: Any, hints: Supervision, bags: Bags | None) -> Report:
         """Return a report on the hinted rows; writing the labels adds the sizes of the clusters."""

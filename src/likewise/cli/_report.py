@@ -13,7 +13,7 @@ import numpy.typing as npt
 from likewise.cli._bag_report import BagReport
 from likewise.cli._contents import Contents
 from likewise.cli._data_tables import DataTable
-from likewise.cli._output import make_console, print_notes
+from likewise.cli._output import format_count, format_some, make_console, print_notes
 from likewise.evaluation import (
     Satisfaction,
     Scores,
@@ -193,11 +193,12 @@ class Report:
     def format_lines(self) -> list[str]:
         """Return the summary, line by line."""
         table, n_iter = self.table, self.n_iter
-        dropped = f" (left out: {_format_some(list(table.dropped))})" if table.dropped else ""
+        dropped = f" (left out: {format_some(list(table.dropped))})" if table.dropped else ""
         lines = [
-            f"rows        {self.n_rows:,}, {_count(len(table.feature_names), 'feature')}{dropped}",
+            f"rows        {self.n_rows:,}, {format_count(len(table.feature_names), 'feature')}{dropped}",
             f"hints       {self._describe_hints()}",
-            f"method      {self.method}, {_count(self.n_clusters, 'cluster')}, {_count(n_iter, 'iteration')}",
+            f"method      {self.method}, {format_count(self.n_clusters, 'cluster')}, "
+            f"{format_count(n_iter, 'iteration')}",
         ]
         largest = max(self.sizes)
         for c, size in enumerate(self.sizes):
@@ -212,7 +213,7 @@ class Report:
         if not self.hints:
             return "none"
         summary = repr(self.hints).partition(": ")[2].removesuffix(")")
-        return f"{summary}, about {_count(int(self.hints.touched.sum()), 'row')}"
+        return f"{summary}, about {format_count(int(self.hints.touched.sum()), 'row')}"
 
     def _format_kept(self) -> list[str]:
         lines = []
@@ -227,7 +228,7 @@ class Report:
             if len(broken) > SHOWN:
                 lines.append(f"            and {len(broken) - SHOWN} more; --json lists all")
             if groups := self.kept.n_broken_must_groups + self.kept.n_broken_cannot_groups:
-                lines.append(f"            {_count(groups, 'group')} with a broken link")
+                lines.append(f"            {format_count(groups, 'group')} with a broken link")
         if "triplets" in self.hints.kinds:
             lines.append(f"triplets    {self.kept_triplets}")
             lines += [
@@ -241,9 +242,7 @@ class Report:
             n_labels = int((self.hints.label_codes >= 0).sum())
             lines.append(f"labels      {n_labels - len(self.strayed)} of {n_labels} with their class")
             if self.strayed:
-                lines.append(
-                    f"            not: {_format_some([self.table.ids[row] for row in self.strayed])}"
-                )
+                lines.append(f"            not: {format_some([self.table.ids[row] for row in self.strayed])}")
         return lines
 
     def _format_scores(self) -> list[str]:
@@ -256,15 +255,6 @@ class Report:
 
 def _describe_score(found: Scores) -> str:
     return f"ARI {found.ari:.3f}  NMI {found.nmi:.3f}  pairwise F {found.f:.3f}  ({found.n_rows:,} rows)"
-
-
-def _count(n: int, word: str) -> str:
-    return f"{n:,} {word}{'' if n == 1 else 's'}"
-
-
-def _format_some(words: list[str]) -> str:
-    more = len(words) - SHOWN
-    return ", ".join(words[:SHOWN]) + (f" and {more} more" if more > 0 else "")
 
 
 def make_labels_table(

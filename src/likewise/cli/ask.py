@@ -17,11 +17,11 @@ from likewise.cli._interview_options import (
     AskOptions,
     Files,
     InterviewProgress,
-    format_count,
 )
 from likewise.cli._options import collect_options
 from likewise.cli._output import (
     Command,
+    format_count,
     gather_warnings,
     get_program_name,
     make_console,

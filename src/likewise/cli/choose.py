@@ -29,9 +29,11 @@ from likewise.cli._output import (
     OutputPath,
     Outputs,
     check_files,
+    check_n_clusters,
     check_stdout,
     gather_warnings,
     get_program_name,
+    ignore_failed_fits,
     list_written,
     make_console,
     print_json,
@@ -39,7 +41,7 @@ from likewise.cli._output import (
     show_progress,
     write_stdout,
 )
-from likewise.exceptions import FileFormatError, UnsupportedSupervisionError, render
+from likewise.exceptions import UnsupportedSupervisionError, render
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -201,10 +203,7 @@ def command(asked: ChooseOptions) -> None:
     with gather_warnings() as notes, Outputs() as outputs:
         table = asked.table.read_table(asked.data, asked.table.make_roles())
         notes.names = table.ids
-        if clusters[-1] > len(table.ids):
-            raise FileFormatError(
-                f"{clusters[-1]} clusters need at least as many rows; got {len(table.ids)}."
-            )
+        check_n_clusters(clusters[-1], len(table.ids))
         all_hints = asked.table.read_hints(asked.hints, table.ids, data=asked.data)
         names = _select_methods(asked.methods, all_hints, asked.as_links)
         X = standardize_columns(table.X) if asked.standardize else table.X
@@ -222,7 +221,9 @@ def command(asked: ChooseOptions) -> None:
             random_state=asked.seed,
         )
         with show_progress(len(names) * len(clusters) * asked.cv * n_repeats, quiet=quiet) as step:
-            _fit(search.set_params(progress=_make_progress_callback(step, quiet)), X, all_hints)
+            search.set_params(progress=_make_progress_callback(step, quiet))
+            with ignore_failed_fits():
+                search.fit(X, supervision=all_hints)
         rows = _make_rows(search)
         if asked.plot is not None:
             outputs.add(asked.plot, _draw_picture(search).save)
@@ -289,17 +290,6 @@ def _make_progress_callback(step: Callable[[str], None], quiet: bool) -> Callabl
             click.echo(f"{n_done} of {n_fits} fits", err=True)
 
     return show
-
-
-def _fit(search: Any, X: Any, hints: Supervision) -> None:
-    """Fit without the warning about failed candidates, which the table and a note report."""
-    import warnings
-
-    from sklearn.exceptions import FitFailedWarning
-
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", FitFailedWarning)
-        search.fit(X, supervision=hints)
 
 
 def _format_failures(search: Any, ids: RowIds) -> list[str]:

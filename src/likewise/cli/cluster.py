@@ -42,6 +42,7 @@ from likewise.cli._output import (
     Outputs,
     Step,
     check_files,
+    check_n_clusters,
     check_stdout,
     gather_warnings,
     list_written,
@@ -49,7 +50,6 @@ from likewise.cli._output import (
     show_progress,
     write_stdout,
 )
-from likewise.exceptions import FileFormatError
 
 if TYPE_CHECKING:
     from likewise.cli._report import Report
@@ -218,13 +218,14 @@ def command(asked: ClusterOptions) -> None:
         show_progress(4, quiet=asked.quiet) as step,
         _open_source(asked, step) as source,
     ):
-        if clusters > source.n_rows:
-            raise FileFormatError(f"{clusters} clusters need at least as many rows; got {source.n_rows}.")
+        check_n_clusters(clusters, source.n_rows)
         all_hints = source.read_hints()
         used = select_hints(all_hints, method, clusters, asked.as_links, options)
         step("clustering")
         model = make_estimator(method, clusters, asked.seed, options)
-        contradiction = source.fit(model, used)
+        if source.callbacks:
+            model.set_callbacks(*source.callbacks)
+        contradiction = fit_by_ids(model, source.X, used, source.ids, method)
         report = source.make_report(model, used, all_hints.bags)
         with Outputs() as outputs:
             if asked.plot is not None:
@@ -257,6 +258,7 @@ class Source(Protocol):
     n_rows: int
     ids: RowIds
     notes: Sequence[str]
+    callbacks: Sequence[Any]  # of scikit-learn, to show the progress of a long fit
     writes_blocks: bool
 
     @property
@@ -265,9 +267,6 @@ class Source(Protocol):
 
     def read_hints(self) -> Supervision:
         """Return all hints about the rows."""
-
-    def fit(self, model: Any, hints: Supervision) -> list[str]:
-        """Fit the model and return notes."""
 
     def make_report(self, model: Any, hints: Supervision, bags: Bags | None) -> Report:
         """Return the report on a fitted model."""
@@ -291,6 +290,7 @@ class TableSource:
     """A table in memory."""
 
     writes_blocks = False
+    callbacks: Sequence[Any] = ()
 
     def __init__(self, asked: ClusterOptions, step: Step) -> None:
         assert asked.data is not None
@@ -322,10 +322,6 @@ class TableSource:
         if asked.as_links:
             self.notes = [*self.notes, *_warn_of_neither(hints)]
         return hints
-
-    def fit(self, model: Any, hints: Supervision) -> list[str]:
-        """Fit the model and return notes."""
-        return fit_by_ids(model, self.X, hints, self.ids, self._asked.method)
 
     def make_report(self, model: Any, hints: Supervision, bags: Bags | None) -> Report:
         """Return the report on all rows, with the contents of each cluster if they are shown."""

@@ -27,8 +27,10 @@ from likewise.cli._output import (
     OutputPath,
     Outputs,
     check_files,
+    check_n_clusters,
     check_stdout,
     gather_warnings,
+    ignore_failed_fits,
     list_written,
     make_console,
     print_json,
@@ -159,14 +161,13 @@ def command(asked: SimulateOptions) -> None:
         notes.names = table.ids
         classes = _read_classes(table, label, data)
         k = len(set(classes)) if asked.clusters is None else asked.clusters
-        if k > len(classes):
-            raise FileFormatError(f"{k} clusters need at least as many rows; got {len(classes)}.")
+        check_n_clusters(k, len(classes))
         X = standardize_columns(table.X) if asked.standardize else table.X
         compared = {name: make_strategy_and_model(name, k, asked.model) for name in asked.strategies}
-        with show_progress(len(compared) * asked.repeats, quiet=asked.quiet) as step:
+        n_runs = len(compared) * asked.repeats
+        with show_progress(n_runs, quiet=asked.quiet) as step, ignore_failed_fits():
             oracle = _OracleMaker(kind, classes, X, asked.errors, max(2, asked.budget)) if kind else None
-            found = _silence_failures(
-                compare,
+            found = compare(
                 compared,
                 X,
                 classes,
@@ -257,17 +258,6 @@ class _OracleMaker:
         return make_oracle(
             kind, self.classes, self.X, rate=self.rate, n_questions=self.n_questions, random_state=seed
         )
-
-
-def _silence_failures(function: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
-    """Compare without the warning about failed runs, which the table and a note report."""
-    import warnings
-
-    from sklearn.exceptions import FitFailedWarning
-
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", FitFailedWarning)
-        return function(*args, **kwargs)
 
 
 def _make_progress_callback(step: Callable[[str], None]) -> Callable[[int, int], None]:
