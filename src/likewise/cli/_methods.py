@@ -157,21 +157,22 @@ class MethodOptions:
         "--affinity",
         "spectral methods",
         type=click.Choice(["local", "rbf", "neighbors"]),
-        help="Similarity of rows in spectral methods: RBF with local or one common width, or nearest "
-        "neighbours.",
+        help="Similarity of rows in spectral methods. local: RBF with a width per row; rbf: one width; "
+        "neighbors: nearest neighbours.",
     )
     n_neighbors: int | None = _parameter(
         "--neighbors",
         "spectral methods",
         type=click.IntRange(min=1),
-        help="Number of neighbours of each row in the graph; by default all up to a few thousand rows, 10 "
-        "for bag-spectral.",
+        help="Number of neighbours of each row in the graph; by default 10 for bag-spectral and propagation "
+        "(fewer with few rows), and for the others all rows up to 4,000, 30 neighbours above.",
     )
     alpha: float | None = _parameter(
         "--alpha",
         "clustering from bags",
         type=click.FloatRange(min=0),
-        help="Weight of the bags in bag-spectral; by default 1.5, less if few bags are labelled.",
+        help="Weight of the bags in bag-spectral; by default 1.5, less if not all bags are labelled, and 0.7 "
+        "for the variants of the paper.",
     )
     variant: str | None = _parameter(
         "--variant",
@@ -183,7 +184,7 @@ class MethodOptions:
         "--drop-cannot",
         "the method that uses must-links only",
         flag_value="drop",
-        help="Leave out cannot-links, which spectral-reg does not use.",
+        help="Method spectral-reg: drop cannot-links, which it cannot use.",
     )
     n_init: int | None = option(
         "--n-init", type=click.IntRange(min=1), help="Number of starts, of which the best is used."

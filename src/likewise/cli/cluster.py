@@ -95,9 +95,9 @@ class ClusterOptions:
         "--method",
         values=METHODS,
         default=DEFAULT,
-        help="The clustering method. Methods with constrained or seeded in their names use labels, "
-        "discriminative uses links and triplets, sss-vad triplets, bag-spectral bags, k-means no hints, the "
-        "others links.",
+        help="The clustering method. constrained-k-means and seeded-k-means use labels, discriminative and "
+        "mini-batch-discriminative links and triplets, sss-vad triplets, bag-spectral bags, labels and "
+        "links, spectral-reg must-links, k-means no hints, and the others links.",
     )
     parameters: MethodOptions
     as_links: bool = flag_option("--as-links", help="Convert labels, triplets and bags to links first.")
@@ -144,7 +144,7 @@ class ClusterOptions:
             raise click.UsageError("--image-shape is for --plot with --method bag-spectral.")
         check_stdout(self.out, self.as_json)
         if (self.data is None) == (self.parquet is None):
-            raise click.UsageError("pass the rows as DATA or with --parquet, not both.")
+            raise click.UsageError("pass the rows either as DATA or with --parquet.")
         self._check_source()
         read = [path for path in (self.data, *self.hints, self.bags) if path is not None]
         tables = {"--out": self.out, "--bag-report": self.bag_report}

@@ -193,8 +193,7 @@ class HierarchyOptions:
         for name, path in self.drawn.items():
             if path is not None:
                 check_output(path, endings[name], name)
-                if Path(path).suffix.lower() != PAGE:
-                    require("matplotlib", extra="plot")
+                require("jinja2" if Path(path).suffix.lower() == PAGE else "matplotlib", extra="plot")
         if self.suggest is not None:
             check_output(self.suggest, ENDINGS, "--suggest")
             check_writer(self.suggest)
