@@ -84,7 +84,7 @@ def sets_table(found, budgets):
     return "\n".join(lines)
 
 
-def speed_table(found, names, budgets):
+def format_speed_table(found, names, budgets):
     """Return a Markdown table: CPU milliseconds per question, and their ratio to ours."""
     heads = [(name, budget) for name in names for budget in budgets]
     lines = ["| CPU ms per question | " + " | ".join(f"{name} {budget}" for name, budget in heads) + " |"]

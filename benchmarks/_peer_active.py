@@ -64,7 +64,7 @@ class Oracle:
         return same
 
 
-def reduced(must, cannot):
+def reduce_links(must, cannot):
     """Return fewer links with the same closure: a star per component, and a link per pair of components."""
     parent = {}
 
@@ -82,14 +82,14 @@ def reduced(must, cannot):
     return stars, sorted(between)
 
 
-def by_answers(oracle, _):
+def list_links_by_answers(oracle, _):
     return (
         [(i, j) for i, j, same in oracle.pairs if same],
         [(i, j) for i, j, same in oracle.pairs if not same],
     )
 
 
-def by_groups(_, caller):
+def list_links_by_groups(_, caller):
     """Return links from the current neighbourhoods of Explore & Consolidate or MinMax."""
     here = caller.f_locals
     groups = here["neighborhoods"] if "neighborhoods" in here else here["self"].neighborhoods
@@ -98,13 +98,13 @@ def by_groups(_, caller):
     return must, cannot
 
 
-def by_labels(_, caller):
+def predict_by_labels(_, caller):
     """Return the last clusters of a strategy that fits before each question."""
     me = caller.f_locals["self"]
     return np.array(me.clusterer.labels_ if hasattr(me, "clusterer") else me.partition)
 
 
-def by_lists(_, caller):
+def list_links_by_lists(_, caller):
     return list(caller.f_locals["ml"]), list(caller.f_locals["cl"])
 
 
@@ -114,7 +114,7 @@ def clusterers():
     def lean(cls):
         class Lean(cls):
             def fit(self, X, y=None, ml=(), cl=()):
-                ml, cl = reduced(ml, cl)
+                ml, cl = reduce_links(ml, cl)
                 return super().fit(X, ml=ml, cl=cl)
 
         return Lean
@@ -130,27 +130,27 @@ def asker(peer, strategy, X, k, clusterer):
         from active_semi_clustering.active.pairwise_constraints.random import Random
 
         made, know = {
-            "random": lambda: (Random(n_clusters=k), by_answers),
-            "E&C": lambda: (ExploreConsolidate(n_clusters=k), by_groups),
-            "MinMax": lambda: (MinMax(n_clusters=k), by_groups),
-            "NPU": lambda: (NPU(clusterer=clusterer(n_clusters=k)), by_labels),
+            "random": lambda: (Random(n_clusters=k), list_links_by_answers),
+            "E&C": lambda: (ExploreConsolidate(n_clusters=k), list_links_by_groups),
+            "MinMax": lambda: (MinMax(n_clusters=k), list_links_by_groups),
+            "NPU": lambda: (NPU(clusterer=clusterer(n_clusters=k)), predict_by_labels),
         }[strategy]()
         return lambda oracle: made.fit(X, oracle=oracle), know, MaximumQueriesExceeded
     from skquery.exceptions import EmptyBudgetError
     from skquery.pairwise import AIPC, FFQS, NPU, SASC, MinMax, RandomMLCL
 
     made, know = {
-        "random": lambda: (RandomMLCL(), by_answers),
-        "FFQS": lambda: (FFQS(), by_groups),
-        "MinMax": lambda: (MinMax(), by_groups),
-        "NPU": lambda: (NPU(cc_alg=clusterer(n_clusters=k)), by_labels),
-        "AIPC": lambda: (AIPC(), by_lists),
-        "SASC": lambda: (SASC(), by_lists),
+        "random": lambda: (RandomMLCL(), list_links_by_answers),
+        "FFQS": lambda: (FFQS(), list_links_by_groups),
+        "MinMax": lambda: (MinMax(), list_links_by_groups),
+        "NPU": lambda: (NPU(cc_alg=clusterer(n_clusters=k)), predict_by_labels),
+        "AIPC": lambda: (AIPC(), list_links_by_lists),
+        "SASC": lambda: (SASC(), list_links_by_lists),
     }[strategy]()
     return lambda oracle: made.fit(X, oracle, n_clusters=k), know, EmptyBudgetError
 
 
-def fitted(make, X, k, links, seconds):
+def fit_model(make, X, k, links, seconds):
     """Return labels and CPU seconds, or the reason for a failure. A fit with empty clusters is repeated."""
     started = time.process_time()
     limit(seconds)
@@ -195,7 +195,7 @@ def links_and_clusters(task, X, y, k):
             if looks:
                 curve[mark] = adjusted_rand_score(y, oracle.known[mark])
             elif spent < task["fit_seconds"] or mark in (*FIRST[:4], oracle.queries):
-                labels, cpu, word = fitted(makers[name], X, k, oracle.known[mark], task["one_fit"])
+                labels, cpu, word = fit_model(makers[name], X, k, oracle.known[mark], task["one_fit"])
                 spent, seconds[mark], why = spent + cpu, cpu, why or word
                 if labels is not None:
                     curve[mark] = adjusted_rand_score(y, labels)

@@ -30,7 +30,7 @@ from rich.console import Console
 from sklearn.datasets import make_blobs
 from sklearn.preprocessing import StandardScaler
 
-from _active_tables import OURS, areas, in_time, plot, quality_table, sets_table, speed_table
+from _active_tables import OURS, areas, format_speed_table, in_time, plot, quality_table, sets_table
 from likewise import MPCKMeans
 from likewise.active import (
     FarthestFirst,
@@ -281,7 +281,7 @@ def quality(args, peers, mine):
     return curves, notes
 
 
-def speed(args, peers):
+def measure_speed(args, peers):
     """Return CPU milliseconds per question by method, set and budget, including the clusters at the end.
 
     Ours, COBRAS and NPU cluster as they ask. The others need one fit at the end; the time with a fit after
@@ -349,8 +349,8 @@ def main():
         if args.plot:
             plot(curves, ANSWERS, args.plot)
     if args.only != "quality":
-        result["speed"] = speed(args, peers)
-        print("\n" + speed_table(result["speed"], SPEED_SETS, args.budgets))
+        result["speed"] = measure_speed(args, peers)
+        print("\n" + format_speed_table(result["speed"], SPEED_SETS, args.budgets))
     args.json.parent.mkdir(parents=True, exist_ok=True)
     args.json.write_text(json.dumps(result, indent=1))
 

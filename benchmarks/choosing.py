@@ -48,7 +48,7 @@ def data_sets():
     }
 
 
-def by_labels(cls):
+def predict_by_labels(cls):
     """Return a subclass that predicts its ``labels_``, so hints affect the score of each row."""
 
     class Labels(cls):
@@ -63,7 +63,7 @@ def case(X, y, numbers, hints, cls, seed):
     """Return the scores and the adjusted Rand index of each number of clusters."""
     scores, index = defaultdict(list), []
     for k in numbers:
-        for word, how in (("predict", cls), ("labels_", by_labels(cls))):
+        for word, how in (("predict", cls), ("labels_", predict_by_labels(cls))):
             kept = []
             cross_validate_hints(
                 how(k, n_init=3, random_state=0), X, hints, random_state=seed,

@@ -138,7 +138,7 @@ def show(records: list[dict[str, Any]], numbers: list[int], console: Console) ->
         cells = []
         for method in methods:
             gains = [found[data, method, n]["gain"] if (data, method, n) in found else None for n in numbers]
-            cells.append(" ".join(_signed(gain) for gain in gains))
+            cells.append(" ".join(_format_gain(gain) for gain in gains))
         table.add_row(data, *cells)
     console.print(table)
     lost = [r for r in records if r["gain"] is not None and r["gain"] < -ALLOWED_LOSS]
@@ -157,7 +157,7 @@ def show(records: list[dict[str, Any]], numbers: list[int], console: Console) ->
             )
 
 
-def _signed(gain: float | None) -> str:
+def _format_gain(gain: float | None) -> str:
     if gain is None:
         return "–"
     text = f"{gain:+.2f}".replace("0.", ".")

@@ -77,7 +77,7 @@ def rows_of(name, seed):
     return X, Y[:, kept], LabelHierarchy.from_edges(data.hierarchy, names=data.label_names).restrict(names)
 
 
-def drawn(name, noise, seed):
+def draw_problem(name, noise, seed):
     """Return training rows with missing labels, test rows, and the true tree."""
     X, Y, tree = rows_of(name, seed)
     rng = np.random.default_rng(seed)
@@ -108,7 +108,7 @@ def f1_thresholds(chances, Z, noise):
 
 def trial(name, noise, seed):
     """Return F1 macro and micro of each method."""
-    X, Z, X_new, Y_new, tree = drawn(name, noise, seed)
+    X, Z, X_new, Y_new, tree = draw_problem(name, noise, seed)
     plain = BinaryRelevance(missing_rate=noise)
     chances = plain.fit(X, Z).predict_proba(X_new)
     crossed = cross_val_predict(plain, X, Z.to_numpy(), cv=5, method="predict_proba")

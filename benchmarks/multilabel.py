@@ -47,7 +47,7 @@ def seconds_of(call, repeats=1):
 # The best tree
 
 
-def drawn_weights(n_labels):
+def draw_weights(n_labels):
     """Return weights that favour edges between near labels over edges from the root, so that cycles nest."""
     rng = np.random.default_rng(0)
     place = rng.normal(size=(n_labels + 1, 3))
@@ -80,7 +80,7 @@ def of_peer(weights):
 def trees(quick):
     rows = []
     for n_labels in (100, 300, 1000):
-        weights = drawn_weights(n_labels)
+        weights = draw_weights(n_labels)
         parents = maximum_arborescence(weights)
         edge_margins(weights[:5, :5].copy(), maximum_arborescence(weights[:5, :5].copy()))  # compile
         row = {
@@ -110,7 +110,7 @@ def trees(quick):
 # Inference
 
 
-def drawn_rows(n, n_labels):
+def draw_rows(n, n_labels):
     """Return a random tree, probabilities and recorded labels, in the form that kernels expect."""
     rng = np.random.default_rng(0)
     parents = np.array([rng.integers(-1, c) if c else -1 for c in range(n_labels)])
@@ -119,8 +119,8 @@ def drawn_rows(n, n_labels):
     return parents, np.arange(n_labels), rng.normal(size=(n, n_labels)), *chances
 
 
-def measured(n, n_labels, repeats):
-    problem = drawn_rows(n, n_labels)
+def measure(n, n_labels, repeats):
+    problem = draw_rows(n, n_labels)
     one, both = np.empty((n, n_labels)), np.empty((n, n_labels))
     sums = np.zeros((n_labels, n_labels)), np.zeros((n_labels, n_labels))
     return {
@@ -133,10 +133,10 @@ def measured(n, n_labels, repeats):
 
 
 def inference(quick):
-    measured(10, 3, 1)  # compile
+    measure(10, 3, 1)  # compile
     repeats = 2 if quick else 5
-    rows = [measured(10_000, n_labels, repeats) for n_labels in (25, 27, 50, 100, 200)]
-    rows += [measured(n, 100, repeats) for n in (2_500, 5_000)]
+    rows = [measure(10_000, n_labels, repeats) for n_labels in (25, 27, 50, 100, 200)]
+    rows += [measure(n, 100, repeats) for n in (2_500, 5_000)]
     rows.sort(key=lambda row: (row["labels"], row["rows"]))
     table = Table("rows", "labels", "expit, ms", "posterior, ms", "all pairs, ms", "ns per row and pair")
     for row in rows:
@@ -153,7 +153,7 @@ def inference(quick):
 # Full fits
 
 
-def fitted(n, n_features, n_labels, **how):
+def fit_model(n, n_features, n_labels, **how):
     """Return the data, the fitted model and its CPU seconds."""
     data = make_label_tree(n, n_labels, n_features=n_features, max_depth=4, missing_rate=0.3, random_state=0)
     model = LatentHierarchyClassifier(**how)
@@ -164,10 +164,10 @@ def fitted(n, n_features, n_labels, **how):
 
 
 def fits(quick):
-    fitted(50, 3, 4)  # compile
+    fit_model(50, 3, 4)  # compile
     rows = []
     for n, n_features, n_labels in ((10_000, 100, 27), (5_000, 800, 96)):
-        data, model, seconds = fitted(n, n_features, n_labels)
+        data, model, seconds = fit_model(n, n_features, n_labels)
         floor = seconds_of(lambda X=data.X, Z=data.Z: BinaryRelevance().fit(X, Z))
         truth = LabelHierarchy.from_parents(data.parents)
         rows.append(
@@ -193,12 +193,14 @@ def fits(quick):
 
 def growth(quick):
     """Measure the CPU seconds of an EM iteration, with the tree kept and with the tree step of the thesis."""
-    fitted(50, 3, 4, structure_step="literal")  # compile
+    fit_model(50, 3, 4, structure_step="literal")  # compile
     rows = []
     for n, n_labels in ((10_000, 25), (10_000, 50), (10_000, 100), (10_000, 200), (5_000, 100), (2_500, 100)):
         row = {"rows": n, "labels": n_labels}
         for name, step in (("kept_s", None), ("literal_s", "literal")):
-            few, many = (fitted(n, 50, n_labels, structure_step=step, max_iter=m, tol=0.0)[2] for m in (1, 4))
+            few, many = (
+                fit_model(n, 50, n_labels, structure_step=step, max_iter=m, tol=0.0)[2] for m in (1, 4)
+            )
             row[name] = (many - few) / 3
         rows.append(row)
     table = Table("rows", "labels", "iteration, s", "with a tree step, s")

@@ -185,7 +185,7 @@ def one_way(way, path, model, chunk, repeat):
         client.shutdown()
 
 
-def measured(way, path, model, chunk, threads, repeat):
+def measure(way, path, model, chunk, threads, repeat):
     env = {**os.environ, "OMP_WAIT_POLICY": "PASSIVE", "OMP_NUM_THREADS": str(threads)}
     env["OPENBLAS_NUM_THREADS"] = str(threads)
     env.pop("NUMBA_NUM_THREADS", None)
@@ -271,10 +271,10 @@ def compare(path, model, args, console):
     for way in args.ways:
         # Compare with a fit in memory that has the same number of threads.
         threads = 1 if way.startswith("dask") else 2
-        runs.append(measured(way, path, model, chunk, threads, args.repeat))
+        runs.append(measure(way, path, model, chunk, threads, args.repeat))
     single = None
     if "dask-1" in args.ways:
-        single = measured("memory", path, model, chunk, 1, args.repeat)
+        single = measure("memory", path, model, chunk, 1, args.repeat)
     labels = {way: np.load(path.parent / f"labels-{way}.npy") for way in args.ways}
     first = args.ways[0]
     table = Table(title=f"{model}, {runs[0]['rows']:,} x {D} float32, {K} clusters, {N_LINKS} links")

@@ -85,7 +85,7 @@ def bag_hints(y, share=0.5, size=10, seed=0):
 # ---------------------------------------------------------------------- one measurement, in its own process
 
 
-def timed(action):
+def time_action(action):
     started = time.process_time()
     result = action()
     return time.process_time() - started, result
@@ -113,7 +113,7 @@ def hints_for(method, y):
     return {"supervision": sample_links(y, 100, random_state=0)} if method == "links" else {}
 
 
-def given_to(method, graph):
+def convert_graph(method, graph):
     if not method.startswith("scikit-learn"):
         return graph
     # scikit-learn's connectivity check and Laplacian need 32-bit indices.
@@ -125,15 +125,15 @@ def warm_up(method):
     X = 5.0 * np.eye(K)[y] + np.random.default_rng(0).normal(size=(200, K))
     graph = kneighbors_graph(X, 20)
     graph = sparse.csr_array(0.5 * (graph + graph.T))
-    make(method).fit(given_to(method, graph), **hints_for(method, y))
+    make(method).fit(convert_graph(method, graph), **hints_for(method, y))
 
 
 def one_fit(path, method, folder):
     graph, y = load_problem(path)
     warm_up(method)
-    hints, graph = hints_for(method, y), given_to(method, graph)
+    hints, graph = hints_for(method, y), convert_graph(method, graph)
     before = peak()
-    seconds, model = timed(lambda: make(method).fit(graph, **hints))
+    seconds, model = time_action(lambda: make(method).fit(graph, **hints))
     np.save(Path(folder) / "labels.npy", model.labels_)
     return {"cpu": seconds, "MB": peak() - before, "ARI": adjusted_rand_score(y, model.labels_)}
 
@@ -147,8 +147,8 @@ def one_refit(path, method, folder):
     more = hints | Supervision.from_links(len(y), must=[(int(i), int(j))])
 
     def both(model, given):
-        first, _ = timed(lambda: model.fit(given, supervision=hints))
-        again, _ = timed(lambda: model.fit(given, supervision=more))
+        first, _ = time_action(lambda: model.fit(given, supervision=hints))
+        again, _ = time_action(lambda: model.fit(given, supervision=more))
         return first, again
 
     model = make(method, warm_start=True)
@@ -177,7 +177,7 @@ def one_dense(path, method, folder):
         model = BagSpectralClustering(K, variant=variant, alpha=alpha, affinity="precomputed", random_state=0)
         warm_up("bags, printed")
         before = peak()
-        seconds, _ = timed(lambda: model.fit(graph, supervision=hints))
+        seconds, _ = time_action(lambda: model.fit(graph, supervision=hints))
         labels = model.labels_
     else:
         names = {bag: number for number, bag in enumerate(hints.bags.names)}
@@ -196,7 +196,7 @@ def one_dense(path, method, folder):
             return KMeans(K, n_init=10, random_state=0).fit(rows).labels_
 
         before = peak()
-        seconds, labels = timed(by_the_book)
+        seconds, labels = time_action(by_the_book)
     np.save(Path(folder) / "labels.npy", labels)
     return {"cpu": seconds, "MB": peak() - before, "ARI": adjusted_rand_score(y, labels)}
 
@@ -205,7 +205,7 @@ def one_graph(path, method, folder):
     """Time the graph, as a fit on the rows minus a fit on their graph; save its edges."""
     X = np.load(path)
     if method == "kneighbors_graph":
-        seconds, graph = timed(lambda: kneighbors_graph(X, 10))
+        seconds, graph = time_action(lambda: kneighbors_graph(X, 10))
         graph = graph + graph.T
     else:
         settings = {"random_state": 0, "n_init": 1}
@@ -213,10 +213,10 @@ def one_graph(path, method, folder):
             K, affinity="neighbors", n_neighbors=10, neighbor_search=method, **settings
         )
         model.fit(X[:2000])
-        whole, _ = timed(lambda: model.fit(X))
+        whole, _ = time_action(lambda: model.fit(X))
         graph = model.affinity_matrix_
         given = BagSpectralClustering(K, affinity="precomputed", **settings)
-        seconds = whole - timed(lambda: given.fit(graph))[0]
+        seconds = whole - time_action(lambda: given.fit(graph))[0]
     graph = sparse.csr_array(graph).astype(bool)
     graph.sort_indices()
     np.savez(Path(folder) / "edges.npz", indices=graph.indices, indptr=graph.indptr)

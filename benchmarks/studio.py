@@ -332,7 +332,7 @@ def entries(page, name, wanted, seconds=30):
     return found
 
 
-def printed(name, found):
+def print_table(name, found):
     table = Table(title=name)
     table.add_column("what")
     table.add_column("measured", justify="right")
@@ -357,7 +357,7 @@ def main():
     for name, part in parts.items():
         if asked.only in (None, name):
             results[name] = part()
-            printed(name, results[name])
+            print_table(name, results[name])
     (HERE / "results").mkdir(exist_ok=True)
     (HERE / "results" / "studio.json").write_text(json.dumps(results, indent=1))
 

@@ -44,7 +44,7 @@ def links(y: np.ndarray, pairs: Any) -> Supervision:
     return Supervision.from_links(len(y), must=pairs[same], cannot=pairs[~same])
 
 
-def known(state: InterviewState) -> Supervision:
+def get_known_links(state: InterviewState) -> Supervision:
     """Return the answers as links, and the links that the number of clusters implies.
 
     A row that is apart from all groups but one belongs to that one: its must-link is not asked, but given to
@@ -79,14 +79,14 @@ def interview(
     fitted_at = -1
     for n_answers in range(budget + 1):
         if n_answers in marks or (looks and (n_answers == 0 or not by_node)):
-            state, fitted_at = _refitted(state, fit, asked), n_answers
+            state, fitted_at = _refit(state, fit, asked), n_answers
         if n_answers in marks:
             asked.labels[n_answers] = state.labels
         if n_answers == budget:
             break
         question = next(iter(strategy.choose(state, 1)), None)
         if looks and fitted_at < n_answers and question is not None and _is_new(state, question):
-            state, fitted_at = _refitted(state, fit, asked), n_answers
+            state, fitted_at = _refit(state, fit, asked), n_answers
             question = next(iter(strategy.choose(state, 1)), None)
         if question is None:
             break
@@ -103,13 +103,13 @@ def interview(
             **fixed,
         )
     if len(asked.pairs) < budget:  # all answers are known, so the labels stay the same
-        last = _refitted(state, fit, asked).labels
+        last = _refit(state, fit, asked).labels
         asked.labels |= {mark: last for mark in marks if mark > len(asked.pairs)}
     return asked
 
 
-def _refitted(state: InterviewState, fit: Fit, asked: Asked) -> InterviewState:
-    model = fit(known(state))
+def _refit(state: InterviewState, fit: Fit, asked: Asked) -> InterviewState:
+    model = fit(get_known_links(state))
     asked.n_fits += 1
     return replace(state, model=model, labels=np.asarray(model.labels_))
 

@@ -57,7 +57,7 @@ def verdict(ahead: np.ndarray, behind: np.ndarray) -> str:
     return "equal" if abs(mean) <= 2 * error else "ahead" if mean > 0 else "behind"
 
 
-def merged(old: Mapping[str, Any], new: Mapping[str, Any], order: Iterable[str]) -> dict[str, Any]:
+def merge_results(old: Mapping[str, Any], new: Mapping[str, Any], order: Iterable[str]) -> dict[str, Any]:
     """Return the new results, with curves that only the old ones have."""
     out = dict(new)
     if "n_runs" in old:
@@ -90,7 +90,7 @@ def save(results: Mapping[str, Any], path: Path) -> None:
     beside.replace(path)
 
 
-def counted(curves: Iterable[Mapping[str, Any]]) -> str:
+def describe_counts(curves: Iterable[Mapping[str, Any]]) -> str:
     """Return the number of runs of some curves as text: "10 runs" or "5 to 10 runs"."""
     sizes = sorted({len(curve["runs"]) for curve in curves})
     return f"{sizes[0]} runs" if len(sizes) == 1 else f"{sizes[0]} to {sizes[-1]} runs"
@@ -177,7 +177,7 @@ class Report:
         def keep(results: dict[str, Any]) -> None:
             save(results, given.out / "results.json")
             if given.record:
-                save(merged(read(expected), results, self.order), expected)
+                save(merge_results(read(expected), results, self.order), expected)
 
         console = Console()
         results = self.measure(plan, console, keep)
@@ -192,7 +192,7 @@ class Report:
         return 0
 
 
-def planned(quick: Any, full: Any, given: argparse.Namespace, names: Iterable[str]) -> Any:
+def make_plan(quick: Any, full: Any, given: argparse.Namespace, names: Iterable[str]) -> Any:
     """Return the plan that the options define; `names` are the options with several values."""
     chosen = {name: tuple(getattr(given, name) or ()) for name in names}
     chosen |= {"n_runs": count_runs(given, given.runs), "jobs": given.jobs}

@@ -1,8 +1,8 @@
 """Hypothesis profiles: how many examples a property is tried on.
 
 `HYPOTHESIS_PROFILE` selects one: `dev` (10 examples, `make check`), `ci` (50, `make test` and the default) or
-`deep` (500). `ci` tries the same examples in every run, the others new ones. A property whose examples are slow
-takes a part of them with :func:`fewer`.
+`deep` (500). `ci` tries the same examples in every run, the others new ones. A property with slow examples
+takes fewer of them with :func:`fewer`.
 """
 
 import os

@@ -50,7 +50,7 @@ def make(folder, ids=IDS, *, texts=None, **settings):
 
 
 @contextmanager
-def opened(project):
+def open_project_store(project):
     """Open the store of a project for the time of a block."""
     store = open_store(project.database_url)
     try:
@@ -59,7 +59,7 @@ def opened(project):
         store.close()
 
 
-class Told:
+class AnswerWriter:
     """Somebody who tells a store things, with a new key each time."""
 
     def __init__(self, store, name="Ann", role="annotator"):

@@ -61,7 +61,7 @@ def true_hints(cls, *, n=30, noise=0.0):
     return hints
 
 
-def fitted(cls, X, hints, n_clusters=3, **params):
+def fit_model(cls, X, hints, n_clusters=3, **params):
     """Fit with every warning an error, except those that a fit may give."""
     known = cls().get_params(deep=False)
     wanted = {"n_clusters": n_clusters, "random_state": 0, "n_init": 2}
@@ -160,12 +160,12 @@ def test_odd_hints(cls, name):
         and not (len(hints.cannot) and len(hints.must) + len(hints.must_groups))
     ):
         with pytest.raises(InfeasibleSupervisionError, match=REFUSED["MMC"]):
-            fitted(cls, X0, hints)
+            fit_model(cls, X0, hints)
     elif name == "weights" and cls.__name__ in REFUSED["weights"]:
         with pytest.raises(UnsupportedSupervisionError, match="carry weights"):
-            fitted(cls, X0, hints)
+            fit_model(cls, X0, hints)
     else:
-        assert_sound(fitted(cls, X0, hints), X0)
+        assert_sound(fit_model(cls, X0, hints), X0)
 
 
 @pytest.mark.parametrize("noise", ["uniform", "confusion"])
@@ -174,7 +174,7 @@ def test_odd_hints_with_noise_that_is_learned(noise, name):
     hints = Supervision.empty(N)
     for kind in ("links", "triplets"):
         hints |= SAY[name].get(kind, hints)
-    model = fitted(DiscriminativeClustering, X0, hints, noise=noise)
+    model = fit_model(DiscriminativeClustering, X0, hints, noise=noise)
     assert_sound(model, X0)
     assert np.isfinite(model.noise_.pairs).all()
     assert np.isfinite(model.noise_.triplets).all()
@@ -188,7 +188,7 @@ CONTRADICTION = Supervision.from_links(N, must=[(0, 1), (1, 2), (20, 21)], canno
 def test_contradictory_links(cls):
     if cls is COPKMeans:
         with pytest.raises(InconsistentSupervisionError, match="0 – 1 – 2"):
-            fitted(cls, X0, CONTRADICTION)
+            fit_model(cls, X0, CONTRADICTION)
         return
     known = cls().get_params(deep=False)
     params = {"n_clusters": 3, "random_state": 0, "cannot": "drop", "shrinkage": 0}
@@ -200,7 +200,7 @@ def test_contradictory_links(cls):
 
 def test_hard_hints_of_a_soft_method_refuse_contradictions():
     with pytest.raises(InconsistentSupervisionError, match="0 – 1 – 2"):
-        fitted(DiscriminativeClustering, X0, CONTRADICTION, epsilon=0)
+        fit_model(DiscriminativeClustering, X0, CONTRADICTION, epsilon=0)
 
 
 @pytest.mark.parametrize(
@@ -227,12 +227,12 @@ def test_triplets_and_pairs_with_repeated_rows_are_refused():
 @every_estimator
 def test_hints_for_other_rows(cls):
     with pytest.raises(SupervisionError, match=r"59 rows, but X has 60.*hints\[rows\]"):
-        fitted(cls, X0, true_hints(cls)[:59])
+        fit_model(cls, X0, true_hints(cls)[:59])
 
 
 @every_estimator
 def test_noisy_hints(cls):
-    assert_sound(fitted(cls, X0, true_hints(cls, noise=0.4)), X0)
+    assert_sound(fit_model(cls, X0, true_hints(cls, noise=0.4)), X0)
 
 
 @clusterers
@@ -244,14 +244,14 @@ def test_one_cluster(cls):
     else:
         pytest.skip("triplets are no matter of the number of clusters here")
     with pytest.raises(InfeasibleSupervisionError, match=r"n_clusters=1.*Ask for at least"):
-        fitted(cls, X0, hints, n_clusters=1)
-    assert set(fitted(cls, X0, None, n_clusters=1).labels_) == {0}
+        fit_model(cls, X0, hints, n_clusters=1)
+    assert set(fit_model(cls, X0, None, n_clusters=1).labels_) == {0}
 
 
 @clusterers
 def test_more_clusters_than_rows(cls):
     with pytest.raises(ValueError, match=r"n_samples=60.*n_clusters=61.*fewer clusters"):
-        fitted(cls, X0, true_hints(cls), n_clusters=61)
+        fit_model(cls, X0, true_hints(cls), n_clusters=61)
 
 
 # As many clusters as rows; the cost of a Bayesian fit grows with the square of their number.
@@ -261,7 +261,7 @@ def test_more_clusters_than_rows(cls):
     ids=lambda value: getattr(value, "__name__", str(value)),
 )
 def test_empty_clusters(cls, n_clusters):
-    model = fitted(cls, X0, true_hints(cls), n_clusters=n_clusters, n_init=1, max_iter=20)
+    model = fit_model(cls, X0, true_hints(cls), n_clusters=n_clusters, n_init=1, max_iter=20)
     assert_sound(model, X0, n_clusters)
 
 
@@ -270,13 +270,13 @@ def test_a_clique_of_more_rows_than_clusters(size):
     hints = Supervision.from_links(N, cannot_groups=[range(size)])
     for cls in (COPKMeans, EquivalenceGaussianMixture) if size == 4 else (COPKMeans,):
         with pytest.raises(InfeasibleSupervisionError, match=r"more|at least 12|at least 4"):
-            fitted(cls, X0, hints)
+            fit_model(cls, X0, hints)
 
 
 def test_a_large_clique_is_refused_by_hard_links():
     hints = Supervision.from_links(N, cannot_groups=[range(12)])
     with pytest.raises(InfeasibleSupervisionError, match="more clusters"):
-        fitted(EquivalenceGaussianMixture, X0, hints, n_init=1, max_iter=2)
+        fit_model(EquivalenceGaussianMixture, X0, hints, n_init=1, max_iter=2)
 
 
 @clusterers
@@ -341,14 +341,14 @@ SHAPES = [
 @pytest.mark.parametrize("name", ROWS)
 def test_odd_rows(cls, name):
     X = ROWS[name]
-    assert_sound(fitted(cls, X, true_hints(cls)), X)
+    assert_sound(fit_model(cls, X, true_hints(cls)), X)
 
 
 @pytest.mark.parametrize(("cls", "params"), SHAPES)
 @pytest.mark.parametrize("name", ["more columns than rows", "duplicate rows", "constant column", "zeros"])
 def test_singular_covariances(cls, params, name):
     X = ROWS[name]
-    assert_sound(fitted(cls, X, true_hints(cls), n_init=1, **params), X)
+    assert_sound(fit_model(cls, X, true_hints(cls), n_init=1, **params), X)
 
 
 @pytest.mark.parametrize(
@@ -358,13 +358,13 @@ def test_singular_covariances(cls, params, name):
 @pytest.mark.parametrize("name", ["more columns than rows", "duplicate rows", "constant column", "zeros"])
 def test_singular_metrics(cls, metric, name):
     X = ROWS[name]
-    assert_sound(fitted(cls, X, true_hints(cls), metric=metric, per_cluster=True), X)
+    assert_sound(fit_model(cls, X, true_hints(cls), metric=metric, per_cluster=True), X)
 
 
 @pytest.mark.parametrize("cls", [c for c in ESTIMATORS if hasattr(c(), "prior")], ids=lambda c: c.__name__)
 def test_a_singular_prior_is_refused(cls):
     with pytest.raises(ValueError, match=r"59 of 100 directions.*prior='identity'"):
-        fitted(cls, ROWS["more columns than rows"], true_hints(cls), prior="covariance")
+        fit_model(cls, ROWS["more columns than rows"], true_hints(cls), prior="covariance")
 
 
 @every_estimator
@@ -373,14 +373,14 @@ def test_rows_that_are_not_finite(cls, value, word):
     X = X0.copy()
     X[1, 2] = value
     with pytest.raises(ValueError, match=word):
-        fitted(cls, X, true_hints(cls))
+        fit_model(cls, X, true_hints(cls))
 
 
 @every_estimator
 @pytest.mark.parametrize(("scale", "dtype"), [(1e8, np.float64), (1e-8, np.float32)])
 def test_the_scale_does_not_matter(cls, scale, dtype):
     hints, X = true_hints(cls), (X0 * scale).astype(dtype)
-    model, plain = fitted(cls, X, hints), fitted(cls, X0, hints)
+    model, plain = fit_model(cls, X, hints), fit_model(cls, X0, hints)
     assert_sound(model, X)
     if hasattr(model, "labels_"):
         assert adjusted_rand_score(plain.labels_, model.labels_) == 1.0
@@ -389,14 +389,14 @@ def test_the_scale_does_not_matter(cls, scale, dtype):
 @clusterers
 def test_the_origin_does_not_matter(cls):
     hints = true_hints(cls)
-    labels = fitted(cls, X0 + 1e8, hints).labels_
-    assert adjusted_rand_score(fitted(cls, X0, hints).labels_, labels) == 1.0
+    labels = fit_model(cls, X0 + 1e8, hints).labels_
+    assert adjusted_rand_score(fit_model(cls, X0, hints).labels_, labels) == 1.0
 
 
 @every_estimator
 def test_values_too_large_to_square(cls):
     with pytest.raises(ValueError, match="too large"):
-        fitted(cls, X0 * 1e200, true_hints(cls))
+        fit_model(cls, X0 * 1e200, true_hints(cls))
 
 
 @pytest.mark.parametrize(
@@ -407,13 +407,13 @@ def test_values_too_large_to_square(cls):
 def test_float32_too_large_to_square(cls):
     X = (X0 * 1e20).astype(np.float32)
     with pytest.raises(ValueError, match="too large"):
-        fitted(cls, X, true_hints(cls))
+        fit_model(cls, X, true_hints(cls))
 
 
 @every_estimator
 def test_values_whose_squares_nearly_underflow(cls):
     hints, X = true_hints(cls), X0 * 1e-160
-    model, plain = fitted(cls, X, hints), fitted(cls, X0, hints)
+    model, plain = fit_model(cls, X, hints), fit_model(cls, X0, hints)
     assert_sound(model, X)
     if hasattr(model, "labels_"):
         assert adjusted_rand_score(plain.labels_, model.labels_) == 1.0
@@ -430,8 +430,8 @@ def test_learned_metrics_of_tiny_rows_are_those_of_rows_of_any_size(cls, scale, 
     X, hints = (X0 * scale).astype(dtype), true_hints(cls)
     unit = X.astype(np.float64) / scale
     start = {"init": unit[[0, 20, 40]], "n_init": 1}
-    plain = fitted(cls, unit, hints, **start)
-    model = fitted(cls, X, hints, **start | {"init": X[[0, 20, 40]]})
+    plain = fit_model(cls, unit, hints, **start)
+    model = fit_model(cls, X, hints, **start | {"init": X[[0, 20, 40]]})
     assert_sound(model, X)
     assert (model.labels_ == plain.labels_).all()
     np.testing.assert_allclose(model.cluster_centers_ / scale, plain.cluster_centers_, rtol=1e-5)
@@ -443,7 +443,7 @@ def test_learned_metrics_of_tiny_rows_are_those_of_rows_of_any_size(cls, scale, 
 @pytest.mark.parametrize("cls", [c for c in ESTIMATORS if c not in RESCALED], ids=lambda c: c.__name__)
 def test_values_too_small_to_square(cls):
     with pytest.raises(ValueError, match="too small"):
-        fitted(cls, X0 * 1e-200, true_hints(cls))
+        fit_model(cls, X0 * 1e-200, true_hints(cls))
 
 
 @pytest.mark.parametrize(
@@ -453,7 +453,7 @@ def test_values_too_small_to_square(cls):
 )
 def test_learned_distances_of_tiny_rows_are_in_proportion(cls):
     hints = true_hints(cls)
-    model, plain = fitted(cls, X0 * 1e-160, hints), fitted(cls, X0, hints)
+    model, plain = fit_model(cls, X0 * 1e-160, hints), fit_model(cls, X0, hints)
     mapped, expected = model.transform(X0 * 1e-160), plain.transform(X0)
     found, wanted = (
         np.linalg.norm((Z / np.abs(Z).max())[:, None] - Z / np.abs(Z).max(), axis=2)
@@ -472,7 +472,7 @@ weighted_fits = pytest.mark.parametrize(
 )
 
 
-def fitted_with_weights(cls, weight, **params):
+def fit_with_weights(cls, weight, **params):
     known = cls().get_params(deep=False)
     params = {"n_clusters": 3, "random_state": 0, "n_init": 2} | params
     params |= {name: "drop" for name in ("cannot", "neither") if known.get(name) == "refuse"}
@@ -491,8 +491,8 @@ def test_row_weights_of_any_size_are_a_unit(cls, size):
     """Multiplying the weights of rows and links by a constant does not change the clusters."""
     weight = np.random.default_rng(0).uniform(0.5, 1.0, size=N)
     links = {"must_weight": float(size), "cannot_weight": float(size)}
-    model = fitted_with_weights(cls, weight * size, **links)
-    plain = fitted_with_weights(cls, weight)
+    model = fit_with_weights(cls, weight * size, **links)
+    plain = fit_with_weights(cls, weight)
     assert_sound(model, X0)
     assert adjusted_rand_score(plain.labels_, model.labels_) == 1.0
     if hasattr(model, "cluster_centers_"):
@@ -503,7 +503,7 @@ def test_row_weights_of_any_size_are_a_unit(cls, size):
 
 @weighted_fits
 def test_one_row_of_a_huge_weight(cls):
-    assert_sound(fitted_with_weights(cls, np.where(np.arange(N) == 5, 1e300, 1.0)), X0)
+    assert_sound(fit_with_weights(cls, np.where(np.arange(N) == 5, 1e300, 1.0)), X0)
 
 
 # ---------------------------------------------------------------------- weights of hints
@@ -516,7 +516,7 @@ def square():
     return X, sample_links(above, 20, random_state=1)
 
 
-def weighted(links, weight):
+def weigh_links(links, weight):
     return Supervision.from_links(
         100, must=links.must, cannot=links.cannot, must_weights=weight, cannot_weights=weight
     )
@@ -529,7 +529,7 @@ def test_tiny_weights_of_hints_have_no_effect(weight):
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)
         bare = model.fit(X).score(X)
-        model.fit(X, supervision=weighted(links, weight))
+        model.fit(X, supervision=weigh_links(links, weight))
     assert np.isfinite(model.lower_bounds_).all()
     assert model.converged_
     assert model.score(X) > 0.9 * bare
@@ -538,7 +538,7 @@ def test_tiny_weights_of_hints_have_no_effect(weight):
 @pytest.mark.parametrize("noise", ["uniform", "confusion"])
 def test_huge_weights_of_hints_keep_a_learned_noise_finite(noise):
     hints = Supervision.from_triplets(N, [(0, 1, 20), (20, 21, 40)], "AB", weights=1e16)
-    assert_sound(fitted(DiscriminativeClustering, X0, hints, noise=noise, max_iter=5), X0)
+    assert_sound(fit_model(DiscriminativeClustering, X0, hints, noise=noise, max_iter=5), X0)
 
 
 # ---------------------------------------------------------------------- many hints
@@ -562,24 +562,24 @@ def test_a_hundred_hints_a_row(cls):
         hints = sample_triplets(y, 100 * n, random_state=0)
     else:
         hints = Supervision.from_labels(y.tolist())
-    assert_sound(fitted(cls, X, hints), X)
+    assert_sound(fit_model(cls, X, hints), X)
 
 
 # ---------------------------------------------------------------------- choosing by hints
 
 
-def by_cross_validation(X, hints, *, model=None, **how):
+def score_by_cross_validation(X, hints, *, model=None, **how):
     model = model or PCKMeans(3, n_init=1, random_state=0)
     return cross_validate_hints(model, X, hints, random_state=0, **how).score
 
 
-def by_search(X, hints, *, model=None, grid=None, **how):
+def score_by_search(X, hints, *, model=None, grid=None, **how):
     model = model or PCKMeans(3, n_init=1, random_state=0)
     grid = {"n_clusters": [2, 3]} if grid is None else grid
     return HintSearchCV(model, grid, random_state=0, **how).fit(X, supervision=hints).best_score_
 
 
-both = pytest.mark.parametrize("choose", [by_cross_validation, by_search])
+both = pytest.mark.parametrize("choose", [score_by_cross_validation, score_by_search])
 LINKS = sample_links(Y, 30, random_state=0)
 
 
@@ -628,13 +628,13 @@ def test_choosing_by_answers_that_are_all_neither(choose):
 def test_fits_that_fail_are_reported():
     X = np.where(np.arange(180).reshape(60, 3) == 5, np.nan, X0)
     with pytest.warns(FitFailedWarning, match="5 of 5 fits failed.*NaN"):
-        assert np.isnan(by_cross_validation(X, LINKS))
+        assert np.isnan(score_by_cross_validation(X, LINKS))
     with pytest.raises(ValueError, match=r"every fit failed.*NaN"):
-        by_search(X, LINKS)
+        score_by_search(X, LINKS)
     with pytest.raises(ValueError, match=r"every fit failed.*n_samples=60.*fewer clusters"):
-        by_search(X0, LINKS, grid={"n_clusters": [61, 99]})
+        score_by_search(X0, LINKS, grid={"n_clusters": [61, 99]})
     with pytest.warns(FitFailedWarning, match="1 of 2 candidates failed.*n_clusters=1 "):
-        assert by_search(X0, LINKS, grid={"n_clusters": [1, 3]}) == 1.0
+        assert score_by_search(X0, LINKS, grid={"n_clusters": [1, 3]}) == 1.0
 
 
 @both
@@ -648,7 +648,7 @@ def test_folds_over_rows_are_refused(choose):
 )
 def test_a_search_with_nothing_to_choose_is_refused(how, words):
     with pytest.raises(ValueError, match=words):
-        by_search(X0, LINKS, **how)
+        score_by_search(X0, LINKS, **how)
 
 
 @both

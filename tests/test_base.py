@@ -45,7 +45,7 @@ PAGE = Path(__file__).parents[1] / "docs" / "extending.md"
     ],
 )
 def test_rules_of_parameters(rule, wanted, allowed, refused):
-    assert rule.wanted == wanted
+    assert rule.expected == wanted
     assert [value for value in allowed if not rule.holds(value)] == []
     assert [value for value in refused if rule.holds(value)] == []
 

@@ -130,7 +130,7 @@ def test_hinted_rows_are_left_out_of_the_weights_in_any_block(rows):
 def test_a_column_is_computed_when_it_is_used_and_can_be_changed(rows):
     column = rows.make_column(float, sum_rows)
     assert rows.sum(sum_kept, column) == X.sum()
-    assert rows.sum(negate_kept, column, becomes=negative_sum_rows) == N
+    assert rows.sum(negate_kept, column, new_recipe=negative_sum_rows) == N
     assert rows.sum(sum_kept, column) == -X.sum()
     np.testing.assert_array_equal(rows.collect(column), -X.sum(axis=1))
 
@@ -140,7 +140,7 @@ def test_a_column_can_be_overwritten_without_reading_it(rows):
         raise AssertionError("read")
 
     column = rows.make_column(float, refuse)
-    rows.sum(overwrite, column, becomes=sum_rows, afresh=True)
+    rows.sum(overwrite, column, new_recipe=sum_rows, overwrite=True)
     np.testing.assert_array_equal(rows.collect(column), X.sum(axis=1))
 
 

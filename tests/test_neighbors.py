@@ -19,7 +19,7 @@ from likewise.kernels.nearest import keep_nearest
 from profiles import fewer
 
 
-def drawn(seed, n=20, d=3):
+def draw_case(seed, n=20, d=3):
     return np.random.default_rng(seed).normal(size=(n, d))
 
 
@@ -38,7 +38,7 @@ def test_without_pynndescent_many_rows_are_searched_exactly(monkeypatch):
 
     monkeypatch.setattr(_neighbors, "require", missing)
     monkeypatch.setattr(_neighbors, "EXACT_ROWS", 10)
-    X = drawn(6)
+    X = draw_case(6)
     assert_array_equal(find_near_rows(X, 3, "auto", 0)[1], find_near_rows(X, 3, "exact", 0)[1])
     with pytest.raises(MissingDependencyError):
         find_near_rows(X, 3, "approximate", 0)
@@ -99,7 +99,7 @@ def test_the_row_itself_is_removed_at_any_position(monkeypatch):
         neighbors[0, [0, 2]] = neighbors[0, [2, 0]]  # a duplicate may come before the row itself
         neighbors[1, 0], distances[1, 0] = 19, 9.0  # and the row itself may be missing
 
-    X = drawn(7)
+    X = draw_case(7)
     true = find_near_rows(X, 3, "exact", 0)[1]
     found = approximately(monkeypatch, X, 3, elsewhere)[1]
     assert_array_equal(found[2:], true[2:])
@@ -112,7 +112,7 @@ def test_rows_with_too_few_neighbours_are_searched_exactly(monkeypatch):
     def lost(neighbors, distances):
         neighbors[4, 2:], distances[4, 2:] = -1, np.inf
 
-    X = drawn(8)
+    X = draw_case(8)
     distances, neighbors = approximately(monkeypatch, X, 5, lost)
     assert_array_equal(neighbors, find_near_rows(X, 5, "exact", 0)[1])
     assert np.isfinite(distances).all()
@@ -123,13 +123,13 @@ def test_a_search_that_misses_many_is_reported(monkeypatch):
         neighbors[:, -2:] = [[j for j in range(20) if j not in row][-2:] for row in neighbors]
 
     with pytest.warns(UserWarning, match=r"found \d+% of the true neighbours.*neighbor_search='exact'"):
-        approximately(monkeypatch, drawn(9), 4, poor)
+        approximately(monkeypatch, draw_case(9), 4, poor)
 
 
 @pytest.mark.slow  # pynndescent compiles for half a minute
 def test_the_approximate_search_finds_nearly_all_reproducibly():
     pytest.importorskip("pynndescent")
-    X = drawn(10, 3000, 8)
+    X = draw_case(10, 3000, 8)
     true = find_near_rows(X, 10, "exact", 0)
     found = find_near_rows(X, 10, "approximate", 0)
     shared = [len(np.intersect1d(a, b)) for a, b in zip(true[1], found[1], strict=True)]
@@ -191,7 +191,7 @@ def test_most_neighbours_of_many_rows_are_found_reproducibly(monkeypatch, cluste
 
 def test_a_row_far_from_all_others_still_has_neighbours(monkeypatch):
     monkeypatch.setattr(_neighbors, "_CANDIDATES", 2)
-    X = np.concatenate([drawn(3, 200, 2), [[500.0, 0.0], [0.0, 500.0]]])
+    X = np.concatenate([draw_case(3, 200, 2), [[500.0, 0.0], [0.0, 500.0]]])
     found = find_near_rows_by_cells(X, 5, 0)
     assert found.shape == (202, 5)
     assert (found >= 0).all()

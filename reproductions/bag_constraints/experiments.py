@@ -191,20 +191,20 @@ def poem(name: str) -> str:
     return (TEXTS / POEMS[name]).read_text(encoding="utf-8").split("\n", 1)[1]
 
 
-def made_problem(name: str, seed: int) -> Problem:
+def make_problem(name: str, seed: int) -> Problem:
     """Return a new draw of a development set: a spelled poem, or bags of the rows of a plain set."""
     if name in POEMS:
         letters = load("letter")
         spelled = spell(poem(name), letters.X, letters.y, random_state=seed)
         return Problem.of(spelled.X, spelled.y, spelled.bags, spelled.bag_labels)
     data = load(name)
-    rows, bags = themed_bags(data.y, np.random.default_rng(seed))
+    rows, bags = draw_themed_bags(data.y, np.random.default_rng(seed))
     y = data.y[rows]
     labels = {bag: sorted(set(y[bags == bag].tolist())) for bag in range(bags.max() + 1)}
     return Problem.of(data.X[rows], y, bags, labels)
 
 
-def themed_bags(y: np.ndarray, rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:
+def draw_themed_bags(y: np.ndarray, rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:
     """Draw bags of 2 to 8 rows from one to four classes; return the rows and their bags.
 
     No row is drawn twice. Classes are drawn with probabilities proportional to their remaining rows.
@@ -239,11 +239,13 @@ def imply_must_links(hints: Supervision, n_clusters: int, n_classes: int) -> Sup
     seen = {label for labels in hints.bags.labels for label in labels or ()}
     if n_clusters > n_classes or len(seen) == n_classes:
         return hints
-    alone = [labels[0] if labels and len(labels) == 1 else None for labels in map(_listed, hints.bags.labels)]
+    alone = [
+        labels[0] if labels and len(labels) == 1 else None for labels in map(_as_list, hints.bags.labels)
+    ]
     return hints | Supervision.from_labels([alone[code] for code in hints.bags.codes]).to_links()
 
 
-def _listed(labels: Any) -> list[Any]:
+def _as_list(labels: Any) -> list[Any]:
     return list(labels or ())
 
 
@@ -265,10 +267,10 @@ def fit_scores(
     if method.uses == "links":
         hints = imply_must_links(hints, k, problem.n_classes)
     model = method.make(k, seeds[0], share, **options or {})
-    settled = fitted(model, problem.X, hints)
+    settled = fit_model(model, problem.X, hints)
     if not settled:
         # The eigenvalues of the additive form crowd at 1, so the whole matrix may have to be decomposed.
-        settled = fitted(model.set_params(eigen_solver="dense"), problem.X, hints)
+        settled = fit_model(model.set_params(eigen_solver="dense"), problem.X, hints)
     found = [model.labels_]
     found += [
         KMeans(k, n_init=model.n_init, random_state=seed).fit_predict(model.embedding_) for seed in seeds[1:]
@@ -278,7 +280,7 @@ def fit_scores(
     )
 
 
-def fitted(model: Any, X: np.ndarray, hints: Supervision | None) -> bool:
+def fit_model(model: Any, X: np.ndarray, hints: Supervision | None) -> bool:
     """Fit the model; return True if it converged."""
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
@@ -291,9 +293,9 @@ def groups_of(seeds: tuple[int, ...], share: float, key: str) -> list[tuple[int,
     return [seeds] if share == 1 or METHODS[key].uses == "nothing" else [(seed,) for seed in seeds]
 
 
-def made_scores(name: str, seed: int, methods: tuple[str, ...], shares: tuple[float, ...]) -> np.ndarray:
+def make_scores(name: str, seed: int, methods: tuple[str, ...], shares: tuple[float, ...]) -> np.ndarray:
     """Return the scores on a new draw of a development set: methods x shares x 3."""
-    problem = made_problem(name, seed)
+    problem = make_problem(name, seed)
     found = np.empty((len(methods), len(shares), len(MEASURES) + 1))
     for m, key in enumerate(methods):
         for s, share in enumerate(shares):

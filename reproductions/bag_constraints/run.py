@@ -203,10 +203,10 @@ def measure_set(runner: Runner, experiment: str, name: str, plan: Plan) -> dict[
 
 def measure_made(runner: Runner, name: str, plan: Plan) -> dict[str, Any]:
     """Return the curves of a development set, with a new draw in each run."""
-    problem = ex.made_problem(name, 0)
+    problem = ex.make_problem(name, 0)
     draws = plan.seeds[: max(1, plan.n_runs // 2)]
     calls = [(name, seed, MADE, MADE_SHARES) for seed in draws]
-    found = np.stack(runner.trials(f"development {name}", ex.made_scores, calls))
+    found = np.stack(runner.trials(f"development {name}", ex.make_scores, calls))
     curves = {
         key: curve_of({share: found[:, m, s] for s, share in enumerate(MADE_SHARES)})
         for m, key in enumerate(MADE)
@@ -295,7 +295,7 @@ def _cell(curve: dict[str, Any], x: float, measure_name: str) -> str:
     return f"{scores['mean'][at]:.3f} ± {scores['standard_deviation'][at]:.3f}"
 
 
-def shown(results: dict[str, Any]) -> Table:
+def format_table(results: dict[str, Any]) -> Table:
     """Return a table for the terminal: purity of every method with the fewest and with all bags labelled."""
     out = Table(title="purity, mean ± standard deviation over runs")
     for heading in ("experiment", "data", "method", "first", "last"):
@@ -308,7 +308,7 @@ def shown(results: dict[str, Any]) -> Table:
     return out
 
 
-def merged(old: dict[str, Any], new: dict[str, Any]) -> dict[str, Any]:
+def merge_results(old: dict[str, Any], new: dict[str, Any]) -> dict[str, Any]:
     """Return the new results, and the old ones that were not measured again."""
     experiments = {}
     for experiment in dict.fromkeys(FIGURES.values()):
@@ -358,13 +358,13 @@ def main(args: list[str] | None = None) -> int:
     if not results["experiments"]:
         console.print("No data set is available; nothing was written.")
         return 1
-    console.print(shown(results))
+    console.print(format_table(results))
     write(results, given.out / "results.json", given.out)
     console.print(f"Wrote results.json and the figures to {given.out}", highlight=False)
     if given.record:
         expected = HERE / "expected.json"
         old = json.loads(expected.read_text(encoding="utf-8")) if expected.exists() else {"experiments": {}}
-        write(merged(old, results), expected, HERE / "figures")
+        write(merge_results(old, results), expected, HERE / "figures")
     return 0
 
 

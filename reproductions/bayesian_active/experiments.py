@@ -146,8 +146,8 @@ def random_trial(name: str, seed: int, budget: int) -> dict[str, list[float]]:
     drawn = {tree: random_pairs(len(problem.X), budget, rng, tree=tree) for tree in (True, False)}
     scores = {"bc_tree": bc_scores(problem, drawn[True], budget, seed, PRIOR)}
     for key in ("itml", "mpck"):
-        scores[key] = given_scores(key, problem, drawn[False], budget, seed)
-        scores[f"{key}_tree"] = given_scores(key, problem, drawn[True], budget, seed)
+        scores[key] = score_given_pairs(key, problem, drawn[False], budget, seed)
+        scores[f"{key}_tree"] = score_given_pairs(key, problem, drawn[True], budget, seed)
     return scores
 
 
@@ -170,7 +170,7 @@ def bc_scores(
     return scores
 
 
-def given_scores(
+def score_given_pairs(
     key: str, problem: Problem, pairs: Sequence[tuple[int, int]], budget: int, seed: int
 ) -> list[float]:
     """Score a clusterer on the first pairs for each mark."""
@@ -207,7 +207,10 @@ def bayesian_trial(
         return {f"{criterion}_bc_default": scores}
     return {
         f"{criterion}_bc": scores,
-        **{f"{criterion}_{key}": given_scores(key, problem, pairs, budget, seed) for key in ("itml", "mpck")},
+        **{
+            f"{criterion}_{key}": score_given_pairs(key, problem, pairs, budget, seed)
+            for key in ("itml", "mpck")
+        },
         "dropped": dropped,
     }
 

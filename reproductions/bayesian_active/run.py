@@ -22,7 +22,7 @@ from rich.console import Console
 from rich.table import Table
 
 import likewise
-from _curves import Report, Style, areas, counted, curve_of, draw, over, planned, verdict
+from _curves import Report, Style, areas, curve_of, describe_counts, draw, make_plan, over, verdict
 from _runner import Runner, parser_of, positive, progress_of
 from likewise.exceptions import DatasetNotFoundError
 
@@ -147,7 +147,7 @@ def tables(results: dict[str, Any]) -> dict[str, list[str]]:
             out[f"{figure}, mean"] = _lines(results, here, _area_cell)
             out[f"{figure}, end"] = _lines(results, here, _end_cell)
     if any(found["dropped"] for found in results["data"].values()):
-        out["table 4.2"] = _dropped(results)
+        out["table 4.2"] = _describe_dropped(results)
     return out
 
 
@@ -175,7 +175,7 @@ def _end_cell(found: dict[str, Any], key: str) -> str:
     return f"{curve['mean'][-1]:.3f} ± {curve['standard_error'][-1]:.3f}"
 
 
-def _dropped(results: dict[str, Any]) -> list[str]:
+def _describe_dropped(results: dict[str, Any]) -> list[str]:
     lines = [f"| data | {' | '.join(map(str, ex.TABLE))} |", "| --- " * (1 + len(ex.TABLE)) + "|"]
     for name, found in results["data"].items():
         columns = [found["dropped"].get(part, {"mean": []})["mean"] for part in ("info", "uncertain")]
@@ -191,7 +191,7 @@ def gains(found: dict[str, Any], key: str, others: tuple[str, ...]) -> dict[str,
     return {each: (*over(area[key], area[each]), verdict(area[key], area[each])) for each in others}
 
 
-def shown(results: dict[str, Any]) -> Table:
+def format_table(results: dict[str, Any]) -> Table:
     """Return a table for the terminal: the mean and the end of every curve."""
     out = Table(title="pairwise F: mean over the answers, and at the last; ± standard error over runs")
     for heading in ("data", "method", "mean", "end"):
@@ -213,7 +213,7 @@ def pictures(results: dict[str, Any], folder: Path) -> None:
                 panels.append((title, "pairwise F", found["answers"], curves))
         if panels:
             rows = [panels[at : at + 3] for at in range(0, len(panels), 3)]
-            n_runs = counted(curve for panel in panels for curve in panel[3].values())
+            n_runs = describe_counts(curve for panel in panels for curve in panel[3].values())
             of_thesis = figure.replace("figure", "after Figure ").replace("_", " ")
             title = f"{of_thesis}: {what}; mean and standard error of {n_runs}"
             draw(rows, STYLES, title, folder / f"{figure}.png")
@@ -233,8 +233,8 @@ def main(args: list[str] | None = None) -> int:
         )
     parser.add_argument("--runs", type=positive, help="number of runs (default 10; the thesis made 30)")
     given = parser.parse_args(args)
-    plan = planned(QUICK, Plan(), given, ("data", "parts"))
-    return Report(measure, shown, pictures, ex.BUDGETS).run(plan, given, HERE)
+    plan = make_plan(QUICK, Plan(), given, ("data", "parts"))
+    return Report(measure, format_table, pictures, ex.BUDGETS).run(plan, given, HERE)
 
 
 if __name__ == "__main__":

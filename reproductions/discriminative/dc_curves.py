@@ -45,12 +45,12 @@ def dc(**parameters: Any) -> Callable[[int, int], Any]:
     return lambda k, seed: DiscriminativeClustering(k, init="hints", random_state=seed, **parameters)
 
 
-def chosen(scoring: str) -> Callable[[int, int], Any]:
+def make_search(scoring: str) -> Callable[[int, int], Any]:
     """Return a factory of a search over tau and alpha by five folds of the hints."""
     return lambda k, seed: HintSearchCV(dc()(k, seed), SEARCHED, cv=5, scoring=scoring, random_state=seed)
 
 
-def constrained_em(k: int, seed: int) -> Any:
+def make_constrained_em(k: int, seed: int) -> Any:
     """Return GMM-EC with 10 starts; 3 with many classes, where a start takes seconds."""
     return EquivalenceGaussianMixture(k, n_init=10 if k <= 10 else 3, random_state=seed)
 
@@ -78,7 +78,7 @@ CURVES = {
     "dc_p_chosen": Curve(
         "DC-P, tau and lambda chosen",
         "pairs",
-        chosen("agreement"),
+        make_search("agreement"),
         "#000000",
         "*",
         "",
@@ -86,7 +86,7 @@ CURVES = {
         **SEARCH,
     ),
     "dc_p_accuracy": Curve(
-        "DC-P, chosen by accuracy", "pairs", chosen("accuracy"), only=("msrcv2",), **SEARCH
+        "DC-P, chosen by accuracy", "pairs", make_search("accuracy"), only=("msrcv2",), **SEARCH
     ),
     "xing": Curve("Xing", "pairs", lambda k, seed: MMC(diagonal=True, shrinkage=0), "#56B4E9", "^", "--"),
     "xing_0": Curve(
@@ -102,7 +102,7 @@ CURVES = {
     "em": Curve(
         "Constrained EM",
         "pairs",
-        constrained_em,
+        make_constrained_em,
         "#009E73",
         "v",
         "--",
@@ -113,7 +113,7 @@ CURVES = {
     "dc_r_chosen": Curve(
         "DC-R, tau and lambda chosen",
         "triplets",
-        chosen("agreement"),
+        make_search("agreement"),
         "#000000",
         "*",
         "",

@@ -65,7 +65,7 @@ def verdict(mean: float, half: float) -> str:
     return "better" if mean > 0 else "worse"
 
 
-def compared(curves: dict[str, Any], level: int, ours: str, others: tuple[str, ...]) -> str:
+def compare_with_best(curves: dict[str, Any], level: int, ours: str, others: tuple[str, ...]) -> str:
     """Return ours minus the best of the others, with the verdict."""
     best = max(others, key=lambda key: curves[key]["mean"][curves[key]["levels"].index(level)])
     mean, half = difference(curves, level, ours, best)
@@ -131,7 +131,7 @@ def tables(results: dict[str, Any]) -> dict[str, list[str]]:
             continue
         shown = next(iter(with_it.values()))[ours]["levels"]
         rows = {
-            name: [compared(curves, level, ours, others) for level in shown]
+            name: [compare_with_best(curves, level, ours, others) for level in shown]
             for name, curves in with_it.items()
         }
         add(title, [f"{level * SHARES[kind]:.2g} N" for level in shown], rows)

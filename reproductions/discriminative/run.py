@@ -127,7 +127,7 @@ def run_task(task: Task, X: np.ndarray, y: np.ndarray) -> dict[str, Any]:
     }
 
 
-def cached_task(task: Task, X: np.ndarray, y: np.ndarray, plan: Plan) -> dict[str, Any]:
+def run_cached_task(task: Task, X: np.ndarray, y: np.ndarray, plan: Plan) -> dict[str, Any]:
     """Return the result of `run_task`, from the cache if possible."""
     file = plan.cache / task.data / f"{task.curve}-{task.level}-{task.run}-{fingerprint(task.curve)}.json"
     if file.exists() and not plan.fresh:
@@ -192,7 +192,7 @@ def measure(plan: Plan, console: Console) -> dict[str, Any]:
                 continue
             todo = tasks_of(name, plan)
             calls = [(task, X, y, plan) for task in todo]
-            found = dict(zip(todo, runner.trials(name, cached_task, calls), strict=True))
+            found = dict(zip(todo, runner.trials(name, run_cached_task, calls), strict=True))
             shares = np.sort(np.bincount(y) / len(y))[::-1]
             data[name] = {
                 "n_samples": len(X),

@@ -23,7 +23,7 @@ def case(name: str, n_draws: int = N_DRAWS) -> dict[str, Any]:
     X = StandardScaler().fit_transform(np.asarray(data.X, dtype=float))
     Y = pd.DataFrame(np.asarray(data.Y, dtype=np.uint8), columns=list(data.label_names))
     model, by_em = ex.LATENT(**ex.LEARN), ex.LATENT(**ex.LEARN, rate_from="em")
-    settled = ex.fitted(model, X, Y) and ex.fitted(by_em, X, Y)
+    settled = ex.fit_model(model, X, Y) and ex.fit_model(by_em, X, Y)
     tree: LabelHierarchy = model.hierarchy_
     edges, again = _edges(tree, Y), _again(tree, X, Y, n_draws)
     return {
@@ -47,7 +47,7 @@ def case(name: str, n_draws: int = N_DRAWS) -> dict[str, Any]:
         "missing_rate_em": round(by_em.missing_rate_, 3),
         "n_anchors": int(model.n_anchors_),
         "settled": settled,
-        "f1": _held_out(X, Y, np.asarray(data.split)),
+        "f1": _score_held_out(X, Y, np.asarray(data.split)),
     }
 
 
@@ -88,13 +88,13 @@ def _again(tree: LabelHierarchy, X: np.ndarray, Y: pd.DataFrame, n_draws: int) -
     for _ in range(n_draws):
         rows = rng.integers(len(X), size=len(X))
         model = ex.LATENT(**ex.LEARN, max_iter=1)  # the tree is learned before EM
-        ex.fitted(model, X[rows], Y.iloc[rows])
+        ex.fit_model(model, X[rows], Y.iloc[rows])
         for edge in set(model.hierarchy_.edges) & set(seen):
             seen[edge] += 1
     return {edge: n / n_draws for edge, n in seen.items()}
 
 
-def _held_out(X: np.ndarray, Y: pd.DataFrame, split: np.ndarray) -> dict[str, list[float]]:
+def _score_held_out(X: np.ndarray, Y: pd.DataFrame, split: np.ndarray) -> dict[str, list[float]]:
     """Return F1 micro and macro on the test rows, for the learned tree and for separate classifiers."""
     train, test = split == "train", split == "test"
     models = {
@@ -104,7 +104,7 @@ def _held_out(X: np.ndarray, Y: pd.DataFrame, split: np.ndarray) -> dict[str, li
     }
     out = {}
     for key, model in models.items():
-        ex.fitted(model, X[train], Y[train])
+        ex.fit_model(model, X[train], Y[train])
         out[key] = [round(f1, 3) for f1 in ex.f1_scores(Y[test].to_numpy(), model.predict(X[test]))]
     return out
 
@@ -117,7 +117,7 @@ def hierarchy(found: dict[str, Any]) -> LabelHierarchy:
     return LabelHierarchy(tree["names"], edges, **more)
 
 
-def drawn_as_text(found: dict[str, Any]) -> list[str]:
+def format_tree(found: dict[str, Any]) -> list[str]:
     """Return the tree as text, one line per label with its number of rows and the margin of its edge."""
     tree = hierarchy(found)
     recorded = dict(zip(tree.names, found["recorded"], strict=True))

@@ -10,7 +10,7 @@ EXPECTED = json.loads((FOLDER / "expected.json").read_text(encoding="utf-8"))
 README = (FOLDER / "README.md").read_text(encoding="utf-8")
 
 
-def measured(name, method, measure="rf"):
+def get_means(name, method, measure="rf"):
     """Return the means of a measure, noise by noise."""
     return np.array(EXPECTED["data"][name]["curves"][method][measure]["mean"])
 
@@ -46,57 +46,57 @@ def check_all_that_was_asked_for_was_reached(run):
 def check_steps_of_the_thesis_leave_the_star_at_little_noise_only():
     """Steps of the thesis leave the star at little noise only."""
     for name in ["20news", "tree15", "tree40"]:
-        edges = measured(name, "literal", "n_edges")
-        assert measured(name, "literal")[0] < measured(name, "chow_liu")[0]
+        edges = get_means(name, "literal", "n_edges")
+        assert get_means(name, "literal")[0] < get_means(name, "chow_liu")[0]
         assert (edges[0] > 10, edges[3], edges[4]) == (True, 0, 0)
-        assert (measured(name, "literal")[1:] > measured(name, "chow_liu")[1:]).all()
+        assert (get_means(name, "literal")[1:] > get_means(name, "chow_liu")[1:]).all()
 
 
 def check_steps_of_the_thesis_keep_the_tree_they_start_from_on_newsgroups():
     """Steps of the thesis keep the tree they start from on newsgroups."""
-    np.testing.assert_array_equal(measured("20news", "counts"), measured("20news", "counts_literal"))
+    np.testing.assert_array_equal(get_means("20news", "counts"), get_means("20news", "counts_literal"))
 
 
 def check_chow_liu_has_edges_too_many_and_comes_near_without_them():
     """Chow liu has edges too many and comes near without them."""
     runs = np.array(EXPECTED["data"]["20news"]["curves"]["chow_liu"]["rf"]["runs"])
     assert runs.min() >= 26 - 20
-    assert (measured("20news", "chow_liu_cut") <= 2).all()
-    assert (measured("20news", "chow_liu_cut") > measured("20news", "learn")).all()
+    assert (get_means("20news", "chow_liu_cut") <= 2).all()
+    assert (get_means("20news", "chow_liu_cut") > get_means("20news", "learn")).all()
 
 
 def check_the_tree_of_pascal_is_recovered_where_chow_liu_does_not():
     """The tree of pascal is recovered where chow liu does not."""
-    assert (measured("voc2007", "learn")[:3] == 0).all()
-    assert (measured("voc2007", "learn") <= 0.2).all()
-    assert (measured("voc2007", "chow_liu") >= 3).all()
+    assert (get_means("voc2007", "learn")[:3] == 0).all()
+    assert (get_means("voc2007", "learn") <= 0.2).all()
+    assert (get_means("voc2007", "chow_liu") >= 3).all()
 
 
 def check_gaps_and_tree_each_help_the_classifier():
     """Gaps and tree each help the classifier."""
-    at = [measured("20news", key, "f1_micro")[3] for key in ("br", "br_rescaled", "literal", "learn")]
+    at = [get_means("20news", key, "f1_micro")[3] for key in ("br", "br_rescaled", "literal", "learn")]
     assert at == sorted(at)
-    assert measured("20news", "literal", "n_edges")[3] == 0  # a star
+    assert get_means("20news", "literal", "n_edges")[3] == 0  # a star
 
 
 def check_thresholds_for_f1_raise_macro_everywhere(run):
     """Thresholds for f1 raise macro everywhere."""
     for name in set(run.ex.SETS) - {"voc2007"}:  # which has no features
-        assert (measured(name, "learn", "tuned_macro") > measured(name, "learn", "f1_macro")).all()
+        assert (get_means(name, "learn", "tuned_macro") > get_means(name, "learn", "f1_macro")).all()
 
 
 def check_em_underestimates_the_missing_rate_with_the_true_tree_too():
     """Em underestimates the missing rate with the true tree too."""
     for name, least in (("20news", 0.08), ("church", 0.05)):
-        assert measured(name, "gt_em", "rate")[-1] < 0.5 - least
-        assert abs(measured(name, "gt", "rate")[-1] - 0.5) < 0.02
-    assert abs(measured("tree15", "gt_em", "rate")[-1] - 0.5) < 0.02
+        assert get_means(name, "gt_em", "rate")[-1] < 0.5 - least
+        assert abs(get_means(name, "gt", "rate")[-1] - 0.5) < 0.02
+    assert abs(get_means("tree15", "gt_em", "rate")[-1] - 0.5) < 0.02
 
 
 def check_baselines_that_know_of_no_gaps_fall_with_the_noise():
     """Baselines that know of no gaps fall with the noise."""
     for key in ("br", "clique", "fasttag", "chow_liu"):
-        f1 = measured("20news", key, "f1_micro")
+        f1 = get_means("20news", key, "f1_micro")
         assert (np.diff(f1) < 0).all()
         assert f1[-1] < 0.6 * f1[0]
 

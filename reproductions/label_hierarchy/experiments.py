@@ -117,7 +117,7 @@ def pascal() -> Problem:
     return Problem(np.zeros((len(held), 1)), tree.close(held), tree)
 
 
-def made(n_labels: int, n_samples: int) -> Callable[[int], Problem]:
+def make_problem_factory(n_labels: int, n_samples: int) -> Callable[[int], Problem]:
     """Return a function from a seed to a random tree of labels and rows that obey it."""
 
     def make(seed: int) -> Problem:
@@ -140,12 +140,12 @@ SETS = {
     "20news": DataSet("20 Newsgroups", lambda seed: newsgroups(), 2000, 4000),
     "church": DataSet("Church-FUN", lambda seed: church(), 217, 109),
     "clinc150": DataSet("CLINC150", lambda seed: clinc(), 3000, 4000, most_runs=3, methods=QUICKEST),
-    "tree15": DataSet("made, 15 labels", made(15, 4000), 2000, 2000),
-    "tree40": DataSet("made, 40 labels", made(40, 4000), 2000, 2000),
+    "tree15": DataSet("made, 15 labels", make_problem_factory(15, 4000), 2000, 2000),
+    "tree40": DataSet("made, 40 labels", make_problem_factory(40, 4000), 2000, 2000),
 }
 
 
-def drawn(name: str, noise: float, seed: int) -> Trial:
+def draw_problem(name: str, noise: float, seed: int) -> Trial:
     """Draw rows and remove labels; a label that is missing at a low noise is also missing at a higher one."""
     here = SETS[name]
     problem = here.make(seed)
@@ -220,16 +220,16 @@ def methods_of(name: str) -> list[str]:
 
 def trial(name: str, method: str, noise: float, seed: int) -> list[float]:
     """Fit a method to one draw; return its measures, NaN for those it lacks."""
-    data = drawn(name, noise, seed)
+    data = draw_problem(name, noise, seed)
     model = METHODS[method].make(data.hierarchy, noise)
     began = time.process_time()
-    settled = fitted(model, data.X, data.Z)
+    settled = fit_model(model, data.X, data.Z)
     seconds = time.process_time() - began
     found = [*tree_scores(model, data.hierarchy), *label_scores(model, data)]
     return [*found, getattr(model, "missing_rate_", np.nan), settled, seconds]
 
 
-def fitted(model: Any, X: np.ndarray, Z: Any) -> bool:
+def fit_model(model: Any, X: np.ndarray, Z: Any) -> bool:
     """Fit the model; return True if it converged."""
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")

@@ -11,7 +11,7 @@ import case_study as cs
 import numpy as np
 from scipy.stats import t
 
-from _curves import Style, counted
+from _curves import Style, describe_counts
 
 Results = Mapping[str, Any]
 
@@ -34,7 +34,7 @@ class Panel:
     truth: bool = False  # True if the noise is the value to estimate
 
 
-def _tuned(measure: str) -> str:
+def _get_tuned_name(measure: str) -> str:
     return measure.replace("f1_", "tuned_")
 
 
@@ -77,7 +77,7 @@ FIGURES: dict[str, tuple[str, tuple[Panel, ...]]] = {
     "figure5_4": (
         "classifying rows with all their labels",
         tuple(
-            _panel(axis, measure, CLASSIFIERS, Line("learn", _tuned(measure), _TUNED))
+            _panel(axis, measure, CLASSIFIERS, Line("learn", _get_tuned_name(measure), _TUNED))
             for axis, measure in (("F1 micro", "f1_micro"), ("F1 macro", "f1_macro"))
         ),
     ),
@@ -146,7 +146,7 @@ def _draw_figure(
             ax.spines[["top", "right"]].set_visible(False)
             if not panel.axis.startswith("F1"):
                 ax.set_ylim(bottom=min(0.0, ax.get_ylim()[0]))
-    figure.suptitle(f"{what}; mean and 95 % interval of {counted(shown)}", fontsize=11)
+    figure.suptitle(f"{what}; mean and 95 % interval of {describe_counts(shown)}", fontsize=11)
     figure.legend(
         [*legend.values()], [*legend], loc="outside lower center", ncols=4, frameon=False, fontsize=8
     )

@@ -23,7 +23,7 @@ from rich.console import Console
 from rich.table import Table
 
 import likewise
-from _curves import Report, curve_of, over, planned
+from _curves import Report, curve_of, make_plan, over
 from _runner import Runner, parser_of, positive, progress_of
 from likewise.exceptions import DatasetNotFoundError
 
@@ -89,7 +89,7 @@ def measure(plan: Plan, console: Console, keep: Callable[[dict[str, Any]], None]
             found = data.setdefault(name, _size(name, problem, plan))
             for method in ex.methods_of(name):
                 if method in plan.methods:
-                    found["curves"][method] = _measured(runner, plan, name, method)
+                    found["curves"][method] = _measure_curves(runner, plan, name, method)
                     keep(results)
     return results
 
@@ -107,7 +107,7 @@ def _size(name: str, problem: ex.Problem, plan: Plan) -> dict[str, Any]:
     }
 
 
-def _measured(runner: Runner, plan: Plan, name: str, method: str) -> dict[str, Any]:
+def _measure_curves(runner: Runner, plan: Plan, name: str, method: str) -> dict[str, Any]:
     """Return a curve for each measure of the method."""
     n_runs = min(plan.n_runs, ex.SETS[name].most_runs)
     calls = [(name, method, noise, seed) for seed in range(n_runs) for noise in plan.noises]
@@ -132,7 +132,7 @@ def tables(results: dict[str, Any]) -> dict[str, list[str]]:
     for name in cs.SETS:
         if name in results["data"]:
             out[f"{name}, edges"] = _edge_table(results["data"][name])
-            out[f"{name}, tree"] = ["```text", *cs.drawn_as_text(results["data"][name]), "```"]
+            out[f"{name}, tree"] = ["```text", *cs.format_tree(results["data"][name]), "```"]
     out["floors"] = floor_table(results)
     return out
 
@@ -162,7 +162,7 @@ def _edge_table(found: dict[str, Any]) -> list[str]:
     return lines
 
 
-def shown(results: dict[str, Any]) -> Table:
+def format_table(results: dict[str, Any]) -> Table:
     """Return a table of the means for the terminal."""
     out = Table(title="means over runs, at the least and at the most noise")
     for heading in ("data", "method", "RF", "micro", "macro", "missing"):
@@ -197,7 +197,7 @@ def floors(results: dict[str, Any]) -> list[Floor]:
         _tree_floor,
         _exact_floor,
         _label_floor,
-        _given_floor,
+        _check_given_floor,
         lambda name, found: _rate_floor(name, found, "gt", 0.05, "given"),
         lambda name, found: _rate_floor(name, found, "learn", 0.1, "learned"),
     )
@@ -249,7 +249,7 @@ def _label_floor(name: str, found: dict[str, Any]) -> Floor:
     return Floor(what, name, worst, reached, asked=name == "20news")
 
 
-def _given_floor(name: str, found: dict[str, Any]) -> Floor:
+def _check_given_floor(name: str, found: dict[str, Any]) -> Floor:
     gains = _gains(found, "gt", "learn", 0.0)
     mean, half, where = min(gains, key=lambda gain: (gain[0] + gain[1], gain))
     what = "F1 with the true tree not below learn's by more than the interval"
@@ -288,12 +288,12 @@ def main(args: list[str] | None = None) -> int:
         )
     parser.add_argument("--runs", type=positive, help="number of runs (default 5, as in the thesis)")
     given = parser.parse_args(args)
-    plan = planned(QUICK, Plan(), given, ("data", "methods"))
+    plan = make_plan(QUICK, Plan(), given, ("data", "methods"))
 
     def draw(results: dict[str, Any], folder: Path) -> None:
         pictures.draw(results, TITLES, folder)
 
-    return Report(measure, shown, draw, ORDER).run(plan, given, HERE)
+    return Report(measure, format_table, draw, ORDER).run(plan, given, HERE)
 
 
 if __name__ == "__main__":

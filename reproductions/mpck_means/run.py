@@ -197,7 +197,7 @@ def measure(plan: Plan, console: Console) -> dict[str, Any]:
     }
 
 
-def joined(before: dict[str, Any], new: dict[str, Any]) -> dict[str, Any]:
+def join_results(before: dict[str, Any], new: dict[str, Any]) -> dict[str, Any]:
     """Return the recorded results with newly measured curves, on the same number of seeds."""
     if (before["n_seeds"], before["n_folds"]) != (new["n_seeds"], new["n_folds"]):
         raise SystemExit(f"expected.json has {before['n_seeds']} seeds of {before['n_folds']} folds.")
@@ -297,7 +297,7 @@ def main(args: list[str] | None = None) -> int:
         console.print("No data set is available; nothing was written.")
         return 1
     if given.methods:
-        results = joined(json.loads((HERE / "expected.json").read_text(encoding="utf-8")), results)
+        results = join_results(json.loads((HERE / "expected.json").read_text(encoding="utf-8")), results)
     console.print(table(results))
     write(results, given.out, given.out, "results.json")
     console.print(f"Wrote results.json and {len(results['data'])} figure(s) to {given.out}", highlight=False)

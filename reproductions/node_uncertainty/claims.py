@@ -8,7 +8,7 @@ EXPECTED = json.loads((FOLDER / "expected.json").read_text(encoding="utf-8"))
 README = (FOLDER / "README.md").read_text(encoding="utf-8")
 
 
-def measured(method, name, measure="v_measure"):
+def get_curves(method, name, measure="v_measure"):
     """Return the curves of a method on a set, by strategy."""
     return {key: curve[measure] for key, curve in EXPECTED["data"][name]["curves"][method].items()}
 
@@ -31,7 +31,7 @@ def check_every_set_was_measured(run):
     assert EXPECTED["n_runs"] >= 10
     assert tuple(EXPECTED["data"]) == tuple(run.ex.SETS)
     for name in run.ex.SETS:
-        curves = measured("spectral", name)
+        curves = get_curves("spectral", name)
         assert {"random", "ffqs", "local"} <= set(curves)
         assert all(len(curve["runs"]) >= 10 for curve in curves.values()), name
     for figure in ("figure2", "figure3", "figure4", "dense"):

@@ -22,7 +22,7 @@ from rich.console import Console
 from rich.table import Table
 
 import likewise
-from _curves import Report, Style, areas, counted, curve_of, draw, over, planned, verdict
+from _curves import Report, Style, areas, curve_of, describe_counts, draw, make_plan, over, verdict
 from _runner import Runner, parser_of, positive, progress_of
 from likewise.exceptions import DatasetNotFoundError
 
@@ -172,7 +172,7 @@ def gains(
     }
 
 
-def shown(results: dict[str, Any]) -> Table:
+def format_table(results: dict[str, Any]) -> Table:
     """Return a table for the terminal: the mean and the end of every curve."""
     out = Table(title="mean over the answers, and at the last; ± standard error over runs")
     for heading in ("data", "method", "strategy", "Rand", "end", "V-measure", "end"):
@@ -205,7 +205,7 @@ def pictures(results: dict[str, Any], folder: Path) -> None:
                 row.append((title, LABELS[measure_name], found["answers"], kept))
             rows.append(row)
         of_paper = figure.replace("figure", "after Figure ")
-        n_runs = counted(curve for row in rows for panel in row for curve in panel[3].values())
+        n_runs = describe_counts(curve for row in rows for panel in row for curve in panel[3].values())
         title = f"{of_paper}: {what}; mean and standard error of {n_runs}"
         draw(rows, STYLES, title, folder / f"{figure}.png")
 
@@ -224,8 +224,8 @@ def main(args: list[str] | None = None) -> int:
         )
     parser.add_argument("--runs", type=positive, help="number of runs (default 10; the paper made 30)")
     given = parser.parse_args(args)
-    plan = planned(QUICK, Plan(), given, ("data", "methods", "strategies"))
-    return Report(measure, shown, pictures, ex.SETS).run(plan, given, HERE)
+    plan = make_plan(QUICK, Plan(), given, ("data", "methods", "strategies"))
+    return Report(measure, format_table, pictures, ex.SETS).run(plan, given, HERE)
 
 
 if __name__ == "__main__":

@@ -91,12 +91,12 @@ class _LocalColumn(Column):
         self.parts, self.held = parts, held
         self.made = [False] * len(parts)
 
-    def get_part(self, number: int, block: Block, afresh: bool) -> np.ndarray | None:
-        """Return the part of a block. With `afresh`, the caller overwrites it without reading it."""
+    def get_part(self, number: int, block: Block, overwrite: bool) -> np.ndarray | None:
+        """Return the part of a block. With `overwrite`, the caller overwrites it without reading it."""
         here = self.parts[number]
         if here is None:
-            return None if afresh else self.recipe(block)
-        if not self.made[number] and not afresh:
+            return None if overwrite else self.recipe(block)
+        if not self.made[number] and not overwrite:
             here[...] = self.recipe(block)
         self.made[number] = True
         return here
@@ -117,7 +117,7 @@ class Rows(ABC):
         The number of threads that a pass uses.
     names : sequence of str or None
         The names of the columns, if known.
-    elsewhere : bool
+    is_distributed : bool
         Whether the rows are stored outside this process.
     total_weight, heaviest : float
         The sum and the maximum of the weights.
@@ -128,7 +128,7 @@ class Rows(ABC):
     blocks: Sequence[slice]
     threads: int = 1
     names: Sequence[str] | None = None
-    elsewhere: bool = False
+    is_distributed: bool = False
     _weight: np.ndarray | None = None
 
     def __len__(self) -> int:
@@ -277,8 +277,8 @@ class Rows(ABC):
         work: Work[T],
         column: Column | None = None,
         *,
-        becomes: Recipe | None = None,
-        afresh: bool = False,
+        new_recipe: Recipe | None = None,
+        overwrite: bool = False,
         only: Sequence[int] | None = None,
     ) -> Iterator[T]:
         """Yield the result of ``work(block)`` for each block, in order.
@@ -293,10 +293,10 @@ class Rows(ABC):
             Called with each :class:`Block`.
         column : Column, optional
             The column whose values are available as ``block.kept``.
-        becomes : callable, optional
+        new_recipe : callable, optional
             The new recipe of the column, if `work` writes to it. It applies to the whole column, so the pass
             must visit every block.
-        afresh : bool, default=False
+        overwrite : bool, default=False
             Whether `work` overwrites the column without reading it; ``block.kept`` is then None if the
             column is not stored.
         only : sequence of int, optional
@@ -309,15 +309,15 @@ class Rows(ABC):
         """
         numbers = range(len(self.blocks)) if only is None else only
         with _threads.map_blocks(self.threads) as each:
-            yield from each(lambda number: self._visit_block(number, work, column, afresh), list(numbers))
-        if column is not None and becomes is not None:
-            column.recipe = becomes
+            yield from each(lambda number: self._visit_block(number, work, column, overwrite), list(numbers))
+        if column is not None and new_recipe is not None:
+            column.recipe = new_recipe
 
-    def _visit_block(self, number: int, work: Work[T], column: Column | None, afresh: bool) -> T:
+    def _visit_block(self, number: int, work: Work[T], column: Column | None, overwrite: bool) -> T:
         rows = self.blocks[number]
         block = Block(self.read(rows), rows, self._get_weight_within(rows))
         if isinstance(column, _LocalColumn):
-            block.kept = column.get_part(number, block, afresh)
+            block.kept = column.get_part(number, block, overwrite)
         return work(block)
 
     def sum(
@@ -325,8 +325,8 @@ class Rows(ABC):
         work: Work[T],
         column: Column | None = None,
         *,
-        becomes: Recipe | None = None,
-        afresh: bool = False,
+        new_recipe: Recipe | None = None,
+        overwrite: bool = False,
     ) -> T:
         """Sum the results of ``work(block)`` over the blocks, always in the same order.
 
@@ -336,9 +336,9 @@ class Rows(ABC):
             Called with each :class:`Block`; its results are added with ``+``.
         column : Column, optional
             The column whose values are available as ``block.kept``.
-        becomes : callable, optional
+        new_recipe : callable, optional
             The new recipe of the column, if `work` writes to it.
-        afresh : bool, default=False
+        overwrite : bool, default=False
             Whether `work` overwrites the column without reading it.
 
         Returns
@@ -346,7 +346,7 @@ class Rows(ABC):
         total : object
             The sum of the results.
         """
-        return add_in_pairs(self.map(work, column, becomes=becomes, afresh=afresh))
+        return add_in_pairs(self.map(work, column, new_recipe=new_recipe, overwrite=overwrite))
 
     def collect(self, column: Column, renumber: np.ndarray | None = None) -> Any:
         """Return the values of a column for all rows. The column must not be used afterwards.
@@ -472,15 +472,15 @@ class ArrayRows(Rows):
         work: Work[T],
         column: Column | None = None,
         *,
-        becomes: Recipe | None = None,
-        afresh: bool = False,
+        new_recipe: Recipe | None = None,
+        overwrite: bool = False,
     ) -> T:
         """Sum the results of ``work(block)``, at once if there is only one block; see :meth:`Rows.sum`."""
         if len(self.blocks) != 1:
-            return super().sum(work, column, becomes=becomes, afresh=afresh)
-        total = self._visit_block(0, work, column, afresh)
-        if column is not None and becomes is not None:
-            column.recipe = becomes
+            return super().sum(work, column, new_recipe=new_recipe, overwrite=overwrite)
+        total = self._visit_block(0, work, column, overwrite)
+        if column is not None and new_recipe is not None:
+            column.recipe = new_recipe
         return total
 
 
@@ -620,12 +620,12 @@ class MappedRows(Rows):
 
 
 # Data stored outside this process: the package that defines the type, and the function that makes it Rows.
-_ELSEWHERE = {"dask": ("likewise.distributed", "make_dask_rows")}
+_DISTRIBUTED = {"dask": ("likewise.distributed", "make_dask_rows")}
 
 
 def is_distributed(X: Any) -> bool:
     """Return True if X is stored outside this process, like a Dask array."""
-    return type(X).__module__.partition(".")[0] in _ELSEWHERE
+    return type(X).__module__.partition(".")[0] in _DISTRIBUTED
 
 
 def as_rows(X: Any, threads: int = 1, weight: np.ndarray | None = None) -> Rows:
@@ -633,7 +633,7 @@ def as_rows(X: Any, threads: int = 1, weight: np.ndarray | None = None) -> Rows:
     if isinstance(X, Rows):
         return X if weight is None else X.with_weights(weight)
     if is_distributed(X):
-        module, maker = _ELSEWHERE[type(X).__module__.partition(".")[0]]
+        module, maker = _DISTRIBUTED[type(X).__module__.partition(".")[0]]
         rows: Rows = getattr(importlib.import_module(module), maker)(X)
     elif isinstance(X, np.memmap):
         rows = MappedRows(X, threads=threads)

@@ -34,7 +34,7 @@ from likewise.exceptions import (
     UnsupportedSupervisionError,
 )
 from likewise.supervision import Closure, Supervision
-from likewise.supervision._cliques import find_crowd
+from likewise.supervision._cliques import find_too_large_clique
 from likewise.supervision._index import check_row_labels
 
 if TYPE_CHECKING:
@@ -61,8 +61,8 @@ class Rule:
 
     Parameters
     ----------
-    wanted : str
-        The values in words, for the error message: "<parameter> must be <wanted>, got <value>."
+    expected : str
+        The values in words, for the error message: "<parameter> must be <expected>, got <value>."
     holds : callable
         Takes a value and returns whether it is allowed.
 
@@ -74,7 +74,7 @@ class Rule:
     (True, False)
     """
 
-    wanted: str
+    expected: str
     holds: Callable[[Any], bool]
 
 
@@ -155,7 +155,7 @@ def either(*rules: Rule) -> Rule:
     rule : Rule
         The combined rule. Its error message lists the alternatives.
     """
-    return Rule(" or ".join(rule.wanted for rule in rules), lambda v: any(rule.holds(v) for rule in rules))
+    return Rule(" or ".join(rule.expected for rule in rules), lambda v: any(rule.holds(v) for rule in rules))
 
 
 def check_parameters(estimator: Any, rules: Mapping[str, Rule]) -> None:
@@ -163,7 +163,7 @@ def check_parameters(estimator: Any, rules: Mapping[str, Rule]) -> None:
     for name, rule in rules.items():
         value = getattr(estimator, name)
         if not rule.holds(value):
-            raise ValueError(f"{type(estimator).__name__}: {name} must be {rule.wanted}, got {value!r}.")
+            raise ValueError(f"{type(estimator).__name__}: {name} must be {rule.expected}, got {value!r}.")
 
 
 def check_no_times(X: Any, owner: str) -> None:
@@ -184,7 +184,7 @@ def check_no_times(X: Any, owner: str) -> None:
     )
 
 
-def describe_crowd(
+def describe_too_few_clusters(
     kind: type[Described],
     owner: str,
     closure: Closure,
@@ -196,7 +196,7 @@ def describe_crowd(
 
     The closure and the hints may cover only `rows`.
     """
-    apart = find_crowd(closure, n_clusters)
+    apart = find_too_large_clique(closure, n_clusters)
     if not len(apart):
         return None
     listed = ", ".join(hints._name_rows(apart[:10].tolist(), among=rows)) + (", …" if len(apart) > 10 else "")
@@ -484,7 +484,7 @@ class HintedEstimator(CallbackSupportMixin, BaseEstimator):
         """Return the rows with their weights. Weights that are all 1 take no memory."""
         if sample_weight is None:
             return rows
-        if rows.elsewhere and is_distributed(sample_weight):  # validated on the cluster
+        if rows.is_distributed and is_distributed(sample_weight):  # validated on the cluster
             return rows.with_weights(sample_weight)
         return rows.with_weights(self._check_weight(sample_weight, len(rows)))
 
@@ -494,7 +494,7 @@ class HintedEstimator(CallbackSupportMixin, BaseEstimator):
         Estimators that trade off hints against rows multiply the weights of hints by ``_weight_unit`` too.
         """
         self._weight_unit = 1.0
-        if not rows.elsewhere:
+        if not rows.is_distributed:
             if rows.heaviest * self._largest_squares > _LARGEST_SUM:
                 self._weight_unit = float(np.ldexp(1.0, -int(np.frexp(rows.heaviest)[1])))
             elif rows.heaviest < _SMALLEST_WEIGHT:
@@ -593,9 +593,9 @@ class HintedEstimator(CallbackSupportMixin, BaseEstimator):
                     estimator=type(self).__name__,
                 )
             )
-        crowd = self._find_crowd(TooFewClustersWarning, closure, hints, rows)
-        if crowd is not None:
-            warn_caller(crowd)
+        too_few = self._describe_too_few_clusters(TooFewClustersWarning, closure, hints, rows)
+        if too_few is not None:
+            warn_caller(too_few)
         return closure
 
     def _compute_hard_closure(self, hints: Supervision, rows: np.ndarray) -> Closure:
@@ -603,12 +603,12 @@ class HintedEstimator(CallbackSupportMixin, BaseEstimator):
         closure = hints.closure(on_conflict="keep")
         if len(closure.conflicts):
             raise closure._make_conflict_error(hints._name_rows, rows)
-        crowd = self._find_crowd(InfeasibleSupervisionError, closure, hints, rows)
-        if crowd is not None:
-            raise crowd
+        too_few = self._describe_too_few_clusters(InfeasibleSupervisionError, closure, hints, rows)
+        if too_few is not None:
+            raise too_few
         return closure
 
-    def _find_crowd(
+    def _describe_too_few_clusters(
         self, kind: type[Described], closure: Closure, hints: Supervision, rows: np.ndarray | None
     ) -> Described | None:
         n_clusters = getattr(self, "n_clusters", None)
@@ -616,7 +616,9 @@ class HintedEstimator(CallbackSupportMixin, BaseEstimator):
             return None
         if getattr(self, "cannot", None) == "drop":  # cannot-links are not used
             return None
-        return describe_crowd(kind, type(self).__name__, closure, int(n_clusters or 1), hints, rows)
+        return describe_too_few_clusters(
+            kind, type(self).__name__, closure, int(n_clusters or 1), hints, rows
+        )
 
     def __getstate__(self) -> Any:
         """Return the state to pickle, without Dask collections, which are useless outside their cluster."""

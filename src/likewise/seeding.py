@@ -256,7 +256,7 @@ class _Nearest:
         """Update the distances with the batches; return the result of `work` for each block."""
         self._batches = (*self._batches, *batches)
         recipe = partial(_to_nearest, self._squared, self._batches)
-        return np.array(list(self._X.map(work, self._squares, becomes=recipe)))
+        return np.array(list(self._X.map(work, self._squares, new_recipe=recipe)))
 
     def update_distances(self, batches: list[np.ndarray]) -> None:
         """Update the distances with batches of new seeds."""

@@ -13,7 +13,7 @@ every = pytest.mark.parametrize("strategy", STRATEGIES, ids=repr)
 EIGHT = np.arange(16.0).reshape(8, 2)
 
 
-def answered(interview, answer):
+def answer_all(interview, answer):
     """Answer everything; the rows or the budget must end it."""
     while (question := interview.ask()) is not None:
         interview.tell(question, answer(question))
@@ -41,7 +41,7 @@ class Asks:
 @pytest.mark.parametrize("y", [[0, 0], [0, 1]])
 @pytest.mark.filterwarnings("ignore:.*rows of X are equal")
 def test_two_rows_have_one_question(strategy, X, y):
-    asking = answered(Interview(X, n_clusters=2, strategy=strategy), LabelOracle(y).answer)
+    asking = answer_all(Interview(X, n_clusters=2, strategy=strategy), LabelOracle(y).answer)
     assert asking.n_answers == 1
     assert asking.state().knows(0, 1) == ("must" if y[0] == y[1] else "cannot")
     assert len(asking.labels_) == 2
@@ -59,7 +59,7 @@ def test_one_row_has_none():
 @pytest.mark.filterwarnings("ignore:.*rows of X are equal")
 def test_identical_rows_are_distinguished_by_the_answers_alone(strategy):
     y = np.array([0, 0, 0, 1, 1, 2, 2, 2])
-    asking = answered(Interview(np.ones((8, 2)), n_clusters=3, strategy=strategy), LabelOracle(y).answer)
+    asking = answer_all(Interview(np.ones((8, 2)), n_clusters=3, strategy=strategy), LabelOracle(y).answer)
     rows = np.arange(8)
     known = asking.state().relations(rows[:, None], rows[None, :])
     assert (known == np.where(y[:, None] == y[None, :], 1, -1)).all()
@@ -69,7 +69,7 @@ def test_identical_rows_are_distinguished_by_the_answers_alone(strategy):
 
 @every
 def test_as_many_clusters_as_rows(strategy):
-    asking = answered(Interview(EIGHT, n_clusters=8, strategy=strategy), LabelOracle(np.arange(8)).answer)
+    asking = answer_all(Interview(EIGHT, n_clusters=8, strategy=strategy), LabelOracle(np.arange(8)).answer)
     assert (asking.state().relations(np.arange(7), np.arange(1, 8)) == -1).all()
     assert asking.contradictions == ()
 
@@ -94,7 +94,7 @@ def test_a_budget_larger_than_all_pairs_ends_cleanly(strategy, say):
             asking.tell(question, truth(question))
             asking.tell(question, truth(question))
     else:
-        answered(asking, truth if say == "truth" else lambda question: Answer.UNSURE)
+        answer_all(asking, truth if say == "truth" else lambda question: Answer.UNSURE)
     assert asking.finished
     assert asking.left > 9_900
     assert asking.contradictions == ()

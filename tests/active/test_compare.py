@@ -31,7 +31,7 @@ Y = np.repeat(["wren", "owl", "wren"], 3)
 FAST = PCKMeans(2, n_init=1)
 
 
-def compared(strategies=("random", "min-max"), **more):
+def compare_methods(strategies=("random", "min-max"), **more):
     return compare(strategies, X, Y, **{"budget": 6, "repeats": 3, "model": FAST} | more)
 
 
@@ -189,7 +189,7 @@ def test_what_cannot_be_stated(call, message):
 
 
 def test_a_run_is_the_interview_of_its_seed():
-    found = compared(random_state=4)
+    found = compare_methods(random_state=4)
     assert found.names == ("random", "min-max")
     assert [list(runs) for runs in found.traces.values()] == [[4, 5, 6]] * 2
     alone = simulate(
@@ -204,9 +204,9 @@ def test_a_run_is_the_interview_of_its_seed():
 
 
 def test_the_same_seed_gives_the_same_and_another_another():
-    first = compared()
-    assert_same(first, compared())
-    shifted = compared(random_state=1)
+    first = compare_methods()
+    assert_same(first, compare_methods())
+    shifted = compare_methods(random_state=1)
     for seed in (1, 2):
         np.testing.assert_array_equal(
             first.traces["random"][seed].scores, shifted.traces["random"][seed].scores
@@ -216,8 +216,8 @@ def test_the_same_seed_gives_the_same_and_another_another():
 
 @pytest.mark.slow  # other processes have to import everything
 def test_two_processes_find_what_one_finds():
-    one = compared(n_jobs=1, oracle=lambda seed: NoisyOracle(Y, rate=0.2, random_state=seed))
-    two = compared(n_jobs=2, oracle=lambda seed: NoisyOracle(Y, rate=0.2, random_state=seed))
+    one = compare_methods(n_jobs=1, oracle=lambda seed: NoisyOracle(Y, rate=0.2, random_state=seed))
+    two = compare_methods(n_jobs=2, oracle=lambda seed: NoisyOracle(Y, rate=0.2, random_state=seed))
     assert_same(one, two)
 
 
@@ -230,14 +230,18 @@ def test_large_rows_reach_other_processes_too():
 
 
 def test_strategies_may_come_in_many_ways():
-    assert compared("random", repeats=1).names == ("random",)
-    assert compared(RandomPairs(), repeats=1).names == ("random",)
-    assert compared([RandomPairs(), "min-max", None], repeats=1).names == ("random", "min-max", "default")
-    assert compared((RandomPairs(), FAST), repeats=1, model=None).names == ("random with PCKMeans",)
+    assert compare_methods("random", repeats=1).names == ("random",)
+    assert compare_methods(RandomPairs(), repeats=1).names == ("random",)
+    assert compare_methods([RandomPairs(), "min-max", None], repeats=1).names == (
+        "random",
+        "min-max",
+        "default",
+    )
+    assert compare_methods((RandomPairs(), FAST), repeats=1, model=None).names == ("random with PCKMeans",)
     by_name = {"plain": RandomPairs(), "with metric": ("random", MPCKMeans(2, n_init=1))}
-    found = compared(by_name, repeats=1)
+    found = compare_methods(by_name, repeats=1)
     assert found.names == ("plain", "with metric")
-    alone = compared({"with metric": "random"}, model=MPCKMeans(2, n_init=1), repeats=1)
+    alone = compare_methods({"with metric": "random"}, model=MPCKMeans(2, n_init=1), repeats=1)
     np.testing.assert_array_equal(found.scores("with metric"), alone.scores("with metric"))
 
 
@@ -261,30 +265,30 @@ def test_scores_are_taken_every_so_many_answers():
         calls.append(list(truth) == list(Y))
         return normalized_mutual_info_score(truth, labels)
 
-    found = compared("random", every=4, score=mutual, repeats=1)
+    found = compare_methods("random", every=4, score=mutual, repeats=1)
     assert found.n_answers.tolist() == [0, 4, 6]
     assert found.score_name == "mutual"
     assert calls == [True] * 3
 
 
 def test_a_budget_larger_than_all_pairs_ends_with_the_questions():
-    found = compared(budget=1000, repeats=2)
+    found = compare_methods(budget=1000, repeats=2)
     assert found.n_answers[-1] < 36
     assert found.measure("random", "final").mean == 1.0
-    assert_same(found, compared(budget=None, repeats=2))
+    assert_same(found, compare_methods(budget=None, repeats=2))
 
 
 def test_progress_is_reported_and_else_nothing(capfd):
     calls = []
-    compared(repeats=2, progress=lambda *numbers: calls.append(numbers))
+    compare_methods(repeats=2, progress=lambda *numbers: calls.append(numbers))
     assert calls == [(n, 4) for n in range(1, 5)]
-    compared(repeats=1, progress=True)  # stderr is not a terminal here
+    compare_methods(repeats=1, progress=True)  # stderr is not a terminal here
     assert capfd.readouterr() == ("", "")
 
 
 def test_a_bar_is_drawn_on_a_terminal(capfd, monkeypatch):
     monkeypatch.setenv("FORCE_COLOR", "1")
-    compared("random", repeats=1, progress=True)
+    compare_methods("random", repeats=1, progress=True)
     shown = capfd.readouterr()
     assert "interviews" in shown.err
     assert shown.out == ""
@@ -306,7 +310,7 @@ class Moody:
 
 def test_a_run_that_fails_loses_no_other():
     with pytest.warns(FitFailedWarning, match=r"2 of 6 runs failed, the first 'random' with seed 1.*gone"):
-        found = compared(oracle=Moody)
+        found = compare_methods(oracle=Moody)
     assert [list(runs) for runs in found.traces.values()] == [[0, 2]] * 2
     assert [(failure.strategy, failure.seed) for failure in found.errors] == [("random", 1), ("min-max", 1)]
     assert "ConnectionError: gone" in found.errors[0].error
@@ -323,18 +327,18 @@ def test_if_all_runs_fail_there_is_an_error():
             raise ConnectionError("gone")
 
     with pytest.raises(LikewiseError, match="every run failed, the first 'random' with seed 0: OracleError"):
-        compared(oracle=Broken)
+        compare_methods(oracle=Broken)
 
 
 def test_warnings_of_all_runs_are_reported_once():
     with pytest.warns(ConvergenceWarning, match=r"'random' with seed 0: .*more such warning") as caught:
-        compared(model=PCKMeans(2, n_init=1, max_iter=1))
+        compare_methods(model=PCKMeans(2, n_init=1, max_iter=1))
     assert len(caught) == 1
 
 
 @pytest.mark.parametrize("rate", [0.5, 1.0])
 def test_lies_fail_nothing(rate):
-    found = compared(budget=40, oracle=lambda seed: NoisyOracle(Y, rate=rate, random_state=seed))
+    found = compare_methods(budget=40, oracle=lambda seed: NoisyOracle(Y, rate=rate, random_state=seed))
     assert found.errors == ()
     assert all(np.isfinite(found.scores(name)).all() for name in found.names)
 

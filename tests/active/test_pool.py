@@ -32,7 +32,7 @@ CUTS = [0, 0, 1, 2, 700, 700, 701, 2_500, N]
 BLOCKS = [slice(lo, hi) for lo, hi in pairwise(CUTS)]
 
 
-def made():
+def make_case():
     """Three clusters that overlap and one of a hundredth of the rows, far away."""
     rng = np.random.default_rng(5)
     y = rng.choice(4, size=N, p=[0.4, 0.35, 0.24, 0.01])
@@ -40,7 +40,7 @@ def made():
     return (centers[y] + rng.normal(size=(N, 3))).astype(np.float32), y
 
 
-X, Y = made()
+X, Y = make_case()
 
 
 @pytest.fixture(scope="module")

@@ -43,7 +43,7 @@ def saved(tmp_path):
     return interview, path
 
 
-def edited(path, **changes):
+def edit_file(path, **changes):
     content = json.loads(path.read_text(encoding="utf-8"))
     path.write_text(json.dumps(content | changes), encoding="utf-8")
     return path
@@ -188,12 +188,12 @@ def test_other_rows_are_refused(saved, other):
 
 def test_a_newer_version_is_refused(saved):
     with pytest.raises(FileFormatError, match="got 3, written by a newer likewise"):
-        Interview.load(edited(saved[1], version=3), X)
+        Interview.load(edit_file(saved[1], version=3), X)
 
 
 def test_an_older_version_is_read(saved):
     interview, path = saved
-    assert Interview.load(edited(path, version=1), X).history == interview.history
+    assert Interview.load(edit_file(path, version=1), X).history == interview.history
 
 
 def test_a_file_cut_short_is_refused_wherever_it_is_cut(saved):
@@ -231,7 +231,7 @@ def test_a_file_cut_short_is_refused_wherever_it_is_cut(saved):
 )
 def test_a_file_that_was_spoilt_is_refused(saved, changes, message):
     with pytest.raises(FileFormatError, match=message):
-        Interview.load(edited(saved[1], **changes), X)
+        Interview.load(edit_file(saved[1], **changes), X)
 
 
 def test_missing_settings_are_reported(saved):

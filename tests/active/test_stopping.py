@@ -20,7 +20,7 @@ def asking_about(X, **more):
     return Interview(X, **{"model": MPCKMeans(n_clusters=3), "strategy": NodeUncertainty("local")} | more)
 
 
-def held(interview, y, n):
+def hold_answers(interview, y, n):
     oracle = LabelOracle(y)
     for _ in range(n):
         question = interview.ask()
@@ -111,12 +111,12 @@ def test_before_the_first_answers_it_is_too_soon():
     found = asking_about(X).progress()
     assert (found.changed, found.accuracy, found.worth_asking) == (None, None, True)
     assert str(found) == found.advice == "There are fewer than 10 answers yet: go on."
-    assert held(asking_about(X), y, 3).progress(last=3).last == 3
+    assert hold_answers(asking_about(X), y, 3).progress(last=3).last == 3
 
 
 def test_settled_labels_that_the_answers_bear_out_are_a_sign_to_stop():
     X, y = blobs(gap=20.0)
-    asking = held(asking_about(X, random_state=1), y, 45)
+    asking = hold_answers(asking_about(X, random_state=1), y, 45)
     found = asking.progress()
     assert adjusted_rand_score(y, asking.labels_) == 1.0
     assert (found.changed, found.accuracy) == (0.0, 1.0)
@@ -130,7 +130,7 @@ def test_settled_labels_that_the_answers_bear_out_are_a_sign_to_stop():
 
 def test_labels_that_still_move_are_a_sign_to_go_on():
     X, y = blobs(gap=0.0)  # only the answers separate the classes
-    found = held(
+    found = hold_answers(
         asking_about(X, model=MPCKMeans(n_clusters=3, init="hints"), random_state=1), y, 40
     ).progress()
     assert found.changed > 0.02
@@ -189,20 +189,20 @@ def test_an_oracle_that_is_never_sure_is_a_sign_to_stop():
 
 def test_the_end_is_a_sign_to_stop():
     X, y = blobs()
-    spent = held(asking_about(X, budget=2), y, 2).progress()
+    spent = hold_answers(asking_about(X, budget=2), y, 2).progress()
     assert (spent.worth_asking, spent.advice, spent.question, spent.gain) == (
         False,
         "The budget is spent.",
         None,
         None,
     )
-    done = held(Interview([[0.0], [1.0]], n_clusters=2), [0, 1], 1).progress()
+    done = hold_answers(Interview([[0.0], [1.0]], n_clusters=2), [0, 1], 1).progress()
     assert (done.worth_asking, done.advice) == (False, "There is nothing left to ask.")
 
 
 def test_without_a_model_there_is_little_to_say():
     X, y = blobs()
-    found = held(Interview(X), y, 12).progress()
+    found = hold_answers(Interview(X), y, 12).progress()
     assert (found.changed, found.accuracy, found.worth_asking) == (None, None, True)
     assert found.reason == "no model"
     assert found.advice.startswith("Without a model")
@@ -213,7 +213,7 @@ def test_without_a_model_there_is_little_to_say():
 
 def test_it_is_derived_from_the_answers_alone(tmp_path):
     X, y = blobs(gap=3.0)
-    asking = held(asking_about(X, random_state=5), y, 20)
+    asking = hold_answers(asking_about(X, random_state=5), y, 20)
     first = asking.progress()
     assert isinstance(first, Outlook)
     assert asking.progress() == first
@@ -226,7 +226,7 @@ def test_it_is_derived_from_the_answers_alone(tmp_path):
 
 def test_looking_again_costs_no_fit():
     X, y = blobs()
-    asking = held(Interview(X, model=Echo(n_clusters=3), strategy=RandomPairs()), y, 15)
+    asking = hold_answers(Interview(X, model=Echo(n_clusters=3), strategy=RandomPairs()), y, 15)
     Echo.fits = 0
     asking.progress()
     assert Echo.fits == 8  # now, ten answers ago, before the first, and five folds

@@ -13,7 +13,7 @@ from reference import strategies as twin
 from reference.strategies import line, make_state
 
 
-def asked_by(strategy, X, y, k, seed=0, budget=1000):
+def list_pairs_asked_by(strategy, X, y, k, seed=0, budget=1000):
     """All pairs that a strategy asks of an oracle that knows y."""
     must, cannot, asked = [], [], []
     while len(asked) < budget:
@@ -191,7 +191,7 @@ def test_min_max_asks_what_its_twin_with_a_memory_asks(seed, k):
     X = rng.normal(size=(12, 2))
     y = np.concatenate([np.arange(k), rng.integers(k, size=12 - k)])
     wanted, groups = twin.min_max(X, y, k, first_row(12, seed))
-    asked, places = asked_by(MinMax(), X, y, k, seed)
+    asked, places = list_pairs_asked_by(MinMax(), X, y, k, seed)
     assert asked == wanted
     assert {frozenset(rows) for rows in groups} == {frozenset(rows.tolist()) for rows in places.members}
 
@@ -202,6 +202,6 @@ def test_explore_asks_what_its_twin_with_a_memory_asks(seed, k):
     X = rng.normal(size=(15, 2))
     y = np.concatenate([np.arange(k), rng.integers(k, size=15 - k)])
     wanted, groups = twin.explore(X, y, k, first_row(15, seed))
-    asked, places = asked_by(FarthestFirst(), X, y, k, seed, budget=len(wanted))
+    asked, places = list_pairs_asked_by(FarthestFirst(), X, y, k, seed, budget=len(wanted))
     assert asked == wanted
     assert len(groups) == k == places.n_groups

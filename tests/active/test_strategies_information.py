@@ -20,7 +20,7 @@ from reference import bayesian as bayesian_twin
 from reference.strategies import Draws, line, make_state
 
 
-def drawn_samples(seed, n=10, k=2, n_draws=4):
+def draw_samples(seed, n=10, k=2, n_draws=4):
     return np.random.default_rng(seed).dirichlet([0.6] * k, size=(n_draws, n))
 
 
@@ -46,7 +46,7 @@ def test_what_draws_differ_on_is_asked_and_not_what_all_are_unsure_of():
 @fewer(2)
 @given(seed=st.integers(0, 10**6), k=st.sampled_from([2, 3]), n=st.integers(1, 5))
 def test_the_best_pairs_that_can_be_asked_are_found(seed, k, n):
-    samples = drawn_samples(seed, k=k)
+    samples = draw_samples(seed, k=k)
     rng = np.random.default_rng(seed)
     links = rng.permutation(10)[:6].reshape(3, 2)
     state = make_state(np.zeros((10, 1)), must=links[:2], cannot=links[2:], model=Draws(samples))
@@ -119,7 +119,7 @@ def test_of_many_rows_those_that_draws_differ_on_are_looked_at():
 @fewer(4)
 @given(seed=st.integers(0, 10**6))
 def test_among_few_rows_the_best_triplet_of_all_is_found(seed):
-    samples = drawn_samples(seed, n=8, k=3)
+    samples = draw_samples(seed, n=8, k=3)
     state = make_state(np.zeros((8, 1)), must=[(0, 1), (1, 2)], model=Draws(samples))
     every = [t for t in itertools.combinations(range(8), 3) if t != (0, 1, 2)]
     scores = dict(zip(every, score_triplets(samples, every), strict=True))
@@ -130,7 +130,7 @@ def test_among_few_rows_the_best_triplet_of_all_is_found(seed):
 
 
 def test_among_many_rows_candidates_come_near_the_best_triplet():
-    samples = drawn_samples(4, n=60, k=3, n_draws=8)
+    samples = draw_samples(4, n=60, k=3, n_draws=8)
     state = make_state(np.zeros((60, 1)), model=Draws(samples))
     best = score_triplets(samples, list(itertools.combinations(range(60), 3))).max()
     found = InformationGain("triplet", n_candidates=4000).choose(state, 1)[0]
@@ -156,7 +156,7 @@ def test_an_interview_by_triplets_learns_from_them():
 
 
 def test_two_rows_make_no_triplet_and_are_asked_as_a_pair():
-    state = make_state(line(0, 1), model=Draws(drawn_samples(0, n=2)))
+    state = make_state(line(0, 1), model=Draws(draw_samples(0, n=2)))
     assert [question.rows for question in InformationGain("triplet").choose(state, 3)] == [(0, 1)]
 
 

@@ -75,7 +75,7 @@ def model_for(strategy, X):
     return Draws(np.stack([chance, 1 - chance], axis=2))
 
 
-def drawn_state(seed, strategy=None, n=9, **more):
+def draw_state(seed, strategy=None, n=9, **more):
     """A state with links and asked pairs of all sorts: true ones, lies, unsure ones, hints given before."""
     rng = np.random.default_rng(seed)
     X = rng.integers(0, 6, size=(n, 2)).astype(float)  # some rows are identical
@@ -134,13 +134,13 @@ def interview(strategy, X, answer, *, n_clusters=None, seed=0, at_a_time=1):
 @fewer(4)
 @given(seed=st.integers(0, 10**6), n=st.integers(1, 6))
 def test_questions_are_distinct_askable_and_the_same_each_time(strategy, seed, n):
-    state = drawn_state(seed, strategy)
+    state = draw_state(seed, strategy)
     questions = strategy.choose(state, n)
     assert len(questions) <= n
     assert len({question.key for question in questions}) == len(questions)
     assert all(state.can_ask(question) and str(question.reason) for question in questions)
     assert strategy.choose(state, n) == questions  # now from the cache
-    assert strategy.choose(drawn_state(seed, strategy, cache={}), n) == questions
+    assert strategy.choose(draw_state(seed, strategy, cache={}), n) == questions
     assert strategy.choose(state, 1) == questions[:1]
 
 
@@ -231,6 +231,6 @@ def test_identical_rows_are_asked_about_like_others(strategy):
 @fewer(4)
 @given(seed=st.integers(0, 10**6))
 def test_what_the_clusters_are_called_changes_nothing(strategy, seed):
-    state = drawn_state(seed, strategy)
-    renamed = drawn_state(seed, strategy, labels=np.array([7, -2])[state.labels])
+    state = draw_state(seed, strategy)
+    renamed = draw_state(seed, strategy, labels=np.array([7, -2])[state.labels])
     assert strategy.choose(renamed, 3) == strategy.choose(state, 3)

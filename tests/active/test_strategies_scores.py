@@ -58,7 +58,7 @@ def test_normalized_uncertainty_equals_its_twin(seed):
     state = make_state(np.zeros((10, 1)), must=[(0, 1), (2, 3)], cannot=[(0, 2), (0, 4), (2, 4)])
     places = PlacedRows.from_state(state)
     found = compute_normalized_uncertainty(compute_probabilities(compute_group_similarities(leaves, places)))
-    wanted = [twin.normalized_uncertainty(leaves, places.members, row) for row in range(10)]
+    wanted = [twin.compute_normalized_uncertainty(leaves, places.members, row) for row in range(10)]
     assert found == pytest.approx(wanted)
 
 

@@ -90,7 +90,7 @@ def test_scores_equal_those_of_the_published_rule(seed, n_links):
     must = [p for p in pairs if y[p[0]] == y[p[1]]]
     cannot = [p for p in pairs if y[p[0]] != y[p[1]]]
     state = make_state(np.zeros((n, 1)), must, cannot, model=Embedded(u[:, None]), labels=(u > 0).astype(int))
-    wanted = twin.expected_errors(twin.answered_matrix(n, must, cannot), np.outer(u, u))
+    wanted = twin.compute_expected_errors(twin.make_answer_matrix(n, must, cannot), np.outer(u, u))
     found = {question.rows: question.score for question in ActiveSpectral().choose(state, n * n)}
     assert set(found) == {pair for pair in wanted if state.knows(*pair) == "unknown"}
     for pair, score in found.items():
@@ -108,7 +108,7 @@ def test_the_rank_one_answers_are_the_leading_singular_vectors(seed, with_groups
     hints = Supervision.from_links(
         n, must=pairs[values > 0], cannot=pairs[values < 0], must_groups=groups or None
     )
-    Q = twin.answered_matrix(n, pairs[values > 0], pairs[values < 0])
+    Q = twin.make_answer_matrix(n, pairs[values > 0], pairs[values < 0])
     for group in groups:
         Q[np.ix_(group, group)] = 1
     Q = Q[np.ix_(rows, rows)]

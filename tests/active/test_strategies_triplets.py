@@ -32,7 +32,7 @@ def interview(k=3, X=LINE, strategy=None, **more):
     return Interview(X, model=PropagationClustering(k), strategy=strategy or WithThird(), **more)
 
 
-def answered(held, y, n=None):
+def answer_all(held, y, n=None):
     oracle = LabelOracle(y)
     asked = []
     while (n is None or len(asked) < n) and (question := held.ask()) is not None:
@@ -67,14 +67,14 @@ def test_a_row_in_doubt_is_put_between_two_classes_that_are_apart():
 
 def test_with_another_model_the_third_is_of_another_cluster():
     held = Interview(LINE, model=PCKMeans(n_clusters=3), strategy=WithThird(NodeUncertainty("local")))
-    asked = answered(held, SIDE, 12)
+    asked = answer_all(held, SIDE, 12)
     assert all(question.kind == "triplet" for question in asked)
     assert all(len(set(SIDE[list(question.rows)])) > 1 for question in asked)
 
 
 def test_pairs_and_triplets_take_turns():
     held = interview(strategy=Alternating())
-    asked = answered(held, SIDE, 8)
+    asked = answer_all(held, SIDE, 8)
     assert [question.kind for question in asked] == ["pair", "triplet"] * 4
 
 
@@ -87,7 +87,7 @@ def test_by_their_names():
 @pytest.mark.parametrize("strategy", [WithThird(), Alternating()])
 def test_an_interview_with_triplets_is_loaded_again(strategy, tmp_path):
     held = Interview(LINE, n_clusters=3, strategy=strategy)
-    answered(held, SIDE, 5)
+    answer_all(held, SIDE, 5)
     held.save(tmp_path / "asked.json")
     again = Interview.load(tmp_path / "asked.json", LINE)
     assert again.strategy == strategy
@@ -193,7 +193,7 @@ def test_it_goes_on_until_all_is_known_and_asks_nothing_twice(seed, strategy, un
 def test_several_at_once_are_different_and_the_first_is_the_same():
     for strategy in (WithThird(), Alternating()):
         held = interview(strategy=strategy)
-        answered(held, SIDE, 4)
+        answer_all(held, SIDE, 4)
         several = held.ask(6)
         assert len({question.key for question in several}) == 6
         assert several[0] == held.ask()

@@ -41,7 +41,7 @@ def state_of(X, hints=None, **more):
     return InterviewState.from_data(X[:, None] if X.ndim == 1 else X, hints, **more)
 
 
-def answered(y, strategy, *, X=None, k=None, seed=0, answer=None, most=200):
+def answer_all(y, strategy, *, X=None, k=None, seed=0, answer=None, most=200):
     """Ask until there is nothing left; labels of a plain model, made anew for each question."""
     X = np.random.default_rng(seed).normal(size=(len(y), 2)) + 2 * np.asarray(y)[:, None] if X is None else X
     model = MPCKMeans(n_clusters=k or 2)
@@ -136,7 +136,7 @@ def test_two_people_get_different_rows():
 
 def test_more_groups_than_seats():
     y = np.repeat(np.arange(10), 4)
-    interview = answered(y, FillTray(size=6), k=10, seed=2)
+    interview = answer_all(y, FillTray(size=6), k=10, seed=2)
     assert interview.state().relations(0, np.arange(1, 4)).tolist() == [1, 1, 1]
     assert adjusted_rand_score(y, interview.labels_) == 1.0
 
@@ -180,7 +180,7 @@ def test_trays_are_distinct_askable_and_the_same_each_time(seed, n):
 def test_true_answers_lead_to_the_groups_in_few_questions(k, seed):
     rng = np.random.default_rng(seed)
     y = np.r_[np.arange(k or 3), rng.integers(k or 3, size=24 - (k or 3))]
-    interview = answered(y, FillTray(size=8), k=k, seed=seed)
+    interview = answer_all(y, FillTray(size=8), k=k, seed=seed)
     rows = np.arange(24)
     known = interview.state().relations(rows[:, None], rows[None, :])
     assert (known == np.where(y[:, None] == y[None, :], 1, -1)).all()
@@ -191,7 +191,7 @@ def test_true_answers_lead_to_the_groups_in_few_questions(k, seed):
 @pytest.mark.filterwarnings("ignore:.*(distinct clusters|before its labels settled).*")
 @pytest.mark.parametrize("k", [2, None])
 def test_an_oracle_that_is_never_sure_is_asked_trays_and_then_pairs(k):
-    interview = answered(np.arange(6) % 2, FillTray(size=3), k=k, answer=lambda question: Answer.UNSURE)
+    interview = answer_all(np.arange(6) % 2, FillTray(size=3), k=k, answer=lambda question: Answer.UNSURE)
     kinds = [reply.question.kind for reply in interview.replies]
     assert kinds.count("pair") == 15  # each pair once
     assert kinds[:3] == ["piles"] * 3
@@ -210,7 +210,7 @@ def test_an_oracle_that_lies_and_sets_aside_comes_to_an_end(seed):
         rows = np.array(question.rows)
         return [rows[piles == p].tolist() for p in range(3) if (piles == p).any()]
 
-    interview = answered(np.arange(9) % 3, FillTray(size=4), k=3, seed=seed, answer=anyhow)
+    interview = answer_all(np.arange(9) % 3, FillTray(size=4), k=3, seed=seed, answer=anyhow)
     assert 0 < interview.n_answers < 200  # it did not end because of the budget
     assert interview.finished
 
@@ -218,9 +218,9 @@ def test_an_oracle_that_lies_and_sets_aside_comes_to_an_end(seed):
 @pytest.mark.filterwarnings("ignore:.*distinct clusters.*")
 def test_two_rows_one_row_and_identical_rows():
     assert FillTray().choose(InterviewState.from_data(np.zeros((1, 2)), labels=np.zeros(1)), 3) == []
-    two = answered([0, 1], FillTray(), X=np.array([[0.0], [1.0]]), k=2)
+    two = answer_all([0, 1], FillTray(), X=np.array([[0.0], [1.0]]), k=2)
     assert (two.n_answers, two.finished) == (1, True)
-    same = answered([0, 0, 0, 1, 1, 1], FillTray(size=4), X=np.ones((6, 2)), k=2)
+    same = answer_all([0, 0, 0, 1, 1, 1], FillTray(size=4), X=np.ones((6, 2)), k=2)
     assert same.state().knows(0, 2) == "must"
     assert same.state().knows(2, 3) == "cannot"
 

@@ -10,12 +10,12 @@ from hypothesis import strategies as st
 from likewise import Supervision
 from likewise.bayesian._answer_network import AnswerNetwork
 from profiles import fewer
-from reference.bayesian import by_enumeration, log_chance
+from reference.bayesian import enumerate_posterior, log_chance
 
 EPSILON = 0.07
 
 
-def drawn_hints(rng, n, n_pairs, n_triplets):
+def draw_hints(rng, n, n_pairs, n_triplets):
     pairs = rng.permutation(list(itertools.combinations(range(n), 2)))[:n_pairs]
     triplets = rng.permutation(list(itertools.combinations(range(n), 3)))[:n_triplets]
     must = rng.uniform(size=len(pairs)) < 0.5
@@ -31,7 +31,7 @@ def drawn_hints(rng, n, n_pairs, n_triplets):
     return links | answered if n_triplets else links
 
 
-def drawn_log_p(rng, network, n_models=2):
+def draw_log_p(rng, network, n_models=2):
     shape = (n_models, len(network.rows))
     return np.log(rng.dirichlet(np.ones(network.n_clusters), size=shape))
 
@@ -39,7 +39,7 @@ def drawn_log_p(rng, network, n_models=2):
 def assert_equals_enumeration(hints, network, log_p):
     total, nodes = network.log_likelihood(log_p), network.compute_row_posterior(log_p)
     for s, own in enumerate(log_p):
-        expected, r, together, value = by_enumeration(hints, network.rows, own, EPSILON)
+        expected, r, together, value = enumerate_posterior(hints, network.rows, own, EPSILON)
         np.testing.assert_allclose(total[s], expected, rtol=1e-10)
         np.testing.assert_allclose(nodes[s], r, atol=1e-10)
         np.testing.assert_allclose(
@@ -66,11 +66,11 @@ def test_a_must_link_by_hand():
 )
 def test_small_networks_are_exact_with_and_without_cycles(seed, n_pairs, n_triplets, k):
     rng = np.random.default_rng(seed)
-    hints = drawn_hints(rng, 6, n_pairs, n_triplets)
+    hints = draw_hints(rng, 6, n_pairs, n_triplets)
     network = AnswerNetwork.from_hints(hints, k, EPSILON)
     assert network.exact
     if len(network.rows):
-        assert_equals_enumeration(hints, network, drawn_log_p(rng, network))
+        assert_equals_enumeration(hints, network, draw_log_p(rng, network))
 
 
 @fewer(2)
@@ -87,7 +87,7 @@ def test_trees_need_no_enumeration(seed):
     network = AnswerNetwork.from_hints(hints, 3, EPSILON, most_ways=1)
     assert network.exact
     assert len(set(network.component.tolist())) == 1
-    assert_equals_enumeration(hints, network, drawn_log_p(rng, network, 1))
+    assert_equals_enumeration(hints, network, draw_log_p(rng, network, 1))
 
 
 def test_trees_attached_to_a_cycle_need_no_enumeration():
@@ -96,14 +96,14 @@ def test_trees_attached_to_a_cycle_need_no_enumeration():
     hints = Supervision.from_links(7, must=cycle[:2] + trees[:2], cannot=cycle[2:] + trees[2:])
     network = AnswerNetwork.from_hints(hints, 3, EPSILON, most_ways=27)
     assert network.exact
-    assert_equals_enumeration(hints, network, drawn_log_p(np.random.default_rng(0), network))
+    assert_equals_enumeration(hints, network, draw_log_p(np.random.default_rng(0), network))
 
 
 def test_groups_are_stars_of_must_links_and_cliques_of_cannot_links():
     groups = Supervision.from_links(7, must_groups=[[0, 1, 2]], cannot_groups=[[2, 3, 4]])
     links = Supervision.from_links(7, must=[(0, 1), (0, 2)], cannot=[(2, 3), (2, 4), (3, 4)])
     one, other = AnswerNetwork.from_hints(groups, 3, EPSILON), AnswerNetwork.from_hints(links, 3, EPSILON)
-    log_p = drawn_log_p(np.random.default_rng(1), one)
+    log_p = draw_log_p(np.random.default_rng(1), one)
     np.testing.assert_array_equal(one.log_likelihood(log_p), other.log_likelihood(log_p))
     assert_equals_enumeration(links, other, log_p)
 
@@ -115,7 +115,7 @@ def test_in_large_cycles_must_links_are_certain():
     hints = Supervision.from_links(5, must=[(0, 1), (2, 3)], cannot=[(0, 2), (1, 3), (3, 4)])
     network = AnswerNetwork.from_hints(hints, 2, EPSILON, most_ways=2)
     assert not network.exact
-    log_p = drawn_log_p(np.random.default_rng(0), network)
+    log_p = draw_log_p(np.random.default_rng(0), network)
     r = network.compute_row_posterior(log_p)
     np.testing.assert_array_equal(r[:, 0], r[:, 1])
     np.testing.assert_array_equal(r[:, 2], r[:, 3])
@@ -132,7 +132,7 @@ def test_an_answer_that_closes_a_large_cycle_refers_to_a_copy():
     hints = Supervision.from_links(3, cannot=[(0, 1), (0, 2), (1, 2)])
     network = AnswerNetwork.from_hints(hints, 3, EPSILON, most_ways=2)
     assert not network.exact
-    log_p = drawn_log_p(np.random.default_rng(0), network)
+    log_p = draw_log_p(np.random.default_rng(0), network)
     # The same as a fourth row with the features of row 2 that is linked only with row 1.
     chain = Supervision.from_links(4, cannot=[(0, 1), (0, 2), (1, 3)])
     copy = AnswerNetwork.from_hints(chain, 3, EPSILON)
@@ -150,9 +150,9 @@ def test_an_answer_that_closes_a_large_cycle_refers_to_a_copy():
 @given(seed=st.integers(0, 10**6))
 def test_moving_single_rows_never_lowers_the_probability(seed):
     rng = np.random.default_rng(seed)
-    hints = drawn_hints(rng, 7, 8, 3)
+    hints = draw_hints(rng, 7, 8, 3)
     network = AnswerNetwork.from_hints(hints, 3, EPSILON, most_ways=3)
-    log_p = drawn_log_p(rng, network, 1)[0]
+    log_p = draw_log_p(rng, network, 1)[0]
 
     def value(label):
         y = dict(zip(network.rows.tolist(), label.tolist(), strict=True))
@@ -169,7 +169,7 @@ def test_moving_single_rows_never_lowers_the_probability(seed):
 def test_contradictions_in_large_cycles_are_traded_off():
     hints = Supervision.from_links(4, must=[(0, 1), (1, 2), (2, 3), (0, 3)], cannot=[(0, 2), (1, 3)])
     network = AnswerNetwork.from_hints(hints, 2, EPSILON, most_ways=2)
-    log_p = drawn_log_p(np.random.default_rng(0), network)
+    log_p = draw_log_p(np.random.default_rng(0), network)
     assert np.isfinite(network.log_likelihood(log_p)).all()
     np.testing.assert_allclose(network.compute_row_posterior(log_p).sum(axis=2), 1.0)
 
@@ -183,7 +183,7 @@ def test_weights_of_any_size_are_finite():
         cannot_weights=[1e-12, 1e12],
     )
     network = AnswerNetwork.from_hints(hints, 3, EPSILON)
-    log_p = drawn_log_p(np.random.default_rng(0), network)
+    log_p = draw_log_p(np.random.default_rng(0), network)
     assert np.isfinite(network.log_likelihood(log_p)).all()
     np.testing.assert_allclose(network.compute_together(log_p, 0)[:, 1], 1.0)
 
@@ -194,7 +194,7 @@ def test_weights_of_any_size_are_finite():
 @pytest.mark.parametrize("most_ways", [4096, 3], ids=["exact", "copies"])
 def test_the_gradient_equals_finite_differences(most_ways):
     rng = np.random.default_rng(0)
-    hints = drawn_hints(rng, 7, 7, 2)
+    hints = draw_hints(rng, 7, 7, 2)
     network = AnswerNetwork.from_hints(hints, 3, EPSILON, most_ways=most_ways)
     assert network.exact == (most_ways == 4096)
     logits = rng.normal(size=(len(network.rows), 3))

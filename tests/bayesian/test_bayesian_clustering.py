@@ -20,14 +20,14 @@ from likewise.exceptions import (
     InfeasibleSupervisionError,
 )
 from likewise.supervision import sample_links, sample_triplets
-from reference.bayesian import by_enumeration, pair_scores
+from reference.bayesian import enumerate_posterior, pair_scores
 
 X, Y = load_iris(return_X_y=True)
 # Two clouds of three rows.
 SIX = np.array([[-3.0, 0.1], [-2.8, -0.2], [-3.1, 0.0], [3.0, 0.1], [2.9, -0.1], [3.2, 0.2]])
 
 
-def fitted(hints=None, rows=X, n_clusters=3, **parameters):
+def fit_model(hints=None, rows=X, n_clusters=3, **parameters):
     parameters = {"n_particles": 32, "n_moves": 3, "random_state": 0} | parameters
     return BayesianClustering(n_clusters, **parameters).fit(rows, supervision=hints)
 
@@ -45,7 +45,7 @@ def tree_of_links(y, n, seed=0):
 
 
 def test_clear_clusters_need_no_hints():
-    model = fitted(rows=SIX, n_clusters=2)
+    model = fit_model(rows=SIX, n_clusters=2)
     assert len(set(model.labels_[:3])) == len(set(model.labels_[3:])) == 1
     assert model.labels_[0] != model.labels_[3]
     assert model.exact_
@@ -54,33 +54,33 @@ def test_clear_clusters_need_no_hints():
 
 @pytest.mark.parametrize("sample", [sample_links, sample_triplets])
 def test_hints_help(sample):
-    plain, hinted = fitted(), fitted(sample(Y, 100, random_state=0))
+    plain, hinted = fit_model(), fit_model(sample(Y, 100, random_state=0))
     assert adjusted_rand_score(Y, hinted.labels_) > adjusted_rand_score(Y, plain.labels_) + 0.1
 
 
 def test_links_and_triplets_together():
     hints = sample_links(Y, 40, random_state=0) | sample_triplets(Y, 40, random_state=0)
-    model = fitted(hints)
+    model = fit_model(hints)
     assert adjusted_rand_score(Y, model.labels_) > 0.75
     assert model.violations_.share > 0.9
     assert model.triplet_violations_.share > 0.9
 
 
 def test_a_tree_is_exact_and_large_cycles_are_not():
-    assert fitted(tree_of_links(Y, 60)).exact_
-    assert not fitted(sample_links(Y, 200, random_state=0)).exact_
+    assert fit_model(tree_of_links(Y, 60)).exact_
+    assert not fit_model(sample_links(Y, 200, random_state=0)).exact_
 
 
 def test_labels_of_hinted_rows_are_the_most_probable_jointly():
     hints = Supervision.from_links(6, must=[(0, 1)], cannot=[(1, 2), (2, 4)], cannot_weights=[9.0, 1.0])
-    model = fitted(hints, SIX, 2)
+    model = fit_model(hints, SIX, 2)
     rows = np.array([0, 1, 2, 4])
-    _, _, _, value = by_enumeration(hints, rows, np.log(model.predict_proba(SIX)[rows]), 0.05)
+    _, _, _, value = enumerate_posterior(hints, rows, np.log(model.predict_proba(SIX)[rows]), 0.05)
     np.testing.assert_allclose(value[tuple(model.labels_[rows].tolist())], max(value.values()))
 
 
 def test_weights_apply_to_the_original_columns():
-    model = fitted(sample_links(Y, 20, random_state=0))
+    model = fit_model(sample_links(Y, 20, random_state=0))
     logits = X @ model.coef_.T + model.intercept_
     np.testing.assert_array_equal(logits.argmax(axis=1), model.predict(X))
     p = np.exp(logits - logits.max(axis=1, keepdims=True))
@@ -88,14 +88,14 @@ def test_weights_apply_to_the_original_columns():
 
 
 def test_intercept_false_gives_zero_biases():
-    model = fitted(rows=X - X.mean(axis=0), intercept=False)
+    model = fit_model(rows=X - X.mean(axis=0), intercept=False)
     np.testing.assert_allclose(model.intercept_, 0.0, atol=1e-12)
 
 
 def test_the_prior_of_the_paper():
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)
-        model = fitted(
+        model = fit_model(
             tree_of_links(Y, 60), precision=10.0, tau=1.0, balance=0.0, intercept=False, n_particles=24
         )
     assert adjusted_rand_score(Y, model.labels_) > 0.5
@@ -104,7 +104,7 @@ def test_the_prior_of_the_paper():
 def test_the_prior_uses_a_sample_of_many_rows(monkeypatch):
     hints = tree_of_links(Y, 40)
     monkeypatch.setattr(clustering, "_PRIOR_ROWS", 60)
-    model = fitted(hints)
+    model = fit_model(hints)
     assert len(model._posterior.seen) == 60
     assert adjusted_rand_score(Y, model.labels_) > 0.6
 
@@ -113,15 +113,15 @@ def test_the_prior_uses_a_sample_of_many_rows(monkeypatch):
 def test_the_number_of_threads_does_not_matter(threads):
     hints = sample_links(Y, 30, random_state=0)
     with threadpool_limits(threads):
-        model = fitted(hints)
-    np.testing.assert_array_equal(model.particles_, fitted(hints).particles_)
+        model = fit_model(hints)
+    np.testing.assert_array_equal(model.particles_, fit_model(hints).particles_)
 
 
 # ---------------------------------------------------------------------- warm refits
 
 
 def test_a_warm_refit_continues_from_the_particles():
-    model = fitted(tree_of_links(Y, 10), warm_start=True)
+    model = fit_model(tree_of_links(Y, 10), warm_start=True)
     cold = model.particles_
     model.fit(X, supervision=tree_of_links(Y, 11))
     assert model.n_steps_ == 1
@@ -130,7 +130,7 @@ def test_a_warm_refit_continues_from_the_particles():
 
 
 def test_a_warm_refit_is_repeatable_and_survives_pickling():
-    one, other = (fitted(tree_of_links(Y, 10), warm_start=True) for _ in range(2))
+    one, other = (fit_model(tree_of_links(Y, 10), warm_start=True) for _ in range(2))
     other = pickle.loads(pickle.dumps(other))
     for model in (one, other):
         model.fit(X, supervision=tree_of_links(Y, 11))
@@ -140,7 +140,7 @@ def test_a_warm_refit_is_repeatable_and_survives_pickling():
 
 @pytest.mark.parametrize("change", ["rows", "prior", "particles"])
 def test_a_refit_to_other_data_starts_again(change):
-    model = fitted(warm_start=True)
+    model = fit_model(warm_start=True)
     rows = X[::-1] if change == "rows" else X
     model.set_params(**{"prior": {"tau": 9.0}, "particles": {"n_particles": 20}}.get(change, {}))
     model.fit(rows)
@@ -158,17 +158,17 @@ def test_sequential_and_batch_answers_agree():
     parts = [
         Supervision.from_links(150, must=hints.must[:n], cannot=hints.cannot[:n]) for n in range(2, 21, 3)
     ]
-    carried = fitted(parts[0], warm_start=True, n_particles=64, n_moves=5)
+    carried = fit_model(parts[0], warm_start=True, n_particles=64, n_moves=5)
     for part in parts[1:]:
         carried.fit(X, supervision=part)
-    anew = fitted(parts[-1], n_particles=64, n_moves=5)
+    anew = fit_model(parts[-1], n_particles=64, n_moves=5)
     difference = carried.co_membership_proba() - anew.co_membership_proba()
     assert np.sqrt((difference**2).mean()) < 0.12
 
 
 def test_answers_can_be_withdrawn():
     wrong = Supervision.from_links(6, must=[(0, 3), (1, 4), (2, 5)])
-    model = fitted(wrong, SIX, 2, warm_start=True, n_particles=64, n_moves=10)
+    model = fit_model(wrong, SIX, 2, warm_start=True, n_particles=64, n_moves=10)
     linked = model.co_membership_proba(pairs=[(0, 3)])[0]
     model.fit(SIX)
     assert model.co_membership_proba(pairs=[(0, 3)])[0] < linked - 0.3
@@ -179,7 +179,7 @@ def test_answers_can_be_withdrawn():
 
 def test_co_membership_uses_the_answers():
     hints = Supervision.from_links(6, must=[(0, 1), (1, 2)], cannot=[(2, 3)])
-    model = fitted(hints, SIX, 2)
+    model = fit_model(hints, SIX, 2)
     chance = model.co_membership_proba()
     np.testing.assert_allclose(chance, chance.T)
     np.testing.assert_array_equal(np.diag(chance), 1.0)
@@ -191,12 +191,12 @@ def test_co_membership_uses_the_answers():
     for W in model.particles_:
         logits = features[:4] @ W.T
         log_p = logits - np.log(np.exp(logits).sum(axis=1, keepdims=True))
-        expected.append(by_enumeration(hints, np.arange(4), log_p, 0.05)[2])
+        expected.append(enumerate_posterior(hints, np.arange(4), log_p, 0.05)[2])
     np.testing.assert_allclose(chance[:4, :4], np.mean(expected, axis=0), atol=1e-9)
 
 
 def test_co_membership_of_new_rows():
-    model = fitted(rows=SIX, n_clusters=2)
+    model = fit_model(rows=SIX, n_clusters=2)
     chance = model.co_membership_proba([[-3.0, 0.0], [3.0, 0.0]])
     assert chance.shape == (2, 2)
     assert chance[0, 1] < 0.2
@@ -206,7 +206,7 @@ def test_co_membership_of_new_rows():
 
 
 def test_the_best_pair_is_not_connected_already_unless_allowed():
-    model = fitted(tree_of_links(Y, 30))
+    model = fit_model(tree_of_links(Y, 30))
     groups = model._posterior.number_groups()
     for a, b in model.best_pairs(20).pairs:
         assert groups[a] != groups[b] or groups[a] < 0
@@ -215,7 +215,7 @@ def test_the_best_pair_is_not_connected_already_unless_allowed():
 
 
 def test_the_best_pair_of_some_rows():
-    model = fitted()
+    model = fit_model()
     rows = np.arange(5, 150, 7)
     first = model.best_pairs(rows=rows).pairs[0]
     assert set(first.tolist()) <= set(rows.tolist())
@@ -229,7 +229,7 @@ def test_informative_questions_beat_random_questions():
     ends = {}
     for how in ("info", "random"):
         rng, hints = np.random.default_rng(0), Supervision.empty(len(y))
-        model = fitted(hints, rows, warm_start=True)
+        model = fit_model(hints, rows, warm_start=True)
         for _ in range(25):
             pair = rng.choice(len(y), 2, replace=False) if how == "random" else model.best_pairs().pairs[0]
             kind = "must" if y[pair[0]] == y[pair[1]] else "cannot"
@@ -241,7 +241,7 @@ def test_informative_questions_beat_random_questions():
 
 
 def test_scores_of_triplets():
-    scores = fitted().triplet_scores([(0, 60, 120), (0, 1, 2)])
+    scores = fit_model().triplet_scores([(0, 60, 120), (0, 1, 2)])
     assert scores.shape == (2,)
     assert (scores >= 0).all()
     assert (scores <= np.log(4)).all()
@@ -253,7 +253,7 @@ def test_digits():
         data = load("digits389")
     except DatasetNotFoundError as error:
         pytest.skip(str(error))
-    model = fitted(sample_links(data.y, 60, random_state=0), data.X)
+    model = fit_model(sample_links(data.y, 60, random_state=0), data.X)
     assert adjusted_rand_score(data.y, model.labels_) > 0.8
 
 
@@ -277,25 +277,25 @@ def test_digits():
 )
 def test_bad_parameters(parameters, words):
     with pytest.raises(ValueError, match=words):
-        fitted(None, SIX, parameters.pop("n_clusters", 2), **parameters)
+        fit_model(None, SIX, parameters.pop("n_clusters", 2), **parameters)
 
 
 def test_one_cluster_and_a_triplet():
     with pytest.raises(InfeasibleSupervisionError, match="no triplet can be satisfied"):
-        fitted(Supervision.from_triplets(6, [(0, 1, 3)], "AB"), SIX, 1)
+        fit_model(Supervision.from_triplets(6, [(0, 1, 3)], "AB"), SIX, 1)
 
 
 def test_contradictions_are_traded_off():
     hints = Supervision.from_links(6, must=[(0, 1), (1, 2)], cannot=[(0, 2)])
     with pytest.warns(InconsistentSupervisionWarning, match="0 – 1 – 2"):
-        model = fitted(hints, SIX, 2)
+        model = fit_model(hints, SIX, 2)
     assert model.labels_[0] == model.labels_[2]
 
 
 def test_an_oracle_that_is_wrong_half_of_the_time():
     rng = np.random.default_rng(0)
     lies = tree_of_links(rng.integers(3, size=150), 100)
-    model = fitted(lies)
+    model = fit_model(lies)
     assert np.isfinite(model.particles_).all()
     assert np.isfinite(model.co_membership_proba()).all()
 
@@ -304,7 +304,7 @@ def test_an_oracle_that_is_wrong_half_of_the_time():
 def test_few_and_identical_rows(rows):
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)
-        model = fitted(Supervision.from_links(len(rows), cannot=[(0, 1)]), rows, 2)
+        model = fit_model(Supervision.from_links(len(rows), cannot=[(0, 1)]), rows, 2)
     assert model.labels_[0] != model.labels_[1]
     assert np.isfinite(model.co_membership_proba()).all()
     assert len(model.best_pairs(50).pairs) == len(rows) * (len(rows) - 1) // 2 - 1
@@ -331,6 +331,6 @@ def test_methods_before_fitting():
     ],
 )
 def test_invalid_rows(use, arguments, words):
-    model = fitted(rows=SIX, n_clusters=2, n_particles=4)
+    model = fit_model(rows=SIX, n_clusters=2, n_particles=4)
     with pytest.raises(ValueError, match=words):
         getattr(model, use)(**arguments)

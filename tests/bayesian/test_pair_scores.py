@@ -15,11 +15,11 @@ from reference.bayesian import pair_scores
 criteria = pytest.mark.parametrize("criterion", ["info", "uncertain"])
 
 
-def drawn(seed, n_particles=9, n_rows=40, k=3, sharp=0.3):
+def draw_case(seed, n_particles=9, n_rows=40, k=3, sharp=0.3):
     return np.random.default_rng(seed).dirichlet(np.full(k, sharp), size=(n_particles, n_rows))
 
 
-def ranked(scores):
+def rank_pairs(scores):
     """Return pairs by score, best first; ties are sorted by rows."""
     return sorted(scores, key=lambda pair: (-scores[pair], pair))
 
@@ -42,7 +42,7 @@ def test_by_hand():
     n=st.sampled_from([1, 4]),
 )
 def test_no_pair_is_missed(criterion, seed, k, sharp, epsilon, n):
-    proba = drawn(seed, k=k, sharp=sharp)
+    proba = draw_case(seed, k=k, sharp=sharp)
     scores = pair_scores(proba, epsilon, criterion)
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(pairs_module, "_BLOCK", 16)
@@ -56,10 +56,10 @@ def test_no_pair_is_missed(criterion, seed, k, sharp, epsilon, n):
 
 @criteria
 def test_few_pairs_are_scored_and_the_best_is_found(criterion):
-    proba = drawn(0, n_particles=24, n_rows=300, sharp=0.5)
+    proba = draw_case(0, n_particles=24, n_rows=300, sharp=0.5)
     found = best_pairs(proba, criterion=criterion)
     scores = pair_scores(proba, 0.05, criterion)
-    assert tuple(found.pairs[0].tolist()) == ranked(scores)[0]
+    assert tuple(found.pairs[0].tolist()) == rank_pairs(scores)[0]
     assert found.n_scored < 0.5 * len(scores)
 
 
@@ -68,7 +68,9 @@ def test_few_pairs_are_scored_and_the_best_is_found(criterion):
 @pytest.mark.parametrize("sharp", [0.001, 0.05, 1.0])
 def test_float32_errors_are_within_the_slack(criterion, k, sharp):
     """The slack has a margin for more particles and other machines."""
-    r = np.nan_to_num(drawn(0, n_particles=96, n_rows=128, k=k, sharp=sharp), nan=1 / k).transpose(1, 0, 2)
+    r = np.nan_to_num(draw_case(0, n_particles=96, n_rows=128, k=k, sharp=sharp), nan=1 / k).transpose(
+        1, 0, 2
+    )
     search = pairs_module._PairSearch(np.ascontiguousarray(r), 1, criterion, 0.05)
     pairs = np.column_stack(np.triu_indices(128, 1))
     loss = np.abs(search._score_roughly(pairs) - search.score_pairs(pairs)).max()
@@ -81,18 +83,18 @@ def test_float32_errors_are_within_the_slack(criterion, k, sharp):
 
 
 def test_ties_go_to_the_first_rows():
-    proba = np.repeat(drawn(3, n_rows=2), 30, axis=1)
+    proba = np.repeat(draw_case(3, n_rows=2), 30, axis=1)
     found = best_pairs(proba, 1)
     scores = pair_scores(proba, 0.05, "info")
     top = max(scores.values())
-    tied = [pair for pair in ranked(scores) if scores[pair] > top - 1e-12]
+    tied = [pair for pair in rank_pairs(scores) if scores[pair] > top - 1e-12]
     assert len(tied) > 1
     assert found.pairs.tolist() == [list(min(tied))]
 
 
 @criteria
 def test_names_of_clusters_do_not_matter(criterion):
-    proba = drawn(1)
+    proba = draw_case(1)
     other = proba.copy()
     other[::2] = other[::2][:, :, [2, 0, 1]]
     one, two = best_pairs(proba, 5, criterion=criterion), best_pairs(other, 5, criterion=criterion)
@@ -101,14 +103,14 @@ def test_names_of_clusters_do_not_matter(criterion):
 
 
 def test_information_is_no_more_than_uncertainty():
-    proba = drawn(2)
+    proba = draw_case(2)
     info, uncertain = (pair_scores(proba, 0.05, criterion) for criterion in ("info", "uncertain"))
     assert all(0 <= info[pair] <= uncertain[pair] + 1e-12 for pair in info)
 
 
 def test_excluded_pairs_and_groups_are_not_found():
-    proba = drawn(4, n_rows=12)
-    order = ranked(pair_scores(proba, 0.05, "info"))
+    proba = draw_case(4, n_rows=12)
+    order = rank_pairs(pair_scores(proba, 0.05, "info"))
     first = best_pairs(proba, 3)
     assert [tuple(pair) for pair in first.pairs.tolist()] == order[:3]
     turned = [pair[::-1] for pair in order[:2]]
@@ -122,11 +124,11 @@ def test_excluded_pairs_and_groups_are_not_found():
 
 
 def test_no_allowed_pairs_gives_an_empty_result():
-    proba = drawn(5, n_rows=4)
+    proba = draw_case(5, n_rows=4)
     assert len(best_pairs(proba, groups=np.zeros(4, dtype=int)).pairs) == 0
     assert len(best_pairs(proba, exclude=list(itertools.combinations(range(4), 2))).scores) == 0
     assert len(best_pairs(proba, 100).pairs) == 6
-    assert best_pairs(drawn(5, n_rows=1)).pairs.shape == (0, 2)
+    assert best_pairs(draw_case(5, n_rows=1)).pairs.shape == (0, 2)
 
 
 @pytest.mark.parametrize(
@@ -141,19 +143,19 @@ def test_no_allowed_pairs_gives_an_empty_result():
 )
 def test_bad_arguments(arguments, words):
     with pytest.raises(ValueError, match=words):
-        best_pairs(drawn(0), **arguments)
+        best_pairs(draw_case(0), **arguments)
 
 
 def test_bad_probabilities():
     with pytest.raises(ValueError, match=r"\(n_particles, n_rows, n_clusters\), got \(40, 3\)"):
-        best_pairs(drawn(0)[0])
+        best_pairs(draw_case(0)[0])
 
 
 # ---------------------------------------------------------------------- triplets
 
 
 def test_a_triplet_by_enumeration():
-    proba = drawn(0, n_particles=4, n_rows=5)
+    proba = draw_case(0, n_particles=4, n_rows=5)
     rows, epsilon = (3, 0, 4), 0.1
     answers = np.zeros((4, 4))
     for s, way in itertools.product(range(4), itertools.product(range(3), repeat=3)):

@@ -19,27 +19,27 @@ def run(browser, studio):
     context.close()
 
 
-def marked(pieces):
+def mark_pieces(pieces):
     return ["".join(f"[{p['text']}]" if p["only"] else p["text"] for p in side) for side in pieces]
 
 
 def test_words_on_only_one_side_are_marked_in_order(run):
     pieces = run("diff.js", "m => m.markTexts(['The red cat sat.', 'the old black cat sat!'])")
-    assert marked(pieces) == ["The [red] cat sat.", "the [old black] cat sat!"]
+    assert mark_pieces(pieces) == ["The [red] cat sat.", "the [old black] cat sat!"]
 
 
 def test_moved_words_are_marked_once(run):
-    assert marked(run("diff.js", "m => m.markTexts(['a b c', 'c a b'])")) == ["a b [c]", "[c] a b"]
+    assert mark_pieces(run("diff.js", "m => m.markTexts(['a b c', 'c a b'])")) == ["a b [c]", "[c] a b"]
 
 
 def test_in_three_texts_words_of_only_one_are_marked(run):
     pieces = run("diff.js", "m => m.markTexts(['one two', 'two three', 'two one four'])")
-    assert marked(pieces) == ["one two", "two [three]", "two one [four]"]
+    assert mark_pieces(pieces) == ["one two", "two [three]", "two one [four]"]
 
 
 def test_other_scripts_and_empty_texts_are_cut_into_words(run):
-    assert marked(run("diff.js", "m => m.markTexts(['קפה חם', 'קפה קר'])")) == ["קפה [חם]", "קפה [קר]"]
-    assert marked(run("diff.js", "m => m.markTexts(['', 'x'])")) == ["", "[x]"]
+    assert mark_pieces(run("diff.js", "m => m.markTexts(['קפה חם', 'קפה קר'])")) == ["קפה [חם]", "קפה [קר]"]
+    assert mark_pieces(run("diff.js", "m => m.markTexts(['', 'x'])")) == ["", "[x]"]
 
 
 def test_long_texts_are_marked_too(run):

@@ -29,12 +29,12 @@ X = np.array([[0, 0], [0, 1], [1, 0], [9, 9], [9, 10], [7, 7]], dtype=float)
 ASK = ["ask", "data.csv", "-k", "2", "--id", "name"]
 
 
-def saved(folder, name="data.ask.json"):
+def read_saved(folder, name="data.ask.json"):
     return json.loads((folder / name).read_text(encoding="utf-8"))
 
 
 def answers(folder, name="data.ask.json"):
-    return [event["answer"] for event in saved(folder, name)["history"] if event["event"] == "answer"]
+    return [event["answer"] for event in read_saved(folder, name)["history"] if event["event"] == "answer"]
 
 
 def _take_terminal():
@@ -140,7 +140,7 @@ def test_by_pipes_from_the_first_question_to_the_command_that_goes_on(ask, run, 
     assert "answers     4 answers: " in shown
     assert "clusters    2, of " in shown
     assert "saved       data.ask.json; run the same command again to resume" in shown
-    history = saved(files)["history"]
+    history = read_saved(files)["history"]
     assert [event["annotator"] for event in history] == ["Ann"] * 4
     hints = read_hints(files / "h.csv", NAMES)
     assert hints == Interview.load(files / "data.ask.json", X, ids=NAMES).supervision
@@ -164,7 +164,7 @@ def test_at_a_terminal_by_single_keys(ask, files):
     code, shown, _ = asked.rest()
     assert code == 0
     assert "the budget is spent; continue with --budget" in shown
-    kinds = [event["event"] for event in saved(files)["history"]]
+    kinds = [event["event"] for event in read_saved(files)["history"]]
     assert kinds == ["answer", "undo", "answer", "skip", "answer", "answer"]
     assert answers(files)[1:] == ["DIFFERENT", "UNSURE", "DIFFERENT"]
 
@@ -213,7 +213,7 @@ def test_ctrl_c_keeps_the_answers_and_writes_the_hints(ask, files):
 def test_undo_skip_and_wrong_keys(run, files):
     result = run(*ASK, input="perhaps\ny\nb\nn\ns\nu\nq\n")
     assert "'perhaps' is not an answer to this question." in result.stderr
-    kinds = [event["event"] for event in saved(files)["history"]]
+    kinds = [event["event"] for event in read_saved(files)["history"]]
     assert kinds == ["answer", "undo", "answer", "skip", "answer"]
     assert answers(files) == ["SAME", "DIFFERENT", "UNSURE"]
     assert "answers     2 answers: 1 different, 1 unsure" in result.stderr
@@ -222,7 +222,7 @@ def test_undo_skip_and_wrong_keys(run, files):
 def test_the_end_of_input_quits(run, files):
     result = run(*ASK, input="")
     assert "answers     0 answers" in result.stderr
-    assert saved(files)["history"] == []
+    assert read_saved(files)["history"] == []
     result = run(*ASK, input="y")  # a last line without an end counts
     assert answers(files) == ["SAME"]
 
@@ -236,7 +236,7 @@ def test_bytes_that_are_no_text_are_no_answer(run, files):
 def test_a_pipe_of_nonsense_ends_with_a_message(run, files):
     result = run(*ASK, input="what\n" * 100, code=1)
     assert "20 lines in a row were invalid" in result.stderr
-    assert saved(files)["history"] == []
+    assert read_saved(files)["history"] == []
 
 
 def test_everything_is_asked_and_that_is_the_end(run, files):
@@ -307,8 +307,8 @@ def test_a_saved_interview_is_gone_on_with(run, files):
     result = run("ask", "data.csv", "--id", "name", "--annotator", "Bob", "--budget", "2", input="n\ny\n")
     assert "Resuming: read 1 answer by Ann from data.ask.json." in result.stderr
     assert "the budget is spent; continue with --budget 22" in result.stderr
-    assert [event["annotator"] for event in saved(files)["history"]] == ["Ann", "Bob"]
-    assert saved(files)["budget"] == 2
+    assert [event["annotator"] for event in read_saved(files)["history"]] == ["Ann", "Bob"]
+    assert read_saved(files)["budget"] == 2
     result = run(*ASK, input="y\n")
     assert "the budget is spent" in result.stderr
     run(*ASK, "--budget", "3", input="y\n")
@@ -358,7 +358,7 @@ def test_a_damaged_or_newer_file_is_refused(run, files, content):
 def test_strategies_by_name_are_gone_on_with(run, files, strategy):
     run(*ASK, "--strategy", strategy, input="y\n")
     run(*ASK, input="n\n")
-    assert saved(files)["strategy"]["name"] == strategy or strategy.startswith("node")
+    assert read_saved(files)["strategy"]["name"] == strategy or strategy.startswith("node")
     assert len(answers(files)) == 2
 
 
@@ -369,13 +369,13 @@ def test_trays_are_sorted_and_gone_on_with(run, files):
     result = run(*words, "--trays", input="yes\n1122-344\n")
     assert "'yes' is not an answer to this question." in result.stderr
     assert "answers     1 answer: 1 sorted" in result.stderr
-    (event,) = saved(files, "many.ask.json")["history"]
+    (event,) = read_saved(files, "many.ask.json")["history"]
     assert [len(pile) for pile in event["answer"]["piles"]] == [2, 2, 1, 2]
     assert set(event["items"]) <= {f"r{i}" for i in range(40)}
     result = run(*words, input="u\n")
-    assert [event["kind"] for event in saved(files, "many.ask.json")["history"]] == ["piles", "piles"]
+    assert [event["kind"] for event in read_saved(files, "many.ask.json")["history"]] == ["piles", "piles"]
     run(*words, "--strategy", "random", input="u\n")
-    assert saved(files, "many.ask.json")["history"][-1]["kind"] == "pair"
+    assert read_saved(files, "many.ask.json")["history"][-1]["kind"] == "pair"
     todo = next(line for line in result.stderr.splitlines() if line.startswith("next "))
     run(*shlex.split(todo.removeprefix("next"))[1:])  # the hints of trays are links
 
@@ -398,30 +398,30 @@ def test_from_a_strategy_with_a_model_of_its_own_to_one_without(run, files):
 def test_another_strategy_may_go_on(run, files):
     run(*ASK, "--strategy", "random", input="y\n")
     run(*ASK, "--strategy", "farthest-first", input="y\n")
-    assert saved(files)["strategy"]["class"] == "FarthestFirst"
+    assert read_saved(files)["strategy"]["class"] == "FarthestFirst"
 
 
 def test_a_file_from_before_errors_were_weighed_is_continued(run, files):
     run(*ASK, "--errors", "0", input="y\n")
-    content = saved(files)
+    content = read_saved(files)
     del content["errors"]
     (files / "data.ask.json").write_text(json.dumps(content))
     result = run(*ASK, input="n\n")
     assert "Resuming: read 1 answer from data.ask.json." in result.stderr
-    assert saved(files)["errors"] == "learn"
+    assert read_saved(files)["errors"] == "learn"
     assert answers(files) == ["SAME", "DIFFERENT"]
 
 
 def test_errors_are_kept_in_the_file_unless_given_again(run, files):
     run(*ASK, input="y\n")
-    assert saved(files)["errors"] == "learn"
+    assert read_saved(files)["errors"] == "learn"
     run(*ASK, "--errors", "0.2", input="n\n")
-    assert saved(files)["errors"] == 0.2
+    assert read_saved(files)["errors"] == 0.2
     document = json.loads(run(*ASK, "--json", input="y\n").stdout)
-    assert saved(files)["errors"] == 0.2
+    assert read_saved(files)["errors"] == 0.2
     assert document["error_rate"] == {"mean": 0.2, "low": 0.2, "high": 0.2}
     document = json.loads(run(*ASK, "--errors", "0", "--json", input="").stdout)
-    assert (saved(files)["errors"], document["error_rate"], document["suspects"]) == (0, None, [])
+    assert (read_saved(files)["errors"], document["error_rate"], document["suspects"]) == (0, None, [])
 
 
 # ---------------------------------------------------------------------- answers that look odd
@@ -465,7 +465,7 @@ def answer_ten(ask, flock, *words):
 
 
 def events(folder):
-    return [(event["event"], event.get("items")) for event in saved(folder, "flock.ask.json")["history"]]
+    return [(event["event"], event.get("items")) for event in read_saved(folder, "flock.ask.json")["history"]]
 
 
 def test_an_odd_answer_is_kept(ask, flock, files):
@@ -494,7 +494,7 @@ def test_an_odd_answer_is_taken_back_and_given_again(ask, flock, files):
     assert code == 0
     assert "looks odd" not in shown
     assert events(files)[10:] == [("undo", None), ("answer", pairs[WRONG - 1])]
-    assert saved(files, "flock.ask.json")["history"][10]["of"] == WRONG - 1
+    assert read_saved(files, "flock.ask.json")["history"][10]["of"] == WRONG - 1
 
 
 def test_an_odd_answer_is_left_and_not_pointed_out_again(ask, flock, files):

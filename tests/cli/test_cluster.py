@@ -29,7 +29,7 @@ def labels_of(text):
     return dict(rows[1:])
 
 
-def grouped(labels):
+def group_ids(labels):
     """Return the groups of ids, without regard to how clusters are numbered."""
     groups = {}
     for name, label in labels.items():
@@ -56,7 +56,7 @@ def test_every_method_finds_the_two_groups(run, files, method):
         (files / "hints.csv").write_text("a,b,c,answer\na1,a2,b1,AB\nb2,b3,a3,AB\n")
     if method != "k-means":
         words += ["--hints", "hints.csv"]
-    assert grouped(labels_of(run(*words).stdout)) == TWO
+    assert group_ids(labels_of(run(*words).stdout)) == TWO
 
 
 OPTIONS = {
@@ -121,7 +121,7 @@ def test_the_covariance_of_a_mixture_can_be_chosen(run, files):
     words = [*BASE, "--method", "gm-pr", "--hints", "hints.csv", "--covariance", "spherical", "--json"]
     document = json.loads(run(*words).stdout)
     assert document["covariance_type"] == "spherical"
-    assert grouped({row["id"]: row["cluster"] for row in document["labels"]}) == TWO
+    assert group_ids({row["id"]: row["cluster"] for row in document["labels"]}) == TWO
 
 
 def test_triplets_are_used_and_counted(run, files):
@@ -152,10 +152,10 @@ def test_standardized_features_count_alike(run, files):
     rows = "".join(f"{5 * (i % 2)},{1000 * (i // 4) + i}\n" for i in range(8))
     (files / "wide.csv").write_text("x,y\n" + rows)
     words = ["cluster", "wide.csv", "-k", 2, "--method", "k-means", "--quiet"]
-    plain = grouped(labels_of(run(*words).stdout))
+    plain = group_ids(labels_of(run(*words).stdout))
     assert plain == {frozenset("0123"), frozenset("4567")}
     (files / "wide.csv").write_text("x,y\n" + "".join(f"{5 * (i % 2)},{i % 4 * 10}\n" for i in range(8)))
-    scaled = grouped(labels_of(run(*words, "--standardize").stdout))
+    scaled = group_ids(labels_of(run(*words, "--standardize").stdout))
     assert scaled == {frozenset("0246"), frozenset("1357")}
 
 
@@ -173,7 +173,7 @@ def test_labels_are_written_as_the_ending_says(run, files, ending):
     else:
         rows = [json.loads(line) for line in out.read_text().splitlines()]
         found = {row["id"]: row["cluster"] for row in rows}
-    assert grouped(found) == TWO
+    assert group_ids(found) == TWO
     assert sorted(path.name for path in files.iterdir()) == sorted(["data.csv", "hints.csv", out.name])
 
 
@@ -184,7 +184,7 @@ def test_out_dash_is_stdout(run, files):
 def test_data_can_come_from_stdin(run, files):
     text = (files / "data.csv").read_text()
     result = run("cluster", "-", "-k", 2, "--id", "name", "--hints", "hints.csv", input=text)
-    assert grouped(labels_of(result.stdout)) == TWO
+    assert group_ids(labels_of(result.stdout)) == TWO
     assert "<stdin>:1" in run("cluster", "-", "-k", 2, input="1,2\n3,4\n", code=1).stderr
 
 
@@ -246,7 +246,7 @@ def test_json_is_one_document_with_everything(run, files):
     assert document["method"] == "mpck-means"
     assert sorted(document["sizes"]) == [3, 3]
     assert document["kept"]["must"] == [1, 1]
-    assert grouped({row["id"]: row["cluster"] for row in document["labels"]}) == TWO
+    assert group_ids({row["id"]: row["cluster"] for row in document["labels"]}) == TWO
     assert document["wrote"] == []
     assert document["notes"] == []
 
@@ -260,7 +260,7 @@ def test_json_with_a_file_leaves_the_labels_to_the_file(run, files):
 def test_quiet_says_nothing_but_the_result(run, files):
     result = run(*BASE, "--quiet")
     assert result.stderr == ""
-    assert grouped(labels_of(result.stdout)) == TWO
+    assert group_ids(labels_of(result.stdout)) == TWO
 
 
 def test_truth_is_scored_and_no_feature(run, files):
@@ -350,7 +350,7 @@ def test_hints_in_another_encoding(run, files):
     words = [*BASE, "--hints", "hints.csv", "--encoding", "latin-1"]
     assert "--hints-encoding latin-1 or --hints-encoding cp1252" in run(*words, code=1).stderr
     found = labels_of(run(*words, "--hints-encoding", "latin-1").stdout)
-    assert grouped(found) == {frozenset("äö"), frozenset("ü")}
+    assert group_ids(found) == {frozenset("äö"), frozenset("ü")}
 
 
 def test_a_feature_that_looks_like_an_id_is_noted(run, files):

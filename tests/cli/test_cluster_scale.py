@@ -37,7 +37,7 @@ def cells(text):
     return list(csv.reader(io.StringIO(text)))
 
 
-def without_contents(text):
+def drop_contents(text):
     """Return the report of rows in memory without what is in each cluster, which --parquet does not show."""
     head, _, rest = text.partition("contents ")
     lines = rest.splitlines(keepends=True)[1:]
@@ -78,7 +78,7 @@ def test_rows_without_ids_are_numbered(run, rows, place):
     whole = run(*BASE, "whole.parquet", *words)
     found = run(*BASE, "--parquet", "rows", *words, *place)
     assert cells(found.stdout) == cells(whole.stdout)
-    assert found.stderr == without_contents(whole.stderr)
+    assert found.stderr == drop_contents(whole.stderr)
     assert "left out: name, c2, c3" in found.stderr
 
 
@@ -88,7 +88,7 @@ def test_labels_as_hints_and_labels_as_json_lines(run, rows):
     whole = run(*words, "whole.parquet", "--out", "whole.jsonl")
     found = run(*words, "--parquet", "rows", "--out", "labels.jsonl", "--memory-limit", "200kB")
     assert (rows / "labels.jsonl").read_text() == (rows / "whole.jsonl").read_text()
-    shown = without_contents(whole.stderr)
+    shown = drop_contents(whole.stderr)
     assert found.stderr.replace("labels", "whole") == shown.replace("labels", "whole")
     assert "finch" in found.stderr
 

@@ -25,7 +25,7 @@ def table(tmp_path, monkeypatch):
     return read
 
 
-def refused(table, content, *args, **options):
+def read_refused(table, content, *args, **options):
     with pytest.raises(FileFormatError) as caught:
         table(content, *args, **options)
     return str(caught.value)
@@ -124,7 +124,7 @@ def test_of_several_sheets_the_first_is_read_with_a_note(table, tmp_path):
 
 
 def test_a_workbook_that_is_wrong(table, tmp_path):
-    assert "cannot be read as an Excel workbook" in refused(table, b"PK\x03\x04" + b"\0" * 9, "t.xlsx")
+    assert "cannot be read as an Excel workbook" in read_refused(table, b"PK\x03\x04" + b"\0" * 9, "t.xlsx")
     save_workbook(tmp_path / "t.xlsx", [])
     with pytest.raises(FileFormatError, match="is empty"):
         read_table("t.xlsx", ColumnRoles())
@@ -169,15 +169,15 @@ def test_standardized_columns_have_mean_zero_and_variance_one():
 
 @pytest.mark.parametrize("data", ["", "\n\n", "   \n", codecs.BOM_UTF8])
 def test_an_empty_file(table, data):
-    assert "t.csv is empty" in refused(table, data)
+    assert "t.csv is empty" in read_refused(table, data)
 
 
 def test_a_header_alone(table):
-    assert refused(table, "x,y\n") == "t.csv has a header but no rows."
+    assert read_refused(table, "x,y\n") == "t.csv has a header but no rows."
 
 
 def test_numbers_in_place_of_a_header(table):
-    text = refused(table, "1,2.5,3,4\n5,6,7,8\n")
+    text = read_refused(table, "1,2.5,3,4\n5,6,7,8\n")
     assert text.startswith(
         "t.csv:1: expected the names of the columns in the first row; got only numbers (1, 2.5, 3, …)"
     )
@@ -185,12 +185,12 @@ def test_numbers_in_place_of_a_header(table):
 
 
 def test_a_header_where_none_was_expected(table):
-    text = refused(table, "x,y\n1,2\n", header=False)
+    text = read_refused(table, "x,y\n1,2\n", header=False)
     assert "leave --no-header out" in text
 
 
 def test_a_column_of_words_names_the_column_a_cell_and_ways_on(table):
-    text = refused(table, "x,bird species,y\n1,wren,2\n3,owl,4\n")
+    text = read_refused(table, "x,bird species,y\n1,wren,2\n3,owl,4\n")
     assert text.startswith("t.csv:2: the column 'bird species' is not numeric; it has 'wren'.")
     assert "--drop 'bird species'" in text
     assert "--id 'bird species'" in text
@@ -198,20 +198,20 @@ def test_a_column_of_words_names_the_column_a_cell_and_ways_on(table):
 
 
 def test_several_columns_of_words_are_dropped_with_one_option(table):
-    text = refused(table, "a,x,b\n1,1,u\nq,2,v\n")
+    text = read_refused(table, "a,x,b\n1,1,u\nq,2,v\n")
     assert text.startswith("t.csv:3: the column 'a' is not numeric; it has 'q'. Neither is 'b'.")
     assert "--drop a,b" in text
     many = ",".join(f"c{c}" for c in range(12))
-    assert "12 columns are not" in refused(table, f"{many}\n{','.join('w' * 12)}\n")
+    assert "12 columns are not" in read_refused(table, f"{many}\n{','.join('w' * 12)}\n")
 
 
 @pytest.mark.parametrize("cell", ["1_000", "0x1f", "1 2", "12%"])
 def test_cells_that_are_almost_numbers(table, cell):
-    assert f"it has {cell!r}" in refused(table, f"x,y\n1,2\n{cell},4\n")
+    assert f"it has {cell!r}" in read_refused(table, f"x,y\n1,2\n{cell},4\n")
 
 
 def test_decimal_commas(table):
-    assert "decimal comma" in refused(table, "x;y\n1,5;2\n")
+    assert "decimal comma" in read_refused(table, "x;y\n1,5;2\n")
 
 
 @pytest.mark.parametrize(
@@ -219,76 +219,76 @@ def test_decimal_commas(table):
     [("", "is empty"), (" ", "is empty"), ("NaN", "is 'NaN'"), ("inf", "is 'inf'"), ("-inf", "")],
 )
 def test_gaps_are_reported_with_line_and_column(table, cell, output):
-    text = refused(table, f"x,age\n1,2\n3,{cell}\n")
+    text = read_refused(table, f"x,age\n1,2\n3,{cell}\n")
     assert text.startswith("t.csv:3: the column 'age'")
     assert output in text
     assert "--drop age" in text
 
 
 def test_a_gap_in_a_single_column_is_not_passed_over(table):
-    assert refused(table, "x\n1\n\n2\n").startswith("t.csv:3: the column 'x' is empty")
+    assert read_refused(table, "x\n1\n\n2\n").startswith("t.csv:3: the column 'x' is empty")
     assert table("x\n1\n2\n\n").X.tolist() == [[1], [2]]
 
 
 def test_the_first_of_several_gaps(table):
-    text = refused(table, "x,y\n1,\n,2\n")
+    text = read_refused(table, "x,y\n1,\n,2\n")
     assert text.startswith("t.csv:2: the column 'y' is empty")
     assert "1 more column(s)" in text
 
 
 def test_ragged_rows_are_reported_with_their_lines(table):
-    text = refused(table, 'x,y\n1,2\n"1\n",2,3\n4\n')
+    text = read_refused(table, 'x,y\n1,2\n"1\n",2,3\n4\n')
     assert text == "t.csv:3: 3 cell(s), but the header has 2.\nt.csv:5: 1 cell(s), but the header has 2."
-    many = refused(table, "x,y\n" + "1\n" * 8)
+    many = read_refused(table, "x,y\n" + "1\n" * 8)
     assert many.count("\n") == 5
     assert many.endswith("and 3 more.")
 
 
 def test_repeated_names(table):
-    assert refused(table, "x,y,x\n1,2,3\n") == (
+    assert read_refused(table, "x,y,x\n1,2,3\n") == (
         "t.csv: columns 1 and 3 are both called 'x'; rename one of them."
     )
 
 
 def test_a_column_without_a_name_is_not_taken_for_a_feature(table):
-    text = refused(table, ",x\n0,5\n1,6\n")
+    text = read_refused(table, ",x\n0,5\n1,6\n")
     assert "--id 'column 1'" in text
     assert table(",x\n0,5\n1,6\n", drop=("column 1",)).feature_names == ("x",)
     assert table(",x\np,5\nq,6\n", id="column 1").ids.ids == ("p", "q")
 
 
 def test_a_quote_that_is_never_closed(table):
-    assert refused(table, 'x,y\n1,2\n"3,4\n').startswith("t.csv:3: a quote is opened and never closed")
+    assert read_refused(table, 'x,y\n1,2\n"3,4\n').startswith("t.csv:3: a quote is opened and never closed")
 
 
 @pytest.mark.parametrize(
     ("data", "tip"), [("name,x\nä,1\n".encode("latin-1"), "latin-1"), ("x\n1\n".encode("utf-16"), "utf-16")]
 )
 def test_other_encodings_are_named_as_an_option(table, data, tip):
-    text = refused(table, data, drop=())
+    text = read_refused(table, data, drop=())
     assert "is not utf-8" in text
     assert f"--encoding {tip}" in text
 
 
 @pytest.mark.parametrize("start", [b"PK\x03\x04", b"\xd0\xcf\x11\xe0", b"\x1f\x8b"])
 def test_old_workbooks_and_archives_are_recognised(table, start):
-    assert refused(table, start + b"\0" * 9).startswith("t.csv is ")
+    assert read_refused(table, start + b"\0" * 9).startswith("t.csv is ")
 
 
 # ---------------------------------------------------------------------- columns that are wrong
 
 
 def test_repeated_ids_are_reported_with_both_lines(table):
-    text = refused(table, "n,x\na,1\nb,2\na,3\n", id="n")
+    text = read_refused(table, "n,x\na,1\nb,2\na,3\n", id="n")
     assert text.startswith("t.csv:4: the id 'a' (column 'n') also occurs in line 2")
 
 
 def test_an_empty_id(table):
-    assert refused(table, "n,x\na,1\n,2\n", id="n").startswith("t.csv:3: the id (column 'n') is empty")
+    assert read_refused(table, "n,x\na,1\n,2\n", id="n").startswith("t.csv:3: the id (column 'n') is empty")
 
 
 def test_no_feature_left(table):
-    assert "no column left" in refused(table, "n,x\na,1\n", id="n", drop=("x",))
+    assert "no column left" in read_refused(table, "n,x\na,1\n", id="n", drop=("x",))
 
 
 @pytest.mark.parametrize(
@@ -329,9 +329,9 @@ def test_npy_that_is_wrong(table, tmp_path):
     text = npy(np.array([[1.0, 2.0], [3.0, np.nan]]), tmp_path)
     assert text.startswith("a.npy, row 1 (counted from 0): the column 'f1' is missing")
     assert "infinite" in npy(np.array([[1.0, np.inf]]), tmp_path)
-    assert "cannot be read as .npy" in refused(table, "x\n1\n", "b.npy")
+    assert "cannot be read as .npy" in read_refused(table, "x\n1\n", "b.npy")
     np.savez(tmp_path / "z.npz", a=np.zeros((2, 2)))
-    assert "holds several (.npz)" in refused(table, (tmp_path / "z.npz").read_bytes(), "c.npy")
+    assert "holds several (.npz)" in read_refused(table, (tmp_path / "z.npz").read_bytes(), "c.npy")
 
 
 def parquet(columns, tmp_path, **chosen):
@@ -342,7 +342,7 @@ def parquet(columns, tmp_path, **chosen):
 
 
 def test_parquet_that_is_wrong(table, tmp_path):
-    assert "cannot be read as Parquet" in refused(table, "x\n1\n", "b.parquet")
+    assert "cannot be read as Parquet" in read_refused(table, "x\n1\n", "b.parquet")
     text = parquet({"x": [1, 2, None]}, tmp_path)
     assert text.startswith("t.parquet, row 2 (counted from 0): the column 'x' is missing")
     assert "it has 'wren'" in parquet({"x": [1, 2], "w": ["wren", "owl"]}, tmp_path)

@@ -7,15 +7,15 @@ import json
 import pytest
 
 from likewise.supervision import read_hints
-from small_projects import IDS, WEIRD, Told, make, opened
+from small_projects import IDS, WEIRD, AnswerWriter, make, open_project_store
 
 
 @pytest.fixture
 def project(tmp_path):
     """A project with two answers, beside its data."""
     project = make(tmp_path)
-    with opened(project) as store:
-        ann = Told(store)
+    with open_project_store(project) as store:
+        ann = AnswerWriter(store)
         ann.answer("a1", "a2", answer="SAME")
         ann.answer("a1", "b1", answer="DIFFERENT")
     project.items.close()
@@ -62,8 +62,8 @@ def test_all_three_go_to_a_folder(run, project):
 
 def test_a_project_of_weird_ids(run, tmp_path):
     project = make(tmp_path, WEIRD)
-    with opened(project) as store:
-        Told(store).answer(*WEIRD[:2], answer="SAME")
+    with open_project_store(project) as store:
+        AnswerWriter(store).answer(*WEIRD[:2], answer="SAME")
     result = run("export", "birds", "--what", "hints", code=1)
     assert "read 2 ids as a formula, '=1+1' first" in result.stderr
     run("export", "birds", "--what", "all", "--out", "result", code=1)

@@ -348,7 +348,7 @@ def test_the_tags_must_be_somewhere(run, items):
     assert "--label-columns" in run("hierarchy", "items.csv", "--text", "description", code=2).stderr
 
 
-def refused(run, *words):
+def run_refused(run, *words):
     result = run(*BASE, *words, code=1)
     assert "Traceback" not in result.stderr
     assert result.stdout == ""
@@ -356,15 +356,15 @@ def refused(run, *words):
 
 
 def test_files_that_are_not_there(run, items):
-    assert "there is no file 'no.npy'" in refused(run, "--features", "no.npy")
-    assert "there is no file 'no.csv'" in refused(run, "--truth", "no.csv")
-    assert "there is no folder 'no'" in refused(run, "--out", "no/tree.json")
+    assert "there is no file 'no.npy'" in run_refused(run, "--features", "no.npy")
+    assert "there is no file 'no.csv'" in run_refused(run, "--truth", "no.csv")
+    assert "there is no folder 'no'" in run_refused(run, "--out", "no/tree.json")
 
 
 def test_ids_that_no_item_has_are_named(run, items):
     with open(items / "tags.csv", "a") as file:
         file.write("i9999,owl\nI5,owl\nother,saw\ni9999,saw\n")
-    output = refused(run)
+    output = run_refused(run)
     n_lines = len((items / "tags.csv").read_text().splitlines())
     assert f"tags.csv:{n_lines - 3}: no row has the id 'i9999'" in output
     assert "3 of the" in output
@@ -374,7 +374,7 @@ def test_ids_that_no_item_has_are_named(run, items):
 def test_without_shared_ids_rows_are_numbers(run, items):
     text = (items / "tags.csv").read_text().replace("id,label", "item,label")
     (items / "tags.csv").write_text(text)
-    assert "pass --id" in refused(run)
+    assert "pass --id" in run_refused(run)
     assert "6 labels" in run(*BASE, "--id", "id").stdout
     (items / "tags.csv").write_text(text.replace("\ni", "\n"))
     assert "rows are numbered from 0" in run(*BASE).stdout
@@ -384,9 +384,9 @@ def test_text_that_is_not_there(run, items):
     lines = (items / "items.csv").read_text().splitlines()
     empty = [lines[0], *(re.sub(",.*,", ",,", line) for line in lines[1:])]
     (items / "items.csv").write_text("\n".join(empty) + "\n")
-    assert "every cell of 'description' is empty; there is no text to learn from" in refused(run)
+    assert "every cell of 'description' is empty; there is no text to learn from" in run_refused(run)
     (items / "items.csv").write_text("\n".join(empty).replace(",,", ",- ?,") + "\n")
-    assert "no cell of 'description' contains a word" in refused(run)
+    assert "no cell of 'description' contains a word" in run_refused(run)
     (items / "items.csv").write_text("\n".join([*lines[:-3], *empty[-3:]]) + "\n")
     assert "3 row(s) have no text in 'description'" in run(*BASE).stderr
 
@@ -394,26 +394,28 @@ def test_text_that_is_not_there(run, items):
 def test_wrong_encodings_name_the_right_option(run, items):
     tags = (items / "tags.csv").read_text().replace("owl", "chouette hulotte é")
     (items / "tags.csv").write_bytes(tags.encode("latin-1"))
-    assert "--labels-encoding latin-1" in refused(run)
+    assert "--labels-encoding latin-1" in run_refused(run)
     assert "é" in run(*BASE, "--labels-encoding", "latin-1").stdout
     text = (items / "items.csv").read_text().replace("night", "nuit à")
     (items / "items.csv").write_bytes(text.encode("latin-1"))
-    output = refused(run, "--labels-encoding", "latin-1")
+    output = run_refused(run, "--labels-encoding", "latin-1")
     assert "pass --encoding latin-1" in output
     run(*BASE, "--labels-encoding", "latin-1", "--encoding", "latin-1")
 
 
 def test_embeddings_that_do_not_fit(run, items, world):
     np.save(items / "short.npy", world["X"][:7])
-    assert f"short.npy: expected one row for each of the {N}" in refused(run, "--features", "short.npy")
+    assert f"short.npy: expected one row for each of the {N}" in run_refused(run, "--features", "short.npy")
     X = world["X"].copy()
     X[3, 1] = np.nan
     np.save(items / "gap.npy", X)
-    assert "gap.npy, row 3, column 1 (counted from 0): expected a finite number; got nan" in refused(
+    assert "gap.npy, row 3, column 1 (counted from 0): expected a finite number; got nan" in run_refused(
         run, "--features", "gap.npy"
     )
     np.save(items / "line.npy", X[:, 0])
-    assert "expected an array of numbers of shape (rows, features)" in refused(run, "--features", "line.npy")
+    assert "expected an array of numbers of shape (rows, features)" in run_refused(
+        run, "--features", "line.npy"
+    )
 
 
 def test_nothing_to_learn_from(run, items):
@@ -426,14 +428,14 @@ def test_nothing_to_learn_from(run, items):
 
 def test_trees_that_do_not_fit(run, items):
     (items / "less.csv").write_text("parent,child\nroot,animal\nanimal,brid\n")
-    output = refused(run, "--hierarchy", "less.csv")
+    output = run_refused(run, "--hierarchy", "less.csv")
     assert "5 of the 6 labels of the tags are not in it: 'bird', 'owl'" in output
     assert "Did you mean 'brid'?" in output
-    assert "are not in it" in refused(run, "--truth", "less.csv")
+    assert "are not in it" in run_refused(run, "--truth", "less.csv")
     (items / "round.csv").write_text("parent,child\nanimal,bird\nbird,animal\n")
-    assert "animal" in refused(run, "--hierarchy", "round.csv")
+    assert "animal" in run_refused(run, "--hierarchy", "round.csv")
     (items / "tree.txt").write_text("x")
-    assert "expected a file that ends with .json" in refused(run, "--hierarchy", "tree.txt")
+    assert "expected a file that ends with .json" in run_refused(run, "--hierarchy", "tree.txt")
 
 
 @pytest.mark.parametrize(
@@ -450,7 +452,7 @@ def test_trees_that_do_not_fit(run, items):
 )
 def test_edges_that_cannot_be(run, items, option, text, output):
     (items / "e.csv").write_text(text)
-    assert output in refused(run, option, "e.csv")
+    assert output in run_refused(run, option, "e.csv")
 
 
 # ---------------------------------------------------------------------- the printed tree

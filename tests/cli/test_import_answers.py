@@ -5,7 +5,7 @@ import json
 import pytest
 
 from likewise.studio.exports import Snapshot
-from small_projects import IDS, Told, make, opened
+from small_projects import IDS, AnswerWriter, make, open_project_store
 
 
 @pytest.fixture
@@ -17,7 +17,7 @@ def project(tmp_path):
 
 
 def output(project):
-    with opened(project) as store:
+    with open_project_store(project) as store:
         snapshot = Snapshot.from_store(store)
     return [(snapshot.get_name(e.person), *e.body["items"], e.body["answer"]) for e in snapshot.answers]
 
@@ -43,8 +43,8 @@ def test_what_was_asked_at_the_terminal(run, tmp_path, project):
 
 
 def test_an_export_comes_home_without_adding_anything(run, tmp_path, project):
-    with opened(project) as store:
-        Told(store).answer("a1", "a2", answer="SAME")
+    with open_project_store(project) as store:
+        AnswerWriter(store).answer("a1", "a2", answer="SAME")
     for ending in ("csv", "jsonl", "parquet"):
         run("export", "birds", "--what", "answers", "--out", f"answers.{ending}")
         told = json.loads(run("import-answers", "birds", f"answers.{ending}", "--json").stdout)

@@ -4,15 +4,15 @@ import json
 
 import pytest
 
-from small_projects import Told, make, opened
+from small_projects import AnswerWriter, make, open_project_store
 
 
 @pytest.fixture
 def project(tmp_path):
     """A project with a contradiction."""
     project = make(tmp_path)
-    with opened(project) as store:
-        ann = Told(store)
+    with open_project_store(project) as store:
+        ann = AnswerWriter(store)
         ann.answer("a1", "a2", answer="SAME")
         ann.answer("a2", "a3", answer="SAME")
         ann.answer("a1", "a3", answer="DIFFERENT")

@@ -17,7 +17,7 @@ FOLDER = Path(os.environ.get("LIKEWISE_DATA") or "no folder given")
 with_folder = pytest.mark.skipif(not FOLDER.is_dir(), reason="LIKEWISE_DATA is not a folder of data files")
 
 
-def stated():
+def read_stated_rows():
     """Return the rows of the table in the folder's README: name, shape, classes, start of the SHA-256."""
     for line in (FOLDER / "README.md").read_text(encoding="utf-8").splitlines():
         cells = [cell.strip() for cell in line.strip().strip("|").split("|")]
@@ -27,7 +27,7 @@ def stated():
 
 @with_folder
 def test_the_catalogue_has_what_the_readme_states():
-    table = {name: rest for name, *rest in stated()}
+    table = {name: rest for name, *rest in read_stated_rows()}
     assert set(table) == set(get_catalogue())
     for name, (shape, n_classes, digests) in table.items():
         entry = get_catalogue()[name]

@@ -29,7 +29,7 @@ LINKS = sample_links(Y, 40, random_state=0)
 TRIPLETS = sample_triplets(Y, 40, random_state=0)
 
 
-def fitted(hints, rows=X, n_clusters=3, **parameters):
+def fit_model(hints, rows=X, n_clusters=3, **parameters):
     return DiscriminativeClustering(n_clusters, random_state=0, **parameters).fit(rows, supervision=hints)
 
 
@@ -41,7 +41,7 @@ def fitted(hints, rows=X, n_clusters=3, **parameters):
     "hints", [LINKS, TRIPLETS, LINKS | TRIPLETS, None], ids=["links", "triplets", "both", "none"]
 )
 def test_the_bound_never_falls(hints, noise):
-    model = fitted(hints, noise=noise, n_init=2)
+    model = fit_model(hints, noise=noise, n_init=2)
     assert model.converged_
     assert len(model.lower_bounds_) == model.n_iter_ >= 2
     assert np.diff(model.lower_bounds_).min() >= -1e-9
@@ -56,7 +56,7 @@ def test_the_bound_equals_its_reference_and_is_below_the_log_likelihood():
     hints = Supervision.from_links(9, must=[(0, 1)], cannot=[(1, 7)]) | Supervision.from_triplets(
         9, [(0, 2, 7)]
     )
-    model = fitted(hints, rows, 3, tau=0.4, alpha=0.02, epsilon=0.1)
+    model = fit_model(hints, rows, 3, tau=0.4, alpha=0.02, epsilon=0.1)
     Z = (rows - rows.mean(axis=0)) / rows.std(axis=0)
     coef = model.coef_ * rows.std(axis=0)
     W = np.column_stack([coef, model.intercept_ + model.coef_ @ rows.mean(axis=0)])
@@ -71,7 +71,7 @@ def test_the_bound_equals_its_reference_and_is_below_the_log_likelihood():
 
 
 def test_the_best_start_is_kept():
-    one, many = (fitted(TRIPLETS, n_init=n, tol=1e-7).lower_bound_ for n in (1, 8))
+    one, many = (fit_model(TRIPLETS, n_init=n, tol=1e-7).lower_bound_ for n in (1, 8))
     assert many >= one - 1e-6
 
 
@@ -88,13 +88,13 @@ def test_pairs_and_triplets_together_beat_each_alone():
                 hints = hints | sample_links(Y, few, random_state=seed)
             if name != "links":
                 hints = hints | sample_triplets(Y, few, random_state=seed)
-            scores.append(pairwise_f(Y, fitted(hints, n_init=3).labels_))
+            scores.append(pairwise_f(Y, fit_model(hints, n_init=3).labels_))
         mean[name] = np.mean(scores)
     assert mean["both"] > max(mean["links"], mean["triplets"])
 
 
 def test_labels_use_the_hints_and_predict_the_model():
-    model = fitted(LINKS)
+    model = fit_model(LINKS)
     free = np.setdiff1d(np.arange(150), model.hinted_)
     np.testing.assert_array_equal(model.hinted_, np.flatnonzero(LINKS.touched))
     np.testing.assert_array_equal(model.labels_[free], model.predict(X)[free])
@@ -113,7 +113,7 @@ def test_a_heavy_hint_outweighs_many_light_ones():
         hints = Supervision.from_links(
             20, must=[(4, 14)], cannot=[(0, 14), (1, 14), (2, 14)], must_weights=weight, cannot_weights=0.2
         )
-        labels = fitted(hints, rows, 2).labels_
+        labels = fit_model(hints, rows, 2).labels_
         assert bool(labels[4] == labels[14]) is together
 
 
@@ -128,20 +128,20 @@ def test_a_weight_of_two_is_a_hint_stated_twice():
 
 
 def test_neither_can_be_dropped():
-    dropped = fitted(TRIPLETS, neither="drop")
+    dropped = fit_model(TRIPLETS, neither="drop")
     answered = TRIPLETS.answers < 3
     words = [word for word, use in zip(TRIPLETS.answer_words, answered, strict=True) if use]
-    alone = fitted(Supervision.from_triplets(150, TRIPLETS.triplets[answered], words))
+    alone = fit_model(Supervision.from_triplets(150, TRIPLETS.triplets[answered], words))
     np.testing.assert_array_equal(dropped.labels_, alone.labels_)
     np.testing.assert_array_equal(dropped.hinted_, np.unique(TRIPLETS.triplets[answered]))
-    assert len(dropped.hinted_) < len(fitted(TRIPLETS).hinted_)
+    assert len(dropped.hinted_) < len(fit_model(TRIPLETS).hinted_)
 
 
 def test_only_neither_answers():
     hints = TRIPLETS[np.arange(150)]
     only = Supervision.from_triplets(150, hints.triplets[hints.answers == 3], "NEITHER")
-    assert adjusted_rand_score(Y, fitted(only).labels_) > 0.3
-    np.testing.assert_array_equal(fitted(only, neither="drop").labels_, fitted(None).labels_)
+    assert adjusted_rand_score(Y, fit_model(only).labels_) > 0.3
+    np.testing.assert_array_equal(fit_model(only, neither="drop").labels_, fit_model(None).labels_)
 
 
 def test_groups_are_all_their_pairs():
@@ -149,7 +149,7 @@ def test_groups_are_all_their_pairs():
     pairs = Supervision.from_links(
         150, must=list(itertools.combinations(range(4), 2)), cannot=[(0, 60), (0, 120), (60, 120)]
     )
-    one, other = fitted(groups), fitted(pairs)
+    one, other = fit_model(groups), fit_model(pairs)
     # Bounds of equal results differ by rounding, and clusters may be numbered differently.
     assert adjusted_rand_score(one.labels_, other.labels_) == 1.0
     assert one.lower_bound_ == pytest.approx(other.lower_bound_, abs=1e-4)
@@ -158,14 +158,14 @@ def test_groups_are_all_their_pairs():
 
 def test_units_and_offsets_of_columns_do_not_matter():
     scale = np.array([1e-3, 1.0, 50.0, 1e4])
-    model, other = fitted(LINKS), fitted(LINKS, X * scale + 1e5 * scale)
+    model, other = fit_model(LINKS), fit_model(LINKS, X * scale + 1e5 * scale)
     assert adjusted_rand_score(model.labels_, other.labels_) == 1.0
     np.testing.assert_allclose(other.coef_ * scale, model.coef_, rtol=1e-2, atol=1e-2)
 
 
 def test_without_hints_it_finds_clear_clusters():
     rows, truth = make_blobs(200, centers=4, random_state=3)
-    model = fitted(None, rows, 4)
+    model = fit_model(None, rows, 4)
     assert adjusted_rand_score(truth, model.labels_) == 1.0
     assert 0.8 < model.score(rows) <= np.log(4)
     assert model.hinted_proba_.shape == (0, 4)
@@ -173,7 +173,7 @@ def test_without_hints_it_finds_clear_clusters():
 
 def test_without_information_and_hints_nothing_is_preferred():
     with pytest.warns(ConvergenceWarning, match="found 1 distinct clusters of the 3"):
-        model = fitted(None, tau=0.0)
+        model = fit_model(None, tau=0.0)
     np.testing.assert_allclose(model.coef_, 0.0, atol=1e-3)
     assert model.score(X) == pytest.approx(0.0, abs=1e-5)
 
@@ -187,7 +187,7 @@ def test_hard_hints_satisfy_more_than_soft_hints():
     truth = rng.integers(0, 2, 120)
     rows = rng.normal(size=(120, 2)) + truth[:, None]
     hints = sample_links(truth, 40, random_state=0)
-    soft, hard = fitted(hints, rows, 2, epsilon=0.3), fitted(hints, rows, 2, epsilon=0)
+    soft, hard = fit_model(hints, rows, 2, epsilon=0.3), fit_model(hints, rows, 2, epsilon=0)
     assert soft.violations_.share < 0.95
     assert hard.violations_.share == 1.0
     np.testing.assert_array_equal(hard.noise_.pairs, np.eye(2))
@@ -195,7 +195,7 @@ def test_hard_hints_satisfy_more_than_soft_hints():
 
 
 def test_hard_hints_of_both_kinds():
-    model = fitted(LINKS | TRIPLETS, epsilon=0)
+    model = fit_model(LINKS | TRIPLETS, epsilon=0)
     assert model.violations_.share > 0.9
     assert model.triplet_violations_.share > 0.9
 
@@ -213,11 +213,11 @@ def test_hard_hints_without_annealing_follow_the_printed_rule_from_the_first_swe
     monkeypatch.setattr(HintTerms, "expect", spy)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)  # frozen rows may break hints
-        fitted(LINKS, epsilon=0, anneal=False, n_init=1)
+        fit_model(LINKS, epsilon=0, anneal=False, n_init=1)
     assert all(noise is None for noise, *_ in swept)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)
-        fitted(LINKS, epsilon=0, n_init=1)
+        fit_model(LINKS, epsilon=0, n_init=1)
     assert swept[-1][0] is None
     assert any(noise is not None for noise, *_ in swept)  # annealed: soft sweeps come first
 
@@ -231,7 +231,7 @@ def test_the_printed_rule_dips_on_msrcv2_where_annealing_does_not(data_folder):
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)
         none, annealed, printed = (
-            pairwise_f(truth, fitted(given, rows, 6, n_init=1, **how).labels_)
+            pairwise_f(truth, fit_model(given, rows, 6, n_init=1, **how).labels_)
             for given, how in (
                 (None, {}),
                 (hints, {"epsilon": 0}),
@@ -274,7 +274,7 @@ def test_starts_are_tried_on_a_sample_and_finished_on_all_rows(monkeypatch):
     rows, truth = make_blobs(600, centers=3, cluster_std=0.5, random_state=0)
     hints = sample_links(truth, 30, random_state=0)
     monkeypatch.setattr(model_module, "_FEW_ROWS", 50)
-    model = fitted(hints, rows)
+    model = fit_model(hints, rows)
     assert model.labels_.shape == (600,)
     assert pairwise_f(truth, model.labels_) > 0.9
     assert np.diff(model.lower_bounds_).min() >= -1e-9
@@ -287,8 +287,8 @@ def test_threads_do_not_change_the_result(monkeypatch):
     monkeypatch.setattr(likewise._threads, "_WORTH_A_THREAD", 1)
     monkeypatch.setattr(model_module, "_FEW_ROWS", 300)
     with threadpool_limits(4):
-        many = fitted(hints, rows, n_init=2)
-    one = fitted(hints, rows, n_init=2, n_jobs=1)
+        many = fit_model(hints, rows, n_init=2)
+    one = fit_model(hints, rows, n_init=2, n_jobs=1)
     np.testing.assert_array_equal(one.coef_, many.coef_)
     np.testing.assert_array_equal(one.labels_, many.labels_)
 
@@ -313,11 +313,11 @@ def test_row_weights_shift_the_balance():
 def test_fourier_features_find_clusters_with_curved_boundaries():
     rows, truth = make_circles(300, factor=0.4, noise=0.05, random_state=0)
     hints = sample_links(truth, 60, random_state=0)
-    straight = fitted(hints, rows, 2)
-    round_ = fitted(hints, rows, 2, fourier_features=100, gamma=1.0)
+    straight = fit_model(hints, rows, 2)
+    round_ = fit_model(hints, rows, 2, fourier_features=100, gamma=1.0)
     assert round_.coef_.shape == (2, 100)
     assert pairwise_f(truth, round_.predict(rows)) > 0.95 > pairwise_f(truth, straight.predict(rows))
-    again = fitted(hints, rows, 2, fourier_features=100, gamma=1.0)
+    again = fit_model(hints, rows, 2, fourier_features=100, gamma=1.0)
     np.testing.assert_array_equal(round_.predict_proba(rows), again.predict_proba(rows))
 
 
@@ -341,7 +341,7 @@ def test_wine_with_raw_columns():
     # Seed, source and date: scikit-learn's wine, seeds 0 to 2, 2026-11-16; columns differ a thousandfold.
     rows, truth = load_wine(return_X_y=True)
     found = [
-        pairwise_f(truth, fitted(sample_links(truth, 53, random_state=seed), rows, n_init=3).labels_)
+        pairwise_f(truth, fit_model(sample_links(truth, 53, random_state=seed), rows, n_init=3).labels_)
         for seed in range(3)
     ]
     assert np.mean(found) > 0.9

@@ -77,7 +77,7 @@ def test_no_neighbouring_noise_is_more_probable(kind, seed):
         assert value(best, counts) >= value(other, counts) - 1e-9
 
 
-def confused_triplets(y, n, table, rng):
+def draw_confused_triplets(y, n, table, rng):
     """Draw triplets with answers that are wrong with the probabilities of the table."""
     true = sample_triplets(y, n, random_state=rng)
     answers = [rng.choice(4, p=table[answer]) for answer in true.answers]
@@ -90,7 +90,7 @@ def test_confusion_recovers_the_error_probabilities():
     table = np.eye(4)
     table[:3] = 0.7 * np.eye(4)[:3] + 0.3 * np.eye(4)[3]
     X, y = make_blobs(300, centers=4, cluster_std=1.0, random_state=1)
-    hints = confused_triplets(y, 400, table, np.random.RandomState(0))
+    hints = draw_confused_triplets(y, 400, table, np.random.RandomState(0))
     model = DiscriminativeClustering(4, noise="confusion", random_state=0).fit(X, supervision=hints)
     learned = model.noise_.triplets
     np.testing.assert_allclose(learned.sum(axis=1), 1.0)

@@ -21,7 +21,7 @@ HINTS = Supervision.from_links(10, must=[(0, 3)], cannot=[(3, 5)]) | Supervision
 )
 
 
-def drawn(seed, *, hints=HINTS, k=3, d=2, tau=0.7, alpha=0.05):
+def draw_case(seed, *, hints=HINTS, k=3, d=2, tau=0.7, alpha=0.05):
     rng = np.random.default_rng(seed)
     X, weight = rng.normal(size=(10, d)), rng.uniform(0.5, 2, 10)
     terms = HintTerms(hints, use_neither=True)
@@ -36,7 +36,7 @@ def drawn(seed, *, hints=HINTS, k=3, d=2, tau=0.7, alpha=0.05):
 @fewer(2)
 @given(seed=st.integers(0, 10**6), k=st.integers(1, 4))
 def test_the_bound_equals_its_reference(seed, k):
-    X, weight, terms, objective, W, q = drawn(seed, k=k)
+    X, weight, terms, objective, W, q = draw_case(seed, k=k)
     noise = Noise.uniform(0.1, 0.2)
     value, _ = objective.compute_value_and_gradient(W, q.T)
     found = HintedObjective(objective, terms, noise).compute_bound(VariationalState(W, q, noise), value)
@@ -51,7 +51,7 @@ EVERY_ROW = Supervision.from_links(10, must=[(i, i + 1) for i in range(9)])
 @fewer(4)
 @given(seed=st.integers(0, 10**6))
 def test_the_gradient_equals_finite_differences(hints, seed):
-    *_, objective, W, q = drawn(seed, hints=hints)
+    *_, objective, W, q = draw_case(seed, hints=hints)
     _, gradient = objective.compute_value_and_gradient(W, q.T)
     step = 1e-5
     for place in np.ndindex(W.shape):
@@ -66,14 +66,14 @@ def test_the_gradient_equals_finite_differences(hints, seed):
 
 
 def test_probabilities_of_hinted_rows_equal_those_of_the_model():
-    X, _, terms, objective, W, _ = drawn(4)
+    X, _, terms, objective, W, _ = draw_case(4)
     logits = X[terms.rows] @ W[:, :-1].T + W[:, -1]
     expected = logits - np.log(np.exp(logits).sum(axis=1, keepdims=True))
     np.testing.assert_allclose(objective.log_p_hinted(W), expected)
 
 
 def test_an_empty_cluster_and_far_rows_give_finite_numbers():
-    *_, objective, W, q = drawn(0)
+    *_, objective, W, q = draw_case(0)
     W[:, -1] = [0.0, 0.0, -5000.0]
     value, gradient = objective.compute_value_and_gradient(W, q.T)
     assert np.isfinite(value)
@@ -81,7 +81,7 @@ def test_an_empty_cluster_and_far_rows_give_finite_numbers():
 
 
 def test_maximising_never_lowers_the_objective():
-    *_, objective, W, q = drawn(1)
+    *_, objective, W, q = draw_case(1)
     before = objective.compute_value_and_gradient(W, q.T)[0]
     for steps in (1, 3, 50):
         W, value = objective.maximise(W, np.ascontiguousarray(q.T), max_iter=steps, tol=1e-12)

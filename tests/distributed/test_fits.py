@@ -224,7 +224,7 @@ def test_nothing_is_left_on_the_workers(client):
     wait_until(lambda: sum(client.run(kept).values()) == 0, "the release of the blocks")
 
 
-def made(n, block_info=None):
+def make_chunk(n, block_info=None):
     """Create the rows of a chunk on its worker, so none pass through the client."""
     first = block_info[None]["array-location"][0][0]
     rng = np.random.default_rng(first)
@@ -233,7 +233,7 @@ def made(n, block_info=None):
 
 def test_the_memory_of_the_client_does_not_grow_with_the_rows(client):
     def most_memory(n_rows):
-        rows = da.map_blocks(made, n_rows // 4, chunks=((n_rows // 4,) * 4, (2,)), dtype=np.float64)
+        rows = da.map_blocks(make_chunk, n_rows // 4, chunks=((n_rows // 4,) * 4, (2,)), dtype=np.float64)
         hints = Supervision.from_links(n_rows, must=[(0, n_rows - 1)], cannot=[(1, 2)])
         model = PCKMeans(3, n_init=1, max_iter=3, tol=1.0, random_state=0)
         tracemalloc.start()

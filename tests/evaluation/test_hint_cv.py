@@ -62,7 +62,7 @@ def one_fold(hints):
     )
 
 
-def held_out(hints, labels):
+def make_held_out(hints, labels):
     return HeldOut.from_fold(one_fold(hints), np.eye(max(labels) + 1)[labels])
 
 
@@ -134,7 +134,7 @@ def test_scores_by_hand():
     labels = np.arange(20)
     labels[[1, 3]] = labels[[0, 2]]
     labels[9] = labels[8]
-    held = held_out(Supervision.from_links(20, must=rows[:4], cannot=rows[4:]), labels)
+    held = make_held_out(Supervision.from_links(20, must=rows[:4], cannot=rows[4:]), labels)
     assert score("accuracy", held).value == held.score("accuracy") == pytest.approx(0.7)
     assert score("accuracy", held).error == pytest.approx(np.sqrt(0.7 * 0.3 / 10))
     assert score("balanced_accuracy", held).value == pytest.approx((2 / 4 + 5 / 6) / 2)
@@ -149,7 +149,7 @@ def test_scores_by_hand():
 def test_agreement_over_all_pairs_is_the_adjusted_rand_index(seed, n_classes, n_clusters):
     rng = np.random.RandomState(seed)
     y, labels = rng.randint(0, n_classes, 12), rng.randint(0, n_clusters, 12)
-    held = held_out(sample_links(y, 66, random_state=0), labels)
+    held = make_held_out(sample_links(y, 66, random_state=0), labels)
     if len(set(y)) > 1 or len(set(labels)) > 1:
         assert score("agreement", held).value == pytest.approx(adjusted_rand_score(y, labels), abs=1e-12)
     kappa = cohen_kappa_score(held.answers, held.predicted, labels=[0, 1])
@@ -162,7 +162,7 @@ def test_triplets_are_right_if_satisfied(seed):
     rng = np.random.RandomState(seed)
     y, labels = rng.randint(0, 3, 9), rng.randint(0, 3, 9)
     hints = sample_triplets(y, 20, random_state=seed)
-    held = held_out(hints, labels)
+    held = make_held_out(hints, labels)
     assert held.compute_accuracy(triplets=True) == pytest.approx(triplet_satisfaction(labels, hints).share)
     assert np.isnan(held.compute_accuracy(triplets=False))
 
@@ -171,17 +171,17 @@ def test_agreement_of_triplets_is_0_for_chance_and_1_for_truth():
     rng = np.random.RandomState(0)
     y = rng.randint(0, 3, 300)
     hints = sample_triplets(y, 3000, random_state=0) | sample_links(y, 1000, random_state=0)
-    assert score("agreement", held_out(hints, y)).value == pytest.approx(1.0)
-    guess = score("agreement", held_out(hints, rng.randint(0, 3, 300)))
+    assert score("agreement", make_held_out(hints, y)).value == pytest.approx(1.0)
+    guess = score("agreement", make_held_out(hints, rng.randint(0, 3, 300)))
     assert abs(guess.value) < 4 * guess.error + 0.05
-    one = score("agreement", held_out(hints, np.zeros(300, dtype=int)))
+    one = score("agreement", make_held_out(hints, np.zeros(300, dtype=int)))
     assert abs(one.value) < 0.01
     only = Supervision.from_links(4, cannot=[(0, 1), (2, 3)])
-    assert score("agreement", held_out(only, np.arange(4))).value == 0.0
+    assert score("agreement", make_held_out(only, np.arange(4))).value == 0.0
 
 
 def test_heavier_hints_count_more():
-    held = held_out(Supervision.from_links(4, must=[(0, 1), (2, 3)]), np.array([0, 0, 1, 2]))
+    held = make_held_out(Supervision.from_links(4, must=[(0, 1), (2, 3)]), np.array([0, 0, 1, 2]))
     assert score("accuracy", replace(held, weights=np.array([3.0, 1.0]))).value == 0.75
 
 

@@ -136,27 +136,27 @@ class Preset(KMeans):
         return self.kept_
 
 
-def chosen(rows, **options):
+def choose_candidate(rows, **options):
     grid = [{"n_clusters": [k], "n_right": [n]} for k, n in rows]
     search = HintSearchCV(Preset(), grid, cv=2, random_state=0, refit=False, **options)
     return search.fit(X, supervision=HINTS).best_index_
 
 
 def test_equal_scores_go_to_fewer_clusters_and_then_to_the_first():
-    assert chosen([(5, 60), (4, 60), (4, 60)]) == 1
-    assert chosen([(5, 60), (4, 30)]) == 0
+    assert choose_candidate([(5, 60), (4, 60), (4, 60)]) == 1
+    assert choose_candidate([(5, 60), (4, 30)]) == 0
 
 
 def test_one_standard_error_prefers_fewer_clusters():
     rows = [(5, 60), (2, 20), (4, 50)]
-    assert chosen(rows) == 0
-    assert chosen(rows, rule="one_standard_error") == 0  # a perfect score has no error
+    assert choose_candidate(rows) == 0
+    assert choose_candidate(rows, rule="one_standard_error") == 0  # a perfect score has no error
     rows = [(5, 54), (2, 20), (4, 52)]
-    assert chosen(rows) == 0
-    assert chosen(rows, rule="one_standard_error") == 2
-    assert chosen(rows, rule="one_standard_error", scoring=lambda held: held.right.mean()) == 2
+    assert choose_candidate(rows) == 0
+    assert choose_candidate(rows, rule="one_standard_error") == 2
+    assert choose_candidate(rows, rule="one_standard_error", scoring=lambda held: held.right.mean()) == 2
     with pytest.raises(ValueError, match="rule must be one of"):
-        chosen(rows, rule="simplest")
+        choose_candidate(rows, rule="simplest")
 
 
 def search_presets(rows, **options):

@@ -18,12 +18,12 @@ from profiles import fewer
 from reference.kmeans import nearest
 
 
-def drawn_problem(seed, n, d, k, dtype=np.float64):
+def draw_problem(seed, n, d, k, dtype=np.float64):
     rng = np.random.default_rng(seed)
     return rng.normal(size=(n, d)).astype(dtype), rng.uniform(0.1, 2, n), rng.normal(size=(k, d)), rng
 
 
-def assigned(X, weight, centers, metric, threads=1):
+def label_rows(X, weight, centers, metric, threads=1):
     rows = as_rows(X, threads, weight)
     labels = rows.make_column(np.int32, label_all_zero)
     stats = assign_rows(rows, labels, centers, metric)
@@ -52,9 +52,9 @@ def as_matrices(metric, k):
 @fewer(2)
 @given(seed=st.integers(0, 10**6), n=st.integers(1, 23), d=st.integers(1, 6), k=st.integers(1, 5))
 def test_assign_rows_equals_the_plain_formula(name, seed, n, d, k):
-    X, weight, centers, rng = drawn_problem(seed, n, d, k)
+    X, weight, centers, rng = draw_problem(seed, n, d, k)
     metric = metrics(rng, k, d)[name]
-    labels, stats = assigned(X, weight, centers, metric)
+    labels, stats = label_rows(X, weight, centers, metric)
     expected, sums, counts, cost = nearest(X, weight, *as_matrices(metric, k), centers)
     np.testing.assert_array_equal(labels, expected)
     np.testing.assert_allclose(stats.sums, sums, atol=1e-10)
@@ -67,7 +67,7 @@ def test_by_hand():
     X = np.array([[0.0], [1.0], [4.0], [6.0], [9.0]])
     centers = np.array([[0.0], [7.0]])
     weight = np.array([1.0, 1, 1, 2, 1])
-    labels, stats = assigned(X, weight, centers, Metric.euclidean(1))
+    labels, stats = label_rows(X, weight, centers, Metric.euclidean(1))
     assert labels.tolist() == [0, 0, 1, 1, 1]
     assert stats.counts.tolist() == [2, 4]
     assert stats.sums.tolist() == [[1], [25]]
@@ -77,17 +77,17 @@ def test_by_hand():
 
 @pytest.mark.parametrize("name", ["shared full", "own diagonal", "own full"])
 def test_threads_and_blocks_do_not_change_the_result(name, monkeypatch):
-    X, weight, centers, rng = drawn_problem(3, 1000, 4, 3)
+    X, weight, centers, rng = draw_problem(3, 1000, 4, 3)
     metric = metrics(rng, 3, 4)[name]
     monkeypatch.setattr("likewise._threads.BLOCK_ROWS", 64)
     found = []
     for threads in (1, 2, 3):
-        found.append(assigned(X, weight, centers, metric, threads))
+        found.append(label_rows(X, weight, centers, metric, threads))
     for labels, stats in found[1:]:
         np.testing.assert_array_equal(labels, found[0][0])
         np.testing.assert_array_equal(stats.sums, found[0][1].sums)
     monkeypatch.setattr("likewise._threads.BLOCK_ROWS", 10**6)
-    _, whole = assigned(X, weight, centers, metric)
+    _, whole = label_rows(X, weight, centers, metric)
     np.testing.assert_allclose(whole.sums, found[0][1].sums, rtol=1e-12)
     np.testing.assert_allclose(whole.counts, found[0][1].counts, rtol=1e-12)
 
@@ -97,7 +97,7 @@ def test_threads_and_blocks_do_not_change_the_result(name, monkeypatch):
     seed=st.integers(0, 10**6), cut=st.integers(0, 40), moments=st.sampled_from([None, "diagonal", "full"])
 )
 def test_statistics_of_two_parts_add_up(seed, cut, moments):
-    X, weight, _, rng = drawn_problem(seed, 40, 3, 4)
+    X, weight, _, rng = draw_problem(seed, 40, 3, 4)
     labels = rng.integers(0, 4, 40)
     whole = ClusterStats.from_labels(X, labels, weight, 4, moments=moments)
     parts = [
@@ -113,8 +113,8 @@ def test_statistics_of_two_parts_add_up(seed, cut, moments):
 
 
 def test_float32_rows_stay_float32_and_sums_are_float64():
-    X, weight, centers, _ = drawn_problem(0, 101, 5, 3, np.float32)
-    labels, stats = assigned(X, weight, centers, Metric.euclidean(5))
+    X, weight, centers, _ = draw_problem(0, 101, 5, 3, np.float32)
+    labels, stats = label_rows(X, weight, centers, Metric.euclidean(5))
     assert stats.sums.dtype == np.float64
     np.testing.assert_array_equal(
         labels, nearest(X, weight, np.stack([np.eye(5)] * 3), np.zeros(3), centers)[0]

@@ -99,15 +99,15 @@ def add(a, b):
     return a + b
 
 
-def compiled_into(folder, monkeypatch):
+def compile_into(folder, monkeypatch):
     monkeypatch.setattr(_njit.config, "CACHE_DIR", str(folder))
     return _njit.njit(cache=True)(add)
 
 
 @pytest.fixture
 def filled(tmp_path, monkeypatch):
-    assert compiled_into(tmp_path, monkeypatch)(1, 2) == 3
-    again = compiled_into(tmp_path, monkeypatch)
+    assert compile_into(tmp_path, monkeypatch)(1, 2) == 3
+    again = compile_into(tmp_path, monkeypatch)
     assert again(1, 2) == 3
     assert sum(again.stats.cache_hits.values()) == 1
     return tmp_path
@@ -119,10 +119,10 @@ def test_damaged_cache_files_are_replaced(filled, monkeypatch, kind, damage):
     (path,) = filled.rglob(f"*.{kind}")
     whole = path.read_bytes()
     path.write_bytes({"empty": b"", "truncated": whole[: len(whole) // 2], "rubbish": b"rubbish"}[damage])
-    kernel = compiled_into(filled, monkeypatch)
+    kernel = compile_into(filled, monkeypatch)
     assert kernel(1, 2) == 3
     assert sum(kernel.stats.cache_misses.values()) == 1
-    mended = compiled_into(filled, monkeypatch)
+    mended = compile_into(filled, monkeypatch)
     assert mended(1, 2) == 3
     assert sum(mended.stats.cache_hits.values()) == 1
 
@@ -134,7 +134,7 @@ def test_a_cache_that_cannot_be_written_to_costs_one_warning(tmp_path, monkeypat
         raise OSError(28, "No space left on device")
 
     monkeypatch.setattr("numba.core.caching.IndexDataCacheFile._save_index", fail)
-    kernel = compiled_into(tmp_path, monkeypatch)
+    kernel = compile_into(tmp_path, monkeypatch)
     with pytest.warns(RuntimeWarning, match="No space left"):
         assert kernel(1, 2) == 3
     assert kernel(1.0, 2.0) == 3.0  # in these tests a second warning is an error

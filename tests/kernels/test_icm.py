@@ -12,10 +12,10 @@ from likewise._blocks import as_rows
 from likewise.kmeans._clusters import Metric
 from likewise.kmeans._mpck import LinkedRows, Penalty
 from profiles import fewer
-from reference.kmeans import gathered, link_energy
+from reference.kmeans import gather_hints, link_energy
 
 
-def drawn_links(rng, n, n_pairs, n_groups):
+def draw_links(rng, n, n_pairs, n_groups):
     pairs = np.array(list(itertools.combinations(range(n), 2)))
     chosen = pairs[rng.permutation(len(pairs))[:n_pairs]]
     must = rng.uniform(size=len(chosen)) < 0.5
@@ -33,7 +33,7 @@ def drawn_links(rng, n, n_pairs, n_groups):
     )
 
 
-def drawn_metric(rng, kind, k, d):
+def draw_metric(rng, kind, k, d):
     if kind == "euclidean":
         return Metric.euclidean(d)
     H = k if "own" in kind else 1
@@ -51,10 +51,10 @@ KINDS = ["euclidean", "shared diagonal", "own diagonal", "shared full", "own ful
 def problem(seed, kind, *, constant=False, n=9, d=2, k=3, n_pairs=10, n_groups=3):
     rng = np.random.default_rng(seed)
     X = rng.normal(size=(n, d))
-    hints = drawn_links(rng, n, n_pairs, n_groups)
-    metric = drawn_metric(rng, kind, k, d)
+    hints = draw_links(rng, n, n_pairs, n_groups)
+    metric = draw_metric(rng, kind, k, d)
     penalty = Penalty(1.5, 0.7, 2.0, 0.0, 3.0) if constant else Penalty(1.5, 0.7, 0.0, 1.0, None)
-    linked = LinkedRows(as_rows(X), gathered(X, hints), penalty, np.random.RandomState(seed))
+    linked = LinkedRows(as_rows(X), gather_hints(X, hints), penalty, np.random.RandomState(seed))
     return X, hints, metric, penalty, linked, rng.normal(size=(k, d))
 
 
@@ -127,8 +127,8 @@ def test_groups_equal_the_sum_over_their_pairs():
     placed = []
     for hints in (groups, pairs):
         penalty = Penalty(1.0, 1.0, 0.0, 1.0, None)
-        linked = LinkedRows(as_rows(X), gathered(X, hints), penalty, np.random.RandomState(0))
-        placed.append(linked.place(drawn_metric(np.random.default_rng(5), "own full", 4, 3), X[:4], None))
+        linked = LinkedRows(as_rows(X), gather_hints(X, hints), penalty, np.random.RandomState(0))
+        placed.append(linked.place(draw_metric(np.random.default_rng(5), "own full", 4, 3), X[:4], None))
     np.testing.assert_array_equal(placed[0].labels, placed[1].labels)
     assert placed[0].energy == pytest.approx(placed[1].energy)
 
@@ -140,7 +140,7 @@ def test_by_hand_a_must_link_moves_the_row_with_the_smaller_cost():
     hints = Supervision.from_links(3, must=[(1, 2)])
     for penalty, labels, energy in ((45.0, [1, 1], 49.0), (30.0, [0, 1], 39.0)):
         cost = Penalty(1.0, 1.0, penalty, 0.0, penalty)
-        linked = LinkedRows(as_rows(X), gathered(X, hints), cost, np.random.RandomState(0))
+        linked = LinkedRows(as_rows(X), gather_hints(X, hints), cost, np.random.RandomState(0))
         placed = linked.place(Metric.euclidean(1), np.array([[0.0], [10.0]]), None)
         assert placed.labels.tolist() == labels
         assert placed.energy == energy

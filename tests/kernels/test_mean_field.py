@@ -13,10 +13,15 @@ from likewise.discriminative import Noise
 from likewise.discriminative._hints import HintTerms
 from likewise.kernels.mean_field import ascend
 from profiles import fewer
-from reference.discriminative_twin import best_q, expected_log_likelihood, relation_probabilities, stated
+from reference.discriminative_twin import (
+    best_q,
+    compute_expected_log_likelihood,
+    list_stated,
+    relation_probabilities,
+)
 
 
-def drawn_hints(rng, n=8, n_pairs=6, n_triplets=6, n_groups=2):
+def draw_hints(rng, n=8, n_pairs=6, n_triplets=6, n_groups=2):
     pairs = rng.permutation(list(itertools.combinations(range(n), 2)))[:n_pairs]
     must = rng.uniform(size=n_pairs) < 0.5
     groups = [rng.permutation(n)[: rng.integers(3, 6)] for _ in range(n_groups)]
@@ -35,14 +40,14 @@ def drawn_hints(rng, n=8, n_pairs=6, n_triplets=6, n_groups=2):
     return links | Supervision.from_triplets(n, triplets, words, weights=rng.uniform(0.5, 2, n_triplets))
 
 
-def drawn_noise(rng):
+def draw_noise(rng):
     tables = [rng.dirichlet(np.ones(size), size) + 2 * np.eye(size) for size in (2, 4)]
     return Noise(*(table / table.sum(axis=1, keepdims=True) for table in tables))
 
 
-def drawn(seed, k=3, **kwargs):
+def draw_case(seed, k=3, **kwargs):
     rng = np.random.default_rng(seed)
-    hints, noise = drawn_hints(rng, **kwargs), drawn_noise(rng)
+    hints, noise = draw_hints(rng, **kwargs), draw_noise(rng)
     terms = HintTerms(hints, use_neither=True)
     log_p = np.log(rng.dirichlet(np.ones(k), len(terms.rows)))
     q = rng.dirichlet(np.ones(k), len(terms.rows))
@@ -56,7 +61,7 @@ def bound(terms, log_p, q, noise):
 @fewer(4)
 @given(seed=st.integers(0, 10**6))
 def test_a_sweep_is_the_update_of_each_row_in_turn(seed):
-    hints, noise, terms, log_p, q = drawn(seed)
+    hints, noise, terms, log_p, q = draw_case(seed)
     of = dict(zip(terms.rows.tolist(), q.copy(), strict=True))
     for row, own in zip(terms.rows.tolist(), log_p, strict=True):
         of[row] = best_q(row, own, of, hints, noise)
@@ -67,7 +72,7 @@ def test_a_sweep_is_the_update_of_each_row_in_turn(seed):
 @fewer(4)
 @given(seed=st.integers(0, 10**6), k=st.integers(2, 5))
 def test_no_sweep_lowers_the_bound(seed, k):
-    _, noise, terms, log_p, q = drawn(seed, k)
+    _, noise, terms, log_p, q = draw_case(seed, k)
     values = [bound(terms, log_p, q, noise)]
     for _ in range(6):
         terms.expect(log_p, q, noise, max_sweeps=1, tol=0.0)
@@ -79,7 +84,7 @@ def test_no_sweep_lowers_the_bound(seed, k):
 @fewer(4)
 @given(seed=st.integers(0, 10**6))
 def test_it_stops_when_no_row_would_change(seed):
-    hints, noise, terms, log_p, q = drawn(seed)
+    hints, noise, terms, log_p, q = draw_case(seed)
     sweeps = terms.expect(log_p, q, noise, max_sweeps=10_000, tol=1e-12)
     assert sweeps < 10_000
     of = dict(zip(terms.rows.tolist(), q, strict=True))
@@ -90,26 +95,26 @@ def test_it_stops_when_no_row_would_change(seed):
 @fewer(4)
 @given(seed=st.integers(0, 10**6))
 def test_likelihood_and_counts_equal_the_sums_over_all_hints(seed):
-    hints, noise, terms, _, q = drawn(seed)
+    hints, noise, terms, _, q = draw_case(seed)
     of = dict(zip(terms.rows.tolist(), q, strict=True))
-    assert terms.log_likelihood(q, noise) == pytest.approx(expected_log_likelihood(of, hints, noise))
+    assert terms.log_likelihood(q, noise) == pytest.approx(compute_expected_log_likelihood(of, hints, noise))
     expected = {2: np.zeros((2, 2)), 3: np.zeros((4, 4))}
-    for rows, answer, weight in stated(hints):
+    for rows, answer, weight in list_stated(hints):
         expected[len(rows)][:, answer] += weight * relation_probabilities([of[i] for i in rows])
     for counts, size in zip(terms.compute_counts(q), (2, 3), strict=True):
         np.testing.assert_allclose(counts, expected[size], atol=1e-12)
-    weights = [weight for *_, weight in stated(hints)]
+    weights = [weight for *_, weight in list_stated(hints)]
     assert terms.total_weight == pytest.approx(max(sum(weights), len(weights)))  # weak hints stay weak
 
 
 @fewer(2)
 @given(seed=st.integers(0, 10**6), k=st.integers(1, 5))
 def test_the_four_relations_of_a_triplet_sum_to_one_and_equal_enumeration(seed, k):
-    hints, _, terms, _, q = drawn(seed, k, n_pairs=0, n_groups=0)
+    hints, _, terms, _, q = draw_case(seed, k, n_pairs=0, n_groups=0)
     of = dict(zip(terms.rows.tolist(), q, strict=True))
     found = terms.compute_relations(q)
     np.testing.assert_allclose(found.sum(axis=0), 1.0)
-    for column, (rows, _, _) in zip(found.T, stated(hints), strict=True):
+    for column, (rows, _, _) in zip(found.T, list_stated(hints), strict=True):
         np.testing.assert_allclose(column, relation_probabilities([of[i] for i in rows]), atol=1e-12)
 
 
@@ -132,7 +137,7 @@ def test_groups_equal_the_sum_over_their_pairs():
 
 def test_hints_without_information_do_not_change_the_model():
     # epsilon = 1/2 for pairs and 3/4 for triplets: every answer is equally likely in all cases.
-    _, _, terms, log_p, q = drawn(3)
+    _, _, terms, log_p, q = draw_case(3)
     terms.expect(log_p, q, Noise.uniform(0.5, 0.75), max_sweeps=1, tol=0.0)
     np.testing.assert_allclose(q, np.exp(log_p), atol=1e-12)
 

@@ -20,7 +20,7 @@ from likewise.kmeans._loop import KMeansSteps
 from likewise.kmeans._mpck import FarthestRows, LinkedRows, MetricLearning, Penalty, compute_inverse_metric
 from likewise.supervision import sample_links
 from profiles import fewer
-from reference.kmeans import gathered, scatter
+from reference.kmeans import gather_hints, scatter
 
 PLAIN = [COPKMeans, ConstrainedKMeans, PCKMeans, SeededKMeans]
 
@@ -50,7 +50,7 @@ def test_no_sweep_and_no_move_of_the_centres_raises_the_objective(seed, constant
     X = rng.normal(size=(60, 3)) + 2 * np.eye(3)[y]
     hints = sample_links(y, 40, noise=0.2, random_state=seed % 1000)
     penalty = Penalty(1.0, 1.0, 4.0, 0.0, 4.0) if constant else Penalty(1.0, 1.0, 0.0, 1.0, None)
-    named = gathered(X, hints)
+    named = gather_hints(X, hints)
     linked = LinkedRows(as_rows(X), named, penalty, np.random.RandomState(0))
     steps = KMeansSteps(X, 3, hinted=linked)
     A = rng.uniform(0.5, 2, size=(1, 3))
@@ -78,7 +78,7 @@ def test_the_metric_step_is_the_papers_formula(diagonal, per_cluster):
         cannot_groups=[[13, 14, 15]],
     )
     penalty = Penalty(1.0, 1.0, 0.0, 1.0, None)
-    linked = LinkedRows(as_rows(X), gathered(X, hints), penalty, np.random.RandomState(0))
+    linked = LinkedRows(as_rows(X), gather_hints(X, hints), penalty, np.random.RandomState(0))
     steps = KMeansSteps(X, 3, hinted=linked, learning=MetricLearning(diagonal, per_cluster, 1e-9, linked))
     metric = Metric.euclidean(3)
     labels = rng.integers(0, 3, 240).astype(np.int32)

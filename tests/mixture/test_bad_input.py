@@ -36,7 +36,7 @@ def member(name, k=3, **more):
     return type(model)(**{**model.get_params(), "n_clusters": k, "n_init": 2, "random_state": 0, **more})
 
 
-def fitted(model, rows, hints):
+def check_fit(model, rows, hints):
     """Fit data whose classes may become empty; check that all numbers are finite and densities valid."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)
@@ -74,13 +74,13 @@ HARD = ("more columns than rows", "all rows alike", "tiny numbers")
 def test_degenerate_rows_give_finite_numbers(kind, shape, name):
     rows = DEGENERATE[kind]
     hints = Supervision.from_links(12, must=[(0, 1)], cannot=[(2, 3), (3, 5)])
-    fitted(member(name, covariance_type=shape, max_iter=20), rows, hints)
+    check_fit(member(name, covariance_type=shape, max_iter=20), rows, hints)
 
 
 @pytest.mark.parametrize("shape", SHAPES)
 def test_no_ridge_and_a_constant_column_give_finite_numbers(shape):
     rows = np.column_stack([X[:, :2], np.full(40, 7.0)])
-    fitted(
+    check_fit(
         PairwiseGaussianMixture(2, covariance_type=shape, reg_covar=0, n_init=2, random_state=0), rows, LINKS
     )
 
@@ -90,7 +90,7 @@ def test_every_link_on_one_row(name):
     star = Supervision.from_links(
         40, must=[(0, i) for i in range(3, 12, 3)], cannot=[(0, i) for i in (1, 2, 4, 5, 7, 8, 10, 11)]
     )
-    model = fitted(member(name, max_iter=30), X, star)
+    model = check_fit(member(name, max_iter=30), X, star)
     assert model.violations_.share > 0.8
 
 
@@ -99,7 +99,7 @@ def test_every_row_in_links(name):
     y = np.arange(40) % 3
     chain = [(i, i + 3) for i in range(37)]
     hints = Supervision.from_links(40, must=chain, cannot=[(0, 1), (1, 2), (0, 2)])
-    model = fitted(member(name, init=np.eye(3)[np.repeat([0, 1, 2], 2)] * 3 + 0.1 * X[:6]
+    model = check_fit(member(name, init=np.eye(3)[np.repeat([0, 1, 2], 2)] * 3 + 0.1 * X[:6]
                           if name == "subclusters" else 3 * np.eye(3)), X, hints)  # fmt: skip
     assert model.violations_.share == 1.0
     assert [len(set(model.labels_[y == c])) for c in range(3)] == [1, 1, 1]
@@ -108,7 +108,7 @@ def test_every_row_in_links(name):
 @pytest.mark.parametrize("name", ["pairs", "components", "equivalence", "posterior"])
 def test_only_cannot_links(name):
     pairs = np.arange(40).reshape(20, 2)
-    model = fitted(member(name), X, Supervision.from_links(40, cannot=pairs))
+    model = check_fit(member(name), X, Supervision.from_links(40, cannot=pairs))
     assert model.violations_.n_cannot == 20
     assert (model.weights_ > 0).all()
 
@@ -153,7 +153,7 @@ def test_links_that_contradict_one_another_give_a_warning_and_a_fit(name):
     hints = Supervision.from_links(40, must=[(0, 3), (3, 6)], cannot=[(0, 6), (1, 2)])
     weighs = name in ("pairs", "subclusters")
     with pytest.warns(InconsistentSupervisionWarning, match="0 – 3 – 6") as seen:
-        model = fitted(member(name, max_iter=50), X, hints)
+        model = check_fit(member(name, max_iter=50), X, hints)
     assert ("weighed against one another" if weighs else "must-links win") in str(seen[0].message)
     if not weighs:
         assert model.violations_.n_must_kept == 2
@@ -168,16 +168,16 @@ def test_links_that_no_labelling_satisfies_are_refused_if_they_are_hard(name):
         InfeasibleSupervisionError, match=r"n_clusters=2: 3 must-link components .* 3 cannot-links"
     ):
         member(name, 2).fit(X, supervision=triangle)
-    assert fitted(member(name, 3), X, triangle).violations_.n_cannot == 3
+    assert check_fit(member(name, 3), X, triangle).violations_.n_cannot == 3
     for soft in ("pairs", "posterior"):
-        assert fitted(member(soft, 2), X, triangle).violations_.share < 1
+        assert check_fit(member(soft, 2), X, triangle).violations_.share < 1
 
 
 def test_a_large_odd_cycle_with_two_classes_gives_finite_numbers():
     ring = [(i, (i + 1) % 21) for i in range(21)]
     for normalize in (False, True):
         hints = Supervision.from_links(40, cannot=ring)
-        model = fitted(member("equivalence", 2, normalize=normalize), X, hints)
+        model = check_fit(member("equivalence", 2, normalize=normalize), X, hints)
         assert model.n_approximate_ == 1
         assert len(model.violations_.broken_cannot) == 1
 
@@ -205,8 +205,8 @@ def test_weights_are_refused_if_links_are_hard():
         ):
             with pytest.raises(UnsupportedSupervisionError, match=f"links carry weights.*{way_on}"):
                 member(name).fit(X, supervision=hints)
-        fitted(member("pairs"), X, hints)
-        fitted(member("posterior", penalty=1.0), X, hints)
+        check_fit(member("pairs"), X, hints)
+        check_fit(member("posterior", penalty=1.0), X, hints)
 
 
 def test_other_kinds_of_hints_are_refused():
@@ -263,8 +263,8 @@ def test_init_must_have_one_mean_per_subcluster():
 @pytest.mark.parametrize("name", list(MEMBERS))
 def test_float32_rows_are_fitted_in_double_precision(name):
     rows = np.round(X * 8).astype(np.float32)
-    one = fitted(member(name), rows, LINKS)
-    two = fitted(member(name), rows.astype(np.float64), LINKS)
+    one = check_fit(member(name), rows, LINKS)
+    two = check_fit(member(name), rows.astype(np.float64), LINKS)
     assert one.means_.dtype == np.float64
     np.testing.assert_allclose(one.means_, two.means_, rtol=1e-4, atol=1e-4)
     np.testing.assert_array_equal(one.labels_, two.labels_)
@@ -285,7 +285,7 @@ def test_a_hundred_times_as_many_links_as_rows(name):
     rows = rng.normal(size=(1000, 4)) + 1.5 * rng.normal(size=(3, 4))[y]
     hints = sample_links(y, 100_000, random_state=0)
     for said in (hints, Supervision.from_links(1000, cannot=hints.cannot)):
-        model = fitted(member(name), rows, said)
+        model = check_fit(member(name), rows, said)
         assert model.violations_.share > 0.95
 
 
@@ -294,5 +294,5 @@ def test_ten_times_as_many_links_as_rows(name):
     rng = np.random.default_rng(0)
     y = rng.integers(3, size=200)
     rows = rng.normal(size=(200, 4)) + 2 * rng.normal(size=(3, 4))[y]
-    model = fitted(member(name, max_iter=30), rows, sample_links(y, 2000, random_state=0))
+    model = check_fit(member(name, max_iter=30), rows, sample_links(y, 2000, random_state=0))
     assert model.violations_.share > 0.95

@@ -193,7 +193,7 @@ def test_most_likely_classes_of_single_rows_would_break_a_link():
     assert len(set(model.predict(X[6:]).tolist())) == 1
 
 
-def unbalanced(seed, n=215):
+def make_unbalanced_rows(seed, n=215):
     """Rows like those of the thyroid set: five measurements, a wide minority of 30 % beside the normal."""
     rng = np.random.default_rng(seed)
     y = (np.arange(n) >= 0.7 * n).astype(int)
@@ -207,7 +207,7 @@ def unbalanced(seed, n=215):
 def test_class_weights_are_those_of_all_rows_for_any_links(n_links, balance):
     scores = []
     for seed in range(2):
-        X, y = unbalanced(seed)
+        X, y = make_unbalanced_rows(seed)
         hints = sample_links(y, n_links, balance=balance, random_state=seed)
         model = PairwiseGaussianMixture(2, n_init=4, random_state=seed).fit(X, supervision=hints)
         assert model.relations_ == "components"
@@ -219,7 +219,7 @@ def test_class_weights_are_those_of_all_rows_for_any_links(n_links, balance):
 
 @pytest.mark.parametrize("classes", [[0], [1], [0, 1]], ids=["large", "small", "each"])
 def test_class_weights_do_not_depend_on_the_classes_that_must_links_are_drawn_from(classes):
-    X, y = unbalanced(0)
+    X, y = make_unbalanced_rows(0)
     rng = np.random.default_rng(0)
     must = [rng.choice(np.flatnonzero(y == c), 2, replace=False) for c in classes * (200 // len(classes))]
     hints = Supervision.from_links(len(y), must=must)

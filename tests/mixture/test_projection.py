@@ -35,7 +35,7 @@ def geometric_means(units, logits):
     return mean / mean.sum(axis=1, keepdims=True)
 
 
-def projected(units, logits, penalty=None):
+def project(units, logits, penalty=None):
     caps = np.inf if penalty is None else penalty
     relations = ProjectedRelations(units, np.full(len(units.edges), caps))
     mean = relations.share[:, None] * (units.members @ logits[units.rows])
@@ -46,12 +46,12 @@ def projected(units, logits, penalty=None):
 @given(seed=SEEDS, k=st.integers(2, 4))
 def test_the_links_hold_on_average_and_the_divergence_is_least(seed, k):
     units, logits = problem(seed, 6, k, 2, 4)
-    q = projected(units, logits)
+    q = project(units, logits)
     p = geometric_means(units, logits)
     assert q.sum(axis=1) == pytest.approx(np.ones(len(q)))
     first, second = units.edges.T
     assert (q[first] + q[second]).max(initial=0.0) < 1 + 1e-6
-    best, least = twin.projected(p, units.sizes.astype(float), units.edges.tolist())
+    best, least = twin.project(p, units.sizes.astype(float), units.edges.tolist())
     divergence = float(units.sizes @ (q * np.log(np.maximum(q, 1e-300) / p)).sum(axis=1))
     assert divergence == pytest.approx(least, abs=1e-4)
     np.testing.assert_allclose(q, best, atol=2e-3)
@@ -61,9 +61,9 @@ def test_the_links_hold_on_average_and_the_divergence_is_least(seed, k):
 @given(seed=SEEDS, k=st.integers(2, 3), penalty=st.sampled_from([0.1, 1.0, 5.0]))
 def test_a_penalty_bounds_the_multipliers(seed, k, penalty):
     units, logits = problem(seed, 5, k, 1, 3)
-    q = projected(units, logits, penalty)
+    q = project(units, logits, penalty)
     p = geometric_means(units, logits)
-    best, least = twin.projected(p, units.sizes.astype(float), units.edges.tolist(), penalty)
+    best, least = twin.project(p, units.sizes.astype(float), units.edges.tolist(), penalty)
     first, second = units.edges.T
     slack = np.maximum((q[first] + q[second]).max(axis=1) - 1, 0.0)
     paid = float(units.sizes @ (q * np.log(q / p)).sum(axis=1)) + penalty * slack.sum()
@@ -75,7 +75,7 @@ def test_must_links_make_the_geometric_mean():
     hints = Supervision.from_links(4, must=[(0, 1), (1, 2)])
     logits = np.log([[0.5, 0.3, 0.2], [0.1, 0.8, 0.1], [0.2, 0.2, 0.6], [0.3, 0.3, 0.4]])
     units = Units.from_hints(hints)
-    q = projected(units, logits)
+    q = project(units, logits)
     mean = np.cbrt([0.5 * 0.1 * 0.2, 0.3 * 0.8 * 0.2, 0.2 * 0.1 * 0.6])
     assert units.rows.tolist() == [0, 1, 2]
     np.testing.assert_allclose(q, [mean / mean.sum()])
@@ -84,21 +84,21 @@ def test_must_links_make_the_geometric_mean():
 def test_one_cannot_link_by_hand():
     # Two rows with (0.9, 0.1) and (0.8, 0.2): the odds 9 and 4 are both divided by sqrt(36) = 6.
     hints = Supervision.from_links(2, cannot=[(0, 1)])
-    q = projected(Units.from_hints(hints), np.log([[0.9, 0.1], [0.8, 0.2]]))
+    q = project(Units.from_hints(hints), np.log([[0.9, 0.1], [0.8, 0.2]]))
     np.testing.assert_allclose(q[:, 0], [1.5 / 2.5, (2 / 3) / (5 / 3)])
     # A penalty of log 2 divides both odds by at most 2.
-    capped = projected(Units.from_hints(hints), np.log([[0.9, 0.1], [0.8, 0.2]]), np.log(2))
+    capped = project(Units.from_hints(hints), np.log([[0.9, 0.1], [0.8, 0.2]]), np.log(2))
     np.testing.assert_allclose(capped[:, 0], [4.5 / 5.5, 2 / 3])
     # A satisfied link changes nothing.
     holds = [[0.6, 0.2, 0.2], [0.3, 0.4, 0.3]]
-    np.testing.assert_allclose(projected(Units.from_hints(hints), np.log(holds)), holds)
+    np.testing.assert_allclose(project(Units.from_hints(hints), np.log(holds)), holds)
 
 
 def test_a_larger_unit_moves_less():
     # Rows 0, 1, 2 are one unit: a third of the multiplier acts on each. Odds 9 and 4, thirds and wholes.
     hints = Supervision.from_links(4, must=[(0, 1), (1, 2)], cannot=[(0, 3)])
     p = np.array([[0.9, 0.1]] * 3 + [[0.8, 0.2]])
-    q = projected(Units.from_hints(hints), np.log(p))
+    q = project(Units.from_hints(hints), np.log(p))
     step = np.log(36) / (1 / 3 + 1)
     odds = [9 * np.exp(-step / 3), 4 * np.exp(-step)]
     np.testing.assert_allclose(q[:, 0], [o / (1 + o) for o in odds])
@@ -117,7 +117,7 @@ def test_later_calls_start_from_the_multipliers_of_the_last_call():
 def test_extreme_logits_stay_finite():
     hints = Supervision.from_links(3, cannot=[(0, 1), (1, 2)])
     logits = np.array([[1e5, 0.0, -1e5], [1e5, -1e5, 0.0], [1e5, 0.0, 0.0]])
-    q = projected(Units.from_hints(hints), logits)
+    q = project(Units.from_hints(hints), logits)
     assert np.isfinite(q).all()
     assert (q[0] + q[1]).max() < 1 + 1e-6
     assert (q[1] + q[2]).max() < 1 + 1e-6

@@ -27,7 +27,7 @@ SEEDS = st.integers(0, 10_000)
 SHAPES = st.sampled_from(["full", "tied", "diag", "spherical"])
 
 
-def drawn_links(rng, n, n_must, n_cannot, *, weights=False, groups=False):
+def draw_links(rng, n, n_must, n_cannot, *, weights=False, groups=False):
     """Links that do not contradict one another, some rows in several."""
     pairs = rng.permutation(list(itertools.combinations(range(n), 2)))
     cut = n_must + n_cannot
@@ -65,7 +65,7 @@ def test_pairs_are_the_likelihood_of_the_paper(seed, shape, k, weights):
     rng = np.random.default_rng(seed)
     n = 24
     X = rng.normal(size=(n, 2)) + 2 * rng.normal(size=(k, 2))[rng.integers(k, size=n)]
-    hints = drawn_links(rng, n, 6, 6, weights=weights, groups=seed % 2 == 0)
+    hints = draw_links(rng, n, 6, 6, weights=weights, groups=seed % 2 == 0)
 
     def make(max_iter):
         return PairwiseGaussianMixture(
@@ -165,7 +165,7 @@ def test_must_links_alone_are_em_with_separate_weights_of_linked_and_unlinked_ro
 def test_a_class_of_several_gaussians_has_their_sum_as_density(seed, shape):
     rng = np.random.default_rng(seed)
     X = rng.normal(size=(40, 2)) + 3 * rng.normal(size=(4, 2))[rng.integers(4, size=40)]
-    hints = drawn_links(rng, 40, 8, 8)
+    hints = draw_links(rng, 40, 8, 8)
 
     def make(max_iter):
         return PairwiseGaussianMixture(

@@ -14,7 +14,7 @@ from reference import multilabel as twin
 seeds = st.integers(0, 2**32 - 1)
 
 
-def drawn(rng, k, n=30):
+def draw_case(rng, k, n=30):
     names = rng.permutation(k)
     parents = np.full(k, -1, dtype=np.int64)
     for t in range(1, k):
@@ -36,7 +36,7 @@ def test_certain_labels_by_hand():
 @given(seed=seeds, k=st.integers(1, 6))
 def test_evidence_is_summed_row_by_row_up_to_the_root(seed, k):
     rng = np.random.default_rng(seed)
-    parents, Z = drawn(rng, k)
+    parents, Z = draw_case(rng, k)
     Z[0] = 1
     rates = rng.uniform(0.05, 0.6, k)
     tree = LabelHierarchy.from_parents(parents)
@@ -52,7 +52,7 @@ def test_evidence_is_summed_row_by_row_up_to_the_root(seed, k):
 @given(seed=seeds, k=st.integers(1, 6))
 def test_labels_settle_on_an_allowed_tree(seed, k):
     rng = np.random.default_rng(seed)
-    parents, Z = drawn(rng, k)
+    parents, Z = draw_case(rng, k)
     allowed = allow_all_edges(k) & (rng.random((k + 1, k + 1)) < 0.7)
     allowed[parents + 1, np.arange(k) + 1] = True
     start = LearnedTree(parents.copy(), np.zeros(k), np.zeros(k))

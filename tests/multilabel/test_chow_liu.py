@@ -22,7 +22,7 @@ from reference import multilabel as twin
 seeds = st.integers(0, 2**32 - 1)
 
 
-def drawn(seed, n, k):
+def draw_case(seed, n, k):
     """Return labels that depend on each other."""
     rng = np.random.default_rng(seed)
     Y = rng.integers(0, 2, size=(n, k))
@@ -44,7 +44,7 @@ def random_parents(rng, k):
 
 @given(seeds, st.integers(1, 30), st.integers(1, 5))
 def test_mutual_information_is_summed_cell_by_cell(seed, n, k):
-    Y = drawn(seed, n, k)
+    Y = draw_case(seed, n, k)
     found = compute_mutual_information(Y)
     wanted = [[twin.mutual_information(Y[:, i], Y[:, j]) for j in range(k)] for i in range(k)]
     np.testing.assert_allclose(found, wanted, atol=1e-12)

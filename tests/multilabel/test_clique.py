@@ -17,7 +17,7 @@ from reference import multilabel as twin
 seeds = st.integers(0, 2**32 - 1)
 
 
-def drawn_graph(rng, k, share=0.5):
+def draw_graph(rng, k, share=0.5):
     j, k_ = np.triu_indices(k, 1)
     kept = rng.random(len(j)) < share
     return LabelGraph(k, np.column_stack([j[kept], k_[kept]]))
@@ -39,7 +39,7 @@ def problem(seed, n=60, d=2, k=3):
 @given(seeds, st.integers(1, 5), st.floats(0.1, 30.0))
 def test_expectations_are_sums_over_all_labellings(seed, k, scale):
     rng = np.random.default_rng(seed)
-    graph = drawn_graph(rng, k)
+    graph = draw_graph(rng, k)
     weights, odds = scale * rng.normal(size=len(graph.edges)), scale * rng.normal(size=(4, k))
     expected = graph.expect(odds, weights)
     sums, variances = graph.compute_pair_moments(odds, weights)
@@ -61,7 +61,7 @@ def test_expectations_are_sums_over_all_labellings(seed, k, scale):
 
 def test_rows_may_be_processed_in_blocks(monkeypatch):
     rng = np.random.default_rng(0)
-    graph = drawn_graph(rng, 5, share=0.7)
+    graph = draw_graph(rng, 5, share=0.7)
     weights, odds = rng.normal(size=len(graph.edges)), rng.normal(size=(50, 5))
     whole, pairs, best = (
         graph.expect(odds, weights),
@@ -82,7 +82,7 @@ def test_rows_may_be_processed_in_blocks(monkeypatch):
 def test_the_loss_follows_the_formula_and_its_gradient_is_right(seed, k, margin):
     rng = np.random.default_rng(seed)
     X, Y = problem(seed, n=8, k=k)
-    graph = drawn_graph(rng, k)
+    graph = draw_graph(rng, k)
     found, weights = rng.normal(size=(k, 3)), rng.normal(size=len(graph.edges))
     loss = SoftMargin(X, Y.astype(float), 0.7, margin)
     odds, pairs = X @ found[:, :-1].T + found[:, -1], pairs_of(graph, weights)

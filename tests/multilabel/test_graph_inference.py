@@ -18,7 +18,7 @@ seeds = st.integers(0, 2**32 - 1)
 DIAMOND = LabelHierarchy(list("abcd"), [("a", "b"), ("a", "c"), ("b", "d"), ("c", "d")])
 
 
-def enumerated(hierarchy, logits, eps, Z, keep):
+def enumerate_labels(hierarchy, logits, eps, Z, keep):
     rows = [
         twin.graph_by_enumeration(hierarchy.parent_lists, logit, eps, z, keep)
         for logit, z in zip(logits, Z, strict=True)
@@ -27,7 +27,7 @@ def enumerated(hierarchy, logits, eps, Z, keep):
     return one, both, above, log_likelihood.sum()
 
 
-def drawn_rows(rng, k, n=4, scale=3.0):
+def draw_rows(rng, k, n=4, scale=3.0):
     """Return logits, eps, recorded labels and keep, for rows with a positive probability."""
     logits = rng.uniform(-scale, scale, (n, k))
     eps = rng.choice([1e-6, 1e-3, 0.02], k)
@@ -40,9 +40,9 @@ def test_on_a_tree_messages_are_exact(seed, k, scale):
     rng = np.random.default_rng(seed)
     parents = np.array([rng.integers(-1, c) if c else -1 for c in range(k)])
     tree = LabelHierarchy.from_parents(parents)
-    logits, eps, Z, keep = drawn_rows(rng, k, scale=scale)
+    logits, eps, Z, keep = draw_rows(rng, k, scale=scale)
     found = compute_graph_posterior(tree, logits, eps, Z, keep)
-    for ours, wanted in zip(found, enumerated(tree, logits, eps, Z, keep), strict=True):
+    for ours, wanted in zip(found, enumerate_labels(tree, logits, eps, Z, keep), strict=True):
         np.testing.assert_allclose(ours, wanted, rtol=1e-7, atol=1e-9)
 
 
@@ -63,10 +63,10 @@ def test_two_parents_by_hand():
 def test_a_graph_without_loops_is_exact_for_extreme_classifiers(seed, scale, keep):
     rng = np.random.default_rng(seed)
     graph = LabelHierarchy(list("abcde"), [("a", "c"), ("b", "c"), ("c", "d"), ("b", "e")])
-    logits, eps, Z, _ = drawn_rows(rng, 5, scale=scale)
+    logits, eps, Z, _ = draw_rows(rng, 5, scale=scale)
     logits = scale * np.sign(logits) if seed % 2 else logits
     found = compute_graph_posterior(graph, logits, eps, Z, np.full(5, keep))
-    for ours, wanted in zip(found, enumerated(graph, logits, eps, Z, np.full(5, keep)), strict=True):
+    for ours, wanted in zip(found, enumerate_labels(graph, logits, eps, Z, np.full(5, keep)), strict=True):
         assert np.isfinite(ours).all()
         np.testing.assert_allclose(ours, wanted, rtol=1e-6, atol=1e-7)
 
@@ -78,11 +78,11 @@ def test_on_small_graphs_the_mean_error_of_probabilities_is_about_a_hundredth():
         k = int(rng.integers(4, 7))
         edges = [(p, c) for c in range(1, k) for p in range(c) if rng.random() < 0.5]
         graph = LabelHierarchy([f"l{c}" for c in range(k)], edges)
-        logits, _, Z, _ = drawn_rows(rng, k, n=5)
+        logits, _, Z, _ = draw_rows(rng, k, n=5)
         eps, keep = np.full(k, 1e-3), np.full(k, 0.7)
         found, wanted = (
             compute_graph_posterior(graph, logits, eps, Z, keep),
-            enumerated(graph, logits, eps, Z, keep),
+            enumerate_labels(graph, logits, eps, Z, keep),
         )
         off += [np.abs(ours - exact).mean() for ours, exact in zip(found[:3], wanted[:3], strict=True)]
         of_likelihood.append(abs(found[3] - wanted[3]) / 5)
@@ -93,7 +93,7 @@ def test_on_small_graphs_the_mean_error_of_probabilities_is_about_a_hundredth():
 @given(seed=seeds)
 def test_probabilities_on_a_loop_are_between_0_and_1(seed):
     rng = np.random.default_rng(seed)
-    logits, eps, Z, keep = drawn_rows(rng, 4, n=6, scale=20.0)
+    logits, eps, Z, keep = draw_rows(rng, 4, n=6, scale=20.0)
     one, both, above, log_likelihood = compute_graph_posterior(DIAMOND, logits, eps, Z, keep)
     for chance in (one, both, above):
         assert ((chance >= 0) & (chance <= 1 + 1e-12)).all()
@@ -116,7 +116,7 @@ def test_with_nothing_recorded_messages_only_go_down():
 # ---------------------------------------------------------------------- further parents
 
 
-def planted(seed, n=3000, missing_rate=0.2):
+def plant_labels(seed, n=3000, missing_rate=0.2):
     """Return rows in which 2 implies 0 and 1, which are independent, and 3 implies only 0."""
     rng = np.random.default_rng(seed)
     X = rng.normal(size=(n, 4))
@@ -127,7 +127,7 @@ def planted(seed, n=3000, missing_rate=0.2):
 
 @pytest.mark.parametrize("seed", range(3))
 def test_a_planted_second_parent_is_found(seed):
-    X, Y, Z = planted(seed)
+    X, Y, Z = plant_labels(seed)
     model = LatentHierarchyClassifier(structure="dag").fit(X, Z)
     assert set(model.hierarchy_.edges) == {("0", "2"), ("1", "2"), ("0", "3")}
     assert not model.hierarchy_.is_tree
@@ -147,13 +147,13 @@ def test_a_planted_second_parent_is_found(seed):
 
 
 def test_probabilities_of_a_graph_are_close_to_enumeration():
-    X, _, Z = planted(0, n=500)
+    X, _, Z = plant_labels(0, n=500)
     model = LatentHierarchyClassifier(
         [("0", "2"), ("1", "2"), ("0", "3")], relaxation=1e-6, marginals="tree"
     ).fit(X, Z)
     logits = X @ model.coef_.T + model.intercept_
     nothing = np.zeros((20, 4), dtype=int)
-    wanted, *_ = enumerated(model.hierarchy_, logits[:20], model.relaxations_, nothing, np.zeros(4))
+    wanted, *_ = enumerate_labels(model.hierarchy_, logits[:20], model.relaxations_, nothing, np.zeros(4))
     np.testing.assert_allclose(model.predict_proba(X[:20]), wanted, atol=1e-5)
 
 
@@ -170,25 +170,25 @@ def test_trees_get_no_further_parents():
 
 
 def test_reports_about_edges_include_further_parents():
-    X, _, Z = planted(0)
+    X, _, Z = plant_labels(0)
     for partial in (PartialHierarchy(fixed=[("0", "2")]), PartialHierarchy(forbidden=[("1", "2")])):
         model = LatentHierarchyClassifier(partial, structure="dag").fit(X, Z)
         assert set(model.hierarchy_.edges) == {("0", "2"), ("0", "3")}
 
 
 def test_a_graph_without_missing_labels_has_a_likelihood():
-    X, Y, _ = planted(0, n=300)
+    X, Y, _ = plant_labels(0, n=300)
     model = LatentHierarchyClassifier(structure="dag", missing_rate=0).fit(X, Y)
     assert np.isfinite(model.objective_history_).all()
     np.testing.assert_array_equal(model.complete_labels(X, Y), Y)
-    exact = enumerated(
+    exact = enumerate_labels(
         model.hierarchy_, X @ model.coef_.T + model.intercept_, model.relaxations_, Y.astype(int), np.ones(4)
     )
     assert model.log_likelihood_ == pytest.approx(exact[3])
 
 
 def test_the_most_probable_labelling_needs_a_tree():
-    X, _, Z = planted(0, n=200)
+    X, _, Z = plant_labels(0, n=200)
     with pytest.raises(ValueError, match="decode='map' needs structure='tree'"):
         LatentHierarchyClassifier(structure="dag", decode="map").fit(X, Z)
     with pytest.raises(ValueError, match=r"decode='map' needs a tree.*several parents"):

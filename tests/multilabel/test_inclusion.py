@@ -25,7 +25,7 @@ from reference import multilabel as twin
 seeds = st.integers(0, 2**32 - 1)
 
 
-def drawn_parents(rng, k):
+def draw_parents(rng, k):
     names = rng.permutation(k)  # a parent may have a larger number than its child
     parents = np.full(k, -1, dtype=np.int64)
     for t in range(1, k):
@@ -194,7 +194,7 @@ def test_rates_equal_a_loop_over_rows(seed, k, graph):
         edges = [(i, j) for i in range(k) for j in range(k) if rank[i] < rank[j] and rng.random() < 0.4]
         tree = LabelHierarchy([f"l{c}" for c in range(k)], edges)
     else:
-        tree = LabelHierarchy.from_parents(drawn_parents(rng, k))
+        tree = LabelHierarchy.from_parents(draw_parents(rng, k))
     certain, found = twin.anchors(Z, tree.parent_lists)
     shared, own, n_cells = estimate_anchored_rates(Z, tree)
     assert n_cells == certain.sum()

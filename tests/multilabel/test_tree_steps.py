@@ -25,7 +25,7 @@ from reference import label_tree as twin
 L2 = 1.0
 
 
-def drawn_model(rng, k, d=2, n=12):
+def draw_model(rng, k, d=2, n=12):
     names = rng.permutation(k)
     parents = np.full(k, -1, dtype=np.int64)
     for t in range(1, k):
@@ -43,7 +43,7 @@ def drawn_model(rng, k, d=2, n=12):
     return model, X, Z
 
 
-def fitted(parents, missing_rate=0.2, n=400, seed=0):
+def fit_model(parents, missing_rate=0.2, n=400, seed=0):
     """Return a model fitted by EM to a given tree, its posterior, and the data."""
     data = make_label_tree(n, len(parents), missing_rate=missing_rate, random_state=seed)
     Z = data.Z.astype(np.uint8)
@@ -58,13 +58,13 @@ def fitted(parents, missing_rate=0.2, n=400, seed=0):
 
 @given(seed=st.integers(0, 2**32 - 1), k=st.integers(1, 4))
 def test_literal_scores_are_sums_over_all_labellings(seed, k):
-    model, X, Z = drawn_model(np.random.default_rng(seed), k)
+    model, X, Z = draw_model(np.random.default_rng(seed), k)
     logits, eps, keep = model.compute_logits(X), model.relaxations, 1 - model.rates
     held = infer(model, logits, Z)
     found = compute_literal_scores(model, held, X, Z, L2)
     wanted = np.zeros((k, k))
     for logit, z in zip(logits, Z, strict=True):
-        _, one, both = twin.by_enumeration(model.hierarchy.parents, logit, eps, z, keep)
+        _, one, both = twin.enumerate_posterior(model.hierarchy.parents, logit, eps, z, keep)
         for c in range(k):
             log_s, log_not = np.log(expit(logit[c])), np.log(expit(-logit[c]))
             on_root = one[c] * log_s + (1 - one[c]) * log_not
@@ -80,7 +80,7 @@ def test_literal_scores_are_sums_over_all_labellings(seed, k):
 @fewer(4)
 @given(seed=st.integers(0, 2**32 - 1))
 def test_one_newton_step_of_the_intercept(seed):
-    model, X, Z = drawn_model(np.random.default_rng(seed), 3)
+    model, X, Z = draw_model(np.random.default_rng(seed), 3)
     logits = model.compute_logits(X)
     held = infer(model, logits, Z)
     literal, moved = (
@@ -124,7 +124,7 @@ def test_refitting_is_a_regression_on_the_rows_with_the_parent():
 @pytest.mark.parametrize("seed", range(3))
 def test_on_a_star_refitting_favours_every_parent(seed):
     # The classifiers are optimal for the root, so only other parents can gain.
-    model, held, X, Z = fitted(np.full(4, -1), seed=seed)
+    model, held, X, Z = fit_model(np.full(4, -1), seed=seed)
     literal, moved, refitted = (SCORES[how](model, held, X, Z, L2) for how in SCORES)
     off = ~np.eye(4, dtype=bool)
     assert (refitted - literal)[off].min() > -0.05
@@ -135,7 +135,7 @@ def test_on_a_star_refitting_favours_every_parent(seed):
 @pytest.mark.parametrize("seed", range(3))
 def test_refitting_favours_rivals_of_the_current_parent(seed):
     parents = make_label_tree(400, 5, random_state=seed).parents
-    model, held, X, Z = fitted(parents, seed=seed)
+    model, held, X, Z = fit_model(parents, seed=seed)
     literal, refitted = (
         how(model, held, X, Z, L2) for how in (compute_literal_scores, compute_profile_scores)
     )
@@ -148,7 +148,7 @@ def test_refitting_favours_rivals_of_the_current_parent(seed):
 
 
 def test_the_literal_step_never_leaves_the_star():
-    model, held, X, Z = fitted(np.full(6, -1), n=800)
+    model, held, X, Z = fit_model(np.full(6, -1), n=800)
     assert find_next_tree("literal", model, held, X, Z, L2, allow_all_edges(6)).parents.tolist() == [-1] * 6
 
 

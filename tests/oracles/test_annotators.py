@@ -19,7 +19,7 @@ from likewise.oracles._dawid_skene import (
     judge,
     make_prior_table,
 )
-from reference.dawid_skene import enumerated_posterior, log_density
+from reference.dawid_skene import enumerate_posterior, log_density
 
 EASY = {"accuracy": 0.8, "strength": 4.0, "max_iter": 2000, "tol": 1e-9}
 WORD = {"S": "SAME", "D": "DIFFERENT", "U": "UNSURE"}
@@ -35,7 +35,7 @@ def make_replies(**letters):
     ]
 
 
-def drawn(rng, tables, shares, n_questions, present=1.0):
+def draw_case(rng, tables, shares, n_questions, present=1.0):
     """Votes of annotators with these tables, and the right answers."""
     right = rng.choice(len(shares), size=n_questions, p=shares)
     chances = np.cumsum(tables[:, right, :], axis=-1)  # annotator, question, answer
@@ -112,7 +112,7 @@ def test_the_posterior_is_that_of_enumeration_and_em_never_falls(cells, n_answer
     votes = AnnotatorVotes(question, annotator, rng.integers(n_answers, size=len(cells)), 4, 3, n_answers)
     found = judge(votes, **{**EASY, "tol": 1e-6})
     np.testing.assert_allclose(
-        found.posterior, enumerated_posterior(votes, found.shares, found.tables), atol=1e-10
+        found.posterior, enumerate_posterior(votes, found.shares, found.tables), atol=1e-10
     )
     assert np.diff(found.objective).min(initial=0.0) >= -1e-9
     np.testing.assert_allclose(found.tables.sum(axis=2), 1)
@@ -145,7 +145,7 @@ def test_known_tables_are_found_again():
             [[0.7, 0.3], [0.2, 0.8]],
         ]
     )
-    votes, right = drawn(np.random.default_rng(1), tables, [0.35, 0.65], 3000, present=0.8)
+    votes, right = draw_case(np.random.default_rng(1), tables, [0.35, 0.65], 3000, present=0.8)
     found = judge(votes, **{**EASY, "tol": 1e-6})
     assert found.converged
     np.testing.assert_allclose(found.tables, tables, atol=0.05)
@@ -156,7 +156,7 @@ def test_known_tables_are_found_again():
 
 def test_known_tables_of_triplets_are_found_again():
     tables = np.stack([make_prior_table(4, accuracy) for accuracy in (0.9, 0.75, 0.6)])
-    votes, _ = drawn(np.random.default_rng(2), tables, [0.3, 0.3, 0.2, 0.2], 3000)
+    votes, _ = draw_case(np.random.default_rng(2), tables, [0.3, 0.3, 0.2, 0.2], 3000)
     found = judge(votes, **{**EASY, "tol": 1e-6})
     np.testing.assert_allclose(found.tables, tables, atol=0.06)
 

@@ -24,7 +24,7 @@ def person(typed, **more):
     return ConsoleOracle(input=io.StringIO(typed), output=output, **more), output
 
 
-def asked(typed, question):
+def ask(typed, question):
     oracle, output = person(typed)
     return oracle.put(question), output.getvalue()
 
@@ -57,7 +57,7 @@ def asked(typed, question):
     ],
 )
 def test_what_is_typed_is_understood(question, typed, meant):
-    reply, _ = asked(typed + "\n", question)
+    reply, _ = ask(typed + "\n", question)
     assert reply.answer == meant
     assert reply.question == question
     assert reply.time is not None
@@ -68,7 +68,7 @@ def test_what_is_typed_is_understood(question, typed, meant):
     ("typed", "wish"), [("s", Wish.SKIP), ("undo", Wish.BACK), ("q", Wish.QUIT), ("", Wish.QUIT)]
 )
 def test_wishes_and_the_end_of_what_is_typed(typed, wish):
-    assert asked(typed, PAIR)[0] is wish
+    assert ask(typed, PAIR)[0] is wish
 
 
 @pytest.mark.parametrize(
@@ -89,19 +89,19 @@ def test_wishes_and_the_end_of_what_is_typed(typed, wish):
     ],
 )
 def test_a_wrong_key_is_reported_and_the_question_put_again(question, typed):
-    reply, shown = asked(f"{typed}\nu\n", question)
+    reply, shown = ask(f"{typed}\nu\n", question)
     assert reply.answer is Answer.UNSURE
     assert f"{typed!r} is not an answer to this question." in shown
     assert shown.count("? help]") == 2
 
 
 def test_help_tells_why_with_the_numbers_that_are_shown():
-    _, shown = asked("?\ny\n", PAIR)
+    _, shown = ask("?\ny\n", PAIR)
     assert "Why: Number 1 is a neighbour of number 2, and row 1 of neither." in shown
     assert "b  back" in shown
     reason = Reason("It is in doubt where {list:2} belong; {list:1} stands for 50% of 40.", (20, 30, 10))
     tray = Question.piles([10, 20, 30], reason=reason)
-    shown = asked("help\nu\n", tray)[1]
+    shown = ask("help\nu\n", tray)[1]
     assert "Why: It is in doubt where 2, 3 belong; 1 stands for 50% of 40." in shown
     assert "sets a row aside" in shown
 
@@ -148,7 +148,7 @@ def test_show_must_be_callable():
 X = np.array([[0.0], [0.2], [5.0], [5.3], [9.0], [9.4]])
 
 
-def interviewed(typed, **more):
+def run_interview(typed, **more):
     interview = Interview(X, n_clusters=3, strategy=RandomPairs(), **more)
     oracle, output = person(typed, annotator="Ann")
     seen = []
@@ -157,7 +157,7 @@ def interviewed(typed, **more):
 
 
 def test_a_whole_interview_with_undo_and_skip():
-    interview, done, seen, shown = interviewed("y\nb\nn\ns\ny\nq\n")
+    interview, done, seen, shown = run_interview("y\nb\nn\ns\ny\nq\n")
     assert not done
     kinds = [event.kind for event in interview.history]
     assert kinds == ["answer", "undo", "answer", "skip", "answer"]
@@ -170,18 +170,18 @@ def test_a_whole_interview_with_undo_and_skip():
 
 
 def test_back_twice_and_from_the_start():
-    interview, _, _, shown = interviewed("b\ny\ny\nb\nb\nn\nq\n")
+    interview, _, _, shown = run_interview("b\ny\ny\nb\nb\nn\nq\n")
     assert "There is nothing to go back to." in shown
     assert [reply.answer for reply in interview.replies] == [Answer.DIFFERENT]
     assert interview.replies[0].question == interview.history[0].question
 
 
 def test_it_ends_with_the_budget_or_with_nothing_left_to_ask():
-    interview, done, _, shown = interviewed("u\n" * 5, budget=2)
+    interview, done, _, shown = run_interview("u\n" * 5, budget=2)
     assert done
     assert interview.n_answers == 2
     assert "Question 2 of 2" in shown
-    interview, done, _, _ = interviewed("y\n" * 20)
+    interview, done, _, _ = run_interview("y\n" * 20)
     assert done
     assert interview.n_answers == 5  # the sixth follows
 

@@ -29,7 +29,7 @@ HINTS = Supervision.from_bags(
 )
 
 
-def drawn(**options):
+def draw_display(**options):
     return BagDisplay.from_predictions(X, LABELS, CLASSES, supervision=HINTS, **options)
 
 
@@ -45,7 +45,7 @@ def colours(collection):
 
 
 def test_each_class_has_its_points_and_examples():
-    display = drawn()
+    display = draw_display()
     assert list(display.points_) == ["wren", "owl", None]
     assert [len(points.get_offsets()) for points in display.points_.values()] == [4, 2, 1]
     assert [colours(points) for points in display.points_.values()] == [
@@ -62,7 +62,7 @@ def test_each_class_has_its_points_and_examples():
 
 
 def test_rows_that_contradict_their_bag_are_marked():
-    display = drawn()
+    display = draw_display()
     assert display.against_ == {"wren": [], "owl": [4]}
     grid = display.axes_[1]
     red = [patch for patch in grid.patches if to_hex(patch.get_edgecolor()) == BROKEN.lower()]
@@ -72,14 +72,14 @@ def test_rows_that_contradict_their_bag_are_marked():
 
 
 def test_bags_are_named_below_the_examples_and_classes_beside_them():
-    grid = drawn().axes_[1]
+    grid = draw_display().axes_[1]
     assert texts_of(grid) == ["a long n…", "r2", "r1", "r1", "r2", "r3"]
     assert [tick.get_text() for tick in grid.get_yticklabels()] == ["wren\n4 rows", "owl\n2 rows"]
     assert grid.get_title() == "examples of each class\nno cluster for finch"
 
 
 def test_omissions_are_reported():
-    display = drawn(max_classes=1, n_examples=2, max_points=3, title="birds")
+    display = draw_display(max_classes=1, n_examples=2, max_points=3, title="birds")
     assert list(display.examples_) == ["wren"]
     assert display.examples_["wren"].tolist() == [6, 2]
     assert display.n_left_out_ == 1
@@ -90,7 +90,7 @@ def test_omissions_are_reported():
 
 
 def test_rows_are_shown_as_images_if_a_shape_is_given():
-    grid = drawn(image_shape=(2, 2)).axes_[1]
+    grid = draw_display(image_shape=(2, 2)).axes_[1]
     assert len(grid.images) == 6
     np.testing.assert_array_equal(grid.images[4].get_array(), X[3].reshape(2, 2))
     assert grid.images[0].get_clim() == (0, 9)
@@ -100,7 +100,7 @@ def test_rows_are_shown_as_images_if_a_shape_is_given():
 
 
 def test_profiles_are_standardised_features():
-    grid = drawn().axes_[1]
+    grid = draw_display().axes_[1]
     assert not grid.images
     assert "one bar per feature" in grid.get_xlabel()
     frames = [patch for patch in grid.patches if hasattr(patch, "get_width")]
@@ -132,7 +132,7 @@ def test_no_cluster_has_a_class():
 
 def test_examples_can_be_chosen_in_an_embedding():
     space = np.array([[0.0], [0.0], [9.0], [0.0], [1.0], [0.0], [0.0]])
-    near = drawn(space=space).examples_["wren"].tolist()
+    near = draw_display(space=space).examples_["wren"].tolist()
     assert near == [6, 0, 1, 2]
 
 
@@ -180,7 +180,7 @@ def test_an_estimator_without_classes_is_rejected():
 @pytest.mark.parametrize("ending", ["png", "svg", "pdf"])
 def test_the_extension_determines_the_format(tmp_path, ending):
     path = tmp_path / f"bags.{ending}"
-    drawn().save(path)
+    draw_display().save(path)
     assert path.read_bytes()[:5] in (b"\x89PNG\r", b"<?xml", b"%PDF-")
     if ending == "png":
         assert imread(path).std() > 0.01
@@ -189,17 +189,17 @@ def test_the_extension_determines_the_format(tmp_path, ending):
 def test_it_draws_only_on_the_given_axes():
     before = "matplotlib.pyplot" in sys.modules
     axes = Figure().subplots(1, 2)
-    display = drawn(axes=axes)
+    display = draw_display(axes=axes)
     assert display.axes_ == tuple(axes)
     assert ("matplotlib.pyplot" in sys.modules) == before
     with pytest.raises(ValueError, match="two axes"):
-        drawn(axes=axes[:1])
+        draw_display(axes=axes[:1])
 
 
 def test_without_matplotlib_it_says_what_to_install(monkeypatch):
     monkeypatch.setitem(sys.modules, "matplotlib.figure", None)
     with pytest.raises(MissingDependencyError, match=r"likewise\[plot\]"):
-        drawn()
+        draw_display()
 
 
 @pytest.mark.parametrize(

@@ -18,7 +18,7 @@ def local_scaling(X, t=7):
     return weights, scales
 
 
-def gathered(hints):
+def gather_hints(hints):
     """Return the bag of each row and the label set of each bag (or None); a labelled row is a separate bag.
 
     Bags without remaining rows are not counted.
@@ -47,7 +47,7 @@ def alike(a, b, weights=None):
 
 def bag_matrix(hints, variant, without_links=False, more_clusters=False, class_weights=None):
     """Return Q entry by entry: the agreement of the bags of two rows, minus mu where the variant has it."""
-    bag_of, sets = gathered(hints)
+    bag_of, sets = gather_hints(hints)
     counted = [labels for labels in sets.values() if labels is not None or variant != "labelled"]
     mu = sum(alike(a, b, class_weights) for a, b in product(counted, counted)) / max(len(counted), 1) ** 2
     n = hints.n_samples
@@ -75,7 +75,7 @@ def quadruple_sum(hints):
     The sum of (L_ij - L_rs)(A_ij - A_rs) over all bags i, j, r, s is linear in the similarities A_ij of two
     bags, and A_ij is the sum over their pairs of rows: the coefficient of each pair is collected.
     """
-    bag_of, sets = gathered(hints)
+    bag_of, sets = gather_hints(hints)
     names = list(sets)
     members = {name: [p for p, bag in enumerate(bag_of) if bag == name] for name in names}
     Q = np.zeros((hints.n_samples, hints.n_samples))
@@ -86,7 +86,7 @@ def quadruple_sum(hints):
     return Q / (2 * max(len(names), 1) ** 2)
 
 
-def linked_matrix(weights, hints):
+def make_linked_matrix(weights, hints):
     """Return the weights with 1 for must-linked rows and 0 for cannot-linked rows."""
     W = np.array(weights, dtype=float)
     for p in range(len(W)):
@@ -97,7 +97,7 @@ def linked_matrix(weights, hints):
     return W
 
 
-def normalized(W, matrix=None):
+def normalize(W, matrix=None):
     """Return D^-1/2 M D^-1/2, with D the row sums of W (1 where they are 0) and M = W unless given."""
     degrees = W.sum(axis=1)
     half = np.where(degrees > 0, degrees, 1.0) ** -0.5
@@ -124,7 +124,7 @@ def must_laplacian(hints):
     return np.diag(A.sum(axis=1)) - A
 
 
-def propagated(weights, allowed, stay=0.1, steps=100, settled=1e-3, degrees=None):
+def propagate(weights, allowed, stay=0.1, steps=100, settled=1e-3, degrees=None):
     """Return the shares of the classes in each row, row by row; `allowed` has a set of classes for each."""
     n, c = len(weights), 1 + max(max(one) for one in allowed if one)
     even = np.array([[(k in one) / max(len(one), 1) for k in range(c)] for one in allowed], dtype=float)
@@ -151,13 +151,13 @@ def propagated(weights, allowed, stay=0.1, steps=100, settled=1e-3, degrees=None
 # ---------------------------------------------------------------------- random problems
 
 
-def drawn_weights(rng, n):
+def draw_weights(rng, n):
     """Return symmetric weights, some of them 0."""
     weights = np.triu(rng.uniform(0.05, 1, (n, n)) * (rng.uniform(size=(n, n)) < 0.7), 1)
     return weights + weights.T
 
 
-def drawn_links(rng, n, y=None):
+def draw_links(rng, n, y=None):
     """Return links and groups of both kinds; true links if classes `y` are given, else random links."""
     pairs = [tuple(rng.choice(n, 2, replace=False)) for _ in range(rng.integers(0, 2 * n))]
     same = [y[i] == y[j] if y is not None else rng.uniform() < 0.5 for i, j in pairs]
@@ -178,7 +178,7 @@ def drawn_links(rng, n, y=None):
     )
 
 
-def drawn_bags(rng, n, y):
+def draw_bags(rng, n, y):
     """Return bags labelled with the classes of their rows; some are unlabelled, some rows have no bag."""
     bag = rng.integers(-1, max(n // 2, 1), n)
     holds = {

@@ -21,7 +21,7 @@ def log_chance(hints, y, epsilon):
     return total
 
 
-def by_enumeration(hints, rows, log_p, epsilon):
+def enumerate_posterior(hints, rows, log_p, epsilon):
     """Return log P(answers), the posteriors of the rows, co-membership probabilities, and the best value.
 
     log_p has shape (n_rows, k); the last item returned maps joint assignments to their log-probability.

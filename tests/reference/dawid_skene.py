@@ -5,7 +5,7 @@ from itertools import product
 import numpy as np
 
 
-def enumerated_posterior(votes, shares, tables):
+def enumerate_posterior(votes, shares, tables):
     """Return the probability of each answer to each question, by enumeration of all correct answers."""
     questions = range(votes.n_questions)
     posterior = np.zeros((votes.n_questions, votes.n_answers))

@@ -18,7 +18,7 @@ def answer_of(labels):
     return 2 if b == c != a else 3
 
 
-def stated(hints, *, use_neither=True):
+def list_stated(hints, *, use_neither=True):
     """Return every hint as (rows, answer, weight), groups as all their pairs."""
     for answer, pairs, weights, groups in (
         (0, hints.must, hints.must_weights, hints.must_groups),
@@ -42,10 +42,10 @@ def relation_probabilities(distributions):
     return out
 
 
-def expected_log_likelihood(q_of, hints, noise, *, naming=None, **kwargs):
+def compute_expected_log_likelihood(q_of, hints, noise, *, naming=None, **kwargs):
     """Return the expected log-probability of all answers, or of those about a row; q_of maps rows to q."""
     total = 0.0
-    for rows, answer, weight in stated(hints, **kwargs):
+    for rows, answer, weight in list_stated(hints, **kwargs):
         if naming is not None and naming not in rows:
             continue
         table = noise.pairs if len(rows) == 2 else noise.triplets
@@ -57,7 +57,7 @@ def best_q(i, log_p, q_of, hints, noise):
     """Return the update of row i, eq. (3.8): the expected log-joint for each of its clusters, normalised."""
     k = len(log_p)
     known = [{**q_of, i: certain} for certain in np.eye(k)]
-    score = log_p + [expected_log_likelihood(q, hints, noise, naming=i) for q in known]
+    score = log_p + [compute_expected_log_likelihood(q, hints, noise, naming=i) for q in known]
     score = np.exp(score - score.max())
     return score / score.sum()
 
@@ -77,10 +77,10 @@ def lower_bound(W, q_of, rows, hints, noise, *, tau, alpha, weight=None, **kwarg
     weight = np.ones(n) if weight is None else weight
     log_p = log_softmax(W, rows)
     p = np.exp(log_p)
-    total = sum(w for _, _, w in stated(hints, **kwargs))
+    total = sum(w for _, _, w in list_stated(hints, **kwargs))
     value = 0.0
     if total:
-        value = expected_log_likelihood(q_of, hints, noise, **kwargs)
+        value = compute_expected_log_likelihood(q_of, hints, noise, **kwargs)
         value += sum(q @ log_p[i] + entropy(q) for i, q in q_of.items())
         value /= total
     free = [i for i in range(n) if i not in q_of]
@@ -98,7 +98,7 @@ def log_evidence(log_p_of, hints, noise):
     for labels in itertools.product(range(k), repeat=len(rows)):
         of = dict(zip(rows, labels, strict=True))
         value = sum(log_p_of[i][h] for i, h in of.items())
-        for named, answer, weight in stated(hints):
+        for named, answer, weight in list_stated(hints):
             table = noise.pairs if len(named) == 2 else noise.triplets
             value += weight * np.log(table[answer_of([of[i] for i in named]), answer])
         terms.append(value)

@@ -65,6 +65,6 @@ def scatter(X, labels, centers, hints, k, far):
     return S
 
 
-def gathered(X, hints):
+def gather_hints(X, hints):
     rows, few = hints.restrict_to_hinted()
     return HintedSubset.from_data(as_rows(X), rows, few, few.closure(on_conflict="keep"))

@@ -28,7 +28,7 @@ def log_joint(parents, logit, eps, z, keep):
     return np.array(out)
 
 
-def by_enumeration(parents, logit, eps, z, keep):
+def enumerate_posterior(parents, logit, eps, z, keep):
     """Return log P(z), Q(y_c = 1), and Q(y_p = 1, y_c = 1) for all pairs, of one row."""
     value, y = log_joint(parents, logit, eps, z, keep), states(len(parents))
     total = np.logaddexp.reduce(value)
@@ -40,7 +40,7 @@ def pair_sums(parents, logits, eps, z, keep, candidate_logits):
     """Return the sums over rows of Q(1, 1), and of Q(1, 1) log s + Q(1, 0) log(1 - s)."""
     counts = scores = 0.0
     for logit, seen, candidate in zip(logits, z, candidate_logits, strict=True):
-        _, one, both = by_enumeration(parents, logit, eps, seen, keep)
+        _, one, both = enumerate_posterior(parents, logit, eps, seen, keep)
         counts = counts + both
         alone = np.maximum(one[:, None] - both, 0.0)
         scores = scores + xlogy(both, expit(candidate)) + xlogy(alone, expit(-candidate))

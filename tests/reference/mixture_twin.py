@@ -112,7 +112,7 @@ def all_labellings(a, p, hints, *, prior_of="components"):
     )
 
 
-def projected(p, sizes, edges, penalty=None):
+def project(p, sizes, edges, penalty=None):
     """The q that minimises sum_u size_u KL(q_u || p_u) s.t. q_a(m) + q_b(m) <= 1, by a general solver.
 
     With a penalty, a link may be broken at that price for each unit of what is too much. Returns q, and what

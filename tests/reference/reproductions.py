@@ -9,7 +9,7 @@ REPRODUCTIONS = Path(__file__).parents[2] / "reproductions"
 
 
 @contextmanager
-def loaded(name):
+def load_run(name):
     """Import ``run.py`` of a reproduction; what it imported from beside itself is forgotten at the end."""
     path, before = sys.path.copy(), set(sys.modules)
     folder = REPRODUCTIONS / name

@@ -32,8 +32,8 @@ class PickledRows(ArrayRows):
         assert len(told) < MOST_BYTES, f"{function} takes {len(told)} bytes to tell"
         return cloudpickle.loads(told)
 
-    def map(self, work, column: Column | None = None, *, becomes=None, **how):
+    def map(self, work, column: Column | None = None, *, new_recipe=None, **how):
         if column is not None:
             column.made = [made and self.rng.uniform() < 0.7 for made in column.made]
-        becomes = None if becomes is None else self.sent(becomes)
-        return super().map(self.sent(work), column, becomes=becomes, **how)
+        new_recipe = None if new_recipe is None else self.sent(new_recipe)
+        return super().map(self.sent(work), column, new_recipe=new_recipe, **how)

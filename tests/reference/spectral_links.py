@@ -4,7 +4,7 @@ import numpy as np
 from scipy.linalg import cholesky, eig
 
 
-def implied_matrix(hints):
+def make_implied_matrix(hints):
     """Return 1 for pairs linked by stated or implied must-links, -1 for cannot-links, 0 otherwise."""
     n = hints.n_samples
     value = {"must": 1.0, "cannot": -1.0, "unknown": 0.0}

@@ -82,7 +82,7 @@ def disagreement(X, labels, k, covariance):
     return np.array(found)
 
 
-def normalized_uncertainty(leaves, groups, row):
+def compute_normalized_uncertainty(leaves, groups, row):
     """Entropy over expected cost of one row (Xiong, Azimi & Fern 2014), pair by pair."""
     means = [np.mean([np.mean(leaves[row] == leaves[j]) for j in rows]) for rows in groups]
     total = sum(means)
@@ -120,7 +120,7 @@ class Draws:
         return score_triplets(self.samples, triplets)
 
 
-def answered_matrix(n, must, cannot):
+def make_answer_matrix(n, must, cannot):
     """Return the matrix of answers of Wang & Davidson's program: 1 on the diagonal, 1 and -1 for answers."""
     Q = np.eye(n)
     for pairs, value in ((must, 1), (cannot, -1)):
@@ -129,7 +129,7 @@ def answered_matrix(n, must, cannot):
     return Q
 
 
-def expected_errors(Q, Q_u):
+def compute_expected_errors(Q, Q_u):
     """Return the expected squared errors of the relaxed relations Q_u (Wang & Davidson 2010), pair by pair.
 
     The probability of an answer comes from the rank-one singular value decomposition of the answers Q.

@@ -34,7 +34,7 @@ def list_statements(hints):
     return out
 
 
-def restricted(hints, rows):
+def restrict(hints, rows):
     """Return the content of hints restricted to `rows` (no row twice), renumbered."""
     old = list_statements(hints)
     new = {row: k for k, row in enumerate(rows)}

@@ -165,8 +165,8 @@ def test_the_mean_over_the_answers_is_the_area_over_the_width(shared):
 
 def test_runs_are_counted(shared):
     curves = [{"runs": [[1], [2]]}, {"runs": [[1], [2]]}]
-    assert shared[1].counted(curves) == "2 runs"
-    assert shared[1].counted([*curves, {"runs": [[1]]}]) == "1 to 2 runs"
+    assert shared[1].describe_counts(curves) == "2 runs"
+    assert shared[1].describe_counts([*curves, {"runs": [[1]]}]) == "1 to 2 runs"
 
 
 def test_two_methods_are_compared_run_by_run(shared):
@@ -187,7 +187,7 @@ def test_what_is_measured_again_replaces_only_itself(shared, tmp_path):
         },
     }
     new = {"date": "now", "data": {"wine": {"curves": {"b": {"runs": [[3]]}}}, "sonar": {"b": 4}}}
-    found = shared[1].merged(old, new, ["sonar", "wine", "iris"])
+    found = shared[1].merge_results(old, new, ["sonar", "wine", "iris"])
     assert found["date"] == "now"
     assert list(found["data"]) == ["sonar", "wine", "iris"]
     assert found["data"]["wine"]["curves"] == {"a": {"runs": [[1]]}, "b": {"runs": [[3]]}}

@@ -10,7 +10,7 @@ from sklearn.exceptions import ConvergenceWarning
 
 from likewise.exceptions import DatasetNotFoundError
 from likewise.supervision import Supervision
-from reference.reproductions import loaded
+from reference.reproductions import load_run
 
 FOLDER = Path(__file__).parents[2] / "reproductions" / "bag_constraints"
 EXPECTED = json.loads((FOLDER / "expected.json").read_text(encoding="utf-8"))
@@ -18,7 +18,7 @@ EXPECTED = json.loads((FOLDER / "expected.json").read_text(encoding="utf-8"))
 
 @pytest.fixture(scope="module")
 def run():
-    with loaded("bag_constraints") as module:
+    with load_run("bag_constraints") as module:
         yield module
 
 
@@ -36,7 +36,7 @@ def small(run, tmp_path_factory):
     out = tmp_path_factory.mktemp("out")
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(run.ex, "problem_of", lambda name: blobs(run))
-        patch.setattr(run.ex, "made_problem", lambda name, seed: blobs(run))
+        patch.setattr(run.ex, "make_problem", lambda name, seed: blobs(run))
         patch.setattr(run, "ALPHAS", (0.0, 0.7))
         patch.setattr(run, "SHARES", (0.4, 1.0))
         patch.setattr(run, "FEW_SHARES", (0.2, 0.4, 1.0))
@@ -174,7 +174,7 @@ def test_what_is_recorded_again_replaces_only_itself(run):
         "date": "then",
     }
     new = {"experiments": {"alpha": {"msrcv2": 4}, "shares": {"letter_carroll": 5}}, "date": "now"}
-    found = run.merged(old, new)
+    found = run.merge_results(old, new)
     assert found["date"] == "now"
     assert list(found["experiments"]) == ["alpha", "shares", "ablation"]
     assert found["experiments"]["shares"] == {"letter_carroll": 5, "msrcv2": 1}
@@ -195,14 +195,14 @@ def test_results_are_written_as_they_are(run, tmp_path):
 
 def test_bags_about_a_theme(run):
     y = np.repeat(["a", "b", "c", "d", "e"], [60, 40, 20, 10, 2])
-    rows, bags = run.ex.themed_bags(y, np.random.default_rng(0))
+    rows, bags = run.ex.draw_themed_bags(y, np.random.default_rng(0))
     assert len(np.unique(rows)) == len(rows) == len(y)
     assert np.array_equal(np.unique(bags), np.arange(bags.max() + 1))
     sizes = np.bincount(bags)
     assert sizes.max() <= 8
     assert np.median(sizes) >= 4
     assert max(len(set(y[rows[bags == bag]])) for bag in range(bags.max() + 1)) <= run.ex.MOST_LABELS
-    again = run.ex.themed_bags(y, np.random.default_rng(0))
+    again = run.ex.draw_themed_bags(y, np.random.default_rng(0))
     assert np.array_equal(rows, again[0])
 
 

@@ -10,7 +10,7 @@ from scipy.sparse import coo_array
 from scipy.sparse.csgraph import connected_components
 
 from likewise.exceptions import DatasetNotFoundError
-from reference.reproductions import loaded
+from reference.reproductions import load_run
 
 FOLDER = Path(__file__).parents[2] / "reproductions" / "bayesian_active"
 EXPECTED = json.loads((FOLDER / "expected.json").read_text(encoding="utf-8"))
@@ -19,7 +19,7 @@ SETS = ("fertility", "sonar", "balance_scale", "transfusion", "letters_ij", "dig
 
 @pytest.fixture(scope="module")
 def run():
-    with loaded("bayesian_active") as module:
+    with load_run("bayesian_active") as module:
         yield module
 
 
@@ -102,7 +102,7 @@ def test_other_priors_have_the_pairs_of_the_first(run, monkeypatch):
     seen = []
     monkeypatch.setattr(run.ex, "problem_of", lambda name: blobs(run))
     monkeypatch.setattr(run.ex, "bc_scores", lambda problem, pairs, *rest: seen.append(pairs) or [])
-    monkeypatch.setattr(run.ex, "given_scores", lambda *rest: [])
+    monkeypatch.setattr(run.ex, "score_given_pairs", lambda *rest: [])
     run.ex.random_trial("fertility", 3, 20)
     run.ex.prior_trial("fertility", 3, 20)
     assert len(seen) == 1 + len(run.ex.PRIORS)
@@ -113,7 +113,9 @@ def test_other_priors_have_the_pairs_of_the_first(run, monkeypatch):
 def test_chosen_pairs_close_no_cycle(run, monkeypatch, criterion):
     seen = []
     monkeypatch.setattr(run.ex, "problem_of", lambda name: blobs(run))
-    monkeypatch.setattr(run.ex, "given_scores", lambda key, problem, pairs, *rest: seen.append(pairs) or [])
+    monkeypatch.setattr(
+        run.ex, "score_given_pairs", lambda key, problem, pairs, *rest: seen.append(pairs) or []
+    )
     found = run.ex.bayesian_trial(criterion, run.ex.PRIOR, "fertility", 0, 12)
     assert is_forest(seen[0], 30)
     assert len(seen[0]) == 12

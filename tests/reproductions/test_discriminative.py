@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from likewise.exceptions import DatasetNotFoundError
-from reference.reproductions import loaded
+from reference.reproductions import load_run
 
 FOLDER = Path(__file__).parents[2] / "reproductions" / "discriminative"
 EXPECTED = json.loads((FOLDER / "expected.json").read_text(encoding="utf-8"))
@@ -20,7 +20,7 @@ TOLERANCE = 0.1
 
 @pytest.fixture(scope="module")
 def run():
-    with loaded("discriminative") as module:
+    with load_run("discriminative") as module:
         yield module
 
 

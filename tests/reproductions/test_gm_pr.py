@@ -9,7 +9,7 @@ import pytest
 
 from likewise.evaluation import purity_score
 from likewise.exceptions import DatasetNotFoundError
-from reference.reproductions import loaded
+from reference.reproductions import load_run
 
 FOLDER = Path(__file__).parents[2] / "reproductions" / "gm_pr"
 EXPECTED = json.loads((FOLDER / "expected.json").read_text(encoding="utf-8"))
@@ -17,7 +17,7 @@ EXPECTED = json.loads((FOLDER / "expected.json").read_text(encoding="utf-8"))
 
 @pytest.fixture(scope="module")
 def run():
-    with loaded("gm_pr") as module:
+    with load_run("gm_pr") as module:
         yield module
 
 

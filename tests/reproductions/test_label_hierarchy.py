@@ -10,7 +10,7 @@ import pytest
 
 from likewise.exceptions import DatasetNotFoundError
 from likewise.hierarchy import LabelHierarchy
-from reference.reproductions import loaded
+from reference.reproductions import load_run
 
 FOLDER = Path(__file__).parents[2] / "reproductions" / "label_hierarchy"
 EXPECTED = json.loads((FOLDER / "expected.json").read_text(encoding="utf-8"))
@@ -18,11 +18,11 @@ EXPECTED = json.loads((FOLDER / "expected.json").read_text(encoding="utf-8"))
 
 @pytest.fixture(scope="module")
 def run():
-    with loaded("label_hierarchy") as module:
+    with load_run("label_hierarchy") as module:
         yield module
 
 
-def gapped(n=240):
+def make_rows_with_gaps(n=240):
     """Rows whose two labels, of which one includes the other, both lack some."""
     rng = np.random.default_rng(0)
     X = rng.normal(size=(n, 3))
@@ -36,9 +36,11 @@ def gapped(n=240):
 def small(run, tmp_path_factory):
     out = tmp_path_factory.mktemp("out")
     with pytest.MonkeyPatch.context() as patch:
-        tiny = replace(run.ex.SETS["tree15"], make=run.ex.made(6, 800), n_train=500, n_test=300)
+        tiny = replace(
+            run.ex.SETS["tree15"], make=run.ex.make_problem_factory(6, 800), n_train=500, n_test=300
+        )
         patch.setitem(run.ex.SETS, "tree15", tiny)
-        patch.setattr(run.cs, "load", lambda name: gapped())
+        patch.setattr(run.cs, "load", lambda name: make_rows_with_gaps())
         assert run.main(["--quick", "--data", "tree15", "emotions", "--out", str(out)]) == 0
     return out, json.loads((out / "results.json").read_text(encoding="utf-8"))
 
@@ -80,7 +82,7 @@ def test_a_classifier_that_is_reported_the_rate_finds_more_labels_when_many_are_
 
 def test_case_study_counts_by_hand(run, small):
     found = small[1]["data"]["emotions"]
-    data = gapped()
+    data = make_rows_with_gaps()
     recorded = data.Y.sum(axis=0).tolist()
     both = int((data.Y[:, 0] & data.Y[:, 1]).sum())
     assert found["recorded"] == recorded
@@ -103,7 +105,7 @@ def test_one_rate_is_doubted_where_parents_are_recorded_unequally_often(run):
 
 
 def test_draws_lose_labels_at_the_noise_and_more_at_a_higher_one(run):
-    low, high = (run.ex.drawn("tree15", noise, 3) for noise in (0.1, 0.4))
+    low, high = (run.ex.draw_problem("tree15", noise, 3) for noise in (0.1, 0.4))
     problem = run.ex.SETS["tree15"].make(3)
     rng = np.random.default_rng(3)
     held = problem.Y[rng.permutation(len(problem.X))[:2000]]

@@ -8,7 +8,7 @@ import pytest
 
 from likewise.datasets import load
 from likewise.exceptions import DatasetNotFoundError
-from reference.reproductions import loaded
+from reference.reproductions import load_run
 
 FOLDER = Path(__file__).parents[2] / "reproductions" / "mpck_means"
 EXPECTED = json.loads((FOLDER / "expected.json").read_text(encoding="utf-8"))
@@ -18,7 +18,7 @@ TOLERANCE = 0.08
 
 @pytest.fixture(scope="module")
 def run():
-    with loaded("mpck_means") as module:
+    with load_run("mpck_means") as module:
         yield module
 
 

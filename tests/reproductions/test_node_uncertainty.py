@@ -8,7 +8,7 @@ import pytest
 
 from likewise import Supervision
 from likewise.exceptions import DatasetNotFoundError
-from reference.reproductions import loaded
+from reference.reproductions import load_run
 
 FOLDER = Path(__file__).parents[2] / "reproductions" / "node_uncertainty"
 EXPECTED = json.loads((FOLDER / "expected.json").read_text(encoding="utf-8"))
@@ -16,7 +16,7 @@ EXPECTED = json.loads((FOLDER / "expected.json").read_text(encoding="utf-8"))
 
 @pytest.fixture(scope="module")
 def run():
-    with loaded("node_uncertainty") as module:
+    with load_run("node_uncertainty") as module:
         yield module
 
 

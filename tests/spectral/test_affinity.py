@@ -18,7 +18,7 @@ from reference import bag_constraints as twin
 SEEDS = st.integers(0, 10_000)
 
 
-def drawn(seed, n=20, d=3):
+def draw_case(seed, n=20, d=3):
     return np.random.default_rng(seed).normal(size=(n, d))
 
 
@@ -76,7 +76,7 @@ def test_number_of_neighbours():
 @fewer(2)
 @given(SEEDS, st.integers(2, 15))
 def test_local_scaling_equals_its_reference(seed, n):
-    X = drawn(seed, n)
+    X = draw_case(seed, n)
     graph = build_graph(X, Recipe("local", None))
     weights, scales = twin.local_scaling(X)
     assert_allclose(graph.weights, weights, atol=1e-10)
@@ -86,7 +86,7 @@ def test_local_scaling_equals_its_reference(seed, n):
 @fewer(2)
 @given(SEEDS, st.integers(2, 12), st.sampled_from(["local", "rbf"]))
 def test_keeping_every_neighbour_gives_the_graph_of_all_pairs(seed, n, affinity):
-    X = drawn(seed, n)
+    X = draw_case(seed, n)
     whole = build_graph(X, Recipe(affinity, None, 1.5))
     kept = build_graph(X, Recipe(affinity, n - 1, 1.5))
     assert issparse(kept.weights)
@@ -98,7 +98,7 @@ def test_keeping_every_neighbour_gives_the_graph_of_all_pairs(seed, n, affinity)
 @fewer(2)
 @given(SEEDS, st.integers(1, 8))
 def test_the_neighbours_graph_equals_scikit_learns(seed, k):
-    X = drawn(seed)
+    X = draw_case(seed)
     theirs = kneighbors_graph(X, k + 1, include_self=True).toarray()  # a row is its own first neighbour there
     theirs = (theirs + theirs.T) / 2
     np.fill_diagonal(theirs, 0.0)
@@ -108,7 +108,7 @@ def test_the_neighbours_graph_equals_scikit_learns(seed, k):
 @fewer(4)
 @given(SEEDS, st.integers(1, 4))
 def test_sparse_local_scaling_keeps_the_most_similar_of_the_nearest_rows(seed, k):
-    X = drawn(seed, 40)
+    X = draw_case(seed, 40)
     graph = build_graph(X, Recipe("local", k))
     whole, scales = twin.local_scaling(X)
     far = pairwise_distances(X)
@@ -133,7 +133,7 @@ RECIPES += [Recipe("neighbors", 4), Recipe("neighbors")]
 @fewer(8)
 @given(SEEDS)
 def test_a_graph_is_symmetric_non_negative_and_without_loops(recipe, seed):
-    X = drawn(seed)
+    X = draw_case(seed)
     graph = build_graph(X, recipe)
     weights = dense(graph.weights)
     assert isinstance(graph.weights, csr_array if recipe.get_n_neighbors(20) else np.ndarray)
@@ -149,7 +149,7 @@ def test_a_graph_is_symmetric_non_negative_and_without_loops(recipe, seed):
 @pytest.mark.parametrize("n_neighbors", [None, 4])
 @pytest.mark.parametrize("affinity", ["local", "rbf"])
 def test_units_and_translation_of_the_rows_do_not_matter(affinity, n_neighbors):
-    X = drawn(1)
+    X = draw_case(1)
     graph = build_graph(X, Recipe(affinity, n_neighbors))
     moved = build_graph(1000 * X - 5, Recipe(affinity, n_neighbors))
     assert_allclose(dense(moved.weights), dense(graph.weights), atol=1e-8)
@@ -157,7 +157,7 @@ def test_units_and_translation_of_the_rows_do_not_matter(affinity, n_neighbors):
 
 
 def test_single_precision_gives_the_same_graph():
-    X = np.round(drawn(2, 30) * 16)
+    X = np.round(draw_case(2, 30) * 16)
     for recipe in RECIPES:
         graph = build_graph(X.astype(np.float32), recipe)
         assert graph.weights.dtype == graph.degrees.dtype == graph.scales.dtype == np.float64
@@ -170,7 +170,7 @@ def test_single_precision_gives_the_same_graph():
 @pytest.mark.parametrize("n_neighbors", [None, 9])
 def test_the_scale_of_duplicates_has_a_lower_bound(n_neighbors):
     # Eight copies of each of two rows have scale 0, twenty other rows the typical scale.
-    X = np.vstack([np.repeat([[0.0, 0.0], [1.0, 0.0]], 8, axis=0), drawn(3, 20, 2) + 10])
+    X = np.vstack([np.repeat([[0.0, 0.0], [1.0, 0.0]], 8, axis=0), draw_case(3, 20, 2) + 10])
     graph = build_graph(X, Recipe("local", n_neighbors))
     weights = dense(graph.weights)
     assert np.isfinite(weights).all()
@@ -229,7 +229,7 @@ def test_degrees_include_added_values():
 @pytest.mark.parametrize("d", [2, 30])
 def test_a_row_of_the_graph_as_a_new_row(recipe, d):
     # In 30 dimensions distances come from products, and the distance of a row to itself is not exactly 0.
-    X = drawn(4, 40, d) + 100
+    X = draw_case(4, 40, d) + 100
     graph = build_graph(X, recipe)
     found = dense(compute_similarities(X, X, graph, recipe))
     assert_allclose(found.diagonal(), 1.0, atol=1e-8)
@@ -261,6 +261,6 @@ def test_new_rows_by_hand():
 
 
 def test_a_new_row_far_from_all_others_has_no_similar_rows():
-    X = drawn(5)
+    X = draw_case(5)
     recipe = Recipe("rbf", None, 1.0)
     assert not compute_similarities(np.full((1, 3), 1e3), X, build_graph(X, recipe), recipe).any()

@@ -25,7 +25,7 @@ from likewise.spectral._base import SpectralFamily
 from likewise.supervision import sample_bag_labels
 from profiles import fewer
 from reference import bag_constraints as twin
-from reference.bag_constraints import drawn_bags, drawn_weights
+from reference.bag_constraints import draw_bags, draw_weights
 
 SEEDS = st.integers(0, 10_000)
 VARIANTS = ["propagated", "labelled", "exact", "printed"]
@@ -62,7 +62,7 @@ def matrix_of(monkeypatch, model, W, hints):
 
 def weights(seed, n=9):
     rng = np.random.default_rng(seed)
-    return drawn_weights(rng, n) + 0.05 * (1 - np.eye(n)), rng
+    return draw_weights(rng, n) + 0.05 * (1 - np.eye(n)), rng
 
 
 # ---------------------------------------------------------------------- reference implementations
@@ -78,17 +78,17 @@ def test_the_matrix_equals_the_formula(monkeypatch, variant, without_links, more
     model = BagSpectralClustering(3 + more, variant=variant, without_links=without_links, alpha=0.4)
     Q = twin.bag_matrix(hints, variant, without_links, more_clusters=bool(more))
     found = matrix_of(monkeypatch, model, W, hints)
-    assert_allclose(found, twin.normalized(W, W + 0.4 * Q), atol=1e-12)
+    assert_allclose(found, twin.normalize(W, W + 0.4 * Q), atol=1e-12)
 
 
 @pytest.mark.parametrize("seed", range(3))
 def test_links_are_combined_with_bags(monkeypatch, seed):
     W, rng = weights(seed)
-    hints = drawn_bags(rng, 9, np.zeros(9, dtype=int))
+    hints = draw_bags(rng, 9, np.zeros(9, dtype=int))
     links = Supervision.from_links(9, must=[(0, 1)], cannot=[(1, 2), (3, 4)])
     model = BagSpectralClustering(3, variant="labelled")
-    linked = twin.linked_matrix(W, links)
-    wanted = twin.normalized(linked, linked + 0.7 * twin.bag_matrix(hints, "labelled"))  # 0.7 is the paper's
+    linked = twin.make_linked_matrix(W, links)
+    wanted = twin.normalize(linked, linked + 0.7 * twin.bag_matrix(hints, "labelled"))  # 0.7 is the paper's
     assert_allclose(matrix_of(monkeypatch, model, W, hints | links), wanted, atol=1e-12)
 
 
@@ -96,27 +96,27 @@ def test_links_are_combined_with_bags(monkeypatch, seed):
 @pytest.mark.parametrize("seed", range(3))
 def test_the_default_matrix_equals_the_formula(monkeypatch, cut, seed):
     W, rng = weights(seed)
-    hints = drawn_bags(rng, 9, rng.integers(0, 3, 9)) | Supervision.from_labels([*[None] * 8, 1])
+    hints = draw_bags(rng, 9, rng.integers(0, 3, 9)) | Supervision.from_labels([*[None] * 8, 1])
     bag_matrices = BagMatrices.from_hints(hints)
     known, k = bag_matrices.sets.known, 3
     # Similarities of rows of bags that share no label become 0; the degrees do not change.
-    sets = twin.gathered(hints)
+    sets = twin.gather_hints(hints)
     sets = [sets[1].get(bag) for bag in sets[0]]
     kept = np.array([[not (cut and a and b and not a & b) for b in sets] for a in sets])
     degrees = W.sum(axis=1)
-    P = twin.propagated(
+    P = twin.propagate(
         W * kept, [{bag_matrices.sets.classes.index(c) for c in s or ()} for s in sets], degrees=degrees
     )
     # Classes have equal weight: each column has the same sum of squares over degrees, the mean of all.
     squares = (P**2 / degrees[:, None]).sum(axis=0)
     w = np.where(squares > 0, squares[squares > 0].mean() / np.where(squares > 0, squares, 1.0), 1.0)
     # The eigenvalues of the graph without the first, times 1.5 and the root of the known share.
-    values = np.sort(np.linalg.eigvalsh(twin.normalized(W)))[::-1][1:k]
+    values = np.sort(np.linalg.eigvalsh(twin.normalize(W)))[::-1][1:k]
     unit = np.maximum(values, 1e-3).mean() / squares[squares > 0].mean()
     Q = 1.5 * np.sqrt(known.mean()) * unit * P * w @ P.T
     model = BagSpectralClustering(k, cut_disjoint=cut)
     found = matrix_of(monkeypatch, model, W, hints)
-    assert_allclose(found, twin.normalized(W, W * kept + Q), atol=1e-9)
+    assert_allclose(found, twin.normalize(W, W * kept + Q), atol=1e-9)
 
 
 def test_alpha_in_degrees_matches_the_mean_degree(monkeypatch):
@@ -128,7 +128,7 @@ def test_alpha_in_degrees_matches_the_mean_degree(monkeypatch):
     Q = twin.bag_matrix(hints, "labelled")
     factor = added[Q != 0] / Q[Q != 0]
     assert_allclose(factor, factor[0])
-    sets = twin.gathered(hints)
+    sets = twin.gather_hints(hints)
     shares = np.array([[twin.alike(sets[1].get(a), sets[1].get(b)) for b in sets[0]] for a in sets[0]])
     known = BagMatrices.from_hints(hints).sets.known
     assert_allclose(factor[0] * shares.sum(axis=1)[known].mean(), 2.0 * W.sum(axis=1).mean())

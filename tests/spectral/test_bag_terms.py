@@ -36,7 +36,7 @@ def matrix(hints, variant, alpha=1.0, weights=None, keep_must=True, keep_cannot=
     return sum(term.toarray() for term in terms)
 
 
-def drawn(seed, n=8):
+def draw_case(seed, n=8):
     """Return bags of any label sets, unlabelled ones, rows in none, and labels of some rows."""
     rng = np.random.default_rng(seed)
     codes = rng.integers(-1, 4, n)
@@ -120,15 +120,15 @@ def test_a_bag_whose_rows_are_all_labelled_is_not_counted():
 @fewer(2)
 @given(SEEDS)
 def test_the_exact_variant_is_the_sum_over_pairs_of_bags(seed):
-    hints = drawn(seed, 6)
+    hints = draw_case(seed, 6)
     assert_allclose(matrix(hints, "exact"), twin.quadruple_sum(hints), atol=1e-12)
 
 
 @fewer(2)
 @given(SEEDS)
 def test_the_printed_variant_equals_the_formula(seed):
-    hints = drawn(seed)
-    bag_of, sets = twin.gathered(hints)
+    hints = draw_case(seed)
+    bag_of, sets = twin.gather_hints(hints)
     B = np.array([[bag == name for name in sets] for bag in bag_of], dtype=float)
     Y = np.array([[(c in (s or ())) / len(s or "-") for s in sets.values()] for c in "xyz"])
     mu = (Y.T @ Y).sum() / len(sets) ** 2
@@ -138,7 +138,7 @@ def test_the_printed_variant_equals_the_formula(seed):
 
 @given(SEEDS, st.sampled_from(VARIANTS), st.booleans(), st.booleans(), st.booleans())
 def test_each_variant_equals_its_reference(seed, variant, without_links, more_clusters, weighed):
-    hints = drawn(seed)
+    hints = draw_case(seed)
     classes = BagMatrices.from_hints(hints).sets.classes
     weights = np.random.default_rng(seed).uniform(0.5, 2, len(classes)) if weighed else np.ones(len(classes))
     wanted = twin.bag_matrix(
@@ -157,10 +157,10 @@ def test_each_variant_equals_its_reference(seed, variant, without_links, more_cl
 
 @given(SEEDS, st.sampled_from(VARIANTS), st.booleans())
 def test_without_links_sets_only_implied_links_to_zero(seed, variant, more_clusters):
-    hints = drawn(seed)
+    hints = draw_case(seed)
     whole = matrix(hints, variant)
     left = matrix(hints, variant, keep_must=more_clusters, keep_cannot=False)
-    bag_of, sets = twin.gathered(hints)
+    bag_of, sets = twin.gather_hints(hints)
     known = [sets.get(bag) for bag in bag_of]
     for p in range(8):
         for q in range(8):
@@ -176,7 +176,7 @@ def test_without_links_sets_only_implied_links_to_zero(seed, variant, more_clust
 @fewer(2)
 @given(SEEDS, st.sampled_from(VARIANTS))
 def test_names_of_classes_and_bags_do_not_matter(seed, variant):
-    hints = drawn(seed)
+    hints = draw_case(seed)
     Q = matrix(hints, variant)
     assert_allclose(Q, Q.T, atol=1e-14)
     names = {"x": "q", "y": "a", "z": "m"}

@@ -29,7 +29,7 @@ def rng(seed=0):
     return np.random.RandomState(seed)
 
 
-def agree(operator, eigen, k, tol=1e-6, missed=0.0):
+def assert_agrees(operator, eigen, k, tol=1e-6, missed=0.0):
     """Check values, residuals and orthonormality, for any basis of a repeated eigenvalue.
 
     `missed` is how far below a value of the same rank one may be, as a share of the largest.
@@ -55,7 +55,7 @@ def knn(X, n_neighbors=8):
     return sparse.csr_array(0.5 * (graph + graph.T))
 
 
-def normalised(weights, terms=()):
+def normalise(weights, terms=()):
     return SpectralOperator(weights, 1 / np.sqrt(np.asarray(weights.sum(axis=1)).ravel()), terms)
 
 
@@ -71,7 +71,7 @@ def surface(n=600, seed=0):
 def with_link(operator, i, j, weight=1.0):
     n = operator.shape[0]
     link = sparse.csr_array(([weight, weight], ([i, j], [j, i])), shape=(n, n))
-    return normalised(sparse.csr_array(operator.weights + link), operator.terms)
+    return normalise(sparse.csr_array(operator.weights + link), operator.terms)
 
 
 @st.composite
@@ -117,8 +117,8 @@ def test_two_rows(k):
 
 @pytest.mark.parametrize("missing", [0, 1])
 def test_nearly_all_eigenvectors(missing):
-    operator = normalised(knn(cloud(40)))
-    agree(operator, compute_leading_eigenvectors(operator, 40 - missing, rng=rng()), 40 - missing)
+    operator = normalise(knn(cloud(40)))
+    assert_agrees(operator, compute_leading_eigenvectors(operator, 40 - missing, rng=rng()), 40 - missing)
 
 
 # ---------------------------------------------------------------------- twins
@@ -129,7 +129,9 @@ def test_every_solver_agrees_with_the_dense_solver(problem, solver):
     operator, k, seed = problem
     if solver == "inverse" and operator.graph is None:
         solver = "arpack"
-    agree(operator, compute_leading_eigenvectors(operator, k, tol=1e-6, solver=solver, rng=rng(seed)), k)
+    assert_agrees(
+        operator, compute_leading_eigenvectors(operator, k, tol=1e-6, solver=solver, rng=rng(seed)), k
+    )
 
 
 @given(problems(), st.integers(0, 3), st.booleans())
@@ -146,7 +148,7 @@ def test_any_start_leads_to_the_same_result(problem, kind, whole):
         start = Eigen(np.zeros(k), start, 0, "warm", True)
     eigen = compute_leading_eigenvectors(operator, k, start=start, tol=1e-6, rng=rng(seed))
     # One start in a thousand of the last two kinds ends with a pair that is next to the one it missed.
-    agree(operator, eigen, k, missed=0.05 if kind >= 2 else 0.0)
+    assert_agrees(operator, eigen, k, missed=0.05 if kind >= 2 else 0.0)
 
 
 # ---------------------------------------------------------------------- hard spectra
@@ -157,9 +159,9 @@ def test_any_start_leads_to_the_same_result(problem, kind, whole):
 def test_seven_components_have_the_eigenvalue_one_seven_times(solver, k):
     parts = [knn(cloud(60, seed), 5) for seed in range(6)]
     weights = sparse.csr_array(sparse.block_diag([*parts, parts[0]]))  # equal components: every value twice
-    operator = normalised(weights)
+    operator = normalise(weights)
     eigen = compute_leading_eigenvectors(operator, k, tol=1e-6, solver=solver, rng=rng())
-    agree(operator, eigen, k)
+    assert_agrees(operator, eigen, k)
 
 
 @pytest.mark.parametrize("handed_on", [False, True])
@@ -171,11 +173,13 @@ def test_disconnected_thin_graphs_with_eigenvalues_close_to_one(seed, handed_on)
         draws.normal(size=(450, 1 + seed % 2))
         + 4 * draws.normal(size=(6, 1 + seed % 2))[draws.integers(0, 6, 450)]
     )
-    operator = normalised(knn(X, 4))
+    operator = normalise(knn(X, 4))
     start = (
         compute_leading_eigenvectors(with_link(operator, 3, 400), 10, rng=rng(seed)) if handed_on else None
     )
-    agree(operator, compute_leading_eigenvectors(operator, 10, start=start, tol=1e-6, rng=rng(seed)), 10)
+    assert_agrees(
+        operator, compute_leading_eigenvectors(operator, 10, start=start, tol=1e-6, rng=rng(seed)), 10
+    )
 
 
 @pytest.mark.parametrize("solver", ITERATIVE)
@@ -196,35 +200,35 @@ def test_terms_that_raise_and_lower_eigenvalues(solver):
         LowRank(np.ones((n, 1)), np.array([-0.1])),
     ]
     for X in (cloud(n), surface(n)):
-        operator = normalised(knn(X), terms)
+        operator = normalise(knn(X), terms)
         eigen = compute_leading_eigenvectors(operator, 9, tol=1e-6, solver=solver, rng=rng())
-        agree(operator, eigen, 9)
+        assert_agrees(operator, eigen, 9)
         assert eigen.values[0] > 1.5
 
 
 def test_dense_weights():
     X = cloud(400)
     weights = np.exp(-((X[:, None] - X[None]) ** 2).sum(axis=2) / 20)
-    operator = normalised(weights)
+    operator = normalise(weights)
     eigen = compute_leading_eigenvectors(operator, 6, tol=1e-6, rng=rng())
     assert eigen.solver == "arpack"
-    agree(operator, eigen, 6)
+    assert_agrees(operator, eigen, 6)
 
 
 # ---------------------------------------------------------------------- the choice
 
 
 def test_surfaces_are_factorised_and_clouds_are_not():
-    assert compute_leading_eigenvectors(normalised(knn(surface())), 4, rng=rng()).solver == "inverse"
-    thick = normalised(knn(np.random.default_rng(0).normal(size=(600, 8))))
+    assert compute_leading_eigenvectors(normalise(knn(surface())), 4, rng=rng()).solver == "inverse"
+    thick = normalise(knn(np.random.default_rng(0).normal(size=(600, 8))))
     assert compute_leading_eigenvectors(thick, 4, rng=rng()).solver == "arpack"
     both = sparse.csr_array(sparse.block_diag([knn(surface()), thick.weights]))
-    assert compute_leading_eigenvectors(normalised(both), 4, rng=rng()).solver == "arpack"
+    assert compute_leading_eigenvectors(normalise(both), 4, rng=rng()).solver == "arpack"
 
 
 def test_small_matrices_use_the_dense_solver(monkeypatch):
     monkeypatch.setattr(_eigen, "_SMALL", 600)
-    assert compute_leading_eigenvectors(normalised(knn(cloud())), 4, rng=rng()).solver == "dense"
+    assert compute_leading_eigenvectors(normalise(knn(cloud())), 4, rng=rng()).solver == "dense"
 
 
 # ---------------------------------------------------------------------- from a start
@@ -233,20 +237,20 @@ def test_small_matrices_use_the_dense_solver(monkeypatch):
 @pytest.mark.parametrize("rows", [cloud, surface])
 @pytest.mark.parametrize("handed_on", ["eigen", "array", "unpickled"])
 def test_warm_equals_cold_after_one_link(rows, handed_on):
-    before = normalised(knn(rows(1500)))
+    before = normalise(knn(rows(1500)))
     old = compute_leading_eigenvectors(before, 5, tol=1e-7, rng=rng())
     start = {"eigen": old, "array": old.vectors, "unpickled": pickle.loads(pickle.dumps(old))}[handed_on]
     after = with_link(before, 3, 700)
     cold = compute_leading_eigenvectors(after, 5, tol=1e-7, rng=rng())
     warm = compute_leading_eigenvectors(after, 5, start=start, tol=1e-7, rng=rng())
     assert warm.solver == "warm"
-    agree(after, warm, 5, 1e-7)
+    assert_agrees(after, warm, 5, 1e-7)
     assert_allclose(warm.values, cold.values, atol=1e-7)
     same_span(warm.vectors, cold.vectors)
 
 
 def test_a_warm_start_needs_fewer_products():
-    before = normalised(knn(cloud(3000)))
+    before = normalise(knn(cloud(3000)))
     old = compute_leading_eigenvectors(before, 5, rng=rng())
     after = with_link(before, 3, 700)
     warm = compute_leading_eigenvectors(after, 5, start=old, rng=rng())
@@ -258,24 +262,26 @@ def test_a_new_leading_vector_orthogonal_to_the_start_is_found(seed):
     # The start contains eigenvectors of the first component; the term is in the second.
     first, second = knn(cloud(800, 1)), knn(cloud(800, 2))
     weights = sparse.csr_array(sparse.block_diag([first, second]))
-    part = compute_leading_eigenvectors(normalised(first), 4, tol=1e-8, rng=rng())
+    part = compute_leading_eigenvectors(normalise(first), 4, tol=1e-8, rng=rng())
     start = np.vstack([part.vectors, np.zeros((800, 4))])
     rows = np.zeros((1600, 1))
     rows[900:950] = 1.0
     for terms in ([LowRank(rows, np.array([3.0]))], []):
-        operator = normalised(weights, terms)
-        agree(operator, compute_leading_eigenvectors(operator, 4, start=start, tol=1e-6, rng=rng(seed)), 4)
+        operator = normalise(weights, terms)
+        assert_agrees(
+            operator, compute_leading_eigenvectors(operator, 4, start=start, tol=1e-6, rng=rng(seed)), 4
+        )
 
 
 def test_a_start_with_factors_of_another_graph_converges():
-    old = compute_leading_eigenvectors(normalised(knn(surface(seed=1))), 4, rng=rng())
+    old = compute_leading_eigenvectors(normalise(knn(surface(seed=1))), 4, rng=rng())
     assert old.inverse is not None
-    operator = normalised(knn(cloud()))
-    agree(operator, compute_leading_eigenvectors(operator, 4, start=old, tol=1e-6, rng=rng()), 4)
+    operator = normalise(knn(cloud()))
+    assert_agrees(operator, compute_leading_eigenvectors(operator, 4, start=old, tol=1e-6, rng=rng()), 4)
 
 
 def test_factors_are_not_pickled():
-    old = compute_leading_eigenvectors(normalised(knn(surface())), 4, rng=rng())
+    old = compute_leading_eigenvectors(normalise(knn(surface())), 4, rng=rng())
     copy = pickle.loads(pickle.dumps(old))
     assert copy.inverse is None
     assert_array_equal(copy.vectors, old.vectors)
@@ -286,7 +292,7 @@ def test_factors_are_not_pickled():
 
 @pytest.mark.parametrize("solver", [*ITERATIVE, "dense"])
 def test_same_seed_same_vectors_and_signs(solver):
-    operator = normalised(knn(cloud()))
+    operator = normalise(knn(cloud()))
     one, two = (compute_leading_eigenvectors(operator, 4, solver=solver, rng=rng(3)) for _ in range(2))
     assert_array_equal(one.vectors, two.vectors)
     largest = one.vectors[np.abs(one.vectors).argmax(axis=0), np.arange(4)]
@@ -295,12 +301,14 @@ def test_same_seed_same_vectors_and_signs(solver):
 
 
 def test_a_generator_is_accepted():
-    operator = normalised(knn(cloud()))
-    agree(operator, compute_leading_eigenvectors(operator, 4, tol=1e-6, rng=np.random.default_rng(0)), 4)
+    operator = normalise(knn(cloud()))
+    assert_agrees(
+        operator, compute_leading_eigenvectors(operator, 4, tol=1e-6, rng=np.random.default_rng(0)), 4
+    )
 
 
 def test_the_operator_is_not_modified():
-    operator = normalised(knn(surface()))
+    operator = normalise(knn(surface()))
     before = operator.weights.toarray()
     compute_leading_eigenvectors(operator, 4, rng=rng())
     assert_array_equal(operator.weights.toarray(), before)

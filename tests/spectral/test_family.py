@@ -36,7 +36,7 @@ def must(n, *pairs):
     return Supervision.from_links(n, must=list(pairs))
 
 
-def drawn_affinity(seed, n=25):
+def draw_affinity(seed, n=25):
     rng = np.random.default_rng(seed)
     return rbf_kernel(rng.normal(size=(n, 3)), gamma=0.5)
 
@@ -53,7 +53,7 @@ def up_to_sign(a, b, **tolerance):
 @fewer(4)
 @given(seed=SEEDS, k=st.integers(1, 5))
 def test_without_hints_the_embedding_equals_scikit_learns(cls, seed, k):
-    A = drawn_affinity(seed)
+    A = draw_affinity(seed)
     theirs = spectral_embedding(A, n_components=k, drop_first=False, random_state=0, eigen_tol=1e-12)
     model = cls(k, affinity="precomputed", row_normalize=False, random_state=0).fit(A)
     half = A.sum(axis=1) - 1
@@ -197,7 +197,7 @@ def test_a_new_row_without_similar_rows_goes_to_the_largest_cluster():
 @given(SEEDS, st.sampled_from(MEMBERS))
 def test_rows_without_hints_are_extended_exactly(seed, cls):
     # lambda u_i is row i of the matrix times u, and that row contains only similarities.
-    A = drawn_affinity(seed, 15)
+    A = draw_affinity(seed, 15)
     np.fill_diagonal(A, 0.0)
     hints = must(15, (0, 1), (1, 2))
     params = {}

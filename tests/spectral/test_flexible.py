@@ -35,7 +35,7 @@ def on_ring(n_clusters=2, **params):
     return FlexibleSpectralClustering(n_clusters, affinity="precomputed", random_state=0, **params)
 
 
-def drawn(seed, n=14, n_links=10):
+def draw_case(seed, n=14, n_links=10):
     """Return a connected graph with random weights, three classes, and true links."""
     rng = np.random.default_rng(seed)
     weights = rng.uniform(0.05, 1, (n, n)) ** 3
@@ -116,7 +116,7 @@ def test_stated_and_implied_links(seed):
         firsts = np.unique(y, return_index=True)[1]
         hints |= Supervision.from_links(12, cannot_groups=[firsts] if len(firsts) > 1 else [])
     closure = hints.closure()
-    expected = twin.implied_matrix(hints)
+    expected = twin.make_implied_matrix(hints)
     found = derive_implied_links(hints, closure)
     # A link stated by a pair and by a group counts twice.
     np.testing.assert_array_equal(np.sign(found.toarray().round(9)), expected)
@@ -148,10 +148,10 @@ def test_a_contradictory_cannot_link_is_added_as_stated():
 
 @given(SEEDS, st.sampled_from([-1.0, -0.2, 0.05, 0.3, 0.6]))
 def test_the_dense_solver_against_the_printed_problem(seed, share):
-    weights, _, hints = drawn(seed)
+    weights, _, hints = draw_case(seed)
     solver = pencil(weights, hints)
     level = share * solver.compute_link_eigenvalues(2)[-1]
-    lambdas, vectors, costs = twin.flexible_solutions(weights, twin.implied_matrix(hints), level)
+    lambdas, vectors, costs = twin.flexible_solutions(weights, twin.make_implied_matrix(hints), level)
     found = solver.find_feasible(level, 2)
     np.testing.assert_allclose(found.costs, costs[:2], atol=1e-6)
     np.testing.assert_allclose(found.eigenvalues, lambdas[:2], rtol=1e-5, atol=1e-8)
@@ -163,7 +163,7 @@ def test_the_dense_solver_against_the_printed_problem(seed, share):
 @given(SEEDS, st.sampled_from([-1.0, 0.05, 0.4]))
 @fewer(4)
 def test_the_other_solvers_against_the_dense_one(seed, share):
-    weights, _, hints = drawn(seed, n=60, n_links=40)
+    weights, _, hints = draw_case(seed, n=60, n_links=40)
     dense = pencil(weights, hints)
     level = share * dense.compute_link_eigenvalues(2)[-1]
     every = dense.find_feasible(level, 60)
@@ -220,12 +220,12 @@ def test_links_that_leave_nothing_feasible_are_reported_by_every_solver(sparse, 
 @given(SEEDS, st.sampled_from([-0.5, 0.2, 0.7]))
 @fewer(2)
 def test_feasible_vectors_satisfy_the_links_to_the_level(seed, share):
-    weights, _, hints = drawn(seed)
+    weights, _, hints = draw_case(seed)
     solver = pencil(weights, hints)
     level = share * solver.compute_link_eigenvalues(1)[0]
     found = solver.find_feasible(level, 14)
     half = weights.sum(axis=1) ** -0.5
-    Q = half[:, None] * twin.implied_matrix(hints) * half
+    Q = half[:, None] * twin.make_implied_matrix(hints) * half
     assert (np.einsum("ij,ij->j", found.vectors, Q @ found.vectors) > level - 1e-9).all()
     assert (np.diff(found.costs) >= 0).all()
 

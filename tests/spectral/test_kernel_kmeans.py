@@ -36,7 +36,7 @@ def on_line(n_clusters=2, **params):
     return ConstrainedKernelKMeans(n_clusters, affinity="precomputed", random_state=0, **params)
 
 
-def drawn(seed, n=12, sparse=False):
+def draw_case(seed, n=12, sparse=False):
     """Return a random association with two groups, and its dense matrix."""
     rng = np.random.default_rng(seed)
     near = rng.uniform(-0.3, 1, (n, n)) * (rng.uniform(size=(n, n)) < 0.6)
@@ -76,7 +76,7 @@ def test_links_move_the_cut():
     assert model.violations_.share == 1.0
 
 
-def added_by_links(hints, weights=LINE, **params):
+def compute_added_by_links(hints, weights=LINE, **params):
     """Return the matrix that links add to the similarities."""
     made = on_line(**params)._make_association(Graph.from_weights(weights), hints, hints.closure())
     return made.multiply(np.eye(6)) - weights
@@ -87,11 +87,11 @@ def test_the_total_weight_of_links_is_the_mean_cluster_size():
     hints = Supervision.from_links(6, must=[(0, 1), (1, 2)], cannot=[(2, 5)], must_weights=[1, 3])
     expected = np.zeros((6, 6))
     expected[0, 1], expected[1, 2], expected[2, 5] = 2, 6, -2
-    np.testing.assert_allclose(added_by_links(hints), expected + expected.T, atol=1e-12)
+    np.testing.assert_allclose(compute_added_by_links(hints), expected + expected.T, atol=1e-12)
     group = Supervision.from_links(6, must_groups=[[0, 1, 2, 3]])  # six pairs, each of weight 1/2
     expected = np.zeros((6, 6))
     expected[:4, :4] = 1 - np.eye(4)
-    np.testing.assert_allclose(added_by_links(group), expected, atol=1e-12)
+    np.testing.assert_allclose(compute_added_by_links(group), expected, atol=1e-12)
 
 
 def test_implied_links_share_the_total_weight():
@@ -100,12 +100,14 @@ def test_implied_links_share_the_total_weight():
     expected = np.zeros((6, 6))
     expected[:3, :3] = 1 - np.eye(3)
     expected[:3, 5] = expected[5, :3] = -1
-    np.testing.assert_allclose(added_by_links(hints, implied=True), expected, atol=1e-12)
+    np.testing.assert_allclose(compute_added_by_links(hints, implied=True), expected, atol=1e-12)
 
 
 def test_the_scale_of_the_similarities_does_not_matter():
     hints = Supervision.from_links(6, must=[(0, 1)], cannot=[(1, 2)])
-    np.testing.assert_allclose(added_by_links(hints, 1e3 * LINE), 1e3 * added_by_links(hints), atol=1e-9)
+    np.testing.assert_allclose(
+        compute_added_by_links(hints, 1e3 * LINE), 1e3 * compute_added_by_links(hints), atol=1e-9
+    )
 
 
 def test_250_right_links_do_not_lower_the_purity_on_coil20():
@@ -142,7 +144,7 @@ def test_max_links_limits_the_weight_of_a_row():
 @given(SEEDS, st.booleans())
 @fewer(2)
 def test_products_values_and_units(seed, sparse):
-    made, whole, rng = drawn(seed, sparse=sparse)
+    made, whole, rng = draw_case(seed, sparse=sparse)
     block = rng.normal(size=(12, 2))
     np.testing.assert_allclose(made.multiply(block), whole @ block, atol=1e-12)
     np.testing.assert_allclose(made.own, whole.diagonal(), atol=1e-12)
@@ -168,7 +170,7 @@ def test_products_values_and_units(seed, sparse):
 @given(SEEDS)
 @fewer(2)
 def test_nearness_against_explicit_feature_vectors(seed):
-    made, whole, rng = drawn(seed)
+    made, whole, rng = draw_case(seed)
     labels = rng.permutation(np.arange(12) % 3)
     shift = max(-made.bound_eigenvalues(np.random.RandomState(0)), 0.0) + 0.1
     sums = Sums.from_labels(made, labels, 3)
@@ -185,7 +187,7 @@ def test_nearness_against_explicit_feature_vectors(seed):
 @given(SEEDS, st.booleans())
 @fewer(4)
 def test_gains_are_differences_of_values(seed, sparse):
-    made, whole, rng = drawn(seed, sparse=sparse)
+    made, whole, rng = draw_case(seed, sparse=sparse)
     labels = rng.permutation(np.r_[np.arange(11) % 2, 2])  # one cluster of a single row
     gains = Sums.from_labels(made, labels, 4).compute_gains(made, np.arange(12), labels)
     before = twin.association_value(whole, made.mass, labels)
@@ -201,7 +203,7 @@ def test_gains_are_differences_of_values(seed, sparse):
 @given(SEEDS)
 @fewer(2)
 def test_the_smallest_shift_makes_the_kernel_positive_definite(seed):
-    made, whole, _ = drawn(seed)
+    made, whole, _ = draw_case(seed)
     half = made.mass**-0.5
     least = np.linalg.eigvalsh(half[:, None] * whole * half)[0]
     np.testing.assert_allclose(made.bound_eigenvalues(np.random.RandomState(0)), least, atol=1e-9)
@@ -209,7 +211,7 @@ def test_the_smallest_shift_makes_the_kernel_positive_definite(seed):
 
 @pytest.mark.parametrize("sparse", [False, True])
 def test_the_smallest_shift_of_many_rows_is_a_bound(sparse):
-    made, whole, _ = drawn(0, n=300, sparse=sparse)
+    made, whole, _ = draw_case(0, n=300, sparse=sparse)
     half = made.mass**-0.5
     least = np.linalg.eigvalsh(half[:, None] * whole * half)[0]
     found = made.bound_eigenvalues(np.random.RandomState(0))
@@ -222,7 +224,7 @@ def test_the_smallest_shift_of_many_rows_is_a_bound(sparse):
 @given(SEEDS, st.booleans(), st.integers(2, 5))
 @fewer(2)
 def test_no_step_lowers_the_objective(seed, sparse, k):
-    made, _, rng = drawn(seed, n=20, sparse=sparse)
+    made, _, rng = draw_case(seed, n=20, sparse=sparse)
     shift = max(-made.bound_eigenvalues(np.random.RandomState(0)), 0.0)
     labels = made.fill_empty(rng.integers(0, k, 20), k)
     assert set(labels) == set(range(k))

@@ -20,11 +20,11 @@ from likewise.spectral._affinity import Graph
 from likewise.supervision import sample_links
 from profiles import fewer
 from reference import bag_constraints as twin
-from reference.bag_constraints import drawn_bags, drawn_links, drawn_weights
+from reference.bag_constraints import draw_bags, draw_links, draw_weights
 
 SEEDS = st.integers(0, 10_000)
 FORMS = st.sampled_from([(n, s) for n in ("symmetric", "additive") for s in (False, True)])
-WRITTEN_OUT = {"symmetric": twin.normalized, "additive": twin.additive}
+WRITTEN_OUT = {"symmetric": twin.normalize, "additive": twin.additive}
 
 
 def matrix_of(model, W, hints, as_sparse=False):
@@ -102,10 +102,10 @@ def test_links_decide_where_a_ring_is_cut():
 def test_the_matrix_equals_the_formula(seed, form, true_links):
     rng = np.random.default_rng(seed)
     n = int(rng.integers(3, 10))
-    W = drawn_weights(rng, n)
-    hints = drawn_links(rng, n, rng.integers(0, 3, n) if true_links else None)
+    W = draw_weights(rng, n)
+    hints = draw_links(rng, n, rng.integers(0, 3, n) if true_links else None)
     found = matrix_of(SpectralLearning(2, normalization=form[0]), W, hints, form[1])
-    assert_allclose(found, WRITTEN_OUT[form[0]](twin.linked_matrix(W, hints)), atol=1e-12)
+    assert_allclose(found, WRITTEN_OUT[form[0]](twin.make_linked_matrix(W, hints)), atol=1e-12)
 
 
 @given(SEEDS, FORMS, st.booleans())
@@ -113,8 +113,8 @@ def test_bags_labels_and_triplets_are_converted_by_to_links(seed, form, more):
     rng = np.random.default_rng(seed)
     n = int(rng.integers(3, 10))
     y = rng.integers(0, 3, n)
-    W = drawn_weights(rng, n)
-    hints = drawn_bags(rng, n, y) | drawn_links(rng, n, y)
+    W = draw_weights(rng, n)
+    hints = draw_bags(rng, n, y) | draw_links(rng, n, y)
     if rng.uniform() < 0.5:
         hints = hints | Supervision.from_labels([int(c) if rng.uniform() < 0.3 else None for c in y])
     rows = rng.permutation(n)[:3]
@@ -125,7 +125,7 @@ def test_bags_labels_and_triplets_are_converted_by_to_links(seed, form, more):
     model = SpectralLearning(max(n_classes, 1) + more, normalization=form[0], as_links=True)
     links = hints.to_links(more_clusters_than_classes=model.n_clusters > n_classes)
     found = matrix_of(model, W, hints, form[1])
-    assert_allclose(found, WRITTEN_OUT[form[0]](twin.linked_matrix(W, links)), atol=1e-12)
+    assert_allclose(found, WRITTEN_OUT[form[0]](twin.make_linked_matrix(W, links)), atol=1e-12)
 
 
 # ---------------------------------------------------------------------- laws
@@ -167,7 +167,7 @@ def test_more_true_links_do_no_harm_on_average():
 def test_a_row_without_hints_is_extended_exactly_in_the_additive_form(seed):
     # Its entry in an eigenvector follows from its similarities, its degree and the eigenvalue alone.
     rng = np.random.default_rng(seed)
-    W = drawn_weights(rng, 10) + 0.05 * (1 - np.eye(10))
+    W = draw_weights(rng, 10) + 0.05 * (1 - np.eye(10))
     hints = Supervision.from_links(10, must=[(0, 1), (1, 2)], cannot=[(2, 3)])
     model = SpectralLearning(2, normalization="additive", affinity="precomputed", random_state=0)
     with warnings.catch_warnings():

@@ -23,7 +23,7 @@ from likewise.spectral._pair_constraints import (
 )
 from profiles import fewer
 from reference import bag_constraints as twin
-from reference.bag_constraints import drawn_bags, drawn_links, drawn_weights
+from reference.bag_constraints import draw_bags, draw_links, draw_weights
 
 SEEDS = st.integers(0, 10_000)
 # Bags of five rows: r1 contains rows 0 and 1, row 4 is in no bag, r3 is unlabelled.
@@ -139,9 +139,9 @@ def test_pairs_that_are_apart_agree_with_to_links(seed, as_sparse):
     rng = np.random.default_rng(seed)
     n = int(rng.integers(2, 10))
     y = rng.integers(0, 3, n)
-    W = drawn_weights(rng, n)
-    bags = drawn_bags(rng, n, y)
-    wanted = twin.linked_matrix(W, bags.to_links(more_clusters_than_classes=True))
+    W = draw_weights(rng, n)
+    bags = draw_bags(rng, n, y)
+    wanted = twin.make_linked_matrix(W, bags.to_links(more_clusters_than_classes=True))
     found = ApartPairs(None, LabelSets.from_bags(bags.bags, n)).cut(csr_array(W) if as_sparse else W)
     assert issparse(found) == as_sparse
     assert_allclose(found.toarray() if as_sparse else found, wanted)
@@ -151,12 +151,12 @@ def test_pairs_that_are_apart_agree_with_to_links(seed, as_sparse):
 def test_a_linked_graph_agrees_with_the_relations_of_all_pairs(seed, as_sparse, true_links):
     rng = np.random.default_rng(seed)
     n = int(rng.integers(3, 10))
-    W = drawn_weights(rng, n)
-    hints = drawn_links(rng, n, rng.integers(0, 3, n) if true_links else None)
+    W = draw_weights(rng, n)
+    hints = draw_links(rng, n, rng.integers(0, 3, n) if true_links else None)
     linked = LinkedGraph.from_closure(
         Graph.from_weights(csr_array(W) if as_sparse else W), hints.closure(on_conflict="keep")
     )
-    wanted = twin.linked_matrix(W, hints)
+    wanted = twin.make_linked_matrix(W, hints)
     found = SpectralOperator(linked.weights, None, linked.terms, linked.diagonal).toarray()
     assert_allclose(found, wanted, atol=1e-12)
     degrees = wanted.sum(axis=1)
@@ -168,12 +168,12 @@ def test_links_and_label_sets_agree_with_the_relations_of_all_pairs(seed):
     rng = np.random.default_rng(seed)
     n = int(rng.integers(3, 10))
     y = rng.integers(0, 3, n)
-    W = drawn_weights(rng, n)
-    links, bags = drawn_links(rng, n, y), drawn_bags(rng, n, y)
+    W = draw_weights(rng, n)
+    links, bags = draw_links(rng, n, y), draw_bags(rng, n, y)
     linked = LinkedGraph.from_closure(
         Graph.from_weights(W), links.closure(), LabelSets.from_bags(bags.bags, n)
     )
-    wanted = twin.linked_matrix(W, (links | bags).to_links(more_clusters_than_classes=True))
+    wanted = twin.make_linked_matrix(W, (links | bags).to_links(more_clusters_than_classes=True))
     found = SpectralOperator(linked.weights, None, linked.terms, linked.diagonal).toarray()
     assert_allclose(found, wanted, atol=1e-12)
 
@@ -183,8 +183,8 @@ def test_links_and_label_sets_agree_with_the_relations_of_all_pairs(seed):
 def test_many_label_sets_and_small_blocks_change_nothing(seed):
     rng = np.random.default_rng(seed)
     y = rng.integers(0, 3, 9)
-    W = drawn_weights(rng, 9)
-    closure, bags = drawn_links(rng, 9, y).closure(), drawn_bags(rng, 9, y)
+    W = draw_weights(rng, 9)
+    closure, bags = draw_links(rng, 9, y).closure(), draw_bags(rng, 9, y)
     wanted = ApartPairs(closure, LabelSets.from_bags(bags.bags, 9)).cut(W)
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(_pair_constraints, "_BLOCK", 7)
@@ -193,13 +193,13 @@ def test_many_label_sets_and_small_blocks_change_nothing(seed):
         assert_array_equal(
             ApartPairs(closure, LabelSets.from_bags(bags.bags, 9)).cut(csr_array(W)).toarray(), wanted
         )
-        loose = drawn_links(rng, 9).closure(on_conflict="keep")
+        loose = draw_links(rng, 9).closure(on_conflict="keep")
         few = ApartPairs(loose).cut(W)
     assert_array_equal(ApartPairs(loose).cut(W), few)
 
 
 def test_the_graph_is_not_modified():
-    W = drawn_weights(np.random.default_rng(0), 6)
+    W = draw_weights(np.random.default_rng(0), 6)
     hints = Supervision.from_links(6, must=[(0, 1)], cannot=[(2, 3)])
     for weights in (W.copy(), csr_array(W)):
         LinkedGraph.from_closure(Graph.from_weights(weights), hints.closure())

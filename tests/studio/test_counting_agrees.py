@@ -22,7 +22,7 @@ ROW_OF = {id: row for row, id in enumerate(IDS)}
 TIME = "2026-03-09T12:00:00+00:00"
 
 
-def asked(items):
+def list_asked(items):
     return {"kind": "pair" if len(items) == 2 else "triplet", "items": list(items)}
 
 
@@ -39,16 +39,19 @@ sources = st.sampled_from(["question", "groups", "import", "study", "practice"])
 pairs = st.sampled_from([("a", "b"), ("b", "a"), ("b", "c"), ("c", "d")])
 statements = st.one_of(
     st.builds(
-        lambda items, word: asked(items) | {"answer": word}, pairs, st.sampled_from(["SAME", "DIFFERENT"])
+        lambda items, word: list_asked(items) | {"answer": word},
+        pairs,
+        st.sampled_from(["SAME", "DIFFERENT"]),
     ),
     st.builds(
-        lambda word: asked(("a", "b", "c")) | {"answer": word}, st.sampled_from(["AB", "NEITHER", "UNSURE"])
+        lambda word: list_asked(("a", "b", "c")) | {"answer": word},
+        st.sampled_from(["AB", "NEITHER", "UNSURE"]),
     ),
 )
 answers = st.tuples(
     st.just("answer"), people, st.builds(lambda body, source: body | {"source": source}, statements, sources)
 )
-skips = st.tuples(st.just("skip"), people, pairs.map(asked))
+skips = st.tuples(st.just("skip"), people, pairs.map(list_asked))
 about = st.integers(1, 9).map(lambda of: {"of": of})
 undos = st.tuples(st.just("undo"), people, about)
 marks = st.tuples(st.sampled_from(["confirm", "again"]), people, about)
@@ -153,7 +156,7 @@ def test_an_interview_and_its_import_agree_with_the_studio(tmp_path_factory, eve
 
 
 def test_an_undone_undo_brings_the_answer_back_everywhere():
-    body = {**asked(("a", "b")), "answer": "SAME", "source": "question"}
+    body = {**list_asked(("a", "b")), "answer": "SAME", "source": "question"}
     events = number([("answer", 1, body), ("undo", 1, {"of": 1}), ("undo", 1, {"of": 2})])
     log, ledger = Log(), Ledger(ROW_OF)
     log.add(events)
@@ -165,7 +168,7 @@ def test_an_undone_undo_brings_the_answer_back_everywhere():
 
 @pytest.mark.parametrize("of", [2, 3, 99])
 def test_an_undo_of_itself_or_of_a_later_event_has_no_effect_anywhere(of):
-    body = {**asked(("a", "b")), "answer": "SAME", "source": "question"}
+    body = {**list_asked(("a", "b")), "answer": "SAME", "source": "question"}
     events = number([("answer", 1, body), ("undo", 1, {"of": of}), ("answer", 2, body)])
     log, ledger = Log(), Ledger(ROW_OF)
     log.add(events)

@@ -25,7 +25,7 @@ from likewise.studio.exports import (
 )
 from likewise.studio.records import Group, Picture
 from likewise.supervision import read_hints
-from small_projects import IDS, WEIRD, Told, make, opened
+from small_projects import IDS, WEIRD, AnswerWriter, make, open_project_store
 
 PICTURE = Picture(
     seq=3,
@@ -43,8 +43,8 @@ DANGEROUS = re.compile(r"\s*[=+\-@\t\r\n]")
 def snapshot(tmp_path):
     """Ann answers three questions, undoes one answer, and names a group."""
     project = make(tmp_path)
-    with opened(project) as store:
-        ann = Told(store)
+    with open_project_store(project) as store:
+        ann = AnswerWriter(store)
         ann.answer("a1", "a2", answer="SAME", seconds=1.25)
         wrong = ann.answer("a1", "b1", answer="SAME")
         ann.undo(wrong)
@@ -116,8 +116,8 @@ def test_hints_are_the_answers_that_count(snapshot, tmp_path):
 
 
 def test_an_undone_undo_has_no_effect(tmp_path):
-    with opened(make(tmp_path)) as store:
-        ann = Told(store)
+    with open_project_store(make(tmp_path)) as store:
+        ann = AnswerWriter(store)
         answer = ann.answer("a1", "a2", answer="SAME")
         ann.undo(ann.undo(answer))
         assert Snapshot.from_store(store).undone == {2}
@@ -125,8 +125,8 @@ def test_an_undone_undo_has_no_effect(tmp_path):
 
 
 def test_a_disputed_answer_is_not_a_hint(tmp_path):
-    with opened(make(tmp_path)) as store:
-        ann, bob = Told(store), Told(store, "Bob")
+    with open_project_store(make(tmp_path)) as store:
+        ann, bob = AnswerWriter(store), AnswerWriter(store, "Bob")
         ann.answer("a1", "a2", answer="SAME")
         bob.answer("a1", "a2", answer="DIFFERENT")
         bob.answer("a1", "b1", answer="DIFFERENT")
@@ -136,7 +136,7 @@ def test_a_disputed_answer_is_not_a_hint(tmp_path):
 
 
 def test_an_empty_project_has_files_with_a_header_only(tmp_path):
-    with opened(make(tmp_path)) as store:
+    with open_project_store(make(tmp_path)) as store:
         empty = Snapshot.from_store(store)
     assert export_bytes("answers", empty, IDS).decode().count("\n") == 1
     assert export_bytes("answers", empty, IDS, format="jsonl") == b""
@@ -213,8 +213,8 @@ def test_a_cell_is_never_a_formula_and_can_be_read_back(text):
 
 
 def test_ids_names_and_annotators_are_all_escaped(tmp_path):
-    with opened(make(tmp_path, WEIRD)) as store:
-        eve = Told(store, "=cmd|'/c calc'!A1")
+    with open_project_store(make(tmp_path, WEIRD)) as store:
+        eve = AnswerWriter(store, "=cmd|'/c calc'!A1")
         for one, other in pairwise(WEIRD):
             eve.answer(one, other, answer="SAME")
         eve.name_group(WEIRD[0], "@SUM(1)")
@@ -231,8 +231,8 @@ def test_ids_names_and_annotators_are_all_escaped(tmp_path):
 
 
 def test_hints_with_such_ids_are_refused_as_csv_and_correct_in_other_formats(tmp_path):
-    with opened(make(tmp_path, WEIRD)) as store:
-        ann = Told(store)
+    with open_project_store(make(tmp_path, WEIRD)) as store:
+        ann = AnswerWriter(store)
         for one, other in pairwise(WEIRD):
             ann.answer(one, other, answer="SAME")
         snapshot = Snapshot.from_store(store)
@@ -245,6 +245,6 @@ def test_hints_with_such_ids_are_refused_as_csv_and_correct_in_other_formats(tmp
 
 
 def test_ids_without_hints_are_not_checked(tmp_path):
-    with opened(make(tmp_path, WEIRD)) as store:
-        Told(store).answer("007", "🦉", answer="SAME")
+    with open_project_store(make(tmp_path, WEIRD)) as store:
+        AnswerWriter(store).answer("007", "🦉", answer="SAME")
         assert b"007" in export_bytes("hints", Snapshot.from_store(store), WEIRD)

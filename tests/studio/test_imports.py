@@ -16,7 +16,7 @@ from likewise.studio.jobs.brain import Brain
 from likewise.studio.records import Settings
 from likewise.studio.store import open_store
 from likewise.supervision import Supervision, write_hints
-from small_projects import IDS, WEIRD, Told, make, opened
+from small_projects import IDS, WEIRD, AnswerWriter, make, open_project_store
 
 FORMATS = ("csv", "jsonl", "parquet")
 SETTINGS = Settings("t", n_clusters=2)
@@ -26,7 +26,7 @@ X = np.array([[0.0, k / 8] if k < 4 else [9.0, k / 8] for k in range(8)])
 @pytest.fixture
 def store(tmp_path):
     """The store of an empty project."""
-    with opened(make(tmp_path)) as store:
+    with open_project_store(make(tmp_path)) as store:
         yield store
 
 
@@ -58,8 +58,8 @@ def labels_by(store, ids=IDS):
 def test_exported_answers_give_the_same_labels_in_another_project(tmp_path, format):
     for name in ("one", "two"):
         (tmp_path / name).mkdir()
-    with opened(make(tmp_path / "one")) as one, opened(make(tmp_path / "two")) as two:
-        ann, bob = Told(one), Told(one, "Bob")
+    with open_project_store(make(tmp_path / "one")) as one, open_project_store(make(tmp_path / "two")) as two:
+        ann, bob = AnswerWriter(one), AnswerWriter(one, "Bob")
         ann.answer("a1", "b1", answer="SAME", seconds=1.5)
         ann.answer("a1", "a2", answer="DIFFERENT")
         bob.answer("a3", "a4", "b4", answer="AC")
@@ -88,8 +88,11 @@ def test_exported_answers_give_the_same_labels_in_another_project(tmp_path, form
 def test_unusual_ids_and_names_are_preserved(tmp_path, format):
     for name in ("one", "two"):
         (tmp_path / name).mkdir()
-    with opened(make(tmp_path / "one", WEIRD)) as one, opened(make(tmp_path / "two", WEIRD)) as two:
-        eve = Told(one, "=eve <b>")
+    with (
+        open_project_store(make(tmp_path / "one", WEIRD)) as one,
+        open_project_store(make(tmp_path / "two", WEIRD)) as two,
+    ):
+        eve = AnswerWriter(one, "=eve <b>")
         for a, b in pairwise(WEIRD):
             eve.answer(a, b, answer="UNSURE")
         path = tmp_path / f"answers.{format}"
@@ -100,13 +103,13 @@ def test_unusual_ids_and_names_are_preserved(tmp_path, format):
 
 def test_a_raw_file_is_read_as_it_is(tmp_path):
     ids = ("=x", "'=x", "y", "z")
-    with opened(make(tmp_path, ids)) as store:
+    with open_project_store(make(tmp_path, ids)) as store:
         path = put(tmp_path, "a,b,answer\n'=x,y,SAME\n=x,z,SAME\n")
         import_answers(store, ids, path, raw=True)
         assert list_statements(store) == [("imported", "'=x", "y", "SAME"), ("imported", "=x", "z", "SAME")]
 
 
-def without_doubt(path, format):
+def drop_doubt(path, format):
     if format == "csv":
         pd.read_csv(path, dtype=str).drop(columns="doubt").to_csv(path, index=False)
     elif format == "jsonl":
@@ -118,7 +121,7 @@ def without_doubt(path, format):
 
 @pytest.mark.parametrize("format", FORMATS)
 def test_the_labels_of_an_export_come_back_as_groups_and_names(tmp_path, store, format):
-    ann = Told(store)
+    ann = AnswerWriter(store)
     ann.answer("a1", "b1", answer="DIFFERENT")
     ann.name_group("b1", "owls")
     snapshot = Snapshot.from_store(store)
@@ -127,10 +130,10 @@ def test_the_labels_of_an_export_come_back_as_groups_and_names(tmp_path, store, 
     path = tmp_path / f"labels.{format}"
     path.write_bytes(export_bytes("labels", snapshot, IDS, brain.make_picture(), format=format))
     (tmp_path / "two").mkdir()
-    with opened(make(tmp_path / "two")) as two:
+    with open_project_store(make(tmp_path / "two")) as two:
         with pytest.raises(FileFormatError, match="turn guesses into facts"):
             import_answers(two, IDS, path)
-        without_doubt(path, format)  # a person has checked them
+        drop_doubt(path, format)  # a person has checked them
         done = import_answers(two, IDS, path)
         assert (done.form, done.n_read, done.n_names) == ("labels", 3 + 3 + 1, 1)
         assert labels_by(two) == labels_by(store)
@@ -226,7 +229,7 @@ def test_a_file_counts_once_and_a_longer_one_adds_what_is_new(tmp_path, store):
 def test_undone_answers_stay_undone_after_another_import(tmp_path, store):
     path = put(tmp_path, "a,b,answer\na1,a2,SAME\n")
     import_answers(store, IDS, path)
-    owner = Told(store, "Olga", "owner")
+    owner = AnswerWriter(store, "Olga", "owner")
     owner.undo(Snapshot.from_store(store).answers[0])
     assert import_answers(store, IDS, path).n_new == 0
     assert list_statements(store) == []
@@ -323,7 +326,7 @@ def test_too_many_answers_are_refused(tmp_path, store, monkeypatch):
 def test_many_answers_are_imported_in_batches(tmp_path, monkeypatch):
     monkeypatch.setattr("likewise.studio.imports._AT_ONCE", 3)
     ids = [f"s{k}" for k in range(20)]
-    with opened(make(tmp_path, ids)) as store:
+    with open_project_store(make(tmp_path, ids)) as store:
         path = put(tmp_path, "id,label\n" + "".join(f"s{k},{k % 2}\n" for k in range(20)))
         assert import_answers(store, ids, path).n_new == 19
 
@@ -342,8 +345,8 @@ def test_it_is_the_same_on_every_database(tmp_path, database_url):
 
 def test_another_process_sees_imported_answers(tmp_path):
     project = make(tmp_path)
-    with opened(project) as running, opened(project) as command:
-        ann = Told(running)
+    with open_project_store(project) as running, open_project_store(project) as command:
+        ann = AnswerWriter(running)
         ann.answer("a1", "a2", answer="SAME")
         import_answers(command, IDS, put(tmp_path, "a,b,answer\na1,b1,DIFFERENT\n"))
         ann.answer("a3", "a4", answer="SAME")

@@ -53,7 +53,7 @@ def sound(name):
     return Item(0, "x", "sound", "x", media=name)
 
 
-def refused(project, item, reason, message):
+def check_refused(project, item, reason, message):
     with pytest.raises(MediaError, match=message) as caught:
         open_media(project, item)
     assert caught.value.reason == reason
@@ -108,7 +108,7 @@ def test_the_tag_changes_with_the_file(project, folder):
     ],
 )
 def test_a_path_out_of_the_folder_is_refused(project, name):
-    refused(project, image(name), "refused", "is outside the folder")
+    check_refused(project, image(name), "refused", "is outside the folder")
 
 
 def test_an_absolute_path_is_refused_even_if_it_is_inside(project, folder):
@@ -124,9 +124,9 @@ def test_links_are_followed_inside_and_refused_outside(project, folder):
     (folder / "round.png").symlink_to("round.png")
     with open_media(project, image("inside.png")) as media:
         assert media.content_type == "image/png"
-    refused(project, image("outside.png"), "refused", "is outside the folder")
-    refused(project, image("far/secret.png"), "refused", "is outside the folder")
-    refused(project, image("round.png"), "broken", "cannot be opened")
+    check_refused(project, image("outside.png"), "refused", "is outside the folder")
+    check_refused(project, image("far/secret.png"), "refused", "is outside the folder")
+    check_refused(project, image("round.png"), "broken", "cannot be opened")
 
 
 def test_a_link_created_meanwhile_has_no_effect(project, folder, monkeypatch):
@@ -148,10 +148,10 @@ def test_a_link_created_meanwhile_has_no_effect(project, folder, monkeypatch):
 
 
 def test_folders_and_pipes_are_refused(project, folder):
-    refused(project, image("sub"), "broken", "not a plain file")
+    check_refused(project, image("sub"), "broken", "not a plain file")
     if hasattr(os, "mkfifo"):
         os.mkfifo(folder / "pipe.png")
-        refused(project, image("pipe.png"), "broken", "not a plain file")
+        check_refused(project, image("pipe.png"), "broken", "not a plain file")
 
 
 def test_a_folder_that_is_a_link_works(tmp_path, folder):
@@ -175,18 +175,18 @@ def test_no_name_reaches_outside(tmp_path_factory, name):
 
 def test_a_missing_or_changed_file_is_reported(project, folder):
     (folder / "a.png").unlink()
-    refused(project, project.items.get(0), "gone", "'a.png' is missing")
+    check_refused(project, project.items.get(0), "gone", "'a.png' is missing")
     (folder / "a.png").write_bytes(b"")
-    refused(project, project.items.get(0), "broken", "is empty")
+    check_refused(project, project.items.get(0), "broken", "is empty")
     (folder / "a.png").write_text("<html><script>alert(1)</script></html>")
-    refused(project, project.items.get(0), "refused", "expected PNG, JPEG, GIF, WebP or BMP")
+    check_refused(project, project.items.get(0), "refused", "expected PNG, JPEG, GIF, WebP or BMP")
     (folder / "a.png").write_bytes((folder / "c.wav").read_bytes())
-    refused(project, project.items.get(0), "refused", "is audio/wav; expected PNG")
+    check_refused(project, project.items.get(0), "refused", "is audio/wav; expected PNG")
 
 
 def test_messages_do_not_contain_the_folder_which_may_be_the_class(project, folder):
     (folder / "sub" / "b.jpg").unlink()
-    refused(project, project.items.get(1), "gone", r"the file 'b\.jpg' is missing")
+    check_refused(project, project.items.get(1), "gone", r"the file 'b\.jpg' is missing")
 
 
 def test_an_unreadable_file_is_reported(project, monkeypatch):
@@ -194,7 +194,7 @@ def test_an_unreadable_file_is_reported(project, monkeypatch):
         raise PermissionError(13, "Permission denied")
 
     monkeypatch.setattr(media_module, "open_beneath", denied)  # rights themselves do not bind root
-    refused(project, project.items.get(0), "broken", "Permission denied")
+    check_refused(project, project.items.get(0), "broken", "Permission denied")
 
 
 @pytest.mark.parametrize(

@@ -35,7 +35,7 @@ from likewise.studio.report._report_data import (
     TimeShown,
 )
 from likewise.studio.study.study_report import FigurePiece, Section, TablePiece
-from small_projects import WEIRD, Told, make, opened
+from small_projects import WEIRD, AnswerWriter, make, open_project_store
 
 EVIL = "\"'><script>alert(1)</script><img src=x onerror=alert(1)>\x00\u202e"
 NOW = datetime(2026, 3, 9, 12, 0, tzinfo=UTC)
@@ -196,7 +196,7 @@ def test_pictures_that_may_contain_scripts_are_refused():
 
 def test_the_page_of_an_empty_project(tmp_path):
     project = make(tmp_path)
-    with opened(project) as store:
+    with open_project_store(project) as store:
         snapshot = Snapshot.from_store(store)
     page = check(
         make_report(gather(project, snapshot, DerivedResults.from_project(project, snapshot), now=NOW))
@@ -214,8 +214,8 @@ def test_the_page_of_an_empty_project(tmp_path):
 def project(tmp_path):
     """Ann and Bob answered; two of Ann's answers join two items that she answered DIFFERENT."""
     project = make(tmp_path)
-    with opened(project) as store:
-        ann, bob = Told(store, role="owner"), Told(store, "Bob")
+    with open_project_store(project) as store:
+        ann, bob = AnswerWriter(store, role="owner"), AnswerWriter(store, "Bob")
         for one, other in (("a1", "a2"), ("a2", "a3"), ("b1", "b2")):
             ann.answer(one, other, answer="SAME", seconds=1.0)
         ann.answer("a1", "b1", answer="DIFFERENT", seconds=3.0)
@@ -230,14 +230,14 @@ def project(tmp_path):
     project.items.close()
 
 
-def reported(project):
-    with opened(project) as store:
+def make_report_data(project):
+    with open_project_store(project) as store:
         snapshot = Snapshot.from_store(store)
     return gather(project, snapshot, DerivedResults.from_project(project, snapshot), now=NOW)
 
 
 def test_a_report_contains_answers_and_results(project):
-    data = reported(project)
+    data = make_report_data(project)
     assert (data.n_items, data.n_clusters, data.n_answers, data.n_undone, data.n_skipped) == (8, 2, 8, 1, 1)
     assert sorted((group.title, group.size) for group in data.groups) == [("Group 2", 4), ("wrens", 4)]
     assert {item.id for group in data.groups for item in group.typical} <= {
@@ -270,8 +270,8 @@ def test_a_report_contains_answers_and_results(project):
 
 def test_unusual_ids_and_texts_are_shown_unchanged(tmp_path):
     project = make(tmp_path, WEIRD, texts=[f"{id} {EVIL}" for id in WEIRD])
-    with opened(project) as store:
-        eve = Told(store, "<b>Eve</b>")
+    with open_project_store(project) as store:
+        eve = AnswerWriter(store, "<b>Eve</b>")
         eve.answer(WEIRD[0], WEIRD[1], answer="SAME")
         eve.name_group(WEIRD[0], "<i>group</i>")
         snapshot = Snapshot.from_store(store)
@@ -300,7 +300,7 @@ def test_pictures_are_embedded_and_a_broken_one_is_reported(tmp_path):
         described=Described("image", 4),
         source=source,
     )
-    page = check(make_report(reported(project)))
+    page = check(make_report(make_report_data(project)))
     assert {attrs["alt"] for attrs in page.all("img")} >= {"Picture wren", "Picture lark", "Picture owl"}
     assert "broken.png" in page.text
     project.items.close()
@@ -321,14 +321,14 @@ def test_a_study_has_its_section(tmp_path):
         described=Described("text", 12, has_truth=True),
         source=source,
     )
-    page = check(make_report(reported(project)))
+    page = check(make_report(make_report_data(project)))
     assert "Nobody has started" in page.text
     project.items.close()
 
 
 def test_a_data_file_that_changed_is_reported(project):
     project.source.write_text("name\nother\n")
-    assert any("birds.csv" in note for note in reported(project).notes)
+    assert any("birds.csv" in note for note in make_report_data(project).notes)
 
 
 def test_answers_in_words():
@@ -366,10 +366,10 @@ def test_the_code_of_the_page_loads_the_result(project, tmp_path, monkeypatch, c
     from likewise.cli.export import command
 
     if not conflict:
-        with opened(project) as store:
+        with open_project_store(project) as store:
             wrong = Snapshot.from_store(store).answers[4]
-            Told(store, "Olga").undo(wrong)
-    data = reported(project)
+            AnswerWriter(store, "Olga").undo(wrong)
+    data = make_report_data(project)
     page = Page(make_report(data))
     words = make_export_command(data).split()
     assert " ".join(words) in page.text

@@ -24,38 +24,40 @@ def links(n, must=(), cannot=(), groups=None):
     )
 
 
-def implied(n, k, **more):
+def list_implied_links(n, k, **more):
     return derive_implied_links(links(n, **more).closure(on_conflict="drop"), k).must.tolist()
 
 
 def test_what_is_apart_from_all_groups_but_one_belongs_to_that_one():
     links_ = {"must": [(0, 1), (2, 3)], "cannot": [(0, 2), (4, 1)]}
-    assert implied(6, 2, **links_) == [[2, 4]]
-    assert implied(6, 3, **links_) == implied(6, None, **links_) == []
+    assert list_implied_links(6, 2, **links_) == [[2, 4]]
+    assert list_implied_links(6, 3, **links_) == list_implied_links(6, None, **links_) == []
 
 
 def test_what_follows_makes_more_follow():
     # 4 differs from 0, so it belongs with 2; 5 differs from 4, so with 0; 6 differs from 5, so with 2.
     links_ = {"must": [(0, 1), (2, 3)], "cannot": [(0, 2), (4, 1), (4, 5), (5, 6)]}
-    assert implied(8, 2, **links_) == [[0, 5], [2, 4], [2, 6]]
+    assert list_implied_links(8, 2, **links_) == [[0, 5], [2, 4], [2, 6]]
 
 
 def test_sets_of_rows_that_are_all_apart_count_as_pairs_do():
-    assert implied(6, 3, groups=[[0, 1, 2], [3, 0, 1]]) == [[2, 3]]
-    assert implied(6, 3, groups=[[0, 1, 2]], cannot=[(3, 0), (3, 1)]) == [[2, 3]]
-    assert implied(6, 4, groups=[[0, 1, 2], [3, 0, 1]]) == []
+    assert list_implied_links(6, 3, groups=[[0, 1, 2], [3, 0, 1]]) == [[2, 3]]
+    assert list_implied_links(6, 3, groups=[[0, 1, 2]], cannot=[(3, 0), (3, 1)]) == [[2, 3]]
+    assert list_implied_links(6, 4, groups=[[0, 1, 2], [3, 0, 1]]) == []
 
 
 def test_nothing_follows_where_more_groups_than_clusters_were_found():
     triangle = [(0, 1), (0, 2), (1, 2)]
-    assert implied(5, 2, cannot=[*triangle, (0, 3)]) == []
-    assert implied(5, 3, cannot=[*triangle, (0, 3), (1, 3)]) == [[2, 3]]
+    assert list_implied_links(5, 2, cannot=[*triangle, (0, 3)]) == []
+    assert list_implied_links(5, 3, cannot=[*triangle, (0, 3), (1, 3)]) == [[2, 3]]
 
 
 def test_a_stated_cannot_link_is_stronger_than_what_would_follow():
     # With two clusters 2 and 3, which differ from 0, would be together; an answer states that they are not.
-    assert implied(5, 2, must=[(0, 4)], cannot=[(0, 1), (0, 2), (0, 3), (2, 3)]) == []
-    assert implied(7, 2, must=[(0, 5), (1, 6)], cannot=[(0, 1), (0, 2), (0, 3), (2, 3), (0, 4)]) == [[1, 4]]
+    assert list_implied_links(5, 2, must=[(0, 4)], cannot=[(0, 1), (0, 2), (0, 3), (2, 3)]) == []
+    assert list_implied_links(
+        7, 2, must=[(0, 5), (1, 6)], cannot=[(0, 1), (0, 2), (0, 3), (2, 3), (0, 4)]
+    ) == [[1, 4]]
 
 
 def test_a_row_apart_from_every_group_is_one_more():

@@ -28,7 +28,7 @@ FRAME = pd.DataFrame({"x": [0.0, 1.0, 5.0, 6.0]}, index=["a", "b", "c", "d"])
 SHUFFLED = FRAME.loc[["b", "a", "c", "d"]]
 
 
-def by_index(**links):
+def make_links_by_index(**links):
     return Supervision.from_links(index=FRAME.index, **links)
 
 
@@ -69,7 +69,7 @@ MEETINGS = {
 @pytest.mark.filterwarnings("ignore")
 @pytest.mark.parametrize("meet", MEETINGS.values(), ids=MEETINGS)
 def test_hints_by_index_refuse_a_frame_in_another_order(meet):
-    hints = by_index(must=[("a", "b"), ("c", "d")], cannot=[("b", "c"), ("a", "d")])
+    hints = make_links_by_index(must=[("a", "b"), ("c", "d")], cannot=[("b", "c"), ("a", "d")])
     meet(FRAME, hints)
     with pytest.raises(SupervisionError, match=r"row 0 of \w+ has the index label 'b'.*expect 'a'"):
         meet(SHUFFLED, hints)
@@ -91,13 +91,13 @@ def test_hints_by_index_refuse_a_frame_in_another_order(meet):
 )
 def test_hints_derived_from_hints_by_index_keep_the_index(derive):
     with pytest.raises(SupervisionError, match="another order"):
-        PCKMeans(2).fit(SHUFFLED, supervision=derive(by_index(must=[("a", "b")])))
+        PCKMeans(2).fit(SHUFFLED, supervision=derive(make_links_by_index(must=[("a", "b")])))
 
 
 def test_hints_for_two_orders_of_rows_cannot_be_joined():
     shuffled = Supervision.from_labels({"a": "wren"}, index=SHUFFLED.index)
     with pytest.raises(SupervisionError, match="row 0 has the index label 'a' in the first and 'b' in the"):
-        by_index(must=[("a", "b")]) | shuffled
+        make_links_by_index(must=[("a", "b")]) | shuffled
 
 
 def test_rows_without_a_label_of_their_own_are_compared_as_equal():
@@ -107,7 +107,7 @@ def test_rows_without_a_label_of_their_own_are_compared_as_equal():
 
 
 def test_messages_about_hints_by_index_give_the_labels():
-    hints = by_index(must=[("b", "c"), ("c", "d")], cannot=[("b", "d")])
+    hints = make_links_by_index(must=[("b", "c"), ("c", "d")], cannot=[("b", "d")])
     chain = r"rows 1 \('b'\) and 3 \('d'\).*through 1 \('b'\) – 2 \('c'\) – 3 \('d'\)\."
     with pytest.raises(InconsistentSupervisionError, match=chain):
         hints.closure()
@@ -115,7 +115,7 @@ def test_messages_about_hints_by_index_give_the_labels():
         COPKMeans(2).fit(FRAME, supervision=hints)
     with pytest.warns(InconsistentSupervisionWarning, match=chain):
         PCKMeans(2, random_state=0).fit(FRAME, supervision=hints)
-    apart = by_index(cannot_groups=[["b", "c", "d"]])
+    apart = make_links_by_index(cannot_groups=[["b", "c", "d"]])
     listed = r"rows 1 \('b'\), 2 \('c'\), 3 \('d'\)"
     with pytest.raises(InfeasibleSupervisionError, match=listed):
         COPKMeans(2).fit(FRAME, supervision=apart)

@@ -19,7 +19,7 @@ from reference.supervision import (
     drawn_links,
     drawn_triplets,
     list_statements,
-    restricted,
+    restrict,
 )
 
 LINKS = Supervision.from_links(
@@ -506,7 +506,7 @@ def test_merging_partial_labels_of_one_truth(data):
 def test_restriction_is_what_its_twin_says_and_composes(hints, data):
     rows = data.draw(st.lists(st.integers(0, len(hints) - 1), min_size=1, unique=True))
     part = hints[rows]
-    assert list_statements(part) == restricted(hints, rows)
+    assert list_statements(part) == restrict(hints, rows)
     again = data.draw(st.lists(st.integers(0, len(rows) - 1), min_size=1))
     assert part[again] == hints[np.array(rows)[again]]
     mask = np.isin(np.arange(len(hints)), rows)

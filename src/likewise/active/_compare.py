@@ -116,7 +116,7 @@ def compare(
         ("n_clusters", n_clusters, either(integer(2), choice(None))),
     ):
         if not rule.holds(value):
-            raise ValueError(f"compare: {name} must be {rule.wanted}, got {value!r}.")
+            raise ValueError(f"compare: {name} must be {rule.expected}, got {value!r}.")
     rows = check_rows(X)
     classes = check_y_true(y_true, len(rows))
     n_classes = len(set(classes.tolist()))

@@ -9,7 +9,7 @@ from typing import Literal
 
 from likewise.active._questions import Answer, Question, Reply
 from likewise.supervision import Closure, Supervision
-from likewise.supervision._cliques import find_crowd
+from likewise.supervision._cliques import find_too_large_clique
 
 EventKind = Literal["answer", "skip", "undo"]
 
@@ -172,12 +172,12 @@ def find_too_many_groups(
         rows = {int(closure.component[pile[0]]): pile[0] for pile in reply.piles}
         if len(rows) > n_clusters:
             found.append(Contradiction(tuple(sorted(rows.values())), (), (reply,)))
-    if not found and len(crowd := find_crowd(closure, n_clusters)):
-        components = set(closure.component[crowd].tolist())
+    if not found and len(clique := find_too_large_clique(closure, n_clusters)):
+        components = set(closure.component[clique].tolist())
         about = tuple(
             reply
             for reply in replies
             if len(components & {int(closure.component[pile[0]]) for pile in reply.piles}) > 1
         )
-        found.append(Contradiction(tuple(crowd.tolist()), (), about))
+        found.append(Contradiction(tuple(clique.tolist()), (), about))
     return tuple(found)

@@ -225,7 +225,7 @@ def simulate(
         ("every", every, integer(1)),
     ):
         if not rule.holds(value):
-            raise ValueError(f"simulate: {name} must be {rule.wanted}, got {value!r}.")
+            raise ValueError(f"simulate: {name} must be {rule.expected}, got {value!r}.")
     check_oracle(oracle)
     n_answers: list[int] = []
     scores: list[float] = []

@@ -10,7 +10,7 @@ from likewise._blocks import Block, Rows, as_rows, is_distributed
 from likewise.active._pool import LARGE, Pool
 from likewise.active._questions import Question
 from likewise.active._state import NEEDS, Strategy, check_rows
-from likewise.base import check_finite, describe_crowd, integer, warn_caller
+from likewise.base import check_finite, describe_too_few_clusters, integer, warn_caller
 from likewise.exceptions import SupervisionError, TooFewClustersWarning
 from likewise.supervision import RowIds, Supervision
 from likewise.supervision._index import check_row_labels
@@ -20,7 +20,7 @@ def check_integer(name: str, value: Any, *, low: int) -> int:
     """Check that a value is an integer of at least `low`."""
     rule = integer(low)
     if not rule.holds(value):
-        raise ValueError(f"Interview: {name} must be {rule.wanted}, got {value!r}.")
+        raise ValueError(f"Interview: {name} must be {rule.expected}, got {value!r}.")
     return int(value)
 
 
@@ -126,11 +126,11 @@ def warn_of_too_few_clusters(hints: Supervision, n_clusters: int | None) -> None
     if n_clusters is None or not (len(hints.cannot) or len(hints.cannot_groups)):
         return
     rows, few = hints.select_kinds("links").restrict_to_hinted()
-    crowd = describe_crowd(
+    too_few = describe_too_few_clusters(
         TooFewClustersWarning, "Interview", few.closure(on_conflict="drop"), n_clusters, few, rows
     )
-    if crowd is not None:
-        warn_caller(crowd)
+    if too_few is not None:
+        warn_caller(too_few)
 
 
 def check_question(question: Any, n_samples: int) -> None:

@@ -249,7 +249,7 @@ class SoftmaxClusterer(HintedClusterer):
         recipe = partial(_label_block, model, self.hinted_, labels)
         column = rows.make_column(np.int32, recipe)
         work = partial(_label_and_count, model, self.hinted_, labels)
-        counts = rows.sum(work, column, becomes=recipe, afresh=True)
+        counts = rows.sum(work, column, new_recipe=recipe, overwrite=True)
         self.labels_ = rows.collect(column)
         of_named = np.zeros(
             max(len(hint_data.named), 1), dtype=np.int32

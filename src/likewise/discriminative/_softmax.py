@@ -274,7 +274,7 @@ class Objective:
         if self._passes:
             recipe = partial(_compute_block_powers, self._see, scaled)
             work = partial(_sum_block_forward, self._see, scaled, self._hinted)
-            found = self._rows.sum(work, self._kept, becomes=recipe, afresh=True)
+            found = self._rows.sum(work, self._kept, new_recipe=recipe, overwrite=True)
             mean, held = mean + self._share * found.p, found.held
             value += self._tau * self._share * self._clarity * found.value
         if mean_of is not None:

@@ -55,7 +55,7 @@ class DaskRows(Rows):
     shape: tuple[int, int]
     dtype: np.dtype[Any]
 
-    elsewhere = True
+    is_distributed = True
 
     def __init__(self, array: Any, client: Any, names: Sequence[str] | None = None) -> None:
         self.client, self.names = client, names
@@ -184,12 +184,12 @@ class DaskRows(Rows):
         work: Work[T],
         column: Column | None = None,
         *,
-        becomes: Recipe | None = None,
-        afresh: bool = False,
+        new_recipe: Recipe | None = None,
+        overwrite: bool = False,
         only: Sequence[int] | None = None,
     ) -> Iterator[T]:
         """Yield the result of ``work(block)`` for each block, in order."""
-        for found in self._pass(work, column, becomes, afresh, together=False, only=only):
+        for found in self._pass(work, column, new_recipe, overwrite, together=False, only=only):
             yield from found
 
     def sum(
@@ -197,35 +197,35 @@ class DaskRows(Rows):
         work: Work[T],
         column: Column | None = None,
         *,
-        becomes: Recipe | None = None,
-        afresh: bool = False,
+        new_recipe: Recipe | None = None,
+        overwrite: bool = False,
     ) -> T:
         """Return the sum of ``work(block)`` over all blocks; each chunk is summed on its worker."""
-        total: T = add_in_pairs(self._pass(work, column, becomes, afresh, together=True))
+        total: T = add_in_pairs(self._pass(work, column, new_recipe, overwrite, together=True))
         return total
 
     def _pass(
         self,
         work: Work[T],
         column: Column | None,
-        becomes: Recipe | None,
-        afresh: bool,
+        new_recipe: Recipe | None,
+        overwrite: bool,
         *,
         together: bool,
         only: Sequence[int] | None = None,
     ) -> list[Any]:
-        futures = self._submit(work, column, becomes, afresh, together=together, only=only)
+        futures = self._submit(work, column, new_recipe, overwrite, together=together, only=only)
         found: list[Any] = self._gather(futures)
-        if isinstance(column, DaskColumn) and becomes is not None:
-            column.recipe = becomes
+        if isinstance(column, DaskColumn) and new_recipe is not None:
+            column.recipe = new_recipe
         return found
 
     def _submit(
         self,
         work: Work[T],
         column: Column | None,
-        becomes: Recipe | None = None,
-        afresh: bool = False,
+        new_recipe: Recipe | None = None,
+        overwrite: bool = False,
         *,
         together: bool = False,
         only: Sequence[int] | None = None,
@@ -233,7 +233,7 @@ class DaskRows(Rows):
     ) -> list[Any]:
         look, recipe = None, None
         if isinstance(column, DaskColumn):
-            left = column.version if becomes is None else uuid.uuid4().hex
+            left = column.version if new_recipe is None else uuid.uuid4().hex
             alive = _is_alive(self.client.id) - ({column.name} if last else set())
             look = ColumnAccess(
                 column.name,
@@ -242,7 +242,7 @@ class DaskRows(Rows):
                 left,
                 column.dtype.str,
                 column.width,
-                afresh,
+                overwrite,
                 column.kept,
             )
             recipe, column.version = column.recipe, left

@@ -42,7 +42,7 @@ class ColumnAccess:
     left: str
     dtype: str
     width: int | None
-    afresh: bool
+    overwrite: bool
     kept: bool
 
 
@@ -206,10 +206,10 @@ class _KeptPart:
         if self._look is None:
             return
         mine = None if self._here is None else self._here.blocks[at]
-        if mine is None and self._look.afresh and self._here is not None:
+        if mine is None and self._look.overwrite and self._here is not None:
             width = () if self._look.width is None else (self._look.width,)
             mine = np.empty((*width, len(block)), dtype=self._look.dtype)
-        elif mine is None and not self._look.afresh and self._recipe is not None:
+        elif mine is None and not self._look.overwrite and self._recipe is not None:
             mine = np.asarray(self._recipe(block), dtype=self._look.dtype)
         if self._here is not None:
             self._here.blocks[at] = mine

@@ -244,7 +244,7 @@ class HintSearchCV(CallbackSupportMixin, MetaEstimatorMixin, BaseEstimator):
             raise ValueError(f"rule must be one of {get_args(Rule)}; got {self.rule!r}.")
         repeats = integer(1)
         if self.n_repeats != "auto" and not repeats.holds(self.n_repeats):
-            raise ValueError(f"n_repeats must be 'auto' or {repeats.wanted}; got {self.n_repeats!r}.")
+            raise ValueError(f"n_repeats must be 'auto' or {repeats.expected}; got {self.n_repeats!r}.")
         if self.scoring != "auto":
             check_scoring(self.scoring)
         check_error_score(self.error_score)

@@ -291,7 +291,7 @@ def assign_rows(
         block.kept[...] = mine
         return ClusterStats(counts, sums, second, changed, mine[watched.restrict_to_block(block.rows)[0]])
 
-    return X.sum(assign, labels, becomes=partial(label_block, centers, metric, held))
+    return X.sum(assign, labels, new_recipe=partial(label_block, centers, metric, held))
 
 
 def label_block(centers: np.ndarray, metric: Metric, held: FixedLabels, block: Block) -> np.ndarray:

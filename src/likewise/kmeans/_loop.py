@@ -208,7 +208,7 @@ class KMeansSteps:
             return replace(found, watched=block.kept[watched.restrict_to_block(block.rows)[0]])
 
         recipe = partial(label_block, centers, metric, held)
-        moved = self.rows.sum(move, self._labels, becomes=recipe)
+        moved = self.rows.sum(move, self._labels, new_recipe=recipe)
         return replace(moved, changed=stats.changed + self._count_changes(rows, before, labels)), held
 
     def _count_changes(self, rows: np.ndarray, before: np.ndarray, labels: np.ndarray) -> int:

@@ -485,7 +485,7 @@ class MixtureFamily(HintedClusterer, ABC):
         """
         check_is_fitted(self, "means_")
         if not integer(1).holds(n_samples):
-            raise ValueError(f"n_samples must be {integer(1).wanted}, got {n_samples!r}.")
+            raise ValueError(f"n_samples must be {integer(1).expected}, got {n_samples!r}.")
         rng = check_random_state(self.random_state if random_state is None else random_state)
         n_parts, d = self.means_.shape
         share = np.exp(self._mixture.log_weights[:, None] + self._mixture.log_within).ravel()

@@ -233,7 +233,7 @@ class Annotators:
             ("tol", tol, real(0)),
         ):
             if not rule.holds(value):
-                raise ValueError(f"Annotators: {name} must be {rule.wanted}, got {value!r}.")
+                raise ValueError(f"Annotators: {name} must be {rule.expected}, got {value!r}.")
         statements, unsure = _collect_statements(replies)
         self.names: tuple[str | None, ...] = tuple(unsure)
         self._questions: dict[str, dict[Rows, int]] = {}  # the index of each question

@@ -59,7 +59,7 @@ class CallableOracle:
             ("budget", budget, either(integer(0), choice(None))),
         ):
             if not rule.holds(value):
-                raise ValueError(f"CallableOracle: {name} must be {rule.wanted}, got {value!r}.")
+                raise ValueError(f"CallableOracle: {name} must be {rule.expected}, got {value!r}.")
         self.function = function
         self.retries = retries
         self.budget = budget

@@ -26,7 +26,7 @@ _STREAMS = {"odd": (1,), "piles": (2,)}  # other random streams than for a tripl
 def check_argument(owner: str, name: str, value: Any, rule: Rule) -> None:
     """Raise a ValueError if the value of an argument breaks its rule."""
     if not rule.holds(value):
-        raise ValueError(f"{owner}: {name} must be {rule.wanted}, got {value!r}.")
+        raise ValueError(f"{owner}: {name} must be {rule.expected}, got {value!r}.")
 
 
 def check_rows(owner: str, X: Any, n_samples: int) -> FloatArray:

@@ -17,7 +17,7 @@ from likewise.supervision._component_edges import Edges
 IntArray = npt.NDArray[np.int64]
 BoolArray = npt.NDArray[np.bool_]
 _STARTS = 32
-_CROWD_COST = 1_000_000  # maximum number of components times number of starts
+_CLIQUE_SEARCH_COST = 1_000_000  # maximum number of components times number of starts
 
 
 def find_clique(edges: Edges, ordered: IntArray) -> IntArray:
@@ -35,7 +35,7 @@ def find_clique(edges: Edges, ordered: IntArray) -> IntArray:
     return np.array(sorted(chosen), dtype=np.int64)
 
 
-def find_crowd(closure: Closure, n_clusters: int) -> IntArray:
+def find_too_large_clique(closure: Closure, n_clusters: int) -> IntArray:
     """Return one row of each member of a clique of more than `n_clusters` components; empty if none is found.
 
     The search repeats :func:`find_clique` from several components, so it may miss such a clique.
@@ -48,7 +48,7 @@ def find_crowd(closure: Closure, n_clusters: int) -> IntArray:
     if len(candidates) <= n_clusters:
         return candidates[:0]
     ordered = candidates[np.argsort(-edges.counts[candidates], kind="stable")]
-    n_starts = min(_STARTS, max(1, _CROWD_COST // closure.n_components))
+    n_starts = min(_STARTS, max(1, _CLIQUE_SEARCH_COST // closure.n_components))
     for start in ordered[:n_starts]:
         found = find_clique(edges, np.concatenate([[start], ordered[ordered != start]]))
         if len(found) > n_clusters:

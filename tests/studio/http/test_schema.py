@@ -82,7 +82,7 @@ def _try_out(document, operation, client, mode):
         phases=[Phase.explicit, Phase.generate],
         suppress_health_check=list(HealthCheck),
     )
-    @_given(operation, mode)
+    @_give_cases(operation, mode)
     def attempt(case):
         request = case.as_transport_kwargs(base_url=f"http://{HOST}")
         request["headers"] = {**dict(request.get("headers") or {}), "X-Likewise": "1"}
@@ -100,7 +100,7 @@ def _try_out(document, operation, client, mode):
     return statuses
 
 
-def _given(operation, mode):
+def _give_cases(operation, mode):
     from hypothesis import given
     from schemathesis.generation import GenerationMode
 

@@ -20,7 +20,7 @@ from likewise.studio.server import StudioServer
 from likewise.studio.service._accounts import compute_digest
 from likewise.studio.service._studio import compute_project_id
 from patience import PATIENCE, wait_until
-from small_projects import make, opened
+from small_projects import make, open_project_store
 from studio.http.web import HEADERS, answer, ask
 from studio.service.desk import Clock, Desk, names, new_key
 
@@ -353,7 +353,7 @@ def test_a_killed_server_loses_nothing_acknowledged(tmp_path, kills):
                 tx.add_person(f"A{n}", "annotator").id, compute_digest(session), time.time() + 3600
             )
 
-    with opened(project) as store:
+    with open_project_store(project) as store:
         store.write(invite)
     people = [Annotator(session, project) for session in sessions]
 
@@ -387,7 +387,7 @@ def test_a_killed_server_loses_nothing_acknowledged(tmp_path, kills):
     finally:
         desk.close()
     assert not [text for one in people for text in one.wrong]
-    with opened(project) as store:
+    with open_project_store(project) as store:
         events = [event for event in store.read(lambda tx: tx.get_events()) if event.kind == "answer"]
     kept = {event.key: event.seq for event in events}
     assert len(kept) == len(events) >= 8 * kills

@@ -17,16 +17,16 @@ class Log:
         return self.events[-1]
 
     def answer(self, rows, word, person=1, source="question"):
-        return self.add("answer", {**_asked(rows), "answer": word, "source": source}, person)
+        return self.add("answer", {**_make_question_body(rows), "answer": word, "source": source}, person)
 
     def skip(self, rows, person=1):
-        return self.add("skip", _asked(rows), person)
+        return self.add("skip", _make_question_body(rows), person)
 
     def undo(self, seq, person=1):
         return self.add("undo", {"of": seq}, person)
 
 
-def _asked(rows):
+def _make_question_body(rows):
     return {"kind": "pair" if len(rows) == 2 else "triplet", "items": [f"i{row}" for row in rows]}
 
 

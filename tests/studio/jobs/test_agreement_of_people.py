@@ -127,7 +127,7 @@ def test_a_person_who_shares_no_question_counts():
 # ---------------------------------------------------------------------- answers that count more
 
 
-def settled(log):
+def settle_log(log):
     ledger = Ledger({name: row for row, name in enumerate(ids(8))})
     ledger.tell(log.events)
     counted = ledger.get_standing()
@@ -139,14 +139,14 @@ def test_confirmed_answers_and_corrections_of_the_groups_count_as_ten():
     log.answer((0, 1), "SAME")
     log.answer((2, 3), "SAME", source="groups")
     first = log.answer((4, 5), "SAME")
-    assert settled(log).weights == (1.0, 10.0, 1.0)
+    assert settle_log(log).weights == (1.0, 10.0, 1.0)
     confirm = log.add("confirm", {"of": first.seq}, person=2)
-    found = settled(log)
+    found = settle_log(log)
     assert found.weights == (1.0, 10.0, 10.0)
     assert found.confirmed == {first_key(found, 2)}  # a correction alone is not a confirmation
     log.undo(confirm.seq)
-    assert settled(log).weights == (1.0, 10.0, 1.0)
-    assert settled(log).confirmed == frozenset()
+    assert settle_log(log).weights == (1.0, 10.0, 1.0)
+    assert settle_log(log).confirmed == frozenset()
 
 
 def first_key(found, at):
@@ -158,11 +158,11 @@ def test_an_undone_or_replaced_answer_is_no_longer_confirmed():
     first = log.answer((0, 1), "SAME")
     log.add("confirm", {"of": first.seq})
     log.answer((0, 1), "DIFFERENT")
-    assert settled(log).weights == (1.0,)
+    assert settle_log(log).weights == (1.0,)
     log.undo(3)
-    assert settled(log).weights == (10.0,)
+    assert settle_log(log).weights == (10.0,)
     log.undo(first.seq)
-    assert settled(log).replies == ()
+    assert settle_log(log).replies == ()
 
 
 @pytest.mark.parametrize(("rows", "word"), [((2, 0, 1), "AC"), ((0, 1, 2), "BC")])
@@ -170,13 +170,13 @@ def test_the_same_answer_to_a_question_that_is_asked_again_confirms_it(rows, wor
     log = Log()
     first = log.answer((0, 1, 2), "BC")
     log.answer((0, 1, 2), "BC", person=2)  # before it is asked again
-    assert settled(log).confirmed == frozenset()
+    assert settle_log(log).confirmed == frozenset()
     again = log.add("again", {"of": first.seq})
-    assert settled(log).confirmed == frozenset()
+    assert settle_log(log).confirmed == frozenset()
     log.answer(rows, word, person=3)
-    assert len(settled(log).confirmed) == 1
+    assert len(settle_log(log).confirmed) == 1
     log.undo(again.seq)
-    assert settled(log).confirmed == frozenset()
+    assert settle_log(log).confirmed == frozenset()
 
 
 def test_another_answer_to_a_question_that_is_asked_again_does_not_confirm_it():
@@ -184,7 +184,7 @@ def test_another_answer_to_a_question_that_is_asked_again_does_not_confirm_it():
     first = log.answer((0, 1), "SAME")
     log.add("again", {"of": first.seq})
     log.answer((0, 1), "DIFFERENT")
-    assert settled(log).confirmed == frozenset()
+    assert settle_log(log).confirmed == frozenset()
 
 
 def test_confirming_moves_an_item_out_of_another_group_and_undo_moves_it_back():

@@ -30,7 +30,7 @@ def blobs(n=60, k=3, d=2, seed=0):
     return 4.0 * rng.normal(size=(k, d))[y] + rng.normal(size=(n, d)), y
 
 
-def asked(made, n=5, pending=()):
+def list_asked(made, n=5, pending=()):
     return [
         (question.kind, tuple(sorted(rows_of(question))))
         for question in made.choose_questions(n, pending).questions
@@ -108,7 +108,7 @@ def test_practice_does_not_count():
     log = Log()
     log.answer((0, 1), "DIFFERENT", source="practice")
     counted, plain = brain(log), brain()
-    assert asked(counted) == asked(plain)
+    assert list_asked(counted) == list_asked(plain)
     assert counted.compute_progress().n_answers == 0
     assert counted.compute_standing().people == ()
     assert counted.make_picture().links.shape == (0, 3)
@@ -120,24 +120,24 @@ def test_answers_of_a_study_count_but_do_not_influence_questions():
     for i in range(0, 40, 2):
         log.answer((i, i + 1), word((i, i + 1), y), source="study")
     counted = brain(log, rows, n_clusters=3)
-    assert asked(counted) == asked(brain((), rows, n_clusters=3))
+    assert list_asked(counted) == list_asked(brain((), rows, n_clusters=3))
     assert len(counted.make_picture().links) == 20
     log.answer((0, 5), word((0, 5), y))
     only = Log()
     only.answer((0, 5), word((0, 5), y))
     counted.tell(log.events)
-    assert asked(counted) == asked(brain(only, rows, n_clusters=3))
+    assert list_asked(counted) == list_asked(brain(only, rows, n_clusters=3))
 
 
 def test_pending_and_skipped_questions_are_not_chosen():
     made = brain()
     first = made.choose_questions(1).questions[0]
-    assert asked(made, 5, [first])[0] != asked(made, 1)[0]
+    assert list_asked(made, 5, [first])[0] != list_asked(made, 1)[0]
     log = Log()
     log.skip(rows_of(first))
-    assert tuple(sorted(rows_of(first))) not in [rows for _, rows in asked(brain(log), 30)]
+    assert tuple(sorted(rows_of(first))) not in [rows for _, rows in list_asked(brain(log), 30)]
     log.undo(1)
-    assert asked(brain(log), 1)[0][1] == tuple(sorted(rows_of(first)))
+    assert list_asked(brain(log), 1)[0][1] == tuple(sorted(rows_of(first)))
 
 
 def test_a_question_keeps_its_id_until_it_is_answered():
@@ -220,7 +220,7 @@ def test_one_item():
 @pytest.mark.parametrize("k", [None, 1, 2, 9])
 def test_two_items(k):
     made = brain(rows=np.array([[0.0], [1.0]]), n_clusters=k)
-    assert asked(made) == [("pair", (0, 1))]
+    assert list_asked(made) == [("pair", (0, 1))]
     log = Log()
     log.answer((0, 1), "SAME")
     made.tell(log.events)
@@ -277,7 +277,7 @@ def test_the_order_of_a_triplet_does_not_reveal_the_answer():
     assert {question.kind for question in questions} == {"triplet"}
     ranks = {tuple(np.argsort(rows_of(question)).tolist()) for question in questions}
     assert len(ranks) > 3
-    assert asked(brain((), rows, n_clusters=5, ask="triplets"), 20) == asked(made, 20)
+    assert list_asked(brain((), rows, n_clusters=5, ask="triplets"), 20) == list_asked(made, 20)
 
 
 # ---------------------------------------------------------------------- laws
@@ -288,7 +288,7 @@ def test_the_order_of_a_triplet_does_not_reveal_the_answer():
 def test_events_sent_in_pieces_or_any_order_give_the_same_state(seed, ask):
     rng = np.random.default_rng(seed)
     rows, _ = blobs(n=30, seed=seed)
-    log = drawn(rng, 30, 15)
+    log = draw_events(rng, 30, 15)
     whole = brain(log, rows, n_clusters=3, ask=ask)
     pieces = brain((), rows, n_clusters=3, ask=ask)
     cuts = np.sort(rng.integers(0, len(log.events), size=3))
@@ -301,7 +301,7 @@ def test_events_sent_in_pieces_or_any_order_give_the_same_state(seed, ask):
     one = whole.make_picture()
     for other in (pieces, turned):
         other.tell(log.events)  # once more
-        assert asked(whole) == asked(other)
+        assert list_asked(whole) == list_asked(other)
         two = other.make_picture()
         assert same_groups(one.labels, two.labels)
         assert (one.conflicts, one.links.tolist()) == (two.conflicts, two.links.tolist())
@@ -315,7 +315,7 @@ def test_events_sent_in_pieces_or_any_order_give_the_same_state(seed, ask):
 def test_an_undone_answer_equals_no_answer(seed):
     rng = np.random.default_rng(seed)
     rows, _ = blobs(n=30, seed=seed)
-    log = drawn(rng, 30, 14, undo=False)
+    log = draw_events(rng, 30, 14, undo=False)
     gone = set(rng.choice(np.arange(1, 15), size=5, replace=False).tolist())
     kept = [event for event in log.events if event.seq not in gone]
     made = brain(log, rows, n_clusters=3)
@@ -324,14 +324,14 @@ def test_an_undone_answer_equals_no_answer(seed):
         log.undo(seq)
     made.tell(log.events)
     never = brain(kept, rows, n_clusters=3)
-    assert asked(made) == asked(never)
+    assert list_asked(made) == list_asked(never)
     assert same_groups(made.make_picture().labels, never.make_picture().labels)
     assert made.make_picture().conflicts == never.make_picture().conflicts
     assert made.compute_standing() == never.compute_standing()
     assert made.compute_progress().advice == never.compute_progress().advice
 
 
-def drawn(rng, n, m, undo=True):
+def draw_events(rng, n, m, undo=True):
     """Draw random answers of three people, skips and undos."""
     log = Log()
     for _ in range(m):

@@ -83,7 +83,7 @@ def worker(project, heard):
     made.stop()
 
 
-def asked(ready):
+def list_asked(ready):
     return [frozenset(rows_of(question)) for question in ready.questions]
 
 
@@ -98,7 +98,7 @@ def test_it_sends_every_kind_of_message(worker, heard):
     log.answer(rows_of(ready.questions[0]), "DIFFERENT")
     worker.tell(Tell(tuple(log.events), 3, ready.questions[1:]))
     again, picture, progress = heard.next(Ready, Picture, Progress, after=1)
-    assert asked(again)[0] not in asked(ready)
+    assert list_asked(again)[0] not in list_asked(ready)
     assert len(picture.links) == 1
     assert progress.n_answers == 1
 
@@ -137,7 +137,7 @@ def test_after_a_kill_it_returns_the_same_questions(worker, heard):
     (trouble,) = heard.next(Trouble)
     assert "signal 9" in trouble.text
     (after,) = heard.next(Ready, after=2)
-    assert asked(after) == asked(before)
+    assert list_asked(after) == list_asked(before)
     assert worker.pid != first
 
 

@@ -17,11 +17,11 @@ def group_of(desk, item):
     return int(desk.hub.picture.labels[desk.project.items.get_row(item)])
 
 
-def named(desk):
+def get_group_names(desk):
     return {group["number"]: group["name"] for group in desk.groups.show_all()["groups"]}
 
 
-def settled(desk, person, *answers):
+def settle_answers(desk, person, *answers):
     """Store answers such as ("a0", "a1", "SAME"), and wait until they are processed."""
     for a, b, word in answers:
         desk.state(person, a, b, word)
@@ -35,22 +35,22 @@ def test_a_name_follows_its_item(desk, ann):
     number = group_of(desk, "a0")
     typical = desk.groups.show_all()["groups"][0]["typical"][0]["id"]
     assert desk.groups.name_group(ann, group_of(desk, typical), key=new_key(), name="  owls ")["new"]
-    assert named(desk)[group_of(desk, typical)] == "owls"
+    assert get_group_names(desk)[group_of(desk, typical)] == "owls"
     # The groups change: the a's and the b's are joined, and a new item is separated from them.
-    settled(desk, ann, ("a0", "b0", "SAME"), ("a1", "b1", "SAME"), ("a0", "a3", "DIFFERENT"))
-    assert named(desk)[group_of(desk, typical)] == "owls"
-    assert number in named(desk)
+    settle_answers(desk, ann, ("a0", "b0", "SAME"), ("a1", "b1", "SAME"), ("a0", "a3", "DIFFERENT"))
+    assert get_group_names(desk)[group_of(desk, typical)] == "owls"
+    assert number in get_group_names(desk)
 
 
 def test_the_last_name_counts_and_can_be_undone(desk, ann):
     number = group_of(desk, "b0")
     for name in ("wrens", "Zaunkönige <b>"):
         desk.groups.name_group(ann, number, key=new_key(), name=name)
-    assert named(desk)[number] == "Zaunkönige <b>"
+    assert get_group_names(desk)[number] == "Zaunkönige <b>"
     desk.undo(ann)
-    assert named(desk)[number] == "wrens"
+    assert get_group_names(desk)[number] == "wrens"
     desk.undo(ann)
-    assert named(desk)[number] is None
+    assert get_group_names(desk)[number] is None
 
 
 @pytest.mark.parametrize(
@@ -138,7 +138,7 @@ def test_members_come_page_by_page_and_each_once(desk):
 
 
 def test_a_contradiction_is_listed_with_its_chain_and_ends_with_an_undo(desk, ann):
-    settled(desk, ann, ("a0", "a1", "SAME"), ("a1", "a2", "SAME"), ("a0", "a2", "DIFFERENT"))
+    settle_answers(desk, ann, ("a0", "a1", "SAME"), ("a1", "a2", "SAME"), ("a0", "a2", "DIFFERENT"))
     (conflict,) = desk.groups.show_conflicts(ann)["conflicts"]
     assert {item["id"] for item in conflict["items"]} == {"a0", "a2"}
     assert [item["id"] for item in conflict["chain"]] in (["a0", "a1", "a2"], ["a2", "a1", "a0"])
@@ -155,8 +155,8 @@ def test_a_contradiction_is_listed_with_its_chain_and_ends_with_an_undo(desk, an
 def test_two_people_who_disagree_are_a_contradiction(open_studio):
     desk = open_studio(overlap=2)
     ann, bob = desk.person("Ann"), desk.person("Bob")
-    settled(desk, ann, ("a0", "a1", "SAME"))
-    settled(desk, bob, ("a0", "a1", "DIFFERENT"))
+    settle_answers(desk, ann, ("a0", "a1", "SAME"))
+    settle_answers(desk, bob, ("a0", "a1", "DIFFERENT"))
     (conflict,) = desk.groups.show_conflicts(desk.owner)["conflicts"]
     assert {event["person"] for event in conflict["answers"]} == {"Ann", "Bob"}
     for person in (ann, bob):
@@ -172,8 +172,8 @@ def test_two_people_who_disagree_are_a_contradiction(open_studio):
 
 def test_annotators_see_their_answers_and_the_owner_sees_all(desk, ann):
     bob = desk.person("Bob")
-    settled(desk, ann, ("a0", "a1", "SAME"))
-    settled(desk, bob, ("b0", "b1", "SAME"), ("a2", "b2", "DIFFERENT"))
+    settle_answers(desk, ann, ("a0", "a1", "SAME"))
+    settle_answers(desk, bob, ("b0", "b1", "SAME"), ("a2", "b2", "DIFFERENT"))
     mine = desk.asking.show_history(ann, None, 50)["events"]
     assert [(event["person"], event["mine"], event["can_undo"]) for event in mine] == [("Ann", True, True)]
     every = desk.asking.show_history(desk.owner, None, 50)["events"]
@@ -185,7 +185,7 @@ def test_annotators_see_their_answers_and_the_owner_sees_all(desk, ann):
 
 
 def test_history_comes_page_by_page(desk, ann):
-    settled(desk, ann, ("a0", "a1", "SAME"), ("a1", "a2", "SAME"), ("b0", "b1", "SAME"))
+    settle_answers(desk, ann, ("a0", "a1", "SAME"), ("a1", "a2", "SAME"), ("b0", "b1", "SAME"))
     first = desk.asking.show_history(ann, None, 2)
     assert first["more"] is True
     rest = desk.asking.show_history(ann, first["events"][-1]["seq"], 2)
@@ -207,7 +207,7 @@ def test_reliability_is_estimated_from_shared_questions(open_studio):
     desk = open_studio(overlap=2)
     ann, bob = desk.person("Ann"), desk.person("Bob")
     for person in (ann, bob):
-        settled(desk, person, ("a0", "a1", "SAME"), ("b0", "b1", "SAME"), ("a0", "b0", "DIFFERENT"))
+        settle_answers(desk, person, ("a0", "a1", "SAME"), ("b0", "b1", "SAME"), ("a0", "b0", "DIFFERENT"))
     found = desk.studio.people.show_all()
     assert found["agreement"]["n_shared"] == 3
     assert found["agreement"]["observed"] == 1.0
@@ -229,7 +229,7 @@ def test_a_locked_out_person_releases_their_questions(desk, ann):
 
 
 def test_an_undo_of_an_undo_is_refused(desk, ann):
-    settled(desk, ann, ("a0", "a1", "SAME"))
+    settle_answers(desk, ann, ("a0", "a1", "SAME"))
     seq = desk.undo(ann)["seq"]
     with pytest.raises((NotFoundError, ConflictError)):
         desk.undo(ann, of=seq)

@@ -162,7 +162,7 @@ def test_an_undone_odd_answer_no_longer_counts(planted, restart):
 # ---------------------------------------------------------------------- asking again
 
 
-def asked_again(desk, person):
+def find_repeated_question(desk, person):
     """The question that is asked again, if this person gets it first."""
     questions = desk.ask(person, 1)
     return questions[0] if questions and questions[0]["id"].startswith("again-") else None
@@ -174,21 +174,21 @@ def test_a_single_person_is_asked_again_and_the_new_answer_counts(planted):
     assert odd_seqs(desk, ann) == []
     desk.settle()
     assert desk.asking.show_progress(ann)["n_answers"] == 19  # the old one counts until there is another
-    question = asked_again(desk, ann)
+    question = find_repeated_question(desk, ann)
     assert set(ids_of(question)) == set(WRONG)
     desk.answer(ann, question, "DIFFERENT")
     desk.settle()
     assert odd_seqs(desk, ann) == []
     assert desk.asking.show_progress(ann)["n_answers"] == 19
     assert desk.groups.show_conflicts(ann)["conflicts"] == []
-    assert asked_again(desk, ann) is None
+    assert find_repeated_question(desk, ann) is None
 
 
 def test_the_same_answer_again_confirms_it(planted):
     desk, ann, wrong = planted
     desk.asking.ask_again(ann, key=new_key(), of=wrong)
     desk.settle()
-    desk.answer(ann, asked_again(desk, ann), "SAME")
+    desk.answer(ann, find_repeated_question(desk, ann), "SAME")
     desk.settle()
     given = desk.events("answer")[-1].seq
     assert given not in odd_seqs(desk, ann)
@@ -202,8 +202,8 @@ def test_if_others_answer_too_they_are_asked(planted, word, together):
     give(desk, bob, "a8", "a9", "SAME")
     desk.asking.ask_again(ann, key=new_key(), of=wrong)
     desk.settle()
-    assert asked_again(desk, ann) is None
-    question = asked_again(desk, bob)
+    assert find_repeated_question(desk, ann) is None
+    question = find_repeated_question(desk, bob)
     desk.answer(bob, question, word)
     desk.settle()
     assert not {wrong, desk.events("answer")[-1].seq} & {*odd_seqs(desk, desk.owner)}
@@ -226,9 +226,9 @@ def test_asked_again_on_both_databases_with_two_answers_to_each_question(databas
     with pytest.raises(ConflictError, match="already"):
         desk.asking.ask_again(bob, key=new_key(), of=desk.events("answer")[-2].seq)  # the same question
     desk.settle()
-    assert asked_again(desk, ann) is None
-    assert asked_again(desk, bob) is None
-    question = asked_again(desk, eve)
+    assert find_repeated_question(desk, ann) is None
+    assert find_repeated_question(desk, bob) is None
+    question = find_repeated_question(desk, eve)
     desk.answer(eve, question, "DIFFERENT")
     desk.settle()
     assert desk.hub.log.get_revisits() == {}
@@ -239,7 +239,7 @@ def test_asking_again_survives_a_restart_and_comes_first(planted, restart):
     desk.asking.ask_again(ann, key=new_key(), of=wrong)
     again = restart(desk)
     assert odd_seqs(again, ann) == []
-    assert set(ids_of(asked_again(again, ann))) == set(WRONG)
+    assert set(ids_of(find_repeated_question(again, ann))) == set(WRONG)
 
 
 def test_asking_again_can_be_undone(planted):
@@ -249,14 +249,14 @@ def test_asking_again_can_be_undone(planted):
     desk.undo(ann, of=seq)
     desk.settle()
     assert odd_seqs(desk, ann) == [wrong]
-    assert asked_again(desk, ann) is None
+    assert find_repeated_question(desk, ann) is None
 
 
 def test_an_undone_new_answer_restores_the_old_one_and_asks_again(planted):
     desk, ann, wrong = planted
     desk.asking.ask_again(ann, key=new_key(), of=wrong)
     desk.settle()
-    question = asked_again(desk, ann)
+    question = find_repeated_question(desk, ann)
     desk.answer(ann, question, "DIFFERENT")
     assert desk.undo(ann)["question"]["id"] == question["id"]
     desk.settle()
@@ -268,9 +268,9 @@ def test_a_question_that_was_skipped_is_not_asked_for_ever(planted):
     desk, ann, wrong = planted
     desk.asking.ask_again(ann, key=new_key(), of=wrong)
     desk.settle()
-    desk.skip(ann, asked_again(desk, ann))
+    desk.skip(ann, find_repeated_question(desk, ann))
     desk.settle()
-    assert asked_again(desk, ann) is None
+    assert find_repeated_question(desk, ann) is None
     assert odd_seqs(desk, ann) == [wrong]
 
 

@@ -21,7 +21,7 @@ def before(open_studio):
     return desk, ann, bob
 
 
-def shown(desk, *people):
+def show_pages(desk, *people):
     """What people see, except the numbers of groups, which may change after a restart."""
     return [
         [desk.asking.show_history(person, None, 50) for person in people],
@@ -36,11 +36,11 @@ def shown(desk, *people):
 
 def test_history_groups_and_names_are_the_same(before, request):
     desk, ann, bob = before
-    seen = shown(desk, ann, bob, desk.owner)
+    seen = show_pages(desk, ann, bob, desk.owner)
     again = desk.again()
     request.addfinalizer(again.close)
     assert again.owner == desk.owner
-    assert shown(again, ann, bob, again.owner) == seen
+    assert show_pages(again, ann, bob, again.owner) == seen
 
 
 def test_held_questions_can_still_be_answered(before, request):

@@ -12,7 +12,7 @@ from likewise.studio.store import open_store
 from patience import wait_until
 
 
-def made(folder, name, word):
+def make_case(folder, name, word):
     source = folder / f"{name}.csv"
     source.write_text("x")
     return Project.create(
@@ -40,7 +40,7 @@ class Silent:
 
 
 def test_answers_about_other_items_with_the_same_ids_are_refused(tmp_path, database_url):
-    birds, cars = made(tmp_path, "birds", "wren"), made(tmp_path, "cars", "lorry")
+    birds, cars = make_case(tmp_path, "birds", "wren"), make_case(tmp_path, "cars", "lorry")
     store = open_store(database_url)
     try:
         for _ in range(2):  # and opened again
@@ -50,7 +50,7 @@ def test_answers_about_other_items_with_the_same_ids_are_refused(tmp_path, datab
             pass
         again = tmp_path / "again"
         again.mkdir()
-        with Studio(made(again, "birds", "wren"), store=store, teller=Silent):  # created again from it
+        with Studio(make_case(again, "birds", "wren"), store=store, teller=Silent):  # created again from it
             pass
     finally:
         store.close()

@@ -21,7 +21,7 @@ def pairs(*ids):
     return [QueuedQuestion(id, "pair", (f"{id}/a", f"{id}/ü"), 0.5, Reason("why not")) for id in ids]
 
 
-def given(store, person, n=1, *, now=0.0, until=10.0, overlap=1):
+def get_question_ids(store, person, n=1, *, now=0.0, until=10.0, overlap=1):
     """The ids of the questions that a person gets."""
     leased = store.write(lambda t: t.lease(person, n, now=now, until=until, overlap=overlap))
     assert all(end == until for _, end in leased)
@@ -47,67 +47,67 @@ def test_a_reason_stored_as_a_sentence_is_read():
 def test_two_people_get_different_questions(store, people):
     ann, bob, cem = people
     store.write(lambda t: t.refill(pairs("a", "b", "c", "d")))
-    assert given(store, ann, 2) == ["a", "b"]
-    assert given(store, bob, 2) == ["c", "d"]
-    assert given(store, cem, 2) == []
-    assert given(store, ann, 2, until=20.0) == ["a", "b"], "asking again gives the same"
-    assert given(store, cem, 2, now=15.0) == ["c", "d"], "bob's have ended, ann's were renewed"
+    assert get_question_ids(store, ann, 2) == ["a", "b"]
+    assert get_question_ids(store, bob, 2) == ["c", "d"]
+    assert get_question_ids(store, cem, 2) == []
+    assert get_question_ids(store, ann, 2, until=20.0) == ["a", "b"], "asking again gives the same"
+    assert get_question_ids(store, cem, 2, now=15.0) == ["c", "d"], "bob's have ended, ann's were renewed"
 
 
 def test_an_answered_question_is_not_asked_again(store, people):
     ann, bob, _ = people
     store.write(lambda t: t.refill(pairs("a", "b")))
-    assert given(store, ann, 1) == ["a"]
+    assert get_question_ids(store, ann, 1) == ["a"]
     store.write(lambda t: t.mark_answered("a", ann))
-    assert given(store, ann, 5, now=100.0, until=110.0) == ["b"]
-    assert given(store, bob, 5, now=100.0, until=110.0) == []
+    assert get_question_ids(store, ann, 5, now=100.0, until=110.0) == ["b"]
+    assert get_question_ids(store, bob, 5, now=100.0, until=110.0) == []
     assert store.read(lambda t: t.get_question("a")) is not None, "it can still be looked up"
 
 
 def test_with_overlap_each_question_goes_to_two_people(store, people):
     ann, bob, cem = people
     store.write(lambda t: t.refill(pairs("a")))
-    assert given(store, ann, overlap=2) == ["a"]
+    assert get_question_ids(store, ann, overlap=2) == ["a"]
     store.write(lambda t: t.mark_answered("a", ann))
     store.write(lambda t: t.mark_answered("a", ann))
-    assert given(store, ann, overlap=2) == [], "never twice to the same"
+    assert get_question_ids(store, ann, overlap=2) == [], "never twice to the same"
     store.write(lambda t: t.refill(pairs("z")))
-    assert given(store, bob, overlap=2) == ["a"], "what is begun is finished first"
-    assert given(store, cem, overlap=2) == ["z"]
+    assert get_question_ids(store, bob, overlap=2) == ["a"], "what is begun is finished first"
+    assert get_question_ids(store, cem, overlap=2) == ["z"]
     store.write(lambda t: t.mark_answered("a", bob))
-    assert given(store, cem, 5, overlap=2) == ["z"]
+    assert get_question_ids(store, cem, 5, overlap=2) == ["z"]
 
 
 def test_a_skipped_question_goes_to_others(store, people):
     ann, bob, _ = people
     store.write(lambda t: t.refill(pairs("a")))
-    given(store, ann)
+    get_question_ids(store, ann)
     store.write(lambda t: t.mark_skipped("a", ann))
-    assert given(store, ann) == []
-    assert given(store, bob) == ["a"]
+    assert get_question_ids(store, ann) == []
+    assert get_question_ids(store, bob) == ["a"]
 
 
 def test_an_undone_question_can_be_answered_again(store, people):
     ann, bob, _ = people
     store.write(lambda t: t.refill(pairs("a", "b")))
-    given(store, ann, 2)
+    get_question_ids(store, ann, 2)
     store.write(lambda t: (t.mark_answered("a", ann), t.mark_skipped("b", ann)))
-    assert given(store, ann, 2) == []
+    assert get_question_ids(store, ann, 2) == []
     back = {"now": 1.0, "until": 30.0, "overlap": 1}
     store.write(lambda t: (t.reopen("a", ann, **back), t.reopen("b", ann, **back)))
-    assert given(store, bob, 2) == []
-    assert given(store, ann, 2) == ["a", "b"]
+    assert get_question_ids(store, bob, 2) == []
+    assert get_question_ids(store, ann, 2) == ["a", "b"]
     store.write(lambda t: t.mark_answered("a", ann))
-    assert given(store, bob, 2, now=50.0) == ["b"]
+    assert get_question_ids(store, bob, 2, now=50.0) == ["b"]
 
 
 def test_an_undone_skip_does_not_exceed_the_overlap(store, people):
     ann, bob, cem = people
     store.write(lambda t: t.refill(pairs("a")))
-    given(store, ann, overlap=2)
+    get_question_ids(store, ann, overlap=2)
     store.write(lambda t: t.mark_skipped("a", ann))
     for other in (bob, cem):
-        assert given(store, other, overlap=2) == ["a"]
+        assert get_question_ids(store, other, overlap=2) == ["a"]
         store.write(lambda t, other=other: t.mark_answered("a", other))
     store.write(lambda t: t.reopen("a", ann, now=1.0, until=30.0, overlap=2))
     assert not store.read(lambda t: t.is_leased("a", ann))
@@ -118,18 +118,18 @@ def test_an_undone_skip_does_not_exceed_the_overlap(store, people):
 def test_a_released_question_is_free(store, people):
     ann, bob, _ = people
     store.write(lambda t: t.refill(pairs("a", "b", "c")))
-    given(store, ann, 3)
+    get_question_ids(store, ann, 3)
     store.write(lambda t: t.release(ann, ["b"]))
-    assert given(store, bob, 3) == ["b"]
+    assert get_question_ids(store, bob, 3) == ["b"]
     store.write(lambda t: t.release(bob))
     store.write(lambda t: t.release(ann))
-    assert given(store, bob, 3) == ["a", "b", "c"]
+    assert get_question_ids(store, bob, 3) == ["a", "b", "c"]
 
 
 def test_past_leases_are_remembered(store, people):
     ann, bob, _ = people
     store.write(lambda t: t.refill(pairs("a")))
-    given(store, ann)
+    get_question_ids(store, ann)
     store.write(lambda t: t.release(ann))
     assert store.read(lambda t: t.was_leased("a", ann))
     assert not store.read(lambda t: t.was_leased("a", bob))
@@ -139,8 +139,8 @@ def test_past_leases_are_remembered(store, people):
 def test_open_leases_are_listed(store, people):
     ann, bob, _ = people
     store.write(lambda t: t.refill(pairs("a", "b", "c")))
-    given(store, bob, 1, until=5.0, overlap=2)
-    given(store, ann, 2, overlap=2)
+    get_question_ids(store, bob, 1, until=5.0, overlap=2)
+    get_question_ids(store, ann, 2, overlap=2)
     assert store.read(lambda t: t.open_leases(3.0)) == pairs("a", "b")
     assert store.read(lambda t: t.open_leases(7.0)) == pairs("a", "b")
     store.write(lambda t: t.mark_answered("a", ann))
@@ -151,8 +151,8 @@ def test_open_leases_are_listed(store, people):
 def test_a_refill_keeps_held_and_answered_questions(store, people):
     ann, bob, cem = people
     store.write(lambda t: t.refill(pairs("held", "begun", "skipped", "free")))
-    given(store, ann, 1)
-    given(store, bob, 2)
+    get_question_ids(store, ann, 1)
+    get_question_ids(store, bob, 2)
     store.write(lambda t: (t.mark_answered("begun", bob), t.mark_skipped("skipped", bob)))
     store.write(lambda t: t.refill(pairs("new", "held")))
     known = {
@@ -161,21 +161,21 @@ def test_a_refill_keeps_held_and_answered_questions(store, people):
         if store.read(lambda t, id=id: t.get_question(id))
     }
     assert known == {"held", "begun", "skipped", "new"}, "what somebody has seen can be looked up"
-    assert given(store, cem, 9, overlap=2) == ["held", "begun", "new"]
-    assert given(store, ann, 9, overlap=2) == ["held", "new"], "two have the other"
+    assert get_question_ids(store, cem, 9, overlap=2) == ["held", "begun", "new"]
+    assert get_question_ids(store, ann, 9, overlap=2) == ["held", "new"], "two have the other"
 
 
 def test_a_refill_replaces_expired_leases_given_the_time(store, people):
     ann, bob, _ = people
     store.write(lambda t: t.refill(pairs("a")))
-    given(store, ann, until=10.0)
+    get_question_ids(store, ann, until=10.0)
     store.write(lambda t: t.refill(pairs("b")))
     store.write(lambda t: t.refill(pairs("c"), now=10.0))
-    assert given(store, bob, 9, now=10.0, until=20.0) == ["c"]
+    assert get_question_ids(store, bob, 9, now=10.0, until=20.0) == ["c"]
     assert store.read(lambda t: t.get_question("a")) == pairs("a")[0], "a late answer still finds it"
     store.write(lambda t: t.mark_answered("a", ann))
     store.write(lambda t: t.refill([]))
-    assert given(store, bob, 9, now=30.0, until=40.0) == ["c"]
+    assert get_question_ids(store, bob, 9, now=30.0, until=40.0) == ["c"]
 
 
 def test_bad_questions_are_refused_and_nothing_changes(store, people):
@@ -192,7 +192,7 @@ def test_bad_questions_are_refused_and_nothing_changes(store, people):
     for question in bad:
         with pytest.raises(BadValueError):
             store.write(lambda t, question=question: t.refill([question]))
-    assert given(store, people[0], 5) == ["a"]
+    assert get_question_ids(store, people[0], 5) == ["a"]
 
 
 def test_invalid_values_are_refused(store, people):
@@ -220,7 +220,7 @@ def test_concurrent_leases_never_exceed_the_overlap(store, overlap):
         n_mine = 0
         start.wait()
         while sum(got.values()) < wanted and time.monotonic() < deadline:
-            mine = given(store, person, n_mine + 3, overlap=overlap)
+            mine = get_question_ids(store, person, n_mine + 3, overlap=overlap)
             assert len(set(mine)) == len(mine)
             with count:
                 got.update(mine[n_mine:])  # held questions come first

@@ -19,30 +19,30 @@ def store(database_url, tmp_path):
     opened.close()
 
 
-def leased(store, person, n, **given):
+def lease_questions(store, person, n, **given):
     return [q.id for q, _ in store.write(lambda tx: tx.lease(person, n, **{**LEASE, **given}))]
 
 
 def test_a_withdrawn_question_is_offered_again_after_a_refill(store):
-    assert leased(store, 1, 1) == ["q0"]
+    assert lease_questions(store, 1, 1) == ["q0"]
     store.write(lambda tx: tx.withdraw(1, ["q0"]))
-    assert leased(store, 1, 3) == ["q1", "q2"]
-    assert leased(store, 2, 3) == ["q1", "q2"]
+    assert lease_questions(store, 1, 3) == ["q1", "q2"]
+    assert lease_questions(store, 2, 3) == ["q1", "q2"]
     assert store.read(lambda tx: tx.was_leased("q0", 1))  # answers given meanwhile are still accepted
     store.write(lambda tx: tx.refill(QUESTIONS[:1]))
-    assert leased(store, 1, 3) == ["q1", "q2", "q0"]
+    assert lease_questions(store, 1, 3) == ["q1", "q2", "q0"]
 
 
 def test_others_keep_their_lease_of_a_withdrawn_question(store):
-    assert leased(store, 1, 1) == leased(store, 2, 1) == ["q0"]
+    assert lease_questions(store, 1, 1) == lease_questions(store, 2, 1) == ["q0"]
     store.write(lambda tx: tx.withdraw(1, ["q0"]))
-    assert leased(store, 2, 1) == ["q0"]
+    assert lease_questions(store, 2, 1) == ["q0"]
     assert [store.read(lambda tx, who=who: tx.is_leased("q0", who)) for who in (1, 2)] == [False, True]
 
 
 def test_active_leases_of_others_are_counted(store):
-    leased(store, 1, 2)
-    leased(store, 2, 1)
+    lease_questions(store, 1, 2)
+    lease_questions(store, 2, 1)
 
     def held(person, now):
         return store.read(lambda tx: tx.count_leases_of_others(person, now))

@@ -49,7 +49,7 @@ def test_invalid_options_are_refused(given, message):
         StudyOptions.from_json(given)
 
 
-def marked_rows(n):
+def make_marked_rows(n):
     """Return pairs and triplets about the first rows, every second one difficult."""
     ids = [f"item {i}" for i in range(2 * n + 1)]
     words = ["easy", "difficult"]
@@ -59,10 +59,10 @@ def marked_rows(n):
 
 def test_a_pool_marked_by_hand(tmp_path):
     path = tmp_path / "pool.csv"
-    rows = [f"{a},{b},{c or ''},{difficulty}" for a, b, c, difficulty in marked_rows(16)]
+    rows = [f"{a},{b},{c or ''},{difficulty}" for a, b, c, difficulty in make_marked_rows(16)]
     path.write_text("\n".join(["a,b,c,difficulty", *rows]), encoding="utf-8")
     pool = read_pool(path)
-    assert pool == tuple(marked_rows(16))
+    assert pool == tuple(make_marked_rows(16))
     study = Study(*clouds(), StudyOptions(n_pairs=10, n_triplets=10, practice=2, pool=pool))
     marks = {frozenset(filter(None, one[:3])): one.difficulty for one in pool}
     for task in study.get_tasks(2):
@@ -105,12 +105,12 @@ def test_a_missing_pool_file_is_reported(tmp_path):
 def test_pools_that_do_not_match_the_items(marked, message):
     X, ids, truths = clouds()
     truths[119] = None
-    pool = (*marked_rows(16), marked)
+    pool = (*make_marked_rows(16), marked)
     with pytest.raises(StudyError, match=message):
         Study(X, ids, truths, StudyOptions(n_pairs=10, n_triplets=10, practice=2, pool=pool))
 
 
 def test_a_pool_that_is_too_small():
-    options = StudyOptions(n_pairs=20, n_triplets=10, practice=2, pool=tuple(marked_rows(16)))
+    options = StudyOptions(n_pairs=20, n_triplets=10, practice=2, pool=tuple(make_marked_rows(16)))
     with pytest.raises(StudyError, match=r"the pool marked by hand gave .* or mark more"):
         Study(*clouds(), options)

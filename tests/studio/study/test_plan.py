@@ -19,7 +19,7 @@ def study():
     return small_study()
 
 
-def planned(study, person, kind=None):
+def list_planned(study, person, kind=None):
     every = [one for task in study.get_tasks(person) for one in task.questions]
     return [one for one in every if kind in (None, one.asked.kind)]
 
@@ -30,14 +30,14 @@ def planned(study, person, kind=None):
 def test_all_participants_have_equal_numbers_of_easy_and_difficult_questions(study):
     for person in PEOPLE:
         for kind, n in (("pair", 30), ("triplet", 20)):
-            difficulties = [one.asked.difficulty for one in planned(study, person, kind)]
+            difficulties = [one.asked.difficulty for one in list_planned(study, person, kind)]
             assert len(difficulties) == n
             assert difficulties.count("difficult") == n // 2
 
 
 @pytest.mark.parametrize("share", [0.0, 0.3, 1.0])
 def test_the_share_of_difficult_questions_is_kept(share):
-    difficulties = [one.asked.difficulty for one in planned(small_study(difficult=share), 2, "pair")]
+    difficulties = [one.asked.difficulty for one in list_planned(small_study(difficult=share), 2, "pair")]
     assert difficulties.count("difficult") == round(30 * share)
 
 
@@ -50,15 +50,15 @@ def test_no_question_is_repeated_for_one_person_not_even_from_practice(study):
 
 def test_the_right_answer_matches_the_order_shown(study):
     classes = dict(zip(study.ids, study.truths, strict=True))
-    for one in planned(study, 2) + list(study.get_parts(2)[0].questions):
+    for one in list_planned(study, 2) + list(study.get_parts(2)[0].questions):
         assert one.asked.truth == find_right_answer([classes[item] for item in one.items])
         assert tuple(study.ids[row] for row in one.asked.rows) == one.items
 
 
 def test_every_answer_is_right_for_some_questions(study):
-    truths = {one.asked.truth for person in PEOPLE for one in planned(study, person)}
+    truths = {one.asked.truth for person in PEOPLE for one in list_planned(study, person)}
     assert truths == {*ALLOWED["pair"], *ALLOWED["triplet"]}
-    firsts = [one.asked.rows[0] < one.asked.rows[1] for one in planned(study, 2)]
+    firsts = [one.asked.rows[0] < one.asked.rows[1] for one in list_planned(study, 2)]
     assert 0.2 < np.mean(firsts) < 0.8
 
 
@@ -71,7 +71,7 @@ def test_the_order_of_the_tasks_is_balanced_over_participants(study):
 
 
 def test_easy_and_difficult_questions_are_mixed(study):
-    difficulties = [one.asked.difficulty for one in planned(study, 3, "pair")]
+    difficulties = [one.asked.difficulty for one in list_planned(study, 3, "pair")]
     assert len(set(difficulties[:15])) == len(set(difficulties[15:])) == 2
 
 
@@ -90,7 +90,7 @@ def test_two_blocks_are_in_mirrored_order():
 def test_the_same_seed_and_person_give_the_same_questions(study):
     again = small_study()
     assert again.get_parts(3) == study.get_parts(3)
-    assert [q.items for q in planned(study, 3)] != [q.items for q in planned(study, 4)]
+    assert [q.items for q in list_planned(study, 3)] != [q.items for q in list_planned(study, 4)]
     assert small_study(seed=1).get_parts(3) != study.get_parts(3)
 
 
@@ -115,14 +115,16 @@ def test_practice_is_the_same_for_all_and_covers_most_answers(study):
 def test_examples_of_the_reference_book_are_not_asked_about(study):
     assert [name for name, _ in study.reference] == ["class 0", "class 1", "class 2"]
     shown = {item for _, item in study.reference}
-    assert not any(shown & set(one.items) for person in PEOPLE for one in planned(study, person))
+    assert not any(shown & set(one.items) for person in PEOPLE for one in list_planned(study, person))
 
 
 def test_items_without_a_class_are_not_asked_about():
     X, ids, truths = clouds()
     truths[:40] = [None] * 40
     study = Study(X, ids, truths, StudyOptions(n_pairs=30, n_triplets=20))
-    assert not any(row < 40 for person in PEOPLE for one in planned(study, person) for row in one.asked.rows)
+    assert not any(
+        row < 40 for person in PEOPLE for one in list_planned(study, person) for row in one.asked.rows
+    )
 
 
 # ---------------------------------------------------------------------- the pool
@@ -162,7 +164,7 @@ def test_a_pool_of_many_rows_is_drawn_without_listing_all():
 def test_identical_rows_still_give_a_study():
     _, ids, truths = clouds()
     study = Study(np.zeros((120, 2)), ids, truths, StudyOptions(n_pairs=30, n_triplets=20))
-    assert len(planned(study, 2)) == 50
+    assert len(list_planned(study, 2)) == 50
 
 
 # ---------------------------------------------------------------------- stages

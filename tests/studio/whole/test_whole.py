@@ -12,7 +12,7 @@ import pytest
 
 from likewise.studio.project import Project
 from patience import PATIENCE, wait_until
-from small_projects import opened
+from small_projects import open_project_store
 from studio.service.desk import new_key
 
 pytest.importorskip("fastapi")
@@ -43,11 +43,11 @@ def all_at_once(people, n):
     assert not failed
 
 
-def settled(owner):
+def wait_until_settled(owner):
     wait_until(lambda: owner.get("progress")["behind"] == 0, "a model that knows all answers")
 
 
-def exported(owner, what, form="csv"):
+def export(owner, what, form="csv"):
     reply = owner.client.get(f"/api/export?what={what}&format={form}")
     assert reply.status_code == 200
     return reply
@@ -55,7 +55,7 @@ def exported(owner, what, form="csv"):
 
 def stand(owner):
     """The stored and derived state, for comparison with a later one."""
-    settled(owner)
+    wait_until_settled(owner)
     history = owner.get("history?limit=200")
     groups = owner.get("groups")["groups"]
     return {
@@ -63,8 +63,8 @@ def stand(owner):
         "people": [(one["name"], one["role"], one["n_answers"]) for one in owner.get("people")["people"]],
         "names": {group["name"] for group in groups},
         "sizes": sorted(group["size"] for group in groups),
-        "answers": exported(owner, "answers").text,
-        "hints": exported(owner, "hints").text,
+        "answers": export(owner, "answers").text,
+        "hints": export(owner, "hints").text,
     }
 
 
@@ -90,7 +90,7 @@ def test_a_complete_run(start, database):
     ann.answer_truly(undone["question"])
 
     # Groups.
-    settled(owner)
+    wait_until_settled(owner)
     owner.change("groups/0/name", name="Owls & <i>cats</i>")
     odd = owner.get("groups/0/items?order=doubtful&limit=1")["items"][0]
     ann.change("groups/0/not-here", row=odd["row"])
@@ -98,7 +98,7 @@ def test_a_complete_run(start, database):
     assert taken_back["undone"]["answer"] == "DIFFERENT"
 
     # A contradiction, which is resolved.
-    settled(owner)
+    wait_until_settled(owner)
     merged = owner.change("groups/merge", a=0, b=1)
     wait_until(lambda: owner.get("conflicts")["conflicts"], "a contradiction")
     (conflict, *_) = owner.get("conflicts")["conflicts"]
@@ -111,11 +111,11 @@ def test_a_complete_run(start, database):
     assert any(name == "Owls & <i>cats</i>" for name in before["names"])
     assert before["sizes"] == [20, 20]
     for what in ("labels", "hints", "answers"):
-        assert exported(owner, what, "parquet").content[:4] == b"PAR1"
-        lines = exported(owner, what, "jsonl").text.splitlines()
+        assert export(owner, what, "parquet").content[:4] == b"PAR1"
+        lines = export(owner, what, "jsonl").text.splitlines()
         assert all(isinstance(json.loads(line), dict) for line in lines)
         assert people[1].client.get(f"/api/export?what={what}").status_code == 403
-    labels = list(csv.DictReader(io.StringIO(exported(owner, "labels").text)))
+    labels = list(csv.DictReader(io.StringIO(export(owner, "labels").text)))
     by_id = {row["id"]: row["group"] for row in labels}
     assert (
         len({by_id[f"i{k}"] for k in range(0, 40, 2)}) == 1 == len({by_id[f"i{k}"] for k in range(1, 40, 2)})
@@ -131,7 +131,7 @@ def test_a_complete_run(start, database):
     owner = again.owner()
     assert stand(owner) == before
     project = Project.open(again.printed["project"], database=database[1] if database else None)
-    with opened(project) as store:
+    with open_project_store(project) as store:
         events = store.read(lambda tx: tx.get_events())
     project.items.close()
     kept = {event.key: event.seq for event in events}

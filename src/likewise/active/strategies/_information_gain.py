@@ -90,7 +90,7 @@ class InformationGain:
         rules = {"kind": choice(*get_args(Kind)), "max_rows": integer(3), "n_candidates": integer(1)}
         for parameter, rule in rules.items():
             if not rule.holds(value := getattr(self, parameter)):
-                raise ValueError(f"{parameter} must be {rule.wanted}, got {value!r}.")
+                raise ValueError(f"{parameter} must be {rule.expected}, got {value!r}.")
 
     @property
     def name(self) -> str:

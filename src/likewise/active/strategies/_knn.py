@@ -87,9 +87,9 @@ class ProbabilisticKNN:
     def __post_init__(self) -> None:
         for field, rule in (("n_neighbors", integer(1)), ("learn_metric", choice(True, False))):
             if not rule.holds(getattr(self, field)):
-                raise ValueError(f"{field} must be {rule.wanted}, got {getattr(self, field)!r}.")
+                raise ValueError(f"{field} must be {rule.expected}, got {getattr(self, field)!r}.")
         if self.gamma is not None and not (above := real(0, strict=True)).holds(self.gamma):
-            raise ValueError(f"gamma must be {above.wanted} or None, got {self.gamma!r}.")
+            raise ValueError(f"gamma must be {above.expected} or None, got {self.gamma!r}.")
 
     def choose(self, state: InterviewState, n: int) -> list[Question]:
         """Select the next questions.

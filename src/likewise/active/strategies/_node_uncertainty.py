@@ -103,7 +103,7 @@ class NodeUncertainty:
     def __post_init__(self) -> None:
         for field, rule in (("scope", choice(*get_args(Scope))), ("n_neighbors", integer(1))):
             if not rule.holds(getattr(self, field)):
-                raise ValueError(f"{field} must be {rule.wanted}, got {getattr(self, field)!r}.")
+                raise ValueError(f"{field} must be {rule.expected}, got {getattr(self, field)!r}.")
 
     @property
     def name(self) -> str:

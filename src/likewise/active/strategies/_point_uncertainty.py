@@ -67,7 +67,7 @@ class NormalizedPointUncertainty:
 
     def __post_init__(self) -> None:
         if not (rule := integer(1)).holds(self.n_trees):
-            raise ValueError(f"n_trees must be {rule.wanted}, got {self.n_trees!r}.")
+            raise ValueError(f"n_trees must be {rule.expected}, got {self.n_trees!r}.")
 
     def choose(self, state: InterviewState, n: int) -> list[Question]:
         """Select the next questions.

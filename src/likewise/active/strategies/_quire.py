@@ -98,9 +98,9 @@ class QUIRE:
         rules = {"form": choice(*get_args(Form)), "ridge": real(0, strict=True), "max_rows": integer(2)}
         for parameter, rule in rules.items():
             if not rule.holds(value := getattr(self, parameter)):
-                raise ValueError(f"{parameter} must be {rule.wanted}, got {value!r}.")
+                raise ValueError(f"{parameter} must be {rule.expected}, got {value!r}.")
         if self.gamma is not None and not (above := real(0, strict=True)).holds(self.gamma):
-            raise ValueError(f"gamma must be {above.wanted} or None, got {self.gamma!r}.")
+            raise ValueError(f"gamma must be {above.expected} or None, got {self.gamma!r}.")
 
     def choose(self, state: InterviewState, n: int) -> list[Question]:
         """Select the next questions.

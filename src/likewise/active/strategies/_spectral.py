@@ -98,7 +98,7 @@ class ActiveSpectral:
     def __post_init__(self) -> None:
         for parameter, low in (("n_neighbors", 1), ("max_rows", 2)):
             if not (rule := integer(low)).holds(value := getattr(self, parameter)):
-                raise ValueError(f"{parameter} must be {rule.wanted}, got {value!r}.")
+                raise ValueError(f"{parameter} must be {rule.expected}, got {value!r}.")
 
     def choose(self, state: InterviewState, n: int) -> list[Question]:
         """Select the next questions.

@@ -80,7 +80,7 @@ class UncertainRegions:
     def __post_init__(self) -> None:
         for field, rule in (("steps", integer(0)), ("compare", integer(0)), ("patience", integer(1))):
             if not rule.holds(getattr(self, field)):
-                raise ValueError(f"{field} must be {rule.wanted}, got {getattr(self, field)!r}.")
+                raise ValueError(f"{field} must be {rule.expected}, got {getattr(self, field)!r}.")
 
     def count_answers_to_fit(self, n_answers: int) -> int:
         """Return the number of answers that the model is fitted to; it is not fitted again for each question.

@@ -92,7 +92,7 @@ class StudyOptions:
         for name, rule in _RULES.items():
             value = getattr(self, name)
             if not rule.holds(value):
-                raise StudyError(f"{name} of a study must be {rule.wanted}; got {value!r}.")
+                raise StudyError(f"{name} of a study must be {rule.expected}; got {value!r}.")
         if self.blocks > min(self.n_pairs, self.n_triplets):
             raise StudyError(
                 f"{self.blocks} blocks of {min(self.n_pairs, self.n_triplets)} questions leave some empty. "
