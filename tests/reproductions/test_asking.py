@@ -86,7 +86,7 @@ def test_what_follows_from_the_number_of_clusters(shared, n_clusters, must, cann
     state = InterviewState.from_data(
         X, Supervision.from_links(8, must=must, cannot=cannot), n_clusters=n_clusters
     )
-    assert shared[0].known(state).must.tolist() == [list(pair) for pair in must + follows]
+    assert shared[0].get_known_links(state).must.tolist() == [list(pair) for pair in must + follows]
 
 
 def test_clusters_are_made_for_marks_and_for_new_rows_only(shared):

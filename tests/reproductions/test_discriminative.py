@@ -149,10 +149,10 @@ def test_fits_are_kept_and_measured_again_only_when_asked(toy, monkeypatch, tmp_
     task = toy.Task("pima", "xing", 1, 0)
     plan = toy.Plan(cache=tmp_path)
     for _ in range(2):
-        assert toy.cached_task(task, None, None, plan) == {"f": 0.5}
+        assert toy.run_cached_task(task, None, None, plan) == {"f": 0.5}
     assert len(calls) == 1
-    toy.cached_task(toy.Task("pima", "xing", 1, 1), None, None, plan)
-    toy.cached_task(task, None, None, toy.replace(plan, fresh=True))
+    toy.run_cached_task(toy.Task("pima", "xing", 1, 1), None, None, plan)
+    toy.run_cached_task(task, None, None, toy.replace(plan, fresh=True))
     assert len(calls) == 3
 
 
@@ -181,9 +181,9 @@ def test_intervals_and_differences_by_hand(run):
         "itml": {"levels": [3], "mean": [0.9], "runs": [[0.9, 0.9]]},
     }
     assert report.difference(curves, 3, "dc_p", "xing") == pytest.approx((0.1, 0.0), abs=1e-9)
-    assert report.compared(curves, 3, "dc_p", ("xing",)) == "+0.100 ± 0.000 better"
+    assert report.compare_with_best(curves, 3, "dc_p", ("xing",)) == "+0.100 ± 0.000 better"
     # Against ITML over the two runs that both have: -0.3 and -0.2.
-    assert report.compared(curves, 3, "dc_p", ("xing", "itml")) == "-0.250 ± 0.635 same (ITML)"
+    assert report.compare_with_best(curves, 3, "dc_p", ("xing", "itml")) == "-0.250 ± 0.635 same (ITML)"
     assert report.verdict(-0.2, 0.1) == "worse"
     assert report.verdict(0.004, 0.001) == "same"  # sure, and too small to be of use
 

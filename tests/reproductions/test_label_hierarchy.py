@@ -91,7 +91,7 @@ def test_case_study_counts_by_hand(run, small):
     assert (edge["rows"], edge["with_parent"]) == (recorded[1], both)
     assert found["missing_rate"] == round(1 - both / recorded[1], 3)
     assert edge["drawn_again"] == 1
-    lines = run.cs.drawn_as_text(found)
+    lines = run.cs.format_tree(found)
     assert [line.split(" (")[0] for line in lines] == ["animal", "    bird", "new"]
 
 
