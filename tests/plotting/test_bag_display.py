@@ -14,7 +14,7 @@ from sklearn.exceptions import NotFittedError
 from likewise import Supervision
 from likewise.exceptions import MissingDependencyError, SupervisionError
 from likewise.plotting import BagDisplay
-from likewise.plotting._clusters import BROKEN, NOISE, PALETTE
+from likewise.plotting._cluster_display import BROKEN, NOISE, PALETTE
 from likewise.plotting._examples import find_typical_rows, standardize_columns
 
 # Two clusters with several rows and two with one; the bag of the fifth row lacks its class.

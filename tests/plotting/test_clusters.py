@@ -15,7 +15,7 @@ from sklearn.exceptions import NotFittedError
 from likewise import Supervision
 from likewise.exceptions import MissingDependencyError, SupervisionError
 from likewise.plotting import ClusterDisplay
-from likewise.plotting._clusters import BROKEN, KEPT, MARKERS, NOISE, PALETTE
+from likewise.plotting._cluster_display import BROKEN, KEPT, MARKERS, NOISE, PALETTE
 from likewise.plotting._drawn_links import select_links
 from likewise.plotting._projection import project
 

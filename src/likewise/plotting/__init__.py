@@ -5,7 +5,7 @@ Matplotlib and Jinja2 are imported on use.
 
 from likewise.plotting._bag_display import BagDisplay
 from likewise.plotting._choice import ChoiceDisplay
-from likewise.plotting._clusters import ClusterDisplay
+from likewise.plotting._cluster_display import ClusterDisplay
 from likewise.plotting._curves import CurveDisplay
 from likewise.plotting._information_display import InformationDisplay
 from likewise.plotting._missing import MissingRateDisplay

@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from likewise.evaluation._codes import check_same_rows
-from likewise.plotting._clusters import BROKEN, MARKERS, NOISE, PALETTE
+from likewise.plotting._cluster_display import BROKEN, MARKERS, NOISE, PALETTE
 from likewise.plotting._examples import (
     DEVIATIONS,
     HIGH,

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from likewise.plotting._clusters import MARKERS, PALETTE
+from likewise.plotting._cluster_display import MARKERS, PALETTE
 from likewise.plotting._figure import SavableDisplay, hide_spines, make_figure
 
 

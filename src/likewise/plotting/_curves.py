@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 from sklearn.isotonic import isotonic_regression
 
-from likewise.plotting._clusters import MARKERS, PALETTE
+from likewise.plotting._cluster_display import MARKERS, PALETTE
 from likewise.plotting._figure import SavableDisplay, hide_spines, make_figure
 
 # Yellow is too pale for a line on white, and black comes last; dashes distinguish repeated colours.

@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from likewise._optional import require
-from likewise.plotting._clusters import BROKEN
+from likewise.plotting._cluster_display import BROKEN
 
 HIGH = 0.66  # height of an example in its cell; the rest is for a name below
 DEVIATIONS = 2.5  # standard deviations at which a profile is clipped

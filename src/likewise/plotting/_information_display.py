@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from likewise.evaluation import HintInformation, pair_information, triplet_information
-from likewise.plotting._clusters import PALETTE
+from likewise.plotting._cluster_display import PALETTE
 from likewise.plotting._figure import SavableDisplay, hide_spines, make_figure
 
 FloatArray = npt.NDArray[np.float64]

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from likewise.plotting._clusters import PALETTE
+from likewise.plotting._cluster_display import PALETTE
 from likewise.plotting._figure import SavableDisplay, hide_spines, make_figure
 from likewise.plotting._tree import FONT, shorten_name
 

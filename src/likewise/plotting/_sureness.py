@@ -6,7 +6,7 @@ import math
 from dataclasses import dataclass
 from typing import Any
 
-from likewise.plotting._clusters import PALETTE
+from likewise.plotting._cluster_display import PALETTE
 
 MEANING = "loss in log-likelihood with the next best parent"
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import io
 from typing import Any
 
-from likewise.plotting._clusters import MARKERS
+from likewise.plotting._cluster_display import MARKERS
 from likewise.plotting._curves import COLOURS, QUIET
 from likewise.plotting._figure import hide_spines, make_detached_figure
 from likewise.studio.study.curves import BUDGETS, METHODS, Budget, Method, StudyCurves
