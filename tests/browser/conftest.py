@@ -7,6 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from fork_server import start_workers_by_fork
 from likewise.studio.project import Project
 from likewise.studio.records import Described, Item, Settings
 from patience import PATIENCE
@@ -17,6 +18,11 @@ CHROMIUM = SHELL if Path(SHELL).exists() else "/usr/bin/chromium"
 READY = 'section.question[data-ready="true"]'
 COLOURS = ((200, 60, 50), (40, 120, 190), (60, 150, 80))
 HOSTILE = "<img src=x onerror=\"document.title='owned'\"><script>document.title='owned'</script>"
+
+
+@pytest.fixture(scope="session", autouse=True)
+def start_background_processes_quickly():
+    start_workers_by_fork()
 
 
 def cannot(reason):

@@ -2,28 +2,23 @@
 
 import contextlib
 import errno
-import fcntl
 import json
 import os
 import pty
 import re
 import select
 import shlex
-import signal
-import subprocess
 import sys
-import sysconfig
 import termios
-from pathlib import Path
 
 import numpy as np
 import pytest
 
+from fork_server import start_command
 from likewise.active import Interview
 from likewise.supervision import read_hints
 from patience import PATIENCE
 
-SCRIPT = Path(sysconfig.get_path("scripts"), "likewise")
 NAMES = ["a1", "a2", "a3", "b1", "b2", "b3"]
 X = np.array([[0, 0], [0, 1], [1, 0], [9, 9], [9, 10], [7, 7]], dtype=float)
 ASK = ["ask", "data.csv", "-k", "2", "--id", "name"]
@@ -37,31 +32,22 @@ def answers(folder, name="data.ask.json"):
     return [event["answer"] for event in read_saved(folder, name)["history"] if event["event"] == "answer"]
 
 
-def _take_terminal():
-    """Make stdin the terminal that sends Ctrl-C to this process."""
-    os.setsid()
-    fcntl.ioctl(0, termios.TIOCSCTTY, 0)
-
-
 class Asked:
-    """The real command, at pipes or a pseudo-terminal, with somebody who types when a question appears."""
+    """The command in a process, at pipes or a terminal, with somebody who types when a question appears."""
 
     def __init__(self, folder, *words, terminal=False):
-        env = {**os.environ, "NO_COLOR": "1", "COLUMNS": "200"}
-        command = [SCRIPT, *map(str, words)]
         self.shown = ""
         self.terminal = terminal
         if terminal:
             self.fd, slave = pty.openpty()
-            streams = dict.fromkeys(("stdin", "stdout", "stderr"), slave)
-            self.process = subprocess.Popen(
-                command, cwd=folder, env=env, preexec_fn=_take_terminal, **streams
-            )
-            os.close(slave)
+            self.keyboard, streams = self.fd, [slave] * 3
         else:
-            streams = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
-            self.process = subprocess.Popen(command, cwd=folder, env=env, **streams)
-            self.fd = self.process.stderr.fileno()
+            stdin, self.keyboard = os.pipe()
+            self.stdout, stdout = os.pipe()
+            self.fd, stderr = os.pipe()
+            streams = [stdin, stdout, stderr]
+        env = {**os.environ, "NO_COLOR": "1", "COLUMNS": "200"}
+        self.process = start_command([*map(str, words)], folder, env, streams, takes_terminal=terminal)
 
     def wait_for(self, sign):
         while sign not in self.shown:
@@ -74,37 +60,37 @@ class Asked:
 
     def type_at(self, sign, typed):
         self.wait_for(sign)
-        if self.terminal:
-            os.write(self.fd, typed.encode())
-        else:
-            self.process.stdin.write(f"{typed}\n".encode())
-            self.process.stdin.flush()
+        os.write(self.keyboard, (typed if self.terminal else f"{typed}\n").encode())
 
     def rest(self):
         """Wait for the end; return the exit code and what else was shown."""
         if not self.terminal:
-            stdout, stderr = self.process.communicate(timeout=PATIENCE)
-            return self.process.returncode, self.shown + stderr.decode(), stdout.decode()
-        with contextlib.suppress(OSError):  # how Linux says that the other side is closed
-            while part := os.read(self.fd, 4096).decode():
-                self.shown += part
-        return self.process.wait(PATIENCE), self.shown, ""
+            os.close(self.keyboard)
+            self.keyboard = None
+        self.shown += read_to_the_end(self.fd)
+        stdout = "" if self.terminal else read_to_the_end(self.stdout)
+        self.process.join(PATIENCE)
+        return self.process.exitcode, self.shown, stdout
 
     def kill(self):
         self.process.kill()
-        self.process.communicate(timeout=PATIENCE)
+        self.process.join(PATIENCE)
 
     def close(self):
-        """End all processes, even after a failure."""
-        if self.process.poll() is None:
+        """End the process, even after a failure."""
+        if self.process.is_alive():
             self.kill()
-        for stream in (self.process.stdin, self.process.stdout, self.process.stderr):
-            if stream is not None:
-                with contextlib.suppress(OSError):
-                    stream.close()
-        if self.terminal:
-            with contextlib.suppress(OSError):
-                os.close(self.fd)
+        for fd in {self.keyboard, self.fd} if self.terminal else {self.keyboard, self.fd, self.stdout}:
+            if fd is not None:
+                os.close(fd)
+
+
+def read_to_the_end(fd):
+    shown = b""
+    with contextlib.suppress(OSError):  # how Linux says that the other side of a terminal is closed
+        while part := os.read(fd, 4096):
+            shown += part
+    return shown.decode()
 
 
 @pytest.fixture
@@ -742,8 +728,7 @@ def test_what_was_acknowledged_before_a_kill_is_stored_and_the_lock_is_free(ask,
         asked.type_at(f"Question {number}", typed)
         given.append({"y": "SAME", "n": "DIFFERENT", "u": "UNSURE"}[typed])
     asked.wait_for("Question 4")  # which acknowledges the third answer
-    asked.process.send_signal(signal.SIGKILL)
-    asked.process.wait()
+    asked.kill()
     assert answers(files) == given
     assert (files / "data.ask.json.lock").exists()
     again = ask(*ASK)

@@ -11,7 +11,13 @@ from pathlib import Path
 
 import pytest
 
+from fork_server import start_workers_by_fork
 from patience import PATIENCE
+
+
+@pytest.fixture(scope="session", autouse=True)
+def start_background_processes_quickly():
+    start_workers_by_fork()
 
 
 def cannot(reason):

@@ -24,6 +24,7 @@ logger: logging.Logger = logging.getLogger(__name__)
 _FIRST_WAIT, _LONGEST_WAIT = 0.2, 10.0
 _LONG_LIFE = 30.0  # seconds; a process that ran longer did not die of a permanent cause
 _GRACE = 2.0
+START_METHOD = "spawn"  # a fork would copy locks that threads of the server hold
 
 
 class Worker:
@@ -124,7 +125,7 @@ class Worker:
 
     def _run_process(self) -> int | None:
         """Run one process until it ends and return its exit code."""
-        context = multiprocessing.get_context("spawn")
+        context = multiprocessing.get_context(START_METHOD)
         ours, theirs = context.Pipe()
         process = context.Process(target=run, args=(theirs, self._make), name="likewise worker", daemon=True)
         with self._lock:

@@ -1,0 +1,63 @@
+"""Real processes without seconds of imports: a fork server imports the package once for all of them.
+
+Each is a process of its own that can be killed. Imports and start-up as a user has them are tested by tests
+that run the installed command.
+"""
+
+import fcntl
+import os
+import sys
+import termios
+from multiprocessing import forkserver, get_context
+from multiprocessing.resource_sharer import DupFd
+from pathlib import Path
+
+from likewise.studio.jobs import worker
+
+
+def _ensure_running():
+    """Start the fork server with the import path of this process, which Python 3.11 does not pass on."""
+    before = os.environ.get("PYTHONPATH")
+    os.environ["PYTHONPATH"] = os.pathsep.join([str(Path(__file__).parent), *filter(None, sys.path)])
+    try:
+        forkserver.set_forkserver_preload(["warm_imports"])
+        forkserver.ensure_running()
+    finally:
+        if before is None:
+            del os.environ["PYTHONPATH"]
+        else:
+            os.environ["PYTHONPATH"] = before
+
+
+def start_workers_by_fork():
+    """Start the background processes of this process's studios from the fork server."""
+    _ensure_running()
+    worker.START_METHOD = "forkserver"
+
+
+def start_command(words, folder, environment, streams, *, takes_terminal=False):
+    """Start `likewise` with these words. `streams` (standard input, output, error) are closed here."""
+    _ensure_running()
+    arguments = (words, str(folder), environment, [DupFd(stream) for stream in streams], takes_terminal)
+    process = get_context("forkserver").Process(target=_run_command, args=arguments, daemon=True)
+    process.start()
+    for stream in set(streams):
+        os.close(stream)
+    return process
+
+
+def _run_command(words, folder, environment, streams, takes_terminal):
+    from likewise.cli.main import main
+
+    for number, stream in enumerate(streams):
+        os.dup2(stream.detach(), number)
+    if takes_terminal:  # Ctrl-C goes to this process
+        os.setsid()
+        fcntl.ioctl(0, termios.TIOCSCTTY, 0)
+    sys.stdin, sys.stdout = open(0, closefd=False), open(1, "w", closefd=False)  # noqa: SIM115
+    sys.stderr = open(2, "w", buffering=1, closefd=False)  # noqa: SIM115
+    os.environ.clear()
+    os.environ.update(environment)
+    os.chdir(folder)
+    sys.argv = ["likewise", *words]
+    main()
