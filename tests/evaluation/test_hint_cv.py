@@ -3,6 +3,7 @@
 import warnings
 from dataclasses import replace
 
+import joblib
 import numpy as np
 import pytest
 from hypothesis import given
@@ -238,9 +239,15 @@ def test_parallel_fits_change_nothing_and_progress_is_reported():
     hints = sample_links(Y, 40, random_state=0)
     calls = []
     one = cross_validate_hints(MPCKMeans(4, random_state=0), X, hints, random_state=0)
-    two = cross_validate_hints(
-        MPCKMeans(4, random_state=0), X, hints, random_state=0, n_jobs=2, progress=lambda *n: calls.append(n)
-    )
+    with joblib.parallel_config(backend="threading"):  # processes would import everything first
+        two = cross_validate_hints(
+            MPCKMeans(4, random_state=0),
+            X,
+            hints,
+            random_state=0,
+            n_jobs=2,
+            progress=lambda *n: calls.append(n),
+        )
     np.testing.assert_array_equal(one.split_scores, two.split_scores)
     assert calls == [(n, 5) for n in range(1, 6)]
 

@@ -7,6 +7,7 @@ from hierarchy.drawn import ancestors, hierarchies
 from likewise.evaluation._tree_distances import ancestor_f1, robinson_foulds
 from likewise.exceptions import HierarchyError
 from likewise.hierarchy import LabelHierarchy
+from profiles import fewer
 
 NAMES = ["animal", "cat", "dog", "kitten"]
 TRUE = LabelHierarchy(NAMES, [("animal", "cat"), ("animal", "dog"), ("cat", "kitten")])
@@ -85,6 +86,7 @@ FLAGS = [{"directed": d, "root_edges": r} for d in (True, False) for r in (True,
 
 
 @pytest.mark.parametrize("flags", FLAGS, ids=str)
+@fewer(4)
 @given(trees=three())
 def test_robinson_foulds_is_a_distance(flags, trees):
     def between(one, other):
@@ -97,6 +99,7 @@ def test_robinson_foulds_is_a_distance(flags, trees):
 
 
 @pytest.mark.parametrize("flags", FLAGS[:3], ids=str)
+@fewer(4)
 @given(trees=three(tree=True))
 def test_trees_at_no_distance_are_equal(flags, trees):
     a, b, _ = trees
@@ -104,6 +107,7 @@ def test_trees_at_no_distance_are_equal(flags, trees):
     assert (robinson_foulds(a, b, **flags) == 0) == (a == b.restrict(a.names))
 
 
+@fewer(4)
 @given(trees=three())
 def test_scores_equal_the_reference(trees):
     a, b, _ = trees
