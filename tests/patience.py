@@ -6,9 +6,10 @@ PATIENCE = 300.0  # seconds; tests must not fail on a machine at load 20
 
 
 def wait_until(holds, what="it"):
-    """Wait for a condition, or fail with a message that names it."""
+    """Wait until `holds()` is true and return its value, or fail with a message that names the condition."""
     end = time.monotonic() + PATIENCE
-    while not holds():
+    while not (found := holds()):
         if time.monotonic() > end:
             raise AssertionError(f"{what} did not happen within {PATIENCE:.0f} s")
         time.sleep(0.002)
+    return found

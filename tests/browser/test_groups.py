@@ -1,10 +1,8 @@
 """Groups, contradictions and people in a real browser: corrections become hints."""
 
-import time
-
 import pytest
 
-from patience import PATIENCE
+from patience import wait_until
 
 playwright = pytest.importorskip("playwright.sync_api")
 expect = playwright.expect
@@ -24,13 +22,12 @@ def notice(page):
 
 def last_event(visitor, kind="answer"):
     """The last event of a visitor, once it is of this kind."""
-    end = time.monotonic() + PATIENCE
-    while time.monotonic() < end:
+
+    def find():
         events = visitor.events()
-        if events and events[-1].kind == kind:
-            return events[-1]
-        time.sleep(0.05)
-    pytest.fail(f"no {kind} came; there are {[event.kind for event in visitor.events()]}")
+        return events[-1] if events and events[-1].kind == kind else None
+
+    return wait_until(find, f"an event of the kind {kind}")
 
 
 def say(studio, person, *pairs):

@@ -1,11 +1,9 @@
 """The map in a real browser: points, colours, items, and the arithmetic below them."""
 
-import time
-
 import numpy as np
 import pytest
 
-from patience import PATIENCE
+from patience import wait_until
 
 playwright = pytest.importorskip("playwright.sync_api")
 expect = playwright.expect
@@ -21,22 +19,12 @@ SHOWN = """() => {
 }"""
 
 
-def eventually(look, what):
-    """Poll a condition: under the page's policy Playwright cannot wait for a function."""
-    end = time.monotonic() + PATIENCE
-    while time.monotonic() < end:
-        if found := look():
-            return found
-        time.sleep(0.05)
-    pytest.fail(f"never came: {what}")
-
-
 def open_map(visitor):
     """Open the map and wait until it shows the colours of the groups."""
     page = visitor.page
     visitor.go("map")
     expect(page.locator(".map-legend button").first).to_be_visible()
-    eventually(lambda: recolours(page) > 0, "a map in colours")
+    wait_until(lambda: recolours(page) > 0, "a map in colours")
     return page
 
 
@@ -90,12 +78,12 @@ def still(page):
 
     def same():
         nonlocal before
-        time.sleep(0.1)
+        page.wait_for_timeout(100)
         now = page.evaluate(SHOWN)
         held, before = now == before, now
         return held
 
-    eventually(same, "a map that stands still")
+    wait_until(same, "a map that stands still")
 
 
 def test_every_group_is_drawn_in_its_colour(studio, visit):
@@ -122,9 +110,9 @@ def test_doubt_has_separate_colours(studio, visit):
     page = open_map(visit(studio))
     page.get_by_role("radio", name="Doubt").check()
     expect(page.locator(".map-ramp")).to_be_visible()
-    eventually(lambda: not set(group_colours(page)) & set(colours(page)), "colours of doubt")
+    wait_until(lambda: not set(group_colours(page)) & set(colours(page)), "colours of doubt")
     page.get_by_role("radio", name="Groups").check()
-    eventually(lambda: set(group_colours(page)) <= set(colours(page)), "colours of groups")
+    wait_until(lambda: set(group_colours(page)) <= set(colours(page)), "colours of groups")
 
 
 def test_pointing_shows_the_item_and_a_click_offers_actions(studio, visit):
@@ -176,10 +164,10 @@ def test_zoom_and_back(studio, visit):
     before = page.evaluate(SHOWN)
     page.get_by_role("application").focus()
     page.keyboard.press("+")
-    eventually(lambda: page.evaluate(SHOWN) != before, "a closer look")
+    wait_until(lambda: page.evaluate(SHOWN) != before, "a closer look")
     page.keyboard.press("Shift+ArrowLeft")
     page.keyboard.press("0")
-    eventually(lambda: page.evaluate(SHOWN) == before, "the whole map again")
+    wait_until(lambda: page.evaluate(SHOWN) == before, "the whole map again")
     still(page)
     assert page.evaluate(SHOWN) == before
 
@@ -195,7 +183,7 @@ def test_new_groups_recolour_the_map_automatically(studio, visit):
         answer="SAME",
         why="They belong together.",
     )
-    eventually(lambda: recolours(page) > before, "a new picture")
+    wait_until(lambda: recolours(page) > before, "a new picture")
     # Annotators see the lines of their own answers.
     links = page.evaluate("fetch('api/map/links').then(reply => reply.json())")
     assert [0, 3, 1] in links["links"]
@@ -209,9 +197,9 @@ def test_the_map_changes_with_the_theme(studio, visit):
 
     light = background()
     page.emulate_media(color_scheme="dark")
-    eventually(lambda: background() != light, "a dark map")
+    wait_until(lambda: background() != light, "a dark map")
     page.emulate_media(color_scheme="light")
-    eventually(lambda: background() == light, "a light map again")
+    wait_until(lambda: background() == light, "a light map again")
     assert background() == light
 
 
