@@ -17,6 +17,7 @@ from likewise.active import (
     NormalizedPointUncertainty,
     Question,
     RandomPairs,
+    Reply,
     UncertainRegions,
 )
 from likewise.exceptions import LikewiseError, SupervisionError, UnsupportedSupervisionError
@@ -436,3 +437,57 @@ def test_it_says_what_it_is():
     asking = interview(budget=5)
     asking.tell(asking.ask(), "UNSURE")
     assert repr(asking) == "Interview(6 rows, strategy 'random': 1 answers, 4 left)"
+
+
+# ---------------------------------------------------------------------- programs that replace answers
+
+
+def test_replaced_answers_are_those_of_a_new_interview():
+    asking, fresh = Interview(X, n_clusters=2), Interview(X, n_clusters=2)
+    for answer in ("SAME", "DIFFERENT", "SAME"):
+        asking.tell(asking.ask(), answer)
+    replies = [Reply(Question.pair(0, 1), "SAME"), Reply(Question.pair(2, 3), "DIFFERENT")]
+    asking.replace(replies, [Question.pair(1, 4)])
+    for reply in replies:
+        fresh.tell(reply.question, reply.answer)
+    fresh.skip(Question.pair(1, 4))
+    assert asking.history == fresh.history
+    assert asking.ask() == fresh.ask()
+    np.testing.assert_array_equal(asking.labels_, fresh.labels_)
+    with pytest.raises(SupervisionError, match="row 99"):
+        asking.replace([Reply(Question.pair(0, 99), "SAME")])
+
+
+def test_an_answer_counts_as_often_as_its_weight():
+    once, twice = Interview(X, n_clusters=2), Interview(X, n_clusters=2)
+    replies = [Reply(Question.pair(0, 1), "SAME"), Reply(Question.pair(1, 3), "DIFFERENT")]
+    once.replace(replies)
+    before = once.error_rate.mean
+    once.replace(replies, weights=[3.0, 1.0])
+    for reply in (*replies, replies[0], replies[0]):
+        twice.tell(reply.question, reply.answer)
+    assert once.error_rate.mean == twice.error_rate.mean != before
+    once.replace(replies)
+    assert once.error_rate.mean == before
+
+
+def test_a_branch_shares_the_fits_but_not_the_answers():
+    Counting.fits = 0
+    asking = Interview(X, model=Counting(2))
+    asking.tell(Question.pair(0, 3), "DIFFERENT")
+    labels = asking.labels_
+    other = asking.branch()
+    assert (other.n_answers, asking.n_answers) == (0, 1)
+    other.replace(asking.replies)
+    np.testing.assert_array_equal(other.labels_, labels)
+    assert Counting.fits == 1
+
+
+def test_labels_after_the_first_answers():
+    asking = interview()
+    before = asking.labels_
+    asking.tell(Question.pair(0, 3), "SAME")
+    np.testing.assert_array_equal(asking.labels_after(0), before)
+    np.testing.assert_array_equal(asking.labels_after(1), asking.labels_)
+    with pytest.raises(ValueError, match="n_answers must be"):
+        asking.labels_after(-1)

@@ -219,6 +219,23 @@ def test_the_pool_is_chosen_anew_when_it_is_due_and_an_undo_brings_it_back():
     assert talk.history[:3] == before
 
 
+def test_answers_of_an_interview_with_a_pool_can_be_replaced():
+    talk = interview()
+    answer_questions(talk, 6)
+    replies, labels, question = talk.replies, talk.labels_, talk.ask()
+    after = talk.labels_after(3)
+    other = talk.branch()
+    assert other.n_answers == 0
+    other.replace(replies)
+    np.testing.assert_array_equal(other.pool_rows, talk.pool_rows)
+    np.testing.assert_array_equal(other.labels_, labels)
+    assert other.ask() == question
+    other.replace(replies, weights=[4.0] * 6)
+    assert other.error_rate.mean != talk.error_rate.mean
+    other.replace(replies[:3])
+    np.testing.assert_array_equal(other.labels_, after)
+
+
 def test_what_is_reported_other_rows_counts_until_it_is_undone():
     talk = interview(supervision=Supervision.from_links(N, must=[(2_000, 2_001)]))
     assert {2_000, 2_001} <= set(talk.pool_rows.tolist())

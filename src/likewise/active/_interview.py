@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import copy
 import datetime
 import os
-from collections.abc import Iterable, Sequence
-from typing import TYPE_CHECKING, Any, Literal, overload
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, Literal, TypeVar, overload
 
 import numpy as np
 import numpy.typing as npt
@@ -53,6 +54,9 @@ from likewise.supervision import Supervision
 if TYPE_CHECKING:
     from likewise._typing import MatrixLike
     from likewise.supervision._ids import RowIds
+
+_WeightedReplies = tuple[tuple[Reply, ...], tuple[float, ...]]
+T = TypeVar("T")
 
 
 class Interview:
@@ -203,14 +207,12 @@ class Interview:
                 "or discover=True if the number of clusters is unknown."
             )
         self._log: EventLog[Event] = EventLog()
+        self._weights: Mapping[Key, float] = {}  # of answers that do not count once
+        self._derived: dict[str, Any] = {}  # what follows from the two; emptied when they change
         self._cache: dict[Any, Any] = {}
-        self._current_replies: tuple[int, tuple[Reply, ...], frozenset[Key]] | None = None  # with n_events
-        self._known: tuple[int, Knowledge] | None = None
-        self._found_suspects: tuple[int, tuple[Suspect, ...]] | None = None
         self._fits = FitCache(self.model, self.X, self.n_clusters, self.discover, self.random_state)
-        # Fits with the answers that they used: the last two, and the one whose metric the others reuse.
-        self._recent_fits: list[tuple[tuple[Reply, ...], tuple[Any, npt.NDArray[Any]]]] = []
-        self._last: tuple[tuple[Any, ...], list[Question]] | None = None
+        # Fits with the answers and weights that they used: the last two, and the one whose metric they reuse.
+        self._recent_fits: list[tuple[_WeightedReplies, tuple[Any, npt.NDArray[Any]]]] = []
         self._pooled = None if self.pool is None else PooledInterview(self, self.X, self.pool)
 
     def _restrict(self, X: npt.NDArray[Any], hints: Supervision) -> Interview:
@@ -264,10 +266,12 @@ class Interview:
         wanted = 1 if n is None else check_integer("n", n, low=1)
         if self.left is not None:
             wanted = min(wanted, self.left - len(pending - self._get_answered_keys()))
-        key = (len(self._log), wanted, pending, self.strategy, annotator)
-        if self._last is None or self._last[0] != key:
-            self._last = (key, self._choose(wanted, pending, annotator) if wanted > 0 else [])
-        questions = list(self._last[1])
+        key = (wanted, pending, self.strategy, annotator)
+        last = self._derived.get("questions")
+        if last is None or last[0] != key:
+            last = (key, self._choose(wanted, pending, annotator) if wanted > 0 else [])
+            self._derived["questions"] = last
+        questions: list[Question] = list(last[1])
         if n is not None:
             return questions
         return questions[0] if questions else None
@@ -321,6 +325,74 @@ class Interview:
 
     def _record(self, event: Event) -> None:
         self._log.add([(len(self._log), event)])
+        self._derived = {}
+
+    def replace(
+        self,
+        replies: Sequence[Reply],
+        skipped: Iterable[Question] = (),
+        *,
+        weights: Sequence[float] | None = None,
+    ) -> None:
+        """Replace the history by these answers and skipped questions.
+
+        For a program that combines the answers of several people, where a new answer may change earlier ones.
+        Fits are kept, because they are keyed by the answers that they used.
+
+        Parameters
+        ----------
+        replies : sequence of Reply
+            All answers, in order.
+        skipped : iterable of Question, default=()
+            The questions that are not asked again.
+        weights : sequence of float, optional
+            How many times each answer counts. By default once. Models that take answers as correct ignore
+            the weights.
+
+        Examples
+        --------
+        >>> from likewise.active import Interview, Question, Reply
+        >>> interview = Interview([[0.0], [0.1], [5.0]], n_clusters=2)
+        >>> interview.replace([Reply(Question.pair(0, 1), "SAME")], weights=[2.0])
+        >>> interview.n_answers, len(interview.history)
+        (1, 1)
+        """
+        events = [Event("answer", reply.question, reply) for reply in replies]
+        events += [Event("skip", question) for question in skipped]
+        for event in events:
+            check_question(event.question, self.n_samples)
+        given = () if weights is None else zip(replies, weights, strict=True)
+        self._hold(events, {reply.question.key: weight for reply, weight in given if weight != 1})
+
+    def _hold(self, history: Iterable[Event], weights: Mapping[Key, float] | None = None) -> None:
+        events, factors = tuple(history), weights or {}
+        if events != self.history or factors != self._weights:
+            self._log, self._weights, self._derived = EventLog(enumerate(events)), factors, {}
+
+    def branch(self) -> Interview:
+        """Return an interview about the same rows with the same settings, without answers.
+
+        The two share the fits and the sample of the pool, which saves time if they get similar answers.
+
+        Returns
+        -------
+        Interview
+            The new interview.
+
+        Examples
+        --------
+        >>> from likewise.active import Interview, Question
+        >>> interview = Interview([[0.0], [0.1], [5.0]], n_clusters=2)
+        >>> reply = interview.tell(Question.pair(0, 1), "SAME")
+        >>> interview.branch().n_answers, interview.n_answers
+        (0, 1)
+        """
+        other = copy.copy(self)
+        other._log, other._weights, other._derived, other._cache = EventLog(), {}, {}, {}
+        other._recent_fits = []
+        if self._pooled is not None:
+            other._pooled = self._pooled.branch(other)
+        return other
 
     def undo(self, question: Question | None = None) -> Event:
         """Undo the last answer or skip. The history keeps both the event and the undo.
@@ -413,7 +485,9 @@ class Interview:
     @property
     def replies(self) -> tuple[Reply, ...]:
         """The answers that were not undone, in order."""
-        return self._get_current_replies()[0]
+        return self._derive(
+            "replies", lambda: tuple(e.reply for e in self._get_current_events() if e.reply is not None)
+        )
 
     @property
     def n_answers(self) -> int:
@@ -453,9 +527,7 @@ class Interview:
             return self._pooled.find_suspects()
         if not self._weighs_errors or not self.replies:
             return ()
-        if self._found_suspects is None or self._found_suspects[0] != len(self._log):
-            self._found_suspects = (len(self._log), find_suspects(self))
-        return self._found_suspects[1]
+        return self._derive("suspects", lambda: find_suspects(self))
 
     @property
     def error_rate(self) -> Any:
@@ -471,6 +543,27 @@ class Interview:
             found: npt.NDArray[Any] = self._pooled.predict_labels()
             return found
         return self._fit_model()[1]
+
+    def labels_after(self, n_answers: int) -> npt.NDArray[Any]:
+        """Return the cluster of each row, given the hints and the first answers.
+
+        Parameters
+        ----------
+        n_answers : int
+            The number of answers.
+
+        Returns
+        -------
+        ndarray of shape (n_samples,)
+            The clusters. The metric is learned from these answers only, so with all answers they may differ
+            from `labels_`, which uses a metric of fewer answers.
+        """
+        n = check_integer("n_answers", n_answers, low=0)
+        if self._pooled is not None:
+            other = self.branch()
+            other._hold([Event("answer", reply.question, reply) for reply in self.replies[:n]], self._weights)
+            return other.labels_
+        return self._fits.get_labels(self._derive_knowledge(self.replies[:n]))
 
     @property
     def model_(self) -> Any:
@@ -570,24 +663,39 @@ class Interview:
 
     # ------------------------------------------------------------------ derived state
 
+    def _derive(self, name: str, compute: Callable[[], T]) -> T:
+        """Return a value that follows from the events. It is computed once, until the events change."""
+        if name not in self._derived:
+            self._derived[name] = compute()
+        found: T = self._derived[name]
+        return found
+
     def _get_knowledge(self) -> Knowledge:
         """Return the hints and answers and their implications, if all answers are taken as correct."""
-        if self._known is None or self._known[0] != len(self._log):
-            hints = self.given | build_supervision(self.replies, self.n_samples)
-            self._known = (len(self._log), Knowledge.from_supervision(hints, self._n_known_clusters))
-        return self._known[1]
+        return self._derive("knowledge", lambda: self._make_knowledge(self.replies))
+
+    def _make_knowledge(self, replies: Sequence[Reply]) -> Knowledge:
+        hints = self.given | build_supervision(replies, self.n_samples)
+        return Knowledge.from_supervision(hints, self._n_known_clusters)
 
     def _derive_knowledge(
         self, replies: Sequence[Reply], weights: Sequence[float] | None = None
     ) -> Knowledge:
         """Return the knowledge that a model is fitted to, given some of the answers."""
         if self._weighs_errors:
+            if self._weights:
+                base = [1.0] * len(replies) if weights is None else weights
+                factors = self._get_weights(replies)
+                weights = [weight * factor for weight, factor in zip(base, factors, strict=True)]
             neither = self._find_neither(replies)
             return Knowledge.from_votes(collect_votes(self.given, replies, self.n_samples, weights), neither)
         if len(replies) == self.n_answers and replies == self.replies:
             return self._get_knowledge()
-        hints = self.given | build_supervision(replies, self.n_samples)
-        return Knowledge.from_supervision(hints, self._n_known_clusters)
+        return self._make_knowledge(replies)
+
+    def _get_weights(self, replies: Sequence[Reply]) -> tuple[float, ...]:
+        """Return how many times each answer counts; an empty tuple if all count once."""
+        return tuple(self._weights.get(reply.question.key, 1.0) for reply in replies) if self._weights else ()
 
     def _find_neither(self, replies: Sequence[Reply]) -> npt.NDArray[np.int64]:
         """Return the triplets answered NEITHER, which links cannot express."""
@@ -609,8 +717,9 @@ class Interview:
         The metric is learned at the numbers of answers that `get_metric_answers` returns, and reused in
         between.
         """
+        used = (replies, self._get_weights(replies))
         for before, found in self._recent_fits:
-            if before == replies:
+            if before == used:
                 return found
         due = get_metric_answers(len(replies)) if self._learns_metric else len(replies)
         source = None if due == len(replies) else self._fit_to(replies[:due])[0]
@@ -620,8 +729,9 @@ class Interview:
             weights = weigh_annotators(replies, getattr(passed, "evidence", None))
             if weights is not None:
                 found = self._fits.get(self._derive_knowledge(replies, weights), source)
-        kept = [entry for entry in self._recent_fits if len(entry[0]) == due or entry is self._recent_fits[0]]
-        self._recent_fits = [(replies, found), *kept[:2]]
+        recent = self._recent_fits
+        kept = [entry for entry in recent if len(entry[0][0]) == due or entry is recent[0]]
+        self._recent_fits = [(used, found), *kept[:2]]
         return found
 
     def _count_used_answers(self) -> int:
@@ -671,25 +781,11 @@ class Interview:
         """Return the answers and skips that were not undone."""
         return self._log.get_standing("answer", "skip")
 
-    def _hold(self, history: Iterable[Event]) -> None:
-        """Replace the history. Cached fits stay valid, because their keys are the answers that they used."""
-        events = tuple(history)
-        if events != self.history:
-            self._log = EventLog(enumerate(events))
-            # The keys of these caches are lengths of the history.
-            self._current_replies = self._known = self._last = self._found_suspects = None
-
     def _get_answered_keys(self) -> frozenset[Key]:
-        return self._get_current_replies()[1]
-
-    def _get_current_replies(self) -> tuple[tuple[Reply, ...], frozenset[Key]]:
-        """Return the replies that were not undone, and the keys of answered and skipped questions."""
-        if self._current_replies is None or self._current_replies[0] != len(self._log):
-            events = self._get_current_events()
-            replies = tuple(event.reply for event in events if event.reply is not None)
-            keys = frozenset(event.question.key for event in events)
-            self._current_replies = (len(self._log), replies, keys)
-        return self._current_replies[1:]
+        """Return the keys of the questions that were answered or skipped."""
+        return self._derive(
+            "answered", lambda: frozenset(event.question.key for event in self._get_current_events())
+        )
 
     def _choose(self, n: int, pending: frozenset[Any], annotator: str | None = None) -> list[Question]:
         if self._pooled is not None:

@@ -59,11 +59,15 @@ class PooledInterview:
                 f"Interview: there are {len(self._hinted):,} hinted rows, which all have to be in the pool; "
                 f"expected at most {LARGE:,}. Use fewer hints, or all rows with pool=None."
             )
-        self._chosen: list[
-            tuple[tuple[Reply, ...], IntArray]
-        ] = []  # pools with the answers that they depend on
+        self._chosen: list[tuple[Any, IntArray]] = []  # pools with the answers that they depend on
         self._inner: tuple[IntArray, Interview] | None = None
         self._labels: tuple[npt.NDArray[Any], Any] | None = None  # labels of the pool, and of all rows
+
+    def branch(self, owner: Interview) -> PooledInterview:
+        """Return the same for another interview about the same rows; the sample is drawn once."""
+        other = PooledInterview(owner, self.all_rows, self.pool)
+        other.__dict__["survey"] = self.survey
+        return other
 
     @cached_property
     def _start(self) -> Any:
@@ -92,8 +96,9 @@ class PooledInterview:
 
     def _choose_pool(self, replies: tuple[Reply, ...]) -> IntArray:
         """Return the pool that is selected after these answers."""
+        used = (replies, self.owner._get_weights(replies))
         for before, rows in self._chosen:
-            if before == replies:
+            if before == used:
                 return rows
         of: dict[str, Any] = {
             "named": self._find_named_rows(reply.question for reply in replies),
@@ -105,7 +110,7 @@ class PooledInterview:
             inner = self._make_interview(rows, [Event("answer", reply.question, reply) for reply in replies])
             model, labels = inner._fit_model()
             rows = self.pool.choose_again(self.all_rows, rows, labels, model=model, **of)
-        self._chosen = [(replies, rows), *self._chosen[: _KEPT - 1]]
+        self._chosen = [(used, rows), *self._chosen[: _KEPT - 1]]
         return rows
 
     # ------------------------------------------------------------------ the interview about it
@@ -115,8 +120,17 @@ class PooledInterview:
         inner = self.owner._restrict(self.all_rows.take(rows), self.owner.given._restrict_to(rows))
         if self.owner.model is not None:
             inner._fits.like = self._start
-        inner._hold([event.renumber(partial(_place, rows)) for event in events])
+        self._set_events(inner, rows, events)
         return inner
+
+    def _set_events(self, inner: Interview, rows: IntArray, events: Sequence[Event]) -> None:
+        place, weights = partial(_place, rows), self.owner._weights
+        factors = {
+            event.question.renumber(place).key: weights[event.question.key]
+            for event in events
+            if event.question.key in weights
+        }
+        inner._hold([event.renumber(place) for event in events], factors)
 
     def get_interview(self) -> Interview:
         """Return the interview about the pool, with the events that were not undone."""
@@ -124,7 +138,7 @@ class PooledInterview:
         if self._inner is None or not np.array_equal(self._inner[0], rows):
             self._inner = (rows, self._make_interview(rows, events))
         inner = self._inner[1]
-        inner._hold([event.renumber(partial(_place, rows)) for event in events])
+        self._set_events(inner, rows, events)
         inner.strategy = self.owner.strategy  # it may be changed at any time
         return inner
 

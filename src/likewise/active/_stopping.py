@@ -254,7 +254,7 @@ def _predict_held_out(
     """
     if sum(bool(reply.piles) for reply in replies) < _FEWEST:
         return np.empty(0), np.empty(0)
-    start = interview._fits.get_labels(interview._derive_knowledge(()))
+    start = interview.labels_after(0)
     found: list[tuple[float, float]] = []
     for fold in range(_FOLDS):
         known = interview._derive_knowledge([r for at, r in enumerate(replies) if at % _FOLDS != fold])

@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from likewise.active import Interview
+from likewise.active import Interview, Pool
 from likewise.studio.jobs import brain as brain_module
 from likewise.studio.jobs._ledger import Ledger
 from likewise.studio.jobs.brain import Brain
@@ -412,7 +412,7 @@ def test_the_curve_grows_with_every_five_answers():
 @pytest.fixture
 def few_are_many(monkeypatch):
     monkeypatch.setattr(brain_module, "_LARGE", 300)
-    monkeypatch.setattr(brain_module, "_SAMPLE", 60)
+    monkeypatch.setattr(brain_module, "_FIRST_POOL", Pool(size=60, sample=60))
 
 
 @pytest.mark.usefixtures("few_are_many")
@@ -451,8 +451,7 @@ def test_with_many_rows_the_first_questions_use_a_sample():
 
 @pytest.mark.usefixtures("few_are_many")
 def test_with_very_many_rows_a_sample_represents_all(monkeypatch):
-    monkeypatch.setattr(brain_module, "_HUGE", 500)
-    monkeypatch.setattr(brain_module, "_HUGE_SAMPLE", 100)
+    monkeypatch.setattr(brain_module, "_POOL", Pool(size=100, sample=600, every=10))
     rows, y = blobs(n=600, k=3, seed=2)
     made, log = brain((), rows, n_clusters=3), Log()
     for _ in range(12):

@@ -7,10 +7,9 @@ from typing import Any
 
 import numpy.typing as npt
 
-from likewise.active import Reply
+from likewise.active import Interview, Reply
 from likewise.active._stopping import AdviceReason
 from likewise.active._stopping import _compute_changed_share as changed_between
-from likewise.studio.jobs._sampled_interview import ReplayedInterview
 
 _STEP, _LAST = 5, 10
 _AT_ONCE = 4  # maximum number of fits per call; the curve then grows with later calls
@@ -44,7 +43,7 @@ class ChangeCurve:
             same += 1
         return min(len(self.points), same // _STEP)
 
-    def extend(self, interview: ReplayedInterview) -> None:
+    def extend(self, interview: Interview) -> None:
         """Compute a few of the missing points."""
         replies = interview.replies
         del self.points[self._count_kept(replies) :]
@@ -52,8 +51,8 @@ class ChangeCurve:
             n = _STEP * (len(self.points) + 1)
             if n > len(replies):
                 break
-            before = interview.get_labels_after(max(n - _LAST, 0))
-            self.points.append((n, changed_between(before, interview.get_labels_after(n))))
+            before = interview.labels_after(max(n - _LAST, 0))
+            self.points.append((n, changed_between(before, interview.labels_after(n))))
         self._replies = replies[: _STEP * len(self.points)]
 
 

@@ -5,20 +5,21 @@ from __future__ import annotations
 import random
 import secrets
 import time
-from collections.abc import Sequence
-from typing import Any
+import warnings
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any, Literal
 
 import numpy as np
 import numpy.typing as npt
 
-from likewise.active import Pool, Question
+from likewise.active import Interview, Pool, Question
 from likewise.active._questions import Key
 from likewise.active._state import check_rows
 from likewise.studio.jobs._agreement_of_people import SettledReplies, compute_standing, settle
 from likewise.studio.jobs._group_numbers import Labels, compute_doubt, make_groups, renumber
 from likewise.studio.jobs._ledger import Ledger, StandingReplies
 from likewise.studio.jobs._progress import ChangeCurve, KeptLabels, advise
-from likewise.studio.jobs._sampled_interview import IntArray, SampledInterview, silence_warnings
 from likewise.studio.records import (
     Conflict,
     OddAnswer,
@@ -31,13 +32,21 @@ from likewise.studio.records import (
     StoredEvent,
 )
 
+IntArray = npt.NDArray[np.int64]
 # Above this number of rows the first fit takes seconds, so the first questions and picture use a sample.
 _LARGE = 20_000
-_SAMPLE = 2_000
-_MEANWHILE = 48  # minimum number of questions to last until all rows have been fitted
-# Above this number of rows a fit takes minutes, so a larger pool always represents all rows.
-_HUGE = 300_000
-_HUGE_SAMPLE = 5_000
+_FIRST_POOL = Pool(size=2_000, sample=2_000)
+_MEANWHILE = 48  # minimum number of questions to last until the fit that follows
+_POOL: Pool | Literal["auto"] = "auto"  # of all other questions and pictures
+_STRATEGIES = {"pairs": None, "triplets": "triplets", "both": "both"}
+
+
+@contextmanager
+def silence_warnings() -> Iterator[None]:
+    """Suppress warnings: the groups show the same facts, and nobody reads the output of a worker."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        yield
 
 
 class Brain:
@@ -66,10 +75,10 @@ class Brain:
 
     Notes
     -----
-    With more than 20,000 rows the first questions and the first picture use 2,000 rows, drawn once, and all
-    rows mentioned in answers; each row is shown in the group of the nearest of these. The next picture and
-    later questions use all rows. With more than 300,000 rows a pool of 5,000 always represents all rows; see
-    :class:`~likewise.active.Pool`.
+    With more than 20,000 rows the first questions and the first picture use a pool of 2,000 rows, drawn at
+    random, and all rows mentioned in answers. The next picture and later questions use all rows, or the
+    default pool of an interview if there are more than 100,000; see :class:`~likewise.active.Pool`. With a
+    pool, each row is shown in the group of the nearest row of the pool.
 
     Examples
     --------
@@ -96,11 +105,11 @@ class Brain:
         if len(self.ids) != len(self.X):
             raise ValueError(f"Brain: expected one id per row ({len(self.X)}); got {len(self.ids)}.")
         self._ledger = Ledger({name: row for row, name in enumerate(self.ids)})
-        self._sampled: SampledInterview | None = None
-        self._survey: Any = None  # summary of very many rows, from which the pool is chosen
-        self._full: SampledInterview | None = None  # created when needed
-        self._asking: SampledInterview | None = None  # ignores answers of a study
-        self._knows_all = len(self.X) <= _LARGE  # True once all rows have been fitted
+        self._interview: Interview | None = None  # created when needed
+        self._asking: Interview | None = None  # ignores answers of a study
+        self._nearest: tuple[IntArray, IntArray] | None = None  # the pool, and the place of the nearest row
+        # True once all rows, or the pool that represents them, have been fitted.
+        self._knows_all = len(self.X) <= _LARGE or (settings.n_clusters or 0) > _FIRST_POOL.size
         self._queued: dict[Key, QueuedQuestion] = {}
         self._labels: Labels | None = None  # of the last picture
         self._before = before  # groups of an earlier run
@@ -125,7 +134,7 @@ class Brain:
 
     @property
     def rough(self) -> bool:
-        """True while pictures and questions use the first small sample; the next picture is better."""
+        """True while pictures and questions use the first small pool; the next picture is better."""
         return not self._knows_all
 
     @property
@@ -145,53 +154,42 @@ class Brain:
             before = self._agreed[steering] = (counted, settle(voices, counted.confirmed))
         return before[1]
 
-    # ------------------------------------------------------------------ views
+    # ------------------------------------------------------------------ interviews
 
-    def _sample(self) -> IntArray:
-        """Return representative rows: drawn once by the seed, plus those mentioned in answers."""
-        seed = self.settings.seed
-        if len(self.X) > _HUGE:
-            pool = Pool(size=_HUGE_SAMPLE)
-            if self._survey is None:
-                self._survey = pool.draw_sample(self.X, random_state=seed)
-            return pool.choose_first(
-                self.X, named=self._find_named_rows(), random_state=seed, survey=self._survey
+    def _get_interview(self) -> Interview:
+        """Return the interview with all answers that count.
+
+        Without a number of clusters it starts with two and adds more as the answers require. There are never
+        more clusters than rows.
+        """
+        if self._interview is None:
+            asked, k = self.settings, self.settings.n_clusters
+            self._interview = Interview(
+                self.X,
+                n_clusters=min(max(k or 2, 2), len(self.X)),
+                discover=asked.discover or k is None,
+                strategy=asked.strategy or _STRATEGIES[asked.ask],
+                random_state=asked.seed,
+                budget=asked.budget,
+                pool=_FIRST_POOL if self.rough else _POOL,
             )
-        drawn = np.random.default_rng(seed).choice(len(self.X), size=_SAMPLE, replace=False)
-        return np.union1d(drawn, self._find_named_rows())
+        self._replace_answers(self._interview)
+        return self._interview
 
-    def _find_named_rows(self) -> IntArray:
-        counted = self._ledger.get_standing()
-        rows = [row for voice in counted.voices for row in voice.reply.question.rows]
-        return np.unique(np.array(rows, dtype=np.int64))
-
-    def _get_view(self) -> SampledInterview:
-        """Return the interview with all answers that count: about all rows, or about the sample."""
-        if self._knows_all and len(self.X) <= _HUGE:
-            if self._full is None:
-                self._full = SampledInterview(self.X, self.settings)
-            view = self._full
-        else:
-            if self._sampled is None or not self._sampled.covers(self._find_named_rows()):
-                self._sampled = SampledInterview(self.X, self.settings, self._sample())
-                self._asking = None
-            view = self._sampled
-        settled = self._settle()
-        view.hold(settled.replies, self._ledger.get_standing().skipped, settled.weights)
-        return view
-
-    def _get_steering_view(self) -> SampledInterview:
+    def _get_steering_interview(self) -> Interview:
         """Return the interview that chooses questions; it does not use the answers of a study."""
-        view = self._get_view()
+        interview = self._get_interview()
         if all(voice.steers for voice in self._ledger.get_standing().voices):
-            return view
-        if self._asking is None or self._asking.rows is not view.rows:
-            self._asking = SampledInterview(self.X, self.settings, view.rows)
-            self._asking.interview.X = view.interview.X
-            self._asking.interview.share_fits(view.interview)
-        settled = self._settle(steering=True)
-        self._asking.hold(settled.replies, self._ledger.get_standing().skipped, settled.weights)
+            return interview
+        if self._asking is None:
+            self._asking = interview.branch()
+        self._replace_answers(self._asking, steering=True)
         return self._asking
+
+    def _replace_answers(self, interview: Interview, steering: bool = False) -> None:
+        settled = self._settle(steering)
+        skipped = self._ledger.get_standing().skipped
+        interview.replace(settled.replies, skipped, weights=settled.weights or None)
 
     # ------------------------------------------------------------------ questions
 
@@ -206,14 +204,15 @@ class Brain:
         known = [self._read(question) for question in pending]
         waiting = [question for question in known if question is not None]
         with silence_warnings():
-            view = self._get_steering_view()
-            found = view.ask(max(n, _MEANWHILE if self.rough else 1), waiting)
+            interview = self._get_steering_interview()
+            found = interview.ask(max(n, _MEANWHILE if self.rough else 1), waiting)
         before, self._queued = self._queued, {}
         for question in found:
             self._queued[question.key] = before.get(question.key) or self._name_question(question)
         finished = None
         if not found and not waiting:
-            finished = self._explain_finish(view)
+            spent = interview.left == 0
+            finished = "The budget is used up." if spent else "There is nothing left to ask."
         return Ready(seq, tuple(self._queued.values()), finished)
 
     def _read(self, queued: QueuedQuestion) -> Question | None:
@@ -238,11 +237,6 @@ class Brain:
             score=question.score,
             reason=question.reason.renumber(self.ids.__getitem__),
         )
-
-    @staticmethod
-    def _explain_finish(view: SampledInterview) -> str:
-        spent = view.interview.left == 0
-        return "The budget is used up." if spent else "There is nothing left to ask."
 
     # ------------------------------------------------------------------ picture and progress
 
@@ -273,30 +267,32 @@ class Brain:
             return np.zeros(len(self.X), dtype=np.int64), np.zeros(len(self.X), dtype=np.float32)
         if self.rough and self._labels is not None:
             self._knows_all = True
-        view = self._get_view()
-        if len(self.X) > _HUGE:
-            self._knows_all = True
-        model, labels = view.interview.model_, view.interview.labels_
-        doubt = compute_doubt(model, view.interview.X, labels)
-        return view.extend_to_all(labels), view.extend_to_all(doubt)
+            self._interview = self._asking = None
+        interview = self._get_interview()
+        model, pool = interview.model_, interview.pool_rows
+        if pool is None:
+            return interview.labels_, compute_doubt(model, self.X, interview.labels_)
+        if self._nearest is None or not np.array_equal(self._nearest[0], pool):
+            from sklearn.metrics import pairwise_distances_argmin
+
+            nearest = pairwise_distances_argmin(self.X, self.X[pool])
+            nearest[pool] = np.arange(len(pool))
+            self._nearest = (pool, nearest)
+        nearest = self._nearest[1]
+        return model.labels_[nearest], compute_doubt(model, self.X[pool], model.labels_)[nearest]
 
     def _find_conflicts(self) -> tuple[Conflict, ...]:
         settled = self._settle()
         if len(self.X) < 2:
             return settled.disputes
-        view = self._get_view()
-        held = view.interview
+        held = self._get_interview()
         events = {id(reply): seqs for reply, seqs in zip(held.replies, settled.events, strict=True)}
         found = []
         for one in held.contradictions:
             if not one.chain:  # more mutually separate rows than clusters; suspects cover it
                 continue
             behind = sorted({seq for reply in one.replies for seq in events[id(reply)]})
-            rows, chain = (
-                tuple(int(row) if view.rows is None else int(view.rows[row]) for row in part)
-                for part in (one.rows, one.chain)
-            )
-            found.append(Conflict(rows, chain, tuple(behind)))
+            found.append(Conflict(one.rows, one.chain, tuple(behind)))
         return (*settled.disputes, *found)
 
     def _find_odd_answers(self) -> tuple[OddAnswer, ...]:
@@ -304,7 +300,7 @@ class Brain:
         if len(self.X) < 2:
             return ()
         settled, voices = self._settle(), {voice.seq: voice for voice in self._ledger.get_standing().voices}
-        held = self._get_view().interview
+        held = self._get_interview()
         place = {id(reply): at for at, reply in enumerate(held.replies)}
         found = []
         for suspect in held.suspects:
@@ -326,7 +322,7 @@ class Brain:
 
     def _estimate_error_rate(self) -> tuple[float, float, float] | None:
         """Return the estimated share of wrong answers, with an interval."""
-        rate = self._get_view().interview.error_rate if len(self.X) > 1 else None
+        rate = self._get_interview().error_rate if len(self.X) > 1 else None
         return None if rate is None else (float(rate.mean), float(rate.low), float(rate.high))
 
     def _list_links(self) -> npt.NDArray[np.int32]:
@@ -366,7 +362,7 @@ class Brain:
                 self.seq, n, self._kept.changed, gain, None, None, going, advised, points, rate, reason
             )
         with silence_warnings():
-            held = self._get_view().interview
+            held = self._get_interview()
             outlook = held.progress()
             self._curve.extend(held)
             rate = self._estimate_error_rate()
