@@ -43,13 +43,17 @@ def list_packages() -> list[ModuleType]:
 
 
 def list_members(owner: type) -> Iterator[tuple[str, object]]:
-    """Yield the public methods and properties of a class that likewise defines, with full names."""
+    """Yield the public methods and properties of a class that likewise defines, with full names.
+
+    A method that overrides another one may inherit its docstring.
+    """
     for base in owner.__mro__:
         if not base.__module__.startswith("likewise"):
             continue
         for name, member in vars(base).items():
             is_documented = callable(member) or isinstance(member, classmethod | staticmethod)
-            if is_documented and not name.startswith("_") and name not in INHERITED:
+            inherits = not getattr(member, "__doc__", None) and inspect.getdoc(getattr(base, name))
+            if is_documented and not inherits and not name.startswith("_") and name not in INHERITED:
                 yield f"{base.__module__}.{base.__qualname__}.{name}", member
 
 

@@ -7,8 +7,8 @@ from hypothesis import strategies as st
 from likewise import Supervision
 from likewise.active import InterviewState
 from likewise.active.strategies import FarthestFirst, MinMax
-from likewise.active.strategies._exploration import is_exploring
-from likewise.active.strategies._node_to_pairs import PlacedRows, Placing, place
+from likewise.active.strategies._farthest_first import is_exploring
+from likewise.active.strategies._placing import PlacedRows, Placing, place
 from reference import strategies as twin
 from reference.strategies import line, make_state
 

@@ -8,8 +8,7 @@ from scipy.special import entr
 
 from likewise.active.strategies import ProbabilisticKNN
 from likewise.active.strategies._knn import compute_group_probabilities, learn_column_weights
-from likewise.active.strategies._node_to_pairs import PlacedRows
-from likewise.active.strategies._scaling import standardize_columns
+from likewise.active.strategies._placing import PlacedRows, standardize_columns
 from profiles import fewer
 from reference import strategies as twin
 from reference.strategies import line, make_state
@@ -43,12 +42,12 @@ def test_chances_equal_their_twin(seed, k, gamma):
 
 
 def test_blocks_change_nothing(monkeypatch):
-    from likewise.active.strategies import _scaling
+    from likewise.active.strategies import _placing
 
     X = np.random.default_rng(0).normal(size=(40, 2))
     places = PlacedRows.from_state(make_state(X, cannot=[(0, 1), (0, 2), (1, 2)], n_clusters=3))
     whole = compute_group_probabilities(X, places, 2, 0.5)
-    monkeypatch.setattr(_scaling, "_ENTRIES", 20)
+    monkeypatch.setattr(_placing, "_ENTRIES", 20)
     assert compute_group_probabilities(X, places, 2, 0.5) == pytest.approx(whole)
 
 

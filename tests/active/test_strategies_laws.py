@@ -21,7 +21,7 @@ from likewise.active.strategies import (
     ProbabilisticKNN,
     RandomPairs,
 )
-from likewise.active.strategies._node_to_pairs import PlacedRows
+from likewise.active.strategies._placing import PlacedRows
 from profiles import fewer
 from reference.strategies import Draws
 

@@ -7,9 +7,8 @@ from hypothesis import strategies as st
 from sklearn.metrics.pairwise import rbf_kernel
 
 from likewise.active.strategies import QUIRE
-from likewise.active.strategies._node_to_pairs import PlacedRows
+from likewise.active.strategies._placing import PlacedRows, standardize_columns
 from likewise.active.strategies._quire import compute_own_values, compute_predictions
-from likewise.active.strategies._scaling import standardize_columns
 from profiles import fewer
 from reference import strategies as twin
 from reference.strategies import line, make_state

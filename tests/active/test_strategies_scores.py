@@ -15,13 +15,13 @@ from likewise.active.strategies import (
     NormalizedPointUncertainty,
 )
 from likewise.active.strategies._marginal import find_least_certain
-from likewise.active.strategies._node_to_pairs import PlacedRows
 from likewise.active.strategies._node_uncertainty import (
     compute_density_entropy,
     compute_disagreement,
     compute_mixture_entropy,
     find_mahalanobis_neighbors,
 )
+from likewise.active.strategies._placing import PlacedRows
 from likewise.active.strategies._point_uncertainty import (
     compute_group_similarities,
     compute_normalized_uncertainty,

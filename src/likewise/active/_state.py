@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable
+from collections.abc import Hashable, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any, Literal, Protocol
+from typing import Any, ClassVar, Literal, Protocol
 
 import numpy as np
 import numpy.typing as npt
@@ -14,7 +14,7 @@ from sklearn.utils import check_array
 
 from likewise.active._questions import Question
 from likewise.active._suspects import Merge, Pair, find_merges
-from likewise.base import check_no_times
+from likewise.base import Rule, check_no_times
 from likewise.supervision import Closure, Supervision
 from likewise.supervision._cliques import derive_implied_links
 from likewise.supervision._triplets import TRIPLET_ANSWERS
@@ -415,3 +415,14 @@ class Strategy(Protocol):
             are no more. The same state must give the same questions, so use only ``state.rng()`` for
             randomness.
         """
+
+
+class CheckedStrategy(Strategy, Protocol):
+    """A strategy with rules for its parameters, which are checked when it is made."""
+
+    parameter_rules: ClassVar[Mapping[str, Rule]] = {}
+
+    def __post_init__(self) -> None:
+        for name, rule in self.parameter_rules.items():
+            if not rule.holds(value := getattr(self, name)):
+                raise ValueError(f"{name} must be {rule.expected}, got {value!r}.")

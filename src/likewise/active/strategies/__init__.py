@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from likewise.active.strategies._farthest_first import FarthestFirst
+from likewise.active.strategies._farthest_first import FarthestFirst, MinMax
 from likewise.active.strategies._fill_tray import FillTray
 from likewise.active.strategies._information_gain import InformationGain
 from likewise.active.strategies._knn import ProbabilisticKNN
 from likewise.active.strategies._marginal import MarginalUncertainty
-from likewise.active.strategies._min_max import MinMax
 from likewise.active.strategies._node_uncertainty import NodeUncertainty
 from likewise.active.strategies._point_uncertainty import NormalizedPointUncertainty
 from likewise.active.strategies._quire import QUIRE

@@ -12,14 +12,19 @@ from scipy.spatial.distance import cdist
 
 from likewise._reasons import Reason
 from likewise.active._questions import LARGEST_TRAY, Question
-from likewise.active._state import InterviewState
-from likewise.active.strategies._exploration import is_exploring
-from likewise.active.strategies._model_labels import get_model_labels
-from likewise.active.strategies._node_to_pairs import BoolArray, FloatArray, IntArray, PlacedRows
-from likewise.active.strategies._node_uncertainty import find_mahalanobis_neighbors
+from likewise.active._state import CheckedStrategy, InterviewState
+from likewise.active.strategies._farthest_first import is_exploring
+from likewise.active.strategies._node_uncertainty import get_neighbors
+from likewise.active.strategies._placing import (
+    BoolArray,
+    FloatArray,
+    IntArray,
+    PlacedRows,
+    get_model_labels,
+    get_standardized,
+)
 from likewise.active.strategies._random import RandomPairs
-from likewise.active.strategies._scaling import get_standardized
-from likewise.base import integer
+from likewise.base import Rule, integer
 
 _NEIGHBORS = 10
 _CHOICE = 4  # candidates per free place on the tray, of which those far from one another are taken
@@ -27,7 +32,7 @@ _TRIES = 50  # after this many failures in a row to start a tray, pairs are aske
 
 
 @dataclass(frozen=True)
-class FillTray:
+class FillTray(CheckedStrategy):
     """Fill a tray with uncertain rows and with representatives of the groups that they may belong to.
 
     Row i belongs to cluster c with probability :math:`p_{ic}`: ``predict_proba`` of the model if it has this
@@ -72,32 +77,17 @@ class FillTray:
 
     name: ClassVar[str] = "tray"
     needs: ClassVar[frozenset[str]] = frozenset({"labels"})
-
-    def __post_init__(self) -> None:
-        if not integer(3).holds(self.size) or self.size > LARGEST_TRAY:
-            raise ValueError(f"size must be an integer from 3 to {LARGEST_TRAY}, got {self.size!r}.")
+    parameter_rules: ClassVar[dict[str, Rule]] = {
+        "size": Rule(
+            f"an integer from 3 to {LARGEST_TRAY}", lambda v: integer(3).holds(v) and v <= LARGEST_TRAY
+        )
+    }
 
     def choose(self, state: InterviewState, n: int) -> list[Question]:
-        """Select the next questions.
-
-        Parameters
-        ----------
-        state : InterviewState
-            The rows, the answers so far and the fitted model.
-        n : int
-            Maximum number of questions.
-
-        Returns
-        -------
-        list of Question
-            At most `n` trays, with different rows except for the representatives; then pairs.
-        """
         if state.n_samples < 2:
             return []
         found = {question.key: question for question in islice(self._iterate_trays(state), n)}
-        if len(found) < n:
-            found |= {question.key: question for question in RandomPairs().choose(state, n - len(found))}
-        return list(found.values())
+        return [*found.values(), *RandomPairs().choose(state, n - len(found))]
 
     def _iterate_trays(self, state: InterviewState) -> Iterator[Question]:
         doubts = _GroupProbabilities.from_state(state, self.name)
@@ -256,17 +246,9 @@ def _find_targets(
             chance[:, target_of[c]] += proba[:, c]
         return target, chance
     every = np.arange(state.n_samples)
-    for near in (every, *_find_neighbors(state).T):
+    for near in (every, *get_neighbors(state, _NEIGHBORS).T):
         chance[every, target[near]] += 1.0
     return target, chance
-
-
-def _find_neighbors(state: InterviewState) -> IntArray:
-    key = ("mahalanobis neighbours", _NEIGHBORS)
-    if key not in state.cache:
-        state.cache[key] = find_mahalanobis_neighbors(state.X, _NEIGHBORS)
-    neighbors: IntArray = state.cache[key]
-    return neighbors
 
 
 def _find_middles(state: InterviewState, target: IntArray, group: IntArray, n_targets: int) -> IntArray:

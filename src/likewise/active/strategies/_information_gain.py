@@ -11,10 +11,10 @@ import numpy as np
 import numpy.typing as npt
 
 from likewise.active._questions import Key, Question
-from likewise.active._state import InterviewState
-from likewise.active.strategies._node_to_pairs import IntArray
+from likewise.active._state import CheckedStrategy, InterviewState
+from likewise.active.strategies._placing import IntArray, add_questions, list_asked
 from likewise.active.strategies._random import RandomPairs
-from likewise.base import choice, integer
+from likewise.base import Rule, choice, integer
 from likewise.exceptions import LikewiseError
 
 Kind = Literal["pair", "triplet"]
@@ -26,7 +26,7 @@ _THIRDS = 16
 
 
 @dataclass(frozen=True)
-class InformationGain:
+class InformationGain(CheckedStrategy):
     """The question whose answer is most informative about the weights of a model (*Info*, Pei 2017, eq. 4.7).
 
     With W the weights, of which the model has posterior draws, and z the answer, the question maximises
@@ -85,12 +85,11 @@ class InformationGain:
     n_candidates: int = 8_192
 
     needs: ClassVar[frozenset[str]] = frozenset({"draws"})
-
-    def __post_init__(self) -> None:
-        rules = {"kind": choice(*get_args(Kind)), "max_rows": integer(3), "n_candidates": integer(1)}
-        for parameter, rule in rules.items():
-            if not rule.holds(value := getattr(self, parameter)):
-                raise ValueError(f"{parameter} must be {rule.expected}, got {value!r}.")
+    parameter_rules: ClassVar[dict[str, Rule]] = {
+        "kind": choice(*get_args(Kind)),
+        "max_rows": integer(3),
+        "n_candidates": integer(1),
+    }
 
     @property
     def name(self) -> str:
@@ -98,20 +97,6 @@ class InformationGain:
         return "info" if self.kind == "pair" else "info-triplet"
 
     def choose(self, state: InterviewState, n: int) -> list[Question]:
-        """Select the next questions.
-
-        Parameters
-        ----------
-        state : InterviewState
-            The rows, the answers so far and the fitted model.
-        n : int
-            Maximum number of questions.
-
-        Returns
-        -------
-        list of Question
-            At most `n` pairs or triplets, the largest information gain first.
-        """
         model = _with_draws(state)
         if state.n_samples < 2 or n < 1:
             return []
@@ -123,7 +108,7 @@ class InformationGain:
 
     def _choose_pairs(self, state: InterviewState, model: Any, n: int) -> list[Question]:
         rows = self._choose_pool(state, model)
-        passed = [key[1] for key in state.asked if isinstance(key, tuple) and key[0] == "pair"]
+        passed = list_asked(state, "pair")
         found: list[Question] = []
         for cycles in (False, True):
             wanted = n
@@ -138,9 +123,7 @@ class InformationGain:
                     break
                 wanted *= 2  # few of the best pairs can be asked, because many relations are known already
         if len(found) < n and rows is not None:
-            keys = {question.key for question in found}
-            others = [q for q in RandomPairs().choose(state, n) if q.key not in keys]
-            found += others[: n - len(found)]
+            return add_questions({q.key: q for q in found}, RandomPairs().choose(state, n), n)
         return found
 
     def _choose_pool(self, state: InterviewState, model: Any) -> IntArray | None:
@@ -163,11 +146,8 @@ class InformationGain:
             question = Question.triplet(*candidates[at].tolist(), score=score, reason=_describe_gain(score))
             if state.can_ask(question):
                 found[question.key] = question
-        if comb(state.n_samples, 3) > self.n_candidates:
-            for question in _open_triplets(state, n):
-                if len(found) < n:
-                    found.setdefault(question.key, question)
-        return list(found.values())
+        more = _open_triplets(state, n) if comb(state.n_samples, 3) > self.n_candidates else []
+        return add_questions(found, more, n)
 
     def _draw_candidates(self, state: InterviewState, model: Any) -> IntArray:
         """Return triplets of rows in ascending order."""

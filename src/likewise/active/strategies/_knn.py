@@ -11,19 +11,27 @@ from scipy.spatial.distance import cdist
 from scipy.special import logsumexp
 
 from likewise.active._questions import Question
-from likewise.active._state import InterviewState
-from likewise.active.strategies._exploration import explore_then
-from likewise.active.strategies._model_labels import order_by_score
-from likewise.active.strategies._node_to_pairs import FloatArray, IntArray, PlacedRows, Placing
-from likewise.active.strategies._scaling import get_default_gamma, get_standardized, iterate_squared_distances
-from likewise.base import choice, integer, real
+from likewise.active._state import CheckedStrategy, InterviewState
+from likewise.active.strategies._farthest_first import explore_then
+from likewise.active.strategies._placing import (
+    POSITIVE_OR_NONE,
+    FloatArray,
+    IntArray,
+    PlacedRows,
+    Placing,
+    cache_result,
+    get_standardized,
+    iterate_squared_distances,
+    order_by_score,
+)
+from likewise.base import Rule, choice, integer
 
 _MOST_PLACED = 500  # the metric is learned from this many placed rows; the cost is quadratic in them
 _MAX_ITER = 50
 
 
 @dataclass(frozen=True)
-class ProbabilisticKNN:
+class ProbabilisticKNN(CheckedStrategy):
     """The row whose most probable group is least probable (pKNN+AL; Jain & Kapoor 2009).
 
     With N(x) the nearest placed rows of row x, g(y) the group of row y and the learned distance
@@ -83,34 +91,18 @@ class ProbabilisticKNN:
 
     name: ClassVar[str] = "pknn"
     needs: ClassVar[frozenset[str]] = frozenset()
-
-    def __post_init__(self) -> None:
-        for field, rule in (("n_neighbors", integer(1)), ("learn_metric", choice(True, False))):
-            if not rule.holds(getattr(self, field)):
-                raise ValueError(f"{field} must be {rule.expected}, got {getattr(self, field)!r}.")
-        if self.gamma is not None and not (above := real(0, strict=True)).holds(self.gamma):
-            raise ValueError(f"gamma must be {above.expected} or None, got {self.gamma!r}.")
+    parameter_rules: ClassVar[dict[str, Rule]] = {
+        "n_neighbors": integer(1),
+        "learn_metric": choice(True, False),
+        "gamma": POSITIVE_OR_NONE,
+    }
 
     def choose(self, state: InterviewState, n: int) -> list[Question]:
-        """Select the next questions.
-
-        Parameters
-        ----------
-        state : InterviewState
-            The rows, the answers so far and the fitted model.
-        n : int
-            Maximum number of questions.
-
-        Returns
-        -------
-        list of Question
-            Questions that place rows, the row with the least certain group first.
-        """
         return explore_then(state, n, lambda places: self._make_placing(state, places), least=2)
 
     def _make_placing(self, state: InterviewState, places: PlacedRows) -> Placing:
         rows = get_standardized(state)
-        gamma = get_default_gamma(rows) if self.gamma is None else self.gamma
+        gamma = 1.0 / rows.shape[1] if self.gamma is None else self.gamma
         if self.learn_metric:
             rows = rows * np.sqrt(self._learn_metric(state, rows, places, gamma))
         chance = compute_group_probabilities(rows, places, self.n_neighbors, gamma)
@@ -127,15 +119,15 @@ class ProbabilisticKNN:
         self, state: InterviewState, rows: FloatArray, places: PlacedRows, gamma: float
     ) -> FloatArray:
         """Return the learned weights of the columns; they are cached until the groups change."""
-        key = ("pknn metric", self.gamma, state.random_state)
-        before = state.cache.get(key)
-        if before is None or not np.array_equal(before[0], places.group):
-            placed = places.placed
-            if len(placed) > _MOST_PLACED:
-                placed = np.random.default_rng(state.random_state).choice(placed, _MOST_PLACED, replace=False)
-            learned = learn_column_weights(rows[placed], places.group[placed], gamma)
-            before = state.cache[key] = (places.group, learned)
-        weights: FloatArray = before[1]
+        placed = places.placed
+        if len(placed) > _MOST_PLACED:
+            placed = np.random.default_rng(state.random_state).choice(placed, _MOST_PLACED, replace=False)
+        weights: FloatArray = cache_result(
+            state,
+            ("pknn metric", self.gamma, state.random_state),
+            lambda: learn_column_weights(rows[placed], places.group[placed], gamma),
+            places.group,
+        )
         return weights
 
 

@@ -9,15 +9,15 @@ from typing import ClassVar
 import numpy as np
 
 from likewise.active._questions import Question
-from likewise.active._state import InterviewState
-from likewise.active.strategies._node_to_pairs import BoolArray, FloatArray, IntArray
+from likewise.active._state import InterviewState, Strategy
+from likewise.active.strategies._placing import BoolArray, FloatArray, IntArray, list_asked
 from likewise.exceptions import LikewiseError
 
 _ENTRIES = 2_000_000  # pairs per block; as float64 they take 16 MB
 
 
 @dataclass(frozen=True)
-class MarginalUncertainty:
+class MarginalUncertainty(Strategy):
     """The pair whose answer the model is least certain of (*Uncertain*, Pei 2017, eq. 4.6).
 
     The probability that rows a and b belong together is
@@ -50,20 +50,6 @@ class MarginalUncertainty:
     needs: ClassVar[frozenset[str]] = frozenset({"proba"})
 
     def choose(self, state: InterviewState, n: int) -> list[Question]:
-        """Select the next questions.
-
-        Parameters
-        ----------
-        state : InterviewState
-            The rows, the answers so far and the fitted model.
-        n : int
-            Maximum number of questions.
-
-        Returns
-        -------
-        list of Question
-            At most `n` pairs, the least certain first.
-        """
         if state.n_samples < 2 or n < 1:
             return []
         # With rows in random order, the first of several equal pairs is a random one.
@@ -104,8 +90,7 @@ def _compute_factors(state: InterviewState) -> FloatArray:
 def make_pair_filter(state: InterviewState, order: IntArray) -> Callable[[IntArray, IntArray], BoolArray]:
     """Return a function that selects the askable pairs, given by the positions of their rows in `order`."""
     n = state.n_samples
-    keys = [key[1] for key in state.asked if isinstance(key, tuple) and key[0] == "pair"]
-    asked = np.array([low * n + high for low, high in keys], dtype=np.int64)
+    asked = np.array([low * n + high for low, high in list_asked(state, "pair")], dtype=np.int64)
 
     def is_askable(first: IntArray, second: IntArray) -> BoolArray:
         i, j = order[first], order[second]

@@ -10,12 +10,20 @@ import numpy as np
 from scipy.special import entr
 
 from likewise.active._questions import Question
-from likewise.active._state import InterviewState
-from likewise.active.strategies._exploration import explore_then
-from likewise.active.strategies._model_labels import get_model_labels, order_by_score
-from likewise.active.strategies._node_to_pairs import FloatArray, IntArray, PlacedRows, Placing
-from likewise.active.strategies._scaling import iterate_squared_distances, standardize_columns
-from likewise.base import choice, integer
+from likewise.active._state import CheckedStrategy, InterviewState
+from likewise.active.strategies._farthest_first import explore_then
+from likewise.active.strategies._placing import (
+    FloatArray,
+    IntArray,
+    PlacedRows,
+    Placing,
+    cache_result,
+    get_model_labels,
+    iterate_squared_distances,
+    order_by_score,
+    standardize_columns,
+)
+from likewise.base import Rule, choice, integer
 
 Scope = Literal["local", "global", "density", "compound"]
 
@@ -28,7 +36,7 @@ _TREE_COLUMNS = 8
 
 
 @dataclass(frozen=True)
-class NodeUncertainty:
+class NodeUncertainty(CheckedStrategy):
     """The row whose cluster is most uncertain (OCSNU; Xiong, Johnson & Corso).
 
     Groups are first explored as in :class:`FarthestFirst`. Then, after each clustering with labels c, the row
@@ -99,11 +107,10 @@ class NodeUncertainty:
     n_neighbors: int = 10
 
     needs: ClassVar[frozenset[str]] = frozenset({"labels"})
-
-    def __post_init__(self) -> None:
-        for field, rule in (("scope", choice(*get_args(Scope))), ("n_neighbors", integer(1))):
-            if not rule.holds(getattr(self, field)):
-                raise ValueError(f"{field} must be {rule.expected}, got {getattr(self, field)!r}.")
+    parameter_rules: ClassVar[dict[str, Rule]] = {
+        "scope": choice(*get_args(Scope)),
+        "n_neighbors": integer(1),
+    }
 
     @property
     def name(self) -> str:
@@ -111,26 +118,12 @@ class NodeUncertainty:
         return f"node-{self.scope}"
 
     def choose(self, state: InterviewState, n: int) -> list[Question]:
-        """Select the next questions.
-
-        Parameters
-        ----------
-        state : InterviewState
-            The rows, the answers so far and the fitted model.
-        n : int
-            Maximum number of questions.
-
-        Returns
-        -------
-        list of Question
-            Questions that place rows, the most uncertain row first.
-        """
         return explore_then(state, n, lambda places: self._make_placing(state, places))
 
     def _make_placing(self, state: InterviewState, places: PlacedRows) -> Placing:
         labels = get_model_labels(state, self.name)
         if self.scope == "local":
-            scores = compute_disagreement(labels, self._find_neighbors(state))
+            scores = compute_disagreement(labels, get_neighbors(state, self.n_neighbors))
         elif self.scope == "compound":
             scores = self._compute_compound(state, labels)
         else:
@@ -148,27 +141,26 @@ class NodeUncertainty:
     def _compute_compound(self, state: InterviewState, labels: IntArray) -> FloatArray:
         """Return the mean of the local measure and the density measure, both between 0 and 1."""
         most = np.log(max(2, int(labels.max()) + 1))
-        local = compute_disagreement(labels, self._find_neighbors(state))
+        local = compute_disagreement(labels, get_neighbors(state, self.n_neighbors))
         mean: FloatArray = (local + self._compute_entropy(state, labels) / most) / 2
         return mean
-
-    def _find_neighbors(self, state: InterviewState) -> IntArray:
-        key = ("mahalanobis neighbours", self.n_neighbors)
-        if key not in state.cache:
-            state.cache[key] = find_mahalanobis_neighbors(state.X, self.n_neighbors)
-        neighbors: IntArray = state.cache[key]
-        return neighbors
 
     def _compute_entropy(self, state: InterviewState, labels: IntArray) -> FloatArray:
         """Return a global measure; it is kept while the labels and the embedding stay the same."""
         entropy_of = compute_mixture_entropy if self.scope == "global" else compute_density_entropy
         key = (entropy_of.__name__, state.random_state)
         rows = _get_embedding(state, labels)
-        before = state.cache.get(key)
-        if before is None or not (np.array_equal(before[0], labels) and np.array_equal(before[1], rows)):
-            before = state.cache[key] = (labels, rows, entropy_of(rows, labels, state.random_state))
-        entropy: FloatArray = before[2]
+        entropy: FloatArray = cache_result(
+            state, key, lambda: entropy_of(rows, labels, state.random_state), labels, rows
+        )
         return entropy
+
+
+def get_neighbors(state: InterviewState, k: int) -> IntArray:
+    """Return the k nearest neighbours of each row by the Mahalanobis distance; they are cached."""
+    key = ("mahalanobis neighbours", k)
+    neighbors: IntArray = cache_result(state, key, lambda: find_mahalanobis_neighbors(state.X, k))
+    return neighbors
 
 
 def find_mahalanobis_neighbors(X: FloatArray, k: int) -> IntArray:

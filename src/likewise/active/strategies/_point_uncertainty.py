@@ -8,17 +8,25 @@ from typing import ClassVar
 import numpy as np
 
 from likewise.active._questions import Question
-from likewise.active._state import InterviewState
-from likewise.active.strategies._model_labels import get_model_labels, order_by_score
-from likewise.active.strategies._node_to_pairs import FloatArray, IntArray, PlacedRows, Placing, place
-from likewise.base import integer
+from likewise.active._state import CheckedStrategy, InterviewState
+from likewise.active.strategies._placing import (
+    FloatArray,
+    IntArray,
+    PlacedRows,
+    Placing,
+    cache_result,
+    get_model_labels,
+    order_by_score,
+    place,
+)
+from likewise.base import Rule, integer
 
 _MOST_ROWS = 5_000  # more rows improve the similarities little and take longer
 _FROM_EACH = 20  # minimum number of rows of each cluster among them, if it has as many
 
 
 @dataclass(frozen=True)
-class NormalizedPointUncertainty:
+class NormalizedPointUncertainty(CheckedStrategy):
     """Normalised point uncertainty (NPU; Xiong, Azimi & Fern 2014).
 
     A random forest is trained to predict the current clusters. The similarity of two rows is the proportion
@@ -64,26 +72,9 @@ class NormalizedPointUncertainty:
 
     name: ClassVar[str] = "npu"
     needs: ClassVar[frozenset[str]] = frozenset({"labels"})
-
-    def __post_init__(self) -> None:
-        if not (rule := integer(1)).holds(self.n_trees):
-            raise ValueError(f"n_trees must be {rule.expected}, got {self.n_trees!r}.")
+    parameter_rules: ClassVar[dict[str, Rule]] = {"n_trees": integer(1)}
 
     def choose(self, state: InterviewState, n: int) -> list[Question]:
-        """Select the next questions.
-
-        Parameters
-        ----------
-        state : InterviewState
-            The rows, the answers so far and the fitted model.
-        n : int
-            Maximum number of questions.
-
-        Returns
-        -------
-        list of Question
-            Questions that place rows, the most uncertain row first.
-        """
         places = PlacedRows.from_state(state)
         if not len(places.unplaced):
             return []
@@ -102,16 +93,15 @@ class NormalizedPointUncertainty:
         from sklearn.ensemble import RandomForestClassifier
 
         labels = get_model_labels(state, self.name)
+
+        def compute() -> IntArray:
+            forest = RandomForestClassifier(self.n_trees, random_state=state.random_state % 2**32)
+            # The subset is drawn here: with max_samples each tree would handle the weights of all rows.
+            some = draw_some_of_each(labels, _MOST_ROWS, state.random_state)
+            return np.asarray(forest.fit(state.X[some], labels[some]).apply(state.X))
+
         key = ("npu leaves", self.n_trees, state.random_state)
-        before = state.cache.get(key)
-        if before is not None and np.array_equal(before[0], labels):
-            kept: IntArray = before[1]
-            return kept
-        forest = RandomForestClassifier(self.n_trees, random_state=state.random_state % 2**32)
-        # The subset is drawn here: with max_samples each tree would handle the weights of all rows.
-        some = draw_some_of_each(labels, _MOST_ROWS, state.random_state)
-        leaves: IntArray = forest.fit(state.X[some], labels[some]).apply(state.X)
-        state.cache[key] = (labels, leaves)
+        leaves: IntArray = cache_result(state, key, compute, labels)
         return leaves
 
 

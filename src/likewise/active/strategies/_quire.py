@@ -10,18 +10,27 @@ from scipy.linalg import cho_factor, cho_solve, cholesky, solve_triangular
 from scipy.spatial.distance import cdist
 
 from likewise.active._questions import Question
-from likewise.active._state import InterviewState
-from likewise.active.strategies._exploration import explore_then
-from likewise.active.strategies._model_labels import order_by_score
-from likewise.active.strategies._node_to_pairs import FloatArray, IntArray, PlacedRows, Placing
-from likewise.active.strategies._scaling import get_default_gamma, get_standardized, iterate_squared_distances
-from likewise.base import choice, integer, real
+from likewise.active._state import CheckedStrategy, InterviewState
+from likewise.active.strategies._farthest_first import explore_then
+from likewise.active.strategies._placing import (
+    POSITIVE_OR_NONE,
+    FloatArray,
+    IntArray,
+    PlacedRows,
+    Placing,
+    cache_result,
+    draw_fixed_subset,
+    get_standardized,
+    iterate_squared_distances,
+    order_by_score,
+)
+from likewise.base import Rule, choice, integer, real
 
 Form = Literal["printed", "exact"]
 
 
 @dataclass(frozen=True)
-class QUIRE:
+class QUIRE(CheckedStrategy):
     """The row with the smallest loss in the worst case of its group (QUIRE; Huang, Jin & Zhou 2010).
 
     For two groups, y = 1 and y = -1, the minimum objective of a kernel machine with squared loss is
@@ -93,40 +102,29 @@ class QUIRE:
 
     name: ClassVar[str] = "quire"
     needs: ClassVar[frozenset[str]] = frozenset()
-
-    def __post_init__(self) -> None:
-        rules = {"form": choice(*get_args(Form)), "ridge": real(0, strict=True), "max_rows": integer(2)}
-        for parameter, rule in rules.items():
-            if not rule.holds(value := getattr(self, parameter)):
-                raise ValueError(f"{parameter} must be {rule.expected}, got {value!r}.")
-        if self.gamma is not None and not (above := real(0, strict=True)).holds(self.gamma):
-            raise ValueError(f"gamma must be {above.expected} or None, got {self.gamma!r}.")
+    parameter_rules: ClassVar[dict[str, Rule]] = {
+        "form": choice(*get_args(Form)),
+        "ridge": real(0, strict=True),
+        "max_rows": integer(2),
+        "gamma": POSITIVE_OR_NONE,
+    }
 
     def choose(self, state: InterviewState, n: int) -> list[Question]:
-        """Select the next questions.
-
-        Parameters
-        ----------
-        state : InterviewState
-            The rows, the answers so far and the fitted model.
-        n : int
-            Maximum number of questions.
-
-        Returns
-        -------
-        list of Question
-            Questions that place rows, the row with the smallest value first.
-        """
         return explore_then(state, n, lambda places: self._make_placing(state, places), least=2)
 
     def _make_placing(self, state: InterviewState, places: PlacedRows) -> Placing:
         rows = get_standardized(state)
-        gamma = get_default_gamma(rows) if self.gamma is None else self.gamma
+        gamma = 1.0 / rows.shape[1] if self.gamma is None else self.gamma
         mean, variance, log_det = compute_predictions(rows, places, gamma, self.ridge)
         if self.form == "exact":
             values = ((1 + np.abs(mean)) ** 2).mean(axis=1) / variance
         else:
-            own, log_det_all = self._compute_own_values(state, rows, gamma)
+            key = ("quire", gamma, self.ridge, self.max_rows, state.random_state)
+            own, log_det_all = cache_result(
+                state,
+                key,
+                lambda: compute_own_values(rows, draw_fixed_subset(state, self.max_rows), gamma, self.ridge),
+            )
             # A minor of the inverse: det L_aa = det M_ll / det M. It is close to 0 unless few rows are left
             # or the ridge is below 1; then it may overflow.
             open_ones = np.exp(min(log_det - log_det_all, 500.0))
@@ -139,23 +137,6 @@ class QUIRE:
         largest = float(values[np.isfinite(values)].max(initial=0.0))
         scores = -np.where(np.isfinite(values), values, largest + 1.0)
         return Placing(order_by_score(state, places, scores), explain, scores)
-
-    def _compute_own_values(
-        self, state: InterviewState, rows: FloatArray, gamma: float
-    ) -> tuple[FloatArray, float]:
-        """Return L_ss of each row, infinite outside the subset, and log det M; both are cached."""
-        key = ("quire", gamma, self.ridge, self.max_rows, state.random_state)
-        if key not in state.cache:
-            state.cache[key] = compute_own_values(rows, self._draw_seen(state), gamma, self.ridge)
-        found: tuple[FloatArray, float] = state.cache[key]
-        return found
-
-    def _draw_seen(self, state: InterviewState) -> IntArray:
-        every = np.arange(state.n_samples)
-        if state.n_samples <= self.max_rows:
-            return every
-        rng = np.random.default_rng([state.random_state, state.n_samples])  # the same for all answers
-        return np.sort(rng.choice(every, self.max_rows, replace=False))
 
 
 def compute_predictions(

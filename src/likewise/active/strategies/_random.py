@@ -10,13 +10,13 @@ from typing import ClassVar
 import numpy as np
 
 from likewise.active._questions import Key, Question
-from likewise.active._state import InterviewState
+from likewise.active._state import InterviewState, Strategy
 
 _DRAWS = 64  # if this many draws in a row bring nothing new, the remaining pairs are listed
 
 
 @dataclass(frozen=True)
-class RandomPairs:
+class RandomPairs(Strategy):
     """Pairs drawn uniformly from those that can be asked.
 
     A question costs O(1) while most pairs can be asked. Once few are left, all pairs of components are
@@ -36,20 +36,6 @@ class RandomPairs:
     needs: ClassVar[frozenset[str]] = frozenset()
 
     def choose(self, state: InterviewState, n: int) -> list[Question]:
-        """Select the next questions.
-
-        Parameters
-        ----------
-        state : InterviewState
-            The rows, the answers so far and the fitted model.
-        n : int
-            Maximum number of questions.
-
-        Returns
-        -------
-        list of Question
-            `n` different pairs, or all pairs that can be asked if there are fewer.
-        """
         found: dict[Key, Question] = {}
         rng = state.rng()
         listing = rng.spawn(1)[0]  # a separate stream, so the first questions are the same for any n

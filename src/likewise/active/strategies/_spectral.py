@@ -11,12 +11,18 @@ from scipy.sparse.csgraph import connected_components
 from scipy.sparse.linalg import LinearOperator, eigsh
 
 from likewise.active._questions import Question
-from likewise.active._state import InterviewState
+from likewise.active._state import CheckedStrategy, InterviewState
 from likewise.active.strategies._marginal import make_pair_filter, select_pairs
-from likewise.active.strategies._node_to_pairs import FloatArray, IntArray
+from likewise.active.strategies._placing import (
+    FloatArray,
+    IntArray,
+    add_questions,
+    cache_result,
+    draw_fixed_subset,
+    standardize_columns,
+)
 from likewise.active.strategies._random import RandomPairs
-from likewise.active.strategies._scaling import standardize_columns
-from likewise.base import integer
+from likewise.base import Rule, integer
 from likewise.supervision._links import Links
 
 _DENSE_ROWS = 300  # up to this size a dense solver is faster than a sparse one
@@ -25,7 +31,7 @@ _OUT = 3.0  # subtracted from the eigenvalue 1 this gives a value below all othe
 
 
 @dataclass(frozen=True)
-class ActiveSpectral:
+class ActiveSpectral(CheckedStrategy):
     """The pair with the largest expected error of the spectral relaxation (ASC; Wang & Davidson 2010).
 
     There are two estimates of the relation :math:`\\pm 1` of two rows, both clipped to [-1, 1]. The
@@ -94,30 +100,12 @@ class ActiveSpectral:
 
     name: ClassVar[str] = "asc"
     needs: ClassVar[frozenset[str]] = frozenset({"labels"})
-
-    def __post_init__(self) -> None:
-        for parameter, low in (("n_neighbors", 1), ("max_rows", 2)):
-            if not (rule := integer(low)).holds(value := getattr(self, parameter)):
-                raise ValueError(f"{parameter} must be {rule.expected}, got {value!r}.")
+    parameter_rules: ClassVar[dict[str, Rule]] = {"n_neighbors": integer(1), "max_rows": integer(2)}
 
     def choose(self, state: InterviewState, n: int) -> list[Question]:
-        """Select the next questions.
-
-        Parameters
-        ----------
-        state : InterviewState
-            The rows, the answers so far and the fitted model.
-        n : int
-            Maximum number of questions.
-
-        Returns
-        -------
-        list of Question
-            At most `n` pairs, the largest expected error first.
-        """
         if state.n_samples < 2 or n < 1:
             return []
-        seen = self._draw_seen(state)
+        seen = draw_fixed_subset(state, self.max_rows)
         # One row order for the whole interview: ties go to the first pair in it.
         order = np.random.default_rng(state.random_state).permutation(len(seen))
         factors = self._get_relation_factors(state, seen)[order]
@@ -146,17 +134,9 @@ class ActiveSpectral:
         ]
         if len(questions) < n < state.n_samples**2 and len(seen) < state.n_samples:
             # Nothing is left to ask about the subset; ask random pairs of all rows.
-            known = {question.key for question in questions}
-            more = RandomPairs().choose(state, n)
-            questions += [question for question in more if question.key not in known][: n - len(questions)]
+            found = {question.key: question for question in questions}
+            return add_questions(found, RandomPairs().choose(state, n), n)
         return questions
-
-    def _draw_seen(self, state: InterviewState) -> IntArray:
-        every = np.arange(state.n_samples)
-        if state.n_samples <= self.max_rows:
-            return every
-        rng = np.random.default_rng([state.random_state, state.n_samples])  # the same for all answers
-        return np.sort(rng.choice(every, self.max_rows, replace=False))
 
     def _get_relation_factors(self, state: InterviewState, seen: IntArray) -> FloatArray:
         k = _get_n_clusters(state)
@@ -168,18 +148,18 @@ class ActiveSpectral:
             )
             return compute_relation_factors(np.asarray(given, dtype=np.float64)[seen], k, degrees)
         key = ("similarity graph", self.n_neighbors, self.max_rows, state.random_state)
-        if key not in state.cache:
-            state.cache[key] = build_similarity_graph(standardize_columns(state.X[seen]), self.n_neighbors)
-        constrained = constrain_graph(state.cache[key], state, seen)
-        key = ("eigenvectors", *key[1:])
-        before = state.cache.get(key)
-        if before is None or before[0] != k or not _is_equal(before[1], constrained):
-            before = state.cache[key] = (k, constrained, compute_eigenvectors(constrained, min(k, len(seen))))
-        return compute_relation_factors(before[2], k, np.asarray(constrained.sum(axis=1), dtype=np.float64))
-
-
-def _is_equal(one: csr_array, other: csr_array) -> bool:
-    return all(np.array_equal(getattr(one, a), getattr(other, a)) for a in ("indptr", "indices", "data"))
+        graph = cache_result(
+            state, key, lambda: build_similarity_graph(standardize_columns(state.X[seen]), self.n_neighbors)
+        )
+        constrained = constrain_graph(graph, state, seen)
+        used = (k, constrained.indptr, constrained.indices, constrained.data)
+        vectors = cache_result(
+            state,
+            ("eigenvectors", *key[1:]),
+            lambda: compute_eigenvectors(constrained, min(k, len(seen))),
+            *used,
+        )
+        return compute_relation_factors(vectors, k, np.asarray(constrained.sum(axis=1), dtype=np.float64))
 
 
 def _get_n_clusters(state: InterviewState) -> int:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from itertools import combinations
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Protocol
 
 import numpy as np
 from scipy.spatial.distance import cdist
@@ -13,7 +13,7 @@ from scipy.spatial.distance import cdist
 from likewise._reasons import Reason
 from likewise.active._questions import Question
 from likewise.active._state import InterviewState, Strategy
-from likewise.active.strategies._node_to_pairs import IntArray
+from likewise.active.strategies._placing import IntArray, add_questions, list_asked
 from likewise.active.strategies._uncertain_regions import UncertainRegions
 
 _TRIES = 8  # maximum number of other classes that are tried for the third row
@@ -21,7 +21,7 @@ _NEAREST = 64
 
 
 @dataclass(frozen=True)
-class _PairBased:
+class _PairBased(Strategy, Protocol):
     """Base class of strategies that extend the pairs of another strategy.
 
     Parameters
@@ -98,20 +98,6 @@ class WithThird(_PairBased):
     name: ClassVar[str] = "triplets"
 
     def choose(self, state: InterviewState, n: int) -> list[Question]:
-        """Select the next questions.
-
-        Parameters
-        ----------
-        state : InterviewState
-            The rows, the answers so far and the fitted model.
-        n : int
-            Maximum number of questions.
-
-        Returns
-        -------
-        list of Question
-            At most `n` triplets, or pairs if there is no suitable third row.
-        """
         return _mix(state, self._chooser, [True] * n)
 
 
@@ -139,20 +125,6 @@ class Alternating(_PairBased):
     name: ClassVar[str] = "both"
 
     def choose(self, state: InterviewState, n: int) -> list[Question]:
-        """Select the next questions.
-
-        Parameters
-        ----------
-        state : InterviewState
-            The rows, the answers so far and the fitted model.
-        n : int
-            Maximum number of questions.
-
-        Returns
-        -------
-        list of Question
-            At most `n` questions, pairs and triplets in turn.
-        """
         return _mix(state, self._chooser, [(state.n_answers + at) % 2 == 1 for at in range(n)])
 
 
@@ -167,17 +139,14 @@ def _mix(state: InterviewState, pairs: Strategy, with_third: list[bool]) -> list
         triplet = thirds.add_third(question, found) if wanted and question.kind == "pair" else None
         chosen = question if triplet is None else triplet
         found.setdefault(chosen.key, chosen)
-    if len(found) < n:  # ask pairs that were part of triplets without a result
-        for question in pairs.choose(state, n + len(found)):
-            if len(found) < n:
-                found.setdefault(question.key, question)
-    return list(found.values())
+    # Then ask pairs that were part of triplets without a result.
+    return add_questions(found, pairs.choose(state, n + len(found)) if len(found) < n else (), n)
 
 
 def _find_asked_in_triplets(state: InterviewState) -> frozenset[Any]:
     """Return the keys of the pairs that were part of a triplet."""
-    rows = [key[1] for key in state.asked if isinstance(key, tuple) and key[0] == "triplet"]
-    return frozenset(("pair", pair) for three in rows for pair in combinations(sorted(three), 2))
+    asked = list_asked(state, "triplet")
+    return frozenset(("pair", pair) for three in asked for pair in combinations(sorted(three), 2))
 
 
 class _ThirdRowSearch:

@@ -12,17 +12,23 @@ from scipy.spatial.distance import cdist
 
 from likewise._reasons import Reason
 from likewise.active._questions import Question
-from likewise.active._state import InterviewState
-from likewise.active.strategies._node_to_pairs import FloatArray, IntArray, find_asked_pairs
+from likewise.active._state import CheckedStrategy, InterviewState
+from likewise.active.strategies._placing import (
+    FloatArray,
+    IntArray,
+    add_questions,
+    find_asked_pairs,
+    list_asked,
+)
 from likewise.active.strategies._random import RandomPairs
-from likewise.base import integer
+from likewise.base import Rule, integer
 
 _MANY = 1_000_000
 _AS_RELIABLE = 0.03  # rows are reliable if their probability of being misplaced is this close to the smallest
 
 
 @dataclass(frozen=True)
-class UncertainRegions:
+class UncertainRegions(CheckedStrategy):
     r"""The row whose answer resolves most of the uncertainty around it (for PropagationClustering; ours).
 
     With :math:`F_{ic}` the share of class c in row i, and :math:`u_i` between 0 and 1 the lack of answers
@@ -76,11 +82,11 @@ class UncertainRegions:
 
     name: ClassVar[str] = "regions"
     needs: ClassVar[frozenset[str]] = frozenset({"classes"})
-
-    def __post_init__(self) -> None:
-        for field, rule in (("steps", integer(0)), ("compare", integer(0)), ("patience", integer(1))):
-            if not rule.holds(getattr(self, field)):
-                raise ValueError(f"{field} must be {rule.expected}, got {getattr(self, field)!r}.")
+    parameter_rules: ClassVar[dict[str, Rule]] = {
+        "steps": integer(0),
+        "compare": integer(0),
+        "patience": integer(1),
+    }
 
     def count_answers_to_fit(self, n_answers: int) -> int:
         """Return the number of answers that the model is fitted to; it is not fitted again for each question.
@@ -98,20 +104,6 @@ class UncertainRegions:
         return n_answers - n_answers % max(1, n_answers // self.patience)
 
     def choose(self, state: InterviewState, n: int) -> list[Question]:
-        """Select the next questions.
-
-        Parameters
-        ----------
-        state : InterviewState
-            The rows, the answers so far and the fitted model.
-        n : int
-            Maximum number of questions.
-
-        Returns
-        -------
-        list of Question
-            At most `n` pairs, about different rows as far as possible.
-        """
         passed = getattr(state.model, "propagation_", None)
         if passed is None:
             raise ValueError(
@@ -120,14 +112,11 @@ class UncertainRegions:
             )
         asker = _RegionQuestions(state, passed)
         found: dict[Any, Question] = {}
-        questions = self._iterate_questions(asker)
-        while len(found) < n and (question := next(questions, None)) is not None:
-            found.setdefault(question.key, question)
-        if len(found) < n:  # ask any pairs whose relation is unknown
-            for question in RandomPairs().choose(state, n + len(found)):
-                if len(found) < n:
-                    found.setdefault(question.key, question)
-        return list(found.values())
+        questions = add_questions(found, self._iterate_questions(asker), n)
+        if len(questions) == n:
+            return questions
+        # Ask any pairs whose relation is unknown.
+        return add_questions(found, RandomPairs().choose(state, n + len(found)), n)
 
     def _iterate_questions(self, asker: _RegionQuestions) -> Iterator[Question]:
         yield from asker.check_medoid_link()
@@ -284,8 +273,7 @@ class _RegionQuestions:
         """Yield a second question about two groups with a single link, unless one was already asked."""
         if not self.state.merges:
             return
-        keys = [key[1] for key in self.state.asked if isinstance(key, tuple) and key[0] == "pair"]
-        pairs = np.array(keys, dtype=np.int64).reshape(-1, 2)
+        pairs = np.array(list_asked(self.state, "pair"), dtype=np.int64).reshape(-1, 2)
         for merge in self.state.merges:
             i, j = merge.pair
             was_checked = merge.are_across(pairs[(pairs != merge.pair).any(axis=1)]).any()

@@ -1,4 +1,4 @@
-"""Place rows into groups by questions about pairs.
+"""Place rows into groups by questions about pairs, and other steps that strategies share.
 
 Several strategies select a row and need its group. The questions are about pairs, so the row is compared with
 the nearest row of each group, nearest group first, until one is the same (Basu, Banerjee & Mooney 2004,
@@ -8,9 +8,10 @@ derived from the closure of the answers each time.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Hashable, Iterable, Iterator
 from dataclasses import dataclass, field
 from itertools import chain, islice
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -19,12 +20,15 @@ from scipy.spatial.distance import cdist
 from likewise._reasons import Reason
 from likewise.active._questions import Question
 from likewise.active._state import InterviewState
+from likewise.base import Rule, real
 from likewise.supervision._cliques import find_clique, grow_groups, order_large_first
 from likewise.supervision._component_edges import Edges
 
 IntArray = npt.NDArray[np.int64]
 FloatArray = npt.NDArray[np.float64]
 BoolArray = npt.NDArray[np.bool_]
+_ENTRIES = 4_000_000  # distances per block: 32 MB
+POSITIVE_OR_NONE = Rule("a number above 0 or None", lambda v: v is None or real(0, strict=True).holds(v))
 
 
 @dataclass(frozen=True, eq=False)
@@ -98,8 +102,7 @@ class PlacedRows:
 
 def find_asked_pairs(state: InterviewState) -> tuple[IntArray, IntArray]:
     """Return the pairs that were asked: those known to be different, and those without a result."""
-    keys = [key[1] for key in state.asked if isinstance(key, tuple) and key[0] == "pair"]
-    pairs = np.array(sorted(keys), dtype=np.int64).reshape(-1, 2)
+    pairs = np.array(sorted(list_asked(state, "pair")), dtype=np.int64).reshape(-1, 2)
     relation = state.relations(pairs[:, 0], pairs[:, 1])
     return pairs[relation < 0], pairs[relation == 0]
 
@@ -166,12 +169,7 @@ def place(state: InterviewState, places: PlacedRows, placing: Placing, n: int) -
     firsts = (question for row in ordered for question in islice(asker.ask_new_groups(row), 1))
     others = (question for row in ordered for question in asker.ask_new_groups(row))
     again = (question for row in every.tolist() for question in asker.ask_again(row))
-    found: dict[object, Question] = {}
-    for question in chain(firsts, others, again, asker.ask_unplaced(every)):
-        if len(found) >= n:
-            break
-        found.setdefault(question.key, question)
-    return list(found.values())
+    return add_questions({}, chain(firsts, others, again, asker.ask_unplaced(every)), n)
 
 
 @dataclass(frozen=True, eq=False)
@@ -230,3 +228,79 @@ class _RowQuestions:
                 question = self._make_question(row, other, "is not placed either")
                 if question.key not in self.state.asked:
                     yield question
+
+
+# ---------------------------------------------------------------------- what several strategies need
+
+
+def cache_result(state: InterviewState, key: Hashable, compute: Callable[[], Any], *used: Any) -> Any:
+    """Return a result from the cache of a state; compute it again if an array that it used has changed."""
+    before = state.cache.get(key)
+    if before is None or not all(map(np.array_equal, before[0], used)):
+        before = state.cache[key] = (used, compute())
+    return before[1]
+
+
+def list_asked(state: InterviewState, kind: str) -> list[tuple[int, ...]]:
+    """Return the rows of the questions of a kind that were asked."""
+    return [key[1] for key in state.asked if isinstance(key, tuple) and key[0] == kind]
+
+
+def add_questions(found: dict[Any, Question], questions: Iterable[Question], n: int) -> list[Question]:
+    """Add different questions until there are n, and return all of them."""
+    for question in questions if len(found) < n else ():
+        found.setdefault(question.key, question)
+        if len(found) >= n:
+            break
+    return list(found.values())
+
+
+def draw_fixed_subset(state: InterviewState, max_rows: int) -> IntArray:
+    """Return all rows, or a random subset of `max_rows` that is the same for all answers, ascending."""
+    every = np.arange(state.n_samples)
+    if state.n_samples <= max_rows:
+        return every
+    rng = np.random.default_rng([state.random_state, state.n_samples])
+    return np.sort(rng.choice(every, max_rows, replace=False))
+
+
+def get_model_labels(state: InterviewState, name: str) -> IntArray:
+    """Return the cluster of each row; clusters are numbered in the order of their first rows."""
+    if state.labels is None:
+        raise ValueError(
+            f"the strategy {name!r} needs clusters, but no model was fitted: pass a model to the interview, "
+            "or use a strategy that needs none, such as FarthestFirst()."
+        )
+    _, first, codes = np.unique(state.labels, return_index=True, return_inverse=True)
+    rank = np.empty(len(first), dtype=np.int64)
+    rank[np.argsort(first)] = np.arange(len(first))
+    labels: IntArray = rank[codes.reshape(-1)]
+    return labels
+
+
+def order_by_score(state: InterviewState, places: PlacedRows, scores: FloatArray) -> IntArray:
+    """Return the rows that are not placed, largest score first, ties in random order."""
+    rows = state.rng().permutation(places.unplaced)
+    ordered: IntArray = rows[np.argsort(-scores[rows], kind="stable")]
+    return ordered
+
+
+def standardize_columns(X: Any) -> FloatArray:
+    """Return the rows with columns of mean 0 and variance 1; constant columns become 0."""
+    from sklearn.preprocessing import StandardScaler
+
+    rows: FloatArray = StandardScaler().fit_transform(np.asarray(X, dtype=np.float64))
+    return rows
+
+
+def get_standardized(state: InterviewState) -> FloatArray:
+    """Return the standardised rows of a state; they are cached."""
+    rows: FloatArray = cache_result(state, "standardized rows", lambda: standardize_columns(state.X))
+    return rows
+
+
+def iterate_squared_distances(rows: FloatArray, to: IntArray) -> Iterator[tuple[slice, FloatArray]]:
+    """Yield blocks of rows with their squared distances to the rows `to`."""
+    step = max(1, _ENTRIES // max(1, len(to)))
+    for lo in range(0, len(rows), step):
+        yield slice(lo, lo + step), cdist(rows[lo : lo + step], rows[to], "sqeuclidean")
