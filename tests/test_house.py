@@ -20,6 +20,7 @@ LAYERS = [
         "_repr_html",
         "_templates",
         "_locks",
+        "_parts",
         "_reasons",
         "_threads",
         "_typing",

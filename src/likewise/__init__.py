@@ -13,6 +13,8 @@ from __future__ import annotations
 import importlib
 from typing import TYPE_CHECKING, Any
 
+from likewise._parts import register_part
+
 __version__ = "0.1.0.dev0"
 
 if TYPE_CHECKING:
@@ -125,6 +127,11 @@ __all__ = [
     "SpectralLearning",
     "Supervision",
 ]
+
+register_part("default model", "likewise.spectral", "PropagationClustering")
+register_part("model with draws", "likewise.bayesian", "BayesianClustering")
+register_part("oracle by classes", "likewise.oracles", "LabelOracle")
+register_part("plot of curves", "likewise.plotting", "CurveDisplay")
 
 
 def __getattr__(name: str) -> Any:

@@ -21,7 +21,7 @@ from likewise.active import (
     compare,
     simulate,
 )
-from likewise.active._registry import DEFAULT, STRATEGIES, make_model, make_strategy
+from likewise.active.strategies import DEFAULT, STRATEGIES, make_model, make_strategy
 from likewise.bayesian import BayesianClustering
 from likewise.exceptions import LikewiseError, SupervisionError, UnsupportedSupervisionError
 from likewise.oracles import LabelOracle, NoisyOracle

@@ -18,7 +18,7 @@ from likewise.active import (
     RandomPairs,
     Reason,
 )
-from likewise.active import _ambiguous_rows as doubt_module
+from likewise.active import _pool as doubt_module
 from likewise.active import _validation as checks_module
 from likewise.active._questions import Reply
 from likewise.datasets import MemmapRows

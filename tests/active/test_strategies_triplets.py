@@ -20,7 +20,7 @@ from likewise.active import (
     RandomPairs,
     WithThird,
 )
-from likewise.active._registry import make_strategy
+from likewise.active.strategies import make_strategy
 from likewise.oracles import LabelOracle
 from profiles import fewer
 

@@ -14,7 +14,7 @@ import pytest
 from sklearn.metrics import adjusted_rand_score
 
 from likewise.active import Interview, Question, RandomPairs
-from likewise.active._registry import STRATEGIES as KNOWN
+from likewise.active.strategies import STRATEGIES as KNOWN
 from likewise.cli._strategies import MODELS, STRATEGIES, make_strategy_and_model
 from likewise.cli.main import cli
 from likewise.cli.simulate import ERROR_KINDS

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib
 import warnings
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -17,11 +16,12 @@ from sklearn.metrics import adjusted_rand_score
 from sklearn.utils.parallel import Parallel, delayed
 from threadpoolctl import threadpool_limits
 
+from likewise._parts import get_part
 from likewise.active._comparison import Comparison, RunFailure
 from likewise.active._interview import Interview
-from likewise.active._registry import DEFAULT, make_model, make_strategy
 from likewise.active._simulate import Score, Trace, check_oracle, check_y_true, simulate
 from likewise.active._state import check_rows
+from likewise.active.strategies import DEFAULT, make_model, make_strategy
 from likewise.base import Warned, choice, either, integer, repeat_warnings, warn_caller
 from likewise.exceptions import LikewiseError
 
@@ -213,8 +213,7 @@ class _LabelOracles:
     classes: npt.NDArray[Any]
 
     def __call__(self, random_state: int) -> Any:
-        # Oracles are a higher layer, so they are imported when needed.
-        return importlib.import_module("likewise.oracles").LabelOracle(self.classes)
+        return get_part("oracle by classes")(self.classes)
 
 
 # ---------------------------------------------------------------------- one run

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from functools import cached_property
@@ -13,6 +12,7 @@ import numpy.typing as npt
 from scipy.integrate import trapezoid
 from scipy.stats import t as student
 
+from likewise._parts import get_part
 from likewise._repr_html import render_table
 from likewise.active._simulate import Trace
 
@@ -451,9 +451,7 @@ class Comparison:
         CurveDisplay
             The plot.
         """
-        # Plotting is a higher layer, so it is imported when needed.
-        display = importlib.import_module("likewise.plotting").CurveDisplay
-        return display.from_comparison(self, **options)
+        return get_part("plot of curves").from_comparison(self, **options)
 
     # ------------------------------------------------------------------ parts
 

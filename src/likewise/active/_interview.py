@@ -24,7 +24,6 @@ from likewise.active._models import FitCache, check_model, make_default_model
 from likewise.active._pool import Pool
 from likewise.active._pooled_interview import PooledInterview
 from likewise.active._questions import Answer, AnswerValue, Key, Question, Reply, get_keys
-from likewise.active._registry import make_model, make_strategy
 from likewise.active._state import InterviewState, Knowledge, Strategy, find_neither
 from likewise.active._stopping import Outlook, compute_outlook
 from likewise.active._suspects import (
@@ -47,7 +46,7 @@ from likewise.active._validation import (
     check_strategy,
     warn_of_too_few_clusters,
 )
-from likewise.active.strategies import make_default_strategy
+from likewise.active.strategies import make_default_strategy, make_model, make_strategy
 from likewise.exceptions import LikewiseError, SupervisionError
 from likewise.supervision import Supervision
 

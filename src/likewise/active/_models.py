@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib
 import inspect
 import warnings
 from dataclasses import dataclass, field
@@ -13,21 +12,19 @@ import numpy.typing as npt
 from sklearn.base import clone
 from sklearn.pipeline import Pipeline
 
+from likewise._parts import get_part
 from likewise.active._state import Knowledge, Strategy
 from likewise.exceptions import LikewiseError, TooFewClustersWarning, UnsupportedSupervisionError
 from likewise.supervision import Closure, Supervision
 from likewise.supervision._cliques import find_clique
 from likewise.supervision._component_edges import Edges
 
-# This layer does not import estimators; the default model is imported by name when it is needed.
-DEFAULT_MODEL = ("likewise.spectral", "PropagationClustering")
 _KEPT_FITS = 32  # enough for the last ten answers and for five-fold cross-validation
 
 
 def make_default_model(n_clusters: int) -> Any:
     """Return the default model of an interview."""
-    module, name = DEFAULT_MODEL
-    return getattr(importlib.import_module(module), name)(n_clusters=n_clusters, learn_metric=True)
+    return get_part("default model")(n_clusters=n_clusters, learn_metric=True)
 
 
 def check_model(model: Any, strategy: Strategy, given: Supervision) -> Any:

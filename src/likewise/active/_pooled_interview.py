@@ -13,11 +13,10 @@ import numpy.typing as npt
 from likewise._blocks import Block, Rows
 from likewise._threads import get_n_threads
 from likewise.active._history import Contradiction, Event
-from likewise.active._pool import LARGE, Pool, contains_all
+from likewise.active._pool import LARGE, IntArray, Pool, PoolSample, contains_all
 from likewise.active._questions import Key, Question, Reply
 from likewise.active._state import InterviewState
 from likewise.active._stopping import Outlook
-from likewise.active._survey import IntArray, PoolSample
 from likewise.active._suspects import Suspect
 from likewise.exceptions import SupervisionError
 

@@ -88,7 +88,7 @@ def make_strategy_and_model(name: str, n_clusters: int, model: str | None = None
     `model` is the name of the model. Without it, a strategy that uses probabilities gets
     ``BayesianClustering``.
     """
-    from likewise.active._registry import make_model, make_strategy
+    from likewise.active.strategies import make_model, make_strategy
 
     chosen = make_model(name, n_clusters) if model is None else make_named_model(model, n_clusters)
     return make_strategy(name), chosen

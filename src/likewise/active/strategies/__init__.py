@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+import difflib
+from collections.abc import Callable
+from typing import Any
 
+from likewise._parts import get_part
+from likewise.active._state import Strategy
 from likewise.active.strategies._farthest_first import FarthestFirst, MinMax
 from likewise.active.strategies._fill_tray import FillTray
 from likewise.active.strategies._information_gain import InformationGain
@@ -16,9 +20,6 @@ from likewise.active.strategies._random import RandomPairs
 from likewise.active.strategies._spectral import ActiveSpectral
 from likewise.active.strategies._third_row import Alternating, WithThird
 from likewise.active.strategies._uncertain_regions import UncertainRegions
-
-if TYPE_CHECKING:
-    from likewise.active._state import Strategy
 
 __all__ = [
     "QUIRE",
@@ -37,6 +38,29 @@ __all__ = [
     "WithThird",
 ]
 
+DEFAULT = "default"  # the strategy that an interview uses by default
+STRATEGIES: dict[str, Callable[[], Strategy]] = {
+    "regions": UncertainRegions,
+    "tray": FillTray,
+    "random": RandomPairs,
+    "triplets": WithThird,
+    "both": Alternating,
+    "farthest-first": FarthestFirst,
+    "min-max": MinMax,
+    "npu": NormalizedPointUncertainty,
+    "node-local": lambda: NodeUncertainty("local"),
+    "node-global": lambda: NodeUncertainty("global"),
+    "node-density": lambda: NodeUncertainty("density"),
+    "node-compound": lambda: NodeUncertainty("compound"),
+    "asc": ActiveSpectral,
+    "quire": QUIRE,
+    "pknn": ProbabilisticKNN,
+    "uncertain": MarginalUncertainty,
+    "info": InformationGain,
+    "info-triplet": lambda: InformationGain("triplet"),
+}
+_NEED_DRAWS = ("uncertain", "info", "info-triplet")  # or probabilities, which the default model lacks
+
 
 def make_default_strategy(has_model: bool, own_model: bool = False) -> Strategy:
     """Return the default strategy of an interview.
@@ -48,3 +72,28 @@ def make_default_strategy(has_model: bool, own_model: bool = False) -> Strategy:
     if not has_model:
         return FarthestFirst()
     return NodeUncertainty("local") if own_model else UncertainRegions()
+
+
+def make_strategy(name: str) -> Strategy | None:
+    """Return the strategy with a name; None for "default", which lets the interview choose.
+
+    >>> from likewise.active.strategies import make_strategy
+    >>> make_strategy("node-local").name
+    'node-local'
+    """
+    if name == DEFAULT:
+        return None
+    if name not in STRATEGIES:
+        close = difflib.get_close_matches(str(name), (DEFAULT, *STRATEGIES), n=1)
+        meant = (
+            f"did you mean {close[0]!r}?"
+            if close
+            else f"expected one of {', '.join((DEFAULT, *STRATEGIES))}."
+        )
+        raise ValueError(f"there is no strategy {name!r}; {meant}")
+    return STRATEGIES[name]()
+
+
+def make_model(name: str, n_clusters: int) -> Any:
+    """Return the model that a named strategy needs; None if it works with the default model."""
+    return get_part("model with draws")(n_clusters=n_clusters) if name in _NEED_DRAWS else None
