@@ -18,7 +18,7 @@ from likewise.active.strategies import STRATEGIES as KNOWN
 from likewise.cli._strategies import MODELS, STRATEGIES, make_strategy_and_model
 from likewise.cli.main import cli
 from likewise.cli.simulate import ERROR_KINDS
-from likewise.oracles._make import ErrorKind
+from likewise.oracles._class_errors import ErrorKind
 
 SPECIES = np.repeat(["wren", "owl", "finch"], 6)
 

@@ -19,7 +19,7 @@ from likewise.oracles import (
     NoisyOracle,
     make_oracle,
 )
-from likewise.oracles._make import ErrorKind
+from likewise.oracles._class_errors import ErrorKind
 
 KINDS = get_args(ErrorKind)
 Y = np.repeat(np.arange(6), 10)

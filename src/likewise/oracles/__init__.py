@@ -1,15 +1,10 @@
 """Oracles, which answer questions: people and simulations. Each has a method ``answer(question)``."""
 
 from likewise.oracles._annotators import Agreement, Annotator, Annotators, Verdict
-from likewise.oracles._callable import CallableOracle
-from likewise.oracles._class_errors import CoarseOracle, ConfusionOracle
+from likewise.oracles._class_errors import CoarseOracle, ConfusionOracle, make_oracle
 from likewise.oracles._console import ConsoleOracle, Wish
-from likewise.oracles._fatigue import FatigueOracle
-from likewise.oracles._label_oracle import LabelOracle
-from likewise.oracles._look_alike import LookAlikeOracle
-from likewise.oracles._make import make_oracle
-from likewise.oracles._noisy import NoisyOracle
-from likewise.oracles._recorded import RecordedOracle
+from likewise.oracles._given_answers import CallableOracle, LabelOracle, RecordedOracle
+from likewise.oracles._simulated import FatigueOracle, LookAlikeOracle, NoisyOracle
 
 __all__ = [
     "Agreement",

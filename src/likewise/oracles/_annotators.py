@@ -22,6 +22,7 @@ from likewise.oracles._dawid_skene import (
     compute_observed_agreement,
     judge,
 )
+from likewise.oracles._given_answers import check_argument
 from likewise.supervision import Supervision
 
 WORDS = {
@@ -227,13 +228,9 @@ class Annotators:
     ) -> None:
         if not real(0, strict=True).holds(accuracy) or accuracy >= 1:
             raise ValueError(f"Annotators: accuracy must be a number between 0 and 1, got {accuracy!r}.")
-        for name, value, rule in (
-            ("strength", strength, real(0, strict=True)),
-            ("max_iter", max_iter, integer(1)),
-            ("tol", tol, real(0)),
-        ):
-            if not rule.holds(value):
-                raise ValueError(f"Annotators: {name} must be {rule.expected}, got {value!r}.")
+        check_argument("Annotators", "strength", strength, real(0, strict=True))
+        check_argument("Annotators", "max_iter", max_iter, integer(1))
+        check_argument("Annotators", "tol", tol, real(0))
         statements, unsure = _collect_statements(replies)
         self.names: tuple[str | None, ...] = tuple(unsure)
         self._questions: dict[str, dict[Rows, int]] = {}  # the index of each question
