@@ -83,6 +83,26 @@ def test_an_upward_import_is_noticed(tmp_path):
     assert len(list(find_upward_imports(climbing, "kmeans"))) == 2
 
 
+def test_interviews_name_no_higher_layer():
+    names = re.compile(r"[\"']likewise\.(?!active\b)[a-z_]+")
+    found = {
+        path.name: names.findall(path.read_text(encoding="utf-8"))
+        for path in (SOURCE / "active").rglob("*.py")
+    }
+    assert not any(found.values()), found
+
+
+def test_every_part_for_a_role_can_be_imported():
+    from likewise import _parts
+
+    assert {role: _parts.get_part(role).__name__ for role in _parts._PARTS} == {
+        "default model": "PropagationClustering",
+        "model with draws": "BayesianClustering",
+        "oracle by classes": "LabelOracle",
+        "plot of curves": "CurveDisplay",
+    }
+
+
 def test_importing_likewise_loads_nothing_heavy():
     heavy = {"numba", "sklearn", "scipy", "numpy", "jinja2"}
     code = f"import likewise, sys; print(sorted({heavy} & set(sys.modules)))"

@@ -9,7 +9,7 @@ from sklearn.metrics import adjusted_rand_score
 
 from likewise import MPCKMeans
 from likewise.active import Answer, Interview, Question, RandomPairs, simulate
-from likewise.active._suspects import collect_votes, get_metric_answers, list_pairs
+from likewise.active._evidence import collect_votes, get_metric_answers, list_pairs
 from likewise.exceptions import SupervisionError
 from likewise.oracles import LabelOracle, NoisyOracle, make_oracle
 from likewise.supervision import Supervision

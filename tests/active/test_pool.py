@@ -18,8 +18,8 @@ from likewise.active import (
     RandomPairs,
     Reason,
 )
+from likewise.active import _pool as checks_module
 from likewise.active import _pool as doubt_module
-from likewise.active import _validation as checks_module
 from likewise.active._questions import Reply
 from likewise.datasets import MemmapRows
 from likewise.exceptions import FileFormatError, SupervisionError

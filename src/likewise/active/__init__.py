@@ -1,16 +1,14 @@
 """Active learning: questions, answers, interviews, and the strategies that select the next question."""
 
 from likewise._reasons import Reason
-from likewise.active._compare import compare
-from likewise.active._comparison import Comparison, Curve, Estimate, Reached, RunFailure
-from likewise.active._history import Contradiction, Event
+from likewise.active._comparison import Comparison, Curve, Estimate, Reached, RunFailure, Trace
+from likewise.active._evidence import Contradiction, Event, Suspect
 from likewise.active._interview import Interview
 from likewise.active._pool import Pool
 from likewise.active._questions import Answer, OddOne, Piles, Question, Reply
-from likewise.active._simulate import Oracle, Trace, simulate
+from likewise.active._simulate import Oracle, compare, simulate
 from likewise.active._state import InterviewState, Strategy
 from likewise.active._stopping import Outlook
-from likewise.active._suspects import Suspect
 from likewise.active.strategies import (
     QUIRE,
     ActiveSpectral,

@@ -1,4 +1,4 @@
-"""Results of many simulated interviews: curves with bands, areas, answers needed, and differences."""
+"""Results of simulated interviews: traces, curves with bands, areas, answers needed, and differences."""
 
 from __future__ import annotations
 
@@ -14,12 +14,124 @@ from scipy.stats import t as student
 
 from likewise._parts import get_part
 from likewise._repr_html import render_table
-from likewise.active._simulate import Trace
 
 FloatArray = npt.NDArray[np.float64]
 Measure = Literal["area", "final", "start"]
 _LEVEL = 0.95
 _LEFT = ("strategy", "behind the best, 95 %")  # columns of text
+
+
+@dataclass(frozen=True, eq=False)
+class Trace:
+    """The scores of a simulated interview and the time per question.
+
+    Parameters
+    ----------
+    n_answers : ndarray of shape (n_scores,)
+        The numbers of answers at which the clusters were scored, ascending.
+    scores : ndarray of shape (n_scores,)
+        The score at each of these numbers.
+    seconds : ndarray of shape (n_questions,)
+        The seconds that the selection of each question took, including the fit if the strategy needs one.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from likewise.active import Trace
+    >>> trace = Trace(np.array([0, 10, 20]), np.array([0.2, 0.6, 0.8]), np.zeros(20))
+    >>> trace.start, trace.final, round(trace.area, 2), trace.answers_to_reach(0.5)
+    (0.2, 0.8, 0.55, 10)
+    """
+
+    n_answers: npt.NDArray[np.int64]
+    scores: FloatArray
+    seconds: FloatArray
+
+    @property
+    def start(self) -> float:
+        """The first score, before the first question."""
+        return float(self.scores[0])
+
+    @property
+    def final(self) -> float:
+        """The last score."""
+        return float(self.scores[-1])
+
+    @property
+    def area(self) -> float:
+        """The area under the curve, divided by its width: the mean score over the answers."""
+        width = float(self.n_answers[-1] - self.n_answers[0])
+        if width == 0:
+            return self.final
+        return float(trapezoid(self.scores, self.n_answers) / width)
+
+    def answers_to_reach(self, score: float) -> int | None:
+        """Return the number of answers at which a score was first reached.
+
+        Parameters
+        ----------
+        score : float
+            The score to reach.
+
+        Returns
+        -------
+        int or None
+            The number of answers; None if the score was never reached.
+        """
+        reached = np.flatnonzero(self.scores >= score)
+        return int(self.n_answers[reached[0]]) if len(reached) else None
+
+    def get_scores_at(self, n_answers: Any) -> FloatArray:
+        """Return the scores at given numbers of answers.
+
+        Scores are interpolated linearly. After the last one the score stays constant, because an interview
+        with nothing left to ask keeps its clusters.
+
+        Parameters
+        ----------
+        n_answers : array-like of int
+            The numbers of answers.
+
+        Returns
+        -------
+        ndarray of float
+            The score at each number of answers.
+        """
+        return np.asarray(np.interp(n_answers, self.n_answers, self.scores), dtype=np.float64)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the arrays as lists that can be written as JSON.
+
+        Returns
+        -------
+        dict
+            The keys are "n_answers", "scores" and "seconds".
+        """
+        return {
+            "n_answers": self.n_answers.tolist(),
+            "scores": self.scores.tolist(),
+            "seconds": self.seconds.tolist(),
+        }
+
+    @classmethod
+    def from_dict(cls, document: Mapping[str, Any]) -> Trace:
+        """Make a trace from the result of :meth:`to_dict`.
+
+        Parameters
+        ----------
+        document : mapping
+            A mapping with the keys "n_answers", "scores" and "seconds".
+
+        Returns
+        -------
+        Trace
+            The same trace.
+        """
+        return cls(
+            np.array(document["n_answers"], dtype=np.int64),
+            np.array(document["scores"], dtype=np.float64),
+            np.array(document["seconds"], dtype=np.float64),
+        )
 
 
 @dataclass(frozen=True)

@@ -12,40 +12,43 @@ import numpy as np
 import numpy.typing as npt
 
 from likewise._event_log import EventLog
+from likewise._parts import get_part
 from likewise.active import _saved_interview
-from likewise.active._history import (
+from likewise.active._evidence import (
     Contradiction,
     Event,
-    build_supervision,
-    find_contradictions,
-    find_too_many_groups,
-)
-from likewise.active._models import FitCache, check_model, make_default_model
-from likewise.active._pool import Pool
-from likewise.active._pooled_interview import PooledInterview
-from likewise.active._questions import Answer, AnswerValue, Key, Question, Reply, get_keys
-from likewise.active._state import InterviewState, Knowledge, Strategy, find_neither
-from likewise.active._stopping import Outlook, compute_outlook
-from likewise.active._suspects import (
     Pair,
     Suspect,
-    check_errors,
+    build_supervision,
     collect_votes,
+    find_contradictions,
     find_suspects,
+    find_too_many_groups,
     get_metric_answers,
     list_pairs,
     weigh_annotators,
 )
-from likewise.active._validation import (
-    check_data,
-    check_hints,
-    check_ids,
+from likewise.active._models import (
+    FitCache,
+    check_errors,
     check_integer,
+    check_model,
     check_n_clusters,
-    check_question,
-    check_strategy,
     warn_of_too_few_clusters,
 )
+from likewise.active._pool import Pool, check_data
+from likewise.active._pooled_interview import PooledInterview
+from likewise.active._questions import Answer, AnswerValue, Key, Question, Reply, check_question, get_keys
+from likewise.active._state import (
+    InterviewState,
+    Knowledge,
+    Strategy,
+    check_hints,
+    check_ids,
+    check_strategy,
+    find_neither,
+)
+from likewise.active._stopping import Outlook, compute_outlook
 from likewise.active.strategies import make_default_strategy, make_model, make_strategy
 from likewise.exceptions import LikewiseError, SupervisionError
 from likewise.supervision import Supervision
@@ -193,7 +196,7 @@ class Interview:
         self.strategy: Strategy = check_strategy(strategy)
         self.model_is_default: bool = model is None
         if model is None and self.n_clusters is not None:
-            model = make_default_model(self.n_clusters)
+            model = get_part("default model")(n_clusters=self.n_clusters, learn_metric=True)
         self.model: Any | None = None if model is None else check_model(model, self.strategy, self.given)
         parameters = {} if self.model is None else self.model.get_params()
         self._weighs_errors = self.errors != 0 and "error_rate" in parameters
@@ -541,7 +544,7 @@ class Interview:
         if self._pooled is not None:
             found: npt.NDArray[Any] = self._pooled.predict_labels()
             return found
-        return self._fit_model()[1]
+        return self._fit_to(self.replies)[1]
 
     def labels_after(self, n_answers: int) -> npt.NDArray[Any]:
         """Return the cluster of each row, given the hints and the first answers.
@@ -569,7 +572,7 @@ class Interview:
         """The model fitted to the hints and all answers, on the rows of the pool if there is one."""
         if self._pooled is not None:
             return self._pooled.get_interview().model_
-        return self._fit_model()[0]
+        return self._fit_to(self.replies)[0]
 
     def progress(self, last: int = 10) -> Outlook:
         """Estimate how far the interview has come and whether more questions are worthwhile.
@@ -707,9 +710,6 @@ class Interview:
     def _n_known_clusters(self) -> int | None:
         return None if self.discover else self.n_clusters
 
-    def _fit_model(self) -> tuple[Any, npt.NDArray[Any]]:
-        return self._fit_to(self.replies)
-
     def _fit_to(self, replies: tuple[Reply, ...]) -> tuple[Any, npt.NDArray[Any]]:
         """Return the model fitted to the first answers, `replies`, and the cluster of each row.
 
@@ -733,11 +733,6 @@ class Interview:
         self._recent_fits = [(used, found), *kept[:2]]
         return found
 
-    def _count_used_answers(self) -> int:
-        """Return the number of answers that the strategy's model is fitted to."""
-        count = getattr(self.strategy, "count_answers_to_fit", None)
-        return self.n_answers if count is None else count(self.n_answers)
-
     def _derive_strategy_knowledge(self, model: Any, n: int) -> Knowledge:
         """Return the knowledge from the first n answers that `model` believes and from all later answers."""
         believed = getattr(model, "accepted_links_", None)
@@ -759,7 +754,8 @@ class Interview:
         return frozenset(pair for reply in own for pair, _ in list_pairs(reply))
 
     def _make_state(self, pending: frozenset[Any], annotator: str | None = None) -> InterviewState:
-        n = self._count_used_answers()
+        count = getattr(self.strategy, "count_answers_to_fit", None)
+        n = self.n_answers if count is None else count(self.n_answers)
         model, labels = self._fit_to(self.replies[:n]) if self.strategy.needs else (None, None)
         known = self._derive_strategy_knowledge(model, n)
         return InterviewState(

@@ -1,4 +1,4 @@
-"""The default model of an interview, and fitting a model to the answers."""
+"""Checks of the model of an interview, and fitting it to the answers."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ import numpy.typing as npt
 from sklearn.base import clone
 from sklearn.pipeline import Pipeline
 
-from likewise._parts import get_part
 from likewise.active._state import Knowledge, Strategy
+from likewise.base import describe_too_few_clusters, integer, real, warn_caller
 from likewise.exceptions import LikewiseError, TooFewClustersWarning, UnsupportedSupervisionError
 from likewise.supervision import Closure, Supervision
 from likewise.supervision._cliques import find_clique
@@ -22,9 +22,12 @@ from likewise.supervision._component_edges import Edges
 _KEPT_FITS = 32  # enough for the last ten answers and for five-fold cross-validation
 
 
-def make_default_model(n_clusters: int) -> Any:
-    """Return the default model of an interview."""
-    return get_part("default model")(n_clusters=n_clusters, learn_metric=True)
+def check_integer(name: str, value: Any, *, low: int) -> int:
+    """Check that a value is an integer of at least `low`."""
+    rule = integer(low)
+    if not rule.holds(value):
+        raise ValueError(f"Interview: {name} must be {rule.expected}, got {value!r}.")
+    return int(value)
 
 
 def check_model(model: Any, strategy: Strategy, given: Supervision) -> Any:
@@ -69,68 +72,63 @@ def check_model(model: Any, strategy: Strategy, given: Supervision) -> Any:
     return clone(model)
 
 
+def check_errors(errors: Any) -> float | str:
+    """Check the parameter `errors` of an interview: an error rate or "learn"."""
+    if isinstance(errors, str) and errors == "learn":
+        return errors
+    if not real(0).holds(errors):
+        raise ValueError(
+            f"Interview: errors must be 'learn' or a number from 0 to below 0.5, got {errors!r}."
+        )
+    if errors >= 0.5:
+        raise ValueError(
+            f"Interview: errors must be below 0.5, got {errors!r}. With 0.5, answers carry no information, "
+            "and above it they are mostly reversed: swap SAME and DIFFERENT, or leave errors out to learn "
+            "the rate."
+        )
+    return float(errors)
+
+
+def check_n_clusters(n_clusters: Any, model: Any, discover: bool, n_samples: int) -> int | None:
+    """Return the number of clusters, as given or from the model; None if it is unknown."""
+    of_model = getattr(model, "n_clusters", None)
+    if discover and model is not None and of_model is None:
+        raise ValueError(
+            f"Interview: discover=True sets the parameter n_clusters, which {type(model).__name__} does not "
+            "have."
+        )
+    if n_clusters is None:
+        n_clusters = 2 if discover and model is None else of_model
+    elif of_model is not None and of_model != n_clusters and not discover:
+        raise ValueError(
+            f"Interview: n_clusters={n_clusters}, but the model has n_clusters={of_model}. Set only one of "
+            "them."
+        )
+    if n_clusters is None:
+        return None
+    k = check_integer("n_clusters", n_clusters, low=2)
+    if k > n_samples:
+        raise ValueError(
+            f"Interview: n_clusters={k}, but there are only {n_samples} rows. Use fewer clusters."
+        )
+    return k
+
+
+def warn_of_too_few_clusters(hints: Supervision, n_clusters: int | None) -> None:
+    """Warn if the hints cannot-link more rows to one another than there are clusters."""
+    if n_clusters is None or not (len(hints.cannot) or len(hints.cannot_groups)):
+        return
+    rows, few = hints.select_kinds("links").restrict_to_hinted()
+    too_few = describe_too_few_clusters(
+        TooFewClustersWarning, "Interview", few.closure(on_conflict="drop"), n_clusters, few, rows
+    )
+    if too_few is not None:
+        warn_caller(too_few)
+
+
 def _find_clusterer(model: Any) -> Any:
     """Return the last step of a pipeline: its `labels_` satisfy the hints, but its `predict` may not."""
     return model.steps[-1][1] if isinstance(model, Pipeline) else model
-
-
-def prepare_model(model: Any, n_clusters: int | None, random_state: int, more: bool) -> Any:
-    """Return a copy of the model that is ready to be fitted.
-
-    Random states that are None are set from the seed. If there may be `more` clusters than `n_clusters`, the
-    parameter ``fixed_n_clusters`` of a model that has it is set to False.
-    """
-    copy = clone(model)
-    parameters = copy.get_params()
-    changes: dict[str, Any] = {
-        name: random_state % 2**32
-        for name, value in parameters.items()
-        if value is None and name.rpartition("__")[2] == "random_state"
-    }
-    if more and "fixed_n_clusters" in parameters:
-        changes["fixed_n_clusters"] = False
-    if n_clusters is not None and "n_clusters" in parameters:
-        changes["n_clusters"] = n_clusters
-    return copy.set_params(**changes)
-
-
-def fit_model(
-    model: Any,
-    X: npt.NDArray[Any],
-    hints: Supervision,
-    before: Any = None,
-    settled: bool = False,
-    like: Any = None,
-    metric_source: Any = None,
-) -> tuple[Any, npt.NDArray[Any]]:
-    """Fit a copy of the model to the hints, and return it with the cluster of each row.
-
-    Cannot-links that contradict must-links are left out, unless `settled` states that there are none or that
-    the model weights links. If the model does not support triplets, it gets the links that they imply. If the
-    model has these methods and the argument is given, ``reuse_graph(before)`` reuses the graph of an earlier
-    fit, ``start_from(like)`` starts from a model of other rows, and ``reuse_metric(metric_source)`` reuses a
-    learned metric.
-    """
-    copy = clone(model)
-    if like is not None and hasattr(copy, "start_from"):
-        copy.start_from(like)
-    if before is not None and hasattr(copy, "reuse_graph"):
-        copy.reuse_graph(before)
-    if metric_source is not None and hasattr(copy, "reuse_metric"):
-        copy.reuse_metric(metric_source)
-    supported = getattr(_find_clusterer(copy), "supported_hints", hints.kinds)
-    if "triplets" in hints.kinds and "triplets" not in supported:
-        others = hints.select_kinds(*(hints.kinds - {"triplets"}))
-        hints = hints.select_kinds("triplets").to_links() | others
-    with warnings.catch_warnings():  # `Interview.contradictions` lists the contradictions
-        warnings.simplefilter("ignore", TooFewClustersWarning)
-        copy.fit(X, supervision=hints if settled else hints.drop_conflicts())
-    labels = getattr(_find_clusterer(copy), "labels_", None)
-    if labels is None and hasattr(copy, "predict"):
-        labels = copy.predict(X)
-    if labels is None:
-        raise LikewiseError(f"{type(copy).__name__} has neither labels_ nor predict; expected a clusterer.")
-    return copy, np.asarray(labels)
 
 
 @dataclass(eq=False)
@@ -179,16 +177,60 @@ class FitCache:
             del self._labels[next(iter(self._labels))]  # the oldest
 
     def _fit(self, known: Knowledge, metric_source: Any = None) -> tuple[Any, npt.NDArray[Any]]:
+        """Fit a copy of the model to the hints, and return it with the cluster of each row.
+
+        Cannot-links that contradict must-links are left out, unless the model weights links. If the model
+        does not support triplets, it gets the links that they imply. A model that has these methods reuses
+        the graph of an earlier fit, starts from a model of other rows, and reuses a learned metric.
+        """
+        model = clone(self._prepare(known.closure))
+        before = self._last[0][2] if self._last else None
+        earlier = {"start_from": self.like, "reuse_graph": before, "reuse_metric": metric_source}
+        for method, source in earlier.items():
+            if source is not None and hasattr(model, method):
+                getattr(model, method)(source)
+        hints = known.hints
+        supported = getattr(_find_clusterer(model), "supported_hints", hints.kinds)
+        if "triplets" in hints.kinds and "triplets" not in supported:
+            others = hints.select_kinds(*(hints.kinds - {"triplets"}))
+            hints = hints.select_kinds("triplets").to_links() | others
+        settled = known.are_votes or not len(known.closure.conflicts)
+        with warnings.catch_warnings():  # `Interview.contradictions` lists the contradictions
+            warnings.simplefilter("ignore", TooFewClustersWarning)
+            model.fit(self.X, supervision=hints if settled else hints.drop_conflicts())
+        labels = getattr(_find_clusterer(model), "labels_", None)
+        if labels is None and hasattr(model, "predict"):
+            labels = model.predict(self.X)
+        if labels is None:
+            raise LikewiseError(
+                f"{type(model).__name__} has neither labels_ nor predict; expected a clusterer."
+            )
+        return model, np.asarray(labels)
+
+    def _prepare(self, closure: Closure) -> Any:
+        """Return the model with its number of clusters, and with the seed as each random state that is None.
+
+        If there may be more clusters than the interview starts with, the parameter ``fixed_n_clusters`` of a
+        model that has it is set to False.
+        """
         if self.model is None:
             raise ValueError("Interview: there is no model to label the rows. Pass n_clusters, or model.")
         k = self.n_clusters
         if self.discover:
-            k = min(max(k or 2, count_required_clusters(known.closure)), len(self.X))
+            k = min(max(k or 2, count_required_clusters(closure)), len(self.X))
         if k not in self._ready:
-            self._ready = {k: prepare_model(self.model, k, self.random_state, self.discover)}
-        before = self._last[0][2] if self._last else None
-        settled = known.are_votes or not len(known.closure.conflicts)
-        return fit_model(self._ready[k], self.X, known.hints, before, settled, self.like, metric_source)
+            parameters = self.model.get_params()
+            changes: dict[str, Any] = {
+                name: self.random_state % 2**32
+                for name, value in parameters.items()
+                if value is None and name.rpartition("__")[2] == "random_state"
+            }
+            if self.discover and "fixed_n_clusters" in parameters:
+                changes["fixed_n_clusters"] = False
+            if k is not None and "n_clusters" in parameters:
+                changes["n_clusters"] = k
+            self._ready = {k: clone(self.model).set_params(**changes)}
+        return self._ready[k]
 
 
 def count_required_clusters(closure: Closure) -> int:

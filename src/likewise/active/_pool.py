@@ -13,17 +13,20 @@ import warnings
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import partial
+from operator import attrgetter
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
 from sklearn.cluster import KMeans
 from sklearn.exceptions import ConvergenceWarning
+from sklearn.metrics import pairwise_distances_argmin
 
-from likewise._blocks import Block, Rows, as_rows, draw_rows
+from likewise._blocks import Block, Rows, as_rows, draw_rows, is_distributed
 from likewise._neighbors import Search, find_near_rows
 from likewise._threads import get_n_threads
-from likewise.base import Rule, check_parameters, choice, integer, real
+from likewise.active._state import check_rows
+from likewise.base import Rule, check_finite, check_parameters, choice, integer, real
 
 if TYPE_CHECKING:
     from likewise._typing import MatrixLike
@@ -33,9 +36,8 @@ FloatArray = npt.NDArray[np.float64]
 _JOINS = 0.1  # fraction of edges that merges regions; fewer may come from a few rows far from their cluster
 _SITES = 64  # number of sites of all clusters; at least one per cluster
 _ROWS_PER_SITE = 10
-_CLEAR = (
-    1 / 3
-)  # rows with larger margins are not ambiguous: the second cluster is over twice as far as the first
+# Rows with larger margins are not ambiguous: the second cluster is over twice as far as the first.
+_CLEAR = 1 / 3
 _OVER = 4  # candidates that are passed to the model, per selected row
 _LEAST = 4  # minimum number of candidates per pair of clusters
 # If there are more rows, only every second, third … row is considered, which still finds thousands of
@@ -253,6 +255,35 @@ def contains_all(rows: IntArray, others: npt.ArrayLike) -> bool:
     return bool((rows[at] == wanted).all())
 
 
+def check_data(X: Any, pool: Any) -> tuple[Any, Pool | None]:
+    """Return the rows, as an array without a pool, and the pool if one is used.
+
+    With "auto" this depends only on the number of rows; a small file is read into memory.
+    """
+    if pool is not None and pool != "auto" and not isinstance(pool, Pool):
+        raise TypeError(f"Interview: pool must be a Pool, 'auto' or None, got {pool!r}.")
+    if is_distributed(X) or (isinstance(X, np.memmap) and X.ndim == 2 and X.dtype.kind in "fiub"):
+        X = as_rows(X)
+    if not isinstance(X, Rows):
+        X = check_rows(X)
+        if pool is None or (pool == "auto" and len(X) <= LARGE):
+            return X, None
+        return as_rows(X), Pool() if pool == "auto" else pool
+    if not len(X) or not X.shape[1]:
+        raise ValueError(
+            f"Interview: X has {len(X)} rows and {X.shape[1]} columns; expected at least one of each."
+        )
+    check_finite(X, "Interview")
+    if len(X) > LARGE and pool is None:
+        raise ValueError(
+            f"Interview: pool=None needs all rows in memory, but X is a {type(X).__name__} of {len(X):,} "
+            "rows. Pass an array, or leave pool out."
+        )
+    if pool is None or (pool == "auto" and len(X) <= LARGE):
+        return check_rows(np.concatenate(list(X.map(attrgetter("X"))))), None
+    return X, Pool() if pool == "auto" else pool
+
+
 # ---------------------------------------------------------------------- the sample
 
 
@@ -293,8 +324,6 @@ class PoolSample:
 
     def find_around(self, X: npt.NDArray[Any]) -> IntArray:
         """Return distinct sampled rows around some rows: the nearest of each, then their neighbours."""
-        from sklearn.metrics import pairwise_distances_argmin
-
         nearest = pairwise_distances_argmin(X, self.X)
         places = np.concatenate([nearest, self.neighbors[nearest].T.ravel()])
         _, first = np.unique(places, return_index=True)

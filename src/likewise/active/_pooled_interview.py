@@ -2,22 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
+from sklearn.metrics import pairwise_distances_argmin
 
 from likewise._blocks import Block, Rows
 from likewise._threads import get_n_threads
-from likewise.active._history import Contradiction, Event
+from likewise.active._evidence import Contradiction, Event, Suspect
 from likewise.active._pool import LARGE, IntArray, Pool, PoolSample, contains_all
 from likewise.active._questions import Key, Question, Reply
 from likewise.active._state import InterviewState
 from likewise.active._stopping import Outlook
-from likewise.active._suspects import Suspect
 from likewise.exceptions import SupervisionError
 
 if TYPE_CHECKING:
@@ -107,7 +107,7 @@ class PooledInterview:
         rows = self.pool.choose_first(self.all_rows, **of)
         if replies:
             inner = self._make_interview(rows, [Event("answer", reply.question, reply) for reply in replies])
-            model, labels = inner._fit_model()
+            model, labels = inner._fit_to(inner.replies)
             rows = self.pool.choose_again(self.all_rows, rows, labels, model=model, **of)
         self._chosen = [(used, rows), *self._chosen[: _KEPT - 1]]
         return rows
@@ -166,31 +166,32 @@ class PooledInterview:
 
     def find_contradictions(self) -> tuple[Contradiction, ...]:
         """Return the contradictions, with the numbers of all rows."""
-        inner, rows = self.get_interview(), self.get_rows()
-        own = {
-            id(reply): own_reply for reply, own_reply in zip(inner.replies, self.owner.replies, strict=True)
-        }
+        find_rows, find_replies = self._match_inner()
         return tuple(
-            Contradiction(
-                tuple(rows[list(found.rows)].tolist()),
-                tuple(rows[list(found.chain)].tolist()),
-                tuple(own[id(reply)] for reply in found.replies),
-            )
-            for found in inner.contradictions
+            Contradiction(find_rows(found.rows), find_rows(found.chain), find_replies(found.replies))
+            for found in self.get_interview().contradictions
         )
 
     def find_suspects(self) -> tuple[Suspect, ...]:
         """Return the answers that look wrong, with the numbers of all rows."""
-        inner, rows = self.get_interview(), self.get_rows()
-        own = {id(reply): given for reply, given in zip(inner.replies, self.owner.replies, strict=True)}
+        find_rows, find_replies = self._match_inner()
         return tuple(
             replace(
                 found,
-                reply=own[id(found.reply)],
-                against=tuple(own[id(reply)] for reply in found.against),
-                rows=tuple(rows[list(found.rows)].tolist()),
+                reply=find_replies([found.reply])[0],
+                against=find_replies(found.against),
+                rows=find_rows(found.rows),
             )
-            for found in inner.suspects
+            for found in self.get_interview().suspects
+        )
+
+    def _match_inner(self) -> tuple[Callable[..., tuple[int, ...]], Callable[..., tuple[Reply, ...]]]:
+        """Return functions that find the rows and the replies that correspond to those of the pool."""
+        rows = self.get_rows()
+        own = dict(zip(map(id, self.get_interview().replies), self.owner.replies, strict=True))
+        return (
+            lambda places: tuple(rows[list(places)].tolist()),
+            lambda replies: tuple(own[id(reply)] for reply in replies),
         )
 
     def compute_progress(self, last: int) -> Outlook:
@@ -201,7 +202,7 @@ class PooledInterview:
     def predict_labels(self) -> Any:
         """Return the cluster of each row: fitted in the pool, predicted for all other rows."""
         inner, rows = self.get_interview(), self.get_rows()
-        model, own = inner._fit_model()
+        model, own = inner._fit_to(inner.replies)
         if self._labels is None or self._labels[0] is not own:
             self.all_rows.threads = get_n_threads(len(self.all_rows) * inner.X.size, None)
             labelled = partial(_label_block, model, inner.X, rows, own.astype(np.int32))
@@ -223,19 +224,11 @@ def _label_block(
     """Return the cluster of each row of a block, given the clusters of the pool."""
     found = np.empty(len(block), dtype=np.int32)
     for lo in range(0, len(block), _AT_ONCE):
-        found[lo : lo + _AT_ONCE] = _extend_labels(model, X, labels, block.X[lo : lo + _AT_ONCE])
+        others = block.X[lo : lo + _AT_ONCE]
+        if hasattr(model, "predict"):
+            found[lo : lo + _AT_ONCE] = model.predict(others)
+        else:  # the cluster of the nearest row of the pool
+            found[lo : lo + _AT_ONCE] = labels[pairwise_distances_argmin(others, X)]
     low, high = np.searchsorted(rows, [block.rows.start, block.rows.stop])
     found[rows[low:high] - block.rows.start] = labels[low:high]
-    return found
-
-
-def _extend_labels(
-    model: Any, X: npt.NDArray[Any], labels: npt.NDArray[np.int32], others: npt.NDArray[Any]
-) -> npt.NDArray[Any]:
-    """Return the clusters of other rows: predicted by the model, or copied from the nearest pool row."""
-    if hasattr(model, "predict"):
-        return np.asarray(model.predict(others))
-    from sklearn.metrics import pairwise_distances_argmin
-
-    found: npt.NDArray[np.int32] = labels[pairwise_distances_argmin(others, X)]
     return found

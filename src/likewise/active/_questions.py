@@ -16,6 +16,7 @@ import numpy as np
 
 from likewise._reasons import Reason
 from likewise._repr_html import render_table
+from likewise.base import real
 from likewise.exceptions import SupervisionError
 
 QuestionKind = Literal["pair", "triplet", "odd", "piles"]
@@ -463,9 +464,19 @@ class Reply:
         object.__setattr__(self, "answer", self.question.check_answer(self.answer))
         if self.annotator is not None and not isinstance(self.annotator, str):
             raise SupervisionError(f"annotator must be a string, got {self.annotator!r}.")
-        object.__setattr__(self, "time", _check_time(self.time))
+        if isinstance(self.time, datetime.datetime):
+            object.__setattr__(self, "time", self.time.isoformat())
+        elif self.time is not None:
+            try:
+                datetime.datetime.fromisoformat(self.time)
+            except (TypeError, ValueError) as error:
+                raise SupervisionError(
+                    f"time must be a datetime or a string such as 2026-03-09T12:00:00, got {self.time!r}."
+                ) from error
         if self.seconds is not None:
-            object.__setattr__(self, "seconds", _check_duration(self.seconds))
+            if not real(0).holds(self.seconds):
+                raise SupervisionError(f"seconds must be a number of at least 0, got {self.seconds!r}.")
+            object.__setattr__(self, "seconds", float(self.seconds))
 
     @cached_property
     def piles(self) -> tuple[tuple[int, ...], ...]:
@@ -545,26 +556,6 @@ class Reply:
         return _LEAVES_OUT[question.rows.index(odd)]
 
 
-def _check_time(time: Any) -> str | None:
-    if isinstance(time, datetime.datetime):
-        return time.isoformat()
-    try:
-        if time is not None:
-            datetime.datetime.fromisoformat(time)
-    except (TypeError, ValueError) as error:
-        raise SupervisionError(
-            f"time must be a datetime or a string such as 2026-03-09T12:00:00, got {time!r}."
-        ) from error
-    return time  # type: ignore[no-any-return]
-
-
-def _check_duration(seconds: Any) -> float:
-    number = isinstance(seconds, numbers.Real) and not isinstance(seconds, bool)
-    if not number or not math.isfinite(seconds) or seconds < 0:
-        raise SupervisionError(f"seconds must be a number of at least 0, got {seconds!r}.")
-    return float(seconds)
-
-
 def get_keys(questions: Any) -> frozenset[Hashable]:
     """Return the keys of one or several questions."""
     several = [questions] if isinstance(questions, Question) else list(questions)
@@ -572,3 +563,14 @@ def get_keys(questions: Any) -> frozenset[Hashable]:
         if not isinstance(question, Question):
             raise SupervisionError(f"expected questions; got {type(question).__name__}: {question!r}.")
     return frozenset(question.key for question in several)
+
+
+def check_question(question: Any, n_samples: int) -> None:
+    """Raise an error if an object is not a question about these rows."""
+    if not isinstance(question, Question):
+        raise SupervisionError(f"expected a Question, as ask() returns; got {question!r}.")
+    if max(question.rows) >= n_samples:
+        raise SupervisionError(
+            f"the question contains row {max(question.rows)}, but the rows are numbered 0 to "
+            f"{n_samples - 1}. It may be a question of another interview."
+        )

@@ -1,29 +1,43 @@
-"""Simulated interviews: an oracle answers, and the clusters are scored as the answers come in."""
+"""Simulated interviews: an oracle answers, and the clusters are scored as the answers come in.
+
+:func:`simulate` runs one interview, :func:`compare` many, with several strategies and seeds.
+"""
 
 from __future__ import annotations
 
 import math
 import time
-from collections.abc import Callable, Mapping
+import warnings
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 import numpy.typing as npt
-from scipy.integrate import trapezoid
+from sklearn.exceptions import FitFailedWarning
 from sklearn.metrics import adjusted_rand_score
+from sklearn.utils.parallel import Parallel, delayed
+from threadpoolctl import threadpool_limits
 
+from likewise._parts import get_part
+from likewise.active._comparison import Comparison, RunFailure, Trace
 from likewise.active._interview import Interview
 from likewise.active._questions import AnswerValue, Question, Reply
-from likewise.base import choice, either, integer
+from likewise.active._state import check_rows
+from likewise.active.strategies import DEFAULT, make_model, make_strategy
+from likewise.base import Rule, Warned, choice, either, integer, repeat_warnings, warn_caller
 from likewise.exceptions import LikewiseError, OracleError, SupervisionError
 from likewise.supervision import Supervision
 
 if TYPE_CHECKING:
-    from likewise._typing import ArrayLike
+    from likewise._typing import ArrayLike, MatrixLike
 
-FloatArray = npt.NDArray[np.float64]
 Score = Callable[[Any, Any], float]
+Progress = bool | Callable[[int, int], Any] | None
+_Run = tuple[str, int, Trace | RunFailure, tuple[Warned, ...]]  # strategy, seed, result and warnings
 
 
 class Oracle(Protocol):
@@ -55,119 +69,6 @@ class Oracle(Protocol):
         Answer, OddOne, Piles or Reply
             The answer, or a reply that also states the annotator, the time and the duration.
         """
-
-
-@dataclass(frozen=True, eq=False)
-class Trace:
-    """The scores of a simulated interview and the time per question.
-
-    Parameters
-    ----------
-    n_answers : ndarray of shape (n_scores,)
-        The numbers of answers at which the clusters were scored, ascending.
-    scores : ndarray of shape (n_scores,)
-        The score at each of these numbers.
-    seconds : ndarray of shape (n_questions,)
-        The seconds that the selection of each question took, including the fit if the strategy needs one.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from likewise.active import Trace
-    >>> trace = Trace(np.array([0, 10, 20]), np.array([0.2, 0.6, 0.8]), np.zeros(20))
-    >>> trace.start, trace.final, round(trace.area, 2), trace.answers_to_reach(0.5)
-    (0.2, 0.8, 0.55, 10)
-    """
-
-    n_answers: npt.NDArray[np.int64]
-    scores: FloatArray
-    seconds: FloatArray
-
-    @property
-    def start(self) -> float:
-        """The first score, before the first question."""
-        return float(self.scores[0])
-
-    @property
-    def final(self) -> float:
-        """The last score."""
-        return float(self.scores[-1])
-
-    @property
-    def area(self) -> float:
-        """The area under the curve, divided by its width: the mean score over the answers."""
-        width = float(self.n_answers[-1] - self.n_answers[0])
-        if width == 0:
-            return self.final
-        return float(trapezoid(self.scores, self.n_answers) / width)
-
-    def answers_to_reach(self, score: float) -> int | None:
-        """Return the number of answers at which a score was first reached.
-
-        Parameters
-        ----------
-        score : float
-            The score to reach.
-
-        Returns
-        -------
-        int or None
-            The number of answers; None if the score was never reached.
-        """
-        reached = np.flatnonzero(self.scores >= score)
-        return int(self.n_answers[reached[0]]) if len(reached) else None
-
-    def get_scores_at(self, n_answers: Any) -> FloatArray:
-        """Return the scores at given numbers of answers.
-
-        Scores are interpolated linearly. After the last one the score stays constant, because an interview
-        with nothing left to ask keeps its clusters.
-
-        Parameters
-        ----------
-        n_answers : array-like of int
-            The numbers of answers.
-
-        Returns
-        -------
-        ndarray of float
-            The score at each number of answers.
-        """
-        return np.asarray(np.interp(n_answers, self.n_answers, self.scores), dtype=np.float64)
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return the arrays as lists that can be written as JSON.
-
-        Returns
-        -------
-        dict
-            The keys are "n_answers", "scores" and "seconds".
-        """
-        return {
-            "n_answers": self.n_answers.tolist(),
-            "scores": self.scores.tolist(),
-            "seconds": self.seconds.tolist(),
-        }
-
-    @classmethod
-    def from_dict(cls, document: Mapping[str, Any]) -> Trace:
-        """Make a trace from the result of :meth:`to_dict`.
-
-        Parameters
-        ----------
-        document : mapping
-            A mapping with the keys "n_answers", "scores" and "seconds".
-
-        Returns
-        -------
-        Trace
-            The same trace.
-        """
-        return cls(
-            np.array(document["n_answers"], dtype=np.int64),
-            np.array(document["scores"], dtype=np.float64),
-            np.array(document["seconds"], dtype=np.float64),
-        )
 
 
 def simulate(
@@ -220,12 +121,8 @@ def simulate(
     (True, 1.0, True)
     """
     classes = check_y_true(y_true, interview.n_samples)
-    for name, value, rule in (
-        ("budget", budget, either(integer(0), choice(None))),
-        ("every", every, integer(1)),
-    ):
-        if not rule.holds(value):
-            raise ValueError(f"simulate: {name} must be {rule.expected}, got {value!r}.")
+    rules = {"budget": either(integer(0), choice(None)), "every": integer(1)}
+    _check_arguments("simulate", rules, locals())
     check_oracle(oracle)
     n_answers: list[int] = []
     scores: list[float] = []
@@ -239,13 +136,22 @@ def simulate(
             seconds += [time.perf_counter() - start] * (question is not None)
         if question is None or n_answered % every == 0:
             n_answers.append(interview.n_answers)
-            scores.append(_finite_or_none(score(classes, interview.labels_)))
+            found = float(score(classes, interview.labels_))
+            if not math.isfinite(found):
+                raise ValueError(f"the score of the clusters must be a finite number, got {found}.")
+            scores.append(found)
         if question is None:
             return Trace(np.array(n_answers, dtype=np.int64), np.array(scores), np.array(seconds))
         _answer_question(interview, oracle, question, n_answered)
         n_answered += 1
         if progress is not None:
             progress(n_answered, budget)
+
+
+def _check_arguments(owner: str, rules: Mapping[str, Rule], values: Mapping[str, Any]) -> None:
+    for name, rule in rules.items():
+        if not rule.holds(values[name]):
+            raise ValueError(f"{owner}: {name} must be {rule.expected}, got {values[name]!r}.")
 
 
 def check_y_true(y_true: Any, n_samples: int) -> npt.NDArray[Any]:
@@ -297,8 +203,253 @@ def _answer_question(interview: Interview, oracle: Oracle, question: Question, n
         ) from error
 
 
-def _finite_or_none(value: Any) -> float:
-    number = float(value)
-    if not math.isfinite(number):
-        raise ValueError(f"the score of the clusters must be a finite number, got {number}.")
-    return number
+# ---------------------------------------------------------------------- many interviews
+
+
+def compare(
+    strategies: Any,
+    X: MatrixLike,
+    y_true: ArrayLike,
+    *,
+    n_clusters: int | None = None,
+    model: Any = None,
+    budget: int | None = 60,
+    repeats: int = 10,
+    every: int = 1,
+    oracle: Callable[[int], Any] | None = None,
+    random_state: int = 0,
+    score: Score = adjusted_rand_score,
+    n_jobs: int | None = None,
+    progress: Progress = None,
+) -> Comparison:
+    """Simulate interviews with several strategies, each with several seeds, and compare the scores.
+
+    Run r of every strategy uses the seed ``random_state + r`` for the strategy, the model and the oracle, so
+    runs can be compared seed by seed. Each run is independent and uses one thread, so the result does not
+    depend on the number of processes. A run that fails is listed in ``errors`` and does not affect the
+    others.
+
+    Parameters
+    ----------
+    strategies : dict or list
+        The strategies to compare: a dict with names of your choice as keys, or a list. Each entry is a
+        strategy such as ``RandomPairs()``, a name such as "npu", "default" or None for the default of
+        :class:`Interview`, or a pair (strategy, model).
+    X : array-like of shape (n_samples, n_features)
+        The rows.
+    y_true : array-like of shape (n_samples,)
+        The true class of each row; there must be at least two classes.
+    n_clusters : int, optional
+        The number of clusters. By default, `n_clusters` of the model if it has one, or else the number of
+        classes.
+    model : estimator, optional
+        The model for strategies that are given without one. By default the default model of
+        :class:`Interview`, and ``BayesianClustering`` for the names "info" and "uncertain", which need
+        probabilities.
+    budget : int or None, default=60
+        Maximum number of answers in a run. With None, a run ends when there is nothing left to ask.
+    repeats : int, default=10
+        The number of runs of each strategy.
+    every : int, default=1
+        The clusters are scored at the start, after every `every` answers, and at the end.
+    oracle : callable, optional
+        Called with the seed of a run; returns the oracle that answers in it. With errors, for example:
+        ``lambda seed: make_oracle("look-alike", y, X, rate=0.1, random_state=seed)``, see
+        :func:`likewise.oracles.make_oracle`. By default ``LabelOracle(y_true)``, which makes no errors.
+    random_state : int, default=0
+        The seed of the first run.
+    score : callable, default=adjusted_rand_score
+        Called as ``score(y_true, labels)``; returns a finite number.
+    n_jobs : int, optional
+        The number of processes that run interviews at the same time, as in scikit-learn.
+    progress : bool or callable, optional
+        True shows a progress bar on stderr if that is a terminal. A callable is called as
+        ``progress(n_done, n_runs)`` after every run. By default nothing is shown.
+
+    Returns
+    -------
+    Comparison
+        The traces of all runs, with methods that average and compare them.
+
+    Examples
+    --------
+    >>> from likewise.active import NodeUncertainty
+    >>> from likewise.active import compare
+    >>> from likewise.datasets import make_two_views
+    >>> toy = make_two_views(n_samples=60, random_state=0)
+    >>> found = compare(["random", NodeUncertainty("local")], toy.X, toy.y, budget=12, repeats=3, every=4)
+    >>> found
+    Comparison(random, node-local: 6 runs)
+    >>> found.n_answers.tolist(), found.scores("random").shape
+    ([0, 4, 8, 12], (3, 4))
+    """
+    rules = {
+        "budget": either(integer(0), choice(None)),
+        "repeats": integer(1),
+        "every": integer(1),
+        "random_state": integer(0),
+        "n_clusters": either(integer(2), choice(None)),
+    }
+    _check_arguments("compare", rules, locals())
+    rows = check_rows(X)
+    classes = check_y_true(y_true, len(rows))
+    n_classes = len(set(classes.tolist()))
+    if n_classes < 2:
+        raise ValueError(
+            f"compare: expected at least two classes in y_true; got {classes.tolist()[0]!r} for all "
+            f"{len(rows)} rows. Check that y_true is the right column."
+        )
+    entries = _make_entries(strategies, n_clusters, model, n_classes)
+    make = oracle
+    if make is None:
+        make = partial(_make_label_oracle, classes)
+    if not callable(make):
+        raise TypeError(
+            "compare: oracle must be a function that makes an oracle from the seed of a run, such as "
+            f"lambda seed: make_oracle('uniform', y, rate=0.1, random_state=seed); got {oracle!r}."
+        )
+    check_oracle(make(random_state))
+    for entry in entries:  # raises errors about a strategy or a model before the work begins
+        entry.make_interview(rows, random_state)
+    runs = [(entry, number) for number in range(random_state, random_state + repeats) for entry in entries]
+    parallel = Parallel(n_jobs=n_jobs, return_as="generator_unordered")
+    found: list[_Run | None] = [None] * len(runs)
+    with _report_progress(progress, len(runs)) as tell:
+        done = parallel(
+            delayed(_run)(place, entry, number, rows, classes, make, budget, every, score)
+            for place, (entry, number) in enumerate(runs)
+        )
+        for n_done, (place, run) in enumerate(done, start=1):
+            found[place] = run
+            tell(n_done, len(runs))
+    return _gather_runs(entries, [run for run in found if run is not None], score)
+
+
+# ---------------------------------------------------------------------- entries
+
+
+@dataclass(frozen=True, eq=False)
+class _Entry:
+    """A strategy with its model and its name."""
+
+    name: str
+    strategy: Any
+    model: Any
+    n_clusters: int
+
+    def make_interview(self, X: npt.NDArray[Any], seed: int) -> Interview:
+        """Return a new interview for one run."""
+        return Interview(
+            X, model=self.model, strategy=self.strategy, n_clusters=self.n_clusters, random_state=seed
+        )
+
+
+def _is_pair(spec: Any) -> bool:
+    """Return whether a tuple is a strategy with its model, not two strategies."""
+    return isinstance(spec, tuple) and len(spec) == 2 and (spec[1] is None or hasattr(spec[1], "fit"))
+
+
+def _make_entries(strategies: Any, n_clusters: int | None, model: Any, n_classes: int) -> list[_Entry]:
+    if isinstance(strategies, str) or _is_pair(strategies) or hasattr(strategies, "choose"):
+        strategies = [strategies]  # a single strategy
+    if not isinstance(strategies, Iterable):
+        raise TypeError(f"compare: strategies must be a dict or a list of strategies, got {strategies!r}.")
+    named: Iterable[tuple[Any, Any]] = (
+        strategies.items() if isinstance(strategies, Mapping) else ((None, spec) for spec in strategies)
+    )
+    entries: list[_Entry] = []
+    for name, spec in named:
+        strategy, own = spec if _is_pair(spec) else (spec, None)
+        chosen = model if own is None else own
+        k = n_clusters or getattr(chosen, "n_clusters", None) or n_classes
+        called = DEFAULT if strategy is None else strategy
+        if isinstance(called, str):
+            strategy = make_strategy(called)
+            chosen = make_model(called, k) if chosen is None else chosen
+        else:
+            called = str(getattr(strategy, "name", strategy))
+        if name is None:
+            name = called if own is None else f"{called} with {type(own).__name__}"
+        entries.append(_Entry(str(name), strategy, chosen, k))
+    counts = Counter(entry.name for entry in entries)
+    if not entries:
+        raise ValueError("compare: strategies is empty; expected at least one strategy.")
+    if twice := [name for name, count in counts.items() if count > 1]:
+        raise ValueError(
+            f"compare: {counts[twice[0]]} strategies are called {twice[0]!r}. Pass a dict with different "
+            "names: compare({'one': ..., 'other': ...}, ...)."
+        )
+    return entries
+
+
+def _make_label_oracle(classes: npt.NDArray[Any], random_state: int) -> Any:
+    return get_part("oracle by classes")(classes)
+
+
+# ---------------------------------------------------------------------- one run
+
+
+def _run(
+    place: int,
+    entry: _Entry,
+    seed: int,
+    X: npt.NDArray[Any],
+    classes: npt.NDArray[Any],
+    oracle: Callable[[int], Any],
+    budget: int | None,
+    every: int,
+    score: Score,
+) -> tuple[int, _Run]:
+    """Return the place of a run, and its trace or failure with the warnings."""
+    result: Trace | RunFailure
+    # Other processes get large arrays as read-only memory maps, for which kernels would be compiled again.
+    # On one thread the order of summation does not depend on the number of processes.
+    with warnings.catch_warnings(record=True) as caught, threadpool_limits(1):
+        warnings.simplefilter("always")
+        try:
+            interview = entry.make_interview(np.array(X, order="C"), seed)
+            result = simulate(interview, oracle(seed), budget, y_true=classes, score=score, every=every)
+        except Exception as error:  # models, strategies, oracles and scores may raise anything
+            message = " ".join([f"{type(error).__name__}: {error}", *getattr(error, "__notes__", ())])
+            result = RunFailure(entry.name, seed, message, getattr(error, "rows", ()))
+    warned = tuple(Warned.from_record(w, f"{entry.name!r} with seed {seed}: ") for w in caught)
+    return place, (entry.name, seed, result, warned)
+
+
+def _gather_runs(entries: list[_Entry], runs: list[_Run], score: Score) -> Comparison:
+    traces: dict[str, dict[int, Trace]] = {entry.name: {} for entry in entries}
+    errors: list[RunFailure] = []
+    for name, seed, result, _ in runs:
+        if isinstance(result, RunFailure):
+            errors.append(result)
+        else:
+            traces[name][seed] = result
+    if len(errors) == len(runs):
+        raise LikewiseError(f"compare: every run failed, the first {errors[0]}", rows=errors[0].rows)
+    repeat_warnings(warned for *_, caught in runs for warned in caught)
+    if errors:
+        warn_caller(
+            f"compare: {len(errors)} of {len(runs)} runs failed, the first {errors[0]} The result contains "
+            "the other runs; its `errors` lists all failures.",
+            FitFailedWarning,
+        )
+    called = getattr(score, "__name__", "score").removesuffix("_score").replace("_", " ")
+    return Comparison(traces, tuple(errors), "adjusted Rand index" if called == "adjusted rand" else called)
+
+
+@contextmanager
+def _report_progress(progress: Progress, n_runs: int) -> Iterator[Callable[[int, int], Any]]:
+    """Yield the function that is called after every run."""
+    if callable(progress):
+        yield progress
+        return
+    if not progress:
+        yield lambda n_done, n_runs: None
+        return
+    from rich.console import Console
+    from rich.progress import Progress as Bar
+
+    console = Console(stderr=True)
+    with Bar(console=console, transient=True, disable=not console.is_terminal) as bar:
+        task = bar.add_task("interviews", total=n_runs)
+        yield lambda n_done, n_runs: bar.update(task, completed=n_done)

@@ -12,11 +12,13 @@ import numpy.typing as npt
 from scipy.sparse import csr_array
 from sklearn.utils import check_array
 
+from likewise.active._evidence import Merge, Pair, find_merges
 from likewise.active._questions import Question
-from likewise.active._suspects import Merge, Pair, find_merges
 from likewise.base import Rule, check_no_times
-from likewise.supervision import Closure, Supervision
+from likewise.exceptions import SupervisionError
+from likewise.supervision import Closure, RowIds, Supervision
 from likewise.supervision._cliques import derive_implied_links
+from likewise.supervision._index import check_row_labels
 from likewise.supervision._triplets import TRIPLET_ANSWERS
 
 IntArray = npt.NDArray[np.int64]
@@ -171,9 +173,9 @@ class InterviewState:
         """
         c, d = np.broadcast_arrays(np.asarray(c), np.asarray(d))
         known = np.zeros(c.shape, dtype=np.int8)
-        known[
-            _is_among(np.minimum(c, d) * self.closure.n_components + np.maximum(c, d), self._cannot_keys)
-        ] = -1
+        if len(keys := self._cannot_keys):
+            pairs = np.minimum(c, d) * self.closure.n_components + np.maximum(c, d)
+            known[keys[np.minimum(np.searchsorted(keys, pairs), len(keys) - 1)] == pairs] = -1
         if len(self.closure.cannot_groups):
             member = self._memberships
             both = member[c.reshape(-1)].multiply(member[d.reshape(-1)]).sum(axis=1)
@@ -264,6 +266,29 @@ def check_rows(X: Any) -> npt.NDArray[Any]:
     return checked
 
 
+def check_hints(supervision: Any, n_samples: int, X: Any) -> Supervision:
+    """Check that the hints are for these rows; None becomes empty hints."""
+    if supervision is None:
+        return Supervision.empty(n_samples)
+    if not isinstance(supervision, Supervision) or supervision.n_samples != n_samples:
+        raise SupervisionError(
+            f"Interview: supervision must be hints for the {n_samples} rows, got {supervision!r}. Create "
+            "hints with Supervision.from_links(len(X), must=[(0, 3)], cannot=[(1, 7)])."
+        )
+    check_row_labels(supervision, X, "Interview")
+    return supervision
+
+
+def check_ids(ids: Any, n_samples: int) -> RowIds | None:
+    """Check the ids of the rows, if there are any."""
+    if ids is None:
+        return None
+    names = RowIds.from_ids(ids)
+    if len(names) != n_samples:
+        raise SupervisionError(f"Interview: expected one id per row, {n_samples}; got {len(names)}.")
+    return names
+
+
 @dataclass(frozen=True, eq=False)
 class Knowledge:
     """Hints and answers, and their implications.
@@ -342,15 +367,6 @@ def _derive_neither_links(closure: Closure, triplets: IntArray) -> Supervision:
     return Supervision.from_links(nothing.n_samples, must=must, cannot=cannot)
 
 
-def _is_among(values: Any, ordered: IntArray) -> npt.NDArray[np.bool_]:
-    """Return True for each value that occurs in a sorted array."""
-    if not len(ordered):
-        return np.zeros(np.shape(values), dtype=bool)
-    at = np.minimum(np.searchsorted(ordered, values), len(ordered) - 1)
-    found: npt.NDArray[np.bool_] = ordered[at] == values
-    return found
-
-
 # The requirements that a strategy may have of a fitted model.
 NEEDS = ("labels", "proba", "draws", "classes")
 
@@ -415,6 +431,22 @@ class Strategy(Protocol):
             are no more. The same state must give the same questions, so use only ``state.rng()`` for
             randomness.
         """
+
+
+def check_strategy(strategy: Any) -> Strategy:
+    """Return the strategy, looked up by name if necessary; raise an error if it is not a strategy."""
+    if isinstance(strategy, type) or not all(hasattr(strategy, part) for part in ("name", "needs", "choose")):
+        raise TypeError(
+            "Interview: expected a strategy such as RandomPairs(), with name, needs and choose, or the name "
+            f"of a strategy, such as 'npu'; got {strategy!r}."
+        )
+    if unknown := set(strategy.needs) - set(NEEDS):
+        raise ValueError(
+            f"Interview: the strategy {strategy.name!r} needs {', '.join(map(repr, sorted(unknown)))}; "
+            f"expected any of {', '.join(map(repr, NEEDS))}, or an empty set if it needs no model."
+        )
+    found: Strategy = strategy
+    return found
 
 
 class CheckedStrategy(Strategy, Protocol):

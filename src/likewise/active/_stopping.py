@@ -14,7 +14,7 @@ from scipy.optimize import linear_sum_assignment
 from sklearn.metrics.cluster import contingency_matrix
 
 from likewise.active._questions import Answer, Question, Reply
-from likewise.active._state import InterviewState, Knowledge
+from likewise.active._state import InterviewState
 
 if TYPE_CHECKING:
     from likewise.active._interview import Interview
@@ -171,59 +171,43 @@ def _advise(interview: Interview, seen: Outlook, last: int) -> tuple[bool, Advic
     if len(replies) < last:
         return True, "early", f"There are fewer than {last} answers yet: go on."
     if all(reply.answer is Answer.UNSURE for reply in replies[-last:]):
-        return (
-            False,
-            "unsure",
-            f"All of the last {last} answers were UNSURE: more such answers will change nothing.",
-        )
+        text = f"All of the last {last} answers were UNSURE: more such answers will change nothing."
+        return False, "unsure", text
     if seen.changed is None:
         return True, "no model", "Without a model there are no labels to evaluate: go on as long as you like."
-    wrong = ""
+    check, wrong = "Check the suspects first, or use" if seen.n_suspects else "Use", ""
     if interview.errors == "learn" and seen.error_rate is not None and seen.error_interval is not None:
         if (interview.n_clusters or 0) > 1 and all(len(reply.piles) <= 1 for reply in replies):
-            return (
-                True,
-                "one-sided",
-                (
-                    "All answers so far are that rows belong together, so nothing separates the clusters. "
-                    "Check a few of them, or use fewer clusters."
-                ),
+            text = (
+                "All answers so far are that rows belong together, so nothing separates the clusters. "
+                "Check a few of them, or use fewer clusters."
             )
+            return True, "one-sided", text
         low, high = seen.error_interval
         wrong = f"about {seen.error_rate:.0%} of the answers are probably wrong ({low:.0%} to {high:.0%})"
         if seen.error_rate >= _DISAGREE:
-            return (
-                False,
-                "disagreement",
-                (
-                    f"The answers disagree with the rows and with one another: {wrong}. "
-                    f"{'Check the suspects first, or use' if seen.n_suspects else 'Use'} other features."
-                ),
+            text = (
+                f"The answers disagree with the rows and with one another: {wrong}. {check} other features."
             )
+            return False, "disagreement", text
     moved = f"{seen.changed:.1%} of the labels changed over the last {last} answers"
     if seen.accuracy is None or seen.interval is None or seen.start_accuracy is None:
         if seen.changed > _SETTLED:
             return True, "changing", f"{moved}: go on."
         return True, "untested", f"{moved}, but too few answers could be held out to check them: go on."
     if seen.n_held_out >= _COMPARED and seen.start_accuracy < _CONTRADICT:
-        return (
-            True,
-            "disagreement",
-            (
-                f"The answers disagree with the rows: the clusters before the first answer get only "
-                f"{seen.start_accuracy:.0%} of them right. Check a few of them, or use other features."
-            ),
+        text = (
+            f"The answers disagree with the rows: the clusters before the first answer get only "
+            f"{seen.start_accuracy:.0%} of them right. Check a few of them, or use other features."
         )
+        return True, "disagreement", text
     if seen.n_held_out >= _COMPARED and seen.accuracy < min(seen.start_accuracy - _WORSE, _RIGHT):
-        return (
-            True,
-            "worse",
-            (
-                f"The clusters predict held-out answers worse ({seen.accuracy:.0%}) than those before the "
-                f"first answer ({seen.start_accuracy:.0%}): "
-                f"{'check the suspects, or try' if seen.n_suspects else 'try'} other features."
-            ),
+        text = (
+            f"The clusters predict held-out answers worse ({seen.accuracy:.0%}) than those before the first "
+            f"answer ({seen.start_accuracy:.0%}): "
+            f"{'check the suspects, or try' if seen.n_suspects else 'try'} other features."
         )
+        return True, "worse", text
     if seen.changed > _SETTLED:
         return True, "changing", f"{moved}: go on."
     low, high = seen.interval
@@ -259,17 +243,13 @@ def _predict_held_out(
     for fold in range(_FOLDS):
         known = interview._derive_knowledge([r for at, r in enumerate(replies) if at % _FOLDS != fold])
         labels = interview._fits.get_labels(known)
-        state = _make_state(interview, known)
+        state = InterviewState(X=interview.X, supervision=known.supervision, closure=known.closure)
         for reply in replies[fold::_FOLDS]:
             share = _score_reply(reply, state, labels)
             before = _score_reply(reply, state, start)
             found += [] if share is None or before is None else [(share, before)]
     right, at_start = np.array(found, dtype=np.float64).reshape(-1, 2).T
     return right, at_start
-
-
-def _make_state(interview: Interview, known: Knowledge) -> InterviewState:
-    return InterviewState(X=interview.X, supervision=known.supervision, closure=known.closure)
 
 
 def _score_reply(reply: Reply, state: InterviewState, labels: npt.NDArray[Any]) -> float | None:

@@ -79,8 +79,10 @@ class KeyReader:
                     return None
                 if enter and char in "\r\n":
                     return ""
-                if char == _ESCAPE:
-                    self._pass_over_sequence()
+                if char == _ESCAPE:  # as of an arrow key: skip a bracket, and all up to a letter
+                    if self._read() in ("[", "O"):
+                        while (char := self._read()) and not (char.isalpha() or char == "~"):
+                            pass
                 elif char.isprintable() and not char.isspace():
                     return char
 
@@ -88,12 +90,6 @@ class KeyReader:
         """Discard keys that were pressed but not read yet."""
         if self.by_key:
             self._termios.tcflush(self._fd, self._termios.TCIFLUSH)
-
-    def _pass_over_sequence(self) -> None:
-        """Skip the rest of an escape sequence, as of an arrow key: a bracket, and all up to a letter."""
-        if self._read() in ("[", "O"):
-            while (char := self._read()) and not (char.isalpha() or char == "~"):
-                pass
 
     def _read(self) -> str:
         try:
@@ -397,7 +393,9 @@ class ConsoleOracle:
         question = interview.ask()
         pointed_out: set[Hashable] = set()
         while question is not None:
-            answer = self.put(question, _count_answers(interview) if heading is None else heading(interview))
+            left = "" if interview.left is None else f" of {interview.n_answers + interview.left}"
+            number = f"\nQuestion {interview.n_answers + 1}{left}"
+            answer = self.put(question, number if heading is None else heading(interview))
             undone = None
             if answer is Wish.QUIT:
                 return False
@@ -509,11 +507,6 @@ class ConsoleOracle:
 def _strip_controls(text: str) -> str:
     """Replace control characters by spaces."""
     return "".join(char if char.isprintable() else " " for char in text)
-
-
-def _count_answers(interview: Interview) -> str:
-    left = "" if interview.left is None else f" of {interview.n_answers + interview.left}"
-    return f"\nQuestion {interview.n_answers + 1}{left}"
 
 
 def find_odd(interview: Interview) -> list[Suspect]:

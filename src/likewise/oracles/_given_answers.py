@@ -180,21 +180,18 @@ class CallableOracle(Oracle):
             self.n_calls += 1
             tries += 1
             try:
-                return _check_answer(self.function(question), question)
+                answer = self.function(question)
+                if inspect.isawaitable(answer):
+                    answer = _await_result(answer)
+                if isinstance(answer, Reply):
+                    return Reply(question, answer.to(question), answer.annotator, answer.time, answer.seconds)
+                return question.check_answer(answer)
             except Exception as error:  # a service may raise anything
                 problem = error
         raise OracleError(
             f"“{question.text}” was not answered after {tries} call(s): {type(problem).__name__}: {problem}",
             question,
         ) from problem
-
-
-def _check_answer(answer: Any, question: Question) -> Answer | OddOne | Piles | Reply:
-    if inspect.isawaitable(answer):
-        answer = _await_result(answer)
-    if isinstance(answer, Reply):
-        return Reply(question, answer.to(question), answer.annotator, answer.time, answer.seconds)
-    return question.check_answer(answer)
 
 
 def _await_result(answer: Awaitable[Any]) -> Any:

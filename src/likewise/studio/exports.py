@@ -15,7 +15,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, get_args
 
-from likewise.active._history import build_supervision
+from likewise.active._evidence import build_supervision
 from likewise.exceptions import LikewiseError
 from likewise.studio._stored_events import StoredEventLog
 from likewise.studio.records import Person, Picture, StoredEvent

@@ -91,7 +91,8 @@ class FillTray(CheckedStrategy):
 
     def _iterate_trays(self, state: InterviewState) -> Iterator[Question]:
         doubts = _GroupProbabilities.from_state(state, self.name)
-        together = _find_asked_together(state)
+        asked = [key[1] for key in state.asked if isinstance(key, tuple)]
+        together = frozenset(pair for rows in asked for pair in combinations(rows, 2))
         free = doubts.group < 0
         in_vain = 0
         for lead in doubts.ordered.tolist():
@@ -107,12 +108,6 @@ class FillTray(CheckedStrategy):
                 yield Question.piles([*shown, *rows], score=float(doubts.doubt[rows].sum()), reason=reason)
             else:
                 in_vain += 1
-
-
-def _find_asked_together(state: InterviewState) -> frozenset[tuple[int, int]]:
-    """Return the pairs of rows that were part of the same question."""
-    keys = [key[1] for key in state.asked if isinstance(key, tuple)]
-    return frozenset(pair for rows in keys for pair in combinations(rows, 2))
 
 
 def _is_fresh(tray: list[int], state: InterviewState, together: frozenset[tuple[int, int]]) -> bool:

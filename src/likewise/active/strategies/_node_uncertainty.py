@@ -124,10 +124,11 @@ class NodeUncertainty(CheckedStrategy):
         labels = get_model_labels(state, self.name)
         if self.scope == "local":
             scores = compute_disagreement(labels, get_neighbors(state, self.n_neighbors))
-        elif self.scope == "compound":
-            scores = self._compute_compound(state, labels)
         else:
             scores = self._compute_entropy(state, labels)
+        if self.scope == "compound":  # the mean of two measures between 0 and 1
+            local = compute_disagreement(labels, get_neighbors(state, self.n_neighbors))
+            scores = (local + scores / np.log(max(2, int(labels.max()) + 1))) / 2
 
         def explain(row: int) -> str:
             if self.scope == "local":
@@ -137,13 +138,6 @@ class NodeUncertainty(CheckedStrategy):
             return f"may belong to any of {np.exp(scores[row]):.1f} clusters"
 
         return Placing(order_by_score(state, places, scores), explain, scores)
-
-    def _compute_compound(self, state: InterviewState, labels: IntArray) -> FloatArray:
-        """Return the mean of the local measure and the density measure, both between 0 and 1."""
-        most = np.log(max(2, int(labels.max()) + 1))
-        local = compute_disagreement(labels, get_neighbors(state, self.n_neighbors))
-        mean: FloatArray = (local + self._compute_entropy(state, labels) / most) / 2
-        return mean
 
     def _compute_entropy(self, state: InterviewState, labels: IntArray) -> FloatArray:
         """Return a global measure; it is kept while the labels and the embedding stay the same."""

@@ -91,12 +91,14 @@ class PlacedRows:
         )
         group, apart = found.place[component], found.apart
         known, unknown = find_asked_pairs(state)
+        both = np.concatenate([unknown, unknown[:, ::-1]])
+        use = both[(group[both[:, 0]] < 0) & (group[both[:, 1]] >= 0)]
         return cls(
             group=group,
             members=tuple(np.flatnonzero(group == g) for g in range(apart.shape[1])),
             apart=apart,
             begun=_find_begun_rows(known, group, component, apart.sum(axis=1)),
-            unresolved=_find_unresolved_rows(unknown, group, component),
+            unresolved=frozenset(zip(component[use[:, 0]].tolist(), group[use[:, 1]].tolist(), strict=True)),
         )
 
 
@@ -120,14 +122,6 @@ def _find_begun_rows(
         if group[i] < 0 <= group[j]:
             rows[int(component[i])] = min(i, rows.get(int(component[i]), i))
     return tuple(sorted(rows.values(), key=lambda row: (-n_apart[component[row]], row)))
-
-
-def _find_unresolved_rows(
-    pairs: IntArray, group: IntArray, component: IntArray
-) -> frozenset[tuple[int, int]]:
-    both = np.concatenate([pairs, pairs[:, ::-1]])
-    use = both[(group[both[:, 0]] < 0) & (group[both[:, 1]] >= 0)]
-    return frozenset(zip(component[use[:, 0]].tolist(), group[use[:, 1]].tolist(), strict=True))
 
 
 @dataclass(frozen=True, eq=False)

@@ -139,7 +139,10 @@ class ActiveSpectral(CheckedStrategy):
         return questions
 
     def _get_relation_factors(self, state: InterviewState, seen: IntArray) -> FloatArray:
-        k = _get_n_clusters(state)
+        k = state.n_clusters
+        if k is None:
+            k = 2 if state.labels is None else len(np.unique(state.labels))
+        k = max(2, k)
         given = getattr(state.model, "embedding_", None)
         if given is not None and np.shape(given)[0] == state.n_samples:
             graph = getattr(state.model, "affinity_matrix_", None)
@@ -160,13 +163,6 @@ class ActiveSpectral(CheckedStrategy):
             *used,
         )
         return compute_relation_factors(vectors, k, np.asarray(constrained.sum(axis=1), dtype=np.float64))
-
-
-def _get_n_clusters(state: InterviewState) -> int:
-    """Return the number of clusters, or the number of labels if it is unknown; at least two."""
-    if state.n_clusters is not None:
-        return max(2, state.n_clusters)
-    return 2 if state.labels is None else max(2, len(np.unique(state.labels)))
 
 
 def compute_expected_error(relaxed: FloatArray, answered: FloatArray) -> FloatArray:
@@ -279,9 +275,8 @@ def compute_relation_factors(embedding: FloatArray, k: int, degrees: FloatArray 
     """Return a vector for each row; the inner product of two is (1 + the relaxed relation) / 2."""
     if embedding.shape[1] < k:
         size = embedding.shape[1]
-        weights = (
-            degrees if degrees is not None and degrees.any() else None
-        )  # all edges may have been removed
+        # All edges may have been removed.
+        weights = degrees if degrees is not None and degrees.any() else None
         mean_square = float(np.average(np.square(embedding).sum(axis=1), weights=weights)) or 1.0
         scaled = embedding * np.sqrt(size / mean_square)
         simplex: FloatArray = np.column_stack([np.ones(len(embedding)), scaled]) / np.sqrt(size + 1)

@@ -133,20 +133,16 @@ def _mix(state: InterviewState, pairs: Strategy, with_third: list[bool]) -> list
     n = len(with_third)
     thirds = _ThirdRowSearch(state)
     found: dict[Any, Question] = {}
-    shown = replace(state, asked=state.asked | _find_asked_in_triplets(state))
-    for question in pairs.choose(shown, n):
+    in_triplets = {
+        ("pair", pair) for rows in list_asked(state, "triplet") for pair in combinations(sorted(rows), 2)
+    }
+    for question in pairs.choose(replace(state, asked=state.asked | in_triplets), n):
         wanted = with_third[len(found)]
         triplet = thirds.add_third(question, found) if wanted and question.kind == "pair" else None
         chosen = question if triplet is None else triplet
         found.setdefault(chosen.key, chosen)
     # Then ask pairs that were part of triplets without a result.
     return add_questions(found, pairs.choose(state, n + len(found)) if len(found) < n else (), n)
-
-
-def _find_asked_in_triplets(state: InterviewState) -> frozenset[Any]:
-    """Return the keys of the pairs that were part of a triplet."""
-    asked = list_asked(state, "triplet")
-    return frozenset(("pair", pair) for three in asked for pair in combinations(sorted(three), 2))
 
 
 class _ThirdRowSearch:
@@ -159,19 +155,14 @@ class _ThirdRowSearch:
     def add_third(self, pair: Question, but: Any) -> Question | None:
         """Return a triplet that contains a pair; None if no such triplet can be asked."""
         i, j = pair.rows
-        for third, reason in self._iterate_rows(i, j):
+        iterate = self._iterate_by_clusters if self.passed is None else self._iterate_by_classes
+        for third, reason in iterate(i, j):
             if third in (i, j):
                 continue
             question = Question.triplet(i, j, third, score=pair.score, reason=pair.reason + reason)
             if question.key not in but and self.state.can_ask(question):
                 return question
         return None
-
-    def _iterate_rows(self, i: int, j: int) -> Iterator[tuple[int, Reason]]:
-        if self.passed is not None:
-            yield from self._iterate_by_classes(i, j)
-        else:
-            yield from self._iterate_by_clusters(i, j)
 
     def _iterate_by_classes(self, i: int, j: int) -> Iterator[tuple[int, Reason]]:
         """Yield rows of other classes: first classes known to differ from one row, then by probability."""

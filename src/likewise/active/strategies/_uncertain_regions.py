@@ -143,11 +143,12 @@ class _RegionQuestions:
     def __init__(self, state: InterviewState, passed: Any) -> None:
         self.state, self.passed = state, passed
         self.n_classes: int = len(passed.heads)
-        component = state.closure.component
         self.members = self._get_members()
         evidence = getattr(passed, "evidence", None)
         self.unreliability: FloatArray | None = None if evidence is None else evidence.unreliability
-        self._unresolved = self._find_asked_in_vain(component)
+        # Pairs of components that were asked about without a result, such as UNSURE.
+        unresolved = np.sort(state.closure.component[find_asked_pairs(state)[1]], axis=1)
+        self._unresolved = {(low, high) for low, high in unresolved.tolist()}
 
     def _get_members(self) -> list[IntArray]:
         """Return the rows of each class: those that links place there, or else its representative."""
@@ -158,11 +159,6 @@ class _RegionQuestions:
         parts = np.split(order, cuts)
         heads: list[int] = self.passed.heads.tolist()
         return [part if len(part) else np.array([head]) for part, head in zip(parts, heads, strict=True)]
-
-    def _find_asked_in_vain(self, component: IntArray) -> set[tuple[int, int]]:
-        """Return the pairs of components that were asked about without a result, such as UNSURE."""
-        both = np.sort(component[find_asked_pairs(self.state)[1]], axis=1)
-        return {(low, high) for low, high in both.tolist()}
 
     def _is_waiting(self, i: int, j: int) -> bool:
         component = self.state.closure.component
