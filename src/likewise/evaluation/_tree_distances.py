@@ -9,7 +9,7 @@ import numpy as np
 from likewise.evaluation._codes import IntArray
 from likewise.exceptions import HierarchyError
 from likewise.hierarchy import LabelHierarchy
-from likewise.hierarchy._label_checks import format_names
+from likewise.hierarchy._edges import format_names
 
 
 def robinson_foulds(

@@ -6,11 +6,8 @@ from collections.abc import Iterable, Sequence
 from typing import Any
 
 from likewise.exceptions import FileFormatError
-from likewise.hierarchy import _traversal
-from likewise.hierarchy._columns import COLUMNS, get_known_columns
-from likewise.hierarchy._edge_lists import find_labels
-from likewise.hierarchy._hierarchy import LabelHierarchy
-from likewise.hierarchy._label_checks import cycle_text
+from likewise.hierarchy._edges import cycle_of, cycle_text, find_labels
+from likewise.hierarchy._hierarchy import COLUMNS, LabelHierarchy, get_known_columns
 from likewise.supervision._hint_tables import NOTE
 from likewise.tables import Problems, format_csv_line, parse_number, read_csv_rows
 
@@ -123,7 +120,7 @@ class _EdgeTable:
 
     def _check_circle(self, names: tuple[str, ...], edges: Iterable[tuple[str, str]]) -> None:
         """Report a cycle with its line number, which is known only here."""
-        cycle = _traversal.cycle_of(names, edges)
+        cycle = cycle_of(names, edges)
         if cycle:
             line = max(self.lines[edge] for edge in zip(cycle, [*cycle[1:], cycle[0]], strict=True))
             self.problems.add(line, f"{cycle_text(cycle)} Remove one of these edges.")

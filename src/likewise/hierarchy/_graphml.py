@@ -9,9 +9,8 @@ from xml.etree.ElementTree import ParseError
 
 from likewise._optional import require
 from likewise.exceptions import FileFormatError, HierarchyError
-from likewise.hierarchy._hierarchy import LabelHierarchy
-from likewise.hierarchy._label_checks import check_names
-from likewise.hierarchy._networkx import make_graph, read_graph
+from likewise.hierarchy._edges import check_names
+from likewise.hierarchy._hierarchy import LabelHierarchy, make_graph, read_graph
 
 # A graph attribute names the root node, so a label may be named "root" as well.
 _ROOT = "root"

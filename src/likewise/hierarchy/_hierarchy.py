@@ -3,32 +3,40 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from functools import cached_property
+from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from scipy import sparse
 
+from likewise._optional import require
 from likewise.exceptions import HierarchyError
-from likewise.hierarchy import _networkx, _traversal
-from likewise.hierarchy._consistency import Consistency
-from likewise.hierarchy._edge_lists import read_edges, read_parents
-from likewise.hierarchy._indicators import find_held_labels, with_labels
-from likewise.hierarchy._label_checks import (
+from likewise.hierarchy._edges import (
     BoolArray,
     Edge,
     FloatArray,
     IntArray,
+    ancestor_matrix,
     check_column,
     check_names,
     cycle_text,
+    depths_or_cycle,
     edge_positions,
     format_names,
+    group_values,
+    nearest_kept,
+    reachable,
+    read_edges,
+    read_parents,
     unknown_label,
 )
+from likewise.hierarchy._indicators import Consistency, find_held_labels, with_labels
 
 if TYPE_CHECKING:
     from likewise._typing import ArrayLike
+
+# The optional numeric columns: singular name (one label, in files and graphs) and plural name (attribute).
+COLUMNS = {"score": "scores", "margin": "margins", "count": "counts"}
 
 
 class LabelHierarchy:
@@ -108,7 +116,7 @@ class LabelHierarchy:
             _pairs=_freeze(pairs),
             _index=index,
         )
-        depths, cycle = _traversal.depths_or_cycle(self.parent_lists, self._child_lists)
+        depths, cycle = depths_or_cycle(self.parent_lists, self._child_lists)
         if cycle:
             raise HierarchyError(f"{cycle_text([checked[k] for k in cycle])} Remove one of these edges.")
         self.__dict__["_depths"] = _freeze(depths)
@@ -182,7 +190,7 @@ class LabelHierarchy:
         hierarchy : LabelHierarchy
             The hierarchy.
         """
-        return cls(**_networkx.read_graph(graph, root))
+        return cls(**read_graph(graph, root))
 
     def to_networkx(self, *, root: str | None = None) -> Any:
         """Return a networkx ``DiGraph`` with an edge from each parent to each of its children.
@@ -198,7 +206,7 @@ class LabelHierarchy:
             The nodes are the names, with the attributes ``score``, ``margin`` and ``count`` where they are
             known. Needs ``pip install 'likewise[graphs]'``.
         """
-        return _networkx.make_graph(self, root)
+        return make_graph(self, root)
 
     # ------------------------------------------------------------------ structure
 
@@ -215,11 +223,11 @@ class LabelHierarchy:
     @cached_property
     def parent_lists(self) -> tuple[tuple[int, ...], ...]:
         """The positions of the parents of each label; empty for a child of the root."""
-        return _traversal.group_values(self._pairs[:, 1], self._pairs[:, 0], self.n_labels)
+        return group_values(self._pairs[:, 1], self._pairs[:, 0], self.n_labels)
 
     @cached_property
     def _child_lists(self) -> tuple[tuple[int, ...], ...]:
-        return _traversal.group_values(self._pairs[:, 0], self._pairs[:, 1], self.n_labels)
+        return group_values(self._pairs[:, 0], self._pairs[:, 1], self.n_labels)
 
     @cached_property
     def is_tree(self) -> bool:
@@ -230,15 +238,15 @@ class LabelHierarchy:
     def parents(self) -> IntArray:
         """The position of each label's parent, -1 for the root. Raises HierarchyError if not a tree."""
         if not self.is_tree:
-            name = next(self.names[k] for k, above in enumerate(self.parent_lists) if len(above) > 1)
+            k, above = next((k, above) for k, above in enumerate(self.parent_lists) if len(above) > 1)
+            names = format_names(self.names[p] for p in above)
             raise HierarchyError(
-                f"label {name!r} has the parents {format_names(self._find_parents(name))}, so this is not a "
-                "tree. Use "
-                "parent_lists, which contains all parents."
+                f"label {self.names[k]!r} has the parents {names}, so this is not a tree. Use parent_lists, "
+                "which contains all parents."
             )
-        above = np.full(self.n_labels, -1, dtype=np.int64)
-        above[self._pairs[:, 1]] = self._pairs[:, 0]
-        return _freeze(above)
+        parents = np.full(self.n_labels, -1, dtype=np.int64)
+        parents[self._pairs[:, 1]] = self._pairs[:, 0]
+        return _freeze(parents)
 
     @property
     def depths(self) -> IntArray:
@@ -283,9 +291,7 @@ class LabelHierarchy:
         names : tuple of str
             Its ancestors, the nearest first.
         """
-        return tuple(
-            self.names[k] for k in _traversal.reachable(self._find_position(name), self.parent_lists)
-        )
+        return tuple(self.names[k] for k in reachable(self._find_position(name), self.parent_lists))
 
     def descendants(self, name: str) -> tuple[str, ...]:
         """Return all labels below a label.
@@ -300,9 +306,7 @@ class LabelHierarchy:
         names : tuple of str
             Its descendants, the nearest first.
         """
-        return tuple(
-            self.names[k] for k in _traversal.reachable(self._find_position(name), self._child_lists)
-        )
+        return tuple(self.names[k] for k in reachable(self._find_position(name), self._child_lists))
 
     def ancestor_matrix(self) -> BoolArray:
         """Return the ancestor relation as a matrix.
@@ -312,7 +316,7 @@ class LabelHierarchy:
         matrix : ndarray of bool, of shape (n_labels, n_labels)
             The entry ``[a, d]`` is True if label a is an ancestor of label d.
         """
-        return _traversal.ancestor_matrix(self.parent_lists, self.order)
+        return ancestor_matrix(self.parent_lists, self.order)
 
     # ------------------------------------------------------------------ with label indicators
 
@@ -378,7 +382,7 @@ class LabelHierarchy:
         """
         kept = check_names(names)
         at = [self._find_position(name) for name in kept]
-        above = _traversal.nearest_kept(self.parent_lists, self.order, set(at))
+        above = nearest_kept(self.parent_lists, self.order, set(at))
         moved = np.array([sorted(above[k]) != list(self.parent_lists[k]) for k in at])
 
         def part(column: FloatArray | None, *, of_edges: bool) -> FloatArray | None:
@@ -399,9 +403,6 @@ class LabelHierarchy:
             raise unknown_label(name, self.names)
         return self._index[name]
 
-    def _find_parents(self, name: str) -> tuple[str, ...]:
-        return tuple(self.names[k] for k in self.parent_lists[self._find_position(name)])
-
     def __setattr__(self, name: str, value: Any) -> None:
         raise AttributeError(f"a LabelHierarchy is immutable; {name!r} cannot be set. Create a new one.")
 
@@ -421,7 +422,8 @@ class LabelHierarchy:
 
     def __reduce__(self) -> tuple[Any, ...]:
         # Pickled arrays lose their read-only flag; creating a new object restores it.
-        return _make_hierarchy, (self.names, self._pairs, self.scores, self.margins, self.counts)
+        columns = {of: getattr(self, of) for of in COLUMNS.values()}
+        return partial(LabelHierarchy, **columns), (self.names, self._pairs)
 
     def __repr__(self) -> str:
         return (
@@ -430,10 +432,64 @@ class LabelHierarchy:
         )
 
 
-def _make_hierarchy(names: Any, edges: Any, scores: Any, margins: Any, counts: Any) -> LabelHierarchy:
-    return LabelHierarchy(names, edges, scores=scores, margins=margins, counts=counts)
-
-
 def _freeze(array: IntArray) -> IntArray:
     array.flags.writeable = False
     return array
+
+
+def get_known_columns(hierarchy: LabelHierarchy) -> dict[str, list[float]]:
+    """Return the columns that are present, as Python numbers; integral counts are converted to int."""
+    columns = {name: getattr(hierarchy, of) for name, of in COLUMNS.items()}
+    numbers = {name: values.tolist() for name, values in columns.items() if values is not None}
+    if "count" in numbers:
+        numbers["count"] = [int(x) if x.is_integer() else x for x in numbers["count"]]
+    return numbers
+
+
+# ---------------------------------------------------------------------- networkx
+
+
+def read_graph(graph: Any, root: Any) -> dict[str, Any]:
+    """Return the names, edges and columns of a directed graph without the node `root`."""
+    if not graph.is_directed():
+        raise HierarchyError(
+            "the graph is undirected, so parents and children cannot be distinguished. Direct it first, for "
+            "example with networkx.bfs_tree(graph, root)."
+        )
+    if root is not None:
+        if root not in graph:
+            raise HierarchyError(
+                f"the graph has no node {root!r}, which was given as root. Omit root if the graph has none."
+            )
+        above = next(iter(graph.predecessors(root)), None)
+        if above is not None:
+            raise HierarchyError(f"the node {root!r} is a child of {above!r}, so it is not the root.")
+    nodes = [node for node in graph.nodes if root is None or node != root]
+    at = {node: k for k, node in enumerate(nodes)}
+    parts: dict[str, Any] = {
+        "names": [str(node) for node in nodes],
+        "edges": [(at[p], at[c]) for p, c in graph.edges() if p in at],
+    }
+    for attribute, column in COLUMNS.items():
+        values = [graph.nodes[node].get(attribute) for node in nodes]
+        if any(value is not None for value in values):
+            parts[column] = [float("nan") if value is None else value for value in values]
+    return parts
+
+
+def make_graph(hierarchy: LabelHierarchy, root: str | None) -> Any:
+    """Return a hierarchy as a directed graph, with a node for the root if `root` is given."""
+    graph = require("networkx", extra="graphs").DiGraph()
+    if root is not None:
+        if root in hierarchy.names:
+            raise HierarchyError(f"{root!r} is already a label. Give the root another name.")
+        graph.add_node(root)
+    graph.add_nodes_from(hierarchy.names)
+    for attribute, column in COLUMNS.items():
+        values = getattr(hierarchy, column)
+        for name, value in zip(hierarchy.names, [] if values is None else values.tolist(), strict=False):
+            graph.nodes[name][attribute] = value
+    if root is not None:
+        graph.add_edges_from((root, name) for name in hierarchy.tops)
+    graph.add_edges_from(hierarchy.edges)
+    return graph

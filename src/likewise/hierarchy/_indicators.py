@@ -1,7 +1,8 @@
-"""Conversion of label indicators (dense, sparse or DataFrame) to a CSR array, and back to their type."""
+"""Label indicators (dense, sparse or DataFrame): conversion to a CSR array and back, agreement with edges."""
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -9,7 +10,7 @@ import numpy.typing as npt
 from scipy import sparse
 
 from likewise.exceptions import HierarchyError
-from likewise.hierarchy._label_checks import format_names
+from likewise.hierarchy._edges import Edge, IntArray, format_names
 
 
 def find_held_labels(Y: Any, names: tuple[str, ...]) -> sparse.csr_array:
@@ -25,7 +26,11 @@ def find_held_labels(Y: Any, names: tuple[str, ...]) -> sparse.csr_array:
         )
     held = sparse.csr_array(values, copy=True)
     held.sum_duplicates()
-    _check_zero_one(held.data)
+    wrong = held.data[(held.data != 0) & (held.data != 1)]
+    if wrong.size:
+        value = wrong[0]
+        way = "Fill in 0 where a label was not recorded." if value != value else "Use Y > 0 if that is meant."
+        raise ValueError(f"Y must be 1 where a row has a label and 0 elsewhere; got {value}. {way}")
     held.eliminate_zeros()
     return held.astype(np.int32)
 
@@ -60,8 +65,7 @@ def _find_column_order(Y: Any, names: tuple[str, ...]) -> list[int]:
         description = description or ["a column occurs twice"]
         raise HierarchyError(
             f"the columns of Y must be the labels, in any order; {' and '.join(description)}. Select columns "
-            "with "
-            "Y[list(names)], or labels with restrict(names)."
+            "with Y[list(names)], or labels with restrict(names)."
         )
     return [place[name] for name in names]
 
@@ -76,10 +80,70 @@ def _as_numeric(Y: Any) -> npt.NDArray[Any]:
         raise ValueError(f"Y must be 1 where a row has a label and 0 elsewhere: {error}.") from error
 
 
-def _check_zero_one(data: npt.NDArray[Any]) -> None:
-    wrong = np.flatnonzero((data != 0) & (data != 1))
-    if not wrong.size:
-        return
-    value = data[wrong[0]]
-    way = "Fill in 0 where a label was not recorded." if value != value else "Use Y > 0 if that is meant."
-    raise ValueError(f"Y must be 1 where a row has a label and 0 elsewhere; got {value}. {way}")
+@dataclass(frozen=True, eq=False)
+class Consistency:
+    """Agreement of rows with a hierarchy, where a row with a label must have all parents of the label.
+
+    Parameters
+    ----------
+    n_rows : int
+        The number of rows.
+    consistent_rows : float
+        The fraction of the rows that violate no edge; 1 if there are no rows.
+    violations : ndarray of int64, of shape (n_edges,)
+        For each edge, the number of rows with the child but without the parent.
+    worst : list of (parent, child, count)
+        The violated edges and their numbers of violations, in decreasing order.
+
+    Examples
+    --------
+    >>> from likewise.hierarchy import LabelHierarchy
+    >>> found = LabelHierarchy(["bird", "owl"], [("bird", "owl")]).consistency([[1, 1], [0, 1]])
+    >>> found.consistent_rows, found.worst
+    (0.5, [('bird', 'owl', 1)])
+    """
+
+    n_rows: int
+    consistent_rows: float
+    violations: IntArray
+    worst: list[tuple[str, str, int]]
+
+    @classmethod
+    def from_labels(cls, held: sparse.csr_array, pairs: IntArray, edges: tuple[Edge, ...]) -> Consistency:
+        """Count the violations of each edge.
+
+        Parameters
+        ----------
+        held : csr_array of shape (n_rows, n_labels)
+            1 where a row has a label.
+        pairs : ndarray of shape (n_edges, 2)
+            The edges (parent, child) as columns of `held`.
+        edges : tuple of (parent, child)
+            The same edges as names.
+
+        Returns
+        -------
+        found : Consistency
+            The counts.
+        """
+        columns = held.tocsc()
+        child = columns[:, pairs[:, 1]]
+        broken = sparse.csr_array(child - child.multiply(columns[:, pairs[:, 0]]))
+        broken.eliminate_zeros()
+        n_rows = held.shape[0]
+        violations = np.bincount(broken.indices, minlength=len(pairs)).astype(np.int64)
+        violations.flags.writeable = False
+        order = np.argsort(-violations, kind="stable")
+        return cls(
+            n_rows=n_rows,
+            consistent_rows=float(np.mean(np.diff(broken.indptr) == 0)) if n_rows else 1.0,
+            violations=violations,
+            worst=[(*edges[e], int(violations[e])) for e in order.tolist() if violations[e]],
+        )
+
+    def __str__(self) -> str:
+        description = f"{self.consistent_rows:.1%} of {self.n_rows} rows are consistent"
+        if not self.worst:
+            return description
+        parent, child, count = self.worst[0]
+        return f"{description}; most often broken: {child!r} without {parent!r}, in {count} row(s)"

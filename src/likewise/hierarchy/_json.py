@@ -7,8 +7,7 @@ import math
 from typing import Any
 
 from likewise.exceptions import FileFormatError
-from likewise.hierarchy._columns import COLUMNS, get_known_columns
-from likewise.hierarchy._hierarchy import LabelHierarchy
+from likewise.hierarchy._hierarchy import COLUMNS, LabelHierarchy, get_known_columns
 from likewise.tables import parse_number
 
 FORMAT = "likewise label hierarchy"

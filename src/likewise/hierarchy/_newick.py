@@ -11,8 +11,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from likewise.exceptions import FileFormatError, HierarchyError
-from likewise.hierarchy._columns import COLUMNS, get_known_columns
-from likewise.hierarchy._hierarchy import LabelHierarchy
+from likewise.hierarchy._hierarchy import COLUMNS, LabelHierarchy, get_known_columns
 from likewise.hierarchy._newick_reader import Node, read_tree
 
 # Spaces, brackets, quotes, colons, semicolons and commas are special; some programs read _ as a space.

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from typing import NoReturn
 
 from likewise.exceptions import FileFormatError
-from likewise.hierarchy._label_checks import format_names
+from likewise.hierarchy._edges import format_names
 
 _TOKEN = re.compile(
     r"(?P<blank>\s+)|(?P<comment>\[[^\]]*\])|(?P<quoted>'(?:[^']|'')*')"

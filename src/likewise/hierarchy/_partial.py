@@ -9,15 +9,8 @@ from typing import Any
 import numpy as np
 
 from likewise.exceptions import HierarchyError
+from likewise.hierarchy._edges import BoolArray, Edge, check_name, check_names, check_pairs, unknown_label
 from likewise.hierarchy._hierarchy import LabelHierarchy
-from likewise.hierarchy._label_checks import (
-    BoolArray,
-    Edge,
-    check_name,
-    check_names,
-    check_pairs,
-    unknown_label,
-)
 
 
 @dataclass(frozen=True)
@@ -116,9 +109,8 @@ class PartialHierarchy:
         stuck = np.flatnonzero(~may[:, 1:].any(axis=0))
         if stuck.size:
             raise HierarchyError(
-                f"label {labels[stuck[0]]!r} has no possible parent: every edge to it, including the "
-                "one from the "
-                "root, is forbidden or would close a cycle. Allow one of them."
+                f"label {labels[stuck[0]]!r} has no possible parent: every edge to it, including the one "
+                "from the root, is forbidden or would close a cycle. Allow one of them."
             )
         return may
 
@@ -130,9 +122,8 @@ def _check_edges(edges: Any, what: str, root: str) -> tuple[Edge, ...]:
         parent, child = check_name(parent, f"{what}[{k}]"), check_name(child, f"{what}[{k}]")
         if child == root:
             raise HierarchyError(
-                f"{what}[{k}] makes {root!r} a child of {parent!r}, but {root!r} is the name of the "
-                "root. If it is "
-                "a label, give the root another name with root=."
+                f"{what}[{k}] makes {root!r} a child of {parent!r}, but {root!r} is the name of the root. If "
+                "it is a label, give the root another name with root=."
             )
         if parent == child:
             raise HierarchyError(f"{what}[{k}] makes {child!r} its own parent. Remove this edge.")
