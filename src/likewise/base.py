@@ -35,7 +35,7 @@ from likewise.exceptions import (
 )
 from likewise.supervision import Closure, Supervision
 from likewise.supervision._cliques import find_too_large_clique
-from likewise.supervision._index import check_row_labels
+from likewise.supervision._row_checks import check_row_labels
 
 if TYPE_CHECKING:
     from likewise._typing import ArrayLike, MatrixLike

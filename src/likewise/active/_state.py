@@ -16,10 +16,9 @@ from likewise.active._evidence import Merge, Pair, find_merges
 from likewise.active._questions import Question
 from likewise.base import Rule, check_no_times
 from likewise.exceptions import SupervisionError
-from likewise.supervision import Closure, RowIds, Supervision
+from likewise.supervision import TRIPLET_ANSWERS, Closure, RowIds, Supervision
 from likewise.supervision._cliques import derive_implied_links
-from likewise.supervision._index import check_row_labels
-from likewise.supervision._triplets import TRIPLET_ANSWERS
+from likewise.supervision._row_checks import check_row_labels
 
 IntArray = npt.NDArray[np.int64]
 Known = Literal["must", "cannot", "unknown"]

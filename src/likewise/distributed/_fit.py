@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any, TypeVar
 
 from likewise.distributed._as_rows import make_dask_rows
-from likewise.supervision._index import check_row_labels
+from likewise.supervision._row_checks import check_row_labels
 
 E = TypeVar("E")
 

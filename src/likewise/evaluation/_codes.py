@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from likewise.exceptions import SupervisionError
-from likewise.supervision._index import check_row_labels
+from likewise.supervision._row_checks import check_row_labels
 
 IntArray = npt.NDArray[np.int64]
 

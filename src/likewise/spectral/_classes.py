@@ -10,7 +10,7 @@ import numpy as np
 
 from likewise.spectral._smoothing import Smoother
 from likewise.supervision import Closure
-from likewise.supervision._component_edges import Edges
+from likewise.supervision._cliques import Edges
 
 if TYPE_CHECKING:
     from likewise.spectral._uncertain import Evidence

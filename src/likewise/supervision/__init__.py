@@ -1,16 +1,14 @@
 """Hints: the row-aligned `Supervision` object, its closure, conversion and sampling, and its files."""
 
-from likewise.supervision._bag_labels import read_bag_labels
-from likewise.supervision._bag_tables import BagData, read_bags, write_bags
-from likewise.supervision._bags import Bags
+from likewise.supervision._bag_tables import BagData, read_bag_labels, read_bags, write_bags
 from likewise.supervision._closure import Closure, Relation
 from likewise.supervision._convert import bags_to_links, labels_to_links, triplets_to_links
 from likewise.supervision._diagnosis import Diagnosis
 from likewise.supervision._ids import FewIds, RowIds
-from likewise.supervision._row_groups import RowGroups
+from likewise.supervision._labels import Bags
+from likewise.supervision._links import TRIPLET_ANSWERS, RowGroups
 from likewise.supervision._sample import sample_bag_labels, sample_links, sample_triplets
 from likewise.supervision._supervision import KINDS, Supervision
-from likewise.supervision._triplets import TRIPLET_ANSWERS
 from likewise.supervision.io import read_hints, write_hints
 
 __all__ = [

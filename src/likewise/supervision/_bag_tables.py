@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import difflib
 import math
 import os
-from collections.abc import Sequence
+import warnings
+from collections import Counter
+from collections.abc import Hashable, Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -13,27 +16,24 @@ import numpy as np
 import numpy.typing as npt
 
 from likewise._atomic_files import replace_file
-from likewise.exceptions import FileFormatError, SupervisionError
-from likewise.supervision._bag_labels import (
-    BAG,
-    LABELS,
-    PARTED_BY,
-    Rows,
-    format_name,
-    map_names_by_text,
-    read_bag_labels,
-    read_table_cells,
-)
+from likewise.exceptions import FileFormatError, InconsistentSupervisionWarning, SupervisionError
+from likewise.supervision._hint_tables import NOTE
 from likewise.supervision._ids import RowIds
 from likewise.supervision._labels import Labels, sort_values
 from likewise.supervision._row_checks import FloatArray
 from likewise.supervision._supervision import Supervision
+from likewise.supervision.io import Format
 from likewise.tables import (
+    SHOWN,
     Problems,
     choose_format,
+    decode,
+    decompress,
     describe_unknown_column,
     format_csv_line,
     parse_number,
+    read_csv_rows,
+    read_parquet_rows,
     write_parquet,
 )
 
@@ -41,6 +41,100 @@ if TYPE_CHECKING:
     from likewise._typing import ArrayLike, MatrixLike
 
 Path_ = str | os.PathLike[str]
+Rows = list[tuple[int, Sequence[Any]]]
+BAG, LABELS = "bag", "labels"
+PARTED_BY = ";"
+_MANY = 20_000  # with more bags than this, only simple typing errors are recognised
+
+
+def read_bag_labels(
+    path: Path_,
+    bags: Any,
+    *,
+    format: Format | None = None,
+    encoding: str = "utf-8",
+) -> Supervision:
+    """Read the labels of bags from a table, for rows whose bags are known.
+
+    The table has the columns ``bag,labels``, with the labels of a bag separated by semicolons:
+    ``r1,wren;owl``. Bags that are not in the table are unlabelled. Names are compared as strings and must be
+    equal; an integer in `bags` is compared by its digits, 1 as ``1``. The cost is linear in rows and lines.
+
+    Parameters
+    ----------
+    path : path-like
+        The file: CSV or Parquet, optionally compressed with gzip.
+    bags : array-like of shape (n_samples,)
+        The bag of each row: a string or an integer; None or NaN for a row in no bag.
+    format : {"csv", "parquet"}, optional
+        By default the file extension determines it.
+    encoding : str, default="utf-8"
+        The encoding of a CSV file.
+
+    Returns
+    -------
+    Supervision
+        Hints with bags, named as in `bags`, and their labels, which are strings.
+
+    Raises
+    ------
+    FileFormatError
+        If a bag of the table has no rows, no labels, or different labels on two lines; the message gives the
+        lines, and nothing is read.
+
+    Warns
+    -----
+    InconsistentSupervisionWarning
+        If a bag has more labels than rows, so some of its labels cannot belong to any row.
+
+    Examples
+    --------
+    >>> import tempfile, pathlib
+    >>> from likewise.supervision import read_bag_labels
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     path = pathlib.Path(folder, "bags.csv")
+    ...     _ = path.write_text("bag,labels\\n1,wren;owl\\n")
+    ...     hints = read_bag_labels(path, [1, 1, 2, None])
+    >>> hints
+    Supervision(4 rows: 2 bag(s), 1 of them labelled)
+    >>> sorted(hints.bags.labels[0])
+    ['owl', 'wren']
+    """
+    members = Labels.from_array(bags, what="bags")
+    names = _map_names_by_text(members.classes)
+    problems, header, rows = _read_cells(path, format, encoding)
+    _check_header(header, problems.path)
+    at_bag, at_labels = header.index(BAG), header.index(LABELS)
+    labels_of_bag: dict[Hashable, tuple[frozenset[str], int]] = {}
+    for line, cells in rows:
+        try:
+            bag, labels = _find_bag(cells[at_bag], names), _parse_label_set(cells[at_labels], cells[at_bag])
+            before, first = labels_of_bag.setdefault(bag, (labels, line))
+            if before != labels:
+                raise ValueError(
+                    f"bag {cells[at_bag]!r} has the labels {PARTED_BY.join(sort_values(labels))}, but "
+                    f"{PARTED_BY.join(sort_values(before))} on line {first}. Keep one of the two lines."
+                )
+        except ValueError as error:
+            problems.add(line, error)
+    problems.settle()
+    counts = Counter(members.codes.tolist())
+    small = [
+        (name, len(labels_of_bag[name][0]), counts[code])
+        for code, name in enumerate(members.classes)
+        if name in labels_of_bag and len(labels_of_bag[name][0]) > counts[code]
+    ]
+    if small:
+        few = ", ".join(f"{name!r} ({n_labels} for {n_rows})" for name, n_labels, n_rows in small[:SHOWN])
+        more = f" and {len(small) - SHOWN} more" if len(small) > SHOWN else ""
+        warnings.warn(
+            f"{problems.path}: {len(small)} bag(s) have more labels than rows: {few}{more}. Some of their "
+            "labels cannot belong to any row; rows may be missing.",
+            InconsistentSupervisionWarning,
+            stacklevel=2,
+        )
+    known = [None if code < 0 else members.classes[code] for code in members.codes.tolist()]
+    return Supervision.from_bags(known, {bag: labels for bag, (labels, _) in labels_of_bag.items()})
 
 
 @dataclass(frozen=True, eq=False)
@@ -144,7 +238,7 @@ def read_bags(
     >>> read.supervision
     Supervision(3 rows: 1 bag(s), 1 of them labelled)
     """
-    problems, header, rows = read_table_cells(data, None, encoding)
+    problems, header, rows = _read_cells(data, None, encoding)
     path = problems.path
     if not rows:
         raise FileFormatError(f"{path} has a header and no rows.")
@@ -174,12 +268,9 @@ def read_bags(
         hints = Supervision.from_bags(bags)
     else:
         hints = read_bag_labels(bag_labels, bags, encoding=encoding)
-    y = None
-    if classes is not None:
-        y = np.array(classes, dtype=object)
-    return BagData(
-        X, RowIds.from_row_numbers(len(X)) if ids is None else RowIds.from_ids(ids), hints, y, names
-    )
+    row_ids = RowIds.from_row_numbers(len(X)) if ids is None else RowIds.from_ids(ids)
+    y = None if classes is None else np.array(classes, dtype=object)
+    return BagData(X, row_ids, hints, y, names)
 
 
 def write_bags(
@@ -270,6 +361,88 @@ def write_bags(
 # ---------------------------------------------------------------------- reading
 
 
+def _read_cells(path: Path_, format: str | None, encoding: str) -> tuple[Problems, list[str], Rows]:
+    """Read a table; return a collector for its problems, its header, and its rows with their line numbers."""
+    content, name = Path(path).read_bytes(), os.fspath(path)
+    data = decompress(content, name)
+    if data is not content and Path(path).suffix.lower() == ".gz":
+        path = Path(path).with_suffix("")
+    kind = choose_format(path, format)
+    if kind == "jsonl":
+        raise ValueError(f"{name!r} is JSON Lines; tables of bags are CSV or Parquet.")
+    problems = Problems(name, ", row " if kind == "parquet" else ":")
+    if not data.strip():
+        raise FileFormatError(f"{name} is empty; expected a table with a header.")
+    if kind == "parquet":
+        table = read_parquet_rows(data, name)
+        header = table.header
+    else:
+        table = read_csv_rows(decode(data, encoding, name), problems, comments=False)
+        header = [cell.strip() for cell in table.header or [""]]
+    rows = list(table.rows)
+    problems.settle()
+    if len(set(header)) < len(header):
+        twice = Counter(header).most_common(1)[0][0]
+        raise FileFormatError(f"{name}: two columns are called {twice!r}; rename one of them.")
+    for line, cells in rows:
+        if len(cells) != len(header):
+            problems.add(line, f"{len(cells)} cell(s), but the header has {len(header)}.")
+    problems.settle()
+    return problems, header, rows
+
+
+def _check_header(header: list[str], path: str) -> None:
+    header[:] = [name.lower() for name in header]
+    if {BAG, LABELS} <= set(header) <= {BAG, LABELS, NOTE}:
+        return
+    way_on = "Rename or remove the others; a column `note` may stay."
+    if "id" in header:
+        way_on = "A table that names rows by their ids is a table of hints: {read it with read_hints}."
+    elif "label" in header and LABELS not in header:
+        way_on = f"One line lists all labels of a bag, as in r1,wren{PARTED_BY}owl."
+    raise FileFormatError(
+        f"{path}: the columns are {', '.join(map(repr, header))}; expected {BAG} and {LABELS}.",
+        way_on,
+        terms=("read it with read_hints",),
+    )
+
+
+def _find_bag(cell: Any, names: dict[str, Hashable]) -> Hashable:
+    """Return the bag that a cell names; the error for an unknown bag suggests a similar name."""
+    if cell == "":
+        raise ValueError("bag is empty.")
+    text = _format_name(cell)
+    if text in names:
+        return names[text]
+    message = f"bag {text!r} has labels, but no row is in it"
+    number = parse_number(text)
+    same = next((name for name in names if number is not None and parse_number(name) == number), None)
+    if same is not None:
+        raise SupervisionError(
+            f"{message}; there are rows in bag {same!r}.",
+            "The two files write the same number in two ways: write it the same way in both.",
+            ids=(text,),
+            kinds=("bags",),
+        )
+    plain = text.strip().casefold()
+    near = next((name for name in names if name.strip().casefold() == plain), None)
+    if near is None and len(names) <= _MANY:
+        near = next(iter(difflib.get_close_matches(text, names, n=1, cutoff=0.75)), None)
+    suggestion = f"Did you mean {near!r}?" if near else "Remove the line, or add rows."
+    raise SupervisionError(f"{message}.", suggestion, ids=(text,), kinds=("bags",))
+
+
+def _parse_label_set(cell: Any, bag: Any) -> frozenset[str]:
+    parts = cell if isinstance(cell, list) else [cell] if not isinstance(cell, str) else cell.split(PARTED_BY)
+    labels = frozenset(label for part in parts if (label := _format_name(part, "label").strip()))
+    if not labels:
+        raise ValueError(
+            f"bag {bag!r} has no labels. Leave the line out if they are unknown; if none of the classes "
+            "occurs in the bag, give it a separate label, such as none."
+        )
+    return labels
+
+
 def _find_column(name: str, header: list[str], path: str) -> str:
     if name in header:
         return name
@@ -304,7 +477,7 @@ def _read_texts(rows: Rows, at: int, name: str, problems: Problems) -> list[str 
     found: list[str | None] = []
     for line, cells in rows:
         try:
-            found.append(None if cells[at] == "" else format_name(cells[at], name))
+            found.append(None if cells[at] == "" else _format_name(cells[at], name))
         except SupervisionError as error:
             problems.add(line, error)
             found.append(None)
@@ -320,12 +493,47 @@ def _check_ids(ids: list[str | None], rows: Rows, problems: Problems) -> None:
             problems.add(line, f"line {first[text]} also has the id {text!r}; ids must differ.")
 
 
+# ---------------------------------------------------------------------- names
+
+
+def _format_name(value: Any, what: str = "bag") -> str:
+    """Return the name of a bag or label as it is written to a file: an integer by its digits.
+
+    >>> _format_name("01"), _format_name(1), _format_name(1.0)
+    ('01', '1', '1')
+    """
+    if isinstance(value, str):
+        return value
+    if isinstance(value, int) and not isinstance(value, bool):
+        return str(value)
+    if isinstance(value, float) and value.is_integer():  # pandas converts 1 to 1.0 if some cells are empty
+        return str(int(value))
+    raise SupervisionError(
+        f"the {what} {value!r} is of type {type(value).__name__}; in a table, the name of a {what} is a "
+        "string or an integer. Convert it to a string first."
+    )
+
+
+def _map_names_by_text(values: Iterable[Hashable], what: str = "bag") -> dict[str, Hashable]:
+    """Map the text of each name to the name; it is an error if two names have the same text."""
+    names: dict[str, Hashable] = {}
+    for value in values:
+        text = _format_name(value, what)
+        if text in names:
+            raise SupervisionError(
+                f"{names[text]!r} and {value!r} are two {what}s, but both are written as {text!r}. "
+                "Rename one of them."
+            )
+        names[text] = value
+    return names
+
+
 # ---------------------------------------------------------------------- writing
 
 
 def _check_texts(values: Any, what: str) -> list[str]:
     """Return names as strings that are the same when they are read again."""
-    texts = list(map_names_by_text(values, what))
+    texts = list(_map_names_by_text(values, what))
     for text in texts:
         if not text or (what == "label" and (PARTED_BY in text or text != text.strip())):
             raise SupervisionError(

@@ -7,17 +7,59 @@ one of them. A component that is cannot-linked to K - 1 of them belongs with the
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
+from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
+from scipy.sparse import csr_array
 
 from likewise.supervision import Closure, Supervision
-from likewise.supervision._component_edges import Edges
 
 IntArray = npt.NDArray[np.int64]
 BoolArray = npt.NDArray[np.bool_]
 _STARTS = 32
 _CLIQUE_SEARCH_COST = 1_000_000  # maximum number of components times number of starts
+
+
+@dataclass(frozen=True, eq=False)
+class Edges:
+    """The cannot-links between the components of a closure, as a graph."""
+
+    closure: Closure
+
+    @cached_property
+    def _pairs(self) -> tuple[IntArray, IntArray]:
+        """Each edge in both directions, sorted by the first component."""
+        ends = np.concatenate([self.closure.cannot, self.closure.cannot[:, ::-1]])
+        ends = ends[np.argsort(ends[:, 0], kind="stable")]
+        return ends[:, 0], ends[:, 1]
+
+    @cached_property
+    def _sets(self) -> csr_array:
+        return self.closure.cannot_groups._make_incidence(self.closure.n_components)
+
+    @cached_property
+    def counts(self) -> IntArray:
+        """The number of edges of each component; an edge that two links state counts twice."""
+        counts: IntArray = np.bincount(self.closure.cannot.ravel(), minlength=self.closure.n_components)
+        groups = self.closure.cannot_groups
+        np.add.at(counts, groups.members, np.diff(groups.indptr)[groups.group_of] - 1)
+        return counts
+
+    def find_apart(self, components: IntArray) -> tuple[IntArray, IntArray]:
+        """Return the edges of some components: positions in `components`, and components linked to them."""
+        first, second = self._pairs
+        start = np.searchsorted(first, components, side="left")
+        counts = np.searchsorted(first, components, side="right") - start
+        at = np.repeat(np.arange(len(components)), counts)
+        other = second[np.arange(len(at)) + np.repeat(start - (np.cumsum(counts) - counts), counts)]
+        if len(self.closure.cannot_groups):
+            found = (self._sets[components] @ self._sets.T).tocoo()
+            at = np.concatenate([at, found.row.astype(np.int64)])
+            other = np.concatenate([other, found.col.astype(np.int64)])
+        others = components[at] != other  # a group contains the component itself
+        return at[others], other[others]
 
 
 def find_clique(edges: Edges, ordered: IntArray) -> IntArray:
@@ -64,20 +106,11 @@ def order_large_first(edges: Edges, components: IntArray) -> IntArray:
     return ordered
 
 
-@dataclass(frozen=True, eq=False)
-class Grouping:
-    """An assignment of must-link components to groups.
+class Grouping(NamedTuple):
+    """An assignment of must-link components to groups."""
 
-    Attributes
-    ----------
-    place : ndarray of shape (n_components,)
-        The group of each component, -1 for none.
-    apart : ndarray of shape (n_components, n_groups)
-        True if a component is cannot-linked to a group.
-    """
-
-    place: IntArray
-    apart: BoolArray
+    place: IntArray  # (n_components,), the group of each component, -1 for none
+    apart: BoolArray  # (n_components, n_groups), True if a component is cannot-linked to a group
 
 
 def grow_groups(edges: Edges, first: IntArray, n_clusters: int | None) -> Grouping:

@@ -7,20 +7,18 @@ Components are found by pointer jumping, with a few passes over the rows and the
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import pairwise
 from typing import Literal, get_args
 
 import numpy as np
-import numpy.typing as npt
 from scipy.sparse import coo_array, csr_array
 from scipy.sparse.csgraph import breadth_first_order
 
 from likewise.exceptions import InconsistentSupervisionError
-from likewise.supervision._links import Links
+from likewise.supervision._links import Links, RowGroups
 from likewise.supervision._row_checks import IntArray, freeze, sort_unique
-from likewise.supervision._row_groups import RowGroups
 
 OnConflict = Literal["raise", "drop", "keep"]
 RelationKind = Literal["must", "cannot", "unknown"]
@@ -111,7 +109,12 @@ class Closure:
 
     @cached_property
     def _graph(self) -> csr_array:
-        return build_must_graph(self.links, len(self.component))
+        """The must-links as a symmetric graph over the rows; groups are represented by stars."""
+        edges = np.concatenate([self.links.must, self.links.must_groups.list_star_edges()])
+        ends = np.concatenate([edges, edges[:, ::-1]])
+        shape = (len(self.component), len(self.component))
+        # Floats, because csgraph converts other types at each call.
+        return csr_array(coo_array((np.ones(len(ends)), ends.T), shape=shape))
 
     @cached_property
     def _edge_source(self) -> tuple[IntArray, IntArray]:
@@ -166,7 +169,12 @@ class Closure:
         """
         if self.component[i] != self.component[j]:
             raise InconsistentSupervisionError(f"no chain of must-links joins rows {i} and {j}.", rows=(i, j))
-        return find_shortest_path(self._graph, i, j)
+        # The graph is symmetric; directed=False would transpose it first.
+        _, before = breadth_first_order(self._graph, i, directed=True, return_predecessors=True)
+        chain = [int(j)]
+        while chain[-1] != i:
+            chain.append(int(before[chain[-1]]))
+        return tuple(reversed(chain))
 
     def _trace_conflict(
         self, name_rows: Callable[..., list[str]], rows: IntArray | None = None
@@ -246,8 +254,7 @@ class Closure:
 
 def _make_edge_keys(ends: IntArray, n_components: int) -> IntArray:
     """Number the edges between components; an edge has the same number in both directions."""
-    keys: IntArray = ends.min(axis=1) * n_components + ends.max(axis=1)
-    return keys
+    return np.asarray(ends.min(axis=1) * n_components + ends.max(axis=1))
 
 
 def _is_stated(pairs: IntArray, groups: RowGroups, i: int, j: int) -> bool:
@@ -259,32 +266,14 @@ def _is_stated(pairs: IntArray, groups: RowGroups, i: int, j: int) -> bool:
     return len(groups.find_shared(i, j)) > 0
 
 
-def build_must_graph(links: Links, n_samples: int) -> csr_array:
-    """Return the must-links as a symmetric sparse graph over the rows; groups are represented by stars."""
-    edges = np.concatenate([links.must, links.must_groups.list_star_edges()])
-    ends = np.concatenate([edges, edges[:, ::-1]])
-    # Floats, because csgraph converts other types at each call.
-    graph = csr_array(coo_array((np.ones(len(ends)), ends.T), shape=(n_samples, n_samples)))
-    return graph
-
-
-def find_shortest_path(graph: csr_array, i: int, j: int) -> tuple[int, ...]:
-    """Return the shortest chain of edges from i to j, which must be in one component."""
-    # The graph is symmetric; directed=False would transpose it first.
-    _, before = breadth_first_order(graph, i, directed=True, return_predecessors=True)
-    chain = [int(j)]
-    while chain[-1] != i:
-        chain.append(int(before[chain[-1]]))
-    return tuple(reversed(chain))
-
-
 def _number_components(links: Links, n_samples: int) -> IntArray:
     """Return the component of each row; components are numbered in the order of their first rows.
 
     Each row points to an earlier row of its component or to itself, initially to itself. If the two ends of a
     link point to different rows, the later of these is made to point to the earlier one. Then every row is
     made to point to the end of its chain of pointers. Each round merges components; in practice a few
-    rounds are enough.
+    rounds are enough. SciPy's `connected_components` takes 0.6 times as long on 500,000 links, but ten times
+    as long (0.4 ms) on a few links, which a fit closes several times.
     """
     edges = links.must
     if len(links.must_groups):
@@ -317,17 +306,12 @@ def compute_closure(links: Links, n_samples: int, on_conflict: OnConflict) -> Cl
     conflicts = np.concatenate([links.cannot[clash], group_clash])
     ends = ends[~clash] if on_conflict == "drop" else np.concatenate([ends, component[group_clash]])
     keys = sort_unique(_make_edge_keys(ends, n_components))
-    groups = [np.unique(component[rows]) for rows in links.cannot_groups]
-    use = [g for g, members in enumerate(groups) if len(members) >= 2]
     return Closure(
         component=freeze(component),
         sizes=freeze(np.bincount(component, minlength=n_components)),
         cannot=freeze(np.column_stack(np.divmod(keys, n_components)).astype(np.int64)),
-        cannot_groups=RowGroups.from_lists(
-            [groups[g] for g in use],
-            n_components,
-            weights=links.cannot_groups.weights[use],
-            what="cannot_groups",
+        cannot_groups=links.cannot_groups._replace_members(
+            [np.unique(component[rows]) for rows in links.cannot_groups]
         ),
         conflicts=freeze(conflicts),
         links=links,
@@ -349,11 +333,11 @@ def drop_conflicts(links: Links, n_samples: int) -> Links:
     A cannot-link group keeps the first row of each component, so that its other cannot-links remain.
     """
     closed = compute_closure(links, n_samples, on_conflict="drop")
-    ends = closed.component[links.cannot]
-    mask: npt.NDArray[np.bool_] = ends[:, 0] == ends[:, 1]
+    first, second = closed.component[links.cannot].T
     kept = [rows[np.unique(closed.component[rows], return_index=True)[1]] for rows in links.cannot_groups]
-    use = [g for g, rows in enumerate(kept) if len(rows) >= 2]
-    groups = RowGroups.from_lists(
-        [kept[g] for g in use], n_samples, weights=links.cannot_groups.weights[use], what="cannot_groups"
+    return replace(
+        links,
+        cannot=freeze(links.cannot[first != second]),
+        cannot_weights=freeze(links.cannot_weights[first != second]),
+        cannot_groups=links.cannot_groups._replace_members(kept),
     )
-    return links.drop_cannot(mask, groups)

@@ -1,4 +1,4 @@
-"""Diagnosis of hints before clustering: counts, coverage, contradictions, redundancy."""
+"""Reports on hints: a table for notebooks; counts, coverage, contradictions and redundancy."""
 
 from __future__ import annotations
 
@@ -9,14 +9,12 @@ import numpy as np
 import numpy.typing as npt
 from scipy.sparse import csr_array
 
+from likewise._repr_html import list_some, render_table
 from likewise.exceptions import SupervisionError
 from likewise.supervision._closure import Closure
-from likewise.supervision._index import check_row_labels
 from likewise.supervision._labels import Labels
-from likewise.supervision._links import Links
-from likewise.supervision._row_checks import FloatArray, IntArray
-from likewise.supervision._row_groups import RowGroups
-from likewise.supervision._triplets import TRIPLET_ANSWERS
+from likewise.supervision._links import TRIPLET_ANSWERS, Links, RowGroups
+from likewise.supervision._row_checks import FloatArray, IntArray, check_row_labels
 
 if TYPE_CHECKING:
     from likewise.supervision._supervision import Supervision
@@ -125,7 +123,19 @@ class Diagnosis:
         touched = round(self.coverage * self.n_samples)
         lines = [f"{self.n_samples} rows; {touched} of them have hints ({self.coverage:.0%})"]
         if self.n_must + self.n_cannot + self.n_must_groups + self.n_cannot_groups:
-            lines += self._format_links()
+            links = f"links       {self.n_must} must, {self.n_cannot} cannot"
+            if self.n_group_pairs:
+                groups = f"{self.n_must_groups} must group(s), {self.n_cannot_groups} cannot group(s)"
+                links += f", {groups} for {self.n_group_pairs} more"
+            largest = f", the largest of {self.component_sizes[0]}" if self.component_sizes else ""
+            lines += [
+                links,
+                f"components  {len(self.component_sizes)} of two rows or more{largest}; "
+                f"{self.n_cannot_only} row(s) in cannot-links only",
+                f"conflicts   {self.n_conflicts or 'none'}",
+                f"redundant   {self.n_redundant_must} of the must-links, {self.n_redundant_cannot} of the "
+                "cannot-links",
+            ]
         if self.n_triplets:
             counts = ", ".join(f"{count} {word}" for word, count in self.answers.items() if count)
             twice = f"; {self.n_triplet_conflicts} with two answers" if self.n_triplet_conflicts else ""
@@ -143,23 +153,6 @@ class Diagnosis:
         ]
         return "\n".join([*lines, f"links are   {', '.join(worth)}"] if worth else lines)
 
-    def _format_links(self) -> list[str]:
-        links = f"links       {self.n_must} must, {self.n_cannot} cannot"
-        if self.n_group_pairs:
-            groups = f"{self.n_must_groups} must group(s), {self.n_cannot_groups} cannot group(s)"
-            links += f", {groups} for {self.n_group_pairs} more"
-        largest = f", the largest of {self.component_sizes[0]}" if self.component_sizes else ""
-        redundant = (
-            f"{self.n_redundant_must} of the must-links, {self.n_redundant_cannot} of the cannot-links"
-        )
-        return [
-            links,
-            f"components  {len(self.component_sizes)} of two rows or more{largest}; "
-            f"{self.n_cannot_only} row(s) in cannot-links only",
-            f"conflicts   {self.n_conflicts or 'none'}",
-            f"redundant   {redundant}",
-        ]
-
 
 def diagnose(hints: Supervision, X: Any = None, labels: Any = None) -> Diagnosis:
     """Compute the statistics. Linear in rows and hints, plus at most 10^6 comparisons for the coherence."""
@@ -173,6 +166,8 @@ def diagnose(hints: Supervision, X: Any = None, labels: Any = None) -> Diagnosis
     in_cannot[links.cannot_groups.members] = True
     sizes = np.sort(closed.sizes[closed.sizes > 1])[::-1]
     bags = hints.bags
+    n_must_edges = len(links.must) + len(links.must_groups.list_star_edges())
+    twice = (hints.triplets[1:] == hints.triplets[:-1]).all(axis=1)
     counts = np.bincount(hints.answers, minlength=len(TRIPLET_ANSWERS))
     return Diagnosis(
         n_samples=hints.n_samples,
@@ -191,25 +186,14 @@ def diagnose(hints: Supervision, X: Any = None, labels: Any = None) -> Diagnosis
         n_cannot_only=int((in_cannot & ~in_must).sum()),
         component_sizes=tuple(sizes.tolist()),
         n_conflicts=len(closed.conflicts),
-        n_triplet_conflicts=_count_triplet_conflicts(hints.triplets),
-        n_redundant_must=_count_redundant_must(links, closed),
+        # Triplets are sorted, and equal answers are not repeated.
+        n_triplet_conflicts=int((twice & ~np.append(False, twice)[:-1]).sum()),
+        n_redundant_must=n_must_edges - (hints.n_samples - closed.n_components),
         n_redundant_cannot=_count_redundant_cannot(links, closed),
         min_clusters=max(_count_clique(closed), len(hints.classes), 1),
         informativeness=None if labels is None else compute_informativeness(links, labels, hints.n_samples),
         coherence=None if X is None else compute_coherence(links, X, hints.n_samples),
     )
-
-
-def _count_triplet_conflicts(rows: IntArray) -> int:
-    """Count the triplets that occur more than once; they are sorted, and equal answers are not repeated."""
-    same = (rows[1:] == rows[:-1]).all(axis=1)
-    starts = same & ~np.concatenate([[False], same[:-1]]) if len(same) else same
-    return int(starts.sum())
-
-
-def _count_redundant_must(links: Links, closed: Closure) -> int:
-    n_edges = len(links.must) + int(np.maximum(np.diff(links.must_groups.indptr) - 1, 0).sum())
-    return n_edges - (len(closed.component) - closed.n_components)
 
 
 def _count_redundant_cannot(links: Links, closed: Closure) -> int:
@@ -218,9 +202,7 @@ def _count_redundant_cannot(links: Links, closed: Closure) -> int:
     if not len(groups):
         return n_between - len(closed.cannot)
     # The product of two rows of the incidence matrix is positive where a group contains both components.
-    ones = np.ones(len(groups.members), dtype=np.int32)
-    shape = (closed.n_components, len(groups))
-    member = csr_array((ones, (groups.members, groups.group_of)), shape=shape)
+    member = groups._make_incidence(closed.n_components)
     stated = np.asarray(member[closed.cannot[:, 0]].multiply(member[closed.cannot[:, 1]]).sum(axis=1))
     return n_between - len(closed.cannot) + int((stated > 0).sum())
 
@@ -251,6 +233,40 @@ def _count_clique(closed: Closure) -> int:
         candidates = near if size == 0 else np.intersect1d(candidates, near)
         size += 1
     return max(size, largest)
+
+
+# ---------------------------------------------------------------------- in a notebook
+
+
+def render_hints(hints: Supervision) -> str:
+    """Return an HTML table of the kinds of hints, with the number and the first few of each."""
+    rows: list[tuple[str, int, str]] = []
+    for name, pairs, sign in (("must-links", hints.must, "="), ("cannot-links", hints.cannot, "≠")):
+        rows.append(
+            (name, len(pairs), list_some([f"{i} {sign} {j}" for i, j in pairs[:5].tolist()], len(pairs)))
+        )
+    for name, groups, sign in (
+        ("must-link groups", hints.must_groups, "="),
+        ("cannot-link groups", hints.cannot_groups, "≠"),
+    ):
+        few = [list_some(list(map(str, group.tolist()))) for group, _ in zip(groups, range(2), strict=False)]
+        rows.append((name, len(groups), "; ".join(f"{sign} {group}" for group in few)))
+    triplets = [
+        f"{' '.join(map(str, rows_))}: {word}"
+        for rows_, word in zip(hints.triplets[:5].tolist(), hints.answer_words[:5], strict=True)
+    ]
+    rows.append(("triplets", len(hints.triplets), list_some(triplets, len(hints.triplets))))
+    n_labels = int((hints.label_codes >= 0).sum())
+    rows.append(("labelled rows", n_labels, f"classes {list_some(list(map(str, hints.classes)))}"))
+    if hints.bags is not None:
+        n_known = sum(labels is not None for labels in hints.bags.labels)
+        rows.append(("bags", len(hints.bags), f"{n_known} of them labelled"))
+    shown = [row for row in rows if row[1]]
+    n_hinted = int(hints.touched.sum())
+    title = f"Supervision: {hints.n_samples:,} rows, {n_hinted:,} of them in hints"
+    return render_table(
+        title, ("hints", "number", "such as"), shown, [] if shown else ["There are no hints."]
+    )
 
 
 # ---------------------------------------------------------------------- Davidson, Wagstaff and Basu 2006

@@ -10,8 +10,8 @@ from typing import Any, NamedTuple
 from likewise.exceptions import SupervisionError
 from likewise.supervision._ids import RowIds
 from likewise.supervision._labels import sort_values
+from likewise.supervision._links import TRIPLET_ANSWERS
 from likewise.supervision._supervision import Supervision
-from likewise.supervision._triplets import TRIPLET_ANSWERS
 from likewise.tables import SHOWN, Problems, parse_number
 
 _WHOLE = re.compile(r"[+-]?\d+(\.0+)?")

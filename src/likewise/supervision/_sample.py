@@ -12,11 +12,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from likewise.exceptions import SupervisionError
-from likewise.supervision._bags import Bags
-from likewise.supervision._labels import Labels
+from likewise.supervision._labels import Bags, Labels
+from likewise.supervision._links import TRIPLET_ANSWERS
 from likewise.supervision._row_checks import IntArray, check_rows, select_rows
 from likewise.supervision._supervision import Supervision
-from likewise.supervision._triplets import TRIPLET_ANSWERS
 
 if TYPE_CHECKING:
     from likewise._typing import ArrayLike, RandomStateLike
@@ -76,7 +75,8 @@ def sample_links(
     n_links, rng = _check_budget(n_links, noise, "n_links"), _make_generator(random_state)
     pool = _Pool(y, rows)
     if balance is None:
-        pairs = pool.get_pairs(_draw_distinct(rng, pool.n_pairs, n_links, "pairs of rows with a known class"))
+        drawn = _draw_distinct(rng, pool.n_pairs, n_links, "pairs of rows with a known class")
+        pairs = _number_to_pairs(drawn)
     else:
         if not 0 <= balance <= 1:
             raise ValueError(f"balance, the fraction of must-links, must be from 0 to 1; got {balance!r}.")
@@ -219,10 +219,6 @@ class _Pool:
     def n_odd(self) -> int:
         """The number of triplets with exactly two rows of one class."""
         return sum(s * (s - 1) // 2 * (len(self.rows) - s) for s in self.sizes.tolist())
-
-    def get_pairs(self, numbers: IntArray) -> IntArray:
-        """Return the pairs of positions with these numbers, among all pairs."""
-        return _number_to_pairs(numbers)
 
     def get_pairs_in_class(self, numbers: IntArray) -> IntArray:
         """Return the pairs of positions with these numbers, among the pairs of rows of the same class."""

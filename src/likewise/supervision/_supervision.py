@@ -11,25 +11,26 @@ import numpy as np
 import numpy.typing as npt
 
 from likewise.exceptions import SupervisionError
-from likewise.supervision import _closure, _implied
-from likewise.supervision._bags import Bags
-from likewise.supervision._closure import Closure, OnConflict, Relation
-from likewise.supervision._diagnosis import Diagnosis, diagnose
-from likewise.supervision._index import RowIndex, align, check_same_index, check_same_labels, get_row_labels
-from likewise.supervision._labels import Labels
-from likewise.supervision._links import Links, parse_link
+from likewise.supervision._closure import Closure, OnConflict, Relation, compute_closure, drop_conflicts
+from likewise.supervision._convert import LIMIT, derive_links
+from likewise.supervision._diagnosis import Diagnosis, diagnose, render_hints
+from likewise.supervision._labels import Bags, Labels
+from likewise.supervision._links import TRIPLET_ANSWERS, Links, RowGroups, Triplets, parse_link
 from likewise.supervision._row_checks import (
     FloatArray,
     IntArray,
+    RowIndex,
     RowPositions,
+    align,
     check_n_samples,
     check_rows,
+    check_same_index,
+    check_same_labels,
     find_first_positions,
+    get_row_labels,
     select_rows,
     sort_unique,
 )
-from likewise.supervision._row_groups import RowGroups
-from likewise.supervision._triplets import TRIPLET_ANSWERS, Triplets
 
 if TYPE_CHECKING:
     from likewise._typing import MatrixLike
@@ -37,6 +38,8 @@ if TYPE_CHECKING:
 Kind = Literal["links", "triplets", "bags", "labels"]
 KINDS: tuple[str, ...] = get_args(Kind)
 _Part = Links | Triplets | Bags | Labels
+_NO_LINKS = Links.from_pairs(1)
+_NO_TRIPLETS = Triplets.from_arrays(1, None, [])
 
 
 class Supervision:
@@ -75,15 +78,62 @@ class Supervision:
     Supervision(8 rows: 2 must, 2 cannot; 1 label(s) of 1 class(es))
     """
 
-    _index: tuple[Any, ...] | None
+    n_samples: int
+    """The number of rows."""
+    shape: tuple[int]
+    """``(n_samples,)``, as for any array aligned with the rows."""
+    ndim: int = 1
+    """1: the rows."""
+    kinds: frozenset[str]
+    """The kinds of hints: any of "links", "triplets", "bags", "labels"."""
+    links: Links
+    """The links, empty if there are none."""
+    must: IntArray
+    """Pairs of rows that belong together, i < j, sorted."""
+    must_weights: FloatArray
+    """The weight of each must-link."""
+    cannot: IntArray
+    """Pairs of rows that do not belong together, i < j, sorted."""
+    cannot_weights: FloatArray
+    """The weight of each cannot-link."""
+    must_groups: RowGroups
+    """Groups of rows that all belong together."""
+    cannot_groups: RowGroups
+    """Groups of rows, no two of which belong together."""
+    triplets: IntArray
+    """Triplets of rows, ascending."""
+    answers: npt.NDArray[np.int8]
+    """The answer to each triplet as a code: 0 AB, 1 AC, 2 BC, 3 NEITHER."""
+    triplet_weights: FloatArray
+    """The weight of each triplet."""
+    bags: Bags | None
+    """The bag of each row and the labels of each bag, or None."""
+    classes: tuple[Hashable, ...]
+    """The labels that occur, sorted."""
+    _index: tuple[Any, ...] | None  # the index labels of the rows, if given
+    _parts: dict[str, Any]
 
     def __init__(
         self, n_samples: int, parts: Mapping[str, _Part] | None = None, index: tuple[Any, ...] | None = None
     ) -> None:
-        object.__setattr__(self, "_n_samples", check_n_samples(n_samples))
-        object.__setattr__(self, "_index", index)  # the index labels of the rows, if given
-        kept = {kind: part for kind in KINDS if (part := (parts or {}).get(kind)) is not None and len(part)}
-        object.__setattr__(self, "_parts", kept)
+        n = check_n_samples(n_samples)
+        given: Mapping[str, Any] = parts or {}
+        kept = {kind: given[kind] for kind in KINDS if given.get(kind) is not None and len(given[kind])}
+        links, triplets = kept.get("links", _NO_LINKS), kept.get("triplets", _NO_TRIPLETS)
+        self.__dict__.update(
+            vars(links),  # must, must_weights, must_groups and the same of cannot-links
+            n_samples=n,
+            shape=(n,),
+            kinds=frozenset(kept),
+            links=links,
+            triplets=triplets.rows_abc,
+            answers=triplets.answers,
+            triplet_weights=triplets.weights,
+            bags=kept.get("bags"),
+            classes=kept["labels"].classes if "labels" in kept else (),
+            _parts=kept,
+            _index=index,
+        )
 
     def __setattr__(self, name: str, value: object) -> None:
         raise AttributeError("hints are immutable; make new hints and combine them with |.")
@@ -356,22 +406,6 @@ class Supervision:
 
     # ------------------------------------------------------------------ row alignment
 
-    @property
-    def n_samples(self) -> int:
-        """The number of rows."""
-        n: int = self._n_samples  # type: ignore[attr-defined]
-        return n
-
-    @property
-    def shape(self) -> tuple[int]:
-        """``(n_samples,)``, as for any array aligned with the rows."""
-        return (self.n_samples,)
-
-    @property
-    def ndim(self) -> int:
-        """1: the rows."""
-        return 1
-
     def __len__(self) -> int:
         return self.n_samples
 
@@ -382,9 +416,13 @@ class Supervision:
         rows = select_rows(key, self.n_samples)
         if not len(rows):
             raise SupervisionError(f"the index selects none of the {self.n_samples} rows.")
-        positions = find_first_positions(rows, self.n_samples)
-        parts = {kind: part.restrict(rows, positions) for kind, part in self._all.items()}
-        return Supervision(len(rows), parts, self._get_index_labels(rows))
+        return self._restrict(rows, find_first_positions(rows, self.n_samples))
+
+    def _restrict(self, rows: IntArray, positions: Any) -> Supervision:
+        """Return the hints about some rows; `positions` has the new position of each row, -1 for none."""
+        parts = {kind: part.restrict(rows, positions) for kind, part in self._parts.items()}
+        index = None if self._index is None else tuple(self._index[row] for row in rows)
+        return Supervision(len(rows), parts, index)
 
     def restrict_to_hinted(self) -> tuple[IntArray, Supervision]:
         """Return the rows with hints, and the hints restricted to these rows.
@@ -407,19 +445,13 @@ class Supervision:
         ([5, 7, 100000000000], [[0, 2]], [[0, 1]])
         """
         rows = sort_unique(
-            np.concatenate([np.empty(0, dtype=np.int64), *(part.rows for part in self._all.values())])
+            np.concatenate([np.empty(0, dtype=np.int64), *(part.rows for part in self._parts.values())])
         )
         return rows, self._restrict_to(rows) if len(rows) else Supervision(1)
 
     def _restrict_to(self, rows: IntArray) -> Supervision:
         """Return the hints about ascending rows that include all rows with hints, renumbered."""
-        places: Any = RowPositions(rows)
-        parts = {kind: part.restrict(rows, places) for kind, part in self._all.items()}
-        return Supervision(len(rows), parts, self._get_index_labels(rows))
-
-    def _get_index_labels(self, rows: IntArray) -> tuple[Any, ...] | None:
-        """Return the index labels of some rows, if the hints have an index."""
-        return None if self._index is None else tuple(self._index[row] for row in rows)
+        return self._restrict(rows, RowPositions(rows))
 
     def _with_parts(self, parts: Mapping[str, _Part]) -> Supervision:
         """Return other hints about the same rows."""
@@ -444,10 +476,9 @@ class Supervision:
                 f"hints for {self.n_samples} rows and hints for {other.n_samples} rows cannot be combined."
             )
         check_same_labels(self._index, other._index)
-        parts: dict[str, Any] = {**other._all, **self._all}
-        for kind in self._all.keys() & other._all.keys():
-            mine: Any = self._all[kind]
-            parts[kind] = mine.union(other._all[kind], self.n_samples)
+        parts: dict[str, Any] = {**other._parts, **self._parts}
+        for kind in self.kinds & other.kinds:
+            parts[kind] = self._parts[kind].union(other._parts[kind], self.n_samples)
         return Supervision(self.n_samples, parts, self._index if self._index is not None else other._index)
 
     def __eq__(self, other: object) -> bool:
@@ -457,7 +488,7 @@ class Supervision:
         return hash(self._make_key())
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return (Supervision, (self.n_samples, self._all, self._index))
+        return (Supervision, (self.n_samples, self._parts, self._index))
 
     def __deepcopy__(self, memo: Any) -> Supervision:
         return self  # the hints are immutable
@@ -470,26 +501,16 @@ class Supervision:
                 return tuple(simplify(getattr(value, field.name)) for field in fields(value) if field.compare)
             return value
 
-        return (self.n_samples, *((kind, simplify(part)) for kind, part in self._all.items()))
+        return (self.n_samples, *((kind, simplify(part)) for kind, part in self._parts.items()))
 
     def __repr__(self) -> str:
-        summary = "; ".join(part.summary() for part in self._all.values()) or "no hints"
+        summary = "; ".join(part.summary() for part in self._parts.values()) or "no hints"
         return f"Supervision({self.n_samples} rows: {summary})"
 
     # ------------------------------------------------------------------ content
 
-    @property
-    def _all(self) -> dict[str, _Part]:
-        parts: dict[str, _Part] = self._parts  # type: ignore[attr-defined]
-        return parts
-
-    @property
-    def kinds(self) -> frozenset[str]:
-        """The kinds of hints: any of "links", "triplets", "bags", "labels"."""
-        return frozenset(self._all)
-
     def __bool__(self) -> bool:
-        return bool(self._all)
+        return bool(self._parts)
 
     def select_kinds(
         self, *kinds: str | frozenset[str] | set[str] | list[str] | tuple[str, ...]
@@ -515,61 +536,7 @@ class Supervision:
         wanted = {k for kind in kinds for k in ([kind] if isinstance(kind, str) else kind)}
         if unknown := wanted - set(KINDS):
             raise SupervisionError(f"expected kinds of hints among {list(KINDS)}; got {sorted(unknown)}.")
-        return self._with_parts({k: part for k, part in self._all.items() if k in wanted})
-
-    @cached_property
-    def links(self) -> Links:
-        """The links, empty if there are none."""
-        part: Links = self._get_part("links", lambda: Links.from_pairs(self.n_samples))
-        return part
-
-    def _get_part(self, kind: str, empty: Any) -> Any:
-        return self._all[kind] if kind in self._all else empty()
-
-    @property
-    def must(self) -> IntArray:
-        """Pairs of rows that belong together, i < j, sorted."""
-        return self.links.must
-
-    @property
-    def must_weights(self) -> FloatArray:
-        """The weight of each must-link."""
-        return self.links.must_weights
-
-    @property
-    def cannot(self) -> IntArray:
-        """Pairs of rows that do not belong together, i < j, sorted."""
-        return self.links.cannot
-
-    @property
-    def cannot_weights(self) -> FloatArray:
-        """The weight of each cannot-link."""
-        return self.links.cannot_weights
-
-    @property
-    def must_groups(self) -> RowGroups:
-        """Groups of rows that all belong together."""
-        return self.links.must_groups
-
-    @property
-    def cannot_groups(self) -> RowGroups:
-        """Groups of rows, no two of which belong together."""
-        return self.links.cannot_groups
-
-    @property
-    def _triplets(self) -> Triplets:
-        part: Triplets = self._get_part("triplets", lambda: Triplets.from_arrays(self.n_samples, None, []))
-        return part
-
-    @property
-    def triplets(self) -> IntArray:
-        """Triplets of rows, ascending."""
-        return self._triplets.rows_abc
-
-    @property
-    def answers(self) -> npt.NDArray[np.int8]:
-        """The answer to each triplet as a code: 0 AB, 1 AC, 2 BC, 3 NEITHER."""
-        return self._triplets.answers
+        return self._with_parts({k: part for k, part in self._parts.items() if k in wanted})
 
     @property
     def answer_words(self) -> tuple[str, ...]:
@@ -577,32 +544,18 @@ class Supervision:
         return tuple(TRIPLET_ANSWERS[code] for code in self.answers)
 
     @property
-    def triplet_weights(self) -> FloatArray:
-        """The weight of each triplet."""
-        return self._triplets.weights
-
-    @property
-    def bags(self) -> Bags | None:
-        """The bag of each row and the labels of each bag, or None."""
-        return self._get_part("bags", lambda: None)  # type: ignore[no-any-return]
-
-    @property
     def label_codes(self) -> IntArray:
         """The label of each row as an index into :attr:`classes`; -1 if it is unknown."""
-        part: Labels | None = self._get_part("labels", lambda: None)
-        return part.codes if part is not None else np.full(self.n_samples, -1, dtype=np.int64)
-
-    @property
-    def classes(self) -> tuple[Hashable, ...]:
-        """The labels that occur, sorted."""
-        part: Labels | None = self._get_part("labels", lambda: None)
-        return part.classes if part is not None else ()
+        if "labels" not in self.kinds:
+            return np.full(self.n_samples, -1, dtype=np.int64)
+        codes: IntArray = self._parts["labels"].codes
+        return codes
 
     @property
     def touched(self) -> npt.NDArray[np.bool_]:
         """A mask of the rows with at least one hint; rows of unlabelled bags do not count."""
         mask = np.zeros(self.n_samples, dtype=bool)
-        for part in self._all.values():
+        for part in self._parts.values():
             mask[part.rows] = True
         return mask
 
@@ -624,7 +577,7 @@ class Supervision:
         closure : Closure
             The components and the cannot-links between them.
         """
-        closed = _closure.compute_closure(self.links, self.n_samples, on_conflict)
+        closed = compute_closure(self.links, self.n_samples, on_conflict)
         if on_conflict == "raise" and len(closed.conflicts):
             raise closed._make_conflict_error(self._name_rows)
         return closed
@@ -653,9 +606,7 @@ class Supervision:
             raise SupervisionError(f"expected two different rows; got row {a} twice.")
         return self._kept_closure.relation(a, b)
 
-    def to_links(
-        self, *, more_clusters_than_classes: bool = False, limit: int = _implied.LIMIT
-    ) -> Supervision:
+    def to_links(self, *, more_clusters_than_classes: bool = False, limit: int = LIMIT) -> Supervision:
         """Convert all hints to links: the stated links, and those that triplets, bags and labels imply.
 
         See :func:`triplets_to_links`, :func:`bags_to_links` and :func:`labels_to_links` for the links that
@@ -680,15 +631,8 @@ class Supervision:
         '3 = 0 ≠ 1'
         """
         links, n = self.links, self.n_samples
-        for kind, part in self._all.items():
-            if isinstance(part, Triplets):
-                links = links.union(_implied.derive_links_from_triplets(part, n), n)
-            elif not isinstance(part, Links):
-                implied: Any = (
-                    _implied.derive_links_from_bags if kind == "bags" else _implied.derive_links_from_labels
-                )
-                more = implied(part, more_clusters_than_classes=more_clusters_than_classes, limit=limit)
-                links = links.union(more, n)
+        for part in self.select_kinds(self.kinds - {"links"})._parts.values():
+            links = links.union(derive_links(part, n, more_clusters_than_classes, limit), n)
         return self._with_parts({"links": links})
 
     def diagnose(self, X: MatrixLike | None = None, *, labels: Any = None) -> Diagnosis:
@@ -726,9 +670,7 @@ class Supervision:
         return str(self.diagnose(X, labels=labels))
 
     def _repr_html_(self) -> str:
-        from likewise.supervision._notebook import render_supervision
-
-        return render_supervision(self)
+        return render_hints(self)
 
     def drop_conflicts(self) -> Supervision:
         """Remove the cannot-links that contradict the must-links.
@@ -738,6 +680,4 @@ class Supervision:
         hints : Supervision
             The other hints.
         """
-        parts: dict[str, _Part] = dict(self._all)
-        parts["links"] = _closure.drop_conflicts(self.links, self.n_samples)
-        return self._with_parts(parts)
+        return self._with_parts(self._parts | {"links": drop_conflicts(self.links, self.n_samples)})
