@@ -180,7 +180,7 @@ def test_the_shared_column_must_tell_rows_apart():
 
 
 def test_a_label_table_is_read_as_a_table():
-    from likewise.multilabel._label_matrix import check_labels
+    from likewise.multilabel._base import check_labels
 
     labels = check_labels(LabelTable(np.array(Y, dtype=np.uint8), ("cat", "pet")))
     assert labels.names == ("cat", "pet")

@@ -6,9 +6,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from likewise.hierarchy import LabelHierarchy
-from likewise.multilabel._best_tree import LearnedTree
-from likewise.multilabel._chains import compute_chain_evidence, find_certain_labels, settle
-from likewise.multilabel._known_hierarchy import allow_all_edges
+from likewise.multilabel._label_trees import (
+    LearnedTree,
+    allow_all_edges,
+    compute_chain_evidence,
+    find_certain_labels,
+    settle,
+)
 from reference import multilabel as twin
 
 seeds = st.integers(0, 2**32 - 1)

@@ -9,7 +9,7 @@ from scipy.special import expit
 from sklearn.linear_model import LogisticRegression
 
 from likewise.multilabel import BinaryRelevance, ChowLiuTree
-from likewise.multilabel._mutual_tree import (
+from likewise.multilabel._chow_liu import (
     compute_mutual_information,
     compute_tree_marginals,
     direct_edges,

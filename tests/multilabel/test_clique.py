@@ -9,7 +9,7 @@ from sklearn.exceptions import ConvergenceWarning
 
 from likewise.multilabel import BinaryRelevance, CliqueLabelGraph
 from likewise.multilabel import _clique_model as model_module
-from likewise.multilabel._clique_generation import CliqueFit, SoftMargin, extend_graph, generate_cliques
+from likewise.multilabel._clique import CliqueFit, SoftMargin, extend_graph, generate_cliques
 from likewise.multilabel._clique_model import LabelGraph
 from profiles import fewer
 from reference import multilabel as twin

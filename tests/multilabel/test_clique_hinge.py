@@ -9,14 +9,13 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.svm import LinearSVC
 
 from likewise.multilabel import CliqueLabelGraph
-from likewise.multilabel._clique_hinge import (
+from likewise.multilabel._clique import HingeLoss
+from likewise.multilabel._clique_model import (
     CliqueGraph,
-    HingeLoss,
-    compute_clique_norms,
+    LabelGroup,
     compute_relaxed_margins,
     improve_labels,
 )
-from likewise.multilabel._clique_model import LabelGroup
 from profiles import fewer
 from reference import multilabel as twin
 
@@ -45,7 +44,7 @@ def test_cliques_that_share_a_pair_add_their_weights():
     graph = CliqueGraph(6, OVERLAPPING, 6)
     weights = np.arange(1.0, 8.0)  # 01, 02, 12; 12, 13, 23; 45
     assert pairs_of(graph, weights) == {(0, 1): 1, (0, 2): 2, (1, 2): 3 + 4, (1, 3): 5, (2, 3): 6, (4, 5): 7}
-    assert compute_clique_norms(graph, weights) == pytest.approx([14**0.5, 77**0.5, 7])
+    assert graph.compute_clique_norms(weights) == pytest.approx([14**0.5, 77**0.5, 7])
 
 
 @fewer(2)
@@ -194,7 +193,7 @@ def test_clique_weights_follow_the_norms_of_their_pairs():
     X, Y = problem(1, n=200)
     graph = CliqueGraph(4, ((0, 3), (1, 2)), 4)
     found = HingeLoss(X, Y, 1.0, 1.0).fit(graph, max_iter=500, tol=1e-3)
-    norms = compute_clique_norms(graph, found.weights)
+    norms = graph.compute_clique_norms(found.weights)
     assert found.clique_weights.mean() == pytest.approx(1)
     # Labels 0 and 3 exclude each other; 1 and 2 are unrelated.
     assert norms[0] > 3 * norms[1]

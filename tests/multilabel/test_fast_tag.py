@@ -9,8 +9,12 @@ from scipy.optimize import minimize
 from scipy.special import expit
 
 from likewise.multilabel import FastTag
-from likewise.multilabel._enrichment import RidgeAxes, compute_restoring_terms, iterate_layers
-from likewise.multilabel._fast_tag import fit_logistic_curves
+from likewise.multilabel._fast_tag import (
+    RidgeAxes,
+    compute_restoring_terms,
+    fit_logistic_curves,
+    iterate_layers,
+)
 from profiles import fewer
 from reference import multilabel as twin
 

@@ -8,10 +8,13 @@ from hypothesis import strategies as st
 from likewise.datasets import make_label_tree
 from likewise.hierarchy import LabelHierarchy, PartialHierarchy
 from likewise.multilabel import LatentHierarchyClassifier
-from likewise.multilabel._further_parents import with_further_parents
-from likewise.multilabel._graph_inference import compute_graph_posterior
-from likewise.multilabel._inclusion import count_pairs, estimate_anchored_rates
-from likewise.multilabel._known_hierarchy import allow_all_edges
+from likewise.multilabel._em import compute_graph_posterior
+from likewise.multilabel._label_trees import (
+    allow_all_edges,
+    count_pairs,
+    estimate_anchored_rates,
+    with_further_parents,
+)
 from reference import multilabel as twin
 
 seeds = st.integers(0, 2**32 - 1)
@@ -106,7 +109,8 @@ def test_probabilities_on_a_loop_are_between_0_and_1(seed):
 def test_with_nothing_recorded_messages_only_go_down():
     logits = np.array([[0.3, -1.0, 0.5, 2.0], [1.0, 1.0, 1.0, 1.0]])
     tree = LabelHierarchy(list("abcd"), [("a", "b"), ("a", "c"), ("b", "d")])
-    one, _, _, log_likelihood = compute_graph_posterior(tree, logits, np.full(4, 0.01), None, None)
+    none, eps = np.zeros((2, 4), dtype=np.uint8), np.full(4, 0.01)
+    one, _, _, log_likelihood = compute_graph_posterior(tree, logits, eps, none, np.zeros(4))
     s = 1 / (1 + np.exp(-logits))
     b = s[:, 0] * s[:, 1] + (1 - s[:, 0]) * 0.01
     np.testing.assert_allclose(one[:, 3], b * s[:, 3] + (1 - b) * 0.01)

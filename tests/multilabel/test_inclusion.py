@@ -8,16 +8,18 @@ from hypothesis import strategies as st
 from likewise.datasets import make_label_tree
 from likewise.exceptions import HierarchyError
 from likewise.hierarchy import LabelHierarchy
-from likewise.multilabel._best_tree import find_best_tree
-from likewise.multilabel._inclusion import (
+from likewise.multilabel._label_trees import (
+    allow_all_edges,
     compute_inclusion_scores,
     compute_relaxations,
     count_pairs,
     estimate_anchored_rates,
+    find_best_tree,
     learn_tree,
+    make_chow_liu_tree,
+    make_count_tree,
+    make_star,
 )
-from likewise.multilabel._initial_trees import make_chow_liu_tree, make_count_tree, make_star
-from likewise.multilabel._known_hierarchy import allow_all_edges
 from profiles import fewer
 from reference import label_tree as tree_twin
 from reference import multilabel as twin

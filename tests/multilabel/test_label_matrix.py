@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 from scipy import sparse
 
-from likewise.multilabel._label_matrix import check_labels
+from likewise.multilabel._base import check_labels
 
 Y = np.array([[1, 0, 1], [0, 0, 1]])
 

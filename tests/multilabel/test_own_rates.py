@@ -7,7 +7,7 @@ from likewise.datasets import make_label_tree
 from likewise.evaluation import ancestor_f1
 from likewise.hierarchy import LabelHierarchy, PartialHierarchy
 from likewise.multilabel import LatentHierarchyClassifier
-from likewise.multilabel._chains import find_certain_labels
+from likewise.multilabel._label_trees import find_certain_labels
 from likewise.multilabel._own_rates import (
     compute_exchange_evidence,
     compute_log_likelihood,

@@ -8,9 +8,8 @@ from sklearn.metrics import f1_score
 
 from likewise.datasets import make_label_tree
 from likewise.multilabel import LatentHierarchyClassifier
-from likewise.multilabel._combined import cross_fit
+from likewise.multilabel._combined import cross_fit, find_best_thresholds
 from likewise.multilabel._em import infer
-from likewise.multilabel._thresholds import find_best_thresholds
 from reference import multilabel as twin
 
 
@@ -71,8 +70,8 @@ def test_default_thresholds_come_from_classifiers_that_have_not_seen_the_row():
     data = make_label_tree(400, 5, missing_rate=0.3, random_state=0)
     model = LatentHierarchyClassifier().fit(data.X, data.Z)
     held = infer(model._model, model._model.compute_logits(data.X), data.Z.astype(np.uint8))
-    crossed = cross_fit(data.X, data.Z.astype(np.uint8), model._model, held, 1.0, combine=True)
-    wanted = find_best_thresholds(crossed.chances, data.Z, model.missing_rates_)
+    chances, _ = cross_fit(data.X, data.Z.astype(np.uint8), model._model, held, 1.0, combine=True)
+    wanted = find_best_thresholds(chances, data.Z, model.missing_rates_)
     np.testing.assert_array_equal(model.thresholds_, wanted)
     seen = find_best_thresholds(model.predict_proba(data.X), data.Z, model.missing_rates_)
     assert (seen != wanted).any()

@@ -10,15 +10,8 @@ from sklearn.linear_model import LogisticRegression
 from likewise.datasets import make_label_tree
 from likewise.hierarchy import LabelHierarchy
 from likewise.multilabel import LatentHierarchyClassifier
-from likewise.multilabel._em import LatentHierarchyModel, infer
-from likewise.multilabel._known_hierarchy import allow_all_edges
-from likewise.multilabel._tree_steps import (
-    SCORES,
-    compute_intercept_scores,
-    compute_literal_scores,
-    compute_profile_scores,
-    find_next_tree,
-)
+from likewise.multilabel._em import STRUCTURE_STEPS, LatentHierarchyModel, compute_edge_scores, infer
+from likewise.multilabel._label_trees import allow_all_edges, find_best_tree
 from profiles import fewer
 from reference import label_tree as twin
 
@@ -61,7 +54,7 @@ def test_literal_scores_are_sums_over_all_labellings(seed, k):
     model, X, Z = draw_model(np.random.default_rng(seed), k)
     logits, eps, keep = model.compute_logits(X), model.relaxations, 1 - model.rates
     held = infer(model, logits, Z)
-    found = compute_literal_scores(model, held, X, Z, L2)
+    found = compute_edge_scores(model, held, X, Z, L2, "literal")
     wanted = np.zeros((k, k))
     for logit, z in zip(logits, Z, strict=True):
         _, one, both = twin.enumerate_posterior(model.hierarchy.parents, logit, eps, z, keep)
@@ -83,9 +76,7 @@ def test_one_newton_step_of_the_intercept(seed):
     model, X, Z = draw_model(np.random.default_rng(seed), 3)
     logits = model.compute_logits(X)
     held = infer(model, logits, Z)
-    literal, moved = (
-        how(model, held, X, Z, L2) for how in (compute_literal_scores, compute_intercept_scores)
-    )
+    literal, moved = (compute_edge_scores(model, held, X, Z, L2, how) for how in ("literal", "intercept"))
     s = expit(logits)
     for p, c in ((0, 1), (2, 0)):
         together = twin.pair_sums(
@@ -109,7 +100,8 @@ def test_refitting_is_a_regression_on_the_rows_with_the_parent():
     Z = np.column_stack([p, c]).astype(np.uint8)
     eps = np.full(2, 1e-3)
     model = LatentHierarchyModel(LabelHierarchy(["p", "c"]), np.zeros((2, 2)), np.zeros(2), np.zeros(2), eps)
-    found = compute_profile_scores(model, infer(model, model.compute_logits(X), Z), X, Z, L2)[0, 1]
+    held = infer(model, model.compute_logits(X), Z)
+    found = compute_edge_scores(model, held, X, Z, L2, "profile")[0, 1]
 
     def value(rows):
         fit = LogisticRegression(C=1 / L2, tol=1e-10).fit(X[rows], c[rows])
@@ -125,7 +117,7 @@ def test_refitting_is_a_regression_on_the_rows_with_the_parent():
 def test_on_a_star_refitting_favours_every_parent(seed):
     # The classifiers are optimal for the root, so only other parents can gain.
     model, held, X, Z = fit_model(np.full(4, -1), seed=seed)
-    literal, moved, refitted = (SCORES[how](model, held, X, Z, L2) for how in SCORES)
+    literal, moved, refitted = (compute_edge_scores(model, held, X, Z, L2, how) for how in STRUCTURE_STEPS)
     off = ~np.eye(4, dtype=bool)
     assert (refitted - literal)[off].min() > -0.05
     assert (moved - literal)[off].min() > -0.05
@@ -136,9 +128,7 @@ def test_on_a_star_refitting_favours_every_parent(seed):
 def test_refitting_favours_rivals_of_the_current_parent(seed):
     parents = make_label_tree(400, 5, random_state=seed).parents
     model, held, X, Z = fit_model(parents, seed=seed)
-    literal, refitted = (
-        how(model, held, X, Z, L2) for how in (compute_literal_scores, compute_profile_scores)
-    )
+    literal, refitted = (compute_edge_scores(model, held, X, Z, L2, how) for how in ("literal", "profile"))
     for c, p in enumerate(parents):
         if p < 0:
             continue
@@ -149,10 +139,11 @@ def test_refitting_favours_rivals_of_the_current_parent(seed):
 
 def test_the_literal_step_never_leaves_the_star():
     model, held, X, Z = fit_model(np.full(6, -1), n=800)
-    assert find_next_tree("literal", model, held, X, Z, L2, allow_all_edges(6)).parents.tolist() == [-1] * 6
+    scores = compute_edge_scores(model, held, X, Z, L2, "literal")
+    assert find_best_tree(scores, allow_all_edges(6)).parents.tolist() == [-1] * 6
 
 
-@pytest.mark.parametrize("how", SCORES)
+@pytest.mark.parametrize("how", STRUCTURE_STEPS)
 def test_every_step_keeps_a_true_tree(how):
     data = make_label_tree(600, 5, missing_rate=0.2, random_state=1)
     model = LatentHierarchyClassifier(structure_step=how).fit(data.X, data.Z)

@@ -11,15 +11,10 @@ from sklearn.multioutput import MultiOutputClassifier
 from sklearn.utils.validation import check_is_fitted
 
 from likewise.base import Rule, either, integer, real
-from likewise.multilabel._base import PER_LABEL, MultilabelClassifier
-from likewise.multilabel._label_matrix import LabelColumns
+from likewise.multilabel._base import PER_LABEL, RATE, LabelColumns, MultilabelClassifier
 
 if TYPE_CHECKING:
     from likewise._typing import MatrixLike
-
-IS_RATE: Rule = either(
-    Rule("a number from 0 up to, not including, 1", lambda v: real(0).holds(v) and bool(v < 1)), PER_LABEL
-)
 
 
 class BinaryRelevance(MultilabelClassifier):
@@ -85,7 +80,7 @@ class BinaryRelevance(MultilabelClassifier):
 
     parameter_rules: ClassVar[dict[str, Rule]] = {
         "C": real(0, strict=True),
-        "missing_rate": IS_RATE,
+        "missing_rate": either(RATE, PER_LABEL),
         "max_iter": integer(1),
     }
 
@@ -113,13 +108,11 @@ class BinaryRelevance(MultilabelClassifier):
 
     def _compute_recorded_logits(self, X: Any) -> np.ndarray:
         """Return the log-odds that each label would be recorded."""
-        odds: np.ndarray = X @ self.coef_.T + self.intercept_
-        return odds
+        return np.asarray(X @ self.coef_.T + self.intercept_)
 
     def _compute_probabilities(self, X: Any) -> np.ndarray:
         rate = self._check_per_label("missing_rate", self.missing_rate, below=1.0)
-        shares: np.ndarray = np.minimum(expit(self._compute_recorded_logits(X)) / (1.0 - rate), 1.0)
-        return shares
+        return np.minimum(expit(self._compute_recorded_logits(X)) / (1.0 - rate), 1.0)
 
     def decision_function(self, X: MatrixLike) -> np.ndarray:
         """Return the log-odds that a label is recorded, minus those at which its probability is one half.
@@ -138,7 +131,5 @@ class BinaryRelevance(MultilabelClassifier):
         """
         check_is_fitted(self, "classes_")
         rate = self._check_per_label("missing_rate", self.missing_rate, below=1.0)
-        beyond: np.ndarray = self._compute_recorded_logits(self._check_X(X, reset=False)) - logit(
-            (1.0 - rate) / 2.0
-        )
-        return beyond
+        odds = self._compute_recorded_logits(self._check_X(X, reset=False))
+        return np.asarray(odds - logit((1.0 - rate) / 2.0))

@@ -2,30 +2,18 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, ClassVar, Literal
+from typing import Any, ClassVar, Literal
 
 import numpy as np
 from scipy import sparse
-from scipy.special import expit, log_expit, logit
+from scipy.sparse.csgraph import breadth_first_order, connected_components, minimum_spanning_tree
+from scipy.special import expit, log_expit, logit, xlogy
 from scipy.stats import chi2
 from sklearn.linear_model import LogisticRegression
-from sklearn.utils.validation import check_is_fitted
 
 from likewise.base import Rule, choice, integer, real
 from likewise.hierarchy import LabelHierarchy
-from likewise.multilabel._base import SHARE, MultilabelClassifier
-from likewise.multilabel._label_matrix import LabelColumns
-from likewise.multilabel._mutual_tree import (
-    compute_mutual_information,
-    compute_tree_marginals,
-    direct_edges,
-    exchange_margins,
-    find_spanning_tree,
-    find_tree_maximum,
-)
-
-if TYPE_CHECKING:
-    from likewise._typing import MatrixLike
+from likewise.multilabel._base import SHARE, LabelColumns, MultilabelClassifier
 
 Edges = Literal["all", "significant", "attracting"]
 Prediction = Literal["marginals", "map"]
@@ -43,7 +31,7 @@ class ChowLiuTree(MultilabelClassifier):
     .. math::
 
         \\sum_{(j, k) \\in T} I(j, k), \\qquad
-        I(j, k) = \\sum_{a, b \\in \\{0, 1\\}} p_{jk}(a, b) \\log \\frac{p_{jk}(a, b)}{p_j(a) p_k(b)}
+        I(j, k) = \\sum_{a, b \\in \\{0, 1\\}} p_{jk}(a, b) \\log \\frac{p_{jk}(a, b)}{p_j(a) p_k(b)} \\tag{1}
 
     has the largest likelihood (Chow & Liu 1968); p are fractions of rows, I is the mutual information in
     nats. X is not used for the tree. The likelihood determines neither directions nor a root: here the most
@@ -53,7 +41,7 @@ class ChowLiuTree(MultilabelClassifier):
 
     .. math::
 
-        P(y_k = 1 \\mid x, y_p) = \\sigma(w_k^T x + u_k y_p + b_k),
+        P(y_k = 1 \\mid x, y_p) = \\sigma(w_k^T x + u_k y_p + b_k), \\tag{2}
 
     a logistic regression on the row and the recorded parent. The joint distribution of the labels is the
     product along the tree; predictions are its exact marginals or its most probable labelling.
@@ -202,13 +190,19 @@ class ChowLiuTree(MultilabelClassifier):
         return np.asarray(keeps)
 
     def _learn_regressions(self, X: Any, labels: LabelColumns, parents: np.ndarray) -> None:
+        """Fit the classifier of each label given its parent (eq. 2)."""
         n, d = X.shape
         self.coef_ = np.zeros((labels.n_labels, d))
         self.parent_coef_ = np.zeros(labels.n_labels)
         self.intercept_ = logit((labels.counts + 0.5) / (n + 1.0))
         self.n_iter_ = 1
         for k in np.flatnonzero((labels.counts > 0) & (labels.counts < n)):
-            rows = X if parents[k] < 0 else _append_column(X, _LOUD * labels.Y[:, parents[k]])
+            rows = X
+            if parents[k] >= 0:
+                column = _LOUD * labels.Y[:, [parents[k]]]
+                rows = (
+                    sparse.hstack([X, column], format="csr") if sparse.issparse(X) else np.hstack([X, column])
+                )
             one = LogisticRegression(C=self.C, max_iter=self.max_iter).fit(rows, labels.Y[:, k])
             self.coef_[k] = one.coef_[0, :d]
             self.parent_coef_[k] = _LOUD * one.coef_[0, d:].sum()
@@ -225,44 +219,119 @@ class ChowLiuTree(MultilabelClassifier):
             expit(self._log_odds(X)), self.hierarchy_.parents, self.hierarchy_.order
         )
 
-    def decision_function(self, X: MatrixLike) -> np.ndarray:
-        """Return the log-odds of each label.
-
-        Parameters
-        ----------
-        X : array-like or sparse matrix of shape (n_samples, n_features)
-            The rows.
-
-        Returns
-        -------
-        log_odds : ndarray of shape (n_samples, n_labels)
-            The logarithm of p / (1 - p), where p are the probabilities of `predict_proba`.
-        """
-        odds: np.ndarray = logit(np.clip(self.predict_proba(X), 1e-300, 1.0 - 1e-16))
-        return odds
-
-    def predict(self, X: MatrixLike) -> np.ndarray:
-        """Predict the labels of rows.
-
-        Parameters
-        ----------
-        X : array-like or sparse matrix of shape (n_samples, n_features)
-            The rows.
-
-        Returns
-        -------
-        Y : ndarray of int, shape (n_samples, n_labels)
-            1 where a label is predicted and 0 elsewhere.
-        """
+    def _predict(self, X: Any) -> np.ndarray:
         if self.prediction == "marginals":
-            return super().predict(X)
-        check_is_fitted(self, "classes_")
-        odds = self._log_odds(self._check_X(X, reset=False))
+            return super()._predict(X)
+        odds = self._log_odds(X)
         log_p = np.stack([log_expit(-odds), log_expit(odds)])
         return find_tree_maximum(log_p, self.hierarchy_.parents, self.hierarchy_.order)
 
 
-def _append_column(X: Any, column: np.ndarray) -> Any:
-    if sparse.issparse(X):
-        return sparse.hstack([X, sparse.csr_array(column[:, None].astype(np.float64))], format="csr")
-    return np.column_stack([X, column])
+def compute_mutual_information(Y: np.ndarray, smoothing: float = 0.0) -> np.ndarray:
+    """Return the mutual information of each pair of labels (columns of 0 and 1) in nats (eq. 1).
+
+    `smoothing` pseudo-rows are spread over the four cells of each pair. The diagonal contains the entropies.
+    """
+    Y = Y.astype(np.float64)
+    both = Y.T @ Y + smoothing / 4.0
+    first = Y.sum(axis=0) + smoothing / 2.0
+    total = len(Y) + smoothing
+    one, other = first[:, None], first[None, :]
+    cells = {
+        (1, 1): both,
+        (1, 0): one - both,
+        (0, 1): other - both,
+        (0, 0): total - one - other + both,
+    }
+    found = np.zeros_like(both)
+    for (a, b), cell in cells.items():
+        margins = (one if a else total - one) * (other if b else total - other)
+        share = np.maximum(cell, 0.0) / total
+        # The margins of a non-empty cell are not 0.
+        found += xlogy(share, np.divide(cell * total, margins, out=np.ones_like(share), where=share > 0))
+    found = np.maximum(found, 0.0)
+    share = first / total
+    np.fill_diagonal(found, -xlogy(share, share) - xlogy(1.0 - share, 1.0 - share))
+    return (found + found.T) / 2.0
+
+
+def find_spanning_tree(worth: np.ndarray) -> np.ndarray:
+    """Return the edges of the tree with the largest sum (eq. 1), as sorted pairs of positions.
+
+    SciPy's minimum spanning tree takes the ranks of the edges as weights. Mutual information cannot be the
+    weight, since SciPy treats an edge of weight 0 as absent.
+    """
+    i, j = np.triu_indices(len(worth), 1)
+    rank = np.zeros(worth.shape)
+    order = np.argsort(-worth[i, j], kind="stable")
+    rank[i[order], j[order]] = 1.0 + np.arange(len(order))
+    found = minimum_spanning_tree(sparse.csr_array(rank)).tocoo()
+    edges = np.sort(np.column_stack([found.row, found.col]).astype(np.int64), axis=1)
+    return edges[np.lexsort((edges[:, 1], edges[:, 0]))]
+
+
+def direct_edges(edges: np.ndarray, counts: np.ndarray) -> np.ndarray:
+    """Return the parent of each label; the most frequent (or first) label of each part is a root, with -1."""
+    n_labels = len(counts)
+    parents = np.full(n_labels, -1, dtype=np.int64)
+    graph = sparse.csr_array((np.ones(len(edges)), tuple(edges.T)), shape=(n_labels, n_labels))
+    n_parts, part = connected_components(graph, directed=False)
+    for c in range(n_parts):
+        members = np.flatnonzero(part == c)
+        top = members[np.argmax(counts[members])]
+        reached, before = breadth_first_order(graph, top, directed=False)
+        parents[reached[1:]] = before[reached[1:]]
+    return parents
+
+
+def exchange_margins(worth: np.ndarray, tree: np.ndarray, parents: np.ndarray) -> np.ndarray:
+    """Return the value of the edge into each label minus that of the best replacement.
+
+    Removing the edge splits the tree in two; a replacement joins the parts again. The margin is infinite if
+    there is none, and 0 for labels without a parent.
+    """
+    n_labels = len(worth)
+    margins = np.zeros(n_labels)
+    for k in np.flatnonzero(parents >= 0):
+        p = parents[k]
+        rest = tree[~((tree == min(p, k)).any(axis=1) & (tree == max(p, k)).any(axis=1))]
+        graph = sparse.csr_array((np.ones(len(rest)), tuple(rest.T)), shape=(n_labels, n_labels))
+        below = np.zeros(n_labels, dtype=bool)
+        below[breadth_first_order(graph, k, directed=False, return_predecessors=False)] = True
+        across = worth[np.ix_(below, ~below)]
+        across[np.flatnonzero(below).searchsorted(k), np.flatnonzero(~below).searchsorted(p)] = -np.inf
+        margins[k] = worth[p, k] - across.max()
+    return margins
+
+
+def compute_tree_marginals(held: np.ndarray, parents: np.ndarray, order: np.ndarray) -> np.ndarray:
+    """Return the probability of each label, given its probability without and with its parent.
+
+    `held` has shape (2, n, n_labels).
+    """
+    found = held[0].copy()
+    for k in order:
+        if parents[k] >= 0:
+            found[:, k] += found[:, parents[k]] * (held[1, :, k] - held[0, :, k])
+    return np.clip(found, 0.0, 1.0)
+
+
+def find_tree_maximum(log_p: np.ndarray, parents: np.ndarray, order: np.ndarray) -> np.ndarray:
+    """Return the most probable labelling of each row.
+
+    `log_p[y, p]`, of shape (n, n_labels), is the log-probability of value y of a label given value p of its
+    parent.
+    """
+    below = np.zeros((2, *log_p.shape[2:]))  # best log-probability of the labels below, given the value
+    best = np.zeros((2, *log_p.shape[2:]), dtype=np.int64)  # best value, given the value of the parent
+    for k in order[::-1]:
+        for p in (0, 1):
+            either = log_p[:, p, :, k] + below[:, :, k]
+            best[p, :, k] = either.argmax(axis=0)
+            if parents[k] >= 0:
+                below[p, :, parents[k]] += either.max(axis=0)
+    found = best[0].copy()
+    for k in order:
+        if parents[k] >= 0:
+            found[:, k] = np.where(found[:, parents[k]] == 1, best[1, :, k], best[0, :, k])
+    return found

@@ -2,28 +2,24 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, ClassVar, Literal
+from itertools import combinations
+from typing import Any, ClassVar, Literal, NamedTuple
 
 import numpy as np
-from scipy.special import expit, logit
+from scipy.optimize import minimize, nnls
+from scipy.special import logit
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.linear_model import LogisticRegression
-from sklearn.utils.validation import check_is_fitted
 
 from likewise.base import Rule, choice, either, integer, real, warn_caller
-from likewise.multilabel._base import MultilabelClassifier
-from likewise.multilabel._clique_generation import CliqueFit, SoftMargin, extend_graph, generate_cliques
-from likewise.multilabel._clique_hinge import CliqueGraph, HingeLoss
-from likewise.multilabel._clique_model import LabelGraph
-from likewise.multilabel._label_matrix import LabelColumns
-
-if TYPE_CHECKING:
-    from likewise._typing import MatrixLike
+from likewise.multilabel._base import LabelColumns, MultilabelClassifier
+from likewise.multilabel._clique_model import CliqueGraph, LabelGraph
 
 Prediction = Literal["marginals", "map"]
 Loss = Literal["softmax", "hinge"]
 
 _GAP, _WARN_GAP = 0.002, 0.01  # duality gaps of the hinge, relative to the objective
+_MOST_PLANES = 150
 
 
 class CliqueLabelGraph(MultilabelClassifier):
@@ -33,7 +29,7 @@ class CliqueLabelGraph(MultilabelClassifier):
 
     .. math::
 
-        F(x, y) = \\sum_k y_k (w_k^T x + b_k) + \\sum_{(j, k) \\in G} v_{jk} y_j y_k.
+        F(x, y) = \\sum_k y_k (w_k^T x + b_k) + \\sum_{(j, k) \\in G} v_{jk} y_j y_k. \\tag{1}
 
     The true labels should have a higher score than all others, by a margin proportional to the number Δ of
     labels that differ. The loss is a soft maximum over all labellings:
@@ -41,7 +37,7 @@ class CliqueLabelGraph(MultilabelClassifier):
     .. math::
 
         \\sum_i \\Bigl[ \\log \\sum_y e^{F(x_i, y) + m \\Delta(y, y_i)} - F(x_i, y_i) \\Bigr]
-        + \\frac{1}{2C} \\bigl( \\lVert w \\rVert^2 + \\lVert v \\rVert^2 \\bigr).
+        + \\frac{1}{2C} \\bigl( \\lVert w \\rVert^2 + \\lVert v \\rVert^2 \\bigr). \\tag{2}
 
     The graph G is learned too. It starts without edges. Each round adds the cliques of labels whose edges
     would lower the loss most, estimated from its slope and curvature at v = 0, and refits all parameters,
@@ -56,7 +52,7 @@ class CliqueLabelGraph(MultilabelClassifier):
 
         \\min_{w, b, v, \\eta} \\sum_i \\max_y \\bigl[ F(x_i, y) + m \\Delta(y, y_i) - F(x_i, y_i) \\bigr]
         + \\frac{1}{2C} \\Bigl( \\lVert (w, b) \\rVert^2 + \\sum_c \\lVert v_c \\rVert^2 / \\eta_c \\Bigr),
-        \\qquad \\eta \\ge 0, \\; \\tfrac{1}{|c|} \\sum_c \\eta_c = 1 ,
+        \\qquad \\eta \\ge 0, \\; \\tfrac{1}{|c|} \\sum_c \\eta_c = 1 , \\tag{3}
 
     where the weight of an edge is the sum over its cliques. Cliques that help little get a weight near 0.
     Groups may have any size: with up to `max_group` labels the best labelling is exact; for larger groups it
@@ -286,8 +282,7 @@ class CliqueLabelGraph(MultilabelClassifier):
         return graph, cliques, loss.fit(graph, fitted, max_iter=self.max_iter, tol=1e-5)
 
     def _compute_own_odds(self, X: Any) -> np.ndarray:
-        own: np.ndarray = X @ self.coef_.T + self.intercept_
-        return own
+        return np.asarray(X @ self.coef_.T + self.intercept_)
 
     def _compute_odds(self, X: Any) -> np.ndarray:
         """Return the log-odds of each label, corrected for the margin.
@@ -301,49 +296,12 @@ class CliqueLabelGraph(MultilabelClassifier):
             return margins
         held = self._graph.expect(self._compute_own_odds(X), self._weights).held
         score = logit(np.clip(held, 1e-300, 1.0 - 1e-16))
-        odds: np.ndarray = np.logaddexp(0.0, score - self.margin) - np.logaddexp(0.0, -score - self.margin)
-        return odds
+        return np.asarray(np.logaddexp(0.0, score - self.margin) - np.logaddexp(0.0, -score - self.margin))
 
-    def _compute_probabilities(self, X: Any) -> np.ndarray:
-        shares: np.ndarray = expit(self._compute_odds(X))
-        return shares
-
-    def decision_function(self, X: MatrixLike) -> np.ndarray:
-        """Return the log-odds of each label.
-
-        Parameters
-        ----------
-        X : array-like or sparse matrix of shape (n_samples, n_features)
-            The rows.
-
-        Returns
-        -------
-        log_odds : ndarray of shape (n_samples, n_labels)
-            The logarithm of p / (1 - p), where p are the probabilities of `predict_proba`.
-        """
-        check_is_fitted(self, "classes_")
-        return self._compute_odds(self._check_X(X, reset=False))
-
-    def predict(self, X: MatrixLike) -> np.ndarray:
-        """Predict the labels of rows.
-
-        Parameters
-        ----------
-        X : array-like or sparse matrix of shape (n_samples, n_features)
-            The rows.
-
-        Returns
-        -------
-        Y : ndarray of int, shape (n_samples, n_labels)
-            1 where a label is predicted and 0 elsewhere.
-        """
+    def _predict(self, X: Any) -> np.ndarray:
         if self.prediction == "marginals":
-            return super().predict(X)
-        check_is_fitted(self, "classes_")
-        best: np.ndarray = self._graph.find_best(
-            self._compute_own_odds(self._check_X(X, reset=False)), self._weights
-        )
-        return best
+            return super()._predict(X)
+        return self._graph.find_best(self._compute_own_odds(X), self._weights)
 
 
 def fit_log_odds(margins: np.ndarray, held: np.ndarray) -> tuple[float, float]:
@@ -352,3 +310,250 @@ def fit_log_odds(margins: np.ndarray, held: np.ndarray) -> tuple[float, float]:
         return 1.0, 0.0
     fitted = LogisticRegression().fit(margins[:, None], held)
     return max(float(fitted.coef_[0, 0]), 0.0), float(fitted.intercept_[0])
+
+
+# ---------------------------------------------------------------------- the loss with a soft maximum
+
+
+class CliqueFit(NamedTuple):
+    """Fitted parameters of the labels (K, d + 1), with the intercepts last, and weights of the edges (e,)."""
+
+    coef: np.ndarray
+    weights: np.ndarray
+    n_iter: int
+
+
+class SoftMargin:
+    """The objective with ``loss="softmax"`` (eq. 2), on rows X (n, d) and labels Y (n, K)."""
+
+    def __init__(self, X: Any, Y: np.ndarray, C: float, margin: float) -> None:
+        self.X, self.Y, self.C, self.margin = X, Y, C, margin
+        self.together = Y.T @ Y
+
+    def _compute_odds(self, coef: np.ndarray) -> np.ndarray:
+        """Return log-odds with the margin subtracted from the score of the true value of each label."""
+        return np.asarray(self.X @ coef[:, :-1].T + coef[:, -1] + self.margin * (1.0 - 2.0 * self.Y))
+
+    def compute_value(
+        self, graph: LabelGraph, coef: np.ndarray, weights: np.ndarray
+    ) -> tuple[float, np.ndarray, np.ndarray]:
+        """Return the loss and its gradients with respect to the parameters of the labels and the edges."""
+        odds = self._compute_odds(coef)
+        expected = graph.expect(odds, weights)
+        met = self.together[graph.edges[:, 0], graph.edges[:, 1]]
+        # Δ is the number of true labels plus Σ y (1 - 2 yᵢ); Y * odds contains the first part and the margin.
+        loss = expected.log_total - float((self.Y * odds).sum()) - float(weights @ met)
+        loss += (float((coef[:, :-1] ** 2).sum()) + float(weights @ weights)) / (2.0 * self.C)
+        off = expected.held - self.Y
+        slope = np.column_stack([(self.X.T @ off).T, off.sum(axis=0)])
+        slope[:, :-1] += coef[:, :-1] / self.C
+        return loss, slope, expected.joined - met + weights / self.C
+
+    def fit(self, graph: LabelGraph, start: CliqueFit, *, max_iter: int, tol: float) -> CliqueFit:
+        """Minimise the loss, starting from `start`."""
+        shape, cut = start.coef.shape, start.coef.size
+        if not cut:
+            return start
+
+        def compute_loss(at: np.ndarray) -> tuple[float, np.ndarray]:
+            loss, slope, pull = self.compute_value(graph, at[:cut].reshape(shape), at[cut:])
+            return loss / len(self.Y), np.append(slope.ravel(), pull) / len(self.Y)
+
+        result = minimize(
+            compute_loss,
+            np.append(start.coef.ravel(), start.weights),
+            jac=True,
+            method="L-BFGS-B",
+            options={"maxiter": max_iter, "gtol": tol, "ftol": 0.0, "maxcor": 20},
+        )
+        return CliqueFit(result.x[:cut].reshape(shape), result.x[cut:], int(result.nit))
+
+    def compute_gains(self, graph: LabelGraph, fitted: CliqueFit) -> np.ndarray:
+        """Return the decrease of the loss from an edge between any two labels, to second order.
+
+        It is 0 for existing edges. The parameters of the labels are fixed, so the true decrease is larger.
+        """
+        sums, variances = graph.compute_pair_moments(self._compute_odds(fitted.coef), fitted.weights)
+        gains: np.ndarray = (sums - self.together) ** 2 / (2.0 * (variances + 1.0 / self.C))
+        j, k = graph.edges.T
+        gains[j, k] = gains[k, j] = 0.0
+        np.fill_diagonal(gains, 0.0)
+        return gains
+
+
+def generate_cliques(
+    net: np.ndarray, graph: LabelGraph, clique_size: int, max_group: int
+) -> list[tuple[int, ...]]:
+    """Return the cliques with the largest gain, at most one for each connected component of the graph.
+
+    `net` is the gain of each edge minus the minimum gain; existing edges count as 0. A clique starts with the
+    best edge and adds the label whose edges to it gain most.
+    """
+    net = net.copy()
+    j, k = graph.edges.T
+    net[j, k] = net[k, j] = 0.0
+    np.fill_diagonal(net, -np.inf)
+    part = graph.part
+    size = np.bincount(part)
+    free = np.ones(len(net), dtype=bool)
+    cliques = []
+    first, second = np.triu_indices(len(net), 1)
+    order = np.argsort(-net[first, second], kind="stable")
+    for a, b in zip(first[order].tolist(), second[order].tolist(), strict=True):
+        if net[a, b] <= 0.0:
+            break
+        clique = [a, b]
+        if not (free[a] and free[b]) or size[np.unique(part[clique])].sum() > max_group:
+            continue
+        while len(clique) < clique_size:
+            joined = np.unique(part[clique])
+            room = max_group - int(size[joined].sum())
+            fits = free & (np.isin(part, joined) | (size[part] <= room))
+            worth = np.where(fits, net[clique].sum(axis=0), -np.inf)
+            if worth.max() <= 0.0:
+                break
+            clique.append(int(worth.argmax()))
+        cliques.append(tuple(sorted(clique)))
+        free &= ~np.isin(part, part[clique])
+    return cliques
+
+
+def extend_graph(
+    graph: LabelGraph, fitted: CliqueFit, cliques: list[tuple[int, ...]]
+) -> tuple[LabelGraph, CliqueFit]:
+    """Return the graph with the edges of the cliques added; new edges have weight 0."""
+    known = {pair: 0.0 for clique in cliques for pair in combinations(clique, 2)}
+    known |= zip(map(tuple, graph.edges.tolist()), fitted.weights.tolist(), strict=True)
+    edges = sorted(known)
+    weights = np.array([known[edge] for edge in edges])
+    return LabelGraph(graph.n_labels, np.array(edges)), CliqueFit(fitted.coef, weights, fitted.n_iter)
+
+
+# ---------------------------------------------------------------------- the loss with the highest score
+
+
+class HingeFit(NamedTuple):
+    """Fitted parameters of the labels (K, d + 1), intercepts last, and weights of pairs and cliques."""
+
+    coef: np.ndarray
+    weights: np.ndarray
+    clique_weights: np.ndarray
+    objective: float
+    gap: float
+    n_iter: int
+    gains: np.ndarray  # (K, K): approximate decrease of the objective from a weight for a pair of labels
+
+
+class CuttingPlane(NamedTuple):
+    """A lower bound b - aᵀθ of the sum of hinges."""
+
+    a: np.ndarray
+    b: float
+    both: np.ndarray  # [j, k]: the number of rows with both labels in Y minus that in the rival labellings
+    differ: np.ndarray  # [j, k]: the number of rows in which this co-occurrence differs
+
+
+class HingeLoss:
+    """The objective with ``loss="hinge"`` (eq. 3), on rows X (n, d) and labels Y (n, K)."""
+
+    def __init__(self, X: Any, Y: np.ndarray, C: float, margin: float) -> None:
+        self.X, self.Y, self.C, self.margin = X, Y, C, margin
+
+    def find_rivals(self, graph: CliqueGraph, coef: np.ndarray, weights: np.ndarray) -> np.ndarray:
+        """Return loss-augmented labellings: they maximise the score plus the margin for each wrong label."""
+        odds = self.X @ coef[:, :-1].T + coef[:, -1] + self.margin * (1.0 - 2.0 * self.Y)
+        return graph.find_best(odds, weights)
+
+    def make_plane(self, graph: CliqueGraph, rivals: np.ndarray) -> CuttingPlane:
+        """Return the bound of the sum of hinges that follows from these rival labellings."""
+        off = self.Y - rivals
+        own = np.column_stack([np.asarray(self.X.T @ off).T, off.sum(axis=0)])
+        true, rival, shared = (held.T @ held for held in (self.Y, rivals, self.Y * rivals))
+        both = true - rival
+        j, k = graph.pairs.T
+        a = np.append(own.ravel(), both[j, k])
+        return CuttingPlane(a, self.margin * float(np.abs(off).sum()), both, true + rival - 2.0 * shared)
+
+    def fit(
+        self, graph: CliqueGraph, start: HingeFit | None = None, *, max_iter: int, tol: float
+    ) -> HingeFit:
+        """Minimise the objective by cutting planes; return the parameters and the weights of the cliques.
+
+        Each step adds the bound of the current rivals, solves the dual over all bounds, and sets the optimal
+        weight of each clique given the norm of its pairs.
+        """
+        n_own = self.Y.shape[1] * (self.X.shape[1] + 1)
+        n_cliques = len(graph.cliques)
+        shape = (self.Y.shape[1], self.X.shape[1] + 1)
+        clique_weights = np.ones(n_cliques)
+        theta = np.zeros(n_own + len(graph.edge_of))
+        if start is not None:
+            theta[:n_own] = start.coef.ravel()
+            theta[n_own : n_own + len(start.weights)] = start.weights
+        planes: list[CuttingPlane] = []
+        alpha = np.empty(0)
+        best: tuple[float, np.ndarray, np.ndarray] | None = None
+        gap, n_iter = np.inf, 0
+        while n_iter < max_iter:
+            n_iter += 1
+            rivals = self.find_rivals(graph, theta[:n_own].reshape(shape), theta[n_own:])
+            plane = self.make_plane(graph, rivals)
+            norms = graph.compute_clique_norms(theta[n_own:])
+            # The minimum over clique weights η with mean 1 of Σ |v_c|² / η_c.
+            penalty = float(norms.sum() ** 2 / n_cliques) if n_cliques else 0.0
+            value = (float(theta[:n_own] @ theta[:n_own]) + penalty) / (2.0 * self.C)
+            value += max(plane.b - float(plane.a @ theta), 0.0)
+            if best is None or value < best[0]:
+                best = (value, theta, clique_weights)
+            if len(planes) >= _MOST_PLANES:  # drop planes with the smallest multipliers
+                planes = [planes[t] for t in np.argsort(-alpha, kind="stable")[: _MOST_PLANES // 2]]
+            planes.append(plane)
+            A, b = np.stack([each.a for each in planes]), np.array([each.b for each in planes])
+            scale = np.append(np.full(n_own, self.C), self.C * clique_weights[graph.clique_of])
+            alpha = solve_planes(A, b, scale)
+            gap = best[0] - self._compute_dual(graph, alpha @ A, float(alpha @ b), n_own)
+            if gap <= tol * best[0]:
+                break
+            theta = scale * (alpha @ A)
+            norms = graph.compute_clique_norms(theta[n_own:])
+            if norms.sum() > 0:
+                # A weight of exactly 0 would stay 0.
+                clique_weights = n_cliques * (norms + 0.01 * norms.mean()) / (1.01 * norms.sum())
+        assert best is not None
+        value, theta, clique_weights = best
+        shares = list(zip(alpha.tolist(), planes, strict=True))
+        slopes = np.asarray(sum(share * plane.both for share, plane in shares), dtype=np.float64)
+        differ = np.asarray(sum(share * plane.differ for share, plane in shares), dtype=np.float64)
+        return HingeFit(
+            theta[:n_own].reshape(shape),
+            theta[n_own:],
+            clique_weights,
+            value,
+            max(gap, 0.0) / max(value, 1e-12),
+            n_iter,
+            slopes**2 / (2.0 * (differ + 1.0 / self.C)),
+        )
+
+    def _compute_dual(self, graph: CliqueGraph, normal: np.ndarray, offset: float, n_own: int) -> float:
+        """Return the lower bound from a mixture of planes; it holds for all weights of the cliques."""
+        norms = graph.compute_clique_norms(normal[n_own:])
+        largest = len(norms) * float(norms.max(initial=0.0)) ** 2
+        return offset - self.C * (float(normal[:n_own] @ normal[:n_own]) + largest) / 2.0
+
+
+def solve_planes(A: np.ndarray, b: np.ndarray, scale: np.ndarray) -> np.ndarray:
+    """Minimise Σ θ² / (2 scale) + max(0, max_t b_t - a_tᵀθ) and return the multipliers of the bounds.
+
+    The dual is bᵀα - |Σ α_t a_t|²_scale / 2 over α ≥ 0 with a sum of at most 1. After a Cholesky
+    factorisation it is a non-negative least-squares problem, with a row of large weight for the sum.
+    """
+    n = len(b)
+    gram = np.zeros((n + 1, n + 1))  # the last entry is the bound 0, so the multipliers sum to 1
+    gram[:n, :n] = (A * scale) @ A.T
+    gram[np.diag_indices(n + 1)] += 1e-9 * max(float(np.trace(gram)) / (n + 1), 1e-12)
+    root = np.linalg.cholesky(gram)
+    right = np.linalg.solve(root, np.append(b, 0.0))
+    heavy = 1e3 * max(float(np.abs(root).max()), float(np.abs(right).max()), 1.0)
+    left = np.vstack([root.T, np.full(n + 1, heavy)])
+    alpha = nnls(left, np.append(right, heavy), maxiter=30 * (n + 10))[0]
+    return np.asarray(alpha[:n] / max(float(alpha.sum()), 1e-300))

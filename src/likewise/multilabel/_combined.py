@@ -40,43 +40,17 @@ _LEAST = 1e-6  # probabilities are kept this far from 0 and 1
 
 @dataclass(frozen=True, eq=False)
 class Combination:
-    """Separate classifiers of the labels, and the weights that combine them with the tree.
+    """Separate classifiers of the labels, and the weights that combine them with the tree."""
 
-    Attributes
-    ----------
-    coef, intercept : ndarray of shape (n_labels, n_features), (n_labels,)
-        Parameters of the separate logistic regression of each label.
-    weights : ndarray of shape (n_labels, 3)
-        Weights of the log-odds from the tree, from the separate classifier and from the labels below.
-    offsets : ndarray of shape (n_labels,)
-        The offsets u.
-    """
-
-    coef: np.ndarray
-    intercept: np.ndarray
-    weights: np.ndarray
-    offsets: np.ndarray
+    coef: np.ndarray  # (n_labels, n_features), of the separate logistic regression of each label
+    intercept: np.ndarray  # (n_labels,)
+    weights: np.ndarray  # (n_labels, 3), of the log-odds from the tree, the label alone and the labels below
+    offsets: np.ndarray  # (n_labels,), the offsets u
 
     def compute_probabilities(self, X: Any, by_tree: np.ndarray, hierarchy: LabelHierarchy) -> np.ndarray:
         """Return the combined probability of each label; no label is more probable than its parent."""
         alone = expit(X @ self.coef.T + self.intercept)
         return _combine(_log_odds(by_tree, alone, hierarchy), self.weights, self.offsets, hierarchy)
-
-
-@dataclass(frozen=True, eq=False)
-class CrossFit:
-    """Out-of-fold marginals of the training rows, and the combination for other rows.
-
-    Attributes
-    ----------
-    chances : ndarray of shape (n_samples, n_labels)
-        The out-of-fold probabilities.
-    combination : Combination or None
-        None if only the product along the tree is used.
-    """
-
-    chances: np.ndarray
-    combination: Combination | None
 
 
 def compute_tree_marginals(model: LatentHierarchyModel, X: Any) -> np.ndarray:
@@ -93,8 +67,8 @@ def compute_tree_marginals(model: LatentHierarchyModel, X: Any) -> np.ndarray:
 
 def cross_fit(
     X: Any, Z: np.ndarray, model: LatentHierarchyModel, held: LabelPosterior, l2: float, *, combine: bool
-) -> CrossFit:
-    """Cross-fit the classifiers of a model and fit the weights that combine them.
+) -> tuple[np.ndarray, Combination | None]:
+    """Return out-of-fold marginals of the training rows, and the combination for other rows, if any.
 
     The posterior `held` comes from the fit to all rows, so EM runs only once. Folds depend on the rows but
     not on their order. A tree without edges has nothing to combine: its classifiers are already separate.
@@ -112,13 +86,11 @@ def cross_fit(
             coef, intercept = fit_alone(columns, held.one[train], l2)
             alone[test] = expit(X[test] @ coef.T + intercept)
     if not combine:
-        return CrossFit(by_tree, None)
+        return by_tree, None
     odds = _log_odds(by_tree, alone, model.hierarchy)
     weights, offsets = _fit_weights(odds, Z, 1.0 - model.rates)
     chances = _combine(odds, weights, offsets, model.hierarchy)
-    return CrossFit(
-        chances, Combination(*fit_alone(ScaledColumns.from_data(X), held.one, l2), weights, offsets)
-    )
+    return chances, Combination(*fit_alone(ScaledColumns.from_data(X), held.one, l2), weights, offsets)
 
 
 def fit_alone(columns: ScaledColumns, held: np.ndarray, l2: float) -> tuple[np.ndarray, np.ndarray]:
@@ -135,11 +107,8 @@ def iterate_folds(*keys: np.ndarray, n_folds: int = _N_FOLDS) -> Iterator[tuple[
     rank[np.lexsort(keys[::-1])] = np.arange(len(rank))
     for fold in range(min(n_folds, len(rank))):
         is_test = rank % n_folds == fold
-        if is_test.all():  # a single row is both training and test row
-            is_train = is_test
-        else:
-            is_train = ~is_test
-        yield np.flatnonzero(is_train), np.flatnonzero(is_test)
+        # A single row is both training and test row.
+        yield np.flatnonzero(is_test if is_test.all() else ~is_test), np.flatnonzero(is_test)
 
 
 def _log_odds(by_tree: np.ndarray, alone: np.ndarray, hierarchy: LabelHierarchy) -> np.ndarray:
@@ -191,7 +160,29 @@ def _maximise_likelihood(
         gradient = np.append(odds.T @ slope, slope.sum()) + penalty * away
         return float(value + 0.5 * penalty * away @ away), gradient
 
-    found: np.ndarray = minimize(
-        compute_loss, centre, jac=True, method="L-BFGS-B", options={"maxiter": 100}
-    ).x
-    return found
+    found = minimize(compute_loss, centre, jac=True, method="L-BFGS-B", options={"maxiter": 100})
+    return np.asarray(found.x)
+
+
+def find_best_thresholds(chances: np.ndarray, Z: np.ndarray, rates: np.ndarray) -> np.ndarray:
+    """Return, for each label, the probability threshold that maximises F1.
+
+    If a label is predicted for k rows, m of which have it recorded, then F1 = 2 m' / (t' + k). Here
+    m' = m / (1 - α) and t' = t / (1 - α), with t recorded in total, estimate the counts of complete labels. A
+    label that was never recorded keeps 0.5. The threshold is halfway to the next probability, so equal
+    probabilities are on the same side.
+    """
+    thresholds = np.full(chances.shape[1], 0.5)
+    for c in range(chances.shape[1]):
+        total = Z[:, c].sum() / (1.0 - rates[c])
+        if not total:
+            continue
+        order = np.argsort(-chances[:, c], kind="stable")
+        ranked = chances[order, c]
+        hits = np.minimum(np.cumsum(Z[order, c]) / (1.0 - rates[c]), np.arange(1, len(ranked) + 1))
+        f1 = 2.0 * hits / (total + np.arange(1, len(ranked) + 1))
+        below = np.append(ranked[1:], 0.0)
+        f1[ranked == below] = -1.0  # no threshold separates equal probabilities
+        k = int(np.argmax(f1))
+        thresholds[c] = 0.5 * (ranked[k] + below[k])
+    return thresholds

@@ -2,37 +2,31 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, ClassVar, Literal
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, NamedTuple
 
 import numpy as np
-from scipy.special import expit, logit
+from scipy import linalg, sparse
+from scipy.special import logit
 from sklearn.linear_model import LogisticRegression
 from sklearn.metrics import average_precision_score
 from sklearn.model_selection import train_test_split
 from sklearn.utils.validation import check_is_fitted
 
 from likewise.base import Rule, choice, either, integer, real
-from likewise.multilabel._base import MultilabelClassifier
-from likewise.multilabel._enrichment import RidgeAxes, iterate_layers
-from likewise.multilabel._label_matrix import LabelColumns, check_labels
+from likewise.multilabel._base import RATE, LabelColumns, MultilabelClassifier, check_labels
 
 if TYPE_CHECKING:
-    from likewise._typing import ArrayLike, MatrixLike, RandomStateLike
+    from likewise._typing import ArrayLike, RandomStateLike
 
 CORRUPTIONS = (0.1, 0.3, 0.5, 0.7, 0.9)
 RIDGES = (1e-3, 1e-2, 1e-1, 1.0, 10.0)
 MOST_LAYERS = 5
 FEWEST = 10  # minimum number of rows to hold some out
 
-IS_CORRUPTION: Rule = either(
-    choice("auto"),
-    Rule("a number from 0 up to, not including, 1", lambda v: real(0).holds(v) and bool(v < 1)),
-)
 
-
-@dataclass(frozen=True)
-class Setting:
+class Setting(NamedTuple):
     """Parameters that can be chosen on held-out rows."""
 
     corruption: float
@@ -50,7 +44,7 @@ class FastTag(MultilabelClassifier):
     .. math::
 
         \\frac1n \\sum_i \\lVert B y_i - W x_i - b \\rVert^2 + \\lambda \\lVert W \\rVert^2
-        + \\frac{\\gamma}{n} \\sum_i E \\lVert y_i - B \\tilde y_i \\rVert^2,
+        + \\frac{\\gamma}{n} \\sum_i E \\lVert y_i - B \\tilde y_i \\rVert^2, \\tag{1}
 
     which is convex, with the expectation in closed form: with S = Σ y yᵀ it is the trace of
     S - 2 (1 - p) S Bᵀ + B Q Bᵀ, where Q = (1 - p)² S + p (1 - p) diag(S). Given B, W is a ridge regression;
@@ -58,7 +52,7 @@ class FastTag(MultilabelClassifier):
 
     .. math::
 
-        B = \\gamma (1 - p) S \\, (\\gamma Q + \\bar S - M)^{-1},
+        B = \\gamma (1 - p) S \\, (\\gamma Q + \\bar S - M)^{-1}, \\tag{2}
 
     where S̄ is S of the centred labels and M is the part of it that the ridge regression on X explains. The
     alternating updates of the published method converge to the same solution. Further layers are applied to
@@ -136,7 +130,7 @@ class FastTag(MultilabelClassifier):
     intercept_: Any
 
     parameter_rules: ClassVar[dict[str, Rule]] = {
-        "corruption": IS_CORRUPTION,
+        "corruption": either(choice("auto"), RATE),
         "ridge": either(choice("auto"), real(0, strict=True)),
         "reconstruction": real(0, strict=True),
         "n_layers": either(choice("auto"), integer(1)),
@@ -164,8 +158,7 @@ class FastTag(MultilabelClassifier):
 
     def _fit(self, X: Any, labels: LabelColumns) -> None:
         Y = labels.Y.astype(np.float64)
-        chosen = self._choose_setting(X, labels.Y)
-        self.corruption_, self.ridge_, self.n_layers_ = chosen.corruption, chosen.ridge, chosen.n_layers
+        self.corruption_, self.ridge_, self.n_layers_ = self._choose_setting(X, labels.Y)
         seen = RidgeAxes.from_data(X, Y)
         *_, self.enrichment_ = iterate_layers(
             seen, self.corruption_, self.ridge_, self.reconstruction, self.n_layers_
@@ -224,8 +217,7 @@ class FastTag(MultilabelClassifier):
         return tried
 
     def _compute_scores(self, X: Any) -> np.ndarray:
-        scores: np.ndarray = X @ self.coef_.T + self.intercept_
-        return scores
+        return np.asarray(X @ self.coef_.T + self.intercept_)
 
     def enrich(self, Y: ArrayLike) -> np.ndarray:
         """Return the enriched labels By.
@@ -243,31 +235,11 @@ class FastTag(MultilabelClassifier):
         check_is_fitted(self, "classes_")
         labels = check_labels(Y, who=type(self).__name__)
         self._check_columns(Y, labels)
-        enriched: np.ndarray = labels.Y @ self.enrichment_.T
-        return enriched
+        return np.asarray(labels.Y @ self.enrichment_.T)
 
-    def decision_function(self, X: MatrixLike) -> np.ndarray:
-        """Return the log-odds of each label.
-
-        Parameters
-        ----------
-        X : array-like or sparse matrix of shape (n_samples, n_features)
-            The rows.
-
-        Returns
-        -------
-        log_odds : ndarray of shape (n_samples, n_labels)
-            The logarithm of p / (1 - p), where p are the probabilities of `predict_proba`.
-        """
-        check_is_fitted(self, "classes_")
+    def _compute_odds(self, X: Any) -> np.ndarray:
         slope, shift = self._curves
-        odds: np.ndarray = self._compute_scores(self._check_X(X, reset=False)) * slope + shift
-        return odds
-
-    def _compute_probabilities(self, X: Any) -> np.ndarray:
-        slope, shift = self._curves
-        shares: np.ndarray = expit(self._compute_scores(X) * slope + shift)
-        return shares
+        return self._compute_scores(X) * slope + shift
 
 
 def fit_logistic_curves(scores: np.ndarray, wanted: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -289,3 +261,84 @@ def fit_logistic_curves(scores: np.ndarray, wanted: np.ndarray) -> tuple[np.ndar
             slopes[k] = curve.coef_[0, 0] / scale[k]
             shifts[k] = curve.intercept_[0] - slopes[k] * middle[k]
     return slopes, shifts
+
+
+@dataclass(frozen=True, eq=False)
+class RidgeAxes:
+    """Rows X and labels Y in the eigenvectors of the scatter of X, where a ridge regression is a division."""
+
+    n: int  # number of rows
+    means: np.ndarray  # (n_features,), the means of the columns of X
+    shares: np.ndarray  # (n_labels,), the means of the labels
+    axes: np.ndarray  # (n_features, r), the eigenvectors V of the scatter of the centred rows
+    spread: np.ndarray  # (r,), the eigenvalues: sums of squares along the axes
+    crossed: np.ndarray  # (r, n_labels), VᵀXᵀY of the centred rows
+    scatter: np.ndarray  # (n_labels, n_labels), YᵀY of the labels, not centred
+    unit: float  # the mean variance of the columns, or 1 if all columns are constant
+
+    @classmethod
+    def from_data(cls, X: Any, Y: np.ndarray) -> RidgeAxes:
+        """Compute the axes from the scatter of the columns or of the rows, whichever is smaller."""
+        n, d = X.shape
+        means, shares = np.asarray(X.mean(axis=0)).reshape(-1), Y.mean(axis=0)
+        if d <= n:
+            spread, axes = linalg.eigh(_decompose_columns(X, means))
+            keep = spread > max(spread[-1], 0.0) * d * np.finfo(float).eps
+            spread, axes = spread[keep], axes[:, keep]
+        else:
+            spread, sides = linalg.eigh(_decompose_rows(X, means))
+            keep = spread > max(spread[-1], 0.0) * n * np.finfo(float).eps
+            spread, sides = spread[keep], sides[:, keep]
+            axes = (X.T @ sides - np.outer(means, sides.sum(axis=0))) / np.sqrt(spread)
+        crossed = axes.T @ (X.T @ Y - n * np.outer(means, shares))
+        unit = float(spread.sum()) / (n * d)
+        return cls(n, means, shares, axes, spread, crossed, Y.T @ Y, unit or 1.0)
+
+    def project(self, X: Any) -> np.ndarray:
+        """Return the coordinates of centred rows along the axes."""
+        return np.asarray(X @ self.axes - self.means @ self.axes)
+
+    def regress(self, ridge: float) -> np.ndarray:
+        """Return VᵀWᵀ, of shape (r, n_labels), for the ridge regression W of the labels on the rows."""
+        return self.crossed / (self.spread + self.n * ridge * self.unit)[:, None]
+
+
+def compute_restoring_terms(scatter: np.ndarray, corruption: float) -> tuple[np.ndarray, np.ndarray]:
+    """Return P and Q of the expected reconstruction loss tr(S - 2 P Bᵀ + B Q Bᵀ) in eq. 1."""
+    kept = 1.0 - corruption
+    return kept * scatter, kept**2 * scatter + kept * corruption * np.diag(np.diag(scatter))
+
+
+def iterate_layers(
+    seen: RidgeAxes, corruption: float, ridge: float, reconstruction: float, n_layers: int
+) -> Iterator:
+    """Yield the map B from recorded to enriched labels (eq. 2) after each layer.
+
+    The labels of a layer are a linear map of the labels of the previous layer, so the rows are not needed.
+    """
+    explained = seen.crossed.T @ seen.regress(ridge)
+    left = seen.scatter - seen.n * np.outer(seen.shares, seen.shares) - explained
+    total = np.eye(len(seen.shares))
+    for _ in range(n_layers):
+        P, Q = compute_restoring_terms(total @ seen.scatter @ total.T, corruption)
+        wanted = reconstruction * Q + total @ left @ total.T
+        # Labels without rows, and equal labels, make the system singular: take the solution of least norm.
+        B = linalg.lstsq(wanted, reconstruction * P, cond=1e-12)[0].T
+        total = B @ total
+        yield total
+
+
+def _decompose_columns(X: Any, means: np.ndarray) -> np.ndarray:
+    if sparse.issparse(X):
+        return np.asarray((X.T @ X).toarray() - X.shape[0] * np.outer(means, means))
+    off = X - means
+    return np.asarray(off.T @ off)
+
+
+def _decompose_rows(X: Any, means: np.ndarray) -> np.ndarray:
+    if not sparse.issparse(X):
+        off = X - means
+        return np.asarray(off @ off.T)
+    inner = (X @ X.T).toarray()
+    to_mean = X @ means
+    return np.asarray(inner - to_mean[:, None] - to_mean[None, :] + means @ means)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from math import ceil, log
 from typing import TYPE_CHECKING, Any, ClassVar, Self
@@ -13,36 +14,49 @@ from sklearn.utils.validation import check_consistent_length, check_is_fitted
 
 from likewise._compat import CallbackSupportMixin, check_random_state, with_callbacks
 from likewise.base import FitProgress, Rule, choice, either, integer, real, warn_caller
+from likewise.exceptions import HierarchyError
 from likewise.hierarchy import LabelHierarchy, PartialHierarchy
 from likewise.kernels.label_tree import most_probable
-from likewise.multilabel._base import IS_THRESHOLD, PER_LABEL, MultilabelClassifier
-from likewise.multilabel._best_tree import LearnedTree
-from likewise.multilabel._chains import compute_chain_evidence, find_certain_labels
-from likewise.multilabel._combined import compute_tree_marginals, cross_fit
+from likewise.multilabel._base import (
+    IS_THRESHOLD,
+    PER_LABEL,
+    RATE,
+    LabelColumns,
+    MultilabelClassifier,
+    check_labels,
+)
+from likewise.multilabel._combined import compute_tree_marginals, cross_fit, find_best_thresholds
 from likewise.multilabel._em import (
+    STRUCTURE_STEPS,
     EMResult,
     LabelPosterior,
     LatentHierarchyModel,
+    compute_edge_scores,
     compute_rates,
     infer,
     make_first_model,
     run_em,
 )
-from likewise.multilabel._further_parents import with_further_parents
-from likewise.multilabel._inclusion import (
+from likewise.multilabel._label_trees import (
     LEAST_RATE,
+    LearnedTree,
+    allow_all_edges,
+    compute_chain_evidence,
     compute_inclusion_scores,
     compute_net_evidence,
     compute_relaxations,
     count_pairs,
     estimate_anchored_rates,
+    find_best_tree,
+    find_certain_labels,
     learn_tree,
+    make_chow_liu_tree,
+    make_count_tree,
+    make_star,
     select_rate_edges,
     settle_with_rate,
+    with_further_parents,
 )
-from likewise.multilabel._initial_trees import make_chow_liu_tree, make_count_tree, make_star
-from likewise.multilabel._known_hierarchy import get_known_hierarchy
-from likewise.multilabel._label_matrix import LabelColumns, check_labels
 from likewise.multilabel._own_rates import (
     has_different_rates,
     has_more_evidence,
@@ -56,15 +70,12 @@ from likewise.multilabel._summary import (
     find_indistinguishable,
     summarise,
 )
-from likewise.multilabel._thresholds import find_best_thresholds
-from likewise.multilabel._tree_steps import SCORES, find_next_tree
 
 if TYPE_CHECKING:
     from likewise._typing import ArrayLike, MatrixLike, RandomStateLike
 
 _STARTS = ("auto", "inclusion", "counts", "chow-liu", "star")
 _FIRST_RATE = 0.2  # EM starts here if no cell identifies the missing rate
-_IS_RATE = Rule("a number from 0 up to, not including, 1", lambda v: real(0).holds(v) and bool(v < 1))
 _IS_START = Rule(
     f"one of {', '.join(map(repr, _STARTS))}, or a tuple of these",
     lambda v: (
@@ -278,8 +289,8 @@ class LatentHierarchyClassifier(CallbackSupportMixin, MultilabelClassifier):
     parameter_rules: ClassVar[dict[str, Rule]] = {
         "structure": choice("tree", "dag"),
         "start": _IS_START,
-        "structure_step": choice(None, *SCORES),
-        "missing_rate": either(choice("auto", "shared", "per-label"), _IS_RATE, PER_LABEL),
+        "structure_step": choice(None, *STRUCTURE_STEPS),
+        "missing_rate": either(choice("auto", "shared", "per-label"), RATE, PER_LABEL),
         "rate_from": choice("anchors", "em"),
         "l2": real(0, strict=True),
         "relaxation": Rule(
@@ -354,7 +365,7 @@ class LatentHierarchyClassifier(CallbackSupportMixin, MultilabelClassifier):
     # ------------------------------------------------------------------ learning
 
     def _fit(self, X: Any, labels: LabelColumns) -> None:
-        given, allowed = get_known_hierarchy(self.hierarchy, labels.names)
+        given, allowed = _get_known_hierarchy(self.hierarchy, labels.names)
         if given is not None and self.decode == "map" and not given.is_tree:
             raise ValueError(
                 "decode='map' needs a tree, but labels of this hierarchy have several parents. Use "
@@ -390,7 +401,7 @@ class LatentHierarchyClassifier(CallbackSupportMixin, MultilabelClassifier):
             rows = slice(None) if n == 0 else rng.randint(len(labels.Y), size=len(labels.Y))
             for name in names:
                 tree = self._make_first_tree(name, X[rows], labels.Y[rows], allowed)
-                yield self._build_hierarchy(labels.names, tree)
+                yield tree.build_hierarchy(labels.names)
 
     def _make_first_tree(self, name: str, X: Any, Z: np.ndarray, allowed: np.ndarray) -> LearnedTree:
         if name == "counts":
@@ -422,11 +433,6 @@ class LatentHierarchyClassifier(CallbackSupportMixin, MultilabelClassifier):
         test = run_gap_test(X, Z, self.l2)
         other = learn_tree_and_rates(Z, test, allowed, self.relaxation, shared)
         return other if has_more_evidence(other, tree, shared, Z, test, self.relaxation) else tree
-
-    @staticmethod
-    def _build_hierarchy(names: tuple[str, ...], tree: LearnedTree) -> LabelHierarchy:
-        edges = [(names[p], names[c]) for c, p in enumerate(tree.parents) if p >= 0]
-        return LabelHierarchy(names, edges, scores=tree.scores, margins=tree.margins)
 
     def _get_given_rates(self) -> np.ndarray | None:
         if isinstance(self.missing_rate, str):
@@ -476,10 +482,11 @@ class LatentHierarchyClassifier(CallbackSupportMixin, MultilabelClassifier):
             model = replace(model, relaxations=compute_eps(model.rates, t))
             if self.structure_step is None or not self._learns_hierarchy or not model.hierarchy.is_tree:
                 return model
-            tree = find_next_tree(self.structure_step, model, held, X, Z, self.l2, allowed)
+            scores = compute_edge_scores(model, held, X, Z, self.l2, self.structure_step)
+            tree = find_best_tree(scores, allowed)
             if np.array_equal(tree.parents, model.hierarchy.parents):
                 return model
-            changed = self._build_hierarchy(model.hierarchy.names, tree)
+            changed = tree.build_hierarchy(model.hierarchy.names)
             nonlocal anchored
             estimated_rates, n_cells = self._estimate_first_rates(Z, changed)
             anchored = estimated_rates if n_cells else None
@@ -551,16 +558,15 @@ class LatentHierarchyClassifier(CallbackSupportMixin, MultilabelClassifier):
     def _set_marginals(self, X: Any, Z: np.ndarray, held: LabelPosterior) -> None:
         """Fit the combined marginals and the thresholds to out-of-fold probabilities."""
         combine = self.marginals == "combined" and self.decode == "marginal"
-        found = None
+        chances, self._combination = None, None
         if self.decode == "marginal" and (combine or isinstance(self.threshold, str)):
-            found = cross_fit(X, Z, self._model, held, self.l2, combine=combine)
-        self._combination = None if found is None else found.combination
+            chances, self._combination = cross_fit(X, Z, self._model, held, self.l2, combine=combine)
         if not isinstance(self.threshold, str):
             self.thresholds_ = np.array(self._check_per_label("threshold", self.threshold))
-        elif found is None:
+        elif chances is None:
             self.thresholds_ = np.full(Z.shape[1], 0.5)
         else:
-            self.thresholds_ = find_best_thresholds(found.chances, Z, self.missing_rates_)
+            self.thresholds_ = find_best_thresholds(chances, Z, self.missing_rates_)
 
     def _describe_hierarchy(
         self, model: LatentHierarchyModel, Z: np.ndarray, counts: np.ndarray
@@ -579,15 +585,11 @@ class LatentHierarchyClassifier(CallbackSupportMixin, MultilabelClassifier):
 
     # ------------------------------------------------------------------ predicting
 
-    def _compute_marginals(self, X: Any) -> np.ndarray:
-        """Return the probability of each label for rows without records."""
+    def _compute_probabilities(self, X: Any) -> np.ndarray:
         by_tree = compute_tree_marginals(self._model, X)
         if self._combination is None:
             return by_tree
         return self._combination.compute_probabilities(X, by_tree, self._model.hierarchy)
-
-    def _compute_probabilities(self, X: Any) -> np.ndarray:
-        return self._compute_marginals(X)
 
     def decision_function(self, X: MatrixLike) -> np.ndarray:
         """Return the log-odds of each label minus those of its threshold.
@@ -605,33 +607,13 @@ class LatentHierarchyClassifier(CallbackSupportMixin, MultilabelClassifier):
         chances = np.clip(self.predict_proba(X), 1e-12, 1.0 - 1e-12)
         return logit(chances) - logit(np.clip(self.thresholds_, 1e-12, 1.0 - 1e-12))
 
-    def _apply_threshold(self, probabilities: np.ndarray) -> np.ndarray:
-        return (probabilities > self.thresholds_).astype(np.int64)
-
-    def predict(self, X: MatrixLike) -> np.ndarray:
-        """Predict the labels of rows.
-
-        Parameters
-        ----------
-        X : array-like or sparse matrix of shape (n_samples, n_features)
-            The rows.
-
-        Returns
-        -------
-        Y : ndarray of int, shape (n_samples, n_labels)
-            1 where a label is predicted and 0 elsewhere.
-        """
-        check_is_fitted(self, "classes_")
+    def _predict(self, X: Any) -> np.ndarray:
         if self.decode == "marginal":
-            return super().predict(X)
-        X = self._check_X(X, reset=False)
-        logits = self._model.compute_logits(X)
-        none = np.zeros(logits.shape, dtype=np.uint8)
-        out = np.empty(logits.shape, dtype=np.int64)
-        tree = self._model.hierarchy
-        most_probable(
-            tree.parents, tree.order, logits, self._model.relaxations, none, np.zeros(logits.shape[1]), out
-        )
+            return (self._compute_probabilities(X) > self.thresholds_).astype(np.int64)
+        logits, tree = self._model.compute_logits(X), self._model.hierarchy
+        none, out = np.zeros(logits.shape, dtype=np.uint8), np.empty(logits.shape, dtype=np.int64)
+        no_rates = np.zeros(logits.shape[1])
+        most_probable(tree.parents, tree.order, logits, self._model.relaxations, none, no_rates, out)
         return out
 
     def complete_labels(self, X: MatrixLike, Y: ArrayLike) -> np.ndarray:
@@ -719,7 +701,7 @@ class LatentHierarchyClassifier(CallbackSupportMixin, MultilabelClassifier):
         X, Z = self._check_rows_and_labels(X, Y)
         if self.decode == "map":
             raise ValueError("decode='map' uses no thresholds; fit with decode='marginal' to calibrate them.")
-        self.thresholds_ = find_best_thresholds(self._compute_marginals(X), Z, self.missing_rates_)
+        self.thresholds_ = find_best_thresholds(self._compute_probabilities(X), Z, self.missing_rates_)
         return self
 
     def _check_rows_and_labels(self, X: Any, Y: Any) -> tuple[Any, np.ndarray]:
@@ -729,3 +711,31 @@ class LatentHierarchyClassifier(CallbackSupportMixin, MultilabelClassifier):
         check_consistent_length(X, labels.Y)
         self._check_columns(Y, labels)
         return X, labels.Y
+
+
+def _get_known_hierarchy(given: Any, names: tuple[str, ...]) -> tuple[LabelHierarchy | None, np.ndarray]:
+    """Return the hierarchy if it is given as a whole (else None), and a mask of allowed edges.
+
+    Node 0 of the mask is the root.
+    """
+    part = given if isinstance(given, PartialHierarchy) else PartialHierarchy()
+    allowed = part.get_allowed_edges(names) if part.fixed or part.forbidden else allow_all_edges(len(names))
+    if given is None or isinstance(given, PartialHierarchy):
+        return None, allowed
+    if not isinstance(given, Iterable | LabelHierarchy) or isinstance(given, Iterator):
+        raise HierarchyError(
+            "hierarchy must be a LabelHierarchy, a PartialHierarchy, a list of "
+            f"pairs (parent, child) or None; got {given!r}."
+        )
+    if not isinstance(given, LabelHierarchy):
+        # A label named "root" is an ordinary label; children of the root need no edge.
+        given = LabelHierarchy.from_edges(given, names=names, root=None if "root" in names else "root")
+    lacking, unknown = set(names) - set(given.names), set(given.names) - set(names)
+    if lacking or unknown:
+        some = sorted(unknown or lacking)[:5]
+        raise HierarchyError(
+            f"the hierarchy and the columns of Y have different labels: {', '.join(map(repr, some))} "
+            f"{'is not a column' if unknown else 'is not in the hierarchy'}. Name the columns of Y with "
+            "a DataFrame, or restrict the hierarchy to them with hierarchy.restrict(names)."
+        )
+    return LabelHierarchy(names, given.edges), allowed

@@ -20,23 +20,27 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
-from scipy.special import logit, xlogy
+from scipy.special import logit
 
 from likewise.hierarchy import LabelHierarchy
-from likewise.multilabel._best_tree import LearnedTree, find_best_tree
-from likewise.multilabel._chains import compute_chain_evidence, find_certain_labels, settle
 from likewise.multilabel._combined import fit_alone, iterate_folds
 from likewise.multilabel._em import ScaledColumns, infer, make_first_model
-from likewise.multilabel._inclusion import (
+from likewise.multilabel._label_trees import (
     LARGEST_RATE,
     LEAST_RATE,
     ROOT_PREFERENCE,
+    LearnedTree,
+    compute_binomial_likelihood,
+    compute_chain_evidence,
     compute_edge_price,
     compute_inclusion_scores,
     compute_relaxations,
     count_pairs,
     estimate_anchored_rates,
+    find_best_tree,
+    find_certain_labels,
     select_rate_edges,
+    settle,
 )
 
 _N_FOLDS = 3
@@ -48,23 +52,17 @@ _MIN_RECORDS = 10  # records of a label that are needed to estimate the initial 
 class GapTest:
     """Test of whether the features predict which records of each label are missing.
 
-    Attributes
-    ----------
-    scores : ndarray of shape (n_samples, n_labels)
-        Cross-fitted log-odds that each label is recorded.
-    evidence : ndarray of shape (n_labels, n_labels)
-        ``[p, c]``: evidence in nats that the score of p predicts the records of p among the m rows with c
-        recorded, minus ½ log m. A positive value is evidence against p including c.
+    ``evidence[p, c]`` is the evidence in nats that the score of p predicts the records of p among the m rows
+    with c recorded, minus ½ log m. A positive value is evidence against p including c.
     """
 
-    scores: np.ndarray
-    evidence: np.ndarray
+    scores: np.ndarray  # (n_samples, n_labels), cross-fitted log-odds that each label is recorded
+    evidence: np.ndarray  # (n_labels, n_labels)
 
     @property
     def excluded(self) -> np.ndarray:
         """Edges ``[p, c]`` with significant evidence against them."""
-        excluded: np.ndarray = self.evidence > compute_edge_price(len(self.evidence))
-        return excluded
+        return np.asarray(self.evidence > compute_edge_price(len(self.evidence)))
 
 
 def run_gap_test(X: Any, Z: np.ndarray, l2: float) -> GapTest:
@@ -94,14 +92,12 @@ def _score_statistic(n: Any, sum_z: Any, sum_s: Any, sum_ss: Any, sum_zs: Any) -
     together = sum_zs - sum_z * sum_s / n
     spread = sum_z / n * (1.0 - sum_z / n) * np.maximum(sum_ss - sum_s**2 / n, 0.0)
     chi = np.where((together > 0) & (spread > 1e-12), together**2 / np.maximum(spread, 1e-12), 0.0)
-    half: np.ndarray = 0.5 * chi
-    return half
+    return np.asarray(0.5 * chi)
 
 
 def _compute_slope_gain(n: Any, sum_z: Any, sum_s: Any, sum_ss: Any, sum_zs: Any) -> np.ndarray:
     """Return half the score statistic of z on s (0 if the association is negative), minus ½ log n."""
-    gain: np.ndarray = _score_statistic(n, sum_z, sum_s, sum_ss, sum_zs) - 0.5 * np.log(np.maximum(n, 2.0))
-    return gain
+    return np.asarray(_score_statistic(n, sum_z, sum_s, sum_ss, sum_zs) - 0.5 * np.log(np.maximum(n, 2.0)))
 
 
 def compute_exchange_evidence(
@@ -112,18 +108,8 @@ def compute_exchange_evidence(
     A label is present in all rows in which a label below it is recorded or implied; among these rows it is
     recorded at random. The tree asserts this of p with its children and of c with its children; after an
     exchange, it asserts it of c with p, the other children of p and the children of c. A negative value
-    favours the exchange.
-
-    Parameters
-    ----------
-    Z, known : ndarray of shape (n_samples, n_labels)
-        The recorded labels, and the labels that are certainly present given the tree.
-    tree : LabelHierarchy
-        The tree.
-    c : int
-        The label.
-    scores : ndarray of shape (n_samples, n_labels)
-        Cross-fitted log-odds that labels are recorded.
+    favours the exchange. `known` are the labels that are certainly present given the tree, and `scores` are
+    cross-fitted log-odds that labels are recorded.
     """
     (p,) = tree.parent_lists[c]
     of_p, of_c = ([d for d, above in enumerate(tree.parent_lists) if t in above] for t in (p, c))
@@ -147,7 +133,7 @@ def _compute_gap_evidence(z: np.ndarray, below: np.ndarray, scores: np.ndarray) 
     n, found = below.sum(axis=0), z.astype(np.float64) @ below
 
     def log_likelihood(rate: Any) -> float:
-        return float((xlogy(found, rate) + xlogy(n - found, 1.0 - rate)).sum())
+        return float(compute_binomial_likelihood(found, n, rate, 0.0).sum())
 
     ratio = log_likelihood(found / n) - log_likelihood(found.sum() / n.sum()) - 0.5 * (len(n) - 1)
     rows = below.any(axis=1)
@@ -167,12 +153,9 @@ def has_different_rates(Z: np.ndarray, tree: LabelHierarchy) -> bool:
     if inner.sum() < 2:
         return False
     certain, found = certain[inner], (below & Z.astype(bool)).sum(axis=0)[inner]
-
-    def log_likelihood(keep: Any) -> float:
-        keep = np.clip(keep, 1e-9, 1.0 - 1e-9)
-        return float((xlogy(found, keep) + xlogy(certain - found, 1.0 - keep)).sum())
-
-    gain = log_likelihood(found / certain) - log_likelihood(found.sum() / certain.sum())
+    free, shared = found / certain, found.sum() / certain.sum()
+    gain = float(compute_binomial_likelihood(found, certain, free).sum())
+    gain -= float(compute_binomial_likelihood(found, certain, shared).sum())
     return gain > 0.5 * np.log(max(certain.mean(), 2.0)) * (inner.sum() - 1)
 
 
@@ -223,18 +206,8 @@ def learn_tree_and_rates(
 ) -> LearnedTree:
     """Return the tree, estimated alternately with the missing rate of each label.
 
-    Parameters
-    ----------
-    Z : ndarray of shape (n_samples, n_labels)
-        The recorded labels.
-    test : GapTest
-        The test of whether features predict gaps.
-    allowed : ndarray of shape (n_labels + 1, n_labels + 1)
-        Mask of the allowed edges; node 0 is the root.
-    relaxation : float
-        The probability ε of a label without its parent.
-    default_rate : float
-        The initial rate of labels whose records do not determine one.
+    `allowed` is a mask of the allowed edges, in which node 0 is the root; labels whose records do not
+    determine a rate start with `default_rate`.
     """
     both, n, k, given = count_pairs(Z), len(Z), Z.shape[1], allowed
     costs = np.maximum(test.evidence, 0.0)

@@ -6,10 +6,9 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
-from scipy.special import xlogy
 
 from likewise.hierarchy import LabelHierarchy
-from likewise.multilabel._chains import find_certain_labels
+from likewise.multilabel._label_trees import compute_binomial_likelihood, find_certain_labels
 from likewise.multilabel._own_rates import compute_exchange_evidence
 
 if TYPE_CHECKING:
@@ -143,11 +142,7 @@ def find_indistinguishable(
         if not Z[:, c].any():
             continue
         share = min(both / max(n, 1), keep)  # more records than expected are not evidence against equality
-
-        def log_likelihood(rate: float, n: int = n, both: int = both) -> float:
-            rate = min(max(rate, 1e-3), 1.0 - 1e-3)
-            return float(xlogy(both, rate) + xlogy(n - both, 1.0 - rate))
-
-        if log_likelihood(share) - log_likelihood(keep) < _NOT_WORSE:
+        free, equal = compute_binomial_likelihood(both, n, np.array([share, keep]), 1e-3)
+        if free - equal < _NOT_WORSE:
             pairs.append((tree.names[p], tree.names[c]))
     return tuple(pairs)
