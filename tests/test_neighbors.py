@@ -15,7 +15,7 @@ from threadpoolctl import threadpool_limits
 from likewise import _neighbors
 from likewise._neighbors import find_near_rows, find_near_rows_by_cells
 from likewise.exceptions import MissingDependencyError
-from likewise.kernels.nearest import keep_nearest
+from likewise.kernels.assign import keep_nearest
 from profiles import fewer
 
 

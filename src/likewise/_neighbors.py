@@ -126,7 +126,7 @@ def find_near_rows_by_cells(X: np.ndarray, k: int, random_state: int) -> np.ndar
     needs 12 bytes of memory for each row and cell compared. A row with fewer than k other rows in these cells
     is searched for exactly.
     """
-    from likewise.kernels.nearest import keep_nearest
+    from likewise.kernels.assign import keep_nearest
 
     n = len(X)
     rows = np.asarray(X - X.mean(axis=0), dtype=np.float32)

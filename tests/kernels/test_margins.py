@@ -4,7 +4,7 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from likewise.kernels.margins import two_nearest_groups
+from likewise.kernels.assign import two_nearest_groups
 from profiles import fewer
 from reference.margins import two_nearest_groups as twin
 

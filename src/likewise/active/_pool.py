@@ -469,7 +469,7 @@ def find_in_block(sites: ClusterSites, most: int, step: int, block: Block) -> Am
 
     Only rows whose number is a multiple of `step` are considered.
     """
-    from likewise.kernels.margins import two_nearest_groups
+    from likewise.kernels.assign import two_nearest_groups
 
     start = -block.rows.start % step
     X = np.ascontiguousarray(block.X[start::step])

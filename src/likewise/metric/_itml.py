@@ -144,7 +144,7 @@ class ITML(MetricLearner):
     def _project(
         self, M: np.ndarray, pairs: Pairs, bounds: tuple[float, ...], progress: FitProgress
     ) -> LearnedTransform:
-        from likewise.kernels.metric_projections import project_pairs  # loads numba only when fit is called
+        from likewise.kernels.projection import project_pairs  # loads numba only when fit is called
 
         V = np.concatenate([pairs.must, pairs.cannot])
         u, l = bounds
