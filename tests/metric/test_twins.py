@@ -10,7 +10,7 @@ from sklearn.exceptions import ConvergenceWarning
 
 from likewise import Supervision
 from likewise.metric import ITML, LSML, MMC, RCA, RelativeSVM, SparseLP
-from likewise.metric._comparisons import Comparisons, get_comparisons
+from likewise.metric._base import Comparisons, get_comparisons
 from likewise.metric._lsml import Residuals
 from likewise.metric._sssvad import SssvadProblem, SssvadState
 from likewise.supervision import sample_links, sample_triplets

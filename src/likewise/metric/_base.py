@@ -1,4 +1,4 @@
-"""Base class of the metric learners: `fit`, the learned matrix, its shrinkage, and `transform`."""
+"""Base class of the metric learners, and hints as differences of rows and comparisons of distances."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from abc import abstractmethod
 from collections.abc import Callable
 from copy import copy
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, ClassVar, Self
+from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
@@ -15,27 +15,31 @@ from sklearn.metrics import pairwise_distances
 from sklearn.utils.validation import check_is_fitted
 
 from likewise._compat import ClassNamePrefixFeaturesOutMixin, TransformerMixin, with_callbacks
+from likewise._typing import ArrayLike, MatrixLike
 from likewise.base import FitProgress, HintedEstimator, Rule, choice, either, real, warn_caller
-from likewise.exceptions import ThinSupervisionWarning
-from likewise.metric._comparisons import Unused, get_comparisons
-from likewise.metric._matrix import (
-    compute_components,
-    compute_scale,
-    compute_total_covariance,
-    is_positive_definite,
+from likewise.exceptions import (
+    InconsistentSupervisionWarning,
+    SupervisionError,
+    ThinSupervisionWarning,
+    UnsupportedSupervisionError,
 )
 from likewise.metric._shrinkage import (
     FOLDS,
     Learn,
     choose_shrinkage,
     choose_shrinkage_by_comparisons,
+    compute_components,
+    compute_scale,
+    compute_total_covariance,
+    is_positive_definite,
     shrink,
 )
-from likewise.supervision import Supervision
+from likewise.supervision import RowGroups, Supervision
 
-if TYPE_CHECKING:
-    from likewise._typing import ArrayLike, MatrixLike
-
+Unused = Literal["refuse", "drop"]
+IS_UNUSED: Rule = choice("refuse", "drop")
+# Maximum number of pairs in groups; learners visit each pair, so more would take very long.
+_MOST_PAIRS = 1_000_000
 IS_PRIOR: Rule = either(
     choice("identity", "covariance"),
     Rule(
@@ -44,9 +48,8 @@ IS_PRIOR: Rule = either(
     ),
 )
 
-IS_SHRINKAGE: Rule = either(
-    choice("auto"), Rule("a number from 0 to 1", lambda v: real(0).holds(v) and bool(v <= 1))
-)
+IS_SHARE: Rule = Rule("a number from 0 to 1", lambda v: real(0).holds(v) and bool(v <= 1))
+IS_SHRINKAGE: Rule = either(choice("auto"), IS_SHARE)
 
 
 @dataclass(frozen=True)
@@ -170,8 +173,7 @@ class MetricLearner(ClassNamePrefixFeaturesOutMixin, TransformerMixin, HintedEst
             learner_copy = copy(self)
 
             def learn_again(X: np.ndarray, some: Supervision) -> np.ndarray:
-                components: np.ndarray = learn(learner_copy, X * size, some).components * size
-                return components
+                return learn(learner_copy, X * size, some).components * size
 
             shrinkage = self._choose_shrinkage(unit_rows, hints, prior, learn_again)
             if shrinkage == 1.0:
@@ -188,12 +190,8 @@ class MetricLearner(ClassNamePrefixFeaturesOutMixin, TransformerMixin, HintedEst
 
     def _choose_shrinkage(self, X: np.ndarray, hints: Supervision, prior: np.ndarray, learn: Learn) -> float:
         """Return the shrinkage of the metric of rows X, chosen by cross-validation."""
-        return choose_shrinkage(X, hints, prior, learn, self._get_n_errors())
-
-    def _choose_shrinkage_by_comparisons(
-        self, X: np.ndarray, hints: Supervision, prior: np.ndarray, learn: Learn
-    ) -> float:
-        """Return the shrinkage for a learner that uses triplets, chosen by cross-validation."""
+        if "triplets" not in self.supported_hints:
+            return choose_shrinkage(X, hints, prior, learn, self._get_n_errors())
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # the fit to all hints has already issued them
             comparisons = get_comparisons(self, X, hints, self.neither)
@@ -235,8 +233,11 @@ class MetricLearner(ClassNamePrefixFeaturesOutMixin, TransformerMixin, HintedEst
         """
         check_is_fitted(self)
         X = self._check_X(X, reset=False)
-        mapped: np.ndarray = (X @ self.components_.T).astype(X.dtype, copy=False)
-        return mapped
+        return (self._make_features(X) @ self.components_.T).astype(X.dtype, copy=False)
+
+    def _make_features(self, X: np.ndarray) -> np.ndarray:
+        """Return the features that the linear map applies to, by default the columns."""
+        return X
 
     def distances(self, A: Any, B: Any = None) -> np.ndarray:
         """Return the learned distance of each row of A to each row of B.
@@ -254,8 +255,7 @@ class MetricLearner(ClassNamePrefixFeaturesOutMixin, TransformerMixin, HintedEst
             The distances.
         """
         mapped = self.transform(A)
-        out: np.ndarray = pairwise_distances(mapped, None if B is None else self.transform(B))
-        return out
+        return pairwise_distances(mapped, None if B is None else self.transform(B))
 
     def _make_prior(self, X: np.ndarray) -> np.ndarray:
         """Return the matrix of the parameter `prior` for these rows."""
@@ -292,3 +292,120 @@ class MetricLearner(ClassNamePrefixFeaturesOutMixin, TransformerMixin, HintedEst
         tags = super().__sklearn_tags__()
         tags.transformer_tags.preserves_dtype = ["float64", "float32"]
         return tags
+
+
+# ---------------------------------------------------------------------- hints
+
+
+@dataclass(frozen=True)
+class Pairs:
+    """Differences between linked rows, shape (n_pairs, n_features) and never zero, and their weights."""
+
+    must: np.ndarray
+    must_weights: np.ndarray
+    cannot: np.ndarray
+    cannot_weights: np.ndarray
+
+
+@dataclass(frozen=True)
+class Comparisons:
+    """Comparisons "row i is closer to j than to k" as rows (i, j, k), shape (n, 3), and their weights."""
+
+    rows: np.ndarray
+    weights: np.ndarray
+
+    def __len__(self) -> int:
+        return len(self.rows)
+
+    def get_near_differences(self, X: np.ndarray) -> np.ndarray:
+        """Return the differences that should be small."""
+        return X[self.rows[:, 0]] - X[self.rows[:, 1]]
+
+    def get_far_differences(self, X: np.ndarray) -> np.ndarray:
+        """Return the differences that should be large."""
+        return X[self.rows[:, 0]] - X[self.rows[:, 2]]
+
+
+def get_stated_pairs(estimator: Any, X: np.ndarray, hints: Supervision) -> Pairs:
+    """Return the stated links as differences of rows, with groups expanded; warn about contradictions."""
+    estimator._compute_soft_closure(hints)
+    count = hints.must_groups.n_pairs + hints.cannot_groups.n_pairs
+    if count > _MOST_PAIRS:
+        raise SupervisionError(
+            f"{{estimator}}: the groups contain {count} links; expected at most {_MOST_PAIRS}, because each "
+            f"link is visited separately.",
+            "Pass fewer links, as pairs, or use RCA, whose cost depends on rows, not links.",
+            kinds=("links",),
+            estimator=type(estimator).__name__,
+        )
+    if count:
+        must, must_weights = _expand_groups(hints.must, hints.must_weights, hints.must_groups)
+        cannot, cannot_weights = _expand_groups(hints.cannot, hints.cannot_weights, hints.cannot_groups)
+        hints = Supervision.from_links(  # merges equal pairs and keeps the larger weight
+            len(X), must, cannot, must_weights=must_weights, cannot_weights=cannot_weights
+        )
+    close = X[hints.must[:, 0]] - X[hints.must[:, 1]]
+    apart = X[hints.cannot[:, 0]] - X[hints.cannot[:, 1]]
+    differ, distinct = close.any(axis=1), apart.any(axis=1)
+    if not distinct.all():
+        i, j = hints.cannot[~distinct][0]
+        _warn_identical(
+            estimator, int((~distinct).sum()), f"cannot-link(s), the first between rows {i} and {j}"
+        )
+    return Pairs(close[differ], hints.must_weights[differ], apart[distinct], hints.cannot_weights[distinct])
+
+
+def _expand_groups(
+    pairs: np.ndarray, weights: np.ndarray, groups: RowGroups
+) -> tuple[np.ndarray, np.ndarray]:
+    each, shares = groups.list_pairs()
+    return np.concatenate([pairs, each]), np.concatenate([weights, shares])
+
+
+def get_comparisons(estimator: Any, X: np.ndarray, hints: Supervision, neither: Unused) -> Comparisons:
+    """Return two comparisons for each answered triplet: a and b are closer to each other than to c.
+
+    The answer NEITHER contains no comparison; `neither` sets whether it raises an error or is dropped.
+    """
+    name = type(estimator).__name__
+    is_answered = hints.answers < 3
+    if neither == "refuse" and not is_answered.all():
+        raise UnsupportedSupervisionError(
+            f"{{estimator}}: {int((~is_answered).sum())} of {len(is_answered)} triplets have the answer "
+            "NEITHER, which contains no comparison.",
+            "{estimator}(neither='drop') learns from the other triplets.",
+            parameter="neither",
+            kinds=("triplets",),
+            estimator=name,
+        )
+    rows, code = hints.triplets[is_answered], hints.answers[is_answered]
+    twice = (rows[1:] == rows[:-1]).all(axis=1)  # triplets are sorted, and equal ones were merged
+    if twice.any():
+        first = tuple(rows[1:][twice][0].tolist())
+        warn_caller(
+            InconsistentSupervisionWarning(
+                f"{{estimator}}: {int(twice.sum())} triplet(s) have contradictory answers, the first of them "
+                f"for rows {first}. All answers are used and traded off against one another.",
+                rows=first,
+                kinds=("triplets",),
+                estimator=name,
+            )
+        )
+    order = np.array([(0, 1, 2), (0, 2, 1), (1, 2, 0)])[code]
+    a, b, c = np.take_along_axis(rows, order, axis=1).T
+    comparisons = Comparisons(
+        np.concatenate([np.column_stack([a, b, c]), np.column_stack([b, a, c])]),
+        np.tile(hints.triplet_weights[is_answered], 2),
+    )
+    same = ~comparisons.get_far_differences(X).any(axis=1)
+    if same.any():
+        i, _, k = comparisons.rows[same][0]
+        _warn_identical(estimator, int(same.sum()), f"comparison(s), the first between rows {i} and {k}")
+    return comparisons
+
+
+def _warn_identical(estimator: Any, count: int, what: str) -> None:
+    warn_caller(
+        f"{type(estimator).__name__}: {count} {what}, would separate identical rows, which no metric can do.",
+        InconsistentSupervisionWarning,
+    )

@@ -9,9 +9,15 @@ import numpy as np
 from scipy.spatial.distance import pdist
 
 from likewise.base import FitProgress, Rule, choice, either, integer, real
-from likewise.metric._base import IS_PRIOR, IS_SHRINKAGE, LearnedTransform, MetricLearner
-from likewise.metric._comparisons import Pairs, get_stated_pairs
-from likewise.metric._matrix import compute_components, compute_scale
+from likewise.metric._base import (
+    IS_PRIOR,
+    IS_SHRINKAGE,
+    LearnedTransform,
+    MetricLearner,
+    Pairs,
+    get_stated_pairs,
+)
+from likewise.metric._shrinkage import compute_components, compute_scale
 from likewise.supervision import Supervision
 
 # This many rows determine the percentiles of the distances to about 1 %.

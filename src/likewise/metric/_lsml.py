@@ -9,9 +9,16 @@ from scipy.optimize import minimize
 from scipy.sparse import csr_array
 
 from likewise.base import FitProgress, Rule, integer, real
-from likewise.metric._base import IS_PRIOR, IS_SHRINKAGE, LearnedTransform, MetricLearner
-from likewise.metric._comparisons import IS_UNUSED, Comparisons, Unused, get_comparisons
-from likewise.metric._shrinkage import Learn
+from likewise.metric._base import (
+    IS_PRIOR,
+    IS_SHRINKAGE,
+    IS_UNUSED,
+    Comparisons,
+    LearnedTransform,
+    MetricLearner,
+    Unused,
+    get_comparisons,
+)
 from likewise.supervision import Supervision
 
 
@@ -110,9 +117,6 @@ class LSML(MetricLearner):
         self.max_iter = max_iter
         self.tol = tol
 
-    def _choose_shrinkage(self, X: np.ndarray, hints: Supervision, prior: np.ndarray, learn: Learn) -> float:
-        return self._choose_shrinkage_by_comparisons(X, hints, prior, learn)
-
     def _learn(self, X: np.ndarray, hints: Supervision, progress: FitProgress) -> LearnedTransform:
         M0 = self._make_prior(X)
         comparisons = get_comparisons(self, X, hints, self.neither)
@@ -180,5 +184,4 @@ class Residuals:
 
 
 def _compute_lengths(rows: np.ndarray) -> np.ndarray:
-    out: np.ndarray = np.sqrt(np.einsum("ij,ij->i", rows, rows))
-    return out
+    return np.sqrt(np.einsum("ij,ij->i", rows, rows))

@@ -8,9 +8,8 @@ import numpy as np
 
 from likewise.base import FitProgress, Rule, choice, integer, real
 from likewise.exceptions import InfeasibleSupervisionError
-from likewise.metric._base import IS_SHRINKAGE, LearnedTransform, MetricLearner
-from likewise.metric._comparisons import get_stated_pairs
-from likewise.metric._matrix import (
+from likewise.metric._base import IS_SHARE, IS_SHRINKAGE, LearnedTransform, MetricLearner, get_stated_pairs
+from likewise.metric._shrinkage import (
     compute_components,
     compute_scale,
     compute_total_covariance,
@@ -99,7 +98,7 @@ class MMC(MetricLearner):
     supported_hints: ClassVar[frozenset[str]] = frozenset({"links"})
     parameter_rules: ClassVar[dict[str, Rule]] = {
         "diagonal": choice(True, False),
-        "regularization": Rule("a number from 0 to 1", lambda v: real(0).holds(v) and bool(v <= 1)),
+        "regularization": IS_SHARE,
         "shrinkage": IS_SHRINKAGE,
         "max_iter": integer(1),
         "tol": real(0),
@@ -128,7 +127,20 @@ class MMC(MetricLearner):
         d = X.shape[1]
         if not hints:
             return LearnedTransform(np.eye(d))
-        self._check_both(hints)
+        n_must, n_cannot = (
+            len(pairs) + len(groups)
+            for pairs, groups in ((hints.must, hints.must_groups), (hints.cannot, hints.cannot_groups))
+        )
+        if not n_must or not n_cannot:
+            lacking, others = "cannot-links, so distances could shrink to 0", "RCA or ITML"
+            if not n_must:
+                lacking, others = "must-links, so distances could grow without bound", "ITML"
+            raise InfeasibleSupervisionError(
+                f"MMC: there are no {lacking}.",
+                f"Give links of both kinds, or use {others}, which can learn from one kind.",
+                kinds=("links",),
+                estimator="MMC",
+            )
         unit = compute_scale(X)
         X = X / unit
         pairs = get_stated_pairs(self, X, hints)
@@ -157,25 +169,6 @@ class MMC(MetricLearner):
         if self.diagonal:
             M = np.diag(M.diagonal())
         return LearnedTransform(compute_components(M) / unit, found.n_iter, found.converged, found.objective)
-
-    def _check_both(self, hints: Supervision) -> None:
-        n_must, n_cannot = (
-            len(hints.must) + len(hints.must_groups),
-            len(hints.cannot) + len(hints.cannot_groups),
-        )
-        if not n_must or not n_cannot:
-            lacking = (
-                "must-links, so distances could grow without bound"
-                if not n_must
-                else "cannot-links, so distances could shrink to 0"
-            )
-            raise InfeasibleSupervisionError(
-                f"MMC: there are no {lacking}.",
-                "Give links of both kinds, or use "
-                f"{'ITML' if not n_must else 'RCA or ITML'}, which can learn from one kind.",
-                kinds=("links",),
-                estimator="MMC",
-            )
 
 
 def _ascend(

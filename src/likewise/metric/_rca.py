@@ -6,12 +6,10 @@ from typing import Any, ClassVar, Literal
 
 import numpy as np
 
-from likewise.base import FitProgress, Rule, choice, either, integer, real
+from likewise.base import FitProgress, Rule, choice, either, integer
 from likewise.exceptions import UnsupportedSupervisionError
-from likewise.metric._base import IS_SHRINKAGE, LearnedTransform, MetricLearner
-from likewise.metric._comparisons import IS_UNUSED, Unused
-from likewise.metric._matrix import compute_scale, compute_total_covariance, compute_whitener
-from likewise.metric._shrinkage import Learn
+from likewise.metric._base import IS_SHARE, IS_SHRINKAGE, IS_UNUSED, LearnedTransform, MetricLearner, Unused
+from likewise.metric._shrinkage import Learn, compute_scale, compute_total_covariance, compute_whitener
 from likewise.supervision import Supervision
 
 
@@ -82,7 +80,7 @@ class RCA(MetricLearner):
     supported_hints: ClassVar[frozenset[str]] = frozenset({"links", "labels"})
     parameter_rules: ClassVar[dict[str, Rule]] = {
         "n_components": either(choice(None), integer(1)),
-        "regularization": Rule("a number from 0 to 1", lambda v: real(0).holds(v) and bool(v <= 1)),
+        "regularization": IS_SHARE,
         "shrinkage": IS_SHRINKAGE,
         "cannot": IS_UNUSED,
     }
@@ -129,21 +127,14 @@ class RCA(MetricLearner):
         closure = self._compute_soft_closure(hints.to_links())
         size = compute_scale(X)
         X = X / size
-        within = _compute_chunklet_covariance(X, closure.component)
-        if within is None:
+        component, sizes = closure.component, closure.sizes
+        rows = np.flatnonzero(sizes[component] >= 2)
+        if not len(rows):
             return LearnedTransform(np.eye(d)[: self.n_components])
-        W = compute_whitener(within, compute_total_covariance(X), self.regularization)[: self.n_components]
+        _, chunk = np.unique(component[rows], return_inverse=True)
+        sums = np.zeros((chunk.max() + 1, d))
+        np.add.at(sums, chunk, X[rows])
+        off = X[rows] - (sums / np.bincount(chunk)[:, None])[chunk]
+        C = off.T @ off / len(rows)
+        W = compute_whitener(C, compute_total_covariance(X), self.regularization)[: self.n_components]
         return LearnedTransform(W / size if len(W) else np.eye(d)[: self.n_components])
-
-
-def _compute_chunklet_covariance(X: np.ndarray, component: np.ndarray) -> np.ndarray | None:
-    """Return the covariance C within chunklets of two or more rows, or None if there are none."""
-    rows = np.flatnonzero(np.bincount(component)[component] >= 2)
-    if not len(rows):
-        return None
-    _, chunk = np.unique(component[rows], return_inverse=True)
-    sums = np.zeros((chunk.max() + 1, X.shape[1]))
-    np.add.at(sums, chunk, X[rows])
-    off = X[rows] - (sums / np.bincount(chunk)[:, None])[chunk]
-    C: np.ndarray = off.T @ off / len(rows)
-    return C

@@ -2,24 +2,19 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, ClassVar, Literal
+from typing import Any, ClassVar, Literal
 
 import numpy as np
 from scipy.linalg import cho_factor, cho_solve
 from sklearn.metrics.pairwise import pairwise_kernels
-from sklearn.utils.validation import check_is_fitted
 
 from likewise.base import FitProgress, Rule, choice, either, integer, real, warn_caller
 from likewise.exceptions import InconsistentSupervisionWarning
-from likewise.metric._base import LearnedTransform, MetricLearner
-from likewise.metric._comparisons import IS_UNUSED, Unused, get_comparisons
-from likewise.metric._matrix import compute_scale
+from likewise.metric._base import IS_UNUSED, LearnedTransform, MetricLearner, Unused, get_comparisons
+from likewise.metric._shrinkage import compute_scale
 from likewise.supervision import Supervision
-
-if TYPE_CHECKING:
-    from likewise._typing import MatrixLike
 
 Kernel = Literal["linear", "poly", "rbf"]
 
@@ -182,29 +177,12 @@ class RelativeSVM(MetricLearner):
         parameters: dict[str, Any] = {} if self.kernel == "linear" else {"gamma": self._gamma}
         if self.kernel == "poly":
             parameters |= {"degree": self.degree, "coef0": 1.0}
-        values: np.ndarray = pairwise_kernels(X, landmarks, metric=self.kernel, **parameters)
-        return values
+        return pairwise_kernels(X, landmarks, metric=self.kernel, **parameters)
 
-    def transform(self, X: MatrixLike) -> np.ndarray:
-        """Map rows so that their Euclidean distances are the learned distances.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features)
-            The rows.
-
-        Returns
-        -------
-        mapped : ndarray of shape (n_samples, n_components)
-            The mapped rows.
-        """
-        check_is_fitted(self)
+    def _make_features(self, X: np.ndarray) -> np.ndarray:
         if self.landmarks_ is None:
-            return super().transform(X)
-        X = self._check_X(X, reset=False)
-        features = self._compute_kernel(np.asarray(X, dtype=np.float64) - self._mean, self.landmarks_)
-        mapped: np.ndarray = (features @ self.components_.T).astype(X.dtype, copy=False)
-        return mapped
+            return X
+        return self._compute_kernel(np.asarray(X, dtype=np.float64) - self._mean, self.landmarks_)
 
 
 def compute_svm_objective(weights: np.ndarray, gains: np.ndarray, prices: np.ndarray) -> float:
@@ -218,22 +196,16 @@ class SvmProgram:
 
     L-BFGS-B on the dual, which has only bounds, was faster with a kernel, but stopped at duality gaps of up
     to 28 % for large C and few columns.
-
-    Attributes
-    ----------
-    gains, prices : ndarray of shape (n_comparisons, d) and (n_comparisons,)
-        G and p.
-    w, xi, s : ndarray
-        The point: weights of shape (d,), slacks and surpluses of shape (n_comparisons,).
-    y, v : ndarray of shape (n_comparisons,) and (d,)
-        The multipliers of s and w; those of xi are p - y.
     """
 
+    # gains, prices: (n_comparisons, d) and (n_comparisons,) G and p
     gains: np.ndarray
     prices: np.ndarray
+    # w, xi, s: The point: weights of shape (d,), slacks and surpluses of shape (n_comparisons,)
     w: np.ndarray
     xi: np.ndarray
     s: np.ndarray
+    # y, v: (n_comparisons,) and (d,) the multipliers of s and w; those of xi are p - y
     y: np.ndarray
     v: np.ndarray
 
@@ -251,8 +223,7 @@ class SvmProgram:
     @cached_property
     def best_weights(self) -> np.ndarray:
         """The optimal weights for the multipliers y, some of them exactly 0."""
-        weights: np.ndarray = np.maximum(self.y @ self.gains, 0.0)
-        return weights
+        return np.maximum(self.y @ self.gains, 0.0)
 
     @cached_property
     def relative_gap(self) -> float:
@@ -276,21 +247,11 @@ class SvmProgram:
         dxi = mu / u - xi + xi / u * dy
         ds = G @ dw + dxi + off_primal
         along = min(1.0, 0.995 * min(map(_compute_step_length, (w, xi, s), (dw, dxi, ds))))
-        across = min(
-            1.0,
-            0.995
-            * min(_compute_step_length(y, dy), _compute_step_length(u, -dy), _compute_step_length(v, dv)),
-        )
+        across = min(1.0, 0.995 * min(map(_compute_step_length, (y, u, v), (dy, -dy, dv))))
         # One step length for all: |w|² / 2 couples the point with its multipliers.
         length = min(along, across)
-        return replace(
-            self,
-            w=w + length * dw,
-            xi=xi + length * dxi,
-            s=s + length * ds,
-            y=y + length * dy,
-            v=v + length * dv,
-        )
+        point = w + length * dw, xi + length * dxi, s + length * ds, y + length * dy, v + length * dv
+        return SvmProgram(G, self.prices, *point)
 
 
 def _compute_step_length(at: np.ndarray, step: np.ndarray) -> float:
@@ -304,10 +265,8 @@ def _solve_shifted(diagonal: np.ndarray, G: np.ndarray, width: np.ndarray, right
     if G.shape[1] <= G.shape[0]:
         matrix = (G.T / width) @ G
         matrix[np.diag_indices_from(matrix)] += diagonal
-        solution: np.ndarray = cho_solve(cho_factor(matrix), right)
-        return solution
+        return cho_solve(cho_factor(matrix), right)
     scaled = G / diagonal
     inner = scaled @ G.T
     inner[np.diag_indices_from(inner)] += width
-    shifted: np.ndarray = right / diagonal - scaled.T @ cho_solve(cho_factor(inner), scaled @ right)
-    return shifted
+    return right / diagonal - scaled.T @ cho_solve(cho_factor(inner), scaled @ right)

@@ -1,4 +1,4 @@
-"""Choose the shrinkage of a learned metric by cross-validation.
+"""Metrics as matrices: the linear map of a metric, and its shrinkage, chosen by cross-validation.
 
 A full metric learned from few links overfits them. For each fold of hinted rows the metric is fitted to the
 links among the other rows; links that involve a held-out row are classified as must- or cannot-link by
@@ -9,22 +9,24 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable
-from functools import partial
+from typing import TYPE_CHECKING
 
 import numpy as np
 from scipy.special import log_expit
 from sklearn.linear_model import LogisticRegression
 
 from likewise.exceptions import InfeasibleSupervisionError
-from likewise.metric._comparisons import Comparisons
-from likewise.metric._matrix import compute_total_covariance
 from likewise.supervision import RowGroups, Supervision
+
+if TYPE_CHECKING:
+    from likewise.metric._base import Comparisons
 
 FOLDS = 5
 GRID = np.array([1.0, 0.75, 0.5, 0.25, 0.0])  # from the prior alone to the metric as it was learned
 # Maximum number of held-out pairs; more would take longer without changing the choice.
 _MOST_PAIRS = 20_000
 _TINY = 1e-12
+_RANK = 1e-10  # eigenvalues below this share of the largest count as 0
 
 # Learns the components of a metric from some of the rows and the hints about them.
 Learn = Callable[[np.ndarray, Supervision], np.ndarray]
@@ -32,17 +34,82 @@ Learn = Callable[[np.ndarray, Supervision], np.ndarray]
 SquaredLengths = Callable[[np.ndarray], np.ndarray]
 
 
-def compute_mean_square(components: np.ndarray, X: np.ndarray) -> float:
-    """Return the mean squared length of centred rows after the linear map."""
-    return float(np.einsum("ij,jk,ik->", components, compute_total_covariance(X), components))
+# ---------------------------------------------------------------------- matrices
+
+
+def compute_scale(X: np.ndarray) -> float:
+    """Return the power of two just above the largest absolute value, or 1 if all values are 0.
+
+    Rows divided by it can be squared without overflow.
+    """
+    largest = float(np.abs(X).max(initial=0.0))
+    return float(np.ldexp(1.0, max(int(np.frexp(largest)[1]), -1000)))
+
+
+def compute_total_covariance(X: np.ndarray) -> np.ndarray:
+    """Return the covariance of centred rows: the sum of outer products divided by their number."""
+    return X.T @ X / len(X)
+
+
+def is_positive_definite(M: np.ndarray) -> bool:
+    """Return True if the smallest eigenvalue exceeds rounding errors."""
+    values = np.linalg.eigvalsh(M)
+    return bool(values[0] > _RANK * max(values[-1], 0.0))
+
+
+def compute_whitener(within: np.ndarray, total: np.ndarray, regularization: float) -> np.ndarray:
+    """Return W of shape (r, d) with ``W C W^T = I`` for ``C = (1 - reg) within + reg total``.
+
+    Directions in which `total` or C is 0 are dropped; r is the number of the others. Rows of W are sorted by
+    the ratio of total to within variance, largest first. The computation uses coordinates in which `total` is
+    the identity, so the units of the columns do not matter.
+    """
+    scale = np.sqrt(total.diagonal())
+    scale = np.where(scale > 0, scale, 1.0)
+    values, vectors = np.linalg.eigh(total / np.outer(scale, scale))
+    use = values > _RANK * max(values[-1], 0.0)
+    if not use.any():
+        return np.empty((0, len(total)))
+    P = vectors[:, use] / np.sqrt(values[use]) / scale[:, None]  # P^T total P = I
+    spread, turn = np.linalg.eigh(P.T @ within @ P)
+    spread = (1.0 - regularization) * np.maximum(spread, 0.0) + regularization
+    seen = spread > _RANK * spread[-1]
+    W: np.ndarray = (P @ (turn[:, seen] / np.sqrt(spread[seen]))).T
+    return _fix_signs(W)
+
+
+def compute_components(M: np.ndarray) -> np.ndarray:
+    """Return L with ``L^T L = M``; it has fewer rows than columns if M is singular.
+
+    A diagonal M gives the square roots of its entries and a full-rank M its symmetric root; both keep the
+    columns in place. Otherwise the rows are scaled eigenvectors, largest eigenvalue first.
+    """
+    diagonal = M.diagonal()
+    if np.array_equal(M, np.diag(diagonal)):
+        use = diagonal > 0
+        use[diagonal.argmax()] = True
+        return np.diag(np.sqrt(np.maximum(diagonal, 0.0)))[use]
+    values, vectors = np.linalg.eigh((M + M.T) / 2.0)
+    use = values > _RANK * values[-1]
+    if use.all():
+        return (vectors * np.sqrt(values)) @ vectors.T
+    return _fix_signs((vectors[:, use] * np.sqrt(values[use])).T[::-1])
+
+
+def _fix_signs(rows: np.ndarray) -> np.ndarray:
+    """Flip signs so that the largest entry of each row is positive; the sign of eigenvectors is arbitrary."""
+    largest = np.take_along_axis(rows, np.abs(rows).argmax(axis=1)[:, None], axis=1)
+    return rows * np.where(largest < 0, -1.0, 1.0)
+
+
+# ---------------------------------------------------------------------- shrinkage
 
 
 def shrink(M: np.ndarray, prior: np.ndarray, X: np.ndarray, shrinkage: float) -> np.ndarray:
     """Return ``(1 - s) M / c + s prior``; c makes the mean squared distances of both metrics equal."""
     T = compute_total_covariance(X)
     c = np.sum(M * T) / max(np.sum(prior * T), _TINY)
-    out: np.ndarray = (1.0 - shrinkage) * M / max(c, _TINY) + shrinkage * prior
-    return out
+    return (1.0 - shrinkage) * M / max(c, _TINY) + shrinkage * prior
 
 
 def choose_shrinkage(
@@ -85,8 +152,7 @@ def choose_shrinkage_by_comparisons(
     def values(test: np.ndarray, squared: SquaredLengths) -> np.ndarray:
         a, b = squared(far[test]), squared(near[test])
         tiny = _TINY * (a.mean() + b.mean() + _TINY)
-        difference: np.ndarray = np.log(a + tiny) - np.log(b + tiny)
-        return difference
+        return np.log(a + tiny) - np.log(b + tiny)
 
     which, found = _cross_validate(X, hints, comparisons.rows, prior, learn, values, rng)
     if not len(which):
@@ -120,7 +186,8 @@ def _cross_validate(
     rows = rows[np.lexsort(X[rows].T[::-1])]  # folds do not depend on the order of rows
     fold = np.full(len(X), -1)
     fold[rows] = rng.permutation(len(rows)) % FOLDS
-    root = np.linalg.cholesky(prior).T
+    root, T = np.linalg.cholesky(prior).T, compute_total_covariance(X)
+    nothing = np.empty(0, dtype=np.int64), np.empty((len(GRID), 0))
     which, found = [], []
     for number in range(FOLDS):
         test = np.flatnonzero((fold[members] == number).any(axis=1))
@@ -132,20 +199,17 @@ def _cross_validate(
                 warnings.simplefilter("ignore")  # the fit to all hints issues them
                 L = learn(X[keep], hints[keep])
         except InfeasibleSupervisionError:
-            return np.empty(0, dtype=np.int64), np.empty((len(GRID), 0))
-        c = compute_mean_square(L, X) / max(compute_mean_square(root, X), _TINY)
+            return nothing
+        learned, plain = (np.einsum("ij,jk,ik->", each, T, each) for each in (L, root))
+        c = max(float(learned) / max(float(plain), _TINY), _TINY)
+
+        def compute_lengths(V: np.ndarray, L: np.ndarray = L, c: float = c) -> np.ndarray:
+            learned, plain = np.square(V @ L.T).sum(axis=1), np.square(V @ root.T).sum(axis=1)
+            return np.outer(1.0 - GRID, learned / c) + np.outer(GRID, plain)
+
         which.append(test)
-        found.append(values(test, partial(_compute_lengths, L, root, c)))
-    if not which:
-        return np.empty(0, dtype=np.int64), np.empty((len(GRID), 0))
-    return np.concatenate(which), np.hstack(found)
-
-
-def _compute_lengths(L: np.ndarray, root: np.ndarray, c: float, V: np.ndarray) -> np.ndarray:
-    """Return the squared lengths of the rows of V for each shrinkage, shape (len(GRID), len(V))."""
-    learned, plain = np.square(V @ L.T).sum(axis=1), np.square(V @ root.T).sum(axis=1)
-    out: np.ndarray = np.outer(1.0 - GRID, learned / max(c, _TINY)) + np.outer(GRID, plain)
-    return out
+        found.append(values(test, compute_lengths))
+    return (np.concatenate(which), np.hstack(found)) if which else nothing
 
 
 def _select_largest_near_best(

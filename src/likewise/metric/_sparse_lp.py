@@ -10,9 +10,14 @@ from scipy.optimize import linprog
 
 from likewise.base import FitProgress, Rule, choice, real, warn_caller
 from likewise.exceptions import InconsistentSupervisionWarning
-from likewise.metric._base import IS_SHRINKAGE, LearnedTransform, MetricLearner
-from likewise.metric._comparisons import IS_UNUSED, Unused, get_comparisons
-from likewise.metric._shrinkage import Learn
+from likewise.metric._base import (
+    IS_SHRINKAGE,
+    IS_UNUSED,
+    LearnedTransform,
+    MetricLearner,
+    Unused,
+    get_comparisons,
+)
 from likewise.supervision import Supervision
 
 # Variables with a smaller reduced cost would not change the optimum noticeably.
@@ -108,9 +113,6 @@ class SparseLP(MetricLearner):
         self.shrinkage = shrinkage
         self.neither: Unused = neither
 
-    def _choose_shrinkage(self, X: np.ndarray, hints: Supervision, prior: np.ndarray, learn: Learn) -> float:
-        return self._choose_shrinkage_by_comparisons(X, hints, prior, learn)
-
     def _learn(self, X: np.ndarray, hints: Supervision, progress: FitProgress) -> LearnedTransform:
         d = X.shape[1]
         comparisons = get_comparisons(self, X, hints, self.neither)
@@ -170,8 +172,7 @@ class _Parts:
 
     def compute_squares(self, V: np.ndarray) -> np.ndarray:
         """Return v^T P v for each row v of V and each term P."""
-        out: np.ndarray = np.square(V[:, self.k] + self.sign * V[:, self.l])
-        return out
+        return np.square(V[:, self.k] + self.sign * V[:, self.l])
 
     def select_worth_adding(self, worth: np.ndarray, price: float, most: int) -> _Parts:
         """Return up to `most` new terms whose worth exceeds their cost, in decreasing order of the excess."""
@@ -203,5 +204,4 @@ class _Parts:
 
 
 def _make_key(k: np.ndarray, l: np.ndarray, sign: np.ndarray) -> np.ndarray:
-    out: np.ndarray = (k * 2**31 + l) * 4 + sign.astype(np.int64)
-    return out
+    return (k * 2**31 + l) * 4 + sign.astype(np.int64)

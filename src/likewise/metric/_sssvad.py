@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, ClassVar, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from scipy.optimize import minimize
@@ -12,14 +12,12 @@ from scipy.special import softmax
 from sklearn.utils.validation import check_is_fitted
 
 from likewise._compat import check_random_state, with_callbacks
+from likewise._typing import ArrayLike, MatrixLike, RandomStateLike
 from likewise.base import FitProgress, HintedClusterer, Rule, choice, integer, real
 from likewise.evaluation import TripletSatisfaction, triplet_satisfaction
-from likewise.metric._comparisons import IS_UNUSED, Comparisons, Unused, get_comparisons
+from likewise.metric._base import IS_UNUSED, Comparisons, Unused, get_comparisons
 from likewise.seeding import draw_seeds_from_closure, extend_seeds
 from likewise.supervision import Supervision
-
-if TYPE_CHECKING:
-    from likewise._typing import ArrayLike, MatrixLike, RandomStateLike
 
 
 class SSSVaD(HintedClusterer):
@@ -234,8 +232,7 @@ class SSSVaD(HintedClusterer):
         centers = np.asarray(self.cluster_centers_, dtype=np.float64) / self._scale
         shift = centers.mean(axis=0)  # centred for numerical accuracy
         costs = _compute_costs(rows - shift, centers - shift, self.feature_weights_, self.temperature)
-        labels: np.ndarray = costs.argmin(axis=1).astype(np.int32)
-        return labels
+        return costs.argmin(axis=1).astype(np.int32)
 
 
 @dataclass(frozen=True)
@@ -344,8 +341,7 @@ class SssvadProblem:
             method="L-BFGS-B",
             options={"maxiter": 30, "gtol": 1e-6, "ftol": 1e-12},
         )
-        best: np.ndarray = d * softmax(found.x.reshape(k, d), axis=1)
-        return best
+        return d * softmax(found.x.reshape(k, d), axis=1)
 
 
 def _compute_costs(X: np.ndarray, centers: np.ndarray, weights: np.ndarray, temperature: float) -> np.ndarray:
