@@ -8,16 +8,18 @@ from scipy.special import entr, log_softmax, softmax
 
 from likewise import Supervision
 from likewise.bayesian._answer_network import AnswerNetwork
-from likewise.bayesian._mode import draw_starts, find_mode, log_joint
 from likewise.bayesian._particles import (
+    Prior,
     Target,
     carry,
     compute_effective_number,
+    draw_starts,
+    find_mode,
     find_next_degree,
+    log_joint,
     move_by_slices,
     resample_systematically,
 )
-from likewise.bayesian._prior import Prior
 
 
 def target(X, hints, k, prior, seen=None):

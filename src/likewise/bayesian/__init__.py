@@ -1,7 +1,6 @@
 """Bayesian clustering: particles of a softmax model, and the most informative questions."""
 
 from likewise.bayesian._bayesian_clustering import BayesianClustering
-from likewise.bayesian._pair_scores import BestPairs, best_pairs
-from likewise.bayesian._triplet_scores import score_triplets
+from likewise.bayesian._pair_scores import BestPairs, best_pairs, score_triplets
 
 __all__ = ["BayesianClustering", "BestPairs", "best_pairs", "score_triplets"]

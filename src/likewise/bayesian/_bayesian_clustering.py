@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, ClassVar, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from scipy.special import log_softmax, softmax
@@ -11,22 +11,23 @@ from sklearn.utils.validation import check_is_fitted
 from threadpoolctl import threadpool_limits
 
 from likewise._compat import check_random_state, with_callbacks
+from likewise._typing import ArrayLike, MatrixLike, RandomStateLike
 from likewise.base import FitProgress, HintedClusterer, Rule, choice, integer, real
-from likewise.bayesian._answer_network import AnswerNetwork
-from likewise.bayesian._answers import LOUDEST
-from likewise.bayesian._mode import draw_starts, find_mode
-from likewise.bayesian._pair_scores import BestPairs, Criterion, best_pairs
-from likewise.bayesian._particle_posterior import Posterior, check_rows, compute_together
-from likewise.bayesian._particles import Target, carry
-from likewise.bayesian._prior import Prior
-from likewise.bayesian._triplet_scores import score_triplets
-from likewise.evaluation import link_satisfaction, triplet_satisfaction
+from likewise.bayesian._answer_network import LOUDEST, AnswerNetwork
+from likewise.bayesian._pair_scores import BestPairs, Criterion, best_pairs, score_triplets
+from likewise.bayesian._particles import (
+    Posterior,
+    Prior,
+    Target,
+    carry,
+    check_rows,
+    compute_together,
+    draw_starts,
+    find_mode,
+)
+from likewise.evaluation import Satisfaction, TripletSatisfaction, link_satisfaction, triplet_satisfaction
 from likewise.exceptions import InfeasibleSupervisionError, SupervisionError
 from likewise.supervision import Supervision
-
-if TYPE_CHECKING:
-    from likewise._typing import ArrayLike, MatrixLike, RandomStateLike
-    from likewise.evaluation import Satisfaction, TripletSatisfaction
 
 # Maximum number of rows in the prior of the particles; their mean is close to that of all rows.
 _PRIOR_ROWS = 1000
@@ -249,7 +250,7 @@ class BayesianClustering(HintedClusterer):
         self._check_weights(hints)
         self._compute_soft_closure(hints.to_links())
         self._scaler = StandardScaler().fit(np.asarray(X, dtype=np.float64))
-        features = self._compute_features(self._scaler, X)
+        features = self._compute_features(X)
         # One thread: sums in another order differ in their last digits, and random draws amplify that.
         with threadpool_limits(1):
             self._fit(features, hints)
@@ -279,9 +280,9 @@ class BayesianClustering(HintedClusterer):
                     estimator=type(self).__name__,
                 )
 
-    def _compute_features(self, scaler: StandardScaler, X: np.ndarray) -> np.ndarray:
+    def _compute_features(self, X: np.ndarray) -> np.ndarray:
         """Return the features of the model: standardised columns, and a last column for the intercept."""
-        Z = scaler.transform(np.asarray(X, dtype=np.float64))
+        Z = self._scaler.transform(np.asarray(X, dtype=np.float64))
         return np.column_stack([Z, np.full(len(Z), 1.0 if self.intercept else 0.0)])
 
     def _fit(self, features: np.ndarray, hints: Supervision) -> None:
@@ -368,7 +369,7 @@ class BayesianClustering(HintedClusterer):
     def _transform_new(self, X: Any) -> np.ndarray:
         """Return the features of new rows."""
         check_is_fitted(self)
-        return self._compute_features(self._scaler, self._check_X(X, reset=False))
+        return self._compute_features(self._check_X(X, reset=False))
 
     def predict_proba(self, X: MatrixLike) -> np.ndarray:
         """Return the probabilities of the clusters under the most probable weights.
@@ -383,8 +384,7 @@ class BayesianClustering(HintedClusterer):
         proba : ndarray of shape (n_samples, n_clusters)
             The probabilities.
         """
-        probability: np.ndarray = softmax(self._transform_new(X) @ self._posterior.mode.T, axis=1)
-        return probability
+        return softmax(self._transform_new(X) @ self._posterior.mode.T, axis=1)
 
     def predict(self, X: MatrixLike) -> np.ndarray:
         """Return the most probable cluster of each row under the most probable weights.
@@ -399,8 +399,7 @@ class BayesianClustering(HintedClusterer):
         labels : ndarray of shape (n_samples,)
             The cluster of each row.
         """
-        labels: np.ndarray = self.predict_proba(X).argmax(axis=1).astype(np.int32)
-        return labels
+        return self.predict_proba(X).argmax(axis=1).astype(np.int32)
 
     def membership_samples(self, X: MatrixLike | None = None) -> np.ndarray:
         """Return the probabilities of the clusters for each particle.

@@ -1,50 +1,85 @@
-"""Particles: draws of the weights from their posterior, updated with new answers.
+"""The posterior of the weights: its prior, particles, most probable weights, and the probabilities they give.
 
-Sequential Monte Carlo: particles are weighted by the likelihood of new answers, resampled, and moved by slice
-sampling (Pei 2017, section 4.3.3). Many new answers are introduced gradually (tempering).
+Particles are draws from the posterior, updated with new answers by sequential Monte Carlo: they are weighted
+by the likelihood of new answers, resampled, and moved by slice sampling (Pei 2017, section 4.3.3). Many new
+answers are introduced gradually (tempering). The most probable weights are found by L-BFGS from several
+starts (section 4.3.4).
 """
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
-from scipy.special import logsumexp
+from scipy.optimize import minimize
+from scipy.special import log_softmax, logsumexp
+from sklearn.cluster import KMeans
+from sklearn.exceptions import ConvergenceWarning
+from threadpoolctl import threadpool_limits
 
 from likewise.bayesian._answer_network import AnswerNetwork
-from likewise.bayesian._prior import Prior
 
+_TINY = 1e-300
 # Minimum share of effective particles after a step.
 ENOUGH = 0.5
 # A slice shrinks by about half each time; a particle that finds no point in this many trials stays unchanged.
 _MAX_SHRINKS = 60
+# Ridge regression gives logits that differ by about 1; this factor makes clusters clear but not certain.
+_STRETCH = 4.0
+
+
+@dataclass(frozen=True)
+class Prior:
+    """log P(W | X) = -lambda/2 |W|^2 - tau mean_i H(p_i) + balance H(mean_i p_i); (4.3) has no balance."""
+
+    precision: float
+    tau: float
+    balance: float
+
+    def compute_row_part(self, logits: np.ndarray) -> np.ndarray:
+        """Return the terms that depend on rows, (S,), for logits (S, k, n), which are overwritten."""
+        if not logits.shape[2] or not (self.tau or self.balance):
+            return np.zeros(len(logits))
+        logits -= logits.max(axis=1, keepdims=True)
+        p = np.exp(logits)
+        mass = p.sum(axis=1)
+        p /= mass[:, None]
+        # H(p) = log of the mass - sum of p times logit
+        entropy = np.log(mass).mean(axis=1) - np.einsum("skn,skn->s", p, logits) / logits.shape[2]
+        value = -self.tau * entropy
+        if self.balance:
+            mean = p.mean(axis=2)
+            value -= self.balance * (mean * np.log(np.maximum(mean, _TINY))).sum(axis=1)
+        return np.asarray(value)
+
+    def compute_gradient(self, log_p: np.ndarray) -> tuple[float, np.ndarray]:
+        """Return the terms that depend on rows for one model, and their gradient by the logits, (n, k)."""
+        p, n = np.exp(log_p), len(log_p)
+        mean = p.mean(axis=0)
+        log_mean = np.log(np.maximum(mean, _TINY))
+        plogp = p * log_p
+        value = self.tau * plogp.sum() / n - self.balance * float(mean @ log_mean)
+        # The derivative by p is t = tau log p - balance log mean, up to a constant over clusters; by the
+        # logits it is p (t - <p, t>). The sign of the tau term is plus, unlike in the text below (4.13).
+        t = self.tau * log_p - self.balance * log_mean
+        gradient = p * (t - (p * t).sum(axis=1, keepdims=True)) / n
+        return float(value), gradient
 
 
 @dataclass(frozen=True, eq=False)
 class Target:
-    """The log-density of the weights apart from their Gaussian prior: the prior of the rows, and the answers.
+    """The log-density of the weights without their Gaussian prior: prior of the rows, and answers."""
 
-    Attributes
-    ----------
-    prior : Prior
-        The prior of the weights.
-    network : AnswerNetwork
-        The answers.
-    features : ndarray of shape (n_rows, n_columns)
-        The features of hinted rows, which may include more rows than the network, then of the rows that the
-        prior uses.
-    answered : ndarray
-        Positions of the rows of the network in `features`.
-    n_hinted : int
-        Number of hinted rows in `features`.
-    """
-
-    prior: Prior
-    network: AnswerNetwork
+    prior: Prior  # the prior of the weights
+    network: AnswerNetwork  # the answers
+    # (n_rows, n_columns) the features of hinted rows, which may include more rows than the network, then of
+    # the rows that the prior uses
     features: np.ndarray
-    answered: np.ndarray
-    n_hinted: int
+    answered: np.ndarray  # positions of the rows of the network in `features`
+    n_hinted: int  # number of hinted rows in `features`
 
     def compute_logits(self, W: np.ndarray) -> np.ndarray:
         """Return the logits of all rows for weights of shape (S, k, n_columns), shape (S, k, n)."""
@@ -144,7 +179,7 @@ def carry(
     If `old` is None, particles are draws from the Gaussian prior. Each step keeps half of the particles
     effective, then resamples and moves them. `old` and `new` must have the same features in the same order.
     """
-    before = old.compute_value if old is not None else _return_zero
+    before = old.compute_value if old is not None else lambda logits: np.zeros(len(logits))
     degree, n_steps = 0.0, 0
     while degree < 1.0:
         logits = new.compute_logits(W)
@@ -165,5 +200,156 @@ def carry(
     return W, n_steps
 
 
-def _return_zero(logits: np.ndarray) -> np.ndarray:
-    return np.zeros(len(logits))
+def log_joint(
+    W: np.ndarray, features: np.ndarray, prior: Prior, network: AnswerNetwork
+) -> tuple[float, np.ndarray]:
+    """Return log P(W, answers | X), eq. (4.13), up to a constant, and its gradient, shape (k, n_columns).
+
+    `features` contains all rows in order, shape (n_samples, n_columns).
+    """
+    log_p = log_softmax(features @ W.T, axis=1)
+    value, by_logits = prior.compute_gradient(log_p)
+    if len(network.rows):
+        log_likelihood, answer_gradient = network.compute_gradient(log_p[network.rows])
+        value += log_likelihood
+        by_logits[network.rows] += answer_gradient
+    value -= prior.precision / 2 * float((W**2).sum())
+    return value, by_logits.T @ features - prior.precision * W
+
+
+@dataclass(frozen=True, eq=False)
+class Mode:
+    """The result of one optimisation."""
+
+    W: np.ndarray
+    value: float
+    n_iter: int
+    converged: bool
+
+
+def find_mode(
+    W: np.ndarray,
+    features: np.ndarray,
+    prior: Prior,
+    network: AnswerNetwork,
+    *,
+    max_iter: int,
+    tol: float,
+    done: Callable[[], bool] = lambda: False,
+) -> Mode:
+    """Maximise the log-posterior from W until convergence, `max_iter` steps, or until `done` returns True."""
+
+    def compute_loss(flat: np.ndarray) -> tuple[float, np.ndarray]:
+        value, gradient = log_joint(flat.reshape(W.shape), features, prior, network)
+        return -value, -gradient.ravel()
+
+    def call_progress(intermediate_result: object) -> None:
+        if done():
+            raise StopIteration
+
+    found = minimize(
+        compute_loss,
+        W.ravel(),
+        jac=True,
+        method="L-BFGS-B",
+        callback=call_progress,
+        options={"maxiter": max_iter, "ftol": tol, "gtol": 1e-5},
+    )
+    return Mode(found.x.reshape(W.shape), -float(found.fun), int(found.nit), found.status not in (1, 99))
+
+
+def draw_starts(features: np.ndarray, n_clusters: int, n: int, rng: np.random.Generator) -> list[np.ndarray]:
+    """Return weights that separate the clusters of k-means, one for each of `n` random starts.
+
+    The weights are a scaled ridge regression on the clusters; a logistic regression is no better a start.
+    """
+    found = []
+    gram = features.T @ features + 0.1 * len(features) * np.eye(features.shape[1])
+    for seed in rng.integers(np.iinfo(np.int32).max, size=max(n, 0)):
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", ConvergenceWarning)  # fewer distinct rows than clusters
+            means = KMeans(n_clusters, n_init=1, random_state=int(seed)).fit(features[:, :-1])
+        member = np.eye(n_clusters)[means.labels_] - 1.0 / n_clusters
+        found.append(_STRETCH * np.linalg.solve(gram, features.T @ member).T)
+    return found
+
+
+@dataclass(frozen=True, eq=False)
+class Posterior:
+    """The posterior after a fit, from which the next fit may continue."""
+
+    prior: Prior  # the prior of the weights
+    network: AnswerNetwork  # the answers
+    features: np.ndarray  # (n_samples, n_columns) the features of the rows
+    seen: np.ndarray  # the rows that the prior of the particles uses
+    W: np.ndarray  # (n_particles, n_clusters, n_columns) the particles
+    mode: np.ndarray  # (n_clusters, n_columns) the most probable weights
+    n_refits: int  # number of fits that continued from a previous fit
+
+    def is_reusable(self, features: np.ndarray, shape: tuple[int, ...], prior: Prior) -> bool:
+        """Return True if the particles are draws for these rows and this prior."""
+        return self.W.shape == shape and self.prior == prior and np.array_equal(features, self.features)
+
+    def predict_proba(self, features: np.ndarray) -> np.ndarray:
+        """Return the cluster probabilities of new rows for each particle, (S, n, k)."""
+        S, k, _ = self.W.shape
+        with threadpool_limits(1):
+            logits = (features @ self.W.reshape(S * k, -1).T).reshape(-1, S, k)
+        logits -= logits.max(axis=2, keepdims=True)
+        np.exp(logits, out=logits)
+        logits /= logits.sum(axis=2, keepdims=True)
+        return logits.transpose(1, 0, 2)
+
+    def compute_proba(self) -> np.ndarray:
+        """Return the cluster probabilities of the rows of the fit for each particle, given the answers."""
+        r = self.predict_proba(self.features)
+        if len(self.network.rows):
+            r[:, self.network.rows] = self.network.compute_row_posterior(self._get_log_proba_of_answered())
+        return r
+
+    def _get_log_proba_of_answered(self) -> np.ndarray:
+        """Return the log-probabilities of the hinted rows without the answers, (S, m, k)."""
+        logits = np.einsum("skd,nd->snk", self.W, self.features[self.network.rows])
+        return np.ascontiguousarray(log_softmax(logits, axis=2))
+
+    def number_groups(self) -> np.ndarray:
+        """Return the connected component of each hinted row, and -1 for other rows."""
+        groups = np.full(len(self.features), -1)
+        groups[self.network.rows] = self.network.component
+        return groups
+
+    def put_right(self, together: np.ndarray, pairs: np.ndarray) -> None:
+        """Correct the probabilities `together` of pairs in the same component, in place.
+
+        The clusters of such rows are not independent given the weights: the first row is fixed to each
+        cluster in turn, and the posterior of the others is computed.
+        """
+        groups = self.number_groups()
+        a, b = pairs.T
+        tied = np.flatnonzero((groups[a] == groups[b]) & (groups[a] >= 0) & (a != b))
+        if not len(tied):
+            return
+        log_p = self._get_log_proba_of_answered()
+        place = np.searchsorted(self.network.rows, pairs[tied])
+        for i in np.unique(place[:, 0]):
+            mine = place[:, 0] == i
+            shared = self.network.compute_together(log_p, int(i)).mean(axis=0)
+            together[tied[mine]] = shared[place[mine, 1]]
+
+
+def compute_together(r: np.ndarray, pairs: np.ndarray) -> np.ndarray:
+    """Return the probability that each pair is together, if clusters are independent given the weights."""
+    shared = np.einsum("snk,snk->n", r[:, pairs[:, 0]], r[:, pairs[:, 1]]) / len(r)
+    return np.where(pairs[:, 0] == pairs[:, 1], 1.0, np.clip(shared, 0.0, 1.0))
+
+
+def check_rows(given: Any, n: int, *, width: int | None = None, what: str = "rows") -> np.ndarray:
+    """Check rows, or pairs and triplets of rows: integers from 0 to n - 1."""
+    rows = np.asarray([tuple(item) for item in given] if width else given)
+    if rows.size == 0:
+        return np.zeros((0, width) if width else 0, dtype=np.int64)
+    if rows.ndim != (2 if width else 1) or (width and rows.shape[1] != width):
+        raise ValueError(f"{what} must have shape (n{f', {width}' if width else ','}), got {rows.shape}.")
+    if rows.dtype.kind not in "iu" or rows.min() < 0 or rows.max() >= n:
+        raise ValueError(f"{what} must contain row numbers: integers from 0 to {n - 1}.")
+    return rows.astype(np.int64)
