@@ -12,16 +12,152 @@ from scipy.linalg import eigh
 from scipy.sparse import csgraph, eye_array
 from scipy.sparse.linalg import ArpackError, ArpackNoConvergence, LinearOperator, eigsh, lobpcg, splu
 
-from likewise.spectral._krylov import (
-    Basis,
-    CountingOperator,
-    apply_chebyshev_filter,
-    compute_basis,
-    compute_damped_interval,
-    filter_degree,
-    run_lanczos,
-)
 from likewise.spectral._operator import SpectralOperator
+
+
+class CountingOperator:
+    """An operator that counts its matrix-vector products."""
+
+    def __init__(self, operator):
+        self.operator, self.shape, self.n_products = operator, operator.shape, 0
+
+    def __matmul__(self, block):
+        self.n_products += 1 if block.ndim == 1 else block.shape[1]
+        return self.operator._matmat(block)
+
+
+class Basis:
+    """Orthonormal columns and their images under an operator, with a fixed maximum number of columns."""
+
+    def __init__(self, counted, room):
+        n = counted.shape[0]
+        self.counted, self.room, self.size = counted, min(room, n), 0
+        self.columns = np.empty((n, self.room), order="F")
+        self.images = np.empty((n, self.room), order="F")
+        self.inner = np.zeros((self.room, self.room))
+
+    def compute_ritz(self, k):
+        """Return the k leading Ritz values, their vectors and their residuals."""
+        m = self.size
+        values, turn = np.linalg.eigh(self.inner[:m, :m])
+        self._values, self._turn = values[::-1], turn[:, ::-1]
+        turn = self._turn[:, :k]
+        vectors = self.columns[:, :m] @ turn
+        return self._values[:k], vectors, self.images[:, :m] @ turn - vectors * self._values[:k]
+
+    def expand(self, block, depth, inverse=None) -> int:
+        """Append `block` and its repeated images, `depth` blocks in all; return the number of new columns."""
+        before, overlap = self.size, None
+        for _ in range(depth):
+            low = self.size
+            if not block.shape[1] or not self.add(block, overlap):
+                break
+            if inverse is None:
+                block, overlap = self.images[:, low : self.size], self.inner[: self.size, low : self.size]
+            else:
+                block = inverse @ self.columns[:, low : self.size]
+        return self.size - before
+
+    def add(self, block, overlap=None) -> int:
+        """Append the part of `block` outside the span of the basis; return the number of new columns.
+
+        `overlap` is ``columns.T @ block`` if it is known.
+        """
+        low = self.size
+        old = self.columns[:, :low]
+        for _ in range(2):
+            sizes = np.linalg.norm(block, axis=0)
+            block = block - old @ (old.T @ block if overlap is None else overlap)
+            overlap = None
+            sizes[sizes == 0.0] = 1.0
+            squares, turn = np.linalg.eigh((block.T @ block) / np.outer(sizes, sizes))
+            kept = squares > 1e-12
+            block = block @ (turn[:, kept] / np.sqrt(squares[kept]) / sizes[:, None])
+            if squares.min(initial=1.0) > 0.5:
+                break  # little cancellation, so the rest is as orthogonal as the basis
+        high = min(low + block.shape[1], self.room)
+        block = block[:, block.shape[1] - (high - low) :]  # the last columns are the least dependent
+        if high > low:
+            self.columns[:, low:high] = block
+            self.images[:, low:high] = self.counted @ block
+            mixed = self.columns[:, :high].T @ self.images[:, low:high]
+            self.inner[:high, low:high] = mixed
+            self.inner[low:high, :high] = mixed.T
+            self.size = high
+        return high - low
+
+    def make_room(self, wanted, keep):
+        """Keep only the `keep` leading Ritz vectors if there is no room for `wanted` more columns."""
+        keep = min(keep, self.size)
+        if self.size + wanted <= self.room:
+            return
+        turn = self._turn[:, :keep]
+        self.columns[:, :keep] = self.columns[:, : self.size] @ turn
+        self.images[:, :keep] = self.images[:, : self.size] @ turn
+        self.inner[:keep, :keep] = np.diag(self._values[:keep])
+        self.size = keep
+
+
+def compute_basis(block, least):
+    """Return the left singular vectors of `block` with singular values above `least`."""
+    squares, turn = np.linalg.eigh(block.T @ block)
+    kept = squares > max(least, 0.0) ** 2
+    return block @ (turn[:, kept] / np.sqrt(squares[kept]))
+
+
+def run_lanczos(counted, outside_of, steps, rng):
+    """Return Ritz values, ascending, and vectors of a Krylov space orthogonal to the given columns."""
+    n = counted.shape[0]
+    fixed = 0 if outside_of is None else outside_of.shape[1]
+    columns = np.empty((n, fixed + steps), order="F")
+    if fixed:
+        columns[:, :fixed] = outside_of
+    inner = np.zeros((steps, steps))
+    vector = rng.standard_normal(n)
+    vector += counted.operator.apply_terms(vector)  # missed eigenvectors are likely to come from the terms
+    vector -= columns[:, :fixed] @ (columns[:, :fixed].T @ vector)
+    size, first = np.linalg.norm(vector), np.sqrt(n)
+    done = 0
+    while done < steps and size > 1e-10 * first:
+        m = fixed + done + 1
+        columns[:, m - 1] = vector / size
+        vector = counted @ columns[:, m - 1]
+        first = max(np.linalg.norm(vector), 1e-300)
+        parts = columns[:, :m].T @ vector
+        vector -= columns[:, :m] @ parts
+        inner[: done + 1, done] = parts[fixed:]
+        size = np.linalg.norm(vector)
+        done += 1
+    values, turn = np.linalg.eigh(inner[:done, :done], UPLO="U")
+    return values, columns[:, fixed : fixed + done] @ turn
+
+
+def compute_damped_interval(low, cut):
+    """Return the centre and half-width of the interval that a filter damps, or None if it is a point."""
+    low -= 0.05 * (cut - low)  # the smallest Ritz value is above the smallest eigenvalue
+    half = (cut - low) / 2
+    return ((cut + low) / 2, half) if half > 1e-12 * max(abs(cut), abs(low)) else None
+
+
+def filter_degree(value, interval, gain) -> int:
+    """Return the degree at which the filter amplifies the eigenvector of `value` about `gain` times."""
+    centre, half = interval
+    x = (value - centre) / half
+    return max(1, int(np.arccosh(gain) / np.arccosh(x))) if x > 1 + 1e-9 else 1000
+
+
+def apply_chebyshev_filter(counted, block, interval, degree):
+    """Return T(S) @ block for the Chebyshev polynomial T with |T| at most 1 on the interval."""
+    centre, half = interval
+    old, new = block, ((counted @ block) - centre * block) / half
+    for _ in range(degree - 1):
+        after = counted @ new
+        after -= centre * new
+        after *= 2.0 / half
+        after -= old
+        old, new = new, after
+    return new
+
 
 SOLVERS = ("auto", "dense", "arpack", "inverse", "lobpcg")
 
@@ -46,33 +182,17 @@ _ROOM = 40
 
 @dataclass(frozen=True, eq=False)
 class Eigen:
-    """The algebraically largest eigenvalues of an operator and their eigenvectors.
+    """The algebraically largest eigenvalues of an operator and their eigenvectors."""
 
-    Parameters
-    ----------
-    values : ndarray of shape (k,), descending
-    vectors : ndarray of shape (N, k), orthonormal; the entry of largest size in each is positive
-    n_products : int
-        The number of matrix-vector products.
-    solver : str
-        The solver: "dense", "arpack", "inverse", "lobpcg", or "warm" if started from given vectors.
-    converged : bool
-        Whether every residual is below the tolerance.
-    inverse : object
-        The factorisation, for the next start. It is not pickled.
-    factored : bool
-        Whether a factorisation was used.
-    spare : ndarray of shape (N, 1) or None
-        An approximation of the next eigenvector, which saves a search for it in the next start.
-    """
-
-    values: np.ndarray
-    vectors: np.ndarray
-    n_products: int
-    solver: str
-    converged: bool
+    values: np.ndarray  # (k,), descending
+    vectors: np.ndarray  # (N, k), orthonormal; the entry of largest size in each is positive
+    n_products: int  # the number of matrix-vector products
+    solver: str  # the solver: "dense", "arpack", "inverse", "lobpcg", or "warm" if started from given vectors
+    converged: bool  # whether every residual is below the tolerance
+    # The factorisation, for the next start. It is not pickled.
     inverse: Any = field(default=None, repr=False)
-    factored: bool = False
+    factored: bool = False  # whether a factorisation was used
+    # (N, 1) an approximation of the next eigenvector, which saves a search for it in the next start
     spare: np.ndarray | None = field(default=None, repr=False)
 
     def __getstate__(self):
@@ -104,9 +224,10 @@ def compute_leading_eigenvectors(
       much memory.
     - "lobpcg": block conjugate gradients without a preconditioner.
 
-    With `start` the pairs are refined from there (generalised Davidson: Rayleigh-Ritz on a growing block,
-    Davidson 1975; residuals are filtered by a Chebyshev polynomial, Zhou & Saad 2007, or by the inverse
-    stored in a previous result). If this does not converge in a few rounds, the start is discarded.
+    With `start`, eigenvectors of a similar operator as columns or a previous result, the pairs are refined
+    from there (generalised Davidson: Rayleigh-Ritz on a growing block, Davidson 1975; residuals are filtered
+    by a Chebyshev polynomial, Zhou & Saad 2007, or by the inverse stored in a previous result). If this does
+    not converge in a few rounds, the start is discarded.
 
     Memory is O(N k), plus the factors for "inverse" and the matrix for "dense".
 
@@ -114,21 +235,6 @@ def compute_leading_eigenvectors(
     these solvers. On 10,000 rows with links and k = 10 it took 0.7 times the CPU time of "auto" for a rolled
     sheet, but 5 times for clouds in five dimensions, whose factors have 14 times the entries of the graph,
     and 5 and 31 times when starting from known vectors.
-
-    Parameters
-    ----------
-    operator : SpectralOperator of shape (N, N)
-        The operator.
-    k : int
-        Number of eigenpairs, from 1 to N.
-    start : ndarray of shape (N, m) or Eigen, optional
-        Eigenvectors of a similar operator.
-    tol : float
-        The relative tolerance of the residuals.
-    solver : {"auto", "dense", "arpack", "inverse", "lobpcg"}
-        The solver, see above.
-    rng : RandomState or Generator
-        Draws starting vectors.
 
     Examples
     --------
@@ -150,14 +256,15 @@ def compute_leading_eigenvectors(
     tol = max(tol, 1e-11)  # limit due to rounding
     counted = CountingOperator(operator)
     if start is not None:
-        inverse = getattr(start, "inverse", None)
-        block = _make_block(start)
+        if isinstance(start, Eigen):
+            inverse, factor, block = start.inverse, start.factored, start.vectors
+            if start.spare is not None:
+                block = np.hstack([block, start.spare])
+        else:
+            inverse, block = None, np.asarray(start, dtype=np.float64)
+            factor = _needs_inverse(operator, solver, _find_connected_parts(operator))
         if block.ndim != 2 or len(block) != n:
             raise ValueError(f"The start has shape {block.shape}; expected ({n}, m).")
-        if isinstance(start, Eigen):
-            factor = start.factored
-        else:
-            factor = _needs_inverse(operator, solver, _find_connected_parts(operator))
         if inverse is None and factor:
             inverse = _Inverse(operator, k)
         result = _refine(counted, block, k, tol, inverse, rng, "warm")
@@ -180,12 +287,6 @@ def _solve_dense(operator: SpectralOperator, k: int) -> Eigen:
     n = operator.shape[0]
     values, vectors = eigh(operator.toarray(), subset_by_index=(n - k, n - 1))
     return Eigen(values[::-1].copy(), _fix_signs(vectors[:, ::-1]), n, "dense", True)
-
-
-def _make_block(start):
-    if not isinstance(start, Eigen):
-        return np.asarray(start, dtype=np.float64)
-    return start.vectors if start.spare is None else np.hstack([start.vectors, start.spare])
 
 
 class _Inverse:
@@ -272,39 +373,29 @@ def _from_arpack(counted, k, tol, rng):
         # order.
         interval = compute_damped_interval(values[0], values[-k])
         degree = 1 if interval is None else min(5, filter_degree(values[-1], interval, 1e6))
-    action = LinearOperator(
-        counted.shape,
-        matvec=lambda x: (
-            counted @ np.ravel(x)
-            if degree < 2
-            else apply_chebyshev_filter(counted, np.ravel(x), interval, degree)
-        ),
-        dtype=np.float64,
-    )
+
+    def multiply(x):
+        x = np.ravel(x)
+        return counted @ x if degree < 2 else apply_chebyshev_filter(counted, x, interval, degree)
+
+    options = {"ncv": max(2 * k + 4, 24), "tol": tol / 2, "v0": vectors[:, -k:].sum(axis=1)}
+    if "rng" in inspect.signature(eigsh).parameters:  # without it, recent SciPy is not reproducible
+        options["rng"] = np.random.default_rng(int.from_bytes(rng.bytes(8), "little"))
     try:
-        return _run_eigsh(action, k, max(2 * k + 4, 24), tol / 2, vectors[:, -k:].sum(axis=1), rng)
+        return eigsh(LinearOperator(counted.shape, multiply, dtype=np.float64), k, which="LA", **options)[1]
+    except ArpackNoConvergence as stopped:
+        return stopped.eigenvectors
     except ArpackError:  # raised for the zero matrix, for example
         return rng.standard_normal((n, k))
 
 
-def _run_eigsh(action, k, n_columns, tol, start, rng):
-    seeded = {}
-    if "rng" in inspect.signature(eigsh).parameters:  # without it, recent SciPy is not reproducible
-        seeded["rng"] = np.random.default_rng(int.from_bytes(rng.bytes(8), "little"))
-    try:
-        return eigsh(action, k, which="LA", ncv=n_columns, tol=tol, v0=start, **seeded)[1]
-    except ArpackNoConvergence as stopped:
-        return stopped.eigenvectors
-
-
 def _from_lobpcg(counted, k, tol, rng):
-    n = counted.shape[0]
-    action = LinearOperator(
-        counted.shape, matvec=counted.__matmul__, matmat=counted.__matmul__, dtype=np.float64
-    )
+    product = counted.__matmul__
+    action = LinearOperator(counted.shape, matvec=product, matmat=product, dtype=np.float64)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # _refine checks the residuals
-        return lobpcg(action, rng.standard_normal((n, k + 2)), tol=tol, maxiter=500, largest=True)[1]
+        start = rng.standard_normal((counted.shape[0], k + 2))
+        return lobpcg(action, start, tol=tol, maxiter=500, largest=True)[1]
 
 
 def _refine(counted, start, k, tol, inverse, rng, solver) -> Eigen:
@@ -329,10 +420,8 @@ def _refine(counted, start, k, tol, inverse, rng, solver) -> Eigen:
         # The inverse contains only the sparse part; eigenvalues above its bound are refined by products.
         near = far & (values <= 1.01 * inverse.bound) if inverse is not None else np.zeros_like(far)
         least = 0.3 * enough.min()
-        by_products, by_inverse = (
-            compute_basis(residuals[:, far & ~near], least),
-            compute_basis(residuals[:, near], least),
-        )
+        by_products = compute_basis(residuals[:, far & ~near], least)
+        by_inverse = compute_basis(residuals[:, near], least)
         missed = residuals[:, :0]
         if most == -np.inf or not far.any():
             most = values[:k].sum() + sizes[:k].sum() + 1e-10 * np.abs(values).sum()
@@ -349,16 +438,10 @@ def _refine(counted, start, k, tol, inverse, rng, solver) -> Eigen:
             done = not far.any()
             break
     # With close eigenvalues the basis loses some orthogonality to rounding; QR restores it.
-    orthonormal = np.linalg.qr(vectors[:, :k])[0]
+    found = _fix_signs(np.linalg.qr(vectors[:, :k])[0])
+    products = counted.n_products
     return Eigen(
-        values[:k],
-        _fix_signs(orthonormal),
-        counted.n_products,
-        solver,
-        bool(done),
-        inverse,
-        inverse is not None,
-        vectors[:, k:],
+        values[:k], found, products, solver, bool(done), inverse, inverse is not None, vectors[:, k:]
     )
 
 

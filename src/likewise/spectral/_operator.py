@@ -16,18 +16,10 @@ _FEW = 0.1
 
 @dataclass(frozen=True, eq=False)
 class LowRank:
-    """The symmetric matrix ``rows @ core @ rows.T`` of size N x N, stored in factored form.
+    """The symmetric matrix ``rows @ core @ rows.T`` of size N x N, stored in factored form."""
 
-    Parameters
-    ----------
-    rows : csr_array or ndarray of shape (N, r)
-        The outer factor.
-    core : ndarray of shape (r, r) or (r,)
-        The inner factor: symmetric, or the diagonal of a diagonal matrix.
-    """
-
-    rows: sparse.csr_array | np.ndarray
-    core: np.ndarray
+    rows: sparse.csr_array | np.ndarray  # (N, r) the outer factor
+    core: np.ndarray  # (r, r) or (r,) the inner factor: symmetric, or the diagonal of a diagonal matrix
 
     def __post_init__(self):
         core, r = np.asarray(self.core), self.rows.shape[1]
@@ -178,9 +170,6 @@ class SpectralOperator(LinearOperator):
         return result
 
     def _matvec(self, x):
-        return self._matmat(np.ravel(x))
-
-    def _rmatvec(self, x):
         return self._matmat(np.ravel(x))
 
     def _adjoint(self):
