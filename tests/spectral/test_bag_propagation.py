@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy.sparse import csr_array
 
-from likewise.spectral._bag_propagation import (
+from likewise.spectral._bag_spectral import (
     compute_class_profile,
     compute_even_shares,
     propagate,

@@ -20,7 +20,7 @@ from likewise.exceptions import (
     UnsupportedSupervisionError,
 )
 from likewise.spectral._affinity import Graph
-from likewise.spectral._bag_terms import BagMatrices
+from likewise.spectral._bag_spectral import BagMatrices
 from likewise.spectral._base import SpectralFamily
 from likewise.supervision import sample_bag_labels
 from profiles import fewer

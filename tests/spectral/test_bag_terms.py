@@ -8,7 +8,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 
 from likewise import Supervision
 from likewise.exceptions import InconsistentSupervisionError
-from likewise.spectral._bag_terms import BagMatrices, compute_bag_terms
+from likewise.spectral._bag_spectral import BagMatrices, compute_bag_terms
 from profiles import fewer
 from reference import bag_constraints as twin
 

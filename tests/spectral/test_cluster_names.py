@@ -5,8 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from likewise import Supervision
-from likewise.spectral._bag_terms import BagMatrices
-from likewise.spectral._cluster_names import compute_profile, name_clusters
+from likewise.spectral._bag_spectral import BagMatrices, compute_profile, name_clusters
 
 
 def make_bags(bags, bag_labels):

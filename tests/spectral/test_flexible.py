@@ -17,10 +17,10 @@ from likewise.exceptions import (
     InfeasibleSupervisionError,
     UnsupportedSupervisionError,
 )
-from likewise.spectral import FlexibleSpectralClustering, SpectralLearning, _pencil
+from likewise.spectral import FlexibleSpectralClustering, SpectralLearning, _flexible
 from likewise.spectral._affinity import Graph, check_given_graph
-from likewise.spectral._link_terms import count_implied, derive_implied_links
-from likewise.spectral._pencil import Pencil
+from likewise.spectral._flexible import Pencil
+from likewise.spectral._pair_constraints import count_implied, derive_implied_links
 from likewise.supervision import sample_links
 from profiles import fewer
 from reference import spectral_links as twin
@@ -168,7 +168,7 @@ def test_the_other_solvers_against_the_dense_one(seed, share):
     level = share * dense.compute_link_eigenvalues(2)[-1]
     every = dense.find_feasible(level, 60)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(_pencil, "DENSE_ROWS", 10)
+        patch.setattr(_flexible, "DENSE_ROWS", 10)
         factored, searched = pencil(weights, hints), pencil(csr_array(weights), hints)
         np.testing.assert_allclose(
             factored.compute_link_eigenvalues(2), dense.compute_link_eigenvalues(2), rtol=1e-6
@@ -208,7 +208,7 @@ def test_one_or_two_links_among_many_rows(n_neighbors, hints):
 
 @pytest.mark.parametrize("sparse", [False, True])
 def test_links_that_leave_nothing_feasible_are_reported_by_every_solver(sparse, monkeypatch):
-    monkeypatch.setattr(_pencil, "DENSE_ROWS", 2)
+    monkeypatch.setattr(_flexible, "DENSE_ROWS", 2)
     chain = Supervision.from_links(4, must=[(0, 1), (1, 2), (2, 3)])
     with pytest.raises(InfeasibleSupervisionError, match="but 0 exist"):
         on_ring(level=0.5).fit(csr_array(RING) if sparse else RING, supervision=chain)
@@ -342,7 +342,7 @@ def test_one_cluster():
 @pytest.mark.parametrize("rows", [10, 500])
 @pytest.mark.parametrize("sparse", [False, True])
 def test_disconnected_graphs_and_isolated_rows(rows, sparse, monkeypatch):
-    monkeypatch.setattr(_pencil, "DENSE_ROWS", rows)
+    monkeypatch.setattr(_flexible, "DENSE_ROWS", rows)
     block = np.ones((10, 10)) - np.eye(10)
     weights = np.zeros((31, 31))
     for first in (0, 10, 20):

@@ -21,7 +21,7 @@ from likewise.exceptions import (
 )
 from likewise.spectral import ConstrainedKernelKMeans, SpectralLearning
 from likewise.spectral._affinity import Graph
-from likewise.spectral._association import Association, Sums
+from likewise.spectral._kernel_kmeans import Association, Sums
 from likewise.supervision import sample_links
 from profiles import fewer
 from reference import spectral_links as twin

@@ -8,7 +8,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.cluster import KMeans, SpectralClustering
 from sklearn.metrics import adjusted_rand_score
 
-from likewise.spectral._rounding import (
+from likewise.spectral._base import (
     compute_cluster_means,
     round_by_kmeans,
     round_by_rotation,

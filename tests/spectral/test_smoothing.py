@@ -3,9 +3,9 @@
 import numpy as np
 import pytest
 
-from likewise.spectral import _smoothing
+from likewise.spectral import _classes
 from likewise.spectral._affinity import Graph, Recipe, build_graph
-from likewise.spectral._smoothing import Smoother
+from likewise.spectral._classes import Smoother
 
 
 @pytest.fixture
@@ -31,7 +31,7 @@ def test_constants_are_unchanged(graph):
 
 @pytest.mark.parametrize("most_kept", [10**9, 0], ids=["influences", "each-column"])
 def test_interpolation_solves_the_system_with_rows_held(graph, most_kept, monkeypatch):
-    monkeypatch.setattr(_smoothing, "_MOST_KEPT", most_kept)
+    monkeypatch.setattr(_classes, "_MOST_KEPT", most_kept)
     gamma, rows = 0.05, np.array([3, 8, 21])
     prior = np.random.default_rng(1).random((40, 2))
     smoother = Smoother(graph, gamma)

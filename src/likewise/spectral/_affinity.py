@@ -41,20 +41,12 @@ class Recipe:
 
 @dataclass(frozen=True, eq=False)
 class Graph:
-    """The similarities of the rows.
+    """The similarities of the rows."""
 
-    Attributes
-    ----------
-    weights : ndarray or csr_array of shape (n_samples, n_samples)
-        Symmetric and non-negative. The diagonal is 0 unless there are self-loops.
-    degrees : ndarray of shape (n_samples,)
-        The row sums; 1 for a row without neighbours, to allow division.
-    scales : ndarray of shape (n_samples,)
-        The scale of each row; equal for all rows unless the affinity is "local".
-    """
-
+    # (n_samples, n_samples) Symmetric and non-negative. The diagonal is 0 unless there are self-loops.
     weights: Any
-    degrees: np.ndarray
+    degrees: np.ndarray  # (n_samples,) the row sums; 1 for a row without neighbours, to allow division
+    # (n_samples,) the scale of each row; equal for all rows unless the affinity is "local"
     scales: np.ndarray
 
     @classmethod
@@ -83,6 +75,8 @@ def build_graph(X: np.ndarray, recipe: Recipe, *, random_state: int = 0) -> Grap
     ``neighbors``: 1 if two rows are nearest neighbours of each other, 1/2 if only one is. With a number of
     neighbours, the first two are 0 unless one row is among the most similar rows of the other.
     """
+    if len(X) < 2:
+        return Graph.from_weights(np.zeros((1, 1)))
     n_neighbors = recipe.get_n_neighbors(len(X))
     if n_neighbors is None:
         return _build_dense(X, recipe)
@@ -144,8 +138,7 @@ def _compute_similarity(
     """Return the similarity of rows with scales `own` to their neighbours; 1 if affinity is "neighbors"."""
     if recipe.affinity == "neighbors":
         return np.ones(distances.shape)
-    alike: np.ndarray = np.exp(-(distances**2) / (2 * own[:, None] * scales[neighbors]))
-    return alike
+    return np.exp(-(distances**2) / (2 * own[:, None] * scales[neighbors]))
 
 
 def _select_most_similar(values: np.ndarray, neighbors: np.ndarray, k: int) -> tuple[np.ndarray, np.ndarray]:
@@ -154,13 +147,17 @@ def _select_most_similar(values: np.ndarray, neighbors: np.ndarray, k: int) -> t
 
 
 def _build_dense(X: np.ndarray, recipe: Recipe) -> Graph:
-    squared = euclidean_distances(_as_float64(X), squared=True)
+    squared = euclidean_distances(X.astype(np.float64, copy=False), squared=True)
     np.fill_diagonal(squared, 0.0)
     if recipe.affinity == "local":
         t = min(LOCAL_NEIGHBOR, len(X) - 1)
         near = np.sqrt(np.partition(squared, t, axis=1)[:, [t]])
     else:
-        above = squared[np.triu_indices(len(X), 1)] if len(X) <= 1000 else _sample_distances(squared)
+        if len(X) <= 1000:
+            above = squared[np.triu_indices(len(X), 1)]
+        else:  # a fixed sample of pairs is enough for the median or the mean
+            i, j = np.random.RandomState(0).randint(len(X), size=(2, 500_000))
+            above = squared[i, j][i != j]
         near = np.sqrt(above)[None]
     scales = _compute_scales(near, recipe, len(X))
     squared /= -2.0 * scales[:, None]
@@ -168,14 +165,6 @@ def _build_dense(X: np.ndarray, recipe: Recipe) -> Graph:
     weights = np.exp(squared, out=squared)
     np.fill_diagonal(weights, 0.0)
     return Graph.from_weights(weights, scales)
-
-
-def _sample_distances(squared: np.ndarray) -> np.ndarray:
-    """Return the squared distances of a fixed sample of pairs, to estimate their median or mean."""
-    rng = np.random.RandomState(0)
-    i, j = rng.randint(len(squared), size=(2, 500_000))
-    found: np.ndarray = squared[i, j][i != j]
-    return found
 
 
 def _compute_scales(distances: np.ndarray, recipe: Recipe, n_samples: int) -> np.ndarray:
@@ -190,8 +179,7 @@ def _compute_scales(distances: np.ndarray, recipe: Recipe, n_samples: int) -> np
         scales = np.full(n_samples, float(recipe.scale))
     # A row with seven duplicates has scale 0; 1e-3 of the typical scale still separates it from others.
     usual = np.median(scales[scales > 0]) if (scales > 0).any() else 1.0
-    floored: np.ndarray = np.maximum(scales, 1e-3 * usual)
-    return floored
+    return np.maximum(scales, 1e-3 * usual)
 
 
 # ---------------------------------------------------------------------- new rows
@@ -204,7 +192,9 @@ def compute_similarities(X_new: np.ndarray, X: np.ndarray, graph: Graph, recipe:
     """
     n_neighbors = recipe.get_n_neighbors(len(X))
     if n_neighbors is None:
-        squared = euclidean_distances(_as_float64(X_new), _as_float64(X), squared=True)
+        squared = euclidean_distances(
+            X_new.astype(np.float64, copy=False), X.astype(np.float64, copy=False), squared=True
+        )
         near = np.sort(
             np.partition(squared, min(LOCAL_NEIGHBOR, len(X) - 1), axis=1)[:, : LOCAL_NEIGHBOR + 1]
         )
@@ -231,9 +221,4 @@ def _compute_new_scales(near: np.ndarray, alike: np.ndarray, graph: Graph, recip
     if recipe.affinity != "local":
         return np.full(len(near), graph.scales[0])
     t = np.minimum(LOCAL_NEIGHBOR - 1 + alike.all(axis=1), near.shape[1] - 1)
-    own: np.ndarray = np.maximum(near[np.arange(len(near)), t], graph.scales.min())
-    return own
-
-
-def _as_float64(X: np.ndarray) -> np.ndarray:
-    return X.astype(np.float64, copy=False)
+    return np.maximum(near[np.arange(len(near)), t], graph.scales.min())

@@ -3,21 +3,26 @@
 from __future__ import annotations
 
 import hashlib
+import warnings
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, ClassVar, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
+from scipy.linalg import LinAlgError, svd
 from scipy.sparse import csr_array, issparse
 from scipy.sparse.csgraph import connected_components
+from sklearn.cluster import KMeans
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.metrics import euclidean_distances
 from sklearn.utils import gen_batches
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from likewise._compat import check_random_state, with_callbacks
+from likewise._typing import ArrayLike, MatrixLike
 from likewise.base import FitProgress, HintedClusterer, Rule, choice, either, integer, real, warn_caller
-from likewise.evaluation import link_satisfaction
+from likewise.evaluation import Satisfaction, link_satisfaction
 from likewise.exceptions import InconsistentSupervisionWarning, LikewiseWarning
+from likewise.seeding import find_fewest_broken
 from likewise.spectral._affinity import (
     Graph,
     Recipe,
@@ -28,18 +33,13 @@ from likewise.spectral._affinity import (
 )
 from likewise.spectral._eigen import Eigen, compute_leading_eigenvectors
 from likewise.spectral._operator import SpectralOperator
-from likewise.spectral._pair_constraints import LabelSets, RowLabelSets, derive_single_label_links
-from likewise.spectral._rounding import (
-    compute_cluster_means,
-    round_by_kmeans,
-    round_by_rotation,
-    scale_to_unit_length,
+from likewise.spectral._pair_constraints import (
+    LabelSets,
+    RowLabelSets,
+    derive_single_label_links,
+    with_mean_weight_one,
 )
 from likewise.supervision import Closure, Supervision
-
-if TYPE_CHECKING:
-    from likewise._typing import ArrayLike, MatrixLike, RandomStateLike
-    from likewise.evaluation import Satisfaction
 
 # Coordinates with a smaller eigenvalue, relative to the largest, would only add noise for new rows.
 _LEAST_VALUE = 1e-3
@@ -48,33 +48,14 @@ _BLOCK = 1 << 22  # maximum number of similarities of new rows in memory
 
 @dataclass(frozen=True, eq=False)
 class Partition:
-    """Rows in the space of the eigenvectors, and their clusters.
+    """Rows in the space of the eigenvectors, and their clusters."""
 
-    Attributes
-    ----------
-    eigen : Eigen
-        The selected eigenvectors, one row for each data row.
-    rows : ndarray of shape (n_samples, n_clusters)
-        The rows that were clustered: scaled rows of the eigenvectors.
-    labels : ndarray of shape (n_samples,)
-        The cluster of each row.
-    scale : ndarray of shape (n_samples,)
-        The factors of the rows and columns of the matrix.
-    stretch : ndarray of shape (n_clusters,) or float
-        The factor of each coordinate before rows were scaled.
-    n_rounds : int
-        Number of iterations, if the method is iterative.
-    plain : ndarray of shape (n_clusters,) or None
-        Approximate leading eigenvalues of the graph without hints, if they were needed.
-    """
-
-    eigen: Eigen
-    rows: np.ndarray
-    labels: np.ndarray
-    scale: np.ndarray
-    stretch: Any = 1.0
-    n_rounds: int = 1
-    plain: np.ndarray | None = None
+    eigen: Eigen  # the selected eigenvectors, one row for each data row
+    rows: np.ndarray  # (n_samples, n_clusters) the rows that were clustered: scaled rows of the eigenvectors
+    labels: np.ndarray  # (n_samples,) the cluster of each row
+    scale: np.ndarray  # (n_samples,) the factors of the rows and columns of the matrix
+    stretch: Any = 1.0  # (n_clusters,) the factor of each coordinate before rows were scaled
+    n_rounds: int = 1  # number of iterations, if the method is iterative
 
 
 @dataclass(frozen=True, eq=False)
@@ -184,25 +165,6 @@ class SpectralFamily(HintedClusterer):
     # Whether links implied by bags are derived from label sets; listing all pairs could take too long.
     _reads_label_sets: ClassVar[bool] = False
 
-    def __init__(
-        self,
-        n_clusters: int = 8,
-        *,
-        affinity: str = "local",
-        n_neighbors: Any = "auto",
-        scale: Any = "median",
-        neighbor_search: str = "auto",
-        as_links: bool = False,
-        row_normalize: bool = True,
-        assign_labels: str = "kmeans",
-        n_init: int = 10,
-        eigen_solver: str = "auto",
-        tol: float = 1e-5,
-        warm_start: bool = False,
-        random_state: RandomStateLike = None,
-    ) -> None:
-        self._store_parameters(locals())
-
     def _store_parameters(self, given: dict[str, Any]) -> None:
         """Store each constructor parameter under its own name."""
         for name in self._get_param_names():
@@ -210,10 +172,8 @@ class SpectralFamily(HintedClusterer):
 
     def __init_subclass__(cls, **kwargs: Any) -> None:
         super().__init_subclass__(**kwargs)
-        common = "{graph}\n    {embedding}"
-        texts = {"{common}": common, "{graph}": _GRAPH, "{embedding}": _EMBEDDING, "{fitted}": _FITTED}
-        for name, text in texts.items():
-            cls.__doc__ = (cls.__doc__ or "").replace(name, text)
+        doc = (cls.__doc__ or "").replace("{common}", "{graph}\n    {embedding}").replace("{graph}", _GRAPH)
+        cls.__doc__ = doc.replace("{embedding}", _EMBEDDING).replace("{fitted}", _FITTED)
 
     # ------------------------------------------------------------------ hooks of the members
 
@@ -325,14 +285,6 @@ class SpectralFamily(HintedClusterer):
             )
         return given
 
-    def _check_symmetric(self, given: Any) -> None:
-        gap = abs(given - given.T).max()
-        if gap > 1e-8 * given.max():
-            raise ValueError(
-                f"{type(self).__name__}: similarities must be symmetric, but A and A.T differ by up to "
-                f"{gap:.3g}. Pass (A + A.T) / 2 to symmetrise them."
-            )
-
     def _check_supervision(
         self, supervision: Any, n_samples: int, y: Any = None, *, given: Any
     ) -> Supervision:
@@ -374,31 +326,34 @@ class SpectralFamily(HintedClusterer):
 
     def _get_graph(self, X: Any, seed: int) -> PreviousFit:
         """Return the graph; with `warm_start`, reuse the graph of the last fit if the rows are the same."""
-        recipe = self._make_recipe(X.shape[0])
-        if not self.warm_start:
-            return PreviousFit(b"", self._build_graph(X, recipe, seed), recipe)
-        key = _compute_fingerprint(X, recipe)
-        last: PreviousFit | None = getattr(self, "_last", None)
-        if last is not None and last.key == key:
-            return last
-        return PreviousFit(key, self._build_graph(X, recipe, seed), recipe)
-
-    def _build_graph(self, X: Any, recipe: Recipe, seed: int) -> Graph:
+        recipe, key = self._make_recipe(X.shape[0]), b""
+        if self.warm_start:
+            # A digest of rows and recipe recognises the same rows without a copy of them.
+            digest = hashlib.sha1(repr((recipe, X.shape, X.dtype)).encode(), usedforsecurity=False)
+            for part in (X.data, X.indices, X.indptr) if issparse(X) else (np.ascontiguousarray(X),):
+                digest.update(part.view(np.uint8).data)
+            key = digest.digest()
+            last: PreviousFit | None = getattr(self, "_last", None)
+            if last is not None and last.key == key:
+                return last
         if recipe.affinity == "precomputed":
-            self._check_symmetric(X)
+            gap = abs(X - X.T).max()
+            if gap > 1e-8 * X.max():
+                raise ValueError(
+                    f"{type(self).__name__}: similarities must be symmetric, but A and A.T differ by up to "
+                    f"{gap:.3g}. Pass (A + A.T) / 2 to symmetrise them."
+                )
             graph = check_given_graph(X, self_loops=recipe.self_loops)
-        elif len(X) < 2:
-            graph = Graph.from_weights(np.zeros((1, 1)))
         else:
             graph = build_graph(X, recipe, random_state=seed)
         self._warn_about_parts(graph)
         if recipe.self_loops and recipe.affinity != "precomputed":
-            return with_self_loops(graph)
-        return graph
+            graph = with_self_loops(graph)
+        return PreviousFit(key, graph, recipe)
 
     def _warn_about_parts(self, graph: Graph) -> None:
         """Warn about rows without neighbours, and if the graph has more components than clusters."""
-        name, weights = type(self).__name__, graph.weights
+        weights = graph.weights
         if not issparse(weights) and np.count_nonzero(weights[0]) >= graph.n_samples - 1:
             return  # every row is connected to the first; listing N^2 edges would be slow
         n_parts, part = connected_components(csr_array(weights), directed=False)
@@ -410,14 +365,14 @@ class SpectralFamily(HintedClusterer):
                     f"{{estimator}}: {alone} row(s) have no similar rows, the first of them row {rows[0]}.",
                     "Only hints can determine their clusters.",
                     rows=rows[:1],
-                    estimator=name,
+                    estimator=type(self).__name__,
                 )
             )
         if n_parts - alone > self.n_clusters > 1:
             warn_caller(
-                f"{name}: the graph has {n_parts - alone} connected components, more than n_clusters="
-                f"{self.n_clusters}. Without hints it is arbitrary which of them are merged. Increase "
-                "n_neighbors to connect them.",
+                f"{type(self).__name__}: the graph has {n_parts - alone} connected components, more than "
+                f"n_clusters={self.n_clusters}. Without hints it is arbitrary which of them are merged. "
+                "Increase n_neighbors to connect them.",
                 LikewiseWarning,
             )
 
@@ -436,27 +391,35 @@ class SpectralFamily(HintedClusterer):
         Without `last`, `near` may contain columns that nearly span the eigenvectors. Each coordinate is
         multiplied by its eigenvalue to the power `power`, which reduces the less informative coordinates.
         """
-        eigen = self._compute_leading(operator, rng, near if last is None else last.eigen)
+        start = near if last is None else last.eigen
+        eigen = compute_leading_eigenvectors(
+            operator, self.n_clusters, start=start, tol=self.tol, solver=self.eigen_solver, rng=rng
+        )
         stretch = np.maximum(eigen.values, 0.0) ** power
         rows = self._embed_rows(eigen.vectors * stretch, graph.degrees)
         # With another number of clusters the previous clusters are a poor start for k-means.
-        same = last is not None and last.eigen.vectors.shape[1] == self.n_clusters
-        labels = self._round_embedding(rows, rng, last.labels if same else None)  # type: ignore[union-attr]
+        first = last.labels if last is not None and last.eigen.vectors.shape[1] == self.n_clusters else None
+        if self.assign_labels == "discretize":
+            labels = round_by_rotation(scale_to_unit_length(rows), rng)
+        else:
+            labels = round_by_kmeans(rows, self.n_clusters, self.n_init, rng, first)
         scale = np.ones(graph.n_samples) if operator.scale is None else operator.scale
         return Partition(eigen, rows, labels, scale, stretch)
 
-    def _compute_leading(self, operator: SpectralOperator, rng: Any, start: Any = None) -> Eigen:
-        return compute_leading_eigenvectors(
-            operator, self.n_clusters, start=start, tol=self.tol, solver=self.eigen_solver, rng=rng
-        )
+    def _find_fewest_broken(self, found: list[Any], graph: Graph, hints: Supervision) -> list[int]:
+        """Return the results whose number of violated links is within chance of the lowest.
+
+        To count violations, hinted rows are assigned by their neighbours: clusters that fit only the hinted
+        rows satisfy every link but do not generalise to others.
+        """
+        judged = [
+            np.where(hints.touched, self._assign_new_rows(graph.weights, graph.degrees, each), each.labels)
+            for each in found
+        ]
+        return find_fewest_broken(judged, with_mean_weight_one(hints))
 
     def _embed_rows(self, vectors: np.ndarray, degrees: np.ndarray) -> np.ndarray:
         return scale_to_unit_length(vectors) if self.row_normalize else vectors / np.sqrt(degrees)[:, None]
-
-    def _round_embedding(self, rows: np.ndarray, rng: Any, labels: np.ndarray | None = None) -> np.ndarray:
-        if self.assign_labels == "discretize":
-            return round_by_rotation(scale_to_unit_length(rows), rng)
-        return round_by_kmeans(rows, self.n_clusters, self.n_init, rng, labels)
 
     # ------------------------------------------------------------------ using
 
@@ -505,8 +468,7 @@ class SpectralFamily(HintedClusterer):
             rows, compute_cluster_means(found.rows, found.labels, len(sizes)), squared=True
         )
         far[:, sizes == 0] = np.inf
-        nearest: np.ndarray = far.argmin(axis=1)
-        return nearest
+        return far.argmin(axis=1)
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -515,9 +477,61 @@ class SpectralFamily(HintedClusterer):
         return tags
 
 
-def _compute_fingerprint(X: Any, recipe: Recipe) -> bytes:
-    """Return a digest of the rows and the recipe, to recognise the same rows without keeping a copy."""
-    digest = hashlib.sha1(repr((recipe, X.shape, X.dtype)).encode(), usedforsecurity=False)
-    for part in (X.data, X.indices, X.indptr) if issparse(X) else (np.ascontiguousarray(X),):
-        digest.update(part.view(np.uint8).data)
-    return digest.digest()
+# ---------------------------------------------------------------------- clusters of the embedded rows
+
+
+def scale_to_unit_length(rows: np.ndarray) -> np.ndarray:
+    """Scale each row to length 1; a row of zeros, which belongs to an isolated row, stays unchanged."""
+    lengths = np.linalg.norm(rows, axis=1, keepdims=True)
+    return rows / np.where(lengths > 0, lengths, 1.0)
+
+
+def compute_cluster_means(rows: np.ndarray, labels: np.ndarray, k: int) -> np.ndarray:
+    """Return the mean of each cluster, or zeros for an empty cluster."""
+    sums = np.column_stack([np.bincount(labels, weights=column, minlength=k) for column in rows.T])
+    return sums / np.maximum(np.bincount(labels, minlength=k), 1)[:, None]
+
+
+def round_by_kmeans(
+    rows: np.ndarray, k: int, n_init: int, rng: Any, labels: np.ndarray | None = None
+) -> np.ndarray:
+    """Return the clusters of the rows by k-means, starting from `labels` or from `n_init` random starts."""
+    start: dict[str, Any] = {"n_init": n_init}
+    if labels is not None:
+        start = {"n_init": 1, "init": compute_cluster_means(rows, labels, k)}
+    with warnings.catch_warnings():
+        # The estimator has its own warning about fewer distinct rows than clusters.
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        found: np.ndarray = KMeans(k, random_state=rng, **start).fit(rows).labels_
+    return found
+
+
+def round_by_rotation(rows: np.ndarray, rng: Any, *, max_iter: int = 100) -> np.ndarray:
+    """Return the clusters by the discretisation of Yu & Shi (2003), for rows of length 1.
+
+    Minimises ||A - rows R|| alternately over an indicator matrix A (each row goes to its largest coordinate)
+    and a rotation R (the orthogonal matrix nearest to rows' A). R starts from nearly orthogonal rows, the
+    first of them random.
+    """
+    n, k = rows.shape
+    rotation = np.empty((k, k))
+    rotation[:, 0] = rows[rng.randint(n)]
+    along = np.zeros(n)
+    for column in range(1, k):
+        along += np.abs(rows @ rotation[:, column - 1])
+        rotation[:, column] = rows[along.argmin()]
+    labels = np.zeros(n, dtype=np.int64)
+    reached = -np.inf
+    for _ in range(max_iter):
+        labels = (rows @ rotation).argmax(axis=1)
+        sums = np.zeros((k, k))
+        np.add.at(sums, labels, rows)
+        try:
+            left, values, right = svd(sums)  # sums' = V S U', so the nearest orthogonal matrix is (U V')'
+        except LinAlgError:
+            break
+        if values.sum() <= reached * (1 + 1e-12):
+            break
+        reached = values.sum()
+        rotation = (left @ right).T
+    return labels

@@ -6,7 +6,8 @@ the hinted rows and a sample of the others. :math:`L_i(c)` is the likelihood of 
 cluster c; it multiplies the density of the row in every step. A log-linear stack combines the shares
 :math:`p_m` of the mixtures with the shares :math:`p_0` of the graph,
 
-.. math:: q(c) \propto \exp\bigl(a \log p_0(c) + \sum_m b_m \log p_m(c)\bigr), \qquad a \ge 0.05,\ b_m \ge 0 .
+.. math:: q(c) \propto \exp\bigl(a \log p_0(c) + \sum_m b_m \log p_m(c)\bigr), \qquad
+          a \ge 0.05,\ b_m \ge 0 . \qquad (1)
 
 The weights maximise :math:`\sum_i \log \sum_c L_i(c)\, q_i(c)` over held-out rows (three folds), with a
 normal prior of mean 1 on a and an exponential prior on each b_m. So the graph is preferred while there is
@@ -23,6 +24,7 @@ import numpy as np
 from scipy.optimize import linear_sum_assignment, minimize
 from sklearn.cluster import KMeans
 from sklearn.decomposition import PCA
+from sklearn.metrics import pairwise_distances_argmin
 
 _COLUMNS = 30  # more columns are reduced to their leading principal components
 _ROWS = 400  # EM uses a sample of this size of the rows whose cluster is unknown
@@ -54,9 +56,6 @@ class MixtureSpace:
     Products of pairs of columns are stored as additional columns, so scatter matrices and quadratic forms of
     all clusters are single matrix products.
     """
-
-    n_clusters: int
-    random_state: int
 
     def __init__(self, X: np.ndarray, n_clusters: int, random_state: int) -> None:
         self.n_clusters, self.random_state = n_clusters, random_state
@@ -106,30 +105,22 @@ class MixtureSpace:
                 k_means = KMeans(self.n_clusters, n_init=2, random_state=self.random_state).fit(space)
                 start = np.eye(self.n_clusters)[k_means.labels_]
                 none = np.empty((0, self.n_clusters))
-                self._free.append(
-                    _fit_mixture(
-                        self, X, self.compute_products(X), start, none, "tied", 1.0, _FREE_STEPS
-                    ).shares
-                )
+                products = self.compute_products(X)
+                fitted = _fit_mixture(self, X, products, start, none, "tied", 1.0, _FREE_STEPS)
+                self._free.append(fitted.shares)
         return self._free
 
 
 @dataclass(frozen=True, eq=False)
 class HintedMixtureRows:
-    """Hinted rows with the posterior and likelihood of their clusters.
+    """Hinted rows with the posterior and likelihood of their clusters."""
 
-    Attributes
-    ----------
-    rows : ndarray of shape (n_hinted,)
-        The rows, ascending.
-    shares : ndarray of shape (n_hinted, n_clusters)
-        The posterior given graph and hints, one-hot if the clusters are certain; EM starts here.
-    likelihood : ndarray of shape (n_hinted, n_clusters)
-        The likelihood of the hints if the row is in each cluster, up to a factor for each row.
-    """
-
-    rows: np.ndarray
+    rows: np.ndarray  # (n_hinted,) the rows, ascending
+    # (n_hinted, n_clusters) the posterior given graph and hints, one-hot if the clusters are certain; EM
+    # starts here
     shares: np.ndarray
+    # (n_hinted, n_clusters) the likelihood of the hints if the row is in each cluster, up to a factor for
+    # each row
     likelihood: np.ndarray
 
     @classmethod
@@ -269,8 +260,6 @@ def _match_free_start(space: MixtureSpace, hinted: HintedMixtureRows) -> np.ndar
     place = np.minimum(place, len(space.sample) - 1)
     inside = space.sample[place] == rows
     if not inside.any():
-        from sklearn.metrics import pairwise_distances_argmin
-
         place, inside = pairwise_distances_argmin(space.X[rows], space.X[space.sample]), np.ones_like(inside)
     best, shares = -1.0, space.compute_free_shares()[0]
     for candidate in space.compute_free_shares():
@@ -285,28 +274,16 @@ def _match_free_start(space: MixtureSpace, hinted: HintedMixtureRows) -> np.ndar
 
 @dataclass(frozen=True, eq=False)
 class LearnedMetric:
-    """Mixtures fitted to hinted rows, and their weights beside the graph.
+    """Mixtures fitted to hinted rows, and their weights beside the graph."""
 
-    Attributes
-    ----------
-    weights : ndarray of shape (1 + n_used,)
-        The exponents of the stack: the graph, then the mixtures in use.
-    shares : list of ndarray of shape (n_samples, n_clusters)
-        The shares of all rows by each mixture in use.
-    rows, clusters : ndarray
-        The rows it was fitted to, and their clusters at that time.
-    held_out : list of ndarray of shape (n_rows, n_clusters)
-        The shares of these rows by each mixture, each row predicted by a fit without it.
-    space : MixtureSpace
-        The prepared rows, stored for the next fit.
-    """
-
-    weights: np.ndarray
-    shares: list[np.ndarray]
+    weights: np.ndarray  # (1 + n_used,) the exponents of the stack: the graph, then the mixtures in use
+    shares: list[np.ndarray]  # (n_samples, n_clusters) each, the shares of all rows by each mixture in use
+    # rows, clusters: The rows it was fitted to, and their clusters at that time
     rows: np.ndarray
     clusters: np.ndarray
+    # (n_rows, n_clusters) the shares of these rows by each mixture, each row predicted by a fit without it
     held_out: list[np.ndarray]
-    space: MixtureSpace
+    space: MixtureSpace  # the prepared rows, stored for the next fit
 
     def match(self, clusters_now: np.ndarray) -> np.ndarray:
         """Return the mixture's cluster for each cluster of a later fit; -1 in `clusters_now`: unknown."""
@@ -373,19 +350,8 @@ def learn_metric(
 ) -> LearnedMetric | None:
     """Fit mixtures to hinted rows, and weight them against the graph by cross-validation.
 
-    Parameters
-    ----------
-    space : MixtureSpace
-        The rows.
-    graph_shares : callable
-        Called as ``graph_shares(rows, shares)``; returns the graph's shares of all rows, given those of some.
-    hinted : HintedMixtureRows
-        The hinted rows.
-
-    Returns
-    -------
-    LearnedMetric or None
-        None if too few rows are hinted, or all hinted rows are in one cluster.
+    ``graph_shares(rows, shares)`` returns the graph's shares of all rows, given those of some. The result is
+    None if too few rows are hinted, or all hinted rows are in one cluster.
     """
     clusters = hinted.clusters
     needed = max(_MIN_ROWS, _MIN_ROWS_PER_CLUSTER * space.n_clusters)

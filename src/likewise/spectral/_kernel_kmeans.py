@@ -3,30 +3,29 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, fields, replace
-from typing import TYPE_CHECKING, Any, ClassVar, Literal
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Any, ClassVar, Literal
 
 import numpy as np
-from scipy.sparse import csc_array, csr_array
+from scipy.linalg import eigh
+from scipy.sparse import csc_array, csr_array, issparse
+from scipy.sparse.linalg import ArpackNoConvergence, eigsh
 from sklearn.metrics import pairwise_distances_argmin
 
+from likewise._typing import RandomStateLike
 from likewise.base import Rule, choice, either, integer, real
-from likewise.seeding import draw_seeds_from_closure, extend_seeds, find_fewest_broken
+from likewise.seeding import draw_seeds_from_closure, extend_seeds
 from likewise.spectral._affinity import Graph
-from likewise.spectral._association import Association, Sums
 from likewise.spectral._base import Partition, SpectralFamily
-from likewise.spectral._link_terms import (
+from likewise.spectral._operator import LowRank, SpectralOperator
+from likewise.spectral._pair_constraints import (
     count_implied,
     count_stated,
     derive_implied_links,
     get_stated_links,
-    with_mean_weight,
 )
-from likewise.spectral._operator import LowRank, SpectralOperator
 from likewise.supervision import Closure, Supervision
-
-if TYPE_CHECKING:
-    from likewise._typing import RandomStateLike
 
 Objective = Literal["normalized_cut", "ratio_association", "ratio_cut"]
 
@@ -45,7 +44,8 @@ class KernelKMeansRun:
 class KernelKMeansEmbedding(Partition):
     """The embedding of the relaxed problem, with the clusters of the best start."""
 
-    ended: KernelKMeansRun
+    sums: Sums
+    settled: bool
 
 
 class ConstrainedKernelKMeans(SpectralFamily):
@@ -55,7 +55,7 @@ class ConstrainedKernelKMeans(SpectralFamily):
     negative), the normalised cut objective to be minimised is
 
     .. math:: \sum_c \frac{\mathrm{cut}(c)}{\mathrm{deg}(c)}
-              - \sum_c \sum_{i, j \in c} \frac{w_{ij}}{\mathrm{deg}(c)}
+              - \sum_c \sum_{i, j \in c} \frac{w_{ij}}{\mathrm{deg}(c)} \qquad (1)
 
     A must-link inside a cluster is rewarded and a cannot-link penalised, relative to the degree of the
     cluster (section 4 of the paper). For the ratio cut and the ratio association :math:`\mathrm{deg}(c)` is
@@ -63,7 +63,7 @@ class ConstrainedKernelKMeans(SpectralFamily):
     inside the cluster, which is plain kernel k-means with W as the kernel, as in section 3. All three are
     weighted kernel k-means with masses m (the degrees, or ones) and the kernel
 
-    .. math:: K = \sigma M^{-1} + M^{-1} (W + w) M^{-1}, \qquad M = \mathrm{diag}(m)
+    .. math:: K = \sigma M^{-1} + M^{-1} (W + w) M^{-1}, \qquad M = \mathrm{diag}(m) \qquad (2)
 
     (with W - D in place of W for the ratio cut). The shift :math:`\sigma` makes K positive definite, so batch
     steps, which move all rows at once, never raise the objective; but a large shift keeps rows where they
@@ -220,55 +220,30 @@ class ConstrainedKernelKMeans(SpectralFamily):
         added -= columns.power(2) @ strengths
         return Association(graph.weights, columns, strengths, added, mass)
 
-    def _make_relaxed_operator(self, association: Association) -> SpectralOperator:
-        """Return the matrix whose leading eigenvectors solve the spectral relaxation."""
-        terms = (
-            [LowRank(csr_array(association.columns), association.strengths)]
-            if association.columns.nnz
-            else []
-        )
-        return SpectralOperator(association.near, association.mass**-0.5, terms, association.added)
-
     def _cluster(self, graph: Graph, hints: Supervision, rng: Any, last: Partition | None) -> Partition:
         closure = self._compute_soft_closure(hints)
         association = self._make_association(graph, hints, closure)
         massive = replace(graph, degrees=association.mass)
-        relaxed = self._partition(self._make_relaxed_operator(association), massive, rng, last)
-        self.shift_ = (
-            max(-association.bound_eigenvalues(rng), 0.0) if self.shift == "auto" else float(self.shift)
-        )
-        units = (
-            association
-            if closure.n_components == graph.n_samples
-            else association.merge_units(closure.component)
-        )
+        relaxed = self._partition(association.make_operator(), massive, rng, last)
+        auto = self.shift == "auto"
+        self.shift_ = max(-association.bound_eigenvalues(rng), 0.0) if auto else float(self.shift)
+        units = association
+        if closure.n_components < graph.n_samples:
+            units = association.merge_units(closure.component)
         found: dict[bytes, KernelKMeansRun] = {}
         for start in self._make_starts(relaxed, graph, hints, closure, rng, last):
             together = self._join_components(units, closure.component, start)
             if (key := _number_by_first_rows(together).tobytes()) not in found:
-                found[key] = self._improve_labels(
-                    association, association.fill_empty(together, self.n_clusters)
-                )
+                together = association.fill_empty(together, self.n_clusters)
+                found[key] = self._improve_labels(association, together)
         ended = list(found.values())
-        best = self._choose(ended, graph, hints)
-        # Prediction needs only the sums over clusters, not those for every row.
-        best = replace(best, sums=replace(best.sums, linked=np.empty((0, self.n_clusters))))
-        given = {f.name: getattr(relaxed, f.name) for f in fields(relaxed)}
-        return KernelKMeansEmbedding(**given | {"labels": best.labels, "n_rounds": best.n_iter}, ended=best)
-
-    def _choose(self, ended: list[KernelKMeansRun], graph: Graph, hints: Supervision) -> KernelKMeansRun:
-        """Return the run with few violated links and the lowest objective.
-
-        To count violations, linked rows are assigned by their neighbours: the objective alone would prefer
-        clusters that fit only the linked rows.
-        """
         if hints and len(ended) > 1:
-            judged = [
-                np.where(hints.touched, self._find_nearest(graph.weights, graph.degrees, end), end.labels)
-                for end in ended
-            ]
-            ended = [ended[at] for at in find_fewest_broken(judged, with_mean_weight(hints, 1.0))]
-        return max(ended, key=lambda end: end.sums.value)
+            ended = [ended[at] for at in self._find_fewest_broken(ended, graph, hints)]
+        best = max(ended, key=lambda end: end.sums.value)
+        # Prediction needs only the sums over clusters, not those for every row.
+        sums = replace(best.sums, linked=np.empty((0, self.n_clusters)))
+        given = vars(relaxed) | {"labels": best.labels, "n_rounds": best.n_iter}
+        return KernelKMeansEmbedding(**given, sums=sums, settled=best.settled)
 
     def _make_starts(
         self,
@@ -286,9 +261,7 @@ class ConstrainedKernelKMeans(SpectralFamily):
             yield last.labels
         elif hints and self.n_init > 1:
             none = self._make_association(graph, Supervision.empty(graph.n_samples), closure)
-            yield self._partition(
-                self._make_relaxed_operator(none), replace(graph, degrees=none.mass), rng
-            ).labels
+            yield self._partition(none.make_operator(), replace(graph, degrees=none.mass), rng).labels
             made += 1
         rows, k, ones = relaxed.rows, self.n_clusters, np.ones(graph.n_samples)
         for number in range(made, self.n_init):
@@ -311,37 +284,30 @@ class ConstrainedKernelKMeans(SpectralFamily):
         sums = Sums.from_labels(association, labels, self.n_clusters)
         for n_iter in range(1, self.max_iter + 1):
             moved = association.move_all(labels, sums, self.shift_)
-            reached = (
-                Sums.from_labels(association, moved, self.n_clusters) if (moved != labels).any() else sums
-            )
+            changed = (moved != labels).any()
+            reached = Sums.from_labels(association, moved, self.n_clusters) if changed else sums
             if reached.value > sums.value + 1e-10 * abs(sums.value):
                 labels, sums = moved, reached
             elif association.move_single_rows(labels, sums) == 0:
                 return KernelKMeansRun(labels, sums, n_iter, True)
             else:
-                sums = Sums.from_labels(
-                    association, labels, self.n_clusters
-                )  # removes accumulated rounding errors
+                # Computed anew, which removes accumulated rounding errors.
+                sums = Sums.from_labels(association, labels, self.n_clusters)
         return KernelKMeansRun(labels, sums, self.max_iter, False)
 
     def _keep(self, partition: Partition, hints: Supervision) -> None:
         assert isinstance(partition, KernelKMeansEmbedding)
         whole = self.n_clusters if self.objective == "normalized_cut" else 0
-        self.objective_ = whole - partition.ended.sums.value
-        if not partition.ended.settled:
+        self.objective_ = whole - partition.sums.value
+        if not partition.settled:
             self._warn_not_converged(self.n_iter_)
 
-    def _assign_new_rows(self, alike: Any, degrees: np.ndarray, found: Partition) -> np.ndarray:
-        assert isinstance(found, KernelKMeansEmbedding)
-        return self._find_nearest(alike, degrees, found.ended)
-
-    def _find_nearest(self, alike: Any, degrees: np.ndarray, ended: KernelKMeansRun) -> np.ndarray:
-        """Return the nearest cluster in the kernel space, given similarities to the rows of the fit."""
-        marks = np.zeros((len(ended.labels), self.n_clusters))
-        marks[np.arange(len(marks)), ended.labels] = 1.0
+    def _assign_new_rows(self, alike: Any, degrees: np.ndarray, found: Any) -> np.ndarray:
+        """Return the nearest clusters in the kernel space, given similarities to the rows of the fit."""
+        marks = np.zeros((len(found.labels), self.n_clusters))
+        marks[np.arange(len(marks)), found.labels] = 1.0
         mass = degrees if self.objective == "normalized_cut" else np.ones(len(degrees))
-        nearest: np.ndarray = ended.sums.compute_nearness(np.asarray(alike @ marks), mass).argmax(axis=1)
-        return nearest
+        return found.sums.compute_nearness(np.asarray(alike @ marks), mass).argmax(axis=1)
 
 
 def _number_by_first_rows(labels: np.ndarray) -> np.ndarray:
@@ -349,5 +315,200 @@ def _number_by_first_rows(labels: np.ndarray) -> np.ndarray:
     _, first, numbers = np.unique(labels, return_index=True, return_inverse=True)
     rank = np.empty(len(first), dtype=np.int64)
     rank[np.argsort(first)] = np.arange(len(first))
-    ordered: np.ndarray = rank[numbers]
-    return ordered
+    return rank[numbers]
+
+
+@dataclass(frozen=True, eq=False)
+class Association:
+    r"""The objective :math:`\sum_c x_c^\top A x_c / m^\top x_c`, which is maximised.
+
+    It is eq. 1 up to its sign and a constant. :math:`x_c` is the indicator vector of cluster c and m contains
+    the masses of the rows. A is a graph, plus a rank-one term for each group of linked rows, plus a diagonal.
+    """
+
+    near: Any  # (n, n) the graph, symmetric
+    columns: csc_array  # (n, n_groups) one column per group of linked rows
+    strengths: np.ndarray  # (n_groups,) the factor of the outer product of each column
+    added: np.ndarray  # (n,) the diagonal
+    mass: np.ndarray  # (n,) positive
+
+    def multiply(self, block: np.ndarray) -> np.ndarray:
+        """Return A times a block of columns."""
+        found: np.ndarray = self.near @ block + self.added[:, None] * block
+        if len(self.strengths):
+            found += self.columns @ (self.strengths[:, None] * (self.columns.T @ block))
+        return found
+
+    @cached_property
+    def own(self) -> np.ndarray:
+        """The diagonal of A."""
+        squares = csr_array(self.columns.power(2)) @ self.strengths if len(self.strengths) else 0.0
+        return np.asarray(self.near.diagonal()) + self.added + squares
+
+    @cached_property
+    def _by_row(self) -> csr_array:
+        return csr_array(self.columns)
+
+    def merge_units(self, component: np.ndarray) -> Association:
+        """Return the same objective over units: groups of rows that move together."""
+        n, n_units = len(component), int(component.max()) + 1
+        of = csr_array((np.ones(n), component, np.arange(n + 1)), shape=(n, n_units))
+        near = of.T @ self.near @ of
+        return Association(
+            csr_array(near) if issparse(near) else np.asarray(near),
+            csc_array(of.T @ self.columns),
+            self.strengths,
+            np.bincount(component, weights=self.added, minlength=n_units),
+            np.bincount(component, weights=self.mass, minlength=n_units),
+        )
+
+    def make_operator(self) -> SpectralOperator:
+        """Return M^-1/2 A M^-1/2, M = diag(m), whose leading eigenvectors solve the spectral relaxation."""
+        terms = [LowRank(self._by_row, self.strengths)] if len(self.strengths) else []
+        return SpectralOperator(self.near, self.mass**-0.5, terms, self.added)
+
+    def bound_eigenvalues(self, rng: Any) -> float:
+        """Return a lower bound of the eigenvalues of the operator."""
+        operator, n = self.make_operator(), len(self.mass)
+        if n <= 200:
+            return float(eigh(operator.toarray(), eigvals_only=True, subset_by_index=(0, 0))[0])
+        try:
+            values, vectors = eigsh(
+                operator, 1, which="SA", tol=1e-2, v0=rng.standard_normal(n), maxiter=50 * n
+            )
+        except ArpackNoConvergence:  # sums of absolute values are a loose bound (Gershgorin)
+            sizes = abs(self.near).sum(axis=1) + abs(self.added)
+            sizes = sizes + abs(self.columns) @ (np.abs(self.strengths) * abs(self.columns).sum(axis=0))
+            return -float((sizes / self.mass).max())
+        residual = operator @ vectors[:, 0] - values[0] * vectors[:, 0]
+        return float(values[0] - np.linalg.norm(residual))
+
+    # ------------------------------------------------------------------ optimisation
+
+    def move_all(self, labels: np.ndarray, sums: Sums, shift: float) -> np.ndarray:
+        """Return the labels after moving every row to the nearest mean in the space of the shifted kernel.
+
+        The kernel is eq. 2: ``A[i, j] / (m_i m_j)``, plus ``shift / m_i`` on the diagonal. If it is positive
+        definite, the objective never falls (Dhillon, Guan & Kulis 2007). No cluster becomes empty.
+        """
+        near = sums.compute_nearness(sums.linked, self.mass, shift)
+        rows = np.arange(len(labels))
+        near[rows, labels] += 2.0 * shift / sums.mass[labels]
+        best = near.argmax(axis=1)
+        here = near[rows, labels]
+        moved = np.where(near[rows, best] > here + 1e-12 * np.abs(here), best, labels)
+        for c in np.flatnonzero((np.bincount(moved, minlength=len(sums.sizes)) == 0) & (sums.sizes > 0)):
+            left = np.flatnonzero(labels == c)
+            # The row that would gain least from moving stays, which only shortens the step.
+            moved[left[near[left, c].argmax()]] = c
+        return moved
+
+    def move_single_rows(self, labels: np.ndarray, sums: Sums) -> int:
+        """Move single rows that raise the objective; update labels and sums; return the number of moves."""
+        least = 1e-10 * (float(np.abs(sums.shares).sum()) + 1e-300)
+        gains = sums.compute_gains(self, np.arange(len(labels)), labels).max(axis=1)
+        candidates = np.flatnonzero(gains > least)
+        n_moves = 0
+        for i in candidates[np.argsort(-gains[candidates], kind="stable")]:
+            here = labels[i]
+            if sums.sizes[here] == 1:
+                continue
+            gain = sums.compute_gains(self, np.array([i]), labels[i : i + 1])[0]
+            there = int(gain.argmax())
+            if gain[there] > least:
+                self._move(sums, int(i), int(here), there)
+                labels[i] = there
+                n_moves += 1
+        return n_moves
+
+    def _move(self, sums: Sums, i: int, here: int, there: int) -> None:
+        """Update the sums after a row moves from cluster `here` to `there`."""
+        own = self.own[i]
+        sums.inner[here] += own - 2.0 * sums.linked[i, here]
+        sums.inner[there] += own + 2.0 * sums.linked[i, there]
+        for c, sign in ((here, -1), (there, 1)):
+            sums.mass[c] += sign * self.mass[i]
+            sums.sizes[c] += sign
+            linked = sums.linked[:, c]
+            if issparse(self.near):
+                row = slice(self.near.indptr[i], self.near.indptr[i + 1])
+                linked[self.near.indices[row]] += sign * self.near.data[row]
+            else:
+                linked += sign * self.near[i]
+            linked[i] += sign * self.added[i]
+            of_row = slice(self._by_row.indptr[i], self._by_row.indptr[i + 1])
+            for t, times in zip(self._by_row.indices[of_row], self._by_row.data[of_row], strict=True):
+                of_group = slice(self.columns.indptr[t], self.columns.indptr[t + 1])
+                change = sign * times * self.strengths[t] * self.columns.data[of_group]
+                linked[self.columns.indices[of_group]] += change
+
+    def fill_empty(self, labels: np.ndarray, k: int) -> np.ndarray:
+        """Return the labels with, in each empty cluster, the row whose move costs least."""
+        labels = labels.copy()
+        for c in np.flatnonzero(np.bincount(labels, minlength=k) == 0):
+            sums = Sums.from_labels(self, labels, k)
+            gains = sums.compute_gains(self, np.arange(len(labels)), labels)[:, c]
+            labels[np.where(sums.sizes[labels] > 1, gains, -np.inf).argmax()] = c
+        return labels
+
+
+@dataclass(frozen=True, eq=False)
+class Sums:
+    """Sums for each cluster: ``A x_c`` for every row, ``x_c' A x_c``, its mass, its number of rows."""
+
+    linked: np.ndarray
+    inner: np.ndarray
+    mass: np.ndarray
+    sizes: np.ndarray
+
+    @classmethod
+    def from_labels(cls, association: Association, labels: np.ndarray, k: int) -> Sums:
+        """Compute the sums for these labels."""
+        marks = np.zeros((len(labels), k))
+        marks[np.arange(len(labels)), labels] = 1.0
+        # Column-major, since a move updates single columns.
+        linked = np.asfortranarray(association.multiply(marks))
+        inner = np.einsum("ik,ik->k", marks, linked)
+        return cls(linked, inner, association.mass @ marks, np.bincount(labels, minlength=k))
+
+    def compute_nearness(self, linked: np.ndarray, mass: np.ndarray, shift: float = 0.0) -> np.ndarray:
+        """Return negative squared distances of rows to the cluster means, up to a constant per row.
+
+        `linked` contains the sums of A over each cluster for these rows, and `mass` the masses of the rows.
+        """
+        whole = np.where(self.sizes > 0, self.mass, 1.0)
+        near: np.ndarray = (
+            2.0 * linked / (mass[:, None] * whole) - (self.inner + shift * self.mass) / whole**2
+        )
+        near[:, self.sizes == 0] = -np.inf
+        return near
+
+    @property
+    def value(self) -> float:
+        """The objective."""
+        return float(self.shares.sum())
+
+    @property
+    def shares(self) -> np.ndarray:
+        """The term of each cluster in the objective."""
+        return _divide_by_mass(self.inner, self.mass, self.sizes)
+
+    def compute_gains(self, association: Association, rows: np.ndarray, labels: np.ndarray) -> np.ndarray:
+        """Return the change of the objective if each row moved to each cluster."""
+        own, mass, linked = association.own[rows], association.mass[rows], self.linked[rows]
+        at = np.arange(len(rows))
+        shares = self.shares
+        without = _divide_by_mass(
+            self.inner[labels] - 2.0 * linked[at, labels] + own,
+            self.mass[labels] - mass,
+            self.sizes[labels] - 1,
+        )
+        within = (self.inner + 2.0 * linked + own[:, None]) / (self.mass + mass[:, None])
+        gains: np.ndarray = within - shares + (without - shares[labels])[:, None]
+        gains[at, labels] = 0.0
+        return gains
+
+
+def _divide_by_mass(inner: np.ndarray, mass: np.ndarray, sizes: np.ndarray) -> np.ndarray:
+    """Return inner / mass, or 0 for clusters without rows."""
+    return np.where(sizes > 0, inner / np.where(sizes > 0, mass, 1.0), 0.0)

@@ -2,19 +2,17 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, ClassVar, Literal
+from typing import Any, ClassVar, Literal
 
 import numpy as np
 
+from likewise._typing import RandomStateLike
 from likewise.base import Rule, choice
 from likewise.spectral._affinity import Graph
 from likewise.spectral._base import Partition, SpectralFamily
 from likewise.spectral._operator import SpectralOperator
 from likewise.spectral._pair_constraints import LabelSets, LinkedGraph
 from likewise.supervision import Supervision
-
-if TYPE_CHECKING:
-    from likewise._typing import RandomStateLike
 
 Normalization = Literal["symmetric", "additive"]
 
@@ -25,7 +23,7 @@ class SpectralLearning(SpectralFamily):
     Must-linked rows get similarity 1 and cannot-linked rows 0, for stated and implied links. With W the
     changed matrix and D its row sums, the rows are embedded by the K largest eigenvectors of
 
-    .. math:: D^{-1/2} W D^{-1/2} \quad\text{or}\quad (W + d_\max I - D) / d_\max ,
+    .. math:: D^{-1/2} W D^{-1/2} \quad (1) \qquad\text{or}\qquad (W + d_\max I - D) / d_\max \quad (2) ,
 
     the *symmetric* normalisation or the *additive* normalisation of the paper; rows are scaled to length 1
     and clustered by k-means. The two differ considerably: with the additive form, outliers of small degree
@@ -105,16 +103,16 @@ class SpectralLearning(SpectralFamily):
         if sets is not None:
             self._warn_clash(sets, closure)
         linked = LinkedGraph.from_closure(graph, closure, sets)
-        if self.normalization == "symmetric":
+        if self.normalization == "symmetric":  # eq. 1
             return SpectralOperator(linked.weights, linked.degrees**-0.5, linked.terms, linked.diagonal)
-        scale = np.full(graph.n_samples, linked.degrees.max() ** -0.5)
+        scale = np.full(graph.n_samples, linked.degrees.max() ** -0.5)  # eq. 2
         added = -linked.degrees if linked.diagonal is None else linked.diagonal - linked.degrees
         return SpectralOperator(linked.weights, scale, linked.terms, added, shift=1.0)
 
     def _extend_eigenvectors(self, alike: Any, degrees: np.ndarray, found: Partition) -> np.ndarray:
         if self.normalization == "symmetric":
             return super()._extend_eigenvectors(alike, degrees, found)
-        # Solve (W u + (d_max - d) u) / d_max = lambda u for the entry of the new row.
+        # Solve eq. 2, (W u + (d_max - d) u) / d_max = lambda u, for the entry of the new row.
         largest = found.scale[0] ** -2
         below = (found.eigen.values - 1.0) * largest + degrees[:, None]
         sums = np.asarray(alike @ found.eigen.vectors)

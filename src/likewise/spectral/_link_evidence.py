@@ -21,12 +21,20 @@ The error rate is averaged over a grid, by the likelihood of each link given the
 from __future__ import annotations
 
 import heapq
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
 from scipy.sparse import csr_array
 
+from likewise.spectral._classes import (
+    ClassAnchors,
+    PreparedRows,
+    PropagatedClasses,
+    interpolate_shares,
+    normalize_shares,
+)
+from likewise.spectral._gaussian_metric import GraphShares, HintedMixtureRows, LearnedMetric
 from likewise.supervision import Supervision
 from likewise.supervision._links import Links
 
@@ -46,44 +54,38 @@ _ROOT = 0.9  # prior probability that the root of a class belongs to it
 _UNREACHED = 0.3  # probability that the class of a row is wrong if no chain of links joins it to its root
 _CERTAIN = 20.0  # maximum weight of a link; it is practically certain
 _KIND_ROWS = 30.0  # pseudo-count that shrinks the rate of each kind of link towards the common rate
+_NOISE = 1.0  # noise variance of a label at even odds, relative to the variance of the field there
+_PASSES = 3
+_PASS_TOL = 0.1  # stop once no share changes by more than this
+_LEAST_NOISE_RATE = 0.01
+_STAND_INS = 3  # number of nearest rows of a medoid that may represent it
+_STAND_IN_RIGHT = 0.9  # probability that such a row has the class of its medoid
+_STAND_IN_OTHER = 0.03  # probability that it has the class of the other medoid if there are two classes
+_SETTLED_ODDS = 3.0  # absolute log-odds above which the link between the medoids needs no check
+_MOST_CHECKS = 2
 
 
 @dataclass(frozen=True, eq=False)
 class LinkVotes:
-    """Links as pairs of rows with signs and weights.
+    """Links as pairs of rows with signs and weights."""
 
-    Attributes
-    ----------
-    pairs : ndarray of shape (n_votes, 2)
-        Rows, must-links first, then cannot-links, each in the order of the supervision; then groups.
-    signs : ndarray of shape (n_votes,)
-        1 for must-link, -1 for cannot-link.
-    weights : ndarray of shape (n_votes,)
-        A link of weight 2 counts as two independent links.
-    """
-
-    pairs: np.ndarray
-    signs: np.ndarray
-    weights: np.ndarray
+    pairs: (
+        np.ndarray
+    )  # (n_votes, 2) must-links, then cannot-links, in the order of the supervision; then groups
+    signs: np.ndarray  # (n_votes,) 1 for must-link, -1 for cannot-link
+    weights: np.ndarray  # (n_votes,) a link of weight 2 counts as two independent links
 
     @classmethod
     def from_links(cls, links: Links) -> LinkVotes:
         """List all links; a must-link group is a chain of pairs, a cannot-link group all of its pairs."""
-        pairs = [links.must, links.cannot]
-        signs = [np.ones(len(links.must)), -np.ones(len(links.cannot))]
-        weights = [links.must_weights, links.cannot_weights]
-        for members, weight in zip(links.must_groups, links.must_groups.weights, strict=True):
-            pairs.append(np.column_stack([members[:-1], members[1:]]))
-            signs.append(np.ones(len(members) - 1))
-            weights.append(np.full(len(members) - 1, weight))
-        for members, weight in zip(links.cannot_groups, links.cannot_groups.weights, strict=True):
-            first, second = np.triu_indices(len(members), 1)
-            pairs.append(np.column_stack([members[first], members[second]]))
-            signs.append(-np.ones(len(first)))
-            weights.append(np.full(len(first), weight))
+        chains = [np.column_stack([rows[:-1], rows[1:]]) for rows in links.must_groups]
+        chain_weights = np.repeat(links.must_groups.weights, [len(pairs) for pairs in chains])
+        cliques, clique_weights = links.cannot_groups.list_pairs()
+        sizes = len(links.must), len(links.cannot), len(chain_weights), len(cliques)
+        weights = [links.must_weights, links.cannot_weights, chain_weights, clique_weights]
         return cls(
-            np.concatenate(pairs).astype(np.int64),
-            np.concatenate(signs),
+            np.concatenate([links.must, links.cannot, *chains, cliques]).astype(np.int64),
+            np.repeat([1.0, -1.0, 1.0, -1.0], sizes),
             np.minimum(np.concatenate(weights), _CERTAIN),
         )
 
@@ -309,53 +311,28 @@ def estimate_rate(predicted: np.ndarray, weights: np.ndarray | None = None) -> t
 
 @dataclass(frozen=True, eq=False)
 class Beliefs:
-    """Posteriors of linked rows and of links.
+    """Posteriors of linked rows and of links."""
 
-    Attributes
-    ----------
-    rows : ndarray of shape (n_rows,)
-        The linked rows.
-    classes : ndarray of shape (n_rows, n_classes)
-        The probability of each class.
-    right : ndarray of shape (n_votes,)
-        The probability that each link is right.
-    predicted : ndarray of shape (n_votes,)
-        The same given only the rows and the other links.
-    rate : ErrorRate
-        The fraction of wrong links.
-    prior : ndarray of shape (n_rows, n_classes)
-        The probability of each class without the links of the row. The remainder up to 1 is the probability
-        of an unknown class.
-    log_evidence : float
-        The log pseudo-likelihood of the links, up to a constant: each link is predicted from the others.
-    """
-
-    rows: np.ndarray
-    classes: np.ndarray
-    right: np.ndarray
-    predicted: np.ndarray
-    rate: ErrorRate
+    rows: np.ndarray  # (n_rows,) the linked rows
+    classes: np.ndarray  # (n_rows, n_classes) the probability of each class
+    right: np.ndarray  # (n_votes,) the probability that each link is right
+    predicted: np.ndarray  # (n_votes,) the same given only the rows and the other links
+    rate: ErrorRate  # the fraction of wrong links
+    # (n_rows, n_classes) The probability of each class without the links of the row. The remainder up to 1 is
+    # the probability of an unknown class.
     prior: np.ndarray
+    # The log pseudo-likelihood of the links, up to a constant: each link is predicted from the others
     log_evidence: float
 
 
 def infer_beliefs(
     votes: LinkVotes, prior: np.ndarray, roots: dict[int, int], n_missing: int, rate: float | None
 ) -> Beliefs:
-    """Combine the class predictions of the rows with the links by belief propagation.
+    """Combine the class predictions of the rows with all links, believed or not, by belief propagation.
 
-    Parameters
-    ----------
-    votes : LinkVotes
-        All links, believed or not.
-    prior : ndarray of shape (n_rows, n_classes)
-        The share of each class in each of ``votes.rows``, without the row's own label.
-    roots : dict of int to int
-        The root row of each class that has one.
-    n_missing : int
-        The number of classes that are still unknown.
-    rate : float or None
-        The error rate, or None to estimate it.
+    `prior` contains the share of each class in each of ``votes.rows``, without the row's own label; `roots`
+    the root row of each class that has one; `n_missing` is the number of classes that are still unknown. If
+    `rate` is None, the error rate is estimated.
     """
     n_classes = prior.shape[1]
     unseen = _NEW_CLASS[0] if n_missing > 0 else _NEW_CLASS[1]
@@ -448,3 +425,207 @@ def _propagate(
     posterior = np.exp(totals - totals.max(axis=1, keepdims=True))
     posterior /= posterior.sum(axis=1, keepdims=True)
     return posterior, (chances[:m] * chances[m:]).sum(axis=1)
+
+
+@dataclass(frozen=True, eq=False)
+class MedoidLink:
+    """The evidence that the two initial medoids belong together; with two clusters all else depends on it."""
+
+    medoids: tuple[int, int]  # the medoids of the two initial clusters
+    # Log-odds that they belong together, by the link between them and by links to rows near them
+    log_odds: float
+    # A pair of rows whose answer would confirm or refute it; None if no check is needed
+    check: tuple[int, int] | None
+
+
+@dataclass(frozen=True, eq=False)
+class Evidence:
+    """The evidence of links that may be wrong."""
+
+    votes: LinkVotes  # the links
+    believed: np.ndarray  # (n_votes,) a mask of the links from which the classes were derived
+    beliefs: Beliefs  # the posterior of rows and links
+    # (n_samples,) the probability that the class of each row is wrong, by links alone; 1 for rows without a
+    # class
+    unreliability: np.ndarray
+    # The evidence about the two initial medoids, if there are two clusters and a link between the medoids
+    medoid_link: MedoidLink | None
+
+
+def judge_medoid_link(ready: PreparedRows, votes: LinkVotes, rate: float | None) -> MedoidLink | None:
+    """Combine the link between the two initial medoids, if there is one, with links to rows near them.
+
+    With two clusters, a wrong link between the medoids makes every later answer count for the wrong class,
+    and no other link contradicts it. So it is checked with rows near the medoids.
+    """
+    a, b = sorted(ready.medoids.tolist())
+    direct = (votes.pairs == [a, b]).all(axis=1)
+    if not direct.any():
+        return None
+    rate = START_RATE if rate is None else max(rate, _LEAST_NOISE_RATE)
+    odds = float((votes.signs * votes.weights)[direct].sum() * np.log((1 - rate) / rate))
+    joined = (1 - rate) * (_STAND_IN_OTHER + _STAND_IN_RIGHT) + rate * (1 - _STAND_IN_OTHER - _STAND_IN_RIGHT)
+    parted = (1 - rate) * _STAND_IN_OTHER + rate * (1 - _STAND_IN_OTHER)
+    near: dict[int, list[int]] = {}
+    for medoid in (a, b):
+        away = ((ready.X - ready.X[medoid]) ** 2).sum(axis=1)
+        away[medoid] = np.inf
+        near[medoid] = np.argsort(away, kind="stable")[:_STAND_INS].tolist()
+    asked = {tuple(pair) for pair in votes.pairs.tolist()}
+    n_checks, check = 0, None
+    for rank in range(_STAND_INS):
+        for medoid, other in ((a, b), (b, a)):
+            if rank >= len(near[other]):
+                continue
+            stand_in = near[other][rank]
+            if stand_in in (a, b) or stand_in in near[medoid]:
+                continue
+            pair = (min(medoid, stand_in), max(medoid, stand_in))
+            if pair not in asked:
+                check = check or (medoid, stand_in)
+                continue
+            n_checks += 1
+            at = (votes.pairs == pair).all(axis=1)
+            net = float((votes.signs * votes.weights)[at].sum())
+            odds += abs(net) * float(np.log(joined / parted if net > 0 else (1 - joined) / (1 - parted)))
+    settled = abs(odds) >= _SETTLED_ODDS or n_checks >= _MOST_CHECKS
+    return MedoidLink((a, b), odds, None if settled else check)
+
+
+def weigh_links(
+    ready: PreparedRows,
+    propagated: PropagatedClasses,
+    votes: LinkVotes,
+    believed: np.ndarray,
+    n_clusters: int | None,
+    rate: float | None,
+    metric: LearnedMetric | None,
+    medoid_link: MedoidLink | None,
+) -> PropagatedClasses:
+    """Return the classes with shares that treat links as evidence, given classes from certain links."""
+    start = START_RATE if rate is None else max(rate, _LEAST_NOISE_RATE)
+    n_classes = propagated.n_classes
+    unreliability = compute_unreliability(
+        votes, believed, propagated.class_of, ready.medoids, n_clusters or n_classes, start
+    )
+    roots = {int(propagated.class_of[row]): int(row) for row in np.flatnonzero(unreliability == 0.0)}
+    n_missing = 0 if n_clusters is None else n_clusters - n_classes
+    targets = np.eye(n_classes)[propagated.anchors.classes]
+    for _ in range(_PASSES):  # later passes predict rows from corrected labels
+        prior = _hold_out(ready, propagated, targets)[votes.rows]
+        if metric is not None:
+            prior = _distribute(propagated, prior, metric, votes.rows)
+        beliefs = infer_beliefs(votes, prior, roots, n_missing, rate)
+        before = targets
+        targets, known = _update_targets(propagated, beliefs)
+        if np.abs(targets - before).max(initial=0.0) < _PASS_TOL:
+            break
+    shares = _soften(ready, propagated, targets, known)
+    if metric is not None:
+        shares = _distribute(propagated, shares, metric)
+    shares[beliefs.rows] = beliefs.classes
+    evidence = Evidence(votes, believed, beliefs, unreliability, medoid_link)
+    return replace(propagated, shares=shares, evidence=evidence)
+
+
+def _hold_out(ready: PreparedRows, propagated: PropagatedClasses, targets: np.ndarray) -> np.ndarray:
+    """Return the shares of all rows; those of linked anchors do not use their own label.
+
+    `targets` contains the shares of the anchors: their labels, or the posteriors of these.
+    """
+    anchors, shares = propagated.anchors, propagated.shares.copy()
+    if not ready.smoother.has_influence(len(anchors.rows)):
+        # Too many to hold out one by one: average over the neighbours instead.
+        shares[anchors.rows] = ready.smoother.diffuse(propagated.shares, 1, 0.0)[anchors.rows]
+        return shares
+    base, counts = anchors.compute_base(ready, targets)
+    found = ready.smoother.hold_out(base, anchors.rows, targets)
+    # The label is also removed from the counts of its initial cluster.
+    first = ready.first[anchors.rows]
+    rest = counts[first] - targets * anchors.counted[:, None]
+    total = rest.sum(axis=1, keepdims=True)
+    rest = np.where(total > 0, rest / np.where(total > 0, total, 1.0), 1.0 / propagated.n_classes)
+    with_own = (counts / counts.sum(axis=1, keepdims=True))[first]
+    found += ready.smoothed[anchors.rows, first][:, None] * (rest - with_own)
+    shares[anchors.rows[anchors.linked]] = normalize_shares(found)[anchors.linked]
+    return shares
+
+
+def _update_targets(propagated: PropagatedClasses, beliefs: Beliefs) -> tuple[np.ndarray, np.ndarray]:
+    """Return the shares of the anchors with posteriors where they exist, and a mask of these anchors."""
+    anchors = propagated.anchors
+    targets = np.eye(propagated.n_classes)[anchors.classes]
+    place = np.minimum(np.searchsorted(beliefs.rows, anchors.rows), len(beliefs.rows) - 1)
+    known = anchors.linked & (beliefs.rows[place] == anchors.rows)
+    targets[known] = beliefs.classes[place[known]]
+    return targets, known
+
+
+def _soften(
+    ready: PreparedRows, propagated: PropagatedClasses, targets: np.ndarray, known: np.ndarray
+) -> np.ndarray:
+    """Propagate the classes along the graph again, from posteriors instead of certain labels."""
+    anchors = propagated.anchors
+    if not ready.smoother.has_influence(len(anchors.rows)):
+        return propagated.shares.copy()
+    sure = targets.max(axis=1)
+    noise = np.where(known, _NOISE * 4.0 * sure * (1.0 - sure), 0.0)
+    base, _ = anchors.compute_base(ready, targets)
+    return interpolate_shares(ready, base, anchors, targets, noise)[0]
+
+
+def _distribute(
+    propagated: PropagatedClasses, shares: np.ndarray, metric: LearnedMetric, rows: np.ndarray | None = None
+) -> np.ndarray:
+    """Rescale the shares of classes so that their sums per cluster equal the shares of the stack.
+
+    Classes within a cluster keep their proportions. With `rows`, `shares` are the held-out shares of these
+    rows.
+    """
+    clusters = propagated.cluster_of_class
+    k = int(clusters.max()) + 1
+    of_cluster = shares @ np.eye(k)[clusters]
+    class_then = propagated.class_of[metric.rows]
+    now = np.where(class_then >= 0, clusters[np.maximum(class_then, 0)], -1)
+    stacked = metric.combine(of_cluster, metric.match(now), rows)
+    size = np.bincount(clusters, minlength=k)[clusters]
+    total = of_cluster[:, clusters]
+    part = np.where(total > 1e-6, shares / np.maximum(total, 1e-300), 1.0 / size)
+    return normalize_shares(part * stacked[:, clusters])
+
+
+def stack_shares(propagated: PropagatedClasses, metric: LearnedMetric) -> PropagatedClasses:
+    """Return the classes with shares that use a learned metric, for certain links.
+
+    The shares of linked anchors, and zeros for classes that links rule out, do not change.
+    """
+    shares = _distribute(propagated, propagated.shares, metric)
+    fixed = propagated.anchors.rows[propagated.anchors.linked]
+    shares[fixed] = propagated.shares[fixed]
+    shares[propagated.shares < 1e-9] = 0.0
+    return replace(propagated, shares=normalize_shares(shares))
+
+
+def compute_cluster_evidence(propagated: PropagatedClasses, beliefs: Beliefs) -> HintedMixtureRows:
+    """Return the cluster posterior and likelihood of each linked row."""
+    of_cluster = np.eye(int(propagated.cluster_of_class.max()) + 1)[propagated.cluster_of_class]
+    shares = beliefs.classes @ of_cluster
+    return HintedMixtureRows(beliefs.rows, shares, shares / (beliefs.prior @ of_cluster))
+
+
+def make_graph_shares(ready: PreparedRows, propagated: PropagatedClasses) -> GraphShares:
+    """Return a function that computes the cluster shares of all rows from those of some rows."""
+    k = int(propagated.cluster_of_class.max()) + 1
+    of_medoid = propagated.cluster_of_class[propagated.shares[ready.medoids].argmax(axis=1)]
+
+    def compute(rows: np.ndarray, targets: np.ndarray) -> np.ndarray:
+        everything = np.union1d(rows, ready.medoids)
+        linked = np.isin(everything, rows)
+        values = np.zeros((len(everything), k))
+        values[np.searchsorted(everything, ready.medoids)] = np.eye(k)[of_medoid]
+        values[linked] = targets
+        anchors = ClassAnchors(everything, values.argmax(axis=1), linked, linked)
+        base, _ = anchors.compute_base(ready, values)
+        return normalize_shares(ready.smoother.interpolate(base, rows, targets))
+
+    return compute

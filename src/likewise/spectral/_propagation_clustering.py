@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self
+from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
 from sklearn.cluster import KMeans
@@ -11,15 +11,17 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import check_is_fitted
 
 from likewise._compat import check_random_state
+from likewise._typing import ArrayLike, MatrixLike, RandomStateLike
 from likewise.base import HintedClusterer, Rule, choice, integer, real
 from likewise.evaluation import Satisfaction, link_satisfaction
-from likewise.spectral._affinity import Graph, Recipe, build_graph, compute_similarities
+from likewise.spectral._affinity import Recipe, build_graph, compute_similarities
 from likewise.spectral._base import warn_equal_rows
-from likewise.spectral._classes import PreparedGraph, PropagatedClasses, propagate_classes
+from likewise.spectral._classes import PreparedRows, PropagatedClasses, Smoother, propagate_classes
 from likewise.spectral._gaussian_metric import HintedMixtureRows, LearnedMetric, MixtureSpace, learn_metric
-from likewise.spectral._link_evidence import Beliefs, ErrorRate, LinkVotes
-from likewise.spectral._smoothing import Smoother
-from likewise.spectral._uncertain import (
+from likewise.spectral._link_evidence import (
+    Beliefs,
+    ErrorRate,
+    LinkVotes,
     compute_cluster_evidence,
     judge_medoid_link,
     make_graph_shares,
@@ -28,9 +30,6 @@ from likewise.spectral._uncertain import (
 )
 from likewise.supervision import Supervision
 from likewise.supervision._cliques import derive_implied_links
-
-if TYPE_CHECKING:
-    from likewise._typing import ArrayLike, MatrixLike, RandomStateLike
 
 # The initial clusters are smoothed less than the links, since strong smoothing lets large clusters absorb
 # small ones (with 0.03 the ARI of the initial clusters falls from .26 to .13 on protein).
@@ -52,7 +51,7 @@ class PropagationClustering(HintedClusterer):
     initial clusters (merged where links require it), the shares F of the classes minimise
 
     .. math:: (1-\gamma) \sum_{ij} w_{ij} \lVert F_i - F_j\rVert^2 / 2
-              + \gamma \sum_i d_i \lVert F_i - P_i \rVert^2
+              + \gamma \sum_i d_i \lVert F_i - P_i \rVert^2 \qquad (1)
 
     among those that give each row with a known class that class (Zhu, Ghahramani & Lafferty 2003 without the
     second term). Initially every cluster of k-means is a class. A must-link between two classes merges them.
@@ -159,13 +158,9 @@ class PropagationClustering(HintedClusterer):
     link_proba_: np.ndarray | None
     metric_: LearnedMetric | None
     _initial_centers: np.ndarray | None = None
-    _reused_space: MixtureSpace | None = None
-    _reused_metric: LearnedMetric | None = None
-    _centers: np.ndarray
-    _graph: Graph
-    _ready: PreparedGraph
-    _space: MixtureSpace | None
-    _rows: np.ndarray
+    _reused: PreparedRows | None = None
+    _metric_source: tuple[MixtureSpace | None, LearnedMetric | None] = None, None
+    _ready: PreparedRows
     _hints: Supervision
 
     supported_hints: ClassVar[frozenset[str]] = frozenset({"links"})
@@ -225,8 +220,8 @@ class PropagationClustering(HintedClusterer):
         self : object
             The fitted clusterer.
         """
-        reused = getattr(self, "_reused", None)
-        if reused is not None and reused[1] is X:  # already validated
+        reused = self._reused
+        if reused is not None and reused.X is X:  # already validated
             self._check_parameters()
             self.n_features_in_ = X.shape[1]
             hints = self._check_supervision(supervision, len(X), y, given=X)
@@ -234,14 +229,12 @@ class PropagationClustering(HintedClusterer):
         else:
             X, hints = self._check_fit(X, y, supervision)
             warn_equal_rows(self, X)
-        same = reused is not None and (reused[1] is X or np.array_equal(reused[1], X))
-        if reused is not None and same and reused[0] == self._make_recipe_key():
-            self._graph, self._ready, self._centers, self._space = reused[2:]
-        else:
-            self._graph, self._ready, self._centers, self._space = self._prepare(X)
-        self._rows = X
-        n_first = len(self._ready.medoids)
-        self._warn_few_clusters(np.arange(n_first), self.n_clusters, "Too many rows are equal.")
+        key = self._make_recipe_key()
+        if reused is None or reused.key != key or not (reused.X is X or np.array_equal(reused.X, X)):
+            reused = self._prepare(X, key)
+        self._ready = reused
+        first = np.arange(len(self._ready.medoids))
+        self._warn_few_clusters(first, self.n_clusters, "Too many rows are equal.")
         self.metric_ = None
         certain = isinstance(self.error_rate, int | float) and self.error_rate == 0
         propagated = self._propagate_certain(hints) if certain else self._propagate_uncertain(hints)
@@ -267,7 +260,7 @@ class PropagationClustering(HintedClusterer):
         believed = votes.find_agreeing(votes.join())
         medoid_link = None
         if self._n_wanted == 2 == len(self._ready.medoids):
-            medoid_link = judge_medoid_link(self._rows, self._ready, votes, rate)
+            medoid_link = judge_medoid_link(self._ready, votes, rate)
         if medoid_link is not None:
             direct = (votes.pairs == medoid_link.medoids).all(axis=1)
             believed &= ~direct | ((votes.signs > 0) == (medoid_link.log_odds > 0))
@@ -313,7 +306,7 @@ class PropagationClustering(HintedClusterer):
         if not self.learn_metric or self._n_wanted is None or n_found != self.n_clusters or n_found < 2:
             return None
         if self._reuses_metric:
-            return self._reused_metric
+            return self._metric_source[1]
         rows = np.flatnonzero(propagated.class_of >= 0)
         clusters = propagated.cluster_of_class[propagated.class_of[rows]]
         return self._learn_metric(propagated, HintedMixtureRows.from_clusters(rows, clusters, n_found))
@@ -321,14 +314,14 @@ class PropagationClustering(HintedClusterer):
     @property
     def _reuses_metric(self) -> bool:
         """Whether the metric, which may be None, is reused from another model of the same rows."""
-        return self._reused_space is not None and self._reused_space is self._space
+        return self._metric_source[0] is not None and self._metric_source[0] is self._ready.space
 
     def _learn_metric(self, propagated: PropagatedClasses, hinted: HintedMixtureRows) -> LearnedMetric | None:
         """Learn a metric from hinted rows; return None if there are too few."""
-        assert self._space is not None
+        assert self._ready.space is not None
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", ConvergenceWarning)  # about equal rows
-            return learn_metric(self._space, make_graph_shares(self._ready, propagated), hinted)
+            return learn_metric(self._ready.space, make_graph_shares(self._ready, propagated), hinted)
 
     @property
     def violations_(self) -> Satisfaction:
@@ -353,8 +346,7 @@ class PropagationClustering(HintedClusterer):
             This model.
         """
         if hasattr(other, "propagation_"):
-            found = (other._graph, other._ready, other._centers, other._space)
-            self._reused = (other._make_recipe_key(), other._rows, *found)
+            self._reused = other._ready
         return self
 
     def reuse_metric(self, other: PropagationClustering) -> Self:
@@ -375,7 +367,7 @@ class PropagationClustering(HintedClusterer):
             This model.
         """
         if hasattr(other, "propagation_"):
-            self._reused_space, self._reused_metric = other._space, other.metric_
+            self._metric_source = other._ready.space, other.metric_
         return self
 
     def start_from(self, other: PropagationClustering) -> Self:
@@ -395,49 +387,48 @@ class PropagationClustering(HintedClusterer):
             This model.
         """
         if hasattr(other, "propagation_"):
-            self._initial_centers = other._centers
+            self._initial_centers = other._ready.centers
         return self
 
     def _make_recipe_key(self) -> tuple[Any, ...]:
-        initial_centers = None if self._initial_centers is None else self._initial_centers.tobytes()
+        """Return the parameters on which the prepared rows depend."""
+        names = "n_clusters", "n_neighbors", "restart", "neighbor_search", "n_init", "learn_metric"
         seed = self.random_state
         same = seed if isinstance(seed, int | np.integer) else object()  # other seeds cannot be compared
-        return (
-            self.n_clusters,
-            self.n_neighbors,
-            self.restart,
-            self.neighbor_search,
-            self.n_init,
-            self.learn_metric,
-            same,
-            initial_centers,
-        )
+        centers = None if self._initial_centers is None else self._initial_centers.tobytes()
+        return *(getattr(self, name) for name in names), same, centers
 
     def _make_recipe(self, n_samples: int) -> Recipe:
         # With few rows, more neighbours would belong to other clusters.
         few = min(self.n_neighbors, max(_LEAST_NEIGHBORS, n_samples // (2 * self.n_clusters)))
         return Recipe("local", few, search=self.neighbor_search)  # type: ignore[arg-type]
 
-    def _prepare(self, X: np.ndarray) -> tuple[Graph, PreparedGraph, np.ndarray, MixtureSpace | None]:
-        rng = check_random_state(self.random_state)
-        seeds = rng.randint(2**31 - 1, size=3)
+    def _prepare(self, X: np.ndarray, key: tuple[Any, ...]) -> PreparedRows:
+        """Build the graph and the initial clusters, and smooth these along the graph."""
+        seeds = check_random_state(self.random_state).randint(2**31 - 1, size=3)
+        start: dict[str, Any] = {"n_init": self.n_init}
+        centers = self._initial_centers
+        if centers is not None and centers.shape == (self.n_clusters, X.shape[1]):
+            start = {"init": centers, "n_init": 1}
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", ConvergenceWarning)  # `fit` warns about equal rows
-            start: dict[str, Any] = {"n_init": self.n_init}
-            centers = self._initial_centers
-            if centers is not None and centers.shape == (self.n_clusters, X.shape[1]):
-                start = {"init": centers, "n_init": 1}
             found = KMeans(self.n_clusters, random_state=seeds[0], **start).fit(X)
-        first = found.labels_
-        first = np.unique(first, return_inverse=True)[1]
-        if len(X) == 1:
-            graph = Graph.from_weights(np.zeros((1, 1)))
-        else:
-            graph = build_graph(X, self._make_recipe(len(X)), random_state=int(seeds[1]))
-        shares = Smoother(graph, _FIRST_RESTART).smooth(np.eye(int(first.max()) + 1)[first])
-        space = MixtureSpace(X, self.n_clusters, int(seeds[2])) if self.learn_metric else None
-        ready = PreparedGraph.from_clusters(X, Smoother(graph, self.restart), first, shares)
-        return graph, ready, found.cluster_centers_, space
+        first = np.unique(found.labels_, return_inverse=True)[1]
+        n_first = int(first.max()) + 1
+        means = np.stack([X[first == c].mean(axis=0) for c in range(n_first)])
+        order = np.lexsort((((X - means[first]) ** 2).sum(axis=1), first))
+        graph = build_graph(X, self._make_recipe(len(X)), random_state=int(seeds[1]))
+        return PreparedRows(
+            key=key,
+            X=X,
+            graph=graph,
+            smoother=Smoother(graph, self.restart),
+            centers=found.cluster_centers_,
+            first=first,
+            smoothed=Smoother(graph, _FIRST_RESTART).smooth(np.eye(n_first)[first]),
+            medoids=order[np.searchsorted(first[order], np.arange(n_first))],
+            space=MixtureSpace(X, self.n_clusters, int(seeds[2])) if self.learn_metric else None,
+        )
 
     def predict_proba(self, X: MatrixLike) -> np.ndarray:
         """Return the probability of each cluster for each row, from its neighbours among the rows of `fit`.
@@ -454,9 +445,10 @@ class PropagationClustering(HintedClusterer):
         """
         check_is_fitted(self, "propagation_")
         X = self._check_X(X, reset=False)
-        if len(self._rows) == 1:
+        rows, graph = self._ready.X, self._ready.graph
+        if len(rows) == 1:
             return np.ones((len(X), 1))
-        alike = compute_similarities(X, self._rows, self._graph, self._make_recipe(len(self._rows)))
+        alike = compute_similarities(X, rows, graph, self._make_recipe(len(rows)))
         total = np.asarray(alike.sum(axis=1)).reshape(-1, 1)
         fallback = np.tile(self.cluster_proba_.mean(axis=0), (len(X), 1))
         return np.divide(np.asarray(alike @ self.cluster_proba_), total, out=fallback, where=total > 0)

@@ -2,21 +2,19 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, ClassVar, Literal
+from typing import Any, ClassVar, Literal
 
 import numpy as np
 from scipy.sparse import csr_array, issparse
 
+from likewise._typing import RandomStateLike
 from likewise.base import Rule, choice, real, warn_caller
 from likewise.exceptions import LikewiseWarning, UnsupportedSupervisionError
 from likewise.spectral._affinity import Graph
 from likewise.spectral._base import SpectralFamily
 from likewise.spectral._operator import LowRank, SpectralOperator
-from likewise.spectral._pair_constraints import LabelSets
+from likewise.spectral._pair_constraints import LabelSets, make_member_matrix
 from likewise.supervision import Supervision
-
-if TYPE_CHECKING:
-    from likewise._typing import RandomStateLike
 
 
 class RegularizedSpectralClustering(SpectralFamily):
@@ -25,7 +23,7 @@ class RegularizedSpectralClustering(SpectralFamily):
     With W the similarities, D their row sums and L the Laplacian of the graph of must-links (each with its
     weight), rows are embedded by the K largest eigenvectors of
 
-    .. math:: D^{-1/2} (W - \beta L) D^{-1/2} ,
+    .. math:: D^{-1/2} (W - \beta L) D^{-1/2} \qquad (1) ,
 
     so two linked rows cost :math:`\beta` times the squared distance between their coordinates; rows are then
     scaled to length 1 and clustered by k-means. The memory of a group is linear in its number of rows.
@@ -128,6 +126,7 @@ class RegularizedSpectralClustering(SpectralFamily):
         return hints
 
     def _make_operator(self, graph: Graph, hints: Supervision) -> SpectralOperator:
+        """Return the matrix of eq. 1; links are added to W, and groups are low-rank terms."""
         self._compute_soft_closure(hints, "Only the must-links are used here.")
         n, groups = graph.n_samples, hints.must_groups
         i, j = hints.must.T
@@ -141,9 +140,7 @@ class RegularizedSpectralClustering(SpectralFamily):
         if len(groups):
             # The Laplacian of a complete graph of m rows with weights w is w (m I - 11').
             sizes = np.diff(groups.indptr)
-            ones = csr_array(
-                (np.ones(len(groups.members)), (groups.members, groups.group_of)), shape=(n, len(groups))
-            )
+            ones = make_member_matrix(groups, n)
             terms.append(LowRank(ones, self.beta * groups.weights))
             diagonal -= ones @ (self.beta * groups.weights * sizes)
         return SpectralOperator(weights, graph.degrees**-0.5, terms, diagonal)
