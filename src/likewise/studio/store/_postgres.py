@@ -17,8 +17,7 @@ from sqlalchemy.exc import DBAPIError
 from likewise._optional import require
 from likewise.exceptions import InUseError, StoreError, TransactionConflictError, UnreachableError
 from likewise.studio.store._migrate import migrate
-from likewise.studio.store._store import Store
-from likewise.studio.store._store_errors import convert_postgres_error
+from likewise.studio.store._store import Store, convert_postgres_error
 from likewise.studio.store._transaction import Transaction
 
 T = TypeVar("T")

@@ -12,8 +12,14 @@ import sqlalchemy as sa
 from likewise._reasons import Reason
 from likewise.exceptions import BadValueError
 from likewise.studio.records import QueuedQuestion
-from likewise.studio.store import _values
-from likewise.studio.store._connection import DialectStatement, StoreConnection
+from likewise.studio.store._connection import (
+    MOST_NAME,
+    DialectStatement,
+    StoreConnection,
+    check_integer,
+    check_number,
+    check_text,
+)
 from likewise.studio.store._schema import leases, questions
 
 _COLUMNS: Any = (questions.c.id, questions.c.kind, questions.c["items"], questions.c.score, questions.c.why)
@@ -129,7 +135,7 @@ class Queue(StoreConnection):
         rows = [_make_row(question) for question in new]
         held: Any = leases.c.state == "held"
         if now is not None:
-            held = sa.and_(held, leases.c.until > _values.check_number(now, "the time"))
+            held = sa.and_(held, leases.c.until > check_number(now, "the time"))
         self._lock_exclusive()  # prevents leases meanwhile
         seen = sa.exists().where(_HERE)
         kept = sa.exists().where(_HERE, sa.or_(held, leases.c.state == "answered"))
@@ -150,12 +156,12 @@ class Queue(StoreConnection):
         Questions that this person answered or skipped, or that have `overlap` answers and active leases of
         other people, are excluded.
         """
-        person, n = _values.check_integer(person, "the person"), _values.check_integer(n, "n", least=0)
+        person, n = check_integer(person, "the person"), check_integer(n, "n", least=0)
         given: dict[str, Any] = {
             "the_person": person,
-            "the_time": _values.check_number(now, "the time"),
-            "overlap": _values.check_integer(overlap, "overlap", least=1),
-            "end": _values.check_number(until, "the end of the lease"),
+            "the_time": check_number(now, "the time"),
+            "overlap": check_integer(overlap, "overlap", least=1),
+            "end": check_number(until, "the end of the lease"),
         }
         self._lock_shared()
         found = [_make_question(row) for row in self._run(_HELD, {**given, "n": n})]
@@ -170,7 +176,7 @@ class Queue(StoreConnection):
 
     def get_question(self, id: str) -> QueuedQuestion | None:
         """Return a question that is queued or was leased, or None."""
-        wanted = _values.check_text(id, "the question")
+        wanted = check_text(id, "the question")
         row = self._run(sa.select(*_COLUMNS).where(questions.c.id == wanted)).one_or_none()
         return None if row is None else _make_question(row)
 
@@ -186,8 +192,8 @@ class Queue(StoreConnection):
         """Record that the person answered the question; repeated calls have no effect."""
         self._lock_shared()
         row = {
-            "question": _values.check_text(id, "the question"),
-            "person": _values.check_integer(person, "the person"),
+            "question": check_text(id, "the question"),
+            "person": check_integer(person, "the person"),
         }
         first = self._change(
             _ANSWERED,
@@ -215,12 +221,12 @@ class Queue(StoreConnection):
         If it has `overlap` answers and active leases of others by now, it is released instead.
         """
         given = {
-            "the_question": _values.check_text(id, "the question"),
-            "the_person": _values.check_integer(person, "the person"),
-            "the_time": _values.check_number(now, "the time"),
+            "the_question": check_text(id, "the question"),
+            "the_person": check_integer(person, "the person"),
+            "the_time": check_number(now, "the time"),
         }
-        end = _values.check_number(until, "the end of the lease")
-        if self._run(_N_OTHERS, given).scalar_one() < _values.check_integer(overlap, "overlap", least=1):
+        end = check_number(until, "the end of the lease")
+        if self._run(_N_OTHERS, given).scalar_one() < check_integer(overlap, "overlap", least=1):
             self._leave(id, person, "held", end)
         else:
             self._leave(id, person, "released", 0.0)
@@ -228,18 +234,16 @@ class Queue(StoreConnection):
     def release(self, person: int, ids: Iterable[str] | None = None) -> None:
         """Release these questions, or all that the person holds."""
         self._lock_shared()
-        wanted = leases.c.person == _values.check_integer(person, "the person")
+        wanted = leases.c.person == check_integer(person, "the person")
         change = sa.update(leases).where(wanted, leases.c.state == "held").values(state="released")
         if ids is not None:
-            change = change.where(
-                leases.c.question.in_([_values.check_text(id, "the question") for id in ids])
-            )
+            change = change.where(leases.c.question.in_([check_text(id, "the question") for id in ids]))
         self._change(change)
 
     def open_leases(self, now: float) -> list[QueuedQuestion]:
         """Return the questions that people are looking at."""
         live = sa.select(leases.c.question).where(
-            leases.c.state == "held", leases.c.until > _values.check_number(now, "the time")
+            leases.c.state == "held", leases.c.until > check_number(now, "the time")
         )
         chosen = sa.select(*_COLUMNS).where(questions.c.id.in_(live)).order_by(questions.c.place)
         return [_make_question(row) for row in self._run(chosen)]
@@ -247,8 +251,8 @@ class Queue(StoreConnection):
     def count_leases_of_others(self, person: int, now: float) -> int:
         """Return the number of active leases of other people."""
         given = {
-            "the_person": _values.check_integer(person, "the person"),
-            "the_time": _values.check_number(now, "the time"),
+            "the_person": check_integer(person, "the person"),
+            "the_time": check_number(now, "the time"),
         }
         return int(self._run(_HELD_BY_OTHERS, given).scalar_one())
 
@@ -285,8 +289,8 @@ class Queue(StoreConnection):
 
     def _set_state(self, id: str, person: int) -> str | None:
         given = {
-            "the_question": _values.check_text(id, "the question"),
-            "the_person": _values.check_integer(person, "the person"),
+            "the_question": check_text(id, "the question"),
+            "the_person": check_integer(person, "the person"),
         }
         state: str | None = self._run(
             _STATE.with_for_update() if self._writing else _STATE, given
@@ -297,13 +301,13 @@ class Queue(StoreConnection):
 def _make_row(question: QueuedQuestion) -> dict[str, Any]:
     if question.kind not in ("pair", "triplet"):
         raise BadValueError(f"The kind of a question must be pair or triplet; got {question.kind!r}.")
-    items = [_values.check_text(item, "an item of a question", empty=True) for item in question.items]
+    items = [check_text(item, "an item of a question", empty=True) for item in question.items]
     return {
-        "id": _values.check_text(question.id, "the id of a question", most=_values.MOST_NAME),
+        "id": check_text(question.id, "the id of a question", most=MOST_NAME),
         "kind": question.kind,
         "items": json.dumps(items, ensure_ascii=False),
-        "score": None if question.score is None else _values.check_number(question.score, "the score"),
-        "why": _values.check_text(_reason_to_text(question.reason), "why", empty=True),
+        "score": None if question.score is None else check_number(question.score, "the score"),
+        "why": check_text(_reason_to_text(question.reason), "why", empty=True),
         "queued": 1,
         "n_answers": 0,
     }

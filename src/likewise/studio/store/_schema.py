@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import sqlalchemy as sa
 
-REVISION = "0001"  # the latest in migrations/versions
+REVISION = "0001"  # the latest in migrations
 VERSION_TABLE = "likewise_version"
 
 metadata = sa.MetaData()

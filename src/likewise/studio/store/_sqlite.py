@@ -21,8 +21,7 @@ from sqlalchemy.pool import NullPool
 
 from likewise.exceptions import StoreError, TransactionUndoneError, UnreachableError
 from likewise.studio.store._migrate import migrate
-from likewise.studio.store._store import Store, touch
-from likewise.studio.store._store_errors import convert_sqlite_error
+from likewise.studio.store._store import Store, convert_sqlite_error, touch
 from likewise.studio.store._transaction import Transaction
 
 T = TypeVar("T")

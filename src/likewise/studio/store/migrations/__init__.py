@@ -1,1 +1,4 @@
-"""Database migrations between releases; run by :mod:`likewise.studio.store._migrate`."""
+"""Database migrations between releases, one module each; run by :mod:`likewise.studio.store._migrate`.
+
+Released migrations never change; add a new one instead.
+"""

@@ -1,1 +1,0 @@
-"""One module per migration. Released migrations never change; add a new one instead."""
