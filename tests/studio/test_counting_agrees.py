@@ -6,14 +6,14 @@ from itertools import combinations
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from likewise.studio.service._log import Log
 
 from likewise._event_log import KnownRelations
 from likewise.active import Event, Interview, Question, Reply
-from likewise.studio._statements import read_interview
+from likewise.studio._earlier_answers import read_interview
 from likewise.studio.exports import Snapshot, make_answers_table
 from likewise.studio.jobs._ledger import Ledger
 from likewise.studio.records import QueuedQuestion, StoredEvent
-from likewise.studio.service._log import Log
 from likewise.studio.study.plan import _ParticipantProgress
 from likewise.supervision import RowIds
 

@@ -9,7 +9,7 @@ import pytest
 
 from likewise.active import Interview, Piles, Question
 from likewise.exceptions import FileFormatError, StoreError
-from likewise.studio import _statements
+from likewise.studio import _earlier_answers
 from likewise.studio.exports import Snapshot, build_hints, export_bytes
 from likewise.studio.imports import import_answers
 from likewise.studio.jobs.brain import Brain
@@ -317,7 +317,7 @@ def test_an_invalid_file_is_refused(tmp_path, store, name, text, match):
 
 
 def test_too_many_answers_are_refused(tmp_path, store, monkeypatch):
-    monkeypatch.setattr(_statements, "MOST", 2)
+    monkeypatch.setattr(_earlier_answers, "MOST", 2)
     path = put(tmp_path, "a,b,answer\na1,a2,SAME\na1,a3,SAME\na1,a4,SAME\n")
     with pytest.raises(FileFormatError, match="would become 3 answers; expected at most 2"):
         import_answers(store, IDS, path)

@@ -15,8 +15,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from likewise.studio._earlier_answers import read_earlier
-from likewise.studio._statements import PastAnswer, PastAnswers
+from likewise.studio._earlier_answers import PastAnswer, PastAnswers, read_earlier
 from likewise.studio.records import NewEvent, Person, StoredEvent
 from likewise.supervision import RowIds
 
