@@ -6,11 +6,11 @@ from itertools import combinations
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from likewise.studio.service._log import Log
 
 from likewise._event_log import KnownRelations
 from likewise.active import Event, Interview, Question, Reply
 from likewise.studio._earlier_answers import read_interview
+from likewise.studio._stored_events import LiveEventLog
 from likewise.studio.exports import Snapshot, make_answers_table
 from likewise.studio.jobs._ledger import Ledger
 from likewise.studio.records import QueuedQuestion, StoredEvent
@@ -82,9 +82,9 @@ def find_counted(events):
 @given(events, st.integers(0, 9))
 def test_service_worker_export_and_study_agree(events, at):
     standing, counted = find_standing(events), find_counted(events)
-    log = Log()
-    log.add(events[:at])
-    log.add(events)
+    log = LiveEventLog()
+    log.extend(events[:at])
+    log.extend(events)
     assert [event.seq for event in events if log.is_last_answer(event)] == counted
     assert log.count_answers() == len(counted)
     for person in (1, 2):
@@ -114,9 +114,9 @@ def test_service_worker_export_and_study_agree(events, at):
 
 @given(events)
 def test_the_server_implies_what_follows_from_the_answers_of_the_worker(events):
-    log, ledger, known = Log(), Ledger(ROW_OF), KnownRelations()
+    log, ledger, known = LiveEventLog(), Ledger(ROW_OF), KnownRelations()
     for event in events:
-        log.add([event])
+        log.extend([event])
         ledger.tell([event])
         log.count_joined()  # computed after each event, so that nothing is left to the end
     for voice in ledger.get_standing().voices:
@@ -158,8 +158,8 @@ def test_an_interview_and_its_import_agree_with_the_studio(tmp_path_factory, eve
 def test_an_undone_undo_brings_the_answer_back_everywhere():
     body = {**list_asked(("a", "b")), "answer": "SAME", "source": "question"}
     events = number([("answer", 1, body), ("undo", 1, {"of": 1}), ("undo", 1, {"of": 2})])
-    log, ledger = Log(), Ledger(ROW_OF)
-    log.add(events)
+    log, ledger = LiveEventLog(), Ledger(ROW_OF)
+    log.extend(events)
     ledger.tell(events)
     assert log.count_answers() == len(ledger.get_standing().voices) == 1
     assert len(Snapshot({}, tuple(events)).answers) == 1
@@ -170,8 +170,8 @@ def test_an_undone_undo_brings_the_answer_back_everywhere():
 def test_an_undo_of_itself_or_of_a_later_event_has_no_effect_anywhere(of):
     body = {**list_asked(("a", "b")), "answer": "SAME", "source": "question"}
     events = number([("answer", 1, body), ("undo", 1, {"of": of}), ("answer", 2, body)])
-    log, ledger = Log(), Ledger(ROW_OF)
-    log.add(events)
+    log, ledger = LiveEventLog(), Ledger(ROW_OF)
+    log.extend(events)
     ledger.tell(events)
     assert log.count_answers() == len(ledger.get_standing().voices) == 2
     assert len(Snapshot({}, tuple(events)).answers) == 2

@@ -23,12 +23,12 @@ from likewise.exceptions import (
     RequestError,
     StoreError,
 )
-from likewise.studio.routes import groups, items, live, login, pages, people, questions, results, study
+from likewise.studio.routes import files, groups, pages, people, questions, study
 from likewise.studio.security import Guard, check_base
 from likewise.studio.service import Studio
 
 log: logging.Logger = logging.getLogger("likewise.studio")
-_PARTS = (login, questions, items, groups, people, study, results, live)
+_PARTS = (people, questions, files, groups, study)
 
 
 def create_app(
@@ -75,9 +75,9 @@ def create_app(
     )
     app.state.studio, app.state.base, app.state.https, app.state.link = studio, base, https, link
     for part in _PARTS:
-        app.include_router(part.router)
-    app.include_router(pages.health_router)
-    app.include_router(pages.router)
+        app.include_router(part.routes.router)
+    for router in (files.result_routes.router, pages.live_router, pages.health_routes.router, pages.router):
+        app.include_router(router)
     app.add_exception_handler(RequestError, _handle_refused)
     app.add_exception_handler(MediaError, _handle_no_media)
     app.add_exception_handler(StoreError, _handle_store_error)
@@ -115,7 +115,7 @@ async def _handle_refused(request: Request, error: Any) -> JSONResponse:
 
 async def _handle_no_media(request: Request, error: Any) -> JSONResponse:
     way_on = "The question can be answered or skipped without it."
-    if request.app.state.studio.study is None:
+    if not request.app.state.studio.asking.follows_plan:
         return _make_error_response(404, "no_media", str(error), way_on)
     # File names, like item names, often reveal the class.
     return _make_error_response(404, "no_media", "The file of this item cannot be shown.", way_on)

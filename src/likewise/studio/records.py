@@ -16,6 +16,7 @@ EventKind = Literal["answer", "skip", "undo", "name", "survey", "stage", "confir
 _NO_REASON = Reason()
 ItemKind = Literal["image", "sound", "text", "row"]
 AskKind = Literal["pairs", "triplets", "both"]
+QuestionKey = tuple[str, tuple[str, ...]]
 Source = Literal["question", "groups", "import", "study", "practice"]
 
 
@@ -85,6 +86,11 @@ class StoredEvent:
         """The seq of the event that an undo takes back; None for other kinds."""
         return int(self.body["of"]) if self.kind == "undo" else None
 
+    @property
+    def question_key(self) -> QuestionKey:
+        """Identifies the question that was answered or skipped, regardless of the order of its items."""
+        return self.body["kind"], tuple(sorted(self.body["items"]))
+
 
 @dataclass(frozen=True)
 class QueuedQuestion:
@@ -109,6 +115,11 @@ class QueuedQuestion:
     items: tuple[str, ...]
     score: float | None = None
     reason: Reason = _NO_REASON
+
+    @property
+    def key(self) -> QuestionKey:
+        """Identifies the question regardless of the order of its items."""
+        return self.kind, tuple(sorted(self.items))
 
 
 # ---------------------------------------------------------------------- a project

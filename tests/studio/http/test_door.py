@@ -203,7 +203,7 @@ def test_invalid_tokens_are_not_written_to_the_store(site, monkeypatch):
 def test_an_ipv6_address_is_counted_by_its_network(host, network):
     from starlette.requests import Request
 
-    from likewise.studio.routes.login import _get_network
+    from likewise.studio.routes.people import _get_network
 
     client = None if host is None else (host, 1)
     assert _get_network(Request({"type": "http", "client": client, "headers": []})) == network

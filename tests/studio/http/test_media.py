@@ -172,7 +172,7 @@ def test_a_file_is_closed_if_the_client_is_gone(tmp_path):
     from starlette.requests import ClientDisconnect
 
     from likewise.studio.media import Media
-    from likewise.studio.routes.items import _Sending
+    from likewise.studio.routes.files import _Sending
 
     path = tmp_path / "a.wav"
     path.write_bytes(b"RIFF")

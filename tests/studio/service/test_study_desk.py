@@ -57,7 +57,7 @@ def ann(desk):
 
 
 def go_on(desk, person, key=None):
-    return desk.studio.study.go_on(person, key or new_key())
+    return desk.studio.asking.go_on(person, key or new_key())
 
 
 def answer_all(desk, person):
@@ -69,32 +69,32 @@ def answer_all(desk, person):
 
 
 def to_the_end(desk, person):
-    while (stage := desk.studio.study.show_stage(person)["stage"]) not in ("survey", "done"):
+    while (stage := desk.studio.asking.show_stage(person)["stage"]) not in ("survey", "done"):
         if stage in ("intro", "break"):
             go_on(desk, person)
         answer_all(desk, person)
 
 
 def test_from_the_introduction_to_the_end(desk, ann):
-    stages = [desk.studio.study.show_stage(ann)]
+    stages = [desk.studio.asking.show_stage(ann)]
     assert desk.ask(ann, 3) == []  # no questions before the introduction is left
     stages.append(go_on(desk, ann))
     practised = answer_all(desk, ann)
     for _ in range(2):
-        stages.append(desk.studio.study.show_stage(ann))
+        stages.append(desk.studio.asking.show_stage(ann))
         stages.append(go_on(desk, ann))
         answered = answer_all(desk, ann)
         assert all(view["right"] is None for view in answered)  # only practice shows the right answer
         assert len(answered) == (N_PAIRS if stages[-1]["task"]["kind"] == "pair" else N_TRIPLETS)
-    stages.append(desk.studio.study.show_stage(ann))
+    stages.append(desk.studio.asking.show_stage(ann))
     assert [stage["stage"] for stage in stages] == [
         *("intro", "practice", "break", "task", "break", "task", "survey")
     ]
     assert len(practised) == 2 * PRACTICE
     assert all(view["right"] for view in practised)
     assert {stage["task"]["kind"] for stage in stages if stage["stage"] == "task"} == {"pair", "triplet"}
-    desk.studio.study.store_survey(ann, new_key(), SURVEY)
-    assert desk.studio.study.show_stage(ann)["stage"] == "done"
+    desk.studio.asking.store_survey(ann, new_key(), SURVEY)
+    assert desk.studio.asking.show_stage(ann)["stage"] == "done"
     sources = [event.body["source"] for event in desk.events("answer")]
     assert sources == ["practice"] * 2 * PRACTICE + ["study"] * (N_PAIRS + N_TRIPLETS)
     desk.settle()
@@ -209,7 +209,7 @@ def check_tabs(desk):
     assert found.count(True) == 1
     assert len(desk.events("answer")) == 1
     to_the_end(desk, ann)
-    in_tabs(lambda: desk.studio.study.store_survey(ann, new_key(), SURVEY))
+    in_tabs(lambda: desk.studio.asking.store_survey(ann, new_key(), SURVEY))
     assert len(desk.events("survey")) == 1
 
 
@@ -236,18 +236,18 @@ def test_nobody_can_go_on_before_the_part_is_done_or_twice(desk, ann):
     with pytest.raises(ConflictError):
         go_on(desk, ann)
     with pytest.raises(ConflictError, match="after all questions"):
-        desk.studio.study.store_survey(ann, new_key(), SURVEY)
+        desk.studio.asking.store_survey(ann, new_key(), SURVEY)
 
 
 def test_the_questionnaire_can_be_submitted_once(desk, ann):
     to_the_end(desk, ann)
     with pytest.raises(BadRequestError):
-        desk.studio.study.store_survey(ann, new_key(), {**SURVEY, "preference": "both"})
+        desk.studio.asking.store_survey(ann, new_key(), {**SURVEY, "preference": "both"})
     key = new_key()
     for _ in range(2):
-        assert desk.studio.study.store_survey(ann, key, SURVEY) == {"done": True}
+        assert desk.studio.asking.store_survey(ann, key, SURVEY) == {"done": True}
     with pytest.raises(ConflictError, match="already"):
-        desk.studio.study.store_survey(ann, new_key(), SURVEY)
+        desk.studio.asking.store_survey(ann, new_key(), SURVEY)
     with pytest.raises(ConflictError):
         go_on(desk, ann)
     assert len(desk.events("survey")) == 1
@@ -262,6 +262,6 @@ def test_a_study_goes_on_after_a_restart(desk, ann):
     try:
         assert [q["id"] for q in again.ask(ann, 3)] == [q["id"] for q in before]
         to_the_end(again, ann)
-        assert again.studio.study.show_stage(ann)["stage"] == "survey"
+        assert again.studio.asking.show_stage(ann)["stage"] == "survey"
     finally:
         again.close()

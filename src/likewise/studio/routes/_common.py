@@ -1,17 +1,23 @@
-"""Shared by all routes: dependencies, request bodies and responses."""
+"""Shared by all routes: how they are declared and documented, dependencies, and request bodies."""
 
 from __future__ import annotations
 
-from typing import Annotated, Any, ClassVar
+import hashlib
+import inspect
+from collections.abc import Callable
+from functools import partial, wraps
+from typing import Annotated, Any, ClassVar, TypeVar
 
-from fastapi import Depends, Query, Request
-from fastapi.responses import JSONResponse
+from fastapi import APIRouter, Depends, Query, Request
+from fastapi.responses import JSONResponse, Response
 from pydantic import BaseModel, ConfigDict, Field
 from typing_extensions import TypedDict
 
 from likewise.studio.records import Person
 from likewise.studio.service import Studio
 
+Endpoint = TypeVar("Endpoint", bound=Callable[..., Any])
+Responses = dict[int | str, dict[str, Any]]
 MOST_ROW = 2**31 - 1
 MOST_SEQ = 2**53 - 1
 
@@ -30,12 +36,49 @@ class ErrorView(TypedDict):
     error: ErrorContent
 
 
-def document_responses(model: Any, *statuses: int) -> dict[int | str, dict[str, Any]]:
+def document_responses(model: Any, *statuses: int) -> Responses:
     """Return the responses of a route for its documentation; those in the list below are always possible."""
-    described: dict[int | str, dict[str, Any]] = {200: {"model": model}}
+    described: Responses = {200: {"model": model}}
     for status in (400, 401, 403, 404, 409, 413, 415, 421, 422, 503, *statuses):
         described[status] = {"model": ErrorView}
     return described
+
+
+def document_files(*types: str) -> Responses:
+    """Return the documentation of a route that sends files of these media types."""
+    return {**document_responses(str), 200: {"content": {kind: {} for kind in types}}}
+
+
+class Routes:
+    """The routes of one topic: functions that return a view or a response.
+
+    The return annotation documents a view. It is sent as JSON without validation, because the service already
+    returns the documented type.
+    """
+
+    def __init__(self, tag: str) -> None:
+        self.router: APIRouter = APIRouter(tags=[tag])
+
+    def get(self, path: str, responses: Responses | None = None) -> Callable[[Endpoint], Endpoint]:
+        """Declare what a GET returns, with its documentation unless that is a view."""
+        return partial(self._add, "GET", path, responses)
+
+    def post(self, path: str, responses: Responses | None = None) -> Callable[[Endpoint], Endpoint]:
+        """Declare what a POST does, with its documentation unless it returns a view."""
+        return partial(self._add, "POST", path, responses)
+
+    def _add(self, method: str, path: str, responses: Responses | None, endpoint: Endpoint) -> Endpoint:
+        signature = inspect.signature(endpoint, eval_str=True)
+
+        @wraps(endpoint)
+        def respond(**given: Any) -> Response:
+            found = endpoint(**given)
+            return found if isinstance(found, Response) else JSONResponse(found)
+
+        respond.__signature__ = signature  # type: ignore[attr-defined]
+        documented = responses or document_responses(signature.return_annotation)
+        self.router.add_api_route(path, respond, methods=[method], responses=documented, response_model=None)
+        return endpoint
 
 
 class Body(BaseModel):
@@ -85,10 +128,7 @@ def get_owner(request: Request) -> Person:
 
 def get_viewer(request: Request) -> Person:
     """Return the person who is logged in, if they may see the groups; participants of a study may not."""
-    studio, person = get_studio(request), get_person(request)
-    if studio.study is not None:
-        studio.check_owner(person)
-    return person
+    return get_owner(request) if get_studio(request).asking.follows_plan else get_person(request)
 
 
 TheStudio = Annotated[Studio, Depends(get_studio)]
@@ -97,6 +137,9 @@ Owner = Annotated[Person, Depends(get_owner)]
 Looker = Annotated[Person, Depends(get_viewer)]
 
 
-def make_json_response(content: Any) -> JSONResponse:
-    """Return content as JSON without validation; the service already returns the documented type."""
-    return JSONResponse(content)
+def send_tagged(request: Request, body: bytes, media_type: str, **headers: str) -> Response:
+    """Return a response with an ETag, or 304 if the browser has it already."""
+    headers["ETag"] = tag = f'"{hashlib.blake2b(body, digest_size=12).hexdigest()}"'
+    if request.headers.get("if-none-match") == tag:
+        return Response(status_code=304, headers=headers)
+    return Response(body, media_type=media_type, headers=headers)

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import hashlib
 from typing import Annotated, Literal
 
-from fastapi import APIRouter, Path, Request
-from fastapi.responses import JSONResponse, Response
+from fastapi import Path, Request
+from fastapi.responses import Response
 
 from likewise.studio.routes._common import (
     Body,
@@ -15,12 +14,13 @@ from likewise.studio.routes._common import (
     Looker,
     Name,
     Offset,
+    Routes,
     Row,
     Seq,
     TheStudio,
     Who,
-    document_responses,
-    make_json_response,
+    document_files,
+    send_tagged,
 )
 from likewise.studio.service._views import (
     ConflictsView,
@@ -32,7 +32,7 @@ from likewise.studio.service._views import (
     StatedView,
 )
 
-router: APIRouter = APIRouter(tags=["groups"])
+routes = Routes("groups")
 Number = Annotated[int, Path(ge=0, le=65_535)]
 
 
@@ -65,13 +65,13 @@ class MergeBody(Body):
     b: Row
 
 
-@router.get("/api/groups", responses=document_responses(GroupsView), response_model=None)
-def groups(studio: TheStudio, person: Looker) -> JSONResponse:
+@routes.get("/api/groups")
+def groups(studio: TheStudio, person: Looker) -> GroupsView:
     """Return the groups with their most typical and most doubtful members."""
-    return make_json_response(studio.groups.show_all())
+    return studio.groups.show_all()
 
 
-@router.get("/api/groups/{number}/items", responses=document_responses(MembersView), response_model=None)
+@routes.get("/api/groups/{number}/items")
 def members(
     number: Number,
     studio: TheStudio,
@@ -79,101 +79,92 @@ def members(
     offset: Offset = 0,
     limit: Limit = 60,
     order: Literal["typical", "doubtful"] = "typical",
-) -> JSONResponse:
+) -> MembersView:
     """Return members of a group, page by page."""
-    return make_json_response(studio.groups.show_members(number, offset, limit, order))
+    return studio.groups.show_members(number, offset, limit, order)
 
 
-@router.post("/api/groups/merge", responses=document_responses(StatedView), response_model=None)
-def merge(body: MergeBody, studio: TheStudio, person: Looker) -> JSONResponse:
+@routes.post("/api/groups/merge")
+def merge(body: MergeBody, studio: TheStudio, person: Looker) -> StatedView:
     """State that two groups are one."""
-    return make_json_response(studio.groups.merge(person, key=body.key, a=body.a, b=body.b))
+    return studio.groups.merge(person, **dict(body))
 
 
-@router.post("/api/groups/{number}/name", responses=document_responses(StatedView), response_model=None)
-def name(number: Number, body: NameBody, studio: TheStudio, person: Looker) -> JSONResponse:
+@routes.post("/api/groups/{number}/name")
+def name(number: Number, body: NameBody, studio: TheStudio, person: Looker) -> StatedView:
     """Give a group a name."""
-    return make_json_response(studio.groups.name_group(person, number, key=body.key, name=body.name))
+    return studio.groups.name_group(person, number, **dict(body))
 
 
-@router.post("/api/groups/{number}/not-here", responses=document_responses(StatedView), response_model=None)
-def not_here(number: Number, body: RowBody, studio: TheStudio, person: Looker) -> JSONResponse:
+@routes.post("/api/groups/{number}/not-here")
+def not_here(number: Number, body: RowBody, studio: TheStudio, person: Looker) -> StatedView:
     """State that an item does not belong to a group."""
-    return make_json_response(studio.groups.remove_item(person, number, key=body.key, row=body.row))
+    return studio.groups.remove_item(person, number, **dict(body))
 
 
-@router.post("/api/groups/{number}/belongs", responses=document_responses(StatedView), response_model=None)
-def belongs(number: Number, body: RowBody, studio: TheStudio, person: Looker) -> JSONResponse:
+@routes.post("/api/groups/{number}/belongs")
+def belongs(number: Number, body: RowBody, studio: TheStudio, person: Looker) -> StatedView:
     """State that an item belongs to a group."""
-    return make_json_response(studio.groups.add_item(person, number, key=body.key, row=body.row))
+    return studio.groups.add_item(person, number, **dict(body))
 
 
-@router.get("/api/reference", responses=document_responses(ReferenceView), response_model=None)
-def reference(studio: TheStudio, person: Who) -> JSONResponse:
+@routes.get("/api/reference")
+def reference(studio: TheStudio, person: Who) -> ReferenceView:
     """Return examples of each group, or of each class in a study."""
-    return make_json_response(studio.groups.show_reference())
+    return studio.groups.show_reference()
 
 
-@router.get("/api/conflicts", responses=document_responses(ConflictsView), response_model=None)
-def conflicts(studio: TheStudio, person: Looker) -> JSONResponse:
+@routes.get("/api/conflicts")
+def conflicts(studio: TheStudio, person: Looker) -> ConflictsView:
     """Return answers that cannot all be true; annotators see only conflicts among their own."""
-    return make_json_response(studio.groups.show_conflicts(person))
+    return studio.groups.show_conflicts(person)
 
 
-@router.get("/api/odd-answers", responses=document_responses(OddAnswersView), response_model=None)
-def odd_answers(studio: TheStudio, person: Looker) -> JSONResponse:
+@routes.get("/api/odd-answers")
+def odd_answers(studio: TheStudio, person: Looker) -> OddAnswersView:
     """Return answers that look wrong; annotators see only their own."""
-    return make_json_response(studio.groups.show_odd_answers(person))
+    return studio.groups.show_odd_answers(person)
 
 
-@router.post("/api/odd-answers/keep", responses=document_responses(StatedView), response_model=None)
-def keep(body: MarkBody, studio: TheStudio, person: Looker) -> JSONResponse:
+@routes.post("/api/odd-answers/keep")
+def keep(body: MarkBody, studio: TheStudio, person: Looker) -> StatedView:
     """Confirm an answer, which increases its weight."""
-    return make_json_response(studio.asking.keep(person, key=body.key, of=body.of))
+    return studio.asking.keep(person, **dict(body))
 
 
-@router.post("/api/odd-answers/ask-again", responses=document_responses(StatedView), response_model=None)
-def ask_again(body: MarkBody, studio: TheStudio, person: Looker) -> JSONResponse:
+@routes.post("/api/odd-answers/ask-again")
+def ask_again(body: MarkBody, studio: TheStudio, person: Looker) -> StatedView:
     """Ask the question of an answer again."""
-    return make_json_response(studio.asking.ask_again(person, key=body.key, of=body.of))
+    return studio.asking.ask_again(person, **dict(body))
 
 
-def _respond_with_tag(request: Request, body: bytes, **headers: str) -> Response:
-    """Return a response with an ETag, or 304 if it is unchanged."""
-    tag = f'"{hashlib.blake2b(body, digest_size=12).hexdigest()}"'
-    named = {"ETag": tag, "Cache-Control": "private, no-cache", **headers}
-    if request.headers.get("if-none-match") == tag:
-        return Response(status_code=304, headers=named)
-    return Response(body, media_type="application/octet-stream", headers=named)
+_BYTES = "application/octet-stream"
+_MAP = {**document_files(_BYTES), 304: {"description": "not modified"}}
+_FRESH = {"Cache-Control": "private, no-cache"}
 
 
-_MAP = document_responses(str)
-_MAP[200] = {"content": {"application/octet-stream": {}}}
-_MAP[304] = {"description": "not modified"}
-
-
-@router.get("/api/map/points", responses=_MAP, response_model=None)
+@routes.get("/api/map/points", _MAP)
 def points(request: Request, studio: TheStudio, person: Looker) -> Response:
     """Return the map position of each item: pairs of little-endian float32 between 0 and 1."""
     body, how = studio.groups.get_points()
-    return _respond_with_tag(request, body, **{"X-Layout": how})
+    return send_tagged(request, body, _BYTES, **_FRESH, **{"X-Layout": how})
 
 
-@router.get("/api/map/labels", responses=_MAP, response_model=None)
+@routes.get("/api/map/labels", _MAP)
 def labels(request: Request, studio: TheStudio, person: Looker) -> Response:
     """Return the group of each item: little-endian uint16."""
     body, seq = studio.groups.get_labels()
-    return _respond_with_tag(request, body, **{"X-Seq": str(seq)})
+    return send_tagged(request, body, _BYTES, **_FRESH, **{"X-Seq": str(seq)})
 
 
-@router.get("/api/map/doubt", responses=_MAP, response_model=None)
+@routes.get("/api/map/doubt", _MAP)
 def doubt(request: Request, studio: TheStudio, person: Looker) -> Response:
     """Return how doubtful the group of each item is: 0 to 255."""
     body, seq = studio.groups.get_doubt()
-    return _respond_with_tag(request, body, **{"X-Seq": str(seq)})
+    return send_tagged(request, body, _BYTES, **_FRESH, **{"X-Seq": str(seq)})
 
 
-@router.get("/api/map/links", responses=document_responses(LinksView), response_model=None)
-def links(studio: TheStudio, person: Looker) -> JSONResponse:
+@routes.get("/api/map/links")
+def links(studio: TheStudio, person: Looker) -> LinksView:
     """Return answered pairs: two rows, and 1 for together or 0 for apart."""
-    return make_json_response({"links": studio.groups.get_links(person)})
+    return {"links": studio.groups.get_links(person)}

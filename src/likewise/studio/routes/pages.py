@@ -1,22 +1,27 @@
-"""HTML pages, scripts and styles, and the health check."""
+"""HTML pages, scripts and styles, live updates as server-sent events, and the health check."""
 
 from __future__ import annotations
 
-import hashlib
+import asyncio
+import json
 import re
+from collections.abc import AsyncIterator
 from functools import lru_cache
 from importlib.resources import files
+from typing import Any
 
 from fastapi import APIRouter, Request
-from fastapi.responses import JSONResponse, Response
+from fastapi.concurrency import run_in_threadpool
+from fastapi.responses import Response, StreamingResponse
 from typing_extensions import TypedDict
 
 from likewise import __version__
-from likewise.exceptions import NotFoundError
-from likewise.studio.routes._common import TheStudio, document_responses, make_json_response
+from likewise.exceptions import NotFoundError, NotLoggedInError
+from likewise.studio.routes._common import Routes, TheStudio, document_files, get_person, send_tagged
 
 router: APIRouter = APIRouter(include_in_schema=False)
-health_router: APIRouter = APIRouter(tags=["health"])
+live_router: APIRouter = APIRouter(tags=["live"])
+health_routes = Routes("health")
 _TYPES = {
     "js": "text/javascript; charset=utf-8",
     "css": "text/css; charset=utf-8",
@@ -24,6 +29,9 @@ _TYPES = {
     "webmanifest": "application/manifest+json",
 }
 _NAME = re.compile(r"[a-z_]+\.(js|css|svg|webmanifest)")
+_FRESH = {"Cache-Control": "no-cache"}
+_QUIET = 15.0  # seconds between comments that keep proxies from closing the connection
+_MOST_WAITING = 100
 
 
 class HealthView(TypedDict):
@@ -33,11 +41,11 @@ class HealthView(TypedDict):
     version: str
 
 
-@health_router.get("/health", responses=document_responses(HealthView), response_model=None)
-def health(studio: TheStudio) -> JSONResponse:
+@health_routes.get("/health")
+def health(studio: TheStudio) -> HealthView:
     """Check that the studio and its database work, for a proxy or supervisor."""
     studio.store.check_health()
-    return make_json_response({"status": "ok", "version": __version__})
+    return {"status": "ok", "version": __version__}
 
 
 @lru_cache
@@ -45,18 +53,10 @@ def _read_asset(name: str) -> bytes:
     return (files("likewise.studio") / "static" / name).read_bytes()
 
 
-def _send_asset(request: Request, body: bytes, kind: str) -> Response:
-    tag = f'"{hashlib.blake2b(body, digest_size=12).hexdigest()}"'
-    headers = {"ETag": tag, "Cache-Control": "no-cache"}
-    if request.headers.get("if-none-match") == tag:
-        return Response(status_code=304, headers=headers)
-    return Response(body, media_type=kind, headers=headers)
-
-
 def _send_page(request: Request, name: str) -> Response:
     # The base path consists of letters, digits, -, _, . and slashes, so it needs no escaping.
     body = _read_asset(name).replace(b"__BASE__", f"{request.app.state.base}/".encode())
-    return _send_asset(request, body, "text/html; charset=utf-8")
+    return send_tagged(request, body, "text/html; charset=utf-8", **_FRESH)
 
 
 @router.get("/", response_model=None)
@@ -80,10 +80,73 @@ def static(name: str, request: Request) -> Response:
         body = _read_asset(name)
     except FileNotFoundError as error:
         raise NotFoundError("There is no such file.") from error
-    return _send_asset(request, body, _TYPES[name.rpartition(".")[2]])
+    return send_tagged(request, body, _TYPES[name.rpartition(".")[2]], **_FRESH)
 
 
 @router.get("/favicon.ico", response_model=None)
 def favicon(request: Request) -> Response:
     """Send the icon to browsers that request /favicon.ico."""
-    return _send_asset(request, _read_asset("icon.svg"), _TYPES["svg"])
+    return send_tagged(request, _read_asset("icon.svg"), _TYPES["svg"], **_FRESH)
+
+
+@live_router.get("/api/events", responses=document_files("text/event-stream"), response_model=None)
+async def events(request: Request, studio: TheStudio) -> StreamingResponse:
+    """Stream updates: progress, picture, layout, ready and trouble, each with a line of JSON."""
+    person = await run_in_threadpool(get_person, request)
+    loop = asyncio.get_running_loop()
+    news: asyncio.Queue[tuple[str, dict[str, Any]]] = asyncio.Queue(_MOST_WAITING)
+    closing: asyncio.Event = request.app.state.closing
+
+    def put(name: str, content: dict[str, Any]) -> None:
+        if not news.full():  # a slow reader gets the next one
+            news.put_nowait((name, content))
+
+    def watcher(name: str, content: dict[str, Any]) -> None:
+        if name == "trouble" and person.role != "owner":
+            return
+        if not loop.is_closed():
+            loop.call_soon_threadsafe(put, name, content)
+
+    async def stream() -> AsyncIterator[bytes]:
+        leave = studio.hub.watch(watcher)
+        try:
+            yield b"retry: 2000\n\n"
+            while not closing.is_set():
+                name, content = await _wait_for_news(news, closing)
+                if not await run_in_threadpool(_is_in, request):
+                    return  # logged out or deactivated meanwhile
+                if name is None:
+                    yield b": still here\n\n"
+                    continue
+                if name == "progress":
+                    content = dict(await run_in_threadpool(studio.asking.show_progress, person))
+                yield f"event: {name}\ndata: {json.dumps(content)}\n\n".encode()
+        finally:
+            leave()
+
+    headers = {"Cache-Control": "no-store", "X-Accel-Buffering": "no"}
+    return StreamingResponse(stream(), media_type="text/event-stream", headers=headers)
+
+
+def _is_in(request: Request) -> bool:
+    try:
+        get_person(request)
+    except NotLoggedInError:
+        return False
+    return True
+
+
+async def _wait_for_news(
+    news: asyncio.Queue[tuple[str, dict[str, Any]]], closing: asyncio.Event
+) -> tuple[str | None, dict[str, Any]]:
+    """Wait for an update, for shutdown, or until a keep-alive is due."""
+    waits = {asyncio.ensure_future(news.get()), asyncio.ensure_future(closing.wait())}
+    try:
+        done, _ = await asyncio.wait(waits, timeout=_QUIET, return_when=asyncio.FIRST_COMPLETED)
+    finally:
+        for wait in waits:
+            wait.cancel()  # has no effect if it is done
+    for wait in done:
+        if isinstance(found := wait.result(), tuple):
+            return found
+    return None, {}

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from typing import Annotated, Literal
 
-from fastapi import APIRouter, Query
-from fastapi.responses import JSONResponse
+from fastapi import Query
 from pydantic import Field
 
 from likewise.studio.routes._common import (
@@ -14,12 +13,11 @@ from likewise.studio.routes._common import (
     Key,
     Limit,
     QuestionId,
+    Routes,
     Seconds,
     Seq,
     TheStudio,
     Who,
-    document_responses,
-    make_json_response,
 )
 from likewise.studio.service._views import (
     AnsweredView,
@@ -29,7 +27,7 @@ from likewise.studio.service._views import (
     UndoneView,
 )
 
-router: APIRouter = APIRouter(tags=["questions"])
+routes = Routes("questions")
 Word = Literal["SAME", "DIFFERENT", "UNSURE", "AB", "AC", "BC", "NEITHER"]
 
 
@@ -70,54 +68,48 @@ class RevisitBody(Body):
     question: QuestionId
 
 
-@router.post("/api/questions", responses=document_responses(QuestionsView), response_model=None)
-def questions(body: AskBody, studio: TheStudio, person: Who) -> JSONResponse:
+@routes.post("/api/questions")
+def questions(body: AskBody, studio: TheStudio, person: Who) -> QuestionsView:
     """Reserve questions that nobody else is looking at for some minutes."""
-    return make_json_response(studio.asking.give_questions(person, body.n))
+    return studio.asking.give_questions(person, body.n)
 
 
-@router.post("/api/answers", responses=document_responses(AnsweredView), response_model=None)
-def answers(body: AnswerBody, studio: TheStudio, person: Who) -> JSONResponse:
+@routes.post("/api/answers")
+def answers(body: AnswerBody, studio: TheStudio, person: Who) -> AnsweredView:
     """Answer a question. An acknowledged answer is on disk."""
-    return make_json_response(
-        studio.asking.answer(
-            person, key=body.key, question=body.question, answer=body.answer, seconds=body.seconds
-        )
-    )
+    return studio.asking.answer(person, **dict(body))
 
 
-@router.post("/api/skips", responses=document_responses(AnsweredView), response_model=None)
-def skips(body: SkipBody, studio: TheStudio, person: Who) -> JSONResponse:
+@routes.post("/api/skips")
+def skips(body: SkipBody, studio: TheStudio, person: Who) -> AnsweredView:
     """Skip a question: it is not asked again, but can be revisited from the history."""
-    return make_json_response(
-        studio.asking.skip(person, key=body.key, question=body.question, seconds=body.seconds)
-    )
+    return studio.asking.skip(person, **dict(body))
 
 
-@router.post("/api/undo", responses=document_responses(UndoneView), response_model=None)
-def undo(body: UndoBody, studio: TheStudio, person: Who) -> JSONResponse:
+@routes.post("/api/undo")
+def undo(body: UndoBody, studio: TheStudio, person: Who) -> UndoneView:
     """Undo an answer, a skip, or the name of a group."""
-    return make_json_response(studio.asking.undo(person, key=body.key, of=body.of))
+    return studio.asking.undo(person, **dict(body))
 
 
-@router.post("/api/revisit", responses=document_responses(UndoneView), response_model=None)
-def revisit(body: RevisitBody, studio: TheStudio, person: Who) -> JSONResponse:
+@routes.post("/api/revisit")
+def revisit(body: RevisitBody, studio: TheStudio, person: Who) -> UndoneView:
     """Come back to a skipped question."""
-    return make_json_response(studio.asking.revisit(person, key=body.key, question=body.question))
+    return studio.asking.revisit(person, **dict(body))
 
 
-@router.get("/api/history", responses=document_responses(HistoryView), response_model=None)
+@routes.get("/api/history")
 def history(
     studio: TheStudio,
     person: Who,
     before: Annotated[int | None, Query(ge=1, le=MOST_SEQ)] = None,
     limit: Limit = 50,
-) -> JSONResponse:
+) -> HistoryView:
     """Return past events, newest first; annotators see only their own."""
-    return make_json_response(studio.asking.show_history(person, before, limit))
+    return studio.asking.show_history(person, before, limit)
 
 
-@router.get("/api/progress", responses=document_responses(ProgressView), response_model=None)
-def progress(studio: TheStudio, person: Who) -> JSONResponse:
+@routes.get("/api/progress")
+def progress(studio: TheStudio, person: Who) -> ProgressView:
     """Return the progress, and whether it is worth going on."""
-    return make_json_response(studio.asking.show_progress(person))
+    return studio.asking.show_progress(person)

@@ -2,21 +2,19 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated, Literal
+from typing import TYPE_CHECKING, Annotated, Literal, cast
 
-from fastapi import APIRouter
-from fastapi.responses import JSONResponse
 from pydantic import Field
 
 from likewise.exceptions import NotFoundError
-from likewise.studio.routes._common import Body, Key, TheStudio, Who, document_responses, make_json_response
+from likewise.studio.routes._common import Body, Key, Routes, TheStudio, Who
 from likewise.studio.service import Studio
 from likewise.studio.service._views import DoneView, StudyView
 
-if TYPE_CHECKING:
-    from likewise.studio.service._study import StudyDesk
+if TYPE_CHECKING:  # imports scikit-learn
+    from likewise.studio.study.desk import StudyDesk
 
-router: APIRouter = APIRouter(tags=["study"])
+routes = Routes("study")
 Choice = Literal["pair", "triplet", "none"]
 
 
@@ -39,26 +37,24 @@ class SurveyBody(Body):
 
 
 def _get_desk(studio: Studio) -> StudyDesk:
-    if studio.study is None:
+    if not studio.asking.follows_plan:
         raise NotFoundError("This project is not a study.", "Create one with likewise studio PATH --study.")
-    return studio.study
+    return cast("StudyDesk", studio.asking)
 
 
-@router.get("/api/study", responses=document_responses(StudyView), response_model=None)
-def study(studio: TheStudio, person: Who) -> JSONResponse:
+@routes.get("/api/study")
+def study(studio: TheStudio, person: Who) -> StudyView:
     """Return the person's stage in the study."""
-    return make_json_response(_get_desk(studio).show_stage(person))
+    return _get_desk(studio).show_stage(person)
 
 
-@router.post("/api/study/next", responses=document_responses(StudyView), response_model=None)
-def go_on(body: NextBody, studio: TheStudio, person: Who) -> JSONResponse:
+@routes.post("/api/study/next")
+def go_on(body: NextBody, studio: TheStudio, person: Who) -> StudyView:
     """Leave the introduction or a break."""
-    return make_json_response(_get_desk(studio).go_on(person, body.key))
+    return _get_desk(studio).go_on(person, body.key)
 
 
-@router.post("/api/study/survey", responses=document_responses(DoneView), response_model=None)
-def survey(body: SurveyBody, studio: TheStudio, person: Who) -> JSONResponse:
+@routes.post("/api/study/survey")
+def survey(body: SurveyBody, studio: TheStudio, person: Who) -> DoneView:
     """Submit the questionnaire, after all questions have been answered."""
-    return make_json_response(
-        _get_desk(studio).store_survey(person, body.key, body.model_dump(exclude={"key"}))
-    )
+    return _get_desk(studio).store_survey(person, body.key, body.model_dump(exclude={"key"}))

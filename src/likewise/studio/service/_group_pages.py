@@ -13,7 +13,6 @@ from likewise.exceptions import BadRequestError, NotFoundError
 from likewise.studio.items import ItemFile
 from likewise.studio.records import Group, Item, NewEvent, Person, Picture, StoredEvent
 from likewise.studio.service._accounts import clean_name
-from likewise.studio.service._append import append
 from likewise.studio.service._hub import Hub
 from likewise.studio.service._questions_and_answers import QuestionsAndAnswers
 from likewise.studio.service._views import (
@@ -145,11 +144,9 @@ class GroupPages:
         name = clean_name(name, "The name of a group")
         if before := self._find_earlier(person, key, name=name):
             return {"seq": before.seq, "new": False, "message": f"The group is now called {name}."}
-        group = self._get_group(number)
-        item = self._items.get(group.typical[0])
+        item = self._items.get(self._get_group(number).typical[0])
         body = {"item": item.id, "name": name}
-        event, new = self._hub.store.write(lambda tx: append(tx, NewEvent(key, "name", person.id, body)))
-        self._hub.refresh()
+        event, new = self._hub.add_event(NewEvent(key, "name", person.id, body))
         return {"seq": event.seq, "new": new, "message": f"The group is now called {name}."}
 
     def remove_item(self, person: Person, number: int, *, key: str, row: int) -> StatedView:

@@ -7,12 +7,15 @@ import threading
 from collections.abc import Callable
 from typing import Any, Protocol
 
-from likewise.studio._stored_events import Key, is_informative, make_question_key
+from likewise.exceptions import ConflictError, KeyReusedError
+from likewise.studio._stored_events import LiveEventLog, is_informative
 from likewise.studio.records import (
     FromWorker,
     Layout,
+    NewEvent,
     Picture,
     Progress,
+    QuestionKey,
     QueuedQuestion,
     Ready,
     Standing,
@@ -20,12 +23,19 @@ from likewise.studio.records import (
     Tell,
     Trouble,
 )
-from likewise.studio.service._log import Log
 from likewise.studio.store import Store, Transaction
 
 log = logging.getLogger("likewise.studio")
 Watcher = Callable[[str, dict[str, Any]], None]
 _TRY_AGAIN = 1.0  # seconds until events are sent to the worker again after a failure
+
+
+def append(tx: Transaction, event: NewEvent) -> tuple[StoredEvent, bool]:
+    """Append an event; raise an error that pages can show if its key was used for another event."""
+    try:
+        return tx.append(event)
+    except KeyReusedError as error:
+        raise ConflictError(str(error), "Reload the page.") from error
 
 
 class Teller(Protocol):
@@ -70,7 +80,7 @@ class Hub:
         keep: Callable[[Picture], None] = lambda picture: None,
     ) -> None:
         self.store = store
-        self.log: Log = Log()
+        self.log: LiveEventLog = LiveEventLog()
         self.picture: Picture | None = None
         self.progress: Progress | None = None
         self.standing: Standing | None = None
@@ -86,7 +96,7 @@ class Hub:
         self._watchers: set[Watcher] = set()
         self._watching = threading.Lock()  # never held while the database is read, unlike the next lock
         self._lock = threading.RLock()
-        self._meant: frozenset[Key] = frozenset()  # asked deliberately, although answers seem to imply them
+        self._meant: frozenset[QuestionKey] = frozenset()  # asked although answers seem to imply them
         self._news = threading.Condition()
         self._has_news = True
         self._closing = False
@@ -116,7 +126,7 @@ class Hub:
         """Read new events from the store; other processes may have written them."""
         with self._lock:
             events = self.store.read(lambda tx: tx.get_events(after=self.log.last))
-            new = self.log.add(events)
+            new = self.log.extend(events)
         if new:
             self.wake_worker()
 
@@ -125,11 +135,17 @@ class Hub:
         with self._lock:
             next_one = event.seq == self.log.last + 1
             if next_one:
-                self.log.add([event])
+                self.log.extend([event])
         if next_one:
             self.wake_worker()
         else:
             self.refresh()
+
+    def add_event(self, event: NewEvent) -> tuple[StoredEvent, bool]:
+        """Store an event; return it, and whether it is new."""
+        stored, new = self.store.write(lambda tx: append(tx, event))
+        self.refresh()
+        return stored, new
 
     def wake_worker(self) -> None:
         """Notify the worker of new events, soon and from another thread."""
@@ -189,9 +205,7 @@ class Hub:
         # unreliable people. If it asks a question with all answers known, the question does not follow from
         # them.
         if ready.seq >= self.log.last:
-            self._meant = frozenset(
-                make_question_key(q.kind, q.items) for q in fresh if self.log.is_implied(q)
-            )
+            self._meant = frozenset(question.key for question in fresh if self.log.is_implied(question))
         try:
             self.store.write(lambda tx: self._fill_queue(tx, fresh))
         except Exception as error:  # the disk may be full; the next batch comes with the next answer
@@ -260,9 +274,6 @@ class Hub:
             for event in self.log.get_events(after=seen)
         )
 
-    def _is_repeat(self, question: QueuedQuestion) -> bool:
-        return any(question.id == one.id for one in self.log.get_revisits().values())
-
     def split_questions(
         self, leased: list[tuple[QueuedQuestion, float]], person: int, overlap: int
     ) -> tuple[list[Any], list[str]]:
@@ -273,8 +284,8 @@ class Hub:
         kept, implied = [], []
         for question, until in leased:
             again = overlap > 1 and self.log.is_answered_by_others_only(question, person)
-            meant = make_question_key(question.kind, question.items) in self._meant
-            if self.log.is_implied(question) and not again and not meant and not self._is_repeat(question):
+            meant = again or question.key in self._meant or not self.log.is_implied(question)
+            if not meant and all(question.id != one.id for one in self.log.get_revisits().values()):
                 implied.append(question.id)
             else:
                 kept.append((question, until))

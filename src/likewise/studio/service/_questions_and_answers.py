@@ -6,10 +6,9 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Literal
 
 from likewise.exceptions import BadRequestError, ConflictError, NotFoundError
-from likewise.studio.items import ItemFile
-from likewise.studio.records import Item, NewEvent, Person, QueuedQuestion, Settings, StoredEvent
-from likewise.studio.service._append import append
-from likewise.studio.service._hub import Hub
+from likewise.studio.project import Project
+from likewise.studio.records import Item, NewEvent, Person, QueuedQuestion, StoredEvent
+from likewise.studio.service._hub import Hub, append
 from likewise.studio.service._views import (
     TEXTS,
     AnsweredView,
@@ -41,22 +40,23 @@ class QuestionsAndAnswers:
 
     Subclasses that ask other questions override :meth:`give_questions` and :meth:`answer`, and what they do
     not allow.
+
+    Attributes
+    ----------
+    texts : mapping of str to str
+        The question, by its kind.
+    follows_plan : bool
+        True if questions are fixed in advance, as in a study: answers are final, and the people who answer
+        see neither groups nor names.
     """
 
-    texts: Mapping[str, str] = TEXTS  # the question, by its kind
-    allows_changes = True  # whether people may undo answers and change groups
+    texts: Mapping[str, str] = TEXTS
+    follows_plan: bool = False
 
-    def __init__(
-        self,
-        hub: Hub,
-        items: ItemFile,
-        settings: Settings,
-        clock: Callable[[], float],
-        lease_seconds: float,
-    ) -> None:
+    def __init__(self, hub: Hub, project: Project, clock: Callable[[], float], lease_seconds: float) -> None:
         self._hub = hub
-        self._items = items
-        self._settings = settings
+        self._items = project.items
+        self._settings = project.settings
         self._clock = clock
         self._lease_seconds = lease_seconds
         self._names: dict[int, str] = {}
@@ -73,13 +73,12 @@ class QuestionsAndAnswers:
     def _lease(self, tx: Transaction, person: Person, n: int) -> Leased:
         """Lease questions that are not implied by answers given since they were chosen."""
         while True:
-            kept, implied = self._select_fitting(person, self._lease_within_budget(tx, person, n))
+            kept, implied = self._hub.split_questions(
+                self._lease_within_budget(tx, person, n), person.id, self._settings.overlap
+            )
             if not implied:
                 return kept
             tx.withdraw(person.id, implied)  # not an event: nobody was asked
-
-    def _select_fitting(self, person: Person, leased: Leased) -> tuple[Leased, list[str]]:
-        return self._hub.split_questions(leased, person.id, self._settings.overlap)
 
     def _lease_within_budget(self, tx: Transaction, person: Person, n: int, n_new: int = 0) -> Leased:
         """Lease as many questions as the budget allows; `n_new` answers are not in the log yet."""
@@ -187,17 +186,8 @@ class QuestionsAndAnswers:
                 )
             if answer is not None:
                 check_word(asked.kind, answer)
-            event, new = append(
-                tx,
-                NewEvent(
-                    key,
-                    kind,
-                    person.id,
-                    make_body(asked, "question", answer),
-                    question=question,
-                    seconds=seconds,
-                ),
-            )
+            body = make_body(asked, "question", answer)
+            event, new = append(tx, NewEvent(key, kind, person.id, body, question, seconds))
             if new and kind == "answer":
                 tx.mark_answered(question, person.id)
             elif new:
@@ -207,22 +197,21 @@ class QuestionsAndAnswers:
 
         event, new, leased = self._hub.store.write(work)
         self._hub.take_event(event)
-        kept, implied = self._select_fitting(person, leased)
+        kept, implied = self._hub.split_questions(leased, person.id, self._settings.overlap)
         if implied:
             kept = self._hub.store.write(lambda tx: self._lease(tx, person, prefetch))
-        return self._make_answered_view(person, event, new, kept)
+        return self._make_answered_view(person, event, new, self._make_views(kept))
 
     def _make_answered_view(
-        self, person: Person, event: StoredEvent, new: bool, leased: Leased
+        self, person: Person, event: StoredEvent, new: bool, shown: QuestionsView, right: str | None = None
     ) -> AnsweredView:
-        shown = self._make_views(leased)
         return {
             "seq": event.seq,
             "new": new,
             "next": shown["questions"],
             "state": shown["state"],
             "message": shown["message"],
-            "right": None,
+            "right": right,
             "progress": self.show_progress(person),
         }
 
@@ -237,8 +226,7 @@ class QuestionsAndAnswers:
     ) -> StatedView:
         """Store a statement about two items that a person made without being asked."""
         body = {"kind": "pair", "items": list(items), "answer": answer, "source": "groups", "why": why}
-        event, new = self._hub.store.write(lambda tx: append(tx, NewEvent(key, "answer", person.id, body)))
-        self._hub.refresh()
+        event, new = self._hub.add_event(NewEvent(key, "answer", person.id, body))
         return {"seq": event.seq, "new": new, "message": why}
 
     # ------------------------------------------------------------------ undo
@@ -374,7 +362,7 @@ class QuestionsAndAnswers:
         mine = event.person == person.id
         undone = self._hub.log.is_undone(event.seq)
         rows = self._items.get_rows(asked) if asked else []
-        may = (mine or person.role == "owner") and self.allows_changes
+        may = (mine or person.role == "owner") and not self.follows_plan
         return {
             "seq": event.seq,
             "kind": event.kind,

@@ -7,7 +7,6 @@ import threading
 import time
 from collections.abc import Callable
 from types import TracebackType
-from typing import TYPE_CHECKING, Any
 
 from likewise import __version__
 from likewise.exceptions import LikewiseError, NotAllowedError, NotFoundError
@@ -20,9 +19,6 @@ from likewise.studio.service._questions_and_answers import QuestionsAndAnswers
 from likewise.studio.service._views import ItemView, MeView, make_item_view, make_who_view
 from likewise.studio.store import Store, open_store
 
-if TYPE_CHECKING:
-    from likewise.studio.service._study import StudyDesk
-
 LEASE_SECONDS = 300.0
 _LEAST_READY, _MOST_READY = 12, 90
 _LOOK_EVERY = 5.0  # seconds between checks for events that other processes wrote, such as imports
@@ -32,6 +28,15 @@ _LOOK_SHARE = 0.005  # maximum share of the time spent on checking the data; a f
 def compute_project_id(project: Project) -> str:
     """Return an id that distinguishes projects with the same title. It does not reveal the secret."""
     return hashlib.sha256(b"id" + project.get_secret()).hexdigest()[:16]
+
+
+def _find_desk(project: Project) -> type[QuestionsAndAnswers]:
+    """Return the class that asks: the only place that distinguishes studies from other projects."""
+    if project.settings.study is None:
+        return QuestionsAndAnswers
+    from likewise.studio.study.desk import StudyDesk  # imports scikit-learn
+
+    return StudyDesk
 
 
 class Studio:
@@ -52,8 +57,9 @@ class Studio:
 
     Attributes
     ----------
-    people, asking, groups, study
-        Services for accounts, questions, groups, and the study (None without one).
+    people, asking, groups
+        Services for accounts, questions and groups. In a study, `asking` is a
+        :class:`~likewise.studio.study.desk.StudyDesk`.
     hub : Hub
         The latest derived state.
     id : str
@@ -83,27 +89,20 @@ class Studio:
         self.store: Store = (
             store if store is not None else open_store(project.database_url, backups=project.backups)
         )
-        settings, items = project.settings, project.items
+        desk = _find_desk(project)
         self.hub: Hub = Hub(
             self.store,
             teller or self._make_worker,
             self._count_wanted,
             clock,
-            asks=settings.study is None,
+            asks=not desk.follows_plan,
             keep=lambda picture: project.keep_groups(picture.labels),
         )
         self.people: Accounts = Accounts(self.hub, clock)
-        parts = (self.hub, items, settings, clock, lease_seconds)
-        self.study: StudyDesk | None = None if settings.study is None else self._make_desk(*parts)
-        self.asking: QuestionsAndAnswers = self.study or QuestionsAndAnswers(*parts)
-        self.groups: GroupPages = GroupPages(self.hub, items, self.asking)
+        self.asking: QuestionsAndAnswers = desk(self.hub, project, clock, lease_seconds)
+        self.groups: GroupPages = GroupPages(self.hub, project.items, self.asking)
         self._closing = threading.Event()
         self._looking = threading.Thread(target=self._look, name="likewise-looking", daemon=True)
-
-    def _make_desk(self, *parts: Any) -> StudyDesk:
-        from likewise.studio.service._study import StudyDesk  # imports scikit-learn
-
-        return StudyDesk.from_project(self.project, *parts)
 
     def _make_worker(self, hear: Callable[[FromWorker], None]) -> Teller:
         from likewise.studio.jobs.worker import Worker
@@ -190,7 +189,7 @@ class Studio:
                 "overlap": settings.overlap,
                 "n_clusters": settings.n_clusters,
                 "discover": settings.discover,
-                "study": self.study is not None,
+                "study": self.asking.follows_plan,
                 "notes": list(project.described.notes) if person.role == "owner" else [],
             },
             "version": __version__,

@@ -5,19 +5,16 @@ from __future__ import annotations
 import threading
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
-from typing import Any, NoReturn
+from typing import Any, NoReturn, cast
 
 from likewise.exceptions import BadRequestError, ConflictError, NotAllowedError, StudyError
 from likewise.studio.project import Project
 from likewise.studio.records import Item, NewEvent, Person, StoredEvent
-from likewise.studio.service._append import append
+from likewise.studio.service._hub import Hub, append
 from likewise.studio.service._questions_and_answers import QuestionsAndAnswers, make_body
 from likewise.studio.service._views import AnsweredView, DoneView, QuestionsView, StudyView
 from likewise.studio.store import Transaction
-from likewise.studio.study import Study, StudyOptions
-from likewise.studio.study.plan import TEXTS, PlannedQuestion
-from likewise.studio.study.survey import Questionnaire
-from likewise.studio.study.veil import veil_item
+from likewise.studio.study import TEXTS, PlannedQuestion, Questionnaire, Study, StudyOptions, veil_item
 
 
 class StudyDesk(QuestionsAndAnswers):
@@ -27,19 +24,13 @@ class StudyDesk(QuestionsAndAnswers):
     """
 
     texts: Mapping[str, str] = {str(kind): text for kind, text in TEXTS.items()}
-    allows_changes = False
+    follows_plan = True
 
-    def __init__(self, study: Study, *args: Any) -> None:
-        super().__init__(*args)
-        self._study = study
+    def __init__(self, hub: Hub, project: Project, *args: Any) -> None:
+        super().__init__(hub, project, *args)
+        options, items = StudyOptions.from_json(project.settings.study or {}), project.items
+        self._study = Study(project.load_features(), items.get_ids(), items.get_classes(), options)
         self._turns: defaultdict[int, threading.Lock] = defaultdict(threading.Lock)
-
-    @classmethod
-    def from_project(cls, project: Project, *args: Any) -> StudyDesk:
-        """Create the desk for the study of a project; `args` are those of :class:`QuestionsAndAnswers`."""
-        items = project.items
-        options = StudyOptions.from_json(project.settings.study or {})
-        return cls(Study(project.load_features(), items.get_ids(), items.get_classes(), options), *args)
 
     def veil(self, item: Item) -> Item:
         """Return the item without what a participant must not see."""
@@ -85,23 +76,14 @@ class StudyDesk(QuestionsAndAnswers):
                 return repeated[0], False, None
             planned, practice = self._check_asked(person.id, before, question, answer)
             body = make_body(planned.queued, "practice" if practice else "study", answer)
-            new_event = NewEvent(key, "answer", person.id, body, question=question, seconds=seconds)
-            event, new = append(tx, new_event)
+            event, new = append(tx, NewEvent(key, "answer", person.id, body, question, seconds))
             return event, new, planned.asked.truth if practice else None
 
         with self._turns[person.id]:
             event, new, right = self._hub.store.write(work)
         self._hub.take_event(event)
         shown = self.give_questions(person, prefetch)
-        return {
-            "seq": event.seq,
-            "new": new,
-            "next": shown["questions"],
-            "state": shown["state"],
-            "message": shown["message"],
-            "right": right,
-            "progress": self.show_progress(person),
-        }
+        return self._make_answered_view(person, event, new, shown, right)
 
     def _check_asked(
         self, person: int, events: Sequence[StoredEvent], question: str, answer: str
@@ -134,13 +116,8 @@ class StudyDesk(QuestionsAndAnswers):
 
     def show_stage(self, person: Person) -> StudyView:
         """Return the stage of a person."""
-        found = self._study.find_stage(person.id, self._hub.log.get_events_of(person.id)).to_json()
-        return {
-            "stage": found["stage"],
-            "task": found["task"],
-            "reference": found["reference"],
-            "answers": found["answers"],
-        }
+        stage = self._study.find_stage(person.id, self._hub.log.get_events_of(person.id))
+        return cast(StudyView, stage.to_json())
 
     def go_on(self, person: Person, key: str) -> StudyView:
         """Leave the introduction or a break."""

@@ -1,56 +1,65 @@
-"""Items and their files, addressed only by row: no path ever comes from a request."""
+"""Files: items, addressed only by row (no path ever comes from a request), exports and the report."""
 
 from __future__ import annotations
 
 import re
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
-from fastapi import APIRouter, Path, Query, Request
-from fastapi.responses import JSONResponse, Response, StreamingResponse
+from fastapi import Path, Query, Request
+from fastapi.responses import Response, StreamingResponse
 
+from likewise.exceptions import NotFoundError
 from likewise.studio import media
-from likewise.studio.routes._common import MOST_ROW, TheStudio, Who, document_responses, make_json_response
+from likewise.studio.routes._common import (
+    MOST_ROW,
+    Owner,
+    Routes,
+    TheStudio,
+    Who,
+    document_files,
+    document_responses,
+)
 from likewise.studio.security import MEDIA_POLICY
 from likewise.studio.service._views import ItemsView, ItemView
 
-router: APIRouter = APIRouter(tags=["items"])
+routes, result_routes = Routes("items"), Routes("results")
 RowPath = Annotated[int, Path(ge=0, le=MOST_ROW)]
 _FILE = {
     **document_responses(str, 416),
-    200: {"content": {kind: {} for kind in ("image/*", "audio/*")}},
+    **document_files("image/*", "audio/*"),
     206: {"description": "the requested range"},
     304: {"description": "not modified"},
 }
 _RANGE = re.compile(r"bytes=(\d{1,15})?-(\d{1,15})?")
 
 
-@router.get("/api/items", responses=document_responses(ItemsView), response_model=None)
+@routes.get("/api/items")
 def items(
     studio: TheStudio, person: Who, rows: Annotated[str, Query(pattern=r"^[0-9]{1,10}(,[0-9]{1,10}){0,199}$")]
-) -> JSONResponse:
+) -> ItemsView:
     """Return up to 200 items, given by comma-separated rows."""
-    return make_json_response({"items": studio.show_items([int(row) for row in rows.split(",")])})
+    return {"items": studio.show_items([int(row) for row in rows.split(",")])}
 
 
-@router.get("/api/items/{row}", responses=document_responses(ItemView), response_model=None)
-def item(row: RowPath, studio: TheStudio, person: Who) -> JSONResponse:
+@routes.get("/api/items/{row}")
+def item(row: RowPath, studio: TheStudio, person: Who) -> ItemView:
     """Return an item."""
-    return make_json_response(studio.show_items([row])[0])
+    return studio.show_items([row])[0]
 
 
-@router.get("/api/items/{row}/media", responses=_FILE, response_model=None)
+@routes.get("/api/items/{row}/media", _FILE)
 def file(row: RowPath, request: Request, studio: TheStudio, person: Who) -> Response:
     """Send the picture or sound of an item, whole or a range of it."""
     return _send_file(request, media.open_media(studio.project, studio.get_item(row)))
 
 
-@router.get("/api/items/{row}/thumb", responses=_FILE, response_model=None)
+@routes.get("/api/items/{row}/thumb", _FILE)
 def thumb(row: RowPath, request: Request, studio: TheStudio, person: Who) -> Response:
     """Send a thumbnail of an item."""
     return _send_file(request, media.make_thumbnail(studio.project, studio.get_item(row)))
 
 
-@router.get("/api/items/{row}/spectrogram", responses=_FILE, response_model=None)
+@routes.get("/api/items/{row}/spectrogram", _FILE)
 def spectrogram(row: RowPath, request: Request, studio: TheStudio, person: Who) -> Response:
     """Send the spectrogram of a sound."""
     return _send_file(request, media.make_spectrogram(studio.project, studio.get_item(row)))
@@ -101,3 +110,37 @@ class _Sending(StreamingResponse):
             await super().__call__(scope, receive, send)
         finally:
             self._file.close()
+
+
+@result_routes.get(
+    "/api/export", document_files("text/csv", "application/x-ndjson", "application/vnd.apache.parquet")
+)
+def export(
+    studio: TheStudio,
+    owner: Owner,
+    what: Literal["labels", "hints", "answers"] = "labels",
+    format: Literal["csv", "jsonl", "parquet"] = "csv",
+) -> Response:
+    """Return labels, hints or answers as a file."""
+    from likewise.studio.exports import MEDIA_TYPES, Snapshot, export_bytes
+
+    snapshot = Snapshot.from_store(studio.store)
+    ids = studio.project.items.get_ids()
+    body = export_bytes(what, snapshot, ids, studio.hub.picture, format=format)
+    headers = {"Content-Disposition": f'attachment; filename="{what}.{format}"'}
+    return Response(body, media_type=MEDIA_TYPES[format], headers=headers)
+
+
+@result_routes.get("/api/report", document_files("text/html"))
+def report(studio: TheStudio, owner: Owner) -> Response:
+    """Return the report so far as one HTML page."""
+    from likewise.studio.exports import Snapshot
+    from likewise.studio.report import DerivedResults, gather, get_content_security_policy, make_report
+
+    hub = studio.hub
+    if hub.picture is None:
+        raise NotFoundError("There are no groups to report on yet.", "They appear soon after the start.")
+    derived = DerivedResults(hub.picture, hub.progress, hub.standing, hub.layout)
+    data = gather(studio.project, Snapshot.from_store(studio.store), derived, curves=False)
+    headers = {"Content-Security-Policy": get_content_security_policy()}
+    return Response(make_report(data), media_type="text/html; charset=utf-8", headers=headers)
