@@ -129,8 +129,7 @@ def build_hints(snapshot: Snapshot, ids: Iterable[str]) -> Supervision:
     If a person answered the same question twice, the last answer counts. If people disagree, their estimated
     reliability decides; if that is not conclusive, the question is left out.
     """
-    from likewise.studio.jobs._agreement_of_people import settle
-    from likewise.studio.jobs._ledger import Ledger
+    from likewise.studio.jobs._ledger import Ledger, settle
 
     row_ids = RowIds.from_ids(ids)
     ledger = Ledger(row_ids.row_of)

@@ -3,8 +3,7 @@
 import numpy as np
 import pytest
 
-from likewise.studio.jobs._agreement_of_people import settle
-from likewise.studio.jobs._ledger import Ledger
+from likewise.studio.jobs._ledger import Ledger, settle
 from likewise.studio.jobs.brain import Brain
 from likewise.studio.records import Settings
 from studio.jobs.events import Log, ids

@@ -12,9 +12,8 @@ import numpy as np
 import psutil
 import pytest
 
-from likewise.studio.jobs import _process
 from likewise.studio.jobs.brain import Brain
-from likewise.studio.jobs.worker import Worker
+from likewise.studio.jobs.worker import Loop, Worker
 from likewise.studio.project import Project
 from likewise.studio.records import (
     Described,
@@ -246,7 +245,7 @@ class Wrong(Brain):
 
 def loop_of(made, inbox):
     sent = []
-    loop = _process.Loop(inbox, sent.append, lambda: made)
+    loop = Loop(inbox, sent.append, lambda: made)
     loop.brain = made
     loop._lay_out = lambda brain: None
     return loop, sent
