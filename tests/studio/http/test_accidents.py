@@ -8,7 +8,7 @@ from contextlib import suppress
 import pytest
 
 from likewise.exceptions import DiskFullError, StoreError, UnreachableError
-from likewise.studio.store._store import convert_sqlite_error
+from likewise.studio.store._connection import convert_sqlite_error
 from studio.http.web import HEADERS, Site, answer, ask, code
 from studio.service.desk import new_key, open_desk
 

@@ -10,7 +10,7 @@ import sqlalchemy as sa
 
 from likewise.exceptions import NewerProjectError, StoreError
 from likewise.studio.records import NewEvent, QueuedQuestion
-from likewise.studio.store import _migrate, _schema, open_store
+from likewise.studio.store import _schema, open_store
 
 NEXT = """
 import sqlalchemy as sa
@@ -32,10 +32,10 @@ def later(tmp_path, monkeypatch):
 
     def become(step=NEXT):
         folder = tmp_path / "later" / "versions"
-        shutil.copytree(_migrate.VERSIONS, folder, ignore=shutil.ignore_patterns("__pycache__"))
+        shutil.copytree(_schema.VERSIONS, folder, ignore=shutil.ignore_patterns("__pycache__"))
         (folder / "v0002_next.py").write_text(step)
-        monkeypatch.setitem(_migrate.migrate.__kwdefaults__, "versions", folder)
-        monkeypatch.setitem(_migrate.migrate.__kwdefaults__, "to", "0002")
+        monkeypatch.setitem(_schema.migrate.__kwdefaults__, "versions", folder)
+        monkeypatch.setitem(_schema.migrate.__kwdefaults__, "to", "0002")
 
     return become
 
@@ -80,7 +80,7 @@ def test_the_latest_migration_creates_the_expected_tables(database_url):
 
 
 def test_the_latest_migration_is_the_expected_one():
-    assert _migrate._make_script(_migrate.VERSIONS).get_heads() == [_schema.REVISION]
+    assert _schema._make_script(_schema.VERSIONS).get_heads() == [_schema.REVISION]
 
 
 def test_a_new_database_needs_no_backup(database_url, tmp_path):

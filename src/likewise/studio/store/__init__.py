@@ -12,7 +12,6 @@ from likewise._optional import require
 
 require("sqlalchemy", extra="studio")
 
-from likewise.studio.store._store import Store, open_store  # noqa: E402
-from likewise.studio.store._transaction import Transaction  # noqa: E402
+from likewise.studio.store._store import Store, Transaction, open_store  # noqa: E402
 
 __all__ = ["Store", "Transaction", "open_store"]

@@ -6,7 +6,7 @@ import os
 import socket
 import threading
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -16,9 +16,9 @@ from sqlalchemy.exc import DBAPIError
 
 from likewise._optional import require
 from likewise.exceptions import InUseError, StoreError, TransactionConflictError, UnreachableError
-from likewise.studio.store._migrate import migrate
-from likewise.studio.store._store import Store, convert_postgres_error
-from likewise.studio.store._transaction import Transaction
+from likewise.studio.store._connection import convert_postgres_error
+from likewise.studio.store._schema import migrate
+from likewise.studio.store._store import Store, Transaction
 
 T = TypeVar("T")
 TRIES = 5
@@ -79,13 +79,10 @@ class PostgresStore(Store):
 
     def write(self, work: Callable[[Transaction], T]) -> T:
         """Run `work` and return its result once the commit is on disk."""
-        for attempt in range(1, TRIES + 1):
-            try:
+        for _ in range(TRIES - 1):
+            with suppress(TransactionConflictError):
                 return self._run(work, writing=True)
-            except TransactionConflictError:
-                if attempt == TRIES:
-                    raise
-        raise AssertionError("unreachable")
+        return self._run(work, writing=True)
 
     def read(self, work: Callable[[Transaction], T]) -> T:
         """Run `work`, which must not change anything, and return its result."""

@@ -32,23 +32,21 @@ _OVERLAP: Any = sa.bindparam("overlap")
 _N: Any = sa.bindparam("n", type_=sa.Integer())
 
 # Built once: building a statement costs as much as running it.
+_LIVE = sa.and_(leases.c.state == "held", leases.c.until > _NOW)
 _HELD = (
     sa.select(*_COLUMNS)
     .join(leases, _HERE)
-    .where(leases.c.person == _PERSON, leases.c.state == "held", leases.c.until > _NOW)
+    .where(leases.c.person == _PERSON, _LIVE)
     .order_by(questions.c.place)
     .limit(_N)
 )
 # "Mine": answered, skipped or held by this person now. "Others": answered or held by others.
-_MINE = sa.and_(
-    leases.c.person == _PERSON,
-    sa.or_(
-        leases.c.state.in_(["answered", "skipped"]), sa.and_(leases.c.state == "held", leases.c.until > _NOW)
-    ),
-)
-_OTHERS = sa.and_(
-    leases.c.person != _PERSON,
-    sa.or_(leases.c.state == "answered", sa.and_(leases.c.state == "held", leases.c.until > _NOW)),
+_MINE = sa.and_(leases.c.person == _PERSON, sa.or_(leases.c.state.in_(["answered", "skipped"]), _LIVE))
+_OTHERS = sa.and_(leases.c.person != _PERSON, sa.or_(leases.c.state == "answered", _LIVE))
+_OPEN = (
+    sa.select(*_COLUMNS)
+    .where(questions.c.id.in_(sa.select(leases.c.question).where(_LIVE)))
+    .order_by(questions.c.place)
 )
 _FREE = (
     sa.select(*_COLUMNS)
@@ -71,11 +69,7 @@ _TAKEN_SINCE = sa.union_all(
     .having(sa.func.count() >= _OVERLAP),
 )
 _N_OTHERS = sa.select(sa.func.count()).select_from(leases).where(leases.c.question == _QUESTION, _OTHERS)
-_HELD_BY_OTHERS = (
-    sa.select(sa.func.count())
-    .select_from(leases)
-    .where(leases.c.person != _PERSON, leases.c.state == "held", leases.c.until > _NOW)
-)
+_HELD_BY_OTHERS = sa.select(sa.func.count()).select_from(leases).where(leases.c.person != _PERSON, _LIVE)
 _FULL = sa.select(questions.c.id).where(_QUEUED, questions.c.n_answers >= _OVERLAP)
 _WITHDRAW_FULL = (
     sa.update(questions)
@@ -93,19 +87,19 @@ _COUNT = (
     .where(questions.c.id == _QUESTION)
     .values(n_answers=questions.c.n_answers + sa.bindparam("by", type_=sa.Integer()))
 )
-_MARK = DialectStatement.from_builder(
-    lambda insert: insert.on_conflict_do_update(
+
+
+def _upsert_lease(insert: Any, **only: Any) -> Any:
+    return insert.on_conflict_do_update(
         index_elements=["question", "person"],
         set_={"state": insert.excluded.state, "until": insert.excluded.until},
-    ),
-    leases,
-)
+        **only,
+    )
+
+
+_MARK = DialectStatement.from_builder(_upsert_lease, leases)
 _ANSWERED = DialectStatement.from_builder(
-    lambda insert: insert.on_conflict_do_update(
-        index_elements=["question", "person"],
-        set_={"state": insert.excluded.state, "until": insert.excluded.until},
-        where=leases.c.state != "answered",
-    ).returning(leases.c.question),
+    lambda insert: _upsert_lease(insert, where=leases.c.state != "answered").returning(leases.c.question),
     leases,
 )
 _ENQUEUE = DialectStatement.from_builder(
@@ -156,10 +150,9 @@ class Queue(StoreConnection):
         Questions that this person answered or skipped, or that have `overlap` answers and active leases of
         other people, are excluded.
         """
-        person, n = check_integer(person, "the person"), check_integer(n, "n", least=0)
+        n = check_integer(n, "n", least=0)
         given: dict[str, Any] = {
-            "the_person": person,
-            "the_time": check_number(now, "the time"),
+            **_bind(person, now),
             "overlap": check_integer(overlap, "overlap", least=1),
             "end": check_number(until, "the end of the lease"),
         }
@@ -182,19 +175,16 @@ class Queue(StoreConnection):
 
     def was_leased(self, id: str, person: int) -> bool:
         """Return True if this person was ever given this question, even if the lease has expired."""
-        return self._set_state(id, person) is not None
+        return self._get_state(id, person) is not None
 
     def is_leased(self, id: str, person: int) -> bool:
         """Return True if this person holds this question: neither answered, skipped nor released."""
-        return self._set_state(id, person) == "held"
+        return self._get_state(id, person) == "held"
 
     def mark_answered(self, id: str, person: int) -> None:
         """Record that the person answered the question; repeated calls have no effect."""
         self._lock_shared()
-        row = {
-            "question": check_text(id, "the question"),
-            "person": check_integer(person, "the person"),
-        }
+        row = {"question": check_text(id, "the question"), "person": check_integer(person, "the person")}
         first = self._change(
             _ANSWERED,
             {**row, "state": "answered", "until": 0.0},
@@ -220,11 +210,7 @@ class Queue(StoreConnection):
 
         If it has `overlap` answers and active leases of others by now, it is released instead.
         """
-        given = {
-            "the_question": check_text(id, "the question"),
-            "the_person": check_integer(person, "the person"),
-            "the_time": check_number(now, "the time"),
-        }
+        given = {"the_question": check_text(id, "the question"), **_bind(person, now)}
         end = check_number(until, "the end of the lease")
         if self._run(_N_OTHERS, given).scalar_one() < check_integer(overlap, "overlap", least=1):
             self._leave(id, person, "held", end)
@@ -242,19 +228,11 @@ class Queue(StoreConnection):
 
     def open_leases(self, now: float) -> list[QueuedQuestion]:
         """Return the questions that people are looking at."""
-        live = sa.select(leases.c.question).where(
-            leases.c.state == "held", leases.c.until > check_number(now, "the time")
-        )
-        chosen = sa.select(*_COLUMNS).where(questions.c.id.in_(live)).order_by(questions.c.place)
-        return [_make_question(row) for row in self._run(chosen)]
+        return [_make_question(row) for row in self._run(_OPEN, {"the_time": check_number(now, "the time")})]
 
     def count_leases_of_others(self, person: int, now: float) -> int:
         """Return the number of active leases of other people."""
-        given = {
-            "the_person": check_integer(person, "the person"),
-            "the_time": check_number(now, "the time"),
-        }
-        return int(self._run(_HELD_BY_OTHERS, given).scalar_one())
+        return int(self._run(_HELD_BY_OTHERS, _bind(person, now)).scalar_one())
 
     def _take(self, n: int, given: dict[str, Any]) -> list[QueuedQuestion]:
         """Select free questions and lock them."""
@@ -283,19 +261,22 @@ class Queue(StoreConnection):
 
     def _leave(self, id: str, person: int, state: str, until: float) -> None:
         self._lock_shared()
-        if self._set_state(id, person) == "answered":
+        if self._get_state(id, person) == "answered":
             self._change(_COUNT, {"the_question": id, "by": -1})
         self._mark([id], person, state, until)
 
-    def _set_state(self, id: str, person: int) -> str | None:
-        given = {
-            "the_question": check_text(id, "the question"),
-            "the_person": check_integer(person, "the person"),
-        }
+    def _get_state(self, id: str, person: int) -> str | None:
+        given = {"the_question": check_text(id, "the question"), **_bind(person)}
         state: str | None = self._run(
             _STATE.with_for_update() if self._writing else _STATE, given
         ).scalar_one_or_none()
         return state
+
+
+def _bind(person: int, now: float | None = None) -> dict[str, Any]:
+    """Return values for the parameters of statements."""
+    given = {} if now is None else {"the_time": check_number(now, "the time")}
+    return {"the_person": check_integer(person, "the person"), **given}
 
 
 def _make_row(question: QueuedQuestion) -> dict[str, Any]:

@@ -20,9 +20,9 @@ from sqlalchemy.exc import DBAPIError
 from sqlalchemy.pool import NullPool
 
 from likewise.exceptions import StoreError, TransactionUndoneError, UnreachableError
-from likewise.studio.store._migrate import migrate
-from likewise.studio.store._store import Store, convert_sqlite_error, touch
-from likewise.studio.store._transaction import Transaction
+from likewise.studio.store._connection import convert_sqlite_error
+from likewise.studio.store._schema import migrate
+from likewise.studio.store._store import Store, Transaction, touch
 
 T = TypeVar("T")
 BUSY_SECONDS = 10
