@@ -13,6 +13,7 @@ from fastapi.responses import JSONResponse, Response
 from pydantic import BaseModel, ConfigDict, Field
 from typing_extensions import TypedDict
 
+from likewise.exceptions import NotAllowedError
 from likewise.studio.records import Person
 from likewise.studio.service import Studio
 
@@ -122,7 +123,8 @@ def get_person(request: Request) -> Person:
 def get_owner(request: Request) -> Person:
     """Return the person who is logged in, if it is the owner."""
     person = get_person(request)
-    get_studio(request).check_owner(person)
+    if person.role != "owner":
+        raise NotAllowedError("Only the owner of the project may do this.", "Ask the owner.")
     return person
 
 

@@ -20,7 +20,7 @@ from likewise.studio.routes._common import (
     document_responses,
 )
 from likewise.studio.security import MEDIA_POLICY
-from likewise.studio.service._views import ItemsView, ItemView
+from likewise.studio.service._views import ItemsView, ItemView, make_item_view
 
 routes, result_routes = Routes("items"), Routes("results")
 RowPath = Annotated[int, Path(ge=0, le=MOST_ROW)]
@@ -38,31 +38,31 @@ def items(
     studio: TheStudio, person: Who, rows: Annotated[str, Query(pattern=r"^[0-9]{1,10}(,[0-9]{1,10}){0,199}$")]
 ) -> ItemsView:
     """Return up to 200 items, given by comma-separated rows."""
-    return {"items": studio.show_items([int(row) for row in rows.split(",")])}
+    return {"items": [item(int(row), studio, person) for row in rows.split(",")]}
 
 
 @routes.get("/api/items/{row}")
 def item(row: RowPath, studio: TheStudio, person: Who) -> ItemView:
     """Return an item."""
-    return studio.show_items([row])[0]
+    return make_item_view(studio.asking.veil(studio.asking.get_item(row)))
 
 
 @routes.get("/api/items/{row}/media", _FILE)
 def file(row: RowPath, request: Request, studio: TheStudio, person: Who) -> Response:
     """Send the picture or sound of an item, whole or a range of it."""
-    return _send_file(request, media.open_media(studio.project, studio.get_item(row)))
+    return _send_file(request, media.open_media(studio.project, studio.asking.get_item(row)))
 
 
 @routes.get("/api/items/{row}/thumb", _FILE)
 def thumb(row: RowPath, request: Request, studio: TheStudio, person: Who) -> Response:
     """Send a thumbnail of an item."""
-    return _send_file(request, media.make_thumbnail(studio.project, studio.get_item(row)))
+    return _send_file(request, media.make_thumbnail(studio.project, studio.asking.get_item(row)))
 
 
 @routes.get("/api/items/{row}/spectrogram", _FILE)
 def spectrogram(row: RowPath, request: Request, studio: TheStudio, person: Who) -> Response:
     """Send the spectrogram of a sound."""
-    return _send_file(request, media.make_spectrogram(studio.project, studio.get_item(row)))
+    return _send_file(request, media.make_spectrogram(studio.project, studio.asking.get_item(row)))
 
 
 def _send_file(request: Request, file: media.Media) -> Response:

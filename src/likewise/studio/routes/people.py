@@ -28,6 +28,7 @@ from likewise.studio.service._views import (
     MeView,
     PeopleView,
     WhoView,
+    make_who_view,
 )
 
 routes = Routes("people")
@@ -57,7 +58,7 @@ class ActiveBody(Body):
 def log_in(body: LoginBody, request: Request, studio: TheStudio) -> JSONResponse:
     """Exchange the token of a login link, which works once, for a session."""
     person, session = studio.people.log_in(body.token, _get_network(request))
-    response = JSONResponse({"id": person.id, "name": person.name, "role": person.role})
+    response = JSONResponse(make_who_view(person))
     response.set_cookie(
         get_cookie_name(request),
         session,

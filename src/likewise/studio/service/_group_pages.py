@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import colorsys
-from collections.abc import Mapping
+from collections.abc import Callable, Iterable
+from typing import TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -11,13 +12,14 @@ import numpy.typing as npt
 from likewise._event_log import list_relations
 from likewise.exceptions import BadRequestError, NotFoundError
 from likewise.studio.items import ItemFile
-from likewise.studio.records import Group, Item, NewEvent, Person, Picture, StoredEvent
+from likewise.studio.records import Conflict, Group, Item, NewEvent, OddAnswer, Person, Picture, StoredEvent
 from likewise.studio.service._accounts import clean_name
 from likewise.studio.service._hub import Hub
 from likewise.studio.service._questions_and_answers import QuestionsAndAnswers
 from likewise.studio.service._views import (
     ConflictsView,
     ConflictView,
+    EventView,
     GroupsView,
     MembersView,
     OddAnswersView,
@@ -27,6 +29,7 @@ from likewise.studio.service._views import (
     StatedView,
 )
 
+Found = TypeVar("Found", Conflict, OddAnswer)
 _EXAMPLES = 6  # per group in the reference book
 _SHOWN = 12  # typical and doubtful members per card
 # Okabe and Ito (2008), distinguishable with any colour vision; then hues far from each other.
@@ -116,10 +119,9 @@ class GroupPages:
         """Return examples: of the true classes in a study with examples, otherwise of the groups so far."""
         examples = self._asking.get_examples()
         if examples is not None:
-            rows = [self._items.get_row(item) for _, item in examples]
             book: list[ReferenceGroupView] = [
-                {"name": name, "items": self._asking.make_item_views([row])}
-                for (name, _), row in zip(examples, rows, strict=True)
+                {"name": name, "items": self._asking.make_item_views([self._items.get_row(item)])}
+                for name, item in examples
             ]
             return {"groups": book, "given": True}
         picture = self._hub.picture
@@ -158,7 +160,7 @@ class GroupPages:
         return self._store_statement(person, number, key, row, "SAME")
 
     def _store_statement(self, person: Person, number: int, key: str, row: int, answer: str) -> StatedView:
-        item = self._items.get(self._check_row(row))
+        item = self._asking.get_item(row)
         before = self._find_earlier(person, key, source="groups", answer=answer)
         if before is not None and item.id in before.body["items"]:
             return {"seq": before.seq, "new": False, "message": str(before.body["why"])}
@@ -213,59 +215,60 @@ class GroupPages:
             return None
         return event if all(event.body.get(name) == value for name, value in statement.items()) else None
 
-    def _check_row(self, row: int) -> int:
-        if not 0 <= row < self._items.n:
-            raise NotFoundError(f"There is no item {row}; there are {self._items.n}, numbered from 0.")
-        return row
-
     # ------------------------------------------------------------------ contradictions
 
     def show_conflicts(self, person: Person) -> ConflictsView:
         """Return contradictions: all for the owner, for others those among their own answers."""
-        picture = self._hub.picture
-        shown: list[ConflictView] = []
-        hidden = 0
-        for conflict in picture.conflicts if picture else ():
-            events = [event for seq in conflict.events if (event := self._hub.log.get(seq)) is not None]
-            standing = [event for event in events if not self._hub.log.is_undone(event.seq)]
-            if len(standing) < len(events):
-                continue  # resolved since the last fit
-            if person.role != "owner" and not all(event.person == person.id for event in standing):
-                hidden += 1
-                continue
-            shown.append(
-                {
-                    "items": self._asking.make_item_views(conflict.rows),
-                    "chain": self._asking.make_item_views(conflict.chain),
-                    "answers": [self._asking.show_event(event, person) for event in standing],
-                }
-            )
-        return {"conflicts": shown, "hidden": hidden}
+        picture, log = self._hub.picture, self._hub.log
+        shown, hidden = self._list_visible(
+            picture.conflicts if picture else (), person, lambda event: not log.is_undone(event.seq)
+        )
+        conflicts: list[ConflictView] = [
+            {
+                "items": self._asking.make_item_views(conflict.rows),
+                "chain": self._asking.make_item_views(conflict.chain),
+                "answers": answers,
+            }
+            for conflict, answers in shown
+        ]
+        return {"conflicts": conflicts, "hidden": hidden}
 
     def show_odd_answers(self, person: Person) -> OddAnswersView:
         """Return answers that look wrong: all for the owner, for others their own."""
         picture, log = self._hub.picture, self._hub.log
-        shown: list[OddAnswerView] = []
-        hidden = 0
-        for odd in picture.odd if picture else ():
-            events = [event for seq in odd.events if (event := log.get(seq)) is not None]
-            if not all(log.is_last_answer(event) for event in events):
-                continue  # undone or replaced since the last fit
-            if any(log.is_asked_again(event) or log.is_confirmed(event.seq) for event in events):
+
+        def is_open(event: StoredEvent) -> bool:
+            if not log.is_last_answer(event):
+                return False
+            return not (log.is_asked_again(event) or log.is_confirmed(event.seq))
+
+        shown, hidden = self._list_visible(picture.odd if picture else (), person, is_open)
+        odd_answers: list[OddAnswerView] = [
+            {
+                "items": self._asking.make_item_views(odd.rows),
+                "answers": answers,
+                "chance": odd.chance,
+                "n_against": odd.n_against,
+                "n_near": odd.n_near,
+            }
+            for odd, answers in shown
+        ]
+        return {"odd": odd_answers, "hidden": hidden}
+
+    def _list_visible(
+        self, found: Iterable[Found], person: Person, is_open: Callable[[StoredEvent], bool]
+    ) -> tuple[list[tuple[Found, list[EventView]]], int]:
+        """Return what is still open since the last fit, with its answers, and how much others may not see."""
+        shown, hidden = [], 0
+        for one in found:
+            events = [event for seq in one.events if (event := self._hub.log.get(seq)) is not None]
+            if not all(is_open(event) for event in events):
                 continue
-            if person.role != "owner" and not all(event.person == person.id for event in events):
+            if person.role == "owner" or all(event.person == person.id for event in events):
+                shown.append((one, [self._asking.show_event(event, person) for event in events]))
+            else:
                 hidden += 1
-                continue
-            shown.append(
-                {
-                    "items": self._asking.make_item_views(odd.rows),
-                    "answers": [self._asking.show_event(event, person) for event in events],
-                    "chance": odd.chance,
-                    "n_against": odd.n_against,
-                    "n_near": odd.n_near,
-                }
-            )
-        return {"odd": shown, "hidden": hidden}
+        return shown, hidden
 
     # ------------------------------------------------------------------ the map
 
@@ -297,9 +300,10 @@ class GroupPages:
         mine = self._hub.log.get_standing("answer", person=person.id)
         ids = list({id for event in mine for id in event.body["items"]})
         row_of = dict(zip(ids, self._items.get_rows(ids), strict=True))
-        return [link for event in mine for link in _list_links(event, row_of)]
-
-
-def _list_links(event: StoredEvent, row_of: Mapping[str, int]) -> list[tuple[int, int, int]]:
-    rows = [row_of[id] for id in event.body["items"]]
-    return [(i, j, int(together)) for i, j, together in list_relations(rows, event.body["answer"])]
+        return [
+            (i, j, int(is_together))
+            for event in mine
+            for i, j, is_together in list_relations(
+                [row_of[id] for id in event.body["items"]], event.body["answer"]
+            )
+        ]

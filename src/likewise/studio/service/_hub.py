@@ -61,13 +61,11 @@ class Hub:
     teller : callable
         Creates the worker, given a callback for its messages.
     wanted : callable
-        Returns the number of questions to have ready.
+        Returns the number of questions to have ready; 0 if no strategy chooses them, as in a study.
     clock : callable
         Returns the current time.
     keep : callable
         Called with each new picture.
-    asks : bool
-        False if questions are not chosen by a strategy, as in a study.
     """
 
     def __init__(
@@ -76,8 +74,7 @@ class Hub:
         teller: Callable[[Callable[[FromWorker], None]], Teller],
         wanted: Callable[[], int],
         clock: Callable[[], float],
-        asks: bool = True,
-        keep: Callable[[Picture], None] = lambda picture: None,
+        keep: Callable[[Picture], None],
     ) -> None:
         self.store = store
         self.log: LiveEventLog = LiveEventLog()
@@ -91,7 +88,6 @@ class Hub:
         self.asked_seq: int = -1  # seq on which the queued questions are based
         self._wanted = wanted
         self._clock = clock
-        self._asks = asks
         self._keep = keep
         self._watchers: set[Watcher] = set()
         self._watching = threading.Lock()  # never held while the database is read, unlike the next lock
@@ -164,7 +160,7 @@ class Hub:
             try:
                 events = self.log.get_events(after=n_sent_events)
                 pending = self.store.read(lambda tx: tx.open_leases(self._clock()))
-                self._worker.tell(Tell(events, self._wanted() if self._asks else 0, tuple(pending)))
+                self._worker.tell(Tell(events, self._wanted(), tuple(pending)))
                 n_sent_events = events[-1].seq if events else n_sent_events
             except Exception as error:  # the database may be unavailable for a while
                 self._report_failure(f"The background process could not be notified of new answers: {error}")

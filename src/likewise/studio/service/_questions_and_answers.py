@@ -21,7 +21,6 @@ from likewise.studio.service._views import (
     StatedView,
     UndoneView,
     make_item_view,
-    make_question_view,
     write_reason,
 )
 from likewise.studio.store import Transaction
@@ -118,21 +117,25 @@ class QuestionsAndAnswers:
     def _make_question_view(
         self, question: QueuedQuestion, until: float, practice: bool = False
     ) -> QuestionView:
-        return make_question_view(
-            question,
-            self.make_item_views(self._items.get_rows(question.items)),
-            why=self._write_reason(question),
-            until=until,
-            practice=practice,
-            texts=self.texts,
-        )
-
-    def _write_reason(self, question: QueuedQuestion) -> str:
-        """Return why a question is asked; ids that would reveal the class are replaced."""
+        # Ids in the reason that would reveal the class are replaced.
         ids = [str(id) for id in dict.fromkeys(question.reason.rows)]
         views = self.make_item_views(self._items.get_rows(ids))
         names = {id: id if id == view["id"] else view["title"] for id, view in zip(ids, views, strict=True)}
-        return write_reason(question.reason, names)
+        return {
+            "id": question.id,
+            "kind": question.kind,
+            "text": self.texts[question.kind],
+            "why": write_reason(question.reason, names),
+            "items": self.make_item_views(self._items.get_rows(question.items)),
+            "practice": practice,
+            "until": until,
+        }
+
+    def get_item(self, row: int) -> Item:
+        """Return an item."""
+        if not 0 <= row < self._items.n:
+            raise NotFoundError(f"There is no item {row}; there are {self._items.n}, numbered from 0.")
+        return self._items.get(row)
 
     def make_item_views(self, rows: Sequence[int]) -> list[ItemView]:
         """Return the views of items, without what people must not see."""
@@ -393,7 +396,7 @@ class QuestionsAndAnswers:
 
     def show_progress(self, person: Person) -> ProgressView:
         """Return the progress of the interview."""
-        hub, found = self._hub, self._hub.progress
+        hub, found, behind = self._hub, self._hub.progress, self._hub.behind
         return {
             "n_answers": hub.log.count_answers(),
             "mine": hub.log.count_answers(person.id),
@@ -409,8 +412,8 @@ class QuestionsAndAnswers:
             "conflicts": len(hub.picture.conflicts) if hub.picture else 0,
             "odd": len(hub.picture.odd) if hub.picture else 0,
             "error_rate": found.error_rate if found else None,
-            "fitting": hub.behind > 0,
-            "behind": hub.behind,
+            "fitting": behind > 0,
+            "behind": behind,
         }
 
 

@@ -9,14 +9,14 @@ from collections.abc import Callable
 from types import TracebackType
 
 from likewise import __version__
-from likewise.exceptions import LikewiseError, NotAllowedError, NotFoundError
+from likewise.exceptions import LikewiseError
 from likewise.studio.project import Project
-from likewise.studio.records import FromWorker, Item, Person
+from likewise.studio.records import FromWorker, Person
 from likewise.studio.service._accounts import Accounts
 from likewise.studio.service._group_pages import GroupPages
 from likewise.studio.service._hub import Hub, Teller
 from likewise.studio.service._questions_and_answers import QuestionsAndAnswers
-from likewise.studio.service._views import ItemView, MeView, make_item_view, make_who_view
+from likewise.studio.service._views import MeView, make_who_view
 from likewise.studio.store import Store, open_store
 
 LEASE_SECONDS = 300.0
@@ -89,17 +89,15 @@ class Studio:
         self.store: Store = (
             store if store is not None else open_store(project.database_url, backups=project.backups)
         )
-        desk = _find_desk(project)
         self.hub: Hub = Hub(
             self.store,
             teller or self._make_worker,
             self._count_wanted,
             clock,
-            asks=not desk.follows_plan,
             keep=lambda picture: project.keep_groups(picture.labels),
         )
         self.people: Accounts = Accounts(self.hub, clock)
-        self.asking: QuestionsAndAnswers = desk(self.hub, project, clock, lease_seconds)
+        self.asking: QuestionsAndAnswers = _find_desk(project)(self.hub, project, clock, lease_seconds)
         self.groups: GroupPages = GroupPages(self.hub, project.items, self.asking)
         self._closing = threading.Event()
         self._looking = threading.Thread(target=self._look, name="likewise-looking", daemon=True)
@@ -111,6 +109,8 @@ class Studio:
 
     def _count_wanted(self) -> int:
         """Return the number of questions to have ready: a few for each person who may answer."""
+        if self.asking.follows_plan:
+            return 0
         n_people = len(self.store.read(lambda tx: tx.get_people()))
         return min(max(_LEAST_READY, 6 * n_people), _MOST_READY)
 
@@ -194,19 +194,3 @@ class Studio:
             },
             "version": __version__,
         }
-
-    def get_item(self, row: int) -> Item:
-        """Return an item."""
-        if not 0 <= row < self.project.items.n:
-            raise NotFoundError(f"There is no item {row}; there are {self.project.items.n}, numbered from 0.")
-        return self.project.items.get(row)
-
-    def show_items(self, rows: list[int]) -> list[ItemView]:
-        """Return the views of the given items."""
-        return [make_item_view(self.asking.veil(self.get_item(row))) for row in rows]
-
-    @staticmethod
-    def check_owner(person: Person) -> None:
-        """Raise an error unless the person is the owner."""
-        if person.role != "owner":
-            raise NotAllowedError("Only the owner of the project may do this.", "Ask the owner.")

@@ -9,7 +9,7 @@ from typing_extensions import TypedDict  # pydantic cannot document the one in P
 
 from likewise._reasons import Reason
 from likewise.exceptions import render
-from likewise.studio.records import Item, Person, QueuedQuestion
+from likewise.studio.records import Item, Person
 
 
 class ItemView(TypedDict):
@@ -342,27 +342,6 @@ def write_reason(reason: Reason, names: Mapping[str, str] | None = None) -> str:
     named = {str(id): str(id) for id in reason.rows} | dict(names or {})
     words = {"row": "item", "rows": "items", "things": "items"}
     return render(reason, named, words=words) if reason else ""
-
-
-def make_question_view(
-    question: QueuedQuestion,
-    items: list[ItemView],
-    *,
-    why: str,
-    until: float,
-    practice: bool = False,
-    texts: Mapping[str, str] = TEXTS,
-) -> QuestionView:
-    """Return the view of a question."""
-    return {
-        "id": question.id,
-        "kind": question.kind,
-        "text": texts[question.kind],
-        "why": why,
-        "items": items,
-        "practice": practice,
-        "until": until,
-    }
 
 
 def make_who_view(person: Person) -> WhoView:
