@@ -17,7 +17,6 @@ _NO_REASON = Reason()
 ItemKind = Literal["image", "sound", "text", "row"]
 AskKind = Literal["pairs", "triplets", "both"]
 QuestionKey = tuple[str, tuple[str, ...]]
-Source = Literal["question", "groups", "import", "study", "practice"]
 
 
 # ---------------------------------------------------------------------- people and events

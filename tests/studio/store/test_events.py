@@ -19,8 +19,6 @@ def test_a_stored_event_equals_the_new_one(store, people):
     assert (event.seq, event.key, event.kind, event.person) == (1, "k1", "answer", ann)
     assert (event.body, event.question, event.seconds) == (BODY, "q1", 2.5)
     assert event.time.endswith("+00:00")
-    assert store.read(lambda t: t.get_event(1)) == event
-    assert store.read(lambda t: t.get_event(2)) is None
     assert store.read(lambda t: t.get_event_by_key("k1")) == event
     assert store.read(lambda t: t.get_event_by_key("k2")) is None
     assert store.read(lambda t: t.get_events()) == [event]
@@ -94,12 +92,7 @@ def test_events_by_range_person_and_kind(store, people):
     first = store.read(lambda t: t.get_events())[0].seq
     assert seen() == [0, 1, 2, 3]
     assert seen(after=first) == [1, 2, 3]
-    assert seen(before=first + 2) == [0, 1]
-    assert seen(after=first, before=first + 3) == [1, 2]
-    assert seen(limit=2) == [0, 1]
-    assert seen(limit=0) == []
-    assert seen(newest_first=True, limit=3) == [3, 2, 1]
-    assert seen(newest_first=True, before=first + 3, person=bob) == [1]
+    assert seen(after=first, person=bob) == [1, 3]
     assert seen(person=ann) == [0, 2]
     assert seen(kinds=["answer"]) == [0, 3]
     assert seen(kinds=["answer", "undo"], person=ann) == [0, 2]
@@ -160,7 +153,7 @@ def test_an_event_of_an_unknown_person_is_refused(store):
 
 
 def test_an_invalid_selection_is_refused(store):
-    for choice in ({"after": 2**63}, {"before": 1.5}, {"limit": -1}, {"kinds": ["no"]}):
+    for choice in ({"after": 2**63}, {"after": 1.5}, {"person": "1"}, {"kinds": ["no"]}):
         with pytest.raises(BadValueError):
             store.read(lambda t, choice=choice: t.get_events(**choice))
 

@@ -22,15 +22,7 @@ from likewise.studio.routes._common import (
     document_files,
     send_tagged,
 )
-from likewise.studio.service._views import (
-    ConflictsView,
-    GroupsView,
-    LinksView,
-    MembersView,
-    OddAnswersView,
-    ReferenceView,
-    StatedView,
-)
+from likewise.studio.service import _views as views
 
 routes = Routes("groups")
 Number = Annotated[int, Path(ge=0, le=65_535)]
@@ -66,7 +58,7 @@ class MergeBody(Body):
 
 
 @routes.get("/api/groups")
-def groups(studio: TheStudio, person: Looker) -> GroupsView:
+def groups(studio: TheStudio, person: Looker) -> views.GroupsView:
     """Return the groups with their most typical and most doubtful members."""
     return studio.groups.show_all()
 
@@ -79,61 +71,61 @@ def members(
     offset: Offset = 0,
     limit: Limit = 60,
     order: Literal["typical", "doubtful"] = "typical",
-) -> MembersView:
+) -> views.MembersView:
     """Return members of a group, page by page."""
     return studio.groups.show_members(number, offset, limit, order)
 
 
 @routes.post("/api/groups/merge")
-def merge(body: MergeBody, studio: TheStudio, person: Looker) -> StatedView:
+def merge(body: MergeBody, studio: TheStudio, person: Looker) -> views.StatedView:
     """State that two groups are one."""
     return studio.groups.merge(person, **dict(body))
 
 
 @routes.post("/api/groups/{number}/name")
-def name(number: Number, body: NameBody, studio: TheStudio, person: Looker) -> StatedView:
+def name(number: Number, body: NameBody, studio: TheStudio, person: Looker) -> views.StatedView:
     """Give a group a name."""
     return studio.groups.name_group(person, number, **dict(body))
 
 
 @routes.post("/api/groups/{number}/not-here")
-def not_here(number: Number, body: RowBody, studio: TheStudio, person: Looker) -> StatedView:
+def not_here(number: Number, body: RowBody, studio: TheStudio, person: Looker) -> views.StatedView:
     """State that an item does not belong to a group."""
     return studio.groups.remove_item(person, number, **dict(body))
 
 
 @routes.post("/api/groups/{number}/belongs")
-def belongs(number: Number, body: RowBody, studio: TheStudio, person: Looker) -> StatedView:
+def belongs(number: Number, body: RowBody, studio: TheStudio, person: Looker) -> views.StatedView:
     """State that an item belongs to a group."""
     return studio.groups.add_item(person, number, **dict(body))
 
 
 @routes.get("/api/reference")
-def reference(studio: TheStudio, person: Who) -> ReferenceView:
+def reference(studio: TheStudio, person: Who) -> views.ReferenceView:
     """Return examples of each group, or of each class in a study."""
     return studio.groups.show_reference()
 
 
 @routes.get("/api/conflicts")
-def conflicts(studio: TheStudio, person: Looker) -> ConflictsView:
+def conflicts(studio: TheStudio, person: Looker) -> views.ConflictsView:
     """Return answers that cannot all be true; annotators see only conflicts among their own."""
     return studio.groups.show_conflicts(person)
 
 
 @routes.get("/api/odd-answers")
-def odd_answers(studio: TheStudio, person: Looker) -> OddAnswersView:
+def odd_answers(studio: TheStudio, person: Looker) -> views.OddAnswersView:
     """Return answers that look wrong; annotators see only their own."""
     return studio.groups.show_odd_answers(person)
 
 
 @routes.post("/api/odd-answers/keep")
-def keep(body: MarkBody, studio: TheStudio, person: Looker) -> StatedView:
+def keep(body: MarkBody, studio: TheStudio, person: Looker) -> views.StatedView:
     """Confirm an answer, which increases its weight."""
     return studio.asking.keep(person, **dict(body))
 
 
 @routes.post("/api/odd-answers/ask-again")
-def ask_again(body: MarkBody, studio: TheStudio, person: Looker) -> StatedView:
+def ask_again(body: MarkBody, studio: TheStudio, person: Looker) -> views.StatedView:
     """Ask the question of an answer again."""
     return studio.asking.ask_again(person, **dict(body))
 
@@ -165,6 +157,6 @@ def doubt(request: Request, studio: TheStudio, person: Looker) -> Response:
 
 
 @routes.get("/api/map/links")
-def links(studio: TheStudio, person: Looker) -> LinksView:
+def links(studio: TheStudio, person: Looker) -> views.LinksView:
     """Return answered pairs: two rows, and 1 for together or 0 for apart."""
     return {"links": studio.groups.get_links(person)}

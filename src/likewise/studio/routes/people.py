@@ -20,16 +20,8 @@ from likewise.studio.routes._common import (
     document_responses,
     get_cookie_name,
 )
+from likewise.studio.service import _views as views
 from likewise.studio.service._accounts import SESSION_SECONDS
-from likewise.studio.service._views import (
-    DoneView,
-    InvitedView,
-    LinkView,
-    MeView,
-    PeopleView,
-    WhoView,
-    make_who_view,
-)
 
 routes = Routes("people")
 PersonPath = Annotated[int, Path(ge=1, le=MOST_ROW)]
@@ -54,11 +46,11 @@ class ActiveBody(Body):
     active: bool
 
 
-@routes.post("/api/login", document_responses(WhoView, 429))
+@routes.post("/api/login", document_responses(views.WhoView, 429))
 def log_in(body: LoginBody, request: Request, studio: TheStudio) -> JSONResponse:
     """Exchange the token of a login link, which works once, for a session."""
     person, session = studio.people.log_in(body.token, _get_network(request))
-    response = JSONResponse(make_who_view(person))
+    response = JSONResponse(views.make_who_view(person))
     response.set_cookie(
         get_cookie_name(request),
         session,
@@ -83,7 +75,7 @@ def _get_network(request: Request) -> str:
     return host
 
 
-@routes.post("/api/logout", document_responses(DoneView))
+@routes.post("/api/logout", document_responses(views.DoneView))
 def log_out(request: Request, studio: TheStudio, person: Who) -> JSONResponse:
     """End the session."""
     studio.people.log_out(request.cookies.get(get_cookie_name(request), ""))
@@ -93,31 +85,31 @@ def log_out(request: Request, studio: TheStudio, person: Who) -> JSONResponse:
 
 
 @routes.get("/api/me")
-def me(studio: TheStudio, person: Who) -> MeView:
+def me(studio: TheStudio, person: Who) -> views.MeView:
     """Return who is logged in, and what the project is about."""
     return studio.show_me(person)
 
 
 @routes.get("/api/people")
-def people(studio: TheStudio, owner: Owner) -> PeopleView:
+def people(studio: TheStudio, owner: Owner) -> views.PeopleView:
     """Return all people."""
     return studio.people.show_all()
 
 
 @routes.post("/api/people")
-def add(body: PersonBody, request: Request, studio: TheStudio, owner: Owner) -> InvitedView:
+def add(body: PersonBody, request: Request, studio: TheStudio, owner: Owner) -> views.InvitedView:
     """Add a person and return their login link, which is shown only once."""
     return studio.people.invite(body.name, body.role, request.app.state.link)
 
 
 @routes.post("/api/people/{person}/link")
-def link(person: PersonPath, request: Request, studio: TheStudio, owner: Owner) -> LinkView:
+def link(person: PersonPath, request: Request, studio: TheStudio, owner: Owner) -> views.LinkView:
     """Return another login link for a person."""
     return studio.people.make_new_link(person, request.app.state.link)
 
 
 @routes.post("/api/people/{person}/active")
-def active(person: PersonPath, body: ActiveBody, studio: TheStudio, owner: Owner) -> DoneView:
+def active(person: PersonPath, body: ActiveBody, studio: TheStudio, owner: Owner) -> views.DoneView:
     """Deactivate or reactivate a person; their answers are kept."""
     studio.people.set_active(person, body.active, owner)
     return {"done": True}

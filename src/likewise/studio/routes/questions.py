@@ -19,13 +19,7 @@ from likewise.studio.routes._common import (
     TheStudio,
     Who,
 )
-from likewise.studio.service._views import (
-    AnsweredView,
-    HistoryView,
-    ProgressView,
-    QuestionsView,
-    UndoneView,
-)
+from likewise.studio.service import _views as views
 
 routes = Routes("questions")
 Word = Literal["SAME", "DIFFERENT", "UNSURE", "AB", "AC", "BC", "NEITHER"]
@@ -69,31 +63,31 @@ class RevisitBody(Body):
 
 
 @routes.post("/api/questions")
-def questions(body: AskBody, studio: TheStudio, person: Who) -> QuestionsView:
+def questions(body: AskBody, studio: TheStudio, person: Who) -> views.QuestionsView:
     """Reserve questions that nobody else is looking at for some minutes."""
     return studio.asking.give_questions(person, body.n)
 
 
 @routes.post("/api/answers")
-def answers(body: AnswerBody, studio: TheStudio, person: Who) -> AnsweredView:
+def answers(body: AnswerBody, studio: TheStudio, person: Who) -> views.AnsweredView:
     """Answer a question. An acknowledged answer is on disk."""
     return studio.asking.answer(person, **dict(body))
 
 
 @routes.post("/api/skips")
-def skips(body: SkipBody, studio: TheStudio, person: Who) -> AnsweredView:
+def skips(body: SkipBody, studio: TheStudio, person: Who) -> views.AnsweredView:
     """Skip a question: it is not asked again, but can be revisited from the history."""
     return studio.asking.skip(person, **dict(body))
 
 
 @routes.post("/api/undo")
-def undo(body: UndoBody, studio: TheStudio, person: Who) -> UndoneView:
+def undo(body: UndoBody, studio: TheStudio, person: Who) -> views.UndoneView:
     """Undo an answer, a skip, or the name of a group."""
     return studio.asking.undo(person, **dict(body))
 
 
 @routes.post("/api/revisit")
-def revisit(body: RevisitBody, studio: TheStudio, person: Who) -> UndoneView:
+def revisit(body: RevisitBody, studio: TheStudio, person: Who) -> views.UndoneView:
     """Come back to a skipped question."""
     return studio.asking.revisit(person, **dict(body))
 
@@ -104,12 +98,12 @@ def history(
     person: Who,
     before: Annotated[int | None, Query(ge=1, le=MOST_SEQ)] = None,
     limit: Limit = 50,
-) -> HistoryView:
+) -> views.HistoryView:
     """Return past events, newest first; annotators see only their own."""
     return studio.asking.show_history(person, before, limit)
 
 
 @routes.get("/api/progress")
-def progress(studio: TheStudio, person: Who) -> ProgressView:
+def progress(studio: TheStudio, person: Who) -> views.ProgressView:
     """Return the progress, and whether it is worth going on."""
     return studio.asking.show_progress(person)

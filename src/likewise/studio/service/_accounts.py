@@ -47,13 +47,13 @@ def clean_name(name: str, what: str) -> str:
     return name
 
 
-def find_owner(store: Store, name: str = "owner") -> Person:
+def find_owner(store: Store) -> Person:
     """Return the first owner who is not locked out; create an owner if there is none."""
 
     def work(tx: Transaction) -> Person:
         found = [person for person in tx.get_people() if person.role == "owner"]
         found.sort(key=lambda person: not person.active)
-        return found[0] if found else tx.add_person(name, "owner")
+        return found[0] if found else tx.add_person("owner", "owner")
 
     return store.write(work)
 

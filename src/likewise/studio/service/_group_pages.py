@@ -13,21 +13,10 @@ from likewise._event_log import list_relations
 from likewise.exceptions import BadRequestError, NotFoundError
 from likewise.studio.items import ItemFile
 from likewise.studio.records import Conflict, Group, Item, NewEvent, OddAnswer, Person, Picture, StoredEvent
+from likewise.studio.service import _views as views
 from likewise.studio.service._accounts import clean_name
 from likewise.studio.service._hub import Hub
 from likewise.studio.service._questions_and_answers import QuestionsAndAnswers
-from likewise.studio.service._views import (
-    ConflictsView,
-    ConflictView,
-    EventView,
-    GroupsView,
-    MembersView,
-    OddAnswersView,
-    OddAnswerView,
-    ReferenceGroupView,
-    ReferenceView,
-    StatedView,
-)
 
 Found = TypeVar("Found", Conflict, OddAnswer)
 _EXAMPLES = 6  # per group in the reference book
@@ -82,7 +71,7 @@ class GroupPages:
 
     # ------------------------------------------------------------------ views
 
-    def show_all(self) -> GroupsView:
+    def show_all(self) -> views.GroupsView:
         """Return all groups with a few members each."""
         picture = self._hub.picture
         if picture is None:
@@ -103,7 +92,7 @@ class GroupPages:
             ],
         }
 
-    def show_members(self, number: int, offset: int, limit: int, order: str) -> MembersView:
+    def show_members(self, number: int, offset: int, limit: int, order: str) -> views.MembersView:
         """Return members of a group, most typical or most doubtful first."""
         self._get_group(number)
         picture = self._get_picture()
@@ -115,11 +104,11 @@ class GroupPages:
             "total": len(rows),
         }
 
-    def show_reference(self) -> ReferenceView:
+    def show_reference(self) -> views.ReferenceView:
         """Return examples: of the true classes in a study with examples, otherwise of the groups so far."""
         examples = self._asking.get_examples()
         if examples is not None:
-            book: list[ReferenceGroupView] = [
+            book: list[views.ReferenceGroupView] = [
                 {"name": name, "items": self._asking.make_item_views([self._items.get_row(item)])}
                 for name, item in examples
             ]
@@ -141,7 +130,7 @@ class GroupPages:
 
     # ------------------------------------------------------------------ statements
 
-    def name_group(self, person: Person, number: int, *, key: str, name: str) -> StatedView:
+    def name_group(self, person: Person, number: int, *, key: str, name: str) -> views.StatedView:
         """Name a group. The name belongs to the group's most typical item and moves with it."""
         name = clean_name(name, "The name of a group")
         if before := self._find_earlier(person, key, name=name):
@@ -151,15 +140,17 @@ class GroupPages:
         event, new = self._hub.add_event(NewEvent(key, "name", person.id, body))
         return {"seq": event.seq, "new": new, "message": f"The group is now called {name}."}
 
-    def remove_item(self, person: Person, number: int, *, key: str, row: int) -> StatedView:
+    def remove_item(self, person: Person, number: int, *, key: str, row: int) -> views.StatedView:
         """State that an item does not belong to its group: it is apart from the group's most typical item."""
         return self._store_statement(person, number, key, row, "DIFFERENT")
 
-    def add_item(self, person: Person, number: int, *, key: str, row: int) -> StatedView:
+    def add_item(self, person: Person, number: int, *, key: str, row: int) -> views.StatedView:
         """State that an item belongs to a group: it is together with the group's most typical item."""
         return self._store_statement(person, number, key, row, "SAME")
 
-    def _store_statement(self, person: Person, number: int, key: str, row: int, answer: str) -> StatedView:
+    def _store_statement(
+        self, person: Person, number: int, key: str, row: int, answer: str
+    ) -> views.StatedView:
         item = self._asking.get_item(row)
         before = self._find_earlier(person, key, source="groups", answer=answer)
         if before is not None and item.id in before.body["items"]:
@@ -175,7 +166,7 @@ class GroupPages:
             why=f"{item.title} and {middle.title} {statement}.",
         )
 
-    def merge(self, person: Person, *, key: str, a: int, b: int) -> StatedView:
+    def merge(self, person: Person, *, key: str, a: int, b: int) -> views.StatedView:
         """State that two groups are one: a representative item of each belong together."""
         if a == b:
             raise BadRequestError("Both are the same group.", "Choose two different groups.")
@@ -217,13 +208,13 @@ class GroupPages:
 
     # ------------------------------------------------------------------ contradictions
 
-    def show_conflicts(self, person: Person) -> ConflictsView:
+    def show_conflicts(self, person: Person) -> views.ConflictsView:
         """Return contradictions: all for the owner, for others those among their own answers."""
         picture, log = self._hub.picture, self._hub.log
         shown, hidden = self._list_visible(
             picture.conflicts if picture else (), person, lambda event: not log.is_undone(event.seq)
         )
-        conflicts: list[ConflictView] = [
+        conflicts: list[views.ConflictView] = [
             {
                 "items": self._asking.make_item_views(conflict.rows),
                 "chain": self._asking.make_item_views(conflict.chain),
@@ -233,7 +224,7 @@ class GroupPages:
         ]
         return {"conflicts": conflicts, "hidden": hidden}
 
-    def show_odd_answers(self, person: Person) -> OddAnswersView:
+    def show_odd_answers(self, person: Person) -> views.OddAnswersView:
         """Return answers that look wrong: all for the owner, for others their own."""
         picture, log = self._hub.picture, self._hub.log
 
@@ -243,7 +234,7 @@ class GroupPages:
             return not (log.is_asked_again(event) or log.is_confirmed(event.seq))
 
         shown, hidden = self._list_visible(picture.odd if picture else (), person, is_open)
-        odd_answers: list[OddAnswerView] = [
+        odd_answers: list[views.OddAnswerView] = [
             {
                 "items": self._asking.make_item_views(odd.rows),
                 "answers": answers,
@@ -257,7 +248,7 @@ class GroupPages:
 
     def _list_visible(
         self, found: Iterable[Found], person: Person, is_open: Callable[[StoredEvent], bool]
-    ) -> tuple[list[tuple[Found, list[EventView]]], int]:
+    ) -> tuple[list[tuple[Found, list[views.EventView]]], int]:
         """Return what is still open since the last fit, with its answers, and how much others may not see."""
         shown, hidden = [], 0
         for one in found:

@@ -8,27 +8,15 @@ from typing import Any, Literal
 from likewise.exceptions import BadRequestError, ConflictError, NotFoundError
 from likewise.studio.project import Project
 from likewise.studio.records import Item, NewEvent, Person, QueuedQuestion, StoredEvent
+from likewise.studio.service import _views as views
 from likewise.studio.service._hub import Hub, append
-from likewise.studio.service._views import (
-    TEXTS,
-    AnsweredView,
-    EventView,
-    HistoryView,
-    ItemView,
-    ProgressView,
-    QuestionsView,
-    QuestionView,
-    StatedView,
-    UndoneView,
-    make_item_view,
-    write_reason,
-)
 from likewise.studio.store import Transaction
 
 WORDS = {
     "pair": ("SAME", "DIFFERENT", "UNSURE"),
     "triplet": ("AB", "AC", "BC", "NEITHER", "UNSURE"),
 }
+PREFETCHED = 3  # questions sent with the acknowledgement of an answer
 UNDOABLE = ("answer", "skip", "name", "confirm", "again")  # shown in the history, each with an undo button
 Leased = list[tuple[QueuedQuestion, float]]
 State = Literal["ready", "thinking", "finished"]
@@ -49,7 +37,7 @@ class QuestionsAndAnswers:
         see neither groups nor names.
     """
 
-    texts: Mapping[str, str] = TEXTS
+    texts: Mapping[str, str] = views.TEXTS
     follows_plan: bool = False
 
     def __init__(self, hub: Hub, project: Project, clock: Callable[[], float], lease_seconds: float) -> None:
@@ -62,7 +50,7 @@ class QuestionsAndAnswers:
 
     # ------------------------------------------------------------------ questions
 
-    def give_questions(self, person: Person, n: int) -> QuestionsView:
+    def give_questions(self, person: Person, n: int) -> views.QuestionsView:
         """Lease up to `n` questions to a person, including those they already hold."""
         leased = self._hub.store.write(lambda tx: self._lease(tx, person, n))
         if len(leased) < n:
@@ -89,7 +77,7 @@ class QuestionsAndAnswers:
             person.id, n, now=now, until=now + self._lease_seconds, overlap=self._settings.overlap
         )
 
-    def _make_views(self, leased: Leased) -> QuestionsView:
+    def _make_views(self, leased: Leased) -> views.QuestionsView:
         state, message = self._get_state(bool(leased))
         return {
             "questions": [self._make_question_view(question, until) for question, until in leased],
@@ -116,16 +104,16 @@ class QuestionsAndAnswers:
 
     def _make_question_view(
         self, question: QueuedQuestion, until: float, practice: bool = False
-    ) -> QuestionView:
+    ) -> views.QuestionView:
         # Ids in the reason that would reveal the class are replaced.
         ids = [str(id) for id in dict.fromkeys(question.reason.rows)]
-        views = self.make_item_views(self._items.get_rows(ids))
-        names = {id: id if id == view["id"] else view["title"] for id, view in zip(ids, views, strict=True)}
+        shown = self.make_item_views(self._items.get_rows(ids))
+        names = {id: id if id == view["id"] else view["title"] for id, view in zip(ids, shown, strict=True)}
         return {
             "id": question.id,
             "kind": question.kind,
             "text": self.texts[question.kind],
-            "why": write_reason(question.reason, names),
+            "why": views.write_reason(question.reason, names),
             "items": self.make_item_views(self._items.get_rows(question.items)),
             "practice": practice,
             "until": until,
@@ -137,9 +125,9 @@ class QuestionsAndAnswers:
             raise NotFoundError(f"There is no item {row}; there are {self._items.n}, numbered from 0.")
         return self._items.get(row)
 
-    def make_item_views(self, rows: Sequence[int]) -> list[ItemView]:
+    def make_item_views(self, rows: Sequence[int]) -> list[views.ItemView]:
         """Return the views of items, without what people must not see."""
-        return [make_item_view(self.veil(item)) for item in self._items.get_items(rows)]
+        return [views.make_item_view(self.veil(item)) for item in self._items.get_items(rows)]
 
     def veil(self, item: Item) -> Item:
         """Return an item without what the people who answer must not see."""
@@ -152,34 +140,20 @@ class QuestionsAndAnswers:
     # ------------------------------------------------------------------ answers
 
     def answer(
-        self,
-        person: Person,
-        *,
-        key: str,
-        question: str,
-        answer: str,
-        seconds: float | None,
-        prefetch: int = 3,
-    ) -> AnsweredView:
+        self, person: Person, *, key: str, question: str, answer: str, seconds: float | None
+    ) -> views.AnsweredView:
         """Store an answer and return the next questions, once the answer is on disk."""
-        return self._store_reply(person, "answer", key, question, answer, seconds, prefetch)
+        return self._store_reply(person, key, question, answer, seconds)
 
-    def skip(
-        self, person: Person, *, key: str, question: str, seconds: float | None, prefetch: int = 3
-    ) -> AnsweredView:
+    def skip(self, person: Person, *, key: str, question: str, seconds: float | None) -> views.AnsweredView:
         """Store that a person skipped a question."""
-        return self._store_reply(person, "skip", key, question, None, seconds, prefetch)
+        return self._store_reply(person, key, question, None, seconds)
 
     def _store_reply(
-        self,
-        person: Person,
-        kind: Literal["answer", "skip"],
-        key: str,
-        question: str,
-        answer: str | None,
-        seconds: float | None,
-        prefetch: int,
-    ) -> AnsweredView:
+        self, person: Person, key: str, question: str, answer: str | None, seconds: float | None
+    ) -> views.AnsweredView:
+        kind: Literal["answer", "skip"] = "skip" if answer is None else "answer"
+
         def work(tx: Transaction) -> tuple[StoredEvent, bool, Leased]:
             asked = tx.get_question(question)
             if asked is None or not tx.was_leased(question, person.id):
@@ -196,25 +170,25 @@ class QuestionsAndAnswers:
             elif new:
                 tx.mark_skipped(question, person.id)
             n_new = int(new and kind == "answer")
-            return event, new, self._lease_within_budget(tx, person, prefetch, n_new)
+            return event, new, self._lease_within_budget(tx, person, PREFETCHED, n_new)
 
         event, new, leased = self._hub.store.write(work)
         self._hub.take_event(event)
         kept, implied = self._hub.split_questions(leased, person.id, self._settings.overlap)
         if implied:
-            kept = self._hub.store.write(lambda tx: self._lease(tx, person, prefetch))
+            kept = self._hub.store.write(lambda tx: self._lease(tx, person, PREFETCHED))
         return self._make_answered_view(person, event, new, self._make_views(kept))
 
     def _make_answered_view(
-        self, person: Person, event: StoredEvent, new: bool, shown: QuestionsView, right: str | None = None
-    ) -> AnsweredView:
+        self, person: Person, event: StoredEvent, new: bool, shown: views.QuestionsView, right: str = ""
+    ) -> views.AnsweredView:
         return {
             "seq": event.seq,
             "new": new,
             "next": shown["questions"],
             "state": shown["state"],
             "message": shown["message"],
-            "right": right,
+            "right": right or None,
             "progress": self.show_progress(person),
         }
 
@@ -226,7 +200,7 @@ class QuestionsAndAnswers:
         items: tuple[str, str],
         answer: Literal["SAME", "DIFFERENT"],
         why: str,
-    ) -> StatedView:
+    ) -> views.StatedView:
         """Store a statement about two items that a person made without being asked."""
         body = {"kind": "pair", "items": list(items), "answer": answer, "source": "groups", "why": why}
         event, new = self._hub.add_event(NewEvent(key, "answer", person.id, body))
@@ -234,7 +208,7 @@ class QuestionsAndAnswers:
 
     # ------------------------------------------------------------------ undo
 
-    def undo(self, person: Person, *, key: str, of: int | None) -> UndoneView:
+    def undo(self, person: Person, *, key: str, of: int | None) -> views.UndoneView:
         """Undo one's last action, or the one with the seq `of`; the owner may undo anyone's.
 
         Actions are answers, skips, names, confirmations and questions asked again. The question of an answer
@@ -287,7 +261,7 @@ class QuestionsAndAnswers:
             raise ConflictError("It was already undone.", "Look at the history for what counts now.")
         return event
 
-    def revisit(self, person: Person, *, key: str, question: str) -> UndoneView:
+    def revisit(self, person: Person, *, key: str, question: str) -> views.UndoneView:
         """Undo a skip, so that the question can be answered."""
         self._hub.refresh()
         skips = [e for e in self._hub.log.get_standing("skip", person=person.id) if e.question == question]
@@ -297,19 +271,19 @@ class QuestionsAndAnswers:
 
     # ------------------------------------------------------------------ odd answers
 
-    def keep(self, person: Person, *, key: str, of: int) -> StatedView:
+    def keep(self, person: Person, *, key: str, of: int) -> views.StatedView:
         """Confirm an answer, so that it counts more: one's own, or anyone's for the owner."""
         return self._mark_answer(
             person, "confirm", key, of, "The answer now counts more and is no longer listed here."
         )
 
-    def ask_again(self, person: Person, *, key: str, of: int) -> StatedView:
+    def ask_again(self, person: Person, *, key: str, of: int) -> views.StatedView:
         """Ask the question of an answer again; the answer counts until there is another."""
         return self._mark_answer(person, "again", key, of, "The answer counts until there is a new one.")
 
     def _mark_answer(
         self, person: Person, kind: Literal["confirm", "again"], key: str, of: int, message: str
-    ) -> StatedView:
+    ) -> views.StatedView:
         self._hub.refresh()
 
         def work(tx: Transaction) -> tuple[StoredEvent, bool]:
@@ -343,7 +317,7 @@ class QuestionsAndAnswers:
 
     # ------------------------------------------------------------------ history and progress
 
-    def show_history(self, person: Person, before: int | None, limit: int) -> HistoryView:
+    def show_history(self, person: Person, before: int | None, limit: int) -> views.HistoryView:
         """Return past events, newest first: the owner sees all, others only their own."""
         self._hub.refresh()
         whose = None if person.role == "owner" else person.id
@@ -353,7 +327,7 @@ class QuestionsAndAnswers:
         page = events[::-1][:limit]
         return {"events": [self.show_event(e, person) for e in page], "more": len(events) > limit}
 
-    def show_event(self, event: StoredEvent, person: Person) -> EventView:
+    def show_event(self, event: StoredEvent, person: Person) -> views.EventView:
         """Return the view of an event for a person who may see it."""
         body = event.body
         asked = body.get("items")
@@ -394,7 +368,7 @@ class QuestionsAndAnswers:
             self._names = {one.id: one.name for one in people}
         return self._names.get(person, "?")
 
-    def show_progress(self, person: Person) -> ProgressView:
+    def show_progress(self, person: Person) -> views.ProgressView:
         """Return the progress of the interview."""
         hub, found, behind = self._hub, self._hub.progress, self._hub.behind
         return {
@@ -434,7 +408,7 @@ def make_body(asked: QueuedQuestion, source: str, answer: str | None) -> dict[st
     if asked.score is not None:
         body["score"] = asked.score
     if asked.reason:
-        body["why"] = write_reason(asked.reason)
+        body["why"] = views.write_reason(asked.reason)
     if not asked.reason.is_plain:
         body["reason"] = asked.reason.to_dict()
     return body

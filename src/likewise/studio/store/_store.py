@@ -86,38 +86,21 @@ class EventTable(StoreConnection):
         return _make_event(stored), False
 
     def get_events(
-        self,
-        after: int = 0,
-        limit: int | None = None,
-        person: int | None = None,
-        kinds: Collection[EventKind] | None = None,
-        newest_first: bool = False,
-        before: int | None = None,
+        self, after: int = 0, person: int | None = None, kinds: Collection[EventKind] | None = None
     ) -> list[StoredEvent]:
-        """Return the events with ``after < seq < before``, oldest or newest first."""
+        """Return the events after a seq in order, of one person or all, and of some kinds or all."""
         chosen = sa.select(events).where(events.c.seq > check_integer(after, "after"))
-        if before is not None:
-            chosen = chosen.where(events.c.seq < check_integer(before, "before"))
         if person is not None:
             chosen = chosen.where(events.c.person == check_integer(person, "the person"))
         if kinds is not None:
             chosen = chosen.where(events.c.kind.in_([_check_kind(kind) for kind in kinds]))
-        if limit is not None:
-            chosen = chosen.limit(check_integer(limit, "the limit", least=0))
-        if not newest_first and (horizon := self._get_horizon()) is not None:
+        if (horizon := self._get_horizon()) is not None:
             chosen = chosen.where(events.c.seq <= horizon)
-        chosen = chosen.order_by(events.c.seq.desc() if newest_first else events.c.seq)
-        return [_make_event(row) for row in self._run(chosen)]
-
-    def get_event(self, seq: int) -> StoredEvent | None:
-        """Return one event, or None."""
-        return self._find_event(events.c.seq == check_integer(seq, "the seq"))
+        return [_make_event(row) for row in self._run(chosen.order_by(events.c.seq))]
 
     def get_event_by_key(self, key: str) -> StoredEvent | None:
         """Return the event with this key, or None."""
-        return self._find_event(events.c.key == check_text(key, "the key"))
-
-    def _find_event(self, wanted: sa.ColumnElement[bool]) -> StoredEvent | None:
+        wanted = events.c.key == check_text(key, "the key")
         row = self._run(sa.select(events).where(wanted)).one_or_none()
         return None if row is None else _make_event(row)
 

@@ -11,7 +11,7 @@ from likewise.exceptions import BadRequestError, ConflictError, NotAllowedError,
 from likewise.studio.project import Project
 from likewise.studio.records import Item, NewEvent, Person, StoredEvent
 from likewise.studio.service._hub import Hub, append
-from likewise.studio.service._questions_and_answers import QuestionsAndAnswers, make_body
+from likewise.studio.service._questions_and_answers import PREFETCHED, QuestionsAndAnswers, make_body
 from likewise.studio.service._views import AnsweredView, DoneView, QuestionsView, StudyView
 from likewise.studio.store import Transaction
 from likewise.studio.study import TEXTS, PlannedQuestion, Questionnaire, Study, StudyOptions, veil_item
@@ -56,33 +56,26 @@ class StudyDesk(QuestionsAndAnswers):
         }
 
     def answer(
-        self,
-        person: Person,
-        *,
-        key: str,
-        question: str,
-        answer: str,
-        seconds: float | None,
-        prefetch: int = 3,
+        self, person: Person, *, key: str, question: str, answer: str, seconds: float | None
     ) -> AnsweredView:
         """Store the answer to the question that the person is asked now, and return the next questions."""
 
-        def work(tx: Transaction) -> tuple[StoredEvent, bool, str | None]:
+        def work(tx: Transaction) -> tuple[StoredEvent, bool, str]:
             before = tx.get_events(person=person.id)  # the log does not include the current transaction
             repeated = [e for e in before if e.key == key]
             if repeated:
                 if repeated[0].question != question or repeated[0].body.get("answer") != answer:
                     raise ConflictError("This key was already used for another answer.", "Reload the page.")
-                return repeated[0], False, None
+                return repeated[0], False, ""
             planned, practice = self._check_asked(person.id, before, question, answer)
             body = make_body(planned.queued, "practice" if practice else "study", answer)
             event, new = append(tx, NewEvent(key, "answer", person.id, body, question, seconds))
-            return event, new, planned.asked.truth if practice else None
+            return event, new, planned.asked.truth if practice else ""
 
         with self._turns[person.id]:
             event, new, right = self._hub.store.write(work)
         self._hub.take_event(event)
-        shown = self.give_questions(person, prefetch)
+        shown = self.give_questions(person, PREFETCHED)
         return self._make_answered_view(person, event, new, shown, right)
 
     def _check_asked(
