@@ -10,10 +10,9 @@ import pytest
 from PIL import Image
 
 from likewise.exceptions import FileFormatError, PictureError
-from likewise.features import _pictures as pictures
-from likewise.features import image_features
+from likewise.features import _images, image_features
 from likewise.features._features import main_directions
-from likewise.features._pictures import read_picture
+from likewise.features._images import read_picture
 
 
 def draw(path, seed, size=(40, 30), **options):
@@ -169,7 +168,7 @@ def test_the_first_frame_of_a_moving_picture_is_taken():
 
 
 def test_a_decompression_bomb_is_rejected_before_decoding(monkeypatch):
-    monkeypatch.setattr(pictures, "MOST_PIXELS", 1000)
+    monkeypatch.setattr(_images, "MOST_PIXELS", 1000)
     with pytest.raises(PictureError, match="100 x 100 pixels; expected at most 1,000"):
         read_picture(bytes_of(Image.new("L", (100, 100))))
 

@@ -10,7 +10,7 @@ from scipy.io import wavfile
 
 from likewise.exceptions import FileFormatError, SoundError
 from likewise.features import sound_features
-from likewise.features._waves import Wave, log_mel, read_wave
+from likewise.features._sounds import Wave, log_mel, read_wave
 
 RATE = 16_000
 

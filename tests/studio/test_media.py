@@ -309,9 +309,9 @@ def test_broken_pictures_and_sounds_are_reported(project, folder):
 
 
 def test_a_decompression_bomb_is_refused(project, folder, monkeypatch):
-    from likewise.features import _pictures
+    from likewise.features import _images
 
-    monkeypatch.setattr(_pictures, "MOST_PIXELS", 1000)
+    monkeypatch.setattr(_images, "MOST_PIXELS", 1000)
     with pytest.raises(MediaError, match="700 x 350 pixels; expected at most 1,000"):
         make_thumbnail(project, image("a.png"))
 

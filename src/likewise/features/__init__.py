@@ -4,11 +4,10 @@ Each function returns :class:`Features`: a matrix, its description, and the inpu
 Nothing is downloaded. Optional packages that give better features are used if they are installed.
 """
 
-from likewise.features._arrays import array_features
 from likewise.features._features import Features
 from likewise.features._images import image_features
 from likewise.features._sounds import sound_features
-from likewise.features._tabular import table_features
+from likewise.features._tabular import array_features, table_features
 from likewise.features._texts import text_features
 
 __all__ = [

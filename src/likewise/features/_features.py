@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import stat
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from typing import Any, BinaryIO, TypeVar
@@ -86,31 +86,28 @@ def read_all(
     Decoders release the global interpreter lock, so a few threads help. `read` raises a ValueError for an
     input that it cannot read.
     """
+
+    def try_reading(thing: T) -> FloatArray | ValueError:
+        try:
+            return read(thing).astype(np.float32, copy=False)
+        except ValueError as error:
+            return error
+
     rows: list[FloatArray] = []
     failed: dict[int, str] = {}
-    for place, found in enumerate(_read_in_turn(things, read)):
-        if isinstance(found, ValueError):
-            failed[place] = str(found)
-        else:
-            rows.append(found.astype(np.float32, copy=False))
-        if progress is not None:
-            progress(place + 1, len(things))
+    with ThreadPoolExecutor(max_workers=min(4, os.cpu_count() or 1)) as pool:
+        for start in range(0, len(things), 256):  # `map` alone would submit all of them at once
+            for place, found in enumerate(pool.map(try_reading, things[start : start + 256]), start):
+                if isinstance(found, ValueError):
+                    failed[place] = str(found)
+                else:
+                    rows.append(found)
+                if progress is not None:
+                    progress(place + 1, len(things))
     if not rows:
         why = f" The first: {next(iter(failed.values()))}" if failed else ""
         raise FileFormatError(f"none of the {len(things)} {what} can be read.{why}")
     return np.stack(rows), failed
-
-
-def _read_in_turn(things: Sequence[T], read: Callable[[T], FloatArray]) -> Iterator[FloatArray | ValueError]:
-    def try_reading(thing: T) -> FloatArray | ValueError:
-        try:
-            return read(thing)
-        except ValueError as error:
-            return error
-
-    with ThreadPoolExecutor(max_workers=min(4, os.cpu_count() or 1)) as pool:
-        for start in range(0, len(things), 256):  # `map` alone would submit all of them at once
-            yield from pool.map(try_reading, things[start : start + 256])
 
 
 def open_file(path: str | os.PathLike[str]) -> BinaryIO:

@@ -54,16 +54,15 @@ def text_features(
         raise FileFormatError(f"every cell of {named} is empty; there is no text to learn from.")
     if method == "auto":
         method = "sentences" if importlib.util.find_spec(MODEL) else "words"
-    X, description = (
-        _split_sentences(whole, named)
-        if method == "sentences"
-        else _split_words(whole, n_features, named, random_state)
-    )
+    if method == "sentences":
+        X, description = _embed_sentences(whole, named)
+    else:
+        X, description = _weigh_words(whole, n_features, named, random_state)
     notes = (f"{n_empty} row(s) have no text in {named}.",) if n_empty else ()
     return Features(one_scale(X), description, notes)
 
 
-def _split_words(texts: list[str], n_features: int, named: str, random_state: int) -> tuple[FloatArray, str]:
+def _weigh_words(texts: list[str], n_features: int, named: str, random_state: int) -> tuple[FloatArray, str]:
     from sklearn.decomposition import TruncatedSVD
     from sklearn.feature_extraction.text import TfidfVectorizer
 
@@ -84,7 +83,7 @@ def _split_words(texts: list[str], n_features: int, named: str, random_state: in
     return np.asarray(X, dtype=np.float64), f"{most} components of {n_words:,} words in {named}"
 
 
-def _split_sentences(texts: list[str], named: str) -> tuple[FloatArray, str]:
+def _embed_sentences(texts: list[str], named: str) -> tuple[FloatArray, str]:
     package = require(MODEL, extra="sentences")
     transformers = require("sentence_transformers", extra="sentences")
     model = transformers.SentenceTransformer(

@@ -24,8 +24,8 @@ from likewise.exceptions import (
     PictureError,
     SoundError,
 )
-from likewise.features._pictures import read_picture
-from likewise.features._waves import Wave, log_mel, read_wave
+from likewise.features._images import read_picture
+from likewise.features._sounds import Wave, log_mel, read_wave
 from likewise.studio._safe_open import open_beneath
 from likewise.studio._sniff import FIRST, detect_content_type
 from likewise.studio.project import Project
