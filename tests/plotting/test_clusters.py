@@ -15,9 +15,8 @@ from sklearn.exceptions import NotFittedError
 from likewise import Supervision
 from likewise.exceptions import MissingDependencyError, SupervisionError
 from likewise.plotting import ClusterDisplay
-from likewise.plotting._cluster_display import BROKEN, KEPT, MARKERS, NOISE, PALETTE
-from likewise.plotting._drawn_links import select_links
-from likewise.plotting._projection import project
+from likewise.plotting._cluster_display import project, select_links
+from likewise.plotting._figure import BROKEN, KEPT, MARKERS, NOISE, PALETTE
 
 X = np.array([[0.0, 0.0], [0.0, 1.0], [5.0, 5.0], [5.0, 6.0]])
 LABELS = np.array([0, 0, 1, 1])
@@ -195,13 +194,13 @@ def test_violated_links_come_first():
 def test_more_features_are_projected_on_the_principal_components():
     rng = np.random.RandomState(0)
     rows = rng.normal(size=(50, 5)) * [1, 10, 1, 5, 1]
-    plane = project(rows)
+    points, axes = project(rows)
     from sklearn.decomposition import PCA
 
     expected = PCA(2).fit_transform(rows)
-    np.testing.assert_allclose(np.abs(plane.points), np.abs(expected), atol=1e-9)
-    assert plane.axes[0].startswith("first component (")
-    np.testing.assert_array_equal(project(rows).points, plane.points)
+    np.testing.assert_allclose(np.abs(points), np.abs(expected), atol=1e-9)
+    assert axes[0].startswith("first component (")
+    np.testing.assert_array_equal(project(rows)[0], points)
 
 
 def test_one_feature_is_spread_out():
@@ -213,9 +212,9 @@ def test_one_feature_is_spread_out():
 
 @pytest.mark.parametrize("rows", [np.ones((4, 3)), np.ones((1, 3))])
 def test_equal_rows(rows):
-    plane = project(rows)
-    np.testing.assert_allclose(plane.points, 0)
-    assert "0% of the variance" in plane.axes[0]
+    points, axes = project(rows)
+    np.testing.assert_allclose(points, 0)
+    assert "0% of the variance" in axes[0]
 
 
 # ---------------------------------------------------------------------- input

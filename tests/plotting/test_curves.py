@@ -10,7 +10,8 @@ from matplotlib.text import Text
 
 from likewise.active import Comparison, Trace
 from likewise.plotting import CurveDisplay
-from likewise.plotting._curves import COLOURS, QUIET, spread_out
+from likewise.plotting._curves import COLOURS, spread_out
+from likewise.plotting._figure import QUIET
 
 
 def runs(*scores):

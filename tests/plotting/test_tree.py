@@ -12,8 +12,16 @@ from sklearn.exceptions import NotFittedError
 
 from likewise.hierarchy import LabelHierarchy
 from likewise.plotting import HierarchyDisplay
-from likewise.plotting._sureness import GIVEN, STEPS, UNKNOWN, find_edge_sureness, find_sureness
-from likewise.plotting._tree_layout import LINE, find_children, lay_out
+from likewise.plotting._tree_layout import (
+    GIVEN,
+    LINE,
+    STEPS,
+    UNKNOWN,
+    find_children,
+    find_edge_sureness,
+    find_sureness,
+    lay_out,
+)
 from profiles import fewer
 
 #   root ── animal ── bird ── owl

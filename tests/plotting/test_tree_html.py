@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from likewise.hierarchy import LabelHierarchy
 from likewise.plotting import write_hierarchy_html
-from likewise.plotting._tree_html import make_hierarchy_page
+from likewise.plotting._tree import make_hierarchy_page
 
 VOID = {"meta", "input", "br"}
 

@@ -7,8 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from likewise.plotting._sureness import MEANING, count_texts, find_edge_sureness
-from likewise.plotting._tree_layout import find_children
+from likewise.plotting._tree_layout import MEANING, count_texts, find_children, find_edge_sureness
 
 if TYPE_CHECKING:
     from likewise.hierarchy import LabelHierarchy

@@ -9,8 +9,7 @@ from likewise.plotting._cluster_display import ClusterDisplay
 from likewise.plotting._curves import CurveDisplay
 from likewise.plotting._information_display import InformationDisplay
 from likewise.plotting._missing import MissingRateDisplay
-from likewise.plotting._tree import HierarchyDisplay
-from likewise.plotting._tree_html import write_hierarchy_html
+from likewise.plotting._tree import HierarchyDisplay, write_hierarchy_html
 
 __all__ = [
     "BagDisplay",

@@ -3,24 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Hashable, Sequence
+from dataclasses import KW_ONLY, dataclass, field
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
 
+from likewise._optional import require
 from likewise.evaluation._codes import check_same_rows
-from likewise.plotting._cluster_display import BROKEN, MARKERS, NOISE, PALETTE
-from likewise.plotting._examples import (
-    DEVIATIONS,
-    HIGH,
-    draw_image,
-    draw_profile,
-    find_typical_rows,
-    group_clusters_by_class,
-    standardize_columns,
-)
-from likewise.plotting._figure import SavableDisplay, hide_spines, make_figure
-from likewise.plotting._projection import project
+from likewise.plotting._cluster_display import check_rows, format_plane, get_look, get_point_size, project
+from likewise.plotting._figure import BROKEN, NOISE, QUIET, SavableDisplay, make_figure
 
 if TYPE_CHECKING:
     from likewise._typing import MatrixLike
@@ -28,12 +20,14 @@ if TYPE_CHECKING:
 
 FloatArray = npt.NDArray[np.float64]
 IntArray = npt.NDArray[np.int64]
-QUIET = "#666666"
 _MAP = 5.2  # the width of the map in inches
 _CELL = 0.62  # distance between examples in inches
 _SHOWN = 6  # maximum number of classes without a cluster that are listed
+_HIGH = 0.66  # height of an example in its cell of size 1; the rest is for a name below
+_DEVIATIONS = 2.5  # standard deviations at which a profile is clipped
 
 
+@dataclass(repr=False, eq=False)
 class BagDisplay(SavableDisplay):
     """Clusters and the classes that they represent: a map, and examples of each class.
 
@@ -90,32 +84,19 @@ class BagDisplay(SavableDisplay):
     >>> display.save("bags.png")  # doctest: +SKIP
     """
 
-    n_left_out_: int
-
-    def __init__(
-        self,
-        X: FloatArray,
-        labels: IntArray,
-        class_of_cluster: Sequence[Any],
-        *,
-        space: FloatArray,
-        supervision: Supervision | None = None,
-        image_shape: tuple[int, int] | None = None,
-        feature_names: Any = None,
-    ) -> None:
-        self.X = X
-        self.labels = labels
-        self.class_of_cluster = class_of_cluster
-        self.space = space
-        self.supervision = supervision
-        self.image_shape = image_shape
-        self.feature_names = feature_names
-        self.figure_: Any = None
-        self.axes_: tuple[Any, ...] = ()
-        self.points_: dict[Hashable, Any] = {}
-        self.examples_: dict[Hashable, IntArray] = {}
-        self.against_: dict[Hashable, list[int]] = {}
-        self.n_left_out_ = 0
+    X: FloatArray
+    labels: IntArray
+    class_of_cluster: Sequence[Any]
+    _: KW_ONLY
+    space: FloatArray
+    supervision: Supervision | None = None
+    image_shape: tuple[int, int] | None = None
+    feature_names: Any = None
+    axes_: tuple[Any, ...] = field(init=False, default=())
+    points_: dict[Hashable, Any] = field(init=False, default_factory=dict)
+    examples_: dict[Hashable, IntArray] = field(init=False, default_factory=dict)
+    against_: dict[Hashable, list[int]] = field(init=False, default_factory=dict)
+    n_left_out_: int = field(init=False, default=0)
 
     # ------------------------------------------------------------------ making
 
@@ -277,16 +258,14 @@ class BagDisplay(SavableDisplay):
                 f"expected two axes, one for the map and one for the examples; got {len(self.axes_)}."
             )
         self.figure_ = self.axes_[0].figure
-        looks = {
-            name: (PALETTE[number % len(PALETTE)], MARKERS[number // len(PALETTE) % len(MARKERS)])
-            for number, name in enumerate(clusters)
-        }
+        looks = {name: get_look(number) for number, name in enumerate(clusters)}
         self._draw_map(clusters, looks, max_points, title)
         self.examples_ = {
             name: find_typical_rows(self.space, self.labels, clusters[name], n_examples) for name in shown
         }
         self.against_ = {
-            name: self._compare_with(name, rows.tolist()) for name, rows in self.examples_.items()
+            name: [row for row in rows.tolist() if self._is_against(row, name)]
+            for name, rows in self.examples_.items()
         }
         self._draw_examples(clusters, looks, n_examples)
         return self
@@ -296,8 +275,7 @@ class BagDisplay(SavableDisplay):
     ) -> None:
         ax, n = self.axes_[0], len(self.X)
         rows = np.sort(np.random.RandomState(0).permutation(n)[:max_points])
-        plane = project(self.X, self.feature_names)
-        size = float(np.clip(9000 / len(rows), 6, 36))
+        points, labels = project(self.X, self.feature_names)
         self.points_ = {}
         none = [c for c, name in enumerate(self.class_of_cluster) if name is None]
         for name, members in [*clusters.items(), (None, none)]:
@@ -306,8 +284,8 @@ class BagDisplay(SavableDisplay):
                 continue
             colour, marker = looks.get(name, (NOISE, "o"))
             self.points_[name] = ax.scatter(
-                *plane.points[of_class].T,
-                s=size,
+                *points[of_class].T,
+                s=get_point_size(len(rows)),
                 c=colour,
                 marker=marker,
                 edgecolors="white",
@@ -315,16 +293,11 @@ class BagDisplay(SavableDisplay):
                 label="no class" if name is None else str(name),
                 zorder=2 if name is not None else 1,
             )
-        notes = [title or ""]
+        notes = [title]
         notes += [f"{len(rows):,} of {n:,} rows shown"] if len(rows) < n else []
         grey = int(np.isin(self.labels, none).sum())
         notes += [f"grey: in clusters without a class ({grey:,})"] if grey else []
-        ax.set_title("\n".join(note for note in notes if note))
-        ax.set_xlabel(plane.axes[0])
-        ax.set_ylabel(plane.axes[1])
-        if not plane.axes[1]:
-            ax.set_yticks([])
-        hide_spines(ax)
+        format_plane(ax, labels, notes)
 
     def _draw_examples(
         self, clusters: dict[Hashable, list[int]], looks: dict[Any, Any], n_examples: int
@@ -333,7 +306,7 @@ class BagDisplay(SavableDisplay):
         values = (
             self.X
             if self.image_shape is not None
-            else np.clip(standardize_columns(self.X) / DEVIATIONS, -1, 1)
+            else np.clip(standardize_columns(self.X) / _DEVIATIONS, -1, 1)
         )
         limits = float(self.X.min()), float(self.X.max())
         bags = None if self.supervision is None else self.supervision.bags
@@ -342,41 +315,37 @@ class BagDisplay(SavableDisplay):
             colour, marker = looks[name]
             n_rows = int(np.isin(self.labels, clusters[name]).sum())
             names.append(f"{_shorten(str(name), 16)}\n{n_rows:,} row{'' if n_rows == 1 else 's'}")
-            ax.scatter([-0.22], [line + HIGH / 2], s=42, c=colour, marker=marker, clip_on=False)
+            ax.scatter([-0.22], [line + _HIGH / 2], s=42, c=colour, marker=marker, clip_on=False)
             for place, row in enumerate(rows.tolist()):
                 against = row in self.against_[name]
                 if self.image_shape is not None:
-                    draw_image(
-                        ax, values[row].reshape(self.image_shape), limits, (place, line), colour, against
-                    )
+                    image = values[row].reshape(self.image_shape)
+                    _draw_image(ax, image, limits, (place, line), BROKEN if against else colour, against)
                 else:
-                    draw_profile(ax, values[row], (place, line), colour, against)
+                    _draw_profile(ax, values[row], (place, line), colour, against)
                 if bags is not None and bags.codes[row] >= 0:
                     text = _shorten(str(bags.names[bags.codes[row]]), 9)
-                    at = place + 0.5, line + HIGH + 0.03
+                    at = place + 0.5, line + _HIGH + 0.03
                     how = {"ha": "center", "va": "top", "fontsize": 6.5, "clip_on": False}
                     ax.text(*at, text, color=BROKEN if against else QUIET, **how)
         ax.set_aspect("equal", adjustable="box", anchor="NW")
         ax.set_xlim(-0.45, n_examples)
         ax.set_ylim(max(len(self.examples_), 1), 0)
         ax.set_xticks([])
-        ax.set_yticks([line + HIGH / 2 for line in range(len(names))], names, fontsize="small")
+        ax.set_yticks([line + _HIGH / 2 for line in range(len(names))], names, fontsize="small")
         ax.tick_params(length=0)
         for side in ax.spines.values():
             side.set_visible(False)
         ax.set_title("\n".join(self._format_notes()), fontsize="medium")
         ax.set_xlabel(self._format_caption(bags is not None), color=QUIET, fontsize="x-small", loc="left")
 
-    def _compare_with(self, name: Hashable, rows: list[int]) -> list[int]:
+    def _is_against(self, row: int, name: Hashable) -> bool:
+        """Return True if the bag of a row has labels, but not this one."""
         bags = None if self.supervision is None else self.supervision.bags
-        if bags is None:
-            return []
-        label_sets = [bags.labels[code] if code >= 0 else None for code in bags.codes[rows].tolist()]
-        return [
-            row
-            for row, labels in zip(rows, label_sets, strict=True)
-            if labels is not None and name not in labels
-        ]
+        if bags is None or bags.codes[row] < 0:
+            return False
+        labels = bags.labels[bags.codes[row]]
+        return labels is not None and name not in labels
 
     def _format_notes(self) -> list[str]:
         """Return notes on the classes that the grid shows and omits."""
@@ -398,7 +367,7 @@ class BagDisplay(SavableDisplay):
         parts = (
             []
             if self.image_shape is not None
-            else [f"one bar per feature, clipped at {DEVIATIONS:g} standard deviations from its mean"]
+            else [f"one bar per feature, clipped at {_DEVIATIONS:g} standard deviations from its mean"]
         )
         parts += ["bags below the examples"] if named else []
         parts += ["red: the bag is not labelled with the class"] if any(self.against_.values()) else []
@@ -410,10 +379,7 @@ def _shorten(text: str, limit: int) -> str:
 
 
 def _check(X: Any, rows: Any, labels: Any, classes: Any, supervision: Any, image_shape: Any) -> None:
-    if rows.ndim != 2 or not rows.size:
-        raise ValueError(f"X must have shape (n_samples, n_features); got {rows.shape}.")
-    if not np.isfinite(rows).all():
-        raise ValueError("X contains values that are not finite; fill in or drop them first.")
+    check_rows(rows)
     if labels.shape != (len(rows),) or labels.dtype.kind not in "iu":
         raise ValueError(
             f"labels must be {len(rows)} integers, one per row; got {labels.dtype} of shape {labels.shape}."
@@ -432,3 +398,83 @@ def _check(X: Any, rows: Any, labels: Any, classes: Any, supervision: Any, image
                 f"image_shape must be a height and a width whose product is the {rows.shape[1]} features of "
                 f"a row; got {image_shape!r}."
             )
+
+
+# ---------------------------------------------------------------------- examples of a class
+
+
+def find_typical_rows(space: FloatArray, labels: IntArray, clusters: Sequence[int], limit: int) -> IntArray:
+    """Return the rows nearest to the means of their clusters, alternating between clusters.
+
+    The cost is O(n_samples · n_dimensions) for the rows of these clusters.
+
+    >>> space = np.array([[0.0], [1.0], [5.0], [9.0], [9.5]])
+    >>> find_typical_rows(space, np.array([0, 0, 0, 1, 1]), [0, 1], 3).tolist()
+    [3, 1, 4]
+    """
+    ranked: list[tuple[int, float, int]] = []
+    for cluster in clusters:
+        rows = np.flatnonzero(labels == cluster)
+        if not rows.size:
+            continue
+        away = ((space[rows] - space[rows].mean(axis=0)) ** 2).sum(axis=1)
+        nearest = np.lexsort((rows, away))[:limit]
+        ranked += [(turn, float(away[k]), int(rows[k])) for turn, k in enumerate(nearest)]
+    return np.array([row for _, _, row in sorted(ranked)[:limit]], dtype=np.int64)
+
+
+def group_clusters_by_class(class_of_cluster: Sequence[Any], labels: IntArray) -> dict[Hashable, list[int]]:
+    """Return the clusters of each class, the class with the most rows first, without clusters of no class.
+
+    >>> group_clusters_by_class(["owl", None, "wren", "owl"], np.array([0, 2, 2, 2, 3, 1]))
+    {'wren': [2], 'owl': [0, 3]}
+    """
+    sizes = np.bincount(labels, minlength=len(class_of_cluster))
+    found: dict[Hashable, list[int]] = {}
+    for cluster, name in enumerate(class_of_cluster):
+        if name is not None:
+            found.setdefault(name, []).append(cluster)
+    order = sorted(found, key=lambda name: (-int(sizes[found[name]].sum()), str(name)))
+    return {name: found[name] for name in order}
+
+
+def standardize_columns(X: FloatArray) -> FloatArray:
+    """Return columns with mean 0 and variance 1; a constant column becomes 0."""
+    centred = X - X.mean(axis=0)
+    spread = centred.std(axis=0)
+    flat = spread <= 1e-12 * np.abs(X).max(axis=0)
+    scaled: FloatArray = np.where(flat, 0.0, centred / np.where(flat, 1.0, spread))
+    return scaled
+
+
+def _draw_image(
+    ax: Any, image: FloatArray, limits: tuple[float, float], at: tuple[int, int], colour: str, against: bool
+) -> None:
+    """Draw a grey image with square pixels; `limits` are the values of white and black."""
+    (height, width), (place, line) = image.shape, at
+    unit = min(_HIGH / height, 0.92 / width)
+    left, middle = place + 0.5 - unit * width / 2, line + _HIGH / 2
+    box = (left, left + unit * width, middle + unit * height / 2, middle - unit * height / 2)
+    low, high = limits
+    ax.imshow(image, cmap="gray_r", vmin=low, vmax=max(high, low + 1e-12), extent=box)
+    _draw_frame(ax, box, colour, 2.0 if against else 0.8)
+
+
+def _draw_profile(ax: Any, values: FloatArray, at: tuple[int, int], colour: str, against: bool) -> None:
+    """Draw one bar per value; values are between -1 and 1."""
+    place, line = at
+    left, right, middle = place + 0.06, place + 0.94, line + _HIGH / 2
+    edges = np.linspace(left, right, len(values) + 1)
+    ax.stairs(middle - values * _HIGH / 2, edges, baseline=middle, fill=True, color=colour)
+    _draw_frame(
+        ax, (left, right, line + _HIGH, line), BROKEN if against else "#CCCCCC", 1.3 if against else 0.5
+    )
+
+
+def _draw_frame(ax: Any, box: tuple[float, float, float, float], colour: str, width: float) -> None:
+    left, right, bottom, top = box
+    rectangle = require("matplotlib.patches", extra="plot").Rectangle
+    shape = rectangle((left, top), right - left, bottom - top, fill=False, zorder=3)
+    shape.set_edgecolor(colour)
+    shape.set_linewidth(width)
+    ax.add_patch(shape)

@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import KW_ONLY, dataclass, field
 from typing import Any
 
 import numpy as np
 
-from likewise.plotting._cluster_display import MARKERS, PALETTE
-from likewise.plotting._figure import SavableDisplay, hide_spines, make_figure
+from likewise.plotting._figure import BROKEN, LEGEND, MARKERS, PALETTE, AxesDisplay
 
 
-class ChoiceDisplay(SavableDisplay):
+@dataclass(repr=False, eq=False)
+class ChoiceDisplay(AxesDisplay):
     """Scores on held-out hints over the number of clusters, one line for each method, with the choice marked.
 
     Create it with :meth:`from_search`. Bars are one standard error to either side. If a grid has other
@@ -52,14 +53,12 @@ class ChoiceDisplay(SavableDisplay):
     >>> display.save("choice.png")  # doctest: +SKIP
     """
 
-    def __init__(self, cv_results: Mapping[str, Any], *, best_index: int, scoring: str = "accuracy") -> None:
-        self.cv_results = cv_results
-        self.best_index = best_index
-        self.scoring = scoring
-        self.figure_: Any = None
-        self.ax_: Any = None
-        self.lines_: dict[str, Any] = {}
-        self.best_: Any = None
+    cv_results: Mapping[str, Any]
+    _: KW_ONLY
+    best_index: int
+    scoring: str = "accuracy"
+    lines_: dict[str, Any] = field(init=False, default_factory=dict)
+    best_: Any = field(init=False, default=None)
 
     @classmethod
     def from_search(cls, search: Any, *, ax: Any = None, title: str | None = None) -> ChoiceDisplay:
@@ -86,31 +85,18 @@ class ChoiceDisplay(SavableDisplay):
         name = scoring if isinstance(scoring, str) else getattr(scoring, "__name__", "score")
         return cls(search.cv_results_, best_index=search.best_index_, scoring=name).plot(ax=ax, title=title)
 
-    def plot(self, *, ax: Any = None, title: str | None = None) -> ChoiceDisplay:
-        """Plot the scores over the number of clusters.
+    def _check_and_measure(self) -> tuple[float, float]:
+        found = self.cv_results
+        for method, n_clusters in zip(found["method"], found["n_clusters"], strict=True):
+            if n_clusters is None:
+                raise ValueError(
+                    f"{method} has no parameter n_clusters, so it has no position on the axis. "
+                    "Plot cv_results_ over another parameter yourself."
+                )
+        return 7.5, 4.5
 
-        Parameters
-        ----------
-        ax : matplotlib Axes, optional
-            Where to draw. By default a new figure is created, which notebooks show.
-        title : str, optional
-            The title.
-
-        Returns
-        -------
-        display : ChoiceDisplay
-            This object, with its attributes set.
-        """
+    def _draw(self, ax: Any) -> None:
         sizes = self.cv_results["n_clusters"]
-        missing = [m for m, k in zip(self.cv_results["method"], sizes, strict=True) if k is None]
-        if missing:
-            raise ValueError(
-                f"{missing[0]} has no parameter n_clusters, so it has no position on the axis. "
-                "Plot cv_results_ over another parameter yourself."
-            )
-        if ax is None:
-            ax = make_figure(7.5, 4.5).subplots()
-        self.ax_, self.figure_ = ax, ax.figure
         scores = np.asarray(self.cv_results["mean_test_score"], dtype=np.float64)
         errors = np.nan_to_num(np.asarray(self.cv_results["error_test_score"], dtype=np.float64))
         self.lines_ = {}
@@ -140,7 +126,7 @@ class ChoiceDisplay(SavableDisplay):
             marker="o",
             markersize=16,
             markerfacecolor="none",
-            markeredgecolor="#D00000",
+            markeredgecolor=BROKEN,
             markeredgewidth=1.8,
             linestyle="none",
             label=f"chosen: {method}, {best} clusters",
@@ -149,10 +135,7 @@ class ChoiceDisplay(SavableDisplay):
         ax.set_xticks(sorted({int(k) for k in sizes}))
         ax.set_xlabel("number of clusters")
         ax.set_ylabel(f"{self.scoring.replace('_', ' ')} on held-out hints")
-        ax.set_title(title or "")
-        hide_spines(ax)
-        ax.legend(loc="upper left", bbox_to_anchor=(1.01, 1.0), frameon=False, fontsize="small")
-        return self
+        ax.legend(**LEGEND)
 
 
 def _find_best_at_each(sizes: Any, scores: Any, use: Any) -> list[int]:

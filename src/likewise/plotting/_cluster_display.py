@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+from dataclasses import KW_ONLY, dataclass, field
+from itertools import combinations, islice
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -9,22 +12,29 @@ import numpy.typing as npt
 
 from likewise._optional import require
 from likewise.evaluation._codes import check_same_rows
-from likewise.plotting._drawn_links import select_links
-from likewise.plotting._figure import SavableDisplay, hide_spines, make_figure
-from likewise.plotting._projection import PlanarProjection, project
+from likewise.plotting._figure import (
+    BROKEN,
+    KEPT,
+    LEGEND,
+    MARKERS,
+    NOISE,
+    PALETTE,
+    SavableDisplay,
+    hide_spines,
+    make_figure,
+)
 
 if TYPE_CHECKING:
     from likewise._typing import MatrixLike
     from likewise.supervision import Supervision
 
-# The palette of Okabe and Ito, which is suitable for all kinds of colour vision.
-PALETTE = ("#0072B2", "#E69F00", "#009E73", "#CC79A7", "#56B4E9", "#D55E00", "#F0E442", "#000000")
-MARKERS = ("o", "s", "^", "D", "v", "P", "X", "*")
-NOISE = "#BBBBBB"
-KEPT, BROKEN = "#444444", "#D00000"
+FloatArray = npt.NDArray[np.float64]
+IntArray = npt.NDArray[np.int64]
 _IN_LEGEND = 20  # maximum number of clusters in the legend
+_GOLDEN = 0.6180339887498949  # fractional parts of its multiples spread evenly over [0, 1]
 
 
+@dataclass(repr=False, eq=False)
 class ClusterDisplay(SavableDisplay):
     """Plot of a clustering in the plane: a colour for each cluster, lines for must-links and cannot-links.
 
@@ -68,26 +78,16 @@ class ClusterDisplay(SavableDisplay):
     >>> display.save("clusters.png")  # doctest: +SKIP
     """
 
-    def __init__(
-        self,
-        points: npt.NDArray[np.float64],
-        labels: npt.NDArray[Any],
-        *,
-        axes: tuple[str, str] = ("", ""),
-        supervision: Supervision | None = None,
-        n_rows: int | None = None,
-        n_links: int | None = None,
-    ) -> None:
-        self.points = points
-        self.labels = labels
-        self.axes = axes
-        self.supervision = supervision
-        self.n_rows = n_rows
-        self.n_links = n_links
-        self.figure_: Any = None
-        self.ax_: Any = None
-        self.clusters_: list[Any] = []
-        self.links_: dict[str, Any] = {}
+    points: FloatArray
+    labels: npt.NDArray[Any]
+    _: KW_ONLY
+    axes: tuple[str, str] = ("", "")
+    supervision: Supervision | None = None
+    n_rows: int | None = None
+    n_links: int | None = None
+    ax_: Any = field(init=False, default=None)
+    clusters_: list[Any] = field(init=False, default_factory=list)
+    links_: dict[str, Any] = field(init=False, default_factory=dict)
 
     # ------------------------------------------------------------------ making
 
@@ -136,7 +136,15 @@ class ClusterDisplay(SavableDisplay):
         """
         rows = np.asarray(X, dtype=np.float64)
         found = np.asarray(labels)
-        _check(X, rows, found, supervision, max_points, max_links)
+        check_rows(rows)
+        if found.shape != (len(rows),):
+            raise ValueError(f"labels must have shape ({len(rows)},), one per row; got {found.shape}.")
+        if supervision is not None:
+            check_same_rows(supervision, len(rows), X, what="X")
+        if max_points < 2 or max_links < 0:
+            raise ValueError(
+                f"max_points must be at least 2 and max_links at least 0; got {max_points} and {max_links}."
+            )
         n_rows = n_links = None
         if len(rows) > max_points:
             use = _select_rows(found, supervision, max_points, max_links)
@@ -144,10 +152,8 @@ class ClusterDisplay(SavableDisplay):
             n_links = sum(kind.n_stated for kind in select_links(found, supervision, 0))
             rows, found = rows[use], found[use]
             supervision = None if supervision is None else supervision[use]
-        plane: PlanarProjection = project(rows, feature_names)
-        display = cls(
-            plane.points, found, axes=plane.axes, supervision=supervision, n_rows=n_rows, n_links=n_links
-        )
+        points, axes = project(rows, feature_names)
+        display = cls(points, found, axes=axes, supervision=supervision, n_rows=n_rows, n_links=n_links)
         return display.plot(ax=ax, max_links=max_links, title=title, legend=legend)
 
     @classmethod
@@ -224,19 +230,17 @@ class ClusterDisplay(SavableDisplay):
         if n_drawn < n_links:
             left_out.append(f"{n_drawn:,} of {n_links:,} links")
         note = f"{' and '.join(left_out)} shown" if left_out else ""
-        ax.set_title("\n".join(text for text in (title or "", note) if text))
-        ax.set_xlabel(self.axes[0])
-        ax.set_ylabel(self.axes[1])
-        if not self.axes[1]:
-            ax.set_yticks([])
-        hide_spines(ax)
+        format_plane(ax, self.axes, (title, note))
         if legend:
-            self._draw_legend()
+            handles = [*self.clusters_[:_IN_LEGEND], *self.links_.values()]
+            texts = [handle.get_label() for handle in handles]
+            more = len(self.clusters_) - _IN_LEGEND
+            if more > 0:
+                texts[_IN_LEGEND - 1] += f" and {more} more"
+            ax.legend(handles, texts, **LEGEND)
         return self
 
     def _draw_points(self) -> None:
-        n = len(self.points)
-        size = float(np.clip(9000 / max(n, 1), 6, 36))
         known = None
         if self.supervision is not None and "labels" in self.supervision.kinds:
             known = self.supervision.label_codes >= 0
@@ -247,9 +251,7 @@ class ClusterDisplay(SavableDisplay):
             if label == -1:
                 colour, marker, name = NOISE, "o", "in no cluster"
             else:
-                colour = PALETTE[number % len(PALETTE)]
-                marker = MARKERS[number // len(PALETTE) % len(MARKERS)]
-                name = f"cluster {label}"
+                (colour, marker), name = get_look(number), f"cluster {label}"
                 number += 1
             rims: Any = "white"
             if known is not None:
@@ -257,7 +259,7 @@ class ClusterDisplay(SavableDisplay):
             self.clusters_.append(
                 self.ax_.scatter(
                     *self.points[rows].T,
-                    s=size,
+                    s=get_point_size(len(self.points)),
                     c=colour,
                     marker=marker,
                     edgecolors=rims,
@@ -293,33 +295,8 @@ class ClusterDisplay(SavableDisplay):
                 self.links_[name] = lines
         return n_links, n_drawn
 
-    def _draw_legend(self) -> None:
-        handles = [*self.clusters_[:_IN_LEGEND], *self.links_.values()]
-        texts = [handle.get_label() for handle in handles]
-        more = len(self.clusters_) - _IN_LEGEND
-        if more > 0:
-            texts[_IN_LEGEND - 1] += f" and {more} more"
-        self.ax_.legend(
-            handles, texts, loc="upper left", bbox_to_anchor=(1.01, 1.0), frameon=False, fontsize="small"
-        )
 
-
-def _check(X: Any, rows: Any, labels: Any, supervision: Any, max_points: int, max_links: int) -> None:
-    if rows.ndim != 2 or not rows.size:
-        raise ValueError(f"X must have shape (n_samples, n_features); got {rows.shape}.")
-    if not np.isfinite(rows).all():
-        raise ValueError("X contains values that are not finite; fill in or drop them first.")
-    if labels.shape != (len(rows),):
-        raise ValueError(f"labels must have shape ({len(rows)},), one per row; got {labels.shape}.")
-    if supervision is not None:
-        check_same_rows(supervision, len(rows), X, what="X")
-    if max_points < 2 or max_links < 0:
-        raise ValueError(
-            f"max_points must be at least 2 and max_links at least 0; got {max_points} and {max_links}."
-        )
-
-
-def _select_rows(labels: Any, supervision: Any, max_points: int, max_links: int) -> npt.NDArray[np.int64]:
+def _select_rows(labels: Any, supervision: Any, max_points: int, max_links: int) -> IntArray:
     """Return the rows to show: the ends of the links to show, and a random sample of the others."""
     linked = np.empty(0, dtype=np.int64)
     if supervision is not None:
@@ -328,3 +305,127 @@ def _select_rows(labels: Any, supervision: Any, max_points: int, max_links: int)
     others = np.setdiff1d(np.arange(len(labels)), linked)
     lot = np.random.RandomState(0).permutation(others)[: max_points - len(linked)]
     return np.sort(np.concatenate([linked, lot]))
+
+
+# ---------------------------------------------------------------------- rows in the plane
+
+
+def check_rows(rows: FloatArray) -> None:
+    """Raise a ValueError for rows that cannot be shown."""
+    if rows.ndim != 2 or not rows.size:
+        raise ValueError(f"X must have shape (n_samples, n_features); got {rows.shape}.")
+    if not np.isfinite(rows).all():
+        raise ValueError("X contains values that are not finite; fill in or drop them first.")
+
+
+def get_look(number: int) -> tuple[str, str]:
+    """Return the colour and the marker of a group of points."""
+    return PALETTE[number % len(PALETTE)], MARKERS[number // len(PALETTE) % len(MARKERS)]
+
+
+def get_point_size(n: int) -> float:
+    """Return the area of each of n points, in square points."""
+    return float(np.clip(9000 / max(n, 1), 6, 36))
+
+
+def format_plane(ax: Any, axes: tuple[str, str], notes: Iterable[str | None]) -> None:
+    """Write the title and the labels of the axes; an axis without a label has no ticks."""
+    ax.set_title("\n".join(filter(None, notes)))
+    ax.set_xlabel(axes[0])
+    ax.set_ylabel(axes[1])
+    if not axes[1]:
+        ax.set_yticks([])
+    hide_spines(ax)
+
+
+def project(X: Any, feature_names: Any = None) -> tuple[FloatArray, tuple[str, str]]:
+    """Return rows as points, and the labels of the axes.
+
+    Two features are shown unchanged, more by their first two principal components.
+
+    The components maximise the variance of the projected rows; they come from the singular value
+    decomposition of the centred rows, in O(n d min(n, d)) for n rows of d features. The largest entry of a
+    component is positive, so the same rows always give the same plot. One feature is shown along x, with
+    the rows spread evenly over y.
+
+    Examples
+    --------
+    >>> points, axes = project(np.array([[0.0, 0.0, 1.0], [2.0, 0.0, 1.0], [4.0, 0.0, 1.0]]))
+    >>> points[:, 0].tolist(), axes[0]
+    ([-2.0, 0.0, 2.0], 'first component (100% of the variance)')
+    """
+    X = np.asarray(X, dtype=np.float64)
+    names = tuple(feature_names) if feature_names is not None else None
+    if X.shape[1] == 1:
+        spread = np.arange(1, len(X) + 1) * _GOLDEN % 1
+        return np.column_stack([X[:, 0], spread]), (names[0] if names else "feature 0", "")
+    if X.shape[1] == 2:
+        return X, (names[0], names[1]) if names else ("feature 0", "feature 1")
+    centred = X - X.mean(axis=0)
+    _, singular, components = np.linalg.svd(centred, full_matrices=False)
+    components = components[:2]
+    signs = np.sign(components[np.arange(len(components)), np.abs(components).argmax(axis=1)])
+    points = np.zeros((len(X), 2))
+    points[:, : len(components)] = centred @ (components * np.where(signs == 0, 1.0, signs)[:, None]).T
+    share = np.zeros(2)
+    total = float((singular**2).sum())
+    if total > 0:
+        share[: len(components)] = singular[:2] ** 2 / total
+    first, second = (
+        f"{word} component ({part:.0%} of the variance)"
+        for word, part in zip(("first", "second"), share, strict=True)
+    )
+    return points, (first, second)
+
+
+# ---------------------------------------------------------------------- links to show
+
+
+@dataclass(frozen=True, eq=False)
+class DrawnLinks:
+    """Links of one kind to show.
+
+    Attributes
+    ----------
+    pairs : ndarray of shape (n, 2)
+        Pairs of rows.
+    broken : ndarray of bool, of shape (n,)
+        True for links that the clustering violates.
+    n_stated : int
+        The number of links in the hints; `pairs` may be a subset.
+    """
+
+    pairs: IntArray
+    broken: npt.NDArray[np.bool_]
+    n_stated: int
+
+
+def select_links(labels: npt.NDArray[Any], supervision: Any, limit: int) -> tuple[DrawnLinks, DrawnLinks]:
+    """Return the must-links and the cannot-links to show, at most `limit` in total.
+
+    A must-link group is shown as links from its first row to the others, a cannot-link group as its pairs. If
+    there are more links than `limit`, violated links come first, and the two kinds alternate.
+    """
+    if supervision is None:
+        none = DrawnLinks(np.empty((0, 2), dtype=np.int64), np.empty(0, dtype=bool), 0)
+        return none, none
+    must = np.concatenate([supervision.must, supervision.must_groups.list_star_edges()])
+    groups = supervision.cannot_groups
+    in_groups = islice((pair for rows in groups for pair in combinations(rows.tolist(), 2)), limit)
+    cannot = np.concatenate([supervision.cannot, np.array(list(in_groups), dtype=np.int64).reshape(-1, 2)])
+    n_cannot = len(supervision.cannot) + groups.n_pairs
+    broken_must = labels[must[:, 0]] != labels[must[:, 1]]
+    broken_cannot = labels[cannot[:, 0]] == labels[cannot[:, 1]]
+    turn = np.concatenate([_number_in_turns(broken_must), _number_in_turns(broken_cannot)])
+    chosen = np.sort(np.lexsort((turn, ~np.concatenate([broken_must, broken_cannot])))[:limit])
+    first, second = chosen[chosen < len(must)], chosen[chosen >= len(must)] - len(must)
+    return (
+        DrawnLinks(must[first], broken_must[first], len(must)),
+        DrawnLinks(cannot[second], broken_cannot[second], n_cannot),
+    )
+
+
+def _number_in_turns(broken: npt.NDArray[np.bool_]) -> IntArray:
+    """Number the violated links from 0, and the satisfied links from 0 as well."""
+    turns: IntArray = np.where(broken, np.cumsum(broken), np.cumsum(~broken)) - 1
+    return turns

@@ -3,25 +3,25 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import KW_ONLY, dataclass, field
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 from sklearn.isotonic import isotonic_regression
 
-from likewise.plotting._cluster_display import MARKERS, PALETTE
-from likewise.plotting._figure import SavableDisplay, hide_spines, make_figure
+from likewise.plotting._figure import MARKERS, PALETTE, QUIET, AxesDisplay
 
 # Yellow is too pale for a line on white, and black comes last; dashes distinguish repeated colours.
 COLOURS = tuple(colour for colour in PALETTE if colour != "#F0E442")
 DASHES = ("-", "--", ":", "-.")
-QUIET = "#666666"
 _MARKS = 8  # number of markers on a curve
 _FEW = 4  # more bands than this overlap and are made fainter
 _LINE = 0.17  # distance between names in inches
 
 
-class CurveDisplay(SavableDisplay):
+@dataclass(repr=False, eq=False)
+class CurveDisplay(AxesDisplay):
     """Scores over the number of answers, one curve for each strategy, with a confidence band.
 
     Create it with :meth:`from_comparison`. A curve is the mean over the runs of a strategy, with its name at
@@ -67,18 +67,14 @@ class CurveDisplay(SavableDisplay):
     >>> display.save("curves.png")  # doctest: +SKIP
     """
 
-    def __init__(
-        self, curves: Mapping[str, Any], *, score_name: str = "score", reach: float | None = None
-    ) -> None:
-        self.curves = curves
-        self.score_name = score_name
-        self.reach = reach
-        self.figure_: Any = None
-        self.ax_: Any = None
-        self.lines_: dict[str, Any] = {}
-        self.bands_: dict[str, Any] = {}
-        self.starts_: list[Any] = []
-        self.names_: dict[str, Any] = {}
+    curves: Mapping[str, Any]
+    _: KW_ONLY
+    score_name: str = "score"
+    reach: float | None = None
+    lines_: dict[str, Any] = field(init=False, default_factory=dict)
+    bands_: dict[str, Any] = field(init=False, default_factory=dict)
+    starts_: list[Any] = field(init=False, default_factory=list)
+    names_: dict[str, Any] = field(init=False, default_factory=dict)
 
     @classmethod
     def from_comparison(
@@ -113,26 +109,12 @@ class CurveDisplay(SavableDisplay):
         curves = {name: comparison.curve(name, level=level) for name in comparison.areas}
         return cls(curves, score_name=comparison.score_name, reach=reach).plot(ax=ax, title=title)
 
-    def plot(self, *, ax: Any = None, title: str | None = None) -> CurveDisplay:
-        """Plot the curves.
-
-        Parameters
-        ----------
-        ax : matplotlib Axes, optional
-            Where to draw. By default a new figure is created, which notebooks show.
-        title : str, optional
-            The title.
-
-        Returns
-        -------
-        display : CurveDisplay
-            This object, with its attributes set.
-        """
+    def _check_and_measure(self) -> tuple[float, float]:
         if not self.curves:
             raise ValueError("there are no curves to plot.")
-        if ax is None:
-            ax = make_figure(7.5, max(4.2, 1.2 + _LINE * len(self.curves))).subplots()
-        self.ax_, self.figure_ = ax, ax.figure
+        return 7.5, max(4.2, 1.2 + _LINE * len(self.curves))
+
+    def _draw(self, ax: Any) -> None:
         self.lines_, self.bands_ = {}, {}
         faint = 0.18 if len(self.curves) <= _FEW else 0.09
         for number, (name, curve) in enumerate(self.curves.items()):
@@ -162,11 +144,8 @@ class CurveDisplay(SavableDisplay):
             ax.set_ylim(top=min(ax.get_ylim()[1], 1.02))
         ax.set_xlabel("answers")
         ax.set_ylabel(self.score_name)
-        ax.set_title(title or "")
-        hide_spines(ax)
         self._draw_levels(ax)
         self._draw_names(ax)
-        return self
 
     def _draw_levels(self, ax: Any) -> None:
         """Draw the initial scores and the score to reach."""

@@ -2,19 +2,20 @@
 
 from __future__ import annotations
 
+from dataclasses import KW_ONLY, dataclass, field
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from likewise.evaluation import HintInformation, pair_information, triplet_information
-from likewise.plotting._cluster_display import PALETTE
-from likewise.plotting._figure import SavableDisplay, hide_spines, make_figure
+from likewise.plotting._figure import PALETTE, SavableDisplay, hide_spines, make_figure
 
 FloatArray = npt.NDArray[np.float64]
 PAIR, TRIPLET = PALETTE[0], PALETTE[1]
 
 
+@dataclass(repr=False, eq=False)
 class InformationDisplay(SavableDisplay):
     """The information in pairs and triplets, for K classes of equal size (Pei 2017, figure 3.6).
 
@@ -52,22 +53,14 @@ class InformationDisplay(SavableDisplay):
     >>> display.save("information.png")  # doctest: +SKIP
     """
 
-    def __init__(
-        self,
-        n_classes: npt.NDArray[np.int64],
-        pair_bits: FloatArray,
-        triplet_bits: FloatArray,
-        *,
-        marked: HintInformation | None = None,
-    ) -> None:
-        self.n_classes = n_classes
-        self.pair_bits = pair_bits
-        self.triplet_bits = triplet_bits
-        self.marked = marked
-        self.figure_: Any = None
-        self.axes_: tuple[Any, ...] = ()
-        self.lines_: dict[str, Any] = {}
-        self.marks_: dict[str, Any] = {}
+    n_classes: npt.NDArray[np.int64]
+    pair_bits: FloatArray
+    triplet_bits: FloatArray
+    _: KW_ONLY
+    marked: HintInformation | None = None
+    axes_: tuple[Any, ...] = field(init=False, default=())
+    lines_: dict[str, Any] = field(init=False, default_factory=dict)
+    marks_: dict[str, Any] = field(init=False, default_factory=dict)
 
     @classmethod
     def from_classes(

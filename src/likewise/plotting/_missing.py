@@ -2,22 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Any
+from collections.abc import Mapping, Sequence
+from typing import Any, ClassVar
 
 import numpy as np
 import numpy.typing as npt
 
-from likewise.plotting._cluster_display import PALETTE
-from likewise.plotting._figure import SavableDisplay, hide_spines, make_figure
+from likewise.plotting._figure import PALETTE, AxesDisplay
 from likewise.plotting._tree import FONT, shorten_name
 
-FloatArray = npt.NDArray[np.float64]
 _LINE = 0.2  # distance between labels in inches
 _TALLEST = 200.0  # maximum height of a PDF page or an image in inches
 
 
-class MissingRateDisplay(SavableDisplay):
+class MissingRateDisplay(AxesDisplay):
     """The rate at which each label is missing, one dot for each label, the highest on top.
 
     Create it with :meth:`from_estimator`. The number beside a name and the size of its dot show the number of
@@ -56,6 +54,8 @@ class MissingRateDisplay(SavableDisplay):
     >>> display.save("missing.png")  # doctest: +SKIP
     """
 
+    _title_style: ClassVar[Mapping[str, Any]] = {"loc": "left", "parse_math": False}
+
     def __init__(
         self, names: Sequence[str], rates: Any, *, shared: float | None = None, counts: Any = None
     ) -> None:
@@ -63,8 +63,6 @@ class MissingRateDisplay(SavableDisplay):
         self.rates: np.ndarray = np.asarray(rates, dtype=np.float64)
         self.shared = shared
         self.counts: np.ndarray | None = None if counts is None else np.asarray(counts, dtype=np.float64)
-        self.figure_: Any = None
-        self.ax_: Any = None
         self.dots_: Any = None
         self.line_: Any = None
         self.order_: npt.NDArray[np.int64] = np.zeros(0, dtype=np.int64)
@@ -99,35 +97,24 @@ class MissingRateDisplay(SavableDisplay):
             counts=estimator.hierarchy_.counts,
         ).plot(ax=ax, title=title)
 
-    def plot(self, *, ax: Any = None, title: str | None = None) -> MissingRateDisplay:
-        """Plot the rates.
-
-        Parameters
-        ----------
-        ax : matplotlib Axes, optional
-            Where to draw. By default a new figure is created, which notebooks show.
-        title : str, optional
-            The title.
-
-        Returns
-        -------
-        display : MissingRateDisplay
-            This object, with its attributes set.
-        """
+    def _check_and_measure(self) -> tuple[float, float]:
         n = len(self.names)
         if self.rates.shape != (n,) or (self.counts is not None and self.counts.shape != (n,)):
             got = [self.rates.shape] + ([] if self.counts is None else [self.counts.shape])
             raise ValueError(f"expected one rate and one count per label, {n} of each; got shapes {got}.")
         if not n:
             raise ValueError("there are no labels to plot.")
-        if ax is None:
-            ax = make_figure(6.5, min(_TALLEST, 1.3 + _LINE * n)).subplots()
-        self.ax_, self.figure_ = ax, ax.figure
+        return 6.5, min(_TALLEST, 1.3 + _LINE * n)
+
+    def _draw(self, ax: Any) -> None:
+        n = len(self.names)
+        counts = np.zeros(n) if self.counts is None else np.nan_to_num(self.counts)
         self.order_ = np.lexsort((np.arange(n), -np.nan_to_num(self.rates)))
         rows = np.arange(n)
         rates = self.rates[self.order_]
         ax.hlines(rows, 0.0, rates, color="#DDDDDD", linewidth=1, zorder=1)
-        self.dots_ = ax.scatter(rates, rows, s=self._compute_sizes(), color=PALETTE[0], linewidth=0, zorder=3)
+        sizes: Any = (12.0 + 60.0 * counts / counts.max())[self.order_] if counts.max() > 0 else 30.0
+        self.dots_ = ax.scatter(rates, rows, s=sizes, color=PALETTE[0], linewidth=0, zorder=3)
         self.line_ = None
         if self.shared is not None:
             self.line_ = ax.axvline(self.shared, color=PALETTE[5], linewidth=1.2, linestyle="--", zorder=2)
@@ -138,16 +125,9 @@ class MissingRateDisplay(SavableDisplay):
         ax.set_ylim(n - 0.4, -0.6)
         ax.set_xlim(0.0, max(0.1, 1.1 * float(np.nanmax([*rates, self.shared or 0.0]))))
         ax.set_xlabel("missing rate" + (f" (dashed: all labels, {self.shared:.2f})" if self.line_ else ""))
-        ax.set_title(title or "", loc="left", parse_math=False)
-        hide_spines(ax)
-        return self
 
     def _describe_label(self, k: int) -> str:
         name = shorten_name(self.names[k], 40)
         if self.counts is None or np.isnan(self.counts[k]):
             return name
         return f"{name} ({self.counts[k]:,.0f})"
-
-    def _compute_sizes(self) -> Any:
-        counts = np.zeros(len(self.names)) if self.counts is None else np.nan_to_num(self.counts)
-        return (12.0 + 60.0 * counts / counts.max())[self.order_] if counts.max() > 0 else 30.0

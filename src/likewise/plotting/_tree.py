@@ -1,38 +1,48 @@
-"""Plot of a tree of labels, with the certainty of each edge and the frequency of each label."""
+"""Plots of a tree of labels, with the certainty of each edge and the frequency of each label."""
 
 from __future__ import annotations
 
+import os
 import warnings
+from collections.abc import Iterator
+from dataclasses import KW_ONLY, dataclass, field
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from likewise._optional import require
-from likewise.plotting._figure import SavableDisplay, make_figure
-from likewise.plotting._sureness import (
+from likewise._templates import load_templates
+from likewise.plotting._figure import QUIET, SavableDisplay, make_figure
+from likewise.plotting._tree_layout import (
     GIVEN,
+    LINE,
     MEANING,
     STEPS,
     UNKNOWN,
+    FloatArray,
     Sureness,
+    TreeLayout,
     count_texts,
+    find_children,
     find_edge_sureness,
+    lay_out,
 )
-from likewise.plotting._tree_layout import LINE, FloatArray, TreeLayout, lay_out
 
 if TYPE_CHECKING:
     from likewise.hierarchy import LabelHierarchy
 
 FONT, SMALL, HEAD = 9.0, 7.5, 11.0
-QUIET = "#666666"
 _MARGIN = 12.0
 _SHORT = 20.0  # length of the last bend of an edge that goes around a name
 _DOT = 7.0  # distance from the end of an edge to the name
 _TALLEST = 200 * 72.0  # maximum height of a PDF page or an image; text shrinks above about 950 leaves
 _TITLE = 24.0
 _DPI = (72, 100, 150, 300)  # text is placed on whole pixels, so its width depends slightly on the resolution
+_ALL_OPEN = 100  # maximum number of labels of a page with all branches open at first, else two levels
 
 
+@dataclass(repr=False, eq=False)
 class HierarchyDisplay(SavableDisplay):
     """A tree of labels from left to right, with the certainty of each edge and the frequency of each label.
 
@@ -76,15 +86,14 @@ class HierarchyDisplay(SavableDisplay):
     >>> display.save("tree.png")  # doctest: +SKIP
     """
 
-    def __init__(self, hierarchy: LabelHierarchy, *, max_chars: int = 40) -> None:
-        self.hierarchy = hierarchy
-        self.max_chars = max_chars
-        self.figure_: Any = None
-        self.ax_: Any = None
-        self.edges_: dict[tuple[str | None, str], Any] = {}
-        self.names_: dict[str, Any] = {}
-        self.counts_: dict[str, Any] = {}
-        self.dots_: Any = None
+    hierarchy: LabelHierarchy
+    _: KW_ONLY
+    max_chars: int = 40
+    ax_: Any = field(init=False, default=None)
+    edges_: dict[tuple[str | None, str], Any] = field(init=False, default_factory=dict)
+    names_: dict[str, Any] = field(init=False, default_factory=dict)
+    counts_: dict[str, Any] = field(init=False, default_factory=dict)
+    dots_: Any = field(init=False, default=None)
 
     @classmethod
     def from_hierarchy(
@@ -166,8 +175,12 @@ class HierarchyDisplay(SavableDisplay):
         width = max(layout.width, 34.0 + float(measure_texts(words, SMALL).max()))
         width = max(width, float(measure_texts([title or ""], HEAD)[0])) + 2 * _MARGIN
         height = layout.height + LINE * (len(legend) + 2.0 + any(counts)) + 2 * _MARGIN
-        if ax is None:
-            ax, scale = _make_axes(width, height, title)
+        if ax is None:  # a figure that is as large as the tree requires
+            strip = _TITLE if title else 0.0
+            scale = min(1.0, _TALLEST / (height + strip), _TALLEST / width)
+            figure = make_figure(width * scale / 72, (height + strip) * scale / 72)
+            figure.set_layout_engine("none")
+            ax = figure.add_axes((0, 0, 1, height / (height + strip)))
         else:
             box = ax.get_window_extent()
             points = 72 / ax.figure.dpi
@@ -204,8 +217,12 @@ class HierarchyDisplay(SavableDisplay):
                 self.counts_[label] = ax.text(
                     beside[k], y, counts[k], fontsize=SMALL * scale, color=QUIET, **plain
                 )
-        sizes = _compute_dot_sizes(self.hierarchy.counts, len(labels)) * scale**2
-        self.dots_ = ax.scatter(layout.x, layout.y, s=sizes, color="#333333", linewidth=0, zorder=3)
+        known = np.zeros(len(labels)) if self.hierarchy.counts is None else self.hierarchy.counts
+        known = np.nan_to_num(known)
+        areas = 8.0 + 52.0 * known / known.max() if known.max() > 0 else np.full(len(labels), 14.0)
+        self.dots_ = ax.scatter(
+            layout.x, layout.y, s=areas * scale**2, color="#333333", linewidth=0, zorder=3
+        )
         ax.scatter(*layout.root, s=16 * scale**2, color="white", edgecolor="#333333", zorder=3)
 
     def _make_legend_rows(self) -> list[tuple[Sureness, bool, str]]:
@@ -256,21 +273,10 @@ def measure_texts(texts: list[str], size: float) -> FloatArray:
     for dpi in _DPI:
         renderer = agg(1, 1, dpi)
         with warnings.catch_warnings():
-            warnings.simplefilter(
-                "ignore"
-            )  # matplotlib warns about characters missing from the font when it renders them
+            warnings.simplefilter("ignore")  # about characters missing from the font; rendering warns
             widths = [renderer.get_text_width_height_descent(text, font, False)[0] for text in texts]
         np.maximum(widest, np.array(widths, dtype=np.float64) * 72 / dpi, out=widest)
     return widest
-
-
-def _make_axes(width: float, height: float, title: str | None) -> tuple[Any, float]:
-    """Create a figure that is as large as the tree requires; return its axes and the scale of the text."""
-    strip = _TITLE if title else 0.0
-    scale = min(1.0, _TALLEST / (height + strip), _TALLEST / width)
-    figure = make_figure(width * scale / 72, (height + strip) * scale / 72)
-    figure.set_layout_engine("none")
-    return figure.add_axes((0, 0, 1, height / (height + strip))), scale
 
 
 def _draw_edge(
@@ -307,9 +313,69 @@ def _compute_bend(x: float, y: float, to_x: float, to_y: float) -> list[tuple[fl
     return [(x, y), ((x + to_x) / 2, y), ((x + to_x) / 2, to_y), (to_x, to_y)]
 
 
-def _compute_dot_sizes(counts: FloatArray | None, n_labels: int) -> FloatArray:
-    """Return areas in square points, from small for none to large for the most frequent label."""
-    known = np.zeros(n_labels) if counts is None else np.nan_to_num(counts)
-    if not known.max() > 0:
-        return np.full(n_labels, 14.0)
-    return np.asarray(8.0 + 52.0 * known / known.max(), dtype=np.float64)
+# ---------------------------------------------------------------------- a page with collapsible branches
+
+
+def write_hierarchy_html(
+    hierarchy: LabelHierarchy, path: str | os.PathLike[str], *, title: str = "Label hierarchy"
+) -> None:
+    """Write a tree of labels as a self-contained HTML file.
+
+    A click opens or closes a branch. The number of rows with a label and the certainty of its parent appear
+    beside its name. A search box finds labels while you type; the tree also works without JavaScript. A label
+    with several parents is under the first, and lists the others. Needs Jinja2, from the extra
+    ``likewise[plot]``.
+
+    Parameters
+    ----------
+    hierarchy : LabelHierarchy
+        The tree. Margins and counts are shown if it has them.
+    path : str or path-like
+        The file; an existing file is replaced.
+    title : str, default="Label hierarchy"
+        The title of the page.
+
+    Examples
+    --------
+    >>> from likewise.hierarchy import LabelHierarchy
+    >>> from likewise.plotting import write_hierarchy_html
+    >>> tree = LabelHierarchy(["bird", "owl", "wren"], [("bird", "owl"), ("bird", "wren")])
+    >>> write_hierarchy_html(tree, "tree.html", title="Birds")  # doctest: +SKIP
+    """
+    Path(path).write_text(make_hierarchy_page(hierarchy, title), encoding="utf-8", newline="\n")
+
+
+def make_hierarchy_page(hierarchy: LabelHierarchy, title: str) -> str:
+    """Return the HTML of the page."""
+    steps = find_edge_sureness(hierarchy)
+    scale = list(STEPS[::-1]) if set(steps) & set(STEPS) else []
+    scale += [GIVEN] if GIVEN in steps else []
+    page = load_templates("likewise.plotting", extra="plot").get_template("tree.html")
+    return page.render(
+        title=title,
+        tree=hierarchy,
+        counts=count_texts(hierarchy),
+        steps=steps,
+        given=GIVEN,
+        meaning=MEANING.capitalize(),
+        scale=scale,
+        walk=_walk(hierarchy),
+    )
+
+
+def _walk(hierarchy: LabelHierarchy) -> Iterator[tuple[int, bool | None]]:
+    """Yield each label, and whether its branch is open or None for a leaf; -1 ends a branch.
+
+    It uses a stack because a chain of labels may be long.
+    """
+    below = find_children(hierarchy)
+    levels = 2 if hierarchy.n_labels > _ALL_OPEN else hierarchy.n_labels
+    waiting: list[tuple[int, int]] = [(k, 0) for k in below[-1][::-1]]
+    while waiting:
+        k, depth = waiting.pop()
+        if k < 0 or not below[k]:
+            yield k, None
+        else:
+            yield k, depth < levels
+            waiting.append((-1, depth))
+            waiting += [(child, depth + 1) for child in below[k][::-1]]

@@ -1,17 +1,20 @@
-"""Layout of a tree of labels: leaves in rows below one another, the root at the left.
+"""Layout of a tree of labels, and the certainty of its edges in words and colours.
 
-All lengths are in points at full text size. A name begins where its edge ends, and a column is as wide as
-its longest name, so names never overlap: labels of one column are in different rows, and a leaf, which may
-be longer than its column, is alone in its row.
+Leaves are in rows below one another, the root is at the left. All lengths are in points at full text size.
+A name begins where its edge ends, and a column is as wide as its longest name, so names never overlap: labels
+of one column are in different rows, and a leaf, which may be longer than its column, is alone in its row.
 """
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+
+from likewise.plotting._figure import PALETTE
 
 FloatArray = npt.NDArray[np.float64]
 LINE = 15.0  # distance between rows
@@ -75,18 +78,22 @@ def lay_out(hierarchy: Any, widths: FloatArray) -> TreeLayout:
     A label with several parents is placed under the first, to the right of all of them.
     """
     parents = _find_first_parents(hierarchy)
-    columns = _find_columns(hierarchy)
+    columns = np.zeros(hierarchy.n_labels, dtype=np.int64)  # one to the right of the rightmost parent
+    for k in hierarchy.order.tolist():
+        columns[k] = max((columns[p] + 1 for p in hierarchy.parent_lists[k]), default=0)
     below = find_children(hierarchy)
-    order = _from_above(below)
-    y = _compute_heights(order, parents, below)
+    y, root_y = _compute_heights(below)
     n_columns = int(columns.max()) + 1
     leaves = np.array([not below[k] for k in range(len(parents))])
     if not hierarchy.is_tree:
         leaves[:] = False  # edges from a second parent may cross any row, so no name may exceed its column
     column_widths = np.zeros(n_columns)
     np.maximum.at(column_widths, columns[~leaves], widths[~leaves])
-    root_y = _compute_middle(y[below[-1]])
-    gaps = _compute_gaps(columns, parents, y, root_y, n_columns)
+    # The space before each column and after the last grows with the span of its edges.
+    most = np.zeros(n_columns + 1)
+    before = np.where(parents >= 0, columns[parents] + 1, 0)
+    np.maximum.at(most, before, np.abs(y - np.where(parents >= 0, y[parents], root_y)))
+    gaps = np.clip(_NARROW + 2.2 * np.sqrt(most), _NARROW, _WIDE)
     starts = gaps[0] + np.concatenate([[0.0], np.cumsum(column_widths[:-1] + gaps[1:n_columns])])
     x = starts[columns]
     ends = x + widths
@@ -103,14 +110,6 @@ def lay_out(hierarchy: Any, widths: FloatArray) -> TreeLayout:
     )
 
 
-def _find_columns(hierarchy: Any) -> npt.NDArray[np.int64]:
-    """Return the column of each label: one to the right of its rightmost parent."""
-    columns = np.zeros(hierarchy.n_labels, dtype=np.int64)
-    for k in hierarchy.order.tolist():
-        columns[k] = max((columns[p] + 1 for p in hierarchy.parent_lists[k]), default=0)
-    return columns
-
-
 def _find_first_parents(hierarchy: Any) -> npt.NDArray[np.int64]:
     return np.array([known[0] if known else -1 for known in hierarchy.parent_lists], dtype=np.int64)
 
@@ -125,47 +124,84 @@ def find_children(hierarchy: Any) -> dict[int, list[int]]:
     return below
 
 
-def _from_above(below: dict[int, list[int]]) -> list[int]:
-    """Return the labels in depth-first order, parents before children."""
-    order: list[int] = []
+def _compute_heights(below: dict[int, list[int]]) -> tuple[FloatArray, float]:
+    """Give each leaf a row, and every other label and the root the midpoint of its children."""
+    order: list[int] = []  # depth first, parents before children
     waiting = below[-1][::-1]
     while waiting:
         k = waiting.pop()
         order.append(k)
         waiting += below[k][::-1]
-    return order
-
-
-def _compute_heights(
-    order: list[int], parents: npt.NDArray[np.int64], below: dict[int, list[int]]
-) -> FloatArray:
-    """Give each leaf a row, and every other label the midpoint of the heights of its children."""
-    y = np.zeros(len(order))
-    row = 0
-    for k in order:
-        if not below[k]:
-            y[k] = LINE * (row + 0.5)
-            row += 1
-    for k in reversed(order):
+    y = np.zeros(len(order) + 1)  # the last is the root
+    leaves = [k for k in order if not below[k]]
+    y[leaves] = LINE * (np.arange(len(leaves)) + 0.5)
+    for k in [*reversed(order), -1]:
         if below[k]:
-            y[k] = _compute_middle(y[below[k]])
-    return y
+            y[k] = (y[below[k]].min() + y[below[k]].max()) / 2
+    return y[:-1], float(y[-1])
 
 
-def _compute_middle(heights: FloatArray) -> float:
-    return float((heights.min() + heights.max()) / 2)
+# ---------------------------------------------------------------------- certainty of edges
+
+MEANING = "loss in log-likelihood with the next best parent"
 
 
-def _compute_gaps(
-    columns: npt.NDArray[np.int64],
-    parents: npt.NDArray[np.int64],
-    y: FloatArray,
-    root_y: float,
-    n_columns: int,
-) -> FloatArray:
-    """Return the space before each column and after the last, which grows with the span of its edges."""
-    climb = np.abs(y - np.where(parents >= 0, y[parents], root_y))
-    most = np.zeros(n_columns + 1)
-    before = np.where(parents >= 0, columns[parents] + 1, 0)
-    np.maximum.at(most, before, climb)
-    return np.asarray(np.clip(_NARROW + 2.2 * np.sqrt(most), _NARROW, _WIDE), dtype=np.float64)
+@dataclass(frozen=True)
+class Sureness:
+    """One step of the scale of certainty.
+
+    Attributes
+    ----------
+    word : str
+        The name of the step.
+    range : str
+        The range of margins, in words.
+    colour : str
+        From orange (uncertain) to blue (certain), suitable for colour-blind readers.
+    width : float
+        The width of a line in points.
+    """
+
+    word: str
+    range: str
+    colour: str
+    width: float
+
+
+_LIMITS = (3.0, 10.0, 100.0)
+STEPS = (
+    Sureness("uncertain", "under 3", PALETTE[5], 0.9),
+    Sureness("likely", "3 to 10", PALETTE[1], 1.5),
+    Sureness("certain", "10 to 100", PALETTE[4], 2.2),
+    Sureness("very certain", "100 and more", PALETTE[0], 3.0),
+)
+GIVEN = Sureness("given", "or the only choice", "#333333", 2.2)
+UNKNOWN = Sureness("", "unknown", "#999999", 1.2)
+
+
+def find_sureness(margin: float | None) -> Sureness:
+    """Return the step of the scale for a margin; None and NaN mean unknown.
+
+    >>> [find_sureness(margin).word for margin in (0.0, 3.0, 99.9, 1e6, float("inf"))]
+    ['uncertain', 'likely', 'certain', 'very certain', 'given']
+    """
+    if margin is None or math.isnan(margin):
+        return UNKNOWN
+    if math.isinf(margin):
+        return GIVEN
+    return STEPS[sum(margin >= limit for limit in _LIMITS)]
+
+
+def find_edge_sureness(hierarchy: Any) -> list[Sureness]:
+    """Return the certainty of the edge into each label."""
+    margins = hierarchy.margins
+    if margins is None:
+        return [UNKNOWN] * hierarchy.n_labels
+    return [find_sureness(float(margin)) for margin in margins]
+
+
+def count_texts(hierarchy: Any) -> list[str]:
+    """Return the number of rows with each label as text; empty if unknown."""
+    if hierarchy.counts is None:
+        return [""] * hierarchy.n_labels
+    return ["" if math.isnan(count) else f"{count:,.0f}" for count in hierarchy.counts]

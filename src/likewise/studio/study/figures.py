@@ -5,9 +5,8 @@ from __future__ import annotations
 import io
 from typing import Any
 
-from likewise.plotting._cluster_display import MARKERS
-from likewise.plotting._curves import COLOURS, QUIET
-from likewise.plotting._figure import hide_spines, make_detached_figure
+from likewise.plotting._curves import COLOURS
+from likewise.plotting._figure import MARKERS, QUIET, hide_spines, make_detached_figure
 from likewise.studio.study.curves import BUDGETS, METHODS, Budget, Method, StudyCurves
 
 NAMES: dict[Method, str] = {"P": "pairs", "R": "triplets", "R-C": "triplets without “neither”"}
