@@ -22,8 +22,7 @@ from likewise.cli._studio_source import (
 from likewise.cli._studio_table import read_table_source
 from likewise.exceptions import FileFormatError
 from likewise.features._features import Step, format_some
-from likewise.studio._fingerprint import iterate_files
-from likewise.studio._sniff import FIRST, detect_content_type
+from likewise.studio._data_files import FIRST, detect_content_type, iterate_files
 from likewise.studio.items import find_id_problem
 from likewise.studio.records import Described, Item
 

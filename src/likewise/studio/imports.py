@@ -89,7 +89,7 @@ def import_answers(
     n_new = 0
     for start in range(0, len(imported.waiting), _AT_ONCE):
         part = imported.waiting[start : start + _AT_ONCE]
-        n_new += store.write(lambda tx, part=part: imported.append(tx, part))  # type: ignore[misc]
+        n_new += store.write(lambda tx, part=part: sum(tx.append(event)[1] for event in part))  # type: ignore[misc]
     named = store.write(imported.name_groups)
     return ImportResult(
         earlier.form, len(earlier.answers), n_new, named, tuple(new_people), tuple(earlier.notes)
@@ -109,9 +109,8 @@ class _ImportedAnswers:
         self.people = {person.name.casefold(): person for person in tx.get_people()}
         wanted = {one.annotator or self.nobody for one in self.earlier.answers}
         wanted |= {self.nobody} if self.earlier.names else set()
-        new = sorted(name for name in wanted if name.casefold() not in self.people)
         added = []
-        for name in new:
+        for name in sorted(wanted):
             if name.casefold() not in self.people:  # a file may spell a name in two ways
                 self.people[name.casefold()] = tx.add_person(name, "annotator")
                 added.append(name)
@@ -123,10 +122,6 @@ class _ImportedAnswers:
         self.waiting = [e for e in events.values() if e.key not in keys and _make_identity(e) not in there]
         return added
 
-    def append(self, tx: Transaction, part: list[NewEvent]) -> int:
-        """Append events and return how many of them are new."""
-        return sum(tx.append(event)[1] for event in part)
-
     def name_groups(self, tx: Transaction) -> int:
         """Name groups and return how many of the names are new."""
         who = self.people.get(self.nobody.casefold())
@@ -137,22 +132,13 @@ class _ImportedAnswers:
             n_new += tx.append(NewEvent(_make_key("name", who.name, item, name), "name", who.id, body))[1]
         return n_new
 
-    def _get_person(self, one: PastAnswer) -> Person:
-        return self.people[(one.annotator or self.nobody).casefold()]
-
     def _make_event(self, one: PastAnswer) -> NewEvent:
-        body: dict[str, Any] = {
-            "kind": one.kind,
-            "items": list(one.items),
-            "answer": one.answer,
-            "source": "import",
-        }
-        person, moment = self._get_person(one), None
+        items = list(one.items)
+        body: dict[str, Any] = {"kind": one.kind, "items": items, "answer": one.answer, "source": "import"}
+        person, moment = self.people[(one.annotator or self.nobody).casefold()], None
         if one.time is not None:
             body["said_at"] = moment = _normalise_time(one.time)
-        key = _make_key(
-            "answer", person.name.casefold(), one.kind, list(one.items), one.answer, moment, one.seconds
-        )
+        key = _make_key("answer", person.name.casefold(), one.kind, items, one.answer, moment, one.seconds)
         return NewEvent(key, "answer", person.id, body, seconds=one.seconds)
 
 

@@ -11,32 +11,21 @@ import weakref
 from collections.abc import Callable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass
-from pathlib import Path, PurePosixPath
+from pathlib import PurePosixPath
 from types import TracebackType
 from typing import Any, BinaryIO
 
 import numpy as np
 
-from likewise.exceptions import (
-    MediaError,
-    NotAFileError,
-    OutsideFolderError,
-    PictureError,
-    SoundError,
-)
+from likewise.exceptions import MediaError, NotAFileError, OutsideFolderError, PictureError, SoundError
 from likewise.features._images import read_picture
 from likewise.features._sounds import Wave, log_mel, read_wave
-from likewise.studio._safe_open import open_beneath
-from likewise.studio._sniff import FIRST, detect_content_type
+from likewise.studio._data_files import FIRST, detect_content_type, open_beneath
 from likewise.studio.project import Project
 from likewise.studio.records import Item
 
 SIDE = 512  # pixels
-_WIDE, _HIGH, _DEEP = (
-    640,
-    128,
-    70.0,
-)  # spectrogram: width and height in pixels, dynamic range in decibels
+_WIDE, _HIGH, _DEEP = 640, 128, 70.0  # of a spectrogram: pixels, and dynamic range in decibels
 _LONGEST = 600.0  # maximum number of seconds in a spectrogram
 _LOOK = 1  # increased when rendering changes, which invalidates cached pictures
 _decoding = threading.BoundedSemaphore(2)  # decoding a large picture takes 250 MB
@@ -105,35 +94,29 @@ def open_media(project: Project, item: Item) -> Media:
     """Open the picture or sound of an item, or raise MediaError."""
     if item.media is None or item.kind not in ("image", "sound"):
         raise MediaError("this item has no picture and no sound.", "none")
+    name = _get_file_name(item)
     try:
         file = open_beneath(project.media_root, item.media)
     except FileNotFoundError as error:
-        raise MediaError(
-            f"the file {_get_file_name(item)!r} is missing. Put it back where it was before.",
-            "gone",
-        ) from error
+        raise MediaError(f"the file {name!r} is missing. Put it back where it was before.", "gone") from error
     except OutsideFolderError as error:
         raise MediaError(
-            f"the file {_get_file_name(item)!r} is outside the folder of the data, and is not shown.",
-            "refused",
+            f"the file {name!r} is outside the folder of the data, and is not shown.", "refused"
         ) from error
     except (NotAFileError, OSError, RuntimeError) as error:  # RuntimeError: circular symbolic links
         why = getattr(error, "strerror", None) or "it is not a plain file"
-        raise MediaError(f"the file {_get_file_name(item)!r} cannot be opened: {why}.", "broken") from error
+        raise MediaError(f"the file {name!r} cannot be opened: {why}.", "broken") from error
     try:
         found = os.fstat(file.fileno())
         first = file.read(FIRST)
         file.seek(0)
         kind = _check_type(item, first)
-        return Media(kind, found.st_size, _compute_digest(item.media, found.st_mtime_ns, found.st_size), file)
-    except OSError as error:
+    except BaseException as error:
         file.close()
-        raise MediaError(
-            f"the file {_get_file_name(item)!r} cannot be read: {error.strerror}.", "broken"
-        ) from error
-    except BaseException:
-        file.close()
+        if isinstance(error, OSError):
+            raise MediaError(f"the file {name!r} cannot be read: {error.strerror}.", "broken") from error
         raise
+    return Media(kind, found.st_size, _compute_digest(item.media, found.st_mtime_ns, found.st_size), file)
 
 
 def explain_broken(project: Project, item: Item) -> str | None:
@@ -202,21 +185,17 @@ def _get_cached(project: Project, what: str, media: Media, make: Callable[[], by
     if kind is None:
         with _decoding:
             data = make()
-        _keep(place, data)
+        part = place.with_name(f".{place.name}.{secrets.token_hex(4)}.part")
+        with suppress(OSError):  # full or read-only: made again next time
+            try:
+                place.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+                part.write_bytes(data)
+                os.replace(part, place)
+            finally:
+                part.unlink(missing_ok=True)
         kind = detect_content_type(data[:FIRST])
     assert kind is not None
     return Media(kind, len(data), name, io.BytesIO(data))
-
-
-def _keep(place: Path, data: bytes) -> None:
-    part = place.with_name(f".{place.name}.{secrets.token_hex(4)}.part")
-    try:
-        place.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-        part.write_bytes(data)
-        os.replace(part, place)
-    except OSError:  # full or read-only: made again next time
-        with suppress(OSError):
-            part.unlink(missing_ok=True)
 
 
 def _make_small(media: Media, side: int, name: str) -> bytes:
@@ -243,8 +222,7 @@ def _draw_spectrogram(media: Media, name: str) -> bytes:
         sound = read_wave(media.file, most_seconds=_LONGEST)
     except SoundError as error:
         raise MediaError(f"the file {name!r} cannot be shown: {error}", "broken") from error
-    pixels = _compute_pixels(sound)
-    image = Image.fromarray(pixels)
+    image = Image.fromarray(_compute_pixels(sound))
     image.putpalette(_make_palette().tobytes())
     out = io.BytesIO()
     image.save(out, "PNG", optimize=True)

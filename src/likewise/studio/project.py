@@ -25,9 +25,9 @@ import sqlite3
 import tempfile
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager, suppress
-from functools import cached_property
+from functools import cached_property, partial
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 
 import numpy as np
 import numpy.typing as npt
@@ -36,12 +36,12 @@ from likewise._atomic_files import replace_file
 from likewise._locks import describe_holder, find_holder, hold_lock
 from likewise._optional import require
 from likewise.exceptions import FileFormatError, LikewiseError, LockedError
-from likewise.studio import _project_file
-from likewise.studio._fingerprint import Fingerprint, change, compute_fingerprint
-from likewise.studio._project_file import FILE, SUFFIX
+from likewise.studio._data_files import compute_fingerprint, describe_change
 from likewise.studio.items import ItemFile, write_items
-from likewise.studio.records import Described, Item, Settings
+from likewise.studio.records import AskKind, Described, Item, ItemKind, Settings
 
+FORMAT, VERSION = "likewise project", 1
+SUFFIX, FILE = ".likewise", "project.json"
 _MARKED = 256  # number of items, evenly spaced, from which `mark` is computed
 _GROUPS = "groups.npy"
 _FEATURES, _ITEMS, _SECRET, _LOCK = "features.npy", "items.sqlite", "secret", "lock"
@@ -81,7 +81,7 @@ class Project:
     described: Described
     source: Path
     database: str | None = None
-    _was: Fingerprint = dataclasses.field(default_factory=dict, repr=False)
+    _entry: dict[str, Any] = dataclasses.field(default_factory=dict, repr=False)  # of the data, as stored
 
     # ------------------------------------------------------------------ create and open
 
@@ -125,8 +125,9 @@ class Project:
     def open(cls, folder: str | os.PathLike[str], *, database: str | None = None) -> Project:
         """Open an existing project, or raise an error that describes the problem."""
         place = Path(folder).absolute()
-        content = _project_file.read(place)
-        project = cls(place, content.settings, content.described, content.data, database, content.was)
+        settings, described, entry = _read_project_file(place)
+        data = Path(os.path.normpath(place / entry["path"]))
+        project = cls(place, settings, described, data, database, entry)
         n = len(project.load_features())
         if not n == project.items.n == project.described.n_items:
             raise FileFormatError(
@@ -137,7 +138,7 @@ class Project:
         return project
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return _reopen, (self.folder, self.database)
+        return partial(Project.open, database=self.database), (self.folder,)
 
     # ------------------------------------------------------------------ contents
 
@@ -146,14 +147,11 @@ class Project:
         path = self.folder / _FEATURES
         try:
             X: npt.NDArray[np.floating[Any]] = np.load(path, mmap_mode="r", allow_pickle=False)
-        except FileNotFoundError as error:
-            raise FileFormatError(
-                f"{path} is missing; the project cannot be opened without it. Restore a copy of the project."
-            ) from error
         except (OSError, ValueError) as error:
-            raise FileFormatError(
-                f"{path} cannot be read: {error}. Restore a copy of the project."
-            ) from error
+            why = f"cannot be read: {error}"
+            if isinstance(error, FileNotFoundError):
+                why = "is missing; the project cannot be opened without it"
+            raise FileFormatError(f"{path} {why}. Restore a copy of the project.") from error
         return X
 
     @cached_property
@@ -189,8 +187,8 @@ class Project:
     @property
     def options(self) -> dict[str, Any]:
         """How the data were read, as passed to :meth:`create`."""
-        content = _project_file.read(self.folder).source.get("options")
-        return content if isinstance(content, dict) else {}
+        found = self._entry.get("options")
+        return found if isinstance(found, dict) else {}
 
     def get_secret(self) -> bytes:
         """Return the secret of the project; if missing, create a new one, which logs everybody out."""
@@ -210,15 +208,15 @@ class Project:
 
     def with_settings(self, settings: Settings) -> Project:
         """Store other settings, and return the project with them."""
-        source = _project_file.read(self.folder).source
         replace_file(
-            self.folder / FILE, lambda part: _project_file.write(part, settings, self.described, source)
+            self.folder / FILE,
+            lambda part: _write_project_file(part, settings, self.described, self._entry),
         )
         return dataclasses.replace(self, settings=settings)
 
     def describe_changed_source(self) -> str | None:
         """Return a sentence that describes how the data have changed, or None if they have not."""
-        return change(self.source, self._was)
+        return describe_change(self.source, self._entry.get("was", {}))
 
     def keep_groups(self, labels: npt.NDArray[Any]) -> None:
         """Store the group of each item, so that groups keep their numbers; ignore a full disk."""
@@ -274,8 +272,84 @@ class Project:
         return path
 
 
-def _reopen(folder: Path, database: str | None) -> Project:
-    return Project.open(folder, database=database)
+# ---------------------------------------------------------------------- project.json
+
+
+def _write_project_file(
+    path: Path, settings: Settings, described: Described, source: Mapping[str, Any]
+) -> None:
+    content = {
+        "format": FORMAT,
+        "version": VERSION,
+        "settings": dataclasses.asdict(settings),
+        "source": source,
+        "described": dataclasses.asdict(described),
+    }
+    path.write_text(json.dumps(content, ensure_ascii=False, indent=1) + "\n", encoding="utf-8")
+
+
+def _read_project_file(place: Path) -> tuple[Settings, Described, dict[str, Any]]:
+    """Return the settings, the description of the items and the entry for the data of a project."""
+    path = place / FILE
+    content = _read_json(place)
+    parts: dict[str, Any] = {name: content.get(name) for name in ("source", "settings", "described")}
+    for name, part in parts.items():
+        if not isinstance(part, dict):
+            raise FileFormatError(f"{path}: {name!r} must be an object; got {part!r}.")
+        if name == "source" and not (isinstance(part.get("path"), str) and isinstance(part.get("was"), dict)):
+            raise FileFormatError(f"{path}: 'source' must have a path and a fingerprint; got {part!r}.")
+    try:
+        settings = Settings(**parts["settings"])
+    except TypeError as error:
+        raise FileFormatError(f"{path}: the settings cannot be read: {error}.") from error
+    for name, may_lack in {"n_clusters": True, "overlap": False, "seed": False, "budget": True}.items():
+        value = getattr(settings, name)
+        if type(value) is not int and not (may_lack and value is None):
+            raise FileFormatError(f"{path}: {name!r} must be an integer; got {value!r}.")
+    if settings.ask not in get_args(AskKind):
+        raise FileFormatError(
+            f"{path}: 'ask' must be one of {', '.join(get_args(AskKind))}; got {settings.ask!r}."
+        )
+    part = parts["described"]
+    lists = {name: tuple(part.get(name, ())) for name in ("columns", "notes")}  # JSON has lists only
+    try:
+        described = Described(**part | lists)
+    except TypeError as error:
+        raise FileFormatError(f"{path}: the description cannot be read: {error}.") from error
+    if described.kind not in get_args(ItemKind):
+        raise FileFormatError(f"{path}: unknown kind of item {described.kind!r}.")
+    return settings, described, parts["source"]
+
+
+def _read_json(place: Path) -> dict[str, Any]:
+    path = place / FILE
+    try:
+        content = json.loads(path.read_bytes().decode("utf-8"))
+    except FileNotFoundError as error:
+        if place.is_dir():
+            raise FileFormatError(
+                f"{place} is not a project of the studio: it has no {FILE}. Pass the folder of a project, "
+                f"whose name ends in {SUFFIX}, or the data for a new project."
+            ) from error
+        raise FileFormatError(f"there is no project {place}.") from error
+    except OSError as error:
+        raise FileFormatError(f"{path} cannot be read: {error.strerror}.") from error
+    except ValueError as error:
+        raise FileFormatError(
+            f"{path} cannot be read, or is incomplete: {error}. likewise never writes part of this file, so "
+            "it may have been edited. Restore it from a copy of the project."
+        ) from error
+    if not isinstance(content, dict) or content.get("format") != FORMAT:
+        raise FileFormatError(f"{path} is not the file of a project: it lacks “format: {FORMAT}”.")
+    version = content.get("version")
+    if not isinstance(version, int) or isinstance(version, bool) or version < 1:
+        raise FileFormatError(f"{path}: the version must be an integer; got {version!r}.")
+    if version > VERSION:
+        raise FileFormatError(
+            f"{path}: the project has version {version}, written by a newer likewise; this one reads up to "
+            f"version {VERSION}. Update likewise."
+        )
+    return content
 
 
 # ---------------------------------------------------------------------- creation
@@ -313,7 +387,7 @@ def _fill(
             f"there are {n} items, {len(X)} rows of features and {described.n_items} items described; these "
             "numbers must be equal."
         )
-    _project_file.write(part / FILE, settings, described, source)
+    _write_project_file(part / FILE, settings, described, source)
     _write_secret(part / _SECRET)
     for name in ("cache", "backups"):
         (part / name).mkdir(mode=0o700)
