@@ -6,6 +6,7 @@ import hashlib
 import io
 import os
 import re
+import shlex
 from datetime import UTC, datetime
 from html.parser import HTMLParser
 from itertools import pairwise
@@ -22,10 +23,7 @@ from likewise.studio.report import (
     get_content_security_policy,
     make_report,
 )
-from likewise.studio.report._gather import _describe_answer
-from likewise.studio.report._map_picture import map_picture
-from likewise.studio.report._page import make_code, make_data_uri, make_export_command
-from likewise.studio.report._report_data import (
+from likewise.studio.report._gather import (
     AnswerShown,
     ConflictShown,
     GroupShown,
@@ -33,7 +31,10 @@ from likewise.studio.report._report_data import (
     ItemShown,
     PersonShown,
     TimeShown,
+    _describe_answer,
+    map_picture,
 )
+from likewise.studio.report._page import make_data_uri
 from likewise.studio.study.study_report import FigurePiece, Section, TablePiece
 from small_projects import WEIRD, AnswerWriter, make, open_project_store
 
@@ -82,17 +83,21 @@ class Page(HTMLParser):
 
     def __init__(self, html):
         super().__init__()
-        self.tags, self.text, self.open = [], "", []
+        self.tags, self.text, self.open, self.preformatted = [], "", [], []
         self.feed(html)
         self.close()
 
     def handle_starttag(self, tag, attrs):
         self.tags.append((tag, dict(attrs)))
         self.open.append(tag)
+        if tag == "pre":
+            self.preformatted.append("")
 
     def handle_data(self, data):
         if "style" not in self.open[-1:]:
             self.text += data
+        if "pre" in self.open[-1:]:
+            self.preformatted[-1] += data
 
     def handle_endtag(self, tag):
         while self.open and self.open.pop() != tag:
@@ -133,7 +138,17 @@ def dot():
 
 
 def evil_data():
-    item = ItemShown(EVIL, "image", EVIL + "!", dot(), "image/png", EVIL, ((EVIL, EVIL),), EVIL)
+    item = ItemShown(
+        0,
+        EVIL,
+        "image",
+        EVIL + "!",
+        text=EVIL,
+        cells=((EVIL, EVIL),),
+        picture=dot(),
+        picture_type="image/png",
+        broken=EVIL,
+    )
     return ReportData(
         title=EVIL,
         kind="image",
@@ -369,16 +384,16 @@ def test_the_code_of_the_page_loads_the_result(project, tmp_path, monkeypatch, c
         with open_project_store(project) as store:
             wrong = Snapshot.from_store(store).answers[4]
             AnswerWriter(store, "Olga").undo(wrong)
-    data = make_report_data(project)
-    page = Page(make_report(data))
-    words = make_export_command(data).split()
-    assert " ".join(words) in page.text
-    assert make_code(data) in page.text
+    page = Page(make_report(make_report_data(project)))
+    written, code = page.preformatted
+    words = shlex.split(written)
+    assert words[:2] == ["likewise", "export"]
     monkeypatch.chdir(tmp_path)
     result = CliRunner().invoke(command, words[2:])
     assert result.exit_code == 0, result.output
+    assert ("drop_conflicts" in code) == conflict
     found = {}
-    exec(compile(make_code(data), "report", "exec"), found)
+    exec(compile(code, "report", "exec"), found)
     assert found["ids"] == ["a1", "a2", "a3", "a4", "b1", "b2", "b3", "b4"]
     assert found["X"].shape == (8, 2)
     assert "wrens" in found["names"].values()

@@ -15,6 +15,8 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, get_args
 
+import numpy as np
+
 from likewise.active._evidence import build_supervision
 from likewise.exceptions import LikewiseError
 from likewise.studio._stored_events import StoredEventLog
@@ -32,6 +34,15 @@ MEDIA_TYPES: dict[Format, str] = {
     "jsonl": "application/x-ndjson",
     "parquet": "application/vnd.apache.parquet",
 }
+
+
+def format_count(n: int, noun: str) -> str:
+    """Return a number with its noun.
+
+    >>> format_count(1, "answer"), format_count(1200, "answer")
+    ('1 answer', '1,200 answers')
+    """
+    return f"{n:,} {noun}{'s' * (n != 1)}"
 
 
 # ---------------------------------------------------------------------- escaping formulas
@@ -114,11 +125,9 @@ def find_group_names(
     picture: Picture, ids: Sequence[str], names: Iterable[tuple[str, str]]
 ) -> dict[int, str]:
     """Return the name of each named group: the latest name given to an item of the group."""
-    row_of: dict[str, int] = {}
     wanted = list(names)
     items = {item for item, _ in wanted}
-    if items:
-        row_of = {id: row for row, id in enumerate(ids) if id in items}
+    row_of = {id: row for row, id in enumerate(ids) if id in items} if items else {}
     found = {int(picture.labels[row_of[item]]): name for item, name in wanted if item in row_of}
     return {group: name for group, name in found.items() if name}
 
@@ -220,28 +229,19 @@ def format_hints(hints: Supervision, ids: Iterable[str], format: Format, *, raw:
     """
     row_ids = RowIds.from_ids(ids)
     if format == "csv" and not raw:
-        suspicious = [id for id in _replace_rows_by_ids(hints, row_ids) if _FORMULA.match(id)]
+        rows = set(np.concatenate([part.ravel() for part in (hints.must, hints.cannot, hints.triplets)]))
+        rows |= {row for groups in (hints.must_groups, hints.cannot_groups) for g in groups for row in g}
+        suspicious = [id for row in sorted(rows) if _FORMULA.match(id := row_ids[int(row)])]
         if suspicious:
             raise LikewiseError(
-                f"a spreadsheet would read {_format_count(len(suspicious), 'id')} as a formula, "
-                f"{suspicious[0]!r}"
-                " first, and a file of hints must contain ids unchanged. Export JSON Lines or Parquet, or "
-                "pass raw if no spreadsheet will open the file."
+                f"a spreadsheet would read {format_count(len(suspicious), 'id')} as a formula, "
+                f"{suspicious[0]!r} first, and a file of hints must contain ids unchanged. Export JSON Lines "
+                "or Parquet, or pass raw if no spreadsheet will open the file."
             )
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder, "hints")
         write_hints(path, hints, row_ids, format=format)
         return path.read_bytes()
-
-
-def _replace_rows_by_ids(hints: Supervision, ids: RowIds) -> list[str]:
-    rows = {row for part in (hints.must, hints.cannot, hints.triplets) for row in part.ravel().tolist()}
-    rows |= {row for groups in (hints.must_groups, hints.cannot_groups) for g in groups for row in g.tolist()}
-    return [ids[row] for row in sorted(rows)]
-
-
-def _format_count(n: int, noun: str) -> str:
-    return f"{n:,} {noun}{'s' * (n != 1)}"
 
 
 def export_bytes(

@@ -1,31 +1,23 @@
-"""Collect the content of a report from a project."""
+"""Collect the content of a report from a project as plain records, independent of HTML."""
 
 from __future__ import annotations
 
+import io
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from statistics import median
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
+import numpy.typing as npt
 
 from likewise import __version__
+from likewise._optional import require
 from likewise.exceptions import LikewiseError
 from likewise.studio.exports import Snapshot, build_hints, find_group_names
-from likewise.studio.records import Item, Layout, Picture, Progress, Standing, StoredEvent
-from likewise.studio.report._map_picture import map_picture
-from likewise.studio.report._report_data import (
-    AnswerShown,
-    ConflictShown,
-    GroupShown,
-    HintsShown,
-    ItemShown,
-    PersonShown,
-    ReportData,
-    TimeShown,
-)
+from likewise.studio.records import Item, ItemKind, Layout, Picture, Progress, Standing, StoredEvent
 from likewise.supervision import Supervision
 
 if TYPE_CHECKING:
@@ -39,6 +31,164 @@ _MOST_HINTS = 200
 _SIDE = 160  # pixels per side of a picture
 _POINTS = 200  # maximum number of points of the curve
 _ANSWER_WORDS = {"SAME": "together", "DIFFERENT": "apart", "UNSURE": "unsure", "NEITHER": "neither"}
+_WIDTH, _HEIGHT, _RIM = 960, 640, 12  # of the map, in pixels
+
+
+@dataclass(frozen=True)
+class ItemShown(Item):
+    """An item with the picture to show, or the reason why there is none."""
+
+    picture: bytes | None = None
+    picture_type: str = ""
+    broken: str | None = None
+
+
+@dataclass(frozen=True)
+class GroupShown:
+    """A group: its name, its size and some of its items."""
+
+    number: int
+    name: str | None
+    size: int
+    color: str
+    typical: Sequence[ItemShown] = ()
+    doubtful: Sequence[ItemShown] = ()
+
+    @property
+    def title(self) -> str:
+        """The name of the group, or "Group" with its number."""
+        return self.name or f"Group {self.number + 1}"
+
+
+class PersonShown(NamedTuple):
+    """A person who answered; `accuracy` and `reliability` are estimated from shared questions only."""
+
+    name: str
+    role: str
+    n_answers: int
+    n_unsure: int
+    n_shared: int
+    accuracy: float | None
+    reliability: float | None
+    seconds: float | None  # median
+
+
+class TimeShown(NamedTuple):
+    """Response times for one kind of question and one answer: number, median and quartiles in seconds."""
+
+    kind: str
+    answer: str
+    n: int
+    median: float
+    lower: float
+    upper: float
+
+
+class AnswerShown(NamedTuple):
+    """An answer that is part of a contradiction."""
+
+    person: str
+    time: str
+    text: str
+
+
+class ConflictShown(NamedTuple):
+    """Answers that cannot all be true: `items` were answered DIFFERENT, but `chain` (of ids) joins them."""
+
+    items: Sequence[ItemShown]
+    chain: tuple[str, ...]
+    answers: Sequence[AnswerShown]
+
+
+class HintsShown(NamedTuple):
+    """The hints from which the items are grouped, and the first of them as relation and ids."""
+
+    n_must: int
+    n_cannot: int
+    n_triplets: int
+    first: Sequence[tuple[str, tuple[str, ...]]] = ()
+
+    @property
+    def n(self) -> int:
+        """The number of hints."""
+        return self.n_must + self.n_cannot + self.n_triplets
+
+
+@dataclass(frozen=True)
+class ReportData:
+    """The content of a report.
+
+    Attributes
+    ----------
+    title, kind, n_items, features : str, str, int, str
+        Title, kind, number and features of the items.
+    made, version : str
+        Date of the report, and version of likewise.
+    folder : str
+        The name of the project's folder, for the commands that the report shows.
+    n_clusters : int
+        Number of groups.
+    n_answers, n_undone, n_skipped : int
+        Number of answers that count, of undone answers, and of skipped questions.
+    groups : tuple of GroupShown
+        The groups, in the order of their numbers; groups without examples are only listed.
+    map_picture : bytes or None
+        The map as a PNG picture; `map_method` is the method that computed it.
+    curve : tuple of (int, float)
+        Number of answers, and the share of items that changed their group over the last ten.
+    advice, reason : str
+        Whether further answers are worthwhile, and the reason as one word (see likewise.active.Outlook).
+    accuracy, interval : float or None, (float, float) or None
+        Share of held-out answers that the grouping predicts correctly, and its interval.
+    people, n_shared, observed, alpha
+        The people who answered, and their agreement.
+    times, seconds : tuple of TimeShown, tuple of float
+        Response times.
+    conflicts : tuple of ConflictShown
+        Contradictions.
+    n_conflicts : int
+        Number of contradictions, shown or not.
+    hints : HintsShown
+        The hints used.
+    notes : tuple of str
+        Further remarks.
+    study : tuple of Section
+        The sections of a study, if it is one.
+    study_figures : mapping or None
+        The figures of the study, as plain values.
+    """
+
+    title: str
+    kind: ItemKind
+    n_items: int
+    features: str
+    made: str
+    version: str
+    folder: str
+    n_clusters: int
+    n_answers: int
+    n_undone: int
+    n_skipped: int
+    groups: tuple[GroupShown, ...]
+    hints: HintsShown
+    map_picture: bytes | None = None
+    map_method: str = ""
+    curve: tuple[tuple[int, float], ...] = ()
+    advice: str = ""
+    reason: str = ""
+    accuracy: float | None = None
+    interval: tuple[float, float] | None = None
+    people: tuple[PersonShown, ...] = ()
+    n_shared: int = 0
+    observed: float | None = None
+    alpha: float | None = None
+    times: tuple[TimeShown, ...] = ()
+    seconds: tuple[float, ...] = ()
+    conflicts: tuple[ConflictShown, ...] = ()
+    n_conflicts: int = 0
+    notes: tuple[str, ...] = ()
+    study: tuple[Section, ...] = ()
+    study_figures: Mapping[str, Any] | None = None
 
 
 @dataclass(frozen=True)
@@ -102,11 +252,12 @@ def gather(
         Whether to compute the clusterings of a study: some seconds per participant.
     """
     ids = project.items.get_ids()
-    picture, progress, standing = derived.picture, derived.progress, derived.standing
+    picture = derived.picture
+    progress = derived.progress or Progress(0, 0, None, None, None, None, False, "")
+    standing = derived.standing or Standing(0, None, None)
     groups = _make_groups(project, picture, find_group_names(picture, ids, snapshot.get_group_names()))
-    seconds = [event.seconds for event in snapshot.answers if event.seconds is not None]
     answers = [event for event in snapshot.events if event.kind == "answer"]
-    study = _make_study(project, snapshot, curves=curves)
+    sections, figures = _make_study(project, snapshot, curves=curves)
     return ReportData(
         title=project.settings.title,
         kind=project.described.kind,
@@ -121,24 +272,24 @@ def gather(
         n_skipped=len(snapshot.log.get_standing("skip")),
         groups=groups,
         hints=_make_hints(build_hints(snapshot, ids), ids),
-        map_picture=_map(derived, groups),
+        map_picture=_draw_map(derived, groups),
         map_method=derived.layout.method if derived.layout is not None else "",
-        curve=progress.curve if progress is not None else (),
-        advice=progress.advice if progress is not None else "",
-        reason=progress.reason if progress is not None else "",
-        accuracy=progress.accuracy if progress is not None else None,
-        interval=progress.interval if progress is not None else None,
+        curve=progress.curve,
+        advice=progress.advice,
+        reason=progress.reason,
+        accuracy=progress.accuracy,
+        interval=progress.interval,
         people=_make_people(snapshot, standing),
-        n_shared=standing.n_shared if standing is not None else 0,
-        observed=standing.observed if standing is not None else None,
-        alpha=standing.alpha if standing is not None else None,
+        n_shared=standing.n_shared,
+        observed=standing.observed,
+        alpha=standing.alpha,
         times=_make_times(snapshot.answers),
-        seconds=tuple(seconds),
+        seconds=tuple(event.seconds for event in snapshot.answers if event.seconds is not None),
         conflicts=_make_conflicts(project, snapshot, picture, ids),
         n_conflicts=len(picture.conflicts),
         notes=tuple(filter(None, [*project.described.notes, project.describe_changed_source()])),
-        study=study[0],
-        study_figures=study[1],
+        study=sections,
+        study_figures=figures,
     )
 
 
@@ -146,81 +297,108 @@ def gather(
 
 
 def _get_items_shown(project: Project, rows: Sequence[int]) -> tuple[ItemShown, ...]:
-    return tuple(_make_item_shown(project, item) for item in project.items.get_items(rows))
-
-
-def _make_item_shown(project: Project, item: Item) -> ItemShown:
-    if item.media is None:
-        return ItemShown(item.id, item.kind, item.title, text=item.text, cells=item.cells)
     from likewise.studio.media import make_spectrogram, make_thumbnail
 
-    try:
-        made = (
-            make_spectrogram(project, item)
-            if item.kind == "sound"
-            else make_thumbnail(project, item, side=_SIDE)
-        )
-        with made as media:
-            picture, kind = media.read(), media.content_type
-    except LikewiseError as error:
-        return ItemShown(item.id, item.kind, item.title, broken=str(error), text=item.text, cells=item.cells)
-    return ItemShown(item.id, item.kind, item.title, picture, kind, item.text, item.cells)
+    found = []
+    for item in project.items.get_items(rows):
+        shown: dict[str, Any] = {}
+        if item.media is not None:
+            try:
+                is_sound = item.kind == "sound"
+                made = (
+                    make_spectrogram(project, item) if is_sound else make_thumbnail(project, item, side=_SIDE)
+                )
+                with made as media:
+                    shown = {"picture": media.read(), "picture_type": media.content_type}
+            except LikewiseError as error:
+                shown = {"broken": str(error)}
+        found.append(ItemShown(**vars(item), **shown))
+    return tuple(found)
 
 
 def _make_groups(project: Project, picture: Picture, names: Mapping[int, str]) -> tuple[GroupShown, ...]:
     from likewise.studio.service._group_pages import get_color
 
     largest = sorted(picture.groups, key=lambda group: -group.size)[:_MOST_GROUPS]
-    shown = {group.number for group in largest}
     found = []
     for group in picture.groups:
-        typical: tuple[ItemShown, ...] = ()
-        doubtful: tuple[ItemShown, ...] = ()
-        if group.number in shown:
+        shown = []
+        if group in largest:
             first = group.typical[:_TYPICAL]
             unsure = [row for row in group.doubtful if row not in first and picture.doubt[row] > 0]
-            typical, doubtful = (
-                _get_items_shown(project, first),
-                _get_items_shown(project, unsure[:_DOUBTFUL]),
-            )
+            shown = [_get_items_shown(project, rows) for rows in (first, unsure[:_DOUBTFUL])]
         color = get_color(group.number)
-        found.append(GroupShown(group.number, names.get(group.number), group.size, color, typical, doubtful))
+        found.append(GroupShown(group.number, names.get(group.number), group.size, color, *shown))
     return tuple(found)
 
 
-def _map(derived: DerivedResults, groups: Sequence[GroupShown]) -> bytes | None:
+def _draw_map(derived: DerivedResults, groups: Sequence[GroupShown]) -> bytes | None:
     if derived.layout is None or not groups:
         return None
     colors = {group.number: group.color for group in groups}
     return map_picture(derived.layout.xy, derived.picture.labels, colors)
 
 
+def map_picture(xy: npt.NDArray[np.float32], labels: npt.NDArray[np.int32], colors: dict[int, str]) -> bytes:
+    """Return a PNG picture: a dot per item in the colour of its group, on a transparent background.
+
+    The dots are written into an array, one offset of the dot shape at a time, so 10^6 dots cost only a few
+    passes over the points.
+
+    Parameters
+    ----------
+    xy : array of shape (n, 2)
+        Position of each item in [0, 1] x [0, 1].
+    labels : array of shape (n,)
+        The group of each item.
+    colors : dict of int to str
+        The colour of each group, as "#rrggbb".
+    """
+    pillow = require("PIL.Image", extra="studio")
+    n = len(xy)
+    radius = 5 if n <= 300 else 4 if n <= 2_000 else 2 if n <= 20_000 else 1 if n <= 100_000 else 0
+    place = np.clip(np.nan_to_num(np.asarray(xy, dtype=np.float64), nan=0.5), 0.0, 1.0)
+    column = np.rint(_RIM + place[:, 0] * (_WIDTH - 1 - 2 * _RIM)).astype(np.intp)
+    line = np.rint(_RIM + place[:, 1] * (_HEIGHT - 1 - 2 * _RIM)).astype(np.intp)
+    palette = np.zeros((max([*colors, int(labels.max(initial=0))]) + 1, 3), dtype=np.uint8)
+    for number, color in colors.items():
+        palette[number] = [int(color[at : at + 2], 16) for at in (1, 3, 5)]
+    picture = np.zeros((_HEIGHT, _WIDTH, 4), dtype=np.uint8)
+    for dy in range(-radius, radius + 1):
+        for dx in range(-radius, radius + 1):
+            if dx * dx + dy * dy <= radius * (radius + 0.8):
+                picture[line + dy, column + dx, :3] = palette[labels]
+                picture[line + dy, column + dx, 3] = 255
+    out = io.BytesIO()
+    pillow.fromarray(picture, "RGBA").save(out, "PNG", optimize=True)
+    return out.getvalue()
+
+
 # ---------------------------------------------------------------------- people and answers
 
 
-def _make_people(snapshot: Snapshot, standing: Standing | None) -> tuple[PersonShown, ...]:
-    stands = {one.person: one for one in standing.people} if standing is not None else {}
-    mine: dict[int, list[StoredEvent]] = defaultdict(list)
+def _make_people(snapshot: Snapshot, standing: Standing) -> tuple[PersonShown, ...]:
+    stands = {one.person: one for one in standing.people}
+    events_of: dict[int, list[StoredEvent]] = defaultdict(list)
     for event in snapshot.answers:
-        mine[event.person].append(event)
+        events_of[event.person].append(event)
     found = []
     for person in snapshot.people.values():
-        events, stand = mine[person.id], stands.get(person.id)
-        if not events:
-            continue
-        seconds = [event.seconds for event in events if event.seconds is not None]
-        found.append(
-            PersonShown(
-                name=person.name,
-                role=person.role,
-                n_answers=len(events),
-                n_shared=stand.n_shared if stand else 0,
-                n_unsure=sum(event.body["answer"] == "UNSURE" for event in events),
-                accuracy=stand.accuracy if stand else None,
-                reliability=stand.reliability if stand else None,
-                seconds=median(seconds) if seconds else None,
+        if events := events_of[person.id]:
+            seconds = [event.seconds for event in events if event.seconds is not None]
+            stand = stands.get(person.id)
+            found.append(
+                PersonShown(
+                    name=person.name,
+                    role=person.role,
+                    n_answers=len(events),
+                    n_unsure=sum(event.body["answer"] == "UNSURE" for event in events),
+                    n_shared=stand.n_shared if stand else 0,
+                    accuracy=stand.accuracy if stand else None,
+                    reliability=stand.reliability if stand else None,
+                    seconds=median(seconds) if seconds else None,
+                )
             )
-        )
     return tuple(found)
 
 

@@ -14,11 +14,11 @@ from functools import cache
 from importlib.resources import files
 from itertools import pairwise
 from statistics import median
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from likewise._templates import load_templates
-from likewise.studio.report._report_data import HintsShown, ReportData
-from likewise.studio.report._svg import Chart, draw_bar_chart, draw_line_chart
+from likewise.studio.exports import format_count
+from likewise.studio.report._gather import HintsShown, ReportData
 
 if TYPE_CHECKING:
     from jinja2 import Template
@@ -50,11 +50,11 @@ def get_content_security_policy() -> str:
 @cache
 def _load_page() -> Template:
     templates = load_templates("likewise.studio.report", extra="studio")
-    templates.filters.update(count=format_count, cut=cut, number="{:,}".format, share="{:.0%}".format)
+    templates.filters.update(count=format_count, cut=cut, cell=format_cell, number="{:,}".format)
+    templates.filters.update(repr=repr, shell=shlex.quote)
     functions = (
-        *(make_data_uri, median, draw_question_curve, draw_times, describe_hints),
-        *(make_group_rows, make_person_rows, make_time_rows, make_hint_rows),
-        *(make_code, make_export_command),
+        *(make_data_uri, median, choose_ticks, round_up, count_times),
+        *(make_group_rows, make_time_rows, make_hint_rows),
     )
     templates.globals.update({function.__name__: function for function in functions})
     return templates.get_template("report.html")
@@ -63,28 +63,14 @@ def _load_page() -> Template:
 # ---------------------------------------------------------------------- texts and pictures
 
 
-def format_count(n: int, noun: str) -> str:
-    """Return a number with its noun.
-
-    >>> format_count(1, "answer"), format_count(1200, "answer")
-    ('1 answer', '1,200 answers')
-    """
-    return f"{n:,} {noun}{'s' * (n != 1)}"
-
-
 def cut(value: str, most: int = 280) -> str:
     """Return the beginning of a long text."""
     return value if len(value) <= most else value[: most - 1].rstrip() + "…"
 
 
-def describe_hints(hints: HintsShown) -> str:
-    """Return the number of hints of each kind.
-
-    >>> describe_hints(HintsShown(3, 0, 1200))
-    '3 together, 1,200 triplets'
-    """
-    kinds = (("together", hints.n_must), ("apart", hints.n_cannot), ("triplets", hints.n_triplets))
-    return ", ".join(f"{n:,} {name}" for name, n in kinds if n)
+def format_cell(value: Any, spec: str) -> str:
+    """Return a value as the text of a table cell; a missing value is a dash."""
+    return "–" if value is None else format(value, spec)
 
 
 def make_data_uri(picture: bytes, media_type: str) -> str:
@@ -97,41 +83,18 @@ def make_data_uri(picture: bytes, media_type: str) -> str:
 # ---------------------------------------------------------------------- rows of the tables, and charts
 
 
-def make_group_rows(data: ReportData) -> list[tuple[str, ...]]:
+def make_group_rows(data: ReportData) -> list[tuple[str, int, float]]:
     """Return title, size and share of each group, the largest first."""
     ordered = sorted(data.groups, key=lambda group: -group.size)
-    return [(group.title, f"{group.size:,}", f"{group.size / data.n_items:.1%}") for group in ordered]
+    return [(group.title, group.size, group.size / data.n_items) for group in ordered]
 
 
-def make_person_rows(data: ReportData) -> list[tuple[str, ...]]:
-    """Return what each person answered, how reliably and how fast."""
-    return [
-        (
-            one.name,
-            one.role,
-            f"{one.n_answers:,}",
-            f"{one.n_unsure:,}",
-            f"{one.n_shared:,}",
-            "–" if one.accuracy is None else f"{one.accuracy:.0%}",
-            "–" if one.reliability is None else f"{one.reliability:.2f}",
-            "–" if one.seconds is None else f"{one.seconds:.1f}",
-        )
-        for one in data.people
-    ]
-
-
-def make_time_rows(data: ReportData) -> list[tuple[str, ...]]:
+def make_time_rows(data: ReportData) -> list[tuple[Any, ...]]:
     """Return the response times by kind of question and answer."""
     kinds = {"pair": "pairs", "triplet": "triplets"}
     return [
-        (
-            kinds.get(one.kind, one.kind),
-            one.answer,
-            f"{one.n:,}",
-            f"{one.median:.1f}",
-            f"{one.lower:.1f} – {one.upper:.1f}",
-        )
-        for one in data.times
+        (kinds.get(kind, kind), answer, n, middle, f"{lower:.1f} – {upper:.1f}")
+        for kind, answer, n, middle, lower, upper in data.times
     ]
 
 
@@ -141,67 +104,33 @@ def make_hint_rows(hints: HintsShown) -> list[tuple[str, ...]]:
     return [(what, *(cut(id, 80) for id in [*ids, "", ""][:width])) for what, ids in hints.first]
 
 
-def draw_question_curve(data: ReportData) -> Chart:
-    """Draw how much the last answers changed."""
-    return draw_line_chart(
-        [(float(n), share) for n, share in data.curve],
-        title="Question curve",
-        x="answers",
-        y="share of items that changed their group over the last ten answers",
-    )
-
-
-def draw_times(data: ReportData) -> Chart:
-    """Draw how many answers took how long."""
+def count_times(data: ReportData) -> list[tuple[str, int]]:
+    """Return how many answers took how long."""
     counts = [0] * (len(_BINS) + 1)
     for seconds in data.seconds:
         counts[bisect_right(_BINS, seconds)] += 1
     names = [f"< {_BINS[0]}", *(f"{a}–{b}" for a, b in pairwise(_BINS)), f"{_BINS[-1]} +"]
-    return draw_bar_chart(list(zip(names, counts, strict=True)), title="Time per question", x="seconds")
+    return list(zip(names, counts, strict=True))
 
 
-# ---------------------------------------------------------------------- the result in Python
+def round_up(share: float) -> float:
+    """Round a share up to a readable axis limit.
 
-
-def make_export_command(data: ReportData) -> str:
-    """Return the command that writes the files that :func:`make_code` reads; to be run in the folder that
-    contains the project.
+    >>> round_up(0.13), round_up(0.0), round_up(0.7)
+    (0.2, 0.01, 1.0)
     """
-    options = ["--what", "all", "--format", "jsonl", "--out", _name_result(data)]
-    return shlex.join(["likewise", "export", data.folder, *options])
+    return next(step for step in (0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1.0) if share <= step or step == 1.0)
 
 
-def make_code(data: ReportData) -> str:
-    """Return Python code that loads the result and fits a model to the same hints."""
-    lines = [
-        "import json",
-        "",
-        "import numpy as np",
-        "from likewise import PropagationClustering",
-        "from likewise.supervision import read_hints",
-        "",
-        f"folder = {_name_result(data)!r}",
-        'with open(f"{folder}/labels.jsonl", encoding="utf-8") as file:',
-        "    rows = [json.loads(line) for line in file]",
-        'ids = [row["id"] for row in rows]',
-        'groups = np.array([row["group"] for row in rows])',
-        'names = {row["group"]: row["name"] for row in rows}',
-        "",
-        'hints = read_hints(f"{folder}/hints.jsonl", ids)  # from the answers',
-        f"X = np.load({data.folder + '/features.npy'!r})  # features, one row per item",
-    ]
-    if data.n_clusters > 1 and data.hints.n:
-        links = "hints.to_links()" + (".drop_conflicts()" if data.n_conflicts else "")
-        lines += [
-            "",
-            "# A model of the same kind, for new rows; some of its labels may differ from `groups`.",
-            f"model = PropagationClustering(n_clusters={data.n_clusters}, random_state=0)",
-            f"model.fit(X, supervision={links})",
-        ]
-    else:
-        lines.remove("from likewise import PropagationClustering")
-    return "\n".join(lines) + "\n"
+def choose_ticks(most: float) -> list[int]:
+    """Return up to seven readable integers from 0.
 
-
-def _name_result(data: ReportData) -> str:
-    return f"{data.folder.removesuffix('.likewise')}-result"
+    >>> choose_ticks(30), choose_ticks(4)
+    ([0, 5, 10, 15, 20, 25, 30], [0, 1, 2, 3, 4])
+    """
+    size = 1
+    while True:
+        for step in (size, 2 * size, 5 * size):
+            if most / step <= 6:
+                return list(range(0, int(most) + 1, step))
+        size *= 10
