@@ -4,8 +4,14 @@ import pytest
 
 from likewise.exceptions import StudyError
 from likewise.studio.study.answers import Participant, StudyAnswer, find_participants
-from likewise.studio.study.curves import PARTS, compute_study_curves, select_answers
-from likewise.studio.study.figures import draw_numbers, draw_scores, format_png
+from likewise.studio.study.curves import (
+    PARTS,
+    compute_study_curves,
+    draw_numbers,
+    draw_scores,
+    format_png,
+    select_answers,
+)
 from studio.study.simulated import Record, small_study, take_part
 
 

@@ -1,16 +1,97 @@
-"""The answers of the participants, in order, with the right answers."""
+"""The answers of the participants, in order, with the right answers, and their questionnaires."""
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable
-from dataclasses import dataclass
+from collections.abc import Collection, Iterable, Mapping
+from dataclasses import asdict, dataclass
+from typing import Any, Literal, NamedTuple, get_args
 
 from likewise.exceptions import StudyError
 from likewise.studio._stored_events import StoredEventLog
 from likewise.studio.records import StoredEvent
 from likewise.studio.study.options import Difficulty, QuestionKind
 from likewise.studio.study.plan import ALLOWED, PlannedQuestion, Study
-from likewise.studio.study.survey import Questionnaire
+
+Choice = Literal["pair", "triplet", "none"]
+LONGEST = 10_000  # characters of a comment
+
+
+class SurveyQuestion(NamedTuple):
+    """One comparison of the two kinds: its name, its text, its row of Table 3.7, and whether it is reversed.
+
+    The five are those of Pei (2017, 3.5.1.4), some of them from NASA's Task Load Index, reworded. Three ask
+    for the kind that cost more; Table 3.7 of the thesis counts the one that cost less, so these are reversed.
+    """
+
+    name: str
+    text: str
+    row: str
+    turned: bool
+
+
+SURVEY = (
+    SurveyQuestion(
+        "performance", "In which task are you more confident of your answers?", "Better performance", False
+    ),
+    SurveyQuestion(
+        "effort_per_query",
+        "In which task did a single question take you more effort?",
+        "Less effort per question",
+        True,
+    ),
+    SurveyQuestion(
+        "overall_effort",
+        "Which task, with all its questions taken together, took you more effort?",
+        "Less effort for all questions",
+        True,
+    ),
+    SurveyQuestion(
+        "frustration", "In which task did you feel more stressed or discouraged?", "Less frustration", True
+    ),
+    SurveyQuestion("preference", "Which task would you rather do, all in all?", "Overall preference", False),
+)
+
+
+@dataclass(frozen=True)
+class Questionnaire:
+    """A completed questionnaire."""
+
+    performance: Choice
+    effort_per_query: Choice
+    overall_effort: Choice
+    frustration: Choice
+    preference: Choice
+    comments: str = ""
+
+    @classmethod
+    def from_answers(cls, given: Mapping[str, Any]) -> Questionnaire:
+        """Create a questionnaire from the submitted values; raise one error for all problems."""
+        problems = [
+            f"{question.name} must be one of pair, triplet and none; got {given.get(question.name)!r}"
+            for question in SURVEY
+            if given.get(question.name) not in get_args(Choice)
+        ]
+        comments = given.get("comments", "")
+        if not isinstance(comments, str):
+            problems.append("comments must be text")
+        elif len(comments) > LONGEST:
+            problems.append(f"comments has {len(comments)} characters; expected at most {LONGEST}")
+        if problems:
+            raise StudyError(f"the questionnaire is not valid: {'; '.join(problems)}.")
+        return cls(comments=comments, **{question.name: given[question.name] for question in SURVEY})
+
+    def to_json(self) -> dict[str, str]:
+        """Return the questionnaire as JSON values for the body of an event."""
+        return asdict(self)
+
+    def find_favoured(self, question: SurveyQuestion) -> Choice:
+        """Return the kind that was rated better; reversed for questions that ask which kind cost more."""
+        choice: Choice = getattr(self, question.name)
+        other: dict[Choice, Choice] = {"pair": "triplet", "triplet": "pair", "none": "none"}
+        return other[choice] if question.turned else choice
+
+
+# ---------------------------------------------------------------------- answers
 
 
 @dataclass(frozen=True)
@@ -80,25 +161,21 @@ def find_participants(
             events_of.setdefault(event.person, {}).setdefault(event.question, event)
         elif event.kind == "survey":
             surveys[event.person] = Questionnaire.from_answers(event.body)
-    return tuple(
-        _make_participant(study, person, answers, surveys.get(person))
-        for person, answers in sorted(events_of.items())
-    )
-
-
-def _make_participant(
-    study: Study, person: int, answers: dict[str, StoredEvent], survey: Questionnaire | None
-) -> Participant:
-    planned = {one.id: one for task in study.get_tasks(person) for one in task.questions}
-    given = [_make_answer(planned[name], event) for name, event in answers.items() if name in planned]
-    return Participant(
-        person=person,
-        first=study.get_task_order(person)[0],
-        pairs=tuple(one for one in given if one.kind == "pair"),
-        triplets=tuple(one for one in given if one.kind == "triplet"),
-        survey=survey,
-        finished=len(given) == len(planned),
-    )
+    people = []
+    for person, answers in sorted(events_of.items()):
+        planned = {one.id: one for task in study.get_tasks(person) for one in task.questions}
+        given = [_make_answer(planned[name], event) for name, event in answers.items() if name in planned]
+        people.append(
+            Participant(
+                person=person,
+                first=study.get_task_order(person)[0],
+                pairs=tuple(one for one in given if one.kind == "pair"),
+                triplets=tuple(one for one in given if one.kind == "triplet"),
+                survey=surveys.get(person),
+                finished=len(given) == len(planned),
+            )
+        )
+    return tuple(people)
 
 
 def _make_answer(planned: PlannedQuestion, event: StoredEvent) -> StudyAnswer:

@@ -1,4 +1,4 @@
-"""Figures 3.9 and 3.10 of the thesis: clusterings from each participant's answers.
+"""Figures 3.9 and 3.10 of the thesis: clusterings from each participant's answers, and their plots.
 
 The answers of each kind are accumulated in five steps, and the rows are clustered from them. "Same items":
 one fifth of the answers per step, which shows the same number of items if there are three pairs per two
@@ -9,10 +9,11 @@ beyond T there are answers of only one kind.
 
 from __future__ import annotations
 
+import io
 import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
 import numpy.typing as npt
@@ -22,6 +23,8 @@ from sklearn.exceptions import ConvergenceWarning
 from likewise.discriminative import DiscriminativeClustering
 from likewise.evaluation import pairwise_f
 from likewise.exceptions import InconsistentSupervisionWarning, StudyError
+from likewise.plotting._curves import COLOURS
+from likewise.plotting._figure import MARKERS, QUIET, hide_spines, make_detached_figure
 from likewise.studio.study.answers import Participant, StudyAnswer
 from likewise.studio.study.plan import Study
 from likewise.studio.study.tables import PICKS
@@ -32,6 +35,7 @@ Method = Literal["P", "R", "R-C"]  # pairs; triplets; triplets without NEITHER (
 
 BUDGETS: tuple[Budget, ...] = ("items", "time")
 METHODS: tuple[Method, ...] = ("P", "R", "R-C")
+NAMES: dict[Method, str] = {"P": "pairs", "R": "triplets", "R-C": "triplets without “neither”"}
 PARTS = (0.2, 0.4, 0.6, 0.8, 1.0)
 EPSILON = 0.15  # as in the thesis, for answers of people
 # Most of the time is spent here: 30 fits per participant. Six starts and 300 iterations took twice as long on
@@ -93,7 +97,7 @@ def select_answers(
     if budget == "items":
         steps = [given[: round(part * len(given))] for part in PARTS]
     else:
-        clocks = {kind: np.cumsum(_get_seconds(person.get_answers(kind))) for kind in ("pair", "triplet")}
+        clocks = {kind: _accumulate_seconds(person.get_answers(kind)) for kind in ("pair", "triplet")}
         most = min(clock[-1] for clock in clocks.values())
         clock = clocks["pair" if method == "P" else "triplet"]
         # The last answer of the quicker kind is at T itself: rounding must not exclude it.
@@ -103,11 +107,11 @@ def select_answers(
     return tuple(steps)
 
 
-def _get_seconds(given: Sequence[StudyAnswer]) -> npt.NDArray[np.float64]:
-    """Return the response times; a missing one is replaced by the mean."""
+def _accumulate_seconds(given: Sequence[StudyAnswer]) -> npt.NDArray[np.float64]:
+    """Return the time after each answer; a missing response time is replaced by the mean."""
     times = np.array([np.nan if one.seconds is None else one.seconds for one in given], dtype=np.float64)
     known = times[~np.isnan(times)]
-    return np.where(np.isnan(times), known.mean() if len(known) else 1.0, times)
+    return np.cumsum(np.where(np.isnan(times), known.mean() if len(known) else 1.0, times))
 
 
 def compute_study_curves(
@@ -167,22 +171,15 @@ def _make_curve(
     scores: npt.NDArray[np.float64],
     sets: Sequence[Sequence[Sequence[StudyAnswer]]],
 ) -> StudyCurve:
-    n = len(scores)
-    mean = scores.mean(axis=0)
-    half = stats.t.ppf(0.5 + _LEVEL / 2, n - 1) * scores.std(axis=0, ddof=1) / np.sqrt(n) if n > 1 else None
-    used = np.array([[len(step) for step in steps] for steps in sets], dtype=np.float64)
+    n, mean = len(scores), scores.mean(axis=0)
+    low = high = np.full(len(PARTS), None)
+    if n > 1:
+        half = stats.t.ppf(0.5 + _LEVEL / 2, n - 1) * scores.std(axis=0, ddof=1) / np.sqrt(n)
+        low, high = mean - half, mean + half
+    used = np.array([[len(step) for step in steps] for steps in sets], dtype=np.float64).mean(axis=0)
     right = np.array([[sum(one.answer == one.truth for one in step) for step in steps] for steps in sets])
-    nothing = (None,) * len(PARTS)
-    return StudyCurve(
-        budget,
-        method,
-        PARTS,
-        tuple(mean.tolist()),
-        nothing if half is None else tuple((mean - half).tolist()),
-        nothing if half is None else tuple((mean + half).tolist()),
-        tuple(used.mean(axis=0).tolist()),
-        tuple(right.mean(axis=0).tolist()),
-    )
+    values = (mean, low, high, used, right.mean(axis=0))
+    return StudyCurve(budget, method, PARTS, *(tuple(value.tolist()) for value in values))
 
 
 def _draw_rows(study: Study, person: Participant, most: int, seed: int) -> npt.NDArray[np.int64]:
@@ -216,25 +213,14 @@ class _StudyFits:
 
     def _fit(self, given: Sequence[StudyAnswer]) -> float:
         n = len(self._X)
-        pairs = {"SAME": [], "DIFFERENT": []}  # type: dict[str, list[list[int]]]
-        triplets, answers = [], []
-        for one in given:
-            rows = [self._place[row] for row in one.rows]
-            if one.kind == "pair":
-                pairs[one.answer].append(rows)
-            else:
-                triplets.append(rows)
-                answers.append(one.answer)
-        hints = Supervision.from_links(n, must=pairs["SAME"] or None, cannot=pairs["DIFFERENT"] or None)
-        if triplets:
-            hints = hints | Supervision.from_triplets(n, triplets, answers)
+        rows = [([self._place[row] for row in one.rows], one.answer) for one in given]
+        must = [pair for pair, answer in rows if answer == "SAME"]
+        cannot = [pair for pair, answer in rows if answer == "DIFFERENT"]
+        hints = Supervision.from_links(n, must=must or None, cannot=cannot or None)
+        if triplets := [(triplet, answer) for triplet, answer in rows if len(triplet) == 3]:
+            hints = hints | Supervision.from_triplets(n, *zip(*triplets, strict=True))
         model = DiscriminativeClustering(
-            self._k,
-            epsilon=EPSILON,
-            n_init=_STARTS,
-            max_iter=_MAX_ITER,
-            random_state=self._seed,
-            n_jobs=1,
+            self._k, epsilon=EPSILON, n_init=_STARTS, max_iter=_MAX_ITER, random_state=self._seed, n_jobs=1
         )
         with warnings.catch_warnings():
             # Contradictory answers and the limit on iterations are expected here.
@@ -242,3 +228,60 @@ class _StudyFits:
             warnings.simplefilter("ignore", InconsistentSupervisionWarning)
             labels = model.fit(self._X, supervision=hints).labels_
         return float(pairwise_f(self._y, labels))
+
+
+# ---------------------------------------------------------------------- figures
+
+
+def draw_scores(curves: StudyCurves) -> Any:
+    """Plot Figure 3.9, the F-measure for the same items and the same time, and return the figure."""
+    figure = make_detached_figure(9.0, 3.8)
+    for ax, budget in zip(figure.subplots(1, 2, sharey=True), BUDGETS, strict=True):
+        for place, method in enumerate(METHODS):
+            curve = curves.get(budget, method)
+            # A small offset keeps error bars of different curves apart.
+            parts = [part + 0.012 * (place - 1) for part in curve.parts]
+            errors = None
+            if all(high is not None for high in curve.high):
+                errors = [(high or 0.0) - mean for mean, high in zip(curve.mean, curve.high, strict=True)]
+            ax.errorbar(parts, curve.mean, yerr=errors, capsize=2.5, label=NAMES[method], **_get_look(place))
+        ax.axhline(curves.start, color=QUIET, linestyle=":", linewidth=1.0, label="without answers")
+    return _finish(figure, "pairwise F-measure", 4)
+
+
+def draw_numbers(curves: StudyCurves) -> Any:
+    """Plot Figure 3.10, the number of answers used and of right answers, and return the figure."""
+    figure = make_detached_figure(9.0, 3.8)
+    for ax, budget in zip(figure.subplots(1, 2, sharey=True), BUDGETS, strict=True):
+        for place, method in enumerate(METHODS):
+            curve, look = curves.get(budget, method), _get_look(place)
+            ax.plot(curve.parts, curve.n_used, label=f"{NAMES[method]}, all", **look)
+            right = f"{NAMES[method]}, right"
+            ax.plot(curve.parts, curve.n_correct, label=right, **look, linestyle="--", mfc="w")
+        ax.set_ylim(bottom=0)
+    return _finish(figure, "answers of a participant", 3)
+
+
+def _get_look(place: int) -> dict[str, Any]:
+    return {"color": COLOURS[place], "marker": MARKERS[place], "markersize": 4.5, "linewidth": 1.6}
+
+
+def _finish(figure: Any, y: str, n_columns: int) -> Any:
+    """Label the axes of both budgets, and place the legend below them."""
+    titles = (("same number of items", "share of the answers"), ("same time", "share of the time"))
+    for ax, (title, x) in zip(figure.axes, titles, strict=True):
+        ax.set_title(title, fontsize=10)
+        ax.set_xlabel(x)
+        ax.set_xticks(PARTS, [f"{part:g}" for part in PARTS])
+        hide_spines(ax)
+    figure.axes[0].set_ylabel(y)
+    handles, labels = figure.axes[0].get_legend_handles_labels()
+    figure.legend(handles, labels, loc="outside lower center", ncols=n_columns, frameon=False, fontsize=8)
+    return figure
+
+
+def format_png(figure: Any, *, dpi: int = 120) -> bytes:
+    """Return a figure as the bytes of a PNG file."""
+    buffer = io.BytesIO()
+    figure.savefig(buffer, format="png", dpi=dpi)
+    return buffer.getvalue()

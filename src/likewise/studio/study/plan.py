@@ -6,18 +6,19 @@ between participants, so that neither kind benefits from coming second.
 
 from __future__ import annotations
 
-from collections import deque
+from collections import defaultdict
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass, replace
 from functools import cached_property
-from typing import Any, Literal, NoReturn
+from itertools import zip_longest
+from typing import Any, Literal
 
 import numpy as np
 import numpy.typing as npt
 
 from likewise.exceptions import StudyError
 from likewise.studio._stored_events import StoredEventLog
-from likewise.studio.records import QueuedQuestion, StoredEvent
+from likewise.studio.records import Item, QueuedQuestion, StoredEvent
 from likewise.studio.study.options import QuestionKind, StudyOptions
 from likewise.studio.study.pool import StudyQuestion, draw_pool, find_right_answer, make_marked_pool
 
@@ -33,7 +34,6 @@ TEXTS: dict[QuestionKind, str] = {
     "pair": "Do these two belong to the same class?",
     "triplet": "Which two belong to the same class, without the third? Choose “No two” if there are none.",
 }
-_WORDS: dict[QuestionKind, str] = {"pair": "pairs", "triplet": "triplets"}
 
 
 @dataclass(frozen=True)
@@ -98,10 +98,9 @@ class Stage:
 
     def to_json(self) -> dict[str, Any]:
         """Return the stage as JSON values for the page."""
-        task = None if self.task is None else {**self.task.__dict__}
         return {
             "stage": self.name,
-            "task": task,
+            "task": None if self.task is None else asdict(self.task),
             "reference": self.reference,
             "answers": list(self.answers),
         }
@@ -167,11 +166,11 @@ class Study:
     @cached_property
     def reference(self) -> tuple[tuple[str, str], ...]:
         """One example of each class, as (class, item id): the item nearest to the mean of its class."""
-        found = []
         members_of: dict[str, list[int]] = {name: [] for name in self.classes}
         for row, truth in enumerate(self.truths):
             if truth is not None:
                 members_of[truth].append(row)
+        found = []
         for name, rows in members_of.items():
             members = np.asarray(self.X[rows], dtype=np.float64)
             nearest = np.linalg.norm(members - members.mean(axis=0), axis=1).argmin()
@@ -198,42 +197,37 @@ class Study:
 
     def find(self, person: int, question: str) -> PlannedQuestion | None:
         """Return a question of a person's plan by its id, or None."""
-        for part in self.get_parts(person):
-            for planned in part.questions:
-                if planned.id == question:
-                    return planned
-        return None
+        every = (planned for part in self.get_parts(person) for planned in part.questions)
+        return next((planned for planned in every if planned.id == question), None)
 
     # ------------------------------------------------------------------ progress
 
     def find_stage(self, person: int, events: Iterable[StoredEvent]) -> Stage:
         """Return the stage of a person, from all events or only those of the person."""
-        return self._find_place(person, _ParticipantProgress.from_events(person, events))[0]
+        return self._find_place(person, events)[0]
 
     def get_questions(self, person: int, events: Iterable[StoredEvent], n: int) -> list[QueuedQuestion]:
         """Return the next questions of the current practice or task; none in a break."""
-        progress = _ParticipantProgress.from_events(person, events)
-        stage, part = self._find_place(person, progress)
-        if part is None or stage.name not in ("practice", "task"):
-            return []
-        return [planned.queued for planned in part.questions if planned.id not in progress.answers][:n]
+        return [planned.queued for planned in self._find_place(person, events)[2][:n]]
 
     def find_next_stage(self, person: int, events: Iterable[StoredEvent]) -> str:
         """Return the value of ``to`` for the event of kind "stage" when a person goes on."""
-        stage, part = self._find_place(person, _ParticipantProgress.from_events(person, events))
-        if part is None or stage.name not in ("intro", "break"):
-            self._refuse_to_go_on(stage)
-        return part.to
+        stage, part, _ = self._find_place(person, events)
+        if part is not None and stage.name in ("intro", "break"):
+            return part.to
+        if stage.task is not None:
+            left = stage.task.n - stage.task.done
+            raise StudyError(f"{left} questions of this part must be answered first.")
+        if stage.name == "survey":
+            raise StudyError("the questionnaire has not been submitted yet.")
+        raise StudyError("the study is over for you. Thank you!")
 
     def check_answer(
         self, person: int, events: Iterable[StoredEvent], question: str, answer: str
     ) -> PlannedQuestion:
         """Return the question that is answered; raise an error for an unknown answer or a closed question."""
-        progress = _ParticipantProgress.from_events(person, events)
-        stage, part = self._find_place(person, progress)
-        open_now = part.questions if part is not None and stage.name in ("practice", "task") else ()
-        for planned in open_now:
-            if planned.id == question and planned.id not in progress.answers:
+        for planned in self._find_place(person, events)[2]:
+            if planned.id == question:
                 if answer not in ALLOWED[planned.asked.kind]:
                     raise StudyError(
                         f"{answer!r} is not offered in this study; answers to a {planned.asked.kind} are "
@@ -242,33 +236,25 @@ class Study:
                 return planned
         raise StudyError(f"the question {question!r} is not open for you now. Reload the page to go on.")
 
-    def _find_place(self, person: int, progress: _ParticipantProgress) -> tuple[Stage, StudyPart | None]:
-        parts = self.get_parts(person)
-        for place, part in enumerate(parts):
-            done = sum(planned.id in progress.answers for planned in part.questions)
-            if part.to not in progress.entered and done == 0:
+    def _find_place(
+        self, person: int, events: Iterable[StoredEvent]
+    ) -> tuple[Stage, StudyPart | None, list[PlannedQuestion]]:
+        """Return the stage of a person, the current or next part, and the questions that are open now."""
+        answers, entered, surveyed = find_progress(person, events)
+        reference = self.options.reference
+        for place, part in enumerate(self.get_parts(person)):
+            waiting = [planned for planned in part.questions if planned.id not in answers]
+            n, done = len(part.questions), len(part.questions) - len(waiting)
+            kind = part.questions[min(done, n - 1)].asked.kind
+            task = TaskProgress(part.number, len(self.get_tasks(person)), kind, n, done)
+            if part.to not in entered and done == 0:
                 # The introduction leads to practice, or to the first task if there is no practice.
-                return self._make_stage("intro" if place == 0 else "break", person, part, 0), part
-            if done < len(part.questions):
-                return self._make_stage("task" if part.number else "practice", person, part, done), part
-        return self._make_stage("done" if progress.surveyed else "survey", person, None, 0), None
-
-    def _make_stage(self, name: StageName, person: int, part: StudyPart | None, done: int) -> Stage:
-        asks = name in ("practice", "task")
-        task = None
-        if part is not None and (asks or name == "break"):
-            kind = part.questions[min(done, len(part.questions) - 1)].asked.kind
-            task = TaskProgress(part.number, len(self.get_tasks(person)), kind, len(part.questions), done)
-        answers = ALLOWED[task.kind] if task is not None and asks else ()
-        return Stage(name, task, answers, self.options.reference)
-
-    def _refuse_to_go_on(self, stage: Stage) -> NoReturn:
-        if stage.task is not None:
-            left = stage.task.n - stage.task.done
-            raise StudyError(f"{left} questions of this part must be answered first.")
-        if stage.name == "survey":
-            raise StudyError("the questionnaire has not been submitted yet.")
-        raise StudyError("the study is over for you. Thank you!")
+                stage = Stage("break", task, (), reference) if place else Stage("intro", None, (), reference)
+                return stage, part, []
+            if waiting:
+                name: StageName = "task" if part.number else "practice"
+                return Stage(name, task, ALLOWED[kind], reference), part, waiting
+        return Stage("done" if surveyed else "survey", None, (), reference), None, []
 
     # ------------------------------------------------------------------ drawing questions
 
@@ -278,8 +264,7 @@ class Study:
             description = f"all of one class, {self.classes[0]!r}" if known else "without classes"
             raise StudyError(
                 f"a study compares answers with the true classes, but the items are {description}. Provide a "
-                "column or "
-                "folders with at least two classes."
+                "column or folders with at least two classes."
             )
         if len(known) == len(self.classes):
             raise StudyError(
@@ -302,16 +287,15 @@ class Study:
 
     def _take_practice(self, kind: QuestionKind) -> list[StudyQuestion]:
         """Remove practice questions from the pool: easy ones first, covering every answer."""
-        sorts: dict[str, deque[StudyQuestion]] = {}
+        sorts: dict[str, list[StudyQuestion]] = defaultdict(list)
         for asked in sorted(self._pools[kind], key=lambda asked: asked.difficulty == "difficult"):
-            sorts.setdefault(asked.truth, deque()).append(asked)
+            sorts[asked.truth].append(asked)
         if kind == "triplet":  # half are NEITHER; AB, BC and AC take turns
             sorts = {
-                "pick": _deal_in_turns(sorts, ("AB", "BC", "AC")),
-                "NEITHER": sorts.get("NEITHER", deque()),
+                "pick": _deal_in_turns(sorts["AB"], sorts["BC"], sorts["AC"]),
+                "NEITHER": sorts["NEITHER"],
             }
-        turns = _deal_in_turns(sorts, sorted(sorts))
-        taken = [turns.popleft() for _ in range(min(self.options.practice, len(turns)))]
+        taken = _deal_in_turns(*(sorts[truth] for truth in sorted(sorts)))[: self.options.practice]
         used = {asked.rows for asked in taken}
         self._pools[kind] = [asked for asked in self._pools[kind] if asked.rows not in used]
         return taken
@@ -324,10 +308,9 @@ class Study:
             if there < wanted or len(self._practice[kind]) < self.options.practice:
                 where = "the pool marked by hand" if self.options.pool else f"{len(self.ids)} items"
                 raise StudyError(
-                    f"a study with {self.options.count_questions(kind)} {_WORDS[kind]} needs {wanted} "
-                    f"{difficulty} ones "
-                    f"besides {self.options.practice} for practice, but {where} gave {there}. Use fewer "
-                    f"{_WORDS[kind]}, or {'mark' if self.options.pool else 'add'} more."
+                    f"a study with {self.options.count_questions(kind)} {kind}s needs {wanted} {difficulty} "
+                    f"ones besides {self.options.practice} for practice, but {where} gave {there}. Use fewer "
+                    f"{kind}s, or {'mark' if self.options.pool else 'add'} more."
                 )
 
     def _make_plan(self, person: int) -> tuple[StudyPart, ...]:
@@ -335,14 +318,13 @@ class Study:
         order = self.get_task_order(person)
         practice = [asked for kind in order[:2] for asked in self._practice[kind]]
         parts = [StudyPart(0, self._plan_questions(f"study-{person}-p", practice, rng))] if practice else []
-        sets = {
-            kind: np.array_split(np.arange(self.options.count_questions(kind)), self.options.blocks)
-            for kind in KINDS
-        }
-        drawn = {kind: self._draw(kind, rng) for kind in KINDS}
+        blocks = {}
+        for kind in KINDS:
+            drawn = self._draw(kind, rng)
+            places = np.array_split(np.arange(len(drawn)), self.options.blocks)
+            blocks[kind] = [[drawn[place] for place in block] for block in places]
         for number, kind in enumerate(order, start=1):
-            block = sets[kind].pop(0)
-            asked = [drawn[kind][place] for place in block.tolist()]
+            asked = blocks[kind].pop(0)
             parts.append(StudyPart(number, self._plan_questions(f"study-{person}-t{number}", asked, rng)))
         return tuple(parts)
 
@@ -370,30 +352,28 @@ class Study:
         return tuple(found)
 
 
-@dataclass(frozen=True)
-class _ParticipantProgress:
-    """The progress of one person: questions answered, parts entered, questionnaire submitted."""
-
-    answers: frozenset[str]
-    entered: frozenset[str]
-    surveyed: bool
-
-    @classmethod
-    def from_events(cls, person: int, events: Iterable[StoredEvent]) -> _ParticipantProgress:
-        """Derive the progress from events; undone events do not count."""
-        standing = StoredEventLog.from_events(events).get_standing("answer", "stage", "survey")
-        own = [event for event in standing if event.person == person]
-        return cls(
-            frozenset(event.question for event in own if event.kind == "answer" and event.question),
-            frozenset(str(event.body.get("to")) for event in own if event.kind == "stage"),
-            any(event.kind == "survey" for event in own),
-        )
+def find_progress(person: int, events: Iterable[StoredEvent]) -> tuple[set[str], set[str], bool]:
+    """Return the questions that a person answered, the parts entered, and whether the survey is submitted."""
+    standing = StoredEventLog.from_events(events).get_standing("answer", "stage", "survey")
+    own = [event for event in standing if event.person == person]
+    answers = {event.question for event in own if event.kind == "answer" and event.question}
+    entered = {str(event.body.get("to")) for event in own if event.kind == "stage"}
+    return answers, entered, any(event.kind == "survey" for event in own)
 
 
-def _deal_in_turns(sorts: dict[str, deque[StudyQuestion]], names: Sequence[str]) -> deque[StudyQuestion]:
-    """Take from several queues in turns until all are empty."""
-    heaps = [deque(sorts[name]) for name in names if name in sorts]
-    found: deque[StudyQuestion] = deque()
-    while any(heaps):
-        found.extend(heap.popleft() for heap in heaps if heap)
-    return found
+def _deal_in_turns(*heaps: list[StudyQuestion]) -> list[StudyQuestion]:
+    """Take from several lists in turns until all are empty."""
+    return [asked for turn in zip_longest(*heaps) for asked in turn if asked is not None]
+
+
+def veil_item(item: Item) -> Item:
+    """Return an item as a participant may see it: without its name, which often reveals the class.
+
+    Files sorted into one folder per class have names such as ``owl/17.png``. Row numbers reveal as much in a
+    sorted table, so no number replaces the name.
+
+    >>> shown = veil_item(Item(16, "owl/17.png", "image", "owl/17.png", media="owl/17.png", truth="owl"))
+    >>> shown.id, shown.title, shown.truth
+    ('item', 'item', None)
+    """
+    return replace(item, id="item", title="item", truth=None)

@@ -142,7 +142,17 @@ def make_marked_pool(
     for ids, difficulty in ((one[: 2 if one.c is None else 3], one.difficulty) for one in marked):
         if len(ids) != SIZES[kind]:
             continue
-        rows = tuple(_find_row(str(item), row_of, classes) for item in ids)
+        for item in map(str, ids):
+            if item not in row_of:
+                raise StudyError(
+                    f"the pool asks about {item!r}, which is not among the items of the project."
+                )
+            if classes[row_of[item]] is None:
+                raise StudyError(
+                    f"the pool asks about {item!r}, whose class is not known. Remove its questions, or add "
+                    "its class."
+                )
+        rows = tuple(row_of[str(item)] for item in ids)
         if len(set(rows)) < len(rows):
             raise StudyError(f"a question of the pool shows one item twice: {', '.join(map(str, ids))}.")
         if frozenset(rows) in found:
@@ -150,16 +160,6 @@ def make_marked_pool(
         truth = find_right_answer([classes[row] for row in rows])
         found[frozenset(rows)] = StudyQuestion(kind, rows, truth, difficulty)
     return list(found.values())
-
-
-def _find_row(item: str, row_of: dict[str, int], classes: Sequence[Any]) -> int:
-    if item not in row_of:
-        raise StudyError(f"the pool asks about {item!r}, which is not among the items of the project.")
-    if classes[row_of[item]] is None:
-        raise StudyError(
-            f"the pool asks about {item!r}, whose class is not known. Remove its questions, or add its class."
-        )
-    return row_of[item]
 
 
 def read_pool(path: str | os.PathLike[str]) -> tuple[MarkedQuestion, ...]:
@@ -184,25 +184,16 @@ def read_pool(path: str | os.PathLike[str]) -> tuple[MarkedQuestion, ...]:
             problems.add(line, "its number of cells differs from the header")
             continue
         row = dict(zip(table.header, cells, strict=True))
-        if wrong := _make_error(row):
-            problems.add(line, wrong)
+        difficulty = row["difficulty"].strip().lower()
+        if not row["a"] or not row["b"]:
+            problems.add(line, "a and b are required")
+        elif difficulty != "easy" and difficulty != "difficult":
+            problems.add(line, f"difficulty must be easy or difficult; got {row['difficulty']!r}")
         else:
-            questions.append(MarkedQuestion(row["a"], row["b"], row["c"] or None, _format_row(row)))
+            questions.append(MarkedQuestion(row["a"], row["b"], row["c"] or None, difficulty))
     found = [f"line {line}: {wrong.removesuffix('.')}" for line, wrong in problems.found]
     if found or not questions:
         description = "; ".join(found[:_MOST_PROBLEMS]) or "it has no questions"
         more = f"; and {len(found) - _MOST_PROBLEMS} more" if len(found) > _MOST_PROBLEMS else ""
         raise FileFormatError(f"{name}: {description}{more}.")
     return tuple(questions)
-
-
-def _make_error(row: dict[str, str]) -> str | None:
-    if not row["a"] or not row["b"]:
-        return "a and b are required"
-    if row["difficulty"].strip().lower() not in ("easy", "difficult"):
-        return f"difficulty must be easy or difficult; got {row['difficulty']!r}"
-    return None
-
-
-def _format_row(row: dict[str, str]) -> Difficulty:
-    return "easy" if row["difficulty"].strip().lower() == "easy" else "difficult"

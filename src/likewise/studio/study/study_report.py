@@ -7,13 +7,21 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 from likewise.exceptions import MissingDependencyError
+from likewise.studio.exports import format_count
 from likewise.studio.records import StoredEvent
 from likewise.studio.study.answers import find_participants
-from likewise.studio.study.curves import METHODS, StudyCurve, StudyCurves, compute_study_curves
-from likewise.studio.study.figures import NAMES, draw_numbers, draw_scores, format_png
+from likewise.studio.study.curves import (
+    METHODS,
+    NAMES,
+    StudyCurves,
+    compute_study_curves,
+    draw_numbers,
+    draw_scores,
+    format_png,
+)
 from likewise.studio.study.options import StudyOptions
 from likewise.studio.study.plan import Study
-from likewise.studio.study.tables import Confusion, Spread, SurveyRow, Tables, Times, compute_tables
+from likewise.studio.study.tables import Tables, Times, compute_tables
 
 _SAID = {
     "SAME": "same",
@@ -120,119 +128,101 @@ def make_study_report(
     )
 
 
+# ---------------------------------------------------------------------- sections of the page
+
+
 def make_study_sections(report: StudyReport) -> list[Section]:
     """Return the report as sections. Without matplotlib a sentence replaces the figures."""
-    if report.tables.n == 0:
+    options, tables = report.options, report.tables
+    design = (
+        f"Everyone answers {format_count(options.n_pairs, 'pair')} and "
+        f"{format_count(options.n_triplets, 'triplet')}; "
+        "the order of the two kinds alternates between participants. "
+        f"{options.difficult:.0%} of the questions are difficult, "
+        f"{'as marked by hand' if options.pool else 'by the distances of the items'}. "
+        f"Practice ({format_count(options.practice, 'question')} of each kind) does not count."
+    )
+    if tables.n == 0:
         text = "Nobody has started yet."
         if report.n_began:
-            text = f"{_count(report.n_began, 'participant')} started; nobody has answered all questions yet."
-        sections = [Section("Study", (_design(report.options), text))]
-        return sections + ([_make_survey_section(report)] if report.tables.n_surveys else [])
+            began = format_count(report.n_began, "participant")
+            text = f"{began} started; nobody has answered all questions yet."
+        sections = [Section("Study", (design, text))]
+        return sections + ([_make_survey_section(report)] if tables.n_surveys else [])
+    text = f"{format_count(tables.n, 'participant')} answered all questions."
+    if tables.n_left_out:
+        text += f" {tables.n_left_out} more started but did not finish; their answers are left out."
     sections = [
-        Section("Study", (_design(report.options), _make_participation(report.tables))),
-        _make_times_section(report.tables.times),
-        _make_confusions_section(report.tables),
+        Section("Study", (design, text)),
+        _make_times_section(tables.times),
+        _make_confusions_section(tables),
         _make_survey_section(report),
     ]
     if report.curves is not None:
-        sections.append(_make_curves_section(report.curves, report.options))
+        sections.append(_make_curves_section(report.curves, options))
     return sections
 
 
-def _design(options: StudyOptions) -> str:
-    by = "as marked by hand" if options.pool else "by the distances of the items"
-    return (
-        f"Everyone answers {_count(options.n_pairs, 'pair')} and {_count(options.n_triplets, 'triplet')}; "
-        "the order of the two kinds alternates between participants. "
-        f"{options.difficult:.0%} of the questions are difficult, {by}. "
-        f"Practice ({_count(options.practice, 'question')} of each kind) does not count."
-    )
-
-
-def _make_participation(tables: Tables) -> str:
-    text = f"{_count(tables.n, 'participant')} answered all questions."
-    if tables.n_left_out:
-        text += f" {tables.n_left_out} more started but did not finish; their answers are left out."
-    return text
-
-
 def _make_times_section(times: Times) -> Section:
+    text = "Seconds per question, mean ± standard deviation over participants (the thesis's Table 3.6)."
+    pairs, triplets = ["seconds"], ["seconds"]
+    for cells, spreads in (
+        (pairs, (times.pair, times.same, times.different)),
+        (triplets, (times.triplet, times.pick, times.neither)),
+    ):
+        for spread in spreads:
+            std = "" if spread.std is None else f" ± {spread.std:.2f}"
+            cells.append("–" if spread.mean is None else f"{spread.mean:.2f}{std}")
     return Section(
         "Time",
-        ("Seconds per question, mean ± standard deviation over participants (the thesis's Table 3.6).",),
+        (text,),
         (
-            TablePiece(
-                "Pairs",
-                ("", "any answer", "same", "different"),
-                (("seconds", *map(_format_spread, (times.pair, times.same, times.different))),),
-            ),
-            TablePiece(
-                "Triplets",
-                ("", "any answer", "two belong together", "neither"),
-                (("seconds", *map(_format_spread, (times.triplet, times.pick, times.neither))),),
-            ),
+            TablePiece("Pairs", ("", "any answer", "same", "different"), (tuple(pairs),)),
+            TablePiece("Triplets", ("", "any answer", "two belong together", "neither"), (tuple(triplets),)),
         ),
     )
 
 
 def _make_confusions_section(tables: Tables) -> Section:
-    return Section(
-        "Right and wrong answers",
-        (
-            "How often a participant gave each answer (columns) for each right answer (rows), mean over "
-            "participants (the thesis's Tables 3.8 and 3.9).",
-            _format_accuracy("pairs", tables.pairs),
-            _format_accuracy("triplets", tables.triplets),
-        ),
-        (_make_confusion("Pairs", tables.pairs), _make_confusion("Triplets", tables.triplets)),
-    )
-
-
-def _format_accuracy(name: str, confusion: Confusion) -> str:
-    parts = [
-        f"{share:.1%} of the {sort}"
-        for sort, share in (("easy", confusion.easy), ("difficult", confusion.difficult))
-        if share is not None
+    paragraphs = [
+        "How often a participant gave each answer (columns) for each right answer (rows), mean over "
+        "participants (the thesis's Tables 3.8 and 3.9).",
     ]
-    return (
-        f"Of the {name}, {_format_share(confusion.accuracy)} were answered correctly: {' and '.join(parts)} "
-        "ones."
-    )
-
-
-def _make_confusion(title: str, confusion: Confusion) -> TablePiece:
-    names = [_SAID[word] for word in confusion.words]
-    rows = zip(names, confusion.table, strict=True)
-    return TablePiece(
-        f"{title} ({_format_share(confusion.accuracy)} right)",
-        ("right answer", *names),
-        tuple((name, *(f"{value:.2f}" for value in row)) for name, row in rows),
-    )
+    pieces = []
+    for name, confusion in (("pairs", tables.pairs), ("triplets", tables.triplets)):
+        right = "–" if confusion.accuracy is None else f"{confusion.accuracy:.2%}"
+        sorts = (("easy", confusion.easy), ("difficult", confusion.difficult))
+        parts = [f"{share:.1%} of the {sort}" for sort, share in sorts if share is not None]
+        paragraphs.append(f"Of the {name}, {right} were answered correctly: {' and '.join(parts)} ones.")
+        words = [_SAID[word] for word in confusion.words]
+        rows = [
+            (word, *(f"{value:.2f}" for value in row))
+            for word, row in zip(words, confusion.table, strict=True)
+        ]
+        pieces.append(
+            TablePiece(f"{name.capitalize()} ({right} right)", ("right answer", *words), tuple(rows))
+        )
+    return Section("Right and wrong answers", tuple(paragraphs), tuple(pieces))
 
 
 def _make_survey_section(report: StudyReport) -> Section:
-    comments = [f"“{comment}”" for comment in report.comments]
-    if report.tables.n_surveys == 0:
+    n = report.tables.n_surveys
+    if n == 0:
         return Section("Questionnaire", ("Nobody has submitted the questionnaire yet.",))
+    comments = [f"“{comment}”" for comment in report.comments]
+    rows = [
+        (row.title, *(f"{count}/{n}" for count in (row.pair, row.triplet, row.none)))
+        for row in report.tables.survey
+    ]
+    head = ("", "pairs", "triplets", "no difference")
     return Section(
         "Questionnaire",
         (
-            f"How {_count(report.tables.n_surveys, 'participant')} compared the two tasks (Table 3.7).",
+            f"How {format_count(n, 'participant')} compared the two tasks (Table 3.7).",
             *(["Comments:", *comments] if comments else []),
         ),
-        (
-            TablePiece(
-                "Which task was rated better",
-                ("", "pairs", "triplets", "no difference"),
-                tuple(map(_make_survey_row, report.tables.survey)),
-            ),
-        ),
+        (TablePiece("Which task was rated better", head, tuple(rows)),),
     )
-
-
-def _make_survey_row(row: SurveyRow) -> tuple[str, ...]:
-    total = row.pair + row.triplet + row.none
-    return row.title, f"{row.pair}/{total}", f"{row.triplet}/{total}", f"{row.none}/{total}"
 
 
 def _make_curves_section(curves: StudyCurves, options: StudyOptions) -> Section:
@@ -252,51 +242,31 @@ def _make_curves_section(curves: StudyCurves, options: StudyOptions) -> Section:
             f"For each participant {curves.n_rows:,} of the {curves.n_all_rows:,} items of known class were "
             "clustered and scored: those they were asked about, and random others."
         )
+    ends = [(NAMES[method], curves.get("items", method)) for method in METHODS]
+    scores = ", ".join(f"{name} {curve.mean[-1]:.2f}" for name, curve in ends)
+    numbers = ", ".join(
+        f"{name} {curve.n_used[-1]:.0f} of which {curve.n_correct[-1]:.0f} right" for name, curve in ends
+    )
+    figures: tuple[FigurePiece, ...] = ()
     try:
-        figures: tuple[FigurePiece, ...] = (
-            FigurePiece("Clustering from answers", _format_scores(curves), format_png(draw_scores(curves))),
-            FigurePiece("Answers used", _format_numbers(curves), format_png(draw_numbers(curves))),
+        figures = (
+            FigurePiece(
+                "Clustering from answers",
+                f"F-measure over shares of the answers. With all answers: {scores}; without any "
+                f"{curves.start:.2f}.",
+                format_png(draw_scores(curves)),
+            ),
+            FigurePiece(
+                "Answers used",
+                f"Number of answers used at each share. With all answers: {numbers}.",
+                format_png(draw_numbers(curves)),
+            ),
         )
     except MissingDependencyError as error:
-        figures = ()
         paragraphs.append(f"The figures are missing: {error}")
-    return Section("Clustering", tuple(paragraphs), (_format_ends(curves),), figures)
-
-
-def _format_scores(curves: StudyCurves) -> str:
-    ends = ", ".join(f"{name} {curve.mean[-1]:.2f}" for name, curve in _format_all_items(curves))
-    return f"F-measure over shares of the answers. With all answers: {ends}; without any {curves.start:.2f}."
-
-
-def _format_numbers(curves: StudyCurves) -> str:
-    ends = ", ".join(
-        f"{name} {curve.n_used[-1]:.0f} of which {curve.n_correct[-1]:.0f} right"
-        for name, curve in _format_all_items(curves)
-    )
-    return f"Number of answers used at each share. With all answers: {ends}."
-
-
-def _format_all_items(curves: StudyCurves) -> list[tuple[str, StudyCurve]]:
-    return [(NAMES[method], curves.get("items", method)) for method in METHODS]
-
-
-def _format_ends(curves: StudyCurves) -> TablePiece:
     rows = [
         (f"{NAMES[curve.method]}, same {curve.budget}", *(f"{mean:.3f}" for mean in curve.mean))
         for curve in curves.curves
     ]
-    return TablePiece("F-measure", ("", *(f"{part:.0%}" for part in curves.curves[0].parts)), tuple(rows))
-
-
-def _format_spread(spread: Spread) -> str:
-    if spread.mean is None:
-        return "–"
-    return f"{spread.mean:.2f}" if spread.std is None else f"{spread.mean:.2f} ± {spread.std:.2f}"
-
-
-def _format_share(share: float | None) -> str:
-    return "–" if share is None else f"{share:.2%}"
-
-
-def _count(n: int, one: str) -> str:
-    return f"{n:,} {one}{'' if n == 1 else 's'}"
+    table = TablePiece("F-measure", ("", *(f"{part:.0%}" for part in curves.curves[0].parts)), tuple(rows))
+    return Section("Clustering", tuple(paragraphs), (table,), figures)

@@ -7,9 +7,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from likewise.studio.study.answers import Participant, StudyAnswer
+from likewise.studio.study.answers import SURVEY, Participant, Questionnaire, StudyAnswer
 from likewise.studio.study.options import QuestionKind
-from likewise.studio.study.survey import SURVEY, Questionnaire
 
 # Rows and columns of the confusion tables, in the order of the thesis, which calls them CL, ML and ow.
 WORDS: dict[QuestionKind, tuple[str, ...]] = {
@@ -128,7 +127,12 @@ def compute_times(people: Sequence[Participant]) -> Times:
     """Compute Table 3.6."""
 
     def compute_spread(kind: QuestionKind, *words: str) -> Spread:
-        return Spread.from_values(_compute_mean_seconds(person.get_answers(kind), words) for person in people)
+        means = []
+        for person in people:
+            given = [one for one in person.get_answers(kind) if one.answer in words]
+            found = [one.seconds for one in given if one.seconds is not None]
+            means.append(sum(found) / len(found) if found else None)
+        return Spread.from_values(means)
 
     return Times(
         pair=compute_spread("pair", *WORDS["pair"]),
@@ -140,25 +144,13 @@ def compute_times(people: Sequence[Participant]) -> Times:
     )
 
 
-def _compute_mean_seconds(given: Sequence[StudyAnswer], words: Sequence[str]) -> float | None:
-    found = [one.seconds for one in given if one.answer in words and one.seconds is not None]
-    return sum(found) / len(found) if found else None
-
-
 def compute_survey_rows(surveys: Sequence[Questionnaire]) -> tuple[SurveyRow, ...]:
     """Compute Table 3.7."""
     rows = []
     for question in SURVEY:
         choices = [survey.find_favoured(question) for survey in surveys]
-        rows.append(
-            SurveyRow(
-                question.name,
-                question.row,
-                choices.count("pair"),
-                choices.count("triplet"),
-                choices.count("none"),
-            )
-        )
+        counts = (choices.count(choice) for choice in ("pair", "triplet", "none"))
+        rows.append(SurveyRow(question.name, question.row, *counts))
     return tuple(rows)
 
 
