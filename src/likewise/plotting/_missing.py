@@ -119,15 +119,13 @@ class MissingRateDisplay(AxesDisplay):
         if self.shared is not None:
             self.line_ = ax.axvline(self.shared, color=PALETTE[5], linewidth=1.2, linestyle="--", zorder=2)
         size = FONT * min(1.0, _TALLEST / (1.3 + _LINE * n))
-        ax.set_yticks(
-            rows, [self._describe_label(k) for k in self.order_.tolist()], fontsize=size, parse_math=False
-        )
+        names = [shorten_name(self.names[k], 40) for k in self.order_.tolist()]
+        if self.counts is not None:
+            numbers = self.counts[self.order_].tolist()
+            names = [
+                name if np.isnan(n) else f"{name} ({n:,.0f})" for name, n in zip(names, numbers, strict=True)
+            ]
+        ax.set_yticks(rows, names, fontsize=size, parse_math=False)
         ax.set_ylim(n - 0.4, -0.6)
         ax.set_xlim(0.0, max(0.1, 1.1 * float(np.nanmax([*rates, self.shared or 0.0]))))
         ax.set_xlabel("missing rate" + (f" (dashed: all labels, {self.shared:.2f})" if self.line_ else ""))
-
-    def _describe_label(self, k: int) -> str:
-        name = shorten_name(self.names[k], 40)
-        if self.counts is None or np.isnan(self.counts[k]):
-            return name
-        return f"{name} ({self.counts[k]:,.0f})"

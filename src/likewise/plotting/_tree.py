@@ -121,21 +121,15 @@ class HierarchyDisplay(SavableDisplay):
         return cls(hierarchy, max_chars=max_chars).plot(ax=ax, title=title)
 
     @classmethod
-    def from_estimator(
-        cls, estimator: Any, *, ax: Any = None, title: str | None = None, max_chars: int = 40
-    ) -> HierarchyDisplay:
+    def from_estimator(cls, estimator: Any, **options: Any) -> HierarchyDisplay:
         """Plot the hierarchy of a fitted estimator.
 
         Parameters
         ----------
         estimator : LatentHierarchyClassifier or other
             A fitted estimator that has `hierarchy_`.
-        ax : matplotlib Axes, optional
-            Where to draw; see :meth:`from_hierarchy`.
-        title : str, optional
-            The title.
-        max_chars : int, default=40
-            Maximum number of characters of a name; longer names are truncated.
+        **options
+            Passed to :meth:`from_hierarchy`.
 
         Returns
         -------
@@ -145,7 +139,7 @@ class HierarchyDisplay(SavableDisplay):
         from sklearn.utils.validation import check_is_fitted
 
         check_is_fitted(estimator, "hierarchy_")
-        return cls.from_hierarchy(estimator.hierarchy_, ax=ax, title=title, max_chars=max_chars)
+        return cls.from_hierarchy(estimator.hierarchy_, **options)
 
     def plot(self, *, ax: Any = None, title: str | None = None) -> HierarchyDisplay:
         """Plot the tree.
