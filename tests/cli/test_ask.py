@@ -271,7 +271,7 @@ def test_ids_that_are_shown_are_not_shown_twice(run, files):
 
 @pytest.mark.parametrize("ending", [".csv", ".parquet"])
 def test_numbers_are_shown_with_sensible_digits(run, tmp_path, ending):
-    from likewise.cli._write import write_table
+    from likewise.tables import write_table
 
     columns = {
         "id": ["0012", "0013", "0014", "0015"],

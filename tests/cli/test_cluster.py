@@ -4,6 +4,7 @@ import csv
 import io
 import json
 
+import click
 import numpy as np
 import pyarrow.parquet as pq
 import pytest
@@ -13,7 +14,7 @@ import likewise.discriminative
 import likewise.kmeans
 import likewise.mixture
 import likewise.spectral
-from likewise.cli._methods import METHODS
+from likewise.cli._methods import METHODS, MethodOptions
 from likewise.cli._report import compute_scores, find_strayed_rows
 from likewise.cli.cluster import command
 from likewise.exceptions import InconsistentSupervisionError, InconsistentSupervisionWarning
@@ -78,9 +79,14 @@ def test_what_is_reported_of_the_methods_is_so(method):
     model = METHODS[method].estimator()
     parameters = set(model.get_params())
     parameters -= {"alpha"} if method.endswith("discriminative") else set()  # a penalty, not offered
-    assert {opt for opt, name in OPTIONS.items() if name in parameters} == METHODS[method].options
     assert {"n_clusters", "n_init", "random_state"} <= parameters
-    assert METHODS[method].says_links == ("as_links" in parameters)
+    for option, name in OPTIONS.items():
+        given = MethodOptions(**{**dict.fromkeys(OPTIONS.values()), "n_init": None, name: 1})
+        if name in parameters:
+            assert given.make_parameters(method) == {name: 1}
+        else:
+            with pytest.raises(click.UsageError, match=f"{option} is for .* not for {method}"):
+                given.make_parameters(method)
     assert METHODS[method].uses == getattr(model, "supported_hints", frozenset())
 
 
@@ -89,7 +95,7 @@ def test_the_values_that_options_accept_are_those_of_the_estimator(method):
     rules = getattr(METHODS[method].estimator, "parameter_rules", {})
     for param in (param for param in command.params if param.name in rules):
         kind = param.type
-        if not METHODS[method].options.isdisjoint(param.opts) or param.name == "n_init":
+        if param.name != "alpha" or method == "bag-spectral":
             flag = param.flag_value if isinstance(param.flag_value, str) else True
             values = getattr(kind, "choices", None) or [getattr(kind, "min", flag)]
             assert all(rules[param.name].holds(value) for value in values), param.name

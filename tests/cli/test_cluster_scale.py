@@ -168,7 +168,7 @@ def test_iterations_and_rows_written_are_shown(run, rows, monkeypatch):
     def progress(n_steps, *, quiet):
         yield lambda name, *, within=False: told.append((name, within))
 
-    monkeypatch.setattr("likewise.cli.cluster.show_progress", progress)
+    monkeypatch.setattr("likewise.cli._output.show_progress", progress)
     run(*BASE, "--parquet", "rows", "--id", "name")
     steps = [name for name, within in told if not within]
     assert steps == ["inspecting files", "finding rows", "clustering", "writing"]

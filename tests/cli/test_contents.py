@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 from sklearn.cluster import KMeans
 
-from likewise.cli._contents import Contents
-from likewise.cli._data_tables import DataTable
+from likewise.cli._report import describe_clusters, format_contents
 from likewise.supervision import RowIds
+from likewise.tables import DataTable
 
 
 class Labelled:
@@ -29,60 +29,67 @@ def contents_of(X, labels, model=None):
     X = np.array(X, dtype=float)
     names = tuple("xyzuvw"[: X.shape[1]])
     table = DataTable(RowIds.from_ids([f"r{i}" for i in range(len(X))]), X, names)
-    return Contents.from_model(model or Labelled(), X, table, np.array(labels))
+    return describe_clusters(model or Labelled(), X, table, np.array(labels))
+
+
+def lines_of(X, labels):
+    X = np.array(X, dtype=float)
+    table = DataTable(RowIds.from_row_numbers(len(X)), X, tuple("xyzuvw"[: X.shape[1]]))
+    return format_contents(contents_of(X, labels), table)
 
 
 def test_columns_typical_and_doubtful_rows_by_hand():
     # In x two groups about 0 and 10; r4 leans to the other group; y is constant.
     X = [[0, 1], [0, 1], [0, 1], [0, 1], [3, 1], [10, 1], [10, 1], [10, 1], [10, 1]]
     labels = [0, 0, 0, 0, 0, 1, 1, 1, 1]
-    first, second = contents_of(X, labels).clusters
-    (column,) = first.columns
-    assert (column.name, column.mean) == ("x", pytest.approx(0.6))
-    assert column.mean_elsewhere == pytest.approx(10)
-    assert column.difference == pytest.approx((0.6 - 10) / np.std([row[0] for row in X]))
-    assert (first.size, second.size) == (5, 4)
-    assert first.doubtful[0] == (4, 1)
-    assert 4 not in first.typical
-    assert len(first.typical) == len(second.typical) == 3
+    first, second = contents_of(X, labels)
+    (column,) = first["columns"]
+    assert (column["name"], column["mean"]) == ("x", pytest.approx(0.6))
+    assert column["mean_elsewhere"] == pytest.approx(10)
+    assert column["difference"] == pytest.approx((0.6 - 10) / np.std([row[0] for row in X]))
+    assert (first["size"], second["size"]) == (5, 4)
+    assert first["doubtful"][0] == {"id": "r4", "next_best_cluster": 1}
+    assert "r4" not in first["typical"]
+    assert len(first["typical"]) == len(second["typical"]) == 3
 
 
 def test_probabilities_say_what_is_in_doubt():
     shares = [[0.9, 0.1, 0], [0.99, 0.01, 0], [0.6, 0, 0.4], [1, 0, 0], [1, 0, 0], [0, 1, 0], [0, 0, 1]]
     X = [[0.0], [0.1], [0.2], [0.0], [-0.1], [9.0], [-9.0]]
-    first = contents_of(X, [0, 0, 0, 0, 0, 1, 2], Sure(shares)).clusters[0]
-    assert first.typical == (0, 3, 1)
-    assert first.doubtful == ((2, 2), (4, 1))
+    first = contents_of(X, [0, 0, 0, 0, 0, 1, 2], Sure(shares))[0]
+    assert first["typical"] == ["r0", "r3", "r1"]
+    assert [tuple(row.values()) for row in first["doubtful"]] == [("r2", 2), ("r4", 1)]
 
 
 def test_a_cluster_without_rows_is_left_out_and_one_cluster_has_no_others():
-    assert [one.cluster for one in contents_of([[0], [1], [9]], [0, 0, 2]).clusters] == [0, 2]
-    assert contents_of([[0], [1]], [0, 0]).format_lines() == []
+    assert [one["cluster"] for one in contents_of([[0], [1], [9]], [0, 0, 2])] == [0, 2]
+    assert lines_of([[0], [1]], [0, 0]) == []
 
 
 def test_a_cluster_that_differs_in_nothing_says_so():
-    lines = contents_of([[1, 1], [1, 1], [1, 1]], [0, 0, 1]).format_lines()
+    lines = lines_of([[1, 1], [1, 1], [1, 1]], [0, 0, 1])
     assert lines[0] == "contents      0  no column differs much"
 
 
 def test_many_clusters_are_folded_to_the_largest():
     labels = np.repeat(np.arange(12), [3] * 2 + [4] * 8 + [3] * 2)
-    contents = contents_of(labels[:, None] * 5.0, labels)
-    lines = contents.format_lines()
+    lines = lines_of(labels[:, None] * 5.0, labels)
     assert len(lines) == 2 * 8 + 1
     assert lines[-1].strip() == "and 4 smaller clusters; --json lists all"
     assert [int(line[12:15]) for line in lines[:-1:2]] == list(range(2, 10))
-    assert len(contents.as_list()) == 12
+    assert len(contents_of(labels[:, None] * 5.0, labels)) == 12
 
 
 def test_the_order_of_rows_changes_nothing():
     X = np.random.RandomState(0).normal(size=(40, 3))
     labels = (X[:, 0] > 0).astype(int)
     order = np.random.RandomState(1).permutation(40)
-    one, other = contents_of(X, labels).clusters[0], contents_of(X[order], labels[order]).clusters[0]
-    assert [column.name for column in one.columns] == [column.name for column in other.columns]
-    assert one.typical == tuple(order[list(other.typical)].tolist())
-    assert {row for row, _ in one.doubtful} == {int(order[row]) for row, _ in other.doubtful}
+    one, other = contents_of(X, labels)[0], contents_of(X[order], labels[order])[0]
+    assert [column["name"] for column in one["columns"]] == [column["name"] for column in other["columns"]]
+    assert one["typical"] == [f"r{order[int(id[1:])]}" for id in other["typical"]]
+    assert {row["id"] for row in one["doubtful"]} == {
+        f"r{order[int(row['id'][1:])]}" for row in other["doubtful"]
+    }
 
 
 def test_centres_of_a_model_and_means_agree_on_plain_k_means():
@@ -90,10 +97,8 @@ def test_centres_of_a_model_and_means_agree_on_plain_k_means():
     X = (X - X.mean(axis=0)) / X.std(axis=0)
     model = KMeans(3, n_init=1, random_state=0).fit(X)
     labels = model.labels_.astype(int)
-    for one, other in zip(
-        contents_of(X, labels, model).clusters, contents_of(X, labels).clusters, strict=True
-    ):
-        assert {row for row, _ in one.doubtful} == {row for row, _ in other.doubtful}
+    for one, other in zip(contents_of(X, labels, model), contents_of(X, labels), strict=True):
+        assert {row["id"] for row in one["doubtful"]} == {row["id"] for row in other["doubtful"]}
 
 
 def test_the_summary_and_json_have_them(run, files):

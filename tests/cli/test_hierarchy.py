@@ -9,7 +9,7 @@ import sys
 import numpy as np
 import pytest
 
-from likewise.cli._tree_text import SHOWN, format_least_sure, format_tree
+from likewise.cli._tree_report import SHOWN, format_least_sure, format_tree
 from likewise.hierarchy import LabelHierarchy, read_hierarchy
 
 PARENTS = {"animal": None, "bird": "animal", "owl": "bird", "wren": "bird", "tool": None, "saw": "tool"}

@@ -7,11 +7,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from likewise.cli._item_features import FeatureOptions, build_items
-from likewise.cli._raw_tables import RawTable, read_raw
-from likewise.cli._tags import LabelTable, find_shared_id, read_tag_columns, read_tag_table
+from likewise.cli._tags import LabelTable, build_items, find_shared_id, read_tag_columns, read_tag_table
 from likewise.exceptions import FileFormatError
 from likewise.supervision import RowIds
+from likewise.tables import RawTable, read_columns
 
 IDS = RowIds.from_ids(["r1", "r2", "r3"])
 Y = [[1, 0], [0, 0], [1, 1]]  # cat, pet
@@ -64,7 +63,7 @@ def test_rows_without_an_id_column_are_numbers():
 
 def test_numbers_from_other_formats(tmp_path):
     np.save(tmp_path / "tags.npy", np.array(Y))
-    raw = read_raw(str(tmp_path / "tags.npy"))
+    raw = read_columns(str(tmp_path / "tags.npy"))
     tags = read_tag_table(raw, IDS, id_column="id", separator=";", data="items.csv")
     assert tags.Y.tolist() == Y
     assert tags.names == ("f0", "f1")
@@ -193,22 +192,20 @@ def test_a_label_table_is_read_as_a_table():
 ITEMS = "id,text,x,note\nr1,red owl,1,a\nr2,blue owl,2,b\nr3,red saw,4,c\n"
 
 
-def test_files_of_features_are_reported_from_columns_by_their_names():
-    wanted = FeatureOptions.from_options(("x", "e.NPY"), id="id")
-    assert wanted.columns == ("x",)
-    assert wanted.files == ("e.NPY",)
-    assert FeatureOptions.from_options(("e.npy",)).columns is None
-    assert FeatureOptions.from_options(None).files == ()
+def test_files_of_features_are_recognised_by_their_names(tmp_path):
+    path = tmp_path / "e.NPY"
+    with path.open("wb") as file:
+        np.save(file, np.ones((3, 1)))
+    found = build_items(raw_of(ITEMS), features=("x", str(path)), id="id", seed=0)
+    assert found.descriptions == ("1 column(s) of numbers", f"1 numbers per row from {path}")
+    alone = build_items(raw_of(ITEMS), features=(str(path),), seed=0)
+    assert alone.descriptions == (f"1 numbers per row from {path}",)
 
 
 def test_blocks_stand_side_by_side(tmp_path):
     np.save(tmp_path / "e.npy", np.array([[3.0, 0.0], [3.0, 4.0], [3.0, 2.0]]))
     path = str(tmp_path / "e.npy")
-    found = build_items(
-        raw_of(ITEMS),
-        FeatureOptions.from_options(("x", path), id="id", text=("text",), drop=("note",)),
-        seed=0,
-    )
+    found = build_items(raw_of(ITEMS), features=("x", path), id="id", text=("text",), drop=("note",), seed=0)
     assert found.X.shape == (3, 1 + 2 + 4)
     assert found.X[:, 0].tolist() == [1, 2, 4]
     assert found.X[:, 1:3].var(axis=0).mean() == pytest.approx(1)
@@ -223,8 +220,8 @@ def test_blocks_stand_side_by_side(tmp_path):
 
 
 def test_few_components_of_many_words_do_not_depend_on_chance():
-    wanted = FeatureOptions.from_options(None, id="id", text=("text", "note"), components=2)
-    one, two = (build_items(raw_of(ITEMS), wanted, seed=5) for _ in range(2))
+    wanted = {"id": "id", "text": ("text", "note"), "components": 2, "seed": 5}
+    one, two = (build_items(raw_of(ITEMS), **wanted) for _ in range(2))
     assert one.X.shape == (3, 2)
     np.testing.assert_array_equal(one.X, two.X)
     assert one.descriptions == ("2 components of 4 words in 'text' and 'note'",)
@@ -232,11 +229,7 @@ def test_few_components_of_many_words_do_not_depend_on_chance():
 
 
 def test_text_that_is_the_same_everywhere_is_no_error():
-    found = build_items(
-        raw_of("id,text\nr1,same\nr2,same\n"),
-        FeatureOptions.from_options(None, id="id", text=("text",)),
-        seed=0,
-    )
+    found = build_items(raw_of("id,text\nr1,same\nr2,same\n"), id="id", text=("text",), seed=0)
     assert np.isfinite(found.X).all()
 
 

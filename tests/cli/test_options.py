@@ -7,7 +7,7 @@ import click
 import pytest
 from click.testing import CliRunner
 
-from likewise.cli._options import DataOptions, argument, collect_options, option
+from likewise.cli._options import DataOptions, argument, collect_options, option, parse_names
 from likewise.cli.main import COMMANDS, cli
 
 
@@ -30,6 +30,13 @@ def test_values_are_collected_into_one_object_with_groups():
     result = CliRunner().invoke(show, ["rows.csv", "-f", "3", "--id", "name", "--drop", "a,b", "--last"])
     assert result.output == "rows.csv 3 name ('a', 'b') True\n"
     assert CliRunner().invoke(show, ["rows.csv"]).output == "rows.csv 1 None None False\n"
+
+
+def test_names_may_hold_commas_and_quotes():
+    assert parse_names(None, None, 'a,"b,c"') == ("a", "b,c")
+    assert parse_names(None, None, " a , b ") == ("a", "b")
+    with pytest.raises(click.BadParameter, match="at least one"):
+        parse_names(None, None, ",")
 
 
 def test_options_are_listed_in_the_order_of_the_fields():

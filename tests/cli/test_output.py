@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 
 from likewise.cli._output import Outputs, check_output, format_error, gather_warnings
-from likewise.cli._write import write_table
 from likewise.supervision import RowIds, sample_links, write_hints
+from likewise.tables import write_table
 from patience import PATIENCE
 
 SCRIPT = Path(sysconfig.get_path("scripts"), "likewise")

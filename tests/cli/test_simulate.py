@@ -15,7 +15,7 @@ from sklearn.metrics import adjusted_rand_score
 
 from likewise.active import Interview, Question, RandomPairs
 from likewise.active.strategies import STRATEGIES as KNOWN
-from likewise.cli._strategies import MODELS, STRATEGIES, make_strategy_and_model
+from likewise.cli._methods import MODELS, STRATEGIES, make_strategy_and_model
 from likewise.cli.main import cli
 from likewise.cli.simulate import ERROR_KINDS
 from likewise.oracles._class_errors import ErrorKind

@@ -378,7 +378,7 @@ def test_the_map_has_a_dot_for_each_item_in_the_colour_of_its_group():
 def test_the_code_of_the_page_loads_the_result(project, tmp_path, monkeypatch, conflict):
     from click.testing import CliRunner
 
-    from likewise.cli.export import command
+    from likewise.cli.projects import export as command
 
     if not conflict:
         with open_project_store(project) as store:

@@ -332,13 +332,13 @@ def test_an_index_column_written_by_pandas_is_not_a_feature(tmp_path):
 @pytest.mark.parametrize(
     ("options", "error", "message"),
     [
-        ({"text": ("txt",)}, click.BadParameter, "no column 'txt'; did you mean 'text'"),
+        ({"text": ("txt",)}, FileFormatError, "no column 'txt'; did you mean 'text'"),
         (
             {"image": "text", "audio": "file"},
             click.UsageError,
             "--text, --image and --audio exclude one another",
         ),
-        ({"id_column": "name", "truth": "name"}, click.BadParameter, "given for --id too"),
+        ({"id_column": "name", "truth": "name"}, FileFormatError, "given for --id too"),
         ({"id_column": "kind"}, FileFormatError, "the id 'a' .* also occurs in line 2"),
         ({"features": "gone.npy"}, FileFormatError, "there is no file"),
         ({"drop": ("name", "kind", "size", "text", "file")}, FileFormatError, r"t\.csv: no column is left"),

@@ -186,16 +186,16 @@ def read_tree(path):
 
 
 def read_data(path):
-    from likewise.cli._data_tables import ColumnRoles, read_table
+    from likewise.tables import ColumnRoles, make_table, read_columns
 
-    table = read_table(path, ColumnRoles(id="id"))
+    table = make_table(read_columns(path), ColumnRoles(id="id"))
     return list(table.ids), table.X.tolist(), table.feature_names
 
 
 def read_bare_data(path):
-    from likewise.cli._data_tables import ColumnRoles, read_table
+    from likewise.tables import ColumnRoles, make_table, read_columns
 
-    table = read_table(path, ColumnRoles(), header=False)
+    table = make_table(read_columns(path, header=False), ColumnRoles())
     return list(table.ids), table.X.tolist(), table.feature_names
 
 
@@ -207,11 +207,11 @@ def read_studio_data(path):
 
 
 def read_tags(path):
-    from likewise.cli._raw_tables import read_raw
     from likewise.cli._tags import read_tag_table
     from likewise.supervision import RowIds
+    from likewise.tables import read_columns
 
-    raw = read_raw(path, encoding_option="--labels-encoding")
+    raw = read_columns(path, encoding_option="--labels-encoding")
     tags = read_tag_table(raw, RowIds.from_ids(IDS), id_column="id", separator=";", data="data.csv")
     return tags.Y.tolist(), tags.names, tags.layout, tags.notes
 

@@ -55,7 +55,7 @@ from likewise.supervision import Supervision
 
 if TYPE_CHECKING:
     from likewise._typing import MatrixLike
-    from likewise.supervision._ids import RowIds
+    from likewise.tables import RowIds
 
 _WeightedReplies = tuple[tuple[Reply, ...], tuple[float, ...]]
 T = TypeVar("T")

@@ -25,8 +25,8 @@ from likewise.active._questions import Answer, AnswerValue, OddOne, Piles, Quest
 from likewise.active._state import Strategy, check_ids
 from likewise.exceptions import ChangedFileError, FileFormatError, LikewiseError
 from likewise.supervision import RowIds, Supervision
-from likewise.supervision._jsonl import iterate_json_objects, iterate_json_records
 from likewise.supervision._records import build_hints, iterate_records
+from likewise.supervision.io import iterate_json_objects, iterate_json_records
 from likewise.tables import Problems
 
 if TYPE_CHECKING:

@@ -13,11 +13,10 @@ import numpy as np
 import numpy.typing as npt
 
 from likewise.cli._options import HINT_OPTIONS
-from likewise.cli._output import format_some
+from likewise.cli._output import SHOWN, format_some, truncate
 from likewise.exceptions import FileFormatError, UnknownFormatError, render
 from likewise.supervision import Bags, RowIds, Supervision, read_bag_labels
 
-SHOWN = 10
 PARTED_BY = ";"
 IntArray = npt.NDArray[np.int64]
 
@@ -45,26 +44,13 @@ def read_bag_hints(
 
 @dataclass(frozen=True, eq=False)
 class BagReport:
-    """The clusters of the rows of each bag, compared with the labels of the bag.
-
-    Attributes
-    ----------
-    bags : Bags
-        The bag of each row, and the labels of each bag.
-    labels : ndarray of shape (n_samples,)
-        The cluster of each row.
-    ids : RowIds
-        The id of each row.
-    n_clusters : int
-        The number of clusters.
-    classes : tuple
-        The class that each cluster stands for, or None; empty if the method assigns no classes.
-    """
+    """The clusters of the rows of each bag, compared with the labels of the bag."""
 
     bags: Bags
-    labels: IntArray
+    labels: IntArray  # the cluster of each row
     ids: RowIds
     n_clusters: int
+    # The class that each cluster stands for, or None; empty if the method assigns no classes.
     classes: tuple[Hashable | None, ...] = ()
 
     @cached_property
@@ -96,13 +82,13 @@ class BagReport:
     @cached_property
     def missing(self) -> list[list[Hashable]]:
         """The labels of each bag for which no row is in a cluster of that class."""
-        found: list[list[Hashable]] = []
-        for bag_labels, counts in zip(self.bags.labels, self.profile, strict=True):
-            there = {self.classes[c] for c in np.flatnonzero(counts).tolist()} if self.classes else set()
-            found.append(
-                sorted((bag_labels or frozenset()) - there, key=_make_sort_key) if self.classes else []
-            )
-        return found
+        if not self.classes:
+            return [[] for _ in self.bags.labels]
+        found = zip(self.bags.labels, self.profile, strict=True)
+        there = [
+            (labels or (), {self.classes[c] for c in np.flatnonzero(counts)}) for labels, counts in found
+        ]
+        return [sorted(set(labels) - classes, key=_make_sort_key) for labels, classes in there]
 
     @property
     def unclaimed(self) -> list[str]:
@@ -134,22 +120,20 @@ class BagReport:
 
     def make_rows(self) -> list[dict[str, Any]]:
         """Return one record per bag, in the order of the data, with plain values."""
-        names, labels = self.bags.names, self.bags.labels
-        return [
-            {
-                "bag": str(names[b]),
-                "rows": int(self.profile[b].sum()),
-                "labels": None
-                if (bag_labels := labels[b]) is None
-                else sorted(map(str, bag_labels), key=_make_sort_key),
-                "missing": list(map(str, self.missing[b])),
-                "strangers": [self.ids[row] for row in self.strangers[b]],
-                "clusters": {
-                    str(c): int(self.profile[b, c]) for c in np.flatnonzero(self.profile[b]).tolist()
-                },
-            }
-            for b in self.order
-        ]
+        records = []
+        for b in self.order:
+            labels, counts = self.bags.labels[b], self.profile[b]
+            records.append(
+                {
+                    "bag": str(self.bags.names[b]),
+                    "rows": int(counts.sum()),
+                    "labels": None if labels is None else sorted(map(str, labels), key=_make_sort_key),
+                    "missing": list(map(str, self.missing[b])),
+                    "strangers": [self.ids[row] for row in self.strangers[b]],
+                    "clusters": {str(c): int(counts[c]) for c in np.flatnonzero(counts).tolist()},
+                }
+            )
+        return records
 
     def as_dict(self) -> dict[str, Any]:
         """Return everything as plain values."""
@@ -217,7 +201,7 @@ class BagReport:
         lines = []
         for place, row in enumerate(cells):
             parts = [
-                _cut(cell, width).rjust(width) if c == 1 else _cut(cell, width).ljust(width)
+                truncate(cell, width).rjust(width) if c == 1 else truncate(cell, width).ljust(width)
                 for c, (cell, width) in enumerate(zip(row, widths, strict=True))
             ]
             lines.append(f"{'doubtful' if place == 0 else '':<12}{'  '.join(parts)}".rstrip())
@@ -260,7 +244,3 @@ def _make_sort_key(label: Any) -> tuple[float, str]:
     """Return a key that sorts 9 before 10, and text after numbers."""
     text = str(label)
     return (float(text) if text.isdecimal() else math.inf, text)
-
-
-def _cut(text: str, width: int) -> str:
-    return text if len(text) <= width else text[: width - 1] + "…"

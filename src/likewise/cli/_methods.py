@@ -1,11 +1,12 @@
-"""The clustering methods, by their names on the command line: their hints, their options, and fitting.
+"""Clustering methods, and strategies of interviews, by their names on the command line.
 
-The kinds of hints and the options of each method are listed here, so that an unsuitable method is rejected
-without importing any; tests compare them with the estimators.
+The kinds of hints of each method are listed here, so that an unsuitable method is rejected without importing
+any; tests compare them with the estimators. Which options apply follows from the parameters of an estimator.
 """
 
 from __future__ import annotations
 
+import difflib
 import importlib
 from dataclasses import dataclass, field, fields
 from typing import TYPE_CHECKING, Any
@@ -25,33 +26,17 @@ if TYPE_CHECKING:
     from likewise.supervision import RowIds, Supervision
 
 LINKS, LABELS = frozenset({"links"}), frozenset({"labels"})
+_LINKS_AND_TRIPLETS = LINKS | {"triplets"}
 
 
 @dataclass(frozen=True)
 class Method:
-    """A method of the command line: its class, supported hints and options.
+    """A method of the command line."""
 
-    Attributes
-    ----------
-    home : str
-        ``module:class``.
-    uses : frozenset of str
-        The kinds of hints that it supports.
-    options : frozenset of str
-        The command-line options that apply to it, besides those common to all methods.
-    hard : bool
-        Whether it breaks no link, so that contradictory links are an error.
-    says_links : bool
-        Whether it converts other hints to links itself, which avoids a list of all pairs.
-    settings : tuple of (str, object)
-        Parameters that the command line sets, to the same values as an interview.
-    """
-
-    home: str
-    uses: frozenset[str] = LINKS
-    options: frozenset[str] = frozenset({"--max-iter"})
-    hard: bool = False
-    says_links: bool = False
+    home: str  # ``module:class``
+    uses: frozenset[str] = LINKS  # the kinds of hints that it supports
+    hard: bool = False  # whether it breaks no link, so that contradictory links are an error
+    # Parameters that the command line sets, to the same values as an interview.
     settings: tuple[tuple[str, Any], ...] = ()
 
     @property
@@ -60,68 +45,50 @@ class Method:
         module, _, name = self.home.partition(":")
         return getattr(importlib.import_module(module), name)
 
+    def has_parameters(self, *names: str) -> bool:
+        """Return True if its estimator has all of these parameters."""
+        return set(names) <= set(self.estimator._get_param_names())
 
-_ITERATES = frozenset({"--max-iter"})
-_METRIC = _ITERATES | {"--metric", "--per-cluster"}
-_COVARIANCE = _ITERATES | {"--covariance"}
-_GRAPH = frozenset({"--affinity", "--neighbors"})
+
 METHODS = {
-    "mpck-means": Method("likewise.kmeans:MPCKMeans", options=_METRIC),
+    "mpck-means": Method("likewise.kmeans:MPCKMeans"),
     "pck-means": Method("likewise.kmeans:PCKMeans"),
-    "mk-means": Method("likewise.kmeans:MKMeans", options=_METRIC),
-    "mini-batch-mpck-means": Method("likewise.kmeans:MiniBatchMPCKMeans", options=_METRIC),
+    "mk-means": Method("likewise.kmeans:MKMeans"),
+    "mini-batch-mpck-means": Method("likewise.kmeans:MiniBatchMPCKMeans"),
     "mini-batch-pck-means": Method("likewise.kmeans:MiniBatchPCKMeans"),
     "cop-k-means": Method("likewise.kmeans:COPKMeans", hard=True),
-    "constrained-k-means": Method("likewise.kmeans:ConstrainedKMeans", uses=LABELS),
-    "seeded-k-means": Method("likewise.kmeans:SeededKMeans", uses=LABELS),
-    "gm-pr": Method("likewise.mixture:PairwiseGaussianMixture", options=_COVARIANCE),
-    "mini-batch-gm-pr": Method("likewise.mixture:MiniBatchPairwiseGaussianMixture", options=_COVARIANCE),
-    "gmm-ec": Method("likewise.mixture:EquivalenceGaussianMixture", options=_COVARIANCE),
-    "em-pc": Method("likewise.mixture:PosteriorConstrainedGaussianMixture", options=_COVARIANCE),
-    "discriminative": Method(
-        "likewise.discriminative:DiscriminativeClustering",
-        uses=frozenset({"links", "triplets"}),
-        options=_ITERATES | {"--tau"},
-    ),
+    "constrained-k-means": Method("likewise.kmeans:ConstrainedKMeans", LABELS),
+    "seeded-k-means": Method("likewise.kmeans:SeededKMeans", LABELS),
+    "gm-pr": Method("likewise.mixture:PairwiseGaussianMixture"),
+    "mini-batch-gm-pr": Method("likewise.mixture:MiniBatchPairwiseGaussianMixture"),
+    "gmm-ec": Method("likewise.mixture:EquivalenceGaussianMixture"),
+    "em-pc": Method("likewise.mixture:PosteriorConstrainedGaussianMixture"),
+    "discriminative": Method("likewise.discriminative:DiscriminativeClustering", _LINKS_AND_TRIPLETS),
     "mini-batch-discriminative": Method(
-        "likewise.discriminative:MiniBatchDiscriminativeClustering",
-        uses=frozenset({"links", "triplets"}),
-        options=_ITERATES | {"--tau"},
+        "likewise.discriminative:MiniBatchDiscriminativeClustering", _LINKS_AND_TRIPLETS
     ),
-    "sss-vad": Method("likewise.metric:SSSVaD", uses=frozenset({"triplets"})),
-    "bag-spectral": Method(
-        "likewise.spectral:BagSpectralClustering",
-        uses=frozenset({"bags", "labels", "links"}),
-        options=_GRAPH | {"--alpha", "--variant"},
-        says_links=True,
-    ),
-    "spectral-learning": Method("likewise.spectral:SpectralLearning", options=_GRAPH, says_links=True),
-    "spectral-reg": Method(
-        "likewise.spectral:RegularizedSpectralClustering",
-        options=_GRAPH | {"--drop-cannot"},
-        says_links=True,
-    ),
-    "flexible-spectral": Method(
-        "likewise.spectral:FlexibleSpectralClustering", options=_GRAPH, says_links=True
-    ),
+    "sss-vad": Method("likewise.metric:SSSVaD", frozenset({"triplets"})),
+    "bag-spectral": Method("likewise.spectral:BagSpectralClustering", LINKS | {"bags", "labels"}),
+    "spectral-learning": Method("likewise.spectral:SpectralLearning"),
+    "spectral-reg": Method("likewise.spectral:RegularizedSpectralClustering"),
+    "flexible-spectral": Method("likewise.spectral:FlexibleSpectralClustering"),
     "propagation": Method(
         "likewise.spectral:PropagationClustering",
-        options=frozenset({"--neighbors"}),
         settings=(("error_rate", "learn"), ("learn_metric", True)),
     ),
-    "kernel-k-means": Method(
-        "likewise.spectral:ConstrainedKernelKMeans", options=_GRAPH | _ITERATES, says_links=True
-    ),
-    "k-means": Method(
-        "sklearn.cluster:KMeans", uses=frozenset(), settings=(("n_init", 10),)
-    ),  # uses no hints
+    "kernel-k-means": Method("likewise.spectral:ConstrainedKernelKMeans"),
+    "k-means": Method("sklearn.cluster:KMeans", frozenset(), settings=(("n_init", 10),)),
 }
 DEFAULT = "mpck-means"
 
 
-def _parameter(name: str, what: str, **settings: Any) -> Any:
-    """Declare an option of some methods only; `what` describes them."""
-    return field(metadata={**option(name, **settings).metadata, "option": name, "what": what})
+def _parameter(name: str, what: str, *, beside: tuple[str, ...] = (), **settings: Any) -> Any:
+    """Declare an option of the methods whose estimators have a parameter with the name of the field.
+
+    `what` describes these methods; `beside` are further parameters that they have.
+    """
+    declared = option(name, **settings).metadata
+    return field(metadata={**declared, "option": name, "what": what, "beside": beside})
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -170,6 +137,7 @@ class MethodOptions:
     alpha: float | None = _parameter(
         "--alpha",
         "clustering from bags",
+        beside=("variant",),  # elsewhere, alpha is another parameter
         type=click.FloatRange(min=0),
         help="Weight of the bags in bag-spectral; by default 1.5, less if not all bags are labelled, and 0.7 "
         "for the variants of the paper.",
@@ -198,15 +166,17 @@ class MethodOptions:
 
     def make_parameters(self, method: str) -> dict[str, Any]:
         """Return the parameters that were given; raise an error for one that the method lacks."""
-        given = [(each, value) for each in fields(self) if (value := getattr(self, each.name)) is not None]
-        for each, _ in given:
-            name = each.metadata.get("option")
-            if name is not None and name not in METHODS[method].options:
-                fitting = ", ".join(other for other in METHODS if name in METHODS[other].options)
+        given = {each: value for each in fields(self) if (value := getattr(self, each.name)) is not None}
+        for each in given:
+            if "option" not in each.metadata:
+                continue
+            names = (each.name, *each.metadata["beside"])
+            if not METHODS[method].has_parameters(*names):
+                fitting = ", ".join(name for name, other in METHODS.items() if other.has_parameters(*names))
                 raise click.UsageError(
-                    f"{name} is for {each.metadata['what']} ({fitting}), not for {method}."
+                    f"{each.metadata['option']} is for {each.metadata['what']} ({fitting}), not for {method}."
                 )
-        return {each.name: value for each, value in given}
+        return {each.name: value for each, value in given.items()}
 
 
 def make_estimator(method: str, n_clusters: int, seed: int, options: dict[str, Any]) -> Any:
@@ -231,15 +201,11 @@ def check_honoured(method: str, kinds: frozenset[str]) -> None:
         return
     missing = sorted(kinds - METHODS[method].uses)
     fitting = find_methods(kinds)
-    if fitting:
-        way_on = f"These methods use them: {', '.join(fitting)}."
-    else:
-        way_on = "No method uses them directly."
-    with_links = [name for name in METHODS if METHODS[name].says_links or METHODS[name].uses >= LINKS]
+    way_on = f"These methods use them: {', '.join(fitting)}." if fitting else "No method uses them directly."
+    with_links = [name for name, other in METHODS.items() if other.uses >= LINKS]
     raise UnsupportedSupervisionError(
         f"--method {method} does not use {' or '.join(missing)}; hints are never ignored. {way_on} Or add "
-        f"--as-links, which converts all hints to links, for "
-        f"{', '.join(with_links)}."
+        f"--as-links, which converts all hints to links, for {', '.join(with_links)}."
     )
 
 
@@ -253,7 +219,7 @@ def select_hints(
     if not as_links:
         check_honoured(method, hints.kinds)
         return hints
-    if METHODS[method].says_links:
+    if METHODS[method].has_parameters("as_links"):  # it avoids a list of all pairs
         options["as_links"] = True
         return hints
     links = hints.select_kinds("links", "triplets", "labels").to_links()
@@ -264,11 +230,37 @@ def select_hints(
     return links
 
 
+@dataclass(frozen=True)
+class LinkConflict:
+    """Two cannot-linked rows that a chain of must-links or labels joins."""
+
+    a: str
+    b: str
+    chain: tuple[str, ...]
+
+    def __str__(self) -> str:
+        return f"{self.a} ≠ {self.b}, yet {' = '.join(self.chain)}"
+
+
+def find_link_conflicts(hints: Supervision, ids: RowIds) -> list[LinkConflict]:
+    """Return the cannot-links that must-links contradict; labels count as links.
+
+    >>> from likewise.supervision import RowIds, Supervision
+    >>> hints = Supervision.from_links(3, must=[(0, 1), (1, 2)], cannot=[(0, 2)])
+    >>> print(find_link_conflicts(hints, RowIds.from_ids(["wren", "finch", "owl"]))[0])
+    wren ≠ owl, yet wren = finch = owl
+    """
+    closed = hints.select_kinds("links", "labels").to_links().closure(on_conflict="drop")
+    return [
+        LinkConflict(ids[i], ids[j], tuple(ids[row] for row in closed.path(i, j)))
+        for i, j in closed.conflicts.tolist()
+    ]
+
+
 def fit_by_ids(model: Any, X: Any, hints: Supervision, ids: RowIds, method: str) -> list[str]:
     """Fit the model and return notes; contradictions are reported with ids instead of row numbers."""
     import warnings
 
-    from likewise.cli._contradictions import find_link_conflicts
     from likewise.supervision import RowIds
 
     if method == "sss-vad" and (hints.answers == 3).any():
@@ -280,15 +272,15 @@ def fit_by_ids(model: Any, X: Any, hints: Supervision, ids: RowIds, method: str)
         model.fit(X)
         return []
     rows, few = hints.restrict_to_hinted()  # there may be millions of rows and few hinted ones
-    conflicts = (
-        find_link_conflicts(few, RowIds.from_ids([ids[row] for row in rows.tolist()])) if len(rows) else []
-    )
+    named = RowIds.from_ids([ids[row] for row in rows.tolist()]) if len(rows) else None
+    conflicts = [] if named is None else find_link_conflicts(few, named)
+    contradiction = f"the hints contradict one another: {conflicts[0]}. " if conflicts else ""
+    if len(conflicts) > 1:
+        contradiction += f"There are {len(conflicts) - 1} more; likewise check lists them. "
     if conflicts and METHODS[method].hard:
         raise InconsistentSupervisionError(
-            f"the hints contradict one another: {conflicts[0]}. {_format_more(len(conflicts))}{method} "
-            "breaks no "
-            "link, so it cannot continue. Remove one of these hints, or use a method that may break links, "
-            "such as --method pck-means."
+            f"{contradiction}{method} breaks no link, so it cannot continue. Remove one of these hints, or "
+            "use a method that may break links, such as --method pck-means."
         )
     with warnings.catch_warnings():
         if conflicts:
@@ -297,12 +289,7 @@ def fit_by_ids(model: Any, X: Any, hints: Supervision, ids: RowIds, method: str)
             model.fit(X, supervision=hints)
         except SupervisionError as error:
             raise type(error)(render(error, ids, words=list_terms())) from error
-    if not conflicts:
-        return []
-    return [
-        f"the hints contradict one another: {conflicts[0]}. {_format_more(len(conflicts))}Not all can be "
-        "kept."
-    ]
+    return [f"{contradiction}Not all can be kept."] if conflicts else []
 
 
 def list_terms() -> dict[str, str]:
@@ -311,5 +298,72 @@ def list_terms() -> dict[str, str]:
     return {**methods, "cannot='drop'": "--drop-cannot"}
 
 
-def _format_more(n_conflicts: int) -> str:
-    return f"There are {n_conflicts - 1} more; likewise check lists them. " if n_conflicts > 1 else ""
+# ---------------------------------------------------------------------- strategies of interviews
+
+STRATEGIES = {
+    "default": "the default model and strategy of interviews",
+    "regions": "rows that represent many uncertain ones; the strategy of the default",
+    "tray": "trays of rows to sort into piles",
+    "random": "pairs drawn at random",
+    "triplets": "like regions, with a third row added to each pair",
+    "both": "like regions, alternating pairs and triplets",
+    "farthest-first": "distant rows until each group has one, then random rows",
+    "min-max": "like farthest-first, then the row farthest from the rows already placed",
+    "npu": "rows with the highest uncertainty per expected question",
+    "node-local": "rows whose neighbours are in other clusters",
+    "node-global": "rows that a mixture fitted to all rows is unsure of",
+    "node-density": "rows that the densities of the clusters are unsure of",
+    "node-compound": "rows that both their neighbours and the densities are unsure of",
+    "asc": "the pair that a spectral embedding most likely gets wrong",
+    "quire": "rows with the smallest worst-case loss over their possible groups",
+    "pknn": "rows whose most probable group is least probable given the nearest placed rows",
+    "uncertain": "the pair that the model is least sure of",
+    "info": "the pair whose answer is most informative about the model",
+    "info-triplet": "the triplet whose answer is most informative about the model",
+}
+# Answers become must-links and cannot-links, so only methods that use both can be models.
+MODELS = {
+    **{name: method for name, method in METHODS.items() if method.uses >= LINKS and name != "spectral-reg"},
+    "bayesian": Method("likewise.bayesian:BayesianClustering"),
+}
+
+
+def parse_strategies(ctx: click.Context, param: click.Parameter, value: str) -> tuple[str, ...]:
+    """Parse names of strategies, separated by commas; the error for an unknown one suggests the closest."""
+    names = tuple(dict.fromkeys(name.strip().lower() for name in value.split(",") if name.strip()))
+    if not names:
+        raise click.BadParameter(f"expected the name of a strategy: {', '.join(STRATEGIES)}.")
+    for name in names:
+        if name not in STRATEGIES:
+            close = difflib.get_close_matches(name, STRATEGIES, n=1)
+            meant = f"did you mean {close[0]!r}?" if close else f"expected one of {', '.join(STRATEGIES)}."
+            raise click.BadParameter(f"there is no strategy {name!r}; {meant}")
+    return names
+
+
+def strategy_option() -> Any:
+    """Declare a field as the name of one strategy."""
+
+    def parse(ctx: click.Context, param: click.Parameter, value: str | None) -> str | None:
+        if value is None:
+            return None
+        names = parse_strategies(ctx, param, value)
+        if len(names) > 1:
+            raise click.BadParameter(f"expected one strategy; got {len(names)}: {value!r}.")
+        return names[0]
+
+    text = f"The strategy that chooses the questions: {', '.join(STRATEGIES)}."
+    return option("--strategy", callback=parse, metavar="NAME", help=text)
+
+
+def make_strategy_and_model(name: str, n_clusters: int, model: str | None = None) -> tuple[Any, Any]:
+    """Return the strategy with this name and its model for ``Interview``; None stands for the default.
+
+    `model` is the name of the model. Without it, a strategy that uses probabilities gets
+    ``BayesianClustering``. An interview sets its seed.
+    """
+    from likewise.active.strategies import make_model, make_strategy
+
+    if model is None:
+        return make_strategy(name), make_model(name, n_clusters)
+    return make_strategy(name), MODELS[model].estimator(n_clusters=n_clusters)

@@ -6,7 +6,7 @@ A command declares each option once, as a field of its dataclass, and receives t
     class Options:
         data: str = argument(type=click.Path())
         table: TableOptions  # a field without a declaration holds further options
-        seed: int = seed_option()
+        seed: int = seed()
 
 
     @click.command("name", cls=Command)
@@ -17,6 +17,7 @@ A command declares each option once, as a field of its dataclass, and receives t
 from __future__ import annotations
 
 import codecs
+import csv
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, fields
@@ -28,8 +29,8 @@ import click
 from likewise.exceptions import FileFormatError, render
 
 if TYPE_CHECKING:
-    from likewise.cli._data_tables import ColumnRoles, DataTable
     from likewise.supervision import RowIds, Supervision
+    from likewise.tables import ColumnRoles, DataTable, RawTable
 
 Options = TypeVar("Options")
 STANDARDIZE = "Give every feature mean 0 and variance 1."
@@ -48,37 +49,37 @@ def argument(**settings: Any) -> Any:
     return field(metadata={"declare": lambda name: click.argument(name, **settings)})
 
 
-def flag_option(*names: str, **settings: Any) -> Any:
+def flag(*names: str, **settings: Any) -> Any:
     """Declare a field as an option without a value, which is False if it is not given."""
     return option(*names, is_flag=True, **settings)
 
 
-def path_option(*names: str, **settings: Any) -> Any:
+def path(*names: str, **settings: Any) -> Any:
     """Declare a field as the name of a file."""
     return option(*names, type=click.Path(), **settings)
 
 
-def column_option(*names: str, **settings: Any) -> Any:
+def column(*names: str, **settings: Any) -> Any:
     """Declare a field as the name of a column."""
     return option(*names, metavar="COLUMN", **settings)
 
 
-def columns_option(*names: str, **settings: Any) -> Any:
+def columns(*names: str, **settings: Any) -> Any:
     """Declare a field as names of columns, separated by commas."""
     return option(*names, callback=parse_names, metavar="A,B,C", **settings)
 
 
-def integer_option(*names: str, least: int, **settings: Any) -> Any:
+def integer(*names: str, least: int, **settings: Any) -> Any:
     """Declare a field as an integer of at least `least`; the help shows a default."""
     return option(*names, type=click.IntRange(least), show_default=True, **settings)
 
 
-def choice_option(*names: str, values: Iterable[str], **settings: Any) -> Any:
+def choice(*names: str, values: Iterable[str], **settings: Any) -> Any:
     """Declare a field as one of some words; the help shows a default."""
     return option(*names, type=click.Choice(list(values)), show_default=True, **settings)
 
 
-def seed_option(help: str = "Random seed.", most: int = 2**32 - 1) -> Any:
+def seed(help: str = "Random seed.", most: int = 2**32 - 1) -> Any:
     """Declare a field as the option ``--seed``."""
     return option("--seed", type=click.IntRange(0, most), default=0, help=f"{help}  [default: 0]")
 
@@ -133,16 +134,29 @@ def _check_encoding(ctx: click.Context, param: click.Parameter, value: str) -> s
         raise click.BadParameter(f"there is no encoding {value!r}; try utf-8, latin-1 or cp1252.") from None
 
 
-def parse_names(ctx: click.Context, param: click.Parameter, value: str | None) -> tuple[str, ...] | None:
-    """Parse column names separated by commas."""
+def parse_names(
+    ctx: click.Context | None, param: click.Parameter | None, value: str | None
+) -> tuple[str, ...] | None:
+    """Parse column names separated by commas; double quotes enclose a name that contains a comma.
+
+    >>> parse_names(None, None, 'a, b,"c,d"')
+    ('a', 'b', 'c,d')
+    """
     if value is None:
         return None
-    from likewise.cli._data_tables import split_names
-
-    names = split_names(value)
+    cells = next(csv.reader([value], skipinitialspace=True), [])
+    names = tuple(name for cell in cells if (name := cell.strip()))
     if not names:
         raise click.BadParameter("expected at least one column name.")
     return names
+
+
+def parse_float(value: str) -> float:
+    """Return a value as a number; NaN, which is in no range, if it is none."""
+    try:
+        return float(value)
+    except ValueError:
+        return float("nan")
 
 
 _UNITS = {"": 1, "k": 10**3, "m": 10**6, "g": 10**9, "t": 10**12, "ki": 2**10, "mi": 2**20, "gi": 2**30}
@@ -166,33 +180,37 @@ def parse_bytes(ctx: click.Context, param: click.Parameter, value: str | None) -
 class DataOptions:
     """How to read DATA."""
 
-    id_column: str | None = column_option(
+    id_column: str | None = column(
         "--id",
         help="The column of ids by which hints refer to rows. Without it, rows are numbered 0, 1, 2 and so "
         "on; the header is not counted.",
     )
-    features: tuple[str, ...] | None = columns_option(
+    features: tuple[str, ...] | None = columns(
         "--features", help="The columns to use; by default all others."
     )
-    drop: tuple[str, ...] | None = columns_option("--drop", help="Columns to leave out.")
-    no_header: bool = flag_option(
-        "--no-header", help="The CSV file has no header; columns are f0, f1 and so on."
-    )
+    drop: tuple[str, ...] | None = columns("--drop", help="Columns to leave out.")
+    no_header: bool = flag("--no-header", help="The CSV file has no header; columns are f0, f1 and so on.")
     encoding: str = encoding_option("--encoding", "Encoding of a CSV DATA file.")
 
     def make_roles(
         self, truth: str | None = None, bag: str | None = None, truth_option: str = "--truth"
     ) -> ColumnRoles:
         """Return the column roles that the options define."""
-        from likewise.cli._data_tables import ColumnRoles
+        from likewise.tables import ColumnRoles
 
         return ColumnRoles(self.id_column, self.features, self.drop or (), truth, bag, truth_option)
 
+    def read_columns(self, path: str) -> RawTable:
+        """Read all columns of the table."""
+        from likewise.tables import read_columns
+
+        return read_columns(path, header=not self.no_header, encoding=self.encoding)
+
     def read_table(self, path: str, columns: ColumnRoles) -> DataTable:
         """Read the table of rows and features."""
-        from likewise.cli._data_tables import read_table
+        from likewise.tables import make_table
 
-        return read_table(path, columns, header=not self.no_header, encoding=self.encoding)
+        return make_table(self.read_columns(path), columns)
 
     def format_options(self, *, standardize: bool) -> list[str]:
         """Return the options with which another command reads DATA in the same way."""

@@ -16,7 +16,6 @@ import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from types import TracebackType
 from typing import TYPE_CHECKING, Any, Protocol
 
 import click
@@ -30,6 +29,7 @@ if TYPE_CHECKING:
     from likewise.supervision import RowIds
 
 STDOUT = "-"
+SHOWN = 10  # maximum number of lines of one kind in a report
 PICTURES = (".png", ".svg", ".pdf")
 
 
@@ -53,6 +53,8 @@ class Command(click.Command):
         except (LikewiseError, ValueError, OSError, MemoryError) as error:
             if debug or (isinstance(error, OSError) and error.errno == errno.EPIPE):
                 raise
+            if isinstance(error, FileFormatError) and (error.parameter or "").startswith("--"):
+                raise click.BadParameter(error.message, ctx, param_hint=f"'{error.parameter}'") from error
             raise click.ClickException(format_error(error)) from error
 
 
@@ -134,7 +136,7 @@ def format_count(n: int, word: str) -> str:
     return f"{n:,} {word}{'' if n == 1 else 's'}"
 
 
-def format_some(words: Sequence[str], most: int = 10) -> str:
+def format_some(words: Sequence[str], most: int = SHOWN) -> str:
     """Return the first words, separated by commas, and the number of the others.
 
     >>> format_some(["a", "b", "c"], most=2)
@@ -142,6 +144,17 @@ def format_some(words: Sequence[str], most: int = 10) -> str:
     """
     more = len(words) - most
     return ", ".join(words[:most]) + (f" and {more} more" if more > 0 else "")
+
+
+def truncate(text: str, width: int) -> str:
+    """Return at most `width` characters of a text, the last of them … if some are missing."""
+    return text if len(text) <= width else f"{text[: width - 1]}…"
+
+
+def format_first(lines: Sequence[str], *, indent: str = "", all: str = "--json lists all") -> list[str]:
+    """Return the first ten lines, and the number of the others, which `all` says how to see."""
+    more = [f"{indent}and {len(lines) - SHOWN} more; {all}"] if len(lines) > SHOWN else []
+    return [*lines[:SHOWN], *more]
 
 
 class Notes(list[str]):
@@ -237,12 +250,14 @@ class Outputs:
             self._parts.append((part, target))
             write(part)
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
+    def add_table(self, path: str | None, columns: Mapping[str, Sequence[Any]]) -> None:
+        """Write columns to a file of the format of its extension; do nothing without a file."""
+        from likewise.tables import write_table
+
+        if path is not None and path != STDOUT:
+            self.add(path, lambda part: write_table(part, columns))
+
+    def __exit__(self, kind: type[BaseException] | None, *error: object) -> None:
         try:
             if kind is None:
                 for part, target in self._parts:
@@ -280,7 +295,7 @@ def check_files(
     `tables` are the tables to write, by option; `folders` are read, too, but not checked here.
     """
     from likewise._optional import require
-    from likewise.cli._write import ENDINGS, check_writer
+    from likewise.tables import ENDINGS, check_writer
 
     check_inputs(*inputs)
     check_distinct({**tables, "--plot": plot}, [*inputs, *folders])

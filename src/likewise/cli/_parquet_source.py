@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
 from collections import deque
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
@@ -15,16 +14,14 @@ import numpy.typing as npt
 
 from likewise._compat import HAS_CALLBACKS
 from likewise._optional import require
-from likewise.cli._data_tables import ColumnRoles, DataTable
-from likewise.cli._output import Step
-from likewise.cli._raw_tables import RawTable
+from likewise.cli._output import Step, write_stdout
 from likewise.cli._report import Report
-from likewise.cli._write import BlockWriter
 from likewise.datasets import ParquetRows
 from likewise.datasets import _parquet as files
 from likewise.exceptions import FileFormatError
 from likewise.supervision import Bags, FewIds, RowIds, Supervision
 from likewise.supervision.io import list_ids_in_file
+from likewise.tables import BlockWriter, DataTable
 
 if TYPE_CHECKING:
     from likewise.cli.cluster import ClusterOptions
@@ -41,17 +38,20 @@ def open_parquet(asked: ClusterOptions, path: str, step: Step) -> Iterator[Parqu
     step("inspecting files")
     if asked.scheduler is None:
         footers = tuple(files.read_footer(file) for file in files.list_files(path))
-        yield LocalFiles(asked, path, step, footers)
+        yield ParquetSource(asked, path, step, footers)
         return
     from likewise.distributed._cluster_errors import get_client
     from likewise.distributed._dask_parquet import make_plan
 
     with get_client(asked.scheduler) as client:
-        yield ClusterFiles(asked, path, step, client, make_plan(path, client=client))
+        yield ClusterSource(asked, path, step, client, make_plan(path, client=client))
 
 
-class ParquetSource(ABC):
-    """Rows of Parquet files. Labels are written in blocks, and only the ids of hinted rows are kept."""
+class ParquetSource:
+    """Rows of Parquet files that this process reads.
+
+    Labels are written in blocks, and only the ids of hinted rows are kept.
+    """
 
     writes_blocks = True
     notes: Sequence[str] = ()
@@ -61,27 +61,48 @@ class ParquetSource(ABC):
         self, asked: ClusterOptions, path: str, step: Step, footers: tuple[files.Footer, ...]
     ) -> None:
         self._asked, self._path, self._step, self.footers = asked, path, step, footers
-        self.features, self._dropped = _select_features(path, asked.table.make_roles(), footers)
+        roles, names = asked.table.make_roles(), tuple(footers[0].types)
+        roles.check(names, path)
+        self.features = roles.select_features(names, path)
+        try:
+            files.choose_columns(footers, self.features)
+        except FileFormatError as error:
+            if error.parameter != "columns":
+                raise
+            tip = (
+                "Leave them out with --drop, use a column as ids with --id, or choose columns with "
+                "--features."
+            )
+            raise FileFormatError(error.message, tip) from error
+        self._dropped = tuple(name for name in names if name not in {*self.features, roles.id})
         self.n_rows = sum(footer.n_rows for footer in footers)
         self.callbacks: Sequence[Any] = (Iterations(step),) if HAS_CALLBACKS else ()
         self._counts = np.zeros(asked.clusters, dtype=np.int64)
 
-    @property
-    @abstractmethod
+    @cached_property
     def X(self) -> Any:
-        """The rows in a form that estimators accept."""
+        """A reader of the rows."""
+        return ParquetRows(self._path, self.features, memory_limit=self._asked.memory_limit)
 
-    @abstractmethod
     def find(self, column: str, names: Sequence[str]) -> files.FoundIds:
-        """Find the rows with these ids in a column, in one pass."""
+        """Find the rows with these ids in one pass."""
+        return files.find_rows_by_id(self.footers, column, names)
 
-    @abstractmethod
     def get_labels(self, labels: Any, rows: IntArray) -> IntArray:
         """Return the labels of few rows."""
+        return np.asarray(labels[rows], dtype=np.int64)
 
-    @abstractmethod
     def iterate_parts(self, labels: Any, id_column: str | None) -> Iterator[tuple[Any, Any]]:
         """Yield ids as texts (None without a column of ids) and labels, in blocks of rows."""
+        if id_column is None:
+            for at in range(0, len(labels), _BATCH_ROWS):
+                yield None, labels[at : at + _BATCH_ROWS]
+            return
+        at = 0
+        for footer in self.footers:
+            for cells in files.iterate_ids(footer, id_column, _BATCH_ROWS):
+                yield cells, labels[at : at + len(cells)]
+                at += len(cells)
 
     def read_hints(self) -> Supervision:
         """Find the hinted rows, and read the hints; unknown ids are reported with their lines."""
@@ -112,12 +133,15 @@ class ParquetSource(ABC):
 
     def write_labels(self, model: Any, path: Path | None) -> None:
         """Write the labels in blocks, to stdout without a path, and count the rows of each cluster."""
-        with BlockWriter(path) as writer:
+        pyarrow = require("pyarrow", extra="scale")
+        with BlockWriter(path, write_stdout) as writer:
             at = 0
             for names, labels in self.iterate_parts(model.labels_, self._asked.table.id_column):
                 self._step(f"writing, row {at:,}", within=True)
                 self._counts += np.bincount(labels, minlength=self._asked.clusters)
-                writer.add(_format_row_numbers(at, len(labels)) if names is None else names, labels)
+                if names is None:
+                    names = pyarrow.array(np.arange(at, at + len(labels))).cast("string")
+                writer.add(names, labels)
                 at += len(labels)
 
     def describe(self, options: dict[str, Any]) -> dict[str, Any]:
@@ -127,37 +151,8 @@ class ParquetSource(ABC):
         return {**given, "seed": asked.seed, **options}
 
 
-class LocalFiles(ParquetSource):
-    """Files that this process reads."""
-
-    @cached_property
-    def X(self) -> Any:
-        """A reader of the rows."""
-        return ParquetRows(self._path, self.features, memory_limit=self._asked.memory_limit)
-
-    def find(self, column: str, names: Sequence[str]) -> files.FoundIds:
-        """Find the rows with these ids in one pass."""
-        return files.find_rows_by_id(self.footers, column, names)
-
-    def get_labels(self, labels: Any, rows: IntArray) -> IntArray:
-        """Return the labels of few rows."""
-        return np.asarray(labels[rows], dtype=np.int64)
-
-    def iterate_parts(self, labels: Any, id_column: str | None) -> Iterator[tuple[Any, Any]]:
-        """Yield ids and labels in blocks of rows."""
-        if id_column is None:
-            for at in range(0, len(labels), _BATCH_ROWS):
-                yield None, labels[at : at + _BATCH_ROWS]
-            return
-        at = 0
-        for footer in self.footers:
-            for cells in files.iterate_ids(footer, id_column, _BATCH_ROWS):
-                yield cells, labels[at : at + len(cells)]
-                at += len(cells)
-
-
-class ClusterFiles(ParquetSource):
-    """Files that the workers of a cluster read."""
+class ClusterSource(ParquetSource):
+    """Rows of Parquet files that the workers of a cluster read."""
 
     def __init__(self, asked: ClusterOptions, path: str, step: Step, client: Any, plan: Any) -> None:
         super().__init__(asked, path, step, plan.footers)
@@ -203,33 +198,6 @@ class ClusterFiles(ParquetSource):
                 yield fetch_ahead()
         while waiting:
             yield fetch_ahead()
-
-
-def _select_features(
-    path: str, columns: ColumnRoles, footers: Sequence[files.Footer]
-) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """Return the feature columns and the columns that are left out."""
-    names = tuple(footers[0].types)
-    columns.check(RawTable(path, names, (), None))
-    others = {columns.id, *columns.drop}
-    features = columns.features or tuple(name for name in names if name not in others)
-    if not features:
-        raise FileFormatError(f"{path} has no column left to use as a feature; drop fewer columns.")
-    try:
-        files.choose_columns(footers, features)
-    except FileFormatError as error:
-        if error.parameter != "columns":
-            raise
-        raise FileFormatError(
-            error.message,
-            "Leave them out with --drop, use a column as ids with --id, or choose columns with --features.",
-        ) from error
-    return features, tuple(name for name in names if name not in {*features, columns.id})
-
-
-def _format_row_numbers(first: int, count: int) -> Any:
-    pyarrow = require("pyarrow", extra="scale")
-    return pyarrow.array(np.arange(first, first + count)).cast("string")
 
 
 class Iterations:

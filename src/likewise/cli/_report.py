@@ -1,7 +1,8 @@
-"""Report a clustering as a readable summary and as a JSON document."""
+"""Report a clustering, and the contents of its clusters, as a readable summary and as a JSON document."""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -9,11 +10,12 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+from scipy.sparse import csr_array
+from sklearn.metrics.pairwise import euclidean_distances
 
 from likewise.cli._bag_report import BagReport
-from likewise.cli._contents import Contents
-from likewise.cli._data_tables import DataTable
-from likewise.cli._output import format_count, format_some, make_console, print_notes
+from likewise.cli._output import format_count, format_first, format_some, make_console, print_notes, truncate
+from likewise.cli._row_text import format_number
 from likewise.evaluation import (
     Satisfaction,
     Scores,
@@ -23,56 +25,43 @@ from likewise.evaluation import (
     triplet_satisfaction,
 )
 from likewise.supervision import Bags, RowIds, Supervision
+from likewise.tables import DataTable, standardize_columns
 
-SHOWN = 10
+FloatArray = npt.NDArray[np.float64]
+IntArray = npt.NDArray[np.int64]
+
 # The attributes in which methods store the value of their objective.
 _OBJECTIVES = ("objective_", "inertia_", "lower_bound_")
 _BAR = 24
+_N_COLUMNS = 3
+_N_ROWS = 3
+_MOST_CLUSTERS = 8  # maximum number of clusters with contents in the printed summary
+_LONGEST_ID = 30
+_APART = 0.5  # minimum difference of a column's mean, in standard deviations, to distinguish a cluster
+_INDENT = " " * 12
 
 
 @dataclass(frozen=True, eq=False)
 class Report:
-    """The result of a clustering, with the ids of the rows.
-
-    Attributes
-    ----------
-    method, n_clusters, n_iter, objective
-        The method, the number of clusters and iterations, and the final value of the objective.
-    table, hints, labels
-        The rows, the hints about them, and the cluster of each row.
-    kept : Satisfaction
-        The stated links that the clustering keeps.
-    kept_triplets : TripletSatisfaction
-        The stated triplets that it keeps.
-    classes : tuple of str or None
-        The class that each of the first clusters stands for, if labels or labels of bags were given.
-    strayed : tuple of int
-        Labelled rows that are not in the cluster of their class.
-    scores : dict of str to Scores or None
-        Agreement with the true classes, if known, on "all" rows and on rows "untouched" by hints.
-    bags : BagReport or None
-        The report on each bag, if there are bags.
-    contents : Contents or None
-        The description of each cluster, if all rows are in memory.
-    counts : ndarray of shape (n_clusters,) or None
-        The number of rows in each cluster, if `labels` are those of the hinted rows only.
-    """
+    """The result of a clustering, with the ids of the rows."""
 
     method: str
     n_clusters: int
     n_iter: int
-    objective: float | None
+    objective: float | None  # its final value
     table: DataTable
     hints: Supervision
-    labels: npt.NDArray[np.int64]
-    kept: Satisfaction
+    labels: IntArray  # the cluster of each row
+    kept: Satisfaction  # of the stated links
     kept_triplets: TripletSatisfaction
+    # The class that each of the first clusters stands for, if labels or labels of bags were given.
     classes: tuple[str | None, ...]
-    strayed: tuple[int, ...]
+    strayed: tuple[int, ...]  # labelled rows that are not in the cluster of their class
+    # Agreement with the true classes, if known, on "all" rows and on rows "untouched" by hints.
     scores: dict[str, Scores | None]
     bags: BagReport | None = None
-    contents: Contents | None = None
-    counts: npt.NDArray[np.int64] | None = None
+    contents: list[dict[str, Any]] | None = None  # of each cluster, if all rows are in memory
+    counts: IntArray | None = None  # the sizes of the clusters, if `labels` are those of the hinted rows only
 
     @classmethod
     def from_model(
@@ -83,10 +72,10 @@ class Report:
         hints: Supervision,
         truth: str | None,
         bags: Bags | None = None,
-        X: npt.NDArray[np.float64] | None = None,
+        X: FloatArray | None = None,
         *,
-        labels: npt.NDArray[np.int64] | None = None,
-        counts: npt.NDArray[np.int64] | None = None,
+        labels: IntArray | None = None,
+        counts: IntArray | None = None,
     ) -> Report:
         """Summarise a fitted estimator; `bags` are the original bags, which `hints` may contain as links.
 
@@ -114,10 +103,8 @@ class Report:
             classes=tuple(None if name is None else str(name) for name in classes),
             strayed=find_strayed_rows(labels, hints.label_codes),
             scores={} if truth is None else compute_scores(table.kept[truth], labels, hints.touched),
-            bags=None
-            if bags is None
-            else BagReport(bags, labels, table.ids, int(model.n_clusters), by_cluster),
-            contents=None if X is None else Contents.from_model(model, X, table, labels),
+            bags=None if bags is None else BagReport(bags, labels, table.ids, model.n_clusters, by_cluster),
+            contents=None if X is None else describe_clusters(model, X, table, labels),
             counts=counts,
         )
 
@@ -163,7 +150,7 @@ class Report:
             "objective": self.objective,
             "sizes": self.sizes,
             "classes": list(self.classes),
-            "contents": None if self.contents is None else self.contents.as_list(),
+            "contents": self.contents,
             "hints": {
                 "must": len(self.hints.must),
                 "cannot": len(self.hints.cannot),
@@ -188,15 +175,15 @@ class Report:
             "scores": {rows: None if found is None else asdict(found) for rows, found in self.scores.items()},
         }
 
-    # ------------------------------------------------------------------ to read
-
     def format_lines(self) -> list[str]:
         """Return the summary, line by line."""
-        table, n_iter = self.table, self.n_iter
+        table, n_iter, hints = self.table, self.n_iter, self.hints
         dropped = f" (left out: {format_some(list(table.dropped))})" if table.dropped else ""
+        summary = repr(hints).partition(": ")[2].removesuffix(")")
+        about = f"{summary}, about {format_count(int(hints.touched.sum()), 'row')}" if hints else "none"
         lines = [
             f"rows        {self.n_rows:,}, {format_count(len(table.feature_names), 'feature')}{dropped}",
-            f"hints       {self._describe_hints()}",
+            f"hints       {about}",
             f"method      {self.method}, {format_count(self.n_clusters, 'cluster')}, "
             f"{format_count(n_iter, 'iteration')}",
         ]
@@ -205,61 +192,45 @@ class Report:
             bar = "█" * round(_BAR * size / largest)
             name = f"  {self.classes[c] or '(no class)'}" if c < len(self.classes) else ""
             lines.append(f"{'sizes' if c == 0 else '':<12}{c:>3}  {size:>7,}  {bar}".rstrip() + name)
-        contents = [] if self.contents is None else self.contents.format_lines()
-        bags = [] if self.bags is None else self.bags.format_lines()
-        return [*lines, *contents, *self._format_kept(), *bags, *self._format_scores()]
-
-    def _describe_hints(self) -> str:
-        if not self.hints:
-            return "none"
-        summary = repr(self.hints).partition(": ")[2].removesuffix(")")
-        return f"{summary}, about {format_count(int(self.hints.touched.sum()), 'row')}"
+        lines += [] if self.contents is None else format_contents(self.contents, table)
+        lines += self._format_kept()
+        lines += [] if self.bags is None else self.bags.format_lines()
+        for rows, found in self.scores.items():
+            words = "there are none with a known class"
+            if found is not None:
+                words = f"ARI {found.ari:.3f}  NMI {found.nmi:.3f}  pairwise F {found.f:.3f}"
+                words += f"  ({found.n_rows:,} rows)"
+            lines.append(f"{'all rows' if rows == 'all' else rows:<12}{words}")
+        return lines
 
     def _format_kept(self) -> list[str]:
         lines = []
         if "links" in self.hints.kinds:
             lines.append(f"links       {self.kept}")
-            broken = self.find_broken_links()
-            lines += [
-                f"            broken: {pair['a']} {'=' if pair['link'] == 'must' else '≠'} {pair['b']}"
+            broken = [
+                f"{_INDENT}broken: {pair['a']} {'=' if pair['link'] == 'must' else '≠'} {pair['b']}"
                 f"   ({pair['link']}-link)"
-                for pair in broken[:SHOWN]
+                for pair in self.find_broken_links()
             ]
-            if len(broken) > SHOWN:
-                lines.append(f"            and {len(broken) - SHOWN} more; --json lists all")
+            lines += format_first(broken, indent=_INDENT)
             if groups := self.kept.n_broken_must_groups + self.kept.n_broken_cannot_groups:
-                lines.append(f"            {format_count(groups, 'group')} with a broken link")
+                lines.append(f"{_INDENT}{format_count(groups, 'group')} with a broken link")
         if "triplets" in self.hints.kinds:
             lines.append(f"triplets    {self.kept_triplets}")
-            lines += [
-                f"            broken: {', '.join(one['items'])}   ({one['answer']})"
-                for one in self.find_broken_triplets()[:SHOWN]
+            broken = [
+                f"{_INDENT}broken: {', '.join(one['items'])}   ({one['answer']})"
+                for one in self.find_broken_triplets()
             ]
-            if len(self.kept_triplets.broken) > SHOWN:
-                more = len(self.kept_triplets.broken) - SHOWN
-                lines.append(f"            and {more} more; --json lists all")
+            lines += format_first(broken, indent=_INDENT)
         if "labels" in self.hints.kinds:
             n_labels = int((self.hints.label_codes >= 0).sum())
             lines.append(f"labels      {n_labels - len(self.strayed)} of {n_labels} with their class")
             if self.strayed:
-                lines.append(f"            not: {format_some([self.table.ids[row] for row in self.strayed])}")
-        return lines
-
-    def _format_scores(self) -> list[str]:
-        lines = []
-        for rows, found in self.scores.items():
-            words = "there are none with a known class" if found is None else _describe_score(found)
-            lines.append(f"{'all rows' if rows == 'all' else rows:<12}{words}")
+                lines.append(f"{_INDENT}not: {format_some([self.table.ids[row] for row in self.strayed])}")
         return lines
 
 
-def _describe_score(found: Scores) -> str:
-    return f"ARI {found.ari:.3f}  NMI {found.nmi:.3f}  pairwise F {found.f:.3f}  ({found.n_rows:,} rows)"
-
-
-def make_labels_table(
-    ids: RowIds, labels: npt.NDArray[np.int64], classes: Sequence[Any] = ()
-) -> dict[str, list[Any]]:
+def make_labels_table(ids: RowIds, labels: IntArray, classes: Sequence[Any] = ()) -> dict[str, list[Any]]:
     """Return the columns of a label file, including the class of each row's cluster if `classes` is given.
 
     >>> make_labels_table(RowIds.from_ids(["s1", "s2"]), np.array([1, 0]), ["owl", None])
@@ -271,7 +242,7 @@ def make_labels_table(
     return columns
 
 
-def find_strayed_rows(labels: npt.NDArray[np.int64], codes: npt.NDArray[np.int64]) -> tuple[int, ...]:
+def find_strayed_rows(labels: IntArray, codes: IntArray) -> tuple[int, ...]:
     """Return the labelled rows that are not in the cluster of their class.
 
     Classes are matched to clusters one to one such that the number of agreeing rows is maximal.
@@ -293,7 +264,7 @@ def find_strayed_rows(labels: npt.NDArray[np.int64], codes: npt.NDArray[np.int64
 
 
 def compute_scores(
-    truth: tuple[str | None, ...], labels: npt.NDArray[np.int64], touched: npt.NDArray[np.bool_]
+    truth: tuple[str | None, ...], labels: IntArray, touched: npt.NDArray[np.bool_]
 ) -> dict[str, Scores | None]:
     """Score a clustering on the rows of known class: on all of them, and on the unhinted ones."""
     known = np.array([word is not None for word in truth])
@@ -310,3 +281,157 @@ def print_report(report: Report, notes: list[str], wrote: list[str]) -> None:
     for line in report.format_lines():
         stderr.print(line, style="red" if line.lstrip().startswith("broken:") else None)
     print_notes(notes, map(Path, wrote))
+
+
+# ---------------------------------------------------------------------- contents of clusters
+
+
+def describe_clusters(model: Any, X: FloatArray, table: DataTable, labels: IntArray) -> list[dict[str, Any]]:
+    """Describe each cluster: its distinguishing columns, typical rows and uncertain rows, by their ids.
+
+    The columns are those whose mean differs by half a standard deviation, the most different first. The
+    typical rows are nearest to its mean, with standardised columns; the doubtful ones are the least certain
+    of the remaining rows. Uncertainty comes from the model's probabilities or distances to centres if it has
+    them; otherwise from the distances to the means of the clusters, in the embedding if there is one.
+
+    Parameters
+    ----------
+    model : fitted clusterer
+        The model.
+    X : ndarray of shape (n_samples, n_features)
+        The training rows.
+    table : DataTable
+        The same rows in the units of the file.
+    labels : ndarray of shape (n_samples,)
+        The cluster of each row.
+
+    Returns
+    -------
+    list of dict
+        One for each cluster with rows; empty if there are fewer than two.
+    """
+    counts = np.bincount(labels)
+    found = np.flatnonzero(counts)
+    if len(found) < 2:
+        return []
+    ids, rows = table.ids, standardize_columns(table.X)
+    means, raw_means = _compute_means(rows, labels), _compute_means(table.X, labels)
+    squares = _compute_squared_distances(rows, means)
+    other, margin = _compute_margins(model, X, labels, squares)
+    rank = np.empty(len(margin), dtype=np.int64)  # of the uncertainty; distances to means break ties
+    rank[np.lexsort((_compute_margin(squares, labels)[1], margin))] = np.arange(len(margin))
+    overall = table.X.mean(axis=0)
+    by_cluster = np.split(np.argsort(labels, kind="stable"), np.cumsum(counts)[:-1])
+    clusters = []
+    for c in found.tolist():
+        share = counts[c] / len(labels)
+        elsewhere = (overall - share * raw_means[c]) / (1 - share)
+        difference = means[c] / (1 - share)  # standardised columns have mean 0
+        columns = [
+            {
+                "name": table.feature_names[j],
+                "mean": float(raw_means[c, j]),
+                "mean_elsewhere": float(elsewhere[j]),
+                "difference": float(difference[j]),  # in standard deviations of the column over all rows
+            }
+            for j in np.argsort(-np.abs(difference), kind="stable")[:_N_COLUMNS].tolist()
+            if abs(difference[j]) >= _APART
+        ]
+        members = by_cluster[c]
+        members = members[np.argsort(squares[members, c], kind="stable")]
+        rest = members[_N_ROWS:]
+        rest = rest[np.argsort(rank[rest], kind="stable")[:_N_ROWS]]
+        doubtful = [{"id": ids[row], "next_best_cluster": int(other[row])} for row in rest.tolist()]
+        typical = [ids[row] for row in members[:_N_ROWS].tolist()]
+        entry = {"cluster": c, "size": len(members), "columns": columns}
+        clusters.append({**entry, "typical": typical, "doubtful": doubtful})
+    return clusters
+
+
+def format_contents(clusters: list[dict[str, Any]], table: DataTable) -> list[str]:
+    """Return the contents of the clusters, line by line; only the largest of many clusters are shown."""
+    largest = sorted(clusters, key=lambda one: -one["size"])[:_MOST_CLUSTERS]
+    spreads = dict(zip(table.feature_names, np.ptp(table.X, axis=0).tolist(), strict=True))
+    lines: list[str] = []
+    for one in sorted(largest, key=lambda one: one["cluster"]):
+        columns = ", ".join(
+            f"{column['name']} {_format_mean(column['mean'], spreads[column['name']])} "
+            f"(others {_format_mean(column['mean_elsewhere'], spreads[column['name']])})"
+            for column in one["columns"]
+        )
+        start = f"{'' if lines else 'contents':<12}{one['cluster']:>3}"
+        lines.append(f"{start}  {columns or 'no column differs much'}")
+        rows = f"typical {', '.join(truncate(id, _LONGEST_ID) for id in one['typical'])}"
+        if one["doubtful"]:
+            doubtful = (
+                f"{truncate(row['id'], _LONGEST_ID)} (or in {row['next_best_cluster']})"
+                for row in one["doubtful"]
+            )
+            rows += f"; doubtful {', '.join(doubtful)}"
+        lines.append(f"{'':<17}{rows}")
+    if n_more := len(clusters) - len(largest):
+        lines.append(f"{_INDENT}and {n_more} smaller cluster{'s' if n_more > 1 else ''}; --json lists all")
+    return lines
+
+
+def _format_mean(mean: float, spread: float) -> str:
+    """Return a mean, rounded to three significant digits of the range of its column.
+
+    >>> _format_mean(0.04444, 16.0), _format_mean(2.513, 4.7), _format_mean(883.1, 1402.0)
+    ('0.0', '2.51', '883')
+    """
+    if 1e-4 <= spread < 1e6:
+        return f"{mean:.{max(2 - math.floor(math.log10(spread)), 0)}f}"
+    return format_number(mean, spread)
+
+
+def _compute_means(rows: FloatArray, labels: IntArray) -> FloatArray:
+    """Return the mean of each cluster; NaN for an empty cluster."""
+    counts = np.bincount(labels)
+    place = (labels, np.arange(len(labels)))
+    sums: FloatArray = csr_array((np.ones(len(labels)), place), shape=(len(counts), len(labels))) @ rows
+    return np.divide(sums, counts[:, None], out=np.full_like(sums, np.nan), where=counts[:, None] > 0)
+
+
+def _compute_squared_distances(rows: FloatArray, means: FloatArray) -> FloatArray:
+    """Return the squared distance of each row to each mean; infinite for an empty cluster."""
+    squares: FloatArray = euclidean_distances(rows, np.nan_to_num(means), squared=True)
+    squares[:, np.isnan(means[:, 0])] = np.inf
+    return squares
+
+
+def _compute_margins(
+    model: Any, X: FloatArray, labels: IntArray, squares: FloatArray
+) -> tuple[IntArray, FloatArray]:
+    """Return the second-best cluster of each row, and the margin by which the row prefers its own cluster."""
+    n_clusters = squares.shape[1]
+    if hasattr(model, "predict_proba"):
+        shares = np.asarray(model.predict_proba(X), dtype=np.float64)
+        if shares.shape[1] >= n_clusters:
+            return _compute_margin(-shares, labels, relative=False)
+    elif hasattr(model, "transform"):
+        distances = np.asarray(model.transform(X), dtype=np.float64)
+        if distances.shape[1] >= n_clusters:
+            return _compute_margin(distances, labels)
+    elif getattr(model, "embedding_", None) is not None:
+        embedding = np.asarray(model.embedding_, dtype=np.float64)
+        return _compute_margin(
+            _compute_squared_distances(embedding, _compute_means(embedding, labels)), labels
+        )
+    return _compute_margin(squares, labels)
+
+
+def _compute_margin(
+    distances: FloatArray, labels: IntArray, *, relative: bool = True
+) -> tuple[IntArray, FloatArray]:
+    """Return the nearest other cluster of each row, and how much farther it is than the row's own cluster."""
+    at = np.arange(len(labels))
+    others = distances.copy()
+    others[at, labels] = np.inf
+    nearest = others.argmin(axis=1)
+    own, next_best = distances[at, labels], others[at, nearest]
+    gap = next_best - own
+    if relative:
+        total = next_best + own
+        gap = np.divide(gap, total, out=np.zeros_like(gap), where=total > 0)
+    return nearest, gap

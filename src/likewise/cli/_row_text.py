@@ -6,11 +6,11 @@ import math
 from collections.abc import Callable
 from dataclasses import replace
 
-import click
 import numpy as np
 
-from likewise.cli._data_tables import ColumnRoles, make_unknown_column_error
-from likewise.tables import Column, RawTable, get_texts, is_plain_number, is_wordy
+from likewise.cli._output import truncate
+from likewise.exceptions import FileFormatError
+from likewise.tables import Column, ColumnRoles, RawTable, describe_unknown_column, is_plain_number
 
 _SHORT = 60  # maximum number of characters on one line
 _LONGEST = 160  # maximum number of characters of a row without --show
@@ -22,7 +22,7 @@ def check_shown(raw: RawTable, names: tuple[str, ...] | None) -> None:
     """Raise an error if a column of ``--show`` does not exist."""
     for name in names or ():
         if name not in raw.names:
-            raise click.BadParameter(make_unknown_column_error(name, raw), param_hint="'--show'")
+            raise FileFormatError(describe_unknown_column(name, raw.names, raw.path), parameter="--show")
 
 
 def drop_text_columns(columns: ColumnRoles, raw: RawTable, shown: tuple[str, ...] | None) -> ColumnRoles:
@@ -30,7 +30,7 @@ def drop_text_columns(columns: ColumnRoles, raw: RawTable, shown: tuple[str, ...
     if columns.features is not None:
         return columns
     others = {columns.id, *columns.drop}
-    texts = [name for name in shown or () if name not in others and is_wordy(raw, name)]
+    texts = [name for name in shown or () if name not in others and raw.is_wordy(name)]
     return replace(columns, drop=(*columns.drop, *texts))
 
 
@@ -45,16 +45,16 @@ def make_row_formatter(
     ('low', 'owl: song low', 'name owl, song low')
     """
     listed = names or tuple(name for name in raw.names if name != id_column)
-    wanted = [(name, make_cell_formatter(raw.columns[raw.names.index(name)])) for name in listed]
+    wanted = [(name, make_cell_formatter(raw.get_column(name))) for name in listed]
     ids = None
     if id_column is not None and id_column not in listed:
-        ids = get_texts(raw, id_column)
+        ids = raw.get_texts(id_column)
 
     def show(row: int) -> str:
         cells = [(name, show_cell(row)) for name, show_cell in wanted]
         text = ", ".join(f"{name} {cell}" for name, cell in cells)
         if names is None:
-            text = text if len(text) <= _LONGEST else text[: _LONGEST - 1] + "…"
+            text = truncate(text, _LONGEST)
         elif len(cells) == 1:
             text = cells[0][1]
         elif len(text) > _SHORT:

@@ -1,50 +1,43 @@
-"""Read tags, the labels recorded for each row, from a table in one of three layouts."""
+"""The input of ``likewise hierarchy``: tags in one of three layouts, features, known trees and edges."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+import difflib
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from likewise.cli._data_tables import check_roles, get_ids
-from likewise.exceptions import FileFormatError
+from likewise.exceptions import FileFormatError, UnknownFormatError
+from likewise.features import text_features
+from likewise.features._features import one_scale
+from likewise.hierarchy import LabelHierarchy, PartialHierarchy, read_hierarchy
 from likewise.supervision import RowIds
-from likewise.tables import Column, RawTable, get_texts
+from likewise.tables import Column, ColumnRoles, RawTable, check_roles, get_ids, make_table, read_columns
 
+FloatArray = npt.NDArray[np.float64]
+IntArray = npt.NDArray[np.int64]
+TREES = (".json", ".csv", ".nwk", ".newick", ".graphml")
 LAYOUTS = (
     "Expected one of three layouts: an id and a column of 0 and 1 for each label; an id and a label, one tag "
     "per line; or an id and all its labels, separated by ';'."
 )
-_SHOWN = 5  # maximum number of ids in one message
+_SHOWN = 5  # maximum number of ids or labels in one message
 _HELD, _NOT = {"1", "1.0", "true", "yes"}, {"0", "0.0", "false", "no", ""}
 _OTHER_SEPARATORS = (";", "|", ",", "/")
 
 
 @dataclass(frozen=True, eq=False)
 class Tags:
-    """The recorded labels of the rows.
+    """The recorded labels of the rows."""
 
-    Attributes
-    ----------
-    Y : ndarray of uint8 of shape (n_rows, n_labels)
-        1 if the label is recorded for the row.
-    names : tuple of str
-        The labels that occur.
-    layout : str
-        The detected layout of the table.
-    unused : tuple of str
-        Labels that no row has; `Y` has no column for them.
-    notes : tuple of str
-        Notes for the user.
-    """
-
-    Y: npt.NDArray[np.uint8]
-    names: tuple[str, ...]
-    layout: str
-    unused: tuple[str, ...] = ()
+    Y: npt.NDArray[np.uint8]  # of shape (n_rows, n_labels); 1 if the label is recorded for the row
+    names: tuple[str, ...]  # the labels that occur
+    layout: str  # the detected layout of the table
+    unused: tuple[str, ...] = ()  # labels that no row has; `Y` has no column for them
     notes: tuple[str, ...] = ()
 
     @property
@@ -86,7 +79,7 @@ class LabelTable:
 
 def read_tag_columns(raw: RawTable, names: tuple[str, ...]) -> Tags:
     """Read the columns of 0 and 1 that are given with ``--label-columns``."""
-    check_roles(raw, [("--label-columns", name) for name in names])
+    check_roles([("--label-columns", name) for name in names], raw.names, raw.path)
     held = _read_indicators(raw, names)
     if isinstance(held, _NonBinaryCell):
         raise FileFormatError(
@@ -98,52 +91,37 @@ def read_tag_columns(raw: RawTable, names: tuple[str, ...]) -> Tags:
 # ---------------------------------------------------------------------- from a separate table
 
 
-def find_shared_id(data: RawTable, tags: RawTable, dropped: Iterable[str] = ()) -> str | None:
+def find_shared_id(data: RawTable, tags: RawTable, dropped: Sequence[str] = ()) -> str | None:
     """Return the name of the first column of the tags if DATA has it too, with unique cells.
 
-    `dropped` are columns of DATA that are left out and therefore do not hold ids.
+    It is an error, instead of numbering rows, if another column of DATA holds the ids of the tags. `dropped`
+    are columns of DATA that are left out and therefore do not hold ids.
     """
-    name = tags.names[0]
-    if name not in data.names:
-        _check_not_elsewhere(data, tags, set(dropped))
-        return None
-    try:
-        get_ids(data, name)
-    except FileFormatError:
-        return None
-    return name
-
-
-def _check_not_elsewhere(data: RawTable, tags: RawTable, dropped: set[str]) -> None:
-    """Raise an error, instead of numbering rows, if another column of DATA holds the ids of the tags."""
-    named = set(map(str, tags.columns[0]))
+    first, named = tags.names[0], set(map(str, tags.columns[0]))
+    if first in data.names:
+        try:
+            get_ids(data, first)
+        except FileFormatError:
+            return None
+        return first
     if named <= _HELD | _NOT:
-        return  # a label, not ids
+        return None  # a label, not ids
     for name, column in zip(data.names, data.columns, strict=True):
         cells = list(map(str, column))
         if name not in dropped and len(set(cells)) == len(cells) and named <= set(cells):
             raise FileFormatError(
-                f"all ids in the column {tags.names[0]!r} of {tags.path} occur in the column {name!r} of "
+                f"all ids in the column {first!r} of {tags.path} occur in the column {name!r} of "
                 f"{data.path}. If these are the ids, pass --id {name}; if the tags refer to row numbers, "
                 f"pass --drop {name}."
             )
+    return None
 
 
 def read_tag_table(raw: RawTable, ids: RowIds, *, id_column: str | None, separator: str, data: str) -> Tags:
     """Read a table of tags for the rows with these ids.
 
-    Parameters
-    ----------
-    raw : Raw
-        The table; see `LAYOUTS`.
-    ids : RowIds
-        The ids of the rows.
-    id_column : str or None
-        The column of ids in DATA; None if rows are numbered.
-    separator : str
-        The separator of labels within a cell.
-    data : str
-        The name of DATA in messages.
+    `id_column` is the column of ids in DATA, None if rows are numbered; `separator` stands between the labels
+    within a cell; `data` is the name of DATA in messages. See `LAYOUTS`.
     """
     if id_column not in raw.names and raw.n_rows == len(ids):
         every = _read_indicators(raw, raw.names)
@@ -183,11 +161,9 @@ def read_tag_table(raw: RawTable, ids: RowIds, *, id_column: str | None, separat
     )
 
 
-def _match_rows(
-    raw: RawTable, key: str, ids: RowIds, id_column: str | None, data: str
-) -> npt.NDArray[np.int64]:
+def _match_rows(raw: RawTable, key: str, ids: RowIds, id_column: str | None, data: str) -> IntArray:
     """Return the row of each line of the tags; raise an error if DATA lacks an id."""
-    cells = get_texts(raw, key)
+    cells = raw.get_texts(key)
     for k, cell in enumerate(cells):
         if cell is None:
             raise FileFormatError(f"{raw.place(k)}: the id (column {key!r}) is empty.")
@@ -196,22 +172,22 @@ def _match_rows(
     if not lost.size:
         return rows
     unknown = list(dict.fromkeys(str(cells[k]) for k in lost.tolist()))
-    shown = ", ".join(map(repr, unknown[:_SHOWN])) + (", …" if len(unknown) > _SHOWN else "")
     where = (
         f"the column {id_column!r} of {data}" if id_column else f"{data}, whose rows are numbered 0, 1, 2, …"
     )
     tip = "" if id_column else " If one of its columns holds the ids, pass it as --id."
     raise FileFormatError(
         f"{raw.place(int(lost[0]))}: {ids.unknown_id(unknown[0])}\n{len(unknown)} of the {len(set(cells))} "
-        f"ids in {raw.path} are not in {where}: {shown}.{tip} Remove their lines, or add the rows."
+        f"ids in {raw.path} are not in {where}: {_format_names(unknown)}.{tip} Remove their "
+        "lines, or add the rows."
     )
 
 
 def _read_label_lists(
-    raw: RawTable, rows: npt.NDArray[np.int64], key: str, column: str, n_rows: int, separator: str
+    raw: RawTable, rows: IntArray, key: str, column: str, n_rows: int, separator: str
 ) -> Tags:
     """Read a column with one or several labels per cell."""
-    cells = [cell or "" for cell in get_texts(raw, column)]
+    cells = [cell or "" for cell in raw.get_texts(column)]
     held = [[label for part in cell.split(separator) if (label := part.strip())] for cell in cells]
     names = sorted({label for labels in held for label in labels})
     if not names:
@@ -239,7 +215,7 @@ def _suggest_separator(cells: list[str], separator: str) -> list[str]:
     return []
 
 
-def _format_unlisted(rows: npt.NDArray[np.int64], ids: Iterable[Any]) -> list[str]:
+def _format_unlisted(rows: IntArray, ids: Iterable[Any]) -> list[str]:
     count = len(list(ids)) - len(set(rows.tolist()))
     return [f"{count} row(s) are not in the table of tags and count as rows without tags."] if count else []
 
@@ -251,8 +227,7 @@ def _make_tags(Y: npt.NDArray[np.uint8], names: tuple[str, ...], layout: str, *n
     kept = tuple(names[k] for k in used)
     unused = tuple(name for name in names if name not in set(kept))
     if unused:
-        shown = ", ".join(map(repr, unused[:_SHOWN])) + (", …" if len(unused) > _SHOWN else "")
-        notes += (f"{len(unused)} label(s) are never used and are left out: {shown}.",)
+        notes += (f"{len(unused)} label(s) are never used and are left out: {_format_names(unused)}.",)
     return Tags(np.ascontiguousarray(Y[:, used]), kept, layout, unused, notes)
 
 
@@ -272,7 +247,7 @@ def _read_indicators(raw: RawTable, names: tuple[str, ...]) -> npt.NDArray[np.ui
     """Return columns as 0 and 1; an empty cell is 0, since 0, too, only means "not recorded"."""
     held = np.zeros((raw.n_rows, len(names)), dtype=np.uint8)
     for k, name in enumerate(names):
-        column = raw.columns[raw.names.index(name)]
+        column = raw.get_column(name)
         bad = _fill(column, held[:, k])
         if bad is not None:
             return _NonBinaryCell(name, bad, column[bad])
@@ -293,3 +268,178 @@ def _fill(column: Column, held: npt.NDArray[np.uint8]) -> int | None:
         elif word not in _NOT:
             return row
     return None
+
+
+# ---------------------------------------------------------------------- features of items
+
+
+@dataclass(frozen=True, eq=False)
+class Items:
+    """The features of the items, a description of each source of features, and notes for the user."""
+
+    X: FloatArray
+    descriptions: tuple[str, ...]
+    notes: tuple[str, ...] = ()
+
+
+def build_items(
+    raw: RawTable,
+    *,
+    features: Sequence[str] | None = None,
+    id: str | None = None,
+    text: Sequence[str] = (),
+    drop: Sequence[str] = (),
+    labels: Sequence[str] = (),
+    components: int = 100,
+    seed: int,
+) -> Items:
+    """Return the features of the rows of a table.
+
+    `features` are columns of numbers, and ``.npy`` files with one row for each row of the table; the columns
+    of `text` are concatenated and become `components` features.
+    """
+    files = [name for name in features or () if name.lower().endswith(".npy")]
+    columns = [name for name in features or () if name not in files]
+    several = (("--label-columns", labels), ("--text", text), ("--drop", drop), ("--features", columns))
+    roles = ((option, name) for option, names in several for name in names)
+    check_roles([("--id", id), *roles], raw.names, raw.path)
+    blocks: list[FloatArray] = []
+    descriptions: list[str] = []
+    notes: list[str] = []
+    left = [name for name in raw.names if name not in {id, *text, *drop, *labels, *columns}]
+    # With text or embeddings, a column of numbers is a feature only if it is given explicitly.
+    alone = not features and not text
+    if columns or (alone and left):
+        blocks.append(_read_numeric_columns(raw, id, tuple(columns or left)))
+        descriptions.append(f"{blocks[-1].shape[1]} column(s) of numbers")
+    for path in files:
+        blocks.append(_read_embeddings(path, raw))
+        descriptions.append(f"{blocks[-1].shape[1]} numbers per row from {path}")
+    if text:
+        rows = zip(*(raw.get_texts(name) for name in text), strict=True)
+        texts = [" ".join(cell for cell in row if cell) for row in rows]
+        named = " and ".join(map(repr, text))
+        try:
+            found = text_features(texts, n_features=components, named=named, random_state=seed)
+        except FileFormatError as error:
+            raise FileFormatError(f"{raw.path}: {error}") from error
+        blocks.append(found.X.astype(np.float64, copy=False))
+        descriptions.append(found.description)
+        notes += found.notes
+    if not blocks:
+        raise FileFormatError(
+            f"{raw.path} has no column left to learn from. Give a text column with --text, or a .npy file "
+            "with --features."
+        )
+    if left and not alone:
+        shown = ", ".join(left[:5]) + (", …" if len(left) > 5 else "")
+        notes.append(f"not used: {shown}. Give columns of numbers with --features, text with --text.")
+    return Items(np.hstack(blocks), tuple(descriptions), tuple(notes))
+
+
+def _read_numeric_columns(raw: RawTable, id_column: str | None, names: tuple[str, ...]) -> FloatArray:
+    wordy = next((name for name in names if raw.is_wordy(name)), None)
+    try:
+        return make_table(raw, ColumnRoles(id=id_column, features=names)).X
+    except FileFormatError as error:
+        if wordy is None:
+            raise
+        raise FileFormatError(f"{error} If it is text to learn from, pass --text '{wordy}'.") from error
+
+
+def _read_embeddings(path: str, raw: RawTable) -> FloatArray:
+    found = read_columns(path)
+    X = np.column_stack(found.columns).astype(np.float64)
+    if len(X) != raw.n_rows:
+        raise FileFormatError(
+            f"{path}: expected one row for each of the {raw.n_rows} rows of {raw.path}, in the same order; "
+            f"got {len(X)}."
+        )
+    if not np.isfinite(X).all():
+        row, column = np.argwhere(~np.isfinite(X))[0].tolist()
+        raise FileFormatError(
+            f"{path}, row {row}, column {column} (counted from 0): expected a finite number; got "
+            f"{X[row, column]}."
+        )
+    return one_scale(X).astype(np.float64, copy=False)
+
+
+# ---------------------------------------------------------------------- known trees and edges
+
+
+def read_tree(path: str, tags: Tags, option: str) -> tuple[LabelHierarchy, list[str]]:
+    """Read a tree that contains all labels of the tags; return it with notes on unused labels."""
+    try:
+        tree = read_hierarchy(path)
+    except UnknownFormatError as error:
+        raise FileFormatError(
+            f"{option}: expected a file that ends with {', '.join(TREES)}; got {path!r}."
+        ) from error
+    lost = [name for name in tags.names if name not in tree.names]
+    if lost:
+        raise FileFormatError(
+            f"{path}: {len(lost)} of the {len(tags.names)} labels of the tags are not in it: "
+            f"{_format_names(lost)}.{_suggest_name(lost[0], tree.names)} Add them; a label without a parent "
+            "belongs to the root."
+        )
+    extra = [name for name in tree.names if name not in tags.names]
+    notes = [f"{len(extra)} label(s) of {path} are never used and are left out: {_format_names(extra)}."]
+    return tree.restrict(tags.names), notes * bool(extra)
+
+
+def read_known(
+    fixed: str | None, forbidden: str | None, tags: Tags, encoding: str
+) -> tuple[PartialHierarchy | None, list[str]]:
+    """Read edges that the tree must have and edges that it must not have."""
+    if fixed is None and forbidden is None:
+        return None, []
+    root = "root"
+    while root in tags.names:
+        root = f"({root})"
+    notes: list[str] = []
+    edges = [
+        () if path is None else _read_edges(path, tags, root, encoding, notes.append)
+        for path in (fixed, forbidden)
+    ]
+    return PartialHierarchy(fixed=edges[0], forbidden=edges[1], root=root), notes
+
+
+def _read_edges(
+    path: str, tags: Tags, root: str, encoding: str, note: Callable[[str], None]
+) -> tuple[tuple[str, str], ...]:
+    """Read a table of parents and children; an empty parent or "root" is the root."""
+    raw = read_columns(path, encoding=encoding)
+    if missing := [name for name in ("parent", "child") if name not in raw.names]:
+        raise FileFormatError(
+            f"{path}: there is no column {' and none '.join(map(repr, missing))}. The first line must be "
+            "parent,child."
+        )
+    edges: list[tuple[str, str]] = []
+    idle = 0
+    for row, (parent, child) in enumerate(zip(raw.get_texts("parent"), raw.get_texts("child"), strict=True)):
+        if child is None:
+            raise FileFormatError(f"{raw.place(row)}: expected a label as the child; the cell is empty.")
+        if child == root:
+            raise FileFormatError(f"{raw.place(row)}: the child is the root, which has no parent.")
+        above = root if parent is None or (parent == "root" and "root" not in tags.names) else parent
+        labels = [label for label in (above, child) if label != root]
+        for label in labels:
+            if label not in tags.names and label not in tags.unused:
+                tip = _suggest_name(label, tags.names)
+                raise FileFormatError(f"{raw.place(row)}: no tag is {label!r}.{tip}")
+        if all(label in tags.names for label in labels):
+            edges.append((above, child))
+        else:
+            idle += 1
+    if idle:
+        note(f"{idle} edge(s) of {Path(path)} with labels that are never used are left out.")
+    return tuple(edges)
+
+
+def _suggest_name(name: str, names: tuple[str, ...]) -> str:
+    close = difflib.get_close_matches(name, names, n=1)
+    return f" Did you mean {close[0]!r}?" if close else ""
+
+
+def _format_names(names: Sequence[str]) -> str:
+    return ", ".join(map(repr, names[:_SHOWN])) + (", …" if len(names) > _SHOWN else "")

@@ -3,49 +3,183 @@
 from __future__ import annotations
 
 import io
+import os
 import shlex
 import sys
 from collections import Counter
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 import click
 
-from likewise.cli._interview_options import (
-    EVERY,
-    AskOptions,
-    Files,
-    InterviewProgress,
-)
-from likewise.cli._options import collect_options
-from likewise.cli._output import (
-    Command,
-    format_count,
-    gather_warnings,
-    get_program_name,
-    make_console,
-    print_json,
-    print_notes,
-)
+from likewise._locks import describe_holder, hold_lock
+from likewise.cli import _options as opt
+from likewise.cli import _output as output
+from likewise.cli._methods import make_strategy_and_model, strategy_option
+from likewise.exceptions import FileFormatError, LikewiseError, LockedError
 
 if TYPE_CHECKING:
     from likewise.active import Interview, Suspect
-    from likewise.cli._data_tables import DataTable
+    from likewise.active._saved_interview import GrowingFile
+    from likewise.supervision import Supervision
+    from likewise.tables import DataTable
 
-_SAID = {
-    "ab": "odd one out",
-    "ac": "odd one out",
-    "bc": "odd one out",
-    "odd": "odd one out",
-    "piles": "sorted",
-}
+TRAY = "tray"  # name of the tray strategy in saved files
+EVERY = 10  # number of answers between advice on whether to continue
+_MOST_ROWS = 20_000  # advice costs six fits, which delays the next question on more rows
 INTERRUPTED = 130  # the convention of shells: 128 plus the number of the signal
 _MIN_ANSWERS = 20  # with fewer, the estimated error rate mostly reflects its prior
 
 
-@click.command("ask", cls=Command)
-@collect_options(AskOptions)
+def _parse_error_rate(
+    ctx: click.Context, param: click.Parameter, value: str | None
+) -> float | Literal["learn"] | None:
+    """Parse the share of wrong answers: "learn", or a rate from 0 to below 0.5."""
+    if value is None:
+        return None
+    if value == "learn":
+        return "learn"
+    rate = opt.parse_float(value)
+    if not 0 <= rate < 0.5:
+        raise click.BadParameter(
+            "expected 'learn' or the share of wrong answers, from 0 (answers are certain) to below 0.5 "
+            f"(answers are guesses), such as 0.1; got {value!r}."
+        )
+    return rate
+
+
+@dataclass(frozen=True, kw_only=True)
+class AskOptions:
+    """The options of the command; they define the interview."""
+
+    data: str = opt.argument(type=click.Path())
+    clusters: int | None = opt.integer("-k", "--clusters", least=2, help="The number of clusters.")
+    discover: bool = opt.flag("--discover", help="The number of clusters is unknown; answers open new ones.")
+    show: tuple[str, ...] | None = opt.option(
+        "--show",
+        callback=opt.parse_names,
+        metavar="COLUMN[,COLUMN]",
+        help="Columns to show for each row; by default all, truncated. Text columns named here are not "
+        "features.",
+    )
+    table: opt.TableOptions
+    standardize: bool = opt.flag("--standardize", help=opt.STANDARDIZE)
+    known: tuple[str, ...] = opt.path("--known", multiple=True, help="A file of existing hints.")
+    save: str | None = opt.path(
+        "--save",
+        metavar="FILE",
+        help="File in which the answers are saved; if it exists, it is resumed.  "
+        "[default: DATA with .ask.json]",
+    )
+    budget: int | None = opt.integer(
+        "--budget", least=0, help="Maximum number of answers, earlier ones included."
+    )
+    strategy: str | None = strategy_option()
+    errors: float | Literal["learn"] | None = opt.option(
+        "--errors",
+        callback=_parse_error_rate,
+        metavar="learn|RATE",
+        help="Share of wrong answers: a rate below 0.5 (0: answers are certain), or learn.  [default: learn]",
+    )
+    trays: bool = opt.flag(
+        "--trays", help="Ask you to sort trays of rows into piles instead of comparing pairs."
+    )
+    seed: int = opt.seed("Random seed; another seed gives other questions.")
+    annotator: str | None = opt.option(
+        "--annotator", metavar="NAME", help="Your name, kept with your answers."
+    )
+    hints: str | None = opt.path("--hints", help="Write the answers as hints: .csv, .jsonl or .parquet.")
+    labels: str | None = opt.path("--labels", help="Write the clusters: .csv, .parquet or .jsonl.")
+    as_json: bool = opt.flag("--json", help="Print everything as one JSON document at the end.")
+
+    def make_interview(self, X: Any, table: DataTable, given: Supervision | None, files: Files) -> Interview:
+        """Start an interview, or resume the saved one."""
+        if len(table.ids) < 2:
+            raise FileFormatError(f"{files.data} has one row; there is nothing to ask.")
+        if self.clusters is not None:
+            output.check_n_clusters(self.clusters, len(table.ids))
+        made = self._resume(X, table, given, files) if files.resumed else self._start_new(X, table, given)
+        if self.errors and "error_rate" not in getattr(made.model, "get_params", dict)():
+            raise click.UsageError(
+                f"--errors {self.errors} has no effect with the strategy {made.strategy.name!r}: its model "
+                f"{type(made.model).__name__} treats every answer as certain. Leave --errors out, or choose "
+                "another strategy."
+            )
+        return made
+
+    def _start_new(self, X: Any, table: DataTable, given: Supervision | None) -> Interview:
+        from likewise.active import Interview
+
+        if self.clusters is None and not self.discover:
+            raise click.UsageError("give the number of clusters with -k, or --discover if it is not known.")
+        strategy, model = self._make_strategy(self.strategy, self.clusters or 2)
+        return Interview(
+            X,
+            ids=table.ids,
+            model=model,
+            strategy=strategy,
+            n_clusters=self.clusters,
+            supervision=given,
+            random_state=self.seed,
+            budget=self.budget,
+            discover=self.discover,
+            errors="learn" if self.errors is None else self.errors,
+        )
+
+    def _resume(self, X: Any, table: DataTable, given: Supervision | None, files: Files) -> Interview:
+        from likewise.active import Interview
+        from likewise.active._saved_interview import read
+
+        anew = f"To start again, give another file with --save, or delete {files.save!r}."
+        try:
+            saved = read(files.save)
+            if self.errors is not None:
+                saved.content["errors"] = self.errors
+            strategy, model = self._restore_strategy(saved.content)
+            interview = saved.restore(Interview, X, ids=table.ids, model=model, strategy=strategy)
+        except LikewiseError as error:
+            raise FileFormatError(f"{error}\n{anew}") from error
+        for name, now, before in (
+            ("-k", self.clusters, interview.n_clusters),
+            ("--discover", self.discover or None, interview.discover),
+            ("--seed", self.seed or None, interview.random_state),
+            ("--known", given, interview.given),
+        ):
+            if now is not None and now != before:
+                raise click.UsageError(
+                    f"{files.save!r} was started with {name} {before}, which cannot be changed; leave the "
+                    f"option out. {anew}"
+                )
+        if self.budget is not None:
+            interview.budget = self.budget
+        return interview
+
+    def _make_strategy(self, name: str | None, n_clusters: int) -> tuple[Any, Any]:
+        """Return the strategy with this name and its model; None stands for the interview's default."""
+        if self.trays or name == TRAY:
+            from likewise.active.strategies._fill_tray import FillTray
+
+            return FillTray(), None
+        return (None, None) if name is None else make_strategy_and_model(name, n_clusters)
+
+    def _restore_strategy(self, saved_options: dict[str, Any]) -> tuple[Any, Any]:
+        """Return the strategy and model with which to resume; None takes them from the saved file."""
+        k = saved_options.get("n_clusters") or 2
+        before = (saved_options.get("strategy") or {}).get("name")
+        has_model = saved_options.get("model") is not None  # the strategy needs its own model
+        strategy, model = self._make_strategy(self.strategy, k)
+        if strategy is None and (has_model or before == TRAY):
+            return self._make_strategy(before, k)
+        if model is None and has_model:
+            model = self._make_strategy(before, k)[1]
+        return strategy, model
+
+
+@click.command("ask", cls=output.Command)
+@opt.collect_options(AskOptions)
 @click.pass_context
 def command(ctx: click.Context, asked: AskOptions) -> None:
     """Answer questions about rows, and cluster by the answers.
@@ -69,13 +203,12 @@ def command(ctx: click.Context, asked: AskOptions) -> None:
         raise click.UsageError("--trays and --strategy exclude each other: both choose the questions.")
 
     ctx.with_resource(files.hold())
-    from likewise.cli._data_tables import make_table, standardize_columns
-    from likewise.cli._raw_tables import read_raw
     from likewise.cli._row_text import check_shown, drop_text_columns, make_row_formatter
     from likewise.oracles import ConsoleOracle
+    from likewise.tables import make_table, standardize_columns
 
     options, known = asked.table, asked.known
-    raw = read_raw(asked.data, header=not options.no_header, encoding=options.encoding)
+    raw = options.read_columns(asked.data)
     check_shown(raw, asked.show)
     columns = drop_text_columns(options.make_roles(), raw, asked.show)
     table = make_table(raw, columns)
@@ -83,9 +216,10 @@ def command(ctx: click.Context, asked: AskOptions) -> None:
     if "labels" in given.kinds:  # links carry the same information
         given = given.select_kinds(given.kinds - {"labels"}) | given.select_kinds("labels").to_links()
     X = standardize_columns(table.X) if asked.standardize else table.X
-    _read_any_bytes()
+    if isinstance(sys.stdin, io.TextIOWrapper):  # an invalid byte is rejected as an answer
+        sys.stdin.reconfigure(errors="replace")
     person = ConsoleOracle(make_row_formatter(raw, options.id_column, asked.show), annotator=asked.annotator)
-    with gather_warnings() as notes:
+    with output.gather_warnings() as notes:
         interview = asked.make_interview(X, table, given if known else None, files)
         files.save_interview(interview)
         n_read = interview.n_answers
@@ -111,20 +245,17 @@ def command(ctx: click.Context, asked: AskOptions) -> None:
     todo = _suggest_command(interview, replace(asked, table=read_alike), found)
     end = InterviewSummary(interview, found, finished, files, advice, todo)
     if asked.as_json:
-        labels = _list_clusters(table, found, asked.labels)
-        print_json({**end.as_dict(), "answers_read": n_read, "labels": labels, "notes": notes})
-    stderr = make_console()
+        labels = None
+        if found is not None and asked.labels is None:
+            rows = zip(table.ids, found, strict=True)
+            labels = [{"id": name, "cluster": int(label)} for name, label in rows]
+        output.print_json({**end.as_dict(), "answers_read": n_read, "labels": labels, "notes": notes})
+    stderr = output.make_console()
     for line in end.format_lines():
         stderr.print(line)
-    print_notes(notes)
+    output.print_notes(notes)
     if interrupted:
         ctx.exit(INTERRUPTED)
-
-
-def _read_any_bytes() -> None:
-    """Decode invalid bytes on stdin as a replacement character, which is rejected as an answer."""
-    if isinstance(sys.stdin, io.TextIOWrapper):
-        sys.stdin.reconfigure(errors="replace")
 
 
 def _greet(person: Any, interview: Interview, files: Files) -> None:
@@ -134,10 +265,138 @@ def _greet(person: Any, interview: Interview, files: Files) -> None:
         names = dict.fromkeys(reply.annotator for reply in interview.replies if reply.annotator)
         by = f" by {', '.join(names)}" if names else ""
         person.write_line(
-            f"Resuming: read {format_count(interview.n_answers, 'answer')}{by} from {files.save}."
+            f"Resuming: read {output.format_count(interview.n_answers, 'answer')}{by} from {files.save}."
         )
     else:
         person.write_line(f"{interview.n_samples:,} rows. Every answer is saved at once in {files.save}.")
+
+
+# ---------------------------------------------------------------------- files and progress
+
+
+class Files:
+    """The files of the command: the data, the saved answers, and the results.
+
+    Invalid file names are rejected by the constructor, before any question is asked.
+    """
+
+    def __init__(self, asked: AskOptions) -> None:
+        from likewise.tables import ENDINGS, check_writer
+
+        data, known, hints, labels = asked.data, asked.known, asked.hints, asked.labels
+        if data == output.STDOUT:
+            raise click.UsageError("answers are read from stdin, so DATA must be a file.")
+        output.check_inputs(data, *known)
+        path = str(Path(data).with_suffix(".ask.json")) if asked.save is None else asked.save
+        output.check_distinct({"--save": path, "--hints": hints, "--labels": labels}, [data, *known])
+        output.check_output(path, (".json",), "--save", links=True)
+        for name, file, endings in (
+            ("--hints", hints, (".csv", ".jsonl", ".parquet")),
+            ("--labels", labels, ENDINGS),
+        ):
+            if file is not None:
+                output.check_output(file, endings, name)
+                check_writer(file)
+        self.data, self.save, self.hints, self.labels = data, path, hints, labels
+        self.resumed: bool = False
+        self.note: str | None = None
+        self._growing: GrowingFile | None = None
+
+    @contextmanager
+    def hold(self) -> Iterator[None]:
+        """Lock the file of saved answers against other processes, and find out whether it exists."""
+        real = Path(os.path.realpath(self.save))
+        with ExitStack() as stack:
+            try:
+                killed = stack.enter_context(hold_lock(real.with_name(f"{real.name}.lock")))
+            except LockedError as error:
+                raise LikewiseError(
+                    f"{self.save!r} is in use by another likewise ask ({describe_holder(error.holder)}). "
+                    "Finish there first, or give another file with --save. Nothing was changed. For several "
+                    "people at once, use likewise studio."
+                ) from error
+            self.resumed = os.path.exists(self.save)
+            if self.resumed and killed is not None:
+                from likewise.active._saved_interview import repair
+
+                n_events = repair(self.save)
+                if n_events is not None:
+                    events = output.format_count(n_events, "event")
+                    self.note = (
+                        f"{self.save} ended in the middle of an answer, because the process that wrote it "
+                        f"was killed. That answer is dropped; the {events} before it are kept."
+                    )
+            if self.hints is not None and not self.resumed and os.path.exists(self.hints):
+                raise click.UsageError(
+                    f"{self.hints} exists, and the answers of a new interview would replace it. Give --hints "
+                    f"another name; to start from the hints in {self.hints}, add --known {self.hints}."
+                )
+            yield
+
+    def save_interview(self, interview: Interview) -> None:
+        """Append new events to the file; they are on disk when this returns."""
+        from likewise.active._saved_interview import GrowingFile
+        from likewise.exceptions import ChangedFileError
+
+        if self._growing is None:
+            self._growing = GrowingFile(self.save)
+        try:
+            self._growing.save(interview)
+        except ChangedFileError as error:
+            own = Path(self.save).with_suffix(f".{os.getpid()}.json")
+            interview.save(own)
+            raise LikewiseError(
+                f"{error} All answers of this process are in {str(own)!r}. To continue, choose one of the "
+                "two files with --save."
+            ) from error
+
+    def write_results(self, interview: Interview, table: DataTable, labels: Any) -> None:
+        """Write hints and clusters to the files that were given for them."""
+        from likewise.cli._report import make_labels_table
+        from likewise.supervision import write_hints
+
+        with output.Outputs() as outputs:
+            if self.hints is not None:
+                hints = interview.supervision
+                outputs.add(self.hints, lambda part: write_hints(part, hints, table.ids))
+            if labels is not None:
+                outputs.add_table(self.labels, make_labels_table(table.ids, labels))
+
+    @property
+    def wrote(self) -> list[str]:
+        """The files that the command wrote."""
+        return [path for path in (self.save, self.hints, self.labels) if path is not None]
+
+
+class InterviewProgress:
+    """Formats the heading of each question: its number, changed rows, and advice at intervals."""
+
+    def __init__(self, n_samples: int) -> None:
+        self.looks_back = n_samples <= _MOST_ROWS
+        self._labels: Any = None
+        self._n_reported = 0
+
+    def format_heading(self, interview: Interview) -> str:
+        """Return the number of the question, how many rows changed cluster, and sometimes advice."""
+        n = interview.n_answers
+        number = f"{n + 1}" if interview.budget is None else f"{n + 1} of {interview.budget}"
+        lines = [f"Question {number}{self._format_moved(interview)}"]
+        if self.looks_back and n and n % EVERY == 0 and n != self._n_reported:
+            lines.insert(0, f"{output.format_count(n, 'answer')} so far. {interview.progress().advice}")
+        self._n_reported = n
+        return "\n" + "\n".join(lines)
+
+    def _format_moved(self, interview: Interview) -> str:
+        """Return how many rows changed cluster; empty if finding out would cost another fit."""
+        if not interview.strategy.needs:
+            return ""
+        from likewise.cli._report import find_strayed_rows
+
+        before, self._labels = self._labels, interview.labels_
+        if before is None:
+            return ""
+        n_moved = len(find_strayed_rows(self._labels, before))
+        return f"   ({output.format_count(n_moved, 'row')} changed cluster since the last)" if n_moved else ""
 
 
 # ---------------------------------------------------------------------- summary
@@ -163,7 +422,8 @@ class InterviewSummary:
             reply.answer.lower() if isinstance(reply.answer, Answer) else reply.question.kind
             for reply in self.interview.replies
         ]
-        counts = Counter(_SAID.get(word, word) for word in words)
+        kinds = {**dict.fromkeys(("ab", "ac", "bc", "odd"), "odd one out"), "piles": "sorted"}
+        counts = Counter(kinds.get(word, word) for word in words)
         return dict(counts.most_common())
 
     @property
@@ -240,9 +500,8 @@ class InterviewSummary:
                 about = f"About {mean}" if mean else "Less than 1"
                 lines.append(f"errors      {about} % of the answers are probably wrong ({low} to {high} %).")
         if odd := self.odd:
-            lines.append(
-                f"odd         {format_count(len(odd), 'answer')} look{'s' if len(odd) == 1 else ''} odd:"
-            )
+            look = "looks" if len(odd) == 1 else "look"
+            lines.append(f"odd         {output.format_count(len(odd), 'answer')} {look} odd:")
         for suspect in odd[:3]:
             number = interview.replies.index(suspect.reply) + 1
             lines.append(f"            answer {number}: {describe_suspect(interview, suspect)}")
@@ -256,7 +515,7 @@ class InterviewSummary:
         lines = [
             "",
             "answers     "
-            f"{format_count(self.interview.n_answers, 'answer')}{f': {summary}' if summary else ''}",
+            f"{output.format_count(self.interview.n_answers, 'answer')}{f': {summary}' if summary else ''}",
         ]
         if self.finished and self.interview.left == 0:
             lines.append(
@@ -298,7 +557,7 @@ def _suggest_command(interview: Interview, asked: AskOptions, labels: Any) -> st
     if asked.hints is None or not interview.supervision:
         return None
     k = interview.n_clusters if labels is None or not interview.discover else int(labels.max()) + 1
-    words = [get_program_name(), "cluster", asked.data, "-k", str(k), "--hints", asked.hints]
+    words = [output.get_program_name(), "cluster", asked.data, "-k", str(k), "--hints", asked.hints]
     words += ["--method", "propagation"] if interview.model_is_default else []  # the model of the interview
     words += ["--as-links"] if "triplets" in interview.supervision.kinds else []
     words += asked.table.format_options(standardize=asked.standardize)
@@ -312,10 +571,3 @@ def _find_free_name(path: str) -> str:
     while free.exists():
         free, number = Path(path).with_stem(f"{Path(path).stem}-{number}"), number + 1
     return str(free)
-
-
-def _list_clusters(table: DataTable, labels: Any, written: str | None) -> list[dict[str, Any]] | None:
-    """Return the clusters for the JSON document; None if they are written to a file."""
-    if labels is None or written is not None:
-        return None
-    return [{"id": name, "cluster": int(label)} for name, label in zip(table.ids, labels, strict=True)]

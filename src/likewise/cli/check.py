@@ -8,47 +8,39 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from likewise.cli._options import (
-    TableOptions,
-    argument,
-    collect_options,
-    column_option,
-    flag_option,
-    integer_option,
-)
-from likewise.cli._output import Command, check_inputs, gather_warnings, print_json, print_notes
+from likewise.cli import _options as opt
+from likewise.cli import _output as output
 
 if TYPE_CHECKING:
-    from likewise.cli._contradictions import LinkConflict, TripletConflict
-    from likewise.supervision import Diagnosis
+    from collections.abc import Sequence
 
-SHOWN = 10
+    from likewise.supervision import RowIds, Supervision
 
 
 @dataclass(frozen=True, kw_only=True)
 class CheckOptions:
     """The options of the command."""
 
-    hints: str = argument(type=click.Path())
-    data: str = argument(type=click.Path(allow_dash=True))
-    clusters: int | None = integer_option(
+    hints: str = opt.argument(type=click.Path())
+    data: str = opt.argument(type=click.Path(allow_dash=True))
+    clusters: int | None = opt.integer(
         "-k",
         "--clusters",
         least=1,
         help="Also check that this many clusters suffice, and how many links k-means alone would break.",
     )
-    bag_column: str | None = column_option(
+    bag_column: str | None = opt.column(
         "--bag-column", help="The column of DATA with the bag of each row; HINTS is then a table bag,labels."
     )
-    table: TableOptions
-    truth: str | None = column_option(
+    table: opt.TableOptions
+    truth: str | None = opt.column(
         "--truth", help="A column of true classes to compare the hints with; it is not used as a feature."
     )
-    as_json: bool = flag_option("--json", help="Print the findings as one JSON document.")
+    as_json: bool = opt.flag("--json", help="Print the findings as one JSON document.")
 
 
-@click.command("check", cls=Command)
-@collect_options(CheckOptions)
+@click.command("check", cls=output.Command)
+@opt.collect_options(CheckOptions)
 def command(asked: CheckOptions) -> None:
     """Check a file of hints before using it.
 
@@ -66,23 +58,22 @@ def command(asked: CheckOptions) -> None:
       likewise check hints.csv data.csv --id name -k 3 --json
       likewise check bags.csv rows.csv --bag-column bag
     """
-    check_inputs(asked.hints, asked.data)
+    output.check_inputs(asked.hints, asked.data)
     from likewise.cli._bag_report import describe_labels, describe_sizes, read_bag_hints
-    from likewise.cli._contradictions import compare_with_truth, find_link_conflicts, find_triplet_conflicts
-    from likewise.cli._data_tables import get_ids, get_texts, make_table
-    from likewise.cli._raw_tables import read_raw
+    from likewise.cli._methods import find_link_conflicts
     from likewise.exceptions import FileFormatError
+    from likewise.tables import get_ids, make_table
 
     table, truth, clusters = asked.table, asked.truth, asked.clusters
     columns = table.make_roles(truth, asked.bag_column)
-    with gather_warnings() as notes:
-        raw = read_raw(asked.data, header=not table.no_header, encoding=table.encoding)
-        columns.check(raw)
+    with output.gather_warnings() as notes:
+        raw = table.read_columns(asked.data)
+        columns.check(raw.names, raw.path)
         ids = get_ids(raw, table.id_column)
         if asked.bag_column is None:
             all_hints = table.read_hints([asked.hints], ids, data=raw.path)
         else:
-            bags = get_texts(raw, asked.bag_column)
+            bags = raw.get_texts(asked.bag_column)
             all_hints = read_bag_hints(
                 asked.hints, bags, encoding=table.hints_encoding, column=asked.bag_column
             )
@@ -94,12 +85,12 @@ def command(asked: CheckOptions) -> None:
             no_coherence = str(error)
         found = all_hints.diagnose(X, labels=_cluster_without_hints(X, clusters))
         links, triplets = find_link_conflicts(all_hints, ids), find_triplet_conflicts(all_hints, ids)
-        agreement = None if truth is None else compare_with_truth(all_hints, get_texts(raw, truth), ids)
+        agreement = None if truth is None else compare_with_truth(all_hints, raw.get_texts(truth), ids)
     if no_coherence is not None and found.n_must and found.n_cannot:
         notes.append(f"coherence is left out: {no_coherence}")
     too_few = clusters is not None and found.min_clusters > clusters
     if asked.as_json:
-        print_json(
+        output.print_json(
             {
                 **dataclasses.asdict(found),
                 "conflicts": [dataclasses.asdict(conflict) for conflict in links],
@@ -112,17 +103,25 @@ def command(asked: CheckOptions) -> None:
         )
     else:
         click.echo(str(found))
-        _print_worth(found)
+        if found.informativeness is not None:
+            click.echo("            informative: share of the links that k-means without hints breaks")
+        if found.coherence is not None:
+            click.echo(
+                "            coherent: share of pairs of a must-link and a cannot-link that do not act"
+            )
+            click.echo(
+                "            along the same direction; if it is low, links can make a clustering worse"
+            )
         if all_hints.bags is not None:
             click.echo(f"            {describe_sizes(all_hints.bags)}")
             _print_label_counts(describe_labels(all_hints.bags))
         if agreement is not None:
             click.echo(f"truth       {agreement}")
-        _print_conflicts(links, triplets)
-        if agreement is not None and agreement.against:
-            click.echo(f"\nhints that disagree with the column {truth!r} (= together, ≠ apart)")
-            _print_some(list(agreement.against))
-        print_notes(notes)
+        _print_some("contradictions among links and labels (= together, ≠ apart)", links)
+        _print_some("triplets with more than one answer", triplets)
+        against = () if agreement is None else agreement.against
+        _print_some(f"hints that disagree with the column {truth!r} (= together, ≠ apart)", against)
+        output.print_notes(notes)
     if too_few:
         click.echo(
             f"the hints need at least {found.min_clusters} clusters, more than the {clusters} given.",
@@ -141,15 +140,6 @@ def _cluster_without_hints(X: Any, n_clusters: int | None) -> Any:
     return KMeans(n_clusters, n_init=5, random_state=0).fit_predict(X)
 
 
-def _print_worth(found: Diagnosis) -> None:
-    """Explain the percentages in the last line of the diagnosis."""
-    if found.informativeness is not None:
-        click.echo("            informative: share of the links that k-means without hints breaks")
-    if found.coherence is not None:
-        click.echo("            coherent: share of pairs of a must-link and a cannot-link that do not act")
-        click.echo("            along the same direction; if it is low, links can make a clustering worse")
-
-
 def _print_label_counts(words: dict[str, Any]) -> None:
     if not words["labelled"]:
         return
@@ -158,21 +148,91 @@ def _print_label_counts(words: dict[str, Any]) -> None:
         f"{words['bags_with_one_label']} bag(s) with one label; {words['label_sets']} different sets"
     )
     if once := words["in_one_bag_only"]:
-        more = f" and {len(once) - SHOWN} more" if len(once) > SHOWN else ""
-        click.echo(f"            in one bag only: {', '.join(once[:SHOWN])}{more}")
+        more = f" and {len(once) - output.SHOWN} more" if len(once) > output.SHOWN else ""
+        click.echo(f"            in one bag only: {', '.join(once[: output.SHOWN])}{more}")
 
 
-def _print_conflicts(links: list[LinkConflict], triplets: list[TripletConflict]) -> None:
-    if links:
-        click.echo("\ncontradictions among links and labels (= together, ≠ apart)")
-        _print_some(links)
-    if triplets:
-        click.echo("\ntriplets with more than one answer")
-        _print_some(triplets)
+def _print_some(title: str, conflicts: Sequence[Any]) -> None:
+    if conflicts:
+        click.echo(f"\n{title}")
+    for line in output.format_first([f"  {conflict}" for conflict in conflicts], indent="  "):
+        click.echo(line)
 
 
-def _print_some(conflicts: list[Any]) -> None:
-    for conflict in conflicts[:SHOWN]:
-        click.echo(f"  {conflict}")
-    if len(conflicts) > SHOWN:
-        click.echo(f"  and {len(conflicts) - SHOWN} more; --json lists all")
+# ---------------------------------------------------------------------- triplets and true classes
+
+
+@dataclass(frozen=True)
+class TripletConflict:
+    """A triplet with more than one answer."""
+
+    items: tuple[str, str, str]
+    answers: tuple[str, ...]
+
+    def __str__(self) -> str:
+        return f"{', '.join(self.items)}: {' and '.join(self.answers)}"
+
+
+def find_triplet_conflicts(hints: Supervision, ids: RowIds) -> list[TripletConflict]:
+    """Return the triplets with more than one answer."""
+    answers_of: dict[tuple[int, int, int], list[str]] = {}
+    for (i, j, k), word in zip(hints.triplets.tolist(), hints.answer_words, strict=True):
+        answers_of.setdefault((i, j, k), []).append(word)
+    return [
+        TripletConflict((ids[i], ids[j], ids[k]), tuple(words))
+        for (i, j, k), words in answers_of.items()
+        if len(words) > 1
+    ]
+
+
+@dataclass(frozen=True)
+class TruthAgreement:
+    """The number of hints that agree with the true classes; rows of unknown class are not counted."""
+
+    right: dict[str, int]  # for each kind of hint, how many agree with the true classes
+    compared: dict[str, int]  # and how many could be compared with them
+    against: tuple[str, ...]  # the links and labels that disagree, by the ids of their rows
+
+    def __str__(self) -> str:
+        parts = [f"{self.right[kind]} of {n} {kind}" for kind, n in self.compared.items() if n]
+        return f"{', '.join(parts)} agree with it" if parts else "no hint can be compared with it"
+
+
+def compare_with_truth(hints: Supervision, classes: Sequence[str | None], ids: RowIds) -> TruthAgreement:
+    """Compare links, triplets and labels with the true classes of the rows.
+
+    >>> from likewise.supervision import RowIds, Supervision
+    >>> hints = Supervision.from_links(4, must=[(0, 1), (1, 2)], cannot=[(0, 3)])
+    >>> found = compare_with_truth(hints, ["owl", "owl", "wren", None], RowIds.from_ids(["a", "b", "c", "d"]))
+    >>> print(found, found.against)
+    1 of 2 must-links agree with it ('b = c',)
+    """
+    import numpy as np
+
+    from likewise.evaluation import link_satisfaction, triplet_satisfaction
+
+    names = sorted({name for name in classes if name is not None})
+    code_of = {name: code for code, name in enumerate(names)}
+    rows = np.array([row for row, name in enumerate(classes) if name is not None], dtype=np.int64)
+    if not len(rows):
+        return TruthAgreement({}, {}, ())
+    codes = np.array([code_of[name] for name in classes if name is not None])
+    known = hints[rows]
+    links, triplets = link_satisfaction(codes, known), triplet_satisfaction(codes, known)
+    labelled = np.flatnonzero(known.label_codes >= 0)
+    wrong = [
+        (row, known.classes[known.label_codes[row]])
+        for row in labelled.tolist()
+        if str(known.classes[known.label_codes[row]]) != names[codes[row]]
+    ]
+    pairs = [(links.broken_must, "="), (links.broken_cannot, "≠")]
+    against = [f"{ids[rows[i]]} {sign} {ids[rows[j]]}" for broken, sign in pairs for i, j in broken.tolist()]
+    against += [f"{ids[rows[row]]} is {label}" for row, label in wrong]
+    counts = {
+        "must-links": (links.n_must_kept, links.n_must),
+        "cannot-links": (links.n_cannot_kept, links.n_cannot),
+        "triplets": (triplets.n_kept, triplets.n_triplets),
+        "labels": (len(labelled) - len(wrong), len(labelled)),
+    }
+    right, compared = ({kind: pair[at] for kind, pair in counts.items()} for at in (0, 1))
+    return TruthAgreement(right, compared, tuple(against))

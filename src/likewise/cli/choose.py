@@ -10,37 +10,9 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from likewise.cli import _options as opt
+from likewise.cli import _output as output
 from likewise.cli._methods import LINKS, METHODS, check_honoured, find_methods, list_terms, make_estimator
-from likewise.cli._options import (
-    STANDARDIZE,
-    TableOptions,
-    argument,
-    choice_option,
-    collect_options,
-    flag_option,
-    integer_option,
-    option,
-    path_option,
-    seed_option,
-)
-from likewise.cli._output import (
-    STDOUT,
-    Command,
-    OutputPath,
-    Outputs,
-    check_files,
-    check_n_clusters,
-    check_stdout,
-    gather_warnings,
-    get_program_name,
-    ignore_failed_fits,
-    list_written,
-    make_console,
-    print_json,
-    print_notes,
-    show_progress,
-    write_stdout,
-)
 from likewise.exceptions import UnsupportedSupervisionError, render
 
 if TYPE_CHECKING:
@@ -62,52 +34,30 @@ USUAL = (
 )
 
 
-class Counts(click.ParamType):
-    """Numbers of clusters: ``4``, ``2:12`` (both ends included), ``2,3,5``, or ``2:4,8``."""
-
-    name = "counts"
-
-    def convert(
-        self, value: Any, param: click.Parameter | None, ctx: click.Context | None
-    ) -> tuple[int, ...]:
-        """Return the distinct numbers in ascending order."""
-        if isinstance(value, tuple):
-            return value
-        found: set[int] = set()
-        for part in str(value).split(","):
-            low, colon, high = part.strip().partition(":")
-            try:
-                first, last = int(low), int(high) if colon else int(low)
-            except ValueError:
-                self.fail(f"expected numbers such as 4, 2:12 or 2,3,5; got {value!r}.", param, ctx)
-            if first < 1 or last < first:
-                self.fail(f"expected numbers of clusters of at least 1; got {part.strip()!r}.", param, ctx)
-            found.update(range(first, last + 1))
-        return tuple(sorted(found))
+def _parse_counts(ctx: click.Context, param: click.Parameter, value: str) -> tuple[int, ...]:
+    """Parse numbers of clusters: ``4``, ``2:12`` (both ends included), ``2,3,5``, or ``2:4,8``."""
+    found: set[int] = set()
+    for part in value.split(","):
+        low, colon, high = part.strip().partition(":")
+        try:
+            first, last = int(low), int(high) if colon else int(low)
+        except ValueError:
+            raise click.BadParameter(f"expected numbers such as 4, 2:12 or 2,3,5; got {value!r}.") from None
+        if first < 1 or last < first:
+            raise click.BadParameter(f"expected numbers of clusters of at least 1; got {part.strip()!r}.")
+        found.update(range(first, last + 1))
+    return tuple(sorted(found))
 
 
-class Methods(click.ParamType):
-    """Names of methods, separated by commas."""
-
-    name = "methods"
-
-    def convert(
-        self, value: Any, param: click.Parameter | None, ctx: click.Context | None
-    ) -> tuple[str, ...]:
-        """Return the names, each once, in the order given."""
-        if isinstance(value, tuple):
-            return value
-        names = tuple(dict.fromkeys(name.strip() for name in str(value).split(",") if name.strip()))
-        unknown = [name for name in names if name not in METHODS]
-        if unknown or not names:
-            self.fail(
-                f"there is no method {unknown[0] if unknown else ''!r}; expected one of {_list(METHODS)}."
-            )
-        return names
-
-
-def _list(names: Any) -> str:
-    return ", ".join(names)
+def _parse_methods(ctx: click.Context, param: click.Parameter, value: str | None) -> tuple[str, ...] | None:
+    """Parse names of methods, separated by commas; each is returned once."""
+    if value is None:
+        return None
+    names = tuple(dict.fromkeys(name.strip() for name in value.split(",") if name.strip()))
+    unknown = next((name for name in names if name not in METHODS), None if names else "")
+    if unknown is not None:
+        raise click.BadParameter(f"there is no method {unknown!r}; expected one of {', '.join(METHODS)}.")
+    return names
 
 
 def _refuse_bags(ctx: click.Context, param: click.Parameter, value: str | None) -> None:
@@ -123,61 +73,59 @@ def _refuse_bags(ctx: click.Context, param: click.Parameter, value: str | None) 
 class ChooseOptions:
     """The options of the command."""
 
-    data: str = argument(type=click.Path(allow_dash=True))
-    hints: tuple[str, ...] = argument(type=click.Path(), nargs=-1, required=True)
-    clusters: tuple[int, ...] = option(
+    data: str = opt.argument(type=click.Path(allow_dash=True))
+    hints: tuple[str, ...] = opt.argument(type=click.Path(), nargs=-1, required=True)
+    clusters: tuple[int, ...] = opt.option(
         "-k",
         "--clusters",
-        type=Counts(),
+        callback=_parse_counts,
         default="2:8",
         show_default=True,
         metavar="NUMBERS",
         help="The numbers of clusters to try: 4, 2:12 (both ends included), 2,3,5.",
     )
-    methods: tuple[str, ...] | None = option(
+    methods: tuple[str, ...] | None = opt.option(
         "--methods",
-        type=Methods(),
+        callback=_parse_methods,
         metavar="A,B,C",
         help="The methods to compare; by default the usual ones that use these hints. Add k-means, which "
         "uses no hints, to see what the hints contribute.",
     )
-    cv: int = integer_option("--cv", least=2, default=5, help="Number of folds.")
-    repeats: int | None = integer_option(
+    cv: int = opt.integer("--cv", least=2, default=5, help="Number of folds.")
+    repeats: int | None = opt.integer(
         "--repeats",
         least=1,
         help="Number of times the hints are split into folds; by default 3, or 1 for a single method.",
     )
-    scoring: str = choice_option(
+    scoring: str = opt.choice(
         "--scoring",
         values=["auto", "accuracy", "agreement", "balanced-accuracy", "log-score"],
         default="auto",
         help="Score for predictions of held-out hints; auto is agreement if few pairs are must-links, else "
         "accuracy.",
     )
-    one_standard_error: bool = flag_option(
+    one_standard_error: bool = opt.flag(
         "--one-standard-error", help="Choose the fewest clusters within one standard error of the best."
     )
-    as_links: bool = flag_option(
+    as_links: bool = opt.flag(
         "--as-links", help="Convert hints to links for methods that do not use them directly."
     )
-    table: TableOptions
-    standardize: bool = flag_option("--standardize", help=STANDARDIZE)
-    seed: int = seed_option("Random seed of the folds and the fits.")
-    jobs: int = integer_option("--jobs", least=1, default=1, help="Number of parallel fits.")
-    out: str | None = option(
-        "--out", type=OutputPath(), help="Write all results: .csv, .parquet, .jsonl or -."
+    table: opt.TableOptions
+    standardize: bool = opt.flag("--standardize", help=opt.STANDARDIZE)
+    seed: int = opt.seed("Random seed of the folds and the fits.")
+    jobs: int = opt.integer("--jobs", least=1, default=1, help="Number of parallel fits.")
+    out: str | None = opt.option(
+        "--out", type=output.OutputPath(), help="Write all results: .csv, .parquet, .jsonl or -."
     )
-    plot: str | None = path_option(
-        "--plot", help="Plot the scores by number of clusters: .png, .svg or .pdf."
-    )
-    as_json: bool = flag_option("--json", help="Print everything as one JSON document.")
-    quiet: bool = flag_option("-q", "--quiet", help="Show no progress and print no notes.")
+    plot: str | None = opt.path("--plot", help="Plot the scores by number of clusters: .png, .svg or .pdf.")
+    as_json: bool = opt.flag("--json", help="Print everything as one JSON document.")
+    quiet: bool = opt.flag("-q", "--quiet", help="Show no progress and print no notes.")
 
 
-@click.command("choose", cls=Command)
+@click.command("choose", cls=output.Command)
 @click.option("--bags", hidden=True, expose_value=False, callback=_refuse_bags)
 @click.option("--bag-column", hidden=True, expose_value=False, callback=_refuse_bags)
-@collect_options(ChooseOptions)
+@opt.collect_options(ChooseOptions)
 def command(asked: ChooseOptions) -> None:
     """Choose method and number of clusters by held-out hints.
 
@@ -192,18 +140,17 @@ def command(asked: ChooseOptions) -> None:
       likewise choose data.csv hints.csv -k 2:12 --methods mpck-means,gm-pr,k-means --plot choice.png
       likewise choose data.csv pairs.csv triplets.csv -k 2,3,5 --as-links --out table.csv --json
     """
-    check_stdout(asked.out, asked.as_json)
-    check_files([asked.data, *asked.hints], {"--out": asked.out}, asked.plot)
+    output.check_stdout(asked.out, asked.as_json)
+    output.check_files([asked.data, *asked.hints], {"--out": asked.out}, asked.plot)
 
-    from likewise.cli._data_tables import standardize_columns
-    from likewise.cli._write import format_csv, write_table
     from likewise.evaluation import HintSearchCV
+    from likewise.tables import format_csv, standardize_columns
 
     clusters, out, quiet = asked.clusters, asked.out, asked.quiet
-    with gather_warnings() as notes, Outputs() as outputs:
+    with output.gather_warnings() as notes, output.Outputs() as outputs:
         table = asked.table.read_table(asked.data, asked.table.make_roles())
         notes.names = table.ids
-        check_n_clusters(clusters[-1], len(table.ids))
+        output.check_n_clusters(clusters[-1], len(table.ids))
         all_hints = asked.table.read_hints(asked.hints, table.ids, data=asked.data)
         names = _select_methods(asked.methods, all_hints, asked.as_links)
         X = standardize_columns(table.X) if asked.standardize else table.X
@@ -220,22 +167,24 @@ def command(asked: ChooseOptions) -> None:
             n_jobs=asked.jobs,
             random_state=asked.seed,
         )
-        with show_progress(len(names) * len(clusters) * asked.cv * n_repeats, quiet=quiet) as step:
+        with output.show_progress(len(names) * len(clusters) * asked.cv * n_repeats, quiet=quiet) as step:
             search.set_params(progress=_make_progress_callback(step, quiet))
-            with ignore_failed_fits():
+            with output.ignore_failed_fits():
                 search.fit(X, supervision=all_hints)
         rows = _make_rows(search)
         if asked.plot is not None:
-            outputs.add(asked.plot, _draw_picture(search).save)
+            from likewise.plotting import ChoiceDisplay
+
+            title = f"{search.n_scored_} held-out hints in {_describe_folds(search)}"
+            outputs.add(asked.plot, ChoiceDisplay.from_search(search, title=title).save)
         cells = {name: [row[name] for row in rows] for name in rows[0]}
-        if out is not None and out != STDOUT:
-            outputs.add(out, lambda part: write_table(part, cells))
+        outputs.add_table(out, cells)
     notes += _format_failures(search, table.ids)
     best = next(row for row in rows if row["chosen"])
     todo = _suggest_command(best, all_hints, asked)
-    wrote = list_written(out, asked.plot)
+    wrote = output.list_written(out, asked.plot)
     if asked.as_json:
-        print_json(
+        output.print_json(
             {
                 "data": asked.data,
                 "hint_files": list(asked.hints),
@@ -254,12 +203,12 @@ def command(asked: ChooseOptions) -> None:
             }
         )
         return
-    if out == STDOUT:
-        write_stdout(format_csv(cells))
-    if out != STDOUT or not quiet:
-        _print_result(rows, search, todo, make_console(stderr=out == STDOUT))
+    if out == output.STDOUT:
+        output.write_stdout(format_csv(cells))
+    if out != output.STDOUT or not quiet:
+        _print_result(rows, search, todo, output.make_console(stderr=out == output.STDOUT))
     if not quiet:
-        print_notes(notes, wrote)
+        output.print_notes(notes, wrote)
 
 
 def _select_methods(asked: tuple[str, ...] | None, hints: Supervision, as_links: bool) -> tuple[str, ...]:
@@ -294,12 +243,9 @@ def _make_progress_callback(step: Callable[[str], None], quiet: bool) -> Callabl
 
 def _format_failures(search: Any, ids: RowIds) -> list[str]:
     results = search.cv_results_
+    columns = (results[name] for name in ("method", "n_clusters", "exception"))
     failed = [
-        (str(method), int(n_clusters), error)
-        for method, n_clusters, error in zip(
-            results["method"], results["n_clusters"], results["exception"], strict=True
-        )
-        if error is not None
+        (str(name), int(k), error) for name, k, error in zip(*columns, strict=True) if error is not None
     ]
     if not failed:
         return []
@@ -313,16 +259,19 @@ def _format_failures(search: Any, ids: RowIds) -> list[str]:
 def _make_rows(search: Any) -> list[dict[str, Any]]:
     """Return one row per candidate, the best score first, with plain values."""
     results = search.cv_results_
+    numbers = {
+        "score": results["mean_test_score"],
+        "error": results["error_test_score"],
+        "pairs_right": results["pair_accuracy"],
+        "triplets_right": results["triplet_accuracy"],
+        "seconds": results["mean_fit_time"],
+    }
     order = sorted(range(len(results["rank_test_score"])), key=lambda c: (results["rank_test_score"][c], c))
     return [
         {
             "method": str(results["method"][c]),
             "clusters": int(results["n_clusters"][c]),
-            "score": _plain_value(results["mean_test_score"][c]),
-            "error": _plain_value(results["error_test_score"][c]),
-            "pairs_right": _plain_value(results["pair_accuracy"][c]),
-            "triplets_right": _plain_value(results["triplet_accuracy"][c]),
-            "seconds": _plain_value(results["mean_fit_time"][c]),
+            **{name: None if (x := values[c]) != x else float(x) for name, values in numbers.items()},
             "chosen": c == search.best_index_,
             "tied": bool(results["tied"][c]),
             "failure": results["failure"][c],
@@ -345,21 +294,10 @@ def _describe_folds(search: Any) -> str:
     return f"{search.n_splits_} folds{times}"
 
 
-def _plain_value(value: Any) -> float | None:
-    return None if value != value else float(value)
-
-
-def _draw_picture(search: Any) -> Any:
-    from likewise.plotting import ChoiceDisplay
-
-    title = f"{search.n_scored_} held-out hints in {_describe_folds(search)}"
-    return ChoiceDisplay.from_search(search, title=title)
-
-
 def _suggest_command(best: dict[str, Any], all_hints: Supervision, asked: ChooseOptions) -> str:
     """Return the command that clusters with the chosen method and number of clusters."""
     uses = METHODS[best["method"]].uses
-    words = [get_program_name(), "cluster", asked.data, "-k", str(best["clusters"])]
+    words = [output.get_program_name(), "cluster", asked.data, "-k", str(best["clusters"])]
     words += ["--method", best["method"]]
     for path in asked.hints if uses else ():
         words += ["--hints", path]
@@ -375,35 +313,24 @@ def _print_result(rows: list[dict[str, Any]], search: Any, todo: str, stdout: Co
     from rich import box
     from rich.table import Table
 
+    formats = {search.scoring_.replace("_", " "): ("score", ".3f"), "±": ("error", ".3f")}
+    both = [f"{kind} right" for kind in ("pairs", "triplets")]
+    given = [name for name in both if any(row[name.replace(" ", "_")] is not None for row in rows)]
+    if search.scoring_ != "accuracy" or len(given) != 1:  # one column would repeat the score
+        formats |= {name: (name.replace(" ", "_"), ".0%") for name in given}
+    formats["seconds"] = ("seconds", ".2f")
     table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
-    pairs, triplets = (
-        any(row[f"{kind}_right"] is not None for row in rows) for kind in ("pairs", "triplets")
-    )
-    if search.scoring_ == "accuracy" and pairs != triplets:  # the column would repeat the score
-        pairs = triplets = False
     table.add_column("method", min_width=max(len(row["method"]) for row in rows), no_wrap=True)
-    for name in ("clusters", search.scoring_.replace("_", " "), "±"):
+    for name in ("clusters", *formats):
         table.add_column(name, justify="right")
-    for name, shown in (("pairs right", pairs), ("triplets right", triplets)):
-        if shown:
-            table.add_column(name, justify="right")
-    table.add_column("seconds", justify="right")
     table.add_column("")
     chosen = next(place for place, row in enumerate(rows) if row["chosen"])
     for row in rows[: max(SHOWN, chosen + 1)]:
-        cells = [
-            row["method"],
-            str(row["clusters"]),
-            _format_cell(row["score"], ".3f"),
-            _format_cell(row["error"], ".3f"),
-        ]
-        cells += [_format_cell(row["pairs_right"], ".0%")] if pairs else []
-        cells += [_format_cell(row["triplets_right"], ".0%")] if triplets else []
-        note = next((word for word in ("chosen", "failure", "tied") if row[word]), "")
-        note = "failed" if note == "failure" else note
-        table.add_row(
-            *cells, _format_cell(row["seconds"], ".2f"), note, style="bold" if row["chosen"] else None
-        )
+        cells = ("" if row[name] is None else format(row[name], form) for name, form in formats.values())
+        notes = {"chosen": "chosen", "failure": "failed", "tied": "tied"}
+        note = next((text for name, text in notes.items() if row[name]), "")
+        style = "bold" if row["chosen"] else None
+        table.add_row(row["method"], str(row["clusters"]), *cells, note, style=style)
     stdout.print(
         f"{search.n_scored_} held-out hints in {_describe_folds(search)}"
         f" ({search.n_implied_} more follow from others and do not count)"
@@ -420,7 +347,3 @@ def _print_result(rows: list[dict[str, Any]], search: Any, todo: str, stdout: Co
         )
     stdout.print("next, cluster with this choice:")
     stdout.print(f"  {todo}", style="bold")
-
-
-def _format_cell(value: float | None, form: str) -> str:
-    return "" if value is None else format(value, form)

@@ -8,10 +8,12 @@ from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any
 
 import click
 
+from likewise.cli import _options as opt
+from likewise.cli import _output as output
 from likewise.cli._methods import (
     DEFAULT,
     METHODS,
@@ -21,39 +23,11 @@ from likewise.cli._methods import (
     make_estimator,
     select_hints,
 )
-from likewise.cli._options import (
-    STANDARDIZE,
-    TableOptions,
-    argument,
-    choice_option,
-    collect_options,
-    column_option,
-    flag_option,
-    integer_option,
-    option,
-    parse_bytes,
-    path_option,
-    seed_option,
-)
-from likewise.cli._output import (
-    STDOUT,
-    Command,
-    OutputPath,
-    Outputs,
-    Step,
-    check_files,
-    check_n_clusters,
-    check_stdout,
-    gather_warnings,
-    list_written,
-    print_json,
-    show_progress,
-    write_stdout,
-)
 
 if TYPE_CHECKING:
+    from likewise.cli._parquet_source import ParquetSource
     from likewise.cli._report import Report
-    from likewise.supervision import Bags, RowIds, Supervision
+    from likewise.supervision import Bags, Supervision
 
 
 def _parse_shape(ctx: click.Context, param: click.Parameter, value: str | None) -> tuple[int, int] | None:
@@ -69,29 +43,29 @@ def _parse_shape(ctx: click.Context, param: click.Parameter, value: str | None) 
 class ClusterOptions:
     """The options of the command."""
 
-    data: str | None = argument(type=click.Path(allow_dash=True), required=False)
-    parquet: str | None = option(
+    data: str | None = opt.argument(type=click.Path(allow_dash=True), required=False)
+    parquet: str | None = opt.option(
         "--parquet",
         metavar="PATH|URL",
         help="The rows, instead of DATA: a Parquet file, a folder of them, or a URL. They are read in "
         "blocks.",
     )
-    scheduler: str | None = option(
+    scheduler: str | None = opt.option(
         "--scheduler",
         metavar="ADDRESS",
         help="With --parquet: the Dask scheduler to use, such as tcp://10.0.0.5:8786.",
     )
-    memory_limit: int | None = option(
+    memory_limit: int | None = opt.option(
         "--memory-limit",
-        callback=parse_bytes,
+        callback=opt.parse_bytes,
         metavar="SIZE",
         help="With --parquet: maximum memory for one block, such as 200MB.",
     )
-    clusters: int = integer_option("-k", "--clusters", least=1, required=True, help="The number of clusters.")
-    hints: tuple[str, ...] = path_option(
+    clusters: int = opt.integer("-k", "--clusters", least=1, required=True, help="The number of clusters.")
+    hints: tuple[str, ...] = opt.path(
         "--hints", multiple=True, help="A file of hints; may be given several times."
     )
-    method: str = choice_option(
+    method: str = opt.choice(
         "--method",
         values=METHODS,
         default=DEFAULT,
@@ -100,34 +74,34 @@ class ClusterOptions:
         "links, spectral-reg must-links, k-means no hints, and the others links.",
     )
     parameters: MethodOptions
-    as_links: bool = flag_option("--as-links", help="Convert labels, triplets and bags to links first.")
-    bags: str | None = path_option(
+    as_links: bool = opt.flag("--as-links", help="Convert labels, triplets and bags to links first.")
+    bags: str | None = opt.path(
         "--bags", help="A table of the labels of bags: bag,labels, such as r1,wren;owl."
     )
-    given_bag_column: str | None = column_option(
+    given_bag_column: str | None = opt.column(
         "--bag-column", help="The column of bags in DATA.  [default: bag, with --bags]"
     )
-    table: TableOptions
-    standardize: bool = flag_option("--standardize", help=STANDARDIZE)
-    truth: str | None = column_option(
+    table: opt.TableOptions
+    standardize: bool = opt.flag("--standardize", help=opt.STANDARDIZE)
+    truth: str | None = opt.column(
         "--truth", help="A column of true classes, used only to score the clustering."
     )
-    seed: int = seed_option()
-    out: str | None = option(
-        "--out", type=OutputPath(), help="Write the labels: .csv, .parquet, .jsonl or -."
+    seed: int = opt.seed()
+    out: str | None = opt.option(
+        "--out", type=output.OutputPath(), help="Write the labels: .csv, .parquet, .jsonl or -."
     )
-    plot: str | None = path_option("--plot", help="Plot clusters and links: .png, .svg or .pdf.")
-    image_shape: tuple[int, int] | None = option(
+    plot: str | None = opt.path("--plot", help="Plot clusters and links: .png, .svg or .pdf.")
+    image_shape: tuple[int, int] | None = opt.option(
         "--image-shape",
         callback=_parse_shape,
         metavar="HxW",
         help="With --plot for bag-spectral: show rows as images of this size, such as 8x8.",
     )
-    bag_report: str | None = path_option(
+    bag_report: str | None = opt.path(
         "--bag-report", help="Write a report on each bag: .csv, .parquet or .jsonl."
     )
-    as_json: bool = flag_option("--json", help="Print everything as one JSON document.")
-    quiet: bool = flag_option("-q", "--quiet", help="Print no summary.")
+    as_json: bool = opt.flag("--json", help="Print everything as one JSON document.")
+    quiet: bool = opt.flag("-q", "--quiet", help="Print no summary.")
 
     @property
     def bag_column(self) -> str | None:
@@ -142,13 +116,13 @@ class ClusterOptions:
             )
         if self.image_shape is not None and (self.plot is None or self.method != "bag-spectral"):
             raise click.UsageError("--image-shape is for --plot with --method bag-spectral.")
-        check_stdout(self.out, self.as_json)
+        output.check_stdout(self.out, self.as_json)
         if (self.data is None) == (self.parquet is None):
             raise click.UsageError("pass the rows either as DATA or with --parquet.")
         self._check_source()
         read = [path for path in (self.data, *self.hints, self.bags) if path is not None]
         tables = {"--out": self.out, "--bag-report": self.bag_report}
-        check_files(read, tables, self.plot, folders=[] if self.parquet is None else [self.parquet])
+        output.check_files(read, tables, self.plot, folders=[] if self.parquet is None else [self.parquet])
         if self.parquet is not None and self.as_json and self.out is None:
             raise click.UsageError("--json with --parquet omits the labels; give a file for them with --out.")
 
@@ -185,8 +159,8 @@ class ClusterOptions:
             )
 
 
-@click.command("cluster", cls=Command)
-@collect_options(ClusterOptions)
+@click.command("cluster", cls=output.Command)
+@opt.collect_options(ClusterOptions)
 def command(asked: ClusterOptions) -> None:
     """Cluster a table of rows, following hints.
 
@@ -209,16 +183,15 @@ def command(asked: ClusterOptions) -> None:
     options = asked.parameters.make_parameters(asked.method)
 
     from likewise.cli._report import print_report
-    from likewise.cli._write import write_table
 
     method, clusters, out = asked.method, asked.clusters, asked.out
-    prints_labels = not asked.as_json and (out is None or out == STDOUT)
+    prints_labels = not asked.as_json and (out is None or out == output.STDOUT)
     with (
-        gather_warnings() as notes,
-        show_progress(4, quiet=asked.quiet) as step,
+        output.gather_warnings() as notes,
+        output.show_progress(4, quiet=asked.quiet) as step,
         _open_source(asked, step) as source,
     ):
-        check_n_clusters(clusters, source.n_rows)
+        output.check_n_clusters(clusters, source.n_rows)
         all_hints = source.read_hints()
         used = select_hints(all_hints, method, clusters, asked.as_links, options)
         step("clustering")
@@ -227,22 +200,21 @@ def command(asked: ClusterOptions) -> None:
             model.set_callbacks(*source.callbacks)
         contradiction = fit_by_ids(model, source.X, used, source.ids, method)
         report = source.make_report(model, used, all_hints.bags)
-        with Outputs() as outputs:
+        with output.Outputs() as outputs:
             if asked.plot is not None:
                 step("drawing")
                 outputs.add(asked.plot, _draw_picture(source.X, report, model, asked.image_shape).save)
             step("writing")
             if asked.bag_report is not None and report.bags is not None:
-                by_bag = report.bags.make_columns()
-                outputs.add(asked.bag_report, lambda part: write_table(part, by_bag))
-            if out is not None and out != STDOUT:
+                outputs.add_table(asked.bag_report, report.bags.make_columns())
+            if out is not None and out != output.STDOUT:
                 outputs.add(out, lambda part: source.write_labels(model, part))
         if prints_labels and source.writes_blocks:
             source.write_labels(model, None)
     notes += [*contradiction, *source.notes]
-    wrote = list_written(out, asked.plot, asked.bag_report)
+    wrote = output.list_written(out, asked.plot, asked.bag_report)
     if asked.as_json:
-        print_json({**report.as_dict(), **source.describe(options), "wrote": wrote, "notes": notes})
+        output.print_json({**report.as_dict(), **source.describe(options), "wrote": wrote, "notes": notes})
     elif prints_labels and not source.writes_blocks:
         source.write_labels(model, None)
     if not asked.quiet:
@@ -252,33 +224,9 @@ def command(asked: ClusterOptions) -> None:
 # ---------------------------------------------------------------------- sources of rows
 
 
-class Source(Protocol):
-    """The rows to cluster, in memory or in files."""
-
-    n_rows: int
-    ids: RowIds
-    notes: Sequence[str]
-    callbacks: Sequence[Any]  # of scikit-learn, to show the progress of a long fit
-    writes_blocks: bool
-
-    @property
-    def X(self) -> Any:
-        """The rows in a form that estimators accept."""
-
-    def read_hints(self) -> Supervision:
-        """Return all hints about the rows."""
-
-    def make_report(self, model: Any, hints: Supervision, bags: Bags | None) -> Report:
-        """Return the report on a fitted model."""
-
-    def write_labels(self, model: Any, path: Path | None) -> None:
-        """Write the labels to a file, or to stdout without a path."""
-
-    def describe(self, options: dict[str, Any]) -> dict[str, Any]:
-        """Return the source and the options for the JSON document."""
-
-
-def _open_source(asked: ClusterOptions, step: Step) -> AbstractContextManager[Source]:
+def _open_source(
+    asked: ClusterOptions, step: output.Step
+) -> AbstractContextManager[TableSource] | AbstractContextManager[ParquetSource]:
     if asked.parquet is None:
         return nullcontext(TableSource(asked, step))
     from likewise.cli._parquet_source import open_parquet
@@ -292,7 +240,7 @@ class TableSource:
     writes_blocks = False
     callbacks: Sequence[Any] = ()
 
-    def __init__(self, asked: ClusterOptions, step: Step) -> None:
+    def __init__(self, asked: ClusterOptions, step: output.Step) -> None:
         assert asked.data is not None
         step("reading")
         self._asked, self._path = asked, asked.data
@@ -304,7 +252,7 @@ class TableSource:
     @cached_property
     def X(self) -> Any:
         """The features, standardized if asked for."""
-        from likewise.cli._data_tables import standardize_columns
+        from likewise.tables import standardize_columns
 
         return standardize_columns(self._table.X) if self._asked.standardize else self._table.X
 
@@ -319,8 +267,9 @@ class TableSource:
             hints |= read_bag_hints(asked.bags, cells, encoding=encoding, column=column)
         if asked.bag_report is not None and hints.bags is None:
             raise click.UsageError("--bag-report needs bags; give their column with --bag-column.")
-        if asked.as_links:
-            self.notes = [*self.notes, *_warn_of_neither(hints)]
+        if asked.as_links and (count := int((hints.answers == 3).sum())):
+            neither = f"{count} triplet(s) with the answer NEITHER give no links and are left out."
+            self.notes = [*self.notes, neither]
         return hints
 
     def make_report(self, model: Any, hints: Supervision, bags: Bags | None) -> Report:
@@ -335,10 +284,10 @@ class TableSource:
 
     def write_labels(self, model: Any, path: Path | None) -> None:
         """Write the labels to a file, or as CSV to stdout."""
-        from likewise.cli._write import format_csv, write_table
+        from likewise.tables import format_csv, write_table
 
         if path is None:
-            write_stdout(format_csv(self._labels))
+            output.write_stdout(format_csv(self._labels))
         else:
             write_table(path, self._labels)
 
@@ -357,12 +306,6 @@ class TableSource:
         }
 
 
-def _warn_of_neither(all_hints: Supervision) -> list[str]:
-    """Return a note on triplets with the answer NEITHER, which no link can express."""
-    count = int((all_hints.answers == 3).sum())
-    return [f"{count} triplet(s) with the answer NEITHER give no links and are left out."] * bool(count)
-
-
 def _warn_of_id_columns(names: tuple[str, ...]) -> list[str]:
     """Return a note for each feature that looks like a column of ids or of bags."""
     options = {
@@ -371,8 +314,8 @@ def _warn_of_id_columns(names: tuple[str, ...]) -> list[str]:
     }
     found = [(name, *options[name.casefold()]) for name in names if name.casefold() in options]
     return [
-        f"the column {name!r} is used as a feature. If it identifies {what}, pass {option} {name}."
-        for name, what, option in found
+        f"the column {name!r} is used as a feature. If it identifies {what}, pass {role} {name}."
+        for name, what, role in found
     ]
 
 

@@ -6,20 +6,11 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from likewise.cli._output import (
-    PICTURES,
-    Command,
-    Outputs,
-    check_distinct,
-    check_inputs,
-    check_output,
-    print_json,
-    print_notes,
-)
+from likewise.cli import _output as output
 from likewise.exceptions import FileFormatError
 
 if TYPE_CHECKING:
-    from likewise.cli._raw_tables import RawTable
+    from likewise.tables import RawTable
 
 IDS = ("id", "index", "key", "row", "name")  # columns that are not labels unless --column says so
 
@@ -37,7 +28,7 @@ _chance = click.FloatRange(0, 1)
 _time = click.FloatRange(0, min_open=True)
 
 
-@click.command("compare-hints", cls=Command)
+@click.command("compare-hints", cls=output.Command)
 @click.argument("labels", type=click.Path(allow_dash=True), required=False)
 @click.option("--column", metavar="COLUMN", help="The column of labels, if there are several columns.")
 @click.option(
@@ -86,12 +77,12 @@ def command(
     if column is not None and labels is None:
         raise click.UsageError("--column refers to a column of LABELS; give that file, too.")
     if labels is not None:
-        check_inputs(labels)
-        check_distinct({"--plot": plot}, [labels])
+        output.check_inputs(labels)
+        output.check_distinct({"--plot": plot}, [labels])
     if plot is not None:
         from likewise._optional import require
 
-        check_output(plot, PICTURES, "--plot")
+        output.check_output(plot, output.PICTURES, "--plot")
         require("matplotlib", extra="plot")
 
     from likewise.evaluation import compare_hints
@@ -106,12 +97,11 @@ def command(
     if labels is None:
         found = compare_hints(shares=shares if classes is None else [1 / classes] * classes, **result)
     else:
-        from likewise.cli._data_tables import get_texts
-        from likewise.cli._raw_tables import read_raw
+        from likewise.tables import read_columns
 
-        raw = read_raw(labels, header=not no_header, encoding=encoding)
+        raw = read_columns(labels, header=not no_header, encoding=encoding)
         name = _find_column(raw, column)
-        known = [text for text in get_texts(raw, name) if text is not None]
+        known = [text for text in raw.get_texts(name) if text is not None]
         if not known:
             raise FileFormatError(f"{raw.path}: expected labels in the column {name!r}; it is empty.")
         notes.append(f"{len(known):,} labels of the column {name!r} were counted.")
@@ -123,14 +113,14 @@ def command(
     if plot is not None:
         from likewise.plotting import InformationDisplay
 
-        with Outputs() as outputs:
+        with output.Outputs() as outputs:
             outputs.add(plot, InformationDisplay.from_classes(marked=found).save)
     wrote = [] if plot is None else [plot]
     if as_json:
-        print_json({**found.as_dict(), "wrote": wrote, "notes": notes})
+        output.print_json({**found.as_dict(), "wrote": wrote, "notes": notes})
         return
     click.echo(str(found))
-    print_notes(notes, wrote)
+    output.print_notes(notes, wrote)
 
 
 def _find_column(raw: RawTable, asked: str | None) -> str:

@@ -7,26 +7,16 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from likewise.cli._output import (
-    STDOUT,
-    Command,
-    OutputPath,
-    Outputs,
-    check_distinct,
-    check_output,
-    make_console,
-    print_json,
-    write_stdout,
-)
+from likewise.cli import _output as output
 from likewise.exceptions import LikewiseError
 
 if TYPE_CHECKING:
     from likewise.datasets import Dataset
 
 
-@click.command("datasets", cls=Command)
+@click.command("datasets", cls=output.Command)
 @click.argument("name", required=False)
-@click.option("--out", type=OutputPath(), help="Write the data set: .csv, .parquet, or - for stdout.")
+@click.option("--out", type=output.OutputPath(), help="Write the data set: .csv, .parquet, or - for stdout.")
 @click.option(
     "--bags",
     type=click.Path(),
@@ -49,7 +39,7 @@ def command(name: str | None, out: str | None, bags: str | None, folder: str | N
       likewise cluster iris.csv -k 3 --id id --truth label
       likewise datasets letter_carroll --out rows.csv --bags bags.csv
     """
-    if bags is not None and (out is None or out == STDOUT):
+    if bags is not None and (out is None or out == output.STDOUT):
         raise click.UsageError("--bags needs --out FILE, to which the rows are written.")
     if name is None and (out or folder):
         raise click.UsageError("--out and --folder need the NAME of a data set.")
@@ -64,36 +54,37 @@ def command(name: str | None, out: str | None, bags: str | None, folder: str | N
     elif as_json:
         entries = [find(name)] if name is not None else list(get_catalogue().values())
         document: dict[str, Any] = {"datasets": [dataclasses.asdict(entry) for entry in entries]}
-        print_json(document)
+        output.print_json(document)
     else:
         click.echo(describe(name))
 
 
 def _write(name: str, out: str, bags: str | None, folder: str | None) -> None:
-    from likewise.cli._write import check_writer, format_csv, write_table
     from likewise.datasets import load
+    from likewise.tables import check_writer, format_csv
 
-    if out != STDOUT:
-        check_output(out, (".csv", ".parquet"), "--out")
+    if out != output.STDOUT:
+        output.check_output(out, (".csv", ".parquet"), "--out")
         check_writer(out)
     if bags is not None:
-        check_output(bags, (".csv", ".parquet"), "--bags")
+        output.check_output(bags, (".csv", ".parquet"), "--bags")
         check_writer(bags)
-        check_distinct({"--out": out, "--bags": bags}, [])
+        output.check_distinct({"--out": out, "--bags": bags}, [])
     data = load(name, folder=folder)
     columns = make_dataset_columns(data)
-    held = None if bags is None else make_bag_columns(data)
-    if out == STDOUT:
-        write_stdout(format_csv(columns))
+    held = {} if bags is None else make_bag_columns(data)
+    if out == output.STDOUT:
+        output.write_stdout(format_csv(columns))
         return
-    with Outputs() as outputs:
-        outputs.add(out, lambda part: write_table(part, columns))
-        if bags is not None and held is not None:
-            outputs.add(bags, lambda part: write_table(part, held))
+    with output.Outputs() as outputs:
+        outputs.add_table(out, columns)
+        outputs.add_table(bags, held)
     wrote = out if bags is None else f"{out} and {bags}"
-    make_console().print(f"{data!r}\nwrote {wrote}")
+    output.make_console().print(f"{data!r}\nwrote {wrote}")
     if bags is None and data.bags is not None:
-        make_console().print("note: its rows are in bags; --bags FILE writes their labels.", style="yellow")
+        output.make_console().print(
+            "note: its rows are in bags; --bags FILE writes their labels.", style="yellow"
+        )
 
 
 def make_dataset_columns(data: Dataset) -> dict[str, list[Any]]:
@@ -118,9 +109,9 @@ def make_dataset_columns(data: Dataset) -> dict[str, list[Any]]:
         names = data.feature_names or tuple(f"f{c}" for c in range(X.shape[1]))
         for c, name in enumerate(names):
             cells = X[:, c].tolist()
-            columns[_make_free_name(name, {*columns, "label"})] = [
-                None if cell != cell else cell for cell in cells
-            ]
+            while name in {*columns, "label"}:
+                name += "_"
+            columns[name] = [None if cell != cell else cell for cell in cells]
     classes, codes = np.unique(data.y, return_inverse=True)
     words = data.target_names or tuple(map(str, classes.tolist()))
     columns["label"] = [words[code] for code in codes.tolist()]
@@ -139,10 +130,3 @@ def make_bag_columns(data: Dataset) -> dict[str, list[Any]]:
         bag: [words.get(label, str(label)) for label in labels] for bag, labels in data.bag_labels.items()
     }
     return {"bag": list(columns), "labels": [";".join(labels) for labels in columns.values()]}
-
-
-def _make_free_name(name: str, taken: set[str]) -> str:
-    """Return a column name that is not taken."""
-    while name in taken:
-        name += "_"
-    return name

@@ -5,19 +5,12 @@ from __future__ import annotations
 import shlex
 from dataclasses import dataclass
 from pathlib import Path
+from statistics import fmean
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from likewise.cli._output import (
-    Command,
-    Outputs,
-    gather_warnings,
-    get_program_name,
-    make_console,
-    print_json,
-    show_progress,
-)
+from likewise.cli import _output as output
 from likewise.exceptions import MissingDependencyError
 
 if TYPE_CHECKING:
@@ -32,25 +25,15 @@ _BAR = 30
 
 @dataclass(frozen=True)
 class Round:
-    """Scores of clusterings with one number of hints, averaged over draws of the hints.
-
-    Attributes
-    ----------
-    n_hints : int
-        The number of hints.
-    ari_untouched, ari_all : float
-        The adjusted Rand index on the rows without hints in any round of the draw, and on all rows.
-    kept : float
-        The share of the hints that the clustering keeps.
-    """
+    """Scores of clusterings with one number of hints, averaged over draws of the hints."""
 
     n_hints: int
-    ari_untouched: float
+    ari_untouched: float  # adjusted Rand index on the rows without hints in any round of the draw
     ari_all: float
-    kept: float
+    kept: float  # share of the hints that the clustering keeps
 
 
-@click.command("demo", cls=Command)
+@click.command("demo", cls=output.Command)
 @click.option(
     "--out-dir",
     type=click.Path(),
@@ -73,7 +56,6 @@ def command(out_dir: str, seed: int, as_json: bool) -> None:
       likewise demo --out-dir /tmp/demo --seed 7
     """
     from likewise.cli._report import make_labels_table
-    from likewise.cli._write import write_table
     from likewise.datasets import make_two_views
     from likewise.kmeans import MPCKMeans
     from likewise.supervision import RowIds
@@ -82,7 +64,7 @@ def command(out_dir: str, seed: int, as_json: bool) -> None:
     toy = make_two_views(random_state=seed)
     ids = RowIds.from_ids([f"r{row:03}" for row in range(len(toy.X))])
     runs: list[list[Round]] = []
-    with gather_warnings() as notes, show_progress(N_DRAWS + 1) as step:
+    with output.gather_warnings() as notes, output.show_progress(N_DRAWS + 1) as step:
         for draw in range(N_DRAWS):
             step(f"clustering, draw {draw + 1} of {N_DRAWS}")
             growing = draw_growing_hints(toy.y, seed + draw)
@@ -93,23 +75,26 @@ def command(out_dir: str, seed: int, as_json: bool) -> None:
             runs.append([_run_round(toy.y, model.labels_, h, growing[-1]) for model, h in rows])
         step("drawing")
         picture = _draw_picture(toy.X, found, hints, notes)
-    rounds = [_average_rounds(group) for group in zip(*runs, strict=True)]
+    scored = ("ari_untouched", "ari_all", "kept")
+    rounds = [
+        Round(group[0].n_hints, *(fmean(getattr(one, name) for one in group) for name in scored))
+        for group in zip(*runs, strict=True)
+    ]
     folder.mkdir(parents=True, exist_ok=True)
     data = {
         "id": list(ids),
         **{name: toy.X[:, c].tolist() for c, name in enumerate(FEATURES)},
         "group": [f"g{code}" for code in toy.y.tolist()],
     }
-    labels = make_labels_table(ids, found)
-    with Outputs() as outputs:
-        outputs.add(str(folder / "data.csv"), lambda part: write_table(part, data))
-        outputs.add(str(folder / "hints.csv"), lambda part: write_table(part, _as_links(hints, ids)))
-        outputs.add(str(folder / "labels.csv"), lambda part: write_table(part, labels))
+    with output.Outputs() as outputs:
+        outputs.add_table(str(folder / "data.csv"), data)
+        outputs.add_table(str(folder / "hints.csv"), _as_links(hints, ids))
+        outputs.add_table(str(folder / "labels.csv"), make_labels_table(ids, found))
         if picture is not None:
             outputs.add(str(folder / "clusters.png"), picture.save)
     if as_json:
         todo = suggest_command(folder, picture is not None)
-        print_json({"rounds": [vars(one) for one in rounds], "next": todo, "notes": notes})
+        output.print_json({"rounds": [vars(one) for one in rounds], "next": todo, "notes": notes})
     else:
         _print_rounds(rounds, folder, picture is not None, notes)
 
@@ -132,7 +117,15 @@ def draw_growing_hints(y: Any, seed: int) -> list[Supervision]:
 
 def suggest_command(folder: Path, drawn: bool) -> str:
     """Return a command that repeats the last round from the files."""
-    words = [get_program_name(), "cluster", str(folder / "data.csv"), "-k", str(N_CLUSTERS), "--id", "id"]
+    words = [
+        output.get_program_name(),
+        "cluster",
+        str(folder / "data.csv"),
+        "-k",
+        str(N_CLUSTERS),
+        "--id",
+        "id",
+    ]
     words += ["--truth", "group", "--hints", str(folder / "hints.csv")]
     words += ["--out", str(folder / "labels.csv")]
     words += ["--plot", str(folder / "clusters.png")] if drawn else []
@@ -144,11 +137,8 @@ def _as_links(hints: Supervision, ids: RowIds) -> dict[str, list[str]]:
     names = list(ids)
     pairs = [(i, j, "must") for i, j in hints.must.tolist()]
     pairs += [(i, j, "cannot") for i, j in hints.cannot.tolist()]
-    return {
-        "a": [names[i] for i, _, _ in pairs],
-        "b": [names[j] for _, j, _ in pairs],
-        "link": [kind for _, _, kind in pairs],
-    }
+    rows = [(names[i], names[j], kind) for i, j, kind in pairs]
+    return dict(zip(("a", "b", "link"), map(list, zip(*rows, strict=True)), strict=True))
 
 
 def _run_round(y: Any, labels: Any, hints: Supervision, all_hints: Supervision) -> Round:
@@ -162,13 +152,6 @@ def _run_round(y: Any, labels: Any, hints: Supervision, all_hints: Supervision) 
         ari_all=float(adjusted_rand_score(y, labels)),
         kept=link_satisfaction(labels, hints).share,
     )
-
-
-def _average_rounds(rounds: tuple[Round, ...]) -> Round:
-    from statistics import fmean
-
-    names = ("ari_untouched", "ari_all", "kept")
-    return Round(rounds[0].n_hints, *(fmean(getattr(one, name) for one in rounds) for name in names))
 
 
 def _draw_picture(X: Any, labels: Any, hints: Supervision, notes: list[str]) -> Any:
@@ -201,7 +184,7 @@ def _print_rounds(rounds: list[Round], folder: Path, drawn: bool, notes: list[st
             f"{one.kept:.0%}" if one.n_hints else "",
         )
         table.add_row(str(one.n_hints), *cells)
-    stdout = make_console(stderr=False)
+    stdout = output.make_console(stderr=False)
     stdout.print(
         "300 rows in 3 groups; k-means alone finds another grouping, and hints lead to the right one."
     )

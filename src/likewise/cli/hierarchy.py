@@ -9,152 +9,105 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from likewise.cli._options import (
-    STANDARDIZE,
-    argument,
-    choice_option,
-    collect_options,
-    column_option,
-    columns_option,
-    encoding_option,
-    flag_option,
-    integer_option,
-    option,
-    path_option,
-    seed_option,
-)
-from likewise.cli._output import (
-    PICTURES,
-    STDOUT,
-    Command,
-    OutputPath,
-    Outputs,
-    check_distinct,
-    check_inputs,
-    check_output,
-    check_stdout,
-    gather_warnings,
-    list_written,
-    print_json,
-    print_notes,
-    show_progress,
-    write_stdout,
-)
+from likewise.cli import _options as opt
+from likewise.cli import _output as output
 from likewise.exceptions import LikewiseWarning
 
 if TYPE_CHECKING:
     from likewise.cli._tags import Tags
     from likewise.cli._tree_report import TreeReport
-    from likewise.hierarchy import LabelHierarchy
 
 PAGE = ".html"
-TREES = (".json", ".csv", ".nwk", ".newick", ".graphml")
 _READS_BADLY = 150  # with more labels, an HTML page is easier to read than a picture
 
 
-class MissingRate(click.ParamType):
-    """``auto``, ``shared``, ``per-label``, or a number."""
-
-    name = "rate"
-
-    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> str | float:
-        """Return the given word, or the rate as a number."""
-        if isinstance(value, float) or value in ("auto", "shared", "per-label"):
-            return value  # type: ignore[no-any-return]
-        try:
-            rate = float(value)
-        except ValueError:
-            rate = -1.0
-        if not 0.0 <= rate < 1.0:
-            self.fail(
-                f"expected auto, shared, per-label or a rate such as 0.2; got {value!r}.",
-                param,
-                ctx,
-            )
-        return rate
+def _parse_missing_rate(ctx: click.Context, param: click.Parameter, value: str) -> str | float:
+    if value in ("auto", "shared", "per-label"):
+        return value
+    rate = opt.parse_float(value)
+    if not 0.0 <= rate < 1.0:
+        raise click.BadParameter(f"expected auto, shared, per-label or a rate such as 0.2; got {value!r}.")
+    return rate
 
 
 @dataclass(frozen=True, kw_only=True)
 class HierarchyOptions:
     """The options of the command."""
 
-    data: str = argument(type=click.Path(allow_dash=True))
-    labels: str | None = path_option("--labels", help="A table of the tags: id and 0/1 columns, or id,label.")
-    label_columns: tuple[str, ...] | None = columns_option(
+    data: str = opt.argument(type=click.Path(allow_dash=True))
+    labels: str | None = opt.path("--labels", help="A table of the tags: id and 0/1 columns, or id,label.")
+    label_columns: tuple[str, ...] | None = opt.columns(
         "--label-columns", help="Columns of DATA that are 0/1 labels."
     )
-    separator: str = option(
+    separator: str = opt.option(
         "--separator", default=";", show_default=True, help="Separator of labels within a cell."
     )
-    text: tuple[str, ...] = column_option(
+    text: tuple[str, ...] = opt.column(
         "--text", multiple=True, help="A column of text; may be given several times."
     )
-    components: int = integer_option(
+    components: int = opt.integer(
         "--components", least=1, default=100, help="Number of features to compute from the text."
     )
-    features: tuple[str, ...] | None = columns_option(
+    features: tuple[str, ...] | None = opt.columns(
         "--features",
         help="Columns of numbers, or a .npy file with one row per row of DATA. By default all other columns; "
         "none with --text.",
     )
-    id_column: str | None = column_option(
+    id_column: str | None = opt.column(
         "--id",
         help="The column of ids. By default the first column of the tags if DATA has it too; otherwise rows "
         "are numbered 0, 1, 2 and so on.",
     )
-    drop: tuple[str, ...] | None = columns_option("--drop", help="Columns to leave out.")
-    no_header: bool = flag_option("--no-header", help="DATA has no header; columns are f0, f1 and so on.")
-    encoding: str = encoding_option("--encoding", "Encoding of a CSV DATA file.")
-    labels_encoding: str = encoding_option("--labels-encoding", "Encoding of a CSV file of tags or of edges.")
-    standardize: bool = flag_option("--standardize", help=STANDARDIZE)
-    hierarchy: str | None = path_option("--hierarchy", help="A known tree; only the rest is learned.")
-    fixed: str | None = path_option("--fixed", help="Edges that the tree must have: parent,child.")
-    forbidden: str | None = path_option(
-        "--forbidden", help="Edges that the tree must not have: parent,child."
+    drop: tuple[str, ...] | None = opt.columns("--drop", help="Columns to leave out.")
+    no_header: bool = opt.flag("--no-header", help="DATA has no header; columns are f0, f1 and so on.")
+    encoding: str = opt.encoding_option("--encoding", "Encoding of a CSV DATA file.")
+    labels_encoding: str = opt.encoding_option(
+        "--labels-encoding", "Encoding of a CSV file of tags or of edges."
     )
-    structure: str = choice_option(
+    standardize: bool = opt.flag("--standardize", help=opt.STANDARDIZE)
+    hierarchy: str | None = opt.path("--hierarchy", help="A known tree; only the rest is learned.")
+    fixed: str | None = opt.path("--fixed", help="Edges that the tree must have: parent,child.")
+    forbidden: str | None = opt.path("--forbidden", help="Edges that the tree must not have: parent,child.")
+    structure: str = opt.choice(
         "--structure",
         values=["tree", "dag"],
         default="tree",
         help="Whether a label may have several parents (dag).",
     )
-    missing_rate: str | float = option(
+    missing_rate: str | float = opt.option(
         "--missing-rate",
-        type=MissingRate(),
+        callback=_parse_missing_rate,
+        metavar="RATE",
         default="auto",
         show_default=True,
         help="Share of tags that are missing: one rate shared by all labels, one per-label, auto, or a known "
         "rate such as 0.2.",
     )
-    max_iter: int | None = integer_option("--max-iter", least=1, help="Maximum number of EM iterations.")
-    seed: int = seed_option()
-    truth: str | None = path_option("--truth", help="The true tree, to compare with.")
-    out: str | None = option(
+    max_iter: int | None = opt.integer("--max-iter", least=1, help="Maximum number of EM iterations.")
+    seed: int = opt.seed()
+    truth: str | None = opt.path("--truth", help="The true tree, to compare with.")
+    out: str | None = opt.option(
         "--out",
-        type=OutputPath(),
+        type=output.OutputPath(),
         help="Write the tree: .json, .csv, .nwk, .graphml, or - (JSON on stdout).",
     )
-    plot: str | None = path_option(
-        "--plot", help="Plot the tree: .png, .svg, .pdf, or .html for large trees."
-    )
-    html: str | None = path_option(
-        "--html", help="Write the tree as a page with collapsible branches: .html."
-    )
-    missing_plot: str | None = path_option("--missing-plot", help="Plot the missing rate of each label.")
-    suggest: str | None = path_option(
+    plot: str | None = opt.path("--plot", help="Plot the tree: .png, .svg, .pdf, or .html for large trees.")
+    html: str | None = opt.path("--html", help="Write the tree as a page with collapsible branches: .html.")
+    missing_plot: str | None = opt.path("--missing-plot", help="Plot the missing rate of each label.")
+    suggest: str | None = opt.path(
         "--suggest", help="Write labels that may be missing: .csv, .parquet, .jsonl."
     )
-    top: int = integer_option("--top", least=1, default=5, help="Maximum number of suggestions per row.")
-    at_least: float = option(
+    top: int = opt.integer("--top", least=1, default=5, help="Maximum number of suggestions per row.")
+    at_least: float = opt.option(
         "--at-least",
         type=click.FloatRange(min=0, max=1),
         default=0.1,
         show_default=True,
         help="Suggest only labels with at least this probability.",
     )
-    whole: bool = flag_option("--all", help="Print the whole tree, even if it is large.")
-    as_json: bool = flag_option("--json", help="Print everything as one JSON document.")
-    quiet: bool = flag_option("-q", "--quiet", help="Print no report.")
+    whole: bool = opt.flag("--all", help="Print the whole tree, even if it is large.")
+    as_json: bool = opt.flag("--json", help="Print everything as one JSON document.")
+    quiet: bool = opt.flag("-q", "--quiet", help="Print no report.")
 
     @property
     def drawn(self) -> dict[str, str | None]:
@@ -171,36 +124,36 @@ class HierarchyOptions:
             raise click.UsageError("--hierarchy fixes the whole tree; leave --fixed and --forbidden out.")
         if not self.separator:
             raise click.UsageError("expected a separator of labels, such as ';'; got an empty --separator.")
-        check_stdout(self.out, self.as_json)
+        output.check_stdout(self.out, self.as_json)
         self._check_files()
 
     def _check_files(self) -> None:
         from likewise._optional import require
-        from likewise.cli._write import ENDINGS, check_writer
+        from likewise.tables import ENDINGS, check_writer
 
         given = (self.labels, self.hierarchy, self.fixed, self.forbidden, self.truth)
         read = [self.data, *(path for path in given if path is not None)]
         read += [name for name in self.features or () if name.lower().endswith(".npy")]
-        check_inputs(*read)
-        check_distinct({"--out": self.out, **self.drawn, "--suggest": self.suggest}, read)
-        if self.out is not None and self.out != STDOUT:
-            check_output(self.out, TREES, "--out")
+        output.check_inputs(*read)
+        output.check_distinct({"--out": self.out, **self.drawn, "--suggest": self.suggest}, read)
+        if self.out is not None and self.out != output.STDOUT:
+            output.check_output(self.out, (".json", ".csv", ".nwk", ".newick", ".graphml"), "--out")
             if self.structure == "dag":
                 _check_not_newick(self.out)
             if Path(self.out).suffix.lower() == ".graphml":
                 require("networkx", extra="graphs")
-        endings = {"--plot": (*PICTURES, PAGE), "--html": (PAGE,), "--missing-plot": PICTURES}
+        endings = {"--plot": (*output.PICTURES, PAGE), "--html": (PAGE,), "--missing-plot": output.PICTURES}
         for name, path in self.drawn.items():
             if path is not None:
-                check_output(path, endings[name], name)
+                output.check_output(path, endings[name], name)
                 require("jinja2" if Path(path).suffix.lower() == PAGE else "matplotlib", extra="plot")
         if self.suggest is not None:
-            check_output(self.suggest, ENDINGS, "--suggest")
+            output.check_output(self.suggest, ENDINGS, "--suggest")
             check_writer(self.suggest)
 
 
-@click.command("hierarchy", cls=Command)
-@collect_options(HierarchyOptions)
+@click.command("hierarchy", cls=output.Command)
+@opt.collect_options(HierarchyOptions)
 def command(asked: HierarchyOptions) -> None:
     """Learn the tree behind incomplete tags, and complete them.
 
@@ -218,32 +171,40 @@ def command(asked: HierarchyOptions) -> None:
     """
     asked.check()
 
-    from likewise.cli._data_tables import get_ids, standardize_columns
-    from likewise.cli._item_features import FeatureOptions, build_items
-    from likewise.cli._known_edges import read_known, read_tree
-    from likewise.cli._raw_tables import read_raw
-    from likewise.cli._tags import find_shared_id, read_tag_columns, read_tag_table
+    from likewise.cli._tags import (
+        build_items,
+        find_shared_id,
+        read_known,
+        read_tag_columns,
+        read_tag_table,
+        read_tree,
+    )
     from likewise.cli._tree_report import TreeReport
-    from likewise.cli._write import write_table
     from likewise.hierarchy import write_hierarchy
-    from likewise.hierarchy._json import compose
+    from likewise.hierarchy.io import compose_json
+    from likewise.tables import get_ids, read_columns, standardize_columns
 
     out, suggest, id_column = asked.out, asked.suggest, asked.id_column
-    with gather_warnings() as notes, show_progress(4, quiet=asked.quiet) as step, Outputs() as outputs:
+    with (
+        output.gather_warnings() as notes,
+        output.show_progress(4, quiet=asked.quiet) as step,
+        output.Outputs() as outputs,
+    ):
         step("reading")
-        raw = read_raw(asked.data, header=not asked.no_header, encoding=asked.encoding)
+        raw = read_columns(asked.data, header=not asked.no_header, encoding=asked.encoding)
         table = None if asked.labels is None else _read_labels(asked.labels, asked.labels_encoding)
         if id_column is None and table is not None:
             id_column = find_shared_id(raw, table, asked.drop or ())
-        wanted = FeatureOptions.from_options(
-            asked.features,
+        items = build_items(
+            raw,
+            features=asked.features,
             id=id_column,
             text=asked.text,
             drop=asked.drop or (),
             labels=asked.label_columns or (),
             components=asked.components,
+            seed=asked.seed,
         )
-        items = build_items(raw, wanted, seed=asked.seed)
         ids = get_ids(raw, id_column)
         if table is None:
             tags = read_tag_columns(raw, asked.label_columns or ())
@@ -264,35 +225,37 @@ def command(asked: HierarchyOptions) -> None:
         report = TreeReport(model, tags, ids, items, true)
         suggested = report.make_suggestions(X, asked.top, asked.at_least) if suggest is not None else None
         step("writing")
-        if out is not None and out != STDOUT:
+        if out is not None and out != output.STDOUT:
             outputs.add(out, lambda part: write_hierarchy(report.tree, part))
         for name, path in asked.drawn.items():
             if path is not None:
                 outputs.add(path, _make_writer(name, path, report))
-        if suggest is not None and suggested is not None:
-            outputs.add(suggest, lambda part: write_table(part, suggested))
+        outputs.add_table(suggest, suggested or {})
     notes[:0] = [*items.notes, *tags.notes, *true_notes, *more, *yet]
     notes += _find_missing_letters(asked.drawn, report)
-    notes += _draw_long_picture(asked.plot, report.tree)
-    wrote = list_written(out, *asked.drawn.values(), suggest)
+    n_labels, plot = report.tree.n_labels, Path(asked.plot or "")
+    if asked.plot is not None and plot.suffix.lower() != PAGE and n_labels > _READS_BADLY:
+        long = f"a picture of {n_labels} labels is long; an HTML page is easier to read: --plot"
+        notes.append(f"{long} {plot.stem}{PAGE}.")
+    wrote = output.list_written(out, *asked.drawn.values(), suggest)
     if asked.as_json:
         result = {"data": asked.data, "labels_file": asked.labels, "seed": asked.seed}
         result |= {"standardize": asked.standardize, "structure": asked.structure, "id_column": id_column}
         result |= {**report.as_dict(), "n_suggested": None if suggested is None else len(suggested["id"])}
-        print_json({**result, "wrote": wrote, "notes": notes})
+        output.print_json({**result, "wrote": wrote, "notes": notes})
         return
-    if out == STDOUT:
-        write_stdout(compose(report.tree))
+    if out == output.STDOUT:
+        output.write_stdout(compose_json(report.tree))
     if asked.quiet:
         return
     for line in report.format_lines(
         asked.labels, id_column, whole=asked.whole, fixed_rate=isinstance(asked.missing_rate, float)
     ):
-        click.echo(line, err=out == STDOUT)
+        click.echo(line, err=out == output.STDOUT)
     if suggested is not None:
         counts = f"{len(suggested['id']):,} suggestions for {len(set(suggested['id'])):,} rows"
-        click.echo(counts, err=out == STDOUT)
-    print_notes(notes, map(Path, wrote))
+        click.echo(counts, err=out == output.STDOUT)
+    output.print_notes(notes, map(Path, wrote))
 
 
 # ---------------------------------------------------------------------- reading
@@ -304,11 +267,11 @@ def _check_not_newick(out: str | None) -> None:
 
 
 def _read_labels(path: str, encoding: str) -> Any:
-    from likewise.cli._raw_tables import read_raw
+    from likewise.tables import read_columns
 
-    if path == STDOUT:
+    if path == output.STDOUT:
         raise click.UsageError("--labels must be a file; only DATA can be read from stdin.")
-    return read_raw(path, encoding=encoding, encoding_option="--labels-encoding")
+    return read_columns(path, encoding=encoding, encoding_option="--labels-encoding")
 
 
 # ---------------------------------------------------------------------- learning and plotting
@@ -335,7 +298,7 @@ def _fit(X: Any, tags: Tags, hierarchy: Any, options: dict[str, Any]) -> Any:
     return model
 
 
-def _make_writer(option: str, path: str, report: TreeReport) -> Any:
+def _make_writer(name: str, path: str, report: TreeReport) -> Any:
     """Return the function that writes a picture or a page to a file."""
     title = f"{len(report.tags.names)} labels of {len(report.ids):,} rows"
     if Path(path).suffix.lower() == PAGE:
@@ -344,7 +307,7 @@ def _make_writer(option: str, path: str, report: TreeReport) -> Any:
         return lambda part: write_hierarchy_html(report.tree, part, title=title)
     from likewise.plotting import HierarchyDisplay, MissingRateDisplay
 
-    if option == "--missing-plot":
+    if name == "--missing-plot":
         return lambda part: _save_quietly(MissingRateDisplay.from_estimator(report.model, title=title), part)
     return lambda part: _save_quietly(HierarchyDisplay.from_hierarchy(report.tree, title=title), part)
 
@@ -369,12 +332,3 @@ def _find_missing_letters(drawn: Mapping[str, str | None], report: TreeReport) -
     if not lacking:
         return []
     return [f"the font of the picture lacks {len(lacking)} character(s); --html shows all of them."]
-
-
-def _draw_long_picture(plot: str | None, tree: LabelHierarchy) -> list[str]:
-    if plot is None or Path(plot).suffix.lower() == PAGE or tree.n_labels <= _READS_BADLY:
-        return []
-    return [
-        f"a picture of {tree.n_labels} labels is long; an HTML page is easier to read: --plot "
-        f"{Path(plot).stem}{PAGE}."
-    ]

@@ -29,6 +29,12 @@ COMMANDS = {
     "demo": "Watch a clustering improve with more hints.",
     "completion": "Print a script that completes commands in a shell.",
 }
+# Where a command is if not as `command` in the module with its name.
+_HOMES = {
+    "export": ("projects", "export"),
+    "report": ("projects", "report"),
+    "import-answers": ("projects", "import_answers"),
+}
 
 
 class LazyGroup(click.Group):
@@ -42,8 +48,8 @@ class LazyGroup(click.Group):
         """Import the module of a command and return the command."""
         if cmd_name not in COMMANDS:
             return None
-        module = importlib.import_module(f"likewise.cli.{cmd_name.replace('-', '_')}")
-        command: click.Command = module.command
+        module, name = _HOMES.get(cmd_name, (cmd_name.replace("-", "_"), "command"))
+        command: click.Command = getattr(importlib.import_module(f"likewise.cli.{module}"), name)
         return command
 
     def resolve_command(

@@ -2,47 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from likewise.cli._options import (
-    STANDARDIZE,
-    DataOptions,
-    argument,
-    choice_option,
-    collect_options,
-    column_option,
-    flag_option,
-    integer_option,
-    option,
-    path_option,
-    seed_option,
-)
-from likewise.cli._output import (
-    STDOUT,
-    Command,
-    OutputPath,
-    Outputs,
-    check_files,
-    check_n_clusters,
-    check_stdout,
-    gather_warnings,
-    ignore_failed_fits,
-    list_written,
-    make_console,
-    print_json,
-    print_notes,
-    show_progress,
-    write_stdout,
-)
-from likewise.cli._strategies import MODELS, STRATEGIES, StrategyNames, make_strategy_and_model
+from likewise.cli import _options as opt
+from likewise.cli import _output as output
+from likewise.cli._methods import MODELS, STRATEGIES, make_strategy_and_model, parse_strategies
 from likewise.exceptions import FileFormatError, LikewiseWarning, render
 
 if TYPE_CHECKING:
-    from likewise.cli._data_tables import DataTable
+    from likewise.tables import DataTable
 
 _USUAL = "default,random"
 ERROR_KINDS = {
@@ -58,43 +29,43 @@ ERROR_KINDS = {
 class SimulateOptions:
     """The options of the command."""
 
-    data: str = argument(type=click.Path(allow_dash=True))
-    label: str = column_option(
+    data: str = opt.argument(type=click.Path(allow_dash=True))
+    label: str = opt.column(
         "--label", required=True, help="The column of true classes, which determine the answers."
     )
-    strategies: tuple[str, ...] = option(
+    strategies: tuple[str, ...] = opt.option(
         "--strategies",
-        type=StrategyNames(),
+        callback=parse_strategies,
         default=_USUAL,
         show_default=True,
         metavar="A,B,C",
         help=f"The strategies to compare: any of {', '.join(STRATEGIES)}.",
     )
-    clusters: int | None = integer_option(
+    clusters: int | None = opt.integer(
         "-k", "--clusters", least=2, help="Number of clusters; by default that of classes."
     )
-    model: str | None = choice_option(
+    model: str | None = opt.choice(
         "--model",
         values=MODELS,
         metavar="METHOD",
         help="The model that clusters the rows, for all strategies; by default that of an interview, and "
         f"bayesian for strategies that need probabilities. One of {', '.join(MODELS)}.",
     )
-    budget: int = integer_option("--budget", least=1, default=60, help="Number of answers per run.")
-    repeats: int = integer_option(
+    budget: int = opt.integer("--budget", least=1, default=60, help="Number of answers per run.")
+    repeats: int = opt.integer(
         "--repeats", least=1, default=10, help="Number of runs of each strategy, with different seeds."
     )
-    every: int = integer_option(
+    every: int = opt.integer(
         "--every", least=1, default=1, help="Number of answers between scores; a larger number is faster."
     )
-    errors: float = option(
+    errors: float = opt.option(
         "--errors",
         type=click.FloatRange(0, 1),
         default=0.0,
         metavar="RATE",
         help="The share of wrong answers.  [default: 0]",
     )
-    error_kind: str | None = choice_option(
+    error_kind: str | None = opt.choice(
         "--error-kind",
         values=ERROR_KINDS,
         metavar="KIND",
@@ -102,22 +73,22 @@ class SimulateOptions:
         + "; ".join(f"{kind} ({meaning})" for kind, meaning in ERROR_KINDS.items())
         + ".  [default: uniform]",
     )
-    reach: float | None = option(
+    reach: float | None = opt.option(
         "--reach",
         type=click.FloatRange(-1, 1),
         metavar="SCORE",
         help="Also report the number of answers after which this score is reached.",
     )
-    table: DataOptions
-    standardize: bool = flag_option("--standardize", help=STANDARDIZE)
-    seed: int = seed_option("The seed of the first run.", most=2**31)
-    jobs: int = integer_option("--jobs", least=1, default=1, help="Number of parallel runs.")
-    out: str | None = option(
-        "--out", type=OutputPath(), help="Write the curves: .csv, .parquet, .jsonl or -."
+    table: opt.DataOptions
+    standardize: bool = opt.flag("--standardize", help=opt.STANDARDIZE)
+    seed: int = opt.seed("The seed of the first run.", most=2**31)
+    jobs: int = opt.integer("--jobs", least=1, default=1, help="Number of parallel runs.")
+    out: str | None = opt.option(
+        "--out", type=output.OutputPath(), help="Write the curves: .csv, .parquet, .jsonl or -."
     )
-    plot: str | None = path_option("--plot", help="Plot the curves: .png, .svg or .pdf.")
-    as_json: bool = flag_option("--json", help="Print everything as one JSON document.")
-    quiet: bool = flag_option("-q", "--quiet", help="Show no progress bar and print no notes.")
+    plot: str | None = opt.path("--plot", help="Plot the curves: .png, .svg or .pdf.")
+    as_json: bool = opt.flag("--json", help="Print everything as one JSON document.")
+    quiet: bool = opt.flag("-q", "--quiet", help="Show no progress bar and print no notes.")
 
     @property
     def kind(self) -> str | None:
@@ -125,8 +96,8 @@ class SimulateOptions:
         return (self.error_kind or "uniform") if self.errors else None
 
 
-@click.command("simulate", cls=Command)
-@collect_options(SimulateOptions)
+@click.command("simulate", cls=output.Command)
+@opt.collect_options(SimulateOptions)
 def command(asked: SimulateOptions) -> None:
     """Compare query strategies on data with known classes.
 
@@ -148,24 +119,25 @@ def command(asked: SimulateOptions) -> None:
             f"the kind {asked.error_kind!r} needs an error rate; add --errors, such as --errors 0.1.",
             param_hint="'--error-kind'",
         )
-    check_stdout(asked.out, asked.as_json)
-    check_files([asked.data], {"--out": asked.out}, asked.plot)
+    output.check_stdout(asked.out, asked.as_json)
+    output.check_files([asked.data], {"--out": asked.out}, asked.plot)
 
     from likewise.active import compare
-    from likewise.cli._data_tables import standardize_columns
-    from likewise.cli._write import format_csv, write_table
+    from likewise.tables import format_csv, standardize_columns
 
     data, label, kind, out = asked.data, asked.label, asked.kind, asked.out
-    with gather_warnings() as notes, Outputs() as outputs:
+    runs = f"{asked.repeats} run{'s' if asked.repeats > 1 else ''} each"
+    with output.gather_warnings() as notes, output.Outputs() as outputs:
         table = asked.table.read_table(data, asked.table.make_roles(label, truth_option="--label"))
         notes.names = table.ids
         classes = _read_classes(table, label, data)
         k = len(set(classes)) if asked.clusters is None else asked.clusters
-        check_n_clusters(k, len(classes))
+        output.check_n_clusters(k, len(classes))
         X = standardize_columns(table.X) if asked.standardize else table.X
         compared = {name: make_strategy_and_model(name, k, asked.model) for name in asked.strategies}
         n_runs = len(compared) * asked.repeats
-        with show_progress(n_runs, quiet=asked.quiet) as step, ignore_failed_fits():
+        with output.show_progress(n_runs, quiet=asked.quiet) as step, output.ignore_failed_fits():
+            step("asking")
             oracle = _OracleMaker(kind, classes, X, asked.errors, max(2, asked.budget)) if kind else None
             found = compare(
                 compared,
@@ -178,20 +150,25 @@ def command(asked: SimulateOptions) -> None:
                 oracle=oracle,
                 random_state=asked.seed,
                 n_jobs=asked.jobs,
-                progress=_make_progress_callback(step),
+                progress=lambda n_done, n_runs: step(f"{n_done} of {n_runs} interviews"),
             )
         curves = {name: found.curve(name) for name in found.areas}
         if asked.plot is not None:
-            title = f"{data}: {len(classes)} rows, {k} clusters, {_format_runs(asked.repeats)}"
+            title = f"{data}: {len(classes)} rows, {k} clusters, {runs}"
             outputs.add(asked.plot, found.plot(reach=asked.reach, title=title).save)
         columns = _make_columns(curves)
-        if out is not None and out != STDOUT:
-            outputs.add(out, lambda part: write_table(part, columns))
-    notes += [render(remark, table.ids) for remark in _format_remarks(found, asked.budget)]
-    wrote = list_written(out, asked.plot)
+        outputs.add_table(out, columns)
+    if found.errors:
+        first = found.errors[0]
+        failed = f"{len(found.errors)} run(s) failed, the first {first}"
+        notes.append(render(LikewiseWarning(failed, rows=first.rows), table.ids))
+    if (most := int(found.n_answers[-1])) < asked.budget:
+        notes.append(f"no run used more than {most} answers, because there was nothing left to ask.")
+    wrote = output.list_written(out, asked.plot)
     if asked.as_json:
         shown = {
-            name: {key: _format_names(part) for key, part in vars(c).items()} for name, c in curves.items()
+            name: {key: None if part is None else part.tolist() for key, part in vars(curve).items()}
+            for name, curve in curves.items()
         }
         result = {"data": data, "label": label, "n_rows": len(classes), "clusters": k}
         result |= {name: getattr(asked, name) for name in ("model", "budget", "repeats", "every", "reach")}
@@ -199,23 +176,20 @@ def command(asked: SimulateOptions) -> None:
         result |= {"seed": asked.seed, "standardize": asked.standardize, "score": found.score_name}
         result |= {"results": found.rows(asked.reach), "curves": shown}
         failures = [vars(failure) for failure in found.errors]
-        print_json({**result, "errors": failures, "wrote": wrote, "notes": notes})
+        output.print_json({**result, "errors": failures, "wrote": wrote, "notes": notes})
         return
-    if out == STDOUT:
-        write_stdout(format_csv(columns))
+    if out == output.STDOUT:
+        output.write_stdout(format_csv(columns))
         if asked.quiet:
             return
-    stdout = make_console(stderr=out == STDOUT)
+    stdout = output.make_console(stderr=out == output.STDOUT)
     wrong = f", {kind} errors at a rate of {asked.errors:g}" if asked.errors else ""
-    stdout.print(
-        f"{len(classes)} rows, {k} clusters, {_format_runs(asked.repeats)} of up to {asked.budget} answers"
-        f"{wrong}\n"
-    )
+    stdout.print(f"{len(classes)} rows, {k} clusters, {runs} of up to {asked.budget} answers{wrong}\n")
     stdout.print(found.table(asked.reach))
     stdout.print("\nsorted by area, the largest first")
     stdout.print(f"score: {found.score_name}; area: its mean over the answers; ±: one standard error")
     if not asked.quiet:
-        print_notes(notes, wrote)
+        output.print_notes(notes, wrote)
 
 
 def _read_classes(table: DataTable, label: str, data: str) -> list[str]:
@@ -260,27 +234,6 @@ class _OracleMaker:
         )
 
 
-def _make_progress_callback(step: Callable[[str], None]) -> Callable[[int, int], None]:
-    step("asking")
-    return lambda n_done, n_runs: step(f"{n_done} of {n_runs} interviews")
-
-
-def _format_remarks(found: Any, budget: int) -> list[LikewiseWarning]:
-    remarks = []
-    if found.errors:
-        first = found.errors[0]
-        text = f"{len(found.errors)} run(s) failed, the first {first}"
-        remarks.append(LikewiseWarning(text, rows=first.rows))
-    if (most := int(found.n_answers[-1])) < budget:
-        text = f"no run used more than {most} answers, because there was nothing left to ask."
-        remarks.append(LikewiseWarning(text))
-    return remarks
-
-
-def _format_runs(repeats: int) -> str:
-    return f"{repeats} run{'s' if repeats > 1 else ''} each"
-
-
 def _make_columns(curves: dict[str, Any]) -> dict[str, list[Any]]:
     """Return the curves as one long table."""
     columns: dict[str, list[Any]] = {key: [] for key in ("strategy", "answers", "mean", "low", "high")}
@@ -292,7 +245,3 @@ def _make_columns(curves: dict[str, Any]) -> dict[str, list[Any]]:
             part = getattr(curve, key)
             columns[key] += [None] * n if part is None else part.tolist()
     return columns
-
-
-def _format_names(part: Any) -> list[float] | None:
-    return None if part is None else part.tolist()

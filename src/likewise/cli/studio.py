@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-import dataclasses
 import sys
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from likewise.cli._options import _check_encoding, parse_names
+from likewise.cli import _options as opt
+from likewise.cli._methods import strategy_option
 from likewise.cli._output import Command, make_console, print_json
-from likewise.cli._strategies import STRATEGIES, StrategyName
 
 if TYPE_CHECKING:
     from likewise.studio.project import Project
@@ -25,72 +25,95 @@ _OF_STUDIES = ("pairs", "triplets", "practice", "difficult", "blocks", "pool")
 _FIXED = ("text", "image", "audio", "id_column", "truth", "features", "drop", "seed", "study", *_OF_STUDIES)
 
 
+@dataclass(frozen=True, kw_only=True)
+class StudioOptions:
+    """The options of the command."""
+
+    path: str | None = opt.argument(type=click.Path(), required=False)
+    text: tuple[str, ...] | None = opt.option(
+        "--text", callback=opt.parse_names, metavar="COLUMN", help="The text column to show and compare."
+    )
+    image: str | None = opt.column(
+        "--image", help="The column with paths of pictures, relative to the table."
+    )
+    audio: str | None = opt.column("--audio", help="The column with paths of sounds, relative to the table.")
+    id_column: str | None = opt.column("--id", help="The column of ids; by default 0, 1, 2 and so on.")
+    truth: str | None = opt.column(
+        "--truth", help="The column of true classes, for a study. It is never shown."
+    )
+    features: str | None = opt.path(
+        "--features", metavar="FILE", help="A .npy file of features, one row per item."
+    )
+    drop: tuple[str, ...] | None = opt.columns(
+        "--drop", help="Columns that are neither shown nor used; all others are shown."
+    )
+    encoding: str = opt.encoding_option("--encoding", "Encoding of a CSV file.")
+    clusters: int | None = opt.integer("-k", "--clusters", least=2, help="The number of groups.")
+    discover: bool = opt.flag("--discover", help="The number of groups is unknown; answers open new ones.")
+    ask: str | None = opt.choice(
+        "--ask", values=["pairs", "triplets", "both"], help="The kind of questions.  [default: pairs]"
+    )
+    overlap: int | None = opt.option(
+        "--overlap", type=click.IntRange(1, 20), help="Number of people who get each question.  [default: 1]"
+    )
+    budget: int | None = opt.integer(
+        "--budget", least=0, help="Maximum number of answers from all people together."
+    )
+    strategy: str | None = strategy_option()
+    seed: int = opt.option("--seed", type=click.IntRange(0, 2**32 - 1), default=0, help="Random seed.")
+    title: str | None = opt.option(
+        "--title", help="The title of the project on its pages.  [default: the name of PATH]"
+    )
+    folder: str | None = opt.path("--project", help="Folder of the project.  [default: beside PATH]")
+    db: str | None = opt.option(
+        "--db", metavar="URL", help="A PostgreSQL database instead of a file in the project folder."
+    )
+    study: bool = opt.flag(
+        "--study", help="Run a study of pairs against triplets; the true classes must be known."
+    )
+    pairs: int | None = opt.integer("--pairs", least=1, help="Pairs per participant.  [default: 60]")
+    triplets: int | None = opt.integer("--triplets", least=1, help="Triplets per participant.  [default: 40]")
+    practice: int | None = opt.integer(
+        "--practice", least=0, help="Practice questions of each kind.  [default: 4]"
+    )
+    difficult: float | None = opt.option(
+        "--difficult", type=click.FloatRange(0, 1), help="Share of difficult questions.  [default: 0.5]"
+    )
+    blocks: int | None = opt.integer("--blocks", least=1, help="Number of tasks for each kind.  [default: 1]")
+    pool: str | None = opt.path(
+        "--pool", help="A CSV of questions marked easy or difficult: a,b,c,difficulty."
+    )
+    host: str = opt.option("--host", default="127.0.0.1", show_default=True, help="The address to listen on.")
+    port: int = opt.option(
+        "-p", "--port", type=click.IntRange(0, 65_535), default=0, help="The port.  [default: any free port]"
+    )
+    base_path: str = opt.option(
+        "--base-path", default="", metavar="/PATH", help="The path at which a proxy serves the studio."
+    )
+    public_url: str | None = opt.option(
+        "--public-url", metavar="URL", help="The address that browsers use, if it differs."
+    )
+    open_browser: bool = opt.option("--open/--no-open", default=True, help="Open a browser.  [default: open]")
+    sample: bool = opt.flag(
+        "--sample", help="Create a folder of handwritten digits at PATH first, to try the studio."
+    )
+    as_json: bool = opt.flag("--json", help="Print the addresses as one JSON document.")
+
+    def get_changed_settings(self) -> dict[str, Any]:
+        """Return the changeable settings that were given."""
+        options = {**vars(self), "n_clusters": self.clusters, "discover": self.discover or None}
+        return {name: options[name] for name in _CHANGEABLE if options[name] is not None}
+
+    def check_clusters(self, n_items: int) -> None:
+        """Raise an error if there are more groups than items."""
+        if self.clusters and self.clusters > n_items:
+            raise click.UsageError(f"-k {self.clusters} needs at least as many items; got {n_items}.")
+
+
 @click.command("studio", cls=Command)
-@click.argument("path", type=click.Path(), required=False)
-@click.option("--text", callback=parse_names, metavar="COLUMN", help="The text column to show and compare.")
-@click.option("--image", metavar="COLUMN", help="The column with paths of pictures, relative to the table.")
-@click.option("--audio", metavar="COLUMN", help="The column with paths of sounds, relative to the table.")
-@click.option("--id", "id_column", metavar="COLUMN", help="The column of ids; by default 0, 1, 2 and so on.")
-@click.option("--truth", metavar="COLUMN", help="The column of true classes, for a study. It is never shown.")
-@click.option(
-    "--features", type=click.Path(), metavar="FILE", help="A .npy file of features, one row per item."
-)
-@click.option(
-    "--drop",
-    callback=parse_names,
-    metavar="A,B,C",
-    help="Columns that are neither shown nor used; all others are shown.",
-)
-@click.option(
-    "--encoding", callback=_check_encoding, default="utf-8", show_default=True, help="Encoding of a CSV file."
-)
-@click.option("-k", "--clusters", type=click.IntRange(min=2), help="The number of groups.")
-@click.option("--discover", is_flag=True, help="The number of groups is unknown; answers open new ones.")
-@click.option(
-    "--ask", type=click.Choice(["pairs", "triplets", "both"]), help="The kind of questions.  [default: pairs]"
-)
-@click.option(
-    "--overlap", type=click.IntRange(1, 20), help="Number of people who get each question.  [default: 1]"
-)
-@click.option(
-    "--budget", type=click.IntRange(min=0), help="Maximum number of answers from all people together."
-)
-@click.option(
-    "--strategy",
-    type=StrategyName(),
-    metavar="NAME",
-    help=f"The strategy that chooses the questions: {', '.join(STRATEGIES)}.",
-)
-@click.option("--seed", type=click.IntRange(0, 2**32 - 1), default=0, help="Random seed.")
-@click.option("--title", help="The title of the project on its pages.  [default: the name of PATH]")
-@click.option("--project", "folder", type=click.Path(), help="Folder of the project.  [default: beside PATH]")
-@click.option("--db", metavar="URL", help="A PostgreSQL database instead of a file in the project folder.")
-@click.option(
-    "--study", is_flag=True, help="Run a study of pairs against triplets; the true classes must be known."
-)
-@click.option("--pairs", type=click.IntRange(min=1), help="Pairs per participant.  [default: 60]")
-@click.option("--triplets", type=click.IntRange(min=1), help="Triplets per participant.  [default: 40]")
-@click.option("--practice", type=click.IntRange(min=0), help="Practice questions of each kind.  [default: 4]")
-@click.option(
-    "--difficult", type=click.FloatRange(0, 1), help="Share of difficult questions.  [default: 0.5]"
-)
-@click.option("--blocks", type=click.IntRange(min=1), help="Number of tasks for each kind.  [default: 1]")
-@click.option(
-    "--pool", type=click.Path(), help="A CSV of questions marked easy or difficult: a,b,c,difficulty."
-)
-@click.option("--host", default="127.0.0.1", show_default=True, help="The address to listen on.")
-@click.option(
-    "-p", "--port", type=click.IntRange(0, 65_535), default=0, help="The port.  [default: any free port]"
-)
-@click.option("--base-path", default="", metavar="/PATH", help="The path at which a proxy serves the studio.")
-@click.option("--public-url", metavar="URL", help="The address that browsers use, if it differs.")
-@click.option("--open/--no-open", "open_browser", default=True, help="Open a browser.  [default: open]")
-@click.option(
-    "--sample", is_flag=True, help="Create a folder of handwritten digits at PATH first, to try the studio."
-)
-@click.option("--json", "as_json", is_flag=True, help="Print the addresses as one JSON document.")
+@opt.collect_options(StudioOptions)
 @click.pass_context
-def command(ctx: click.Context, /, **asked: Any) -> None:
+def command(ctx: click.Context, asked: StudioOptions) -> None:
     """Let people answer questions in a browser.
 
     The items are grouped by the answers. PATH is a folder of pictures or sounds, or a CSV or Parquet table. A
@@ -113,8 +136,8 @@ def command(ctx: click.Context, /, **asked: Any) -> None:
     from likewise.studio.server import StudioServer, check_public, make_login_link
 
     # Check these before a project is created.
-    check_base(asked["base_path"])
-    check_public(asked["public_url"])
+    check_base(asked.base_path)
+    check_public(asked.public_url)
     project = _open_project(ctx, asked)
 
     stderr = make_console()
@@ -126,14 +149,14 @@ def command(ctx: click.Context, /, **asked: Any) -> None:
         return
     server = StudioServer(
         project,
-        host=asked["host"],
-        port=asked["port"],
-        base=asked["base_path"],
-        public=asked["public_url"],
+        host=asked.host,
+        port=asked.port,
+        base=asked.base_path,
+        public=asked.public_url,
     )
-    if asked["host"] not in ("127.0.0.1", "localhost", "::1") and not asked["public_url"]:
+    if asked.host not in ("127.0.0.1", "localhost", "::1") and not asked.public_url:
         stderr.print(
-            f"note: the studio listens on {asked['host']} without encryption; others on the network can read "
+            f"note: the studio listens on {asked.host} without encryption; others on the network can read "
             "the traffic. Put it behind a proxy with https, and give its address as --public-url.",
             style="yellow",
         )
@@ -141,7 +164,7 @@ def command(ctx: click.Context, /, **asked: Any) -> None:
     stderr.print(f"Ended. All answers are in {project.folder}.")
 
 
-def _announce(link: str, urls: list[str], project: Project, asked: dict[str, Any]) -> None:
+def _announce(link: str, urls: list[str], project: Project, asked: StudioOptions) -> None:
     _print_links(link, urls, project, asked)
     stderr = make_console()
     if len(urls) > 1:
@@ -150,13 +173,13 @@ def _announce(link: str, urls: list[str], project: Project, asked: dict[str, Any
     stderr.print("The link logs you in as the owner and works once. Ctrl-C ends the studio; nothing is lost.")
 
 
-def _print_links(link: str, urls: list[str], project: Project, asked: dict[str, Any]) -> None:
-    if asked["as_json"]:
+def _print_links(link: str, urls: list[str], project: Project, asked: StudioOptions) -> None:
+    if asked.as_json:
         print_json({"login": link, "url": urls[0], "urls": urls, "project": str(project.folder)})
     else:
         click.echo(link)
     sys.stdout.flush()
-    if asked["open_browser"]:
+    if asked.open_browser:
         import threading
         import webbrowser
 
@@ -167,29 +190,28 @@ def _print_links(link: str, urls: list[str], project: Project, asked: dict[str, 
 # ---------------------------------------------------------------------- the project
 
 
-def _open_project(ctx: click.Context, asked: dict[str, Any]) -> Project:
+def _open_project(ctx: click.Context, asked: StudioOptions) -> Project:
     """Open the existing project with changed settings, or create one."""
     from likewise.studio.project import Project, get_default_folder
 
-    path = asked["path"]
-    if path is None and not asked["sample"]:
+    if asked.path is None and not asked.sample:
         raise click.UsageError(
             "give the PATH of a folder or a table, or --sample to try the studio with handwritten digits."
         )
-    path = Path(path or SAMPLE)
+    path = Path(asked.path or SAMPLE)
     if path.suffix == ".likewise" and path.is_dir():
         folder = path
     else:
-        folder = Path(asked["folder"]) if asked["folder"] else get_default_folder(path)
+        folder = Path(asked.folder) if asked.folder else get_default_folder(path)
     if not folder.exists():
-        if not asked["study"] and (odd := [name for name in _OF_STUDIES if asked[name] is not None]):
+        if not asked.study and (odd := [name for name in _OF_STUDIES if getattr(asked, name) is not None]):
             raise click.UsageError(f"--{odd[0]} applies to studies; add --study, or leave it out.")
         return _create_project(path, folder, asked, _make_source_options(ctx, asked))
-    project = Project.open(folder, database=asked["db"])
-    _check_database(asked["db"], project)
-    changes = {name: value for name, value in _get_changed_settings(asked).items() if value is not None}
+    project = Project.open(folder, database=asked.db)
+    _check_database(asked.db, project)
+    changes = asked.get_changed_settings()
     if changes.get("n_clusters") is not None:
-        changes["discover"] = asked["discover"]
+        changes["discover"] = asked.discover
     elif changes.get("discover"):
         changes["n_clusters"] = None
     was = project.options
@@ -203,8 +225,8 @@ def _open_project(ctx: click.Context, asked: dict[str, Any]) -> Project:
             f"{folder} exists, and {', '.join(fixed)} cannot be changed any more. Leave that out to open the "
             f"project, or give --project another folder for a new one. {_warn_if_unused(project)}"
         )
-    _check_clusters(asked, project.described.n_items)
-    settings = dataclasses.replace(project.settings, **changes)
+    asked.check_clusters(project.described.n_items)
+    settings = replace(project.settings, **changes)
     return project if settings == project.settings else project.with_settings(settings)
 
 
@@ -224,10 +246,10 @@ def _warn_if_unused(project: Project) -> str:
     return "" if used else "It has no answers yet, so you can also delete it."
 
 
-def _make_source_options(ctx: click.Context, asked: dict[str, Any]) -> dict[str, Any]:
+def _make_source_options(ctx: click.Context, asked: StudioOptions) -> dict[str, Any]:
     """Return the options for reading the data as JSON values."""
     options = {
-        name: asked[name]
+        name: getattr(asked, name)
         for name in _FIXED
         if ctx.get_parameter_source(name) is click.core.ParameterSource.COMMANDLINE
     }
@@ -252,66 +274,49 @@ def _check_database(url: str | None, project: Project) -> None:
     )
 
 
-def _check_clusters(asked: dict[str, Any], n_items: int) -> None:
-    if asked["clusters"] and asked["clusters"] > n_items:
-        raise click.UsageError(f"-k {asked['clusters']} needs at least as many items; got {n_items}.")
-
-
-def _get_changed_settings(asked: dict[str, Any]) -> dict[str, Any]:
-    """Return the changeable settings from the options; None for an option that was not given."""
-    options = {**asked, "n_clusters": asked["clusters"], "discover": asked["discover"] or None}
-    return {name: options[name] for name in _CHANGEABLE}
-
-
-def _create_project(path: Path, folder: Path, asked: dict[str, Any], options: dict[str, Any]) -> Project:
+def _create_project(path: Path, folder: Path, asked: StudioOptions, options: dict[str, Any]) -> Project:
     """Read the data, compute features, and create the project, which stores `options`."""
     from likewise.cli._studio_data import read_source
     from likewise.studio.project import Project
     from likewise.studio.records import Settings
 
-    sample = asked["sample"] and not path.exists()
+    sample = asked.sample and not path.exists()
     stderr = make_console()
-    known = None if asked["db"] is None else _read_answered_ids(asked["db"])
+    known = None if asked.db is None else _read_answered_ids(asked.db)
     if sample:
         from likewise.studio.sample import write_sample
 
         write_sample(path)
         stderr.print(f"Wrote handwritten digits to {path}.")
-    if not asked["clusters"] and not asked["discover"]:
-        if asked["sample"]:
-            asked["clusters"] = _SAMPLE_CLUSTERS
-        elif not asked["study"]:
+    if not asked.clusters and not asked.discover:
+        if asked.sample:
+            asked = replace(asked, clusters=_SAMPLE_CLUSTERS)
+        elif not asked.study:
             stderr.print("note: without -k or --discover, answers open new groups as needed.")
-            asked["discover"] = True
+            asked = replace(asked, discover=True)
     with stderr.status("Reading the items …") as status:
+        names = ("text", "image", "audio", "id_column", "truth", "features", "encoding", "seed")
         data = read_source(
             path,
-            text=asked["text"],
-            image=asked["image"],
-            audio=asked["audio"],
-            id_column=asked["id_column"],
-            truth=asked["truth"],
-            features=asked["features"],
-            drop=asked["drop"] or (),
-            encoding=asked["encoding"],
-            seed=asked["seed"],
+            drop=asked.drop or (),
             progress=lambda done, total: status.update(f"Reading the items … {done:,} of {total:,}"),
+            **{name: getattr(asked, name) for name in names},
         )
         for note in data.notes:
             stderr.print(f"note: {note}", style="yellow")
-        _check_clusters(asked, data.described.n_items)
+        asked.check_clusters(data.described.n_items)
         if known:
             _check_known(known, {item.id for item in data.items}, path, stderr)
-        if asked["study"]:
-            data = _shuffle_items(data, asked["seed"])
-            if not asked["clusters"] and not asked["discover"]:
-                asked["clusters"] = len({item.truth for item in data.items} - {None}) or None
-        wanted = {name: value for name, value in _get_changed_settings(asked).items() if value is not None}
+        if asked.study:
+            data = _shuffle_items(data, asked.seed)
+            if not asked.clusters and not asked.discover:
+                n_classes = len({item.truth for item in data.items} - {None})
+                asked = replace(asked, clusters=n_classes or None)
         settings = Settings(
-            seed=asked["seed"],
-            database=_hide_password(asked["db"]),
-            study=_make_study_options(asked, data) if asked["study"] else None,
-            **{"title": path.resolve().stem, **wanted},
+            seed=asked.seed,
+            database=_hide_password(asked.db),
+            study=_make_study_options(asked, data) if asked.study else None,
+            **{"title": path.resolve().stem, **asked.get_changed_settings()},
         )
         return Project.create(
             folder,
@@ -320,7 +325,7 @@ def _create_project(path: Path, folder: Path, asked: dict[str, Any], options: di
             settings=settings,
             described=data.described,
             source=path,
-            database=asked["db"],
+            database=asked.db,
             options=options,
         )
 
@@ -370,11 +375,11 @@ def _shuffle_items(data: Any, seed: int) -> Any:
 
     items = list(data.items)
     order = np.random.default_rng(seed).permutation(len(items)).tolist()
-    mixed = [dataclasses.replace(items[at], row=row) for row, at in enumerate(order)]
-    return dataclasses.replace(data, X=data.X[order], items=mixed)
+    mixed = [replace(items[at], row=row) for row, at in enumerate(order)]
+    return replace(data, X=data.X[order], items=mixed)
 
 
-def _make_study_options(asked: dict[str, Any], data: Any) -> dict[str, Any]:
+def _make_study_options(asked: StudioOptions, data: Any) -> dict[str, Any]:
     """Return the options of a study; raise an error if it cannot be run."""
     from likewise.studio.study import Study, StudyOptions
     from likewise.studio.study.pool import read_pool
@@ -386,13 +391,13 @@ def _make_study_options(asked: dict[str, Any], data: Any) -> dict[str, Any]:
         )
     names = {"pairs": "n_pairs", "triplets": "n_triplets"}
     given = {
-        names.get(option, option): asked[option]
-        for option in _OF_STUDIES
-        if asked[option] is not None and option != "pool"
+        names.get(name, name): value
+        for name in _OF_STUDIES
+        if (value := getattr(asked, name)) is not None and name != "pool"
     }
-    if asked["pool"] is not None:
-        given["pool"] = read_pool(asked["pool"])
-    options = StudyOptions(seed=asked["seed"], **given)
+    if asked.pool is not None:
+        given["pool"] = read_pool(asked.pool)
+    options = StudyOptions(seed=asked.seed, **given)
     items = list(data.items)
     Study(data.X, [item.id for item in items], [item.truth for item in items], options)
     return options.to_json()

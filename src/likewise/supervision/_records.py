@@ -4,15 +4,14 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Callable, Hashable, Iterable, Iterator
+from collections.abc import Hashable, Iterable, Iterator
 from typing import Any, NamedTuple
 
 from likewise.exceptions import SupervisionError
-from likewise.supervision._ids import RowIds
 from likewise.supervision._labels import sort_values
 from likewise.supervision._links import TRIPLET_ANSWERS
 from likewise.supervision._supervision import Supervision
-from likewise.tables import SHOWN, Problems, parse_number
+from likewise.tables import SHOWN, Problems, RowIds, parse_number
 
 _WHOLE = re.compile(r"[+-]?\d+(\.0+)?")
 
@@ -63,58 +62,46 @@ def parse_weight(value: Any) -> float:
 
 
 class _HintBuilder:
-    """Collects records and their problems, and builds hints if there are no problems."""
+    """Collects records, and builds hints if they have no problems."""
 
     def __init__(self, ids: RowIds, problems: Problems) -> None:
         self.ids, self.problems = ids, problems
-        self.pairs: dict[str, list[tuple[int, int]]] = {"must": [], "cannot": []}
+        self.pairs: dict[str, list[list[int]]] = {"must": [], "cannot": []}
         self.pair_weights: dict[str, list[float]] = {"must": [], "cannot": []}
         self.groups: dict[tuple[str, Hashable], tuple[int, float, list[int]]] = {}
-        self.triplets: list[tuple[int, ...]] = []
+        self.triplets: list[list[int]] = []
         self.answers: list[str] = []
         self.triplet_weights: list[float] = []
         self.labels: dict[int, tuple[Hashable, int]] = {}
         self.bags: dict[int, tuple[Hashable, int]] = {}
         self.bag_labels: dict[Hashable, tuple[set[Hashable], int]] = {}
-        self._add: dict[str, Callable[[Record], None]] = {
-            "must": self._add_pair,
-            "cannot": self._add_pair,
-            "must_group": self._add_group,
-            "cannot_group": self._add_group,
-            "triplet": self._add_triplet,
-            "label": lambda r: self._add_value(r, self.labels, r.label, "label"),
-            "bag": lambda r: self._add_value(r, self.bags, r.bag, "bag"),
-            "bag_label": self._add_bag_label,
-            ALL_LABELS: self._add_bag_label,
-        }
 
     def add(self, record: Record) -> None:
-        """Add a record, or record its problem."""
-        try:
-            self._add[record.kind](record)
-        except ValueError as error:
-            self.problems.add(record.line, error)
-
-    def _find_rows(self, *ids: Any) -> tuple[int, ...]:
-        found = []
+        """Add a record, or raise an error that describes its problem."""
+        ids = [getattr(record, name) for name in "abc" if name in USES.get(record.kind, ())]
+        rows: list[int] = []
         for value in ids:
             row = self.ids.find(value)
             if row is None:
                 raise self.ids.unknown_id(value)
-            found.append(row)
-        if len(set(found)) < len(found):
+            rows.append(row)
+        if len(set(rows)) < len(rows):
             raise ValueError(
                 f"the id {ids[0] if ids[0] in ids[1:] else ids[1]!r} occurs twice; expected different ids."
             )
-        return tuple(found)
+        if record.kind in self.pairs:
+            self.pairs[record.kind].append(rows)
+            self.pair_weights[record.kind].append(record.weight)
+        elif record.kind.endswith("_group"):
+            self._add_to_group(record, rows[0])
+        elif record.kind == "triplet":
+            self._add_triplet(record, rows)
+        elif record.kind in ("label", "bag"):
+            self._add_value(record, rows[0])
+        else:
+            self._add_bag_label(record)
 
-    def _add_pair(self, record: Record) -> None:
-        i, j = self._find_rows(record.a, record.b)
-        self.pairs[record.kind].append((i, j))
-        self.pair_weights[record.kind].append(record.weight)
-
-    def _add_group(self, record: Record) -> None:
-        (row,) = self._find_rows(record.a)
+    def _add_to_group(self, record: Record, row: int) -> None:
         line, weight, rows = self.groups.setdefault(
             (record.kind, record.group), (record.line, record.weight, [])
         )
@@ -122,8 +109,7 @@ class _HintBuilder:
             raise ValueError(f"group {record.group!r} has the weight {weight} on line {line}.")
         rows.append(row)
 
-    def _add_triplet(self, record: Record) -> None:
-        rows = self._find_rows(record.a, record.b, record.c)
+    def _add_triplet(self, record: Record, rows: list[int]) -> None:
         answer = str(record.answer).strip().upper()
         if answer not in TRIPLET_ANSWERS:
             raise ValueError(
@@ -133,13 +119,11 @@ class _HintBuilder:
         self.answers.append(answer)
         self.triplet_weights.append(record.weight)
 
-    def _add_value(
-        self, record: Record, into: dict[int, tuple[Hashable, int]], value: Any, what: str
-    ) -> None:
-        (row,) = self._find_rows(record.a)
+    def _add_value(self, record: Record, row: int) -> None:
+        into, value = (self.labels, record.label) if record.kind == "label" else (self.bags, record.bag)
         before, line = into.setdefault(row, (value, record.line))
         if (type(before), before) != (type(value), value):
-            raise ValueError(f"{record.a!r} has the {what} {value!r}, but {before!r} on line {line}.")
+            raise ValueError(f"{record.a!r} has the {record.kind} {value!r}, but {before!r} on line {line}.")
 
     def _add_bag_label(self, record: Record) -> None:
         whole = record.kind == ALL_LABELS
@@ -247,7 +231,10 @@ def build_hints(
     """Build hints from records, or raise one error that lists the invalid lines."""
     builder = _HintBuilder(ids, problems)
     for record in records:
-        builder.add(record)
+        try:
+            builder.add(record)
+        except ValueError as error:
+            problems.add(record.line, error)
     return builder.build(missing=missing, by_hand=by_hand)
 
 

@@ -16,6 +16,7 @@ import numpy as np
 import numpy.typing as npt
 
 from likewise.exceptions import SupervisionError
+from likewise.tables import check_n_samples as check_n_samples
 
 IntArray = npt.NDArray[np.int64]
 FloatArray = npt.NDArray[np.float64]
@@ -46,18 +47,6 @@ def sort_unique(values: IntArray) -> IntArray:
     new = np.ones(len(ordered), dtype=bool)
     new[1:] = ordered[1:] != ordered[:-1]
     return ordered[new]
-
-
-def check_n_samples(n_samples: Any) -> int:
-    """Check the number of rows and return it as an int."""
-    if isinstance(n_samples, bool) or not isinstance(n_samples, numbers.Integral):
-        raise SupervisionError(
-            f"n_samples must be an integer, the number of rows of the data; got "
-            f"{type(n_samples).__name__}. Pass len(X)."
-        )
-    if n_samples < 1:
-        raise SupervisionError(f"n_samples must be at least 1, got {n_samples}.")
-    return int(n_samples)
 
 
 def check_rows(values: Any, n_samples: int, *, width: int | None, what: str) -> IntArray:

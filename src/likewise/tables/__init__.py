@@ -1,46 +1,71 @@
-"""Tables in files, for all packages that read or write them: formats, text, rows with line numbers, problems.
+"""Tables in files, for all packages that read or write them: formats, ids, columns and their roles, problems.
 
 Internal: other packages of likewise use these names, users do not.
 """
 
-from likewise.tables._formats import (
-    SUFFIXES,
-    WRITTEN,
-    NumberedRows,
-    choose_format,
-    decompress,
-    holds_objects,
-    iterate_sheet,
-    make_problems,
-    read_csv_rows,
-    read_parquet,
-    read_parquet_rows,
-    read_rows,
-)
-from likewise.tables._named_columns import (
+from likewise.tables._columns import (
     Column,
+    ColumnRoles,
+    DataTable,
     NonNumericCell,
     RawTable,
+    check_roles,
     describe_unknown_column,
-    get_texts,
+    get_ids,
     is_plain_number,
-    is_wordy,
+    make_table,
     parse_number,
     parse_numbers,
     read_columns,
+    standardize_columns,
 )
-from likewise.tables._text import SHOWN, Problems, decode, iterate_csv, parse_json_lines
-from likewise.tables._writing import format_csv, format_csv_line, format_json_lines, write_parquet
+from likewise.tables._formats import (
+    SHOWN,
+    SUFFIXES,
+    WRITTEN,
+    NumberedRows,
+    Problems,
+    choose_format,
+    decode,
+    decompress,
+    holds_objects,
+    iterate_csv,
+    make_problems,
+    parse_json_lines,
+    read_csv_rows,
+    read_parquet_rows,
+    read_rows,
+)
+from likewise.tables._ids import FewIds, RowIds, check_n_samples
+from likewise.tables._writing import (
+    ENDINGS,
+    BlockWriter,
+    check_writer,
+    format_csv,
+    format_csv_line,
+    format_json_lines,
+    write_parquet,
+    write_table,
+)
 
 __all__ = [
+    "ENDINGS",
     "SHOWN",
     "SUFFIXES",
     "WRITTEN",
+    "BlockWriter",
     "Column",
+    "ColumnRoles",
+    "DataTable",
+    "FewIds",
     "NonNumericCell",
     "NumberedRows",
     "Problems",
     "RawTable",
+    "RowIds",
+    "check_n_samples",
+    "check_roles",
+    "check_writer",
     "choose_format",
     "decode",
     "decompress",
@@ -48,20 +73,20 @@ __all__ = [
     "format_csv",
     "format_csv_line",
     "format_json_lines",
-    "get_texts",
+    "get_ids",
     "holds_objects",
     "is_plain_number",
-    "is_wordy",
     "iterate_csv",
-    "iterate_sheet",
     "make_problems",
+    "make_table",
     "parse_json_lines",
     "parse_number",
     "parse_numbers",
     "read_columns",
     "read_csv_rows",
-    "read_parquet",
     "read_parquet_rows",
     "read_rows",
+    "standardize_columns",
     "write_parquet",
+    "write_table",
 ]

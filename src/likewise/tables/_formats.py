@@ -1,9 +1,12 @@
-"""Formats of tables: which one a file has, and the numbered rows of CSV, Parquet and Excel files."""
+"""Files as text and as numbered rows: formats, encodings, CSV, JSON Lines, Parquet, Excel, problems."""
 
 from __future__ import annotations
 
+import codecs
+import csv
 import gzip
 import io
+import json
 import os
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -14,7 +17,6 @@ import numpy as np
 
 from likewise._optional import require
 from likewise.exceptions import FileFormatError, UnknownFormatError
-from likewise.tables._text import Problems, decode, iterate_csv, split_comments
 
 WRITTEN = {
     ".csv": "csv",
@@ -50,6 +52,137 @@ def choose_format(
     if format not in formats:
         raise UnknownFormatError(f"format must be one of {formats}, got {format!r}.", parameter="format")
     return format
+
+
+SHOWN = 5  # number of invalid lines that an error lists
+
+
+@dataclass
+class Problems:
+    """The problems of a file, line by line; a file with problems is rejected as a whole.
+
+    Attributes
+    ----------
+    path : str
+        The name of the file in messages.
+    word : str
+        What stands between the name of the file and the number of the line.
+    shown : int
+        The number of problems that the error lists.
+    end : str
+        The last line of the error; none if empty.
+    found : list of (int, str)
+        The problems with their lines.
+    notes : list of str
+        Warnings about valid content.
+    ids : list
+        The unknown ids.
+    """
+
+    path: str
+    word: str = ":"
+    shown: int = SHOWN
+    end: str = "Nothing was read."
+    found: list[tuple[int, str]] = field(default_factory=list)
+    notes: list[str] = field(default_factory=list)
+    ids: list[Any] = field(default_factory=list)
+
+    def add(self, line: int, problem: str | Exception) -> None:
+        """Record a problem of a line."""
+        self.found.append((line, str(problem)))
+        self.ids.extend(getattr(problem, "ids", ()))
+
+    def settle(self) -> None:
+        """Raise one error that lists the first few problems, if there are any."""
+        if not self.found:
+            return
+        self.found.sort(key=lambda problem: problem[0])
+        lines = [f"{self.path}{self.word}{line}: {text}" for line, text in self.found[: self.shown]]
+        if (more := len(self.found) - self.shown) > 0:
+            lines.append(f"and {more} more.")
+        raise FileFormatError("\n".join([*lines, self.end] if self.end else lines), ids=self.ids)
+
+
+def decode(data: bytes, encoding: str, path: str, *, option: str = "encoding={!r}") -> str:
+    """Decode the bytes of a text file; the error names the invalid byte and encodings to try.
+
+    `option` is the form in which the error suggests an encoding.
+    """
+    name = codecs.lookup(encoding).name
+    try:
+        return data.decode("utf-8-sig" if name == "utf-8" else name)
+    except UnicodeDecodeError as error:
+        line = data.count(b"\n", 0, error.start) + 1
+        likely, because = ["latin-1", "cp1252"], "if it comes from an older Windows program"
+        if data[:2] in (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE):
+            likely, because = ["utf-16"], "which its first two bytes indicate"
+        terms = tuple(map(option.format, likely))
+        raise FileFormatError(
+            f"{path}:{line}: byte {error.start} is {data[error.start]:#04x}, which is not {name}.",
+            f"Save the file as UTF-8, or pass {' or '.join(f'{{{term}}}' for term in terms)}, {because}.",
+            parameter="encoding",
+            terms=terms,
+        ) from error
+
+
+# ---------------------------------------------------------------------- CSV and JSON Lines
+
+
+def iterate_csv(text: str, problems: Problems, *, first_line: int = 1) -> Iterator[tuple[int, list[str]]]:
+    """Yield the rows of a text with the line on which each begins; the row of a blank line is empty.
+
+    The cells are separated by commas, semicolons or tabs, detected from the first row. Reading stops at
+    malformed quotes, which are a problem of the line.
+    """
+    counts = {}  # of the cells in the first row, by delimiter
+    for delimiter in (",", ";", "\t"):
+        try:
+            reader = csv.reader(io.StringIO(text, newline=""), delimiter=delimiter)
+            counts[delimiter] = len(next((row for row in reader if row), []))
+        except csv.Error:
+            counts[delimiter] = 0
+    ended = False
+
+    def iterate_lines() -> Iterator[str]:
+        nonlocal ended
+        yield from io.StringIO(text, newline="")
+        ended = True
+
+    reader = csv.reader(iterate_lines(), delimiter=max(counts, key=counts.__getitem__), strict=True)
+    line = first_line
+    try:
+        for row in reader:
+            yield line, row
+            line = first_line + reader.line_num
+    except csv.Error as error:
+        # At the end of the text only an open quote can cause an error.
+        cut = "a quote is opened and never closed; the file may be truncated"
+        problems.add(line, f"{cut if ended else error}.")
+
+
+def parse_json_lines(text: str, problems: Problems) -> Iterator[tuple[int, dict[str, Any]]]:
+    """Yield the objects of a text with their line numbers; blank lines are skipped."""
+
+    def refuse_constant(name: str) -> Any:
+        raise ValueError(f"{name} is not a number in JSON")
+
+    lines = text.split("\n")
+    for number, line in enumerate(lines, start=1):
+        if not line.strip():
+            continue
+        try:
+            value = json.loads(line, parse_constant=refuse_constant)
+        except ValueError as error:
+            cut = " The file may be truncated." if number == len(lines) else ""
+            problems.add(number, f"not a JSON object: {error}.{cut}")
+            continue
+        if not isinstance(value, dict):
+            problems.add(number, f'expected a JSON object such as {{"kind": "must", …}}; got {value!r}.')
+            continue
+        yield number, value
+
+
+# ---------------------------------------------------------------------- rows of any format
 
 
 def decompress(data: bytes, path: str) -> bytes:
@@ -107,7 +240,10 @@ def read_rows(data: bytes, kind: str, encoding: str, problems: Problems) -> Numb
 def read_csv_rows(text: str, problems: Problems, *, comments: bool = True) -> NumberedRows:
     """Read a CSV table without its blank lines; with `comments`, lines above it may begin with "#"."""
     unfinished = 0 if text.endswith("\n") else text.count("\n") + 1
-    above, text = split_comments(text) if comments else ([], text)
+    above: list[str] = []
+    while comments and text.startswith("#"):
+        comment, _, text = text.partition("\n")
+        above.append(comment)
     rows = (row for row in iterate_csv(text, problems, first_line=len(above) + 1) if row[1])
     line, header = next(rows, (len(above) + 1, []))
     return NumberedRows(header, line, rows, above, unfinished=unfinished)
@@ -166,22 +302,15 @@ def iterate_sheet(data: bytes, problems: Problems) -> Iterator[tuple[int, list[s
         problems.notes.append(f"only the first of {len(sheets)} sheets, {sheets[0].title!r}, was read.")
     for number, row in enumerate(cells, start=1):
         if any(cell is not None for cell in row):
-            yield number, [_text_of_cell(cell) for cell in row]
-
-
-def _text_of_cell(cell: Any) -> str:
-    if cell is None:
-        return ""
-    if isinstance(cell, float) and cell.is_integer():
-        return str(int(cell))
-    return str(cell)
+            whole = (int(cell) if isinstance(cell, float) and cell.is_integer() else cell for cell in row)
+            yield number, ["" if cell is None else str(cell) for cell in whole]
 
 
 def holds_objects(file: IO[bytes]) -> bool:
     """Return True if NumPy would have to unpickle the file: an array of objects, or a pickle."""
+    formats = np.lib.format
     try:
-        version = np.lib.format.read_magic(file)
-        formats = np.lib.format
+        version = formats.read_magic(file)
         read = formats.read_array_header_1_0 if version == (1, 0) else formats.read_array_header_2_0
         return bool(read(file)[2].hasobject)
     except (ValueError, EOFError):  # np.load treats everything that is not an array as a pickle

@@ -4,17 +4,31 @@ from __future__ import annotations
 
 import difflib
 import hashlib
+import numbers
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 from likewise.exceptions import SupervisionError
-from likewise.supervision._row_checks import IntArray, check_n_samples
 
+IntArray = npt.NDArray[np.int64]
 _MANY = 20_000  # with more ids, only simple typing errors are recognised
+
+
+def check_n_samples(n_samples: Any) -> int:
+    """Check the number of rows and return it as an int."""
+    if isinstance(n_samples, bool) or not isinstance(n_samples, numbers.Integral):
+        raise SupervisionError(
+            f"n_samples must be an integer, the number of rows of the data; got "
+            f"{type(n_samples).__name__}. Pass len(X)."
+        )
+    if n_samples < 1:
+        raise SupervisionError(f"n_samples must be at least 1, got {n_samples}.")
+    return int(n_samples)
 
 
 @dataclass(frozen=True)
@@ -65,8 +79,14 @@ class RowIds:
         for row, value in enumerate(values):
             _check_id(row, value)
         checked = cls(tuple(map(str, values)))  # also turns np.str_ into str
-        if len(checked.row_of) < len(values):
-            raise SupervisionError(_format_repeated(checked.ids))
+        if more := len(values) - len(checked.row_of):
+            first: dict[str, int] = {}
+            row = next(row for row, value in enumerate(checked.ids) if first.setdefault(value, row) != row)
+            tail = f", and {more - 1} more are repeated" if more > 1 else ""
+            raise SupervisionError(
+                f"rows {first[checked.ids[row]]} and {row} both have the id {checked.ids[row]!r}{tail}; ids "
+                "must differ."
+            )
         return checked
 
     @classmethod
@@ -294,17 +314,6 @@ def _check_id(row: int, value: Any) -> None:
             value.encode("utf-8")
         except UnicodeEncodeError as error:
             raise SupervisionError(f"the id of row {row}, {value!r}, is not valid Unicode.") from error
-
-
-def _format_repeated(ids: tuple[str, ...]) -> str:
-    first: dict[str, int] = {}
-    for row, value in enumerate(ids):
-        if value in first:
-            more = len(ids) - len(set(ids)) - 1
-            tail = f", and {more} more are repeated" if more else ""
-            return f"rows {first[value]} and {row} both have the id {value!r}{tail}; ids must differ."
-        first[value] = row
-    raise AssertionError("no id is repeated")
 
 
 def _compute_digest(ids: Iterable[str]) -> str:
