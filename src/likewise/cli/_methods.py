@@ -73,8 +73,7 @@ METHODS = {
     "spectral-reg": Method("likewise.spectral:RegularizedSpectralClustering"),
     "flexible-spectral": Method("likewise.spectral:FlexibleSpectralClustering"),
     "propagation": Method(
-        "likewise.spectral:PropagationClustering",
-        settings=(("error_rate", "learn"), ("learn_metric", True)),
+        "likewise.spectral:PropagationClustering", settings=(("error_rate", "learn"), ("learn_metric", True))
     ),
     "kernel-k-means": Method("likewise.spectral:ConstrainedKernelKMeans"),
     "k-means": Method("sklearn.cluster:KMeans", frozenset(), settings=(("n_init", 10),)),

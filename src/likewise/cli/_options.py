@@ -2,15 +2,18 @@
 
 A command declares each option once, as a field of its dataclass, and receives the values as one object::
 
+    from likewise.cli import _options as opt
+
+
     @dataclass(frozen=True, kw_only=True)
     class Options:
-        data: str = argument(type=click.Path())
-        table: TableOptions  # a field without a declaration holds further options
-        seed: int = seed()
+        data: str = opt.argument(type=click.Path())
+        table: opt.TableOptions  # a field without a declaration holds further options
+        seed: int = opt.seed()
 
 
     @click.command("name", cls=Command)
-    @collect_options(Options)
+    @opt.collect_options(Options)
     def command(asked: Options) -> None: ...
 """
 
@@ -192,13 +195,11 @@ class DataOptions:
     no_header: bool = flag("--no-header", help="The CSV file has no header; columns are f0, f1 and so on.")
     encoding: str = encoding_option("--encoding", "Encoding of a CSV DATA file.")
 
-    def make_roles(
-        self, truth: str | None = None, bag: str | None = None, truth_option: str = "--truth"
-    ) -> ColumnRoles:
-        """Return the column roles that the options define."""
+    def make_roles(self, **roles: Any) -> ColumnRoles:
+        """Return the column roles that these and other options define."""
         from likewise.tables import ColumnRoles
 
-        return ColumnRoles(self.id_column, self.features, self.drop or (), truth, bag, truth_option)
+        return ColumnRoles(self.id_column, self.features, self.drop or (), **roles)
 
     def read_columns(self, path: str) -> RawTable:
         """Read all columns of the table."""
@@ -206,11 +207,11 @@ class DataOptions:
 
         return read_columns(path, header=not self.no_header, encoding=self.encoding)
 
-    def read_table(self, path: str, columns: ColumnRoles) -> DataTable:
-        """Read the table of rows and features."""
+    def read_table(self, path: str, **roles: Any) -> DataTable:
+        """Read the table of rows and features; `roles` are the arguments of :meth:`make_roles`."""
         from likewise.tables import make_table
 
-        return make_table(self.read_columns(path), columns)
+        return make_table(self.read_columns(path), self.make_roles(**roles))
 
     def format_options(self, *, standardize: bool) -> list[str]:
         """Return the options with which another command reads DATA in the same way."""

@@ -31,6 +31,13 @@ if TYPE_CHECKING:
 STDOUT = "-"
 SHOWN = 10  # maximum number of lines of one kind in a report
 PICTURES = (".png", ".svg", ".pdf")
+TABLES = (".csv", ".parquet", ".jsonl")
+# The package, and the extra that installs it, with which a file is written.
+_WRITERS = {
+    ".parquet": ("pyarrow.parquet", "scale"),
+    ".graphml": ("networkx", "graphs"),
+    **dict.fromkeys(PICTURES, ("matplotlib", "plot")),
+}
 
 
 # ---------------------------------------------------------------------- errors
@@ -193,15 +200,11 @@ class Step(Protocol):
         """Show the step."""
 
 
-def _ignore_step(name: str, *, within: bool = False) -> None:
-    """Show nothing."""
-
-
 @contextmanager
 def show_progress(n_steps: int, *, quiet: bool = False) -> Iterator[Step]:
     """Yield a function to call with the name of each step; it shows a bar if stderr is a terminal."""
     if quiet or not sys.stderr.isatty():
-        yield _ignore_step
+        yield lambda name, *, within=False: None
         return
     from rich.progress import BarColumn, Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 
@@ -284,28 +287,17 @@ def check_stdout(out: str | None, as_json: bool) -> None:
 
 
 def check_files(
-    inputs: list[str],
-    tables: Mapping[str, str | None],
-    plot: str | None,
-    *,
-    folders: Iterable[str] = (),
+    inputs: list[str], tables: Mapping[str, str | None], plot: str | None, *, folders: Iterable[str] = ()
 ) -> None:
     """Raise an error, before any work, if a file cannot be read or written.
 
     `tables` are the tables to write, by option; `folders` are read, too, but not checked here.
     """
-    from likewise._optional import require
-    from likewise.tables import ENDINGS, check_writer
-
     check_inputs(*inputs)
     check_distinct({**tables, "--plot": plot}, [*inputs, *folders])
     for option, path in tables.items():
-        if path is not None and path != STDOUT:
-            check_output(path, ENDINGS, option)
-            check_writer(path)
-    if plot is not None:
-        check_output(plot, PICTURES, "--plot")
-        require("matplotlib", extra="plot")
+        check_output(None if path == STDOUT else path, TABLES, option)
+    check_output(plot, PICTURES, "--plot")
 
 
 def list_written(*paths: str | None) -> list[str]:
@@ -326,11 +318,13 @@ def _is_special(path: str) -> bool:
     return os.path.exists(path) and not os.path.isfile(path)
 
 
-def check_output(path: str, endings: tuple[str, ...], option: str, *, links: bool = False) -> None:
-    """Raise an error, before any work, if no file can be written at `path`.
+def check_output(path: str | None, endings: tuple[str, ...], option: str, *, links: bool = False) -> None:
+    """Raise an error, before any work, if no file can be written at `path`; None is no file.
 
     A symbolic link is rejected unless `links` is true, because its target may be the user's data.
     """
+    if path is None:
+        return
     if os.path.islink(path) and not links and not _is_special(path):
         raise click.BadParameter(
             f"{path!r} is a symbolic link to {os.path.realpath(path)!r}. Give another file name, or the name "
@@ -351,6 +345,11 @@ def check_output(path: str, endings: tuple[str, ...], option: str, *, links: boo
         )
     if not os.access(folder, os.W_OK):
         raise PermissionError(errno.EACCES, os.strerror(errno.EACCES), str(folder))
+    if (suffix := Path(path).suffix.lower()) in _WRITERS:
+        from likewise._optional import require
+
+        package, extra = _WRITERS[suffix]
+        require(package, extra=extra)
 
 
 def check_distinct(outputs: dict[str, str | None], inputs: list[str]) -> None:

@@ -294,21 +294,8 @@ def describe_clusters(model: Any, X: FloatArray, table: DataTable, labels: IntAr
     of the remaining rows. Uncertainty comes from the model's probabilities or distances to centres if it has
     them; otherwise from the distances to the means of the clusters, in the embedding if there is one.
 
-    Parameters
-    ----------
-    model : fitted clusterer
-        The model.
-    X : ndarray of shape (n_samples, n_features)
-        The training rows.
-    table : DataTable
-        The same rows in the units of the file.
-    labels : ndarray of shape (n_samples,)
-        The cluster of each row.
-
-    Returns
-    -------
-    list of dict
-        One for each cluster with rows; empty if there are fewer than two.
+    `X` are the training rows of the fitted model, and `table` the same rows in the units of the file.
+    Clusters without rows are left out; the list is empty if fewer than two have rows.
     """
     counts = np.bincount(labels)
     found = np.flatnonzero(counts)

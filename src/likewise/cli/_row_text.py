@@ -95,20 +95,9 @@ def make_cell_formatter(column: Column) -> Callable[[int], str]:
 def format_number(value: float, spread: float = 0.0) -> str:
     """Return a number with four significant digits, or with more if its column varies only in later ones.
 
-    Parameters
-    ----------
-    value : float
-        The number.
-    spread : float, default=0.0
-        The difference between the largest and the smallest number of its column; 0 if unknown.
+    `spread` is the difference between the largest and the smallest number of its column, 0 if unknown. No
+    digit before the decimal point is rounded away.
 
-    Returns
-    -------
-    str
-        The formatted number; no digit before the decimal point is rounded away.
-
-    Examples
-    --------
     >>> format_number(0.30000000000000004), format_number(1065.0), format_number(123456.789)
     ('0.3', '1065', '123457')
     >>> format_number(1000001.23456, spread=2.0), format_number(1.23456e-9)

@@ -281,8 +281,6 @@ class Files:
     """
 
     def __init__(self, asked: AskOptions) -> None:
-        from likewise.tables import ENDINGS, check_writer
-
         data, known, hints, labels = asked.data, asked.known, asked.hints, asked.labels
         if data == output.STDOUT:
             raise click.UsageError("answers are read from stdin, so DATA must be a file.")
@@ -290,13 +288,8 @@ class Files:
         path = str(Path(data).with_suffix(".ask.json")) if asked.save is None else asked.save
         output.check_distinct({"--save": path, "--hints": hints, "--labels": labels}, [data, *known])
         output.check_output(path, (".json",), "--save", links=True)
-        for name, file, endings in (
-            ("--hints", hints, (".csv", ".jsonl", ".parquet")),
-            ("--labels", labels, ENDINGS),
-        ):
-            if file is not None:
-                output.check_output(file, endings, name)
-                check_writer(file)
+        output.check_output(hints, (".csv", ".jsonl", ".parquet"), "--hints")
+        output.check_output(labels, output.TABLES, "--labels")
         self.data, self.save, self.hints, self.labels = data, path, hints, labels
         self.resumed: bool = False
         self.note: str | None = None

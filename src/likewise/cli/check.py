@@ -65,7 +65,7 @@ def command(asked: CheckOptions) -> None:
     from likewise.tables import get_ids, make_table
 
     table, truth, clusters = asked.table, asked.truth, asked.clusters
-    columns = table.make_roles(truth, asked.bag_column)
+    columns = table.make_roles(truth=truth, bag=asked.bag_column)
     with output.gather_warnings() as notes:
         raw = table.read_columns(asked.data)
         columns.check(raw.names, raw.path)

@@ -148,7 +148,7 @@ def command(asked: ChooseOptions) -> None:
 
     clusters, out, quiet = asked.clusters, asked.out, asked.quiet
     with output.gather_warnings() as notes, output.Outputs() as outputs:
-        table = asked.table.read_table(asked.data, asked.table.make_roles())
+        table = asked.table.read_table(asked.data)
         notes.names = table.ids
         output.check_n_clusters(clusters[-1], len(table.ids))
         all_hints = asked.table.read_hints(asked.hints, table.ids, data=asked.data)

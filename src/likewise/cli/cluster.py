@@ -6,7 +6,6 @@ import re
 from collections.abc import Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
-from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -241,20 +240,15 @@ class TableSource:
     callbacks: Sequence[Any] = ()
 
     def __init__(self, asked: ClusterOptions, step: output.Step) -> None:
+        from likewise.tables import standardize_columns
+
         assert asked.data is not None
         step("reading")
         self._asked, self._path = asked, asked.data
-        columns = asked.table.make_roles(asked.truth, asked.bag_column)
-        self._table = asked.table.read_table(self._path, columns)
+        self._table = asked.table.read_table(self._path, truth=asked.truth, bag=asked.bag_column)
         self.ids, self.n_rows = self._table.ids, len(self._table.ids)
+        self.X = standardize_columns(self._table.X) if asked.standardize else self._table.X
         self.notes: Sequence[str] = _warn_of_id_columns(self._table.feature_names)
-
-    @cached_property
-    def X(self) -> Any:
-        """The features, standardized if asked for."""
-        from likewise.tables import standardize_columns
-
-        return standardize_columns(self._table.X) if self._asked.standardize else self._table.X
 
     def read_hints(self) -> Supervision:
         """Read the hints and the bags."""

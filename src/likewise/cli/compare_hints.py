@@ -50,14 +50,11 @@ def command(
     column: str | None,
     classes: int | None,
     shares: tuple[float, ...] | None,
-    noise_pair: float,
-    noise_triplet: float,
-    seconds_pair: float | None,
-    seconds_triplet: float | None,
     no_header: bool,
     encoding: str,
     plot: str | None,
     as_json: bool,
+    **costs: Any,
 ) -> None:
     """Compare the value of pair and triplet questions.
 
@@ -79,23 +76,13 @@ def command(
     if labels is not None:
         output.check_inputs(labels)
         output.check_distinct({"--plot": plot}, [labels])
-    if plot is not None:
-        from likewise._optional import require
-
-        output.check_output(plot, output.PICTURES, "--plot")
-        require("matplotlib", extra="plot")
+    output.check_output(plot, output.PICTURES, "--plot")
 
     from likewise.evaluation import compare_hints
 
-    result: dict[str, Any] = {
-        "noise_pair": noise_pair,
-        "noise_triplet": noise_triplet,
-        "seconds_pair": seconds_pair,
-        "seconds_triplet": seconds_triplet,
-    }
     notes: list[str] = []
     if labels is None:
-        found = compare_hints(shares=shares if classes is None else [1 / classes] * classes, **result)
+        found = compare_hints(shares=shares if classes is None else [1 / classes] * classes, **costs)
     else:
         from likewise.tables import read_columns
 
@@ -109,7 +96,7 @@ def command(
             notes.append(f"{raw.n_rows - len(known):,} row(s) without a label were left out.")
         if len(set(known)) == len(known) > 1:
             notes.append("no label occurs twice; the column may hold ids. Choose another with --column.")
-        found = compare_hints(known, **result)
+        found = compare_hints(known, **costs)
     if plot is not None:
         from likewise.plotting import InformationDisplay
 

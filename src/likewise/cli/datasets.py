@@ -61,15 +61,12 @@ def command(name: str | None, out: str | None, bags: str | None, folder: str | N
 
 def _write(name: str, out: str, bags: str | None, folder: str | None) -> None:
     from likewise.datasets import load
-    from likewise.tables import check_writer, format_csv
+    from likewise.tables import format_csv
 
     if out != output.STDOUT:
         output.check_output(out, (".csv", ".parquet"), "--out")
-        check_writer(out)
-    if bags is not None:
-        output.check_output(bags, (".csv", ".parquet"), "--bags")
-        check_writer(bags)
-        output.check_distinct({"--out": out, "--bags": bags}, [])
+    output.check_output(bags, (".csv", ".parquet"), "--bags")
+    output.check_distinct({"--out": out, "--bags": bags}, [])
     data = load(name, folder=folder)
     columns = make_dataset_columns(data)
     held = {} if bags is None else make_bag_columns(data)

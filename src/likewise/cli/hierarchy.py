@@ -129,27 +129,22 @@ class HierarchyOptions:
 
     def _check_files(self) -> None:
         from likewise._optional import require
-        from likewise.tables import ENDINGS, check_writer
 
         given = (self.labels, self.hierarchy, self.fixed, self.forbidden, self.truth)
         read = [self.data, *(path for path in given if path is not None)]
         read += [name for name in self.features or () if name.lower().endswith(".npy")]
         output.check_inputs(*read)
         output.check_distinct({"--out": self.out, **self.drawn, "--suggest": self.suggest}, read)
-        if self.out is not None and self.out != output.STDOUT:
+        if self.out != output.STDOUT:
             output.check_output(self.out, (".json", ".csv", ".nwk", ".newick", ".graphml"), "--out")
-            if self.structure == "dag":
-                _check_not_newick(self.out)
-            if Path(self.out).suffix.lower() == ".graphml":
-                require("networkx", extra="graphs")
+        if self.structure == "dag":
+            _check_not_newick(self.out)
         endings = {"--plot": (*output.PICTURES, PAGE), "--html": (PAGE,), "--missing-plot": output.PICTURES}
         for name, path in self.drawn.items():
-            if path is not None:
-                output.check_output(path, endings[name], name)
-                require("jinja2" if Path(path).suffix.lower() == PAGE else "matplotlib", extra="plot")
-        if self.suggest is not None:
-            output.check_output(self.suggest, ENDINGS, "--suggest")
-            check_writer(self.suggest)
+            output.check_output(path, endings[name], name)
+            if path is not None and Path(path).suffix.lower() == PAGE:
+                require("jinja2", extra="plot")
+        output.check_output(self.suggest, output.TABLES, "--suggest")
 
 
 @click.command("hierarchy", cls=output.Command)

@@ -29,9 +29,7 @@ _FORMATS = ("csv", "jsonl", "parquet")
 def _add_project_options(function: F) -> F:
     """Give a command the argument PROJECT and the option --db."""
     function = click.option(
-        "--db",
-        metavar="URL",
-        help="The project's PostgreSQL database, with its password: postgresql://…",
+        "--db", metavar="URL", help="The project's PostgreSQL database, with its password: postgresql://…"
     )(function)
     return click.argument("project", type=click.Path())(function)
 
@@ -265,7 +263,7 @@ def report(project: str, db: str | None, html: str | None, as_json: bool) -> Non
         raise click.UsageError("give --html FILE for the page, or --json for the figures.")
     if html == output.STDOUT and as_json:
         raise click.UsageError("--html - and --json both write to stdout; give --html a file.")
-    if html is not None and html != output.STDOUT:
+    if html != output.STDOUT:
         output.check_output(html, (".html", ".htm"), "--html")
 
     from likewise.studio.exports import Snapshot

@@ -128,7 +128,7 @@ def command(asked: SimulateOptions) -> None:
     data, label, kind, out = asked.data, asked.label, asked.kind, asked.out
     runs = f"{asked.repeats} run{'s' if asked.repeats > 1 else ''} each"
     with output.gather_warnings() as notes, output.Outputs() as outputs:
-        table = asked.table.read_table(data, asked.table.make_roles(label, truth_option="--label"))
+        table = asked.table.read_table(data, truth=label, truth_option="--label")
         notes.names = table.ids
         classes = _read_classes(table, label, data)
         k = len(set(classes)) if asked.clusters is None else asked.clusters

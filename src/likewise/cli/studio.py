@@ -148,11 +148,7 @@ def command(ctx: click.Context, asked: StudioOptions) -> None:
         stderr.print("The studio is running already; this is another login link for its owner.")
         return
     server = StudioServer(
-        project,
-        host=asked.host,
-        port=asked.port,
-        base=asked.base_path,
-        public=asked.public_url,
+        project, host=asked.host, port=asked.port, base=asked.base_path, public=asked.public_url
     )
     if asked.host not in ("127.0.0.1", "localhost", "::1") and not asked.public_url:
         stderr.print(

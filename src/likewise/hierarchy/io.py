@@ -22,14 +22,7 @@ from likewise.hierarchy import _newick
 from likewise.hierarchy._edges import check_names, cycle_of, cycle_text, find_labels
 from likewise.hierarchy._hierarchy import COLUMNS, LabelHierarchy, get_known_columns, make_graph, read_graph
 from likewise.supervision.io import NOTE
-from likewise.tables import (
-    Problems,
-    choose_format,
-    decode,
-    format_csv_line,
-    parse_number,
-    read_csv_rows,
-)
+from likewise.tables import Problems, choose_format, decode, format_csv_line, parse_number, read_csv_rows
 
 __all__ = ["Format", "read_hierarchy", "write_hierarchy"]
 
@@ -38,11 +31,7 @@ _SUFFIXES = {".csv": "csv", ".nwk": "newick", ".newick": "newick", ".graphml": "
 
 
 def read_hierarchy(
-    path: str | os.PathLike[str],
-    *,
-    format: Format | None = None,
-    root: str = "root",
-    encoding: str = "utf-8",
+    path: str | os.PathLike[str], *, format: Format | None = None, root: str = "root", encoding: str = "utf-8"
 ) -> LabelHierarchy:
     """Read a label hierarchy from a file.
 

@@ -66,12 +66,9 @@ class _HintBuilder:
 
     def __init__(self, ids: RowIds, problems: Problems) -> None:
         self.ids, self.problems = ids, problems
-        self.pairs: dict[str, list[list[int]]] = {"must": [], "cannot": []}
-        self.pair_weights: dict[str, list[float]] = {"must": [], "cannot": []}
+        # Links and triplets by kind: the rows, and the record.
+        self.found: dict[str, list[tuple[list[int], Record]]] = {"must": [], "cannot": [], "triplet": []}
         self.groups: dict[tuple[str, Hashable], tuple[int, float, list[int]]] = {}
-        self.triplets: list[list[int]] = []
-        self.answers: list[str] = []
-        self.triplet_weights: list[float] = []
         self.labels: dict[int, tuple[Hashable, int]] = {}
         self.bags: dict[int, tuple[Hashable, int]] = {}
         self.bag_labels: dict[Hashable, tuple[set[Hashable], int]] = {}
@@ -89,35 +86,26 @@ class _HintBuilder:
             raise ValueError(
                 f"the id {ids[0] if ids[0] in ids[1:] else ids[1]!r} occurs twice; expected different ids."
             )
-        if record.kind in self.pairs:
-            self.pairs[record.kind].append(rows)
-            self.pair_weights[record.kind].append(record.weight)
+        if record.kind == "triplet":
+            answer = str(record.answer).strip().upper()
+            if answer not in TRIPLET_ANSWERS:
+                raise ValueError(
+                    f"the answer is {record.answer!r}; expected one of {', '.join(TRIPLET_ANSWERS)}."
+                )
+            record = record._replace(answer=answer)
+        if record.kind in self.found:
+            self.found[record.kind].append((rows, record))
         elif record.kind.endswith("_group"):
-            self._add_to_group(record, rows[0])
-        elif record.kind == "triplet":
-            self._add_triplet(record, rows)
+            line, weight, group = self.groups.setdefault(
+                (record.kind, record.group), (record.line, record.weight, [])
+            )
+            if weight != record.weight:
+                raise ValueError(f"group {record.group!r} has the weight {weight} on line {line}.")
+            group.append(rows[0])
         elif record.kind in ("label", "bag"):
             self._add_value(record, rows[0])
         else:
             self._add_bag_label(record)
-
-    def _add_to_group(self, record: Record, row: int) -> None:
-        line, weight, rows = self.groups.setdefault(
-            (record.kind, record.group), (record.line, record.weight, [])
-        )
-        if weight != record.weight:
-            raise ValueError(f"group {record.group!r} has the weight {weight} on line {line}.")
-        rows.append(row)
-
-    def _add_triplet(self, record: Record, rows: list[int]) -> None:
-        answer = str(record.answer).strip().upper()
-        if answer not in TRIPLET_ANSWERS:
-            raise ValueError(
-                f"the answer is {record.answer!r}; expected one of {', '.join(TRIPLET_ANSWERS)}."
-            )
-        self.triplets.append(rows)
-        self.answers.append(answer)
-        self.triplet_weights.append(record.weight)
 
     def _add_value(self, record: Record, row: int) -> None:
         into, value = (self.labels, record.label) if record.kind == "label" else (self.bags, record.bag)
@@ -195,19 +183,18 @@ class _HintBuilder:
         self.problems.settle()
 
         n = len(self.ids)
-        hints = Supervision.from_links(
-            n,
-            must=self.pairs["must"],
-            cannot=self.pairs["cannot"],
-            must_weights=self.pair_weights["must"],
-            cannot_weights=self.pair_weights["cannot"],
-            must_groups=groups["must_group"],
-            cannot_groups=groups["cannot_group"],
-            must_group_weights=group_weights["must_group"],
-            cannot_group_weights=group_weights["cannot_group"],
-        )
-        if self.triplets:
-            hints |= Supervision.from_triplets(n, self.triplets, self.answers, weights=self.triplet_weights)
+        links: dict[str, Any] = {}
+        for kind in ("must", "cannot"):
+            links[kind] = [rows for rows, _ in self.found[kind]]
+            links[f"{kind}_weights"] = [record.weight for _, record in self.found[kind]]
+            links[f"{kind}_groups"] = groups[f"{kind}_group"]
+            links[f"{kind}_group_weights"] = group_weights[f"{kind}_group"]
+        hints = Supervision.from_links(n, **links)
+        if triplets := self.found["triplet"]:
+            answers, weights = (
+                [getattr(record, of) for _, record in triplets] for of in ("answer", "weight")
+            )
+            hints |= Supervision.from_triplets(n, [rows for rows, _ in triplets], answers, weights=weights)
         if self.labels:
             marker = -1 if missing is not None and self._mark_unlabelled(missing) else None
             values = [self.labels.get(row, (None,))[0] for row in range(n)]
@@ -221,12 +208,7 @@ class _HintBuilder:
 
 
 def build_hints(
-    records: Iterable[Record],
-    ids: RowIds,
-    problems: Problems,
-    *,
-    missing: Any = None,
-    by_hand: bool = False,
+    records: Iterable[Record], ids: RowIds, problems: Problems, *, missing: Any = None, by_hand: bool = False
 ) -> Supervision:
     """Build hints from records, or raise one error that lists the invalid lines."""
     builder = _HintBuilder(ids, problems)

@@ -3,22 +3,6 @@
 Internal: other packages of likewise use these names, users do not.
 """
 
-from likewise.tables._columns import (
-    Column,
-    ColumnRoles,
-    DataTable,
-    NonNumericCell,
-    RawTable,
-    check_roles,
-    describe_unknown_column,
-    get_ids,
-    is_plain_number,
-    make_table,
-    parse_number,
-    parse_numbers,
-    read_columns,
-    standardize_columns,
-)
 from likewise.tables._formats import (
     SHOWN,
     SUFFIXES,
@@ -37,10 +21,24 @@ from likewise.tables._formats import (
     read_rows,
 )
 from likewise.tables._ids import FewIds, RowIds, check_n_samples
+from likewise.tables._named_columns import (
+    Column,
+    ColumnRoles,
+    DataTable,
+    NonNumericCell,
+    RawTable,
+    check_roles,
+    describe_unknown_column,
+    get_ids,
+    is_plain_number,
+    make_table,
+    parse_number,
+    parse_numbers,
+    read_columns,
+    standardize_columns,
+)
 from likewise.tables._writing import (
-    ENDINGS,
     BlockWriter,
-    check_writer,
     format_csv,
     format_csv_line,
     format_json_lines,
@@ -49,7 +47,6 @@ from likewise.tables._writing import (
 )
 
 __all__ = [
-    "ENDINGS",
     "SHOWN",
     "SUFFIXES",
     "WRITTEN",
@@ -65,7 +62,6 @@ __all__ = [
     "RowIds",
     "check_n_samples",
     "check_roles",
-    "check_writer",
     "choose_format",
     "decode",
     "decompress",

@@ -59,33 +59,15 @@ SHOWN = 5  # number of invalid lines that an error lists
 
 @dataclass
 class Problems:
-    """The problems of a file, line by line; a file with problems is rejected as a whole.
+    """The problems of a file, line by line; a file with problems is rejected as a whole."""
 
-    Attributes
-    ----------
-    path : str
-        The name of the file in messages.
-    word : str
-        What stands between the name of the file and the number of the line.
-    shown : int
-        The number of problems that the error lists.
-    end : str
-        The last line of the error; none if empty.
-    found : list of (int, str)
-        The problems with their lines.
-    notes : list of str
-        Warnings about valid content.
-    ids : list
-        The unknown ids.
-    """
-
-    path: str
-    word: str = ":"
-    shown: int = SHOWN
-    end: str = "Nothing was read."
-    found: list[tuple[int, str]] = field(default_factory=list)
-    notes: list[str] = field(default_factory=list)
-    ids: list[Any] = field(default_factory=list)
+    path: str  # the name of the file in messages
+    word: str = ":"  # what stands between the name of the file and the number of the line
+    shown: int = SHOWN  # the number of problems that the error lists
+    end: str = "Nothing was read."  # the last line of the error; none if empty
+    found: list[tuple[int, str]] = field(default_factory=list)  # the problems with their lines
+    notes: list[str] = field(default_factory=list)  # warnings about valid content
+    ids: list[Any] = field(default_factory=list)  # the unknown ids
 
     def add(self, line: int, problem: str | Exception) -> None:
         """Record a problem of a line."""
@@ -197,30 +179,14 @@ def decompress(data: bytes, path: str) -> bytes:
 
 @dataclass
 class NumberedRows:
-    """A table as it is read, row by row.
+    """A table as it is read, row by row."""
 
-    Attributes
-    ----------
-    header : list of str
-        The cells of the first row; empty if there is none.
-    line : int
-        The number of the first row.
-    rows : iterator of (int, sequence)
-        The other rows, each with the number of its line (CSV) or row.
-    comments : list of str
-        The lines above the header that begin with "#".
-    metadata : dict
-        The metadata of a Parquet file.
-    unfinished : int
-        The number of the last line of a CSV file if it has no line end, else 0.
-    """
-
-    header: list[str]
-    line: int
-    rows: Rows
-    comments: list[str] = field(default_factory=list)
-    metadata: dict[bytes, bytes] = field(default_factory=dict)
-    unfinished: int = 0
+    header: list[str]  # the cells of the first row; empty if there is none
+    line: int  # the number of the first row
+    rows: Rows  # the other rows, each with the number of its line (CSV) or row
+    comments: list[str] = field(default_factory=list)  # the lines above the header that begin with "#"
+    metadata: dict[bytes, bytes] = field(default_factory=dict)  # of a Parquet file
+    unfinished: int = 0  # the number of the last line of a CSV file if it has no line end
 
 
 def make_problems(path: str | os.PathLike[str], kind: str, **options: Any) -> Problems:

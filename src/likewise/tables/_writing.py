@@ -12,7 +12,6 @@ from typing import Any
 from likewise._optional import require
 
 Columns = Mapping[str, Sequence[Any]]
-ENDINGS = (".csv", ".parquet", ".jsonl")  # of the files that `write_table` writes
 
 
 def format_csv_line(cells: Iterable[str], delimiter: str = ",") -> str:
@@ -65,12 +64,6 @@ def write_parquet(
         {name: pyarrow.array(list(cells), type=types.get(name)) for name, cells in columns.items()}
     )
     parquet.write_table(table.replace_schema_metadata(metadata) if metadata else table, target)
-
-
-def check_writer(path: str) -> None:
-    """Raise an error, before any work, if a package that is needed to write the file is not installed."""
-    if Path(path).suffix.lower() == ".parquet":
-        require("pyarrow.parquet", extra="scale")
 
 
 def write_table(path: Path, columns: Columns) -> None:
