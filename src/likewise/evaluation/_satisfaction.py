@@ -47,6 +47,33 @@ class Satisfaction:
     n_cannot_groups: int = 0
     n_broken_cannot_groups: int = 0
 
+    @classmethod
+    def _from_codes(cls, codes: IntArray, links: Any, rows: IntArray | None = None) -> Satisfaction:
+        """Count the links that labels from 0 on satisfy; row i of the links is ``rows[i]`` of the data."""
+        must = np.asarray(links.must, dtype=np.int64).reshape(-1, 2)
+        cannot = np.asarray(links.cannot, dtype=np.int64).reshape(-1, 2)
+        must_kept = codes[must[:, 0]] == codes[must[:, 1]]
+        cannot_kept = codes[cannot[:, 0]] != codes[cannot[:, 1]]
+        must_groups, cannot_groups = (
+            _GroupPairs.from_codes(codes, groups) if len(groups.indptr) > 1 else _GroupPairs()
+            for groups in (links.must_groups, links.cannot_groups)
+        )
+        broken_must, broken_cannot = must[~must_kept], cannot[~cannot_kept]
+        if rows is not None:
+            broken_must, broken_cannot = rows[broken_must], rows[broken_cannot]
+        return cls(
+            len(must) + must_groups.total,
+            int(must_kept.sum()) + must_groups.together,
+            len(cannot) + cannot_groups.total,
+            int(cannot_kept.sum()) + cannot_groups.total - cannot_groups.together,
+            broken_must,
+            broken_cannot,
+            must_groups.n_groups,
+            must_groups.n_not_whole,
+            cannot_groups.n_groups,
+            cannot_groups.n_not_apart,
+        )
+
     @property
     def share(self) -> float:
         """The fraction of all links that are satisfied; 1 if there are no links."""
@@ -183,35 +210,18 @@ def link_satisfaction(labels: Any, supervision: Any) -> Satisfaction:
     """
     codes = encode_labels(labels, what="labels")
     check_same_rows(supervision, len(codes), labels)
-    must = np.asarray(supervision.must, dtype=np.int64).reshape(-1, 2)
-    cannot = np.asarray(supervision.cannot, dtype=np.int64).reshape(-1, 2)
-    must_kept = codes[must[:, 0]] == codes[must[:, 1]]
-    cannot_kept = codes[cannot[:, 0]] != codes[cannot[:, 1]]
-    must_groups = _GroupPairs.from_codes(codes, supervision.must_groups)
-    cannot_groups = _GroupPairs.from_codes(codes, supervision.cannot_groups)
-    return Satisfaction(
-        n_must=len(must) + must_groups.total,
-        n_must_kept=int(must_kept.sum()) + must_groups.together,
-        n_cannot=len(cannot) + cannot_groups.total,
-        n_cannot_kept=int(cannot_kept.sum()) + cannot_groups.total - cannot_groups.together,
-        broken_must=must[~must_kept],
-        broken_cannot=cannot[~cannot_kept],
-        n_must_groups=must_groups.n_groups,
-        n_broken_must_groups=must_groups.n_not_whole,
-        n_cannot_groups=cannot_groups.n_groups,
-        n_broken_cannot_groups=cannot_groups.n_not_apart,
-    )
+    return Satisfaction._from_codes(codes, supervision)
 
 
 @dataclass(frozen=True)
 class _GroupPairs:
     """Counts of the pairs in groups of rows, from the number of occurrences of each label in each group."""
 
-    n_groups: int
-    total: int  # pairs in all groups
-    together: int  # those with the same label
-    n_not_whole: int  # groups with more than one label
-    n_not_apart: int  # groups in which some label occurs twice
+    n_groups: int = 0
+    total: int = 0  # pairs in all groups
+    together: int = 0  # those with the same label
+    n_not_whole: int = 0  # groups with more than one label
+    n_not_apart: int = 0  # groups in which some label occurs twice
 
     @classmethod
     def from_codes(cls, codes: IntArray, groups: Any) -> _GroupPairs:
