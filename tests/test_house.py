@@ -31,7 +31,6 @@ LAYERS = [
         "base",
         "_batches",
         "_blocks",
-        "_hinted",
         "seeding",
         "evaluation",
         "datasets",

@@ -80,11 +80,6 @@ class BatchChecksMixin(HintedClusterer):
         self._check_n_clusters(self.n_clusters, max(len(rows), self.n_clusters), hints)
         return rows, hints
 
-    def _weigh_batch(self, rows: Rows, sample_weight: Any, *, first: bool) -> Rows:
-        """Return the rows with their weights, in the unit that the first batch determines."""
-        rows = self._with_weights(rows, sample_weight)
-        return self._rescale_weights(rows) if first else self._with_weight_unit(rows)
-
 
 def _find_largest(block: Block) -> float:
     return float(np.abs(block.X).max(initial=0.0))

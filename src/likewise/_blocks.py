@@ -15,6 +15,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from copy import copy
 from dataclasses import dataclass
+from operator import attrgetter
 from typing import Any, TypeVar
 
 import numpy as np
@@ -69,6 +70,7 @@ Work = Callable[[Block], T]
 Recipe = Callable[[Block], np.ndarray]
 
 
+@dataclass(eq=False)
 class Column:
     """Values for each row, stored block by block beside the data.
 
@@ -79,17 +81,16 @@ class Column:
         values can be recomputed bit for bit, and it must be cheap to send to another process.
     """
 
-    def __init__(self, recipe: Recipe) -> None:
-        self.recipe = recipe
+    recipe: Recipe
 
 
+@dataclass(eq=False)
 class _LocalColumn(Column):
     """A column in this process: one array, one array for each block, or none (computed at each use)."""
 
-    def __init__(self, recipe: Recipe, parts: list[np.ndarray | None], held: np.ndarray | None) -> None:
-        super().__init__(recipe)
-        self.parts, self.held = parts, held
-        self.made = [False] * len(parts)
+    parts: list[np.ndarray | None]
+    held: np.ndarray | None
+    made: list[bool]
 
     def get_part(self, number: int, block: Block, overwrite: bool) -> np.ndarray | None:
         """Return the part of a block. With `overwrite`, the caller overwrites it without reading it."""
@@ -201,6 +202,8 @@ class Rows(ABC):
     @property
     def total_weight(self) -> float:
         """The sum of the weights."""
+        if self._weight is None and not self.is_distributed:
+            return float(self.shape[0])
         return float(self.sum_weights_by_block().sum())  # in the same order for every kind of storage
 
     @property
@@ -265,12 +268,12 @@ class Rows(ABC):
             parts: list[np.ndarray | None] = [
                 np.empty((width, rows.stop - rows.start), dtype=dtype) for rows in self.blocks
             ]
-            return _LocalColumn(recipe, parts, None)
+            return _LocalColumn(recipe, parts, None, [False] * len(parts))
         held = self._allocate(np.dtype(dtype))
-        return _LocalColumn(recipe, [held[rows] for rows in self.blocks], held)
+        return _LocalColumn(recipe, [held[rows] for rows in self.blocks], held, [False] * len(self.blocks))
 
     def _allocate(self, dtype: np.dtype) -> np.ndarray:
-        return np.empty(len(self), dtype=dtype)
+        return np.empty(self.shape[0], dtype=dtype)
 
     def map(
         self,
@@ -366,8 +369,7 @@ class Rows(ABC):
         assert isinstance(column, _LocalColumn)
         assert column.held is not None
         if not all(column.made):
-            for _ in self.map(_visit, column):
-                pass
+            self.sum(attrgetter("rows.start"), column)  # any work: the pass computes the column
         if renumber is not None:
             for rows in self.blocks:
                 column.held[rows] = renumber[column.held[rows]]
@@ -416,10 +418,6 @@ def pass_through(
     return out
 
 
-def _visit(block: Block) -> None:
-    """Do nothing with a block; the pass computes its column."""
-
-
 def add_in_pairs(parts: Iterable[Any]) -> Any:
     """Sum the parts with ``+`` in a fixed order: pairs of neighbours, pairs of pairs, and so on.
 
@@ -445,7 +443,8 @@ class ArrayRows(Rows):
     def __init__(self, X: np.ndarray, blocks: Sequence[slice] | None = None, threads: int = 1) -> None:
         self._X = X
         self.shape, self.dtype, self.threads = (X.shape[0], X.shape[1]), X.dtype, threads
-        self.blocks = _threads.split_rows(len(X)) if blocks is None else blocks
+        is_small = X.shape[0] <= _threads.BLOCK_ROWS
+        self.blocks = blocks or ([slice(0, len(X))] if is_small else _threads.split_rows(len(X)))
 
     def read(self, rows: slice) -> np.ndarray:
         """Return a view of one block; see :meth:`Rows.read`."""
@@ -462,10 +461,15 @@ class ArrayRows(Rows):
         def write(rows: slice) -> None:
             pass_through(self._X[rows], (function,), out[rows])
 
-        with _threads.map_blocks(self.threads) as each:
-            for _ in each(write, list(self.blocks)):
-                pass
-        return ArrayRows(out, self.blocks, self.threads).with_weights(self._weight)
+        if len(self.blocks) == 1 and self.shape[0] <= _PIECE:
+            out[...] = function(self._X)
+        else:
+            with _threads.map_blocks(self.threads) as each:
+                for _ in each(write, list(self.blocks)):
+                    pass
+        rows = ArrayRows(out, self.blocks, self.threads)
+        rows._weight = self._weight
+        return rows
 
     def sum(
         self,
@@ -478,7 +482,13 @@ class ArrayRows(Rows):
         """Sum the results of ``work(block)``, at once if there is only one block; see :meth:`Rows.sum`."""
         if len(self.blocks) != 1:
             return super().sum(work, column, new_recipe=new_recipe, overwrite=overwrite)
-        total = self._visit_block(0, work, column, overwrite)
+        weight = _threads.get_ones(self.shape[0]) if self._weight is None else self._weight
+        block = Block(self._X, self.blocks[0], np.ascontiguousarray(weight))
+        if isinstance(column, _LocalColumn):
+            if not column.made[0] and not overwrite:
+                column.parts[0][...] = column.recipe(block)  # type: ignore[index]
+            block.kept, column.made[0] = column.parts[0], True
+        total = work(block)
         if column is not None and new_recipe is not None:
             column.recipe = new_recipe
         return total
@@ -586,7 +596,7 @@ class MappedRows(Rows):
             The column, to be passed to :meth:`map`, :meth:`sum` or :meth:`collect`.
         """
         if width is not None:
-            return _LocalColumn(recipe, [None] * len(self.blocks), None)
+            return _LocalColumn(recipe, [None] * len(self.blocks), None, [False] * len(self.blocks))
         return super().make_column(dtype, recipe)
 
     def _allocate(self, dtype: np.dtype) -> np.ndarray:
@@ -632,6 +642,10 @@ def as_rows(X: Any, threads: int = 1, weight: np.ndarray | None = None) -> Rows:
     """Return an array, a memory map or a Dask collection as :class:`Rows`; Rows are returned unchanged."""
     if isinstance(X, Rows):
         return X if weight is None else X.with_weights(weight)
+    if type(X) is np.ndarray:
+        found = ArrayRows(X, threads=threads)
+        found._weight = weight
+        return found
     if is_distributed(X):
         module, maker = _DISTRIBUTED[type(X).__module__.partition(".")[0]]
         rows: Rows = getattr(importlib.import_module(module), maker)(X)

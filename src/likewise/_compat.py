@@ -7,6 +7,7 @@ checkers then accept any attribute, misspelt ones included. Under `TYPE_CHECKING
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import singledispatch
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
@@ -105,16 +106,19 @@ else:
             return method
 
 
-def check_random_state(random_state: RandomStateLike) -> np.random.RandomState:
-    """Return a `RandomState` for a seed, as in scikit-learn. A `numpy.random.Generator` shares its stream.
+# A `RandomState` for a seed, as in scikit-learn.
+check_random_state: Callable[[RandomStateLike], np.random.RandomState] = singledispatch(_check_random_state)
+
+
+@check_random_state.register  # type: ignore[attr-defined]
+def _share_stream(random_state: np.random.Generator) -> np.random.RandomState:
+    """Return a `RandomState` that shares the stream of a generator.
 
     >>> first, second = (check_random_state(np.random.default_rng(0)) for _ in range(2))
     >>> first.randint(10**6) == second.randint(10**6)
     True
     """
-    if isinstance(random_state, np.random.Generator):
-        return np.random.RandomState(random_state.bit_generator)
-    return _check_random_state(random_state)
+    return np.random.RandomState(random_state.bit_generator)
 
 
 __all__ = [

@@ -384,8 +384,9 @@ class HintedEstimator(CallbackSupportMixin, BaseEstimator):
 
     def _check_X(self, X: Any, *, reset: bool) -> np.ndarray:
         """Validate the rows: dense, finite, two-dimensional. float32 is kept; other types become float64."""
-        check_no_times(X, type(self).__name__)
-        if isinstance(X, Rows) or is_distributed(X):
+        if type(X) is not np.ndarray or X.dtype.kind not in "fiub":
+            check_no_times(X, type(self).__name__)
+        if type(X) is not np.ndarray and (isinstance(X, Rows) or is_distributed(X)):
             raise TypeError(
                 f"{type(self).__name__} works on rows in memory, and {_describe_kind(X)} reads them in "
                 "blocks. Pass an array, or use a method of the k-means or mixture family."
@@ -395,21 +396,22 @@ class HintedEstimator(CallbackSupportMixin, BaseEstimator):
         )
         if reset:
             largest = max(float(checked.max()), -float(checked.min()))
-            self._check_largest(largest, checked.dtype, checked.size)
             self._choose_row_unit(largest, checked.dtype, checked.size)
         return checked
 
     def _check_largest(self, largest: float, dtype: Any, size: int) -> None:
         """Raise an error for values so large that a sum of squared differences would overflow."""
-        if largest > float(np.sqrt(np.finfo(dtype).max / (4.0 * size))):
+        if largest > np.sqrt(np.finfo(dtype).max / (4.0 * size)):
             raise ValueError(
                 f"{type(self).__name__}: X has a value of size {largest:.3g}, too large to square in "
                 f"{dtype}. Divide X by a constant, or pass float64."
             )
 
     def _choose_row_unit(self, largest: float, dtype: Any, size: int) -> None:
-        """Choose the factor for rows that are too small to square, or raise an error for such rows."""
+        """Choose the factor for rows that are too small to square, or raise an error for their size."""
         info = np.finfo(dtype)
+        if largest > np.sqrt(info.max / (4.0 * size)):
+            self._check_largest(largest, dtype, size)
         self._row_unit = 1.0
         if self._rescales_rows and 0.0 < largest < float(info.tiny) ** 0.25:  # fourth powers underflow
             self._row_unit = float(np.ldexp(1.0, min(-int(np.frexp(largest)[1]), info.maxexp - 28)))
@@ -422,32 +424,26 @@ class HintedEstimator(CallbackSupportMixin, BaseEstimator):
 
     def _check_rows(self, X: Any, *, reset: bool) -> Rows:
         """Return validated rows, which may be read in blocks, multiplied by ``_row_unit``."""
-        rows = self._check_given_rows(X, reset=reset)
+        is_mapped = isinstance(X, np.memmap) and X.ndim == 2 and X.dtype.kind in "fiub" and X.size
+        if type(X) is np.ndarray or not (isinstance(X, Rows) or is_mapped or is_distributed(X)):
+            rows = as_rows(self._check_X(X, reset=reset))
+        else:
+            check_no_times(X, type(self).__name__)
+            rows = as_rows(X)
+            if not len(rows) or not rows.shape[1]:
+                raise ValueError(
+                    f"{type(self).__name__}: X has {len(rows)} rows and {rows.shape[1]} columns; at least "
+                    "one is needed."
+                )
+            self._check_columns(rows, reset=reset)
+            most = check_finite(rows, type(self).__name__)
+            if reset:
+                self._choose_row_unit(most, rows.dtype, rows.shape[0] * rows.shape[1])
         if self._row_unit == 1.0:
             return rows
         largest = check_finite(rows, type(self).__name__) * self._row_unit
         self._check_largest(largest, rows.dtype, rows.shape[0] * rows.shape[1])
         return rows.transform(partial(np.multiply, self._row_unit))
-
-    def _check_given_rows(self, X: Any, *, reset: bool) -> Rows:
-        """Validate an array with :meth:`_check_X`, and other data block by block."""
-        check_no_times(X, type(self).__name__)
-        if is_distributed(X) or (
-            isinstance(X, np.memmap) and X.ndim == 2 and X.dtype.kind in "fiub" and X.size
-        ):
-            X = as_rows(X)
-        if not isinstance(X, Rows):
-            return as_rows(self._check_X(X, reset=reset))
-        name = type(self).__name__
-        if not len(X) or not X.shape[1]:
-            raise ValueError(f"{name}: X has {len(X)} rows and {X.shape[1]} columns; at least one is needed.")
-        self._check_columns(X, reset=reset)
-
-        most = check_finite(X, name)
-        if reset:
-            self._check_largest(most, X.dtype, X.shape[0] * X.shape[1])
-            self._choose_row_unit(most, X.dtype, X.shape[0] * X.shape[1])
-        return X
 
     def _check_columns(self, X: Rows, *, reset: bool) -> None:
         """Check the number of columns, and their names if they have names, as scikit-learn does."""
@@ -488,21 +484,21 @@ class HintedEstimator(CallbackSupportMixin, BaseEstimator):
             return rows.with_weights(sample_weight)
         return rows.with_weights(self._check_weight(sample_weight, len(rows)))
 
-    def _rescale_weights(self, rows: Rows) -> Rows:
-        """Multiply the row weights by a power of two if weighted sums of squares would over- or underflow.
+    def _weigh_rows(self, rows: Rows, sample_weight: Any, *, reset: bool = True) -> Rows:
+        """Return the rows with their weights, in the unit that the first call determines (with `reset`).
 
+        Weights are multiplied by a power of two if weighted sums of squares would over- or underflow.
         Estimators that trade off hints against rows multiply the weights of hints by ``_weight_unit`` too.
         """
-        self._weight_unit = 1.0
-        if not rows.is_distributed:
-            if rows.heaviest * self._largest_squares > _LARGEST_SUM:
-                self._weight_unit = float(np.ldexp(1.0, -int(np.frexp(rows.heaviest)[1])))
-            elif rows.heaviest < _SMALLEST_WEIGHT:
-                self._weight_unit = 2.0**400
-        return self._with_weight_unit(rows)
-
-    def _with_weight_unit(self, rows: Rows) -> Rows:
-        """Return the rows with their weights multiplied by ``_weight_unit``."""
+        if sample_weight is not None:
+            rows = self._with_weights(rows, sample_weight)
+        if reset:
+            self._weight_unit = 1.0
+            if not rows.is_distributed:
+                if rows.heaviest * self._largest_squares > _LARGEST_SUM:
+                    self._weight_unit = float(np.ldexp(1.0, -int(np.frexp(rows.heaviest)[1])))
+                elif rows.heaviest < _SMALLEST_WEIGHT:
+                    self._weight_unit = 2.0**400
         if self._weight_unit == 1.0:
             return rows
         return rows.with_weights(rows.get_weights(np.arange(len(rows))) * self._weight_unit)
@@ -544,14 +540,15 @@ class HintedEstimator(CallbackSupportMixin, BaseEstimator):
                 parameter="supervision",
                 estimator=name,
             )
-        if supervision.n_samples != n_samples:
+        if supervision._n_samples != n_samples:
             raise SupervisionError(
                 f"{{estimator}}: the hints are for {supervision.n_samples} rows, but X has {n_samples}.",
                 "Index the hints with the rows that you kept: hints[rows].",
                 parameter="supervision",
                 estimator=name,
             )
-        check_row_labels(supervision, given, name)
+        if supervision._index is not None:
+            check_row_labels(supervision, given, name)
         if refused := supervision.kinds - self.supported_hints:
             kept = ", ".join(repr(kind) for kind in sorted(self.supported_hints)) or "no hints"
             convert = (
@@ -612,9 +609,12 @@ class HintedEstimator(CallbackSupportMixin, BaseEstimator):
         self, kind: type[Described], closure: Closure, hints: Supervision, rows: np.ndarray | None
     ) -> Described | None:
         n_clusters = getattr(self, "n_clusters", None)
-        if not integer(1).holds(n_clusters) or not getattr(self, "fixed_n_clusters", True):
+        if not isinstance(n_clusters, int | np.integer) or not getattr(self, "fixed_n_clusters", True):
             return None
         if getattr(self, "cannot", None) == "drop":  # cannot-links are not used
+            return None
+        n_pairs = n_clusters * (n_clusters + 1) // 2  # among n_clusters + 1 rows
+        if len(closure.cannot) < n_pairs and not len(closure.cannot_groups.weights):
             return None
         return describe_too_few_clusters(
             kind, type(self).__name__, closure, int(n_clusters or 1), hints, rows
@@ -700,7 +700,7 @@ class HintedClusterer(ClusterMixin, HintedEstimator):
                 kinds=("links",),
                 estimator=type(self).__name__,
             )
-        if n_clusters < len(hints.classes):
+        if "labels" in hints.kinds and n_clusters < len(hints.classes):
             raise InfeasibleSupervisionError(
                 f"{{estimator}}: the labels name {len(hints.classes)} classes, but n_clusters={n_clusters}.",
                 "Ask for at least as many clusters as there are classes.",

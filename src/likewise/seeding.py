@@ -1,4 +1,4 @@
-"""Initial cluster centres from must-link components, farthest-first traversal and k-means++."""
+"""The hinted rows of a data set, and initial cluster centres from must-link components and k-means++."""
 
 from __future__ import annotations
 
@@ -30,6 +30,43 @@ __all__ = [
 MANY_ROWS = 2**19
 _ROUNDS = 5
 
+_NO_ROWS, _NO_HINTS = np.empty(0, dtype=np.int64), Supervision(1)
+_NO_HINTS_CLOSED = _NO_HINTS.closure()
+
+
+@dataclass(frozen=True, eq=False)
+class HintedSubset:
+    """The hinted rows and the hints about them.
+
+    Attributes
+    ----------
+    rows : ndarray
+        The row numbers, sorted.
+    hints : Supervision
+        The hints, with these rows numbered from 0.
+    closure : Closure
+        The closure of the hints.
+    X, weight : ndarray
+        The rows and their weights.
+    """
+
+    rows: np.ndarray
+    hints: Supervision
+    closure: Closure
+    X: np.ndarray
+    weight: np.ndarray
+
+    @classmethod
+    def from_data(
+        cls,
+        X: Rows,
+        rows: np.ndarray = _NO_ROWS,
+        hints: Supervision = _NO_HINTS,
+        closure: Closure = _NO_HINTS_CLOSED,
+    ) -> HintedSubset:
+        """Take the hinted rows and their weights from X; by default there are none."""
+        return cls(rows, hints, closure, X.take(rows), X.get_weights(rows))
+
 
 def compute_component_centroids(
     X: np.ndarray, closure: Closure, weight: np.ndarray
@@ -53,10 +90,8 @@ def compute_component_centroids(
         The total weight of each component; components without weight are left out.
     """
     tied = ComponentCentroids.from_closure(X, closure, weight)
-    use = tied.mass > 0
-    centroids, total = tied.centroids[use], tied.mass[use]
-    order = np.argsort(-total, kind="stable")
-    return centroids[order], total[order]
+    order = np.argsort(-tied.mass, kind="stable")[: np.count_nonzero(tied.mass > 0)]
+    return tied.centroids[order], tied.mass[order]
 
 
 @dataclass(frozen=True, eq=False)
@@ -153,10 +188,9 @@ def extend_seeds(
     """
     X = as_rows(X, weight=weight)
     seeds = np.asarray(seeds, dtype=np.float64).reshape(-1, X.shape[1])
-    if len(seeds) == 0 and len(X.blocks) == 1 and len(X) >= k:
-        block = X.read(X.blocks[0])
-        weights = X.get_weights(np.arange(len(X)))
-        drawn, _ = kmeans_plusplus(block, k, sample_weight=weights, random_state=rng)
+    if len(seeds) == 0 and len(X.blocks) == 1 and X.shape[0] >= k:
+        every = np.arange(X.shape[0])
+        drawn, _ = kmeans_plusplus(X.take(every), k, sample_weight=X.get_weights(every), random_state=rng)
         return np.asarray(drawn, dtype=np.float64)
     nearest = _Nearest(X, _from_differences if len(seeds) else _from_products)
     if len(seeds) == 0:
@@ -386,9 +420,11 @@ def draw_seeds_from_closure(
     centers : ndarray of shape (k, n_features)
         The initial centres.
     """
-    centroids, total = compute_component_centroids(X, closure, weight)
+    tied = ComponentCentroids.from_closure(X, closure, weight)
+    heaviest_first = np.argsort(-tied.mass, kind="stable")[: np.count_nonzero(tied.mass > 0)]
+    centroids = tied.centroids[heaviest_first]
     if len(centroids) >= k:
-        return farthest_first(centroids, total, k)
+        return farthest_first(centroids, tied.mass[heaviest_first], k)
     if draws is None:
         return extend_seeds(X, centroids, k, weight, rng)
     return extend_seeds(draws, centroids, k, None, rng)
@@ -501,9 +537,10 @@ def breaks_clearly_less(
         Whether `labels` violates less weight by more than that.
     """
     difference = _sum_broken_weights(others, hints) - _sum_broken_weights(labels, hints)
-    sizes = [len(rows) for groups in (hints.must_groups, hints.cannot_groups) for rows in groups]
+    links = hints.links
+    sizes = np.concatenate([np.diff(links.must_groups.indptr), np.diff(links.cannot_groups.indptr)])
     n_pairs = len(difference) - len(sizes)
-    n_independent = np.concatenate([np.ones(n_pairs), np.maximum(np.array(sizes, dtype=float) - 1.0, 1.0)])
+    n_independent = np.concatenate([np.ones(n_pairs), np.maximum(sizes - 1.0, 1.0)])
     deviation = np.sqrt((np.square(difference) / n_independent).sum())
     return bool(difference.sum() > n_deviations * deviation)
 
@@ -513,11 +550,14 @@ def _sum_broken_weights(labels: np.ndarray, hints: Supervision) -> np.ndarray:
 
     A group counts as all its pairs.
     """
+    links = hints.links
     out = [
-        hints.must_weights * (labels[hints.must[:, 0]] != labels[hints.must[:, 1]]),
-        hints.cannot_weights * (labels[hints.cannot[:, 0]] == labels[hints.cannot[:, 1]]),
+        links.must_weights * (labels[links.must[:, 0]] != labels[links.must[:, 1]]),
+        links.cannot_weights * (labels[links.cannot[:, 0]] == labels[links.cannot[:, 1]]),
     ]
-    for groups, is_must in ((hints.must_groups, True), (hints.cannot_groups, False)):
+    for groups, is_must in ((links.must_groups, True), (links.cannot_groups, False)):
+        if not len(groups.weights):
+            continue
         broken = np.zeros(len(groups))
         for at, rows in enumerate(groups):
             sizes = np.unique(labels[rows], return_counts=True)[1]

@@ -1,18 +1,20 @@
 """The assignment kernels against readable reference code."""
 
+from functools import partial
+
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from likewise._blocks import as_rows
-from likewise.kmeans._clusters import (
+from likewise.kmeans._loop import (
+    NOBODY,
     ClusterStats,
+    KMeansSteps,
     Metric,
-    assign_rows,
-    compute_second_moment,
     compute_total_cost,
-    label_all_zero,
+    sum_rows,
 )
 from profiles import fewer
 from reference.kmeans import nearest
@@ -24,10 +26,9 @@ def draw_problem(seed, n, d, k, dtype=np.float64):
 
 
 def label_rows(X, weight, centers, metric, threads=1):
-    rows = as_rows(X, threads, weight)
-    labels = rows.make_column(np.int32, label_all_zero)
-    stats = assign_rows(rows, labels, centers, metric)
-    return rows.collect(labels), stats
+    steps = KMeansSteps(as_rows(X, threads, weight), len(centers), fill=False)
+    fit = steps.assign(centers, metric, None)
+    return steps.collect_labels(fit), fit.stats
 
 
 def metrics(rng, k, d):
@@ -35,7 +36,7 @@ def metrics(rng, k, d):
     roots = rng.normal(size=(k, d, d))
     full = roots @ roots.transpose(0, 2, 1) + 0.5 * np.eye(d)
     return {
-        "euclidean": Metric.euclidean(d),
+        "euclidean": Metric(np.ones((1, d))),
         "shared diagonal": Metric(diagonal[:1], np.log(diagonal[:1]).sum(axis=1)),
         "own diagonal": Metric(diagonal, np.log(diagonal).sum(axis=1)),
         "shared full": Metric(full[:1], np.linalg.slogdet(full[:1])[1]),
@@ -59,7 +60,9 @@ def test_assign_rows_equals_the_plain_formula(name, seed, n, d, k):
     np.testing.assert_array_equal(labels, expected)
     np.testing.assert_allclose(stats.sums, sums, atol=1e-10)
     np.testing.assert_allclose(stats.counts, counts)
-    second = compute_second_moment(as_rows(X, weight=weight), diagonal=metric.diagonal)
+    second = as_rows(X, weight=weight).sum(
+        partial(sum_rows, "squares" if metric.diagonal else "products", NOBODY)
+    )
     assert compute_total_cost(stats, centers, metric, second) == pytest.approx(cost, rel=1e-9, abs=1e-9)
 
 
@@ -67,12 +70,12 @@ def test_by_hand():
     X = np.array([[0.0], [1.0], [4.0], [6.0], [9.0]])
     centers = np.array([[0.0], [7.0]])
     weight = np.array([1.0, 1, 1, 2, 1])
-    labels, stats = label_rows(X, weight, centers, Metric.euclidean(1))
+    labels, stats = label_rows(X, weight, centers, Metric(np.ones((1, 1))))
     assert labels.tolist() == [0, 0, 1, 1, 1]
     assert stats.counts.tolist() == [2, 4]
     assert stats.sums.tolist() == [[1], [25]]
     # 0 + 1 + 9 + 2 * 1 + 4, of which 0 + 1 + 16 + 72 + 81 is the same everywhere
-    assert compute_total_cost(stats, centers, Metric.euclidean(1), np.array([170.0])) == pytest.approx(16)
+    assert compute_total_cost(stats, centers, Metric(np.ones((1, 1))), np.array([170.0])) == pytest.approx(16)
 
 
 @pytest.mark.parametrize("name", ["shared full", "own diagonal", "own full"])
@@ -114,7 +117,7 @@ def test_statistics_of_two_parts_add_up(seed, cut, moments):
 
 def test_float32_rows_stay_float32_and_sums_are_float64():
     X, weight, centers, _ = draw_problem(0, 101, 5, 3, np.float32)
-    labels, stats = label_rows(X, weight, centers, Metric.euclidean(5))
+    labels, stats = label_rows(X, weight, centers, Metric(np.ones((1, 5))))
     assert stats.sums.dtype == np.float64
     np.testing.assert_array_equal(
         labels, nearest(X, weight, np.stack([np.eye(5)] * 3), np.zeros(3), centers)[0]

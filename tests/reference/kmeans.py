@@ -5,7 +5,7 @@ import itertools
 import numpy as np
 
 from likewise._blocks import as_rows
-from likewise._hinted import HintedSubset
+from likewise.seeding import HintedSubset
 
 
 def nearest(X, weight, A, log_det, centers):

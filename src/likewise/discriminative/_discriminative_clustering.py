@@ -271,7 +271,7 @@ class DiscriminativeClustering(SoftmaxClusterer):
                 f"{type(self).__name__}: noise={self.noise!r} requires epsilon above 0; with epsilon=0 "
                 "answers are never wrong. Set epsilon above 0, or noise=None."
             )
-        rows = self._rescale_weights(self._with_weights(rows, sample_weight))
+        rows = self._weigh_rows(rows, sample_weight)
         hint_data = self._gather_hints(hints, rows)
         rng = check_random_state(self.random_state)
         unhinted_rng = deepcopy(rng)

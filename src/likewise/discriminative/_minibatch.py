@@ -241,7 +241,7 @@ class MiniBatchDiscriminativeClustering(BatchChecksMixin, SoftmaxClusterer):
             The fitted clusterer.
         """
         rows, hints = self._check_fit(X, y, supervision, in_blocks=True)
-        rows = self._rescale_weights(self._with_weights(rows, sample_weight))
+        rows = self._weigh_rows(rows, sample_weight)
         hint_data = self._gather_hints(hints, rows)
         rng = check_random_state(self.random_state)
         rows.threads = get_n_threads(rows.shape[0] * rows.shape[1] * self.n_clusters, self.n_jobs)
@@ -295,7 +295,7 @@ class MiniBatchDiscriminativeClustering(BatchChecksMixin, SoftmaxClusterer):
         first = not hasattr(self, "coef_")
         rows, hints = self._check_batch(X, y, supervision, first=first)
         self._check_start_or_state(len(rows), first)
-        rows = self._weigh_batch(rows, sample_weight, first=first)
+        rows = self._weigh_rows(rows, sample_weight, reset=first)
         hint_data = self._gather_hints(hints, rows)
         with threadpool_limits(1):
             rng = check_random_state(self.random_state)

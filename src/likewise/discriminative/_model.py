@@ -151,14 +151,9 @@ def _label_block(
     return mine
 
 
-def _label_and_count(
-    model: SoftmaxModel, hinted_rows: np.ndarray, labels: np.ndarray, block: Block
-) -> np.ndarray:
-    """Label the rows of a block and return the cluster sizes."""
-    mine = _label_block(model, hinted_rows, labels, block)
-    if block.kept is not None:
-        block.kept[...] = mine
-    return np.bincount(mine, minlength=len(model.coef))
+def _count_labels(n_clusters: int, block: Block) -> np.ndarray:
+    assert block.kept is not None
+    return np.bincount(block.kept, minlength=n_clusters)
 
 
 def _sum_information(model: SoftmaxModel, block: Block) -> np.ndarray:
@@ -246,10 +241,8 @@ class SoftmaxClusterer(HintedClusterer):
         ascending = np.argsort(hint_data.rows)
         self.hinted_, self.hinted_proba_ = hint_data.rows[ascending], q[ascending]
         model, labels = self._get_model(), self.hinted_proba_.argmax(axis=1).astype(np.int32)
-        recipe = partial(_label_block, model, self.hinted_, labels)
-        column = rows.make_column(np.int32, recipe)
-        work = partial(_label_and_count, model, self.hinted_, labels)
-        counts = rows.sum(work, column, new_recipe=recipe, overwrite=True)
+        column = rows.make_column(np.int32, partial(_label_block, model, self.hinted_, labels))
+        counts: np.ndarray = rows.sum(partial(_count_labels, self.n_clusters), column)
         self.labels_ = rows.collect(column)
         of_named = np.zeros(
             max(len(hint_data.named), 1), dtype=np.int32

@@ -1,7 +1,6 @@
 """The k-means family: k-means with hints. All members share one loop."""
 
-from likewise.kmeans._assignment import AssignmentProblem
-from likewise.kmeans._base import KMeansFamily
+from likewise.kmeans._base import AssignmentProblem, KMeansFamily
 from likewise.kmeans._cop import COPKMeans
 from likewise.kmeans._labelled import ConstrainedKMeans, SeededKMeans
 from likewise.kmeans._minibatch import MiniBatchMPCKMeans, MiniBatchPCKMeans

@@ -1,10 +1,10 @@
-"""Base class of the k-means family: parameters, starts, the choice among starts, prediction."""
+"""Base class of the k-means family: hooks of the members, starts, the choice among starts, prediction."""
 
 from __future__ import annotations
 
 from copy import copy, deepcopy
-from dataclasses import dataclass, replace
-from functools import partial
+from dataclasses import dataclass, field, replace
+from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import numpy as np
@@ -17,26 +17,36 @@ from likewise._compat import (
     check_random_state,
     with_callbacks,
 )
-from likewise._hinted import HintedSubset
 from likewise._threads import get_n_threads
 from likewise.base import FitProgress, HintedClusterer, Rule, choice, either, integer, real
-from likewise.kmeans._assignment import AssignedRows, AssignmentProblem
-from likewise.kmeans._clusters import Metric, compute_mean_row, compute_means
-from likewise.kmeans._loop import HintedRowPlacer, KMeansFit, KMeansSteps, Start, alternate
+from likewise.evaluation import Satisfaction
+from likewise.kmeans._loop import (
+    NOBODY,
+    HintedPlacement,
+    HintedRowPlacer,
+    KMeansFit,
+    KMeansSteps,
+    Metric,
+    Start,
+    alternate,
+    compute_means,
+    mean_squared_distance,
+    sum_rows,
+)
 from likewise.seeding import (
     MANY_ROWS,
     ComponentCentroids,
+    HintedSubset,
     breaks_clearly_less,
     draw_seeds_from_closure,
     extend_seeds,
     find_fewest_broken,
     oversample,
 )
-from likewise.supervision import Closure, Supervision
+from likewise.supervision import Supervision
 
 if TYPE_CHECKING:
     from likewise._typing import ArrayLike, MatrixLike, RandomStateLike
-    from likewise.evaluation import Satisfaction
     from likewise.kmeans._mpck import MetricLearning
 
 # Number of iterations of each start before the promising starts are selected.
@@ -46,6 +56,92 @@ _TRIAL_ROWS = 2**17
 IS_ARRAY = Rule(
     "an array of shape (n_clusters, n_features)", lambda v: hasattr(v, "__len__") and not isinstance(v, str)
 )
+
+
+@dataclass(frozen=True, eq=False)
+class AssignmentProblem:
+    """The argument of :meth:`KMeansFamily.assign_hinted_rows`: hinted rows and their cost in each cluster.
+
+    Parameters
+    ----------
+    hints : Supervision
+        The hints. Rows are numbered from 0 to n_hinted - 1; rows without hints are left out.
+    costs : ndarray of shape (n_hinted, n_clusters)
+        What each hinted row adds to the objective in each cluster: its squared distance to the centre,
+        multiplied by its sample weight.
+    previous : ndarray of shape (n_hinted,) or None
+        The cluster of each hinted row in the previous iteration; None in the first iteration.
+    _rows : AssignedRows
+        Private. The source of `scale`.
+
+    Examples
+    --------
+    A member of the family that keeps every labelled row in the cluster of its class, and prints what it is
+    given in the first iteration:
+
+    >>> from likewise import Supervision
+    >>> from likewise.kmeans import KMeansFamily
+    >>> class LabelKMeans(KMeansFamily):
+    ...     supported_hints = frozenset({"labels"})
+    ...
+    ...     def assign_hinted_rows(self, problem):
+    ...         if problem.previous is None:
+    ...             print(problem.costs.shape, problem.hints.label_codes)
+    ...         return problem.hints.label_codes
+    >>> X = [[0.0], [1.0], [4.0], [5.0]]
+    >>> hints = Supervision.from_labels(["a", None, "a", "b"])
+    >>> LabelKMeans(n_clusters=2, init=[[0.0], [5.0]]).fit(X, supervision=hints).labels_.tolist()
+    (3, 2) [0 0 1]
+    [0, 0, 0, 1]
+    """
+
+    hints: Supervision
+    costs: np.ndarray
+    previous: np.ndarray | None
+    _rows: AssignedRows = field(repr=False)
+
+    @property
+    def scale(self) -> float:
+        """The mean squared distance between two rows of X, in the unit of `costs`.
+
+        A penalty of ``weight * scale`` means the same in any unit of the columns.
+        """
+        return self._rows.scale
+
+
+class AssignedRows:
+    """The hinted rows of a member that assigns them with its own `assign_hinted_rows`."""
+
+    def __init__(self, member: KMeansFamily, X: Rows, named: HintedSubset) -> None:
+        self.rows, self.X, self.weight = named.rows, np.asarray(named.X, dtype=np.float64), named.weight
+        self._member, self._all_rows, self._hints = member, X, named.hints
+        # A row of weight 0 still goes to its nearest cluster if its hints allow it.
+        self._positive_weight = np.maximum(self.weight, 1e-12 * X.heaviest)
+
+    @cached_property
+    def scale(self) -> float:
+        """The mean squared distance between two rows, multiplied by the unit of the row weights."""
+        return mean_squared_distance(self._all_rows) * self._member._weight_unit
+
+    def place(self, metric: Metric, centers: np.ndarray, previous: np.ndarray | None) -> HintedPlacement:
+        """Assign the rows and compute their contribution to the objective."""
+        costs = metric.compute_costs(self.X, centers)
+        problem = AssignmentProblem(self._hints, costs * self._positive_weight[:, None], previous, self)
+        labels = np.asarray(self._member.assign_hinted_rows(problem))
+        is_valid = labels.shape == self.rows.shape and labels.dtype.kind in "iu"
+        if not is_valid or not ((labels >= 0) & (labels < len(centers))).all():
+            raise ValueError(
+                f"{type(self._member).__name__}.assign_hinted_rows must return one integer from 0 to "
+                f"{len(centers) - 1} for each of the {len(self.rows)} hinted rows; got {labels!r}."
+            )
+        labels = labels.astype(np.int64)
+        energy = float(self.weight @ costs[np.arange(len(labels)), labels])
+        energy += self._member.compute_penalty(labels, problem)
+        return HintedPlacement(labels, energy, costs.argmin(axis=1))
+
+    def get_units(self) -> np.ndarray:
+        """Return -1 for each row: a hinted row is never moved to fill an empty cluster."""
+        return np.full(len(self.rows), -1)
 
 
 class KMeansFamily(ClassNamePrefixFeaturesOutMixin, TransformerMixin, HintedClusterer):
@@ -130,6 +226,8 @@ class KMeansFamily(ClassNamePrefixFeaturesOutMixin, TransformerMixin, HintedClus
     accepts_conflicts: ClassVar[bool] = False
     _reads_blocks = True
     _hints_assign: ClassVar[bool] = True  # whether hints decide the clusters of the hinted rows
+    # How many of the first starts take their centres from the hints; None for all, by the labels.
+    _n_hinted_starts: ClassVar[int | None] = 1
     parameter_rules: ClassVar[dict[str, Rule]] = {
         "n_clusters": integer(1),
         "init": either(choice("hints", "k-means++"), IS_ARRAY),
@@ -199,12 +297,6 @@ class KMeansFamily(ClassNamePrefixFeaturesOutMixin, TransformerMixin, HintedClus
 
     # ------------------------------------------------------------------ private hooks of the members
 
-    def _compute_closure(self, hints: Supervision, rows: np.ndarray) -> Closure:
-        """Return the closure of hints that refer to `rows`; starts are drawn from it."""
-        if self.accepts_conflicts:
-            return self._compute_soft_closure(hints, rows=rows)
-        return self._compute_hard_closure(hints, rows)
-
     def _make_hinted_rows(self, X: Rows, named: HintedSubset, rng: Any) -> HintedRowPlacer | None:
         """Return the rows whose clusters or whose metric depend on hints, or None."""
         if not named.hints or type(self).assign_hinted_rows is KMeansFamily.assign_hinted_rows:
@@ -218,14 +310,6 @@ class KMeansFamily(ClassNamePrefixFeaturesOutMixin, TransformerMixin, HintedClus
     def _suggest_metric(self, X: Rows, named: HintedSubset) -> Metric | None:
         """Return the metric that the must-links suggest, or None if no metric is learned."""
         return None
-
-    def _count_starts(self, hints: Supervision) -> int:
-        """Return the number of starts."""
-        return self.n_init
-
-    def _count_hinted_starts(self, hints: Supervision) -> int:
-        """Return how many of the first starts take their centres from the hints."""
-        return 1
 
     def _draw_seeds(self, named: HintedSubset, draws: Rows, rng: Any) -> np.ndarray:
         """Return the starting centres that the hints suggest; the remaining ones are drawn from `draws`."""
@@ -271,52 +355,76 @@ class KMeansFamily(ClassNamePrefixFeaturesOutMixin, TransformerMixin, HintedClus
             The fitted clusterer.
         """
         rows, hints = self._check_fit(X, y, supervision, in_blocks=True)
-        rows = self._rescale_weights(self._with_weights(rows, sample_weight))
+        rows = self._weigh_rows(rows, sample_weight)
         rng = check_random_state(self.random_state)
         unlinked_rng = deepcopy(rng)
         hinted_rows, few = hints.restrict_to_hinted()
-        closure = self._compute_closure(few, hinted_rows)
+        check_closure = self._compute_soft_closure if self.accepts_conflicts else self._compute_hard_closure
+        closure = check_closure(few, rows=hinted_rows)
 
         rows.threads = get_n_threads(rows.shape[0] * rows.shape[1] * self.n_clusters, self.n_jobs)
-        middle = compute_mean_row(rows)
-        rows = rows.transform(partial(center_rows, middle))  # distances lose fewer digits around the origin
+        middle = (rows.sum(partial(sum_rows, "rows", NOBODY)) / rows.total_weight).astype(rows.dtype)
+        rows = rows.transform(partial(np.add, -middle))  # distances lose fewer digits around the origin
         named = HintedSubset.from_data(rows, hinted_rows, few, closure)
-        plan, unlinked = self._plan(rows, named, middle, rng), None
-        if plan.steps.learning is not None and plan.steps.hinted is not None and is_auto(self.init):
-            unlinked = self._plan(rows, HintedSubset.empty(rows), middle, unlinked_rng)
-        progress = FitProgress(self, X, plan.n_runs + (0 if unlinked is None else unlinked.n_runs + 1))
+        plan = self._plan(rows, named, self._make_hinted_rows(rows, named, rng), middle, rng)
+        unlinked = None
+        is_auto = isinstance(self.init, str) and self.init == "auto"
+        if is_auto and plan.steps.learning is not None and plan.steps.hinted is not None:
+            unlinked = self._plan(rows, HintedSubset.from_data(rows), None, middle, unlinked_rng)
+        progress = None
+        if getattr(self, "_skl_callbacks", None):
+            plans = [plan] if unlinked is None else [plan, unlinked]
+            n_runs = sum(len(each.starts) + 2 * (each.on is not None) for each in plans)
+            progress = FitProgress(self, X, n_runs + (unlinked is not None))
         if unlinked is None:
             best = plan.choose(self._fit_starts(plan, self.max_iter, progress))
         else:
             free = unlinked.choose(self._fit_starts(unlinked, self.max_iter, progress))
             fits = self._fit_starts(plan, self.max_iter, progress)
-            best = self._continue_with_links(free, fits, plan, progress)
-        steps, renumber = plan.steps, None
-        order = self._find_cluster_order(best, named)
-        if order is not None:
-            renumber = np.argsort(order).astype(np.int32)
-        labels = steps.collect_labels(best, renumber)
+            # Few links can lead the starts to a poorer optimum than no links. So the fit without links is
+            # continued with links, and another fit replaces the result only if its nearest centres break
+            # clearly fewer links: by one standard deviation, or by two if its metric was fitted from the
+            # beginning and may have adapted to narrow directions.
+            follow = partial(alternate, max_iter=self.max_iter, tol=self.tol, learn_by=1, progress=progress)
+            best = follow(plan.steps, Start(free.centers, free.metric, learn=True))
+            for fit in sorted(fits, key=lambda fit: (fit.learned, fit.objective)):
+                n_deviations = 2.0 if fit.learned else 1.0
+                if breaks_clearly_less(fit.nearest, best.nearest, few, n_deviations):
+                    best = fit
+        order = self._find_cluster_order(best, named) if "labels" in few.kinds else None
+        renumber = None if order is None else np.argsort(order).astype(np.int32)
+        labels = plan.steps.collect_labels(best, renumber)
         self._keep(
             best if order is None else replace(best, centers=best.centers[order]), labels, middle, named
         )
         # If the fit has not converged, these differ from the centres that rows were assigned to.
-        means = compute_means(best.assigned.stats, best.centers)
+        means = compute_means(best.stats, best.centers)
         centers = ((means if order is None else means[order]) + middle) / self._row_unit
         self.cluster_centers_ = centers.astype(middle.dtype)
-        progress.finish()
+        if progress is not None:
+            progress.finish()
         return self
 
-    def _plan(self, X: Rows, named: HintedSubset, middle: Any, rng: Any) -> FitPlan:
-        """Return the steps and the starts of a fit with these hints."""
-        hinted = self._make_hinted_rows(X, named, rng)
+    def _plan(
+        self,
+        X: Rows,
+        named: HintedSubset,
+        hinted: HintedRowPlacer | None,
+        middle: Any,
+        rng: Any,
+        *,
+        is_batch: bool = False,
+    ) -> FitPlan:
+        """Return the steps and the starts of a fit with these hints; a batch is not sampled for trials."""
         learning = self._make_learning(hinted)
         hinted = hinted if self._hints_assign else None
         steps = KMeansSteps(X, self.n_clusters, hinted=hinted, learning=learning, watch=named.rows)
         starts = self._make_starts(X, named, middle, rng)
-        on = None
-        if len(X) > MANY_ROWS and len(starts) > 1:
-            on = self._make_trial_steps(X, named, hinted, learning, rng)
-        return FitPlan(steps, starts, named.hints, on)
+        is_linked = hinted is not None and "links" in named.hints.kinds
+        on = steps if is_linked and len(starts) > 2 else None
+        if X.shape[0] > MANY_ROWS and len(starts) > 1 and not is_batch:
+            on = self._make_trial_steps(X, named, hinted, learning, rng) or on
+        return FitPlan(steps, starts, named.hints, is_linked, on)
 
     def _make_trial_steps(
         self,
@@ -350,39 +458,19 @@ class KMeansFamily(ClassNamePrefixFeaturesOutMixin, TransformerMixin, HintedClus
         """Return the fits of all starts, or of the promising ones if starts are tried first."""
         starts = plan.starts
         follow = partial(alternate, tol=self.tol, learn_by=max_iter // 2, progress=progress)
-        if plan.tries_first:
+        if plan.on is not None:
             # The first iterations decide which classes a cluster unites, so little is lost by not finishing
             # all starts: the best is continued, or with links the best with and without an initial metric.
             most = min(_TRIAL, max_iter) if plan.is_linked else max_iter
-            tried = [follow(plan.on or plan.steps, start, max_iter=most) for start in starts]
+            tried = [follow(plan.on, start, max_iter=most) for start in starts]
             sorts = [tried]
             if plan.is_linked:
-                sorts = [[fit for fit in tried if fit.start.learn == learn] for learn in (True, False)]
+                sorts = [[fit for fit in tried if fit.learned == learned] for learned in (True, False)]
             best = [plan.choose(fits) for fits in sorts if fits]
             starts = [
-                Start(fit.centers, fit.metric, fit.start.learn, fit.n_iter, fit.assigned.hinted_labels)
-                for fit in best
+                Start(fit.centers, fit.metric, fit.learned, fit.n_iter, fit.hinted_labels) for fit in best
             ]
         return [follow(plan.steps, start, max_iter=max_iter) for start in starts]
-
-    def _continue_with_links(
-        self, free: KMeansFit, fits: list[KMeansFit], plan: FitPlan, progress: FitProgress
-    ) -> KMeansFit:
-        """Continue a fit without links with links, and choose between the result and the other fits.
-
-        Few links can lead the starts to a poorer optimum than no links. Another fit therefore replaces the
-        continued one only if its nearest centres break clearly fewer links: by one standard deviation, or by
-        two if its metric was fitted from the beginning and may have adapted to narrow directions.
-        """
-        start = Start(free.centers, free.metric, learn=True)
-        best = alternate(
-            plan.steps, start, max_iter=self.max_iter, tol=self.tol, learn_by=1, progress=progress
-        )
-        for fit in sorted(fits, key=lambda fit: (fit.start.learn, fit.objective)):
-            n_deviations = 2.0 if fit.start.learn else 1.0
-            if breaks_clearly_less(fit.assigned.nearest, best.assigned.nearest, plan.hints, n_deviations):
-                best = fit
-        return best
 
     def _make_starts(self, X: Rows, named: HintedSubset, middle: Any, rng: Any) -> list[Start]:
         """Return every start: the first from the hints, the others drawn by k-means++.
@@ -391,27 +479,32 @@ class KMeansFamily(ClassNamePrefixFeaturesOutMixin, TransformerMixin, HintedClus
         beginning, and the others keep the Euclidean metric until the labels converge; the first start of each
         type comes from the hints. Neither type is better in general; the hints decide between them.
         """
-        plain = Metric.euclidean(X.shape[1])
+        plain = Metric(np.ones((1, X.shape[1])))
         if not isinstance(self.init, str):
             given = self._check_init_array(self.init, (self.n_clusters, X.shape[1]))
             return [Start(given * self._row_unit - middle, plain)]
         suggested = self._suggest_metric(X, named)
-        hinted = self._count_hinted_starts(named.hints) if self.init != "k-means++" and named.hints else 0
+        n_starts, n_hinted = self.n_init, self._n_hinted_starts
+        if n_hinted is None:  # if each cluster is a class, nothing is drawn
+            is_determined = self.init == "hints" and len(named.hints.classes) == self.n_clusters
+            n_starts, n_hinted = 1 if is_determined else self.n_init, self.n_init
+        if self.init == "k-means++" or not len(named.rows):
+            n_hinted = 0
         spaces: dict[int, tuple[HintedSubset, Rows]] = {}
         starts = []
-        for number in range(self._count_starts(named.hints)):
+        for number in range(n_starts):
             metric = plain if suggested is None or number % 3 else suggested
             if id(metric) not in spaces:
                 here, draws = named, X
                 if metric is not plain:
                     draws = X.transform(metric.embed)
-                    here = named.transform(draws)
-                if len(X) > MANY_ROWS:
+                    here = replace(named, X=draws.take(named.rows))
+                if X.shape[0] > MANY_ROWS:
                     tied = ComponentCentroids.from_closure(here.X, here.closure, here.weight, here.rows)
                     draws = oversample(draws, self.n_clusters, tied, rng)
                 spaces[id(metric)] = here, draws
             here, draws = spaces[id(metric)]
-            if number < hinted:
+            if number < n_hinted:
                 seeds = self._draw_seeds(here, draws, rng)
             else:
                 seeds = extend_seeds(draws, np.empty((0, X.shape[1])), self.n_clusters, None, rng)
@@ -426,10 +519,12 @@ class KMeansFamily(ClassNamePrefixFeaturesOutMixin, TransformerMixin, HintedClus
         self._keep_metric(fit.metric)
         self._n_features_out = self.n_clusters
         if "links" in self.supported_hints:
-            self.violations_ = named.compute_satisfaction(fit.assigned.hinted_labels)
+            self.violations_ = Satisfaction._from_codes(fit.hinted_labels, named.hints.links, named.rows)
         why = "X may have fewer distinct rows, or the hints may make that many clusters impossible."
-        found = int(np.count_nonzero(fit.assigned.stats.counts))
-        if not self._warn_few_clusters(found, self.n_clusters, why) and not fit.converged:
+        found = int(np.count_nonzero(fit.stats.counts))
+        if found < self.n_clusters:
+            self._warn_few_clusters(found, self.n_clusters, why)
+        elif not fit.converged:
             self._warn_not_converged(fit.n_iter)
 
     def _keep_metric(self, metric: Metric) -> None:
@@ -502,28 +597,20 @@ class KMeansFamily(ClassNamePrefixFeaturesOutMixin, TransformerMixin, HintedClus
 class FitPlan:
     """The steps and the starts of a fit, and the hints that decide between the starts.
 
-    With very many rows, starts are tried `on` the steps over a sample of the rows.
+    Attributes
+    ----------
+    is_linked : bool
+        Whether links decide the clusters of some rows.
+    on : KMeansSteps or None
+        The steps on which starts are tried for a few iterations before the promising ones are finished: with
+        very many rows, steps over a sample of the rows. None if every start is finished.
     """
 
     steps: KMeansSteps
     starts: list[Start]
     hints: Supervision
+    is_linked: bool
     on: KMeansSteps | None = None
-
-    @property
-    def is_linked(self) -> bool:
-        """Whether links decide the clusters of some rows."""
-        return self.steps.hinted is not None and "links" in self.hints.kinds
-
-    @property
-    def tries_first(self) -> bool:
-        """Whether starts are tried for a few iterations before the promising ones are finished."""
-        return self.on is not None or (self.is_linked and len(self.starts) > 2)
-
-    @property
-    def n_runs(self) -> int:
-        """The maximum number of runs of the loop."""
-        return len(self.starts) + 2 * self.tries_first
 
     def choose(self, fits: list[KMeansFit]) -> KMeansFit:
         """Choose among fits by how well the clusters explain the hints, then by the objective.
@@ -537,24 +624,12 @@ class FitPlan:
         links only the objective decides.
         """
         if self.is_linked:
-            equal = [
-                fits[at] for at in find_fewest_broken([fit.assigned.nearest for fit in fits], self.hints)
-            ]
-            fits = [fit for fit in equal if not fit.start.learn] or equal
+            equal = [fits[at] for at in find_fewest_broken([fit.nearest for fit in fits], self.hints)]
+            fits = [fit for fit in equal if not fit.learned] or equal
         # Starts often end in the same clusters with other numbers; rounding must not decide between them.
         objectives = [fit.objective for fit in fits]
         bound = min(objectives) + 1e-9 * max(map(abs, objectives))
         return next(fit for fit in fits if not fit.objective > bound)
-
-
-def is_auto(init: Any) -> bool:
-    """Return whether the parameter `init`, which may be an array, is "auto"."""
-    return isinstance(init, str) and init == "auto"
-
-
-def center_rows(middle: np.ndarray, X: np.ndarray) -> np.ndarray:
-    """Return the rows minus `middle`."""
-    return X - middle
 
 
 def _find_nearest_center(metric: Metric, centers: np.ndarray, X: np.ndarray) -> np.ndarray:

@@ -9,13 +9,9 @@ import numpy as np
 from scipy.optimize import linear_sum_assignment
 
 from likewise._blocks import Rows
-from likewise._hinted import HintedSubset
-from likewise.kmeans._assignment import AssignmentProblem
-from likewise.kmeans._base import KMeansFamily
-from likewise.kmeans._clusters import ClusterStats
-from likewise.kmeans._loop import KMeansFit
-from likewise.seeding import extend_seeds
-from likewise.supervision import Supervision
+from likewise.kmeans._base import AssignmentProblem, KMeansFamily
+from likewise.kmeans._loop import ClusterStats, KMeansFit
+from likewise.seeding import HintedSubset, extend_seeds
 
 
 class SeededKMeans(KMeansFamily):
@@ -71,6 +67,7 @@ class SeededKMeans(KMeansFamily):
     classes_: tuple[Hashable, ...]
 
     supported_hints: ClassVar[frozenset[str]] = frozenset({"labels"})
+    _n_hinted_starts: ClassVar[int | None] = None
 
     def _draw_seeds(self, named: HintedSubset, draws: Rows, rng: Any) -> np.ndarray:
         hints = named.hints
@@ -82,31 +79,20 @@ class SeededKMeans(KMeansFamily):
             )
         return extend_seeds(draws, stats.sums / stats.counts[:, None], self.n_clusters, None, rng)
 
-    def _count_starts(self, hints: Supervision) -> int:
-        return 1 if self.init == "hints" and len(hints.classes) == self.n_clusters else self.n_init
-
-    def _count_hinted_starts(self, hints: Supervision) -> int:
-        return self.n_init
-
     def _find_cluster_order(self, fit: KMeansFit, named: HintedSubset) -> np.ndarray:
-        return _match_classes(fit.assigned.hinted_labels, named.hints, self.n_clusters)
+        """Return the order of clusters that puts the most labelled rows of class c in cluster c.
+
+        The order is unchanged if the start was the class means and no cluster has drifted to another class.
+        """
+        shared = np.zeros((self.n_clusters, self.n_clusters))
+        np.add.at(shared, (named.hints.label_codes, fit.hinted_labels), 1.0)
+        shared += 1e-6 * np.eye(self.n_clusters)  # ties: clusters keep their numbers
+        order: np.ndarray = linear_sum_assignment(shared, maximize=True)[1]
+        return order
 
     def _keep(self, fit: KMeansFit, labels: Any, middle: np.ndarray, named: HintedSubset) -> None:
         super()._keep(fit, labels, middle, named)
         self.classes_ = named.hints.classes
-
-
-def _match_classes(hinted_labels: np.ndarray, hints: Supervision, k: int) -> np.ndarray:
-    """Return the order of clusters that puts the most labelled rows of class c in cluster c.
-
-    The order is unchanged if the start was the class means and no cluster has drifted to another class.
-    """
-    shared = np.zeros((k, k))
-    if "labels" in hints.kinds:
-        np.add.at(shared, (hints.label_codes, hinted_labels), 1.0)
-    shared += 1e-6 * np.eye(k)  # ties: clusters keep their numbers
-    order: np.ndarray = linear_sum_assignment(shared, maximize=True)[1]
-    return order
 
 
 class ConstrainedKMeans(SeededKMeans):

@@ -1,34 +1,270 @@
-"""The loop of the k-means family: assign rows, move centres, fit the metric, until the labels converge."""
+"""Metrics, sums of clusters and the loop of k-means: assign rows, move centres, fit the metric."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import partial
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any, Literal, Protocol
 
 import numpy as np
+from sklearn.utils.extmath import row_norms
 
 from likewise._blocks import Block, Column, Rows, as_rows
+from likewise._threads import get_scratch
 from likewise.base import FitProgress
-from likewise.kmeans._clusters import (
-    NOBODY,
-    NOTHING_FIXED,
-    ClusterStats,
-    FixedLabels,
-    Metric,
-    assign_rows,
-    compute_means,
-    compute_second_moment,
-    compute_total_cost,
-    label_all_zero,
-    label_block,
-)
 
 if TYPE_CHECKING:
     from likewise.kmeans._mpck import MetricLearning
 
+Moment = Literal["rows", "squares", "products"]
+NOBODY = np.empty(0, dtype=np.int32)
+_PIECE = 2048
 # Fitting the metric may raise the objective. Stop after this many iterations without improvement.
 _PATIENCE = 5
+
+
+class Metric:
+    """Squared distances ``(x - c)' A_h (x - c)``, and the log-determinants of the A_h.
+
+    Attributes
+    ----------
+    A : ndarray of shape (H, d) or (H, d, d)
+        The metrics, diagonal or full; each A_h is an inverse covariance. H is 1 if the clusters share one
+        metric and k if each has its own.
+    log_det : ndarray of shape (H,)
+        The logarithms of the determinants; by default 0, for the Euclidean metric.
+    shared, diagonal : bool
+        Whether all clusters share one metric, and whether the metrics are diagonal.
+    moments : {None, "diagonal", "full"}
+        The kind of second moments per cluster that the metrics need; None if they are shared.
+    """
+
+    def __init__(self, A: np.ndarray, log_det: np.ndarray | None = None) -> None:
+        self.A, self.log_det = A, np.zeros(len(A)) if log_det is None else log_det
+        self.shared, self.diagonal = len(A) == 1, A.ndim == 2
+        self.moments = None if self.shared else "diagonal" if self.diagonal else "full"
+        self._roots = np.empty(0) if self.diagonal else np.linalg.cholesky(A)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return Metric, (self.A, self.log_det)
+
+    def apply(self, X: np.ndarray) -> np.ndarray:
+        """Return ``A_h x`` for every row and metric, shape (n, H, d)."""
+        X = np.asarray(X, dtype=np.float64)
+        if self.diagonal:
+            return X[:, None, :] * self.A
+        return np.stack([X @ a for a in self.A], axis=1)
+
+    def compute_lengths(self, X: np.ndarray) -> np.ndarray:
+        """Return ``x' A_h x`` for every row and metric, shape (n, H)."""
+        X = np.asarray(X, dtype=np.float64)
+        if self.diagonal:
+            return np.square(X) @ self.A.T
+        return np.stack([row_norms(X @ root, squared=True) for root in self._roots], axis=1)
+
+    def compute_distances(self, X: np.ndarray, centers: np.ndarray) -> np.ndarray:
+        """Return the squared distance of every row to every centre in its cluster's metric, shape (n, k)."""
+        X = np.asarray(X, dtype=np.float64)
+        if self.shared:  # one matrix product; centring keeps the loss of precision small
+            middle = centers.mean(axis=0)
+            around = centers - middle
+            image = around * self.A[0] if self.diagonal else around @ self.A[0]
+            b = (image * around).sum(axis=1) - self.log_det[0]
+            out = self.compute_lengths(X - middle) + (X - middle) @ (-2.0 * image).T + (b + self.log_det[0])
+            return np.maximum(out, 0.0, out=out)
+        out = np.empty((len(X), len(centers)))
+        for h, center in enumerate(centers):
+            if self.diagonal:
+                out[:, h] = np.square(X - center) @ self.A[h]
+            else:
+                out[:, h] = row_norms((X - center) @ self._roots[h], squared=True)
+        return out
+
+    def compute_costs(self, X: np.ndarray, centers: np.ndarray) -> np.ndarray:
+        """Return ``||x - c_h||^2_{A_h} - log det A_h``, shape (n, k)."""
+        return self.compute_distances(X, centers) - self.log_det
+
+    def embed(self, X: np.ndarray, h: int = 0) -> np.ndarray:
+        """Return the rows mapped so that Euclidean distances equal the distances of metric h."""
+        return (X * np.sqrt(self.A[h]) if self.diagonal else X @ self._roots[h]).astype(X.dtype)
+
+    def unembed(self, Z: np.ndarray) -> np.ndarray:
+        """Undo :meth:`embed` of metric 0."""
+        if self.diagonal:
+            return np.asarray(Z / np.sqrt(self.A[0]), dtype=np.float64)
+        return np.linalg.solve(self._roots[0].T, np.asarray(Z, dtype=np.float64).T).T
+
+
+@dataclass(eq=False)
+class ClusterStats:
+    """Sums over the rows of each cluster. The statistics of two blocks of rows are added with ``+``.
+
+    Attributes
+    ----------
+    counts : ndarray of shape (k,)
+        Total weight.
+    sums : ndarray of shape (k, d)
+        Weighted sums of the rows.
+    second : ndarray of shape (k, d) or (k, d, d), or None
+        Weighted sums of the squares, or of the outer products, if each cluster has its own metric.
+    changed : int
+        Number of rows whose label changed.
+    watched : ndarray of int32
+        The labels of the watched rows, in row order.
+    """
+
+    counts: np.ndarray
+    sums: np.ndarray
+    second: np.ndarray | None
+    changed: int = 0
+    watched: np.ndarray = field(default_factory=NOBODY.copy)
+
+    def __add__(self, other: ClusterStats) -> ClusterStats:
+        second = None if self.second is None or other.second is None else self.second + other.second
+        return ClusterStats(
+            self.counts + other.counts,
+            self.sums + other.sums,
+            second,
+            self.changed + other.changed,
+            np.concatenate([self.watched, other.watched]),
+        )
+
+    @classmethod
+    def from_labels(
+        cls, X: np.ndarray, labels: np.ndarray, weight: np.ndarray, k: int, *, moments: str | None = None
+    ) -> ClusterStats:
+        """Return the statistics of rows with known labels; `moments` is None, "diagonal" or "full"."""
+        counts = np.bincount(labels, weights=weight, minlength=k)
+        if moments is None and len(X) * k <= 1_000_000:  # few rows: one small matrix product
+            member = (labels == np.arange(k)[:, None]) * weight
+            return cls(counts, member @ X, None)
+        order = np.argsort(labels, kind="stable")
+        edges = np.searchsorted(labels[order], np.arange(k + 1))
+        sums = np.zeros((k, X.shape[1]))
+        shape = {None: None, "diagonal": (k, X.shape[1]), "full": (k, X.shape[1], X.shape[1])}[moments]
+        second = None if shape is None else np.zeros(shape)
+        for h in range(k):
+            rows = order[edges[h] : edges[h + 1]]
+            block = np.asarray(X[rows], dtype=np.float64)
+            weighted = weight[rows, None] * block
+            sums[h] = weighted.sum(axis=0)
+            if second is not None:
+                second[h] = (weighted * block).sum(axis=0) if moments == "diagonal" else weighted.T @ block
+        return cls(counts, sums, second)
+
+
+def compute_means(stats: ClusterStats, centers: np.ndarray) -> np.ndarray:
+    """Return the means of the clusters; an empty cluster keeps its centre."""
+    filled = stats.counts > 0
+    return np.where(filled[:, None], stats.sums / np.where(filled, stats.counts, 1.0)[:, None], centers)
+
+
+def compute_total_cost(stats: ClusterStats, centers: np.ndarray, metric: Metric, second: np.ndarray) -> float:
+    """Return the weighted cost of all rows in their clusters, computed in float64 from the statistics.
+
+    `second` is the second moment of all rows, which is needed for a shared metric. If each cluster has its
+    own metric, the second moments in `stats` are used.
+    """
+    if metric.shared:
+        images = centers * metric.A[0] if metric.diagonal else centers @ metric.A[0]
+    else:
+        images = metric.apply(centers)[np.arange(len(centers)), np.arange(len(centers))]
+    moved = -2.0 * (images * stats.sums).sum() + stats.counts @ (images * centers).sum(axis=1)
+    if metric.shared:
+        if metric.diagonal and second.ndim == 2:
+            second = second.diagonal()
+        squares = (second * metric.A[0]).sum()
+    else:
+        assert stats.second is not None
+        squares = (stats.second * metric.A).sum()
+    return float(squares + moved - stats.counts @ np.resize(metric.log_det, len(centers)))
+
+
+@dataclass(frozen=True, eq=False)
+class FixedLabels:
+    """Rows whose labels are fixed instead of assigned by distance. `rows` must be sorted."""
+
+    rows: np.ndarray
+    labels: np.ndarray
+
+    def restrict_to_block(self, rows: slice) -> tuple[np.ndarray, np.ndarray]:
+        """Return the rows that are in a block, numbered from its first row, and their labels."""
+        first, last = np.searchsorted(self.rows, [rows.start, rows.stop])
+        return self.rows[first:last] - rows.start, self.labels[first:last]
+
+
+NOTHING_FIXED = FixedLabels(np.empty(0, dtype=np.int64), NOBODY)
+
+
+def sum_rows(moment: Moment, without: np.ndarray, block: Block) -> np.ndarray:
+    """Return the weighted sum of the rows of a block, of their squares (d,) or of their products (d, d).
+
+    The rows in `without`, which must be sorted, are left out.
+    """
+    n, d = block.X.shape
+    total, every = np.zeros((d, d) if moment == "products" else d), block.get_weight_without(without)
+    for at in range(0, n, _PIECE):  # in pieces that fit into the CPU cache
+        piece, weight = block.X[at : at + _PIECE], every[at : at + _PIECE]
+        rows = get_scratch("rows", piece.shape, np.float64)
+        rows[...] = piece
+        if moment == "rows":
+            total += weight @ rows
+            continue
+        weighted = get_scratch("weighted", rows.shape, np.float64)
+        if moment == "squares":
+            total += weight @ np.square(rows, out=weighted)
+        else:
+            total += np.multiply(weight[:, None], rows, out=weighted).T @ rows
+    return total
+
+
+def mean_squared_distance(X: Rows) -> float:
+    """Return the mean squared distance between two rows. The mean of the rows must be 0."""
+    return 2.0 * float(X.sum(partial(sum_rows, "squares", NOBODY)).sum() / X.total_weight)
+
+
+def label_block(centers: np.ndarray, metric: Metric, held: FixedLabels, block: Block) -> np.ndarray:
+    """Return the labels of a block: fixed labels for `held` rows, else the nearest cluster."""
+    labels = np.empty(len(block.X), dtype=np.int32)
+    find_nearest(block.X, block.weight, centers, metric, None, labels)
+    at, given = held.restrict_to_block(block.rows)
+    labels[at] = given
+    return labels
+
+
+def find_nearest(
+    X: np.ndarray,
+    weight: np.ndarray,
+    centers: np.ndarray,
+    metric: Metric,
+    moments: str | None,
+    labels: np.ndarray,
+) -> ClusterStats:
+    """Write the nearest cluster of each row to `labels`, and return the statistics of the clusters."""
+    from likewise.kernels import assign
+
+    (k, d), dtype = centers.shape, X.dtype
+    if metric.moments == "full":
+        labels[:] = metric.compute_costs(X, centers).argmin(axis=1)
+        return ClusterStats.from_labels(X, labels, weight, k, moments="full")
+    if metric.moments == "diagonal":
+        B = -2.0 * metric.A * centers
+        c = (metric.A * np.square(centers)).sum(axis=1) - metric.log_det
+        sums, squares, counts = np.zeros((k, d)), np.zeros((k, d)), np.zeros(k)
+        terms = (each.astype(dtype) for each in (metric.A, B, c))
+        assign.nearest_diagonal(X, weight, *terms, labels, sums, squares, counts)
+        return ClusterStats(counts, sums, squares)
+    # With a shared metric the cost of x in h is W[h] . x + b[h] + x' A x, and x' A x is the same for every h.
+    image = centers * metric.A[0] if metric.diagonal else centers @ metric.A[0]
+    W, b = -2.0 * image, (image * centers).sum(axis=1) - metric.log_det[0]
+    if k % 2:  # the kernel takes clusters two at a time
+        W, b = np.vstack([W, np.zeros(d)]), np.append(b, np.inf)
+    sums, counts = np.zeros(W.shape), np.zeros(len(W))
+    assign.nearest_linear(X, weight, W.astype(dtype), b.astype(dtype), labels, sums, counts)
+    second = None
+    if moments is not None:  # the next metric will be one per cluster
+        second = ClusterStats.from_labels(X, labels, weight, k, moments=moments).second
+    return ClusterStats(counts[:k], sums[:k], second)
 
 
 @dataclass(frozen=True)
@@ -71,11 +307,13 @@ class Start:
 
 
 @dataclass(frozen=True, eq=False)
-class AssignmentPass:
-    """The result of one assignment pass. The labels of all rows are kept with the rows, not here.
+class KMeansFit:
+    """The state after an assignment. It determines the labels of all rows, which are kept with the rows.
 
     Attributes
     ----------
+    centers, metric : ndarray, Metric
+        The centres and the metric that rows were assigned with.
     stats : ClusterStats
         The sums of each cluster, and the number of labels that changed.
     objective : float
@@ -86,33 +324,21 @@ class AssignmentPass:
         The cluster of each hinted row.
     held : FixedLabels
         The rows that need not be in their nearest cluster: hinted rows, and rows moved to an empty cluster.
+    n_iter, converged, learned : int, bool, bool
+        The number of iterations, whether the labels converged, and whether the metric was fitted from the
+        first iteration on.
     """
 
+    centers: np.ndarray
+    metric: Metric
     stats: ClusterStats
     objective: float
     nearest: np.ndarray
     hinted_labels: np.ndarray
     held: FixedLabels
-
-
-@dataclass(frozen=True, eq=False)
-class KMeansFit:
-    """The result of one start: centres, metric, and the fixed labels of hinted and moved rows.
-
-    These determine the labels of all rows (:meth:`KMeansSteps.collect_labels`), so fits do not store them.
-    """
-
-    centers: np.ndarray
-    metric: Metric
-    assigned: AssignmentPass
-    n_iter: int
-    converged: bool
-    start: Start
-
-    @property
-    def objective(self) -> float:
-        """The value of the objective."""
-        return self.assigned.objective
+    n_iter: int = 0
+    converged: bool = True
+    learned: bool = False
 
 
 class KMeansSteps:
@@ -135,67 +361,84 @@ class KMeansSteps:
         self.rows, self.k = as_rows(X), n_clusters
         self._fill = fill  # whether to move rows to empty clusters
         self.hinted, self.learning = hinted, learning
-        self._labels = self.rows.make_column(np.int32, label_all_zero)
-        self._labels_are: AssignmentPass | None = None
+        self._labels: Column | None = None
+        self._last: KMeansFit | None = None  # the fit whose labels are stored
         self._watch = watch if hinted is None else hinted.rows
-        diagonal = learning is None or learning.diagonal
+        moment: Moment = "squares" if learning is None or learning.diagonal else "products"
+        self._moments: str | None = None  # the second moments per cluster that the next metric needs
+        if learning is not None and learning.per_cluster:
+            self._moments = "diagonal" if learning.diagonal else "full"
         without = NOBODY if hinted is None else hinted.rows
-        self._free_second = self.second = compute_second_moment(self.rows, diagonal=diagonal, without=without)
+        self._free_second = self.second = self.rows.sum(partial(sum_rows, moment, without))
         if hinted is not None:
-            hinted_block = as_rows(hinted.X, weight=hinted.weight)
-            self.second = self.second + compute_second_moment(hinted_block, diagonal=diagonal)
+            hinted_rows = as_rows(hinted.X, weight=hinted.weight)
+            self.second = self.second + hinted_rows.sum(partial(sum_rows, moment, NOBODY))
         spread = self.second if self.second.ndim == 1 else self.second.diagonal()
         spread = np.sqrt(np.maximum(spread / max(self.rows.total_weight, 1e-300), 0.0))
-        self._scale = np.where(spread > 0, spread, 1.0)
+        self.scale = np.where(spread > 0, spread, 1.0)
         self.variance = float(np.square(spread).mean())  # X is centred
 
-    def assign(self, centers: np.ndarray, metric: Metric, hinted_labels: np.ndarray | None) -> AssignmentPass:
+    def assign(self, centers: np.ndarray, metric: Metric, hinted_labels: np.ndarray | None) -> KMeansFit:
         """Assign every row, given the previous labels of the hinted rows (None in the first pass)."""
-        moments = metric.moments or (self.learning.moments if self.learning else None)
+        moments = metric.moments or self._moments
         held, placed = NOTHING_FIXED, None
         if self.hinted is not None:
             placed = self.hinted.place(
                 metric, centers, None if hinted_labels is None else hinted_labels.astype(np.int64)
             )
             held = FixedLabels(self.hinted.rows, placed.labels)
-        stats = assign_rows(
-            self.rows, self._labels, centers, metric, moments=moments, held=held, watch=self._watch
-        )
+        watched = FixedLabels(self._watch, self._watch)
+
+        def assign(block: Block) -> ClusterStats:
+            """Label one block of rows; `held` rows get their fixed labels and are excluded from the sums."""
+            assert block.kept is not None
+            mine = get_scratch("labels", (len(block.X),), np.int32)
+            weight = block.get_weight_without(held.rows)
+            stats = find_nearest(block.X, weight, centers, metric, moments, mine)
+            at, given = held.restrict_to_block(block.rows)
+            mine[at] = given
+            stats.changed = 0 if is_first else int(np.count_nonzero(mine != block.kept))
+            stats.watched = mine[watched.restrict_to_block(block.rows)[0]]
+            block.kept[...] = mine
+            return stats
+
+        recipe, is_first = partial(label_block, centers, metric, held), self._labels is None
+        self._labels = self._labels or self.rows.make_column(np.int32, recipe)
+        stats = self.rows.sum(assign, self._labels, new_recipe=recipe, overwrite=is_first)
         objective = compute_total_cost(stats, centers, metric, self._free_second)
         nearest = np.empty(0, dtype=np.int64)
         if self.hinted is not None and placed is not None:
-            own = ClusterStats.from_labels(
+            stats = stats + ClusterStats.from_labels(
                 self.hinted.X, placed.labels, self.hinted.weight, self.k, moments=moments
             )
-            stats = stats + own
             objective += placed.energy
             nearest = placed.nearest
         if self._fill and (stats.counts == 0).any():
             stats, held = self._reseed(stats, held, centers, metric, moments)
-        done = AssignmentPass(stats, objective, nearest, stats.watched, held)
-        self._labels_are = done
-        return done
+        self._last = KMeansFit(centers, metric, stats, objective, nearest, stats.watched, held)
+        return self._last
 
     def collect_labels(self, fit: KMeansFit, renumber: np.ndarray | None = None) -> Any:
         """Return the labels of all rows under a fit. The steps cannot be used afterwards."""
-        if self._labels_are is not fit.assigned:
+        if self._last is None or self._last.stats is not fit.stats:
             # The stored labels are those of another fit. They are recomputed while they are collected, so
             # this needs no extra pass.
-            recipe = partial(label_block, fit.centers, fit.metric, fit.assigned.held)
+            recipe = partial(label_block, fit.centers, fit.metric, fit.held)
             self._labels = self.rows.make_column(np.int32, recipe)
+        assert self._labels is not None
         return self.rows.collect(self._labels, renumber)
 
     def _reseed(
         self, stats: ClusterStats, held: FixedLabels, centers: np.ndarray, metric: Metric, moments: str | None
     ) -> tuple[ClusterStats, FixedLabels]:
         """Move rows to empty clusters if suitable rows exist, and update the labels."""
+        assert self._labels is not None
         empty = np.flatnonzero(stats.counts == 0)
         moves = choose_moves_to_empty(self.rows, self._labels, held, self.hinted, centers, metric, empty)
         if not moves:
             return stats, held
-        rows = np.concatenate([move.rows for move in moves])
-        before = np.concatenate([move.before for move in moves])
-        labels = np.repeat([move.cluster for move in moves], [len(move.rows) for move in moves])
+        rows, before = (np.concatenate([move[part] for move in moves]) for part in (0, 1))
+        labels = np.repeat([cluster for *_, cluster in moves], [len(moved) for moved, *_ in moves])
         every, first = np.unique(np.concatenate([rows, held.rows]), return_index=True)
         held = FixedLabels(every, np.concatenate([labels, held.labels])[first].astype(np.int32))
         watched, k = FixedLabels(self._watch, self._watch), self.k
@@ -205,36 +448,20 @@ class KMeansSteps:
             at, given = held.restrict_to_block(block.rows)
             block.kept[at] = given
             found = ClusterStats.from_labels(block.X, block.kept, block.weight, k, moments=moments)
-            return replace(found, watched=block.kept[watched.restrict_to_block(block.rows)[0]])
+            found.watched = block.kept[watched.restrict_to_block(block.rows)[0]]
+            return found
 
         recipe = partial(label_block, centers, metric, held)
         moved = self.rows.sum(move, self._labels, new_recipe=recipe)
-        return replace(moved, changed=stats.changed + self._count_changes(rows, before, labels)), held
-
-    def _count_changes(self, rows: np.ndarray, before: np.ndarray, labels: np.ndarray) -> int:
-        """Return how many more labels differ from the previous pass if `rows` move from `before` to `labels`.
-
-        Previous labels are known only for rows that were fixed in the previous pass; all other rows count
-        as changed.
-        """
-        if self._labels_are is None:
-            return len(rows)
-        last = self._labels_are.held
+        # How many more labels differ from the previous pass? Previous labels are known only for rows that
+        # were fixed in it; all other rows count as changed.
+        last = NOTHING_FIXED if self._last is None else self._last.held
         at = np.minimum(np.searchsorted(last.rows, rows), max(len(last.rows) - 1, 0))
         known = last.rows[at] == rows if len(last.rows) else np.zeros(len(rows), dtype=bool)
         was = last.labels[at[known]]
         more = np.count_nonzero(labels[known] != was) - np.count_nonzero(before[known] != was)
-        return int(more + np.count_nonzero(~known))
-
-    def update(
-        self, hinted_labels: np.ndarray, stats: ClusterStats, centers: np.ndarray, metric: Metric, learn: bool
-    ) -> tuple[np.ndarray, Metric]:
-        """Move the centres to the means of their rows, and fit the metric if `learn`."""
-        centers = compute_means(stats, centers)
-        if not learn or self.learning is None:
-            return centers, metric
-        metric = self.learning.fit_metric(stats, self.second, centers, hinted_labels, metric, self._scale)
-        return centers, metric
+        moved.changed = stats.changed + int(more + np.count_nonzero(~known))
+        return moved, held
 
 
 def alternate(
@@ -266,7 +493,7 @@ def alternate(
         progress.begin(max_iter)
     for n_iter in range(start.done + 1, max_iter + 1):
         found = steps.assign(centers, metric, hinted_labels)
-        here = KMeansFit(centers, metric, found, n_iter, True, start)
+        here = replace(found, n_iter=n_iter, learned=start.learn)
         objective = found.objective
         stop = progress.step() if progress is not None else False
         # In the first pass, stored labels belong to another start.
@@ -285,25 +512,21 @@ def alternate(
             fit = replace(best or here, n_iter=n_iter)
             break
         learn = steps.learning is not None and (learn or settled or n_iter >= learn_by)
-        moved, metric = steps.update(found.hinted_labels, found.stats, centers, metric, learn)
+        moved = compute_means(found.stats, centers)
+        if learn and steps.learning is not None:
+            metric = steps.learning.fit_metric(
+                found.stats, steps.second, moved, found.hinted_labels, metric, steps.scale
+            )
         near = not learn and float(np.square(moved - centers).sum()) <= shift_tol
         centers, hinted_labels = moved, found.hinted_labels
     else:
-        fit = KMeansFit(centers, metric, steps.assign(centers, metric, hinted_labels), max_iter, False, start)
+        last = steps.assign(centers, metric, hinted_labels)
+        fit = replace(last, n_iter=max_iter, converged=False, learned=start.learn)
         if best is not None and best.objective < fit.objective:
             fit = replace(best, n_iter=max_iter, converged=False)
     if progress is not None:
         progress.end()
     return fit
-
-
-@dataclass(frozen=True, eq=False)
-class Move:
-    """Rows that move together to an empty cluster, with their labels before the move."""
-
-    rows: np.ndarray
-    before: np.ndarray
-    cluster: int
 
 
 def choose_moves_to_empty(
@@ -314,15 +537,21 @@ def choose_moves_to_empty(
     centers: np.ndarray,
     metric: Metric,
     empty: np.ndarray,
-) -> list[Move]:
+) -> list[tuple[np.ndarray, np.ndarray, int]]:
     """Choose, for each empty cluster, the costliest unhinted row or, failing that, the costliest hinted unit.
 
     Rows that coincide with their centre never move: if only these are left, X has fewer distinct rows than
-    clusters. No move empties another cluster.
+    clusters. No move empties another cluster. Returns rows that move together, their clusters before, and the
+    empty cluster.
     """
     k = len(centers)
-    sizes = X.sum(partial(_compute_sizes, metric, k), labels)
-    rows_left, least = sizes.counts, 1e-12 * sizes.longest
+
+    def measure(block: Block) -> tuple[np.ndarray, float]:
+        assert block.kept is not None
+        return np.bincount(block.kept, minlength=k), float(metric.compute_lengths(block.X).max(initial=0.0))
+
+    counts, longest = zip(*X.map(measure, labels), strict=True)
+    rows_left, least = np.sum(counts, axis=0), 1e-12 * max(longest)
 
     def compute_costs(rows: np.ndarray, own: np.ndarray, part: np.ndarray) -> np.ndarray:
         cost = metric.compute_distances(rows, centers)[np.arange(len(rows)), own]
@@ -359,24 +588,6 @@ def choose_moves_to_empty(
             if (taken < np.maximum(rows_left, 1)).all():
                 rows_left = rows_left - taken
                 rows_left[h] += len(moving)
-                moves.append(Move(moving, before, int(h)))
+                moves.append((moving, before, int(h)))
                 break
     return moves
-
-
-@dataclass(frozen=True, eq=False)
-class _Sizes:
-    """The number of rows of each cluster, and the largest squared length of a row."""
-
-    counts: np.ndarray
-    longest: float
-
-    def __add__(self, other: _Sizes) -> _Sizes:
-        return _Sizes(self.counts + other.counts, max(self.longest, other.longest))
-
-
-def _compute_sizes(metric: Metric, k: int, block: Block) -> _Sizes:
-    assert block.kept is not None
-    return _Sizes(
-        np.bincount(block.kept, minlength=k), float(metric.compute_lengths(block.X).max(initial=0.0))
-    )

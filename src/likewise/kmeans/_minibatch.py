@@ -1,16 +1,562 @@
-"""Mini-batch k-means with links: MiniBatchPCKMeans and MiniBatchMPCKMeans."""
+"""Mini-batch k-means with links: MiniBatchPCKMeans and MiniBatchMPCKMeans.
+
+Batches are drawn by `fit` or passed to `partial_fit`. Each is assigned by the steps of ``_loop.py``, added to
+running sums, and moves the centres and the metric that these sums determine.
+"""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, ClassVar
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import TYPE_CHECKING, Any, ClassVar, Self
 
-from likewise.base import Rule
-from likewise.kmeans._batch_fit import BatchFitMixin
-from likewise.kmeans._mpck import MetricKind, MPCKMeans
+import numpy as np
+from sklearn.exceptions import ConvergenceWarning
+
+from likewise._batches import AT_ONCE, BatchChecksMixin, Patience, read_batches
+from likewise._blocks import ArrayRows, Block, Recipe, Rows, draw_rows
+from likewise._compat import check_random_state, with_callbacks
+from likewise._threads import get_n_threads
+from likewise.base import FitProgress, Rule, choice, either, integer, real, warn_caller
+from likewise.evaluation import Satisfaction
+from likewise.kmeans._loop import (
+    NOBODY,
+    NOTHING_FIXED,
+    ClusterStats,
+    FixedLabels,
+    KMeansSteps,
+    Metric,
+    Start,
+    compute_means,
+    label_block,
+    mean_squared_distance,
+    sum_rows,
+)
+from likewise.kmeans._mpck import (
+    LinkedRows,
+    MetricKind,
+    MetricLearning,
+    MPCKMeans,
+    Penalty,
+    SoftLinks,
+    compute_inverse_metric,
+    compute_scatter,
+)
 from likewise.kmeans._pck import PCKMeans
+from likewise.seeding import HintedSubset, extend_seeds
 
 if TYPE_CHECKING:
-    from likewise._typing import RandomStateLike
+    from likewise._typing import ArrayLike, MatrixLike, RandomStateLike
+    from likewise.supervision import Supervision
+
+# Span, in batches, of the exponential moving average of the objective.
+_SPAN = 10
+# Clusters are checked for too few rows once a cluster at the threshold would have gained this many.
+_ENOUGH = 10
+# Size of the first batch of a fit, on which starts are tried, in batches.
+_FIRST = 3
+# Maximum number of iterations of a start on the first batch.
+_SETTLE = 100
+
+
+@dataclass(frozen=True, eq=False)
+class Batch:
+    """A batch of rows, and the hinted rows in it.
+
+    Attributes
+    ----------
+    rows : Rows
+        The centred rows, with their weights in this batch.
+    named : HintedSubset
+        The hinted rows, numbered by their position in the batch, with their original weights.
+    size : int
+        The number of rows that the batch represents.
+    share : float
+        Factor for the weights of hinted rows and links, which are in every batch.
+    """
+
+    rows: Rows
+    named: HintedSubset
+    size: int
+    share: float = 1.0
+
+
+@dataclass(frozen=True, eq=False)
+class RunningClusters:
+    """Sums over all rows seen so far, optionally with decaying weights, and the clusters they determine.
+
+    Attributes
+    ----------
+    middle : ndarray of shape (d,)
+        The vector that is subtracted from the rows.
+    centers : ndarray of shape (k, d)
+        The means of the clusters minus `middle`.
+    metric : Metric
+        The metric that was fitted to the running scatter.
+    stats : ClusterStats
+        Weights and sums of the clusters and, if each has its own metric, second moments.
+    second : ndarray of shape (d,) or (d, d)
+        The second moment of all rows.
+    broken : ndarray of shape (H, d) or (H, d, d)
+        The contribution of broken links to the scatter.
+    gained, n_since : ndarray of shape (k,), int
+        Weight that each cluster has gained, and number of rows seen, since the last check for nearly empty
+        clusters.
+    n_steps, n_rows : int
+        Number of batches and of rows seen.
+    cost, weight : float
+        Exponentially weighted sums of the objective and of the row weights of recent batches.
+    """
+
+    middle: np.ndarray
+    centers: np.ndarray
+    metric: Metric
+    stats: ClusterStats
+    second: np.ndarray
+    broken: np.ndarray
+    gained: np.ndarray
+    n_since: int = 0
+    n_steps: int = 0
+    n_rows: int = 0
+    cost: float = 0.0
+    weight: float = 0.0
+
+    @classmethod
+    def begin(cls, middle: np.ndarray, start: Start, learning: MetricLearning | None) -> RunningClusters:
+        """Return the state of a start before any row is seen."""
+        k, d = start.centers.shape
+        broken = np.zeros(_get_scatter_shape(k, d, learning))
+        own = learning is not None and learning.per_cluster
+        stats = ClusterStats(np.zeros(k), np.zeros((k, d)), np.zeros_like(broken) if own else None)
+        second = np.zeros(broken.shape[1:])
+        return cls(middle, start.centers, start.metric, stats, second, broken, np.zeros(k))
+
+    def is_compatible(self, k: int, learning: MetricLearning | None) -> bool:
+        """Return True if a fit with k clusters and these settings can continue from this state."""
+        return self.stats.counts.shape == (k,) and self.broken.shape == _get_scatter_shape(
+            k, self.centers.shape[1], learning
+        )
+
+    @property
+    def objective(self) -> float:
+        """The objective per row, averaged over recent batches, each evaluated before its update."""
+        return self.cost / max(self.weight, 1e-300)
+
+    @property
+    def _variance(self) -> np.ndarray:
+        """The variance of each column over the rows seen so far."""
+        total = max(float(self.stats.counts.sum()), 1e-300)
+        square = self.second if self.second.ndim == 1 else self.second.diagonal()
+        return np.maximum(square / total - np.square(self.stats.sums.sum(axis=0) / total), 0.0)
+
+    @property
+    def mean_squared_distance(self) -> float:
+        """The mean squared distance between two of the rows seen so far."""
+        return 2.0 * float(self._variance.sum())
+
+    def take_batch(
+        self, steps: KMeansSteps, hinted_labels: np.ndarray | None, size: int, half_life: float | None
+    ) -> tuple[RunningClusters, np.ndarray]:
+        """Assign a batch of `size` rows, add it to the running sums and move the centres.
+
+        Returns the new state and the labels of the hinted rows. With a half-life, the weight of a row halves
+        after that many further rows. The metric does not change until :meth:`learn_metric`.
+        """
+        found = steps.assign(self.centers, self.metric, hinted_labels)
+        keep = 1.0 if half_life is None else 0.5 ** (size / half_life)
+        new, old = replace(found.stats, changed=0, watched=NOBODY), self.stats
+        second = None if old.second is None else keep * old.second
+        stats = ClusterStats(keep * old.counts, keep * old.sums, second) + new
+        second, broken = keep * self.second + steps.second, keep * self.broken
+        learning = steps.learning
+        if learning is not None and learning.linked is not None:
+            learning.linked.add_violations(broken, found.hinted_labels, self.metric)
+        # The start was fitted to the first batch, whose objective is therefore too low: drop it.
+        fade = 0.0 if self.n_steps == 1 else 1.0 - 2.0 / (_SPAN + 1)
+        seen = replace(
+            self,
+            centers=compute_means(stats, self.centers),
+            stats=stats,
+            second=second,
+            broken=broken,
+            gained=self.gained + new.counts,
+            n_since=self.n_since + size,
+            n_steps=self.n_steps + 1,
+            n_rows=self.n_rows + size,
+            cost=fade * self.cost + found.objective,
+            weight=fade * self.weight + float(new.counts.sum()),
+        )
+        return seen, found.hinted_labels
+
+    def refill_clusters(self, batch: Batch, ratio: float, rng: np.random.RandomState) -> RunningClusters:
+        """From time to time, merge nearly empty clusters into their nearest neighbours and reseed them.
+
+        A cluster is nearly empty if it has gained less than `ratio` times the weight that the largest one
+        gained since the last check. Its new centre is an unhinted row of the batch, drawn as in k-means++
+        with probability proportional to the squared distance to the other centres. Totals over all clusters
+        do not change.
+        """
+        k = len(self.centers)
+        if ratio <= 0 or self.n_since * ratio < _ENOUGH * k:
+            return self
+        judged = replace(self, gained=np.zeros(k), n_since=0)
+        kept = self.gained >= ratio * self.gained.max()
+        weight = batch.rows.get_weights(np.arange(len(batch.rows)))
+        weight[batch.named.rows] = 0.0
+        if kept.all() or not weight.any():
+            return judged
+        metric = self.metric if self.metric.shared else Metric(np.ones((1, self.centers.shape[1])))
+        X = metric.embed(batch.rows.take(np.arange(len(batch.rows))))
+        placed = metric.embed(self.centers[kept])
+        drawn = extend_seeds(ArrayRows(X), placed, k, weight, rng)[len(placed) :]
+        squared = np.square(drawn[:, None] - placed).sum(axis=2)
+        nearest = np.square(metric.embed(self.centers[~kept])[:, None] - placed).sum(axis=2).argmin(axis=1)
+        apart = squared.min(axis=1) > 1e-12 * max(float(np.square(X).sum(axis=1).max()), 1e-300)
+        into = np.arange(k)
+        into[~kept] = np.where(apart, np.flatnonzero(kept)[nearest], into[~kept])
+        centers = self.centers.copy()
+        centers[np.flatnonzero(~kept)[apart]] = metric.unembed(drawn[apart])
+        second = self.stats.second
+        stats = ClusterStats(
+            _merge_clusters(self.stats.counts, into),
+            _merge_clusters(self.stats.sums, into),
+            None if second is None else _merge_clusters(second, into),
+        )
+        broken = self.broken if len(self.broken) == 1 else _merge_clusters(self.broken, into)
+        return replace(judged, stats=stats, broken=broken, centers=compute_means(stats, centers))
+
+    def learn_metric(self, learning: MetricLearning) -> RunningClusters:
+        """Fit the metric to the running scatter, unless at most k + d rows have been seen."""
+        k, d = self.centers.shape
+        if self.n_rows <= k + d:
+            return self
+        scatter, mass = compute_scatter(self.stats, self.second, self.centers, learning.per_cluster)
+        scatter = scatter + self.broken
+        if learning.per_cluster and not mass.all():  # an empty cluster gets the pooled metric
+            scatter[mass == 0] = scatter.sum(axis=0)
+            mass = np.where(mass == 0, mass.sum(), mass)
+        spread = np.sqrt(self._variance)
+        scale = np.where(spread > 0, spread, 1.0)
+        return replace(self, metric=compute_inverse_metric(scatter, mass, scale, learning.floor))
+
+
+def _get_scatter_shape(k: int, d: int, learning: MetricLearning | None) -> tuple[int, ...]:
+    """Return the shape of the scatter from which a metric is learned."""
+    square = (d,) if learning is None or learning.diagonal else (d, d)
+    return (k if learning is not None and learning.per_cluster else 1, *square)
+
+
+def _merge_clusters(sums: np.ndarray, into: np.ndarray) -> np.ndarray:
+    """Return the sums of the clusters after cluster h is merged into cluster ``into[h]``."""
+    total = np.zeros_like(sums)
+    np.add.at(total, into, sums)
+    return total
+
+
+class BatchFitMixin(BatchChecksMixin, SoftLinks):
+    """Members that process rows in batches and keep running sums."""
+
+    cluster_centers_: np.ndarray
+    objective_: float
+    labels_: np.ndarray
+    violations_: Satisfaction
+
+    batch_size: int
+    half_life: float | None
+    max_no_improvement: int | None
+    reassignment_ratio: float
+
+    parameter_rules: ClassVar[dict[str, Rule]] = {
+        "batch_size": integer(1),
+        "half_life": either(choice(None), real(0, strict=True)),
+        "max_no_improvement": either(choice(None), integer(1)),
+        "reassignment_ratio": real(0),
+    }
+
+    @with_callbacks
+    def fit(
+        self,
+        X: MatrixLike,
+        y: ArrayLike | None = None,
+        *,
+        supervision: Supervision | None = None,
+        sample_weight: ArrayLike | None = None,
+    ) -> Self:
+        """Cluster the rows of X with batches drawn from them, guided by the hints.
+
+        Hinted rows are in every batch, with reduced weights.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features), numpy.memmap, MemmapRows or ParquetRows
+            The rows. All rows are read twice, to validate and to label them.
+        y : ignored
+            Present for scikit-learn's interface.
+        supervision : Supervision, optional
+            The hints. None means no hints.
+        sample_weight : array-like of shape (n_samples,), optional
+            The weight of each row. It does not change the penalties of links. If weights are so large that
+            sums overflow, the objective is divided by a power of two.
+
+        Returns
+        -------
+        self : object
+            The fitted clusterer.
+        """
+        rows, hints = self._check_fit(X, y, supervision, in_blocks=True)
+        rows = self._weigh_rows(rows, sample_weight)
+        rng = self._rng = check_random_state(self.random_state)
+        hinted_rows, few = hints.restrict_to_hinted()
+        named = HintedSubset.from_data(
+            rows, hinted_rows, few, self._compute_soft_closure(few, rows=hinted_rows)
+        )
+        n, size = len(rows), min(self.batch_size, len(rows))
+        drawn, weight, share = _draw_first_batch(rows, named, _FIRST * max(size, self.n_clusters), rng)
+        middle = _compute_mean(ArrayRows(drawn).with_weights(weight))
+        # Hinted rows come first in a batch.
+        here = replace(named, rows=np.arange(len(hinted_rows)), X=named.X - middle)
+        first = self._make_batch(drawn, weight, middle, here, round(share * n), share)
+        every = self._make_linked_rows(first, rng)
+        linked = None if every is None else every.with_share(share, self._make_batch_penalty(first.rows))
+        plan = self._plan(first.rows, here, linked, middle, rng, is_batch=True)
+
+        progress = FitProgress(self, X, len(plan.starts) + 2 * (plan.on is not None) + 1)
+        best = plan.choose(self._fit_starts(plan, _SETTLE, progress))
+        state = RunningClusters.begin(middle, Start(best.centers, best.metric), plan.steps.learning)
+        state, where = self._update_on_batch(state, first, linked, best.hinted_labels, rng)
+        settled = self.max_no_improvement is None
+        # The first batch, which the start was fitted to, has been processed.
+        patience = Patience(self.max_no_improvement, self.tol, burn_in=_SPAN - 1, relative=True)
+        most = max(int(np.ceil((self.max_iter * n - first.size) / size)), 0)
+        if size == n and best.converged:  # all batches would be equal
+            most, settled = 0, True
+        progress.begin(max(most, 1))
+        for drawn, weight in read_batches(rows, _draw_pools(n, hinted_rows, size, most, rng)):
+            drawn = np.concatenate([named.X, drawn])
+            weight = np.concatenate([size / n * named.weight, weight])
+            batch = self._make_batch(drawn, weight, middle, here, size, size / n)
+            if every is not None:
+                linked = every.with_share(batch.share, self._make_batch_penalty(batch.rows, state))
+            state, where = self._update_on_batch(state, batch, linked, where, rng)
+            if progress.step() or patience.is_exhausted(-state.objective):
+                settled = True
+                break
+        progress.end()
+
+        self.n_iter_ = max(int(np.ceil(state.n_rows / n)), 1)
+        self._keep_running(state)
+        found = self._label_rows(rows, named, linked, where)
+        why = "X may have fewer distinct rows, or the hints may make that many clusters impossible."
+        if not self._warn_few_clusters(found, self.n_clusters, why) and not settled:
+            warn_caller(
+                f"{type(self).__name__} stopped after {state.n_steps} batches before the objective had "
+                "converged. Increase max_iter or tol.",
+                ConvergenceWarning,
+            )
+        progress.finish()
+        return self
+
+    def partial_fit(
+        self,
+        X: MatrixLike,
+        y: ArrayLike | None = None,
+        *,
+        supervision: Supervision | None = None,
+        sample_weight: ArrayLike | None = None,
+    ) -> Self:
+        """Update the clusters with one batch of rows and hints about the rows of this batch.
+
+        The first batch also determines the start: several starts are drawn from it and run to convergence on
+        it, and the best is selected as in `fit` of :class:`PCKMeans`. It needs at least as many distinct rows
+        as there are clusters, unless `init` is an array. After `fit`, batches continue from its result.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_rows, n_features)
+            The rows of the batch, one or more.
+        y : ignored
+            Present for scikit-learn's interface.
+        supervision : Supervision, optional
+            Hints about the rows of this batch, numbered from 0. Put linked rows in the same batch; links
+            between batches are not possible.
+        sample_weight : array-like of shape (n_rows,), optional
+            The weight of each row. It does not change the penalties of links.
+
+        Returns
+        -------
+        self : object
+            The updated clusterer.
+        """
+        state: RunningClusters | None = getattr(self, "_running", None)
+        rows, hints = self._check_batch(X, y, supervision, first=state is None)
+        rows = self._weigh_rows(rows, sample_weight, reset=state is None)
+        self._check_start_or_state(rows, state)
+        if state is None:
+            self._rng = check_random_state(self.random_state)
+        rng, middle = self._rng, _compute_mean(rows) if state is None else state.middle
+        hinted_rows, few = hints.restrict_to_hinted()
+        rows.threads = self._get_n_threads(rows)
+        shifted = rows.transform(partial(np.add, -middle.astype(rows.dtype)))
+        named = HintedSubset.from_data(
+            shifted, hinted_rows, few, self._compute_soft_closure(few, rows=hinted_rows)
+        )
+        batch = Batch(shifted, named, len(rows))
+        linked = self._make_linked_rows(batch, rng, state)
+        where = None
+        if state is None:
+            plan = self._plan(shifted, named, linked, middle, rng, is_batch=True)
+            start = plan.starts[0]
+            if isinstance(self.init, str):
+                best = plan.choose(self._fit_starts(plan, _SETTLE))
+                start, where = Start(best.centers, best.metric), best.hinted_labels
+            state = RunningClusters.begin(middle, start, plan.steps.learning)
+        state, where = self._update_on_batch(state, batch, linked, where, rng)
+        self.n_iter_ = 1
+        self._keep_running(state)
+        self._label_rows(rows, named, linked, where)
+        return self
+
+    # ------------------------------------------------------------------ one batch
+
+    def _make_batch(
+        self,
+        X: np.ndarray,
+        weight: np.ndarray,
+        middle: np.ndarray,
+        named: HintedSubset,
+        size: int,
+        share: float,
+    ) -> Batch:
+        """Return a batch of drawn rows, hinted rows first."""
+        rows = ArrayRows(X - middle).with_weights(weight)
+        rows.threads = self._get_n_threads(rows)
+        return Batch(rows, named, size, share)
+
+    def _get_n_threads(self, rows: Rows) -> int:
+        return get_n_threads(rows.shape[0] * rows.shape[1] * self.n_clusters, self.n_jobs)
+
+    def _make_linked_rows(
+        self, batch: Batch, rng: Any, state: RunningClusters | None = None
+    ) -> LinkedRows | None:
+        """Return the linked rows of a batch; the rows seen before determine the penalty of links."""
+        if "links" not in batch.named.hints.kinds:
+            return None
+        return LinkedRows(batch.rows, batch.named, self._make_batch_penalty(batch.rows, state), rng)
+
+    def _make_batch_penalty(self, rows: Rows, state: RunningClusters | None = None) -> Penalty:
+        """Return the penalty of broken links at the scale of the rows seen before, else of `rows`."""
+        return self._make_penalty(
+            lambda: mean_squared_distance(rows) if state is None else state.mean_squared_distance
+        )
+
+    def _update_on_batch(
+        self,
+        state: RunningClusters,
+        batch: Batch,
+        linked: LinkedRows | None,
+        where: np.ndarray | None,
+        rng: Any,
+    ) -> tuple[RunningClusters, np.ndarray]:
+        """Process one batch, given the previous labels of its hinted rows; return the state and labels."""
+        learning = self._make_learning(linked)
+        steps = KMeansSteps(
+            batch.rows,
+            self.n_clusters,
+            hinted=linked,
+            learning=learning,
+            watch=batch.named.rows,
+            fill=False,
+        )
+        state, where = state.take_batch(steps, where, batch.size, self.half_life)
+        state = state.refill_clusters(batch, self.reassignment_ratio, rng)
+        return state if learning is None else state.learn_metric(learning), where
+
+    # ------------------------------------------------------------------ input and output
+
+    def _check_start_or_state(self, rows: Rows, state: RunningClusters | None) -> None:
+        """Raise an error if the first batch is too small for a start, or if a later one cannot continue."""
+        name, n, k = type(self).__name__, len(rows), self.n_clusters
+        if state is not None:
+            if not state.is_compatible(k, self._make_learning(None)):
+                raise ValueError(
+                    f"{name}: n_clusters, metric or per_cluster has changed since the first batch. "
+                    "Restore it, or start again with fit or with a new copy: sklearn.base.clone(model)."
+                )
+        elif isinstance(self.init, str):
+            every = np.arange(n)
+            different = len(np.unique(rows.take(every)[rows.get_weights(every) > 0], axis=0))
+            if different < k:
+                raise ValueError(
+                    f"{name}: the first batch has {n} rows, {different} of them distinct, but the "
+                    f"starting centres of n_clusters={k} clusters are drawn from it. Pass at least {k} "
+                    "distinct rows first, or pass the starting centres as init."
+                )
+
+    def _keep_running(self, state: RunningClusters) -> None:
+        self._running = state
+        self._assigned_to = (state.centers + state.middle).astype(state.middle.dtype)
+        self.cluster_centers_ = (self._assigned_to / self._row_unit).astype(state.middle.dtype)
+        self.objective_ = state.objective
+        self.n_steps_, self.n_rows_seen_ = state.n_steps, state.n_rows
+        self._keep_metric(state.metric)
+        self._n_features_out = self.n_clusters
+
+    def _label_rows(
+        self, rows: Rows, named: HintedSubset, linked: LinkedRows | None, where: np.ndarray
+    ) -> int:
+        """Label the rows with the current clusters; return the number of clusters that have rows."""
+        state, held = self._running, NOTHING_FIXED
+        if linked is not None:
+            placed = linked.place(state.metric, state.centers, where.astype(np.int64))
+            held = FixedLabels(named.rows, placed.labels.astype(np.int32))
+        rows.threads = self._get_n_threads(rows)
+        recipe = partial(label_block, state.centers, state.metric, held)
+        labels = rows.make_column(np.int32, partial(_shift_block, state.middle.astype(rows.dtype), recipe))
+        counts: np.ndarray = rows.sum(partial(_count_sizes, self.n_clusters), labels)
+        self.labels_ = rows.collect(labels)
+        self.violations_ = Satisfaction._from_codes(held.labels, named.hints.links, named.rows)
+        return int(np.count_nonzero(counts))
+
+
+def _draw_first_batch(
+    rows: Rows, named: HintedSubset, size: int, rng: np.random.RandomState
+) -> tuple[np.ndarray, np.ndarray, float]:
+    """Draw the first batch; return rows, weights, and the factor for the weights of hinted rows."""
+    size = min(size, len(rows))
+    while True:  # until some drawn row has a positive weight
+        share = size / len(rows)
+        free = np.setdiff1d(draw_rows(len(rows), size, rng), named.rows, assume_unique=True)
+        weight = np.concatenate([share * named.weight, rows.get_weights(free)])
+        if weight.any():
+            return np.concatenate([named.X, rows.take(free)]), weight, share
+        size = min(2 * size, len(rows))
+
+
+def _draw_pools(
+    n_rows: int, hinted_rows: np.ndarray, size: int, n_batches: int, rng: np.random.RandomState
+) -> Iterator[tuple[np.ndarray, list[np.ndarray]]]:
+    """Draw the unhinted rows of several batches at a time; see :func:`read_batches`."""
+    left = n_batches
+    while left > 0:
+        n = max(1, min(AT_ONCE, n_rows // size, left))
+        left -= n
+        free = np.setdiff1d(draw_rows(n_rows, n * size, rng), hinted_rows, assume_unique=True)
+        yield free, np.array_split(rng.permutation(len(free)), n)
+
+
+def _compute_mean(rows: Rows) -> np.ndarray:
+    total: np.ndarray = rows.sum(partial(sum_rows, "rows", NOBODY)) / rows.total_weight
+    return total.astype(rows.dtype)
+
+
+def _shift_block(middle: np.ndarray, recipe: Recipe, block: Block) -> np.ndarray:
+    return recipe(replace(block, X=block.X - middle))
+
+
+def _count_sizes(k: int, block: Block) -> np.ndarray:
+    assert block.kept is not None
+    return np.bincount(block.kept, minlength=k)
 
 
 class MiniBatchPCKMeans(BatchFitMixin, PCKMeans):

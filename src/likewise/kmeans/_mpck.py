@@ -13,7 +13,7 @@ MPCK-Means minimises, over labels l, centres mu and positive definite metrics A,
 where ||x||^2_A = x' A x. Three steps alternate (`alternate` in ``_loop.py``):
 
     (4)  assignment: a row without links takes argmin_h ||x - mu_h||^2_{A_h} - log det A_h (`assign_rows` in
-         ``_clusters.py``); linked rows lower (1) jointly (`LinkedRows.place`)
+         ``_loop.py``); linked rows lower (1) jointly (`LinkedRows.place`)
 
     (5)  centres: mu_h is the mean of the rows of cluster h
 
@@ -41,13 +41,19 @@ import numpy as np
 from sklearn.utils.extmath import row_norms
 
 from likewise._blocks import Block, Rows, as_rows
-from likewise._hinted import HintedSubset
 from likewise.base import Rule, choice, either, real
-from likewise.kmeans._base import IS_ARRAY, KMeansFamily, is_auto
-from likewise.kmeans._clusters import ClusterStats, Metric, compute_second_moment, mean_squared_distance
-from likewise.kmeans._loop import HintedPlacement, HintedRowPlacer
-from likewise.seeding import ComponentCentroids
-from likewise.supervision import Supervision
+from likewise.kmeans._base import IS_ARRAY, KMeansFamily
+from likewise.kmeans._loop import (
+    NOBODY,
+    ClusterStats,
+    HintedPlacement,
+    HintedRowPlacer,
+    Metric,
+    Moment,
+    mean_squared_distance,
+    sum_rows,
+)
+from likewise.seeding import ComponentCentroids, HintedSubset
 
 if TYPE_CHECKING:
     from likewise._typing import RandomStateLike
@@ -200,6 +206,7 @@ class MPCKMeans(SoftLinks):
 
     metrics_: np.ndarray
 
+    _n_hinted_starts: ClassVar[int | None] = 2  # one with each initial metric
     _rescales_rows = True  # an inverse covariance can overflow even if the covariance does not underflow
     parameter_rules: ClassVar[dict[str, Rule]] = {
         **SoftLinks.parameter_rules,
@@ -249,37 +256,31 @@ class MPCKMeans(SoftLinks):
         linked = hinted if isinstance(hinted, LinkedRows) else None
         return MetricLearning(self.metric == "diagonal", self.per_cluster, self.regularization, linked)
 
-    def _count_hinted_starts(self, hints: Supervision) -> int:
-        return 2  # one with each initial metric
-
     def _suggest_metric(self, X: Rows, named: HintedSubset) -> Metric | None:
-        links = named.hints.links
-        if is_auto(self.init) and not len(links.must) and not len(links.must_groups):
-            return None  # no must-links, no suggestion
-        return self._invert_component_scatter(X, named)
-
-    def _invert_component_scatter(self, X: Rows, named: HintedSubset) -> Metric:
         """Return the inverse of the scatter within must-link components, shrunk towards the total scatter.
 
         The scatter within components is that of relevant component analysis. The total scatter counts as one
-        component of two rows.
+        component of two rows. Without must-links, nothing is suggested if ``init="auto"``.
         """
-        diagonal = self.metric == "diagonal"
-        total = compute_second_moment(X, diagonal=diagonal)
-        spread = np.sqrt((total if diagonal else total.diagonal()) / X.total_weight)
+        links = named.hints.links
+        has_must = len(links.must) + len(links.must_groups.weights) > 0
+        if self._hints_assign and self.init == "auto" and not has_must:
+            return None
+        moment: Moment = "squares" if self.metric == "diagonal" else "products"
+        total = X.sum(partial(sum_rows, moment, NOBODY))
+        spread = np.sqrt((total if total.ndim == 1 else total.diagonal()) / X.total_weight)
         tied = ComponentCentroids.from_closure(named.X, named.closure, named.weight)
         weight = named.weight[tied.rows]
         within = np.asarray(named.X[tied.rows], dtype=np.float64) - tied.centroids[tied.place]
         freedom = weight.sum() - tied.mass.sum() / np.bincount(tied.place).mean() if len(tied.rows) else 0.0
         one = self._weight_unit
-        scatter = compute_second_moment(as_rows(within, weight=weight), diagonal=diagonal)
-        scatter += total / X.total_weight * one
+        scatter = as_rows(within, weight=weight).sum(partial(sum_rows, moment, NOBODY))
+        scatter = scatter + total / X.total_weight * one
         scale = np.where(spread > 0, spread, 1.0)
         return compute_inverse_metric(scatter[None], np.array([freedom + one]), scale, self.regularization)
 
     def _keep_metric(self, metric: Metric) -> None:
-        super()._keep_metric(metric)
-        A = metric.A
+        self._metric, A = metric, metric.A
         if self.metric == "full" and metric.diagonal:  # still Euclidean: no metric was fitted
             A = np.stack([np.diag(a) for a in A])
         self.metrics_ = np.resize(A, (self.n_clusters, *A.shape[1:])) if self.per_cluster else A[0]
@@ -313,29 +314,21 @@ class LinkedRows:
         self._stated_weights = np.concatenate([links.must_weights, links.cannot_weights])
         self._difference = self.X[self._ends[:, 0]] - self.X[self._ends[:, 1]]
         must, cannot = links.must_groups, links.cannot_groups
-        self._groups = [np.asarray(rows) for rows in (*must, *cannot)]
-        self._group_is_cannot = np.repeat([False, True], [len(must), len(cannot)])
+        self._groups = [rows for groups in (must, cannot) if len(groups.weights) for rows in groups]
+        self._group_is_cannot = np.repeat([False, True], [len(must.weights), len(cannot.weights)])
         self._stated_group_weights = np.concatenate([must.weights, cannot.weights])
         self._link_index, self._group_index = index_links(self._ends, self._groups, len(self.rows))
-        self._set_penalty(penalty)
+        self._penalty, self._share = penalty, 1.0
+        self._known: tuple[Metric, tuple[np.ndarray, ...]] | None = None
         self._component = named.closure.component
-        parts = named.closure.components(min_size=2)
-        self._components = (
-            np.cumsum([0, *map(len, parts)], dtype=np.int64),
-            np.concatenate([np.empty(0, dtype=np.int64), *parts]),
-        )
+        sizes, in_order = named.closure.sizes, np.argsort(self._component, kind="stable")
+        members = in_order[sizes[self._component[in_order]] >= 2]
+        self._components = (np.cumsum([0, *sizes[sizes >= 2]], dtype=np.int64), members)
         self._order = rng.permutation(len(self.rows))
         self._reach = None
         if penalty.reach is None and (self._is_cannot.any() or self._group_is_cannot.any()):
             grouped = self.X[np.unique(np.concatenate([[], *self._groups]).astype(np.int64))]
             self._reach = FarthestRows(X, self._difference[self._is_cannot], grouped, rng)
-
-    def _set_penalty(self, penalty: Penalty, share: float = 1.0) -> None:
-        self._penalty = penalty
-        must, cannot = share * penalty.must_weight, share * penalty.cannot_weight
-        self._weight = np.where(self._is_cannot, cannot, must) * self._stated_weights
-        self._group_weight = np.where(self._group_is_cannot, cannot, must) * self._stated_group_weights
-        self._known: tuple[Metric, tuple[np.ndarray, ...]] | None = None
 
     def with_share(self, share: float, penalty: Penalty) -> LinkedRows:
         """Return a copy whose rows and links have `share` times their weight, with another penalty.
@@ -344,7 +337,7 @@ class LinkedRows:
         """
         other = copy(self)
         other.weight, other._pull = share * self.weight, share * self._pull
-        other._set_penalty(penalty, share)
+        other._penalty, other._share, other._known = penalty, share, None
         return other
 
     def place(self, metric: Metric, centers: np.ndarray, previous: np.ndarray | None) -> HintedPlacement:
@@ -376,9 +369,15 @@ class LinkedRows:
         return HintedPlacement(labels, energy, nearest)
 
     def _prepare_metric(self, metric: Metric) -> tuple[np.ndarray, ...]:
-        """Return the terms of (2) and (3) that depend on the metric only, cached for the last metric."""
+        """Return the terms of (2) and (3) that depend on the metric only, cached for the last metric.
+
+        Also sets the weights of the links.
+        """
         if self._known is None or self._known[0] is not metric:
             beta = self._penalty.beta
+            must, cannot = self._share * self._penalty.must_weight, self._share * self._penalty.cannot_weight
+            self._weight = np.where(self._is_cannot, cannot, must) * self._stated_weights
+            self._group_weight = np.where(self._group_is_cannot, cannot, must) * self._stated_group_weights
             H, d = len(metric.A), self.X.shape[1]
             # In the coordinates of a shared metric, distances are Euclidean.
             Z = metric.embed(self.X) if metric.shared else self.X
@@ -407,15 +406,22 @@ class LinkedRows:
         A broken must-link adds to the scatter of both clusters (twice to a shared one).
         """
         *_, far = self._prepare_metric(metric)
-        shared = len(scatter) == 1
+        shared, moments = len(scatter) == 1, "diagonal" if scatter.ndim == 2 else "full"
         left, right = labels[self._ends[:, 0]], labels[self._ends[:, 1]]
         must = ~self._is_cannot & (left != right)
         cannot = self._is_cannot & (left == right)
-        for owner in (left, right):
-            _add_squares(scatter, owner[must], self._difference[must], self._weight[must] / 2)
-        _add_squares(scatter, left[cannot], self._difference[cannot], -self._weight[cannot])
-        far_of = np.zeros(len(left), dtype=np.int64) if len(far) == 1 else left
-        _add_squares(scatter, left[cannot], far[far_of[cannot]], self._weight[cannot])
+        apart, far_of = self._difference, np.zeros(len(left), dtype=np.int64) if len(far) == 1 else left
+        for broken, owner, rows, weight in (
+            (must, left, apart, self._weight / 2),
+            (must, right, apart, self._weight / 2),
+            (cannot, left, apart, -self._weight),
+            (cannot, left, far[far_of], self._weight),
+        ):
+            owner = np.zeros_like(owner) if shared else owner
+            found = ClusterStats.from_labels(
+                rows[broken], owner[broken], weight[broken], len(scatter), moments=moments
+            )
+            scatter += found.second
         for rows, is_cannot, weight in zip(
             self._groups, self._group_is_cannot, self._group_weight, strict=True
         ):
@@ -444,11 +450,6 @@ class MetricLearning:
     per_cluster: bool
     floor: float
     linked: LinkedRows | None
-
-    @property
-    def moments(self) -> str | None:
-        """The kind of second moments needed per cluster; None if the clusters share a metric."""
-        return None if not self.per_cluster else "diagonal" if self.diagonal else "full"
 
     def fit_metric(
         self,
@@ -527,14 +528,6 @@ def _sum_squares(rows: np.ndarray, ndim: int, weight: np.ndarray | float = 1.0) 
     return (weighted * rows).sum(axis=0) if ndim == 2 else weighted.T @ rows
 
 
-def _add_squares(scatter: np.ndarray, owner: np.ndarray, rows: np.ndarray, weight: np.ndarray) -> None:
-    if len(scatter) == 1:
-        owner = np.zeros_like(owner)
-    for h in np.unique(owner):
-        mine = owner == h
-        scatter[h] += _sum_squares(rows[mine], scatter.ndim, weight[mine])
-
-
 def _compute_pair_scatter(A: np.ndarray, B: np.ndarray, ndim: int) -> np.ndarray:
     """Return the sum of squares of a - b over all rows a of A and b of B, without building the pairs."""
     a, b = A.sum(axis=0), B.sum(axis=0)
@@ -557,10 +550,11 @@ class FarthestRows:
     ) -> None:
         X = as_rows(X)
         drawn = rng.normal(size=(_N_DRAWN, X.shape[1]))
-        if len(X) <= _EXACT_ROWS:
-            points = X.take(np.arange(len(X)))
+        n = X.shape[0]
+        if n <= _EXACT_ROWS:
+            points = X.take(np.arange(n))
         else:
-            spread = X.take(np.arange(0, len(X), max(1, len(X) // 10_000))).std(axis=0)
+            spread = X.take(np.arange(0, n, max(1, n // 10_000))).std(axis=0)
             widest = np.argsort(-spread, kind="stable")[:_N_COLUMNS]
             directions = np.vstack([np.eye(X.shape[1])[widest], drawn / np.where(spread > 0, spread, 1.0)])
             points = X.take(_find_extremes(X, directions.astype(X.dtype)))

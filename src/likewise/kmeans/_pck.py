@@ -6,10 +6,9 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from likewise._blocks import Rows
-from likewise._hinted import HintedSubset
-from likewise.kmeans._clusters import Metric
+from likewise.kmeans._loop import Metric
 from likewise.kmeans._mpck import MPCKMeans, Penalty, SoftLinks
-from likewise.supervision import Supervision
+from likewise.seeding import HintedSubset
 
 if TYPE_CHECKING:
     from likewise._typing import RandomStateLike
@@ -183,9 +182,7 @@ class MKMeans(MPCKMeans):
     """
 
     _hints_assign: ClassVar[bool] = False
+    _n_hinted_starts: ClassVar[int | None] = 0
 
-    def _count_hinted_starts(self, hints: Supervision) -> int:
-        return 0
-
-    def _suggest_metric(self, X: Rows, named: HintedSubset) -> Metric:
-        return self._invert_component_scatter(X, HintedSubset.empty(X))
+    def _suggest_metric(self, X: Rows, named: HintedSubset) -> Metric | None:
+        return super()._suggest_metric(X, HintedSubset.from_data(X))

@@ -17,9 +17,9 @@ from sklearn.utils.validation import check_is_fitted
 
 from likewise._blocks import ArrayRows, Block, Rows, as_rows, draw_rows
 from likewise._compat import check_random_state, with_callbacks
-from likewise._hinted import HintedSubset
 from likewise._threads import get_n_threads
 from likewise.base import FitProgress, HintedClusterer, Rule, choice, either, integer, real, warn_caller
+from likewise.evaluation import Satisfaction
 from likewise.mixture._em import Mixture, MixtureFit, MixtureSteps, Relations, label_block, run_em
 from likewise.mixture._fit_data import (
     FitData,
@@ -37,12 +37,17 @@ from likewise.mixture._gaussian_components import (
     CovarianceType,
     Gaussians,
 )
-from likewise.seeding import compute_hinted_space, draw_seeds_from_closure, extend_seeds, find_fewest_broken
+from likewise.seeding import (
+    HintedSubset,
+    compute_hinted_space,
+    draw_seeds_from_closure,
+    extend_seeds,
+    find_fewest_broken,
+)
 from likewise.supervision import Supervision
 
 if TYPE_CHECKING:
     from likewise._typing import ArrayLike, MatrixLike, RandomStateLike
-    from likewise.evaluation import Satisfaction
 
 # Number of iterations of each start before the best start is finished.
 _TRIAL = 15
@@ -342,7 +347,8 @@ class MixtureFamily(HintedClusterer, ABC):
         labels = rows.make_column(np.int32, partial(label_block, mixture, steps.named.rows, hinted_labels))
         counts = rows.sum(partial(_count_labels, self.n_clusters), labels)
         self.labels_ = rows.collect(labels)
-        self.violations_ = steps.named.compute_satisfaction(hinted_labels)
+        named = steps.named
+        self.violations_ = Satisfaction._from_codes(hinted_labels, named.hints.links, named.rows)
         return int(np.count_nonzero(counts))
 
     def _keep_mixture(self, mixture: Mixture) -> None:

@@ -9,9 +9,9 @@ import numpy as np
 from sklearn.metrics import pairwise_distances_argmin
 
 from likewise._blocks import ArrayRows, Block, Rows
-from likewise._hinted import HintedSubset
 from likewise.mixture._em import MixtureSteps, Relations, split_rows
 from likewise.mixture._gaussian_components import ComponentMoments, Covariances
+from likewise.seeding import HintedSubset
 
 
 @dataclass(frozen=True, eq=False)
