@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from functools import partial
+from typing import Any
 
 import numpy as np
 from scipy.linalg import eigh
@@ -66,6 +67,36 @@ class HintedSubset:
     ) -> HintedSubset:
         """Take the hinted rows and their weights from X; by default there are none."""
         return cls(rows, hints, closure, X.take(rows), X.get_weights(rows))
+
+
+def label_rows(
+    rows: Rows,
+    predict: Callable[[np.ndarray], np.ndarray],
+    hinted_rows: np.ndarray,
+    labels: np.ndarray,
+    n_clusters: int,
+) -> tuple[Any, int]:
+    """Label every row in one pass: `hinted_rows`, which must be sorted, with `labels`, others with `predict`.
+
+    Returns the labels and the number of clusters that have rows.
+    """
+    column = rows.make_column(np.int32, partial(_label_block, predict, hinted_rows, labels))
+    counts: np.ndarray = rows.sum(partial(_count_labels, n_clusters), column)
+    return rows.collect(column), int(np.count_nonzero(counts))
+
+
+def _label_block(
+    predict: Callable[[np.ndarray], np.ndarray], hinted_rows: np.ndarray, labels: np.ndarray, block: Block
+) -> np.ndarray:
+    found = predict(block.X)
+    first, last = np.searchsorted(hinted_rows, [block.rows.start, block.rows.stop])
+    found[hinted_rows[first:last] - block.rows.start] = labels[first:last]
+    return found
+
+
+def _count_labels(n_clusters: int, block: Block) -> np.ndarray:
+    assert block.kept is not None
+    return np.bincount(block.kept, minlength=n_clusters)
 
 
 def compute_component_centroids(

@@ -150,7 +150,7 @@ def test_blocks_add_up_to_the_whole(monkeypatch):
 
 
 def test_a_refit_resets_the_number_of_approximate_groups(monkeypatch):
-    monkeypatch.setattr("likewise.mixture._units.ENUMERATED", 1)
+    monkeypatch.setattr("likewise.mixture._factors.ENUMERATED", 1)
     X = rows()
     star = Supervision.from_links(240, cannot=[(0, 100), (0, 200)])
     for model in (

@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 from sklearn.exceptions import ConvergenceWarning
 
 from likewise import PosteriorConstrainedGaussianMixture, Supervision
-from likewise.mixture._relations import ProjectedRelations
-from likewise.mixture._units import Units
+from likewise.mixture._factors import Units
+from likewise.mixture._posterior_constraints import ProjectedRelations
 from profiles import fewer
 from reference import mixture_twin as twin
 

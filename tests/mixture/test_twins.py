@@ -13,10 +13,17 @@ from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
 
 from likewise import EquivalenceGaussianMixture, PairwiseGaussianMixture, Supervision
-from likewise.mixture._factors import compute_pair_posterior, log_sum_exp, log_sum_exp_of_others
+from likewise.mixture._factors import (
+    LoopyGroups,
+    Units,
+    build_pair_network,
+    component_network,
+    compute_pair_posterior,
+    log_sum_exp,
+    log_sum_exp_of_others,
+)
 from likewise.mixture._most_probable import eliminate, label_graph
-from likewise.mixture._relations import LoopyGroups, NormalisedRelations
-from likewise.mixture._units import Units, build_pair_network, component_network
+from likewise.mixture._pairwise import NormalisedRelations
 from profiles import fewer
 from reference import mixture_twin as twin
 
@@ -363,7 +370,7 @@ def test_a_forest_fitted_by_belief_propagation_is_the_exact_fit(model, monkeypat
     exact = model.fit(X, supervision=hints)
     bounds, means, labels = exact.lower_bounds_, exact.means_, exact.labels_
     assert exact.n_approximate_ == 0
-    monkeypatch.setattr("likewise.mixture._units.ENUMERATED", 1)
+    monkeypatch.setattr("likewise.mixture._factors.ENUMERATED", 1)
     model.fit(X, supervision=hints)
     assert model.n_approximate_ == 2
     shared = min(len(bounds), len(model.lower_bounds_))

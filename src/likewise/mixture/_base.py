@@ -5,7 +5,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from copy import deepcopy
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
@@ -20,20 +20,19 @@ from likewise._compat import check_random_state, with_callbacks
 from likewise._threads import get_n_threads
 from likewise.base import FitProgress, HintedClusterer, Rule, choice, either, integer, real, warn_caller
 from likewise.evaluation import Satisfaction
-from likewise.mixture._em import Mixture, MixtureFit, MixtureSteps, Relations, label_block, run_em
-from likewise.mixture._fit_data import (
-    FitData,
-    compute_moments,
-    compute_nearest_moments,
-    get_all_rows,
-    load_rows,
-    sum_block,
-    sum_squares_from,
+from likewise.mixture._em import (
+    Mixture,
+    MixtureFit,
+    MixtureSteps,
+    Relations,
+    run_em,
+    split_rows,
 )
 from likewise.mixture._gaussian_components import (
     COVARIANCE_TYPES,
     KINDS,
     ComponentMoments,
+    Covariances,
     CovarianceType,
     Gaussians,
 )
@@ -43,6 +42,7 @@ from likewise.seeding import (
     draw_seeds_from_closure,
     extend_seeds,
     find_fewest_broken,
+    label_rows,
 )
 from likewise.supervision import Supervision
 
@@ -58,6 +58,49 @@ _TRIAL_ROWS = 50_000
 _IS_ARRAY = Rule(
     "an array of shape (n_components, n_features)", lambda v: hasattr(v, "__len__") and not isinstance(v, str)
 )
+
+
+@dataclass(frozen=True, eq=False)
+class FitData:
+    """The data of a fit.
+
+    Attributes
+    ----------
+    rows, named
+        All rows, and the hinted rows.
+    trial, trial_named
+        The rows on which starts are tried, and the hinted rows among them: all rows, or a sample in memory
+        that includes every hinted row.
+    middle : ndarray of shape (d,)
+        The mean of the rows.
+    ridge : float
+        The constant that is added to variances.
+    relations : callable or None
+        Makes new relations for each start.
+    """
+
+    rows: Rows
+    named: HintedSubset
+    trial: Rows
+    trial_named: HintedSubset
+    middle: np.ndarray
+    ridge: float
+    relations: Callable[[], Relations] | None
+
+    @property
+    def sampled(self) -> bool:
+        """Whether starts are tried on a sample."""
+        return self.trial is not self.rows
+
+    def make_steps(self) -> MixtureSteps:
+        """Return the steps over all rows."""
+        return MixtureSteps(self.rows, self.named, self.relations and self.relations(), ridge=self.ridge)
+
+    def make_trial_steps(self) -> MixtureSteps:
+        """Return the steps over the rows on which starts are tried."""
+        return MixtureSteps(
+            self.trial, self.trial_named, self.relations and self.relations(), ridge=self.ridge
+        )
 
 
 class MixtureFamily(HintedClusterer, ABC):
@@ -344,12 +387,12 @@ class MixtureFamily(HintedClusterer, ABC):
     def _keep_labels(self, rows: Rows, steps: MixtureSteps, mixture: Mixture) -> int:
         """Label all rows, hinted rows according to their links; return the number of clusters with rows."""
         hinted_labels = steps.predict_hinted_labels(mixture)
-        labels = rows.make_column(np.int32, partial(label_block, mixture, steps.named.rows, hinted_labels))
-        counts = rows.sum(partial(_count_labels, self.n_clusters), labels)
-        self.labels_ = rows.collect(labels)
         named = steps.named
+        self.labels_, n_found = label_rows(
+            rows, mixture.predict_without_links, named.rows, hinted_labels, self.n_clusters
+        )
         self.violations_ = Satisfaction._from_codes(hinted_labels, named.hints.links, named.rows)
-        return int(np.count_nonzero(counts))
+        return n_found
 
     def _keep_mixture(self, mixture: Mixture) -> None:
         self._mixture = mixture
@@ -516,10 +559,51 @@ def _find_highest(tried: list[tuple[MixtureSteps, MixtureFit]]) -> tuple[Mixture
     return next(pair for pair in tried if not pair[1].bound < least)
 
 
-def _count_labels(n_clusters: int, block: Block) -> np.ndarray:
-    assert block.kept is not None
-    return np.bincount(block.kept, minlength=n_clusters)
-
-
 def _log_density_of_block(mixture: Mixture, block: Block) -> float:
     return float(mixture.log_density(block.X).sum())
+
+
+def load_rows(rows: Rows) -> Rows:
+    """Return the rows in memory."""
+    if isinstance(rows, ArrayRows):
+        return rows
+    return ArrayRows(get_all_rows(rows), threads=rows.threads)
+
+
+def get_all_rows(rows: Rows) -> np.ndarray:
+    """Return all rows as one array; a single block is not copied."""
+    return rows.read(rows.blocks[0]) if len(rows.blocks) == 1 else rows.take(np.arange(len(rows)))
+
+
+def sum_block(block: Block) -> np.ndarray:
+    """Return the sum of the rows of a block."""
+    total: np.ndarray = block.X.sum(axis=0, dtype=np.float64)
+    return total
+
+
+def sum_squares_from(middle: np.ndarray, block: Block) -> np.ndarray:
+    """Return the column sums of the squared differences between the rows of a block and `middle`."""
+    total: np.ndarray = np.square(np.subtract(block.X, middle, dtype=np.float64)).sum(axis=0)
+    return total
+
+
+def compute_moments(
+    kind: Covariances, middle: np.ndarray, n_parts: int, X: np.ndarray, parts: np.ndarray
+) -> ComponentMoments:
+    """Return the moments of rows whose Gaussians are known."""
+    each = np.eye(n_parts)
+    found = [
+        kind.compute_moments(kind.prepare(X[rows], middle), each[parts[rows]])
+        for rows in split_rows(X, kind, n_parts)
+    ]
+    return sum(found[1:], start=found[0])
+
+
+def compute_nearest_moments(
+    kind: Covariances, middle: np.ndarray, means: np.ndarray, block: Block
+) -> ComponentMoments:
+    """Return the moments of the rows of a block, each assigned to the Gaussian with the nearest mean."""
+    parts = np.empty(0, dtype=np.int64)
+    if len(block):
+        parts = pairwise_distances_argmin(block.X, means.astype(block.X.dtype))
+    return compute_moments(kind, middle, len(means), block.X, parts)

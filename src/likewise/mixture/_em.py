@@ -255,14 +255,6 @@ def expect_block(mixture: Mixture, without: np.ndarray, block: Block) -> Expecta
     return Expectations(moments, moments.counts.reshape(mixture.log_within.shape).sum(axis=1), total)
 
 
-def label_block(mixture: Mixture, hinted_rows: np.ndarray, labels: np.ndarray, block: Block) -> np.ndarray:
-    """Return the class of each row of a block; `hinted_rows`, which must be sorted, get the given labels."""
-    found = mixture.predict_without_links(block.X)
-    first, last = _find_in_block(hinted_rows, block.rows)
-    found[hinted_rows[first:last] - block.rows.start] = labels[first:last]
-    return found
-
-
 def _find_in_block(rows: np.ndarray, block: slice) -> Any:
     """Return the first and last position in the sorted `rows` that is in a block."""
     return np.searchsorted(rows, [block.start, block.stop])

@@ -1,19 +1,41 @@
-"""GMM-EC: chunklets for must-links and a Markov network for cannot-links."""
+"""GMM-EC: chunklets for must-links and a Markov network for cannot-links (Shental et al. 2004).
+
+The objective is the log of
+
+    (1)  sum over the labellings z that satisfy all links of prod_u a_{z_u} prod_{i in u} p_{z_u}(x_i)
+
+over the chunklets u, minus the log of the normaliser, the same sum without the densities, if it is included.
+The E-step computes the marginals of z, exactly or by belief propagation; the M-step of the class weights is
+closed without the normaliser, and otherwise equation (4) of ``_pairwise.py``.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, ClassVar
 
+import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 
 from likewise._blocks import Rows
 from likewise.base import Rule, choice, warn_caller
 from likewise.mixture._base import MixtureFamily
-from likewise.mixture._em import MixtureFit, MixtureSteps, Relations
+from likewise.mixture._em import MixtureFit, MixtureSteps, Relations, compute_closed_weights
+from likewise.mixture._factors import (
+    FactorNetwork,
+    LoopyGroups,
+    Units,
+    component_network,
+    refuse_large_groups,
+    refuse_weights,
+)
 from likewise.mixture._gaussian_components import CovarianceType
-from likewise.mixture._relations import EquivalenceRelations, count_approximate
-from likewise.mixture._units import Units, component_network, refuse_large_groups, refuse_weights
+from likewise.mixture._pairwise import (
+    ComponentRelations,
+    NormalisedRelations,
+    compute_normalised_weights,
+    count_approximate,
+)
 from likewise.supervision import Supervision
 
 if TYPE_CHECKING:
@@ -167,3 +189,48 @@ class EquivalenceGaussianMixture(MixtureFamily):
                 f"{type(self).__name__}: of the links, {self.violations_}. {why}",
                 ConvergenceWarning,
             )
+
+
+class EquivalenceRelations(ComponentRelations):
+    """Chunklets drawn as a whole, and a Markov network of cannot-links (Shental et al. 2004).
+
+    A chunklet of any size has one prior factor. The normaliser of the network is the sum over labellings
+    without densities; if it is omitted, the class weights have a closed form.
+    """
+
+    # Iterations of an M-step with large groups. A partial M-step suffices, and each evaluation of the
+    # normaliser costs several sweeps of messages.
+    _STEPS = 3
+
+    def __init__(self, network: FactorNetwork, large: np.ndarray, *, normalize: bool) -> None:
+        super().__init__(network, large)
+        self._sizes = np.ones_like(self._sizes)
+        self.normalize = normalize
+        self._large_prior = LoopyGroups(large) if len(large) and normalize else None
+
+    def expect(
+        self, log_weights: np.ndarray, log_density: np.ndarray
+    ) -> tuple[np.ndarray, np.ndarray, float]:
+        """Return the mass of each row in each class, the class counts, and the bound."""
+        mass, total = self._infer(log_weights, log_density)
+        if self.normalize:
+            total -= self.compute_prior(log_weights)[1]
+        return self.network.members.T @ mass, mass.sum(axis=0), total
+
+    def compute_prior(self, log_weights: np.ndarray) -> tuple[np.ndarray, float]:
+        """Return the expected class counts and the log normaliser of the network under the prior."""
+        counts, total = self.network.compute_prior(log_weights)
+        if self._large_prior is not None:
+            shape = (len(self._large_prior.units), len(log_weights))
+            beliefs, log_z = self._large_prior.infer(np.broadcast_to(log_weights, shape))
+            counts, total = counts + beliefs.sum(axis=0), total + log_z
+        return counts, total
+
+    def update_weights(self, counts: np.ndarray, log_weights: np.ndarray, n_free: float) -> np.ndarray:
+        """Return the weights that maximise the expected log-likelihood, with or without the normaliser."""
+        if not self.normalize:
+            return compute_closed_weights(counts)
+        if self._large_prior is not None:
+            n_single = n_free + self.network.n_free
+            return compute_normalised_weights(counts, log_weights, n_single, self.compute_prior, self._STEPS)
+        return NormalisedRelations(self.network).update_weights(counts, log_weights, n_free)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import TYPE_CHECKING, Any, ClassVar, Self
@@ -12,8 +12,8 @@ import numpy as np
 from likewise._batches import AT_ONCE, BatchChecksMixin, Patience, read_batches
 from likewise._blocks import ArrayRows, Rows, draw_rows
 from likewise._compat import check_random_state
-from likewise.base import FitProgress, Rule, choice, integer, real
-from likewise.mixture._base import MixtureFamily
+from likewise.base import FitProgress, Rule, integer, real
+from likewise.mixture._base import FitData, MixtureFamily, load_rows
 from likewise.mixture._em import (
     Expectations,
     Mixture,
@@ -23,15 +23,14 @@ from likewise.mixture._em import (
     expect_block,
     maximise,
 )
-from likewise.mixture._fit_data import FitData, load_rows
 from likewise.mixture._gaussian_components import CovarianceType
-from likewise.mixture._relations import (
+from likewise.mixture._pairwise import (
     NormalisedRelations,
+    PairwiseGaussianMixture,
     RelationsKind,
     SelectedRelations,
     compute_pair_weights,
     get_relations_kind,
-    make_pairwise_relations,
 )
 from likewise.supervision import Supervision
 
@@ -140,7 +139,7 @@ def _make_running(steps: MixtureSteps, expected: Expectations, n_rows: int) -> R
     return RunningExpectations(expected * (1 / len(steps.rows)), pair_weight / len(steps.rows), n_rows)
 
 
-class MiniBatchPairwiseGaussianMixture(BatchChecksMixin, MixtureFamily):
+class MiniBatchPairwiseGaussianMixture(BatchChecksMixin, PairwiseGaussianMixture):
     r"""Gaussian mixture with pairwise relations, fitted on batches of rows.
 
     Maximises the objective of :class:`PairwiseGaussianMixture` by stepwise EM (Cappé & Moulines 2009): the
@@ -233,12 +232,9 @@ class MiniBatchPairwiseGaussianMixture(BatchChecksMixin, MixtureFamily):
     """
 
     lower_bound_: float
-    subcluster_weights_: np.ndarray
 
     parameter_rules: ClassVar[dict[str, Rule]] = {
-        **MixtureFamily.parameter_rules,
-        "n_subclusters": integer(1),
-        "relations": choice("auto", "components", "pairs"),
+        **PairwiseGaussianMixture.parameter_rules,
         "batch_size": integer(1),
         "learning_decay": _DECAY,
         "learning_offset": real(0),
@@ -264,7 +260,9 @@ class MiniBatchPairwiseGaussianMixture(BatchChecksMixin, MixtureFamily):
     ) -> None:
         super().__init__(
             n_clusters,
+            n_subclusters=n_subclusters,
             covariance_type=covariance_type,
+            relations=relations,
             init=init,
             n_init=n_init,
             max_iter=max_iter,
@@ -273,23 +271,9 @@ class MiniBatchPairwiseGaussianMixture(BatchChecksMixin, MixtureFamily):
             random_state=random_state,
             n_jobs=n_jobs,
         )
-        self.n_subclusters = n_subclusters
-        self.relations = relations
         self.batch_size = batch_size
         self.learning_decay = learning_decay
         self.learning_offset = learning_offset
-
-    @property
-    def _on_conflict(self) -> str:  # type: ignore[override]
-        components = self.relations == "components"
-        return MixtureFamily._on_conflict if components else "All are weighed against one another."
-
-    @property
-    def _n_sub(self) -> int:  # type: ignore[override]
-        return self.n_subclusters
-
-    def _make_relations_factory(self, hints: Supervision) -> Callable[[], Relations]:
-        return make_pairwise_relations(hints, self.n_clusters, self.relations, type(self).__name__)
 
     def _count_runs(self, n_starts: int, sampled: bool) -> int:
         return n_starts + 1 if isinstance(self.init, str) else 1
@@ -338,7 +322,7 @@ class MiniBatchPairwiseGaussianMixture(BatchChecksMixin, MixtureFamily):
         return _make_running(steps, found, len(data.trial))
 
     def _keep(self, rows: Rows, steps: MixtureSteps, fit: MixtureFit) -> None:
-        super()._keep(rows, steps, fit)
+        MixtureFamily._keep(self, rows, steps, fit)  # without the number of approximate groups
         self.relations_ = get_relations_kind(steps.relations)
         self._keep_running(self._running)
 
@@ -411,7 +395,3 @@ class MiniBatchPairwiseGaussianMixture(BatchChecksMixin, MixtureFamily):
                 f"n_subclusters={n_sub}, covariance_type={kind!r}, and one of these has changed. Restore it, "
                 "or start again with a clone."
             )
-
-    def _keep_mixture(self, mixture: Mixture) -> None:
-        super()._keep_mixture(mixture)
-        self.subcluster_weights_ = np.exp(mixture.log_within)

@@ -1,4 +1,12 @@
-"""EM-PC: EM with constraints on the posteriors."""
+"""EM-PC: EM with constraints on the posteriors (Graça, Ganchev & Taskar 2007).
+
+The E-step replaces the posteriors p of the linked rows by
+
+    (1)  q = argmin KL(q || p) subject to q_i = q_j for must-links and
+         q_i(m) + q_j(m) <= 1 for cannot-links and every class m
+
+and the M-step is that of any mixture, with q as the responsibilities.
+"""
 
 from __future__ import annotations
 
@@ -9,10 +17,9 @@ import numpy as np
 
 from likewise.base import Rule, choice, either, real
 from likewise.mixture._base import MixtureFamily
-from likewise.mixture._em import Relations
+from likewise.mixture._em import Relations, compute_closed_weights
+from likewise.mixture._factors import Units, log_sum_exp, refuse_weights
 from likewise.mixture._gaussian_components import CovarianceType
-from likewise.mixture._relations import ProjectedRelations
-from likewise.mixture._units import Units, refuse_weights
 from likewise.supervision import Supervision
 
 if TYPE_CHECKING:
@@ -134,3 +141,71 @@ class PosteriorConstrainedGaussianMixture(MixtureFamily):
         else:
             caps = self.penalty * units.edge_weights
         return lambda: ProjectedRelations(units, caps)
+
+
+class ProjectedRelations:
+    """Posteriors projected onto the constraints (Graça, Ganchev & Taskar 2007).
+
+    Minimises KL(q || p), where p are the posteriors without links, subject to q_i = q_j for must-links and
+    ``q_i(m) + q_j(m) <= 1`` for cannot-links and every class m. Must-links make q of a component the
+    geometric mean of the posteriors of its rows. At most one class of a cannot-link can violate its
+    constraint, and its multiplier has a closed form: with q' the posteriors without this link,
+    ``lambda = (logit q'_A + logit q'_B) / (1/|A| + 1/|B|)`` if positive. Links are visited in turn until no
+    multiplier changes: coordinate ascent on a concave dual. Multipliers are kept between calls, so a
+    projection that stops early is continued in the next call.
+    """
+
+    _TOL = 1e-8
+    _SWEEPS, _VISITS = 200, 1_000_000  # maximum number of sweeps, and of link updates in all sweeps
+
+    def __init__(self, units: Units, caps: np.ndarray) -> None:
+        self.units, self.rows = units, units.rows
+        self.share = 1.0 / units.sizes
+        self.caps = caps  # the largest multiplier of each link
+        self._multiplier = np.zeros(len(units.edges))
+        self._class = np.zeros(len(units.edges), dtype=np.int64)
+
+    def expect(
+        self, log_weights: np.ndarray, log_density: np.ndarray
+    ) -> tuple[np.ndarray, np.ndarray, float]:
+        """Return q of the linked rows, its sum, and the sum of ``log p(x) - KL(q || p)`` minus penalties."""
+        logits = log_density + log_weights
+        norm = log_sum_exp(logits)
+        logits = logits - norm[:, None]
+        q = self.project(self.share[:, None] * (self.units.members @ logits))
+        rows_q = self.units.members.T @ q
+        with np.errstate(divide="ignore", invalid="ignore"):
+            divergence = np.where(rows_q > 0, rows_q * (np.log(rows_q) - logits), 0.0)
+        return rows_q, rows_q.sum(axis=0), float(norm.sum() - divergence.sum()) - self._compute_cost(q)
+
+    def project(self, logits: np.ndarray) -> np.ndarray:
+        """Return the projected posteriors of the units, given the mean logits of their rows."""
+        from likewise.kernels.projection import hold_apart
+
+        edges = self.units.edges
+        tilted = np.ascontiguousarray(logits)
+        for place in (0, 1):
+            ends = edges[:, place]
+            np.subtract.at(tilted, (ends, self._class), self._multiplier * self.share[ends])
+        if len(edges):
+            sweeps = max(min(self._SWEEPS, self._VISITS // len(edges)), 10)
+            state = self._multiplier, self._class, tilted
+            hold_apart(edges, self.share, self.caps, sweeps, self._TOL, *state)
+        q: np.ndarray = np.exp(tilted - log_sum_exp(tilted)[:, None])
+        return q
+
+    def _compute_cost(self, q: np.ndarray) -> float:
+        """Return the penalty of violated links; 0 if the constraints are hard."""
+        soft = np.isfinite(self.caps)
+        first, second = self.units.edges[soft].T
+        broken = (q[first] + q[second] - 1.0).max(axis=1, initial=0.0)
+        return float(self.caps[soft] @ broken)
+
+    def update_weights(self, counts: np.ndarray, log_weights: np.ndarray, n_free: float) -> np.ndarray:
+        """Return weights in proportion to the counts."""
+        return compute_closed_weights(counts)
+
+    def predict_labels(self, log_weights: np.ndarray, log_density: np.ndarray) -> np.ndarray:
+        """Return the most likely class of each projected posterior."""
+        mass, _, _ = self.expect(log_weights, log_density)
+        return np.asarray(mass.argmax(axis=1))
