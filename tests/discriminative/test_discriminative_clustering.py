@@ -16,10 +16,9 @@ import likewise.discriminative._model as model_module
 from likewise import Supervision
 from likewise.datasets import load
 from likewise.discriminative import DiscriminativeClustering, Noise
-from likewise.discriminative._em import HintedObjective
 from likewise.discriminative._hints import HintTerms
-from likewise.discriminative._initial_weights import stretch
-from likewise.discriminative._softmax import Objective
+from likewise.discriminative._model import stretch
+from likewise.discriminative._softmax import HintedObjective, Objective
 from likewise.evaluation import pairwise_f
 from likewise.supervision import sample_links, sample_triplets
 from reference.discriminative_twin import log_evidence, log_softmax, lower_bound

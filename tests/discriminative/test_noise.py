@@ -8,7 +8,7 @@ from sklearn.datasets import make_blobs
 
 from likewise import Supervision
 from likewise.discriminative import DiscriminativeClustering, Noise
-from likewise.discriminative._noise import PRIOR_COUNT, compute_prior_log_density, learn_noise
+from likewise.discriminative._hints import PRIOR_COUNT, compute_prior_log_density, learn_noise
 from likewise.supervision import sample_triplets
 from profiles import fewer
 

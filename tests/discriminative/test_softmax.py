@@ -10,9 +10,8 @@ import likewise.discriminative._softmax as softmax
 from likewise import Supervision
 from likewise._blocks import ArrayRows, MappedRows, as_rows
 from likewise.discriminative import Noise
-from likewise.discriminative._em import HintedObjective, VariationalState
 from likewise.discriminative._hints import HintTerms
-from likewise.discriminative._softmax import Objective, as_they_are
+from likewise.discriminative._softmax import HintedObjective, Objective, VariationalState, as_they_are
 from profiles import fewer
 from reference.discriminative_twin import lower_bound
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from copy import deepcopy
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self, get_args
@@ -15,11 +14,10 @@ from likewise._blocks import Rows
 from likewise._compat import check_random_state, with_callbacks
 from likewise._threads import get_n_threads
 from likewise.base import FitProgress, Rule, choice, either, integer, real, warn_caller
-from likewise.discriminative._em import DiscriminativeFit, HintedObjective, VariationalState
-from likewise.discriminative._feature_space import Space
+from likewise.discriminative._hints import Noise, NoiseKind
 from likewise.discriminative._model import SOFT_EPSILONS, TRIAL, GatheredRows, HintData, Run, SoftmaxClusterer
-from likewise.discriminative._noise import Noise, NoiseKind
-from likewise.discriminative._row_order import OrderedRows
+from likewise.discriminative._rows import OrderedRows, Space
+from likewise.discriminative._softmax import DiscriminativeFit, HintedObjective
 from likewise.seeding import breaks_clearly_less
 from likewise.supervision import Supervision
 
@@ -282,61 +280,52 @@ class DiscriminativeClustering(SoftmaxClusterer):
         with threadpool_limits(1):
             arranged = self._arrange_rows(rows, hint_data, rng)
             space = Space.with_fourier(arranged.moments, rows, self.fourier_features, self.gamma, rng)
-            as_printed = self.epsilon == 0 and not self.anneal
-            unhinted = None
-            if self.init == "auto" and len(hint_data.terms) and not as_printed:
-                unhinted = self._make_unhinted_fit(rows, unhinted_rng)
-            fit = self._fit(arranged, space, hint_data, rng, X, unhinted)
+            fit = self._fit(X, rows, arranged, space, hint_data, rng, unhinted_rng)
             self._keep(fit, rows, space, hint_data)
         return self
 
-    def _make_unhinted_fit(self, rows: Rows, rng: Any) -> Callable[[Run], VariationalState]:
-        """Return a function that fits without hints, on a sample if there are many rows."""
-
-        def fit(run: Run) -> VariationalState:
-            hint_data = self._gather_hints(Supervision.empty(len(rows)), rows)
-            arranged = self._arrange_rows(rows, hint_data, rng)
-            # Equal to the space of the fit with hints up to rounding: random draws have the same order.
-            space = Space.with_fourier(arranged.moments, rows, self.fourier_features, self.gamma, rng)
-            near = space.center_rows(arranged.rows)
-            few = GatheredRows.from_rows(near, space, arranged)
-            problem = self._make_objective(near, space, arranged.hinted, hint_data.terms, None, few)
-            start = self._choose_start(few, problem, hint_data, rng, run)
-            return run(problem, start.state, self.max_iter).state
-
-        return fit
-
-    def _select_better_start(
+    def _continue_unhinted(
         self,
         tried: DiscriminativeFit,
-        unhinted: VariationalState,
+        rows: Rows,
         problem: HintedObjective,
         hint_data: HintData,
+        rng: Any,
         run: Run,
     ) -> DiscriminativeFit:
-        """Return the start from the hints if it breaks clearly fewer links, else the fit without hints."""
+        """Continue the fit without hints, or return the tried start if it breaks clearly fewer links.
+
+        If there are many rows, the fit without hints is made on a sample.
+        """
+        nothing = self._gather_hints(Supervision.empty(len(rows)), rows)
+        arranged = self._arrange_rows(rows, nothing, rng)
+        # Equal to the space of the fit with hints up to rounding: random draws have the same order.
+        space = Space.with_fourier(arranged.moments, rows, self.fourier_features, self.gamma, rng)
+        near = space.center_rows(arranged.rows)
+        few = GatheredRows.from_rows(near, space, arranged)
+        free = self._make_objective(near, space, arranged.hinted, nothing.terms, None, few)
+        unhinted = run(free, self._choose_start(few, free, nothing, rng, run).state, self.max_iter).state
         continued = run(problem, problem.start(unhinted.W), TRIAL)
-
-        def labels(state: VariationalState) -> np.ndarray:
-            return problem.objective.log_p_hinted(state.W).argmax(axis=1)
-
-        is_clear = breaks_clearly_less(labels(tried.state), labels(unhinted), hint_data.as_links(), 2.0)
+        own, other = (problem.objective.log_p_hinted(W).argmax(axis=1) for W in (tried.state.W, unhinted.W))
+        is_clear = breaks_clearly_less(own, other, hint_data.as_links(), 2.0)
         return tried if is_clear and tried.bounds[-1] > continued.bounds[-1] else continued
 
     def _fit(
         self,
+        X: Any,
+        rows: Rows,
         arranged: OrderedRows,
         space: Space,
         hint_data: HintData,
         rng: Any,
-        X: Any,
-        unhinted: Callable[[Run], VariationalState] | None = None,
+        unhinted_rng: Any,
     ) -> DiscriminativeFit:
         """Try the starts, finish the best one, then learn the noise or make the hints hard."""
         as_printed = self.epsilon == 0 and not self.anneal
+        is_auto = self.init == "auto" and len(hint_data.terms) > 0 and not as_printed
         stages = 0 if as_printed else len(SOFT_EPSILONS)
         more = stages if self.epsilon == 0 else int(self.noise is not None)
-        progress = FitProgress(self, X, self.n_init + 1 + more + (self.n_init + 2) * (unhinted is not None))
+        progress = FitProgress(self, X, self.n_init + 1 + more + (self.n_init + 2) * is_auto)
 
         def run(problem: HintedObjective, state: Any, max_iter: int, **how: bool) -> DiscriminativeFit:
             max_iter = min(max_iter, self.max_iter)
@@ -350,8 +339,8 @@ class DiscriminativeClustering(SoftmaxClusterer):
         few = GatheredRows.from_rows(near, space, arranged)
         problem = self._make_objective(near, space, hinted, hint_data.terms, self.noise, few)
         best = self._choose_start(few, problem, hint_data, rng, run)
-        if unhinted is not None:
-            best = self._select_better_start(best, unhinted(run), problem, hint_data, run)
+        if is_auto:
+            best = self._continue_unhinted(best, rows, problem, hint_data, unhinted_rng, run)
         if not few.everyone:
             problem = self._make_objective(near, space, hinted, hint_data.terms, self.noise)
         fit = run(problem, best.state, self.max_iter)

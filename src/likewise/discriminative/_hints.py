@@ -1,29 +1,127 @@
-"""Links, groups and triplets in a common form: a true relation, and an answer that may be wrong."""
+"""Links, groups and triplets in a common form: a true relation, and an answer that may be wrong.
+
+The probabilities of answers given the truth, the noise, are fixed, or learned from the disagreement of hints
+and clusters.
+"""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Literal
 
 import numpy as np
 
-from likewise.discriminative._noise import Noise
 from likewise.kernels.mean_field import ascend
 from likewise.supervision import RowGroups, Supervision
 
+NoiseKind = Literal["uniform", "confusion"]
+# Pseudo-count of the prior of a learned noise for each true relation, with errors at the rate epsilon. With
+# few hints the noise stays near epsilon; many hints outweigh the prior.
+PRIOR_COUNT = 20.0
 # A triplet from the point of view of one of its rows, i. Row: the position of i. Columns: the answers that
 # put i with u, i with v, and u with v, where u and v are the other two rows in order.
 _SEEN_FROM = np.array([[0, 1, 2], [0, 2, 1], [1, 2, 0]])
 _OTHERS = np.array([[1, 2], [0, 2], [0, 1]])
 
 
-@dataclass(frozen=True)
-class _HintPulls:
-    """The contribution of each hint to each of its rows, for one noise. See `likewise.kernels.mean_field`."""
+@dataclass(frozen=True, eq=False)
+class Noise:
+    """The probability of each answer for each true relation.
 
-    first: np.ndarray
-    second: np.ndarray
-    both: np.ndarray
-    groups: np.ndarray
+    Parameters
+    ----------
+    pairs : ndarray of shape (2, 2)
+        Rows are the true relation, together or apart; columns are the answer, must-link or cannot-link.
+    triplets : ndarray of shape (4, 4)
+        Rows are the true relation, columns are the answer; both in the order AB, AC, BC, NEITHER.
+
+    Examples
+    --------
+    >>> from likewise.discriminative import Noise
+    >>> Noise.uniform(0.1, 0.3).pairs.tolist()
+    [[0.9, 0.1], [0.1, 0.9]]
+    """
+
+    pairs: np.ndarray
+    triplets: np.ndarray
+
+    @classmethod
+    def uniform(cls, pair_epsilon: float, triplet_epsilon: float) -> Noise:
+        """Return the noise in which all wrong answers are equally likely (Pei 2017, tables 3.1 and 3.2).
+
+        Parameters
+        ----------
+        pair_epsilon : float
+            Probability that the answer about a pair is wrong.
+        triplet_epsilon : float
+            Probability that the answer about a triplet is wrong.
+
+        Returns
+        -------
+        noise : Noise
+            The noise.
+        """
+        return cls(_make_uniform_table(2, pair_epsilon), _make_uniform_table(4, triplet_epsilon))
+
+    def compute_logs(self) -> tuple[np.ndarray, np.ndarray]:
+        """Return the logarithms of both tables.
+
+        Returns
+        -------
+        pairs : ndarray of shape (2, 2)
+            The logarithm of `pairs`.
+        triplets : ndarray of shape (4, 4)
+            The logarithm of `triplets`.
+        """
+        return np.log(self.pairs), np.log(self.triplets)
+
+
+def _make_uniform_table(size: int, epsilon: float) -> np.ndarray:
+    table = np.full((size, size), epsilon / (size - 1))
+    np.fill_diagonal(table, 1.0 - epsilon)
+    return table
+
+
+def _make_exchangeable(counts: np.ndarray) -> np.ndarray:
+    """Return counts of shape (4, 4), averaged over the order of AB, AC and BC."""
+    mean = np.empty((4, 4))
+    right = np.trace(counts[:3, :3])
+    mean[:3, :3] = counts[:3, :3][~np.eye(3, dtype=bool)].mean()
+    np.fill_diagonal(mean[:3, :3], right / 3)
+    mean[:3, 3] = counts[:3, 3].mean()
+    mean[3, :3] = counts[3, :3].mean()
+    mean[3, 3] = counts[3, 3]
+    return mean
+
+
+def learn_noise(kind: NoiseKind, prior: Noise, counts: tuple[np.ndarray, np.ndarray]) -> Noise:
+    """Return the most probable noise, given the expected counts of (true relation, answer).
+
+    For "confusion" each row of a table has a Dirichlet prior whose mode is the row of `prior`; for "uniform"
+    the single error probability has the corresponding Beta prior. The result maximises the likelihood of the
+    counts times this prior, whose logarithm is `compute_prior_log_density`, up to a constant.
+
+    AB, AC and BC share their probabilities: the rows of a triplet are stored in ascending order, so the three
+    names are interchangeable.
+    """
+    tables = []
+    for table, seen in zip((prior.pairs, prior.triplets), counts, strict=True):
+        total = np.maximum(seen, 0.0) + PRIOR_COUNT * table
+        if kind == "confusion":
+            total = total if len(total) == 2 else _make_exchangeable(total)
+            tables.append(total / total.sum(axis=1, keepdims=True))
+        else:
+            wrong = total[~np.eye(len(total), dtype=bool)].sum() / total.sum()
+            # Above chance level, answers would mean their opposite. The density is unimodal, so the nearest
+            # allowed value is the best.
+            tables.append(_make_uniform_table(len(table), min(wrong, 0.9 * (1.0 - 1.0 / len(table)))))
+    return Noise(*tables)
+
+
+def compute_prior_log_density(noise: Noise, prior: Noise) -> float:
+    """Return the logarithm of the prior density of a learned noise, up to a constant."""
+    pairs, triplets = noise.compute_logs()
+    return PRIOR_COUNT * float((prior.pairs * pairs).sum() + (prior.triplets * triplets).sum())
 
 
 class HintTerms:
@@ -85,15 +183,19 @@ class HintTerms:
     def __len__(self) -> int:
         return len(self._pairs) + len(self._triplets) + len(self._group_weight)
 
-    def compute_pulls(self, noise: Noise | None) -> _HintPulls:
-        """Return the contribution of each hint to its rows: log-likelihoods, or 0 and 1 without noise."""
+    def compute_pulls(self, noise: Noise | None) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
+        """Return the contribution of each hint to its rows: log-likelihoods, or 0 and 1 without noise.
+
+        For each pair or triplet and row: if the row is with the first other row, with the second, and with
+        both; and for each group. See `likewise.kernels.mean_field`.
+        """
         pair, triplet = (np.eye(2), np.eye(4)) if noise is None else noise.compute_logs()
         together = pair[0] - pair[1]  # for each answer, the log-likelihood ratio of together to apart
         of_pairs = np.tile(self._pair_weight * together[self._pair_answer], 2)
         better = (triplet[:3] - triplet[3])[:, self._answer] * self._triplet_weight  # versus NEITHER, (3, T)
         seen = better[_SEEN_FROM]  # position of the row, relation from its point of view, triplet
         none = np.zeros(len(of_pairs))
-        return _HintPulls(
+        return (
             np.concatenate([of_pairs, seen[:, 0].ravel()])[self._order],
             np.concatenate([none, seen[:, 1].ravel()])[self._order],
             np.concatenate([none, -seen.sum(axis=1).ravel()])[self._order],
@@ -104,10 +206,10 @@ class HintTerms:
         self, log_p: np.ndarray, q: np.ndarray, noise: Noise | None, *, max_sweeps: int, tol: float
     ) -> int:
         """Update q in place by mean field, eq. (3.10), or (3.11) without noise; return the sweeps made."""
-        pulls = self.compute_pulls(noise)
+        first, second, both, groups = self.compute_pulls(noise)
         n_sweeps: int = ascend(
-            log_p, self._indptr, self._first, self._second, pulls.first, pulls.second, pulls.both,
-            self._group_ptr, self._groups_of_rows, pulls.groups,
+            log_p, self._indptr, self._first, self._second, first, second, both,
+            self._group_ptr, self._groups_of_rows, groups,
             noise is None, max_sweeps, tol, self._sum_groups(q), q,
         )  # fmt: skip
         return n_sweeps

@@ -15,12 +15,10 @@ from likewise._compat import check_random_state, with_callbacks
 from likewise._threads import get_n_threads
 from likewise.base import FitProgress, Rule, choice, either, integer, real
 from likewise.discriminative._discriminative_clustering import Neither
-from likewise.discriminative._em import DiscriminativeFit, HintedObjective, VariationalState
-from likewise.discriminative._feature_space import Space
+from likewise.discriminative._hints import Noise
 from likewise.discriminative._model import GatheredRows, HintData, SoftmaxClusterer, draw_unhinted_rows
-from likewise.discriminative._noise import Noise
-from likewise.discriminative._row_order import OrderedRows
-from likewise.discriminative._softmax import Objective
+from likewise.discriminative._rows import OrderedRows, Space
+from likewise.discriminative._softmax import DiscriminativeFit, HintedObjective, Objective, VariationalState
 from likewise.supervision import Supervision
 
 if TYPE_CHECKING:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
@@ -9,20 +10,25 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from scipy.special import entr, softmax
+from sklearn.cluster import KMeans
+from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import check_is_fitted
 
-from likewise._blocks import Block, Rows, draw_rows
+from likewise._blocks import Block, Rows, as_rows, draw_rows
 from likewise._threads import get_n_threads
 from likewise.base import HintedClusterer
-from likewise.discriminative._em import DiscriminativeFit, HintedObjective, VariationalState
-from likewise.discriminative._feature_space import Space
-from likewise.discriminative._hints import HintTerms
-from likewise.discriminative._initial_weights import Starts
-from likewise.discriminative._noise import Noise, NoiseKind
-from likewise.discriminative._row_order import OrderedRows, order_hinted_rows
-from likewise.discriminative._softmax import Objective, split_block
+from likewise.discriminative._hints import HintTerms, Noise, NoiseKind
+from likewise.discriminative._rows import OrderedRows, Space, order_hinted_rows
+from likewise.discriminative._softmax import (
+    DiscriminativeFit,
+    HintedObjective,
+    Objective,
+    VariationalState,
+    split_block,
+)
 from likewise.evaluation import link_satisfaction, triplet_satisfaction
 from likewise.exceptions import InfeasibleSupervisionError
+from likewise.seeding import draw_seeds_from_closure, extend_seeds, label_rows
 from likewise.supervision import Supervision
 
 if TYPE_CHECKING:
@@ -35,6 +41,14 @@ TRIAL = 10
 _FEW_ROWS = 20_000
 # Hard hints freeze their initial assignment, so they start from fits with soft hints that become nearly hard.
 SOFT_EPSILONS = (0.05, 1e-3, 1e-6)
+# The penalty of the logistic fit to the labels of a start. It is large, since confident weights are hard to
+# leave.
+_START_ALPHA = 0.125
+_START_STEPS = 30
+# Weight of the scatter of all rows relative to the scatter within must-links, in must-links.
+_PRIOR_LINKS = 5.0
+# Lower bound of the variance of a direction, relative to the mean over all directions.
+_NARROWEST = 0.01
 
 # Improves a state of a problem for at most the given number of iterations.
 Run = Callable[[HintedObjective, VariationalState, int], DiscriminativeFit]
@@ -114,6 +128,91 @@ class GatheredRows:
         return cls(space.transform(near, which), weight, np.arange(len(hinted)), False)
 
 
+def stretch(
+    X: np.ndarray, weight: np.ndarray, links: Supervision, hinted_rows: np.ndarray | None = None
+) -> np.ndarray | None:
+    """Return the rows in a space in which must-linked rows vary equally in all directions.
+
+    The scatter within must-links and must-link groups, shrunk towards the scatter of all rows, becomes the
+    identity, as in relevant component analysis (Bar-Hillel et al. 2003). Returns None without must-links.
+    With `hinted_rows`, links refer to positions in that array.
+    """
+    must, groups = links.must, links.must_groups
+    if not len(must) and not len(groups):
+        return None
+    few = X if hinted_rows is None else X[hinted_rows]
+    apart = (few[must[:, 0]] - few[must[:, 1]]) * np.sqrt(links.must_weights / 2)[:, None]
+    scatter, count = apart.T @ apart, links.must_weights.sum()
+    for rows, each in zip(groups, groups.weights, strict=True):
+        within = few[rows] - few[rows].mean(axis=0)
+        scatter += each * within.T @ within
+        count += each * (len(rows) - 1)
+    overall = (X * (weight / weight.sum())[:, None]).T @ X
+    values, vectors = np.linalg.eigh((scatter + _PRIOR_LINKS * overall) / (count + _PRIOR_LINKS))
+    values = np.maximum(values, max(_NARROWEST * values.mean(), np.finfo(float).tiny))
+    stretched: np.ndarray = X @ (vectors / np.sqrt(values))
+    return stretched
+
+
+class Starts:
+    """The starts of a fit. Random numbers are drawn from the given generator, in the order of the starts.
+
+    Parameters
+    ----------
+    X, weight : ndarray
+        Rows in memory and their weights.
+    hinted_rows : ndarray
+        The hinted rows among them, ascending.
+    hints : Supervision
+        The hints, numbered by positions in `hinted_rows`.
+    n_clusters : int
+        The number of clusters.
+    rng : RandomState
+        The random number generator.
+    """
+
+    def __init__(
+        self,
+        X: np.ndarray,
+        weight: np.ndarray,
+        hinted_rows: np.ndarray,
+        hints: Supervision,
+        n_clusters: int,
+        rng: np.random.RandomState,
+    ) -> None:
+        links = hints.to_links()
+        self._weight = weight
+        self._hinted_rows = hinted_rows
+        self._k = n_clusters
+        self._rng = rng
+        self._closure = links.closure(on_conflict="keep")
+        stretched = stretch(X, weight, links, hinted_rows)
+        self._spaces = [X] if stretched is None else [stretched, X]
+        everyone, n = np.arange(len(X)), float(len(X))
+        self._logistic = Objective.from_memory(
+            X, weight, everyone, n_clusters, m=n, tau=0.0, alpha=_START_ALPHA
+        )
+
+    def compute_weights(self, number: int) -> np.ndarray:
+        """Return the weights of start `number`; spaces alternate, and the second start in each uses hints."""
+        space, hinted_rows = self._spaces[number % len(self._spaces)], self._hinted_rows
+        draws = as_rows(space, weight=self._weight)
+        if number // len(self._spaces) == 1 and self._closure.n_components < len(hinted_rows):
+            seeds = draw_seeds_from_closure(
+                space[hinted_rows], self._closure, self._k, self._weight[hinted_rows], self._rng, draws=draws
+            )
+        else:
+            seeds = extend_seeds(draws, np.empty((0, space.shape[1])), self._k, None, self._rng)
+        with warnings.catch_warnings():  # about duplicate rows; the estimator warns about empty clusters
+            warnings.simplefilter("ignore", ConvergenceWarning)
+            model = KMeans(self._k, init=seeds, n_init=1, max_iter=30).fit(space, sample_weight=self._weight)
+        labels = model.labels_
+        q = np.zeros((self._k, len(labels)))
+        q[labels, np.arange(len(labels))] = 1.0
+        zero = np.zeros(self._logistic.shape)
+        return self._logistic.maximise(zero, q, max_iter=_START_STEPS, tol=1e-4)[0]
+
+
 @dataclass(frozen=True, eq=False)
 class SoftmaxModel:
     """The fitted model, small enough to be sent to remote workers."""
@@ -139,21 +238,6 @@ class SoftmaxModel:
         """Return the most probable clusters."""
         found: np.ndarray = self.compute_logits(X).argmax(axis=1).astype(np.int32)
         return found
-
-
-def _label_block(
-    model: SoftmaxModel, hinted_rows: np.ndarray, labels: np.ndarray, block: Block
-) -> np.ndarray:
-    """Label the rows of a block; the labels of hinted rows are given."""
-    mine = model.predict(block.X)
-    first, last = np.searchsorted(hinted_rows, [block.rows.start, block.rows.stop])  # ascending
-    mine[hinted_rows[first:last] - block.rows.start] = labels[first:last]
-    return mine
-
-
-def _count_labels(n_clusters: int, block: Block) -> np.ndarray:
-    assert block.kept is not None
-    return np.bincount(block.kept, minlength=n_clusters)
 
 
 def _sum_information(model: SoftmaxModel, block: Block) -> np.ndarray:
@@ -241,9 +325,7 @@ class SoftmaxClusterer(HintedClusterer):
         ascending = np.argsort(hint_data.rows)
         self.hinted_, self.hinted_proba_ = hint_data.rows[ascending], q[ascending]
         model, labels = self._get_model(), self.hinted_proba_.argmax(axis=1).astype(np.int32)
-        column = rows.make_column(np.int32, partial(_label_block, model, self.hinted_, labels))
-        counts: np.ndarray = rows.sum(partial(_count_labels, self.n_clusters), column)
-        self.labels_ = rows.collect(column)
+        self.labels_, n_found = label_rows(rows, model.predict, self.hinted_, labels, self.n_clusters)
         of_named = np.zeros(
             max(len(hint_data.named), 1), dtype=np.int32
         )  # without hints there is one dummy row
@@ -251,7 +333,7 @@ class SoftmaxClusterer(HintedClusterer):
         of_named[np.sort(hint_data.used)] = labels
         self.violations_ = link_satisfaction(of_named, hint_data.hints).renumber(hint_data.named)
         self.triplet_violations_ = triplet_satisfaction(of_named, hint_data.hints)
-        return int(np.count_nonzero(counts))
+        return n_found
 
     # ------------------------------------------------------------------ using
 

@@ -1,4 +1,9 @@
-"""The objective of the softmax model, its gradient, and its maximisation.
+"""The objective of the softmax model, its gradient, and the variational EM loop that maximises it.
+
+With q, the distributions of the clusters of the hinted rows, the bound (3.7) of Pei (2017) is maximised by
+two alternating steps (`HintedObjective.maximise`): mean field over q, equations (3.8) to (3.11)
+(`HintTerms.expect` in ``_hints.py``), and L-BFGS over the weights of `Objective`, the terms of (3.6) and
+(3.7) that depend on them.
 
 Hinted rows are in memory and processed together. All other rows are processed in blocks, in memory, on disk
 or on Dask; a block returns sums. Probabilities are stored as clusters x rows: sums over clusters then add
@@ -8,16 +13,23 @@ contiguous rows of memory, which is several times faster than many short sums.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, TypeVar
 
 import numpy as np
 from scipy.optimize import minimize
-from scipy.special import log_softmax
+from scipy.special import entr, log_softmax
 
 from likewise._blocks import Block, Rows, add_in_pairs, as_rows
 from likewise._threads import get_scratch, map_blocks, split_rows
+from likewise.discriminative._hints import (
+    HintTerms,
+    Noise,
+    NoiseKind,
+    compute_prior_log_density,
+    learn_noise,
+)
 
 T = TypeVar("T")
 
@@ -25,6 +37,12 @@ _TINY = 1e-300
 _NOBODY = np.empty(0, dtype=np.int64)
 # Number of rows that are processed at a time, so that intermediate results need little memory.
 _PART = 8192
+# A sweep costs less than a gradient, and a converged q reduces the number of gradients.
+_SWEEPS = 10
+_SWEEP_TOL = 1e-3
+# A few steps are enough to raise the bound; converging for a q that is about to change would be wasteful.
+_CLIMB_STEPS = 5
+_CLIMB_TOL = 1e-7
 
 # Computes the features of rows in float64, which L-BFGS needs.
 See = Callable[[np.ndarray], np.ndarray]
@@ -319,3 +337,90 @@ class Objective:
             options={"maxiter": max_iter, "ftol": tol, "gtol": 1e-7},
         )
         return found.x.reshape(W.shape), -float(found.fun)
+
+
+@dataclass(frozen=True, eq=False)
+class VariationalState:
+    """The state of a fit: weights (clusters x columns), q (hinted rows x clusters), and the noise."""
+
+    W: np.ndarray
+    q: np.ndarray
+    noise: Noise
+
+
+@dataclass(frozen=True, eq=False)
+class DiscriminativeFit:
+    """The final state of a fit, the bound after each iteration, and whether it converged."""
+
+    state: VariationalState
+    bounds: tuple[float, ...]
+    converged: bool
+
+    def continue_from(self, other: DiscriminativeFit) -> DiscriminativeFit:
+        """Return this fit with the bounds of an earlier fit before its own."""
+        return replace(self, bounds=other.bounds + self.bounds)
+
+
+@dataclass(frozen=True, eq=False)
+class HintedObjective:
+    """The objective of the weights, the hints, and the prior of their noise."""
+
+    objective: Objective
+    terms: HintTerms
+    prior: Noise
+    learned: NoiseKind | None = None
+
+    def start(self, W: np.ndarray) -> VariationalState:
+        """Return the initial state for given weights; q contains the probabilities of the model."""
+        return VariationalState(W, np.exp(self.objective.log_p_hinted(W)), self.prior)
+
+    def compute_bound(self, state: VariationalState, value: float, *, hard: bool = False) -> float:
+        """Return the lower bound, eq. (3.7), given the value of the objective of the weights.
+
+        It includes the log-prior of a learned noise, up to a constant. With hard hints the share of satisfied
+        hints replaces their log-likelihood, which is 0 or minus infinity.
+        """
+        if not self.terms.total_weight:
+            return value
+        m = self.objective.m
+        value += float(entr(state.q).sum()) / m
+        if hard:
+            return value + sum(float(np.trace(seen)) for seen in self.terms.compute_counts(state.q)) / m
+        if self.learned is not None:
+            value += compute_prior_log_density(state.noise, self.prior) / m
+        return value + self.terms.log_likelihood(state.q, state.noise) / m
+
+    def maximise(
+        self,
+        state: VariationalState,
+        *,
+        max_iter: int,
+        tol: float,
+        hard: bool = False,
+        learn: bool = False,
+        done: Callable[[], bool] = lambda: False,
+    ) -> DiscriminativeFit:
+        """Alternate until an iteration changes the bound by no more than `tol`.
+
+        q continues from the last iteration: initialising it again could lower the bound.
+        """
+        bounds: list[float] = []
+        converged = False
+        while len(bounds) < max_iter and not converged:
+            state, value = self._iterate(state, hard=hard, learn=learn)
+            bounds.append(self.compute_bound(state, value, hard=hard))
+            converged = len(bounds) > 1 and abs(bounds[-1] - bounds[-2]) <= tol
+            if done():
+                break
+        return DiscriminativeFit(state, tuple(bounds), converged)
+
+    def _iterate(self, state: VariationalState, *, hard: bool, learn: bool) -> tuple[VariationalState, float]:
+        W, q, noise = state.W, state.q.copy(), state.noise
+        if len(self.terms):
+            log_p = self.objective.log_p_hinted(W)
+            self.terms.expect(log_p, q, None if hard else noise, max_sweeps=_SWEEPS, tol=_SWEEP_TOL)
+            if learn and self.learned is not None:
+                noise = learn_noise(self.learned, self.prior, self.terms.compute_counts(q))
+        target = np.ascontiguousarray(q.T)
+        W, value = self.objective.maximise(W, target, max_iter=_CLIMB_STEPS, tol=_CLIMB_TOL)
+        return VariationalState(W, q, noise), value
