@@ -15,9 +15,9 @@ import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 
 from likewise._batches import AT_ONCE, BatchChecksMixin, Patience, read_batches
-from likewise._blocks import ArrayRows, Block, Recipe, Rows, draw_rows
+from likewise._blocks import ArrayRows, Rows, draw_rows
 from likewise._compat import check_random_state, with_callbacks
-from likewise._threads import get_n_threads
+from likewise._threads import get_n_threads, get_ones
 from likewise.base import FitProgress, Rule, choice, either, integer, real, warn_caller
 from likewise.evaluation import Satisfaction
 from likewise.kmeans._loop import (
@@ -29,7 +29,7 @@ from likewise.kmeans._loop import (
     Metric,
     Start,
     compute_means,
-    label_block,
+    find_nearest,
     mean_squared_distance,
     sum_rows,
 )
@@ -44,7 +44,7 @@ from likewise.kmeans._mpck import (
     compute_scatter,
 )
 from likewise.kmeans._pck import PCKMeans
-from likewise.seeding import HintedSubset, extend_seeds
+from likewise.seeding import HintedSubset, extend_seeds, label_rows
 
 if TYPE_CHECKING:
     from likewise._typing import ArrayLike, MatrixLike, RandomStateLike
@@ -58,28 +58,6 @@ _ENOUGH = 10
 _FIRST = 3
 # Maximum number of iterations of a start on the first batch.
 _SETTLE = 100
-
-
-@dataclass(frozen=True, eq=False)
-class Batch:
-    """A batch of rows, and the hinted rows in it.
-
-    Attributes
-    ----------
-    rows : Rows
-        The centred rows, with their weights in this batch.
-    named : HintedSubset
-        The hinted rows, numbered by their position in the batch, with their original weights.
-    size : int
-        The number of rows that the batch represents.
-    share : float
-        Factor for the weights of hinted rows and links, which are in every batch.
-    """
-
-    rows: Rows
-    named: HintedSubset
-    size: int
-    share: float = 1.0
 
 
 @dataclass(frozen=True, eq=False)
@@ -189,7 +167,9 @@ class RunningClusters:
         )
         return seen, found.hinted_labels
 
-    def refill_clusters(self, batch: Batch, ratio: float, rng: np.random.RandomState) -> RunningClusters:
+    def refill_clusters(
+        self, rows: Rows, hinted_rows: np.ndarray, ratio: float, rng: np.random.RandomState
+    ) -> RunningClusters:
         """From time to time, merge nearly empty clusters into their nearest neighbours and reseed them.
 
         A cluster is nearly empty if it has gained less than `ratio` times the weight that the largest one
@@ -202,12 +182,13 @@ class RunningClusters:
             return self
         judged = replace(self, gained=np.zeros(k), n_since=0)
         kept = self.gained >= ratio * self.gained.max()
-        weight = batch.rows.get_weights(np.arange(len(batch.rows)))
-        weight[batch.named.rows] = 0.0
+        every = np.arange(len(rows))
+        weight = rows.get_weights(every)
+        weight[hinted_rows] = 0.0
         if kept.all() or not weight.any():
             return judged
         metric = self.metric if self.metric.shared else Metric(np.ones((1, self.centers.shape[1])))
-        X = metric.embed(batch.rows.take(np.arange(len(batch.rows))))
+        X = metric.embed(rows.take(every))
         placed = metric.embed(self.centers[kept])
         drawn = extend_seeds(ArrayRows(X), placed, k, weight, rng)[len(placed) :]
         squared = np.square(drawn[:, None] - placed).sum(axis=2)
@@ -316,29 +297,31 @@ class BatchFitMixin(BatchChecksMixin, SoftLinks):
         middle = _compute_mean(ArrayRows(drawn).with_weights(weight))
         # Hinted rows come first in a batch.
         here = replace(named, rows=np.arange(len(hinted_rows)), X=named.X - middle)
-        first = self._make_batch(drawn, weight, middle, here, round(share * n), share)
-        every = self._make_linked_rows(first, rng)
-        linked = None if every is None else every.with_share(share, self._make_batch_penalty(first.rows))
-        plan = self._plan(first.rows, here, linked, middle, rng, is_batch=True)
+        batch = self._center_batch(drawn, weight, middle)
+        # At full weight; in each batch, linked rows and their links count less.
+        every = self._make_linked_rows(batch, here, rng)
+        linked = None if every is None else every.with_share(share, self._make_batch_penalty(batch))
+        plan = self._plan(batch, here, linked, middle, rng, is_batch=True)
 
         progress = FitProgress(self, X, len(plan.starts) + 2 * (plan.on is not None) + 1)
         best = plan.choose(self._fit_starts(plan, _SETTLE, progress))
         state = RunningClusters.begin(middle, Start(best.centers, best.metric), plan.steps.learning)
-        state, where = self._update_on_batch(state, first, linked, best.hinted_labels, rng)
+        where = best.hinted_labels
+        state, where = self._update_on_batch(state, batch, round(share * n), here.rows, linked, where, rng)
         settled = self.max_no_improvement is None
         # The first batch, which the start was fitted to, has been processed.
         patience = Patience(self.max_no_improvement, self.tol, burn_in=_SPAN - 1, relative=True)
-        most = max(int(np.ceil((self.max_iter * n - first.size) / size)), 0)
+        most = max(int(np.ceil((self.max_iter * n - state.n_rows) / size)), 0)
         if size == n and best.converged:  # all batches would be equal
             most, settled = 0, True
         progress.begin(max(most, 1))
         for drawn, weight in read_batches(rows, _draw_pools(n, hinted_rows, size, most, rng)):
             drawn = np.concatenate([named.X, drawn])
             weight = np.concatenate([size / n * named.weight, weight])
-            batch = self._make_batch(drawn, weight, middle, here, size, size / n)
+            batch = self._center_batch(drawn, weight, middle)
             if every is not None:
-                linked = every.with_share(batch.share, self._make_batch_penalty(batch.rows, state))
-            state, where = self._update_on_batch(state, batch, linked, where, rng)
+                linked = every.with_share(size / n, self._make_batch_penalty(batch, state))
+            state, where = self._update_on_batch(state, batch, size, here.rows, linked, where, rng)
             if progress.step() or patience.is_exhausted(-state.objective):
                 settled = True
                 break
@@ -401,8 +384,7 @@ class BatchFitMixin(BatchChecksMixin, SoftLinks):
         named = HintedSubset.from_data(
             shifted, hinted_rows, few, self._compute_soft_closure(few, rows=hinted_rows)
         )
-        batch = Batch(shifted, named, len(rows))
-        linked = self._make_linked_rows(batch, rng, state)
+        linked = self._make_linked_rows(shifted, named, rng, state)
         where = None
         if state is None:
             plan = self._plan(shifted, named, linked, middle, rng, is_batch=True)
@@ -411,7 +393,7 @@ class BatchFitMixin(BatchChecksMixin, SoftLinks):
                 best = plan.choose(self._fit_starts(plan, _SETTLE))
                 start, where = Start(best.centers, best.metric), best.hinted_labels
             state = RunningClusters.begin(middle, start, plan.steps.learning)
-        state, where = self._update_on_batch(state, batch, linked, where, rng)
+        state, where = self._update_on_batch(state, shifted, len(rows), hinted_rows, linked, where, rng)
         self.n_iter_ = 1
         self._keep_running(state)
         self._label_rows(rows, named, linked, where)
@@ -419,30 +401,21 @@ class BatchFitMixin(BatchChecksMixin, SoftLinks):
 
     # ------------------------------------------------------------------ one batch
 
-    def _make_batch(
-        self,
-        X: np.ndarray,
-        weight: np.ndarray,
-        middle: np.ndarray,
-        named: HintedSubset,
-        size: int,
-        share: float,
-    ) -> Batch:
-        """Return a batch of drawn rows, hinted rows first."""
+    def _center_batch(self, X: np.ndarray, weight: np.ndarray, middle: np.ndarray) -> Rows:
         rows = ArrayRows(X - middle).with_weights(weight)
         rows.threads = self._get_n_threads(rows)
-        return Batch(rows, named, size, share)
+        return rows
 
     def _get_n_threads(self, rows: Rows) -> int:
         return get_n_threads(rows.shape[0] * rows.shape[1] * self.n_clusters, self.n_jobs)
 
     def _make_linked_rows(
-        self, batch: Batch, rng: Any, state: RunningClusters | None = None
+        self, rows: Rows, named: HintedSubset, rng: Any, state: RunningClusters | None = None
     ) -> LinkedRows | None:
         """Return the linked rows of a batch; the rows seen before determine the penalty of links."""
-        if "links" not in batch.named.hints.kinds:
+        if "links" not in named.hints.kinds:
             return None
-        return LinkedRows(batch.rows, batch.named, self._make_batch_penalty(batch.rows, state), rng)
+        return LinkedRows(rows, named, self._make_batch_penalty(rows, state), rng)
 
     def _make_batch_penalty(self, rows: Rows, state: RunningClusters | None = None) -> Penalty:
         """Return the penalty of broken links at the scale of the rows seen before, else of `rows`."""
@@ -453,23 +426,21 @@ class BatchFitMixin(BatchChecksMixin, SoftLinks):
     def _update_on_batch(
         self,
         state: RunningClusters,
-        batch: Batch,
+        rows: Rows,
+        size: int,
+        hinted_rows: np.ndarray,
         linked: LinkedRows | None,
         where: np.ndarray | None,
         rng: Any,
     ) -> tuple[RunningClusters, np.ndarray]:
-        """Process one batch, given the previous labels of its hinted rows; return the state and labels."""
-        learning = self._make_learning(linked)
-        steps = KMeansSteps(
-            batch.rows,
-            self.n_clusters,
-            hinted=linked,
-            learning=learning,
-            watch=batch.named.rows,
-            fill=False,
-        )
-        state, where = state.take_batch(steps, where, batch.size, self.half_life)
-        state = state.refill_clusters(batch, self.reassignment_ratio, rng)
+        """Process a batch that represents `size` rows; return the state and the labels of its hinted rows.
+
+        `where` are their previous labels.
+        """
+        k, learning = self.n_clusters, self._make_learning(linked)
+        steps = KMeansSteps(rows, k, hinted=linked, learning=learning, watch=hinted_rows, fill=False)
+        state, where = state.take_batch(steps, where, size, self.half_life)
+        state = state.refill_clusters(rows, hinted_rows, self.reassignment_ratio, rng)
         return state if learning is None else state.learn_metric(learning), where
 
     # ------------------------------------------------------------------ input and output
@@ -511,12 +482,10 @@ class BatchFitMixin(BatchChecksMixin, SoftLinks):
             placed = linked.place(state.metric, state.centers, where.astype(np.int64))
             held = FixedLabels(named.rows, placed.labels.astype(np.int32))
         rows.threads = self._get_n_threads(rows)
-        recipe = partial(label_block, state.centers, state.metric, held)
-        labels = rows.make_column(np.int32, partial(_shift_block, state.middle.astype(rows.dtype), recipe))
-        counts: np.ndarray = rows.sum(partial(_count_sizes, self.n_clusters), labels)
-        self.labels_ = rows.collect(labels)
+        predict = partial(_predict_nearest, state.centers, state.metric, state.middle.astype(rows.dtype))
+        self.labels_, n_found = label_rows(rows, predict, held.rows, held.labels, self.n_clusters)
         self.violations_ = Satisfaction._from_codes(held.labels, named.hints.links, named.rows)
-        return int(np.count_nonzero(counts))
+        return n_found
 
 
 def _draw_first_batch(
@@ -550,13 +519,11 @@ def _compute_mean(rows: Rows) -> np.ndarray:
     return total.astype(rows.dtype)
 
 
-def _shift_block(middle: np.ndarray, recipe: Recipe, block: Block) -> np.ndarray:
-    return recipe(replace(block, X=block.X - middle))
-
-
-def _count_sizes(k: int, block: Block) -> np.ndarray:
-    assert block.kept is not None
-    return np.bincount(block.kept, minlength=k)
+def _predict_nearest(centers: np.ndarray, metric: Metric, middle: np.ndarray, X: np.ndarray) -> np.ndarray:
+    """Return the nearest cluster of each row; `centers` are relative to `middle`."""
+    labels = np.empty(len(X), dtype=np.int32)
+    find_nearest(X - middle, get_ones(len(X)), centers, metric, None, labels)
+    return labels
 
 
 class MiniBatchPCKMeans(BatchFitMixin, PCKMeans):

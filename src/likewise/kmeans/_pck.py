@@ -1,4 +1,12 @@
-"""The two ablations of MPCK-Means: PCK-Means has no metric, MK-Means assigns rows without links."""
+"""The two ablations of MPCK-Means, whose equations are in ``_mpck.py``.
+
+PCK-Means has no metric: A_h is the identity, and a broken link costs the same at any distance,
+
+    (1)  J = sum_i ||x_i - mu_{l_i}||^2 + s sum over broken links of w_ij
+
+with s the mean squared distance between two rows. MK-Means assigns every row to its nearest centre, and links
+enter only the metric update (6).
+"""
 
 from __future__ import annotations
 
