@@ -13,7 +13,7 @@ from sklearn.exceptions import ConvergenceWarning, NotFittedError
 
 import likewise.base
 from likewise import PCKMeans, SeededKMeans, SpectralLearning, Supervision
-from likewise._blocks import as_rows
+from likewise.backends import as_rows
 from likewise.base import (
     HintedEstimator,
     Warned,

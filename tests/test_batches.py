@@ -7,7 +7,7 @@ from sklearn.base import clone
 
 from likewise import MiniBatchMPCKMeans, MiniBatchPairwiseGaussianMixture, MiniBatchPCKMeans
 from likewise._batches import Patience, read_batches
-from likewise._blocks import as_rows
+from likewise.backends import as_rows
 from likewise.discriminative import MiniBatchDiscriminativeClustering
 
 MODELS = [

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from likewise._blocks import ArrayRows, MappedRows, add_in_pairs, as_rows, draw_rows, get_block_rows
+from likewise.backends import ArrayRows, MappedRows, add_in_pairs, as_rows, draw_rows, get_block_rows
 from reference.rows import PickledRows
 
 N = 120

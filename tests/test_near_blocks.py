@@ -7,8 +7,8 @@ from hypothesis import strategies as st
 from numpy.testing import assert_allclose
 from scipy.spatial.distance import cdist
 
-from likewise import _near_blocks
-from likewise._near_blocks import find_near_rows_by_blocks
+from likewise.backends import neighbors as _near_blocks
+from likewise.backends.neighbors import find_near_rows_by_blocks
 from profiles import fewer
 
 

@@ -12,8 +12,8 @@ from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.metrics import pairwise_distances
 from threadpoolctl import threadpool_limits
 
-from likewise import _neighbors
-from likewise._neighbors import find_near_rows, find_near_rows_by_cells
+from likewise.backends import neighbors as _neighbors
+from likewise.backends.neighbors import find_near_rows, find_near_rows_by_cells
 from likewise.exceptions import MissingDependencyError
 from likewise.kernels.assign import keep_nearest
 from profiles import fewer

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from likewise import Supervision
-from likewise._blocks import ArrayRows, as_rows
+from likewise.backends import ArrayRows, as_rows
 from likewise.seeding import (
     ComponentCentroids,
     breaks_clearly_less,

@@ -7,7 +7,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from likewise._blocks import Block, Rows
+from likewise.backends import Block, Rows
 from likewise.base import HintedClusterer
 from likewise.supervision import Supervision
 

@@ -22,8 +22,8 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_array
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from likewise._blocks import Block, Rows, as_rows, is_distributed
 from likewise._compat import HAS_CALLBACKS, BaseEstimator, CallbackSupportMixin, ClusterMixin
+from likewise.backends import Block, Rows, as_rows, is_distributed
 from likewise.exceptions import (
     InconsistentSupervisionWarning,
     InfeasibleSupervisionError,
@@ -540,7 +540,7 @@ class HintedEstimator(CallbackSupportMixin, BaseEstimator):
                 parameter="supervision",
                 estimator=name,
             )
-        if supervision._n_samples != n_samples:
+        if supervision.n_samples != n_samples:
             raise SupervisionError(
                 f"{{estimator}}: the hints are for {supervision.n_samples} rows, but X has {n_samples}.",
                 "Index the hints with the rows that you kept: hints[rows].",

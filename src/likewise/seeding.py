@@ -12,8 +12,7 @@ from scipy.linalg import eigh
 from sklearn.cluster import kmeans_plusplus
 from sklearn.utils.extmath import row_norms
 
-from likewise import _threads
-from likewise._blocks import ArrayRows, Block, Rows, as_rows
+from likewise.backends import ArrayRows, Block, Rows, as_rows, get_ones, get_scratch
 from likewise.supervision import Closure, RowGroups, Supervision
 
 __all__ = [
@@ -273,7 +272,7 @@ def _find_nearest_point(
     W, b = -2.0 * points, row_norms(points, squared=True)
     if len(W) % 2:  # the kernel processes points in pairs
         W, b = np.vstack([W, np.zeros(points.shape[1])]), np.append(b, np.inf)
-    labels = _threads.get_scratch("labels", (len(X),), np.int32)
+    labels = get_scratch("labels", (len(X),), np.int32)
     sums, counts = np.zeros(W.shape), np.zeros(len(W))
     assign.nearest_linear(X, weight, W.astype(X.dtype), b.astype(X.dtype), labels, sums, counts)
     return labels, counts[: len(points)]
@@ -330,7 +329,7 @@ class _Nearest:
         def sum_mass(block: Block) -> np.ndarray:
             assert block.kept is not None
             _come_nearer(block.kept, squared, every, block.X)
-            mass = _threads.get_scratch("mass", block.kept.shape, np.float64)
+            mass = get_scratch("mass", block.kept.shape, np.float64)
             return np.multiply(block.kept, block.weight, out=mass).sum()
 
         self._mass = self._pass(every, sum_mass)
@@ -394,7 +393,7 @@ def _come_nearer(
 
     for points, count in batches:
         if squared is None:  # with many points, only the distance to the nearest is computed
-            labels, _ = _find_nearest_point(points, X, _threads.get_ones(len(X)))
+            labels, _ = _find_nearest_point(points, X, get_ones(len(X)))
             assign.come_nearer(X, points.astype(X.dtype), labels, nearest)
         else:
             np.minimum(nearest, squared(points, X)[:count].min(axis=0), out=nearest)

@@ -6,7 +6,6 @@ import numpy as np
 import pytest
 
 from likewise import MPCKMeans, Supervision
-from likewise._blocks import ArrayRows, Rows
 from likewise.active import (
     Answer,
     FarthestFirst,
@@ -21,6 +20,7 @@ from likewise.active import (
 from likewise.active import _pool as checks_module
 from likewise.active import _pool as doubt_module
 from likewise.active._questions import Reply
+from likewise.backends import ArrayRows, Rows
 from likewise.datasets import MemmapRows
 from likewise.exceptions import FileFormatError, SupervisionError
 from likewise.oracles import LabelOracle

@@ -146,7 +146,9 @@ def test_many_rows_of_many_columns_are_searched_cell_by_cell(monkeypatch):
     found = find_mahalanobis_neighbors(X, 5)  # few enough to compare all rows
     assert np.mean(np.sort(found, axis=1) == np.sort(exact, axis=1)) > 0.999
     called = []
-    monkeypatch.setattr("likewise._neighbors.find_near_rows_by_cells", lambda *args: called.append(args))
+    monkeypatch.setattr(
+        "likewise.backends.neighbors.find_near_rows_by_cells", lambda *args: called.append(args)
+    )
     find_mahalanobis_neighbors(X[:, :8], 5)
     assert called == []
     find_mahalanobis_neighbors(X, 5)

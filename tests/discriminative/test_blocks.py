@@ -15,7 +15,7 @@ import likewise.discriminative._model as model_module
 import likewise.discriminative._rows as order
 import likewise.discriminative._softmax as softmax
 from likewise import DiscriminativeClustering, MiniBatchDiscriminativeClustering, Supervision
-from likewise._blocks import ArrayRows, MappedRows
+from likewise.backends import ArrayRows, MappedRows
 from likewise.datasets import MemmapRows, ParquetRows
 from likewise.discriminative._model import draw_unhinted_rows
 from likewise.discriminative._rows import ColumnMoments, hash_rows

@@ -11,7 +11,7 @@ from sklearn.metrics import adjusted_rand_score
 from sklearn.preprocessing import StandardScaler
 from threadpoolctl import threadpool_limits
 
-import likewise._threads
+import likewise.backends._rows
 import likewise.discriminative._model as model_module
 from likewise import Supervision
 from likewise.datasets import load
@@ -282,8 +282,8 @@ def test_starts_are_tried_on_a_sample_and_finished_on_all_rows(monkeypatch):
 def test_threads_do_not_change_the_result(monkeypatch):
     rows, truth = make_blobs(900, centers=3, random_state=0)
     hints = sample_links(truth, 60, random_state=0)
-    monkeypatch.setattr(likewise._threads, "BLOCK_ROWS", 100)
-    monkeypatch.setattr(likewise._threads, "_WORTH_A_THREAD", 1)
+    monkeypatch.setattr(likewise.backends._rows, "BLOCK_ROWS", 100)
+    monkeypatch.setattr(likewise.backends._rows, "_WORTH_A_THREAD", 1)
     monkeypatch.setattr(model_module, "_FEW_ROWS", 300)
     with threadpool_limits(4):
         many = fit_model(hints, rows, n_init=2)

@@ -9,7 +9,7 @@ from sklearn.metrics import adjusted_rand_score
 
 import likewise.discriminative._model as model_module
 from likewise import DiscriminativeClustering, MiniBatchDiscriminativeClustering, Supervision
-from likewise._blocks import ArrayRows
+from likewise.backends import ArrayRows
 from likewise.datasets import load
 from likewise.discriminative._rows import SampleSummary, hash_rows, order_hinted_rows, order_rows
 from likewise.supervision import sample_links, sample_triplets

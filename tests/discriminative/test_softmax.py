@@ -5,10 +5,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-import likewise._threads
+import likewise.backends._rows
 import likewise.discriminative._softmax as softmax
 from likewise import Supervision
-from likewise._blocks import ArrayRows, MappedRows, as_rows
+from likewise.backends import ArrayRows, MappedRows, as_rows
 from likewise.discriminative import Noise
 from likewise.discriminative._hints import HintTerms
 from likewise.discriminative._softmax import HintedObjective, Objective, VariationalState, as_they_are
@@ -104,7 +104,7 @@ def test_blocks_and_threads_only_change_rounding(monkeypatch, kind):
 
     gathered = Objective.from_memory(X, weight, hinted, 4, **terms)
     expected = (*gathered.compute_value_and_gradient(W, q), gathered.log_p_hinted(W))
-    monkeypatch.setattr(likewise._threads, "BLOCK_ROWS", 128)  # all blocks but one contain hinted rows
+    monkeypatch.setattr(likewise.backends._rows, "BLOCK_ROWS", 128)  # all blocks but one contain hinted rows
     monkeypatch.setattr(softmax, "_PART", 50)
     cut = evaluate()
     for found, wanted in zip(cut, expected, strict=True):

@@ -35,7 +35,7 @@ def test_chunks_do_not_depend_on_the_files(folder):
 
 
 def test_a_fit_to_files_is_the_fit_to_the_array(client, folder, monkeypatch):
-    monkeypatch.setattr("likewise._threads.BLOCK_ROWS", 32)
+    monkeypatch.setattr("likewise.backends._rows.BLOCK_ROWS", 32)
     X, y = some_rows(np.float32)
     hints = hints_for(None, y)
     model = PCKMeans(4, n_init=1, random_state=0)

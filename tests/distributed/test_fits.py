@@ -64,7 +64,7 @@ def assert_same(ours, theirs, rtol=0.0):
 )
 def test_chunks_of_whole_blocks_equal_the_array_bit_for_bit(client, monkeypatch, model, dtype):
     # With chunks of a power of two of blocks, sums over chunks are partial sums of the total.
-    monkeypatch.setattr("likewise._threads.BLOCK_ROWS", 32)
+    monkeypatch.setattr("likewise.backends._rows.BLOCK_ROWS", 32)
     X, y = some_rows(dtype)
     hints = hints_for(model, y)
     whole = clone(model).fit(X, supervision=hints)
@@ -213,7 +213,7 @@ def test_concurrent_fits_do_not_interfere(client):
 
 def test_nothing_is_left_on_the_workers(client):
     def kept():
-        from likewise.distributed import _worker
+        from likewise.backends import _dask_worker as _worker
 
         return len(_worker._parts) + len(_worker._passed)
 

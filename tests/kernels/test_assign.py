@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from likewise._blocks import as_rows
+from likewise.backends import as_rows
 from likewise.kmeans._loop import (
     NOBODY,
     ClusterStats,
@@ -82,14 +82,14 @@ def test_by_hand():
 def test_threads_and_blocks_do_not_change_the_result(name, monkeypatch):
     X, weight, centers, rng = draw_problem(3, 1000, 4, 3)
     metric = metrics(rng, 3, 4)[name]
-    monkeypatch.setattr("likewise._threads.BLOCK_ROWS", 64)
+    monkeypatch.setattr("likewise.backends._rows.BLOCK_ROWS", 64)
     found = []
     for threads in (1, 2, 3):
         found.append(label_rows(X, weight, centers, metric, threads))
     for labels, stats in found[1:]:
         np.testing.assert_array_equal(labels, found[0][0])
         np.testing.assert_array_equal(stats.sums, found[0][1].sums)
-    monkeypatch.setattr("likewise._threads.BLOCK_ROWS", 10**6)
+    monkeypatch.setattr("likewise.backends._rows.BLOCK_ROWS", 10**6)
     _, whole = label_rows(X, weight, centers, metric)
     np.testing.assert_allclose(whole.sums, found[0][1].sums, rtol=1e-12)
     np.testing.assert_allclose(whole.counts, found[0][1].counts, rtol=1e-12)

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from likewise import Supervision
-from likewise._blocks import as_rows
+from likewise.backends import as_rows
 from likewise.kmeans._loop import Metric
 from likewise.kmeans._mpck import LinkedRows, Penalty
 from profiles import fewer

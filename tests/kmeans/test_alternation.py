@@ -14,7 +14,7 @@ from sklearn.metrics import euclidean_distances
 from threadpoolctl import threadpool_limits
 
 from likewise import ConstrainedKMeans, COPKMeans, MKMeans, MPCKMeans, PCKMeans, SeededKMeans, Supervision
-from likewise._blocks import as_rows
+from likewise.backends import as_rows
 from likewise.kmeans._loop import ClusterStats, KMeansSteps, Metric, compute_means
 from likewise.kmeans._mpck import FarthestRows, LinkedRows, MetricLearning, Penalty, compute_inverse_metric
 from likewise.supervision import sample_links

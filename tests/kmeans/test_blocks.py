@@ -20,8 +20,8 @@ from likewise import (
     SeededKMeans,
     Supervision,
 )
-from likewise._blocks import ArrayRows, MappedRows
 from likewise._compat import HAS_CALLBACKS
+from likewise.backends import ArrayRows, MappedRows
 from likewise.datasets import MemmapRows, ParquetRows
 from likewise.kmeans._loop import NOBODY, sum_rows
 from likewise.seeding import extend_seeds
@@ -110,7 +110,7 @@ def test_weights_are_divided_with_the_rows(cut):
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 @pytest.mark.parametrize("model", [*MODELS[:4], LABELLED[1]], ids=lambda m: str(m).replace("\n", ""))
 def test_files_give_the_same_bits_as_the_array(tmp_path, monkeypatch, dtype, model):
-    monkeypatch.setattr("likewise._threads.BLOCK_ROWS", 64)  # several blocks, the same for all
+    monkeypatch.setattr("likewise.backends._rows.BLOCK_ROWS", 64)  # several blocks, the same for all
     X, y = some_rows(dtype)
     hints = hints_for(model, y)
     whole = clone(model).fit(X, supervision=hints)

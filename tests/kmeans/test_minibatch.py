@@ -12,8 +12,8 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.metrics import adjusted_rand_score
 
 from likewise import MiniBatchMPCKMeans, MiniBatchPCKMeans, MPCKMeans, PCKMeans, Supervision
-from likewise._blocks import ArrayRows
 from likewise._compat import HAS_CALLBACKS
+from likewise.backends import ArrayRows
 from likewise.datasets import MemmapRows, ParquetRows
 from likewise.exceptions import InfeasibleSupervisionError, SupervisionError
 from likewise.supervision import sample_links

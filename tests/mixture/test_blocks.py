@@ -16,7 +16,7 @@ from likewise import (
     PosteriorConstrainedGaussianMixture,
     Supervision,
 )
-from likewise._blocks import ArrayRows
+from likewise.backends import ArrayRows
 from likewise.datasets import MemmapRows, ParquetRows
 from likewise.supervision import sample_links
 from reference.rows import PickledRows
@@ -95,7 +95,7 @@ def test_any_division_into_blocks_gives_the_same_mixture(model, cut, n_trial, mo
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 @pytest.mark.parametrize("model", [MODELS[0], MODELS[4]], ids=lambda m: type(m).__name__)
 def test_files_give_the_same_bits_as_the_array(tmp_path, monkeypatch, dtype, model, sampled):
-    monkeypatch.setattr("likewise._threads.BLOCK_ROWS", 64)  # several blocks, the same for all
+    monkeypatch.setattr("likewise.backends._rows.BLOCK_ROWS", 64)  # several blocks, the same for all
     X, y = some_rows(dtype)
     hints = hints_for(y)
     whole = clone(model).fit(X, supervision=hints)

@@ -126,7 +126,7 @@ def test_methods_need_a_fit():
 @pytest.mark.parametrize("cls", FAMILY)
 def test_same_seed_same_result_on_any_number_of_threads(cls, monkeypatch):
     # Small blocks, and the requested number of threads regardless of the machine.
-    monkeypatch.setattr("likewise._threads.BLOCK_ROWS", 50)
+    monkeypatch.setattr("likewise.backends._rows.BLOCK_ROWS", 50)
     monkeypatch.setattr("likewise.mixture._base.get_n_threads", lambda work, n_jobs: n_jobs)
     X = rows()
     with warnings.catch_warnings():
@@ -142,7 +142,7 @@ def test_same_seed_same_result_on_any_number_of_threads(cls, monkeypatch):
 def test_blocks_add_up_to_the_whole(monkeypatch):
     X = rows()
     whole = PairwiseGaussianMixture(3, random_state=0).fit(X, supervision=TWO)
-    monkeypatch.setattr("likewise._threads.BLOCK_ROWS", 37)
+    monkeypatch.setattr("likewise.backends._rows.BLOCK_ROWS", 37)
     monkeypatch.setattr("likewise.mixture._em._PIECE_NUMBERS", 1)
     cut = PairwiseGaussianMixture(3, random_state=0).fit(X, supervision=TWO)
     np.testing.assert_allclose(cut.means_, whole.means_, rtol=1e-7)

@@ -15,7 +15,7 @@ from likewise import (
     PosteriorConstrainedGaussianMixture,
     Supervision,
 )
-from likewise._blocks import ArrayRows
+from likewise.backends import ArrayRows
 from likewise.supervision import sample_links
 from reference.problems import corners
 

@@ -4,7 +4,7 @@ import itertools
 
 import numpy as np
 
-from likewise._blocks import as_rows
+from likewise.backends import as_rows
 from likewise.seeding import HintedSubset
 
 

@@ -3,7 +3,7 @@
 import cloudpickle
 import numpy as np
 
-from likewise._blocks import ArrayRows, Column
+from likewise.backends import ArrayRows, Column
 
 MOST_BYTES = 20_000  # maximum size of the pickled work of a pass, in tests of a few hundred rows
 

@@ -22,10 +22,9 @@ from sklearn.cluster import KMeans
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.metrics import pairwise_distances_argmin
 
-from likewise._blocks import Block, Rows, as_rows, draw_rows, is_distributed
-from likewise._neighbors import Search, find_near_rows
-from likewise._threads import get_n_threads
 from likewise.active._state import check_rows
+from likewise.backends import Block, Rows, as_rows, draw_rows, get_n_threads, is_distributed
+from likewise.backends.neighbors import Search, find_near_rows
 from likewise.base import Rule, check_finite, check_parameters, choice, integer, real
 
 if TYPE_CHECKING:

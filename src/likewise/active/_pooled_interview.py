@@ -11,13 +11,12 @@ import numpy as np
 import numpy.typing as npt
 from sklearn.metrics import pairwise_distances_argmin
 
-from likewise._blocks import Block, Rows
-from likewise._threads import get_n_threads
 from likewise.active._evidence import Contradiction, Event, Suspect
 from likewise.active._pool import LARGE, IntArray, Pool, PoolSample, contains_all
 from likewise.active._questions import Key, Question, Reply
 from likewise.active._state import InterviewState
 from likewise.active._stopping import Outlook
+from likewise.backends import Block, Rows, get_n_threads
 from likewise.exceptions import SupervisionError
 
 if TYPE_CHECKING:

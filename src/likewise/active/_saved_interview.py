@@ -16,13 +16,13 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from likewise._atomic_files import name_file_in_errors, replace_file
-from likewise._blocks import Rows, draw_rows
 from likewise._reasons import Reason
 from likewise.active import strategies
 from likewise.active._evidence import Event
 from likewise.active._pool import Pool, check_data
 from likewise.active._questions import Answer, AnswerValue, OddOne, Piles, Question
 from likewise.active._state import Strategy, check_ids
+from likewise.backends import Rows, draw_rows
 from likewise.exceptions import ChangedFileError, FileFormatError, LikewiseError
 from likewise.supervision import RowIds, Supervision
 from likewise.supervision._records import build_hints, iterate_records

@@ -14,10 +14,10 @@ import numpy.typing as npt
 
 from likewise._compat import HAS_CALLBACKS
 from likewise._optional import require
+from likewise.backends import parquet as files
 from likewise.cli._output import Step, write_stdout
 from likewise.cli._report import Report
 from likewise.datasets import ParquetRows
-from likewise.datasets import _parquet as files
 from likewise.exceptions import FileFormatError
 from likewise.supervision import Bags, FewIds, RowIds, Supervision
 from likewise.supervision.io import list_ids_in_file
@@ -40,8 +40,8 @@ def open_parquet(asked: ClusterOptions, path: str, step: Step) -> Iterator[Parqu
         footers = tuple(files.read_footer(file) for file in files.list_files(path))
         yield ParquetSource(asked, path, step, footers)
         return
-    from likewise.distributed._cluster_errors import get_client
-    from likewise.distributed._dask_parquet import make_plan
+    from likewise.backends.dask import get_client
+    from likewise.backends.dask_data import make_plan
 
     with get_client(asked.scheduler) as client:
         yield ClusterSource(asked, path, step, client, make_plan(path, client=client))
@@ -161,14 +161,14 @@ class ClusterSource(ParquetSource):
     @cached_property
     def X(self) -> Any:
         """The rows on the workers."""
+        from likewise.backends.dask_data import make_array
         from likewise.distributed import make_dask_rows
-        from likewise.distributed._dask_parquet import make_array
 
         return make_dask_rows(make_array(self._plan, self.features), self._client)
 
     def find(self, column: str, names: Sequence[str]) -> files.FoundIds:
         """Find the rows with these ids in one pass on the workers."""
-        from likewise.distributed._dask_parquet import find_in_files
+        from likewise.backends.dask_data import find_in_files
 
         return find_in_files(self._plan, column, names, self._client)
 
@@ -178,8 +178,8 @@ class ClusterSource(ParquetSource):
 
     def iterate_parts(self, labels: Any, id_column: str | None) -> Iterator[tuple[Any, Any]]:
         """Yield ids and labels by chunk; some chunks are fetched ahead."""
-        from likewise.distributed._cluster_errors import explain_failures
-        from likewise.distributed._dask_parquet import read_chunk_ids
+        from likewise.backends.dask import explain_failures
+        from likewise.backends.dask_data import read_chunk_ids
 
         waiting: deque[tuple[Any, Any]] = deque()
 

@@ -5,12 +5,12 @@ Importing this package reads no data and opens no connection; only :func:`load` 
 
 from __future__ import annotations
 
+from likewise.backends import MemmapRows, ParquetRows
 from likewise.datasets._catalogue import describe, get_catalogue
 from likewise.datasets._dataset import Dataset
 from likewise.datasets._entry import Entry
 from likewise.datasets._generators import LabelTree, Toy, make_label_tree, make_moons, make_two_views
 from likewise.datasets._load import load
-from likewise.datasets._parquet_rows import MemmapRows, ParquetRows
 from likewise.datasets._spelling import Spelling, spell
 
 __all__ = [

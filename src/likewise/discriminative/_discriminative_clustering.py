@@ -10,9 +10,8 @@ import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 from threadpoolctl import threadpool_limits
 
-from likewise._blocks import Rows
 from likewise._compat import check_random_state, with_callbacks
-from likewise._threads import get_n_threads
+from likewise.backends import Rows, get_n_threads
 from likewise.base import FitProgress, Rule, choice, either, integer, real, warn_caller
 from likewise.discriminative._hints import Noise, NoiseKind
 from likewise.discriminative._model import SOFT_EPSILONS, TRIAL, GatheredRows, HintData, Run, SoftmaxClusterer

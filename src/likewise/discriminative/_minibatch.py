@@ -10,9 +10,8 @@ import numpy as np
 from threadpoolctl import threadpool_limits
 
 from likewise._batches import BatchChecksMixin, Patience, read_batches
-from likewise._blocks import Rows
 from likewise._compat import check_random_state, with_callbacks
-from likewise._threads import get_n_threads
+from likewise.backends import Rows, get_n_threads
 from likewise.base import FitProgress, Rule, choice, either, integer, real
 from likewise.discriminative._discriminative_clustering import Neither
 from likewise.discriminative._hints import Noise

@@ -14,8 +14,7 @@ from sklearn.cluster import KMeans
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import check_is_fitted
 
-from likewise._blocks import Block, Rows, as_rows, draw_rows
-from likewise._threads import get_n_threads
+from likewise.backends import Block, Rows, as_rows, draw_rows, get_n_threads
 from likewise.base import HintedClusterer
 from likewise.discriminative._hints import HintTerms, Noise, NoiseKind
 from likewise.discriminative._rows import OrderedRows, Space, order_hinted_rows

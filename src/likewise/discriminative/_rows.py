@@ -14,7 +14,7 @@ from functools import partial
 import numpy as np
 from sklearn.kernel_approximation import RBFSampler
 
-from likewise._blocks import ArrayRows, Block, Rows
+from likewise.backends import ArrayRows, Block, Rows
 from likewise.discriminative._softmax import See, as_they_are, split_block
 from likewise.supervision import Supervision
 

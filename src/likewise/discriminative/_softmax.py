@@ -21,8 +21,7 @@ import numpy as np
 from scipy.optimize import minimize
 from scipy.special import entr, log_softmax
 
-from likewise._blocks import Block, Rows, add_in_pairs, as_rows
-from likewise._threads import get_scratch, map_blocks, split_rows
+from likewise.backends import Block, Rows, add_in_pairs, as_rows, get_scratch, map_blocks, split_rows
 from likewise.discriminative._hints import (
     HintTerms,
     Noise,

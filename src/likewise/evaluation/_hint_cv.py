@@ -17,8 +17,8 @@ from sklearn.utils.metadata_routing import get_routing_for_object
 from sklearn.utils.parallel import Parallel, delayed
 from sklearn.utils.validation import has_fit_parameter
 
-from likewise._blocks import is_distributed
 from likewise._repr_html import render_table
+from likewise.backends import is_distributed
 from likewise.base import Warned, repeat_warnings, warn_caller
 from likewise.evaluation._codes import check_same_rows
 from likewise.evaluation._hint_folds import HintFold, HintKFold

@@ -10,14 +10,13 @@ from typing import TYPE_CHECKING, Any, ClassVar, Self
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
-from likewise._blocks import Block, Rows, as_rows, draw_rows
 from likewise._compat import (
     ClassNamePrefixFeaturesOutMixin,
     TransformerMixin,
     check_random_state,
     with_callbacks,
 )
-from likewise._threads import get_n_threads
+from likewise.backends import Block, Rows, as_rows, draw_rows, get_n_threads
 from likewise.base import FitProgress, HintedClusterer, Rule, choice, either, integer, real
 from likewise.evaluation import Satisfaction
 from likewise.kmeans._loop import (

@@ -7,7 +7,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from likewise._blocks import Rows
+from likewise.backends import Rows
 from likewise.exceptions import InfeasibleSupervisionError
 from likewise.kmeans._base import KMeansFamily
 from likewise.kmeans._loop import HintedPlacement, Metric

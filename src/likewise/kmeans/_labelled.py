@@ -8,7 +8,7 @@ from typing import Any, ClassVar
 import numpy as np
 from scipy.optimize import linear_sum_assignment
 
-from likewise._blocks import Rows
+from likewise.backends import Rows
 from likewise.kmeans._base import AssignmentProblem, KMeansFamily
 from likewise.kmeans._loop import ClusterStats, KMeansFit
 from likewise.seeding import HintedSubset, extend_seeds

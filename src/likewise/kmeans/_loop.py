@@ -9,8 +9,7 @@ from typing import TYPE_CHECKING, Any, Literal, Protocol
 import numpy as np
 from sklearn.utils.extmath import row_norms
 
-from likewise._blocks import Block, Column, Rows, as_rows
-from likewise._threads import get_scratch
+from likewise.backends import Block, Column, Rows, as_rows, get_scratch
 from likewise.base import FitProgress
 
 if TYPE_CHECKING:

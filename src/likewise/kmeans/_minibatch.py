@@ -15,9 +15,8 @@ import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 
 from likewise._batches import AT_ONCE, BatchChecksMixin, Patience, read_batches
-from likewise._blocks import ArrayRows, Rows, draw_rows
 from likewise._compat import check_random_state, with_callbacks
-from likewise._threads import get_n_threads, get_ones
+from likewise.backends import ArrayRows, Rows, draw_rows, get_n_threads, get_ones
 from likewise.base import FitProgress, Rule, choice, either, integer, real, warn_caller
 from likewise.evaluation import Satisfaction
 from likewise.kmeans._loop import (

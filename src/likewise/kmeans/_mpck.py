@@ -40,7 +40,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal, get_args
 import numpy as np
 from sklearn.utils.extmath import row_norms
 
-from likewise._blocks import Block, Rows, as_rows
+from likewise.backends import Block, Rows, as_rows
 from likewise.base import Rule, choice, either, real
 from likewise.kmeans._base import IS_ARRAY, KMeansFamily
 from likewise.kmeans._loop import (

@@ -13,7 +13,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from likewise._blocks import Rows
+from likewise.backends import Rows
 from likewise.kmeans._loop import Metric
 from likewise.kmeans._mpck import MPCKMeans, Penalty, SoftLinks
 from likewise.seeding import HintedSubset

@@ -15,9 +15,8 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.metrics import pairwise_distances_argmin
 from sklearn.utils.validation import check_is_fitted
 
-from likewise._blocks import ArrayRows, Block, Rows, as_rows, draw_rows
 from likewise._compat import check_random_state, with_callbacks
-from likewise._threads import get_n_threads
+from likewise.backends import ArrayRows, Block, Rows, as_rows, draw_rows, get_n_threads
 from likewise.base import FitProgress, HintedClusterer, Rule, choice, either, integer, real, warn_caller
 from likewise.evaluation import Satisfaction
 from likewise.mixture._em import (

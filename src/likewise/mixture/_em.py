@@ -9,7 +9,7 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from likewise._blocks import Block, Rows
+from likewise.backends import Block, Rows
 from likewise.base import FitProgress
 from likewise.mixture._factors import log_sum_exp
 from likewise.mixture._gaussian_components import ComponentMoments, Covariances, Gaussians

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 
-from likewise._blocks import Rows
+from likewise.backends import Rows
 from likewise.base import Rule, choice, warn_caller
 from likewise.mixture._base import MixtureFamily
 from likewise.mixture._em import MixtureFit, MixtureSteps, Relations, compute_closed_weights

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any, ClassVar, Self
 import numpy as np
 
 from likewise._batches import AT_ONCE, BatchChecksMixin, Patience, read_batches
-from likewise._blocks import ArrayRows, Rows, draw_rows
 from likewise._compat import check_random_state
+from likewise.backends import ArrayRows, Rows, draw_rows
 from likewise.base import FitProgress, Rule, integer, real
 from likewise.mixture._base import FitData, MixtureFamily, load_rows
 from likewise.mixture._em import (

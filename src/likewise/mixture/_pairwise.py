@@ -28,7 +28,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal
 import numpy as np
 from scipy.optimize import minimize
 
-from likewise._blocks import Rows
+from likewise.backends import Rows
 from likewise.base import Rule, choice, integer
 from likewise.exceptions import InfeasibleSupervisionError
 from likewise.mixture._base import MixtureFamily

@@ -10,7 +10,7 @@ from scipy.sparse import csr_array, issparse
 from sklearn.metrics import euclidean_distances
 from sklearn.neighbors import NearestNeighbors
 
-from likewise._neighbors import Search, find_near_rows
+from likewise.backends.neighbors import Search, find_near_rows
 
 Affinity = Literal["local", "rbf", "neighbors", "precomputed"]
 

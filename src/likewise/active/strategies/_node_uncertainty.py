@@ -175,7 +175,7 @@ def find_mahalanobis_neighbors(X: FloatArray, k: int) -> IntArray:
     # Measured on 100,000 rows: a tree is 10 times faster with 4 columns, and slower from 9 on.
     few_columns = rows.shape[1] <= _TREE_COLUMNS
     if len(rows) > _EXACT_ROWS and not few_columns:
-        from likewise._neighbors import find_near_rows_by_cells
+        from likewise.backends.neighbors import find_near_rows_by_cells
 
         return find_near_rows_by_cells(rows, k, 0)
     search = NearestNeighbors(n_neighbors=k, algorithm="kd_tree" if few_columns else "brute")

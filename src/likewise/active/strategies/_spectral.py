@@ -288,7 +288,7 @@ def compute_relation_factors(embedding: FloatArray, k: int, degrees: FloatArray 
 
 def build_similarity_graph(rows: FloatArray, n_neighbors: int) -> coo_array:
     """Return the similarities of nearest neighbours, symmetrised by the larger of the two directions."""
-    from likewise._neighbors import find_near_rows
+    from likewise.backends.neighbors import find_near_rows
 
     n = len(rows)
     distances, neighbors = find_near_rows(rows, min(n_neighbors, n - 1), "exact", 0)

@@ -8,23 +8,90 @@ the data. If they are lost, they can be recomputed.
 
 from __future__ import annotations
 
-import importlib
-import os
-import tempfile
+import threading
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 from copy import copy
 from dataclasses import dataclass
+from functools import lru_cache
 from operator import attrgetter
 from typing import Any, TypeVar
 
 import numpy as np
 
-from likewise import _threads
-from likewise._atomic_files import name_file_in_errors
-
 T = TypeVar("T")
+B = TypeVar("B")
 Self = TypeVar("Self", bound="Rows")
+
+# ---------------------------------------------------------------------- threads
+
+# Number of rows that one thread processes at a time. Blocks have this size and are merged in order, so the
+# result does not depend on the number of threads.
+BLOCK_ROWS = 32_768
+# Below this many products (rows x columns x clusters) a second thread costs more time than it saves.
+_WORTH_A_THREAD = 20_000_000
+
+
+def get_n_threads(work: int, n_jobs: int | None) -> int:
+    """Return the number of threads for `work` products: 1 if there is little work, else the current limit.
+
+    Limits set by threadpoolctl, ``OMP_NUM_THREADS`` or joblib's workers apply, since all of them change the
+    OpenMP pools that scikit-learn has loaded. `n_jobs` can lower the limit further.
+    """
+    if work < _WORTH_A_THREAD or n_jobs == 1:
+        return 1
+    import joblib
+    from threadpoolctl import threadpool_info
+
+    pools = [p["num_threads"] for p in threadpool_info() if p["user_api"] == "openmp"]
+    allowed = min(pools, default=joblib.cpu_count())
+    if n_jobs is not None and n_jobs > 0:
+        allowed = min(allowed, n_jobs)
+    return max(1, min(allowed, joblib.cpu_count()))
+
+
+def split_rows(n_rows: int) -> list[slice]:
+    """Return the blocks of rows, which depend only on the number of rows."""
+    return [slice(lo, min(lo + BLOCK_ROWS, n_rows)) for lo in range(0, n_rows, BLOCK_ROWS)]
+
+
+@contextmanager
+def map_blocks(threads: int) -> Iterator[Callable[[Callable[[B], T], list[B]], Iterator[T]]]:
+    """Yield a ``map`` over blocks that keeps their order, on `threads` threads."""
+    if threads == 1:
+        yield map
+        return
+    with ThreadPoolExecutor(threads) as pool:
+        yield pool.map
+
+
+_local = threading.local()
+
+
+def get_scratch(name: str, shape: tuple[int, ...], dtype: Any) -> np.ndarray:
+    """Return an uninitialised array that is valid until this thread requests the same name again.
+
+    Allocating memory for every block can take longer than the work on it, especially in processes that are
+    set to return freed memory at once, such as Dask workers.
+    """
+    arrays: dict[tuple[str, str], np.ndarray] = _local.__dict__.setdefault("arrays", {})
+    key, size = (name, np.dtype(dtype).str), int(np.prod(shape))
+    if key not in arrays or len(arrays[key]) < size:
+        arrays[key] = np.empty(size, dtype=dtype)
+    return arrays[key][:size].reshape(shape)
+
+
+@lru_cache(maxsize=16)
+def get_ones(n: int) -> np.ndarray:
+    """Return a read-only array of n ones."""
+    found = np.ones(n)
+    found.flags.writeable = False
+    return found
+
+
+# ---------------------------------------------------------------------- rows
 
 
 @dataclass(eq=False)
@@ -60,7 +127,7 @@ class Block:
         first, last = np.searchsorted(rows, [self.rows.start, self.rows.stop])
         if first == last:
             return self.weight
-        weight = _threads.get_scratch("weight", self.weight.shape, np.float64)
+        weight = get_scratch("weight", self.weight.shape, np.float64)
         weight[...] = self.weight
         weight[rows[first:last] - self.rows.start] = 0.0
         return weight
@@ -85,7 +152,7 @@ class Column:
 
 
 @dataclass(eq=False)
-class _LocalColumn(Column):
+class LocalColumn(Column):
     """A column in this process: one array, one array for each block, or none (computed at each use)."""
 
     parts: list[np.ndarray | None]
@@ -240,7 +307,7 @@ class Rows(ABC):
 
     def _get_weight_within(self, rows: slice) -> np.ndarray:
         if self._weight is None:
-            return _threads.get_ones(rows.stop - rows.start)
+            return get_ones(rows.stop - rows.start)
         return np.ascontiguousarray(self._weight[rows])
 
     # ------------------------------------------------------------------ passes
@@ -268,9 +335,9 @@ class Rows(ABC):
             parts: list[np.ndarray | None] = [
                 np.empty((width, rows.stop - rows.start), dtype=dtype) for rows in self.blocks
             ]
-            return _LocalColumn(recipe, parts, None, [False] * len(parts))
+            return LocalColumn(recipe, parts, None, [False] * len(parts))
         held = self._allocate(np.dtype(dtype))
-        return _LocalColumn(recipe, [held[rows] for rows in self.blocks], held, [False] * len(self.blocks))
+        return LocalColumn(recipe, [held[rows] for rows in self.blocks], held, [False] * len(self.blocks))
 
     def _allocate(self, dtype: np.dtype) -> np.ndarray:
         return np.empty(self.shape[0], dtype=dtype)
@@ -311,7 +378,7 @@ class Rows(ABC):
             The result for one block.
         """
         numbers = range(len(self.blocks)) if only is None else only
-        with _threads.map_blocks(self.threads) as each:
+        with map_blocks(self.threads) as each:
             yield from each(lambda number: self._visit_block(number, work, column, overwrite), list(numbers))
         if column is not None and new_recipe is not None:
             column.recipe = new_recipe
@@ -319,7 +386,7 @@ class Rows(ABC):
     def _visit_block(self, number: int, work: Work[T], column: Column | None, overwrite: bool) -> T:
         rows = self.blocks[number]
         block = Block(self.read(rows), rows, self._get_weight_within(rows))
-        if isinstance(column, _LocalColumn):
+        if isinstance(column, LocalColumn):
             block.kept = column.get_part(number, block, overwrite)
         return work(block)
 
@@ -366,7 +433,7 @@ class Rows(ABC):
         values : ndarray of shape (n_samples,)
             The values, which the caller owns; a Dask array for rows on a cluster.
         """
-        assert isinstance(column, _LocalColumn)
+        assert isinstance(column, LocalColumn)
         assert column.held is not None
         if not all(column.made):
             self.sum(attrgetter("rows.start"), column)  # any work: the pass computes the column
@@ -443,8 +510,8 @@ class ArrayRows(Rows):
     def __init__(self, X: np.ndarray, blocks: Sequence[slice] | None = None, threads: int = 1) -> None:
         self._X = X
         self.shape, self.dtype, self.threads = (X.shape[0], X.shape[1]), X.dtype, threads
-        is_small = X.shape[0] <= _threads.BLOCK_ROWS
-        self.blocks = blocks or ([slice(0, len(X))] if is_small else _threads.split_rows(len(X)))
+        is_small = X.shape[0] <= BLOCK_ROWS
+        self.blocks = blocks or ([slice(0, len(X))] if is_small else split_rows(len(X)))
 
     def read(self, rows: slice) -> np.ndarray:
         """Return a view of one block; see :meth:`Rows.read`."""
@@ -464,7 +531,7 @@ class ArrayRows(Rows):
         if len(self.blocks) == 1 and self.shape[0] <= _PIECE:
             out[...] = function(self._X)
         else:
-            with _threads.map_blocks(self.threads) as each:
+            with map_blocks(self.threads) as each:
                 for _ in each(write, list(self.blocks)):
                     pass
         rows = ArrayRows(out, self.blocks, self.threads)
@@ -482,9 +549,9 @@ class ArrayRows(Rows):
         """Sum the results of ``work(block)``, at once if there is only one block; see :meth:`Rows.sum`."""
         if len(self.blocks) != 1:
             return super().sum(work, column, new_recipe=new_recipe, overwrite=overwrite)
-        weight = _threads.get_ones(self.shape[0]) if self._weight is None else self._weight
+        weight = get_ones(self.shape[0]) if self._weight is None else self._weight
         block = Block(self._X, self.blocks[0], np.ascontiguousarray(weight))
-        if isinstance(column, _LocalColumn):
+        if isinstance(column, LocalColumn):
             if not column.made[0] and not overwrite:
                 column.parts[0][...] = column.recipe(block)  # type: ignore[index]
             block.kept, column.made[0] = column.parts[0], True
@@ -494,148 +561,9 @@ class ArrayRows(Rows):
         return total
 
 
-# For data in files, a column larger than this is stored in a scratch file.
-_HELD_BYTES = 64_000_000
-
-
-class MappedRows(Rows):
-    """Rows of a memory-mapped file in C or Fortran order; each block is copied when it is needed.
-
-    The operating system reads ahead, and with several threads blocks are read while others are processed.
-    """
-
-    shape: tuple[int, int]
-    threads: int
-
-    def __init__(
-        self,
-        X: np.ndarray,
-        blocks: Sequence[slice] | None = None,
-        *,
-        threads: int = 1,
-        functions: tuple[Callable[[np.ndarray], np.ndarray], ...] = (),
-        scratch: Any = None,
-    ) -> None:
-        self._X, self._functions, self._scratch = X, functions, scratch
-        self.shape, self.threads = (X.shape[0], X.shape[1]), threads
-        self.dtype: np.dtype[Any] = np.dtype(np.float32 if X.dtype == np.float32 else np.float64)
-        self.blocks: Sequence[slice] = _threads.split_rows(len(X)) if blocks is None else blocks
-
-    def _read_raw(self, raw: np.ndarray) -> np.ndarray:
-        # Convert to a plain array first: arithmetic on a memmap has an overhead at every step.
-        block = np.asarray(raw, dtype=self.dtype)
-        if not self._functions:
-            return np.ascontiguousarray(block)
-        return pass_through(block, self._functions, np.empty(block.shape, dtype=self.dtype))
-
-    def read(self, rows: slice) -> np.ndarray:
-        """Read one block from the file.
-
-        Parameters
-        ----------
-        rows : slice
-            The positions of the rows, usually one of `blocks`.
-
-        Returns
-        -------
-        X : ndarray of shape (n, n_features)
-            The rows, in C order.
-        """
-        return self._read_raw(self._X[rows])
-
-    def take(self, rows: np.ndarray) -> np.ndarray:
-        """Read a small number of rows from the file.
-
-        Parameters
-        ----------
-        rows : ndarray of shape (n,)
-            The positions of the rows.
-
-        Returns
-        -------
-        X : ndarray of shape (n, n_features)
-            The rows, in the order of `rows`.
-        """
-        return self._read_raw(self._X[rows])
-
-    def transform(self, function: Callable[[np.ndarray], np.ndarray]) -> MappedRows:
-        """Transform the rows with a function, which is applied to each block when it is read.
-
-        Parameters
-        ----------
-        function : callable
-            Maps an array of shape (n, n_features) to one of the same shape and dtype, row by row.
-
-        Returns
-        -------
-        rows : MappedRows
-            The transformed rows.
-        """
-        functions = (*self._functions, function)
-        rows = MappedRows(
-            self._X, self.blocks, threads=self.threads, functions=functions, scratch=self._scratch
-        )
-        return rows.with_weights(self._weight)
-
-    def make_column(self, dtype: Any, recipe: Recipe, width: int | None = None) -> Column:
-        """Create a column of values, which are computed when they are first used.
-
-        Parameters
-        ----------
-        dtype : dtype
-            The type of the values.
-        recipe : callable
-            Computes the values of a :class:`Block`.
-        width : int, optional
-            The number of values for each row. Such a column is not stored but recomputed at every use. By
-            default one value is stored for each row.
-
-        Returns
-        -------
-        column : Column
-            The column, to be passed to :meth:`map`, :meth:`sum` or :meth:`collect`.
-        """
-        if width is not None:
-            return _LocalColumn(recipe, [None] * len(self.blocks), None, [False] * len(self.blocks))
-        return super().make_column(dtype, recipe)
-
-    def _allocate(self, dtype: np.dtype) -> np.ndarray:
-        if len(self) * dtype.itemsize <= _HELD_BYTES:
-            return super()._allocate(dtype)
-        with tempfile.TemporaryFile(dir=self._scratch) as file:  # deleted together with the array
-            if hasattr(os, "posix_fallocate"):  # otherwise a full disk would kill the process on a write
-                with name_file_in_errors(self._scratch or tempfile.gettempdir()):
-                    os.posix_fallocate(file.fileno(), 0, len(self) * dtype.itemsize)
-            return np.memmap(file, dtype=dtype, mode="w+", shape=(len(self),))
-
-    def map(self, work: Work[T], column: Column | None = None, **how: Any) -> Iterator[T]:
-        """Yield the result of ``work(block)`` for each block, in order.
-
-        Parameters
-        ----------
-        work : callable
-            Called with each :class:`Block`.
-        column : Column, optional
-            The column whose values are available as ``block.kept``.
-        **how
-            Passed to :meth:`Rows.map`.
-
-        Returns
-        -------
-        results : iterator
-            The results for the blocks.
-        """
-        _check_whole(self._X)
-        return super().map(work, column, **how)
-
-
-# Data stored outside this process: the package that defines the type, and the function that makes it Rows.
-_DISTRIBUTED = {"dask": ("likewise.distributed", "make_dask_rows")}
-
-
 def is_distributed(X: Any) -> bool:
     """Return True if X is stored outside this process, like a Dask array."""
-    return type(X).__module__.partition(".")[0] in _DISTRIBUTED
+    return type(X).__module__.partition(".")[0] == "dask"
 
 
 def as_rows(X: Any, threads: int = 1, weight: np.ndarray | None = None) -> Rows:
@@ -647,9 +575,12 @@ def as_rows(X: Any, threads: int = 1, weight: np.ndarray | None = None) -> Rows:
         found._weight = weight
         return found
     if is_distributed(X):
-        module, maker = _DISTRIBUTED[type(X).__module__.partition(".")[0]]
-        rows: Rows = getattr(importlib.import_module(module), maker)(X)
+        from likewise.backends.dask_data import make_dask_rows
+
+        rows: Rows = make_dask_rows(X)
     elif isinstance(X, np.memmap):
+        from likewise.backends._files import MappedRows
+
         rows = MappedRows(X, threads=threads)
     else:
         rows = ArrayRows(X, threads=threads)
@@ -673,14 +604,4 @@ def get_block_rows(memory: int, n_features: int) -> int:
     It is at most the default number. A pass needs at most two float64 copies of a block besides the block
     itself, and about ten numbers for each row.
     """
-    return max(1, min(_threads.BLOCK_ROWS, memory // (24 * n_features + 80)))
-
-
-def _check_whole(X: np.ndarray) -> None:
-    """Raise an error if the file of a memory map was truncated: reading past its end would crash Python."""
-    name = getattr(X, "filename", None)
-    if not isinstance(X, np.memmap) or name is None or not os.path.isfile(name):
-        return  # a deleted file stays readable as long as it is mapped
-    size, needed = os.path.getsize(name), X.offset + X.nbytes
-    if size < needed:
-        raise OSError(f"{name} has shrunk from {needed:,} to {size:,} bytes since it was opened.")
+    return max(1, min(BLOCK_ROWS, memory // (24 * n_features + 80)))

@@ -1,4 +1,4 @@
-"""Parquet files as Dask arrays: workers read the files, in chunks that do not depend on their layout."""
+"""Dask arrays, Dask dataframes and Parquet files as rows on a cluster, and the ids of rows in files."""
 
 from __future__ import annotations
 
@@ -9,12 +9,100 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
 
+import dask.array as da
 import numpy as np
+from dask import delayed
 
 from likewise._optional import require
-from likewise.datasets import _parquet
-from likewise.datasets._parquet import Footer, FoundIds
-from likewise.distributed._cluster_errors import explain_failures, get_client
+from likewise.backends import parquet
+from likewise.backends.dask import DaskRows, explain_failures, get_client
+from likewise.backends.parquet import Footer, FoundIds
+
+# A pass copies parts of a chunk, and Dask needs memory for messages.
+_CHUNKS_IN_MEMORY = 3
+
+
+def make_dask_rows(data: Any, client: Any = None) -> DaskRows:
+    """Return a Dask collection of numbers, or Parquet files, as rows on a cluster.
+
+    The chunks are computed once and kept in the memory of the workers. float32 data stay float32; all other
+    types are converted to float64.
+
+    Parameters
+    ----------
+    data : dask.array.Array, dask.dataframe.DataFrame, path or URL
+        The rows. A path or URL is read as Parquet files.
+    client : distributed.Client, optional
+        The client of the cluster; by default the current one.
+
+    Returns
+    -------
+    rows : DaskRows
+        The rows, which ``fit`` and ``predict`` accept as X.
+    """
+    if isinstance(data, DaskRows):
+        return data
+    client = get_client(client)
+    if isinstance(data, str | os.PathLike):
+        data = read_parquet(data, client=client)
+    names = _get_column_names(data)
+    with client.as_current():  # compute chunk lengths on this cluster
+        array = _as_array(data, client)
+    if array.ndim != 2:
+        raise ValueError(f"expected a two-dimensional Dask array; got shape {array.shape}.")
+    if array.dtype.kind not in "fiub":
+        raise ValueError(f"expected a Dask array of numbers; got dtype {array.dtype}.")
+    if any(np.isnan(n) for n in array.chunks[0]):
+        with client.as_current():
+            array = explain_failures(client, lambda: array.copy().compute_chunk_sizes())
+    if len(array.chunks[1]) > 1:
+        array = array.rechunk({1: -1})
+    dtype = np.dtype(np.float32 if array.dtype == np.float32 else np.float64)
+    array = array.astype(dtype)
+    _check_memory(array, client)
+    return DaskRows(array, client, names)
+
+
+def _get_column_names(data: Any) -> list[str] | None:
+    """Return the names of the columns of a dataframe, if all are strings."""
+    names = list(getattr(data, "columns", ()))
+    return names if names and all(isinstance(name, str) for name in names) else None
+
+
+def _as_array(data: Any, client: Any) -> Any:
+    if isinstance(data, da.Array):
+        return data
+    if not hasattr(data, "to_dask_array"):
+        raise TypeError(
+            f"expected a Dask array or dataframe; got {type(data).__name__}. Create one from an "
+            "array with dask.array.from_array, or from files with likewise.distributed.read_parquet."
+        )
+    if getattr(data, "ndim", 2) == 1:
+        data = data.to_frame()
+    wrong = [f"{name!r} ({kind})" for name, kind in data.dtypes.items() if kind.kind not in "fiub"]
+    if wrong:
+        raise ValueError(f"{', '.join(wrong)} cannot be used as numbers. Choose the columns: data[[…]].")
+    single = all(kind == np.float32 for kind in data.dtypes)
+    data = data.astype(np.float32 if single else np.float64)
+    return data.to_dask_array(lengths=True)
+
+
+def _check_memory(array: Any, client: Any) -> None:
+    """Raise an error for chunks that do not fit into the memory of a worker."""
+    workers = explain_failures(client, lambda: client.scheduler_info(n_workers=-1))["workers"]
+    limits = [worker["memory_limit"] for worker in workers.values() if worker["memory_limit"]]
+    largest = max(int(n) for n in array.chunks[0]) * array.shape[1] * array.dtype.itemsize
+    if limits and _CHUNKS_IN_MEMORY * largest > min(limits):
+        fitting = max(1, min(limits) // (_CHUNKS_IN_MEMORY * array.shape[1] * array.dtype.itemsize))
+        raise MemoryError(
+            f"the largest chunk has {largest:,} bytes and a worker {min(limits):,} bytes of memory, "
+            "but processing "
+            f"a chunk takes about {_CHUNKS_IN_MEMORY} times its size. Use chunks of at most {fitting:,} rows "
+            "(X.rechunk), or give the workers more memory."
+        )
+
+
+# ---------------------------------------------------------------------- Parquet files
 
 # Eight default blocks: with a power of two, sums over chunks equal those of the rows in memory.
 CHUNK_ROWS = 2**18
@@ -65,16 +153,16 @@ def make_plan(path: Any, chunk_rows: int = CHUNK_ROWS, client: Any = None) -> Pl
     if isinstance(chunk_rows, bool) or not isinstance(chunk_rows, int | np.integer) or chunk_rows < 1:
         raise ValueError(f"chunk_rows must be an integer of at least 1; got {chunk_rows!r}.")
     require("pyarrow.parquet", extra="scale")
-    if not _parquet.is_url(path):
+    if not parquet.is_url(path):
         path = os.path.abspath(path)  # a worker may have another working directory
     if client is None:
-        files = _parquet.list_files(path)
+        files = parquet.list_files(path)
         with ThreadPoolExecutor(min(8, len(files))) as pool:
-            footers = list(pool.map(_parquet.read_footer, files))
+            footers = list(pool.map(parquet.read_footer, files))
     else:
         try:
-            files = run_on_workers(client, _parquet.list_files, [path])[0]
-            footers = run_on_workers(client, _parquet.read_footer, files)
+            files = run_on_workers(client, parquet.list_files, [path])[0]
+            footers = run_on_workers(client, parquet.read_footer, files)
         except FileNotFoundError as error:
             raise FileNotFoundError(
                 f"on a worker of {client.scheduler.address}: {error} The workers must be able to open files."
@@ -132,9 +220,7 @@ def read_parquet(
 
 def make_array(plan: Plan, columns: Sequence[str] | None) -> Any:
     """Return the chunks of a plan as a Dask array."""
-    da = require("dask.array", extra="scale")
-    delayed = require("dask", extra="scale").delayed
-    names, dtype = _parquet.choose_columns(plan.footers, columns)
+    names, dtype = parquet.choose_columns(plan.footers, columns)
     read = delayed(partial(_read, columns=names, dtype=dtype.str), name="read-parquet", pure=False)
     parts = [
         da.from_delayed(read(pieces), shape=(size, len(names)), dtype=dtype)
@@ -148,8 +234,8 @@ def _read(pieces: Sequence[Piece], columns: Sequence[str], dtype: str) -> np.nda
     rows = np.empty((sum(piece.stop - piece.start for piece in pieces), len(columns)), dtype=dtype)
     at = 0
     for piece in pieces:
-        for batch in _parquet.iterate_batches(piece.file, columns, _BATCH_ROWS, piece.start, piece.stop):
-            rows[at : at + batch.num_rows] = _parquet.convert_batch(batch, columns, rows.dtype)
+        for batch in parquet.iterate_batches(piece.file, columns, _BATCH_ROWS, piece.start, piece.stop):
+            rows[at : at + batch.num_rows] = parquet.convert_batch(batch, columns, rows.dtype)
             at += batch.num_rows
     return rows
 
@@ -198,7 +284,6 @@ def find_rows_by_id(
             raise ValueError("pass the name of the column with the ids as column=.")
         plan = make_plan(data, client=client)
         return find_in_files(plan, column, names, client).find_rows(names, str(data))
-    delayed = require("dask", extra="scale").delayed
     look = delayed(partial(_find_in_part, names=tuple(names)), pure=False)
     futures = explain_failures(client, lambda: client.compute([look(part) for part in data.to_delayed()]))
     found, at = [], 0
@@ -211,7 +296,7 @@ def find_rows_by_id(
 def find_in_files(plan: Plan, column: str, names: Sequence[str], client: Any) -> FoundIds:
     """Look up ids in a column of the files on the workers."""
     for one in plan.footers:
-        _parquet.check_columns(one, [column])
+        parquet.check_columns(one, [column])
     firsts = np.cumsum([0, *plan.sizes]).tolist()
     look = partial(_find_in_pieces, column=column, names=tuple(names))
     return sum(run_on_workers(client, look, list(zip(plan.chunks, firsts, strict=False))), FoundIds())
@@ -226,7 +311,7 @@ def _find_in_pieces(where: tuple[Sequence[Piece], int], column: str, names: Sequ
     pieces, at = where
     found, wanted = FoundIds(), _sort_names(names)
     for cells in iterate_ids(pieces, column):
-        found += _parquet.find_ids(cells, wanted, at)
+        found += parquet.find_ids(cells, wanted, at)
         at += len(cells)
     return found
 
@@ -234,7 +319,7 @@ def _find_in_pieces(where: tuple[Sequence[Piece], int], column: str, names: Sequ
 def iterate_ids(pieces: Sequence[Piece], column: str) -> Iterator[Any]:
     """Yield the ids of a chunk as strings, in batches."""
     for piece in pieces:
-        yield from _parquet.iterate_ids(piece.file, column, _BATCH_ROWS, piece.start, piece.stop)
+        yield from parquet.iterate_ids(piece.file, column, _BATCH_ROWS, piece.start, piece.stop)
 
 
 def read_chunk_ids(pieces: Sequence[Piece], column: str) -> Any:
@@ -246,4 +331,4 @@ def read_chunk_ids(pieces: Sequence[Piece], column: str) -> Any:
 def _find_in_part(part: Any, names: Sequence[str]) -> tuple[FoundIds, int]:
     """Look up ids in one partition of a series, ignoring its index."""
     pyarrow = require("pyarrow", extra="scale")
-    return _parquet.find_ids(pyarrow.Array.from_pandas(part), _sort_names(names), 0), len(part)
+    return parquet.find_ids(pyarrow.Array.from_pandas(part), _sort_names(names), 0), len(part)

@@ -6,22 +6,156 @@ import threading
 import uuid
 import weakref
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
 from copy import copy
 from functools import partial
 from typing import Any, TypeVar
 
 import cloudpickle
+import dask.array as da
 import numpy as np
+from dask.delayed import Delayed, delayed
+from dask.highlevelgraph import HighLevelGraph, MaterializedLayer
 
-from likewise import _threads
-from likewise._blocks import Column, Recipe, Rows, Work, add_in_pairs
 from likewise._optional import require
-from likewise.distributed import _worker
-from likewise.distributed._cluster_errors import explain_failures, gather_results
-from likewise.distributed._worker import Chunk, ColumnAccess, PassTask
+from likewise.backends import _dask_worker as _worker
+from likewise.backends._dask_worker import Chunk, ColumnAccess, PassTask
+from likewise.backends._rows import Column, Recipe, Rows, Work, add_in_pairs, split_rows
+from likewise.exceptions import DaskClusterError
 
 T = TypeVar("T")
 
+# ---------------------------------------------------------------------- clients and errors
+
+# Maximum time to wait for a scheduler, in seconds.
+_PATIENCE = 10.0
+
+
+def explain_failures(client: Any, ask: Callable[[], T]) -> T:
+    """Return the result of `ask`; convert failures of the cluster to errors that explain what to do."""
+    distributed = require("distributed", extra="scale")
+    from concurrent.futures import CancelledError
+
+    try:
+        return ask()
+    except distributed.KilledWorker as error:
+        raise DaskClusterError(
+            f"{error.allowed_failures + 1} workers were lost one after another on the same chunk of rows "
+            f"(the last at {_find_address(error)}). Usually a worker has too little memory to process a "
+            "chunk: use smaller chunks (X.rechunk), or give the workers more memory (memory_limit=)."
+        ) from error
+    except (CancelledError, distributed.comm.CommClosedError) as error:
+        where = getattr(getattr(client, "scheduler", None), "address", "its address")
+        raise DaskClusterError(
+            f"the Dask scheduler at {where} was lost during the fit, with the rows on its workers. "
+            "Connect again and restart the fit."
+        ) from error
+
+
+def _find_address(error: Any) -> str:
+    return str(getattr(error.last_worker, "address", error.last_worker))
+
+
+def get_client(client: Any) -> Any:
+    """Return a Dask client: the given client, a client for the given address, or the current client."""
+    distributed = require("distributed", extra="scale")
+    if isinstance(client, str):
+        before = _get_current_client(distributed)
+        if before is not None and before.scheduler is not None and before.scheduler.address == client:
+            return before
+        try:
+            opened = _open_client(distributed, client)
+        except (OSError, TimeoutError, ValueError, MemoryError) as error:
+            broken = _get_current_client(distributed)  # Dask keeps it as the current client
+            if broken is not None and broken is not before:
+                broken.close()
+            raise ConnectionError(
+                f"no Dask scheduler answers at {client} ({str(error) or type(error).__name__}). Use the "
+                "address that `dask scheduler` prints, such as tcp://127.0.0.1:8786."
+            ) from error
+        try:
+            return _with_workers(opened)
+        except DaskClusterError:
+            opened.close()
+            raise
+    if client is not None:
+        return _with_workers(client)
+    try:
+        return _with_workers(distributed.get_client())
+    except ValueError as error:
+        raise ConnectionError(
+            "the rows are Dask data, but there is no Dask client. Create one first, for this "
+            "machine with distributed.Client(), or pass client= to likewise.distributed.fit."
+        ) from error
+
+
+def _open_client(distributed: Any, address: str) -> Any:
+    """Return a client for an address, with a timeout: it may not be a scheduler, or may not respond."""
+    found: list[Any] = []
+
+    def attempt() -> None:
+        try:
+            found.append(distributed.Client(address, timeout=_PATIENCE))
+        except BaseException as error:
+            found.append(error)
+
+    thread = threading.Thread(target=attempt, daemon=True)
+    thread.start()
+    thread.join(1.5 * _PATIENCE)
+    if not found:
+        raise TimeoutError("the address is in use, but does not respond like a scheduler")
+    if isinstance(found[0], BaseException):
+        raise found[0]
+    return found[0]
+
+
+def _with_workers(client: Any) -> Any:
+    """Wait until the scheduler has workers; return the client."""
+    if explain_failures(client, client.nthreads):
+        return client
+    try:  # workers may still be starting
+        client.wait_for_workers(1, timeout=_PATIENCE)
+    except TimeoutError:
+        raise DaskClusterError(
+            f"the Dask scheduler at {client.scheduler.address} has no workers. Start some with `dask worker`."
+        ) from None
+    return client
+
+
+def gather_results(client: Any, futures: list[Any]) -> list[Any]:
+    """Return the results of tasks; if all workers are lost, wait for new ones for a limited time."""
+    distributed = require("distributed", extra="scale")
+
+    def ask() -> list[Any]:
+        alone = 0
+        while True:
+            try:
+                with client.as_current():
+                    distributed.wait(futures, timeout=_PATIENCE)
+                break
+            except TimeoutError:
+                alone = 0 if client.nthreads() else alone + 1
+                if alone > 3:
+                    raise DaskClusterError(
+                        f"all workers of the Dask scheduler at {client.scheduler.address} were lost during "
+                        f"the fit, and none returned within {4 * _PATIENCE:.0f} seconds. Start some "
+                        "with `dask "
+                        "worker`, and restart the fit."
+                    ) from None
+        found: list[Any] = client.gather(futures)
+        return found
+
+    return explain_failures(client, ask)
+
+
+def _get_current_client(distributed: Any) -> Any:
+    """Return the current client, or None."""
+    with suppress(ValueError):
+        return distributed.Client.current()
+    return None
+
+
+# ---------------------------------------------------------------------- rows
 
 # The columns of each client that are still in use; workers release all others.
 _columns: dict[str, weakref.WeakSet[DaskColumn]] = {}
@@ -95,7 +229,6 @@ class DaskRows(Rows):
         weighed._weights = weighed._weight_sums = None
         if weight is None:
             return weighed
-        da = require("dask.array", extra="scale")
         lengths = tuple(count_rows(chunk) for chunk in self.chunks)
         if hasattr(weight, "to_dask_array"):
             weight = weight.to_dask_array(lengths=True)
@@ -306,9 +439,6 @@ class DaskRows(Rows):
         return self._as_array(self._submit_tasks(_name_task(work), _worker.make, asked), dtype, width)
 
     def _as_array(self, futures: list[Any], dtype: np.dtype, width: int | None = None) -> Any:
-        da = require("dask.array", extra="scale")
-        from likewise.distributed._dask_graph import make_delayed
-
         more = () if width is None else (width,)
         parts = [
             da.from_delayed(make_delayed(future, self.client), shape=(count_rows(chunk), *more), dtype=dtype)
@@ -326,7 +456,7 @@ def _cut(lengths: Sequence[int]) -> list[Chunk]:
     """Split chunks into blocks of the default size; an empty chunk has none."""
     chunks, start, first = [], 0, 0
     for number, length in enumerate(lengths):
-        blocks = tuple(slice(start + b.start, start + b.stop) for b in _threads.split_rows(length))
+        blocks = tuple(slice(start + b.start, start + b.stop) for b in split_rows(length))
         chunks.append(Chunk(number, start, blocks, first))
         start, first = start + length, first + len(blocks)
     return chunks
@@ -343,3 +473,48 @@ def _sum_weights(block: Any) -> tuple[float, float, float]:
     if not len(weight):
         return 0.0, 0.0, 0.0
     return float(weight.sum()), float(weight.max()), float(weight.min())
+
+
+# ---------------------------------------------------------------------- graphs
+
+
+class HeldLayer(MaterializedLayer):
+    """A layer whose only task is a result on the workers of a client.
+
+    Dask reads the tasks when something is computed. If the client is closed by then, the result is lost,
+    and Dask's error would be about a missing dependency.
+    """
+
+    def __init__(self, mapping: Any, client: Any) -> None:
+        super().__init__(mapping)
+        self.client = client
+
+    def __getitem__(self, key: Any) -> Any:
+        self._check()
+        return super().__getitem__(key)
+
+    def __iter__(self) -> Iterator[Any]:
+        self._check()
+        return super().__iter__()
+
+    def __reduce__(self) -> Any:
+        """Convert to a plain layer for the scheduler, which may not have likewise installed."""
+        return MaterializedLayer, (dict(self.mapping),)
+
+    def _check(self) -> None:
+        if self.client.status in ("closing", "closed"):
+            raise DaskClusterError(
+                "the labels (or other results) are on the workers of a Dask cluster, but the client that "
+                "fitted the model is closed. Fetch them before closing it, as in "
+                "`labels = model.labels_.compute()`; now the model must be fitted again."
+            )
+
+
+def make_delayed(future: Any, client: Any) -> Delayed:
+    """Return a result on the workers as a delayed value with a reference to its client."""
+    value = delayed(future)
+    graph = value.dask
+    if not isinstance(graph, HighLevelGraph):
+        return value
+    layers = {name: HeldLayer(dict(layer), client) for name, layer in graph.layers.items()}
+    return Delayed(value.key, HighLevelGraph(layers, graph.dependencies))

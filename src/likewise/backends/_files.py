@@ -2,15 +2,171 @@
 
 from __future__ import annotations
 
+import os
 import tempfile
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import numpy as np
 
-from likewise import _threads
-from likewise._blocks import MappedRows, get_block_rows
-from likewise.datasets._parquet import choose_columns, convert_batch, iterate_batches, list_files, read_footer
+from likewise._atomic_files import name_file_in_errors
+from likewise.backends import _rows
+from likewise.backends._rows import (
+    Column,
+    LocalColumn,
+    Recipe,
+    Rows,
+    T,
+    Work,
+    get_block_rows,
+    pass_through,
+    split_rows,
+)
+from likewise.backends.parquet import choose_columns, convert_batch, iterate_batches, list_files, read_footer
+
+# For data in files, a column larger than this is stored in a scratch file.
+_HELD_BYTES = 64_000_000
+
+
+class MappedRows(Rows):
+    """Rows of a memory-mapped file in C or Fortran order; each block is copied when it is needed.
+
+    The operating system reads ahead, and with several threads blocks are read while others are processed.
+    """
+
+    shape: tuple[int, int]
+    threads: int
+
+    def __init__(
+        self,
+        X: np.ndarray,
+        blocks: Sequence[slice] | None = None,
+        *,
+        threads: int = 1,
+        functions: tuple[Callable[[np.ndarray], np.ndarray], ...] = (),
+        scratch: Any = None,
+    ) -> None:
+        self._X, self._functions, self._scratch = X, functions, scratch
+        self.shape, self.threads = (X.shape[0], X.shape[1]), threads
+        self.dtype: np.dtype[Any] = np.dtype(np.float32 if X.dtype == np.float32 else np.float64)
+        self.blocks: Sequence[slice] = split_rows(len(X)) if blocks is None else blocks
+
+    def _read_raw(self, raw: np.ndarray) -> np.ndarray:
+        # Convert to a plain array first: arithmetic on a memmap has an overhead at every step.
+        block = np.asarray(raw, dtype=self.dtype)
+        if not self._functions:
+            return np.ascontiguousarray(block)
+        return pass_through(block, self._functions, np.empty(block.shape, dtype=self.dtype))
+
+    def read(self, rows: slice) -> np.ndarray:
+        """Read one block from the file.
+
+        Parameters
+        ----------
+        rows : slice
+            The positions of the rows, usually one of `blocks`.
+
+        Returns
+        -------
+        X : ndarray of shape (n, n_features)
+            The rows, in C order.
+        """
+        return self._read_raw(self._X[rows])
+
+    def take(self, rows: np.ndarray) -> np.ndarray:
+        """Read a small number of rows from the file.
+
+        Parameters
+        ----------
+        rows : ndarray of shape (n,)
+            The positions of the rows.
+
+        Returns
+        -------
+        X : ndarray of shape (n, n_features)
+            The rows, in the order of `rows`.
+        """
+        return self._read_raw(self._X[rows])
+
+    def transform(self, function: Callable[[np.ndarray], np.ndarray]) -> MappedRows:
+        """Transform the rows with a function, which is applied to each block when it is read.
+
+        Parameters
+        ----------
+        function : callable
+            Maps an array of shape (n, n_features) to one of the same shape and dtype, row by row.
+
+        Returns
+        -------
+        rows : MappedRows
+            The transformed rows.
+        """
+        functions = (*self._functions, function)
+        rows = MappedRows(
+            self._X, self.blocks, threads=self.threads, functions=functions, scratch=self._scratch
+        )
+        return rows.with_weights(self._weight)
+
+    def make_column(self, dtype: Any, recipe: Recipe, width: int | None = None) -> Column:
+        """Create a column of values, which are computed when they are first used.
+
+        Parameters
+        ----------
+        dtype : dtype
+            The type of the values.
+        recipe : callable
+            Computes the values of a :class:`Block`.
+        width : int, optional
+            The number of values for each row. Such a column is not stored but recomputed at every use. By
+            default one value is stored for each row.
+
+        Returns
+        -------
+        column : Column
+            The column, to be passed to :meth:`map`, :meth:`sum` or :meth:`collect`.
+        """
+        if width is not None:
+            return LocalColumn(recipe, [None] * len(self.blocks), None, [False] * len(self.blocks))
+        return super().make_column(dtype, recipe)
+
+    def _allocate(self, dtype: np.dtype) -> np.ndarray:
+        if len(self) * dtype.itemsize <= _HELD_BYTES:
+            return super()._allocate(dtype)
+        with tempfile.TemporaryFile(dir=self._scratch) as file:  # deleted together with the array
+            if hasattr(os, "posix_fallocate"):  # otherwise a full disk would kill the process on a write
+                with name_file_in_errors(self._scratch or tempfile.gettempdir()):
+                    os.posix_fallocate(file.fileno(), 0, len(self) * dtype.itemsize)
+            return np.memmap(file, dtype=dtype, mode="w+", shape=(len(self),))
+
+    def map(self, work: Work[T], column: Column | None = None, **how: Any) -> Iterator[T]:
+        """Yield the result of ``work(block)`` for each block, in order.
+
+        Parameters
+        ----------
+        work : callable
+            Called with each :class:`Block`.
+        column : Column, optional
+            The column whose values are available as ``block.kept``.
+        **how
+            Passed to :meth:`Rows.map`.
+
+        Returns
+        -------
+        results : iterator
+            The results for the blocks.
+        """
+        _check_whole(self._X)
+        return super().map(work, column, **how)
+
+
+def _check_whole(X: np.ndarray) -> None:
+    """Raise an error if the file of a memory map was truncated: reading past its end would crash Python."""
+    name = getattr(X, "filename", None)
+    if not isinstance(X, np.memmap) or name is None or not os.path.isfile(name):
+        return  # a deleted file stays readable as long as it is mapped
+    size, needed = os.path.getsize(name), X.offset + X.nbytes
+    if size < needed:
+        raise OSError(f"{name} has shrunk from {needed:,} to {size:,} bytes since it was opened.")
 
 
 def _choose_block_rows(
@@ -22,7 +178,7 @@ def _choose_block_rows(
         ):
             raise ValueError(f"{name} must be an integer of at least 1, or None; got {value!r}.")
     if block_rows is None:
-        block_rows = _threads.BLOCK_ROWS
+        block_rows = _rows.BLOCK_ROWS
         if memory_limit is not None:
             block_rows = get_block_rows(memory_limit, n_features)
     return [slice(at, min(at + block_rows, n_rows)) for at in range(0, n_rows, block_rows)]

@@ -1,11 +1,20 @@
-"""Fit an estimator to data on a cluster."""
+"""Fit estimators to data on a Dask cluster.
+
+Estimators that read rows in blocks accept Dask arrays and dataframes as X. The rows stay on the workers, the
+labels are returned as a Dask array, and the clusters are the same as for the rows in memory.
+:func:`fit` fits on a given cluster; :func:`read_parquet` and :func:`find_rows_by_id` read rows and ids from
+files on the workers.
+"""
 
 from __future__ import annotations
 
 from typing import Any, TypeVar
 
-from likewise.distributed._as_rows import make_dask_rows
+from likewise.backends.dask_data import find_rows_by_id, make_dask_rows, read_parquet
+from likewise.exceptions import DaskClusterError
 from likewise.supervision._row_checks import check_row_labels
+
+__all__ = ["DaskClusterError", "find_rows_by_id", "fit", "make_dask_rows", "read_parquet"]
 
 E = TypeVar("E")
 

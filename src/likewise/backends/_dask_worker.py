@@ -18,8 +18,7 @@ from typing import Any
 import cloudpickle
 import numpy as np
 
-from likewise import _threads
-from likewise._blocks import Block, add_in_pairs, pass_through
+from likewise.backends._rows import Block, add_in_pairs, get_ones, pass_through
 
 
 @dataclass(frozen=True)
@@ -180,7 +179,7 @@ def _get_memory_limit() -> int | None:
 
 def get_weight(weight: np.ndarray | None, part: slice) -> np.ndarray:
     """Return the weights of a slice of a chunk."""
-    return _threads.get_ones(part.stop - part.start) if weight is None else np.ascontiguousarray(weight[part])
+    return get_ones(part.stop - part.start) if weight is None else np.ascontiguousarray(weight[part])
 
 
 class _KeptPart:
