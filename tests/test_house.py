@@ -9,42 +9,29 @@ from pathlib import Path
 import pytest
 
 SOURCE = Path(__file__).parents[1] / "src" / "likewise"
-LAYERS = [
-    {
-        "exceptions",
-        "kernels",
-        "_optional",
-        "_compat",
-        "_atomic_files",
-        "_event_log",
-        "_repr_html",
-        "_templates",
-        "_locks",
-        "_parts",
-        "_reasons",
-        "_typing",
-    },
-    {"tables"},
-    {"supervision", "hierarchy"},
-    {
-        "base",
-        "backends",
-        "_batches",
-        "seeding",
-        "evaluation",
-        "datasets",
-        "features",
-    },
-    {"kmeans", "mixture", "spectral", "discriminative", "bayesian", "metric", "multilabel", "active"},
-    {"oracles", "testing", "plotting", "distributed"},
-    {"studio"},
-    {"cli"},
-]
+PAGE = SOURCE.parents[1] / "docs" / "contributing-architecture.md"
+
+
+def read_layers():
+    """Return the layers that the architecture page draws, the lowest first."""
+    picture = re.search(r"```text\n(.*?)```", PAGE.read_text(encoding="utf-8"), re.DOTALL)[1]
+    rows = re.findall(r"^│ ([^│]*)│", picture, re.MULTILINE)
+    layers, names = [], ""
+    for row in [*rows, "end"]:  # a layer may take several rows; all but its last end in a comma
+        names += row.strip()
+        if not names.endswith(","):
+            layers.insert(0, {name.strip() for name in names.split(",")})
+            names = ""
+    return layers[1:]
+
+
+LAYERS = read_layers()
 LAYER_OF = {package: number for number, packages in enumerate(LAYERS) for package in packages}
-FAMILIES = LAYERS[4]
+FAMILIES = next(packages for packages in LAYERS if "kmeans" in packages)
 
 
-def imports_of(path):
+def find_imports(path):
+    """Yield the packages of likewise that a file imports: at its top, in functions, or by a string."""
     for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
         names = []
         if isinstance(node, ast.Import):
@@ -53,11 +40,13 @@ def imports_of(path):
             names = [node.module]
             if node.module == "likewise":
                 names = [f"likewise.{alias.name}" for alias in node.names]
-        yield from (name.split(".")[1] for name in names if name.startswith("likewise."))
+        elif isinstance(node, ast.Constant) and re.fullmatch(r"likewise(\.\w+)+[.:\w]*", str(node.value)):
+            names = [node.value]
+        yield from (re.split(r"[.:]", name)[1] for name in names if name.startswith("likewise."))
 
 
 def find_upward_imports(path, package):
-    for other in imports_of(path):
+    for other in find_imports(path):
         if other == package or other not in LAYER_OF:
             continue
         if LAYER_OF[other] > LAYER_OF[package] or (package in FAMILIES and other in FAMILIES):
@@ -69,34 +58,74 @@ FILES = [path for path in sorted(SOURCE.rglob("*.py")) if path.name != "__init__
 
 def test_imports_go_down():
     files = {path: path.relative_to(SOURCE).parts[0].removesuffix(".py") for path in FILES}
-    assert set(files.values()) <= set(LAYER_OF), f"add the package to LAYERS in {Path(__file__).name}"
+    assert set(files.values()) == set(LAYER_OF), f"the picture in {PAGE.name} has every package and module"
     assert [found for path, package in files.items() for found in find_upward_imports(path, package)] == []
 
 
-def test_an_upward_import_is_noticed(tmp_path):
+@pytest.mark.parametrize(
+    "line",
+    [
+        "from likewise.cli import main",
+        "from likewise.mixture import x",
+        "def f():\n    from likewise import studio",
+        "importlib.import_module('likewise.plotting')",
+        "MODEL = 'likewise.spectral:SpectralLearning'",
+    ],
+)
+def test_an_import_that_climbs_or_crosses_is_noticed(tmp_path, line):
     climbing = tmp_path / "climbing.py"
-    climbing.write_text("from likewise.cli import main\nfrom likewise.mixture import x\n")
-    assert len(list(find_upward_imports(climbing, "kmeans"))) == 2
+    climbing.write_text(line)
+    assert len(list(find_upward_imports(climbing, "kmeans"))) == 1
 
 
-def test_interviews_name_no_higher_layer():
-    names = re.compile(r"[\"']likewise\.(?!active\b)[a-z_]+")
-    found = {
-        path.name: names.findall(path.read_text(encoding="utf-8"))
-        for path in (SOURCE / "active").rglob("*.py")
-    }
-    assert not any(found.values()), found
+def find_private_imports(path, package):
+    """Yield the imports of private modules of other packages."""
+    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        if isinstance(node, ast.ImportFrom) and (node.module or "").startswith("likewise."):
+            _, other, *inner = node.module.split(".")
+            private = [
+                name for name in (*inner, *(alias.name for alias in node.names)) if name.startswith("_")
+            ]
+            if other != package and private:
+                yield f"{path.relative_to(SOURCE)}: {node.module}"
 
 
-def test_every_part_for_a_role_can_be_imported():
-    from likewise import _parts
+def test_few_private_modules_are_imported_by_other_packages():
+    files = {path: path.relative_to(SOURCE).parts[0].removesuffix(".py") for path in FILES}
+    found = {line for path, package in files.items() for line in find_private_imports(path, package)}
+    assert len(found) < 10, "\n".join(sorted(found))
 
-    assert {role: _parts.get_part(role).__name__ for role in _parts._PARTS} == {
-        "default model": "PropagationClustering",
-        "model with draws": "BayesianClustering",
-        "oracle by classes": "LabelOracle",
-        "plot of curves": "CurveDisplay",
-    }
+
+def list_call_paths():
+    """Return the steps of each call path of the page: a file, then names of functions and classes in it."""
+    text = PAGE.read_text(encoding="utf-8").partition("## Five call paths")[2].partition("\n## ")[0]
+    paths = {}
+    for title, body in re.findall(r"^### (.*?)\n(.*?)(?=^### |\Z)", text, re.DOTALL | re.MULTILINE):
+        steps = re.findall(r"^\d+\. (.*?)(?=^\d+\. |\Z)", body, re.DOTALL | re.MULTILINE)
+        paths[title] = [re.findall(r"`([^`]+)`", step) for step in steps]
+    return paths
+
+
+def test_the_call_paths_of_the_page_are_those_of_the_code():
+    paths = list_call_paths()
+    assert len(paths) == 5
+    for title, steps in paths.items():
+        reached = set()
+        for number, (first, *names) in enumerate(steps):
+            path = SOURCE / first
+            assert path.is_file(), f"{title}: {first} does not exist"
+            text = path.read_text(encoding="utf-8")
+            missing = [
+                name for name in names if not re.search(rf"\b{re.escape(name.split('.')[-1])}\b", text)
+            ]
+            assert missing == [], f"{title}: {first} has no {missing}"
+            package = first.split("/")[0].removesuffix(".py")
+            assert number == 0 or package in reached, (
+                f"{title}: nothing before step {number + 1} imports {first}"
+            )
+            reached |= {package, *find_imports(path)}
+            for other in path.parent.glob("*.py"):  # a package is reached as a whole
+                reached |= set(find_imports(other))
 
 
 def test_importing_likewise_loads_nothing_heavy():
