@@ -119,9 +119,8 @@ class Closure:
     @cached_property
     def _edge_source(self) -> tuple[IntArray, IntArray]:
         """The edges between components as sorted keys, and the first cannot-link of each."""
-        return np.unique(
-            _make_edge_keys(self.component[self.links.cannot], self.n_components), return_index=True
-        )
+        ends = self.component[self.links.cannot]
+        return np.unique(ends.min(axis=1) * self.n_components + ends.max(axis=1), return_index=True)
 
     @cached_property
     def _group_source(self) -> RowGroups:
@@ -252,11 +251,6 @@ class Closure:
         return int(rows[components == c][0]), int(rows[components == d][0])
 
 
-def _make_edge_keys(ends: IntArray, n_components: int) -> IntArray:
-    """Number the edges between components; an edge has the same number in both directions."""
-    return np.asarray(ends.min(axis=1) * n_components + ends.max(axis=1))
-
-
 def _is_stated(pairs: IntArray, groups: RowGroups, i: int, j: int) -> bool:
     low, high = min(i, j), max(i, j)
     first = np.searchsorted(pairs[:, 0], low, side="left")
@@ -302,17 +296,20 @@ def compute_closure(links: Links, n_samples: int, on_conflict: OnConflict) -> Cl
 
     ends = component[links.cannot]
     clash = ends[:, 0] == ends[:, 1]
-    group_clash = _find_group_clashes(links.cannot_groups, component)
-    conflicts = np.concatenate([links.cannot[clash], group_clash])
-    ends = ends[~clash] if on_conflict == "drop" else np.concatenate([ends, component[group_clash]])
-    keys = sort_unique(_make_edge_keys(ends, n_components))
+    conflicts, groups = links.cannot[clash], links.cannot_groups
+    ends = ends[~clash] if on_conflict == "drop" else ends
+    if len(groups):
+        group_clash = _find_group_clashes(groups, component)
+        conflicts = np.concatenate([conflicts, group_clash])
+        ends = ends if on_conflict == "drop" else np.concatenate([ends, component[group_clash]])
+        groups = groups._replace_members([np.unique(component[rows]) for rows in groups])
+    # An edge between components has the same key in both directions.
+    keys = sort_unique(ends.min(axis=1) * n_components + ends.max(axis=1))
     return Closure(
         component=freeze(component),
         sizes=freeze(np.bincount(component, minlength=n_components)),
         cannot=freeze(np.column_stack(np.divmod(keys, n_components)).astype(np.int64)),
-        cannot_groups=links.cannot_groups._replace_members(
-            [np.unique(component[rows]) for rows in links.cannot_groups]
-        ),
+        cannot_groups=groups,
         conflicts=freeze(conflicts),
         links=links,
     )

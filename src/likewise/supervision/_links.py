@@ -39,12 +39,17 @@ def parse_link(cell: Any) -> str:
 
 
 def check_pairs(values: Any, weights: Any, n_samples: int, *, what: str) -> tuple[IntArray, FloatArray]:
-    """Check pairs and convert them to the normal form: i < j, sorted, each once with its largest weight."""
+    """Check pairs and their weights, and convert them to the normal form."""
     pairs = check_rows(values, n_samples, width=2, what=what)
     weight = check_weights(weights, len(pairs), what=f"{what}_weights")
     same = np.flatnonzero(pairs[:, 0] == pairs[:, 1])
     if same.size:
         raise SupervisionError(f"{what}[{same[0]}] links row {pairs[same[0], 0]} with itself.")
+    return _normalise_pairs(pairs, weight, n_samples)
+
+
+def _normalise_pairs(pairs: IntArray, weight: FloatArray, n_samples: int) -> tuple[IntArray, FloatArray]:
+    """Return pairs as i < j, sorted, each once with its largest weight."""
     keys = pairs.min(axis=1) * n_samples + pairs.max(axis=1)
     order = np.argsort(keys, kind="stable")
     keys = keys[order]
@@ -148,13 +153,15 @@ class RowGroups(ReadOnly):
         groups : RowGroups
             The renumbered groups.
         """
+        if not len(self):
+            return self
         moved = [positions[rows] for rows in self]
         return self._replace_members([rows[rows >= 0] for rows in moved])
 
     def _replace_members(self, members: Sequence[IntArray]) -> RowGroups:
         """Return groups with other members; groups with fewer than two are dropped."""
         use = [g for g, rows in enumerate(members) if len(rows) >= 2]
-        n_samples = max((int(members[g].max()) + 1 for g in use), default=0)
+        n_samples = int(np.concatenate([self.members[:0], *members]).max(initial=-1)) + 1
         return RowGroups.from_lists(
             [members[g] for g in use], n_samples, weights=self.weights[use], what="groups"
         )
@@ -281,7 +288,7 @@ class Links(ReadOnly):
         for pairs, weights in ((self.must, self.must_weights), (self.cannot, self.cannot_weights)):
             moved = positions[pairs]
             use = (moved >= 0).all(axis=1)
-            kept += check_pairs(moved[use], weights[use], n_samples, what="links")
+            kept += _normalise_pairs(moved[use], weights[use], n_samples)
         kept += [self.must_groups.restrict(positions), self.cannot_groups.restrict(positions)]
         return Links(*kept)
 
@@ -291,7 +298,7 @@ class Links(ReadOnly):
         for name in ("must", "cannot"):
             pairs = np.concatenate([getattr(self, name), getattr(other, name)])
             weights = np.concatenate([getattr(self, f"{name}_weights"), getattr(other, f"{name}_weights")])
-            merged += check_pairs(pairs, weights, n_samples, what=name)
+            merged += _normalise_pairs(pairs, weights, n_samples)
         merged.append(self.must_groups.union(other.must_groups, n_samples))
         merged.append(self.cannot_groups.union(other.cannot_groups, n_samples))
         return Links(*merged)

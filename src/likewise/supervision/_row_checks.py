@@ -8,7 +8,7 @@ from __future__ import annotations
 import difflib
 import numbers
 from collections.abc import Hashable, Iterable, Mapping
-from dataclasses import fields
+from dataclasses import dataclass, fields
 from functools import cached_property
 from typing import Any
 
@@ -134,14 +134,14 @@ def find_first_positions(rows: IntArray, n_samples: int) -> IntArray:
     return positions
 
 
+@dataclass(frozen=True, eq=False)
 class RowPositions:
     """The positions of old rows in `rows` (ascending), computed on demand, without an array of all rows."""
 
-    def __init__(self, rows: IntArray) -> None:
-        self._rows = rows
+    rows: IntArray
 
     def __getitem__(self, old: IntArray) -> IntArray:
-        return np.searchsorted(self._rows, old)
+        return np.searchsorted(self.rows, old)
 
 
 # ---------------------------------------------------------------------- rows by index label
@@ -231,20 +231,21 @@ def is_pandas(value: Any) -> bool:
     return hasattr(value, "iloc") and hasattr(value, "index")
 
 
-def align(values: Any, index: Any, what: str) -> Any:
-    """Return one value for each row, in the order of the rows; None if a Series or mapping has none.
+def align(values: Any, index: Any, what: str) -> tuple[Any, tuple[Hashable, ...] | None]:
+    """Return one value for each row, None if a Series or mapping has none, and the labels of the rows.
 
     A Series is aligned by its index. Without the index of the data, only a Series that is indexed 0, 1, 2
     and so on can be read.
     """
     if index is None:
-        if is_pandas(values) and getattr(values, "ndim", 0) == 1 and not _is_numbered(values.index):
+        is_series = is_pandas(values) and getattr(values, "ndim", 0) == 1
+        if is_series and not np.array_equal(np.asarray(values.index), np.arange(len(values.index))):
             raise SupervisionError(
                 f"{what} is a Series whose index is not 0, 1, 2, … ({_format_index(values.index)}). To align "
                 "it with the rows of the data, pass index=df.index; if it is in the order of the rows, pass "
                 f"{what}.to_numpy()."
             )
-        return values
+        return values, None
     row_index = RowIndex.from_index(index)
     if isinstance(values, Mapping):
         labels, cells = list(values), list(values.values())
@@ -256,7 +257,7 @@ def align(values: Any, index: Any, what: str) -> Any:
                 f"{what} has {len(values)} entries, but index has {row_index.n_samples} labels. Pass a "
                 "Series or a mapping to cover only some of the rows."
             )
-        return values
+        return values, row_index.labels
     aligned: list[Any] = [None] * row_index.n_samples
     given: set[int] = set()
     for label, cell in zip(labels, cells, strict=True):
@@ -265,12 +266,7 @@ def align(values: Any, index: Any, what: str) -> Any:
             raise SupervisionError(f"{what} names the index label {label!r} twice; keep one of the two.")
         given.add(row)
         aligned[row] = cell
-    return aligned
-
-
-def get_row_labels(index: Any) -> tuple[Hashable, ...] | None:
-    """Return the labels of the rows, or None if hints name rows by number."""
-    return None if index is None else RowIndex.from_index(index).labels
+    return aligned, row_index.labels
 
 
 def check_row_labels(hints: Any, X: Any, who: str = "", what: str = "X") -> None:
@@ -308,10 +304,6 @@ def check_same_index(hinted: Any, weights: Any, what: str) -> None:
                 f"{what}_weights is a Series whose index ({_format_index(weights.index)}) differs from the "
                 f"index of {what}. Pass {what}_weights.to_numpy() if both are in the same order."
             )
-
-
-def _is_numbered(index: Any) -> bool:
-    return bool(np.array_equal(np.asarray(index), np.arange(len(index))))
 
 
 def _format_index(index: Any) -> str:

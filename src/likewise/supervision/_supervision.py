@@ -27,7 +27,6 @@ from likewise.supervision._row_checks import (
     check_same_index,
     check_same_labels,
     find_first_positions,
-    get_row_labels,
     select_rows,
     sort_unique,
 )
@@ -360,8 +359,9 @@ class Supervision:
         >>> Supervision.from_bags(["r1", "r1", "r2"], {"r1": ["wren", "thrush"]})
         Supervision(3 rows: 2 bag(s), 1 of them labelled)
         """
-        part = Bags.from_arrays(align(bags, index, "bags"), bag_labels)
-        return cls(len(part.codes), {"bags": part}, get_row_labels(index))
+        values, row_labels = align(bags, index, "bags")
+        part = Bags.from_arrays(values, bag_labels)
+        return cls(len(part.codes), {"bags": part}, row_labels)
 
     @classmethod
     def from_labels(cls, labels: Any, *, index: Any = None, missing: Any = -1) -> Supervision:
@@ -399,10 +399,11 @@ class Supervision:
         >>> Supervision.from_labels({"b": "wren"}, index=["a", "b", "c"]).label_codes
         array([-1,  0, -1])
         """
-        part = Labels.from_array(align(labels, index, "labels"), missing)
+        values, row_labels = align(labels, index, "labels")
+        part = Labels.from_array(values, missing)
         if missing == -1 and not isinstance(missing, bool):
             part.warn_of_two_signs()
-        return cls(len(part.codes), {"labels": part}, get_row_labels(index))
+        return cls(len(part.codes), {"labels": part}, row_labels)
 
     # ------------------------------------------------------------------ row alignment
 
@@ -447,7 +448,7 @@ class Supervision:
         rows = sort_unique(
             np.concatenate([np.empty(0, dtype=np.int64), *(part.rows for part in self._parts.values())])
         )
-        return rows, self._restrict_to(rows) if len(rows) else Supervision(1)
+        return rows, self._restrict(rows, RowPositions(rows)) if len(rows) else Supervision(1)
 
     def _restrict_to(self, rows: IntArray) -> Supervision:
         """Return the hints about ascending rows that include all rows with hints, renumbered."""
