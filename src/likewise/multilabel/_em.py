@@ -111,7 +111,7 @@ def run_em(
     history: list[float] = []
     skipped = 0
     for t in range(max_iter):
-        held = infer(model, model.compute_logits(X), Z)
+        held = infer(model, X, Z)
         history.append(compute_objective(model, held, l2))
         still = len(history) > 1 and abs(history[-1] - history[-2]) <= tol * len(Z)
         if still and t + skipped < settled_from:
@@ -122,7 +122,7 @@ def run_em(
             return EMResult(model, history[-1], tuple(history), True)
         model = shaped
         if moved:
-            held = infer(model, model.compute_logits(X), Z)
+            held = infer(model, X, Z)
         rates = model.rates if update_rates is None else update_rates(held.one)
         coef, intercept = fit_logistic(
             columns, held.both, held.above, model.coef, model.intercept, l2, _INNER
@@ -130,16 +130,16 @@ def run_em(
         model = replace(model, coef=coef, intercept=intercept, rates=rates)
         if step():
             break
-    last = compute_objective(model, infer(model, model.compute_logits(X), Z), l2)
+    last = compute_objective(model, infer(model, X, Z), l2)
     return EMResult(model, last, (*history, last), False)
 
 
 # ---------------------------------------------------------------------- E-step
 
 
-def infer(model: LatentHierarchyModel, logits: np.ndarray, Z: np.ndarray) -> LabelPosterior:
+def infer(model: LatentHierarchyModel, X: Any, Z: np.ndarray) -> LabelPosterior:
     """Compute the E-step: exact on a tree, by loopy belief propagation otherwise."""
-    hierarchy, keep = model.hierarchy, 1.0 - model.rates
+    hierarchy, logits, keep = model.hierarchy, model.compute_logits(X), 1.0 - model.rates
     if not hierarchy.is_tree:
         return compute_graph_posterior(hierarchy, logits, model.relaxations, Z, keep)
     one, both = np.empty_like(logits), np.empty_like(logits)

@@ -528,7 +528,7 @@ class LatentHierarchyClassifier(CallbackSupportMixin, MultilabelClassifier):
         self._model = found.model
         model, Z = found.model, labels.Y
         self.missing_rates_ = np.array(model.rates)
-        held = infer(model, model.compute_logits(X), Z)
+        held = infer(model, X, Z)
         self.missing_rate_ = float(1.0 - ((1.0 - model.rates) * held.one).sum() / max(held.one.sum(), 1e-12))
         if len(set(model.rates)) == 1:
             self.missing_rate_ = float(model.rates[0])
@@ -632,7 +632,7 @@ class LatentHierarchyClassifier(CallbackSupportMixin, MultilabelClassifier):
             The probabilities; 1 where a label was recorded.
         """
         X, Z = self._check_rows_and_labels(X, Y)
-        return infer(self._model, self._model.compute_logits(X), Z).one
+        return infer(self._model, X, Z).one
 
     def suggest(self, X: MatrixLike, Y: ArrayLike, top: int = 5, *, least: float = 0.0) -> list[Suggestion]:
         """Return the most probable labels that were not recorded, as questions for annotators.
@@ -658,7 +658,7 @@ class LatentHierarchyClassifier(CallbackSupportMixin, MultilabelClassifier):
         if not real(0).holds(least):
             raise ValueError(f"least must be a number of at least 0; got {least!r}.")
         X, Z = self._check_rows_and_labels(X, Y)
-        chances = infer(self._model, self._model.compute_logits(X), Z).one
+        chances = infer(self._model, X, Z).one
         open_to = np.where(Z.astype(bool), -np.inf, chances)
         ranked = np.argsort(-open_to, axis=1, kind="stable")[:, :top]
         return [

@@ -192,7 +192,7 @@ def compute_log_likelihood(
     nothing = np.zeros((len(Z), 1))
     found = -np.inf
     for _ in range(max_iter):
-        held = infer(model, model.compute_logits(nothing), Z)
+        held = infer(model, nothing, Z)
         if held.log_likelihood - found < 1e-4 * len(Z):
             break
         found = held.log_likelihood

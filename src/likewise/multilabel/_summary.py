@@ -63,12 +63,12 @@ class HierarchySummary:
     def __str__(self) -> str:
         lines = [
             f"{self.n_labels} labels, {self.n_edges} edges between them; {self.n_guesses} of these "
-            f"{'is a guess' if self.n_guesses == 1 else 'are guesses'}{_format_pairs(self.guesses)}."
+            f"{'is a guess' if self.n_guesses == 1 else 'are guesses'}{_format_pairs(self.guesses, 5)}."
         ]
         if self.indistinguishable:
             lines.append(
                 "The data do not determine which of these is above the other"
-                f"{_format_pairs(self.indistinguishable, every=True)}."
+                f"{_format_pairs(self.indistinguishable, self.n_edges)}."
             )
         differ = ", different by label" if self.rates_differ else ""
         lines.append(f"Missing rate {self.missing_rate:.2f}{differ}.")
@@ -85,12 +85,11 @@ class HierarchySummary:
         return "\n".join(lines)
 
 
-def _format_pairs(pairs: tuple[tuple[str, str], ...], *, every: bool = False, most: int = 5) -> str:
+def _format_pairs(pairs: tuple[tuple[str, str], ...], most: int) -> str:
     if not pairs:
         return ""
-    some = pairs if every else pairs[:most]
-    more = "" if len(some) == len(pairs) else f" and {len(pairs) - len(some)} more"
-    return ": " + ", ".join(f"{parent} > {child}" for parent, child in some) + more
+    more = f" and {len(pairs) - most} more" if len(pairs) > most else ""
+    return ": " + ", ".join(f"{parent} > {child}" for parent, child in pairs[:most]) + more
 
 
 def summarise(model: LatentHierarchyClassifier) -> HierarchySummary:
