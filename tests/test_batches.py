@@ -6,7 +6,7 @@ from sklearn import config_context
 from sklearn.base import clone
 
 from likewise import MiniBatchMPCKMeans, MiniBatchPairwiseGaussianMixture, MiniBatchPCKMeans
-from likewise._batches import Patience, read_batches
+from likewise._batches import Patience, draw_pools, read_batches
 from likewise.backends import as_rows
 from likewise.discriminative import MiniBatchDiscriminativeClustering
 
@@ -16,6 +16,22 @@ MODELS = [
     MiniBatchPairwiseGaussianMixture(2),
     MiniBatchDiscriminativeClustering(2),
 ]
+
+
+def test_by_hand_a_pool_is_divided_among_its_batches():
+    asked = []
+
+    def draw(n):
+        asked.append(n)
+        return np.arange(10, 10 + 3 * n)
+
+    pools = list(draw_pools(draw, 2, np.random.RandomState(0), n_batches=5))
+    assert asked == [2, 2, 1]
+    for n, (rows, batches) in zip(asked, pools, strict=True):
+        assert [len(at) for at in batches] == [3] * n
+        assert sorted(rows[np.concatenate(batches)].tolist()) == rows.tolist()
+    endless = draw_pools(draw, 0, np.random.RandomState(0))
+    assert [len(next(endless)[1]) for _ in range(3)] == [1, 1, 1]
 
 
 def test_by_hand_the_rows_of_a_pool_are_read_at_once():

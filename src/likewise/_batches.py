@@ -15,6 +15,24 @@ from likewise.supervision import Supervision
 AT_ONCE = 8
 
 
+def draw_pools(
+    draw: Callable[[int], np.ndarray],
+    at_once: int,
+    rng: np.random.RandomState,
+    n_batches: int | None = None,
+) -> Iterator[tuple[np.ndarray, list[np.ndarray]]]:
+    """Draw the rows of several batches at a time, without end or until there are `n_batches`.
+
+    ``draw(n)`` returns the rows of n batches, ascending; they are divided among the batches at random.
+    """
+    left = np.inf if n_batches is None else n_batches
+    while left > 0:
+        n = int(max(1, min(at_once, left)))
+        left -= n
+        rows = draw(n)
+        yield rows, np.array_split(rng.permutation(len(rows)), n)
+
+
 def read_batches(
     rows: Rows,
     pools: Iterable[tuple[np.ndarray, list[np.ndarray]]],

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar, Self, get_args
 
 import numpy as np
 from threadpoolctl import threadpool_limits
 
-from likewise._batches import BatchChecksMixin, Patience, read_batches
+from likewise._batches import BatchChecksMixin, Patience, draw_pools, read_batches
 from likewise._compat import check_random_state, with_callbacks
 from likewise.backends import Rows, get_n_threads
 from likewise.base import FitProgress, Rule, choice, either, integer, real
@@ -397,7 +396,9 @@ class MiniBatchDiscriminativeClustering(BatchChecksMixin, SoftmaxClusterer):
         hinted, own = space.transform(near, which), near.get_weights(which)
         first, rest = np.arange(len(hinted)), near.total_weight - float(own.sum())
         patience, settled = Patience(_PATIENCE, self.tol, burn_in=_PATIENCE // 2), False
-        pools = self._draw_pools(len(near), which, rng)
+        n_free = len(near) - len(which)
+        at_once = round(min(n_free, _POOL_ROWS) / self.batch_size)
+        pools = draw_pools(lambda _: draw_unhinted_rows(n_free, _POOL_ROWS, which, rng), at_once, rng)
         for Z, weight in read_batches(near, pools, lambda rows: space.transform(near, rows)):
             share = weight * (rest / weight.sum()) if weight.any() else weight
             batch = GatheredRows(np.vstack([hinted, Z]), np.concatenate([own, share]), first, False)
@@ -406,15 +407,6 @@ class MiniBatchDiscriminativeClustering(BatchChecksMixin, SoftmaxClusterer):
             if settled or self.n_steps_ >= self.max_iter:
                 break
         return state, settled
-
-    def _draw_pools(
-        self, n_rows: int, hinted_rows: np.ndarray, rng: np.random.RandomState
-    ) -> Iterator[tuple[np.ndarray, list[np.ndarray]]]:
-        """Draw the unhinted rows of several batches at a time, without end; see :func:`read_batches`."""
-        while True:
-            which = draw_unhinted_rows(n_rows - len(hinted_rows), _POOL_ROWS, hinted_rows, rng)
-            n_batches = max(1, round(len(which) / self.batch_size))
-            yield which, np.array_split(rng.permutation(len(which)), n_batches)
 
     def _keep(self, rows: Rows, space: Space, hint_data: HintData, state: VariationalState) -> int:
         """Set the attributes and label the rows; return the number of clusters that have rows."""

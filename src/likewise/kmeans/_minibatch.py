@@ -6,7 +6,6 @@ running sums, and moves the centres and the metric that these sums determine.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import TYPE_CHECKING, Any, ClassVar, Self
@@ -14,7 +13,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Self
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 
-from likewise._batches import AT_ONCE, BatchChecksMixin, Patience, read_batches
+from likewise._batches import AT_ONCE, BatchChecksMixin, Patience, draw_pools, read_batches
 from likewise._compat import check_random_state, with_callbacks
 from likewise.backends import ArrayRows, Rows, draw_rows, get_n_threads, get_ones
 from likewise.base import FitProgress, Rule, choice, either, integer, real, warn_caller
@@ -314,7 +313,11 @@ class BatchFitMixin(BatchChecksMixin, SoftLinks):
         if size == n and best.converged:  # all batches would be equal
             most, settled = 0, True
         progress.begin(max(most, 1))
-        for drawn, weight in read_batches(rows, _draw_pools(n, hinted_rows, size, most, rng)):
+
+        def draw(n_batches: int) -> np.ndarray:
+            return np.setdiff1d(draw_rows(n, n_batches * size, rng), hinted_rows, assume_unique=True)
+
+        for drawn, weight in read_batches(rows, draw_pools(draw, min(AT_ONCE, n // size), rng, most)):
             drawn = np.concatenate([named.X, drawn])
             weight = np.concatenate([size / n * named.weight, weight])
             batch = self._center_batch(drawn, weight, middle)
@@ -499,18 +502,6 @@ def _draw_first_batch(
         if weight.any():
             return np.concatenate([named.X, rows.take(free)]), weight, share
         size = min(2 * size, len(rows))
-
-
-def _draw_pools(
-    n_rows: int, hinted_rows: np.ndarray, size: int, n_batches: int, rng: np.random.RandomState
-) -> Iterator[tuple[np.ndarray, list[np.ndarray]]]:
-    """Draw the unhinted rows of several batches at a time; see :func:`read_batches`."""
-    left = n_batches
-    while left > 0:
-        n = max(1, min(AT_ONCE, n_rows // size, left))
-        left -= n
-        free = np.setdiff1d(draw_rows(n_rows, n * size, rng), hinted_rows, assume_unique=True)
-        yield free, np.array_split(rng.permutation(len(free)), n)
 
 
 def _compute_mean(rows: Rows) -> np.ndarray:

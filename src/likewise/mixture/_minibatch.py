@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import numpy as np
 
-from likewise._batches import AT_ONCE, BatchChecksMixin, Patience, read_batches
+from likewise._batches import AT_ONCE, BatchChecksMixin, Patience, draw_pools, read_batches
 from likewise._compat import check_random_state
 from likewise.backends import ArrayRows, Rows, draw_rows
 from likewise.base import FitProgress, Rule, integer, real
@@ -96,8 +96,17 @@ class BatchSteps(MixtureSteps):
         super().__init__(data.rows, data.named, relations, ridge=data.ridge)
         self.running = running
         self._size, self._pace = min(size, len(self.rows)), pace
-        self._batches = read_batches(self.rows, _draw_pools(len(self.rows), self.linked, self._size, rng))
+        self._batches = read_batches(self.rows, self._draw_pools(rng))
         self._patience = Patience(_PATIENCE, tol, burn_in=_BURN_IN)
+
+    def _draw_pools(self, rng: Any) -> Iterator[tuple[np.ndarray, list[np.ndarray]]]:
+        """Draw the rows of several batches at a time, and leave out the linked rows."""
+        n_rows, size = len(self.rows), self._size
+        pools = draw_pools(lambda n: draw_rows(n_rows, n * size, rng), min(AT_ONCE, n_rows // size), rng)
+        for drawn, batches in pools:
+            parts = [np.setdiff1d(drawn[at], self.linked, assume_unique=True) for at in batches]
+            every = np.sort(np.concatenate(parts))
+            yield every, [np.searchsorted(every, part) for part in parts]
 
     def expect_free(self, mixture: Mixture) -> Expectations:
         """Return the expectations of all unlinked rows, extrapolated from the next batch."""
@@ -118,18 +127,6 @@ class BatchSteps(MixtureSteps):
     def has_settled(self, bounds: list[float], tol: float) -> bool:
         """Return True if the running mean of the bound has not risen by more than `tol` for many batches."""
         return self._patience.is_exhausted(self.running.expected.bound)
-
-
-def _draw_pools(
-    n_rows: int, without: np.ndarray, size: int, rng: Any
-) -> Iterator[tuple[np.ndarray, list[np.ndarray]]]:
-    """Draw `size` rows for each of several batches at a time, and leave out those in `without`."""
-    n_batches = max(1, min(AT_ONCE, n_rows // size))
-    while True:
-        drawn = rng.permutation(draw_rows(n_rows, n_batches * size, rng)).reshape(n_batches, size)
-        parts = [np.setdiff1d(part, without, assume_unique=True) for part in drawn]
-        every = np.sort(np.concatenate(parts))
-        yield every, [np.searchsorted(every, part) for part in parts]
 
 
 def _make_running(steps: MixtureSteps, expected: Expectations, n_rows: int) -> RunningExpectations:

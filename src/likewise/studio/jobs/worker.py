@@ -29,7 +29,9 @@ logger: logging.Logger = logging.getLogger(__name__)
 _FIRST_WAIT, _LONGEST_WAIT = 0.2, 10.0
 _LONG_LIFE = 30.0  # seconds; a process that ran longer did not die of a permanent cause
 _GRACE = 2.0
-START_METHOD: Literal["spawn", "forkserver"] = "spawn"  # a fork would copy locks that threads of the server hold
+START_METHOD: Literal["spawn", "forkserver"] = (
+    "spawn"  # a fork would copy locks that threads of the server hold
+)
 _NICE, _NICEST = 10, 19
 _DERIVED = ("picture", "standing", "progress")
 STOP = None  # sent by the server at shutdown
