@@ -82,6 +82,9 @@ class PooledInterview:
 
     def get_rows(self) -> IntArray:
         """Return the rows of the pool, given the events that were not undone, ascending."""
+        return self.owner._derive("pool", self._find_rows)
+
+    def _find_rows(self) -> IntArray:
         replies = self.owner.replies
         due = 0 if self.owner.model is None else len(replies) - len(replies) % self.pool.every
         chosen = self._choose_pool(replies[:due])

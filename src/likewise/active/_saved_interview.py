@@ -7,9 +7,8 @@ import io
 import json
 import os
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
-from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -24,7 +23,7 @@ from likewise.active._questions import Answer, AnswerValue, OddOne, Piles, Quest
 from likewise.active._state import Strategy, check_ids
 from likewise.backends import Rows, draw_rows
 from likewise.exceptions import ChangedFileError, FileFormatError, LikewiseError
-from likewise.supervision import RowIds, Supervision
+from likewise.supervision import FewIds, RowIds, Supervision
 from likewise.supervision._records import build_hints, iterate_records
 from likewise.supervision.io import iterate_json_objects, iterate_json_records
 from likewise.tables import Problems
@@ -55,7 +54,7 @@ def _make_document(interview: Interview, path: str | os.PathLike[str]) -> str:
     ids = interview.ids
     # Only hinted rows are written, so the cost does not depend on the number of rows.
     named, few = interview.given.restrict_to_hinted()
-    names = RowIds(tuple(_get_ids(named.tolist() or [0], ids or _number_rows(interview.X))))
+    names = RowIds(tuple(str(row) if ids is None else ids[row] for row in named.tolist() or [0]))
     hints = list(iterate_json_objects(iterate_records(few, names)))
     head: dict[str, Any] = {
         "format": FORMAT,
@@ -179,49 +178,6 @@ def _describe_data(X: np.ndarray | Rows, ids: RowIds | None) -> dict[str, Any]:
     return described if ids is None else described | {"ids": ids.digest}
 
 
-class _NumberTexts(Sequence[str]):
-    """The numbers of very many rows as strings, created on demand."""
-
-    def __init__(self, n: int) -> None:
-        self._numbers = range(n)
-
-    def __len__(self) -> int:
-        return len(self._numbers)
-
-    def __getitem__(self, row: Any) -> Any:
-        return str(self._numbers[row])
-
-
-class _NumberedRows(RowIds):
-    """Row numbers in place of ids, for so many rows that a list would need too much memory."""
-
-    @cached_property
-    def row_of(self) -> Any:
-        """A mapping of each number, as a string, to its row."""
-        return _RowLookup(len(self))
-
-
-class _RowLookup(Mapping[str, int]):
-    def __init__(self, n: int) -> None:
-        self._n = n
-
-    def __getitem__(self, name: str) -> int:
-        if name.isdecimal() and name.isascii() and int(name) < self._n and str(int(name)) == name:
-            return int(name)
-        raise KeyError(name)
-
-    def __iter__(self) -> Iterator[str]:
-        return map(str, range(self._n))
-
-    def __len__(self) -> int:
-        return self._n
-
-
-def _number_rows(X: np.ndarray | Rows) -> RowIds:
-    """Return row numbers as ids."""
-    return _NumberedRows(_NumberTexts(len(X))) if isinstance(X, Rows) else RowIds.from_row_numbers(len(X))  # type: ignore[arg-type]
-
-
 def _make_strategy_entry(strategy: Strategy) -> dict[str, Any]:
     """Return the name, class and parameters of a strategy; parameters are None if JSON cannot store them."""
     entry: dict[str, Any] = {"name": strategy.name, "class": type(strategy).__name__, "parameters": None}
@@ -310,7 +266,7 @@ class SavedInterview:
                 "Pass it again: Interview.load(path, X, model=…)."
             )
         chosen = self._restore_strategy() if strategy is None else strategy
-        hints = self._restore_hints(names or _number_rows(rows))
+        hints = self._restore_hints(names, rows)
         try:
             plain = {name: content[name] for name in ("n_clusters", "budget", "discover")}
             plain["random_state"] = content["seed"]
@@ -385,9 +341,13 @@ class SavedInterview:
             raise FileFormatError(f"{self.path}: the strategy {entry!r} is invalid: {error}.") from error
         return made
 
-    def _restore_hints(self, ids: RowIds) -> Supervision:
+    def _restore_hints(self, ids: RowIds | None, X: np.ndarray | Rows) -> Supervision:
         problems = Problems(self.path, word=", hint ")
         objects = list(enumerate(self._get("hints", list), start=1))
+        if ids is None and isinstance(X, Rows):  # too many rows to list all numbers
+            ids = FewIds.from_numbers(re.findall(r'"(\d+)"', json.dumps(objects)), len(X))
+        elif ids is None:
+            ids = RowIds.from_row_numbers(len(X))
         for number, value in objects:
             if not isinstance(value, dict):
                 problems.add(number, f"expected an object; got {value!r}.")
