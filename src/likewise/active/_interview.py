@@ -542,8 +542,7 @@ class Interview:
     def labels_(self) -> npt.NDArray[Any]:
         """The cluster of each row, given the hints and all answers."""
         if self._pooled is not None:
-            found: npt.NDArray[Any] = self._pooled.predict_labels()
-            return found
+            return self._pooled.predict_labels()
         return self._fit_to(self.replies)[1]
 
     def labels_after(self, n_answers: int) -> npt.NDArray[Any]:

@@ -235,8 +235,7 @@ class Pool:
         chosen = np.unique(chosen)
         ordered = survey.rows[survey.order]
         others = ordered[np.isin(ordered, chosen, invert=True)]
-        filled: IntArray = np.union1d(chosen, others[: max(self.size - len(chosen), 0)])
-        return filled
+        return np.union1d(chosen, others[: max(self.size - len(chosen), 0)])
 
 
 def _as_rows(X: Any) -> Rows:
@@ -326,8 +325,7 @@ class PoolSample:
         nearest = pairwise_distances_argmin(X, self.X)
         places = np.concatenate([nearest, self.neighbors[nearest].T.ravel()])
         _, first = np.unique(places, return_index=True)
-        found: IntArray = self.rows[places[np.sort(first)]]
-        return found
+        return np.asarray(self.rows[places[np.sort(first)]])
 
 
 def find_regions(reach: FloatArray, neighbors: IntArray) -> IntArray:
@@ -391,8 +389,7 @@ def _order_by_region(regions: Sequence[IntArray], random_state: int) -> IntArray
         place = np.empty(n, dtype=np.int64)
         place[by_region] = np.arange(n) - np.searchsorted(region[by_region], region[by_region])
         key = (place + 0.5) / np.sqrt(np.bincount(region, minlength=n)[region])
-    order: IntArray = np.lexsort((drawn, key))
-    return order
+    return np.lexsort((drawn, key))
 
 
 # ---------------------------------------------------------------------- ambiguous rows
@@ -512,8 +509,7 @@ def find_ambiguous_rows(rows: Rows, sites: ClusterSites, model: Any, wanted: int
     found = found.keep_smallest_margins(len(found.rows))
     # One row of each pair of clusters, then the next row of each, and so on.
     turn = np.lexsort((found.rows, found.margin, _rank_within_groups(found.pair)))[:wanted]
-    chosen: IntArray = np.sort(found.rows[turn])
-    return chosen
+    return np.sort(found.rows[turn])
 
 
 def compute_margins(model: Any, X: npt.NDArray[Any]) -> FloatArray | None:
@@ -523,6 +519,5 @@ def compute_margins(model: Any, X: npt.NDArray[Any]) -> FloatArray | None:
         return chances[:, -1] - chances[:, -2] if chances.shape[1] > 1 else None
     if hasattr(model, "cluster_centers_") and hasattr(model, "transform"):
         near, far = np.partition(np.asarray(model.transform(X), dtype=np.float64), 1, axis=1)[:, :2].T
-        margin: FloatArray = np.divide(far - near, far + near, out=np.zeros(len(far)), where=far > 0)
-        return margin
+        return np.asarray(np.divide(far - near, far + near, out=np.zeros(len(far)), where=far > 0))
     return None

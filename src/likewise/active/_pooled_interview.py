@@ -201,7 +201,7 @@ class PooledInterview:
         seen = self.get_interview().progress(last)
         return seen if seen.question is None else replace(seen, question=self._to_all_rows(seen.question))
 
-    def predict_labels(self) -> Any:
+    def predict_labels(self) -> npt.NDArray[Any]:
         """Return the cluster of each row: fitted in the pool, predicted for all other rows."""
         inner, rows = self.get_interview(), self.get_rows()
         model, own = inner._fit_to(inner.replies)
@@ -209,7 +209,7 @@ class PooledInterview:
             self.all_rows.threads = get_n_threads(len(self.all_rows) * inner.X.size, None)
             labelled = partial(_label_block, model, inner.X, rows, own.astype(np.int32))
             self._labels = (own, self.all_rows.collect(self.all_rows.make_column(np.int32, labelled)))
-        return self._labels[1]
+        return np.asarray(self._labels[1])
 
 
 def _place(rows: IntArray, row: int) -> int:

@@ -185,8 +185,7 @@ class InterviewState:
     @cached_property
     def _cannot_keys(self) -> IntArray:
         low, high = self.closure.cannot.T
-        keys: IntArray = np.sort(low * self.closure.n_components + high)
-        return keys
+        return np.sort(low * self.closure.n_components + high)
 
     @cached_property
     def _memberships(self) -> csr_array:
@@ -229,8 +228,7 @@ class InterviewState:
         cached = self.cache.get("merges")
         if cached is None or cached[0] is not self.model:
             cached = self.cache["merges"] = (self.model, find_merges(self.model))
-        found: tuple[Merge, ...] = cached[1]
-        return found
+        return cached[1]
 
     def can_ask(self, question: Question) -> bool:
         """Return True if a question may be asked: it was not asked before, and its answer is not implied.
@@ -261,8 +259,7 @@ class InterviewState:
 def check_rows(X: Any) -> npt.NDArray[Any]:
     """Check that rows are dense, finite and two-dimensional."""
     check_no_times(X, "Interview")
-    checked: npt.NDArray[Any] = check_array(X, dtype=[np.float64, np.float32], order="C", input_name="X")
-    return checked
+    return np.asarray(check_array(X, dtype=[np.float64, np.float32], order="C", input_name="X"))
 
 
 def check_hints(supervision: Any, n_samples: int, X: Any) -> Supervision:
@@ -343,8 +340,7 @@ class Knowledge:
 
 def find_neither(supervision: Supervision) -> IntArray:
     """Return the triplets that were answered NEITHER."""
-    found: IntArray = supervision.triplets[supervision.answers == _NEITHER]
-    return found
+    return np.asarray(supervision.triplets[supervision.answers == _NEITHER])
 
 
 def _derive_neither_links(closure: Closure, triplets: IntArray) -> Supervision:

@@ -441,8 +441,7 @@ class ConsoleOracle:
             if choice and after is not None:
                 after(interview)
             if choice == "r":
-                question: Question = suspect.question
-                return question
+                return suspect.question
         return None
 
     def _choose(self, interview: Interview, suspect: Suspect) -> str:

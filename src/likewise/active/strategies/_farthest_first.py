@@ -160,5 +160,4 @@ def _compute_distance_to_placed(state: InterviewState, placed: IntArray) -> Floa
     for start in range(0, len(new), _BLOCK):
         nearest = np.minimum(nearest, cdist(state.X, state.X[new[start : start + _BLOCK]]).min(axis=1))
     state.cache["nearest placed"] = (placed, nearest)
-    distances: FloatArray = nearest
-    return distances
+    return np.asarray(nearest)

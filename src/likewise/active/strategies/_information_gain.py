@@ -164,8 +164,7 @@ class InformationGain(CheckedStrategy):
             ]
         )
         drawn = np.unique(np.sort(drawn, axis=1), axis=0)
-        different: IntArray = drawn[(np.diff(drawn, axis=1) > 0).all(axis=1)]
-        return different
+        return drawn[(np.diff(drawn, axis=1) > 0).all(axis=1)]
 
 
 def _describe_gain(score: float) -> str:

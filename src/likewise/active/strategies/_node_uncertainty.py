@@ -153,8 +153,7 @@ class NodeUncertainty(CheckedStrategy):
 def get_neighbors(state: InterviewState, k: int) -> IntArray:
     """Return the k nearest neighbours of each row by the Mahalanobis distance; they are cached."""
     key = ("mahalanobis neighbours", k)
-    neighbors: IntArray = cache_result(state, key, lambda: find_mahalanobis_neighbors(state.X, k))
-    return neighbors
+    return cache_result(state, key, lambda: find_mahalanobis_neighbors(state.X, k))
 
 
 def find_mahalanobis_neighbors(X: FloatArray, k: int) -> IntArray:
@@ -180,14 +179,12 @@ def find_mahalanobis_neighbors(X: FloatArray, k: int) -> IntArray:
         return find_near_rows_by_cells(rows, k, 0)
     search = NearestNeighbors(n_neighbors=k, algorithm="kd_tree" if few_columns else "brute")
     found = search.fit(rows).kneighbors(return_distance=False)
-    neighbors: IntArray = found.astype(np.int64)
-    return neighbors
+    return np.asarray(found.astype(np.int64))
 
 
 def compute_disagreement(labels: IntArray, neighbors: IntArray) -> FloatArray:
     """Return the proportion of each row's neighbours that are in another cluster (eq. 6)."""
-    share: FloatArray = (labels[neighbors] != labels[:, None]).mean(axis=1)
-    return share
+    return np.asarray((labels[neighbors] != labels[:, None]).mean(axis=1))
 
 
 def _get_embedding(state: InterviewState, labels: IntArray) -> FloatArray:
@@ -198,8 +195,7 @@ def _get_embedding(state: InterviewState, labels: IntArray) -> FloatArray:
     rows = standardize_columns(state.X)
     size = min(rows.shape[1], int(labels.max()) + 1)
     directions = np.linalg.eigh(rows.T @ rows)[1]
-    components: FloatArray = rows @ directions[:, ::-1][:, :size]
-    return components
+    return np.asarray(rows @ directions[:, ::-1][:, :size])
 
 
 def compute_mixture_entropy(rows: FloatArray, labels: IntArray, random_state: int) -> FloatArray:
@@ -225,8 +221,7 @@ def compute_mixture_entropy(rows: FloatArray, labels: IntArray, random_state: in
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)  # a few steps are enough
         mixture.fit(rows[_draw_some(len(rows), _MOST_ROWS, random_state)])
-    entropy: FloatArray = entr(mixture.predict_proba(rows)).sum(axis=1)
-    return entropy
+    return np.asarray(entr(mixture.predict_proba(rows)).sum(axis=1))
 
 
 def compute_density_entropy(rows: FloatArray, labels: IntArray, random_state: int) -> FloatArray:
@@ -246,8 +241,7 @@ def compute_density_entropy(rows: FloatArray, labels: IntArray, random_state: in
         top = log.max(axis=1, keepdims=True)
         chance[block] = np.exp(log - np.where(np.isfinite(top), top, 0.0)) @ member
     total = chance.sum(axis=1, keepdims=True)
-    entropy: FloatArray = entr(chance / np.where(total > 0, total, 1.0)).sum(axis=1)
-    return entropy
+    return np.asarray(entr(chance / np.where(total > 0, total, 1.0)).sum(axis=1))
 
 
 def _draw_some(n: int, most: int, random_state: int) -> IntArray:

@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable, Hashable, Iterable, Iterator
 from dataclasses import dataclass, field
 from itertools import chain, islice
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -26,6 +26,7 @@ from likewise.supervision._cliques import Edges, find_clique, grow_groups, order
 IntArray = npt.NDArray[np.int64]
 FloatArray = npt.NDArray[np.float64]
 BoolArray = npt.NDArray[np.bool_]
+T = TypeVar("T")
 _ENTRIES = 4_000_000  # distances per block: 32 MB
 POSITIVE_OR_NONE = Rule("a number above 0 or None", lambda v: v is None or real(0, strict=True).holds(v))
 
@@ -226,12 +227,13 @@ class _RowQuestions:
 # ---------------------------------------------------------------------- what several strategies need
 
 
-def cache_result(state: InterviewState, key: Hashable, compute: Callable[[], Any], *used: Any) -> Any:
+def cache_result(state: InterviewState, key: Hashable, compute: Callable[[], T], *used: Any) -> T:
     """Return a result from the cache of a state; compute it again if an array that it used has changed."""
     before = state.cache.get(key)
     if before is None or not all(map(np.array_equal, before[0], used)):
         before = state.cache[key] = (used, compute())
-    return before[1]
+    found: T = before[1]
+    return found
 
 
 def list_asked(state: InterviewState, kind: str) -> list[tuple[int, ...]]:
@@ -267,29 +269,25 @@ def get_model_labels(state: InterviewState, name: str) -> IntArray:
     _, first, codes = np.unique(state.labels, return_index=True, return_inverse=True)
     rank = np.empty(len(first), dtype=np.int64)
     rank[np.argsort(first)] = np.arange(len(first))
-    labels: IntArray = rank[codes.reshape(-1)]
-    return labels
+    return rank[codes.reshape(-1)]
 
 
 def order_by_score(state: InterviewState, places: PlacedRows, scores: FloatArray) -> IntArray:
     """Return the rows that are not placed, largest score first, ties in random order."""
     rows = state.rng().permutation(places.unplaced)
-    ordered: IntArray = rows[np.argsort(-scores[rows], kind="stable")]
-    return ordered
+    return rows[np.argsort(-scores[rows], kind="stable")]
 
 
 def standardize_columns(X: Any) -> FloatArray:
     """Return the rows with columns of mean 0 and variance 1; constant columns become 0."""
     from sklearn.preprocessing import StandardScaler
 
-    rows: FloatArray = StandardScaler().fit_transform(np.asarray(X, dtype=np.float64))
-    return rows
+    return np.asarray(StandardScaler().fit_transform(np.asarray(X, dtype=np.float64)))
 
 
 def get_standardized(state: InterviewState) -> FloatArray:
     """Return the standardised rows of a state; they are cached."""
-    rows: FloatArray = cache_result(state, "standardized rows", lambda: standardize_columns(state.X))
-    return rows
+    return cache_result(state, "standardized rows", lambda: standardize_columns(state.X))
 
 
 def iterate_squared_distances(rows: FloatArray, to: IntArray) -> Iterator[tuple[slice, FloatArray]]:

@@ -101,8 +101,7 @@ class NormalizedPointUncertainty(CheckedStrategy):
             return np.asarray(forest.fit(state.X[some], labels[some]).apply(state.X))
 
         key = ("npu leaves", self.n_trees, state.random_state)
-        leaves: IntArray = cache_result(state, key, compute, labels)
-        return leaves
+        return cache_result(state, key, compute, labels)
 
 
 def draw_some_of_each(labels: IntArray, n: int, random_state: int) -> IntArray:
@@ -123,27 +122,23 @@ def compute_group_similarities(leaves: IntArray, places: PlacedRows) -> FloatArr
         table = np.zeros((int(leaf.max()) + 1, places.n_groups))
         np.add.at(table, (leaf[placed], places.group[placed]), 1.0)
         found += table[leaf]
-    means: FloatArray = found / (leaves.shape[1] * np.array([len(rows) for rows in places.members]))
-    return means
+    return np.asarray(found / (leaves.shape[1] * np.array([len(rows) for rows in places.members])))
 
 
 def compute_probabilities(similarity: FloatArray) -> FloatArray:
     """Return the probability of each group for each row; equal if all similarities are 0."""
     total = similarity.sum(axis=1, keepdims=True)
     even = np.full_like(similarity, 1.0 / similarity.shape[1])
-    chance: FloatArray = np.divide(similarity, total, out=even, where=total > 0)
-    return chance
+    return np.asarray(np.divide(similarity, total, out=even, where=total > 0))
 
 
 def _compute_entropy(chance: FloatArray) -> FloatArray:
     log = np.log(chance, out=np.zeros_like(chance), where=chance > 0)
-    entropy: FloatArray = -(chance * log).sum(axis=-1)
-    return entropy
+    return np.asarray(-(chance * log).sum(axis=-1))
 
 
 def compute_normalized_uncertainty(chance: FloatArray) -> FloatArray:
     """Return the entropy of each row's group, divided by the expected number of questions."""
     ordered = -np.sort(-chance, axis=1)
     questions = ordered @ np.arange(1.0, chance.shape[1] + 1)
-    uncertainty: FloatArray = _compute_entropy(ordered) / questions
-    return uncertainty
+    return _compute_entropy(ordered) / questions

@@ -168,8 +168,7 @@ class ActiveSpectral(CheckedStrategy):
 def compute_expected_error(relaxed: FloatArray, answered: FloatArray) -> FloatArray:
     """Return E, the expected squared error of the relaxed relations, given the relations by the answers."""
     relaxed, answered = np.clip(relaxed, -1.0, 1.0), np.clip(answered, -1.0, 1.0)
-    error: FloatArray = 1.0 + relaxed * (relaxed - 2.0 * answered)
-    return error
+    return 1.0 + relaxed * (relaxed - 2.0 * answered)
 
 
 def approximate_answers(links: Links, rows: IntArray, n_samples: int) -> tuple[float, FloatArray]:
@@ -262,8 +261,7 @@ class _SignedLinks:
 
         def multiply(vector: FloatArray) -> FloatArray:
             grouped = groups @ (self.signs * (groups.T @ vector))
-            product: FloatArray = pairs @ vector + grouped + diagonal * vector
-            return product
+            return np.asarray(pairs @ vector + grouped + diagonal * vector)
 
         operator = LinearOperator(pairs.shape, matvec=multiply, dtype=np.float64)
         start = np.random.default_rng(0).standard_normal(len(rows))
@@ -279,11 +277,9 @@ def compute_relation_factors(embedding: FloatArray, k: int, degrees: FloatArray 
         weights = degrees if degrees is not None and degrees.any() else None
         mean_square = float(np.average(np.square(embedding).sum(axis=1), weights=weights)) or 1.0
         scaled = embedding * np.sqrt(size / mean_square)
-        simplex: FloatArray = np.column_stack([np.ones(len(embedding)), scaled]) / np.sqrt(size + 1)
-        return simplex
+        return np.asarray(np.column_stack([np.ones(len(embedding)), scaled]) / np.sqrt(size + 1))
     length = np.linalg.norm(embedding, axis=1, keepdims=True)
-    unit: FloatArray = embedding / np.where(length > 0, length, 1.0)
-    return unit
+    return embedding / np.where(length > 0, length, 1.0)
 
 
 def build_similarity_graph(rows: FloatArray, n_neighbors: int) -> coo_array:
@@ -345,8 +341,7 @@ def _compute_leading(matrix: csr_array, k: int, first: FloatArray, start: FloatA
     from threadpoolctl import threadpool_limits
 
     def multiply(vector: FloatArray) -> FloatArray:
-        product: FloatArray = matrix @ vector - _OUT * first * (first @ vector)
-        return product
+        return np.asarray(matrix @ vector - _OUT * first * (first @ vector))
 
     # A start that is already an eigenvector would end the search, so add noise.
     mixed = start * (1 + np.random.default_rng(0).standard_normal(len(start)))
@@ -354,5 +349,4 @@ def _compute_leading(matrix: csr_array, k: int, first: FloatArray, start: FloatA
     with threadpool_limits(1):
         ncv = min(max(4 * k, 40), len(start))
         values, vectors = eigsh(operator, k=k, which="LA", v0=mixed, tol=1e-4, ncv=ncv)
-    ordered: FloatArray = vectors[:, np.argsort(-values, kind="stable")]
-    return ordered
+    return np.asarray(vectors[:, np.argsort(-values, kind="stable")])

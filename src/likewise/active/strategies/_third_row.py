@@ -227,5 +227,4 @@ class _ThirdRowSearch:
         away = cdist(self.state.X[[i]], self.state.X[rows])[0]
         k = min(_NEAREST, len(rows))
         near = np.argpartition(away, k - 1)[:k]
-        ordered: list[int] = rows[near[np.lexsort((rows[near], away[near]))]].tolist()
-        return ordered
+        return list(map(int, rows[near[np.lexsort((rows[near], away[near]))]]))

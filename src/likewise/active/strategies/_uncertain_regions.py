@@ -203,8 +203,7 @@ class _RegionQuestions:
         rows = np.unique(self.state.closure.links.rows)
         rows = rows[self.passed.class_of[rows] < 0]
         rows = rows[np.isin(component[rows], component[self.passed.heads])]
-        found: IntArray = rows[np.isin(rows, self.passed.heads, invert=True)]
-        return found
+        return np.asarray(rows[np.isin(rows, self.passed.heads, invert=True)])
 
     def get_region(self, row: int) -> IntArray:
         """Return the rows of the same component and the neighbours of a row."""
@@ -246,8 +245,7 @@ class _RegionQuestions:
         fresh = [r for r in rows.tolist() if r != row and Question.pair(row, r).key not in asked]
         rows = np.array(fresh, dtype=np.int64) if fresh else rows
         chance = self.unreliability[rows]
-        found: IntArray = rows[chance <= chance.min() + _AS_RELIABLE]
-        return found
+        return np.asarray(rows[chance <= chance.min() + _AS_RELIABLE])
 
     def check_medoid_link(self) -> Iterator[Question]:
         """Yield the question that checks the link between the first two medoids, unless it is settled."""
