@@ -113,12 +113,12 @@ def test_a_later_pool_brings_rows_from_between_clusters():
 def test_of_very_many_rows_every_so_many_th_is_looked_at(monkeypatch):
     monkeypatch.setattr(doubt_module, "_LOOKED_AT", 600)
     monkeypatch.setattr(doubt_module, "_CLEAR", 1.0)
-    sites = doubt_module.ClusterSites.from_clusters(X[:300], Y[:300], 0)
-    rows = doubt_module.find_ambiguous_rows(ArrayRows(X), sites, None, 50)
+    sites = doubt_module.find_sites(X[:300], Y[:300], 0)
+    rows = doubt_module.find_ambiguous_rows(ArrayRows(X), *sites, None, 50)
     assert len(rows) == 50
     assert not (rows % 5).any()
     np.testing.assert_array_equal(
-        doubt_module.find_ambiguous_rows(ArrayRows(X, BLOCKS), sites, None, 50), rows
+        doubt_module.find_ambiguous_rows(ArrayRows(X, BLOCKS), *sites, None, 50), rows
     )
 
 

@@ -220,11 +220,9 @@ class Pool:
         """
         rows = _as_rows(X)
         survey = self.draw_sample(rows, random_state=random_state) if survey is None else survey
-        sites = ClusterSites.from_clusters(
-            rows.take(_as_row_numbers(among)), np.asarray(labels), random_state % 2**31
-        )
+        sites = find_sites(rows.take(_as_row_numbers(among)), np.asarray(labels), random_state % 2**31)
         wanted = int(self.size * self.doubtful / 2)
-        doubtful = find_ambiguous_rows(rows, sites, model, wanted)
+        doubtful = find_ambiguous_rows(rows, *sites, model, wanted)
         if not len(doubtful):
             return self._fill(_as_row_numbers(named), survey)
         around = survey.find_around(rows.take(doubtful))[:wanted]
@@ -395,64 +393,33 @@ def _order_by_region(regions: Sequence[IntArray], random_state: int) -> IntArray
 # ---------------------------------------------------------------------- ambiguous rows
 
 
-@dataclass(frozen=True, eq=False)
-class ClusterSites:
-    """A few points for each cluster.
+# The clusters of a pair are encoded as one number. The margin of a row is the difference of its distances to
+# the two clusters, divided by their sum.
+_AMBIGUOUS = np.dtype([("row", np.int64), ("pair", np.int64), ("margin", np.float64)])
 
-    Attributes
-    ----------
-    X : ndarray of shape (n_features, n_sites)
-        The points, one per column.
-    cluster : ndarray of shape (n_sites,)
-        The cluster of each point, ascending.
+
+def find_sites(X: npt.NDArray[Any], labels: IntArray, random_state: int) -> tuple[npt.NDArray[Any], IntArray]:
+    """Find a few centres of the rows of each cluster by k-means.
+
+    Returns the points, one per column, and the cluster of each, ascending.
     """
-
-    X: npt.NDArray[Any]
-    cluster: IntArray
-
-    @classmethod
-    def from_clusters(cls, X: npt.NDArray[Any], labels: IntArray, random_state: int) -> ClusterSites:
-        """Find the centres of the rows of each cluster by k-means."""
-        clusters = np.unique(labels)
-        points: list[npt.NDArray[Any]] = []
-        owners: list[IntArray] = []
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore", ConvergenceWarning)  # raised for equal rows
-            for cluster in clusters.tolist():
-                own = X[labels == cluster]
-                n = max(1, min(_SITES // len(clusters), len(own) // _ROWS_PER_SITE))
-                points.append(KMeans(n, n_init=1, random_state=random_state).fit(own).cluster_centers_)
-                owners.append(np.full(n, cluster, dtype=np.int64))
-        return cls(np.ascontiguousarray(np.concatenate(points).T), np.concatenate(owners))
+    clusters = np.unique(labels)
+    points: list[npt.NDArray[Any]] = []
+    owners: list[IntArray] = []
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)  # raised for equal rows
+        for cluster in clusters.tolist():
+            own = X[labels == cluster]
+            n = max(1, min(_SITES // len(clusters), len(own) // _ROWS_PER_SITE))
+            points.append(KMeans(n, n_init=1, random_state=random_state).fit(own).cluster_centers_)
+            owners.append(np.full(n, cluster, dtype=np.int64))
+    return np.ascontiguousarray(np.concatenate(points).T), np.concatenate(owners)
 
 
-@dataclass(frozen=True, eq=False)
-class AmbiguousRows:
-    """Rows with nearly equal distances to two clusters.
-
-    Attributes
-    ----------
-    rows : ndarray
-        The row numbers.
-    pair : ndarray
-        The two clusters, encoded as one number.
-    margin : ndarray
-        The difference of the distances to the two clusters, divided by their sum.
-    """
-
-    rows: IntArray
-    pair: IntArray
-    margin: FloatArray
-
-    def keep_smallest_margins(self, most: int) -> AmbiguousRows:
-        """Keep the rows with the smallest margins of each pair of clusters; ties go to the first row."""
-        order = np.lexsort((self.rows, self.margin, self.pair))
-        order = order[_rank_within_groups(self.pair[order]) < most]
-        return AmbiguousRows(self.rows[order], self.pair[order], self.margin[order])
-
-    def __add__(self, other: AmbiguousRows) -> AmbiguousRows:
-        both = ((getattr(self, name), getattr(other, name)) for name in ("rows", "pair", "margin"))
-        return AmbiguousRows(*map(np.concatenate, both))
+def _keep_smallest_margins(found: npt.NDArray[Any], most: int) -> npt.NDArray[Any]:
+    """Keep the rows with the smallest margins of each pair of clusters; ties go to the first row."""
+    found = found[np.lexsort((found["row"], found["margin"], found["pair"]))]
+    return np.asarray(found[_rank_within_groups(found["pair"]) < most])
 
 
 def _rank_within_groups(groups: IntArray) -> IntArray:
@@ -460,7 +427,9 @@ def _rank_within_groups(groups: IntArray) -> IntArray:
     return np.arange(len(groups)) - np.searchsorted(groups, groups)
 
 
-def find_in_block(sites: ClusterSites, most: int, step: int, block: Block) -> AmbiguousRows:
+def _find_in_block(
+    sites: npt.NDArray[Any], cluster: IntArray, most: int, step: int, block: Block
+) -> npt.NDArray[Any]:
     """Return the most ambiguous rows of a block for each pair of clusters.
 
     Only rows whose number is a multiple of `step` are considered.
@@ -472,44 +441,44 @@ def find_in_block(sites: ClusterSites, most: int, step: int, block: Block) -> Am
     n = len(X)
     first, second = np.empty(n, dtype=np.int64), np.empty(n, dtype=np.int64)
     near, far = np.empty(n), np.empty(n)
-    points = sites.X.astype(X.dtype, copy=False)
-    two_nearest_groups(X, points, sites.cluster, first, second, near, far)
+    two_nearest_groups(X, sites.astype(X.dtype, copy=False), cluster, first, second, near, far)
     np.sqrt(near, out=near)
     np.sqrt(far, out=far)
     between = np.flatnonzero((far - near <= _CLEAR * (far + near)) & (second >= 0))
     near, far, first, second = near[between], far[between], first[between], second[between]
     total = near + far
-    margin = np.divide(far - near, total, out=np.zeros(len(total)), where=total > 0)
-    pair = np.minimum(first, second) * (int(sites.cluster[-1]) + 1) + np.maximum(first, second)
-    return AmbiguousRows(block.rows.start + start + step * between, pair, margin).keep_smallest_margins(most)
+    found = np.empty(len(between), dtype=_AMBIGUOUS)
+    found["row"] = block.rows.start + start + step * between
+    found["pair"] = np.minimum(first, second) * (int(cluster[-1]) + 1) + np.maximum(first, second)
+    found["margin"] = np.divide(far - near, total, out=np.zeros(len(total)), where=total > 0)
+    return _keep_smallest_margins(found, most)
 
 
-def find_ambiguous_rows(rows: Rows, sites: ClusterSites, model: Any, wanted: int) -> IntArray:
+def find_ambiguous_rows(
+    rows: Rows, sites: npt.NDArray[Any], cluster: IntArray, model: Any, wanted: int
+) -> IntArray:
     """Return up to `wanted` ambiguous rows, equally many for each pair of clusters, ascending.
 
     The cost is one pass over the rows. The result does not depend on the blocks, because the margin of a row
     depends on that row only, and ties go to the lower row number.
     """
-    n_clusters = len(np.unique(sites.cluster))
+    n_clusters = len(np.unique(cluster))
     if n_clusters < 2 or wanted < 1:
         return np.empty(0, dtype=np.int64)
     most = max(_LEAST, -(-_OVER * wanted // (n_clusters * (n_clusters - 1) // 2)))
     step = -(-len(rows) // _LOOKED_AT)
-    rows.threads = get_n_threads(rows.shape[0] // step * sites.X.size, None)
-    found = AmbiguousRows(np.empty(0, dtype=np.int64), np.empty(0, dtype=np.int64), np.empty(0))
-    for part in rows.map(partial(find_in_block, sites, most, step)):
-        found = (found + part).keep_smallest_margins(most)
-    if not len(found.rows):
-        return found.rows
-    order = np.argsort(found.rows)
-    found = AmbiguousRows(found.rows[order], found.pair[order], found.margin[order])
-    margin = compute_margins(model, rows.take(found.rows))
-    if margin is not None:
-        found = AmbiguousRows(found.rows, found.pair, margin)
-    found = found.keep_smallest_margins(len(found.rows))
+    rows.threads = get_n_threads(rows.shape[0] // step * sites.size, None)
+    found = np.empty(0, dtype=_AMBIGUOUS)
+    for part in rows.map(partial(_find_in_block, sites, cluster, most, step)):
+        found = _keep_smallest_margins(np.concatenate([found, part]), most)
+    if len(found):
+        found = found[np.argsort(found["row"])]
+        margin = compute_margins(model, rows.take(np.ascontiguousarray(found["row"])))
+        found["margin"] = found["margin"] if margin is None else margin
+        found = _keep_smallest_margins(found, len(found))
     # One row of each pair of clusters, then the next row of each, and so on.
-    turn = np.lexsort((found.rows, found.margin, _rank_within_groups(found.pair)))[:wanted]
-    return np.sort(found.rows[turn])
+    turn = np.lexsort((found["row"], found["margin"], _rank_within_groups(found["pair"])))[:wanted]
+    return np.sort(found["row"][turn])
 
 
 def compute_margins(model: Any, X: npt.NDArray[Any]) -> FloatArray | None:
