@@ -41,11 +41,6 @@ _END_EMPTY, _END = b"]\n}\n", b"\n ]\n}\n"  # the end of a file without events, 
 
 def save(interview: Interview, path: str | os.PathLike[str]) -> None:
     """Write an interview under a temporary name, then rename the file."""
-    text = _make_document(interview, path)
-    replace_file(path, lambda part: part.write_bytes(text.encode("utf-8")))
-
-
-def _make_document(interview: Interview, path: str | os.PathLike[str]) -> str:
     folder = os.path.dirname(os.path.realpath(path))
     if not os.path.isdir(folder):
         raise FileNotFoundError(
@@ -75,7 +70,8 @@ def _make_document(interview: Interview, path: str | os.PathLike[str]) -> str:
         _format_lines("hints", hints),
         _format_lines("history", [_make_event_entry(e, ids) for e in interview.history]),
     ]
-    return "{\n" + ",\n".join(parts) + "\n}\n"
+    text = "{\n" + ",\n".join(parts) + "\n}\n"
+    replace_file(path, lambda part: part.write_bytes(text.encode("utf-8")))
 
 
 class GrowingFile:
@@ -99,7 +95,7 @@ class GrowingFile:
         """Write the whole interview the first time, and then only the new events."""
         if self._n_events < 0:
             save(interview, self.path)
-            self._stamp = _format_time(os.stat(self.path))
+            self._stamp = _get_stamp(os.stat(self.path))
             self._n_events = len(interview.history)
         elif events := interview.history[self._n_events :]:
             self._append([_make_event_entry(event, interview.ids) for event in events])
@@ -110,7 +106,7 @@ class GrowingFile:
         lines = ",".join(f"\n  {_format_value(entry)}" for entry in entries)
         added = ("," if self._n_events else "").encode() + lines.encode("utf-8") + _END
         with name_file_in_errors(self.path), open(self.path, "r+b", buffering=0) as file:
-            if _format_time(os.fstat(file.fileno())) != self._stamp:
+            if _get_stamp(os.fstat(file.fileno())) != self._stamp:
                 raise ChangedFileError(f"{self.path!r} was changed by another program.")
             size = file.seek(0, os.SEEK_END)
             try:
@@ -121,10 +117,10 @@ class GrowingFile:
                 file.truncate(size)
                 raise
             finally:
-                self._stamp = _format_time(os.fstat(file.fileno()))
+                self._stamp = _get_stamp(os.fstat(file.fileno()))
 
 
-def _format_time(found: os.stat_result) -> tuple[int, ...]:
+def _get_stamp(found: os.stat_result) -> tuple[int, ...]:
     return found.st_dev, found.st_ino, found.st_size, found.st_mtime_ns
 
 
