@@ -34,7 +34,7 @@ _PARTS = (people, questions, files, groups, study)
 def create_app(
     studio: Studio,
     *,
-    hosts: Callable[[], frozenset[str]],
+    hosts: frozenset[str],
     link: Callable[[str], str],
     base: str = "",
     https: bool = False,
@@ -45,8 +45,8 @@ def create_app(
     ----------
     studio : Studio
         The studio to serve.
-    hosts : callable
-        Returns the allowed host names, with ports.
+    hosts : frozenset of str
+        The allowed host names, with ports.
     link : callable
         Makes a login link from a token.
     base : str

@@ -46,14 +46,14 @@ class Guard:
     ----------
     app : ASGI application
         The application to guard.
-    hosts : callable
-        Returns the allowed host names, with ports. Requests for any other host are refused, which
-        prevents DNS rebinding.
+    hosts : frozenset of str
+        The allowed host names, with ports. Requests for any other host are refused, which prevents DNS
+        rebinding.
     base : str
         Path prefix of the studio behind a proxy, such as "/birds"; empty for the root.
     """
 
-    def __init__(self, app: App, hosts: Callable[[], frozenset[str]], base: str = "") -> None:
+    def __init__(self, app: App, hosts: frozenset[str], base: str = "") -> None:
         self.app = app
         self.hosts = hosts
         self.base = base
@@ -111,7 +111,7 @@ class Guard:
 
     def _find_refusal(self, scope: Scope, headers: dict[bytes, bytes]) -> tuple[int, str, str] | None:
         host = headers.get(b"host", b"").decode("latin-1").lower()
-        hosts = self.hosts() | _get_own_address(scope)
+        hosts = self.hosts | _get_own_address(scope)
         if host not in hosts:
             return (
                 421,
@@ -125,10 +125,8 @@ class Guard:
         if not length.isdigit() or len(length) > 10 or int(length) > MOST_BODY:
             return 413, "too_large", f"A request may have at most {MOST_BODY} bytes."
         origin = headers.get(b"origin")
-        if origin is not None and _place(origin) not in hosts:
-            return 403, "wrong_origin", "The request came from another site; nothing was done."
-        site = headers.get(b"sec-fetch-site")
-        if site is not None and site not in (b"same-origin", b"none"):
+        is_foreign = origin is not None and _place(origin) not in hosts
+        if is_foreign or headers.get(b"sec-fetch-site", b"none") not in (b"same-origin", b"none"):
             return 403, "wrong_origin", "The request came from another site; nothing was done."
         kind = headers.get(b"content-type", b"").split(b";")[0].strip().lower()
         if kind != b"application/json":

@@ -153,10 +153,9 @@ class StudioServer:
                 self.project.lock(self.url),
                 Studio(self.project, **options) as studio,
             ):
-                hosts = get_hosts(self._host, self._port, self._public)
                 app = create_app(
                     studio,
-                    hosts=lambda: hosts,
+                    hosts=get_hosts(self._host, self._port, self._public),
                     link=self.make_link,
                     base=self._base,
                     https=bool(self._public and self._public.startswith("https://")),

@@ -29,7 +29,7 @@ class Site:
 
     def __init__(self, desk, **options):
         self.desk, self.studio = desk, desk.studio
-        self.app = create_app(desk.studio, hosts=lambda: frozenset({HOST}), link=link, **options)
+        self.app = create_app(desk.studio, hosts=frozenset({HOST}), link=link, **options)
         self.clients = []
 
     def close(self):
