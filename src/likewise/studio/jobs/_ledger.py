@@ -245,25 +245,22 @@ def _find_agreed(voices_of_question: Sequence[Voice], judged: Annotators | None)
     if judged is None:
         return sure[0].reply
     if not _have_disagreement(voices_of_question):
-        return sure[0].reply if _has_trusted(sure, judged) else _is_unsure(first)
+        trusted = {
+            one.name for one in judged.annotators if not one.n_shared or (one.reliability or 0.0) >= _TRUSTED
+        }
+        is_trusted = any(str(voice.person) in trusted for voice in sure)
+        return sure[0].reply if is_trusted else _make_unsure(first)
     chances = judged.posterior(first.question)
     answer = max(chances, key=lambda word: chances[word])
     n = len(chances)
     weight = (n * chances[answer] - 1) / (n - 1)  # as Verdict.weight
     if weight < _LEAST_WEIGHT:
-        return _is_unsure(first)
+        return _make_unsure(first)
     return Reply(first.question, answer, None, first.time, first.seconds)
 
 
-def _is_unsure(reply: Reply) -> Reply:
+def _make_unsure(reply: Reply) -> Reply:
     return Reply(reply.question, Answer.UNSURE, None, reply.time, reply.seconds)
-
-
-def _has_trusted(voices: Sequence[Voice], judged: Annotators) -> bool:
-    trusted = {
-        one.name for one in judged.annotators if not one.n_shared or (one.reliability or 0.0) >= _TRUSTED
-    }
-    return any(str(voice.person) in trusted for voice in voices)
 
 
 def compute_standing(counted: StandingReplies) -> Standing:

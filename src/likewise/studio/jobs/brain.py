@@ -392,6 +392,11 @@ class Brain:
 
 # ---------------------------------------------------------------------- groups as the pages show them
 
+Labels = npt.NDArray[np.int32]
+Doubt = npt.NDArray[np.float32]
+_SHOWN = 24
+_CHOICE = 4  # candidates per row shown; rows far apart are chosen among them
+
 
 def renumber(labels: npt.NDArray[Any], before: Labels | None) -> Labels:
     """Number clusters as before, matched such that as few rows as possible change their number.
@@ -435,7 +440,8 @@ def compute_doubt(model: Any, X: npt.NDArray[Any], labels: npt.NDArray[Any]) -> 
     codes = np.unique(labels, return_inverse=True)[1].reshape(-1)
     if not codes.any():
         return np.zeros(len(X), dtype=np.float32)
-    away = cdist(X, _compute_middles(X, codes))
+    centres = [X[codes == code].mean(axis=0, dtype=np.float64) for code in range(int(codes.max()) + 1)]
+    away = cdist(X, np.stack(centres))
     own = away[np.arange(len(X)), codes].copy()
     away[np.arange(len(X)), codes] = np.inf
     other = away.min(axis=1)
@@ -444,17 +450,15 @@ def compute_doubt(model: Any, X: npt.NDArray[Any], labels: npt.NDArray[Any]) -> 
     return found
 
 
-def _compute_middles(X: npt.NDArray[Any], codes: npt.NDArray[Any]) -> npt.NDArray[np.float64]:
-    return np.stack([X[codes == c].mean(axis=0, dtype=np.float64) for c in range(int(codes.max()) + 1)])
-
-
 def make_groups(X: npt.NDArray[Any], labels: Labels, doubt: Doubt) -> tuple[Group, ...]:
     """Return the groups in the order of their numbers, with rows to show."""
     order = np.argsort(labels, kind="stable")
     numbers, starts = np.unique(labels[order], return_index=True)
     found = []
     for number, rows in zip(numbers.tolist(), np.split(order, starts[1:]), strict=True):
-        found.append(Group(number, len(rows), _find_typical(X, rows), _find_doubtful(doubt, rows)))
+        most = rows[np.argsort(-doubt[rows], kind="stable")[:_SHOWN]]
+        doubtful = tuple(most[doubt[most] > 0].tolist())
+        found.append(Group(number, len(rows), _find_typical(X, rows), doubtful))
     return tuple(found)
 
 
@@ -471,9 +475,3 @@ def _find_typical(X: npt.NDArray[Any], rows: npt.NDArray[np.int64]) -> tuple[int
         apart = np.minimum(apart, cdist(inside[near], inside[near[chosen[-1:]]])[:, 0])
         apart[chosen] = -1.0
     return tuple(rows[near[np.sort(chosen)]].tolist())
-
-
-def _find_doubtful(doubt: Doubt, rows: npt.NDArray[np.int64]) -> tuple[int, ...]:
-    own = doubt[rows]
-    first = np.argsort(-own, kind="stable")[:_SHOWN]
-    return tuple(rows[first[own[first] > 0]].tolist())
