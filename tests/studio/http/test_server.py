@@ -192,25 +192,27 @@ def test_a_server_on_all_addresses_accepts_and_prints_those_of_the_machine(tmp_p
     request.addfinalizer(running.close)
     server = running.server
     port = server._port
+    client = httpx.Client(timeout=PATIENCE)
+    request.addfinalizer(client.close)
     assert server.url == server.urls[0]
     assert running.link.startswith(f"{server.url}/login#")
-    assert httpx.post(
+    assert client.post(
         f"{server.url}/api/login", json={"token": running.link.partition("#")[2]}, headers=HEADER
     ).is_success
     name = socket.gethostname().lower()
     for host in (f"127.0.0.1:{port}", f"localhost:{port}", f"{name}:{port}", f"{name}.local:{port}"):
-        reply = httpx.get(f"http://127.0.0.1:{port}/health", headers={"Host": host})
+        reply = client.get(f"http://127.0.0.1:{port}/health", headers={"Host": host})
         assert reply.status_code == 200, host
     # An address of this machine that was unknown at start: the one that the connection came to.
-    reply = httpx.get(f"http://127.0.0.9:{port}/health")
+    reply = client.get(f"http://127.0.0.9:{port}/health")
     assert reply.status_code == 200
     origin = {**HEADER, "Origin": f"http://127.0.0.9:{port}"}
     assert (
-        httpx.post(f"http://127.0.0.9:{port}/api/login", json={"token": "no"}, headers=origin).status_code
+        client.post(f"http://127.0.0.9:{port}/api/login", json={"token": "no"}, headers=origin).status_code
         == 401
     )
     for foreign in (f"evil.example:{port}", "evil.example", f"192.0.2.77:{port}", f"127.0.0.9:{port + 1}"):
-        reply = httpx.get(f"http://127.0.0.1:{port}/health", headers={"Host": foreign})
+        reply = client.get(f"http://127.0.0.1:{port}/health", headers={"Host": foreign})
         assert reply.status_code == 421, foreign
         assert "--public-url" in reply.json()["error"]["message"]
 
