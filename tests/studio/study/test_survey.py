@@ -4,7 +4,7 @@ import pytest
 
 from likewise.exceptions import StudyError
 from likewise.studio.study import SURVEY, Questionnaire
-from likewise.studio.study.tables import compute_survey_rows
+from likewise.studio.study.answers import compute_survey_rows
 from studio.study.simulated import BETTER
 
 

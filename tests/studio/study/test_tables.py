@@ -4,13 +4,15 @@ import pytest
 
 from likewise.exceptions import StudyError
 from likewise.studio.study import Questionnaire
-from likewise.studio.study.answers import Participant, StudyAnswer, find_participants
-from likewise.studio.study.tables import (
+from likewise.studio.study.answers import (
+    Participant,
     Spread,
+    StudyAnswer,
     compute_accuracy,
     compute_confusion,
     compute_tables,
     compute_times,
+    find_participants,
 )
 from studio.study.simulated import BETTER, Record, small_study, take_part
 

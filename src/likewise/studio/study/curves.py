@@ -25,9 +25,8 @@ from likewise.evaluation import pairwise_f
 from likewise.exceptions import InconsistentSupervisionWarning, StudyError
 from likewise.plotting._curves import COLOURS
 from likewise.plotting._figure import MARKERS, QUIET, hide_spines, make_detached_figure
-from likewise.studio.study.answers import Participant, StudyAnswer
+from likewise.studio.study.answers import PICKS, Participant, StudyAnswer
 from likewise.studio.study.plan import Study
-from likewise.studio.study.tables import PICKS
 from likewise.supervision import Supervision
 
 Budget = Literal["items", "time"]

@@ -9,7 +9,7 @@ from typing import Any
 from likewise.exceptions import MissingDependencyError
 from likewise.studio.exports import format_count
 from likewise.studio.records import StoredEvent
-from likewise.studio.study.answers import find_participants
+from likewise.studio.study.answers import Tables, Times, compute_tables, find_participants
 from likewise.studio.study.curves import (
     METHODS,
     NAMES,
@@ -21,7 +21,6 @@ from likewise.studio.study.curves import (
 )
 from likewise.studio.study.options import StudyOptions
 from likewise.studio.study.plan import Study
-from likewise.studio.study.tables import Tables, Times, compute_tables
 
 _SAID = {
     "SAME": "same",
