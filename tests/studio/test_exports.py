@@ -204,7 +204,7 @@ def test_a_cell_is_never_a_formula_and_can_be_read_back(text):
     cell = escape_formula(text)
     assert unescape_formula(cell) == text
     assert not DANGEROUS.match(cell)
-    table = ExportTable({"id": [text], "n": [-1]}, {"id": "text", "n": "int"})
+    table = ExportTable({"id": [text], "n": [-1]}, {"id": "string", "n": "int64"})
     header, row = csv.reader(io.StringIO(format_table(table, "csv").decode(), newline=""), strict=True)
     assert (header, row) == (["id", "n"], [cell, "-1"])  # numbers may be negative
     raw = csv.reader(io.StringIO(format_table(table, "csv", raw=True).decode(), newline=""), strict=True)

@@ -12,6 +12,15 @@ from typing import Any, BinaryIO
 from likewise.exceptions import NotAFileError, OutsideFolderError
 
 FIRST = 64  # number of bytes from which the type of a file is detected
+_BEGINNINGS = {
+    b"\x89PNG\r\n\x1a\n": "image/png",
+    b"\xff\xd8\xff": "image/jpeg",
+    b"GIF87a": "image/gif",
+    b"GIF89a": "image/gif",
+    b"OggS": "audio/ogg",
+    b"fLaC": "audio/flac",
+    b"ID3": "audio/mpeg",
+}
 _BMP_HEADERS = frozenset({12, 40, 52, 56, 64, 108, 124})
 
 
@@ -132,31 +141,19 @@ def detect_content_type(first: bytes) -> str | None:
     >>> detect_content_type(b"fLaC...."), detect_content_type(b"<svg onload='alert(1)'>")
     ('audio/flac', None)
     """
-    if first.startswith(b"\x89PNG\r\n\x1a\n"):
-        return "image/png"
-    if first.startswith(b"\xff\xd8\xff"):
-        return "image/jpeg"
-    if first.startswith((b"GIF87a", b"GIF89a")):
-        return "image/gif"
+    for beginning, kind in _BEGINNINGS.items():
+        if first.startswith(beginning):
+            return kind
     if first.startswith(b"RIFF") and first[8:12] == b"WEBP":
         return "image/webp"
     if first.startswith(b"BM") and int.from_bytes(first[14:18], "little") in _BMP_HEADERS:
         return "image/bmp"
     if first.startswith((b"RIFF", b"RF64")) and first[8:12] == b"WAVE":
         return "audio/wav"
-    if first.startswith(b"OggS"):
-        return "audio/ogg"
-    if first.startswith(b"fLaC"):
-        return "audio/flac"
-    if first.startswith(b"ID3") or _is_mpeg_frame(first):
-        return "audio/mpeg"
-    return None
-
-
-def _is_mpeg_frame(first: bytes) -> bool:
-    """Return True for the header of an MPEG audio frame: sync bits, then no field with a reserved value."""
     if len(first) < 4 or first[0] != 0xFF or first[1] & 0xE0 != 0xE0:
-        return False
+        return None
+    # The header of an MPEG audio frame: after the sync bits, no field has a reserved value.
     version, layer = first[1] >> 3 & 3, first[1] >> 1 & 3
     bitrate, rate = first[2] >> 4, first[2] >> 2 & 3
-    return version != 1 and layer != 0 and bitrate not in (0, 15) and rate != 3
+    is_frame = version != 1 and layer != 0 and bitrate not in (0, 15) and rate != 3
+    return "audio/mpeg" if is_frame else None

@@ -51,7 +51,6 @@ def format_count(n: int, noun: str) -> str:
 # like the ASCII ones. For some, a leading tab or line break is enough.
 _UNSEEN = r"[\s\x00-\x1f\x7f\xad\u200b-\u200f\u202a-\u202e\u2060-\u2069\ufeff]*"
 _QUOTED = re.compile('[",\\r\\n]')
-_ARROW_TYPES = {"text": "string", "int": "int64", "float": "float64", "bool": "bool"}
 _FORMULA = re.compile(rf"'*{_UNSEEN}[=+\-@＝＋－＠\t\r\n]")
 
 
@@ -151,10 +150,10 @@ def build_hints(snapshot: Snapshot, ids: Iterable[str]) -> Supervision:
 
 @dataclass(frozen=True)
 class ExportTable:
-    """Columns of equal length with their types."""
+    """Columns of equal length with their types, as Arrow names them."""
 
     columns: Mapping[str, Sequence[Any]]
-    types: Mapping[str, Literal["text", "int", "float", "bool"]]
+    types: Mapping[str, Literal["string", "int64", "float64", "bool"]]
 
     def __len__(self) -> int:
         return len(next(iter(self.columns.values())))
@@ -175,8 +174,8 @@ def make_answers_table(snapshot: Snapshot) -> ExportTable:
         "source": [event.body.get("source") for event in answers],
         "undone": [event.seq in snapshot.undone for event in answers],
     }
-    types: dict[str, Any] = dict.fromkeys(columns, "text")
-    return ExportTable(columns, types | {"seq": "int", "seconds": "float", "undone": "bool"})
+    types: dict[str, Any] = dict.fromkeys(columns, "string")
+    return ExportTable(columns, types | {"seq": "int64", "seconds": "float64", "undone": "bool"})
 
 
 def make_labels_table(picture: Picture, ids: Sequence[str], names: Mapping[int, str]) -> ExportTable:
@@ -188,7 +187,7 @@ def make_labels_table(picture: Picture, ids: Sequence[str], names: Mapping[int, 
         "name": [names.get(group) for group in groups],
         "doubt": [round(float(doubt), 4) for doubt in picture.doubt],
     }
-    return ExportTable(columns, {"id": "text", "group": "int", "name": "text", "doubt": "float"})
+    return ExportTable(columns, {"id": "string", "group": "int64", "name": "string", "doubt": "float64"})
 
 
 # ---------------------------------------------------------------------- bytes
@@ -198,9 +197,7 @@ def format_table(table: ExportTable, format: Format, *, raw: bool = False) -> by
     """Return a table as the bytes of a file; with `raw`, formulas in CSV cells are not escaped."""
     if format == "parquet":
         file = io.BytesIO()
-        write_parquet(
-            table.columns, file, types={name: _ARROW_TYPES[kind] for name, kind in table.types.items()}
-        )
+        write_parquet(table.columns, file, types=table.types)
         return file.getvalue()
     if format == "jsonl":
         return format_json_lines(table.columns).encode()
@@ -215,7 +212,7 @@ def _format_cells(column: Sequence[Any], kind: str, raw: bool) -> list[str]:
     """Return a column as the cells of a CSV file."""
     if kind == "bool":
         return ["true" if value else "false" for value in column]
-    if kind != "text":
+    if kind != "string":
         return ["" if value is None else str(value) for value in column]
     cells = (value if raw or not value else escape_formula(value) for value in column)
     return [format_csv_line([cell]) if cell and _QUOTED.search(cell) else cell or "" for cell in cells]

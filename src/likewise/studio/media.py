@@ -9,10 +9,9 @@ import secrets
 import threading
 import weakref
 from collections.abc import Callable, Iterator
-from contextlib import suppress
+from contextlib import AbstractContextManager, suppress
 from dataclasses import dataclass
 from pathlib import PurePosixPath
-from types import TracebackType
 from typing import Any, BinaryIO
 
 import numpy as np
@@ -32,7 +31,7 @@ _decoding = threading.BoundedSemaphore(2)  # decoding a large picture takes 250 
 
 
 @dataclass(frozen=True, eq=False)
-class Media:
+class Media(AbstractContextManager["Media"]):
     """An open file with the response headers it needs; close it after sending.
 
     Attributes
@@ -56,12 +55,7 @@ class Media:
         # If a request is cancelled between opening and sending, nothing else closes the file.
         weakref.finalize(self, self.file.close)
 
-    def __enter__(self) -> Media:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *error: object) -> None:
         self.close()
 
     def close(self) -> None:
