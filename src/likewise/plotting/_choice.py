@@ -96,7 +96,7 @@ class ChoiceDisplay(AxesDisplay):
         return 7.5, 4.5
 
     def _draw(self, ax: Any) -> None:
-        sizes = self.cv_results["n_clusters"]
+        sizes = np.asarray(self.cv_results["n_clusters"]).astype(np.int64)
         scores = np.asarray(self.cv_results["mean_test_score"], dtype=np.float64)
         errors = np.nan_to_num(np.asarray(self.cv_results["error_test_score"], dtype=np.float64))
         self.lines_ = {}
@@ -104,11 +104,13 @@ class ChoiceDisplay(AxesDisplay):
         # Shift the lines slightly to keep their error bars apart.
         shifts = {m: 0.08 * (number - (len(methods) - 1) / 2) for number, m in enumerate(methods)}
         for number, method in enumerate(methods):
-            rows = _find_best_at_each(np.asarray(sizes), scores, self.cv_results["method"] == method)
-            if not rows:
+            rows = np.flatnonzero((self.cv_results["method"] == method) & np.isfinite(scores))
+            if not rows.size:
                 continue  # every fit failed
+            rows = rows[np.lexsort((-scores[rows], sizes[rows]))]
+            rows = rows[np.unique(sizes[rows], return_index=True)[1]]  # the best at each number of clusters
             self.lines_[method] = ax.errorbar(
-                [int(sizes[row]) + shifts[method] for row in rows],
+                sizes[rows] + shifts[method],
                 scores[rows],
                 yerr=errors[rows],
                 color=PALETTE[number % len(PALETTE)],
@@ -132,17 +134,7 @@ class ChoiceDisplay(AxesDisplay):
             label=f"chosen: {method}, {best} clusters",
             zorder=5,
         )
-        ax.set_xticks(sorted({int(k) for k in sizes}))
+        ax.set_xticks(np.unique(sizes))
         ax.set_xlabel("number of clusters")
         ax.set_ylabel(f"{self.scoring.replace('_', ' ')} on held-out hints")
         ax.legend(**LEGEND)
-
-
-def _find_best_at_each(sizes: Any, scores: Any, use: Any) -> list[int]:
-    """Return the row with the highest score at each number of clusters, ascending."""
-    best: dict[int, int] = {}
-    for row in np.flatnonzero(use & np.isfinite(scores)).tolist():
-        k = int(sizes[row])
-        if k not in best or scores[row] > scores[best[k]]:
-            best[k] = row
-    return [best[k] for k in sorted(best)]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import KW_ONLY, dataclass, field
 from itertools import combinations, islice
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -381,23 +381,12 @@ def project(X: Any, feature_names: Any = None) -> tuple[FloatArray, tuple[str, s
 # ---------------------------------------------------------------------- links to show
 
 
-@dataclass(frozen=True, eq=False)
-class DrawnLinks:
-    """Links of one kind to show.
+class DrawnLinks(NamedTuple):
+    """Links of one kind to show, perhaps a subset of those in the hints."""
 
-    Attributes
-    ----------
-    pairs : ndarray of shape (n, 2)
-        Pairs of rows.
-    broken : ndarray of bool, of shape (n,)
-        True for links that the clustering violates.
-    n_stated : int
-        The number of links in the hints; `pairs` may be a subset.
-    """
-
-    pairs: IntArray
-    broken: npt.NDArray[np.bool_]
-    n_stated: int
+    pairs: IntArray  # of rows
+    broken: npt.NDArray[np.bool_]  # True for links that the clustering violates
+    n_stated: int  # number of links in the hints
 
 
 def select_links(labels: npt.NDArray[Any], supervision: Any, limit: int) -> tuple[DrawnLinks, DrawnLinks]:

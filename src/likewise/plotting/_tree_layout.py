@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -146,26 +146,13 @@ def _compute_heights(below: dict[int, list[int]]) -> tuple[FloatArray, float]:
 MEANING = "loss in log-likelihood with the next best parent"
 
 
-@dataclass(frozen=True)
-class Sureness:
-    """One step of the scale of certainty.
-
-    Attributes
-    ----------
-    word : str
-        The name of the step.
-    range : str
-        The range of margins, in words.
-    colour : str
-        From orange (uncertain) to blue (certain), suitable for colour-blind readers.
-    width : float
-        The width of a line in points.
-    """
+class Sureness(NamedTuple):
+    """One step of the scale of certainty."""
 
     word: str
-    range: str
-    colour: str
-    width: float
+    range: str  # of margins, in words
+    colour: str  # from orange (uncertain) to blue (certain), suitable for colour-blind readers
+    width: float  # of a line in points
 
 
 _LIMITS = (3.0, 10.0, 100.0)
