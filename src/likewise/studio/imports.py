@@ -12,6 +12,7 @@ import os
 from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -88,12 +89,15 @@ def import_answers(
     new_people = store.write(imported.find_or_add_people)
     n_new = 0
     for start in range(0, len(imported.waiting), _AT_ONCE):
-        part = imported.waiting[start : start + _AT_ONCE]
-        n_new += store.write(lambda tx, part=part: sum(tx.append(event)[1] for event in part))  # type: ignore[misc]
+        n_new += store.write(partial(_append, imported.waiting[start : start + _AT_ONCE]))
     named = store.write(imported.name_groups)
     return ImportResult(
         earlier.form, len(earlier.answers), n_new, named, tuple(new_people), tuple(earlier.notes)
     )
+
+
+def _append(events: list[NewEvent], tx: Transaction) -> int:
+    return sum(tx.append(event)[1] for event in events)
 
 
 class _ImportedAnswers:

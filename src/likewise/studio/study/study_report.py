@@ -9,7 +9,7 @@ from typing import Any
 from likewise.exceptions import MissingDependencyError
 from likewise.studio.exports import format_count
 from likewise.studio.records import StoredEvent
-from likewise.studio.study.answers import Tables, Times, compute_tables, find_participants
+from likewise.studio.study.answers import Spread, Tables, Times, compute_tables, find_participants
 from likewise.studio.study.curves import (
     METHODS,
     NAMES,
@@ -163,21 +163,22 @@ def make_study_sections(report: StudyReport) -> list[Section]:
 
 
 def _make_times_section(times: Times) -> Section:
-    text = "Seconds per question, mean ± standard deviation over participants (the thesis's Table 3.6)."
-    pairs, triplets = ["seconds"], ["seconds"]
-    for cells, spreads in (
-        (pairs, (times.pair, times.same, times.different)),
-        (triplets, (times.triplet, times.pick, times.neither)),
-    ):
+    def format_row(*spreads: Spread) -> tuple[str, ...]:
+        cells = ["seconds"]
         for spread in spreads:
             std = "" if spread.std is None else f" ± {spread.std:.2f}"
             cells.append("–" if spread.mean is None else f"{spread.mean:.2f}{std}")
+        return tuple(cells)
+
+    text = "Seconds per question, mean ± standard deviation over participants (the thesis's Table 3.6)."
+    pairs = format_row(times.pair, times.same, times.different)
+    triplets = format_row(times.triplet, times.pick, times.neither)
     return Section(
         "Time",
         (text,),
         (
-            TablePiece("Pairs", ("", "any answer", "same", "different"), (tuple(pairs),)),
-            TablePiece("Triplets", ("", "any answer", "two belong together", "neither"), (tuple(triplets),)),
+            TablePiece("Pairs", ("", "any answer", "same", "different"), (pairs,)),
+            TablePiece("Triplets", ("", "any answer", "two belong together", "neither"), (triplets,)),
         ),
     )
 
