@@ -22,6 +22,8 @@ import likewise
 CHECKS = {"GL08", "PR01", "PR02", "PR03", "PR04", "PR07", "RT01", "RT03"}
 # Methods that every scikit-learn estimator has, with the same docstrings.
 INHERITED = {"get_params", "set_params", "get_metadata_routing"}
+# Packages with names for the other packages only.
+INTERNAL = {"likewise.tables"}
 
 
 def is_constructed_as_documented(value: type) -> bool:
@@ -38,7 +40,8 @@ def is_constructed_as_documented(value: type) -> bool:
 def list_packages() -> list[ModuleType]:
     """Return the public packages and modules that have a list of public names."""
     names = ["likewise", *(f"likewise.{found.name}" for found in pkgutil.iter_modules(likewise.__path__))]
-    modules = [importlib.import_module(name) for name in names if not name.split(".")[-1].startswith("_")]
+    public = [name for name in names if not name.split(".")[-1].startswith("_") and name not in INTERNAL]
+    modules = [importlib.import_module(name) for name in public]
     return [module for module in modules if getattr(module, "__all__", ())]
 
 

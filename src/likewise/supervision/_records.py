@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Hashable, Iterable, Iterator
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, cast
 
 from likewise.exceptions import SupervisionError
 from likewise.supervision._labels import sort_values
@@ -42,6 +42,7 @@ USES: dict[str, tuple[str, ...]] = {
     "bag": ("a", "bag"),
     "bag_label": ("bag", "label"),
 }
+_N_IDS = {kind: len({"a", "b", "c"}.intersection(names)) for kind, names in USES.items()}
 WEIGHTED = frozenset({"must", "cannot", "must_group", "cannot_group", "triplet"})
 ALL_LABELS = "bag_labels"  # all labels of a bag, in JSON Lines and in tables with id,bag,labels
 
@@ -66,8 +67,11 @@ class _HintBuilder:
 
     def __init__(self, ids: RowIds, problems: Problems) -> None:
         self.ids, self.problems = ids, problems
-        # Links and triplets by kind: the rows, and the record.
-        self.found: dict[str, list[tuple[list[int], Record]]] = {"must": [], "cannot": [], "triplet": []}
+        # The rows and the weights of links and triplets, by kind.
+        self.found: dict[str, tuple[list[tuple[int, ...]], list[float]]] = {
+            kind: ([], []) for kind in ("must", "cannot", "triplet")
+        }
+        self.answers: list[str] = []
         self.groups: dict[tuple[str, Hashable], tuple[int, float, list[int]]] = {}
         self.labels: dict[int, tuple[Hashable, int]] = {}
         self.bags: dict[int, tuple[Hashable, int]] = {}
@@ -75,13 +79,11 @@ class _HintBuilder:
 
     def add(self, record: Record) -> None:
         """Add a record, or raise an error that describes its problem."""
-        ids = [getattr(record, name) for name in "abc" if name in USES.get(record.kind, ())]
-        rows: list[int] = []
-        for value in ids:
-            row = self.ids.find(value)
-            if row is None:
-                raise self.ids.unknown_id(value)
-            rows.append(row)
+        ids = record[2 : 2 + _N_IDS.get(record.kind, 0)]
+        found = tuple(map(self.ids.find, ids))
+        if None in found:
+            raise self.ids.unknown_id(ids[found.index(None)])
+        rows = cast("tuple[int, ...]", found)
         if len(set(rows)) < len(rows):
             raise ValueError(
                 f"the id {ids[0] if ids[0] in ids[1:] else ids[1]!r} occurs twice; expected different ids."
@@ -92,9 +94,11 @@ class _HintBuilder:
                 raise ValueError(
                     f"the answer is {record.answer!r}; expected one of {', '.join(TRIPLET_ANSWERS)}."
                 )
-            record = record._replace(answer=answer)
+            self.answers.append(answer)
         if record.kind in self.found:
-            self.found[record.kind].append((rows, record))
+            into, weights = self.found[record.kind]
+            into.append(rows)
+            weights.append(record.weight)
         elif record.kind.endswith("_group"):
             line, weight, group = self.groups.setdefault(
                 (record.kind, record.group), (record.line, record.weight, [])
@@ -185,16 +189,13 @@ class _HintBuilder:
         n = len(self.ids)
         links: dict[str, Any] = {}
         for kind in ("must", "cannot"):
-            links[kind] = [rows for rows, _ in self.found[kind]]
-            links[f"{kind}_weights"] = [record.weight for _, record in self.found[kind]]
+            links[kind], links[f"{kind}_weights"] = self.found[kind]
             links[f"{kind}_groups"] = groups[f"{kind}_group"]
             links[f"{kind}_group_weights"] = group_weights[f"{kind}_group"]
         hints = Supervision.from_links(n, **links)
-        if triplets := self.found["triplet"]:
-            answers, weights = (
-                [getattr(record, of) for _, record in triplets] for of in ("answer", "weight")
-            )
-            hints |= Supervision.from_triplets(n, [rows for rows, _ in triplets], answers, weights=weights)
+        triplets, weights = self.found["triplet"]
+        if triplets:
+            hints |= Supervision.from_triplets(n, triplets, self.answers, weights=weights)
         if self.labels:
             marker = -1 if missing is not None and self._mark_unlabelled(missing) else None
             values = [self.labels.get(row, (None,))[0] for row in range(n)]

@@ -107,43 +107,50 @@ def read_columns(
         if data.startswith(start):
             raise FileFormatError(f"{path} is {what}.")
     problems = Problems(path, end="")
-    rows = list(iterate_csv(decode(data, encoding, path, option=f"{encoding_option} {{}}"), problems))
+    lines: list[int] = []
+    rows: list[list[str]] = []
+    for line, row in iterate_csv(decode(data, encoding, path, option=f"{encoding_option} {{}}"), problems):
+        lines.append(line)
+        rows.append(row)
     problems.settle()
-    while rows and not rows[-1][1]:
+    while rows and not rows[-1]:
         rows.pop()
-    if max((len(row) for _, row in rows), default=0) == 1:
-        rows = [(line, row or [""]) for line, row in rows]  # a blank line within one column is an empty cell
-    return _make_raw_table([row for row in rows if row[1]], path, header)
+        lines.pop()
+    if max(map(len, rows), default=0) == 1:
+        rows = [row or [""] for row in rows]  # a blank line within one column is an empty cell
+    elif not all(rows):
+        lines = [line for line, row in zip(lines, rows, strict=True) if row]
+        rows = [row for row in rows if row]
+    return _make_raw_table(rows, lines, path, header)
 
 
-def _make_raw_table(rows: list[tuple[int, list[str]]], path: str, header: bool) -> RawTable:
-    """Return the columns of numbered rows of text; with `header`, the first row holds their names."""
+def _make_raw_table(rows: list[list[str]], lines: list[int], path: str, header: bool) -> RawTable:
+    """Return the columns of rows of text; with `header`, the first row holds their names."""
     if not rows:
         raise FileFormatError(f"{path} is empty; expected a table with a header and at least one row.")
-    first = [cell.strip() for cell in rows[0][1]]
+    first = [cell.strip() for cell in rows[0]]
     names = tuple(f"f{c}" for c in range(len(first)))
     unnamed: tuple[str, ...] = ()
     if header:
         if all(parse_number(cell) is not None for cell in first):
             shown = ", ".join(first[:3]) + (", …" if len(first) > 3 else "")
             raise FileFormatError(
-                f"{path}:{rows[0][0]}: expected the names of the columns in the first row; got only numbers "
+                f"{path}:{lines[0]}: expected the names of the columns in the first row; got only numbers "
                 f"({shown}). If there is no header, pass --no-header; the columns are then called f0, f1, ..."
             )
         names = tuple(cell or f"column {c}" for c, cell in enumerate(first, start=1))
         unnamed = tuple(name for name, cell in zip(names, first, strict=True) if not cell)
         _check_names(names, path)
-        rows = rows[1:]
+        rows, lines = rows[1:], lines[1:]
         if not rows:
             raise FileFormatError(f"{path} has a header but no rows.")
     problems = Problems(path, end="")
-    for line, row in rows:
+    for line, row in zip(lines, rows, strict=True):
         if len(row) != len(names):
             wanted = "the header has" if header else "the first row has"
             problems.add(line, f"{len(row)} cell(s), but {wanted} {len(names)}.")
     problems.settle()
-    columns = tuple(map(list, zip(*(row for _, row in rows), strict=True)))
-    return RawTable(path, names, columns, [line for line, _ in rows], unnamed)
+    return RawTable(path, names, tuple(map(list, zip(*rows, strict=True))), lines, unnamed)
 
 
 def _check_names(names: tuple[str, ...], path: str) -> None:
@@ -156,12 +163,12 @@ def _check_names(names: tuple[str, ...], path: str) -> None:
 
 def _read_xlsx(data: bytes, path: str, header: bool) -> RawTable:
     problems = Problems(path)
-    rows = list(iterate_sheet(data, problems))
+    rows = dict(iterate_sheet(data, problems))
     for note in problems.notes:
         warnings.warn(f"{path}: {note}", stacklevel=2)
     # A sheet may be wider than its table: columns that are empty in every row are dropped.
-    width = max((at for _, row in rows for at, cell in enumerate(row, start=1) if cell), default=0)
-    return _make_raw_table([(line, row[:width]) for line, row in rows], path, header)
+    width = max((at for row in rows.values() for at, cell in enumerate(row, start=1) if cell), default=0)
+    return _make_raw_table([row[:width] for row in rows.values()], list(rows), path, header)
 
 
 def _read_parquet(data: bytes, path: str) -> RawTable:
