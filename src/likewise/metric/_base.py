@@ -27,7 +27,6 @@ from likewise.metric._shrinkage import (
     FOLDS,
     Learn,
     choose_shrinkage,
-    choose_shrinkage_by_comparisons,
     compute_components,
     compute_scale,
     compute_total_covariance,
@@ -190,12 +189,12 @@ class MetricLearner(ClassNamePrefixFeaturesOutMixin, TransformerMixin, HintedEst
 
     def _choose_shrinkage(self, X: np.ndarray, hints: Supervision, prior: np.ndarray, learn: Learn) -> float:
         """Return the shrinkage of the metric of rows X, chosen by cross-validation."""
-        if "triplets" not in self.supported_hints:
-            return choose_shrinkage(X, hints, prior, learn, self._get_n_errors())
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # the fit to all hints has already issued them
-            comparisons = get_comparisons(self, X, hints, self.neither)
-        return choose_shrinkage_by_comparisons(X, hints, comparisons, prior, learn, self._get_n_errors())
+        comparisons = None
+        if "triplets" in self.supported_hints:
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore")  # the fit to all hints has already issued them
+                comparisons = get_comparisons(self, X, hints, self.neither)
+        return choose_shrinkage(X, hints, comparisons, prior, learn, self._get_n_errors())
 
     def _get_n_errors(self) -> float:
         """Return the number of standard errors within which a larger shrinkage is preferred."""

@@ -113,59 +113,42 @@ def shrink(M: np.ndarray, prior: np.ndarray, X: np.ndarray, shrinkage: float) ->
 
 
 def choose_shrinkage(
-    X: np.ndarray, hints: Supervision, prior: np.ndarray, learn: Learn, n_errors: float
-) -> float:
-    """Return the largest shrinkage whose loss on held-out links is close to the lowest.
-
-    Close means that the mean loss is within `n_errors` standard errors of the lowest (paired by link).
-    Returns 1.0 if there are too few links to hold any out, or if all links are cannot-links.
-    """
-    rng = np.random.RandomState(0)
-    pairs, is_cannot, weight = _draw_held_out_pairs(hints, len(X), rng)
-
-    def values(test: np.ndarray, squared: SquaredLengths) -> np.ndarray:
-        return squared(X[pairs[test, 0]] - X[pairs[test, 1]])
-
-    which, found = _cross_validate(X, hints, pairs, prior, learn, values, rng)
-    if not len(which) or len(np.unique(is_cannot)) < 2:
-        return 1.0
-    losses = _compute_losses(found, is_cannot[which], weight[which])
-    return _select_largest_near_best(losses, which, weight, n_errors)
-
-
-def choose_shrinkage_by_comparisons(
     X: np.ndarray,
     hints: Supervision,
-    comparisons: Comparisons,
+    comparisons: Comparisons | None,
     prior: np.ndarray,
     learn: Learn,
     n_errors: float,
 ) -> float:
-    """Return the largest shrinkage whose loss on held-out comparisons is close to the lowest.
+    """Return the largest shrinkage whose loss on held-out comparisons, or else links, is close to the lowest.
 
-    The loss is the loss of logistic regression without an intercept on the difference of log distances.
-    Returns 1.0 if there are too few comparisons to hold any out.
+    Close means that the mean loss is within `n_errors` standard errors of the lowest (paired by hint).
+    Returns 1.0 if there are too few hints to hold any out, or if all links are cannot-links.
     """
-    rng = np.random.RandomState(0)
-    near, far = comparisons.get_near_differences(X), comparisons.get_far_differences(X)
+    rng, is_cannot = np.random.RandomState(0), None
+    if comparisons is None:
+        members, is_cannot, weight = _draw_held_out_pairs(hints, len(X), rng)
+        near = X[members[:, 0]] - X[members[:, 1]]
+    else:
+        members, weight = comparisons.rows, comparisons.weights
+        near, far = comparisons.get_near_differences(X), comparisons.get_far_differences(X)
 
     def values(test: np.ndarray, squared: SquaredLengths) -> np.ndarray:
+        if comparisons is None:
+            return squared(near[test])
         a, b = squared(far[test]), squared(near[test])
         tiny = _TINY * (a.mean() + b.mean() + _TINY)
         return np.log(a + tiny) - np.log(b + tiny)
 
-    which, found = _cross_validate(X, hints, comparisons.rows, prior, learn, values, rng)
-    if not len(which):
+    which, found = _cross_validate(X, hints, members, prior, learn, values, rng)
+    if not len(which) or (is_cannot is not None and len(np.unique(is_cannot)) < 2):
         return 1.0
-    weight = comparisons.weights
-    losses = np.empty(found.shape)
-    for row, z in zip(losses, found, strict=True):
-        z = z / (z.std() + _TINY)
-        both, share = np.append(z, -z)[:, None], np.tile(weight[which] / weight[which].mean(), 2)
-        model = LogisticRegression(fit_intercept=False)
-        model.fit(both, np.repeat([1, 0], len(z)), sample_weight=share)
-        row[:] = -log_expit(model.decision_function(z[:, None]))
-    return _select_largest_near_best(losses, which, weight, n_errors)
+    losses = _compute_losses(found, None if is_cannot is None else is_cannot[which], weight[which])
+    # A hint with rows in several folds is held out several times, so its losses are averaged.
+    count = np.bincount(which, minlength=len(weight))
+    each = np.array([np.bincount(which, weights=loss, minlength=len(weight)) for loss in losses])
+    each = each[:, count > 0] / count[count > 0]
+    return float(GRID[_find_first_near_best(each, weight[count > 0], n_errors)])
 
 
 def _cross_validate(
@@ -212,16 +195,6 @@ def _cross_validate(
     return (np.concatenate(which), np.hstack(found)) if which else nothing
 
 
-def _select_largest_near_best(
-    losses: np.ndarray, which: np.ndarray, weight: np.ndarray, n_errors: float
-) -> float:
-    """Return the largest shrinkage whose mean loss is close to the lowest; repeated hints are averaged."""
-    count = np.bincount(which, minlength=len(weight))
-    each = np.array([np.bincount(which, weights=loss, minlength=len(weight)) for loss in losses])
-    each = each[:, count > 0] / count[count > 0]
-    return float(GRID[_find_first_near_best(each, weight[count > 0], n_errors)])
-
-
 def _find_first_near_best(losses: np.ndarray, weight: np.ndarray, n_errors: float) -> int:
     """Return the first candidate whose mean loss is within `n_errors` standard errors of the lowest."""
     share = weight / weight.sum()
@@ -231,15 +204,24 @@ def _find_first_near_best(losses: np.ndarray, weight: np.ndarray, n_errors: floa
     return int(np.flatnonzero(over @ share <= n_errors * error + _TINY)[0])
 
 
-def _compute_losses(squared: np.ndarray, is_cannot: np.ndarray, weight: np.ndarray) -> np.ndarray:
-    """Return the loss of each link (columns) for each candidate (rows), given squared distances."""
-    out = np.empty(squared.shape)
-    for row, values in zip(out, squared, strict=True):
-        z = np.log(values + _TINY * (values.mean() + _TINY))
-        z = (z - z.mean()) / (z.std() + _TINY)
-        model = LogisticRegression().fit(z[:, None], is_cannot, sample_weight=weight / weight.mean())
-        row[:] = -log_expit(np.where(is_cannot, 1.0, -1.0) * model.decision_function(z[:, None]))
-    return out
+def _compute_losses(values: np.ndarray, is_cannot: np.ndarray | None, weight: np.ndarray) -> np.ndarray:
+    """Return the loss of each hint (columns) for each candidate (rows) by logistic regression.
+
+    The values are squared distances of links, or differences of log distances, which need no intercept.
+    """
+    losses, weight = np.empty(values.shape), weight / weight.mean()
+    for row, z in zip(losses, values, strict=True):
+        if is_cannot is None:
+            z = z / (z.std() + _TINY)
+            model, sign = LogisticRegression(fit_intercept=False), np.ones(len(z))
+            model.fit(np.append(z, -z)[:, None], np.repeat([1, 0], len(z)), sample_weight=np.tile(weight, 2))
+        else:
+            z = np.log(z + _TINY * (z.mean() + _TINY))
+            z = (z - z.mean()) / (z.std() + _TINY)
+            model, sign = LogisticRegression(), np.where(is_cannot, 1.0, -1.0)
+            model.fit(z[:, None], is_cannot, sample_weight=weight)
+        row[:] = -log_expit(sign * model.decision_function(z[:, None]))
+    return losses
 
 
 def _draw_held_out_pairs(
