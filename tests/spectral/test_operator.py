@@ -68,14 +68,6 @@ def test_omitted_arguments_have_no_effect(problem):
     assert_array_equal(SpectralOperator(sparse.csr_array(weights)).toarray(), weights)
 
 
-@given(problems())
-def test_the_diagonal_of_a_low_rank_term(problem):
-    for rows, core in problem[2]:
-        for kept in (rows, sparse.csr_array(rows)):
-            term = LowRank(kept, core)
-            assert_allclose(term.diagonal(), np.diag(term.toarray()), atol=1e-10)
-
-
 def test_by_hand():
     # s W s = 4 on the pair; s u = (2, 0), so the term adds 0.5 * 4 to the first row; g scaled is (0, 12).
     operator = SpectralOperator(

@@ -21,7 +21,6 @@ from likewise.spectral._base import Partition, SpectralFamily
 from likewise.spectral._operator import LowRank, SpectralOperator
 from likewise.spectral._pair_constraints import (
     count_implied,
-    count_stated,
     derive_implied_links,
     get_stated_links,
 )
@@ -205,8 +204,11 @@ class ConstrainedKernelKMeans(SpectralFamily):
             added -= np.asarray(graph.weights.sum(axis=1)).ravel()
         if "links" not in hints.kinds:
             return Association(graph.weights, csc_array((graph.n_samples, 0)), np.empty(0), added, mass)
-        links = derive_implied_links(hints, closure) if self.implied else get_stated_links(hints)
-        count = count_implied(hints, closure) if self.implied else count_stated(hints)
+        if self.implied:
+            links, count = derive_implied_links(hints, closure), count_implied(hints, closure)
+        else:  # each pair in a group counts as a link
+            links = get_stated_links(hints)
+            count = links.columns @ (links.columns.sum(axis=0) - 1.0)
         if self.link_weight == "auto":
             n_links = float(count.sum()) / 2
             unit = float(graph.weights.max()) * graph.n_samples / (self.n_clusters * n_links)

@@ -50,11 +50,6 @@ class LowRank:
             return int((np.bincount(self.rows.indices) ** 2).sum())
         return int((np.diff(self.rows.indptr) > 0).sum()) ** 2
 
-    def diagonal(self) -> np.ndarray:
-        """Return the N diagonal entries."""
-        right = self.rows * self.core if self.core.ndim == 1 else self.rows @ self.core
-        return np.asarray((self.rows * right).sum(axis=1)).ravel()
-
     def toarray(self) -> np.ndarray:
         """Return the whole matrix, for tests and small N."""
         rows = _to_dense(self.rows)

@@ -1,4 +1,4 @@
-"""Pairwise constraints from links and bags, evaluated only for the edges of a graph."""
+"""Pairwise constraints from links and bags: evaluated for the edges of a graph, or as a factored matrix."""
 
 from __future__ import annotations
 
@@ -285,9 +285,6 @@ class LinkTerms:
     columns: csr_array  # (n_samples, n_terms) 1 for the rows of each term
     weights: np.ndarray  # (n_terms,) positive for must-links, negative for cannot-links
 
-    def __bool__(self) -> bool:
-        return len(self.weights) > 0
-
     @cached_property
     def diagonal(self) -> np.ndarray:
         """The diagonal matrix to add to the sum of outer products so that its diagonal becomes 0."""
@@ -301,12 +298,6 @@ class LinkTerms:
         """Return the sum of each row of Q."""
         return self.columns @ (self.weights * self.columns.sum(axis=0)) + self.diagonal
 
-    def toarray(self) -> np.ndarray:
-        """Return Q as a dense array."""
-        whole: np.ndarray = self.make_term().toarray()
-        np.fill_diagonal(whole, 0.0)
-        return whole
-
 
 def get_stated_links(hints: Supervision) -> LinkTerms:
     """Return the stated links, without implied links."""
@@ -319,12 +310,6 @@ def get_stated_links(hints: Supervision) -> LinkTerms:
             (make_member_matrix(links.cannot_groups, n), -links.cannot_groups.weights),
         ]
     )
-
-
-def count_stated(hints: Supervision) -> np.ndarray:
-    """Return the number of stated links of each row; each pair in a group counts as a link."""
-    columns = get_stated_links(hints).columns
-    return columns @ (columns.sum(axis=0) - 1.0)
 
 
 def derive_implied_links(hints: Supervision, closure: Closure) -> LinkTerms:
@@ -367,17 +352,10 @@ def derive_implied_links(hints: Supervision, closure: Closure) -> LinkTerms:
 
 def count_implied(hints: Supervision, closure: Closure) -> np.ndarray:
     """Return the number of rows to which each row is linked, by stated or implied links."""
-    links = hints.links
-    plain = Supervision.from_links(
-        hints.n_samples,
-        links.must,
-        links.cannot,
-        must_groups=list(links.must_groups),
-        cannot_groups=list(links.cannot_groups),
-    )
+    plain = derive_implied_links(_reweight(hints, np.ones_like), closure)
     together = closure.sizes[closure.component] - 1.0
     # The row sums are the number of must-links minus the number of cannot-links.
-    return np.maximum(2.0 * together - derive_implied_links(plain, closure).compute_row_sums(), 0.0)
+    return np.maximum(2.0 * together - plain.compute_row_sums(), 0.0)
 
 
 def with_mean_weight_one(hints: Supervision) -> Supervision:
@@ -385,16 +363,21 @@ def with_mean_weight_one(hints: Supervision) -> Supervision:
     links = hints.links
     parts = (links.must_weights, links.cannot_weights, links.must_groups.weights, links.cannot_groups.weights)
     factor = 1.0 / float(np.concatenate(parts).mean())
+    return _reweight(hints, lambda weights: factor * weights)
+
+
+def _reweight(hints: Supervision, change: Callable[[np.ndarray], np.ndarray]) -> Supervision:
+    links = hints.links
     return Supervision.from_links(
         hints.n_samples,
         links.must,
         links.cannot,
-        must_weights=factor * parts[0],
-        cannot_weights=factor * parts[1],
+        must_weights=change(links.must_weights),
+        cannot_weights=change(links.cannot_weights),
         must_groups=list(links.must_groups),
         cannot_groups=list(links.cannot_groups),
-        must_group_weights=factor * parts[2],
-        cannot_group_weights=factor * parts[3],
+        must_group_weights=change(links.must_groups.weights),
+        cannot_group_weights=change(links.cannot_groups.weights),
     )
 
 
