@@ -106,10 +106,7 @@ class MetricLearner(ClassNamePrefixFeaturesOutMixin, TransformerMixin, HintedEst
         self : object
             The fitted metric learner.
         """
-        self._check_parameters()
-        given = X
-        X = self._check_X(X, reset=True)
-        hints = self._check_supervision(supervision, len(X), y, given=given)
+        X, hints = self._check_fit(X, y, supervision)
         rows = np.asarray(X, dtype=np.float64)
         self._mean = rows.mean(axis=0)
         learned = self._learn_and_shrink(rows - self._mean, hints, X)  # centred for numerical accuracy

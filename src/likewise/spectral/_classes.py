@@ -72,6 +72,16 @@ class ClassAnchors:
         np.add.at(counts, ready.first[self.rows[self.counted]], targets[self.counted])
         return ready.smoothed @ (counts / counts.sum(axis=1, keepdims=True)), counts
 
+    def interpolate(
+        self, ready: PreparedRows, targets: np.ndarray, noise: np.ndarray | None = None
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """Return `shares` and `unreached` of all rows, given the shares of the anchors (eq. 1)."""
+        base, _ = self.compute_base(ready, targets)
+        columns = np.column_stack([base, np.ones(len(base))])
+        wanted = np.column_stack([targets, ~self.linked])
+        found = ready.smoother.interpolate(columns, self.rows, wanted, noise)
+        return normalize_shares(found[:, :-1]), np.clip(found[:, -1], 0.0, 1.0)
+
 
 @dataclass(frozen=True, eq=False)
 class PropagatedClasses:
@@ -216,9 +226,7 @@ class _ClassBuilder:
         """Propagate the classes of the anchors; return `shares` and `unreached`."""
         self.n_passes += 1
         anchors = self.find_anchors()
-        targets = np.eye(len(self.heads))[anchors.classes]
-        base, _ = anchors.compute_base(self.ready, targets)
-        return interpolate_shares(self.ready, base, anchors, targets)
+        return anchors.interpolate(self.ready, np.eye(len(self.heads))[anchors.classes])
 
     def open_classes(self) -> tuple[np.ndarray, np.ndarray]:
         """Start a class for each component that is unlikely to belong to any existing class, in turn."""
@@ -294,20 +302,6 @@ class _ClassBuilder:
         shares = shares.copy()
         shares[rows] = normalize_shares((shares[rows] + 1e-12) * mask)
         return shares
-
-
-def interpolate_shares(
-    ready: PreparedRows,
-    base: np.ndarray,
-    anchors: ClassAnchors,
-    targets: np.ndarray,
-    noise: np.ndarray | None = None,
-) -> tuple[np.ndarray, np.ndarray]:
-    """Return `shares` and `unreached` of all rows, given the shares of the anchors."""
-    columns = np.column_stack([base, np.ones(len(base))])
-    wanted = np.column_stack([targets, ~anchors.linked])
-    found = ready.smoother.interpolate(columns, anchors.rows, wanted, noise)
-    return normalize_shares(found[:, :-1]), np.clip(found[:, -1], 0.0, 1.0)
 
 
 def normalize_shares(shares: np.ndarray) -> np.ndarray:

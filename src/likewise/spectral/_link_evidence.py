@@ -31,7 +31,6 @@ from likewise.spectral._classes import (
     ClassAnchors,
     PreparedRows,
     PropagatedClasses,
-    interpolate_shares,
     normalize_shares,
 )
 from likewise.spectral._gaussian_metric import GraphShares, HintedMixtureRows, LearnedMetric
@@ -510,7 +509,8 @@ def weigh_links(
     )
     roots = {int(propagated.class_of[row]): int(row) for row in np.flatnonzero(unreliability == 0.0)}
     n_missing = 0 if n_clusters is None else n_clusters - n_classes
-    targets = np.eye(n_classes)[propagated.anchors.classes]
+    anchors = propagated.anchors
+    targets = np.eye(n_classes)[anchors.classes]
     for _ in range(_PASSES):  # later passes predict rows from corrected labels
         prior = _hold_out(ready, propagated, targets)[votes.rows]
         if metric is not None:
@@ -520,7 +520,12 @@ def weigh_links(
         targets, known = _update_targets(propagated, beliefs)
         if np.abs(targets - before).max(initial=0.0) < _PASS_TOL:
             break
-    shares = _soften(ready, propagated, targets, known)
+    shares = propagated.shares.copy()
+    if ready.smoother.has_influence(len(anchors.rows)):
+        # Propagate the classes again, from posteriors instead of certain labels.
+        sure = targets.max(axis=1)
+        noise = np.where(known, _NOISE * 4.0 * sure * (1.0 - sure), 0.0)
+        shares, _ = anchors.interpolate(ready, targets, noise)
     if metric is not None:
         shares = _distribute(propagated, shares, metric)
     shares[beliefs.rows] = beliefs.classes
@@ -559,19 +564,6 @@ def _update_targets(propagated: PropagatedClasses, beliefs: Beliefs) -> tuple[np
     known = anchors.linked & (beliefs.rows[place] == anchors.rows)
     targets[known] = beliefs.classes[place[known]]
     return targets, known
-
-
-def _soften(
-    ready: PreparedRows, propagated: PropagatedClasses, targets: np.ndarray, known: np.ndarray
-) -> np.ndarray:
-    """Propagate the classes along the graph again, from posteriors instead of certain labels."""
-    anchors = propagated.anchors
-    if not ready.smoother.has_influence(len(anchors.rows)):
-        return propagated.shares.copy()
-    sure = targets.max(axis=1)
-    noise = np.where(known, _NOISE * 4.0 * sure * (1.0 - sure), 0.0)
-    base, _ = anchors.compute_base(ready, targets)
-    return interpolate_shares(ready, base, anchors, targets, noise)[0]
 
 
 def _distribute(
