@@ -47,7 +47,7 @@ CALM := OMP_WAIT_POLICY=PASSIVE OPENBLAS_NUM_THREADS=1
 # cluster, no PostgreSQL, no other processes.
 CHECKED := $(addprefix tests/,supervision hierarchy kernels kmeans evaluation oracles/test_oracles.py mixture/test_twins.py \
 	spectral/test_family.py active/test_interview.py active/test_questions.py active/test_state.py studio/test_project.py \
-	test_base.py test_blocks.py test_seeding.py test_exceptions.py test_house.py test_names.py test_reasons.py)
+	test_base.py backends/test_rows.py test_seeding.py test_exceptions.py test_house.py test_names.py test_reasons.py)
 
 check: $(VENV)/.dev  ## run the tests of what matters most, with few examples (less than a minute on two cores)
 	$(CALM) HYPOTHESIS_PROFILE=dev $(BIN)/python -m pytest -q -n 2 -m "not slow and not long" $(CHECKED)

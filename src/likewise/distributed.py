@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from typing import Any, TypeVar
 
-from likewise.backends.dask_data import find_rows_by_id, make_dask_rows, read_parquet
+from likewise.backends.dask import find_rows_by_id, make_dask_rows, read_parquet
 from likewise.exceptions import DaskClusterError
 from likewise.supervision._row_checks import check_row_labels
 

@@ -151,7 +151,7 @@ def test_what_is_wrong_with_files_and_hints(run, rows, words, output):
 
 
 def test_a_scheduler_that_does_not_answer_is_one_sentence(run, rows, monkeypatch, closed_port):
-    monkeypatch.setattr("likewise.backends.dask._PATIENCE", 0.2)
+    monkeypatch.setattr("likewise.backends._dask_rows._PATIENCE", 0.2)
     address = f"tcp://127.0.0.1:{closed_port}"
     words = ("--parquet", "rows", "--id", "name", "--scheduler", address, "--out", "labels.csv")
     output = run(*BASE, *words, code=1).stderr

@@ -11,7 +11,7 @@ import pytest
 from sklearn.base import clone
 
 from likewise import MPCKMeans, PCKMeans, SpectralLearning, Supervision
-from likewise.backends.dask import DaskRows
+from likewise.backends import _dask_rows
 from likewise.distributed import fit, make_dask_rows
 from likewise.evaluation import HintSearchCV, cross_validate_hints
 from likewise.exceptions import DaskClusterError
@@ -49,15 +49,15 @@ def at_pass(monkeypatch):
 
     def _at_pass(numbers, happen):
         passes = []
-        gather = DaskRows._gather
+        gather = _dask_rows.gather_results
 
-        def gathered(self, futures):
+        def gathered(client, futures):
             passes.append(len(futures))
             if len(passes) in numbers:
                 happen()
-            return gather(self, futures)
+            return gather(client, futures)
 
-        monkeypatch.setattr(DaskRows, "_gather", gathered)
+        monkeypatch.setattr(_dask_rows, "gather_results", gathered)
         return passes
 
     return _at_pass
@@ -137,7 +137,7 @@ def test_a_scheduler_lost_during_a_fit_is_reported(at_pass):
 
 
 def test_a_scheduler_that_does_not_answer(monkeypatch, closed_port):
-    monkeypatch.setattr("likewise.backends.dask._PATIENCE", 0.2)
+    monkeypatch.setattr("likewise.backends._dask_rows._PATIENCE", 0.2)
     rows = da.zeros((10, 2), chunks=(5, 2))
     address = f"tcp://127.0.0.1:{closed_port}"
     with pytest.raises(ConnectionError, match=f"no Dask scheduler answers at {address} "):
@@ -147,7 +147,7 @@ def test_a_scheduler_that_does_not_answer(monkeypatch, closed_port):
 
 
 def test_an_address_where_something_else_listens(monkeypatch):
-    monkeypatch.setattr("likewise.backends.dask._PATIENCE", 1.0)
+    monkeypatch.setattr("likewise.backends._dask_rows._PATIENCE", 1.0)
     with socket.socket() as mute:
         mute.bind(("127.0.0.1", 0))
         mute.listen()
@@ -157,7 +157,7 @@ def test_an_address_where_something_else_listens(monkeypatch):
 
 
 def test_all_workers_lost_during_a_fit(monkeypatch, at_pass):
-    monkeypatch.setattr("likewise.backends.dask._PATIENCE", 0.3)
+    monkeypatch.setattr("likewise.backends._dask_rows._PATIENCE", 0.3)
     X, _ = some_rows()
     with (
         distributed.LocalCluster(n_workers=1, **IN_PROCESS) as cluster,
@@ -174,7 +174,7 @@ def test_without_a_client_the_error_says_what_to_do():
 
 
 def test_a_scheduler_without_workers_and_workers_without_memory(monkeypatch):
-    monkeypatch.setattr("likewise.backends.dask._PATIENCE", 0.3)
+    monkeypatch.setattr("likewise.backends._dask_rows._PATIENCE", 0.3)
     rows = da.zeros((100_000, 4), chunks=(50_000, 4))
     with (
         distributed.LocalCluster(n_workers=0, **IN_PROCESS) as cluster,

@@ -30,6 +30,11 @@ class Chunk:
     blocks: tuple[slice, ...]
     first_block: int
 
+    @property
+    def n_rows(self) -> int:
+        """The number of rows in the chunk."""
+        return self.blocks[-1].stop - self.start if self.blocks else 0
+
 
 @dataclass(frozen=True)
 class ColumnAccess:
@@ -100,7 +105,8 @@ def go_through(
         if only is not None and chunk.first_block + at not in only:
             continue
         part = slice(rows.start - chunk.start, rows.stop - chunk.start)
-        block = Block(X[part], rows, get_weight(weight, part))
+        own = get_ones(rows.stop - rows.start) if weight is None else np.ascontiguousarray(weight[part])
+        block = Block(X[part], rows, own)
         kept.show(block, at)
         found.append(work(block))
     kept.put_back()
@@ -154,32 +160,22 @@ def _keep_passed(key: tuple[str, str, int], out: np.ndarray) -> None:
 
     Passes visit all chunks in turn, so replacing one chunk by another would make the cache useless.
     """
-    room = SHARE * (_get_memory_limit() or np.inf)
+    from distributed import get_worker
+
+    room = SHARE * (get_worker().memory_manager.memory_limit or np.inf) - out.nbytes
+
+    def is_room() -> bool:
+        return sum(array.nbytes for array in list(_passed.values())) <= room
+
     with _lock:
         if (key[0], key[2]) not in _watched:  # the rows were released meanwhile
             return
         for other in [one for one in list(_passed) if one[0] != key[0]]:
-            if _count_kept_bytes() + out.nbytes <= room:
+            if is_room():
                 break
             _passed.pop(other, None)
-        if _count_kept_bytes() + out.nbytes <= room:
+        if is_room():
             _passed[key] = out
-
-
-def _count_kept_bytes() -> int:
-    return sum(array.nbytes for array in list(_passed.values()))
-
-
-def _get_memory_limit() -> int | None:
-    from distributed import get_worker
-
-    limit: int | None = get_worker().memory_manager.memory_limit
-    return limit
-
-
-def get_weight(weight: np.ndarray | None, part: slice) -> np.ndarray:
-    """Return the weights of a slice of a chunk."""
-    return get_ones(part.stop - part.start) if weight is None else np.ascontiguousarray(weight[part])
 
 
 class _KeptPart:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import tempfile
 from collections.abc import Callable, Iterator, Sequence
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -36,6 +37,7 @@ class MappedRows(Rows):
 
     shape: tuple[int, int]
     threads: int
+    _X: np.ndarray
 
     def __init__(
         self,
@@ -59,48 +61,12 @@ class MappedRows(Rows):
         return pass_through(block, self._functions, np.empty(block.shape, dtype=self.dtype))
 
     def read(self, rows: slice) -> np.ndarray:
-        """Read one block from the file.
-
-        Parameters
-        ----------
-        rows : slice
-            The positions of the rows, usually one of `blocks`.
-
-        Returns
-        -------
-        X : ndarray of shape (n, n_features)
-            The rows, in C order.
-        """
         return self._read_raw(self._X[rows])
 
     def take(self, rows: np.ndarray) -> np.ndarray:
-        """Read a small number of rows from the file.
-
-        Parameters
-        ----------
-        rows : ndarray of shape (n,)
-            The positions of the rows.
-
-        Returns
-        -------
-        X : ndarray of shape (n, n_features)
-            The rows, in the order of `rows`.
-        """
         return self._read_raw(self._X[rows])
 
     def transform(self, function: Callable[[np.ndarray], np.ndarray]) -> MappedRows:
-        """Transform the rows with a function, which is applied to each block when it is read.
-
-        Parameters
-        ----------
-        function : callable
-            Maps an array of shape (n, n_features) to one of the same shape and dtype, row by row.
-
-        Returns
-        -------
-        rows : MappedRows
-            The transformed rows.
-        """
         functions = (*self._functions, function)
         rows = MappedRows(
             self._X, self.blocks, threads=self.threads, functions=functions, scratch=self._scratch
@@ -108,24 +74,7 @@ class MappedRows(Rows):
         return rows.with_weights(self._weight)
 
     def make_column(self, dtype: Any, recipe: Recipe, width: int | None = None) -> Column:
-        """Create a column of values, which are computed when they are first used.
-
-        Parameters
-        ----------
-        dtype : dtype
-            The type of the values.
-        recipe : callable
-            Computes the values of a :class:`Block`.
-        width : int, optional
-            The number of values for each row. Such a column is not stored but recomputed at every use. By
-            default one value is stored for each row.
-
-        Returns
-        -------
-        column : Column
-            The column, to be passed to :meth:`map`, :meth:`sum` or :meth:`collect`.
-        """
-        if width is not None:
+        if width is not None:  # computed at every use
             return LocalColumn(recipe, [None] * len(self.blocks), None, [False] * len(self.blocks))
         return super().make_column(dtype, recipe)
 
@@ -139,34 +88,13 @@ class MappedRows(Rows):
             return np.memmap(file, dtype=dtype, mode="w+", shape=(len(self),))
 
     def map(self, work: Work[T], column: Column | None = None, **how: Any) -> Iterator[T]:
-        """Yield the result of ``work(block)`` for each block, in order.
-
-        Parameters
-        ----------
-        work : callable
-            Called with each :class:`Block`.
-        column : Column, optional
-            The column whose values are available as ``block.kept``.
-        **how
-            Passed to :meth:`Rows.map`.
-
-        Returns
-        -------
-        results : iterator
-            The results for the blocks.
-        """
-        _check_whole(self._X)
+        name = getattr(self._X, "filename", None)
+        if isinstance(self._X, np.memmap) and name is not None and os.path.isfile(name):
+            # Reading past the end of a truncated file would crash Python. A deleted one stays readable.
+            size, needed = os.path.getsize(name), self._X.offset + self._X.nbytes
+            if size < needed:
+                raise OSError(f"{name} has shrunk from {needed:,} to {size:,} bytes since it was opened.")
         return super().map(work, column, **how)
-
-
-def _check_whole(X: np.ndarray) -> None:
-    """Raise an error if the file of a memory map was truncated: reading past its end would crash Python."""
-    name = getattr(X, "filename", None)
-    if not isinstance(X, np.memmap) or name is None or not os.path.isfile(name):
-        return  # a deleted file stays readable as long as it is mapped
-    size, needed = os.path.getsize(name), X.offset + X.nbytes
-    if size < needed:
-        raise OSError(f"{name} has shrunk from {needed:,} to {size:,} bytes since it was opened.")
 
 
 def _choose_block_rows(
@@ -295,21 +223,21 @@ class ParquetRows(MappedRows):
         self.names: tuple[str, ...] = self.columns
         n_rows = sum(one.n_rows for one in self._footers)
         blocks = _choose_block_rows(n_rows, len(self.columns), memory_limit, block_rows)
-        # A placeholder with the shape and dtype of the file, which takes no memory, until the
-        # rows are needed.
-        like = np.broadcast_to(dtype.type(0), (n_rows, len(self.columns)))
-        super().__init__(like, blocks, scratch=scratch)
-        self._written = False
+        self._functions, self._scratch = (), scratch
+        self.shape, self.dtype, self.blocks = (n_rows, len(self.columns)), dtype, blocks
 
-    def _write(self) -> None:
-        """Write the scratch file, once."""
-        if self._written or not len(self):
-            return
+    @cached_property
+    def _X(self) -> np.ndarray:  # type: ignore[override]  # computed once, in place of the attribute
+        """The rows in a scratch file, which is written when they are first needed."""
+        if not len(self):
+            return np.empty(self.shape, dtype=self.dtype)
+        most = max(rows.stop - rows.start for rows in self.blocks)
         # If the system supports it, the file has no name, so a crash leaves nothing behind.
         with tempfile.TemporaryFile(dir=self._scratch) as file:
             try:
-                for rows in self._iterate_decoded():
-                    file.write(rows.data)
+                for one in self._footers:
+                    for batch in iterate_batches(one, self.columns, most):
+                        file.write(convert_batch(batch, self.columns, self.dtype).data)
                 file.flush()
             except OSError as error:
                 size = self.shape[0] * self.shape[1] * self.dtype.itemsize
@@ -317,80 +245,4 @@ class ParquetRows(MappedRows):
                     f"the rows of {self._path} could not be written to a scratch file: {error}. "
                     f"It needs {size:,} bytes; choose its folder with scratch=."
                 ) from error
-            self._X = np.memmap(file, dtype=self.dtype, mode="r", shape=self.shape)
-        self._written = True
-
-    def _iterate_decoded(self) -> Iterator[np.ndarray]:
-        """Yield the rows in order, in batches in C order."""
-        most = max(rows.stop - rows.start for rows in self.blocks)
-        for one in self._footers:
-            for batch in iterate_batches(one, self.columns, most):
-                yield convert_batch(batch, self.columns, self.dtype)
-
-    def read(self, rows: slice) -> np.ndarray:
-        """Read one block from the scratch file.
-
-        Parameters
-        ----------
-        rows : slice
-            The positions of the rows, usually one of `blocks`.
-
-        Returns
-        -------
-        X : ndarray of shape (n, n_features)
-            The rows, in C order.
-        """
-        self._write()
-        return super().read(rows)
-
-    def take(self, rows: np.ndarray) -> np.ndarray:
-        """Read a small number of rows from the scratch file.
-
-        Parameters
-        ----------
-        rows : ndarray of shape (n,)
-            The positions of the rows.
-
-        Returns
-        -------
-        X : ndarray of shape (n, n_features)
-            The rows, in the order of `rows`.
-        """
-        self._write()
-        return super().take(rows)
-
-    def transform(self, function: Any) -> MappedRows:
-        """Transform the rows with a function, which is applied to each block when it is read.
-
-        Parameters
-        ----------
-        function : callable
-            Maps an array of shape (n, n_features) to one of the same shape and dtype, row by row.
-
-        Returns
-        -------
-        rows : MappedRows
-            The transformed rows.
-        """
-        self._write()
-        return super().transform(function)
-
-    def map(self, work: Any, column: Any = None, **how: Any) -> Iterator[Any]:
-        """Yield the result of ``work(block)`` for each block, in order.
-
-        Parameters
-        ----------
-        work : callable
-            Called with each block.
-        column : Column, optional
-            The column whose values are available as ``block.kept``.
-        **how
-            Further options of the pass.
-
-        Returns
-        -------
-        results : iterator
-            The results for the blocks.
-        """
-        self._write()
-        return super().map(work, column, **how)
+            return np.memmap(file, dtype=self.dtype, mode="r", shape=self.shape)

@@ -155,7 +155,7 @@ class Column:
 class LocalColumn(Column):
     """A column in this process: one array, one array for each block, or none (computed at each use)."""
 
-    parts: list[np.ndarray | None]
+    parts: Sequence[np.ndarray | None]
     held: np.ndarray | None
     made: list[bool]
 
@@ -305,11 +305,6 @@ class Rows(ABC):
             return np.array([float(rows.stop - rows.start) for rows in self.blocks])
         return np.array([float(self._weight[rows].sum()) for rows in self.blocks])
 
-    def _get_weight_within(self, rows: slice) -> np.ndarray:
-        if self._weight is None:
-            return get_ones(rows.stop - rows.start)
-        return np.ascontiguousarray(self._weight[rows])
-
     # ------------------------------------------------------------------ passes
 
     def make_column(self, dtype: Any, recipe: Recipe, width: int | None = None) -> Column:
@@ -332,9 +327,7 @@ class Rows(ABC):
             The column, to be passed to :meth:`map`, :meth:`sum` or :meth:`collect`.
         """
         if width is not None:
-            parts: list[np.ndarray | None] = [
-                np.empty((width, rows.stop - rows.start), dtype=dtype) for rows in self.blocks
-            ]
+            parts = [np.empty((width, rows.stop - rows.start), dtype=dtype) for rows in self.blocks]
             return LocalColumn(recipe, parts, None, [False] * len(parts))
         held = self._allocate(np.dtype(dtype))
         return LocalColumn(recipe, [held[rows] for rows in self.blocks], held, [False] * len(self.blocks))
@@ -385,7 +378,9 @@ class Rows(ABC):
 
     def _visit_block(self, number: int, work: Work[T], column: Column | None, overwrite: bool) -> T:
         rows = self.blocks[number]
-        block = Block(self.read(rows), rows, self._get_weight_within(rows))
+        weight = self._weight
+        part = get_ones(rows.stop - rows.start) if weight is None else np.ascontiguousarray(weight[rows])
+        block = Block(self.read(rows), rows, part)
         if isinstance(column, LocalColumn):
             block.kept = column.get_part(number, block, overwrite)
         return work(block)
@@ -514,26 +509,22 @@ class ArrayRows(Rows):
         self.blocks = blocks or ([slice(0, len(X))] if is_small else split_rows(len(X)))
 
     def read(self, rows: slice) -> np.ndarray:
-        """Return a view of one block; see :meth:`Rows.read`."""
         return self._X[rows]
 
     def take(self, rows: np.ndarray) -> np.ndarray:
-        """Return a small number of rows; see :meth:`Rows.take`."""
         return self._X[rows]
 
     def transform(self, function: Callable[[np.ndarray], np.ndarray]) -> ArrayRows:
-        """Apply the function once, block by block, and store the result; see :meth:`Rows.transform`."""
         out = np.empty(self.shape, dtype=self.dtype)
 
-        def write(rows: slice) -> None:
-            pass_through(self._X[rows], (function,), out[rows])
+        def write(block: Block) -> None:
+            pass_through(block.X, (function,), out[block.rows])
 
         if len(self.blocks) == 1 and self.shape[0] <= _PIECE:
             out[...] = function(self._X)
         else:
-            with map_blocks(self.threads) as each:
-                for _ in each(write, list(self.blocks)):
-                    pass
+            for _ in Rows.map(self, write):
+                pass
         rows = ArrayRows(out, self.blocks, self.threads)
         rows._weight = self._weight
         return rows
@@ -546,7 +537,6 @@ class ArrayRows(Rows):
         new_recipe: Recipe | None = None,
         overwrite: bool = False,
     ) -> T:
-        """Sum the results of ``work(block)``, at once if there is only one block; see :meth:`Rows.sum`."""
         if len(self.blocks) != 1:
             return super().sum(work, column, new_recipe=new_recipe, overwrite=overwrite)
         weight = get_ones(self.shape[0]) if self._weight is None else self._weight
@@ -575,7 +565,7 @@ def as_rows(X: Any, threads: int = 1, weight: np.ndarray | None = None) -> Rows:
         found._weight = weight
         return found
     if is_distributed(X):
-        from likewise.backends.dask_data import make_dask_rows
+        from likewise.backends.dask import make_dask_rows
 
         rows: Rows = make_dask_rows(X)
     elif isinstance(X, np.memmap):

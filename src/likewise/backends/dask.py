@@ -1,520 +1,321 @@
-"""Rows on a Dask cluster: each pass is one task per chunk, and per-row state stays on the workers."""
+"""Dask arrays, Dask dataframes and Parquet files as rows on a cluster, and the ids of rows in files."""
 
 from __future__ import annotations
 
-import threading
-import uuid
-import weakref
+import os
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import suppress
-from copy import copy
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, replace
 from functools import partial
-from typing import Any, TypeVar
+from typing import Any
 
-import cloudpickle
 import dask.array as da
 import numpy as np
-from dask.delayed import Delayed, delayed
-from dask.highlevelgraph import HighLevelGraph, MaterializedLayer
+from dask import delayed
 
 from likewise._optional import require
-from likewise.backends import _dask_worker as _worker
-from likewise.backends._dask_worker import Chunk, ColumnAccess, PassTask
-from likewise.backends._rows import Column, Recipe, Rows, Work, add_in_pairs, split_rows
-from likewise.exceptions import DaskClusterError
+from likewise.backends import parquet
+from likewise.backends._dask_rows import DaskRows
+from likewise.backends._dask_rows import explain_failures as explain_failures
+from likewise.backends._dask_rows import get_client as get_client
+from likewise.backends.parquet import Footer, FoundIds
 
-T = TypeVar("T")
-
-# ---------------------------------------------------------------------- clients and errors
-
-# Maximum time to wait for a scheduler, in seconds.
-_PATIENCE = 10.0
+# A pass copies parts of a chunk, and Dask needs memory for messages.
+_CHUNKS_IN_MEMORY = 3
 
 
-def explain_failures(client: Any, ask: Callable[[], T]) -> T:
-    """Return the result of `ask`; convert failures of the cluster to errors that explain what to do."""
-    distributed = require("distributed", extra="scale")
-    from concurrent.futures import CancelledError
+def make_dask_rows(data: Any, client: Any = None) -> DaskRows:
+    """Return a Dask collection of numbers, or Parquet files, as rows on a cluster.
 
-    try:
-        return ask()
-    except distributed.KilledWorker as error:
-        raise DaskClusterError(
-            f"{error.allowed_failures + 1} workers were lost one after another on the same chunk of rows "
-            f"(the last at {_find_address(error)}). Usually a worker has too little memory to process a "
-            "chunk: use smaller chunks (X.rechunk), or give the workers more memory (memory_limit=)."
-        ) from error
-    except (CancelledError, distributed.comm.CommClosedError) as error:
-        where = getattr(getattr(client, "scheduler", None), "address", "its address")
-        raise DaskClusterError(
-            f"the Dask scheduler at {where} was lost during the fit, with the rows on its workers. "
-            "Connect again and restart the fit."
-        ) from error
+    The chunks are computed once and kept in the memory of the workers. float32 data stay float32; all other
+    types are converted to float64.
+
+    Parameters
+    ----------
+    data : dask.array.Array, dask.dataframe.DataFrame, path or URL
+        The rows. A path or URL is read as Parquet files.
+    client : distributed.Client, optional
+        The client of the cluster; by default the current one.
+
+    Returns
+    -------
+    rows : DaskRows
+        The rows, which ``fit`` and ``predict`` accept as X.
+    """
+    if isinstance(data, DaskRows):
+        return data
+    client = get_client(client)
+    if isinstance(data, str | os.PathLike):
+        data = read_parquet(data, client=client)
+    columns = list(getattr(data, "columns", ()))
+    names = columns if columns and all(isinstance(name, str) for name in columns) else None
+    with client.as_current():  # compute chunk lengths on this cluster
+        array = _as_array(data)
+    if array.ndim != 2:
+        raise ValueError(f"expected a two-dimensional Dask array; got shape {array.shape}.")
+    if array.dtype.kind not in "fiub":
+        raise ValueError(f"expected a Dask array of numbers; got dtype {array.dtype}.")
+    if any(np.isnan(n) for n in array.chunks[0]):
+        with client.as_current():
+            array = explain_failures(client, lambda: array.copy().compute_chunk_sizes())
+    if len(array.chunks[1]) > 1:
+        array = array.rechunk({1: -1})
+    dtype = np.dtype(np.float32 if array.dtype == np.float32 else np.float64)
+    array = array.astype(dtype)
+    _check_memory(array, client)
+    return DaskRows(array, client, names)
 
 
-def _find_address(error: Any) -> str:
-    return str(getattr(error.last_worker, "address", error.last_worker))
+def _as_array(data: Any) -> Any:
+    if isinstance(data, da.Array):
+        return data
+    if not hasattr(data, "to_dask_array"):
+        raise TypeError(
+            f"expected a Dask array or dataframe; got {type(data).__name__}. Create one from an "
+            "array with dask.array.from_array, or from files with likewise.distributed.read_parquet."
+        )
+    if getattr(data, "ndim", 2) == 1:
+        data = data.to_frame()
+    wrong = [f"{name!r} ({kind})" for name, kind in data.dtypes.items() if kind.kind not in "fiub"]
+    if wrong:
+        raise ValueError(f"{', '.join(wrong)} cannot be used as numbers. Choose the columns: data[[…]].")
+    single = all(kind == np.float32 for kind in data.dtypes)
+    data = data.astype(np.float32 if single else np.float64)
+    return data.to_dask_array(lengths=True)
 
 
-def get_client(client: Any) -> Any:
-    """Return a Dask client: the given client, a client for the given address, or the current client."""
-    distributed = require("distributed", extra="scale")
-    if isinstance(client, str):
-        before = _get_current_client(distributed)
-        if before is not None and before.scheduler is not None and before.scheduler.address == client:
-            return before
+def _check_memory(array: Any, client: Any) -> None:
+    """Raise an error for chunks that do not fit into the memory of a worker."""
+    workers = explain_failures(client, lambda: client.scheduler_info(n_workers=-1))["workers"]
+    limits = [worker["memory_limit"] for worker in workers.values() if worker["memory_limit"]]
+    largest = max(int(n) for n in array.chunks[0]) * array.shape[1] * array.dtype.itemsize
+    if limits and _CHUNKS_IN_MEMORY * largest > min(limits):
+        fitting = max(1, min(limits) // (_CHUNKS_IN_MEMORY * array.shape[1] * array.dtype.itemsize))
+        raise MemoryError(
+            f"the largest chunk has {largest:,} bytes and a worker {min(limits):,} bytes of memory, but "
+            f"processing a chunk takes about {_CHUNKS_IN_MEMORY} times its size. Use chunks of at most "
+            f"{fitting:,} rows (X.rechunk), or give the workers more memory."
+        )
+
+
+# ---------------------------------------------------------------------- Parquet files
+
+# Eight default blocks: with a power of two, sums over chunks equal those of the rows in memory.
+CHUNK_ROWS = 2**18
+_BATCH_ROWS = 2**16
+
+
+@dataclass(frozen=True)
+class Piece:
+    """Consecutive rows of a file."""
+
+    file: Footer
+    start: int
+    stop: int
+
+
+@dataclass(frozen=True)
+class Plan:
+    """The pieces of files that make up each chunk."""
+
+    footers: tuple[Footer, ...]
+    chunks: tuple[tuple[Piece, ...], ...]
+
+    @classmethod
+    def from_footers(cls, footers: Sequence[Footer], chunk_rows: int) -> Plan:
+        """Split all rows into chunks of `chunk_rows` rows; the last chunk may be smaller."""
+        chunks: list[list[Piece]] = []
+        room = 0
+        for one in footers:
+            footer, at = replace(one, types={}), 0  # tasks do not need the types
+            while at < one.n_rows:
+                if not room:
+                    chunks.append([])
+                    room = chunk_rows
+                stop = min(one.n_rows, at + room)
+                chunks[-1].append(Piece(footer, at, stop))
+                room -= stop - at
+                at = stop
+        return cls(tuple(footers), tuple(map(tuple, chunks)))
+
+    @property
+    def sizes(self) -> list[int]:
+        """The number of rows in each chunk."""
+        return [sum(piece.stop - piece.start for piece in pieces) for pieces in self.chunks]
+
+
+def make_plan(path: Any, chunk_rows: int = CHUNK_ROWS, client: Any = None) -> Plan:
+    """Read the metadata of the files, locally or on the workers of a client, if only these have access."""
+    if isinstance(chunk_rows, bool) or not isinstance(chunk_rows, int | np.integer) or chunk_rows < 1:
+        raise ValueError(f"chunk_rows must be an integer of at least 1; got {chunk_rows!r}.")
+    require("pyarrow.parquet", extra="scale")
+    if not parquet.is_url(path):
+        path = os.path.abspath(path)  # a worker may have another working directory
+    if client is None:
+        files = parquet.list_files(path)
+        with ThreadPoolExecutor(min(8, len(files))) as pool:
+            footers = list(pool.map(parquet.read_footer, files))
+    else:
         try:
-            opened = _open_client(distributed, client)
-        except (OSError, TimeoutError, ValueError, MemoryError) as error:
-            broken = _get_current_client(distributed)  # Dask keeps it as the current client
-            if broken is not None and broken is not before:
-                broken.close()
-            raise ConnectionError(
-                f"no Dask scheduler answers at {client} ({str(error) or type(error).__name__}). Use the "
-                "address that `dask scheduler` prints, such as tcp://127.0.0.1:8786."
+            files = run_on_workers(client, parquet.list_files, [path])[0]
+            footers = run_on_workers(client, parquet.read_footer, files)
+        except FileNotFoundError as error:
+            raise FileNotFoundError(
+                f"on a worker of {client.scheduler.address}: {error} The workers must be able to open files."
             ) from error
-        try:
-            return _with_workers(opened)
-        except DaskClusterError:
-            opened.close()
-            raise
-    if client is not None:
-        return _with_workers(client)
-    try:
-        return _with_workers(distributed.get_client())
-    except ValueError as error:
-        raise ConnectionError(
-            "the rows are Dask data, but there is no Dask client. Create one first, for this "
-            "machine with distributed.Client(), or pass client= to likewise.distributed.fit."
-        ) from error
+    return Plan.from_footers(footers, int(chunk_rows))
 
 
-def _open_client(distributed: Any, address: str) -> Any:
-    """Return a client for an address, with a timeout: it may not be a scheduler, or may not respond."""
-    found: list[Any] = []
-
-    def attempt() -> None:
-        try:
-            found.append(distributed.Client(address, timeout=_PATIENCE))
-        except BaseException as error:
-            found.append(error)
-
-    thread = threading.Thread(target=attempt, daemon=True)
-    thread.start()
-    thread.join(1.5 * _PATIENCE)
-    if not found:
-        raise TimeoutError("the address is in use, but does not respond like a scheduler")
-    if isinstance(found[0], BaseException):
-        raise found[0]
-    return found[0]
+def run_on_workers(client: Any, function: Callable[[Any], Any], items: Sequence[Any]) -> list[Any]:
+    """Apply a function to each item on the workers."""
+    futures = explain_failures(client, lambda: client.map(function, list(items), pure=False))
+    found: list[Any] = explain_failures(client, lambda: client.gather(futures))
+    return found
 
 
-def _with_workers(client: Any) -> Any:
-    """Wait until the scheduler has workers; return the client."""
-    if explain_failures(client, client.nthreads):
-        return client
-    try:  # workers may still be starting
-        client.wait_for_workers(1, timeout=_PATIENCE)
-    except TimeoutError:
-        raise DaskClusterError(
-            f"the Dask scheduler at {client.scheduler.address} has no workers. Start some with `dask worker`."
-        ) from None
-    return client
+def read_parquet(
+    path: Any, columns: Sequence[str] | None = None, *, chunk_rows: int = CHUNK_ROWS, client: Any = None
+) -> Any:
+    """Return the rows of Parquet files as a Dask array that the workers read.
 
+    The chunks do not depend on the layout of the files and their row groups, so a fit gives the same result
+    as in memory, bit for bit. A row group larger than a chunk is read once for each chunk in it.
 
-def gather_results(client: Any, futures: list[Any]) -> list[Any]:
-    """Return the results of tasks; if all workers are lost, wait for new ones for a limited time."""
-    distributed = require("distributed", extra="scale")
+    Parameters
+    ----------
+    path : path or URL
+        A file, or a folder: all files below it whose names end in ``.parquet``, sorted. The workers must
+        be able to open it. A URL, such as ``s3://bucket/rows``, is opened by fsspec.
+    columns : sequence of str, optional
+        The columns to use, in this order. By default all columns are used.
+    chunk_rows : int, default=262144
+        The number of rows in a chunk. A power of two times 32,768 gives the same sums as the array in memory.
+    client : distributed.Client or str, optional
+        The cluster whose workers read the metadata of the files. By default it is read locally.
 
-    def ask() -> list[Any]:
-        alone = 0
-        while True:
-            try:
-                with client.as_current():
-                    distributed.wait(futures, timeout=_PATIENCE)
-                break
-            except TimeoutError:
-                alone = 0 if client.nthreads() else alone + 1
-                if alone > 3:
-                    raise DaskClusterError(
-                        f"all workers of the Dask scheduler at {client.scheduler.address} were lost during "
-                        f"the fit, and none returned within {4 * _PATIENCE:.0f} seconds. Start some "
-                        "with `dask "
-                        "worker`, and restart the fit."
-                    ) from None
-        found: list[Any] = client.gather(futures)
-        return found
+    Returns
+    -------
+    dask.array.Array of shape (n_samples, n_columns)
+        float32 if every column of every file is, else float64.
 
-    return explain_failures(client, ask)
-
-
-def _get_current_client(distributed: Any) -> Any:
-    """Return the current client, or None."""
-    with suppress(ValueError):
-        return distributed.Client.current()
-    return None
-
-
-# ---------------------------------------------------------------------- rows
-
-# The columns of each client that are still in use; workers release all others.
-_columns: dict[str, weakref.WeakSet[DaskColumn]] = {}
-_lock = threading.Lock()
-
-
-def _is_alive(client: str) -> frozenset[str]:
-    with _lock:
-        return frozenset(column.name for column in list(_columns.get(client, ())))
-
-
-class DaskColumn(Column):
-    """A versioned column on the workers; each pass that writes to it creates a new version."""
-
-    def __init__(self, recipe: Recipe, dtype: np.dtype, width: int | None, kept: bool) -> None:
-        super().__init__(recipe)
-        self.name, self.version = uuid.uuid4().hex, uuid.uuid4().hex
-        self.dtype, self.width, self.kept = dtype, width, kept
-
-
-class DaskRows(Rows):
-    """Rows of a Dask array on a cluster; its chunks are split into blocks of the default size.
-
-    Each pass sends small arguments to one task per chunk and receives small results, so the memory of this
-    process does not grow with the number of rows. If a worker is lost, Dask recomputes its chunks and tasks
-    recompute their state, so the result is the same.
+    Examples
+    --------
+    >>> import tempfile
+    >>> import pyarrow, pyarrow.parquet
+    >>> from likewise.distributed import read_parquet
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     table = pyarrow.table({"name": ["a", "b", "c"], "x": [0.0, 1.0, 4.0], "y": [1, 2, 3]})
+    ...     pyarrow.parquet.write_table(table, f"{folder}/rows.parquet")
+    ...     X = read_parquet(folder, columns=["y", "x"], chunk_rows=2)
+    ...     X.chunks, X.compute().tolist()
+    (((2, 1), (2,)), [[1.0, 0.0], [2.0, 1.0], [3.0, 4.0]])
     """
-
-    client: Any
-    names: Sequence[str] | None
-    shape: tuple[int, int]
-    dtype: np.dtype[Any]
-
-    is_distributed = True
-
-    def __init__(self, array: Any, client: Any, names: Sequence[str] | None = None) -> None:
-        self.client, self.names = client, names
-        self.shape, self.dtype = (int(array.shape[0]), int(array.shape[1])), np.dtype(array.dtype)
-        lengths = [int(n) for n in array.chunks[0]]
-        self.chunks: list[Chunk] = _cut(lengths)
-        self.blocks: list[slice] = [rows for chunk in self.chunks for rows in chunk.blocks]
-        self._futures = explain_failures(client, lambda: client.compute(list(array.to_delayed().ravel())))
-        self._data = uuid.uuid4().hex
-        self._weights: list[Any] | None = None
-        self._weight_sums: np.ndarray | None = None
-        self._functions: tuple[Callable[[np.ndarray], np.ndarray], ...] = ()
-        self._spaces: weakref.WeakSet[DaskRows] = weakref.WeakSet(
-            [self]
-        )  # these rows and their transformed versions
-
-    def __copy__(self) -> DaskRows:
-        same = object.__new__(type(self))
-        same.__dict__.update(self.__dict__)
-        with _lock:
-            self._spaces.add(same)
-        return same
-
-    @property
-    def _space(self) -> bytes:
-        """The serialised transformations of the rows."""
-        return cloudpickle.dumps(self._functions)
-
-    def __reduce__(self) -> Any:
-        raise TypeError("rows on a cluster cannot be pickled: the arguments of a pass must be small.")
-
-    # ------------------------------------------------------------------ weights
-
-    def with_weights(self, weight: Any) -> DaskRows:
-        """Return the same rows with weights, given as an array or a Dask array."""
-        weighed = copy(self)
-        weighed._weights = weighed._weight_sums = None
-        if weight is None:
-            return weighed
-        lengths = tuple(count_rows(chunk) for chunk in self.chunks)
-        if hasattr(weight, "to_dask_array"):
-            weight = weight.to_dask_array(lengths=True)
-        if not isinstance(weight, da.Array):
-            weight = da.from_array(np.asarray(weight, dtype=np.float64), chunks=(lengths,))
-        if weight.shape != (len(self),):
-            raise ValueError(
-                f"sample_weight must have one weight per row, shape ({len(self)},); got {weight.shape}."
-            )
-        weight = weight.astype(np.float64).rechunk((lengths,))
-        weighed._weights = self.client.compute(list(weight.to_delayed().ravel()))
-        sums = np.array(list(weighed.map(_sum_weights))).reshape(-1, 3)
-        if not np.isfinite(sums).all() or (len(sums) and sums[:, 2].min() < 0) or not sums[:, 0].any():
-            raise ValueError(
-                "sample_weight must be finite, must not be negative, and must not be zero for all rows."
-            )
-        weighed._weight_sums = sums
-        return weighed
-
-    @property
-    def heaviest(self) -> float:
-        """The largest weight."""
-        return 1.0 if self._weight_sums is None else float(self._weight_sums[:, 1].max())
-
-    def sum_weights_by_block(self) -> np.ndarray:
-        """Return the total weight of each block."""
-        return super().sum_weights_by_block() if self._weight_sums is None else self._weight_sums[:, 0]
-
-    def get_weights(self, rows: np.ndarray) -> np.ndarray:
-        """Return the weights of a small number of rows."""
-        if self._weights is None:
-            return np.ones(len(rows))
-        return self._take_rows(rows, self._weights, ())
-
-    # ------------------------------------------------------------------ single rows
-
-    def read(self, rows: slice) -> np.ndarray:
-        """Return one block."""
-        return self.take(np.arange(rows.start, rows.stop))
-
-    def take(self, rows: np.ndarray) -> np.ndarray:
-        """Return a small number of rows."""
-        return self._take_rows(rows, self._futures, self._functions)
-
-    def _take_rows(self, rows: np.ndarray, futures: list[Any], functions: tuple[Any, ...]) -> np.ndarray:
-        rows = np.asarray(rows, dtype=np.int64)
-        starts = np.array([chunk.start for chunk in self.chunks])
-        # Of chunks that start at the same row, only the last one is not empty.
-        chunk_of = np.searchsorted(starts, rows, side="right") - 1
-        sent = cloudpickle.dumps(functions)
-        asked, here = [], []
-        for number in np.unique(chunk_of).tolist():
-            mine = np.flatnonzero(chunk_of == number)
-            asked.append((futures[number], rows[mine] - starts[number]))
-            here.append(mine)
-        found = self._run("take", _worker.pick, [(*one, sent) for one in asked])
-        shape = (len(rows), self.shape[1]) if futures is self._futures else (len(rows),)
-        out = np.empty(shape, dtype=self.dtype if futures is self._futures else np.float64)
-        for mine, part in zip(here, found, strict=True):
-            out[mine] = part
-        return out
-
-    def transform(self, function: Callable[[np.ndarray], np.ndarray]) -> DaskRows:
-        """Transform the rows with a function, which is applied to each block when it is read."""
-        changed = copy(self)
-        changed._functions = (*self._functions, function)
-        return changed
-
-    # ------------------------------------------------------------------ passes
-
-    def make_column(self, dtype: Any, recipe: Recipe, width: int | None = None) -> Column:
-        """Return a column; a wide column is stored if the workers have enough memory, else recomputed."""
-        kept = width is None or len(self) * width * np.dtype(dtype).itemsize <= self._get_free_memory()
-        column = DaskColumn(recipe, np.dtype(dtype), width, kept)
-        with _lock:
-            _columns.setdefault(self.client.id, weakref.WeakSet()).add(column)
-        return column
-
-    def _get_free_memory(self) -> float:
-        """Return the number of bytes that a wide column may use on all workers."""
-        workers = explain_failures(self.client, lambda: self.client.scheduler_info(n_workers=-1))["workers"]
-        return _worker.SHARE * sum(worker["memory_limit"] or np.inf for worker in workers.values())
-
-    def map(
-        self,
-        work: Work[T],
-        column: Column | None = None,
-        *,
-        new_recipe: Recipe | None = None,
-        overwrite: bool = False,
-        only: Sequence[int] | None = None,
-    ) -> Iterator[T]:
-        """Yield the result of ``work(block)`` for each block, in order."""
-        for found in self._pass(work, column, new_recipe, overwrite, together=False, only=only):
-            yield from found
-
-    def sum(
-        self,
-        work: Work[T],
-        column: Column | None = None,
-        *,
-        new_recipe: Recipe | None = None,
-        overwrite: bool = False,
-    ) -> T:
-        """Return the sum of ``work(block)`` over all blocks; each chunk is summed on its worker."""
-        total: T = add_in_pairs(self._pass(work, column, new_recipe, overwrite, together=True))
-        return total
-
-    def _pass(
-        self,
-        work: Work[T],
-        column: Column | None,
-        new_recipe: Recipe | None,
-        overwrite: bool,
-        *,
-        together: bool,
-        only: Sequence[int] | None = None,
-    ) -> list[Any]:
-        futures = self._submit(work, column, new_recipe, overwrite, together=together, only=only)
-        found: list[Any] = self._gather(futures)
-        if isinstance(column, DaskColumn) and new_recipe is not None:
-            column.recipe = new_recipe
-        return found
-
-    def _submit(
-        self,
-        work: Work[T],
-        column: Column | None,
-        new_recipe: Recipe | None = None,
-        overwrite: bool = False,
-        *,
-        together: bool = False,
-        only: Sequence[int] | None = None,
-        last: bool = False,
-    ) -> list[Any]:
-        look, recipe = None, None
-        if isinstance(column, DaskColumn):
-            left = column.version if new_recipe is None else uuid.uuid4().hex
-            alive = _is_alive(self.client.id) - ({column.name} if last else set())
-            look = ColumnAccess(
-                column.name,
-                alive,
-                column.version,
-                left,
-                column.dtype.str,
-                column.width,
-                overwrite,
-                column.kept,
-            )
-            recipe, column.version = column.recipe, left
-        functions = cloudpickle.dumps((work, recipe))
-        with _lock:
-            spaces = list(self._spaces)
-        wanted_spaces = frozenset(_worker.make_token(rows._space) for rows in spaces)
-        passing = PassTask(
-            functions, self._space, wanted_spaces, self.client.id, self._data, look, together, last
-        )
-        wanted = None if only is None else frozenset(only)
-        asked = []
-        for chunk, X, weight in zip(
-            self.chunks, self._futures, self._weights or [None] * len(self.chunks), strict=True
-        ):
-            mine = None
-            if wanted is not None:
-                numbers = range(chunk.first_block, chunk.first_block + len(chunk.blocks))
-                mine = tuple(number for number in numbers if number in wanted)
-            if chunk.blocks and (mine is None or mine):
-                asked.append((X, weight, chunk, passing, mine))
-        return self._submit_tasks(_name_task(work), _worker.go_through, asked)
-
-    def _submit_tasks(
-        self, name: str, function: Callable[..., Any], asked: list[tuple[Any, ...]]
-    ) -> list[Any]:
-        """Submit one task for each of the arguments, with a name for the dashboard."""
-        if not asked:
-            return []
-        token = f"likewise-{name}-{uuid.uuid4().hex}"
-        keys = [(token, number) for number in range(len(asked))]
-        columns = zip(*asked, strict=True)
-        found: list[Any] = explain_failures(
-            self.client, lambda: self.client.map(function, *columns, key=keys, pure=False)
-        )
-        return found
-
-    def _gather(self, futures: list[Any]) -> list[Any]:
-        return gather_results(self.client, futures)
-
-    def _run(self, name: str, function: Callable[..., Any], asked: list[tuple[Any, ...]]) -> list[Any]:
-        return self._gather(self._submit_tasks(name, function, asked))
-
-    # ------------------------------------------------------------------ results
-
-    def collect(self, column: Column, renumber: np.ndarray | None = None) -> Any:
-        """Return the values of a column as a Dask array on the cluster."""
-        assert isinstance(column, DaskColumn)
-        parts = iter(self._submit(_worker.hand_over, column, last=True))
-        filled = [next(parts) if chunk.blocks else [] for chunk in self.chunks]
-        asked = [(part, column.dtype.str, renumber) for part in filled]
-        return self._as_array(self._submit_tasks("labels", _worker.join_parts, asked), column.dtype)
-
-    def produce(self, work: Callable[[np.ndarray], np.ndarray], dtype: Any, width: int | None = None) -> Any:
-        """Return ``work(X)`` for all rows as a Dask array on the cluster."""
-        dtype = np.dtype(dtype)
-        sent = cloudpickle.dumps((work, *self._functions))
-        asked = [
-            (X, sent, chunk, dtype.str, width) for X, chunk in zip(self._futures, self.chunks, strict=True)
-        ]
-        return self._as_array(self._submit_tasks(_name_task(work), _worker.make, asked), dtype, width)
-
-    def _as_array(self, futures: list[Any], dtype: np.dtype, width: int | None = None) -> Any:
-        more = () if width is None else (width,)
-        parts = [
-            da.from_delayed(make_delayed(future, self.client), shape=(count_rows(chunk), *more), dtype=dtype)
-            for future, chunk in zip(futures, self.chunks, strict=True)
-        ]
-        return da.concatenate(parts)
+    client = None if client is None else get_client(client)
+    return make_array(make_plan(path, chunk_rows, client), columns)
 
 
-def count_rows(chunk: Chunk) -> int:
-    """Return the number of rows in a chunk."""
-    return chunk.blocks[-1].stop - chunk.start if chunk.blocks else 0
+def make_array(plan: Plan, columns: Sequence[str] | None) -> Any:
+    """Return the chunks of a plan as a Dask array."""
+    names, dtype = parquet.choose_columns(plan.footers, columns)
+    read = delayed(partial(_read, columns=names, dtype=dtype.str), name="read-parquet", pure=False)
+    parts = [
+        da.from_delayed(read(pieces), shape=(size, len(names)), dtype=dtype)
+        for pieces, size in zip(plan.chunks, plan.sizes, strict=True)
+    ]
+    return da.concatenate(parts) if parts else da.empty((0, len(names)), dtype=dtype)
 
 
-def _cut(lengths: Sequence[int]) -> list[Chunk]:
-    """Split chunks into blocks of the default size; an empty chunk has none."""
-    chunks, start, first = [], 0, 0
-    for number, length in enumerate(lengths):
-        blocks = tuple(slice(start + b.start, start + b.stop) for b in split_rows(length))
-        chunks.append(Chunk(number, start, blocks, first))
-        start, first = start + length, first + len(blocks)
-    return chunks
+def _read(pieces: Sequence[Piece], columns: Sequence[str], dtype: str) -> np.ndarray:
+    """Read the rows of a chunk; runs on a worker."""
+    rows = np.empty((sum(piece.stop - piece.start for piece in pieces), len(columns)), dtype=dtype)
+    at = 0
+    for piece in pieces:
+        for batch in parquet.iterate_batches(piece.file, columns, _BATCH_ROWS, piece.start, piece.stop):
+            rows[at : at + batch.num_rows] = parquet.convert_batch(batch, columns, rows.dtype)
+            at += batch.num_rows
+    return rows
 
 
-def _name_task(work: Callable[..., Any]) -> str:
-    """Return the name of a task."""
-    function = work.func if isinstance(work, partial) else work
-    return str(getattr(function, "__name__", type(function).__name__)).strip("_").replace("_", "-")
+# ---------------------------------------------------------------------- ids
 
 
-def _sum_weights(block: Any) -> tuple[float, float, float]:
-    weight = block.weight
-    if not len(weight):
-        return 0.0, 0.0, 0.0
-    return float(weight.sum()), float(weight.max()), float(weight.min())
+def find_rows_by_id(
+    data: Any, names: Sequence[str], *, column: str | None = None, client: Any = None
+) -> np.ndarray:
+    """Return the row numbers of ids, found in one pass on the workers.
 
+    Only these ids and their row numbers are transferred.
 
-# ---------------------------------------------------------------------- graphs
+    Parameters
+    ----------
+    data : path, URL or dask series
+        Parquet files as in :func:`read_parquet`, or the ids as a series of a Dask dataframe.
+    names : sequence of str
+        The ids; integers as strings, such as "7".
+    column : str, optional
+        The column of the files with the ids, which are strings or integers.
+    client : distributed.Client or str, optional
+        The cluster; by default the current client.
 
+    Returns
+    -------
+    ndarray of shape (len(names),)
+        The row of each id, for :meth:`Supervision.from_links` and similar methods.
 
-class HeldLayer(MaterializedLayer):
-    """A layer whose only task is a result on the workers of a client.
-
-    Dask reads the tasks when something is computed. If the client is closed by then, the result is lost,
-    and Dask's error would be about a missing dependency.
+    Examples
+    --------
+    >>> import dask.dataframe, pandas
+    >>> from distributed import Client
+    >>> from likewise.distributed import find_rows_by_id
+    >>> ids = dask.dataframe.from_pandas(pandas.Series(["wren", "owl", "finch"]), npartitions=2)
+    >>> with Client(processes=False, n_workers=1, threads_per_worker=1, dashboard_address=":0") as client:
+    ...     find_rows_by_id(ids, ["finch", "wren"], client=client)
+    array([2, 0])
     """
-
-    def __init__(self, mapping: Any, client: Any) -> None:
-        super().__init__(mapping)
-        self.client = client
-
-    def __getitem__(self, key: Any) -> Any:
-        self._check()
-        return super().__getitem__(key)
-
-    def __iter__(self) -> Iterator[Any]:
-        self._check()
-        return super().__iter__()
-
-    def __reduce__(self) -> Any:
-        """Convert to a plain layer for the scheduler, which may not have likewise installed."""
-        return MaterializedLayer, (dict(self.mapping),)
-
-    def _check(self) -> None:
-        if self.client.status in ("closing", "closed"):
-            raise DaskClusterError(
-                "the labels (or other results) are on the workers of a Dask cluster, but the client that "
-                "fitted the model is closed. Fetch them before closing it, as in "
-                "`labels = model.labels_.compute()`; now the model must be fitted again."
-            )
+    if isinstance(names, str) or not all(isinstance(name, str) for name in names):
+        raise TypeError(f"names must be a sequence of ids as strings; got {names!r:.80}.")
+    client = get_client(client)
+    if not hasattr(data, "to_delayed"):
+        if column is None:
+            raise ValueError("pass the name of the column with the ids as column=.")
+        plan = make_plan(data, client=client)
+        return find_in_files(plan, column, names, client).find_rows(names, str(data))
+    look = delayed(partial(_find_in_part, names=tuple(names)), pure=False)
+    futures = explain_failures(client, lambda: client.compute([look(part) for part in data.to_delayed()]))
+    found, at = [], 0
+    for part, n_rows in explain_failures(client, lambda: client.gather(futures)):
+        found += [(name, at + row) for name, row in part.rows]
+        at += n_rows
+    return FoundIds(tuple(found)).find_rows(names, "the data")
 
 
-def make_delayed(future: Any, client: Any) -> Delayed:
-    """Return a result on the workers as a delayed value with a reference to its client."""
-    value = delayed(future)
-    graph = value.dask
-    if not isinstance(graph, HighLevelGraph):
-        return value
-    layers = {name: HeldLayer(dict(layer), client) for name, layer in graph.layers.items()}
-    return Delayed(value.key, HighLevelGraph(layers, graph.dependencies))
+def find_in_files(plan: Plan, column: str, names: Sequence[str], client: Any) -> FoundIds:
+    """Look up ids in a column of the files on the workers."""
+    for one in plan.footers:
+        parquet.check_columns(one, [column])
+    firsts = np.cumsum([0, *plan.sizes]).tolist()
+    look = partial(_find_in_pieces, column=column, names=tuple(names))
+    return sum(run_on_workers(client, look, list(zip(plan.chunks, firsts, strict=False))), FoundIds())
+
+
+def _find_in_pieces(where: tuple[Sequence[Piece], int], column: str, names: Sequence[str]) -> FoundIds:
+    pieces, at = where
+    return parquet.find_ids(iterate_ids(pieces, column), names, at)
+
+
+def iterate_ids(pieces: Sequence[Piece], column: str) -> Iterator[Any]:
+    """Yield the ids of a chunk as strings, in batches."""
+    for piece in pieces:
+        yield from parquet.iterate_ids(piece.file, column, _BATCH_ROWS, piece.start, piece.stop)
+
+
+def read_chunk_ids(pieces: Sequence[Piece], column: str) -> Any:
+    """Return the ids of a chunk as strings."""
+    pyarrow = require("pyarrow", extra="scale")
+    return pyarrow.concat_arrays(list(iterate_ids(pieces, column)))
+
+
+def _find_in_part(part: Any, names: Sequence[str]) -> tuple[FoundIds, int]:
+    """Look up ids in one partition of a series, ignoring its index."""
+    pyarrow = require("pyarrow", extra="scale")
+    return parquet.find_ids([pyarrow.Array.from_pandas(part)], names), len(part)

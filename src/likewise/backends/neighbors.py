@@ -55,7 +55,7 @@ def find_near_rows(X: np.ndarray, k: int, search: Search, random_state: int) -> 
     few = (neighbors < 0).any(axis=1)
     if few.any():
         distances[few], neighbors[few] = NearestNeighbors(n_neighbors=k + 1).fit(X).kneighbors(X[few])
-    distances, neighbors = _drop_self(distances, neighbors)
+    distances, neighbors = _drop_self(np.arange(len(X)), distances, neighbors)
     share = _compute_recall(X, neighbors)
     if share < _FEW_FOUND:
         warn_caller(
@@ -89,11 +89,21 @@ def _find_exact(X: np.ndarray, k: int) -> tuple[np.ndarray, np.ndarray]:
     return found[0].astype(np.float64), found[1]
 
 
-def _drop_self(distances: np.ndarray, neighbors: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Remove each row from its own neighbours, or the farthest neighbour if it is not among them."""
-    own = neighbors == np.arange(len(neighbors))[:, None]
+def _find_others(
+    X: np.ndarray, rows: np.ndarray, k: int, algorithm: str = "auto"
+) -> tuple[np.ndarray, np.ndarray]:
+    """Return the distances and row numbers of the k nearest other rows of some of the rows."""
+    search = NearestNeighbors(n_neighbors=k + 1, algorithm=algorithm).fit(X)
+    return _drop_self(rows, *search.kneighbors(X[rows]))
+
+
+def _drop_self(
+    rows: np.ndarray, distances: np.ndarray, neighbors: np.ndarray
+) -> tuple[np.ndarray, np.ndarray]:
+    """Remove each row from its own neighbours, or the farthest if many duplicates displaced the row."""
+    own = neighbors == rows[:, None]
     own[~own.any(axis=1), -1] = True
-    shape = (len(neighbors), neighbors.shape[1] - 1)
+    shape = (len(rows), neighbors.shape[1] - 1)
     return distances[~own].reshape(shape), neighbors[~own].reshape(shape)
 
 
@@ -132,15 +142,12 @@ def find_near_rows_by_cells(X: np.ndarray, k: int, random_state: int) -> np.ndar
     with threadpool_limits(1):  # blocks are too small for a second thread
         centers = _draw_centers(rows, min(max(int(2 * np.sqrt(n)), 1), _MOST_CELLS), random_state)
         n_cells = len(centers)
-        own, cells = _find_nearest_cells(
-            rows, centers, min(n_cells, max(2, round(_CANDIDATES * n_cells / n)))
-        )
+        n_compared = min(n_cells, max(2, round(_CANDIDATES * n_cells / n)))
+        own, cells = _find_nearest_cells(rows, centers, n_compared)
         members, starts = np.argsort(own, kind="stable"), _find_cell_starts(own, n_cells)
         # The rows that are compared with each cell: the same table by columns.
-        lookers, looks = (
-            np.argsort(cells.ravel(), kind="stable") // cells.shape[1],
-            _find_cell_starts(cells, n_cells),
-        )
+        lookers = np.argsort(cells.ravel(), kind="stable") // cells.shape[1]
+        looks = _find_cell_starts(cells, n_cells)
         # |x - z|^2 minus |x|^2 is one product of extended rows.
         mine = np.column_stack([rows, np.ones(n, dtype=np.float32)])
         other = np.column_stack([-2 * rows, np.einsum("nd,nd->n", rows, rows)])
@@ -157,7 +164,7 @@ def find_near_rows_by_cells(X: np.ndarray, k: int, random_state: int) -> np.ndar
                     keep_nearest(mine[looking] @ other[inside].T, looking, inside, best, found)
     few = np.flatnonzero((found < 0).any(axis=1))
     if len(few):
-        found[few] = _find_exact_of_some(X, few, k)
+        _, found[few] = _find_others(X, few, k)
     return found
 
 
@@ -195,14 +202,6 @@ def _find_cell_starts(cells: np.ndarray, n_cells: int) -> np.ndarray:
     return np.concatenate([[0], np.cumsum(np.bincount(cells.ravel(), minlength=n_cells))])
 
 
-def _find_exact_of_some(X: np.ndarray, some: np.ndarray, k: int) -> np.ndarray:
-    found = NearestNeighbors(n_neighbors=k + 1).fit(X).kneighbors(X[some], return_distance=False)
-    own = found == some[:, None]
-    own[~own.any(axis=1), -1] = True
-    others: np.ndarray = found[~own].reshape(len(some), k)
-    return others
-
-
 # ---------------------------------------------------------------------- exact, by blocks
 
 _ROWS_AT_ONCE = 128
@@ -237,7 +236,7 @@ def find_near_rows_by_blocks(X: np.ndarray, k: int) -> tuple[np.ndarray, np.ndar
             found[part] = away[:, -1] <= search.limits[part]
     rest = np.flatnonzero(~found)
     if len(rest):
-        distances[rest], neighbors[rest] = _compare_with_all(X, rest, k)
+        distances[rest], neighbors[rest] = _find_others(X, rest, k, "brute")
     return distances, neighbors
 
 
@@ -316,11 +315,3 @@ def _select_nearest(
     order = np.argsort(table, axis=1, kind="stable")[:, :k]  # ties go to the first row
     places = np.minimum(starts[:, None] + order, len(other) - 1)
     return np.take_along_axis(table, order, axis=1), other[places]
-
-
-def _compare_with_all(X: np.ndarray, rows: np.ndarray, k: int) -> tuple[np.ndarray, np.ndarray]:
-    search = NearestNeighbors(n_neighbors=k + 1, algorithm="brute").fit(X)
-    distances, neighbors = search.kneighbors(X[rows])
-    own = neighbors == rows[:, None]
-    own[~own.any(axis=1), -1] = True  # a row with many duplicates may be missing among its neighbours
-    return distances[~own].reshape(len(rows), k), neighbors[~own].reshape(len(rows), k)

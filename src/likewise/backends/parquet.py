@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -14,6 +14,7 @@ from likewise._optional import require
 from likewise.exceptions import FileFormatError
 
 _NUMBERS = ("float", "double", "halffloat", "int", "uint", "bool")
+_BATCH_ROWS = 2**16
 
 
 @dataclass(frozen=True)
@@ -123,7 +124,9 @@ def choose_columns(
         raise ValueError(f"columns must be unique names, at least one; got {columns!r}.")
     for one in footers:
         check_columns(one, names)
-        wrong = [f"{name!r} ({one.types[name]})" for name in names if not _is_number(one.types[name])]
+        wrong = [
+            f"{name!r} ({one.types[name]})" for name in names if not one.types[name].startswith(_NUMBERS)
+        ]
         if wrong:
             raise FileFormatError(
                 f"{one.file}: {', '.join(wrong)} cannot be used as numbers.",
@@ -132,10 +135,6 @@ def choose_columns(
             )
     single = all(one.types[name] == "float" for one in footers for name in names)
     return tuple(names), np.dtype(np.float32 if single else np.float64)
-
-
-def _is_number(kind: str) -> bool:
-    return kind.startswith(_NUMBERS)
 
 
 def check_columns(one: Footer, names: Sequence[str]) -> None:
@@ -216,13 +215,17 @@ class FoundIds:
         return np.array([at[name] for name in names], dtype=np.int64)
 
 
-def find_ids(cells: Any, names: Any, first_row: int) -> FoundIds:
-    """Look up ids in the cells of a pyarrow array; `names` is an array of strings."""
-    compute = require("pyarrow.compute", extra="scale")
-    texts = as_texts(cells)
-    here = np.flatnonzero(compute.is_in(texts, value_set=names).to_numpy(zero_copy_only=False))
-    found = texts.take(here).to_pylist()
-    return FoundIds(tuple(zip(found, (first_row + here).tolist(), strict=True)))
+def find_ids(parts: Iterable[Any], names: Sequence[str], first_row: int = 0) -> FoundIds:
+    """Look up ids in consecutive parts of a column; only the matching ids are kept in memory."""
+    pyarrow, compute = (require(name, extra="scale") for name in ("pyarrow", "pyarrow.compute"))
+    wanted = pyarrow.array(list(names), type=pyarrow.string())
+    found: list[tuple[str, int]] = []
+    for cells in parts:
+        texts = as_texts(cells)
+        here = np.flatnonzero(compute.is_in(texts, value_set=wanted).to_numpy(zero_copy_only=False))
+        found += zip(texts.take(here).to_pylist(), (first_row + here).tolist(), strict=True)
+        first_row += len(cells)
+    return FoundIds(tuple(found))
 
 
 def as_texts(cells: Any) -> Any:
@@ -247,17 +250,8 @@ def iterate_ids(
             raise ValueError(f"{one.file}, column {column!r}: {error}") from None
 
 
-def find_rows_by_id(
-    footers: Sequence[Footer], column: str, names: Sequence[str], most: int = 65_536
-) -> FoundIds:
-    """Look up ids in a column of files in one pass; only the matching ids are kept in memory."""
-    pyarrow = require("pyarrow", extra="scale")
-    wanted = pyarrow.array(list(names), type=pyarrow.string())
-    found: list[tuple[str, int]] = []
-    at = 0
+def find_rows_by_id(footers: Sequence[Footer], column: str, names: Sequence[str]) -> FoundIds:
+    """Look up ids in a column of files in one pass."""
     for one in footers:
         check_columns(one, [column])
-        for cells in iterate_ids(one, column, most):
-            found.extend(find_ids(cells, wanted, at).rows)
-            at += len(cells)
-    return FoundIds(tuple(found))
+    return find_ids((cells for one in footers for cells in iterate_ids(one, column, _BATCH_ROWS)), names)

@@ -40,8 +40,7 @@ def open_parquet(asked: ClusterOptions, path: str, step: Step) -> Iterator[Parqu
         footers = tuple(files.read_footer(file) for file in files.list_files(path))
         yield ParquetSource(asked, path, step, footers)
         return
-    from likewise.backends.dask import get_client
-    from likewise.backends.dask_data import make_plan
+    from likewise.backends.dask import get_client, make_plan
 
     with get_client(asked.scheduler) as client:
         yield ClusterSource(asked, path, step, client, make_plan(path, client=client))
@@ -161,14 +160,14 @@ class ClusterSource(ParquetSource):
     @cached_property
     def X(self) -> Any:
         """The rows on the workers."""
-        from likewise.backends.dask_data import make_array
+        from likewise.backends.dask import make_array
         from likewise.distributed import make_dask_rows
 
         return make_dask_rows(make_array(self._plan, self.features), self._client)
 
     def find(self, column: str, names: Sequence[str]) -> files.FoundIds:
         """Find the rows with these ids in one pass on the workers."""
-        from likewise.backends.dask_data import find_in_files
+        from likewise.backends.dask import find_in_files
 
         return find_in_files(self._plan, column, names, self._client)
 
@@ -178,8 +177,7 @@ class ClusterSource(ParquetSource):
 
     def iterate_parts(self, labels: Any, id_column: str | None) -> Iterator[tuple[Any, Any]]:
         """Yield ids and labels by chunk; some chunks are fetched ahead."""
-        from likewise.backends.dask import explain_failures
-        from likewise.backends.dask_data import read_chunk_ids
+        from likewise.backends.dask import explain_failures, read_chunk_ids
 
         waiting: deque[tuple[Any, Any]] = deque()
 

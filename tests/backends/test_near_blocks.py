@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from numpy.testing import assert_allclose
 from scipy.spatial.distance import cdist
 
-from likewise.backends import neighbors as _near_blocks
+from likewise.backends import neighbors as module
 from likewise.backends.neighbors import find_near_rows_by_blocks
 from profiles import fewer
 
@@ -70,11 +70,11 @@ def test_two_rows_are_neighbours_of_each_other():
 def test_rows_with_too_few_or_too_many_candidates_are_compared_with_all_rows(monkeypatch, name, value):
     compared = []
 
-    def all_of(X, rows, k, whole=_near_blocks._compare_with_all):
+    def all_of(X, rows, k, algorithm, whole=module._find_others):
         compared.extend(rows.tolist())
-        return whole(X, rows, k)
+        return whole(X, rows, k, algorithm)
 
-    monkeypatch.setattr(_near_blocks, name, value)
-    monkeypatch.setattr(_near_blocks, "_compare_with_all", all_of)
+    monkeypatch.setattr(module, name, value)
+    monkeypatch.setattr(module, "_find_others", all_of)
     check(np.random.default_rng(1).normal(size=(600, 9)), 10)
     assert compared

@@ -12,7 +12,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.metrics import pairwise_distances
 from threadpoolctl import threadpool_limits
 
-from likewise.backends import neighbors as _neighbors
+from likewise.backends import neighbors as module
 from likewise.backends.neighbors import find_near_rows, find_near_rows_by_cells
 from likewise.exceptions import MissingDependencyError
 from likewise.kernels.assign import keep_nearest
@@ -36,8 +36,8 @@ def test_without_pynndescent_many_rows_are_searched_exactly(monkeypatch):
     def missing(name, extra):
         raise MissingDependencyError(f"{name} is missing")
 
-    monkeypatch.setattr(_neighbors, "require", missing)
-    monkeypatch.setattr(_neighbors, "EXACT_ROWS", 10)
+    monkeypatch.setattr(module, "require", missing)
+    monkeypatch.setattr(module, "EXACT_ROWS", 10)
     X = draw_case(6)
     assert_array_equal(find_near_rows(X, 3, "auto", 0)[1], find_near_rows(X, 3, "exact", 0)[1])
     with pytest.raises(MissingDependencyError):
@@ -54,7 +54,7 @@ def require_cached(monkeypatch, folder):
             raise RuntimeError("cannot cache function 'f': no locator available")
         return name
 
-    monkeypatch.setattr(_neighbors, "require", importing)
+    monkeypatch.setattr(module, "require", importing)
     monkeypatch.setattr(tempfile, "tempdir", str(folder))
     monkeypatch.setattr(numba.config, "CACHE_DIR", "")
     return tried
@@ -62,7 +62,7 @@ def require_cached(monkeypatch, folder):
 
 def test_pynndescent_is_cached_in_a_temporary_folder_if_no_other_is_writable(monkeypatch, tmp_path):
     tried = require_cached(monkeypatch, tmp_path)
-    assert _neighbors._import_pynndescent() == "pynndescent"
+    assert module._import_pynndescent() == "pynndescent"
     assert len(tried) == 2
     assert tried[1].startswith(str(tmp_path))
     assert numba.config.CACHE_DIR == ""
@@ -71,7 +71,7 @@ def test_pynndescent_is_cached_in_a_temporary_folder_if_no_other_is_writable(mon
 def test_without_a_cache_folder_pynndescent_counts_as_missing(monkeypatch, tmp_path):
     require_cached(monkeypatch, tmp_path / "absent")
     with pytest.raises(MissingDependencyError, match=r"no locator available.*NUMBA_CACHE_DIR"):
-        _neighbors._import_pynndescent()
+        module._import_pynndescent()
 
 
 class Sloppy:
@@ -90,7 +90,7 @@ class Sloppy:
 
 
 def approximately(monkeypatch, X, k, spoil=lambda neighbors, distances: None):
-    monkeypatch.setattr(_neighbors, "require", lambda name, extra: Sloppy(spoil))
+    monkeypatch.setattr(module, "require", lambda name, extra: Sloppy(spoil))
     return find_near_rows(X, k, "approximate", 0)
 
 
@@ -180,7 +180,7 @@ def share_found(X, found, k):
 
 @pytest.mark.parametrize("clusters", [0.0, 6.0])
 def test_most_neighbours_of_many_rows_are_found_reproducibly(monkeypatch, clusters):
-    monkeypatch.setattr(_neighbors, "_CANDIDATES", 400)
+    monkeypatch.setattr(module, "_CANDIDATES", 400)
     rng = np.random.default_rng(0)
     X = rng.normal(size=(3000, 6)) + clusters * rng.normal(size=(8, 6))[rng.integers(8, size=3000)]
     found = find_near_rows_by_cells(X, 10, 0)
@@ -190,7 +190,7 @@ def test_most_neighbours_of_many_rows_are_found_reproducibly(monkeypatch, cluste
 
 
 def test_a_row_far_from_all_others_still_has_neighbours(monkeypatch):
-    monkeypatch.setattr(_neighbors, "_CANDIDATES", 2)
+    monkeypatch.setattr(module, "_CANDIDATES", 2)
     X = np.concatenate([draw_case(3, 200, 2), [[500.0, 0.0], [0.0, 500.0]]])
     found = find_near_rows_by_cells(X, 5, 0)
     assert found.shape == (202, 5)
@@ -204,9 +204,9 @@ def test_equal_rows_have_neighbours():
 
 
 def test_cells_return_the_distances_of_their_neighbours(monkeypatch):
-    monkeypatch.setattr(_neighbors, "EXACT_ROWS", 100)
+    monkeypatch.setattr(module, "EXACT_ROWS", 100)
     X = np.random.default_rng(0).normal(size=(300, 3))
-    distances, neighbors = _neighbors.find_near_rows(X, 5, "cells", 0)
+    distances, neighbors = module.find_near_rows(X, 5, "cells", 0)
     wanted = np.linalg.norm(X[neighbors] - X[:, None], axis=2)
     np.testing.assert_allclose(distances, wanted)
     assert (np.diff(distances, axis=1) >= -1e-6).all()
