@@ -9,11 +9,11 @@ from __future__ import annotations
 import argparse
 
 import numpy as np
+from sklearn.metrics import adjusted_rand_score
 from sklearn.preprocessing import StandardScaler
 
 from likewise.active import Interview
 from likewise.datasets import load
-from likewise.evaluation import adjusted_rand_score
 from likewise.exceptions import DatasetNotFoundError
 from likewise.oracles import LabelOracle
 

@@ -12,10 +12,10 @@ from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 from sklearn.cluster import KMeans
+from sklearn.metrics import adjusted_rand_score
 
 from likewise import MPCKMeans
 from likewise.datasets import make_two_views
-from likewise.evaluation import adjusted_rand_score
 from likewise.supervision import sample_links
 
 SEED = 3

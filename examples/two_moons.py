@@ -10,9 +10,9 @@ from pathlib import Path
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
 from sklearn.datasets import make_moons
+from sklearn.metrics import adjusted_rand_score
 
 from likewise import PairwiseGaussianMixture
-from likewise.evaluation import adjusted_rand_score
 from likewise.plotting import ClusterDisplay
 from likewise.supervision import sample_links
 

@@ -11,10 +11,11 @@ from typing import Any
 import numpy as np
 from sklearn.cluster import KMeans
 from sklearn.exceptions import ConvergenceWarning
+from sklearn.metrics import normalized_mutual_info_score
 from sklearn.preprocessing import StandardScaler
 
 from likewise.datasets import load, spell
-from likewise.evaluation import normalized_mutual_info_score, purity_score
+from likewise.evaluation import purity_score
 from likewise.spectral import BagSpectralClustering, RegularizedSpectralClustering, SpectralLearning
 from likewise.supervision import Supervision, sample_bag_labels
 

@@ -24,18 +24,13 @@ from dc_curves import CURVES, KMEANS_STARTS, SHARES, SMALL, fingerprint
 from dc_report import draw_curves, draw_information, half_width, tables
 from rich.console import Console
 from sklearn.cluster import KMeans
+from sklearn.metrics import adjusted_rand_score, normalized_mutual_info_score
 from sklearn.preprocessing import StandardScaler
 
 import likewise
 from _runner import Runner, count_runs, parser_of, positive, progress_of, write_json
 from likewise.datasets import load
-from likewise.evaluation import (
-    adjusted_rand_score,
-    normalized_mutual_info_score,
-    pair_information,
-    pairwise_f,
-    triplet_information,
-)
+from likewise.evaluation import pair_information, pairwise_f, triplet_information
 from likewise.exceptions import DatasetNotFoundError
 from likewise.supervision import Supervision, sample_links, sample_triplets
 

@@ -12,7 +12,7 @@ from sklearn.cluster import KMeans
 from sklearn.decomposition import PCA
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.manifold import spectral_embedding
-from sklearn.metrics import pairwise_distances
+from sklearn.metrics import adjusted_rand_score, pairwise_distances
 
 from likewise import (
     ConstrainedKernelKMeans,
@@ -23,7 +23,7 @@ from likewise import (
     Supervision,
 )
 from likewise.datasets import load, make_moons
-from likewise.evaluation import adjusted_rand_score, purity_score
+from likewise.evaluation import purity_score
 from likewise.supervision import sample_links
 
 MEASURES = {"purity": purity_score, "adjusted_rand": adjusted_rand_score}

@@ -142,7 +142,9 @@ def _as_links(hints: Supervision, ids: RowIds) -> dict[str, list[str]]:
 
 
 def _run_round(y: Any, labels: Any, hints: Supervision, all_hints: Supervision) -> Round:
-    from likewise.evaluation import adjusted_rand_score, link_satisfaction
+    from sklearn.metrics import adjusted_rand_score
+
+    from likewise.evaluation import link_satisfaction
 
     # Score the same rows in every round so that the scores are comparable.
     rest = ~all_hints.touched

@@ -8,13 +8,6 @@ hinted rows; the pairs of rows are never enumerated.
 
 from __future__ import annotations
 
-from sklearn.metrics import (
-    adjusted_rand_score,
-    normalized_mutual_info_score,
-    rand_score,
-    v_measure_score,
-)
-
 from likewise.evaluation._agreement import (
     PairwiseScores,
     pairwise_f,
@@ -53,20 +46,16 @@ __all__ = [
     "Satisfaction",
     "Scores",
     "TripletSatisfaction",
-    "adjusted_rand_score",
     "ancestor_f1",
     "compare_hints",
     "cross_validate_hints",
     "link_satisfaction",
-    "normalized_mutual_info_score",
     "pair_information",
     "pairwise_f",
     "pairwise_precision_recall_f",
     "purity_score",
-    "rand_score",
     "robinson_foulds",
     "scores",
     "triplet_information",
     "triplet_satisfaction",
-    "v_measure_score",
 ]
