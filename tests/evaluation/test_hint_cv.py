@@ -18,8 +18,7 @@ from sklearn.preprocessing import StandardScaler
 
 from likewise import COPKMeans, MPCKMeans, PCKMeans
 from likewise.evaluation import HeldOut, HintFold, HintKFold, cross_validate_hints, triplet_satisfaction
-from likewise.evaluation._hint_cv import predict_cluster_proba
-from likewise.evaluation._hint_scores import check_scoring
+from likewise.evaluation._hint_cv import check_scoring, predict_cluster_proba
 from likewise.exceptions import InconsistentSupervisionWarning, SupervisionError
 from likewise.supervision import Supervision, sample_links, sample_triplets
 from likewise.testing import all_hinted_estimators

@@ -8,13 +8,7 @@ hinted rows; the pairs of rows are never enumerated.
 
 from __future__ import annotations
 
-from likewise.evaluation._agreement import (
-    PairwiseScores,
-    pairwise_f,
-    pairwise_precision_recall_f,
-    purity_score,
-)
-from likewise.evaluation._hint_cv import HintValidation, cross_validate_hints
+from likewise.evaluation._hint_cv import HeldOut, HintScoring, HintValidation, cross_validate_hints
 from likewise.evaluation._hint_folds import HintFold, HintKFold
 from likewise.evaluation._hint_information import (
     HintInformation,
@@ -22,7 +16,6 @@ from likewise.evaluation._hint_information import (
     pair_information,
     triplet_information,
 )
-from likewise.evaluation._hint_scores import HeldOut, HintScoring
 from likewise.evaluation._hint_search import HintSearchCV
 from likewise.evaluation._satisfaction import (
     Satisfaction,
@@ -30,7 +23,15 @@ from likewise.evaluation._satisfaction import (
     link_satisfaction,
     triplet_satisfaction,
 )
-from likewise.evaluation._scores import Rows, Scores, scores
+from likewise.evaluation._scores import (
+    PairwiseScores,
+    Rows,
+    Scores,
+    pairwise_f,
+    pairwise_precision_recall_f,
+    purity_score,
+    scores,
+)
 from likewise.evaluation._tree_distances import ancestor_f1, robinson_foulds
 
 __all__ = [

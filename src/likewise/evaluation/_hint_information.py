@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from likewise._repr_html import render_table
-from likewise.evaluation._codes import encode_labels
+from likewise.evaluation._scores import encode_labels
 
 FloatArray = npt.NDArray[np.float64]
 
@@ -47,7 +47,7 @@ def pair_information(shares: Any, *, noise: float = 0.0) -> float:
     """
     p_must, noise = _compute_p_must(check_shares(shares)), _check_noise(noise)
     p_yes = (1 - noise) * p_must + noise * (1 - p_must)
-    return _subtract_noise(_compute_entropy(p_yes, 1 - p_yes), _compute_entropy(noise, 1 - noise))
+    return max(0.0, _compute_entropy(p_yes, 1 - p_yes) - _compute_entropy(noise, 1 - noise))
 
 
 def triplet_information(shares: Any, *, noise: float = 0.0) -> float:
@@ -80,7 +80,7 @@ def triplet_information(shares: Any, *, noise: float = 0.0) -> float:
     p_two, noise = _compute_p_two(check_shares(shares)), _check_noise(noise)
     two = (1 - noise) * p_two + noise / 3 * (1 - p_two)  # of AB; AC and BC have the same probability
     noise_entropy = _compute_entropy(noise, 1 - noise) + noise * math.log2(3)
-    return _subtract_noise(_compute_entropy(two, two, two, 1 - 3 * two), noise_entropy)
+    return max(0.0, _compute_entropy(two, two, two, 1 - 3 * two) - noise_entropy)
 
 
 @dataclass(frozen=True)
@@ -182,11 +182,8 @@ class HintInformation:
         return {name: getattr(self, name) for name in (*self.__dataclass_fields__, *derived)}
 
     def __str__(self) -> str:
-        more = (
-            "a triplet is at least as informative"
-            if self.triplet_tells_more
-            else "a pair is more informative"
-        )
+        triplet = self.triplet_tells_more
+        more = "a triplet is at least as informative" if triplet else "a pair is more informative"
         lines = [
             f"{len(self.shares)} classes, the largest with {self.shares[0]:.1%} of the rows",
             f"two rows have the same class   P_M   {self.p_must:.4f}",
@@ -204,8 +201,8 @@ class HintInformation:
                 for rate in (self.pair_bits_per_minute, self.triplet_bits_per_minute)
             )
             lines.append(f"{'bits per minute':<24}{''.join(cells)}")
-        lines.append(f"no class above 2/3: {_format_yes(self.no_large_class)}")
-        lines.append(f"3 P_R at most 1 - 1/e: {_format_yes(self.enough_neither)}")
+        lines.append(f"no class above 2/3: {'yes' if self.no_large_class else 'no'}")
+        lines.append(f"3 P_R at most 1 - 1/e: {'yes' if self.enough_neither else 'no'}")
         lines.append(f"for one answer each: {more}")
         return "\n".join(lines)
 
@@ -335,12 +332,3 @@ def _compute_p_two(shares: FloatArray) -> float:
 
 def _compute_entropy(*chances: float) -> float:
     return -sum(p * math.log2(p) for p in chances if p > 0)
-
-
-def _subtract_noise(entropy: float, noise_entropy: float) -> float:
-    """Return the difference, clipped at 0 because of rounding."""
-    return max(0.0, entropy - noise_entropy)
-
-
-def _format_yes(holds: bool) -> str:
-    return "yes" if holds else "no"

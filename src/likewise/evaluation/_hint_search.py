@@ -20,19 +20,20 @@ from likewise._compat import (
     check_random_state,
     with_callbacks,
 )
-from likewise.base import FitProgress, integer, warn_caller
+from likewise.base import FitProgress, integer, repeat_warnings, warn_caller
 from likewise.evaluation._hint_cv import (
     FoldResult,
+    HeldOut,
     HintValidation,
     check_error_score,
+    check_scoring,
+    choose_scoring,
     fit_with_hints,
     make_folds,
-    repeat_fold_warnings,
     run_fits,
     summarise,
 )
 from likewise.evaluation._hint_folds import HintFold, HintKFold
-from likewise.evaluation._hint_scores import HeldOut, check_scoring, choose_scoring
 
 if TYPE_CHECKING:
     from likewise._typing import ArrayLike, MatrixLike, RandomStateLike
@@ -259,7 +260,7 @@ class HintSearchCV(CallbackSupportMixin, MetaEstimatorMixin, BaseEstimator):
         self.scoring_ = choose_scoring(folds) if self.scoring == "auto" else self.scoring
         score = check_scoring(self.scoring_)
         results = self._run(X, candidates, folds)
-        repeat_fold_warnings(result for group in results for result in group)
+        repeat_warnings(warned for group in results for result in group for warned in result.warned)
         found = [summarise(group, folds, score, self.scoring_, self.error_score) for group in results]
         # Repeats use the same questions, so they do not reduce the sampling error.
         found = [replace(one, error=one.error * len(rounds) ** 0.5) for one in found]
@@ -302,7 +303,10 @@ class HintSearchCV(CallbackSupportMixin, MetaEstimatorMixin, BaseEstimator):
             raise ValueError("each of several methods has its own grid; omit param_grid.")
         given: Any = self.estimator
         if isinstance(given, Mapping):
-            given = [(name, *_make_pair(value)) for name, value in given.items()]
+            given = [
+                (name, *(value if isinstance(value, list | tuple) and len(value) == 2 else (value, None)))
+                for name, value in given.items()
+            ]
         methods = []
         for entry in given if isinstance(given, list | tuple) else [given]:
             if (
@@ -475,10 +479,6 @@ class HintSearchCV(CallbackSupportMixin, MetaEstimatorMixin, BaseEstimator):
         tags = super().__sklearn_tags__()
         tags.estimator_type = "clusterer"
         return tags
-
-
-def _make_pair(value: Any) -> tuple[Any, Any]:
-    return tuple(value) if isinstance(value, list | tuple) and len(value) == 2 else (value, None)
 
 
 _ROUNDING = 1e-12  # scores that differ by less are equal

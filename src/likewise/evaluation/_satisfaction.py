@@ -8,8 +8,7 @@ from typing import Any
 import numpy as np
 
 from likewise._repr_html import list_some, render_table
-from likewise.evaluation._agreement import count_pairs
-from likewise.evaluation._codes import IntArray, check_same_rows, encode_labels
+from likewise.evaluation._scores import IntArray, check_same_rows, count_pairs, encode_labels
 
 
 @dataclass(frozen=True, eq=False)

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from likewise.evaluation._codes import IntArray
+from likewise.evaluation._scores import IntArray
 from likewise.exceptions import HierarchyError
 from likewise.hierarchy import LabelHierarchy
 from likewise.hierarchy._edges import format_names
@@ -115,24 +115,16 @@ def _find_shared_names(true: Any, found: Any) -> tuple[str, ...]:
             )
     only = [
         f"only {which} has {format_names(names)}"
-        for which, names in (
-            ("the true one", _list_unshared(true, found)),
-            ("the found one", _list_unshared(found, true)),
-        )
-        if names
+        for which, one, other in (("the true one", true, found), ("the found one", found, true))
+        if (names := [name for name in one.names if name not in set(other.names)])
     ]
     if only:
         raise HierarchyError(
             f"the hierarchies have different labels: {'; '.join(only)}. Compare the common labels with "
             "restrict(names)."
         )
-    names: tuple[str, ...] = true.names
-    return names
-
-
-def _list_unshared(one: LabelHierarchy, other: LabelHierarchy) -> list[str]:
-    known = set(other.names)
-    return [name for name in one.names if name not in known]
+    shared: tuple[str, ...] = true.names
+    return shared
 
 
 def _edge_codes(tree: LabelHierarchy, directed: bool, root_edges: bool) -> IntArray:

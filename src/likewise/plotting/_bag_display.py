@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from likewise._optional import require
-from likewise.evaluation._codes import check_same_rows
+from likewise.evaluation._scores import check_same_rows
 from likewise.plotting._cluster_display import check_rows, format_plane, get_look, get_point_size, project
 from likewise.plotting._figure import BROKEN, NOISE, QUIET, SavableDisplay, make_figure
 

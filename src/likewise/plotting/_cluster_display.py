@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from likewise._optional import require
-from likewise.evaluation._codes import check_same_rows
+from likewise.evaluation._scores import check_same_rows
 from likewise.plotting._figure import (
     BROKEN,
     KEPT,
