@@ -6,12 +6,17 @@ Importing this package reads no data and opens no connection; only :func:`load` 
 from __future__ import annotations
 
 from likewise.backends import MemmapRows, ParquetRows
-from likewise.datasets._catalogue import describe, get_catalogue
-from likewise.datasets._dataset import Dataset
-from likewise.datasets._entry import Entry
-from likewise.datasets._generators import LabelTree, Toy, make_label_tree, make_moons, make_two_views
-from likewise.datasets._load import load
-from likewise.datasets._spelling import Spelling, spell
+from likewise.datasets._catalogue import Entry, describe, get_catalogue
+from likewise.datasets._generators import (
+    LabelTree,
+    Spelling,
+    Toy,
+    make_label_tree,
+    make_moons,
+    make_two_views,
+    spell,
+)
+from likewise.datasets._load import Dataset, load
 
 __all__ = [
     "Dataset",
