@@ -11,7 +11,6 @@ from typing import Any
 import numpy as np
 
 from likewise._atomic_files import name_file_in_errors
-from likewise.backends import _rows
 from likewise.backends._rows import (
     Column,
     LocalColumn,
@@ -105,11 +104,9 @@ def _choose_block_rows(
             not isinstance(value, int | np.integer) or isinstance(value, bool) or value < 1
         ):
             raise ValueError(f"{name} must be an integer of at least 1, or None; got {value!r}.")
-    if block_rows is None:
-        block_rows = _rows.BLOCK_ROWS
-        if memory_limit is not None:
-            block_rows = get_block_rows(memory_limit, n_features)
-    return [slice(at, min(at + block_rows, n_rows)) for at in range(0, n_rows, block_rows)]
+    if block_rows is None and memory_limit is not None:
+        block_rows = get_block_rows(memory_limit, n_features)
+    return split_rows(n_rows, block_rows)
 
 
 class MemmapRows(MappedRows):

@@ -52,9 +52,10 @@ def get_n_threads(work: int, n_jobs: int | None) -> int:
     return max(1, min(allowed, joblib.cpu_count()))
 
 
-def split_rows(n_rows: int) -> list[slice]:
-    """Return the blocks of rows, which depend only on the number of rows."""
-    return [slice(lo, min(lo + BLOCK_ROWS, n_rows)) for lo in range(0, n_rows, BLOCK_ROWS)]
+def split_rows(n_rows: int, block_rows: int | None = None) -> list[slice]:
+    """Return the blocks of rows, by default of a fixed size, so that they depend only on `n_rows`."""
+    size = block_rows or BLOCK_ROWS
+    return [slice(lo, min(lo + size, n_rows)) for lo in range(0, n_rows, size)]
 
 
 @contextmanager

@@ -77,7 +77,7 @@ class LabelTree:
     parents: IntArray
 
 
-def _make_minimum_check(least: int, **given: int) -> None:
+def _check_minimum(least: int, **given: int) -> None:
     for name, value in given.items():
         if value < least:
             raise ValueError(f"{name} must be at least {least}; got {value}.")
@@ -130,9 +130,9 @@ def make_two_views(
     """
     from likewise._compat import check_random_state
 
-    _make_minimum_check(2, n_groups=n_groups)
-    _make_minimum_check(n_groups**2, n_samples=n_samples)
-    _make_minimum_check(0, n_noise=n_noise)
+    _check_minimum(2, n_groups=n_groups)
+    _check_minimum(n_groups**2, n_samples=n_samples)
+    _check_minimum(0, n_noise=n_noise)
     if not stretch > 1:
         raise ValueError(f"stretch must be above 1, so that the second axis is wider; got {stretch}.")
     rng = check_random_state(random_state)
@@ -226,7 +226,7 @@ def make_label_tree(
     """
     from likewise._compat import check_random_state
 
-    _make_minimum_check(1, n_samples=n_samples, n_labels=n_labels, n_features=n_features, max_depth=max_depth)
+    _check_minimum(1, n_samples=n_samples, n_labels=n_labels, n_features=n_features, max_depth=max_depth)
     if not 0 <= missing_rate < 1:
         raise ValueError(f"missing_rate must be from 0 up to, but not including, 1; got {missing_rate}.")
     rng = check_random_state(random_state)
