@@ -262,7 +262,7 @@ class SavedInterview:
                 "Pass it again: Interview.load(path, X, model=…)."
             )
         chosen = self._restore_strategy() if strategy is None else strategy
-        hints = self._restore_hints(names, rows)
+        hints = self.restore_hints(names, rows)
         try:
             plain = {name: content[name] for name in ("n_clusters", "budget", "discover")}
             plain["random_state"] = content["seed"]
@@ -337,7 +337,8 @@ class SavedInterview:
             raise FileFormatError(f"{self.path}: the strategy {entry!r} is invalid: {error}.") from error
         return made
 
-    def _restore_hints(self, ids: RowIds | None, X: np.ndarray | Rows) -> Supervision:
+    def restore_hints(self, ids: RowIds | None, X: np.ndarray | Rows | tuple[()] = ()) -> Supervision:
+        """Return the hints that the interview began with; the rows are needed if they have no ids."""
         problems = Problems(self.path, word=", hint ")
         objects = list(enumerate(self._get("hints", list), start=1))
         if ids is None and isinstance(X, Rows):  # too many rows to list all numbers

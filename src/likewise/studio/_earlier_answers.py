@@ -449,7 +449,7 @@ def read_interview(path: Path, ids: RowIds) -> PastAnswers:
         earlier.notes.append(f"Left out: {format_count(n_silent, 'answer')} about trays without a link.")
     given = content.get("hints")
     if given:
-        hints = _saved_interview.SavedInterview(str(path), content)._restore_hints(ids)
+        hints = _saved_interview.SavedInterview(str(path), content).restore_hints(ids)
         earlier.answers += (more := _convert_hints(hints, ids, str(path))).answers
         earlier.names += more.names
     return check_limits(earlier, path)

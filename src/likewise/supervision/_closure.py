@@ -17,8 +17,8 @@ from scipy.sparse import coo_array, csr_array
 from scipy.sparse.csgraph import breadth_first_order
 
 from likewise.exceptions import InconsistentSupervisionError
-from likewise.supervision._links import Links, RowGroups
-from likewise.supervision._row_checks import IntArray, freeze, sort_unique
+from likewise.supervision._links import Links, RowGroups, freeze, sort_unique
+from likewise.supervision._row_checks import IntArray
 
 OnConflict = Literal["raise", "drop", "keep"]
 RelationKind = Literal["must", "cannot", "unknown"]
@@ -270,7 +270,7 @@ def _number_components(links: Links, n_samples: int) -> IntArray:
     as long (0.4 ms) on a few links, which a fit closes several times.
     """
     edges = links.must
-    if len(links.must_groups):
+    if len(links.must_groups.weights):
         edges = np.concatenate([edges, links.must_groups.list_star_edges()])
     every = np.arange(n_samples)
     heads, ends = every, edges
@@ -298,19 +298,23 @@ def compute_closure(links: Links, n_samples: int, on_conflict: OnConflict) -> Cl
     clash = ends[:, 0] == ends[:, 1]
     conflicts, groups = links.cannot[clash], links.cannot_groups
     ends = ends[~clash] if on_conflict == "drop" else ends
-    if len(groups):
+    if len(groups.weights):
         group_clash = _find_group_clashes(groups, component)
         conflicts = np.concatenate([conflicts, group_clash])
         ends = ends if on_conflict == "drop" else np.concatenate([ends, component[group_clash]])
         groups = groups._replace_members([np.unique(component[rows]) for rows in groups])
     # An edge between components has the same key in both directions.
     keys = sort_unique(ends.min(axis=1) * n_components + ends.max(axis=1))
+    sizes = np.bincount(component, minlength=n_components)
+    cannot = np.column_stack(np.divmod(keys, n_components)).astype(np.int64)
+    for array in (component, sizes, cannot, conflicts):
+        array.setflags(write=False)
     return Closure(
-        component=freeze(component),
-        sizes=freeze(np.bincount(component, minlength=n_components)),
-        cannot=freeze(np.column_stack(np.divmod(keys, n_components)).astype(np.int64)),
+        component=component,
+        sizes=sizes,
+        cannot=cannot,
         cannot_groups=groups,
-        conflicts=freeze(conflicts),
+        conflicts=conflicts,
         links=links,
     )
 

@@ -12,7 +12,8 @@ from typing import Any
 import numpy as np
 
 from likewise.exceptions import InconsistentSupervisionError, QuestionableHintsWarning, SupervisionError
-from likewise.supervision._row_checks import IntArray, ReadOnly, freeze
+from likewise.supervision._links import ReadOnly, freeze
+from likewise.supervision._row_checks import IntArray
 
 LabelSet = frozenset[Hashable]
 

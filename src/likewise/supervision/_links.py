@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from functools import cached_property
 from typing import Any, Literal, get_args
 
@@ -12,7 +12,7 @@ import numpy.typing as npt
 from scipy.sparse import csr_array
 
 from likewise.exceptions import SupervisionError
-from likewise.supervision._row_checks import FloatArray, IntArray, ReadOnly, check_rows, check_weights, freeze
+from likewise.supervision._row_checks import FloatArray, IntArray, check_rows, check_weights
 
 TripletAnswer = Literal["AB", "AC", "BC", "NEITHER"]
 TRIPLET_ANSWERS: tuple[str, ...] = get_args(TripletAnswer)
@@ -22,6 +22,42 @@ _ODD_ONE = (2, 1, 0)
 _MUST = ("must", "must-link", "must_link", "ml", "same", "yes", "y", "true", "1", "+1", "1.0")
 _CANNOT = ("cannot", "cannot-link", "cannot_link", "cl", "different", "no", "n", "false", "-1", "-1.0")
 LINK_WORDS = dict.fromkeys(_MUST, "must") | dict.fromkeys(_CANNOT, "cannot")
+
+
+def freeze(array: npt.NDArray[Any]) -> npt.NDArray[Any]:
+    """Return a read-only view of an array, because hints are immutable."""
+    view = array.view()
+    view.flags.writeable = False
+    return view
+
+
+class ReadOnly:
+    """Mixin for dataclasses that keeps arrays read-only when they are pickled, which would lose the flag."""
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {field.name: getattr(self, field.name) for field in fields(self)}  # type: ignore[arg-type]
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        for name, value in state.items():
+            object.__setattr__(self, name, freeze(value) if isinstance(value, np.ndarray) else value)
+
+
+def sort_unique(values: IntArray) -> IntArray:
+    """Return the sorted unique values. np.unique uses hashing and took 8 times as long on 10^6 keys."""
+    ordered = np.sort(values)
+    new = np.ones(len(ordered), dtype=bool)
+    new[1:] = ordered[1:] != ordered[:-1]
+    return ordered[new]
+
+
+@dataclass(frozen=True, eq=False)
+class RowPositions:
+    """The positions of old rows in `rows` (ascending), computed on demand, without an array of all rows."""
+
+    rows: IntArray
+
+    def __getitem__(self, old: IntArray) -> IntArray:
+        return np.searchsorted(self.rows, old)
 
 
 def parse_link(cell: Any) -> str:
@@ -55,8 +91,11 @@ def _normalise_pairs(pairs: IntArray, weight: FloatArray, n_samples: int) -> tup
     keys = keys[order]
     start = np.flatnonzero(np.r_[True, keys[1:] != keys[:-1]]) if keys.size else np.empty(0, dtype=np.intp)
     first, second = np.divmod(keys[start], n_samples)
-    heaviest = np.maximum.reduceat(weight[order], start) if keys.size else weight
-    return freeze(np.column_stack([first, second])), freeze(heaviest)
+    heaviest = np.maximum.reduceat(weight[order], start) if keys.size else weight.copy()
+    normal = np.column_stack([first, second])
+    normal.setflags(write=False)
+    heaviest.setflags(write=False)
+    return normal, heaviest
 
 
 @dataclass(frozen=True, eq=False)
@@ -273,7 +312,12 @@ class Links(ReadOnly):
         )
 
     def __len__(self) -> int:
-        return len(self.must) + len(self.cannot) + len(self.must_groups) + len(self.cannot_groups)
+        return (
+            len(self.must)
+            + len(self.cannot)
+            + len(self.must_groups.weights)
+            + len(self.cannot_groups.weights)
+        )
 
     @property
     def rows(self) -> IntArray:
@@ -289,7 +333,8 @@ class Links(ReadOnly):
             moved = positions[pairs]
             use = (moved >= 0).all(axis=1)
             kept += _normalise_pairs(moved[use], weights[use], n_samples)
-        kept += [self.must_groups.restrict(positions), self.cannot_groups.restrict(positions)]
+        for groups in (self.must_groups, self.cannot_groups):
+            kept.append(groups.restrict(positions) if len(groups.weights) else groups)
         return Links(*kept)
 
     def union(self, other: Links, n_samples: int) -> Links:

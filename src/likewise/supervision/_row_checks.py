@@ -8,7 +8,6 @@ from __future__ import annotations
 import difflib
 import numbers
 from collections.abc import Hashable, Iterable, Mapping
-from dataclasses import dataclass, fields
 from functools import cached_property
 from typing import Any
 
@@ -21,32 +20,6 @@ from likewise.tables import check_n_samples as check_n_samples
 IntArray = npt.NDArray[np.int64]
 FloatArray = npt.NDArray[np.float64]
 _MANY = 20_000  # with more index labels, no close match is sought
-
-
-def freeze(array: npt.NDArray[Any]) -> npt.NDArray[Any]:
-    """Return a read-only view of an array, because hints are immutable."""
-    view = array.view()
-    view.flags.writeable = False
-    return view
-
-
-class ReadOnly:
-    """Mixin for dataclasses that keeps arrays read-only when they are pickled, which would lose the flag."""
-
-    def __getstate__(self) -> dict[str, Any]:
-        return {field.name: getattr(self, field.name) for field in fields(self)}  # type: ignore[arg-type]
-
-    def __setstate__(self, state: dict[str, Any]) -> None:
-        for name, value in state.items():
-            object.__setattr__(self, name, freeze(value) if isinstance(value, np.ndarray) else value)
-
-
-def sort_unique(values: IntArray) -> IntArray:
-    """Return the sorted unique values. np.unique uses hashing and took 8 times as long on 10^6 keys."""
-    ordered = np.sort(values)
-    new = np.ones(len(ordered), dtype=bool)
-    new[1:] = ordered[1:] != ordered[:-1]
-    return ordered[new]
 
 
 def check_rows(values: Any, n_samples: int, *, width: int | None, what: str) -> IntArray:
@@ -132,16 +105,6 @@ def find_first_positions(rows: IntArray, n_samples: int) -> IntArray:
     positions = np.full(n_samples, -1, dtype=np.int64)
     positions[rows[::-1]] = np.arange(len(rows) - 1, -1, -1, dtype=np.int64)
     return positions
-
-
-@dataclass(frozen=True, eq=False)
-class RowPositions:
-    """The positions of old rows in `rows` (ascending), computed on demand, without an array of all rows."""
-
-    rows: IntArray
-
-    def __getitem__(self, old: IntArray) -> IntArray:
-        return np.searchsorted(self.rows, old)
 
 
 # ---------------------------------------------------------------------- rows by index label

@@ -15,12 +15,19 @@ from likewise.supervision._closure import Closure, OnConflict, Relation, compute
 from likewise.supervision._convert import LIMIT, derive_links
 from likewise.supervision._diagnosis import Diagnosis, diagnose, render_hints
 from likewise.supervision._labels import Bags, Labels
-from likewise.supervision._links import TRIPLET_ANSWERS, Links, RowGroups, Triplets, parse_link
+from likewise.supervision._links import (
+    TRIPLET_ANSWERS,
+    Links,
+    RowGroups,
+    RowPositions,
+    Triplets,
+    parse_link,
+    sort_unique,
+)
 from likewise.supervision._row_checks import (
     FloatArray,
     IntArray,
     RowIndex,
-    RowPositions,
     align,
     check_n_samples,
     check_rows,
@@ -28,7 +35,6 @@ from likewise.supervision._row_checks import (
     check_same_labels,
     find_first_positions,
     select_rows,
-    sort_unique,
 )
 
 if TYPE_CHECKING:
@@ -115,7 +121,7 @@ class Supervision:
     def __init__(
         self, n_samples: int, parts: Mapping[str, _Part] | None = None, index: tuple[Any, ...] | None = None
     ) -> None:
-        n = check_n_samples(n_samples)
+        n = n_samples if type(n_samples) is int and n_samples > 0 else check_n_samples(n_samples)
         given: Mapping[str, Any] = parts or {}
         kept = {kind: given[kind] for kind in KINDS if given.get(kind) is not None and len(given[kind])}
         links, triplets = kept.get("links", _NO_LINKS), kept.get("triplets", _NO_TRIPLETS)

@@ -39,10 +39,6 @@ _LARGE = 20_000
 _FIRST_POOL = Pool(size=2_000, sample=2_000)
 _MEANWHILE = 48  # minimum number of questions to last until the fit that follows
 _POOL: Pool | Literal["auto"] = "auto"  # of all other questions and pictures
-Labels = npt.NDArray[np.int32]
-Doubt = npt.NDArray[np.float32]
-_SHOWN = 24
-_CHOICE = 4  # candidates per row shown; rows far apart are chosen among them
 _STRATEGIES = {"pairs": None, "triplets": "triplets", "both": "both"}
 
 

@@ -135,7 +135,7 @@ class Worker:
 
     def _run_process(self) -> int | None:
         """Run one process until it ends and return its exit code."""
-        context = multiprocessing.get_context(START_METHOD)
+        context: Any = multiprocessing.get_context(START_METHOD)
         ours, theirs = context.Pipe()
         process = context.Process(target=run, args=(theirs, self._make), name="likewise worker", daemon=True)
         with self._lock:
@@ -155,7 +155,8 @@ class Worker:
             self._connection = None
         process.join()
         ours.close()
-        return process.exitcode
+        code: int | None = process.exitcode
+        return code
 
     def _hand_on(self, message: FromWorker) -> None:
         try:
