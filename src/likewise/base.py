@@ -34,8 +34,8 @@ from likewise.exceptions import (
     UnsupportedSupervisionError,
 )
 from likewise.supervision import Closure, Supervision
-from likewise.supervision._cliques import find_too_large_clique
-from likewise.supervision._row_checks import check_row_labels
+from likewise.supervision.cliques import find_too_large_clique
+from likewise.supervision.row_checks import check_row_labels
 
 if TYPE_CHECKING:
     from likewise._typing import ArrayLike, MatrixLike

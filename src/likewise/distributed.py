@@ -12,7 +12,7 @@ from typing import Any, TypeVar
 
 from likewise.backends.dask import find_rows_by_id, make_dask_rows, read_parquet
 from likewise.exceptions import DaskClusterError
-from likewise.supervision._row_checks import check_row_labels
+from likewise.supervision.row_checks import check_row_labels
 
 __all__ = ["DaskClusterError", "find_rows_by_id", "fit", "make_dask_rows", "read_parquet"]
 

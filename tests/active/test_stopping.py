@@ -6,7 +6,7 @@ from sklearn.metrics import adjusted_rand_score
 
 from likewise import MPCKMeans
 from likewise.active import Answer, Interview, NodeUncertainty, Outlook, Question, RandomPairs
-from likewise.active._stopping import _compute_changed_share, _compute_wilson_interval
+from likewise.active._stopping import _compute_wilson_interval, compute_changed_share
 from likewise.oracles import LabelOracle
 
 
@@ -45,9 +45,9 @@ class Echo(MPCKMeans):
 
 def test_changes_are_counted_whatever_the_clusters_are_called():
     before = np.array([0, 0, 0, 1, 1, 2])
-    assert _compute_changed_share(before, np.array([5, 5, 5, 3, 3, 4])) == 0.0
-    assert _compute_changed_share(before, np.array([1, 1, 0, 0, 0, 2])) == pytest.approx(1 / 6)
-    assert _compute_changed_share(before, np.zeros(6)) == pytest.approx(
+    assert compute_changed_share(before, np.array([5, 5, 5, 3, 3, 4])) == 0.0
+    assert compute_changed_share(before, np.array([1, 1, 0, 0, 0, 2])) == pytest.approx(1 / 6)
+    assert compute_changed_share(before, np.zeros(6)) == pytest.approx(
         1 / 2
     )  # one cluster where there were three
 

@@ -754,12 +754,12 @@ def test_an_answer_that_a_killed_process_wrote_by_halves_is_left_out(ask, run, f
 
 
 def test_answers_are_appended_and_never_written_again(run, files, monkeypatch):
-    from likewise.active import _saved_interview
+    from likewise.active import saved_interview
 
     wrote = []
-    write_at = _saved_interview._write_at
+    write_at = saved_interview._write_at
     monkeypatch.setattr(
-        _saved_interview,
+        saved_interview,
         "_write_at",
         lambda file, at, data: (wrote.append((at, data)), write_at(file, at, data)),
     )
@@ -790,9 +790,9 @@ def test_a_file_that_another_program_changed_is_left_alone_and_no_answer_is_lost
 
 
 def test_a_full_disk_ends_with_the_name_of_the_file_and_all_that_was_acknowledged(run, files, monkeypatch):
-    from likewise.active import _saved_interview
+    from likewise.active import saved_interview
 
-    write_at, n_writes = _saved_interview._write_at, []
+    write_at, n_writes = saved_interview._write_at, []
 
     def fail_halfway(file, at, data):
         n_writes.append(1)
@@ -801,7 +801,7 @@ def test_a_full_disk_ends_with_the_name_of_the_file_and_all_that_was_acknowledge
             raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
         write_at(file, at, data)
 
-    monkeypatch.setattr(_saved_interview, "_write_at", fail_halfway)
+    monkeypatch.setattr(saved_interview, "_write_at", fail_halfway)
     result = run(*ASK, input="y\nn\n", code=1)
     assert "'data.ask.json': No space left on device." in result.stderr
     assert answers(files) == ["SAME"]

@@ -12,13 +12,13 @@ from sklearn.metrics import adjusted_rand_score
 
 import likewise.discriminative._minibatch as minibatch
 import likewise.discriminative._model as model_module
-import likewise.discriminative._rows as order
+import likewise.discriminative._row_features as order
 import likewise.discriminative._softmax as softmax
 from likewise import DiscriminativeClustering, MiniBatchDiscriminativeClustering, Supervision
 from likewise.backends import ArrayRows, MappedRows
 from likewise.datasets import MemmapRows, ParquetRows
 from likewise.discriminative._model import draw_unhinted_rows
-from likewise.discriminative._rows import ColumnMoments, hash_rows
+from likewise.discriminative._row_features import ColumnMoments, hash_rows
 from likewise.supervision import sample_links, sample_triplets
 from reference.rows import PickledRows
 

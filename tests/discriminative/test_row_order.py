@@ -11,7 +11,7 @@ import likewise.discriminative._model as model_module
 from likewise import DiscriminativeClustering, MiniBatchDiscriminativeClustering, Supervision
 from likewise.backends import ArrayRows
 from likewise.datasets import load
-from likewise.discriminative._rows import SampleSummary, hash_rows, order_hinted_rows, order_rows
+from likewise.discriminative._row_features import SampleSummary, hash_rows, order_hinted_rows, order_rows
 from likewise.supervision import sample_links, sample_triplets
 
 FULL = DiscriminativeClustering(4, n_init=3, random_state=0)

@@ -12,7 +12,7 @@ from sklearn.exceptions import NotFittedError
 
 from likewise.hierarchy import LabelHierarchy
 from likewise.plotting import HierarchyDisplay
-from likewise.plotting._tree_layout import (
+from likewise.plotting.tree_layout import (
     GIVEN,
     LINE,
     STEPS,

@@ -11,8 +11,9 @@ from hypothesis import strategies as st
 from PIL import Image
 
 from likewise.exceptions import MediaError, NotAFileError, OutsideFolderError
+from likewise.studio import data_files
 from likewise.studio import media as media_module
-from likewise.studio._data_files import detect_content_type, open_beneath
+from likewise.studio.data_files import detect_content_type, open_beneath
 from likewise.studio.media import explain_broken, make_spectrogram, make_thumbnail, open_media
 from likewise.studio.project import Project
 from likewise.studio.records import Described, Item, Settings
@@ -130,9 +131,8 @@ def test_links_are_followed_inside_and_refused_outside(project, folder):
 
 def test_a_link_created_meanwhile_has_no_effect(project, folder, monkeypatch):
     """Between checking and opening a path, a folder is replaced by a link."""
-    from likewise.studio import _data_files
 
-    walk = _data_files._walk
+    walk = data_files._walk
 
     def swapped(*given):
         (folder / "sub").rename(folder / "was")
@@ -140,7 +140,7 @@ def test_a_link_created_meanwhile_has_no_effect(project, folder, monkeypatch):
         return walk(*given)
 
     (folder.parent / "b.jpg").write_bytes((folder / "sub" / "b.jpg").read_bytes())
-    monkeypatch.setattr(_data_files, "_walk", swapped)
+    monkeypatch.setattr(data_files, "_walk", swapped)
     with pytest.raises(MediaError) as caught:
         open_media(project, image("sub/b.jpg"))
     assert caught.value.reason == "broken"

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from likewise import MPCKMeans, Supervision
 from likewise.active import FarthestFirst, Interview, InterviewState, Question, RandomPairs
-from likewise.supervision._cliques import (
+from likewise.supervision.cliques import (
     Edges,
     derive_implied_links,
     find_clique,

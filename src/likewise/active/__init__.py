@@ -1,14 +1,26 @@
 """Active learning: questions, answers, interviews, and the strategies that select the next question."""
 
-from likewise._reasons import Reason
-from likewise.active._comparison import Comparison, Curve, Estimate, Reached, RunFailure, Trace
-from likewise.active._evidence import Contradiction, Event, Suspect
+from likewise._reasons import Reason as Reason
+from likewise.active._comparison import Comparison as Comparison
+from likewise.active._comparison import Curve as Curve
+from likewise.active._comparison import Estimate as Estimate
+from likewise.active._comparison import Reached as Reached
+from likewise.active._comparison import RunFailure as RunFailure
+from likewise.active._comparison import Trace as Trace
+from likewise.active._evidence import Contradiction as Contradiction
+from likewise.active._evidence import Event as Event
+from likewise.active._evidence import Suspect as Suspect
+from likewise.active._evidence import build_supervision as build_supervision
 from likewise.active._interview import Interview
 from likewise.active._pool import Pool
 from likewise.active._questions import Answer, OddOne, Piles, Question, Reply
+from likewise.active._questions import Key as Key
 from likewise.active._simulate import Oracle, compare, simulate
 from likewise.active._state import InterviewState, Strategy
-from likewise.active._stopping import Outlook
+from likewise.active._state import check_rows as check_rows
+from likewise.active._stopping import AdviceReason as AdviceReason
+from likewise.active._stopping import Outlook as Outlook
+from likewise.active._stopping import compute_changed_share as compute_changed_share
 from likewise.active.strategies import (
     QUIRE,
     ActiveSpectral,
@@ -31,11 +43,6 @@ __all__ = [
     "ActiveSpectral",
     "Alternating",
     "Answer",
-    "Comparison",
-    "Contradiction",
-    "Curve",
-    "Estimate",
-    "Event",
     "FarthestFirst",
     "FillTray",
     "InformationGain",
@@ -47,19 +54,13 @@ __all__ = [
     "NormalizedPointUncertainty",
     "OddOne",
     "Oracle",
-    "Outlook",
     "Piles",
     "Pool",
     "ProbabilisticKNN",
     "Question",
     "RandomPairs",
-    "Reached",
-    "Reason",
     "Reply",
-    "RunFailure",
     "Strategy",
-    "Suspect",
-    "Trace",
     "UncertainRegions",
     "WithThird",
     "compare",

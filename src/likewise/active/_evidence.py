@@ -19,7 +19,7 @@ from scipy.sparse.csgraph import connected_components
 
 from likewise.active._questions import Answer, Question, Reply
 from likewise.supervision import Closure, Supervision
-from likewise.supervision._cliques import find_too_large_clique
+from likewise.supervision.cliques import find_too_large_clique
 
 if TYPE_CHECKING:
     from likewise.active._interview import Interview

@@ -13,7 +13,7 @@ import numpy.typing as npt
 
 from likewise._event_log import EventLog
 from likewise._parts import get_part
-from likewise.active import _saved_interview
+from likewise.active import saved_interview
 from likewise.active._evidence import (
     Contradiction,
     Event,
@@ -623,7 +623,7 @@ class Interview:
         path : str or path-like
             The file to write.
         """
-        _saved_interview.save(self, path)
+        saved_interview.save(self, path)
 
     @classmethod
     def load(
@@ -659,7 +659,7 @@ class Interview:
         Interview
             The interview with its history.
         """
-        read = _saved_interview.read(path)
+        read = saved_interview.read(path)
         return read.restore(cls, X, model=model, strategy=strategy, ids=ids)
 
     # ------------------------------------------------------------------ derived state

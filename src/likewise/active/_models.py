@@ -16,7 +16,7 @@ from likewise.active._state import Knowledge, Strategy
 from likewise.base import describe_too_few_clusters, integer, real, warn_caller
 from likewise.exceptions import LikewiseError, TooFewClustersWarning, UnsupportedSupervisionError
 from likewise.supervision import Closure, Supervision
-from likewise.supervision._cliques import Edges, find_clique
+from likewise.supervision.cliques import Edges, find_clique
 
 _KEPT_FITS = 32  # enough for the last ten answers and for five-fold cross-validation
 

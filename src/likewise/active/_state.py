@@ -17,8 +17,8 @@ from likewise.active._questions import Question
 from likewise.base import Rule, check_no_times
 from likewise.exceptions import SupervisionError
 from likewise.supervision import TRIPLET_ANSWERS, Closure, RowIds, Supervision
-from likewise.supervision._cliques import derive_implied_links
-from likewise.supervision._row_checks import check_row_labels
+from likewise.supervision.cliques import derive_implied_links
+from likewise.supervision.row_checks import check_row_labels
 
 IntArray = npt.NDArray[np.int64]
 Known = Literal["must", "cannot", "unknown"]

@@ -138,7 +138,7 @@ def compute_outlook(interview: Interview, last: int) -> Outlook:
     changed, right, at_start = None, np.empty(0), np.empty(0)
     if interview.model is not None and replies:
         labels = interview._fit_to(replies)[1]
-        changed = _compute_changed_share(interview._fit_to(replies[:-last])[1], labels)
+        changed = compute_changed_share(interview._fit_to(replies[:-last])[1], labels)
         right, at_start = _predict_held_out(interview, replies)
     enough = len(right) >= _FEWEST
     accuracy = float(right.mean()) if enough else None
@@ -222,7 +222,7 @@ def _advise(interview: Interview, seen: Outlook, last: int) -> tuple[bool, Advic
     return False, "settled", f"{moved} and {held_out}: more answers will change little."
 
 
-def _compute_changed_share(before: npt.NDArray[Any], after: npt.NDArray[Any]) -> float:
+def compute_changed_share(before: npt.NDArray[Any], after: npt.NDArray[Any]) -> float:
     """Return the smallest proportion of rows in another cluster over all matchings of the clusters."""
     table = contingency_matrix(before, after)
     return 1.0 - float(table[linear_sum_assignment(table, maximize=True)].sum()) / len(before)

@@ -1,6 +1,7 @@
 """Bayesian clustering: particles of a softmax model, and the most informative questions."""
 
 from likewise.bayesian._bayesian_clustering import BayesianClustering
-from likewise.bayesian._pair_scores import BestPairs, best_pairs, score_triplets
+from likewise.bayesian._pair_scores import BestPairs as BestPairs
+from likewise.bayesian._pair_scores import best_pairs, score_triplets
 
-__all__ = ["BayesianClustering", "BestPairs", "best_pairs", "score_triplets"]
+__all__ = ["BayesianClustering", "best_pairs", "score_triplets"]

@@ -18,14 +18,15 @@ from likewise.cli._row_text import make_cell_formatter
 from likewise.exceptions import FileFormatError
 from likewise.features import (
     Features,
+    Step,
     array_features,
+    format_some,
     image_features,
     sound_features,
     table_features,
     text_features,
 )
-from likewise.features._features import Step, format_some
-from likewise.studio._data_files import FIRST, detect_content_type, iterate_files
+from likewise.studio.data_files import FIRST, detect_content_type, iterate_files
 from likewise.studio.items import find_id_problem
 from likewise.studio.records import Described, Item, ItemKind
 from likewise.tables import Column, RawTable, check_roles, get_ids, read_columns

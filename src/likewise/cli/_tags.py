@@ -12,8 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from likewise.exceptions import FileFormatError, UnknownFormatError
-from likewise.features import text_features
-from likewise.features._features import one_scale
+from likewise.features import one_scale, text_features
 from likewise.hierarchy import LabelHierarchy, PartialHierarchy, read_hierarchy
 from likewise.supervision import RowIds
 from likewise.tables import Column, ColumnRoles, RawTable, check_roles, get_ids, make_table, read_columns

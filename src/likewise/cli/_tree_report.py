@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from likewise.cli._tags import Items, LabelTable, Tags
-from likewise.plotting._tree_layout import MEANING, count_texts, find_children, find_edge_sureness
+from likewise.plotting.tree_layout import MEANING, count_texts, find_children, find_edge_sureness
 from likewise.supervision import RowIds
 
 if TYPE_CHECKING:

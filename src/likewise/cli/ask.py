@@ -23,7 +23,7 @@ from likewise.exceptions import FileFormatError, LikewiseError, LockedError
 
 if TYPE_CHECKING:
     from likewise.active import Interview, Suspect
-    from likewise.active._saved_interview import GrowingFile
+    from likewise.active.saved_interview import GrowingFile
     from likewise.supervision import Supervision
     from likewise.tables import DataTable
 
@@ -131,7 +131,7 @@ class AskOptions:
 
     def _resume(self, X: Any, table: DataTable, given: Supervision | None, files: Files) -> Interview:
         from likewise.active import Interview
-        from likewise.active._saved_interview import read
+        from likewise.active.saved_interview import read
 
         anew = f"To start again, give another file with --save, or delete {files.save!r}."
         try:
@@ -160,7 +160,7 @@ class AskOptions:
     def _make_strategy(self, name: str | None, n_clusters: int) -> tuple[Any, Any]:
         """Return the strategy with this name and its model; None stands for the interview's default."""
         if self.trays or name == TRAY:
-            from likewise.active.strategies._fill_tray import FillTray
+            from likewise.active import FillTray
 
             return FillTray(), None
         return (None, None) if name is None else make_strategy_and_model(name, n_clusters)
@@ -310,7 +310,7 @@ class Files:
                 ) from error
             self.resumed = os.path.exists(self.save)
             if self.resumed and killed is not None:
-                from likewise.active._saved_interview import repair
+                from likewise.active.saved_interview import repair
 
                 n_events = repair(self.save)
                 if n_events is not None:
@@ -328,7 +328,7 @@ class Files:
 
     def save_interview(self, interview: Interview) -> None:
         """Append new events to the file; they are on disk when this returns."""
-        from likewise.active._saved_interview import GrowingFile
+        from likewise.active.saved_interview import GrowingFile
         from likewise.exceptions import ChangedFileError
 
         if self._growing is None:
@@ -432,7 +432,7 @@ class InterviewSummary:
     @property
     def odd(self) -> list[Suspect]:
         """The answers that look odd; none after an interruption, since finding them may cost a fit."""
-        from likewise.oracles._console import find_odd
+        from likewise.oracles import find_odd
 
         return [] if self.labels is None else find_odd(self.interview)
 
@@ -455,7 +455,7 @@ class InterviewSummary:
 
     def _collect_evidence(self) -> dict[str, Any]:
         """Return the error rate and the suspicious answers as plain values; None after an interruption."""
-        from likewise.active._saved_interview import answer_entry
+        from likewise.active.saved_interview import answer_entry
 
         if self.labels is None:
             return {"error_rate": None, "suspects": None}
@@ -482,7 +482,7 @@ class InterviewSummary:
 
         The rate is left out after few answers of which none looks odd: it would mostly be the prior.
         """
-        from likewise.oracles._console import describe_suspect
+        from likewise.oracles import describe_suspect
 
         interview, lines = self.interview, []
         enough = interview.n_answers - self.words.get("unsure", 0) >= _MIN_ANSWERS or bool(self.odd)

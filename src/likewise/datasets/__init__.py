@@ -6,26 +6,29 @@ Importing this package reads no data and opens no connection; only :func:`load` 
 from __future__ import annotations
 
 from likewise.backends import MemmapRows, ParquetRows
-from likewise.datasets._catalogue import Entry, describe, get_catalogue
+from likewise.datasets._catalogue import Entry as Entry
+from likewise.datasets._catalogue import describe, get_catalogue
 from likewise.datasets._generators import (
-    LabelTree,
-    Spelling,
-    Toy,
+    LabelTree as LabelTree,
+)
+from likewise.datasets._generators import (
+    Spelling as Spelling,
+)
+from likewise.datasets._generators import (
+    Toy as Toy,
+)
+from likewise.datasets._generators import (
     make_label_tree,
     make_moons,
     make_two_views,
     spell,
 )
-from likewise.datasets._load import Dataset, load
+from likewise.datasets._load import Dataset as Dataset
+from likewise.datasets._load import load
 
 __all__ = [
-    "Dataset",
-    "Entry",
-    "LabelTree",
     "MemmapRows",
     "ParquetRows",
-    "Spelling",
-    "Toy",
     "describe",
     "get_catalogue",
     "load",

@@ -15,7 +15,7 @@ from likewise.backends import Rows, get_n_threads
 from likewise.base import FitProgress, Rule, choice, either, integer, real, warn_caller
 from likewise.discriminative._hints import Noise, NoiseKind
 from likewise.discriminative._model import SOFT_EPSILONS, TRIAL, GatheredRows, HintData, Run, SoftmaxClusterer
-from likewise.discriminative._rows import OrderedRows, Space
+from likewise.discriminative._row_features import OrderedRows, Space
 from likewise.discriminative._softmax import DiscriminativeFit, HintedObjective
 from likewise.seeding import breaks_clearly_less
 from likewise.supervision import Supervision

@@ -15,7 +15,7 @@ from likewise.base import FitProgress, Rule, choice, either, integer, real
 from likewise.discriminative._discriminative_clustering import Neither
 from likewise.discriminative._hints import Noise
 from likewise.discriminative._model import GatheredRows, HintData, SoftmaxClusterer, draw_unhinted_rows
-from likewise.discriminative._rows import OrderedRows, Space
+from likewise.discriminative._row_features import OrderedRows, Space
 from likewise.discriminative._softmax import DiscriminativeFit, HintedObjective, Objective, VariationalState
 from likewise.supervision import Supervision
 

@@ -17,7 +17,7 @@ from sklearn.utils.validation import check_is_fitted
 from likewise.backends import Block, Rows, as_rows, draw_rows, get_n_threads
 from likewise.base import HintedClusterer
 from likewise.discriminative._hints import HintTerms, Noise, NoiseKind
-from likewise.discriminative._rows import OrderedRows, Space, order_hinted_rows
+from likewise.discriminative._row_features import OrderedRows, Space, order_hinted_rows
 from likewise.discriminative._softmax import (
     DiscriminativeFit,
     HintedObjective,

@@ -8,25 +8,42 @@ hinted rows; the pairs of rows are never enumerated.
 
 from __future__ import annotations
 
-from likewise.evaluation._hint_cv import HeldOut, HintScoring, HintValidation, cross_validate_hints
-from likewise.evaluation._hint_folds import HintFold, HintKFold
+from likewise.evaluation._hint_cv import HeldOut as HeldOut
+from likewise.evaluation._hint_cv import HintScoring as HintScoring
+from likewise.evaluation._hint_cv import HintValidation as HintValidation
+from likewise.evaluation._hint_cv import cross_validate_hints
+from likewise.evaluation._hint_folds import HintFold as HintFold
+from likewise.evaluation._hint_folds import HintKFold
 from likewise.evaluation._hint_information import (
-    HintInformation,
+    HintInformation as HintInformation,
+)
+from likewise.evaluation._hint_information import (
     compare_hints,
     pair_information,
     triplet_information,
 )
 from likewise.evaluation._hint_search import HintSearchCV
 from likewise.evaluation._satisfaction import (
-    Satisfaction,
-    TripletSatisfaction,
+    Satisfaction as Satisfaction,
+)
+from likewise.evaluation._satisfaction import (
+    TripletSatisfaction as TripletSatisfaction,
+)
+from likewise.evaluation._satisfaction import (
     link_satisfaction,
     triplet_satisfaction,
 )
 from likewise.evaluation._scores import (
-    PairwiseScores,
-    Rows,
-    Scores,
+    PairwiseScores as PairwiseScores,
+)
+from likewise.evaluation._scores import (
+    Rows as Rows,
+)
+from likewise.evaluation._scores import (
+    Scores as Scores,
+)
+from likewise.evaluation._scores import check_same_rows as check_same_rows
+from likewise.evaluation._scores import (
     pairwise_f,
     pairwise_precision_recall_f,
     purity_score,
@@ -35,18 +52,8 @@ from likewise.evaluation._scores import (
 from likewise.evaluation._tree_distances import ancestor_f1, robinson_foulds
 
 __all__ = [
-    "HeldOut",
-    "HintFold",
-    "HintInformation",
     "HintKFold",
-    "HintScoring",
     "HintSearchCV",
-    "HintValidation",
-    "PairwiseScores",
-    "Rows",
-    "Satisfaction",
-    "Scores",
-    "TripletSatisfaction",
     "ancestor_f1",
     "compare_hints",
     "cross_validate_hints",

@@ -18,7 +18,7 @@ from sklearn.metrics.cluster import contingency_matrix
 
 from likewise._repr_html import render_table
 from likewise.exceptions import SupervisionError
-from likewise.supervision._row_checks import check_row_labels
+from likewise.supervision.row_checks import check_row_labels
 
 if TYPE_CHECKING:
     from likewise._typing import ArrayLike

@@ -4,14 +4,20 @@ Each function returns :class:`Features`: a matrix, its description, and the inpu
 Nothing is downloaded. Optional packages that give better features are used if they are installed.
 """
 
-from likewise.features._features import Features
+from likewise.features._features import Features as Features
+from likewise.features._features import Step as Step
+from likewise.features._features import format_some as format_some
+from likewise.features._features import one_scale as one_scale
 from likewise.features._images import image_features
+from likewise.features._images import read_picture as read_picture
+from likewise.features._sounds import Wave as Wave
+from likewise.features._sounds import log_mel as log_mel
+from likewise.features._sounds import read_wave as read_wave
 from likewise.features._sounds import sound_features
 from likewise.features._tabular import array_features, table_features
 from likewise.features._texts import text_features
 
 __all__ = [
-    "Features",
     "array_features",
     "image_features",
     "sound_features",

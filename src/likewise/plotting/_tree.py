@@ -14,7 +14,7 @@ import numpy as np
 from likewise._optional import require
 from likewise._templates import load_templates
 from likewise.plotting._figure import QUIET, SavableDisplay, make_figure
-from likewise.plotting._tree_layout import (
+from likewise.plotting.tree_layout import (
     GIVEN,
     LINE,
     MEANING,

@@ -6,14 +6,13 @@ from likewise.spectral._bag_spectral import BagSpectralClustering
 from likewise.spectral._flexible import FlexibleSpectralClustering
 from likewise.spectral._kernel_kmeans import ConstrainedKernelKMeans
 from likewise.spectral._learning import SpectralLearning
-from likewise.spectral._link_evidence import ErrorRate
+from likewise.spectral._link_evidence import ErrorRate as ErrorRate
 from likewise.spectral._propagation_clustering import PropagationClustering
 from likewise.spectral._regularized import RegularizedSpectralClustering
 
 __all__ = [
     "BagSpectralClustering",
     "ConstrainedKernelKMeans",
-    "ErrorRate",
     "FlexibleSpectralClustering",
     "PropagationClustering",
     "RegularizedSpectralClustering",

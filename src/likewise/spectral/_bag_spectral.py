@@ -17,8 +17,7 @@ from likewise.spectral._base import Partition, SpectralFamily
 from likewise.spectral._eigen import estimate_eigenvalues
 from likewise.spectral._operator import LowRank, SpectralOperator
 from likewise.spectral._pair_constraints import ApartPairs, LabelSets, LinkedGraph
-from likewise.supervision import Supervision
-from likewise.supervision._labels import sort_values
+from likewise.supervision import Supervision, sort_values
 
 Variant = Literal["propagated", "labelled", "exact", "printed"]
 AlphaUnit = Literal["auto", "absolute", "degree", "spectrum"]

@@ -15,7 +15,7 @@ from scipy.sparse.linalg import LinearOperator, cg
 from likewise.spectral._affinity import Graph
 from likewise.spectral._gaussian_metric import MixtureSpace
 from likewise.supervision import Closure
-from likewise.supervision._cliques import Edges
+from likewise.supervision.cliques import Edges
 
 if TYPE_CHECKING:
     from likewise.spectral._link_evidence import Evidence

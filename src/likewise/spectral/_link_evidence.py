@@ -34,8 +34,7 @@ from likewise.spectral._classes import (
     normalize_shares,
 )
 from likewise.spectral._gaussian_metric import GraphShares, HintedMixtureRows, LearnedMetric
-from likewise.supervision import Supervision
-from likewise.supervision._links import Links
+from likewise.supervision import Links, Supervision
 
 _RATE_PRIOR = (1.3, 10.0)  # Beta: mean .115, and flat enough that 30 links override it
 START_RATE = 0.06  # for reliability, and for the messages from which the rate is estimated

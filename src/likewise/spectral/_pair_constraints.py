@@ -12,8 +12,7 @@ from scipy.sparse import csr_array, eye_array, hstack, issparse, vstack
 
 from likewise.spectral._affinity import Graph
 from likewise.spectral._operator import LowRank
-from likewise.supervision import Bags, Closure, RowGroups, Supervision
-from likewise.supervision._labels import sort_values
+from likewise.supervision import Bags, Closure, RowGroups, Supervision, sort_values
 
 _BLOCK = 1 << 22  # number of pairs of rows that are processed at once
 _MOST_SETS = 4_000  # maximum number of label sets, or of linked components, for a table of all pairs

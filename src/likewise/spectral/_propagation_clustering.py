@@ -29,7 +29,7 @@ from likewise.spectral._link_evidence import (
     weigh_links,
 )
 from likewise.supervision import Supervision
-from likewise.supervision._cliques import derive_implied_links
+from likewise.supervision.cliques import derive_implied_links
 
 # The initial clusters are smoothed less than the links, since strong smoothing lets large clusters absorb
 # small ones (with 0.03 the ARI of the initial clusters falls from .26 to .13 on protein).

@@ -410,9 +410,9 @@ def _convert_hints(hints: Supervision, ids: RowIds, path: str) -> PastAnswers:
 
 def read_interview(path: Path, ids: RowIds) -> PastAnswers:
     """Read the answers of an interview that still count; trays become the pairs that they imply."""
-    from likewise.active import _saved_interview
+    from likewise.active import saved_interview
 
-    content = _saved_interview.read(path).content
+    content = saved_interview.read(path).content
     rows = content.get("data", {}).get("rows") if isinstance(content.get("data"), dict) else None
     problems = Problems(str(path), ", event ", shown=MOST_SHOWN, end=NOT_IMPORTED)
     earlier = PastAnswers("interview")
@@ -449,22 +449,21 @@ def read_interview(path: Path, ids: RowIds) -> PastAnswers:
         earlier.notes.append(f"Left out: {format_count(n_silent, 'answer')} about trays without a link.")
     given = content.get("hints")
     if given:
-        hints = _saved_interview.SavedInterview(str(path), content).restore_hints(ids)
+        hints = saved_interview.SavedInterview(str(path), content).restore_hints(ids)
         earlier.answers += (more := _convert_hints(hints, ids, str(path))).answers
         earlier.names += more.names
     return check_limits(earlier, path)
 
 
 def _convert_entry(entry: Mapping[str, Any], ids: RowIds, number: int) -> list[PastAnswer]:
-    from likewise.active import _saved_interview
-    from likewise.active._questions import Reply
+    from likewise.active import Reply, saved_interview
 
     named: RowIds | None = ids if "items" in entry else None
-    rows = _saved_interview._get_rows(entry["items" if named is not None else "rows"], named)
+    rows = saved_interview._get_rows(entry["items" if named is not None else "rows"], named)
     who = {name: entry.get(name) for name in ("annotator", "time", "seconds")}
     if any(row >= len(ids) for row in rows if isinstance(row, int)):
         raise ValueError(f"there is no row {max(rows)}; the rows are 0 to {len(ids) - 1}.")
-    reply = Reply(Question(entry["kind"], rows), _saved_interview._answer_of(entry["answer"], named), **who)
+    reply = Reply(Question(entry["kind"], rows), saved_interview._answer_of(entry["answer"], named), **who)
     name = None if reply.annotator is None else check_name(reply.annotator)
     more = {"annotator": name, "seconds": reply.seconds, "time": reply.time, "line": number}
     question = reply.question

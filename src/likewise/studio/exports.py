@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, Literal, get_args
 
 import numpy as np
 
-from likewise.active._evidence import build_supervision
+from likewise.active import build_supervision
 from likewise.exceptions import LikewiseError
 from likewise.studio._stored_events import StoredEventLog
 from likewise.studio.records import Person, Picture, StoredEvent

@@ -17,9 +17,8 @@ from typing import Any, BinaryIO
 import numpy as np
 
 from likewise.exceptions import MediaError, NotAFileError, OutsideFolderError, PictureError, SoundError
-from likewise.features._images import read_picture
-from likewise.features._sounds import Wave, log_mel, read_wave
-from likewise.studio._data_files import FIRST, detect_content_type, open_beneath
+from likewise.features import Wave, log_mel, read_picture, read_wave
+from likewise.studio.data_files import FIRST, detect_content_type, open_beneath
 from likewise.studio.project import Project
 from likewise.studio.records import Item
 

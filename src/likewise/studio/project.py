@@ -36,7 +36,7 @@ from likewise._atomic_files import replace_file
 from likewise._locks import describe_holder, find_holder, hold_lock
 from likewise._optional import require
 from likewise.exceptions import FileFormatError, LikewiseError, LockedError
-from likewise.studio._data_files import compute_fingerprint, describe_change
+from likewise.studio.data_files import compute_fingerprint, describe_change
 from likewise.studio.items import ItemFile, write_items
 from likewise.studio.records import AskKind, Described, Item, ItemKind, Settings
 

@@ -18,9 +18,9 @@ import numpy.typing as npt
 from likewise._atomic_files import replace_file
 from likewise.exceptions import FileFormatError, InconsistentSupervisionWarning, SupervisionError
 from likewise.supervision._labels import Labels, sort_values
-from likewise.supervision._row_checks import FloatArray
 from likewise.supervision._supervision import Supervision
 from likewise.supervision.io import NOTE, Format
+from likewise.supervision.row_checks import FloatArray
 from likewise.tables import (
     SHOWN,
     Problems,

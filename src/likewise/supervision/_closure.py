@@ -18,7 +18,7 @@ from scipy.sparse.csgraph import breadth_first_order
 
 from likewise.exceptions import InconsistentSupervisionError
 from likewise.supervision._links import Links, RowGroups, freeze, sort_unique
-from likewise.supervision._row_checks import IntArray
+from likewise.supervision.row_checks import IntArray
 
 OnConflict = Literal["raise", "drop", "keep"]
 RelationKind = Literal["must", "cannot", "unknown"]

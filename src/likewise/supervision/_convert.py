@@ -17,7 +17,7 @@ from scipy.sparse import csr_array
 from likewise.exceptions import SupervisionError
 from likewise.supervision._labels import Bags, Labels, LabelSet
 from likewise.supervision._links import Links, Triplets
-from likewise.supervision._row_checks import IntArray
+from likewise.supervision.row_checks import IntArray
 
 if TYPE_CHECKING:
     from likewise.supervision._supervision import Supervision

@@ -14,7 +14,7 @@ from likewise.exceptions import SupervisionError
 from likewise.supervision._closure import Closure
 from likewise.supervision._labels import Labels
 from likewise.supervision._links import TRIPLET_ANSWERS, Links, RowGroups
-from likewise.supervision._row_checks import FloatArray, IntArray, check_row_labels
+from likewise.supervision.row_checks import FloatArray, IntArray, check_row_labels
 
 if TYPE_CHECKING:
     from likewise.supervision._supervision import Supervision

@@ -13,7 +13,7 @@ import numpy as np
 
 from likewise.exceptions import InconsistentSupervisionError, QuestionableHintsWarning, SupervisionError
 from likewise.supervision._links import ReadOnly, freeze
-from likewise.supervision._row_checks import IntArray
+from likewise.supervision.row_checks import IntArray
 
 LabelSet = frozenset[Hashable]
 

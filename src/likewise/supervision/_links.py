@@ -12,7 +12,7 @@ import numpy.typing as npt
 from scipy.sparse import csr_array
 
 from likewise.exceptions import SupervisionError
-from likewise.supervision._row_checks import FloatArray, IntArray, check_rows, check_weights
+from likewise.supervision.row_checks import FloatArray, IntArray, check_rows, check_weights
 
 TripletAnswer = Literal["AB", "AC", "BC", "NEITHER"]
 TRIPLET_ANSWERS: tuple[str, ...] = get_args(TripletAnswer)

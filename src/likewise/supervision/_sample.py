@@ -14,8 +14,8 @@ import numpy as np
 from likewise.exceptions import SupervisionError
 from likewise.supervision._labels import Bags, Labels
 from likewise.supervision._links import TRIPLET_ANSWERS
-from likewise.supervision._row_checks import IntArray, check_rows, select_rows
 from likewise.supervision._supervision import Supervision
+from likewise.supervision.row_checks import IntArray, check_rows, select_rows
 
 if TYPE_CHECKING:
     from likewise._typing import ArrayLike, RandomStateLike

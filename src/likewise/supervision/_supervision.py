@@ -24,7 +24,7 @@ from likewise.supervision._links import (
     parse_link,
     sort_unique,
 )
-from likewise.supervision._row_checks import (
+from likewise.supervision.row_checks import (
     FloatArray,
     IntArray,
     RowIndex,

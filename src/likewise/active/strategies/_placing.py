@@ -21,7 +21,7 @@ from likewise._reasons import Reason
 from likewise.active._questions import Question
 from likewise.active._state import InterviewState
 from likewise.base import Rule, real
-from likewise.supervision._cliques import Edges, find_clique, grow_groups, order_large_first
+from likewise.supervision.cliques import Edges, find_clique, grow_groups, order_large_first
 
 IntArray = npt.NDArray[np.int64]
 FloatArray = npt.NDArray[np.float64]

@@ -23,7 +23,7 @@ from likewise.active.strategies._placing import (
 )
 from likewise.active.strategies._random import RandomPairs
 from likewise.base import Rule, integer
-from likewise.supervision._links import Links
+from likewise.supervision import Links
 
 _DENSE_ROWS = 300  # up to this size a dense solver is faster than a sparse one
 _SCALE_NEIGHBOR = 7

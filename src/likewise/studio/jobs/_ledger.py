@@ -10,8 +10,7 @@ from statistics import median
 from typing import Any
 
 from likewise._reasons import Reason
-from likewise.active import Answer, Question, Reply
-from likewise.active._questions import Key
+from likewise.active import Answer, Key, Question, Reply
 from likewise.exceptions import LikewiseError
 from likewise.oracles import Annotators
 from likewise.studio._stored_events import StoredEventLog

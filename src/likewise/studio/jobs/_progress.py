@@ -7,9 +7,8 @@ from typing import Any
 
 import numpy.typing as npt
 
-from likewise.active import Interview, Reply
-from likewise.active._stopping import AdviceReason
-from likewise.active._stopping import _compute_changed_share as changed_between
+from likewise.active import AdviceReason, Interview, Reply
+from likewise.active._stopping import compute_changed_share as changed_between
 
 _STEP, _LAST = 5, 10
 _AT_ONCE = 4  # maximum number of fits per call; the curve then grows with later calls

@@ -15,9 +15,7 @@ import numpy.typing as npt
 from scipy.optimize import linear_sum_assignment
 from scipy.spatial.distance import cdist
 
-from likewise.active import Interview, Pool, Question
-from likewise.active._questions import Key
-from likewise.active._state import check_rows
+from likewise.active import Interview, Key, Pool, Question, check_rows
 from likewise.studio.jobs._ledger import Ledger, SettledReplies, StandingReplies, compute_standing, settle
 from likewise.studio.jobs._progress import ChangeCurve, KeptLabels, advise
 from likewise.studio.records import (

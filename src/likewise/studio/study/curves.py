@@ -23,8 +23,7 @@ from sklearn.exceptions import ConvergenceWarning
 from likewise.discriminative import DiscriminativeClustering
 from likewise.evaluation import pairwise_f
 from likewise.exceptions import InconsistentSupervisionWarning, StudyError
-from likewise.plotting._curves import COLOURS
-from likewise.plotting._figure import MARKERS, QUIET, hide_spines, make_detached_figure
+from likewise.plotting import COLOURS, MARKERS, QUIET, hide_spines, make_detached_figure
 from likewise.studio.study.answers import PICKS, Participant, StudyAnswer
 from likewise.studio.study.plan import Study
 from likewise.supervision import Supervision
