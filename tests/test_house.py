@@ -128,6 +128,16 @@ def test_the_call_paths_of_the_page_are_those_of_the_code():
                 reached |= set(find_imports(other))
 
 
+def test_a_small_fit_takes_a_short_path():
+    sys.path.insert(0, str(SOURCE.parents[1] / "tools"))
+    try:
+        import walk
+    finally:
+        sys.path.pop(0)
+    found, deepest = walk.walk_fit()
+    assert (len(found) <= 12, sum(map(len, found.values())) <= 90, len(deepest) <= 9) == (True, True, True)
+
+
 def test_importing_likewise_loads_nothing_heavy():
     heavy = {"numba", "sklearn", "scipy", "numpy", "jinja2"}
     code = f"import likewise, sys; print(sorted({heavy} & set(sys.modules)))"

@@ -40,13 +40,18 @@ def record_calls(work):
     return found, deepest
 
 
-def main():
-    """Fit once to warm up, fit again and print the counts."""
+def walk_fit():
+    """Fit once to warm up, and return the calls of a second fit."""
     X, _ = load_iris(return_X_y=True)
     must, cannot = [(0, 1), (2, 3), (60, 61)], [(0, 60), (0, 120), (60, 121)]
     hints = Supervision.from_links(len(X), must=must, cannot=cannot)
     model = MPCKMeans(3, random_state=0).fit(X, supervision=hints)
-    found, deepest = record_calls(lambda: model.fit(X, supervision=hints))
+    return record_calls(lambda: model.fit(X, supervision=hints))
+
+
+def main():
+    """Print the counts, and the functions if asked for."""
+    found, deepest = walk_fit()
     n_functions = sum(map(len, found.values()))
     print(f"{len(found)} files, {n_functions} functions, depth {len(deepest)}")
     if "-v" in sys.argv[1:]:
