@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from likewise.backends import as_rows
 from likewise.kmeans._loop import (
-    NOBODY,
+    NO_ROWS,
     ClusterStats,
     KMeansSteps,
     Metric,
@@ -61,7 +61,7 @@ def test_assign_rows_equals_the_plain_formula(name, seed, n, d, k):
     np.testing.assert_allclose(stats.sums, sums, atol=1e-10)
     np.testing.assert_allclose(stats.counts, counts)
     second = as_rows(X, weight=weight).sum(
-        partial(sum_rows, "squares" if metric.diagonal else "products", NOBODY)
+        partial(sum_rows, "squares" if metric.diagonal else "products", NO_ROWS)
     )
     assert compute_total_cost(stats, centers, metric, second) == pytest.approx(cost, rel=1e-9, abs=1e-9)
 

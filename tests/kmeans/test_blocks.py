@@ -23,7 +23,7 @@ from likewise import (
 from likewise._compat import HAS_CALLBACKS
 from likewise.backends import ArrayRows, MappedRows
 from likewise.datasets import MemmapRows, ParquetRows
-from likewise.kmeans._loop import NOBODY, sum_rows
+from likewise.kmeans._loop import NO_ROWS, sum_rows
 from likewise.seeding import extend_seeds
 from likewise.supervision import sample_links
 from reference.rows import PickledRows
@@ -138,7 +138,7 @@ def test_the_number_of_threads_changes_nothing_in_a_file(tmp_path):
         rows = MemmapRows(tmp_path / "rows.npy", block_rows=100)
         rows.threads = threads
         seeds = extend_seeds(rows, np.empty((0, 5)), 4, None, np.random.RandomState(0))
-        found.append((seeds, rows.sum(partial(sum_rows, "products", NOBODY))))
+        found.append((seeds, rows.sum(partial(sum_rows, "products", NO_ROWS))))
     np.testing.assert_array_equal(found[0][0], found[1][0])
     np.testing.assert_array_equal(found[0][1], found[1][1])
 

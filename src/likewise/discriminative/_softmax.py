@@ -33,7 +33,7 @@ from likewise.discriminative._hints import (
 T = TypeVar("T")
 
 _TINY = 1e-300
-_NOBODY = np.empty(0, dtype=np.int64)
+_NO_ROWS = np.empty(0, dtype=np.int64)
 # Number of rows that are processed at a time, so that intermediate results need little memory.
 _PART = 8192
 # A sweep costs less than a gradient, and a converged q reduces the number of gradients.
@@ -218,7 +218,7 @@ class Objective:
         m: float,
         tau: float,
         alpha: float,
-        hinted_rows: np.ndarray = _NOBODY,
+        hinted_rows: np.ndarray = _NO_ROWS,
         see: See = as_they_are,
         offset: np.ndarray | None = None,
         scale: np.ndarray | None = None,

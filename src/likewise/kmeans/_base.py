@@ -20,7 +20,7 @@ from likewise.backends import Block, Rows, as_rows, draw_rows, get_n_threads
 from likewise.base import FitProgress, HintedClusterer, Rule, choice, either, integer, real
 from likewise.evaluation import Satisfaction
 from likewise.kmeans._loop import (
-    NOBODY,
+    NO_ROWS,
     HintedPlacement,
     HintedRowPlacer,
     KMeansFit,
@@ -362,7 +362,7 @@ class KMeansFamily(ClassNamePrefixFeaturesOutMixin, TransformerMixin, HintedClus
         closure = check_closure(few, rows=hinted_rows)
 
         rows.threads = get_n_threads(rows.shape[0] * rows.shape[1] * self.n_clusters, self.n_jobs)
-        middle = (rows.sum(partial(sum_rows, "rows", NOBODY)) / rows.total_weight).astype(rows.dtype)
+        middle = (rows.sum(partial(sum_rows, "rows", NO_ROWS)) / rows.total_weight).astype(rows.dtype)
         rows = rows.transform(partial(np.add, -middle))  # distances lose fewer digits around the origin
         named = HintedSubset.from_data(rows, hinted_rows, few, closure)
         plan = self._plan(rows, named, self._make_hinted_rows(rows, named, rng), middle, rng)

@@ -11,7 +11,7 @@ from likewise.backends import Rows
 from likewise.exceptions import InfeasibleSupervisionError
 from likewise.kmeans._base import KMeansFamily
 from likewise.kmeans._loop import HintedPlacement, Metric
-from likewise.kmeans._mpck import AFRESH, index_links, search_labels
+from likewise.kmeans._mpck import FROM_SCRATCH, index_links, search_labels
 from likewise.seeding import HintedSubset
 
 _MAX_STEPS = 200_000
@@ -77,7 +77,7 @@ class ApartComponents:
         def improve(start: np.ndarray) -> np.ndarray:
             return search_labels(problem, [start], np.arange(self._n), _NO_COMPONENTS)[0][1]
 
-        found = [improve(AFRESH)]
+        found = [improve(FROM_SCRATCH)]
         if self._last is not None:
             found.append(improve(self._last))
         elif self._find_broken(found[0]):

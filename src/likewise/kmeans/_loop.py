@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from likewise.kmeans._mpck import MetricLearning
 
 Moment = Literal["rows", "squares", "products"]
-NOBODY = np.empty(0, dtype=np.int32)
+NO_ROWS = np.empty(0, dtype=np.int32)
 _PIECE = 2048
 # Fitting the metric may raise the objective. Stop after this many iterations without improvement.
 _PATIENCE = 5
@@ -116,7 +116,7 @@ class ClusterStats:
     sums: np.ndarray
     second: np.ndarray | None
     changed: int = 0
-    watched: np.ndarray = field(default_factory=NOBODY.copy)
+    watched: np.ndarray = field(default_factory=NO_ROWS.copy)
 
     def __add__(self, other: ClusterStats) -> ClusterStats:
         second = None if self.second is None or other.second is None else self.second + other.second
@@ -192,7 +192,7 @@ class FixedLabels:
         return self.rows[first:last] - rows.start, self.labels[first:last]
 
 
-NOTHING_FIXED = FixedLabels(np.empty(0, dtype=np.int64), NOBODY)
+NOTHING_FIXED = FixedLabels(np.empty(0, dtype=np.int64), NO_ROWS)
 
 
 def sum_rows(moment: Moment, without: np.ndarray, block: Block) -> np.ndarray:
@@ -219,7 +219,7 @@ def sum_rows(moment: Moment, without: np.ndarray, block: Block) -> np.ndarray:
 
 def mean_squared_distance(X: Rows) -> float:
     """Return the mean squared distance between two rows. The mean of the rows must be 0."""
-    return 2.0 * float(X.sum(partial(sum_rows, "squares", NOBODY)).sum() / X.total_weight)
+    return 2.0 * float(X.sum(partial(sum_rows, "squares", NO_ROWS)).sum() / X.total_weight)
 
 
 def label_block(centers: np.ndarray, metric: Metric, held: FixedLabels, block: Block) -> np.ndarray:
@@ -354,7 +354,7 @@ class KMeansSteps:
         *,
         hinted: HintedRowPlacer | None = None,
         learning: MetricLearning | None = None,
-        watch: np.ndarray = NOBODY,
+        watch: np.ndarray = NO_ROWS,
         fill: bool = True,
     ) -> None:
         self.rows, self.k = as_rows(X), n_clusters
@@ -367,11 +367,11 @@ class KMeansSteps:
         self._moments: str | None = None  # the second moments per cluster that the next metric needs
         if learning is not None and learning.per_cluster:
             self._moments = "diagonal" if learning.diagonal else "full"
-        without = NOBODY if hinted is None else hinted.rows
+        without = NO_ROWS if hinted is None else hinted.rows
         self._free_second = self.second = self.rows.sum(partial(sum_rows, moment, without))
         if hinted is not None:
             hinted_rows = as_rows(hinted.X, weight=hinted.weight)
-            self.second = self.second + hinted_rows.sum(partial(sum_rows, moment, NOBODY))
+            self.second = self.second + hinted_rows.sum(partial(sum_rows, moment, NO_ROWS))
         spread = self.second if self.second.ndim == 1 else self.second.diagonal()
         spread = np.sqrt(np.maximum(spread / max(self.rows.total_weight, 1e-300), 0.0))
         self.scale = np.where(spread > 0, spread, 1.0)

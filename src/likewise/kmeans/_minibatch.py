@@ -19,7 +19,7 @@ from likewise.backends import ArrayRows, Rows, draw_rows, get_n_threads, get_one
 from likewise.base import FitProgress, Rule, choice, either, integer, real, warn_caller
 from likewise.evaluation import Satisfaction
 from likewise.kmeans._loop import (
-    NOBODY,
+    NO_ROWS,
     NOTHING_FIXED,
     ClusterStats,
     FixedLabels,
@@ -141,7 +141,7 @@ class RunningClusters:
         """
         found = steps.assign(self.centers, self.metric, hinted_labels)
         keep = 1.0 if half_life is None else 0.5 ** (size / half_life)
-        new, old = replace(found.stats, changed=0, watched=NOBODY), self.stats
+        new, old = replace(found.stats, changed=0, watched=NO_ROWS), self.stats
         second = None if old.second is None else keep * old.second
         stats = ClusterStats(keep * old.counts, keep * old.sums, second) + new
         second, broken = keep * self.second + steps.second, keep * self.broken
@@ -505,7 +505,7 @@ def _draw_first_batch(
 
 
 def _compute_mean(rows: Rows) -> np.ndarray:
-    total: np.ndarray = rows.sum(partial(sum_rows, "rows", NOBODY)) / rows.total_weight
+    total: np.ndarray = rows.sum(partial(sum_rows, "rows", NO_ROWS)) / rows.total_weight
     return total.astype(rows.dtype)
 
 

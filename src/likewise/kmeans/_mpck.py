@@ -44,7 +44,7 @@ from likewise.backends import Block, Rows, as_rows
 from likewise.base import Rule, choice, either, real
 from likewise.kmeans._base import IS_ARRAY, KMeansFamily
 from likewise.kmeans._loop import (
-    NOBODY,
+    NO_ROWS,
     ClusterStats,
     HintedPlacement,
     HintedRowPlacer,
@@ -63,7 +63,7 @@ MetricKind = Literal["full", "diagonal"]
 # Limits of the local search over the labels of linked rows.
 _MAX_ROUNDS = 20
 _MAX_SWEEPS = 20
-AFRESH = np.empty(0, dtype=np.int64)
+FROM_SCRATCH = np.empty(0, dtype=np.int64)
 
 # Up to this many rows, all are compared for D_h; above it, only rows that are extreme along some direction.
 _EXACT_ROWS = 256
@@ -267,14 +267,14 @@ class MPCKMeans(SoftLinks):
         if self._hints_assign and self.init == "auto" and not has_must:
             return None
         moment: Moment = "squares" if self.metric == "diagonal" else "products"
-        total = X.sum(partial(sum_rows, moment, NOBODY))
+        total = X.sum(partial(sum_rows, moment, NO_ROWS))
         spread = np.sqrt((total if total.ndim == 1 else total.diagonal()) / X.total_weight)
         tied = ComponentCentroids.from_closure(named.X, named.closure, named.weight)
         weight = named.weight[tied.rows]
         within = np.asarray(named.X[tied.rows], dtype=np.float64) - tied.centroids[tied.place]
         freedom = weight.sum() - tied.mass.sum() / np.bincount(tied.place).mean() if len(tied.rows) else 0.0
         one = self._weight_unit
-        scatter = as_rows(within, weight=weight).sum(partial(sum_rows, moment, NOBODY))
+        scatter = as_rows(within, weight=weight).sum(partial(sum_rows, moment, NO_ROWS))
         scatter = scatter + total / X.total_weight * one
         scale = np.where(spread > 0, spread, 1.0)
         return compute_inverse_metric(scatter[None], np.array([freedom + one]), scale, self.regularization)
@@ -363,7 +363,7 @@ class LinkedRows:
             float(self._penalty.alpha), float(self._penalty.beta), np.resize(reach, len(centers)),
             *self._group_index, self._group_is_cannot, self._group_weight, X, Y, Q,
         )  # fmt: skip
-        starts = [AFRESH] if previous is None else [AFRESH, previous]
+        starts = [FROM_SCRATCH] if previous is None else [FROM_SCRATCH, previous]
         found = search_labels(problem, starts, self._order, self._components)
         energy, labels = min(found, key=lambda pair: pair[0])
         return HintedPlacement(labels, energy, nearest)

@@ -23,7 +23,7 @@ from likewise.supervision import RowIds
 if TYPE_CHECKING:
     from likewise.studio.store import Store, Transaction
 
-NOBODY = "imported"  # annotator of answers without a name
+DEFAULT_ANNOTATOR = "imported"  # annotator of answers without a name
 _AT_ONCE = 500  # events per transaction, so that answers given meanwhile do not wait long
 
 
@@ -83,7 +83,7 @@ def import_answers(
     """
     from likewise.studio.service._accounts import clean_name
 
-    nobody = clean_name(NOBODY if annotator is None else annotator, "the name of the annotator")
+    nobody = clean_name(DEFAULT_ANNOTATOR if annotator is None else annotator, "the name of the annotator")
     earlier = read_earlier(Path(path), RowIds.from_ids(ids), format=format, encoding=encoding, raw=raw)
     imported = _ImportedAnswers(earlier, nobody)
     new_people = store.write(imported.find_or_add_people)
