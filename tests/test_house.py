@@ -4,6 +4,7 @@ import ast
 import re
 import subprocess
 import sys
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -30,9 +31,16 @@ LAYER_OF = {package: number for number, packages in enumerate(LAYERS) for packag
 FAMILIES = next(packages for packages in LAYERS if "kmeans" in packages)
 
 
+@cache
+def list_nodes(path):
+    """Return the nodes of the syntax tree that may import something."""
+    tree = ast.parse(path.read_text(encoding="utf-8"))
+    return [node for node in ast.walk(tree) if isinstance(node, ast.Import | ast.ImportFrom | ast.Constant)]
+
+
 def find_imports(path):
     """Yield the packages of likewise that a file imports: at its top, in functions, or by a string."""
-    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+    for node in list_nodes(path):
         names = []
         if isinstance(node, ast.Import):
             names = [alias.name for alias in node.names]
@@ -80,7 +88,7 @@ def test_an_import_that_climbs_or_crosses_is_noticed(tmp_path, line):
 
 def find_private_imports(path, package):
     """Yield the imports of private modules of other packages."""
-    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+    for node in list_nodes(path):
         if isinstance(node, ast.ImportFrom) and (node.module or "").startswith("likewise."):
             _, other, *inner = node.module.split(".")
             private = [

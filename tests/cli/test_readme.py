@@ -2,6 +2,7 @@
 
 import os
 import re
+import shlex
 import shutil
 import signal
 import subprocess
@@ -10,6 +11,9 @@ import urllib.request
 from pathlib import Path
 
 import pytest
+
+from fork_server import start_command
+from patience import PATIENCE
 
 ROOT = Path(__file__).parents[2]
 ANSWERS = "y\nn\nu\nq\n"  # for the command that asks
@@ -45,11 +49,23 @@ def run_command(command, folder, env):
     if command.startswith("likewise studio "):
         serve(command, folder, env)
         return
-    typed = {"input": ANSWERS} if command.startswith("likewise ask ") else {"stdin": subprocess.DEVNULL}
-    ended = subprocess.run(
-        ["sh", "-c", command], cwd=folder, env=env, text=True, capture_output=True, check=False, **typed
-    )
-    assert ended.returncode == 0, f"{command}\n{ended.stdout}{ended.stderr}"
+    if command.startswith("likewise "):
+        code, shown = fork_command(command, folder, env)
+    else:
+        ended = subprocess.run(["sh", "-c", command], cwd=folder, env=env, text=True, capture_output=True)
+        code, shown = ended.returncode, ended.stdout + ended.stderr
+    assert code == 0, f"{command}\n{shown}"
+
+
+def fork_command(command, folder, env):
+    """Run a command of likewise in a process; return the exit code and what it printed."""
+    (folder / ".typed").write_text(ANSWERS if command.startswith("likewise ask ") else "")
+    stdin = os.open(folder / ".typed", os.O_RDONLY)
+    output = os.open(folder / ".output", os.O_WRONLY | os.O_CREAT | os.O_TRUNC)
+    words = shlex.split(command, comments=True)
+    process = start_command(words[1:], folder, env, [stdin, output, os.dup(output)])
+    process.join(PATIENCE)
+    return process.exitcode, (folder / ".output").read_text()
 
 
 def serve(command, folder, env):

@@ -22,7 +22,7 @@ import json, sys, tempfile, warnings
 tempfile.tempdir = sys.argv[1]
 with warnings.catch_warnings(record=True) as caught:
     warnings.simplefilter("always")
-    import likewise, likewise.bayesian, likewise.kmeans, likewise.multilabel
+    import likewise
     import numpy as np
     from likewise.kernels import assign
     X, centers, labels = np.array([[0.0], [1.0], [10.0], [11.0]]), np.array([[0.5], [10.5]]), np.zeros(4, int)
