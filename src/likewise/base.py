@@ -401,7 +401,7 @@ class HintedEstimator(CallbackSupportMixin, BaseEstimator):
 
     def _check_largest(self, largest: float, dtype: Any, size: int) -> None:
         """Raise an error for values so large that a sum of squared differences would overflow."""
-        if largest > np.sqrt(np.finfo(dtype).max / (4.0 * size)):
+        if largest > float(np.sqrt(np.finfo(dtype).max / (4.0 * size))):
             raise ValueError(
                 f"{type(self).__name__}: X has a value of size {largest:.3g}, too large to square in "
                 f"{dtype}. Divide X by a constant, or pass float64."
@@ -410,7 +410,7 @@ class HintedEstimator(CallbackSupportMixin, BaseEstimator):
     def _choose_row_unit(self, largest: float, dtype: Any, size: int) -> None:
         """Choose the factor for rows that are too small to square, or raise an error for their size."""
         info = np.finfo(dtype)
-        if largest > np.sqrt(info.max / (4.0 * size)):
+        if largest > float(np.sqrt(info.max / (4.0 * size))):
             self._check_largest(largest, dtype, size)
         self._row_unit = 1.0
         if self._rescales_rows and 0.0 < largest < float(info.tiny) ** 0.25:  # fourth powers underflow
