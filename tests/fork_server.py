@@ -1,6 +1,6 @@
-"""Real processes without seconds of imports: a fork server imports the package once for all of them.
+"""Start real processes quickly: a fork server imports the package once.
 
-Each is a process of its own that can be killed. Imports and start-up as a user has them are tested by tests
+Each process is forked from it and can be killed on its own. Start-up as users see it is covered by the tests
 that run the installed command.
 """
 
@@ -35,18 +35,21 @@ def start_workers_by_fork():
     worker.START_METHOD = "forkserver"
 
 
-def start_command(words, folder, environment, streams, *, takes_terminal=False):
-    """Start `likewise` with these words. `streams` (standard input, output, error) are closed here."""
+def start_command(arguments, folder, environment, streams, *, takes_terminal=False):
+    """Run `likewise` with these arguments.
+
+    The file descriptors in `streams` (standard input, output, error) are closed in this process.
+    """
     _ensure_running()
-    arguments = (words, str(folder), environment, [DupFd(stream) for stream in streams], takes_terminal)
-    process = get_context("forkserver").Process(target=_run_command, args=arguments, daemon=True)
+    passed = (arguments, str(folder), environment, [DupFd(stream) for stream in streams], takes_terminal)
+    process = get_context("forkserver").Process(target=_run_command, args=passed, daemon=True)
     process.start()
     for stream in set(streams):
         os.close(stream)
     return process
 
 
-def _run_command(words, folder, environment, streams, takes_terminal):
+def _run_command(arguments, folder, environment, streams, takes_terminal):
     from likewise.cli.main import main
 
     for number, stream in enumerate(streams):
@@ -59,5 +62,5 @@ def _run_command(words, folder, environment, streams, takes_terminal):
     os.environ.clear()
     os.environ.update(environment)
     os.chdir(folder)
-    sys.argv = ["likewise", *words]
+    sys.argv = ["likewise", *arguments]
     main()

@@ -9,14 +9,14 @@ from likewise import Supervision
 from likewise.backends import ArrayRows, as_rows
 from likewise.seeding import (
     ComponentCentroids,
-    breaks_clearly_less,
     compute_component_centroids,
     compute_hinted_space,
     draw_seeds_from_closure,
     extend_seeds,
-    farthest_first,
-    find_fewest_broken,
+    find_least_violating,
+    is_clearly_better,
     oversample,
+    select_farthest_first,
 )
 from reference.problems import corners
 
@@ -97,11 +97,11 @@ def test_a_clustering_breaks_clearly_fewer_links_only_by_more_than_chance():
     good, bad = np.zeros(10, dtype=int), np.arange(10)
     one_off = good.copy()
     one_off[1] = 1
-    assert breaks_clearly_less(good, bad, hints, 2.0)  # 5 more broken, of a standard deviation of 5 ** .5
-    assert not breaks_clearly_less(good, one_off, hints, 1.0)
-    assert not breaks_clearly_less(bad, good, hints, 0.0)
+    assert is_clearly_better(good, bad, hints, 2.0)  # 5 more broken, of a standard deviation of 5 ** .5
+    assert not is_clearly_better(good, one_off, hints, 1.0)
+    assert not is_clearly_better(bad, good, hints, 0.0)
     group = Supervision.from_links(10, must_groups=[list(range(10))])
-    assert breaks_clearly_less(good, bad, group, 2.0)  # ten rows count as nine links
+    assert is_clearly_better(good, bad, group, 2.0)  # ten rows count as nine links
 
 
 def test_the_space_that_links_suggest_is_long_where_cannot_linked_rows_differ():
@@ -145,9 +145,9 @@ def test_one_large_cluster_does_not_explain_must_links_better_than_chance():
     must = [(0, 1), (1, 2), (3, 4), (4, 5), (0, 5)]
     hints = Supervision.from_links(6, must=must)
     merged, split, wrong = np.zeros(6, int), np.array([0, 0, 0, 1, 1, 1]), np.array([0, 1, 0, 1, 0, 1])
-    assert find_fewest_broken([merged, split, wrong], hints) == [0, 1]  # 0, 1 and 5 broken
+    assert find_least_violating([merged, split, wrong], hints) == [0, 1]  # 0, 1 and 5 broken
     # Random halves break 5 / 2 links: 0 - 0, 1 - 2.5, 5 - 2.5, and the standard deviation is 1.
-    assert find_fewest_broken([merged, split, wrong], hints, against_chance=True) == [1]
+    assert find_least_violating([merged, split, wrong], hints, against_chance=True) == [1]
 
 
 # ---------------------------------------------------------------------- by hand
@@ -157,7 +157,7 @@ def test_points_are_chosen_by_weight_times_squared_distance():
     points = np.array([[0.0], [1.0], [3.0], [4.0]])
     weight = np.array([2.0, 1.0, 1.0, 0.5])
     # The heaviest is 0; then 1, 9 and 0.5 * 16 = 8; then 1 and 0.5 * 1.
-    assert farthest_first(points, weight, 3).ravel().tolist() == [0, 3, 1]
+    assert select_farthest_first(points, weight, 3).ravel().tolist() == [0, 3, 1]
 
 
 def test_components_have_weighted_centroids_in_decreasing_order_of_weight():

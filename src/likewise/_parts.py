@@ -1,7 +1,7 @@
-"""Parts of likewise that lower layers use without importing them.
+"""Registry of classes that a package uses but may not import.
 
-The top-level package names the parts, by what they are for; each is imported when it is first used. So an
-interview has a default model although the layer of interviews knows no model.
+``likewise/__init__.py`` registers each under a role; it is imported on first use. This gives `Interview` a
+default model although `active` may not import `spectral`.
 """
 
 from __future__ import annotations
@@ -13,11 +13,11 @@ _PARTS: dict[str, tuple[str, str]] = {}
 
 
 def register_part(role: str, module: str, name: str) -> None:
-    """Name the part for a role: the module that defines it and its name there."""
+    """Register the class for a role: the module that exports it and its name there."""
     _PARTS[role] = (module, name)
 
 
 def get_part(role: str) -> Any:
-    """Import and return the part for a role."""
+    """Import and return the class for a role."""
     module, name = _PARTS[role]
     return getattr(importlib.import_module(module), name)

@@ -1,4 +1,7 @@
-"""The hinted rows of a data set, and initial cluster centres from must-link components and k-means++."""
+"""Hinted rows, initial centres, and the comparison of clusterings by violated links.
+
+Initial centres come from must-link components and k-means++.
+"""
 
 from __future__ import annotations
 
@@ -16,13 +19,13 @@ from likewise.backends import ArrayRows, Block, Rows, as_rows, get_ones, get_scr
 from likewise.supervision import Closure, RowGroups, Supervision
 
 __all__ = [
-    "breaks_clearly_less",
     "compute_component_centroids",
     "compute_hinted_space",
     "draw_seeds_from_closure",
     "extend_seeds",
-    "farthest_first",
-    "find_fewest_broken",
+    "find_least_violating",
+    "is_clearly_better",
+    "select_farthest_first",
 ]
 
 
@@ -157,7 +160,7 @@ class ComponentCentroids:
         return X
 
 
-def farthest_first(points: np.ndarray, weight: np.ndarray, k: int) -> np.ndarray:
+def select_farthest_first(points: np.ndarray, weight: np.ndarray, k: int) -> np.ndarray:
     """Choose k points by weighted farthest-first traversal.
 
     The first is the point with the largest weight. Each further one maximises weight x squared distance to
@@ -427,7 +430,7 @@ def draw_seeds_from_closure(
 ) -> np.ndarray:
     """Return k initial centres that respect the must-links.
 
-    With at least k must-link components of two rows or more, :func:`farthest_first` chooses k of their
+    With at least k must-link components of two rows or more, :func:`select_farthest_first` chooses k of their
     centroids. With fewer, all centroids are used and :func:`extend_seeds` adds the rest.
 
     Parameters
@@ -454,7 +457,7 @@ def draw_seeds_from_closure(
     heaviest_first = np.argsort(-tied.mass, kind="stable")[: np.count_nonzero(tied.mass > 0)]
     centroids = tied.centroids[heaviest_first]
     if len(centroids) >= k:
-        return farthest_first(centroids, tied.mass[heaviest_first], k)
+        return select_farthest_first(centroids, tied.mass[heaviest_first], k)
     if draws is None:
         return extend_seeds(X, centroids, k, weight, rng)
     return extend_seeds(draws, centroids, k, None, rng)
@@ -465,11 +468,11 @@ def compute_hinted_space(
 ) -> np.ndarray:
     """Transform the rows linearly so that distances agree with the links.
 
-    Directions that separate cannot-linked rows but not must-linked rows are stretched. Let B be the scatter
-    of the differences between must-linked rows and A that between cannot-linked rows, each shrunk towards the
-    scatter of all rows with the weight of n_features additional links. The rows are whitened by B, and then
-    each principal direction of A is scaled by its variance there. A group counts as links from its first row
-    to the others. Initial centres can be drawn in the new space.
+    Directions that separate cannot-linked rows but not must-linked rows are stretched. Let M be the scatter
+    of the differences of must-linked rows and C that of cannot-linked rows, each shrunk towards the scatter
+    of all rows with the weight of n_features additional links. The rows are whitened by M, and then each
+    principal direction of C is scaled by its variance there. A group counts as links from its first row to
+    the others. Weights of links are not used. Initial centres can be drawn in the new space.
 
     Parameters
     ----------
@@ -506,13 +509,13 @@ def compute_hinted_space(
     return np.asarray((rows @ directions) * values, dtype=X.dtype)
 
 
-def find_fewest_broken(
+def find_least_violating(
     clusterings: list[np.ndarray], hints: Supervision, *, against_chance: bool = False
 ) -> list[int]:
-    """Return the clusterings whose violated link weight is within one standard deviation of the smallest.
+    """Return the indices of the clusterings whose violated link weight is close to the smallest.
 
-    The standard deviation is estimated by the square root of the smallest weight, and is at least 1. Larger
-    differences are unlikely to be due to chance.
+    Close means within one standard deviation, which is estimated by the square root of the smallest weight,
+    and is at least 1. Larger differences are unlikely to be due to chance.
 
     Parameters
     ----------
@@ -542,8 +545,8 @@ def find_fewest_broken(
     return np.flatnonzero(excess <= bound).tolist()
 
 
-def breaks_clearly_less(
-    labels: np.ndarray, others: np.ndarray, hints: Supervision, n_deviations: float
+def is_clearly_better(
+    labels: np.ndarray, other_labels: np.ndarray, hints: Supervision, n_deviations: float
 ) -> bool:
     """Return True if one clustering violates significantly less link weight than another.
 
@@ -554,7 +557,7 @@ def breaks_clearly_less(
     ----------
     labels : ndarray of shape (n_samples,)
         The clustering that may be better.
-    others : ndarray of shape (n_samples,)
+    other_labels : ndarray of shape (n_samples,)
         The clustering to compare with.
     hints : Supervision
         The hints, of which the links are used.
@@ -566,7 +569,7 @@ def breaks_clearly_less(
     is_better : bool
         Whether `labels` violates less weight by more than that.
     """
-    difference = _sum_broken_weights(others, hints) - _sum_broken_weights(labels, hints)
+    difference = _sum_broken_weights(other_labels, hints) - _sum_broken_weights(labels, hints)
     links = hints.links
     sizes = np.concatenate([np.diff(links.must_groups.indptr), np.diff(links.cannot_groups.indptr)])
     n_pairs = len(difference) - len(sizes)

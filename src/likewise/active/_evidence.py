@@ -1,4 +1,4 @@
-"""What answers state: events, hints, weighted links for models that allow for errors, and contradictions.
+"""Convert answers to hints and weighted links; find contradictions and answers that look wrong.
 
 An answer is evidence, not a fact: some contradict others, and some look wrong.
 """
@@ -33,11 +33,12 @@ _METRIC_GROWTH = (1.25, 1.5)  # then whenever answers grow by this factor, befor
 _METRIC_EARLY = 28
 _FEWEST_PAIRS = 5  # annotators are weighted once two of them have stated this many pairs
 _REVERSED_PAIRS = 15  # the answers of an annotator are reversed only from this many pairs on
-_LEAST_WEIGHT = 0.05  # an answer is never left out
+_WEIGHT_INSTEAD_OF_ZERO = 0.05  # so that no answer is dropped
 _ANNOTATOR_PRIOR = (1.0, 8.0)  # Beta: one answer in nine is wrong
 _WEIGHTS = (-1.0, 3.0)  # smallest and largest weight of an annotator's answers
 _MOST_REASONS = 5
-_MIN_GROUP_SIZES = (3, 2)  # for a check: with at most _FEW_CLASSES classes, and with more
+# Smallest group for which a merge is checked: with at most _FEW_CLASSES classes; with more.
+_MIN_GROUP_SIZES = (3, 2)
 _FEW_CLASSES = 4
 _CONFIRMED = 1.5  # an answer of this weight, repeated or by a trusted annotator, is not checked
 
@@ -133,9 +134,9 @@ class Contradiction:
 def build_supervision(replies: Sequence[Reply], n_samples: int) -> Supervision:
     """Return the replies as supervision; UNSURE adds nothing.
 
-    A tray adds a must-link group for each pile and a cannot-link for each pair of rows of different piles, at
-    most 66. Fewer cannot-links would imply the others, but then a method that weights links would give
-    cannot-links less weight than must-links.
+    A tray adds a must-link group for each pile and a cannot-link for each pair of rows of different piles (at
+    most 66, because a tray has at most 12 rows). Fewer cannot-links would imply the others, but then a method
+    that weights links would give cannot-links less weight than must-links.
     """
     must: list[tuple[int, ...]] = []
     cannot: list[tuple[int, int]] = []
@@ -310,7 +311,7 @@ def weigh_annotators(replies: Sequence[Reply], evidence: Any) -> list[float] | N
         rate = _fit_rate(np.array(values))
         if rate > 0.5 and len(values) < _REVERSED_PAIRS:
             rate = 0.5
-        weight = math.log((1 - rate) / rate) / unit or _LEAST_WEIGHT
+        weight = math.log((1 - rate) / rate) / unit or _WEIGHT_INSTEAD_OF_ZERO
         weights[annotator] = min(max(weight, _WEIGHTS[0]), _WEIGHTS[1])
     return [weights[reply.annotator] for reply in replies]
 
@@ -340,10 +341,10 @@ class Suspect:
     predicted : float
         The probability of the answer given the rows and all other answers.
     against : tuple of Reply
-        At most five other answers about the same rows that contradict this one, or agree with the clusters
-        that it contradicts.
+        At most five other answers about at least one of its rows: they state the opposite, or they agree with
+        the most probable clusters, with which this answer disagrees.
     rows : tuple of int
-        At most five neighbours that have answers and are in the most probable cluster of one of the rows.
+        At most five answered neighbours of either row that share its most probable cluster.
     confirmed : bool
         Whether the pair was answered the same way more than once.
 
@@ -458,12 +459,12 @@ class Merge:
 
 
 def find_merges(model: Any) -> tuple[Merge, ...]:
-    """Return the SAME answers that are the only link between two groups.
+    """Return the pairs of groups that a single unconfirmed SAME answer connects.
 
     Nothing contradicts such an answer, because no other answer links the two groups. The result is sorted by
-    the size of the smaller group, largest first. Groups with too few rows are left out: if an answer places
-    a single row, a question about a new row next to it is as informative about the region, and places the
-    new row too. Answers with a large weight are left out as well.
+    the size of the smaller group, largest first. Small groups are left out: if the answer places only one
+    row, asking about a new row nearby tells as much and also places that row. Answers with a large weight are
+    left out as well.
     """
     evidence = getattr(getattr(model, "propagation_", None), "evidence", None)
     if evidence is None:

@@ -209,8 +209,9 @@ class Interview:
                 "or discover=True if the number of clusters is unknown."
             )
         self._log: EventLog[Event] = EventLog()
-        self._weights: Mapping[Key, float] = {}  # of answers that do not count once
-        self._derived: dict[str, Any] = {}  # what follows from the two; emptied when they change
+        self._weights: Mapping[Key, float] = {}  # weights other than 1, by the key of the question
+        # Cache of values derived from `_log` and `_weights`; cleared when either changes.
+        self._derived: dict[str, Any] = {}
         self._cache: dict[Any, Any] = {}
         self._fits = FitCache(self.model, self.X, self.n_clusters, self.discover, self.random_state)
         # Fits with the answers and weights that they used: the last two, and the one whose metric they reuse.
@@ -556,8 +557,8 @@ class Interview:
         Returns
         -------
         ndarray of shape (n_samples,)
-            The clusters. The metric is learned from these answers only, so with all answers they may differ
-            from `labels_`, which uses a metric of fewer answers.
+            The clusters. Without a pool, the metric is learned anew from these answers. `labels_` may reuse a
+            metric learned from fewer answers, so ``labels_after(n_answers)`` can differ from it.
         """
         n = check_integer("n_answers", n_answers, low=0)
         if self._pooled is not None:
@@ -672,7 +673,7 @@ class Interview:
         return found
 
     def _get_knowledge(self) -> Knowledge:
-        """Return the hints and answers and their implications, if all answers are taken as correct."""
+        """Return the hints and answers with what they imply, treating every answer as correct."""
         return self._derive("knowledge", lambda: self._make_knowledge(self.replies))
 
     def _make_knowledge(self, replies: Sequence[Reply]) -> Knowledge:
@@ -699,7 +700,10 @@ class Interview:
         return tuple(self._weights.get(reply.question.key, 1.0) for reply in replies) if self._weights else ()
 
     def _find_neither(self, replies: Sequence[Reply]) -> npt.NDArray[np.int64]:
-        """Return the triplets answered NEITHER, which links cannot express."""
+        """Return the triplets with the answer NEITHER, in the hints and in `replies`.
+
+        Links cannot express them.
+        """
         vague = [reply for reply in replies if reply.answer is Answer.NEITHER]
         if not vague and "triplets" not in self.given.kinds:
             return np.empty((0, 3), dtype=np.int64)

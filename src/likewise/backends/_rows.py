@@ -108,7 +108,8 @@ class Block:
     weight : ndarray of shape (n,)
         The weight of each row.
     kept : ndarray or None
-        The part of the column that belongs to the block. Changes to it are stored.
+        The values of the column for this block. Changes are kept if the column is stored; pass `new_recipe`
+        so that they can also be recomputed.
     """
 
     X: np.ndarray
@@ -145,8 +146,8 @@ class Column:
     Attributes
     ----------
     recipe : callable
-        Computes the values of a block from its :class:`Block`. It needs little other information, so lost
-        values can be recomputed bit for bit, and it must be cheap to send to another process.
+        Computes the values of a block from its :class:`Block`. Must be deterministic, so that lost values are
+        recomputed bit for bit, and small, because it is sent to other processes.
     """
 
     recipe: Recipe
@@ -187,7 +188,7 @@ class Rows(ABC):
     names : sequence of str or None
         The names of the columns, if known.
     is_distributed : bool
-        Whether the rows are stored outside this process.
+        Whether the rows are a Dask collection.
     total_weight, heaviest : float
         The sum and the maximum of the weights.
     """
@@ -553,12 +554,15 @@ class ArrayRows(Rows):
 
 
 def is_distributed(X: Any) -> bool:
-    """Return True if X is stored outside this process, like a Dask array."""
+    """Return True if X is a Dask collection."""
     return type(X).__module__.partition(".")[0] == "dask"
 
 
 def as_rows(X: Any, threads: int = 1, weight: np.ndarray | None = None) -> Rows:
-    """Return an array, a memory map or a Dask collection as :class:`Rows`; Rows are returned unchanged."""
+    """Return an array, a memory map or a Dask collection as :class:`Rows`.
+
+    Rows are returned as they are, with new weights if given; `threads` then has no effect.
+    """
     if isinstance(X, Rows):
         return X if weight is None else X.with_weights(weight)
     if type(X) is np.ndarray:

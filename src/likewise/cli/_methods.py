@@ -36,7 +36,7 @@ class Method:
     home: str  # ``module:class``
     uses: frozenset[str] = LINKS  # the kinds of hints that it supports
     hard: bool = False  # whether it breaks no link, so that contradictory links are an error
-    # Parameters that the command line sets, to the same values as an interview.
+    # Default parameters on the command line; those of propagation equal the defaults of an interview.
     settings: tuple[tuple[str, Any], ...] = ()
 
     @property
@@ -84,7 +84,7 @@ DEFAULT = "mpck-means"
 def _parameter(name: str, what: str, *, beside: tuple[str, ...] = (), **settings: Any) -> Any:
     """Declare an option of the methods whose estimators have a parameter with the name of the field.
 
-    `what` describes these methods; `beside` are further parameters that they have.
+    `what` describes these methods; `beside`: parameters that the estimator must have as well.
     """
     declared = option(name, **settings).metadata
     return field(metadata={**declared, "option": name, "what": what, "beside": beside})
@@ -92,7 +92,10 @@ def _parameter(name: str, what: str, *, beside: tuple[str, ...] = (), **settings
 
 @dataclass(frozen=True, kw_only=True)
 class MethodOptions:
-    """The parameters of the estimators that can be set, by their names; None if the option is not given."""
+    """Options that set parameters of the estimator; each field is named after its parameter.
+
+    A field is None if the option is not given.
+    """
 
     metric: str | None = _parameter(
         "--metric",
@@ -194,7 +197,7 @@ def find_methods(kinds: frozenset[str]) -> list[str]:
     return [name for name, method in METHODS.items() if kinds <= method.uses]
 
 
-def check_honoured(method: str, kinds: frozenset[str]) -> None:
+def check_supported(method: str, kinds: frozenset[str]) -> None:
     """Raise an error if a method does not support these hints; the message lists the methods that do."""
     if kinds <= METHODS[method].uses:
         return
@@ -211,12 +214,15 @@ def check_honoured(method: str, kinds: frozenset[str]) -> None:
 # ---------------------------------------------------------------------- fitting
 
 
-def select_hints(
+def prepare_hints(
     hints: Supervision, method: str, n_clusters: int, as_links: bool, options: dict[str, Any]
 ) -> Supervision:
-    """Return the hints in the form that the method uses; raise an error if it does not support them."""
+    """Return the hints in the form that the method uses; raise an error if it does not support them.
+
+    May set ``options["as_links"]``.
+    """
     if not as_links:
-        check_honoured(method, hints.kinds)
+        check_supported(method, hints.kinds)
         return hints
     if METHODS[method].has_parameters("as_links"):  # it avoids a list of all pairs
         options["as_links"] = True
@@ -225,7 +231,7 @@ def select_hints(
     if (bags := hints.bags) is not None:
         n_classes = len({label for labels in bags.labels for label in labels or ()})
         links |= hints.select_kinds("bags").to_links(more_clusters_than_classes=n_clusters > n_classes)
-    check_honoured(method, links.kinds)
+    check_supported(method, links.kinds)
     return links
 
 
@@ -301,7 +307,7 @@ def list_terms() -> dict[str, str]:
 
 STRATEGIES = {
     "default": "the default model and strategy of interviews",
-    "regions": "rows that represent many uncertain ones; the strategy of the default",
+    "regions": "rows that represent many uncertain ones; the default strategy",
     "tray": "trays of rows to sort into piles",
     "random": "pairs drawn at random",
     "triplets": "like regions, with a third row added to each pair",

@@ -12,7 +12,7 @@ import click
 
 from likewise.cli import _options as opt
 from likewise.cli import _output as output
-from likewise.cli._methods import LINKS, METHODS, check_honoured, find_methods, list_terms, make_estimator
+from likewise.cli._methods import LINKS, METHODS, check_supported, find_methods, list_terms, make_estimator
 from likewise.exceptions import UnsupportedSupervisionError, render
 
 if TYPE_CHECKING:
@@ -224,7 +224,7 @@ def _select_methods(asked: tuple[str, ...] | None, hints: Supervision, as_links:
         return usual
     for name in asked:
         if METHODS[name].uses and not (as_links and METHODS[name].uses >= LINKS):
-            check_honoured(name, hints.kinds)
+            check_supported(name, hints.kinds)
     return asked
 
 

@@ -20,7 +20,7 @@ from likewise.cli._methods import (
     fit_by_ids,
     is_blockwise,
     make_estimator,
-    select_hints,
+    prepare_hints,
 )
 
 if TYPE_CHECKING:
@@ -192,7 +192,7 @@ def command(asked: ClusterOptions) -> None:
     ):
         output.check_n_clusters(clusters, source.n_rows)
         all_hints = source.read_hints()
-        used = select_hints(all_hints, method, clusters, asked.as_links, options)
+        used = prepare_hints(all_hints, method, clusters, asked.as_links, options)
         step("clustering")
         model = make_estimator(method, clusters, asked.seed, options)
         if source.callbacks:

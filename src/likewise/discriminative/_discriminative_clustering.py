@@ -17,7 +17,7 @@ from likewise.discriminative._hints import Noise, NoiseKind
 from likewise.discriminative._model import SOFT_EPSILONS, TRIAL, GatheredRows, HintData, Run, SoftmaxClusterer
 from likewise.discriminative._row_features import OrderedRows, Space
 from likewise.discriminative._softmax import DiscriminativeFit, HintedObjective
-from likewise.seeding import breaks_clearly_less
+from likewise.seeding import is_clearly_better
 from likewise.supervision import Supervision
 
 if TYPE_CHECKING:
@@ -91,8 +91,7 @@ class DiscriminativeClustering(SoftmaxClusterer):
     random_state : int, RandomState or None, default=None
         Seed of the random draws. Pass an int for the same result on every call.
     n_jobs : int or None, default=None
-        Maximum number of threads; None uses the current OpenMP limit and -1 all cores. Small data use one
-        thread.
+        Maximum number of threads; None and -1 use the current OpenMP limit. Small data use one thread.
 
     Attributes
     ----------
@@ -306,7 +305,7 @@ class DiscriminativeClustering(SoftmaxClusterer):
         unhinted = run(free, self._choose_start(few, free, nothing, rng, run).state, self.max_iter).state
         continued = run(problem, problem.start(unhinted.W), TRIAL)
         own, other = (problem.objective.log_p_hinted(W).argmax(axis=1) for W in (tried.state.W, unhinted.W))
-        is_clear = breaks_clearly_less(own, other, hint_data.as_links(), 2.0)
+        is_clear = is_clearly_better(own, other, hint_data.as_links(), 2.0)
         return tried if is_clear and tried.bounds[-1] > continued.bounds[-1] else continued
 
     def _fit(

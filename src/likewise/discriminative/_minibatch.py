@@ -101,8 +101,7 @@ class MiniBatchDiscriminativeClustering(BatchChecksMixin, SoftmaxClusterer):
     random_state : int, RandomState or None, default=None
         Seed of the random draws. Pass an int for the same result on every call.
     n_jobs : int or None, default=None
-        Maximum number of threads in passes over all rows; None uses the current OpenMP limit and -1 all
-        cores.
+        Maximum number of threads in passes over all rows; None and -1 use the current OpenMP limit.
 
     Attributes
     ----------

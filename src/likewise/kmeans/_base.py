@@ -28,18 +28,18 @@ from likewise.kmeans._loop import (
     Metric,
     Start,
     alternate,
+    compute_mean_squared_distance,
     compute_means,
-    mean_squared_distance,
     sum_rows,
 )
 from likewise.seeding import (
     MANY_ROWS,
     ComponentCentroids,
     HintedSubset,
-    breaks_clearly_less,
     draw_seeds_from_closure,
     extend_seeds,
-    find_fewest_broken,
+    find_least_violating,
+    is_clearly_better,
     oversample,
 )
 from likewise.supervision import Supervision
@@ -111,16 +111,16 @@ class AssignmentProblem:
 class AssignedRows:
     """The hinted rows of a member that assigns them with its own `assign_hinted_rows`."""
 
-    def __init__(self, member: KMeansFamily, X: Rows, named: HintedSubset) -> None:
-        self.rows, self.X, self.weight = named.rows, np.asarray(named.X, dtype=np.float64), named.weight
-        self._member, self._all_rows, self._hints = member, X, named.hints
+    def __init__(self, member: KMeansFamily, X: Rows, hinted: HintedSubset) -> None:
+        self.rows, self.X, self.weight = hinted.rows, np.asarray(hinted.X, dtype=np.float64), hinted.weight
+        self._member, self._all_rows, self._hints = member, X, hinted.hints
         # A row of weight 0 still goes to its nearest cluster if its hints allow it.
         self._positive_weight = np.maximum(self.weight, 1e-12 * X.heaviest)
 
     @cached_property
     def scale(self) -> float:
         """The mean squared distance between two rows, multiplied by the unit of the row weights."""
-        return mean_squared_distance(self._all_rows) * self._member._weight_unit
+        return compute_mean_squared_distance(self._all_rows) * self._member._weight_unit
 
     def place(self, metric: Metric, centers: np.ndarray, previous: np.ndarray | None) -> HintedPlacement:
         """Assign the rows and compute their contribution to the objective."""
@@ -178,8 +178,7 @@ class KMeansFamily(ClassNamePrefixFeaturesOutMixin, TransformerMixin, HintedClus
     random_state : int, RandomState or None, default=None
         Seed of the random draws. Pass an int for the same result on every call.
     n_jobs : int or None, default=None
-        Maximum number of threads; None uses the current OpenMP limit and -1 all cores. Small data use one
-        thread.
+        Maximum number of threads; None and -1 use the current OpenMP limit. Small data use one thread.
 
     Attributes
     ----------
@@ -296,27 +295,27 @@ class KMeansFamily(ClassNamePrefixFeaturesOutMixin, TransformerMixin, HintedClus
 
     # ------------------------------------------------------------------ private hooks of the members
 
-    def _make_hinted_rows(self, X: Rows, named: HintedSubset, rng: Any) -> HintedRowPlacer | None:
+    def _make_hinted_rows(self, X: Rows, hinted: HintedSubset, rng: Any) -> HintedRowPlacer | None:
         """Return the rows whose clusters or whose metric depend on hints, or None."""
-        if not named.hints or type(self).assign_hinted_rows is KMeansFamily.assign_hinted_rows:
+        if not hinted.hints or type(self).assign_hinted_rows is KMeansFamily.assign_hinted_rows:
             return None
-        return AssignedRows(self, X, named)
+        return AssignedRows(self, X, hinted)
 
     def _make_learning(self, hinted: HintedRowPlacer | None) -> MetricLearning | None:
         """Return the metric update, or None if no metric is learned."""
         return None
 
-    def _suggest_metric(self, X: Rows, named: HintedSubset) -> Metric | None:
+    def _suggest_metric(self, X: Rows, hinted: HintedSubset) -> Metric | None:
         """Return the metric that the must-links suggest, or None if no metric is learned."""
         return None
 
-    def _draw_seeds(self, named: HintedSubset, draws: Rows, rng: Any) -> np.ndarray:
+    def _draw_seeds(self, hinted: HintedSubset, draws: Rows, rng: Any) -> np.ndarray:
         """Return the starting centres that the hints suggest; the remaining ones are drawn from `draws`."""
         return draw_seeds_from_closure(
-            named.X, named.closure, self.n_clusters, named.weight, rng, draws=draws
+            hinted.X, hinted.closure, self.n_clusters, hinted.weight, rng, draws=draws
         )
 
-    def _find_cluster_order(self, fit: KMeansFit, named: HintedSubset) -> np.ndarray | None:
+    def _find_cluster_order(self, fit: KMeansFit, hinted: HintedSubset) -> np.ndarray | None:
         """Return the order in which clusters are numbered, or None to leave the numbers as they are."""
         return None
 
@@ -364,8 +363,8 @@ class KMeansFamily(ClassNamePrefixFeaturesOutMixin, TransformerMixin, HintedClus
         rows.threads = get_n_threads(rows.shape[0] * rows.shape[1] * self.n_clusters, self.n_jobs)
         middle = (rows.sum(partial(sum_rows, "rows", NO_ROWS)) / rows.total_weight).astype(rows.dtype)
         rows = rows.transform(partial(np.add, -middle))  # distances lose fewer digits around the origin
-        named = HintedSubset.from_data(rows, hinted_rows, few, closure)
-        plan = self._plan(rows, named, self._make_hinted_rows(rows, named, rng), middle, rng)
+        hinted = HintedSubset.from_data(rows, hinted_rows, few, closure)
+        plan = self._plan(rows, hinted, self._make_hinted_rows(rows, hinted, rng), middle, rng)
         unlinked = None
         is_auto = isinstance(self.init, str) and self.init == "auto"
         if is_auto and plan.steps.learning is not None and plan.steps.hinted is not None:
@@ -388,13 +387,13 @@ class KMeansFamily(ClassNamePrefixFeaturesOutMixin, TransformerMixin, HintedClus
             best = follow(plan.steps, Start(free.centers, free.metric, learn=True))
             for fit in sorted(fits, key=lambda fit: (fit.learned, fit.objective)):
                 n_deviations = 2.0 if fit.learned else 1.0
-                if breaks_clearly_less(fit.nearest, best.nearest, few, n_deviations):
+                if is_clearly_better(fit.nearest, best.nearest, few, n_deviations):
                     best = fit
-        order = self._find_cluster_order(best, named) if "labels" in few.kinds else None
+        order = self._find_cluster_order(best, hinted) if "labels" in few.kinds else None
         renumber = None if order is None else np.argsort(order).astype(np.int32)
         labels = plan.steps.collect_labels(best, renumber)
         self._keep(
-            best if order is None else replace(best, centers=best.centers[order]), labels, middle, named
+            best if order is None else replace(best, centers=best.centers[order]), labels, middle, hinted
         )
         # If the fit has not converged, these differ from the centres that rows were assigned to.
         means = compute_means(best.stats, best.centers)
@@ -471,7 +470,7 @@ class KMeansFamily(ClassNamePrefixFeaturesOutMixin, TransformerMixin, HintedClus
             ]
         return [follow(plan.steps, start, max_iter=max_iter) for start in starts]
 
-    def _make_starts(self, X: Rows, named: HintedSubset, middle: Any, rng: Any) -> list[Start]:
+    def _make_starts(self, X: Rows, hinted: HintedSubset, middle: Any, rng: Any) -> list[Start]:
         """Return every start: the first from the hints, the others drawn by k-means++.
 
         If a metric is learned, every third start uses the metric that the must-links suggest from the
@@ -482,22 +481,22 @@ class KMeansFamily(ClassNamePrefixFeaturesOutMixin, TransformerMixin, HintedClus
         if not isinstance(self.init, str):
             given = self._check_init_array(self.init, (self.n_clusters, X.shape[1]))
             return [Start(given * self._row_unit - middle, plain)]
-        suggested = self._suggest_metric(X, named)
+        suggested = self._suggest_metric(X, hinted)
         n_starts, n_hinted = self.n_init, self._n_hinted_starts
         if n_hinted is None:  # if each cluster is a class, nothing is drawn
-            is_determined = self.init == "hints" and len(named.hints.classes) == self.n_clusters
+            is_determined = self.init == "hints" and len(hinted.hints.classes) == self.n_clusters
             n_starts, n_hinted = 1 if is_determined else self.n_init, self.n_init
-        if self.init == "k-means++" or not len(named.rows):
+        if self.init == "k-means++" or not len(hinted.rows):
             n_hinted = 0
         spaces: dict[int, tuple[HintedSubset, Rows]] = {}
         starts = []
         for number in range(n_starts):
             metric = plain if suggested is None or number % 3 else suggested
             if id(metric) not in spaces:
-                here, draws = named, X
+                here, draws = hinted, X
                 if metric is not plain:
                     draws = X.transform(metric.embed)
-                    here = replace(named, X=draws.take(named.rows))
+                    here = replace(hinted, X=draws.take(hinted.rows))
                 if X.shape[0] > MANY_ROWS:
                     tied = ComponentCentroids.from_closure(here.X, here.closure, here.weight, here.rows)
                     draws = oversample(draws, self.n_clusters, tied, rng)
@@ -510,7 +509,7 @@ class KMeansFamily(ClassNamePrefixFeaturesOutMixin, TransformerMixin, HintedClus
             starts.append(Start(metric.unembed(seeds), metric, learn=metric is not plain))
         return starts
 
-    def _keep(self, fit: KMeansFit, labels: Any, middle: np.ndarray, named: HintedSubset) -> None:
+    def _keep(self, fit: KMeansFit, labels: Any, middle: np.ndarray, hinted: HintedSubset) -> None:
         self.labels_ = labels
         self._assigned_to = (fit.centers + middle).astype(middle.dtype)
         self.n_iter_ = fit.n_iter
@@ -518,7 +517,7 @@ class KMeansFamily(ClassNamePrefixFeaturesOutMixin, TransformerMixin, HintedClus
         self._keep_metric(fit.metric)
         self._n_features_out = self.n_clusters
         if "links" in self.supported_hints:
-            self.violations_ = Satisfaction._from_codes(fit.hinted_labels, named.hints.links, named.rows)
+            self.violations_ = Satisfaction._from_codes(fit.hinted_labels, hinted.hints.links, hinted.rows)
         why = "X may have fewer distinct rows, or the hints may make that many clusters impossible."
         found = int(np.count_nonzero(fit.stats.counts))
         if found < self.n_clusters:
@@ -623,7 +622,7 @@ class FitPlan:
         links only the objective decides.
         """
         if self.is_linked:
-            equal = [fits[at] for at in find_fewest_broken([fit.nearest for fit in fits], self.hints)]
+            equal = [fits[at] for at in find_least_violating([fit.nearest for fit in fits], self.hints)]
             fits = [fit for fit in equal if not fit.learned] or equal
         # Starts often end in the same clusters with other numbers; rounding must not decide between them.
         objectives = [fit.objective for fit in fits]

@@ -25,13 +25,13 @@ class ApartComponents:
     every link is a colouring of this graph with k colours.
     """
 
-    def __init__(self, named: HintedSubset, k: int) -> None:
-        closure = named.closure
-        self.rows, self.X, self.weight = named.rows, np.asarray(named.X, dtype=np.float64), named.weight
+    def __init__(self, hinted: HintedSubset, k: int) -> None:
+        closure = hinted.closure
+        self.rows, self.X, self.weight = hinted.rows, np.asarray(hinted.X, dtype=np.float64), hinted.weight
         names, self._node = np.unique(closure.component, return_inverse=True)
         self._n = len(names)
         self._first_rows = np.unique(self._node, return_index=True)[1]
-        self._name_rows = partial(named.hints._name_rows, among=self.rows)
+        self._name_rows = partial(hinted.hints._name_rows, among=self.rows)
         self._edges = np.searchsorted(names, closure.cannot)
         self._groups = [np.searchsorted(names, group) for group in closure.cannot_groups]
         self._link_index, self._group_index = index_links(self._edges, self._groups, self._n)
@@ -223,8 +223,7 @@ class COPKMeans(KMeansFamily):
     random_state : int, RandomState or None, default=None
         Seed of the random draws. Pass an int for the same result on every call.
     n_jobs : int or None, default=None
-        Maximum number of threads; None uses the current OpenMP limit and -1 all cores. Small data use one
-        thread.
+        Maximum number of threads; None and -1 use the current OpenMP limit. Small data use one thread.
 
     Attributes
     ----------
@@ -255,5 +254,5 @@ class COPKMeans(KMeansFamily):
 
     supported_hints: ClassVar[frozenset[str]] = frozenset({"links"})
 
-    def _make_hinted_rows(self, X: Rows, named: HintedSubset, rng: Any) -> ApartComponents | None:
-        return ApartComponents(named, self.n_clusters) if "links" in named.hints.kinds else None
+    def _make_hinted_rows(self, X: Rows, hinted: HintedSubset, rng: Any) -> ApartComponents | None:
+        return ApartComponents(hinted, self.n_clusters) if "links" in hinted.hints.kinds else None

@@ -38,8 +38,7 @@ class SeededKMeans(KMeansFamily):
     random_state : int, RandomState or None, default=None
         Seed of the random draws. Pass an int for the same result on every call.
     n_jobs : int or None, default=None
-        Maximum number of threads; None uses the current OpenMP limit and -1 all cores. Small data use one
-        thread.
+        Maximum number of threads; None and -1 use the current OpenMP limit. Small data use one thread.
 
     Attributes
     ----------
@@ -69,9 +68,9 @@ class SeededKMeans(KMeansFamily):
     supported_hints: ClassVar[frozenset[str]] = frozenset({"labels"})
     _n_hinted_starts: ClassVar[int | None] = None
 
-    def _draw_seeds(self, named: HintedSubset, draws: Rows, rng: Any) -> np.ndarray:
-        hints = named.hints
-        stats = ClusterStats.from_labels(named.X, hints.label_codes, named.weight, len(hints.classes))
+    def _draw_seeds(self, hinted: HintedSubset, draws: Rows, rng: Any) -> np.ndarray:
+        hints = hinted.hints
+        stats = ClusterStats.from_labels(hinted.X, hints.label_codes, hinted.weight, len(hints.classes))
         if not (stats.counts > 0).all():
             empty = hints.classes[int(np.argmin(stats.counts))]
             raise ValueError(
@@ -79,20 +78,20 @@ class SeededKMeans(KMeansFamily):
             )
         return extend_seeds(draws, stats.sums / stats.counts[:, None], self.n_clusters, None, rng)
 
-    def _find_cluster_order(self, fit: KMeansFit, named: HintedSubset) -> np.ndarray:
+    def _find_cluster_order(self, fit: KMeansFit, hinted: HintedSubset) -> np.ndarray:
         """Return the order of clusters that puts the most labelled rows of class c in cluster c.
 
         The order is unchanged if the start was the class means and no cluster has drifted to another class.
         """
         shared = np.zeros((self.n_clusters, self.n_clusters))
-        np.add.at(shared, (named.hints.label_codes, fit.hinted_labels), 1.0)
+        np.add.at(shared, (hinted.hints.label_codes, fit.hinted_labels), 1.0)
         shared += 1e-6 * np.eye(self.n_clusters)  # ties: clusters keep their numbers
         order: np.ndarray = linear_sum_assignment(shared, maximize=True)[1]
         return order
 
-    def _keep(self, fit: KMeansFit, labels: Any, middle: np.ndarray, named: HintedSubset) -> None:
-        super()._keep(fit, labels, middle, named)
-        self.classes_ = named.hints.classes
+    def _keep(self, fit: KMeansFit, labels: Any, middle: np.ndarray, hinted: HintedSubset) -> None:
+        super()._keep(fit, labels, middle, hinted)
+        self.classes_ = hinted.hints.classes
 
 
 class ConstrainedKMeans(SeededKMeans):
@@ -117,8 +116,7 @@ class ConstrainedKMeans(SeededKMeans):
     random_state : int, RandomState or None, default=None
         Seed of the random draws. Pass an int for the same result on every call.
     n_jobs : int or None, default=None
-        Maximum number of threads; None uses the current OpenMP limit and -1 all cores. Small data use one
-        thread.
+        Maximum number of threads; None and -1 use the current OpenMP limit. Small data use one thread.
 
     Attributes
     ----------

@@ -35,7 +35,7 @@ class Metric:
     shared, diagonal : bool
         Whether all clusters share one metric, and whether the metrics are diagonal.
     moments : {None, "diagonal", "full"}
-        The kind of second moments per cluster that the metrics need; None if they are shared.
+        The kind of second moments per cluster that the metrics need; None if all clusters share one metric.
     """
 
     def __init__(self, A: np.ndarray, log_det: np.ndarray | None = None) -> None:
@@ -217,16 +217,16 @@ def sum_rows(moment: Moment, without: np.ndarray, block: Block) -> np.ndarray:
     return total
 
 
-def mean_squared_distance(X: Rows) -> float:
+def compute_mean_squared_distance(X: Rows) -> float:
     """Return the mean squared distance between two rows. The mean of the rows must be 0."""
     return 2.0 * float(X.sum(partial(sum_rows, "squares", NO_ROWS)).sum() / X.total_weight)
 
 
-def label_block(centers: np.ndarray, metric: Metric, held: FixedLabels, block: Block) -> np.ndarray:
-    """Return the labels of a block: fixed labels for `held` rows, else the nearest cluster."""
+def label_block(centers: np.ndarray, metric: Metric, fixed: FixedLabels, block: Block) -> np.ndarray:
+    """Return the labels of a block: fixed labels for `fixed` rows, else the nearest cluster."""
     labels = np.empty(len(block.X), dtype=np.int32)
     find_nearest(block.X, block.weight, centers, metric, None, labels)
-    at, given = held.restrict_to_block(block.rows)
+    at, given = fixed.restrict_to_block(block.rows)
     labels[at] = given
     return labels
 
@@ -341,7 +341,7 @@ class KMeansFit:
 
 
 class KMeansSteps:
-    """The assignment and update steps of one iteration.
+    """The assignment step, with the rows and labels that it works on.
 
     Hinted rows are gathered once and assigned jointly; all other rows are processed block by block. Each
     block keeps its labels and returns statistics that add up.
@@ -380,28 +380,28 @@ class KMeansSteps:
     def assign(self, centers: np.ndarray, metric: Metric, hinted_labels: np.ndarray | None) -> KMeansFit:
         """Assign every row, given the previous labels of the hinted rows (None in the first pass)."""
         moments = metric.moments or self._moments
-        held, placed = NOTHING_FIXED, None
+        fixed, placed = NOTHING_FIXED, None
         if self.hinted is not None:
             placed = self.hinted.place(
                 metric, centers, None if hinted_labels is None else hinted_labels.astype(np.int64)
             )
-            held = FixedLabels(self.hinted.rows, placed.labels)
+            fixed = FixedLabels(self.hinted.rows, placed.labels)
         watched = FixedLabels(self._watch, self._watch)
 
         def assign(block: Block) -> ClusterStats:
-            """Label one block of rows; `held` rows get their fixed labels and are excluded from the sums."""
+            """Label one block of rows; `fixed` rows get their fixed labels and are excluded from the sums."""
             assert block.kept is not None
             mine = get_scratch("labels", (len(block.X),), np.int32)
-            weight = block.get_weight_without(held.rows)
+            weight = block.get_weight_without(fixed.rows)
             stats = find_nearest(block.X, weight, centers, metric, moments, mine)
-            at, given = held.restrict_to_block(block.rows)
+            at, given = fixed.restrict_to_block(block.rows)
             mine[at] = given
             stats.changed = 0 if is_first else int(np.count_nonzero(mine != block.kept))
             stats.watched = mine[watched.restrict_to_block(block.rows)[0]]
             block.kept[...] = mine
             return stats
 
-        recipe, is_first = partial(label_block, centers, metric, held), self._labels is None
+        recipe, is_first = partial(label_block, centers, metric, fixed), self._labels is None
         self._labels = self._labels or self.rows.make_column(np.int32, recipe)
         stats = self.rows.sum(assign, self._labels, new_recipe=recipe, overwrite=is_first)
         objective = compute_total_cost(stats, centers, metric, self._free_second)
@@ -413,8 +413,8 @@ class KMeansSteps:
             objective += placed.energy
             nearest = placed.nearest
         if self._fill and (stats.counts == 0).any():
-            stats, held = self._reseed(stats, held, centers, metric, moments)
-        self._last = KMeansFit(centers, metric, stats, objective, nearest, stats.watched, held)
+            stats, fixed = self._reseed(stats, fixed, centers, metric, moments)
+        self._last = KMeansFit(centers, metric, stats, objective, nearest, stats.watched, fixed)
         return self._last
 
     def collect_labels(self, fit: KMeansFit, renumber: np.ndarray | None = None) -> Any:
@@ -428,29 +428,34 @@ class KMeansSteps:
         return self.rows.collect(self._labels, renumber)
 
     def _reseed(
-        self, stats: ClusterStats, held: FixedLabels, centers: np.ndarray, metric: Metric, moments: str | None
+        self,
+        stats: ClusterStats,
+        fixed: FixedLabels,
+        centers: np.ndarray,
+        metric: Metric,
+        moments: str | None,
     ) -> tuple[ClusterStats, FixedLabels]:
         """Move rows to empty clusters if suitable rows exist, and update the labels."""
         assert self._labels is not None
         empty = np.flatnonzero(stats.counts == 0)
-        moves = choose_moves_to_empty(self.rows, self._labels, held, self.hinted, centers, metric, empty)
+        moves = choose_moves_to_empty(self.rows, self._labels, fixed, self.hinted, centers, metric, empty)
         if not moves:
-            return stats, held
+            return stats, fixed
         rows, before = (np.concatenate([move[part] for move in moves]) for part in (0, 1))
         labels = np.repeat([cluster for *_, cluster in moves], [len(moved) for moved, *_ in moves])
-        every, first = np.unique(np.concatenate([rows, held.rows]), return_index=True)
-        held = FixedLabels(every, np.concatenate([labels, held.labels])[first].astype(np.int32))
+        every, first = np.unique(np.concatenate([rows, fixed.rows]), return_index=True)
+        fixed = FixedLabels(every, np.concatenate([labels, fixed.labels])[first].astype(np.int32))
         watched, k = FixedLabels(self._watch, self._watch), self.k
 
         def move(block: Block) -> ClusterStats:
             assert block.kept is not None
-            at, given = held.restrict_to_block(block.rows)
+            at, given = fixed.restrict_to_block(block.rows)
             block.kept[at] = given
             found = ClusterStats.from_labels(block.X, block.kept, block.weight, k, moments=moments)
             found.watched = block.kept[watched.restrict_to_block(block.rows)[0]]
             return found
 
-        recipe = partial(label_block, centers, metric, held)
+        recipe = partial(label_block, centers, metric, fixed)
         moved = self.rows.sum(move, self._labels, new_recipe=recipe)
         # How many more labels differ from the previous pass? Previous labels are known only for rows that
         # were fixed in it; all other rows count as changed.
@@ -460,7 +465,7 @@ class KMeansSteps:
         was = last.labels[at[known]]
         more = np.count_nonzero(labels[known] != was) - np.count_nonzero(before[known] != was)
         moved.changed = stats.changed + int(more + np.count_nonzero(~known))
-        return moved, held
+        return moved, fixed
 
 
 def alternate(
@@ -472,13 +477,14 @@ def alternate(
     learn_by: int,
     progress: FitProgress | None = None,
 ) -> KMeansFit:
-    """Alternate the two steps from the given start until the labels converge.
+    """Alternate the assignment, centre and metric steps from a start until the labels converge.
 
     Fitting the metric may raise the objective, so the best state since the metric was first fitted is
     returned. The fit stops when no label changes, when the squared shift of all centres relative to the mean
     variance of the columns is at most `tol` while the metric is fixed, or when the relative change of the
-    objective is at most `tol` while the metric is fitted. From iteration `learn_by` on the metric is fitted
-    even if the labels have not converged.
+    objective is at most `tol` while the metric is fitted. It also stops after `max_iter` iterations, after
+    ``_PATIENCE`` iterations with a fitted metric that do not improve on the best state, and when `progress`
+    asks for it. From iteration `learn_by` on the metric is fitted even if the labels have not converged.
     """
     shift_tol = tol * steps.variance
     centers, metric = start.centers, start.metric
@@ -531,7 +537,7 @@ def alternate(
 def choose_moves_to_empty(
     X: Rows,
     labels: Column,
-    held: FixedLabels,
+    fixed: FixedLabels,
     hinted: HintedRowPlacer | None,
     centers: np.ndarray,
     metric: Metric,
@@ -540,8 +546,8 @@ def choose_moves_to_empty(
     """Choose, for each empty cluster, the costliest unhinted row or, failing that, the costliest hinted unit.
 
     Rows that coincide with their centre never move: if only these are left, X has fewer distinct rows than
-    clusters. No move empties another cluster. Returns rows that move together, their clusters before, and the
-    empty cluster.
+    clusters. No move empties another cluster. Returns a list of moves: the rows that move together, their
+    current clusters, and the empty cluster they move to.
     """
     k = len(centers)
 
@@ -560,7 +566,7 @@ def choose_moves_to_empty(
         # 2 k candidates suffice: at most k are the last row of a cluster, and at most k clusters are empty.
         assert block.kept is not None
         cost = compute_costs(block.X, block.kept, block.weight)
-        cost[held.restrict_to_block(block.rows)[0]] = 0.0
+        cost[fixed.restrict_to_block(block.rows)[0]] = 0.0
         best = np.argsort(-cost, kind="stable")[: 2 * k]
         best = best[cost[best] > 0]
         return block.rows.start + best, cost[best], block.kept[best]
@@ -570,14 +576,14 @@ def choose_moves_to_empty(
     candidates = [(rows[at : at + 1], own[at : at + 1]) for at in np.argsort(-cost, kind="stable")]
     if hinted is not None:
         unit = hinted.get_units()
-        cost = compute_costs(hinted.X, held.labels, hinted.weight)
+        cost = compute_costs(hinted.X, fixed.labels, hinted.weight)
         order = np.argsort(-cost, kind="stable")
         order = order[(cost[order] > 0) & (unit[order] >= 0)]
         order = order[np.sort(np.unique(unit[order], return_index=True)[1])]
         by_unit = np.argsort(unit, kind="stable")
         first, last = (np.searchsorted(unit[by_unit], unit[order], side=side) for side in ("left", "right"))
         members = (by_unit[a:b] for a, b in zip(first, last, strict=True))
-        candidates += [(hinted.rows[unit], held.labels[unit]) for unit in members]
+        candidates += [(hinted.rows[unit], fixed.labels[unit]) for unit in members]
 
     moves = []
     waiting = iter(candidates)

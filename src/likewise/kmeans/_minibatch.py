@@ -26,9 +26,9 @@ from likewise.kmeans._loop import (
     KMeansSteps,
     Metric,
     Start,
+    compute_mean_squared_distance,
     compute_means,
     find_nearest,
-    mean_squared_distance,
     sum_rows,
 )
 from likewise.kmeans._mpck import (
@@ -287,14 +287,14 @@ class BatchFitMixin(BatchChecksMixin, SoftLinks):
         rows = self._weigh_rows(rows, sample_weight)
         rng = self._rng = check_random_state(self.random_state)
         hinted_rows, few = hints.restrict_to_hinted()
-        named = HintedSubset.from_data(
+        hinted = HintedSubset.from_data(
             rows, hinted_rows, few, self._compute_soft_closure(few, rows=hinted_rows)
         )
         n, size = len(rows), min(self.batch_size, len(rows))
-        drawn, weight, share = _draw_first_batch(rows, named, _FIRST * max(size, self.n_clusters), rng)
+        drawn, weight, share = _draw_first_batch(rows, hinted, _FIRST * max(size, self.n_clusters), rng)
         middle = _compute_mean(ArrayRows(drawn).with_weights(weight))
         # Hinted rows come first in a batch.
-        here = replace(named, rows=np.arange(len(hinted_rows)), X=named.X - middle)
+        here = replace(hinted, rows=np.arange(len(hinted_rows)), X=hinted.X - middle)
         batch = self._center_batch(drawn, weight, middle)
         # At full weight; in each batch, linked rows and their links count less.
         every = self._make_linked_rows(batch, here, rng)
@@ -318,8 +318,8 @@ class BatchFitMixin(BatchChecksMixin, SoftLinks):
             return np.setdiff1d(draw_rows(n, n_batches * size, rng), hinted_rows, assume_unique=True)
 
         for drawn, weight in read_batches(rows, draw_pools(draw, min(AT_ONCE, n // size), rng, most)):
-            drawn = np.concatenate([named.X, drawn])
-            weight = np.concatenate([size / n * named.weight, weight])
+            drawn = np.concatenate([hinted.X, drawn])
+            weight = np.concatenate([size / n * hinted.weight, weight])
             batch = self._center_batch(drawn, weight, middle)
             if every is not None:
                 linked = every.with_share(size / n, self._make_batch_penalty(batch, state))
@@ -331,7 +331,7 @@ class BatchFitMixin(BatchChecksMixin, SoftLinks):
 
         self.n_iter_ = max(int(np.ceil(state.n_rows / n)), 1)
         self._keep_running(state)
-        found = self._label_rows(rows, named, linked, where)
+        found = self._label_rows(rows, hinted, linked, where)
         why = "X may have fewer distinct rows, or the hints may make that many clusters impossible."
         if not self._warn_few_clusters(found, self.n_clusters, why) and not settled:
             warn_caller(
@@ -383,13 +383,13 @@ class BatchFitMixin(BatchChecksMixin, SoftLinks):
         hinted_rows, few = hints.restrict_to_hinted()
         rows.threads = self._get_n_threads(rows)
         shifted = rows.transform(partial(np.add, -middle.astype(rows.dtype)))
-        named = HintedSubset.from_data(
+        hinted = HintedSubset.from_data(
             shifted, hinted_rows, few, self._compute_soft_closure(few, rows=hinted_rows)
         )
-        linked = self._make_linked_rows(shifted, named, rng, state)
+        linked = self._make_linked_rows(shifted, hinted, rng, state)
         where = None
         if state is None:
-            plan = self._plan(shifted, named, linked, middle, rng, is_batch=True)
+            plan = self._plan(shifted, hinted, linked, middle, rng, is_batch=True)
             start = plan.starts[0]
             if isinstance(self.init, str):
                 best = plan.choose(self._fit_starts(plan, _SETTLE))
@@ -398,7 +398,7 @@ class BatchFitMixin(BatchChecksMixin, SoftLinks):
         state, where = self._update_on_batch(state, shifted, len(rows), hinted_rows, linked, where, rng)
         self.n_iter_ = 1
         self._keep_running(state)
-        self._label_rows(rows, named, linked, where)
+        self._label_rows(rows, hinted, linked, where)
         return self
 
     # ------------------------------------------------------------------ one batch
@@ -412,17 +412,17 @@ class BatchFitMixin(BatchChecksMixin, SoftLinks):
         return get_n_threads(rows.shape[0] * rows.shape[1] * self.n_clusters, self.n_jobs)
 
     def _make_linked_rows(
-        self, rows: Rows, named: HintedSubset, rng: Any, state: RunningClusters | None = None
+        self, rows: Rows, hinted: HintedSubset, rng: Any, state: RunningClusters | None = None
     ) -> LinkedRows | None:
         """Return the linked rows of a batch; the rows seen before determine the penalty of links."""
-        if "links" not in named.hints.kinds:
+        if "links" not in hinted.hints.kinds:
             return None
-        return LinkedRows(rows, named, self._make_batch_penalty(rows, state), rng)
+        return LinkedRows(rows, hinted, self._make_batch_penalty(rows, state), rng)
 
     def _make_batch_penalty(self, rows: Rows, state: RunningClusters | None = None) -> Penalty:
         """Return the penalty of broken links at the scale of the rows seen before, else of `rows`."""
         return self._make_penalty(
-            lambda: mean_squared_distance(rows) if state is None else state.mean_squared_distance
+            lambda: compute_mean_squared_distance(rows) if state is None else state.mean_squared_distance
         )
 
     def _update_on_batch(
@@ -476,31 +476,31 @@ class BatchFitMixin(BatchChecksMixin, SoftLinks):
         self._n_features_out = self.n_clusters
 
     def _label_rows(
-        self, rows: Rows, named: HintedSubset, linked: LinkedRows | None, where: np.ndarray
+        self, rows: Rows, hinted: HintedSubset, linked: LinkedRows | None, where: np.ndarray
     ) -> int:
         """Label the rows with the current clusters; return the number of clusters that have rows."""
         state, held = self._running, NOTHING_FIXED
         if linked is not None:
             placed = linked.place(state.metric, state.centers, where.astype(np.int64))
-            held = FixedLabels(named.rows, placed.labels.astype(np.int32))
+            held = FixedLabels(hinted.rows, placed.labels.astype(np.int32))
         rows.threads = self._get_n_threads(rows)
         predict = partial(_predict_nearest, state.centers, state.metric, state.middle.astype(rows.dtype))
         self.labels_, n_found = label_rows(rows, predict, held.rows, held.labels, self.n_clusters)
-        self.violations_ = Satisfaction._from_codes(held.labels, named.hints.links, named.rows)
+        self.violations_ = Satisfaction._from_codes(held.labels, hinted.hints.links, hinted.rows)
         return n_found
 
 
 def _draw_first_batch(
-    rows: Rows, named: HintedSubset, size: int, rng: np.random.RandomState
+    rows: Rows, hinted: HintedSubset, size: int, rng: np.random.RandomState
 ) -> tuple[np.ndarray, np.ndarray, float]:
     """Draw the first batch; return rows, weights, and the factor for the weights of hinted rows."""
     size = min(size, len(rows))
     while True:  # until some drawn row has a positive weight
         share = size / len(rows)
-        free = np.setdiff1d(draw_rows(len(rows), size, rng), named.rows, assume_unique=True)
-        weight = np.concatenate([share * named.weight, rows.get_weights(free)])
+        free = np.setdiff1d(draw_rows(len(rows), size, rng), hinted.rows, assume_unique=True)
+        weight = np.concatenate([share * hinted.weight, rows.get_weights(free)])
         if weight.any():
-            return np.concatenate([named.X, rows.take(free)]), weight, share
+            return np.concatenate([hinted.X, rows.take(free)]), weight, share
         size = min(2 * size, len(rows))
 
 
@@ -566,8 +566,7 @@ class MiniBatchPCKMeans(BatchFitMixin, PCKMeans):
     random_state : int, RandomState or None, default=None
         Seed of the random draws. Pass an int for the same result on every call.
     n_jobs : int or None, default=None
-        Maximum number of threads; None uses the current OpenMP limit and -1 all cores. Small data use one
-        thread.
+        Maximum number of threads; None and -1 use the current OpenMP limit. Small data use one thread.
 
     Attributes
     ----------
@@ -688,8 +687,7 @@ class MiniBatchMPCKMeans(BatchFitMixin, MPCKMeans):
     random_state : int, RandomState or None, default=None
         Seed of the random draws. Pass an int for the same result on every call.
     n_jobs : int or None, default=None
-        Maximum number of threads; None uses the current OpenMP limit and -1 all cores. Small data use one
-        thread.
+        Maximum number of threads; None and -1 use the current OpenMP limit. Small data use one thread.
 
     Attributes
     ----------

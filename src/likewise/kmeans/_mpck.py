@@ -12,20 +12,23 @@ MPCK-Means minimises, over labels l, centres mu and positive definite metrics A,
 
 where ||x||^2_A = x' A x. Three steps alternate (`alternate` in ``_loop.py``):
 
-    (4)  assignment: a row without links takes argmin_h ||x - mu_h||^2_{A_h} - log det A_h (`assign_rows` in
-         ``_loop.py``); linked rows lower (1) jointly (`LinkedRows.place`)
+    (4)  assignment: a row without links takes argmin_h ||x - mu_h||^2_{A_h} - log det A_h
+         (`KMeansSteps.assign` in ``_loop.py``); linked rows lower (1) jointly (`LinkedRows.place`)
 
     (5)  centres: mu_h is the mean of the rows of cluster h
 
-    (6)  metrics: A_h = N_h S_h^{-1} with N_h rows in cluster h and (`MetricLearning.fit_metric`)
+    (6)  metrics (`MetricLearning.fit_metric`): A_h = N_h S_h^{-1}, where N_h is the total weight of cluster
+         h, u and v are the farthest pair of (3), and
 
          S_h = sum over rows of h of (x_i - mu_h)(x_i - mu_h)'
                + sum over broken must-links that touch h of w_ij / 2 (x_i - x_j)(x_i - x_j)'
                + sum over broken cannot-links within h of w_ij [(u - v)(u - v)' - (x_i - x_j)(x_i - x_j)']
 
-         A metric that all clusters share is N S^{-1} with S the sum of the S_h.
+         The eigenvalues of S_h are bounded from below. A metric that all clusters share is N S^{-1} with S
+         the sum of the S_h.
 
-The equations are numbered for this file. Each pair of a must-link or cannot-link group is a link.
+The equation numbers are those of this file, not of the paper. Every pair of rows in a link group counts as a
+link.
 """
 
 from __future__ import annotations
@@ -50,7 +53,7 @@ from likewise.kmeans._loop import (
     HintedRowPlacer,
     Metric,
     Moment,
-    mean_squared_distance,
+    compute_mean_squared_distance,
     sum_rows,
 )
 from likewise.seeding import ComponentCentroids, HintedSubset
@@ -89,10 +92,10 @@ class SoftLinks(KMeansFamily, ABC):
     def _make_penalty(self, compute_scale: Callable[[], float]) -> Penalty:
         """Return the penalty of broken links. The scale is the mean squared distance between two rows."""
 
-    def _make_hinted_rows(self, X: Rows, named: HintedSubset, rng: Any) -> LinkedRows | None:
-        if "links" not in named.hints.kinds:
+    def _make_hinted_rows(self, X: Rows, hinted: HintedSubset, rng: Any) -> LinkedRows | None:
+        if "links" not in hinted.hints.kinds:
             return None
-        return LinkedRows(X, named, self._make_penalty(partial(mean_squared_distance, X)), rng)
+        return LinkedRows(X, hinted, self._make_penalty(partial(compute_mean_squared_distance, X)), rng)
 
 
 class MPCKMeans(SoftLinks):
@@ -152,8 +155,7 @@ class MPCKMeans(SoftLinks):
     random_state : int, RandomState or None, default=None
         Seed of the random draws. Pass an int for the same result on every call.
     n_jobs : int or None, default=None
-        Maximum number of threads; None uses the current OpenMP limit and -1 all cores. Small data use one
-        thread.
+        Maximum number of threads; None and -1 use the current OpenMP limit. Small data use one thread.
 
     Attributes
     ----------
@@ -256,22 +258,22 @@ class MPCKMeans(SoftLinks):
         linked = hinted if isinstance(hinted, LinkedRows) else None
         return MetricLearning(self.metric == "diagonal", self.per_cluster, self.regularization, linked)
 
-    def _suggest_metric(self, X: Rows, named: HintedSubset) -> Metric | None:
+    def _suggest_metric(self, X: Rows, hinted: HintedSubset) -> Metric | None:
         """Return the inverse of the scatter within must-link components, shrunk towards the total scatter.
 
         The scatter within components is that of relevant component analysis. The total scatter counts as one
         component of two rows. Without must-links, nothing is suggested if ``init="auto"``.
         """
-        links = named.hints.links
+        links = hinted.hints.links
         has_must = len(links.must) + len(links.must_groups.weights) > 0
         if self._hints_assign and self.init == "auto" and not has_must:
             return None
         moment: Moment = "squares" if self.metric == "diagonal" else "products"
         total = X.sum(partial(sum_rows, moment, NO_ROWS))
         spread = np.sqrt((total if total.ndim == 1 else total.diagonal()) / X.total_weight)
-        tied = ComponentCentroids.from_closure(named.X, named.closure, named.weight)
-        weight = named.weight[tied.rows]
-        within = np.asarray(named.X[tied.rows], dtype=np.float64) - tied.centroids[tied.place]
+        tied = ComponentCentroids.from_closure(hinted.X, hinted.closure, hinted.weight)
+        weight = hinted.weight[tied.rows]
+        within = np.asarray(hinted.X[tied.rows], dtype=np.float64) - tied.centroids[tied.place]
         freedom = weight.sum() - tied.mass.sum() / np.bincount(tied.place).mean() if len(tied.rows) else 0.0
         one = self._weight_unit
         scatter = as_rows(within, weight=weight).sum(partial(sum_rows, moment, NO_ROWS))
@@ -304,9 +306,9 @@ class Penalty:
 class LinkedRows:
     """The linked rows, which are gathered once and labelled jointly: their terms of the objective (1)."""
 
-    def __init__(self, X: Rows, named: HintedSubset, penalty: Penalty, rng: np.random.RandomState) -> None:
-        links = named.hints.links
-        self.rows, self.X, self.weight = named.rows, np.asarray(named.X, dtype=np.float64), named.weight
+    def __init__(self, X: Rows, hinted: HintedSubset, penalty: Penalty, rng: np.random.RandomState) -> None:
+        links = hinted.hints.links
+        self.rows, self.X, self.weight = hinted.rows, np.asarray(hinted.X, dtype=np.float64), hinted.weight
         # A row of weight 0 still goes to its nearest cluster if its links allow it.
         self._pull = np.maximum(self.weight, 1e-12 * X.heaviest)
         self._ends = np.concatenate([links.must, links.cannot])
@@ -320,8 +322,8 @@ class LinkedRows:
         self._link_index, self._group_index = index_links(self._ends, self._groups, len(self.rows))
         self._penalty, self._share = penalty, 1.0
         self._known: tuple[Metric, tuple[np.ndarray, ...]] | None = None
-        self._component = named.closure.component
-        sizes, in_order = named.closure.sizes, np.argsort(self._component, kind="stable")
+        self._component = hinted.closure.component
+        sizes, in_order = hinted.closure.sizes, np.argsort(self._component, kind="stable")
         members = in_order[sizes[self._component[in_order]] >= 2]
         self._components = (np.cumsum([0, *sizes[sizes >= 2]], dtype=np.int64), members)
         self._order = rng.permutation(len(self.rows))
@@ -403,7 +405,8 @@ class LinkedRows:
     def add_violations(self, scatter: np.ndarray, labels: np.ndarray, metric: Metric) -> None:
         """Add the contribution of broken links to the scatter matrices: the last two sums of (6).
 
-        A broken must-link adds to the scatter of both clusters (twice to a shared one).
+        A broken must-link adds half its weight to the scatter of each of its two clusters, and so its full
+        weight to a shared one.
         """
         *_, far = self._prepare_metric(metric)
         shared, moments = len(scatter) == 1, "diagonal" if scatter.ndim == 2 else "full"
@@ -541,8 +544,9 @@ class FarthestRows:
     An exact search costs n^2 d for each new metric. The farthest pair under any metric lies on the convex
     hull, so rows that are extreme along columns or random directions are gathered once, and only these are
     compared: exact up to 256 rows, a lower bound beyond. The differences of cannot-linked rows (`pairs`) and
-    the rows in cannot-link groups (`grouped`; if more than 1,024, only the extreme ones) are candidates too,
-    so that no penalty ``D_h - ||x_i - x_j||^2`` is negative.
+    the rows in link groups (`grouped`) are candidates too, so that no penalty ``D_h - ||x_i - x_j||^2`` is
+    negative. Of more than 1,024 grouped rows only the extreme ones are candidates; a penalty can then be
+    negative.
     """
 
     def __init__(

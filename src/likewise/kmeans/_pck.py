@@ -59,8 +59,7 @@ class PCKMeans(SoftLinks):
     random_state : int, RandomState or None, default=None
         Seed of the random draws. Pass an int for the same result on every call.
     n_jobs : int or None, default=None
-        Maximum number of threads; None uses the current OpenMP limit and -1 all cores. Small data use one
-        thread.
+        Maximum number of threads; None and -1 use the current OpenMP limit. Small data use one thread.
 
     Attributes
     ----------
@@ -158,8 +157,7 @@ class MKMeans(MPCKMeans):
     random_state : int, RandomState or None, default=None
         Seed of the random draws. Pass an int for the same result on every call.
     n_jobs : int or None, default=None
-        Maximum number of threads; None uses the current OpenMP limit and -1 all cores. Small data use one
-        thread.
+        Maximum number of threads; None and -1 use the current OpenMP limit. Small data use one thread.
 
     Attributes
     ----------
@@ -192,5 +190,5 @@ class MKMeans(MPCKMeans):
     _hints_assign: ClassVar[bool] = False
     _n_hinted_starts: ClassVar[int | None] = 0
 
-    def _suggest_metric(self, X: Rows, named: HintedSubset) -> Metric | None:
+    def _suggest_metric(self, X: Rows, hinted: HintedSubset) -> Metric | None:
         return super()._suggest_metric(X, HintedSubset.from_data(X))

@@ -40,7 +40,7 @@ from likewise.seeding import (
     compute_hinted_space,
     draw_seeds_from_closure,
     extend_seeds,
-    find_fewest_broken,
+    find_least_violating,
     label_rows,
 )
 from likewise.supervision import Supervision
@@ -294,7 +294,9 @@ class MixtureFamily(HintedClusterer, ABC):
             return _find_highest(tried)
         own = [steps.predict_without_links(fit.mixture) for steps, fit in tried]
         must_alone = not len(hints.cannot) + len(hints.cannot_groups)
-        return _find_highest([tried[at] for at in find_fewest_broken(own, hints, against_chance=must_alone)])
+        return _find_highest(
+            [tried[at] for at in find_least_violating(own, hints, against_chance=must_alone)]
+        )
 
     def _make_starts(self, data: FitData, rng: Any) -> list[Mixture]:
         """Return every start: means, covariances of the rows nearest to each mean, and equal weights.

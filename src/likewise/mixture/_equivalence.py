@@ -89,7 +89,7 @@ class EquivalenceGaussianMixture(MixtureFamily):
     random_state : int, RandomState or None, default=None
         Seed of the starts. Pass an int for the same result on every call.
     n_jobs : int or None, default=None
-        Maximum number of threads; None uses the current OpenMP limit and -1 all cores.
+        Maximum number of threads; None and -1 use the current OpenMP limit.
 
     Attributes
     ----------

@@ -184,7 +184,7 @@ class MiniBatchPairwiseGaussianMixture(BatchChecksMixin, PairwiseGaussianMixture
     random_state : int, RandomState or None, default=None
         Seed of the random draws. Pass an int for the same result on every call.
     n_jobs : int or None, default=None
-        Maximum number of threads; None uses the current OpenMP limit and -1 all cores.
+        Maximum number of threads; None and -1 use the current OpenMP limit.
 
     Attributes
     ----------

@@ -22,7 +22,7 @@ from likewise._typing import ArrayLike, MatrixLike
 from likewise.base import FitProgress, HintedClusterer, Rule, choice, either, integer, real, warn_caller
 from likewise.evaluation import Satisfaction, link_satisfaction
 from likewise.exceptions import InconsistentSupervisionWarning, LikewiseWarning
-from likewise.seeding import find_fewest_broken
+from likewise.seeding import find_least_violating
 from likewise.spectral._affinity import (
     Graph,
     Recipe,
@@ -416,7 +416,7 @@ class SpectralFamily(HintedClusterer):
             np.where(hints.touched, self._assign_new_rows(graph.weights, graph.degrees, each), each.labels)
             for each in found
         ]
-        return find_fewest_broken(judged, with_mean_weight_one(hints))
+        return find_least_violating(judged, with_mean_weight_one(hints))
 
     def _embed_rows(self, vectors: np.ndarray, degrees: np.ndarray) -> np.ndarray:
         return scale_to_unit_length(vectors) if self.row_normalize else vectors / np.sqrt(degrees)[:, None]

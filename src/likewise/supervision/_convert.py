@@ -171,7 +171,7 @@ def _derive_links_from_triplets(triplets: Triplets, n_samples: int) -> Links:
     rows = triplets.rows_abc[is_answered]
     first, second, third = rows[every, two[:, 0]], rows[every, two[:, 1]], rows[every, odd]
     apart = np.concatenate([np.column_stack([first, third]), np.column_stack([second, third])])
-    return Links.from_pairs(
+    return Links.from_pairs_and_groups(
         n_samples,
         must=np.column_stack([first, second]),
         must_weights=weight,
@@ -197,7 +197,7 @@ def _derive_links_from_sets(
             f"the {what} imply {count} cannot-links between rows, more than the limit of {limit}. Use fewer "
             f"rows, raise `limit`, or use a method that supports {what} directly."
         )
-    return Links.from_pairs(
+    return Links.from_pairs_and_groups(
         len(codes),
         cannot=_make_products(pairs, order, starts, sizes),
         must_groups=must_groups,

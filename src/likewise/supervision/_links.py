@@ -32,7 +32,7 @@ def freeze(array: npt.NDArray[Any]) -> npt.NDArray[Any]:
 
 
 class ReadOnly:
-    """Mixin for dataclasses that keeps arrays read-only when they are pickled, which would lose the flag."""
+    """Mixin for dataclasses whose arrays stay read-only after unpickling; pickle drops the flag."""
 
     def __getstate__(self) -> dict[str, Any]:
         return {field.name: getattr(self, field.name) for field in fields(self)}  # type: ignore[arg-type]
@@ -43,7 +43,7 @@ class ReadOnly:
 
 
 def sort_unique(values: IntArray) -> IntArray:
-    """Return the sorted unique values. np.unique uses hashing and took 8 times as long on 10^6 keys."""
+    """Return the sorted unique values. np.unique (NumPy 2.x) hashes: 8 times as long on 10^6 keys."""
     ordered = np.sort(values)
     new = np.ones(len(ordered), dtype=bool)
     new[1:] = ordered[1:] != ordered[:-1]
@@ -52,7 +52,10 @@ def sort_unique(values: IntArray) -> IntArray:
 
 @dataclass(frozen=True, eq=False)
 class RowPositions:
-    """The positions of old rows in `rows` (ascending), computed on demand, without an array of all rows."""
+    """Maps row numbers to their positions in `rows` (ascending).
+
+    Every row looked up must be in `rows`: a missing row gets a wrong position, not -1.
+    """
 
     rows: IntArray
 
@@ -260,7 +263,7 @@ class RowGroups(ReadOnly):
         return self.members[order], self.group_of[order]
 
     def find_shared(self, i: int, j: int) -> IntArray:
-        """Return the groups that contain two rows. The cost is a binary search, after one sort.
+        """Return the groups that contain both rows. Takes a binary search after a single sort.
 
         Parameters
         ----------
@@ -289,7 +292,7 @@ class Links(ReadOnly):
     cannot_groups: RowGroups
 
     @classmethod
-    def from_pairs(
+    def from_pairs_and_groups(
         cls,
         n_samples: int,
         must: Any = None,

@@ -43,7 +43,7 @@ if TYPE_CHECKING:
 Kind = Literal["links", "triplets", "bags", "labels"]
 KINDS: tuple[str, ...] = get_args(Kind)
 _Part = Links | Triplets | Bags | Labels
-_NO_LINKS = Links.from_pairs(1)
+_NO_LINKS = Links.from_pairs_and_groups(1)
 _NO_TRIPLETS = Triplets.from_arrays(1, None, [])
 
 
@@ -211,7 +211,7 @@ class Supervision:
             check_same_index(hinted, weights, what)
         names = RowIndex.from_index(index, n_samples)
         n = names.n_samples
-        links = Links.from_pairs(
+        links = Links.from_pairs_and_groups(
             n,
             names.find_rows(must, "must", width=2),
             names.find_rows(cannot, "cannot", width=2),
@@ -288,7 +288,7 @@ class Supervision:
                 raise SupervisionError(f"row {row} of the frame: {error}") from None
             pairs[kind].append(tuple(names.find_row(label, f"row {row} of the frame") for label in cells[:2]))
             pair_weights[kind].append(cells[3])
-        links = Links.from_pairs(
+        links = Links.from_pairs_and_groups(
             names.n_samples,
             pairs["must"],
             pairs["cannot"],

@@ -35,7 +35,7 @@ IntArray = npt.NDArray[np.int64]
 # Above this number of rows the first fit takes seconds, so the first questions and picture use a sample.
 _LARGE = 20_000
 _FIRST_POOL = Pool(size=2_000, sample=2_000)
-_MEANWHILE = 48  # minimum number of questions to last until the fit that follows
+_FIRST_QUESTIONS = 48  # enough questions to ask until the fit to all rows is done
 _POOL: Pool | Literal["auto"] = "auto"  # of all other questions and pictures
 _STRATEGIES = {"pairs": None, "triplets": "triplets", "both": "both"}
 
@@ -49,7 +49,10 @@ def silence_warnings() -> Iterator[None]:
 
 
 class Brain:
-    """Derives from the events what the studio shows and asks. It has no other state.
+    """Computes the questions and groups that the studio shows from its events.
+
+    Answers are kept only as events; ids of open questions, group numbers and the progress curve are carried
+    over between calls.
 
     The answers of one person go unchanged to an :class:`~likewise.active.Interview`. Answers of several
     people to the same question are first combined: a verdict counts if its weight is at least 0.5, and an
@@ -107,8 +110,8 @@ class Brain:
         self._interview: Interview | None = None  # created when needed
         self._asking: Interview | None = None  # ignores answers of a study
         self._nearest: tuple[IntArray, IntArray] | None = None  # the pool, and the place of the nearest row
-        # True once all rows, or the pool that represents them, have been fitted.
-        self._knows_all = len(self.X) <= _LARGE or (settings.n_clusters or 0) > _FIRST_POOL.size
+        # False while questions and pictures use the small first pool.
+        self._is_past_first_pool = len(self.X) <= _LARGE or (settings.n_clusters or 0) > _FIRST_POOL.size
         self._queued: dict[Key, QueuedQuestion] = {}
         self._labels: Labels | None = None  # of the last picture
         self._before = before  # groups of an earlier run
@@ -134,7 +137,7 @@ class Brain:
     @property
     def rough(self) -> bool:
         """True while pictures and questions use the first small pool; the next picture is better."""
-        return not self._knows_all
+        return not self._is_past_first_pool
 
     @property
     def lags(self) -> bool:
@@ -195,7 +198,8 @@ class Brain:
     def choose_questions(self, n: int, pending: Sequence[QueuedQuestion] = ()) -> Ready:
         """Return up to n questions that nobody is looking at.
 
-        An unanswered question that was returned before keeps its id.
+        While the first pool is in use (:attr:`rough`), at least 48 are returned if there are that
+        many. An unanswered question that was returned before keeps its id.
         """
         seq = self.seq
         if len(self.X) < 2:
@@ -204,7 +208,7 @@ class Brain:
         waiting = [question for question in known if question is not None]
         with silence_warnings():
             interview = self._get_steering_interview()
-            found = interview.ask(max(n, _MEANWHILE if self.rough else 1), waiting)
+            found = interview.ask(max(n, _FIRST_QUESTIONS if self.rough else 1), waiting)
         before, self._queued = self._queued, {}
         for question in found:
             self._queued[question.key] = before.get(question.key) or self._name_question(question)
@@ -242,7 +246,8 @@ class Brain:
     def make_picture(self) -> Picture:
         """Return the groups that follow from all answers. Persisting groups keep their numbers.
 
-        While :attr:`rough` is true the first picture uses a sample; the second uses all rows.
+        If :attr:`rough` is true, the first picture uses a small pool; the second uses all rows, or the
+        default pool above 100,000 rows.
         """
         start = time.perf_counter()
         with silence_warnings():
@@ -265,7 +270,7 @@ class Brain:
         if len(self.X) < 2:
             return np.zeros(len(self.X), dtype=np.int64), np.zeros(len(self.X), dtype=np.float32)
         if self.rough and self._labels is not None:
-            self._knows_all = True
+            self._is_past_first_pool = True
             self._interview = self._asking = None
         interview = self._get_interview()
         model, pool = interview.model_, interview.pool_rows
