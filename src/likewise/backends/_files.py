@@ -203,6 +203,9 @@ class ParquetRows(MappedRows):
     True
     """
 
+    shape: tuple[int, int]
+    dtype: np.dtype[Any]
+    blocks: Sequence[slice]
     columns: tuple[str, ...]
 
     def __init__(

@@ -504,6 +504,11 @@ def add_in_pairs(parts: Iterable[Any]) -> Any:
 class ArrayRows(Rows):
     """An array in memory."""
 
+    shape: tuple[int, int]
+    dtype: np.dtype[Any]
+    blocks: Sequence[slice]
+    threads: int
+
     def __init__(self, X: np.ndarray, blocks: Sequence[slice] | None = None, threads: int = 1) -> None:
         self._X = X
         self.shape, self.dtype, self.threads = (X.shape[0], X.shape[1]), X.dtype, threads

@@ -280,6 +280,11 @@ class Files:
     Invalid file names are rejected by the constructor, before any question is asked.
     """
 
+    data: str
+    save: str
+    hints: str | None
+    labels: str | None
+
     def __init__(self, asked: AskOptions) -> None:
         data, known, hints, labels = asked.data, asked.known, asked.hints, asked.labels
         if data == output.STDOUT:
@@ -365,7 +370,7 @@ class InterviewProgress:
     """Formats the heading of each question: its number, changed rows, and advice at intervals."""
 
     def __init__(self, n_samples: int) -> None:
-        self.looks_back = n_samples <= _MOST_ROWS
+        self.looks_back: bool = n_samples <= _MOST_ROWS
         self._labels: Any = None
         self._n_reported = 0
 

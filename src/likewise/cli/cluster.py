@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from likewise.cli._parquet_source import ParquetSource
     from likewise.cli._report import Report
     from likewise.supervision import Bags, Supervision
+    from likewise.tables import RowIds
 
 
 def _parse_shape(ctx: click.Context, param: click.Parameter, value: str | None) -> tuple[int, int] | None:
@@ -238,6 +239,8 @@ class TableSource:
 
     writes_blocks = False
     callbacks: Sequence[Any] = ()
+    ids: RowIds
+    n_rows: int
 
     def __init__(self, asked: ClusterOptions, step: output.Step) -> None:
         from likewise.tables import standardize_columns

@@ -153,6 +153,9 @@ class MiniBatchDiscriminativeClustering(BatchChecksMixin, SoftmaxClusterer):
     coef_: np.ndarray
     intercept_: np.ndarray
 
+    n_iter_: int
+    n_steps_: int
+    n_rows_seen_: int
     supported_hints: ClassVar[frozenset[str]] = frozenset({"links", "triplets"})
     parameter_rules: ClassVar[dict[str, Rule]] = {
         "n_clusters": integer(1),

@@ -236,6 +236,9 @@ def _merge_clusters(sums: np.ndarray, into: np.ndarray) -> np.ndarray:
 class BatchFitMixin(BatchChecksMixin, SoftLinks):
     """Members that process rows in batches and keep running sums."""
 
+    n_iter_: int
+    n_steps_: int
+    n_rows_seen_: int
     cluster_centers_: np.ndarray
     objective_: float
     labels_: np.ndarray

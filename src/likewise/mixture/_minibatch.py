@@ -230,6 +230,9 @@ class MiniBatchPairwiseGaussianMixture(BatchChecksMixin, PairwiseGaussianMixture
 
     lower_bound_: float
 
+    n_iter_: int
+    n_steps_: int
+    n_rows_seen_: int
     parameter_rules: ClassVar[dict[str, Rule]] = {
         **PairwiseGaussianMixture.parameter_rules,
         "batch_size": integer(1),

@@ -257,7 +257,7 @@ class BagDisplay(SavableDisplay):
             raise ValueError(
                 f"expected two axes, one for the map and one for the examples; got {len(self.axes_)}."
             )
-        self.figure_ = self.axes_[0].figure
+        self.figure_: Any = self.axes_[0].figure
         looks = {name: get_look(number) for number, name in enumerate(clusters)}
         self._draw_map(clusters, looks, max_points, title)
         self.examples_ = {

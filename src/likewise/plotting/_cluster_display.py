@@ -220,7 +220,8 @@ class ClusterDisplay(SavableDisplay):
         """
         if ax is None:
             ax = make_figure(8, 5.5).subplots()
-        self.ax_, self.figure_ = ax, ax.figure
+        self.ax_ = ax
+        self.figure_: Any = ax.figure
         n_links, n_drawn = self._draw_links(max_links)
         self._draw_points()
         left_out = []

@@ -97,7 +97,8 @@ class AxesDisplay(SavableDisplay):
         size = self._check_and_measure()
         if ax is None:
             ax = make_figure(*size).subplots()
-        self.ax_, self.figure_ = ax, ax.figure
+        self.ax_ = ax
+        self.figure_: Any = ax.figure
         ax.set_title(title or "", **self._title_style)
         hide_spines(ax)
         self._draw(ax)

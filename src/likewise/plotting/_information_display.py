@@ -123,7 +123,7 @@ class InformationDisplay(SavableDisplay):
         self.axes_ = tuple(axes)
         if len(self.axes_) != 2:
             raise ValueError(f"expected two axes, one per panel; got {len(self.axes_)}.")
-        self.figure_ = self.axes_[0].figure
+        self.figure_: Any = self.axes_[0].figure
         self.lines_, self.marks_ = {}, {}
         panels = (
             ("one answer", (("pair", 1, self.pair_bits), ("triplet", 1, self.triplet_bits))),

@@ -179,7 +179,8 @@ class HierarchyDisplay(SavableDisplay):
             box = ax.get_window_extent()
             points = 72 / ax.figure.dpi
             scale = min(1.0, box.width * points / width, box.height * points / height)
-        self.ax_, self.figure_ = ax, ax.figure
+        self.ax_ = ax
+        self.figure_: Any = ax.figure
         ax.set_xlim(-_MARGIN, width - _MARGIN)
         ax.set_ylim(height - _MARGIN, -_MARGIN)
         ax.set_axis_off()

@@ -58,7 +58,8 @@ class MixtureSpace:
     """
 
     def __init__(self, X: np.ndarray, n_clusters: int, random_state: int) -> None:
-        self.n_clusters, self.random_state = n_clusters, random_state
+        self.n_clusters: int = n_clusters
+        self.random_state: int = random_state
         X = np.asarray(X, dtype=np.float64)
         if X.shape[1] > _COLUMNS and len(X) > _COLUMNS:
             fit_on = X[_draw(len(X), 20 * _ROWS, random_state)]

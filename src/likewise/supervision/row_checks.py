@@ -114,7 +114,8 @@ class RowIndex:
     """Index labels of the rows, or only the number of rows if hints use row numbers."""
 
     def __init__(self, n_samples: int, labels: tuple[Hashable, ...] | None) -> None:
-        self.n_samples, self.labels = n_samples, labels
+        self.n_samples: int = n_samples
+        self.labels: tuple[Hashable, ...] | None = labels
 
     @classmethod
     def from_index(cls, index: Any, n_samples: Any = None) -> RowIndex:

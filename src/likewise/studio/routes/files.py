@@ -22,7 +22,8 @@ from likewise.studio.routes._common import (
 from likewise.studio.security import MEDIA_POLICY
 from likewise.studio.service._views import ItemsView, ItemView, make_item_view
 
-routes, result_routes = Routes("items"), Routes("results")
+routes: Routes = Routes("items")
+result_routes: Routes = Routes("results")
 RowPath = Annotated[int, Path(ge=0, le=MOST_ROW)]
 _FILE = {
     **document_responses(str, 416),

@@ -24,7 +24,7 @@ from likewise.studio.routes._common import (
 )
 from likewise.studio.service import _views as views
 
-routes = Routes("groups")
+routes: Routes = Routes("groups")
 Number = Annotated[int, Path(ge=0, le=65_535)]
 
 

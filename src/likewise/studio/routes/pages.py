@@ -21,7 +21,7 @@ from likewise.studio.routes._common import Routes, TheStudio, document_files, ge
 
 router: APIRouter = APIRouter(include_in_schema=False)
 live_router: APIRouter = APIRouter(tags=["live"])
-health_routes = Routes("health")
+health_routes: Routes = Routes("health")
 _TYPES = {
     "js": "text/javascript; charset=utf-8",
     "css": "text/css; charset=utf-8",

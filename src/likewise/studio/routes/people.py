@@ -23,7 +23,7 @@ from likewise.studio.routes._common import (
 from likewise.studio.service import _views as views
 from likewise.studio.service._accounts import SESSION_SECONDS
 
-routes = Routes("people")
+routes: Routes = Routes("people")
 PersonPath = Annotated[int, Path(ge=1, le=MOST_ROW)]
 
 

@@ -21,7 +21,7 @@ from likewise.studio.routes._common import (
 )
 from likewise.studio.service import _views as views
 
-routes = Routes("questions")
+routes: Routes = Routes("questions")
 Word = Literal["SAME", "DIFFERENT", "UNSURE", "AB", "AC", "BC", "NEITHER"]
 
 

@@ -14,7 +14,7 @@ from likewise.studio.service._views import DoneView, StudyView
 if TYPE_CHECKING:  # imports scikit-learn
     from likewise.studio.study.desk import StudyDesk
 
-routes = Routes("study")
+routes: Routes = Routes("study")
 Choice = Literal["pair", "triplet", "none"]
 
 
