@@ -1,4 +1,4 @@
-# Newcomers need only `make run` and `make check`. Each target creates the environment that it needs.
+# Newcomers need only `make run`, `make check` and `make test`. Each target creates the environment that it needs.
 PYTHON ?= $(shell command -v python3.11 || command -v python3)
 VENV ?= .venv
 BIN := $(VENV)/bin
@@ -34,7 +34,7 @@ $(VENV)/.docs: $(VENV)/.made pyproject.toml
 	$(BIN)/python -m pip install --quiet --editable ".[docs]"
 	@touch $@
 
-run: $(VENV)/.run  ## cluster a shipped data set with a growing number of hints
+run: $(VENV)/.run  ## cluster a generated data set with a growing number of hints
 	$(BIN)/likewise demo
 
 studio: $(VENV)/.studio  ## answer questions about handwritten digits in a browser
