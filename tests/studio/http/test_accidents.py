@@ -6,6 +6,7 @@ import subprocess
 from contextlib import suppress
 
 import pytest
+import sqlalchemy as sa
 
 from likewise.exceptions import DiskFullError, StoreError, UnreachableError
 from likewise.studio.store._connection import convert_sqlite_error
@@ -180,7 +181,10 @@ def test_health_says_that_the_database_cannot_be_written(site, client):
     def only_read(tx):
         tx._connection.exec_driver_sql("PRAGMA query_only = 1")
 
-    site.studio.store.write(only_read)
+    store = site.studio.store
+    # A write in the background that fails before the request makes the store connect anew.
+    sa.event.listen(store._writers, "connect", lambda made, _: made.execute("PRAGMA query_only = 1"))
+    store.write(only_read)
     response = client.get("/health")
     assert (response.status_code, code(response)) == (503, "not_saved")
     assert "cannot be written to" in response.json()["error"]["message"]
