@@ -91,10 +91,12 @@ class Desk:
             ),
             "a refit",
         )
-        # The thread may be processing the last message; a new one is handled after it.
-        before = self.teller.tells
-        hub.wake_worker()
-        wait_until(lambda: self.teller.tells > before, "a second look")
+        # The thread may be processing the last message; a new one is handled after it. The second one follows
+        # the questions that the first one has stored.
+        for _ in range(2):
+            before = self.teller.tells
+            hub.wake_worker()
+            wait_until(lambda before=before: self.teller.tells > before, "another look")
 
     def person(self, name, role="annotator"):
         return self.studio.people.add(name, role)[0]
