@@ -10,8 +10,8 @@ from sklearn.linear_model import LogisticRegression
 
 from likewise.multilabel import BinaryRelevance, ChowLiuTree
 from likewise.multilabel._chow_liu import (
+    compute_marginals,
     compute_mutual_information,
-    compute_tree_marginals,
     direct_edges,
     exchange_margins,
     find_spanning_tree,
@@ -101,7 +101,7 @@ def test_sums_along_the_tree_are_sums_over_all_labellings(seed, k):
     rng = np.random.default_rng(seed)
     parents, order = random_parents(rng, k)
     held = rng.random((2, 3, k))
-    shares = compute_tree_marginals(held, parents, order)
+    shares = compute_marginals(held, parents, order)
     log_p = np.log(np.stack([1 - held, held]))
     best = find_tree_maximum(log_p, parents, order)
     every = twin.labellings(k)

@@ -14,8 +14,9 @@ from sklearn.exceptions import NotFittedError
 from likewise import Supervision
 from likewise.exceptions import MissingDependencyError, SupervisionError
 from likewise.plotting import BagDisplay
-from likewise.plotting._bag_display import find_typical_rows, standardize_columns
+from likewise.plotting._bag_display import find_typical_rows
 from likewise.plotting._figure import BROKEN, NOISE, PALETTE
+from likewise.tables import standardize_columns
 
 # Two clusters with several rows and two with one; the bag of the fifth row lacks its class.
 X = np.array(

@@ -12,8 +12,9 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from likewise._words import format_some, truncate
 from likewise.cli._options import HINT_OPTIONS
-from likewise.cli._output import SHOWN, format_some, truncate
+from likewise.cli._output import SHOWN
 from likewise.exceptions import FileFormatError, UnknownFormatError, render
 from likewise.supervision import Bags, RowIds, Supervision, read_bag_labels
 
@@ -178,7 +179,7 @@ class BagReport:
         ):
             lines += [f"            {found:,} of {n:,} {what} ({found / n:.0%})"] if n else []
         if self.unclaimed:
-            lines.append(f"            no cluster stands for {format_some(self.unclaimed)}")
+            lines.append(f"            no cluster stands for {format_some(self.unclaimed, SHOWN)}")
         return [*lines, *self._format_doubtful()]
 
     def _format_doubtful(self) -> list[str]:

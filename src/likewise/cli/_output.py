@@ -134,30 +134,6 @@ def print_notes(notes: Iterable[str], wrote: Iterable[str | Path] = ()) -> None:
         stderr.print(f"wrote {path}")
 
 
-def format_count(n: int, word: str) -> str:
-    """Return a count with its noun, in the plural unless the count is 1.
-
-    >>> format_count(1, "answer"), format_count(2000, "row")
-    ('1 answer', '2,000 rows')
-    """
-    return f"{n:,} {word}{'' if n == 1 else 's'}"
-
-
-def format_some(words: Sequence[str], most: int = SHOWN) -> str:
-    """Return the first words, separated by commas, and the number of the others.
-
-    >>> format_some(["a", "b", "c"], most=2)
-    'a, b and 1 more'
-    """
-    more = len(words) - most
-    return ", ".join(words[:most]) + (f" and {more} more" if more > 0 else "")
-
-
-def truncate(text: str, width: int) -> str:
-    """Return at most `width` characters of a text, the last of them … if some are missing."""
-    return text if len(text) <= width else f"{text[: width - 1]}…"
-
-
 def format_first(lines: Sequence[str], *, indent: str = "", all: str = "--json lists all") -> list[str]:
     """Return the first ten lines, and the number of the others, which `all` says how to see."""
     more = [f"{indent}and {len(lines) - SHOWN} more; {all}"] if len(lines) > SHOWN else []

@@ -13,8 +13,9 @@ import numpy.typing as npt
 from scipy.sparse import csr_array
 from sklearn.metrics.pairwise import euclidean_distances
 
+from likewise._words import format_count, format_some, truncate
 from likewise.cli._bag_report import BagReport
-from likewise.cli._output import format_count, format_first, format_some, make_console, print_notes, truncate
+from likewise.cli._output import SHOWN, format_first, make_console, print_notes
 from likewise.cli._row_text import format_number
 from likewise.evaluation import (
     Satisfaction,
@@ -178,7 +179,7 @@ class Report:
     def format_lines(self) -> list[str]:
         """Return the summary, line by line."""
         table, n_iter, hints = self.table, self.n_iter, self.hints
-        dropped = f" (left out: {format_some(list(table.dropped))})" if table.dropped else ""
+        dropped = f" (left out: {format_some(list(table.dropped), SHOWN)})" if table.dropped else ""
         summary = repr(hints).partition(": ")[2].removesuffix(")")
         about = f"{summary}, about {format_count(int(hints.touched.sum()), 'row')}" if hints else "none"
         lines = [
@@ -226,7 +227,9 @@ class Report:
             n_labels = int((self.hints.label_codes >= 0).sum())
             lines.append(f"labels      {n_labels - len(self.strayed)} of {n_labels} with their class")
             if self.strayed:
-                lines.append(f"{_INDENT}not: {format_some([self.table.ids[row] for row in self.strayed])}")
+                lines.append(
+                    f"{_INDENT}not: {format_some([self.table.ids[row] for row in self.strayed], SHOWN)}"
+                )
         return lines
 
 

@@ -8,7 +8,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from likewise.cli._output import truncate
+from likewise._words import truncate
 from likewise.exceptions import FileFormatError
 from likewise.tables import Column, ColumnRoles, RawTable, describe_unknown_column, is_plain_number
 

@@ -13,14 +13,13 @@ from typing import Any, Literal
 import click
 import numpy as np
 
-from likewise.cli._output import truncate
+from likewise._words import format_some, truncate
 from likewise.cli._row_text import make_cell_formatter
 from likewise.exceptions import FileFormatError
 from likewise.features import (
     Features,
     Step,
     array_features,
-    format_some,
     image_features,
     sound_features,
     table_features,

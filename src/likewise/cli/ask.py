@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import click
 
 from likewise._locks import describe_holder, hold_lock
+from likewise._words import format_count
 from likewise.cli import _options as opt
 from likewise.cli import _output as output
 from likewise.cli._methods import make_strategy_and_model, strategy_option
@@ -265,7 +266,7 @@ def _greet(person: Any, interview: Interview, files: Files) -> None:
         names = dict.fromkeys(reply.annotator for reply in interview.replies if reply.annotator)
         by = f" by {', '.join(names)}" if names else ""
         person.write_line(
-            f"Resuming: read {output.format_count(interview.n_answers, 'answer')}{by} from {files.save}."
+            f"Resuming: read {format_count(interview.n_answers, 'answer')}{by} from {files.save}."
         )
     else:
         person.write_line(f"{interview.n_samples:,} rows. Every answer is saved at once in {files.save}.")
@@ -319,7 +320,7 @@ class Files:
 
                 n_events = repair(self.save)
                 if n_events is not None:
-                    events = output.format_count(n_events, "event")
+                    events = format_count(n_events, "event")
                     self.note = (
                         f"{self.save} ended in the middle of an answer, because the process that wrote it "
                         f"was killed. That answer is dropped; the {events} before it are kept."
@@ -380,7 +381,7 @@ class InterviewProgress:
         number = f"{n + 1}" if interview.budget is None else f"{n + 1} of {interview.budget}"
         lines = [f"Question {number}{self._format_moved(interview)}"]
         if self.looks_back and n and n % EVERY == 0 and n != self._n_reported:
-            lines.insert(0, f"{output.format_count(n, 'answer')} so far. {interview.progress().advice}")
+            lines.insert(0, f"{format_count(n, 'answer')} so far. {interview.progress().advice}")
         self._n_reported = n
         return "\n" + "\n".join(lines)
 
@@ -394,7 +395,7 @@ class InterviewProgress:
         if before is None:
             return ""
         n_moved = len(find_strayed_rows(self._labels, before))
-        return f"   ({output.format_count(n_moved, 'row')} changed cluster since the last)" if n_moved else ""
+        return f"   ({format_count(n_moved, 'row')} changed cluster since the last)" if n_moved else ""
 
 
 # ---------------------------------------------------------------------- summary
@@ -499,7 +500,7 @@ class InterviewSummary:
                 lines.append(f"errors      {about} % of the answers are probably wrong ({low} to {high} %).")
         if odd := self.odd:
             look = "looks" if len(odd) == 1 else "look"
-            lines.append(f"odd         {output.format_count(len(odd), 'answer')} {look} odd:")
+            lines.append(f"odd         {format_count(len(odd), 'answer')} {look} odd:")
         for suspect in odd[:3]:
             number = interview.replies.index(suspect.reply) + 1
             lines.append(f"            answer {number}: {describe_suspect(interview, suspect)}")
@@ -513,7 +514,7 @@ class InterviewSummary:
         lines = [
             "",
             "answers     "
-            f"{output.format_count(self.interview.n_answers, 'answer')}{f': {summary}' if summary else ''}",
+            f"{format_count(self.interview.n_answers, 'answer')}{f': {summary}' if summary else ''}",
         ]
         if self.finished and self.interview.left == 0:
             lines.append(

@@ -6,7 +6,6 @@ Nothing is downloaded. Optional packages that give better features are used if t
 
 from likewise.features._features import Features as Features
 from likewise.features._features import Step as Step
-from likewise.features._features import format_some as format_some
 from likewise.features._features import one_scale as one_scale
 from likewise.features._images import image_features
 from likewise.features._images import read_picture as read_picture

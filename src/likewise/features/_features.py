@@ -17,7 +17,6 @@ from likewise.exceptions import FileFormatError
 FloatArray = npt.NDArray[np.floating[Any]]
 Step = Callable[[int, int], None]  # called with the number done and the total
 T = TypeVar("T")
-_SHOWN = 3
 
 
 @dataclass(frozen=True, eq=False)
@@ -118,13 +117,3 @@ def open_file(path: str | os.PathLike[str]) -> BinaryIO:
         return open(path, "rb")
     except OSError as error:
         raise ValueError(f"it cannot be opened ({error.strerror}).") from error
-
-
-def format_some(names: Sequence[str]) -> str:
-    """List the first few names, and the number of the others.
-
-    >>> format_some(["a", "b", "c", "d", "e"])
-    'a, b, c and 2 more'
-    """
-    more = len(names) - _SHOWN
-    return ", ".join(names[:_SHOWN]) + (f" and {more} more" if more > 0 else "")

@@ -14,8 +14,9 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from likewise._words import format_some
 from likewise.exceptions import FileFormatError, describe_cause
-from likewise.features._features import Features, format_some, one_scale
+from likewise.features._features import Features, one_scale
 from likewise.tables import holds_objects, parse_number
 
 FloatArray = npt.NDArray[np.float64]

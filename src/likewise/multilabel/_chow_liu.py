@@ -215,9 +215,7 @@ class ChowLiuTree(MultilabelClassifier):
         return np.stack([without, without + self.parent_coef_])
 
     def _compute_probabilities(self, X: Any) -> np.ndarray:
-        return compute_tree_marginals(
-            expit(self._log_odds(X)), self.hierarchy_.parents, self.hierarchy_.order
-        )
+        return compute_marginals(expit(self._log_odds(X)), self.hierarchy_.parents, self.hierarchy_.order)
 
     def _predict(self, X: Any) -> np.ndarray:
         if self.prediction == "marginals":
@@ -304,7 +302,7 @@ def exchange_margins(worth: np.ndarray, tree: np.ndarray, parents: np.ndarray) -
     return margins
 
 
-def compute_tree_marginals(held: np.ndarray, parents: np.ndarray, order: np.ndarray) -> np.ndarray:
+def compute_marginals(held: np.ndarray, parents: np.ndarray, order: np.ndarray) -> np.ndarray:
     """Return the probability of each label, given its probability without and with its parent.
 
     `held` has shape (2, n, n_labels).

@@ -10,9 +10,11 @@ import numpy as np
 import numpy.typing as npt
 
 from likewise._optional import require
+from likewise._words import truncate
 from likewise.evaluation._scores import check_same_rows
 from likewise.plotting._cluster_display import check_rows, format_plane, get_look, get_point_size, project
 from likewise.plotting._figure import BROKEN, NOISE, QUIET, SavableDisplay, make_figure
+from likewise.tables import standardize_columns
 
 if TYPE_CHECKING:
     from likewise._typing import MatrixLike
@@ -314,7 +316,7 @@ class BagDisplay(SavableDisplay):
         for line, (name, rows) in enumerate(self.examples_.items()):
             colour, marker = looks[name]
             n_rows = int(np.isin(self.labels, clusters[name]).sum())
-            names.append(f"{_shorten(str(name), 16)}\n{n_rows:,} row{'' if n_rows == 1 else 's'}")
+            names.append(f"{truncate(str(name), 16)}\n{n_rows:,} row{'' if n_rows == 1 else 's'}")
             ax.scatter([-0.22], [line + _HIGH / 2], s=42, c=colour, marker=marker, clip_on=False)
             for place, row in enumerate(rows.tolist()):
                 against = row in self.against_[name]
@@ -324,7 +326,7 @@ class BagDisplay(SavableDisplay):
                 else:
                     _draw_profile(ax, values[row], (place, line), colour, against)
                 if bags is not None and bags.codes[row] >= 0:
-                    text = _shorten(str(bags.names[bags.codes[row]]), 9)
+                    text = truncate(str(bags.names[bags.codes[row]]), 9)
                     at = place + 0.5, line + _HIGH + 0.03
                     how = {"ha": "center", "va": "top", "fontsize": 6.5, "clip_on": False}
                     ax.text(*at, text, color=BROKEN if against else QUIET, **how)
@@ -372,10 +374,6 @@ class BagDisplay(SavableDisplay):
         parts += ["bags below the examples"] if named else []
         parts += ["red: the bag is not labelled with the class"] if any(self.against_.values()) else []
         return "; ".join(parts)
-
-
-def _shorten(text: str, limit: int) -> str:
-    return text if len(text) <= limit else text[: limit - 1] + "…"
 
 
 def _check(X: Any, rows: Any, labels: Any, classes: Any, supervision: Any, image_shape: Any) -> None:
@@ -436,15 +434,6 @@ def group_clusters_by_class(class_of_cluster: Sequence[Any], labels: IntArray) -
             found.setdefault(name, []).append(cluster)
     order = sorted(found, key=lambda name: (-int(sizes[found[name]].sum()), str(name)))
     return {name: found[name] for name in order}
-
-
-def standardize_columns(X: FloatArray) -> FloatArray:
-    """Return columns with mean 0 and variance 1; a constant column becomes 0."""
-    centred = X - X.mean(axis=0)
-    spread = centred.std(axis=0)
-    flat = spread <= 1e-12 * np.abs(X).max(axis=0)
-    scaled: FloatArray = np.where(flat, 0.0, centred / np.where(flat, 1.0, spread))
-    return scaled
 
 
 def _draw_image(

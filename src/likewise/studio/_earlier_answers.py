@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any, Literal, NamedTuple
 
 from likewise._event_log import find_undone
+from likewise._words import format_count
 from likewise.active import Question
 from likewise.exceptions import FileFormatError, LikewiseError
 from likewise.studio._stored_events import UNCOUNTED
@@ -92,15 +93,6 @@ def check_limits(earlier: PastAnswers, path: Path) -> PastAnswers:
             "informative lines, such as some items of each group. Nothing was imported."
         )
     return earlier
-
-
-def format_count(n: int, noun: str) -> str:
-    """Return a number with its noun.
-
-    >>> format_count(1, "answer"), format_count(2000, "answer")
-    ('1 answer', '2,000 answers')
-    """
-    return f"{n:,} {noun}{'s' * (n != 1)}"
 
 
 def check_name(name: str) -> str:

@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any, Literal, get_args
 
 import numpy as np
 
+from likewise._words import format_count
 from likewise.active import build_supervision
 from likewise.exceptions import LikewiseError
 from likewise.studio._stored_events import StoredEventLog
@@ -34,15 +35,6 @@ MEDIA_TYPES: dict[Format, str] = {
     "jsonl": "application/x-ndjson",
     "parquet": "application/vnd.apache.parquet",
 }
-
-
-def format_count(n: int, noun: str) -> str:
-    """Return a number with its noun.
-
-    >>> format_count(1, "answer"), format_count(1200, "answer")
-    ('1 answer', '1,200 answers')
-    """
-    return f"{n:,} {noun}{'s' * (n != 1)}"
 
 
 # ---------------------------------------------------------------------- escaping formulas

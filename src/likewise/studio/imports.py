@@ -83,9 +83,11 @@ def import_answers(
     """
     from likewise.studio.service._accounts import clean_name
 
-    nobody = clean_name(DEFAULT_ANNOTATOR if annotator is None else annotator, "the name of the annotator")
+    default_annotator = clean_name(
+        DEFAULT_ANNOTATOR if annotator is None else annotator, "the name of the annotator"
+    )
     earlier = read_earlier(Path(path), RowIds.from_ids(ids), format=format, encoding=encoding, raw=raw)
-    imported = _ImportedAnswers(earlier, nobody)
+    imported = _ImportedAnswers(earlier, default_annotator)
     new_people = store.write(imported.find_or_add_people)
     n_new = 0
     for start in range(0, len(imported.waiting), _AT_ONCE):
@@ -103,16 +105,16 @@ def _append(events: list[NewEvent], tx: Transaction) -> int:
 class _ImportedAnswers:
     """Converts the content of a file to events and writes them to a store."""
 
-    def __init__(self, earlier: PastAnswers, nobody: str) -> None:
-        self.earlier, self.nobody = earlier, nobody
+    def __init__(self, earlier: PastAnswers, default_annotator: str) -> None:
+        self.earlier, self.default_annotator = earlier, default_annotator
         self.people: dict[str, Person] = {}  # by lower-case name, as elsewhere in the studio
         self.waiting: list[NewEvent] = []
 
     def find_or_add_people(self, tx: Transaction) -> list[str]:
         """Find or add the people, and read the existing answers; return the names of new people."""
         self.people = {person.name.casefold(): person for person in tx.get_people()}
-        wanted = {one.annotator or self.nobody for one in self.earlier.answers}
-        wanted |= {self.nobody} if self.earlier.names else set()
+        wanted = {one.annotator or self.default_annotator for one in self.earlier.answers}
+        wanted |= {self.default_annotator} if self.earlier.names else set()
         added = []
         for name in sorted(wanted):
             if name.casefold() not in self.people:  # a file may spell a name in two ways
@@ -128,7 +130,7 @@ class _ImportedAnswers:
 
     def name_groups(self, tx: Transaction) -> int:
         """Name groups and return how many of the names are new."""
-        who = self.people.get(self.nobody.casefold())
+        who = self.people.get(self.default_annotator.casefold())
         n_new = 0
         for item, name in self.earlier.names:
             assert who is not None
@@ -139,7 +141,7 @@ class _ImportedAnswers:
     def _make_event(self, one: PastAnswer) -> NewEvent:
         items = list(one.items)
         body: dict[str, Any] = {"kind": one.kind, "items": items, "answer": one.answer, "source": "import"}
-        person, moment = self.people[(one.annotator or self.nobody).casefold()], None
+        person, moment = self.people[(one.annotator or self.default_annotator).casefold()], None
         if one.time is not None:
             body["said_at"] = moment = _normalise_time(one.time)
         key = _make_key("answer", person.name.casefold(), one.kind, items, one.answer, moment, one.seconds)

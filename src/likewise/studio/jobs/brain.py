@@ -42,7 +42,7 @@ _STRATEGIES = {"pairs": None, "triplets": "triplets", "both": "both"}
 
 @contextmanager
 def silence_warnings() -> Iterator[None]:
-    """Suppress warnings: the groups show the same facts, and nobody reads the output of a worker."""
+    """Suppress warnings: the groups show the same facts, and a background process has no screen."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         yield

@@ -17,7 +17,7 @@ from statistics import median
 from typing import TYPE_CHECKING, Any
 
 from likewise._templates import load_templates
-from likewise.studio.exports import format_count
+from likewise._words import format_count
 from likewise.studio.report._gather import HintsShown, ReportData
 
 if TYPE_CHECKING:

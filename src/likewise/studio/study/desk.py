@@ -95,7 +95,7 @@ class StudyDesk(QuestionsAndAnswers):
         )
 
     def store_pair(self, person: Person, **statement: Any) -> NoReturn:
-        """Refuse a statement that nobody asked for."""
+        """Refuse an answer to a question that was not asked."""
         raise NotAllowedError("In a study you can only answer its questions.")
 
     def undo(self, person: Person, **event: Any) -> NoReturn:

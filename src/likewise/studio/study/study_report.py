@@ -6,8 +6,8 @@ from collections.abc import Callable, Collection, Iterable
 from dataclasses import asdict, dataclass
 from typing import Any
 
+from likewise._words import format_count
 from likewise.exceptions import MissingDependencyError
-from likewise.studio.exports import format_count
 from likewise.studio.records import StoredEvent
 from likewise.studio.study.answers import Spread, Tables, Times, compute_tables, find_participants
 from likewise.studio.study.curves import (
