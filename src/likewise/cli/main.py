@@ -25,6 +25,7 @@ COMMANDS = {
     "simulate": "Compare query strategies on data with known classes.",
     "hierarchy": "Learn the tree behind incomplete tags, and complete them.",
     "compare-hints": "Compare the value of pair and triplet questions.",
+    "models": "List the models for texts, pictures and sounds, or add one.",
     "datasets": "List the known data sets, or write one to a file.",
     "demo": "Watch a clustering improve with more hints.",
     "completion": "Print a script that completes commands in a shell.",

