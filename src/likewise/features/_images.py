@@ -54,7 +54,7 @@ class ImageFeatures(FileFeatures):
     ----------
     method : {"auto", "efficientnet", "hog", "pixels"}, default="auto"
         "auto" is the first of them that is installed.
-    n_features : int, default=64
+    n_features : int, default=256
         Maximum number of features.
     cache : path or None, default=None
         A folder in which to keep what was computed, so that each image is read once.
@@ -95,7 +95,7 @@ class ImageFeatures(FileFeatures):
         self,
         method: str = "auto",
         *,
-        n_features: int = 64,
+        n_features: int = 256,
         cache: str | os.PathLike[str] | None = None,
     ) -> None:
         self.method = method
@@ -116,7 +116,9 @@ class ImageFeatures(FileFeatures):
         def read(path: str | os.PathLike[str]) -> FloatArray:
             with open_file(path) as file:
                 image = read_picture(file, side=4 * _HOG)
-            return _draw_square(image, SIDE) if encode is not None else _summarize(image, self.method_)
+            if encode is not None:
+                return _draw_square(image, SIDE, smooth=True)
+            return _summarize(image, self.method_)
 
         cache = RowCache(self.cache, self.method_)
         return read_all(paths, read, what="pictures", progress=progress, encode=encode, cache=cache)
@@ -134,7 +136,7 @@ class ImageFeatures(FileFeatures):
 def image_features(
     paths: Sequence[str | os.PathLike[str]],
     *,
-    n_features: int = 64,
+    n_features: int = 256,
     method: str = "auto",
     cache: str | os.PathLike[str] | None = None,
     progress: Step | None = None,
@@ -145,7 +147,7 @@ def image_features(
     ----------
     paths : sequence of path
         PNG, JPEG, GIF (its first frame), WebP or BMP files.
-    n_features : int, default=64
+    n_features : int, default=256
         Maximum number of features.
     method : {"auto", "efficientnet", "hog", "pixels"}, default="auto"
         See :class:`ImageFeatures`.
@@ -196,11 +198,12 @@ def _summarize(image: Image, method: str) -> FloatArray:
     return np.concatenate([shape, colour.ravel()])
 
 
-def _draw_square(image: Any, side: int) -> FloatArray:
+def _draw_square(image: Any, side: int, *, smooth: bool = False) -> FloatArray:
     """Return the pixels, in [0, 1], of an image resized to a square; BOX averages all pixels."""
     from PIL.Image import Resampling
 
-    drawn = image.resize((side, side), Resampling.BOX if min(image.size) >= side else Resampling.BILINEAR)
+    how = Resampling.BOX if min(image.size) >= side else Resampling.BILINEAR
+    drawn = image.resize((side, side), Resampling.BICUBIC if smooth else how)
     return np.asarray(drawn, dtype=np.float32) / np.float32(255.0)
 
 
