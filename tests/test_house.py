@@ -136,14 +136,14 @@ def test_the_call_paths_of_the_page_are_those_of_the_code():
                 reached |= set(find_imports(other))
 
 
-def test_a_small_fit_takes_a_short_path():
-    sys.path.insert(0, str(SOURCE.parents[1] / "tools"))
-    try:
-        import walk
-    finally:
-        sys.path.pop(0)
-    found, deepest = walk.walk_fit()
-    assert (len(found) <= 12, sum(map(len, found.values())) <= 90, len(deepest) <= 9) == (True, True, True)
+@pytest.mark.parametrize(("name", "most"), [("walk_fit", (12, 90, 9)), ("walk_cluster", (24, 190, 12))])
+def test_a_small_fit_and_a_command_take_short_paths(name, most, monkeypatch):
+    monkeypatch.syspath_prepend(SOURCE.parents[1] / "tools")
+    import walk
+
+    found, deepest = getattr(walk, name)()
+    counts = (len(found), sum(map(len, found.values())), len(deepest))
+    assert all(count <= limit for count, limit in zip(counts, most, strict=True)), (counts, most)
 
 
 def test_importing_likewise_loads_nothing_heavy():
